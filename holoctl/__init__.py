@@ -1,0 +1,82 @@
+"""holoctl: inverse dynamics and torque control of robots with holonomic constraints.
+
+One way through the house: a robot description becomes a `Mechanism`; its constraint rows
+become a `Projection`; the projection feeds forward dynamics, inverse dynamics and control.
+
+>>> import holoctl as hc
+>>> mech = hc.load(hc.robot_file("five_bar"))
+>>> q, v = hc.assemble(mech)
+>>> hc.inverse_dynamics(mech, q, v, target=[0.0, 0.0]).certificate.ok
+True
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from holoctl.assembly import assemble
+    from holoctl.certificate import Certificate
+    from holoctl.constraints.closure import Closure
+    from holoctl.constraints.coupling import Coupling
+    from holoctl.control.computed_torque import ComputedTorque
+    from holoctl.dynamics.forward import ForwardDynamics, forward_dynamics
+    from holoctl.dynamics.inverse import InverseDynamics, inverse_dynamics
+    from holoctl.errors import (
+        AssemblyError,
+        HoloctlError,
+        InconsistentError,
+        InputError,
+        LoadError,
+        NotActuatedError,
+        SingularityError,
+    )
+    from holoctl.io.description import load, robot_file, robot_names
+    from holoctl.mechanism import Mechanism
+    from holoctl.projector import Partition, Projection, partition, project
+    from holoctl.simulation import Run, simulate
+    from holoctl.tree import renumbered
+
+_HOMES = {
+    "assembly": ["assemble"],
+    "certificate": ["Certificate"],
+    "constraints.closure": ["Closure"],
+    "constraints.coupling": ["Coupling"],
+    "control.computed_torque": ["ComputedTorque"],
+    "dynamics.forward": ["ForwardDynamics", "forward_dynamics"],
+    "dynamics.inverse": ["InverseDynamics", "inverse_dynamics"],
+    "errors": [
+        "AssemblyError", "HoloctlError", "InconsistentError", "InputError", "LoadError",
+        "NotActuatedError", "SingularityError",
+    ],
+    "io.description": ["load", "robot_file", "robot_names"],
+    "mechanism": ["Mechanism"],
+    "projector": ["Partition", "Projection", "partition", "project"],
+    "simulation": ["Run", "simulate"],
+    "tree": ["renumbered"],
+}  # fmt: skip
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [*sorted(_HOME_OF), "__version__"]  # noqa: PLE0604
+
+logging.getLogger("holoctl").addHandler(logging.NullHandler())
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from its home when it is first used: importing holoctl stays fast."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version("holoctl")
+    elif name in _HOME_OF:
+        value = getattr(importlib.import_module(f"holoctl.{_HOME_OF[name]}"), name)
+    else:
+        raise AttributeError(f"module 'holoctl' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,164 @@
+"""Joints that close a loop, and any subset of the six axes between two frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pinocchio as pin
+
+from holoctl.checks import listing, positive, suggestion
+from holoctl.constraints.wrench import Row, WrenchRows, direction, linear, orientation, wrench_rows
+from holoctl.errors import InputError
+from holoctl.tree import FrameLike, resolve_frame
+
+__all__ = ["JOINTS", "Closure"]
+
+_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+
+
+def _parallel(label: str, of1: str, of2: str) -> Row:
+    """Axis `of1` of frame 1 stays perpendicular to axis `of2` of frame 2."""
+    return direction(label, _AXES[of1], _AXES[of2])
+
+
+_POINT = tuple(linear(axis, _AXES[axis]) for axis in "xyz")
+_TURN = tuple(orientation("r" + axis, i) for i, axis in enumerate("xyz"))
+_Z_PARALLEL = (_parallel("ry", "x", "z"), _parallel("rx", "y", "z"))
+
+JOINTS: dict[str, tuple[Row, ...]] = {
+    "spherical": _POINT,
+    "revolute": (*_POINT, *_Z_PARALLEL),
+    "universal": (*_POINT, _parallel("rz", "x", "y")),
+    "cylindrical": (*_POINT[:2], *_Z_PARALLEL),
+    "prismatic": (*_POINT[:2], *_TURN),
+    "planar": (_POINT[2], *_Z_PARALLEL),
+    "weld": (*_POINT, *_TURN),
+}
+"""The rows of each joint. Axes: z for revolute, prismatic, cylindrical; the normal z for
+planar; universal keeps x of frame 1 perpendicular to y of frame 2."""
+
+# One angular axis: the two axes whose angle changes when b turns about it.
+_ONE_ANGLE = {"rx": ("y", "z"), "ry": ("z", "x"), "rz": ("x", "y")}
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A joint, or a subset of axes, that ties frame `b` to frame `a`.
+
+    The error is `b` seen from `a`, in the axes of `a`: linear rows in m, angular rows in rad
+    for small angles. The multiplier of a row is the force (N) or moment (N m) on the body of
+    `b` along that row; the body of `a` feels the opposite.
+
+    Parameters
+    ----------
+    a, b : str or (str, pin.SE3)
+        Two frames: the name of a joint (looked up first), body or frame of the model, or a
+        joint name (or ``"universe"``, the world) with a placement in it.
+    joint : str, optional
+        ``"spherical"``, ``"revolute"``, ``"universal"``, ``"cylindrical"``, ``"prismatic"``,
+        ``"planar"`` or ``"weld"``. The axis is z of both frames for revolute, cylindrical and
+        prismatic, the normal z for planar; universal keeps x of `a` perpendicular to y of `b`.
+    axes : str, optional
+        Instead of `joint`: any of ``"x y z rx ry rz"``, which become rows in the order
+        written. One angular axis fixes an angle and leaves the other two free; two keep the
+        remaining axis of both frames parallel; three fix the orientation.
+    name : str, optional
+        Name for messages, multipliers and reports. Default: ``"a-b"``.
+    t_stab : float, optional
+        Time constant of Baumgarte's stabilisation of these rows, s. Default: none.
+
+    Raises
+    ------
+    InputError
+        For an unknown joint or axis, both or neither of `joint` and `axes`, a time constant
+        that is not above zero. Unknown frames are refused by `Mechanism`.
+
+    Notes
+    -----
+    Angular rows of revolute, cylindrical and planar closures also vanish with the axes of the
+    frames in opposite directions; `assemble` looks for the parallel solution and says so when
+    only the opposite one exists. A single angular axis fixes its angle up to half a turn:
+    assembly keeps the side that the guess is on.
+    """
+
+    a: FrameLike
+    b: FrameLike
+    joint: str | None = None
+    axes: str | None = None
+    name: str | None = None
+    t_stab: float | None = None
+
+    def __post_init__(self) -> None:
+        owner = f"Closure {self.default_name!r}"
+        if (self.joint is None) == (self.axes is None):
+            raise InputError(
+                f"{owner}: give one of joint= and axes=; got joint={self.joint!r}, "
+                f"axes={self.axes!r}; joints: {listing(list(JOINTS))}; axes: any of 'x y z rx ry rz'"
+            )
+        if self.joint is not None and self.joint not in JOINTS:
+            raise InputError(
+                f"{owner}: there is no closing joint {self.joint!r}"
+                f"{suggestion(self.joint, JOINTS)}; valid names: {listing(list(JOINTS))}"
+            )
+        if self.axes is not None:
+            _subset(self.axes, owner)
+        if self.t_stab is not None:
+            positive(f"{owner}: t_stab", self.t_stab, "s")
+
+    @property
+    def default_name(self) -> str:
+        """The name as given, or ``"a-b"``."""
+        if self.name is not None:
+            return self.name
+        first, second = (f if isinstance(f, str) else str(f[0]) for f in (self.a, self.b))
+        return f"{first}-{second}"
+
+    @property
+    def parallel_axis(self) -> str | None:
+        """The axis of both frames that must point the same way, where rows leave it open."""
+        if self.joint is not None:
+            return "z" if self.joint in ("revolute", "cylindrical", "planar") else None
+        angular = [axis for axis in str(self.axes).split() if axis in _ONE_ANGLE]
+        return _remaining(angular) if len(angular) == 2 else None
+
+    def bind(self, model: pin.Model, name: str) -> WrenchRows:
+        """Rows of this closure on `model`."""
+        owner = f"Closure {name!r}"
+        rows = JOINTS[self.joint] if self.joint is not None else _subset(str(self.axes), owner)
+        frame1 = resolve_frame(model, self.a, owner)
+        frame2 = resolve_frame(model, self.b, owner)
+        if frame1.joint == frame2.joint:
+            raise InputError(
+                f"{owner}: {frame1.name!r} and {frame2.name!r} are fixed to the same body, "
+                "so the closure cannot constrain any motion; is one of the names wrong?"
+            )
+        return wrench_rows(model, frame1, frame2, rows, name)
+
+
+def _remaining(angular: list[str]) -> str:
+    return next(axis for axis in "xyz" if "r" + axis not in angular)
+
+
+def _subset(axes: str, owner: str) -> tuple[Row, ...]:
+    """Rows of an axis subset, in the order written."""
+    words = axes.split() if isinstance(axes, str) else []
+    unknown = [word for word in words if word not in (*_AXES, *_ONE_ANGLE)]
+    if not words or unknown or len(set(words)) != len(words):
+        raise InputError(
+            f"{owner}: axes must be one or more of 'x y z rx ry rz', each once; got {axes!r}"
+        )
+    angular = [word for word in words if word in _ONE_ANGLE]
+    rows: list[Row] = []
+    for word in words:
+        if word in _AXES:
+            rows.append(linear(word, _AXES[word]))
+        elif len(angular) == 3:
+            rows.append(orientation(word, "xyz".index(word[1])))
+        elif len(angular) == 2:
+            # turning about `word` tilts the kept axis towards the third one
+            kept = _remaining(angular)
+            third = next(axis for axis in "xyz" if axis not in (kept, word[1]))
+            rows.append(_parallel(word, third, kept))
+        else:
+            rows.append(_parallel(word, *_ONE_ANGLE[word]))
+    return tuple(rows)

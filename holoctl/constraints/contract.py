@@ -1,0 +1,96 @@
+"""What a constraint is: the contract between constraints and the rest of the library.
+
+A constraint is described by a small frozen value (`hc.Closure`, `hc.Coupling`, ...) that
+knows no model. `bind` looks its names up in one model and returns *bound rows*; bound rows
+are evaluated at the kinematics of a state and give
+
+    error     phi(q, t)
+    rate      d/dt phi            = G v + phi_t
+    jacobian  G
+    drift     d2/dt2 phi at a = 0 = Gdot v (and the time terms)
+
+so that ``d2/dt2 phi = G a + drift``. G and drift must be exact derivatives of the error
+everywhere, off the manifold phi = 0 too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.checks import Vector
+from holoctl.tree import Frame, Kinematics
+
+__all__ = ["BoundRows", "Constraint", "Rows"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """m scalar constraints evaluated at one state.
+
+    Attributes
+    ----------
+    error, rate, drift : (m,) array
+        phi, its time derivative, and its second time derivative at zero acceleration.
+        Linear rows in m, m/s, m/s^2; angular rows in rad (small angles), rad/s, rad/s^2.
+    jacobian : (m, nv) array
+        G, the derivative of the rate by the velocity v.
+    """
+
+    error: Vector
+    rate: Vector
+    jacobian: Array
+    drift: Vector
+
+
+class BoundRows(Protocol):
+    """Rows of one or more constraints, tied to a model.
+
+    Attributes
+    ----------
+    labels : m names, ``constraint.row``.
+    support : (m, nv) bool array: the coordinates that the row may depend on.
+    anchors : frames of the closure, used to find the characteristic length of the loop.
+    """
+
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+    @property
+    def support(self) -> NDArray[np.bool_]: ...
+    @property
+    def anchors(self) -> tuple[Frame, ...]: ...
+
+    def scale(self, length: Vector, columns: Vector) -> Vector:
+        """(m,) factors that make the rows pure numbers of order one.
+
+        `length` (m,) is the characteristic length of each row's loop, m; `columns` (nv,) is
+        that length for translational coordinates and 1 for angular ones. The factors are
+        constants of the mechanism: rows are never normalised at a state, which would hide
+        that one vanishes there.
+        """
+        ...
+
+    def rows(self, kin: Kinematics) -> Rows:
+        """Evaluate all m rows."""
+        ...
+
+
+class Constraint(Protocol):
+    """The description of a constraint, before it meets a model."""
+
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def t_stab(self) -> float | None: ...
+    @property
+    def default_name(self) -> str: ...
+
+    def bind(self, model: pin.Model, name: str) -> BoundRows:
+        """Look up all names in `model`; raise `InputError` where one is unknown."""
+        ...

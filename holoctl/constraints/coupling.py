@@ -1,0 +1,128 @@
+"""Gears, belts, differentials, mimic joints: linear rows on joint coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.checks import Vector, known_name, number, positive
+from holoctl.constraints.contract import Rows
+from holoctl.errors import InputError
+from holoctl.tree import Frame, Kinematics, coordinate_names, joint_of_coordinate
+
+__all__ = ["Coupling"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Coupling:
+    """``sum of c_i q_i = offset``: a gear, belt, differential or mimic joint.
+
+    Parameters
+    ----------
+    coefficients : mapping of str to float
+        Coordinate name to its coefficient. Rad for revolute, m for prismatic coordinates;
+        coefficients of mixed units (a rack: m per rad) are welcome.
+    offset : float, optional
+        Right-hand side, in the units of the sum.
+    name : str, optional
+        Name for messages, multipliers and reports. Default: the coordinates, joined by "-".
+    t_stab : float, optional
+        Time constant of Baumgarte's stabilisation, s. Default: none.
+
+    Raises
+    ------
+    InputError
+        For no coefficients, coefficients that are zero or not finite, a time constant that is
+        not above zero. Unknown coordinates, and coordinates whose value is not a number on a
+        line (continuous, spherical, free-flyer joints), are refused by `Mechanism`.
+
+    Examples
+    --------
+    A wheel that turns twice as fast as the crank, 0.1 rad ahead:
+
+    >>> import holoctl as hc
+    >>> gear = hc.Coupling({"wheel": 1.0, "crank": -2.0}, offset=0.1)
+    """
+
+    coefficients: Mapping[str, float]
+    offset: float = 0.0
+    name: str | None = None
+    t_stab: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.coefficients, Mapping) or not self.coefficients:
+            raise InputError(
+                "Coupling: coefficients must be a mapping of coordinate names to numbers, "
+                f"with one entry or more; got {self.coefficients!r}"
+            )
+        object.__setattr__(self, "coefficients", dict(self.coefficients))
+        for name, c in self.coefficients.items():
+            if number(f"Coupling: coefficient of {name!r}", c) == 0.0:
+                raise InputError(
+                    f"Coupling: the coefficient of {name!r} is zero; leave it out instead"
+                )
+        number("Coupling: offset", self.offset)
+        if self.t_stab is not None:
+            positive("Coupling: t_stab", self.t_stab, "s")
+
+    @property
+    def default_name(self) -> str:
+        """The name as given, or the coordinates joined by "-"."""
+        return self.name if self.name is not None else "-".join(map(str, self.coefficients))
+
+    def bind(self, model: pin.Model, name: str) -> BoundCoupling:
+        """The row of this coupling on `model`."""
+        owner = f"Coupling {name!r}"
+        names = coordinate_names(model)
+        jacobian = np.zeros((1, model.nv))
+        of_q = np.zeros(model.nq)
+        for coordinate, c in self.coefficients.items():
+            i = names.index(known_name(coordinate, names, "coordinate", owner))
+            joint = int(joint_of_coordinate(model)[i])
+            if model.nqs[joint] != model.nvs[joint]:
+                raise InputError(
+                    f"{owner}: {coordinate!r} belongs to a {model.joints[joint].shortname()}, "
+                    "whose position is not a number on a line (an angle modulo 2 pi, or a "
+                    "rotation), so a linear coupling of it is ill-defined; make a continuous "
+                    "joint a revolute one"
+                )
+            jacobian[0, i] = float(c)
+            of_q[model.idx_qs[joint] + i - model.idx_vs[joint]] = float(c)
+        return BoundCoupling((f"{name}.sum",), of_q, float(self.offset), jacobian)
+
+
+@dataclass(frozen=True)
+class BoundCoupling:
+    """A coupling tied to a model: ``of_q . q - offset``, with constant Jacobian."""
+
+    labels: tuple[str, ...]
+    of_q: Vector
+    offset: float
+    jacobian: Array
+
+    @property
+    def support(self) -> NDArray[np.bool_]:
+        return np.asarray(self.jacobian != 0.0)
+
+    @property
+    def anchors(self) -> tuple[Frame, ...]:
+        return ()
+
+    def scale(self, length: Vector, columns: Vector) -> Vector:
+        """The largest scaled coefficient becomes 1: the unit of the sum is arbitrary."""
+        return np.array([1.0 / np.abs(self.jacobian[0] * columns).max()])
+
+    def rows(self, kin: Kinematics) -> Rows:
+        """error c . q - offset; constant Jacobian, no drift."""
+        return Rows(
+            error=np.array([self.of_q @ kin.q - self.offset]),
+            rate=self.jacobian @ kin.v,
+            jacobian=self.jacobian,
+            drift=np.zeros(1),
+        )

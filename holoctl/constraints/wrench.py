@@ -1,0 +1,270 @@
+"""The one primitive behind every closure: a row is a wrench between two bodies.
+
+A closure row does not change when both bodies move together, so its rate is
+``w . (V2 - V1)`` with a wrench w = (force, moment) about the world origin and V1, V2 the
+spatial velocities of the two bodies there. With J the world Jacobian and S the matrix of +1
+(the coordinate moves body 2 only), -1 (body 1 only) and 0 (both or none),
+
+    G = (W J) * S        rate = w . (V2 - V1)        drift = w . (A2 - A1) + wdot . (V2 - V1) + extra
+
+Columns of common ancestors are exactly zero, and ``sum lambda_i w_i`` is the constraint
+wrench on body 2. Derivation and table of rows: docs/derivations.md, "Closure rows".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.checks import Vector
+from holoctl.constraints.contract import Rows
+from holoctl.tree import Frame, Kinematics, support
+
+__all__ = ["Row", "WrenchRows", "direction", "linear", "orientation", "wrench_rows"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row between frames 1 and 2: see `linear`, `direction`, `orientation`."""
+
+    kind: str
+    label: str
+    a: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    b: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    component: int = 0
+
+
+def linear(label: str, n: Sequence[float]) -> Row:
+    """``n . (p2 - p1) = 0`` with n fixed in frame 1."""
+    return Row("linear", label, a=(n[0], n[1], n[2]))
+
+
+def direction(label: str, a: Sequence[float], b: Sequence[float]) -> Row:
+    """``a . b = 0`` with a fixed in frame 1 and b in frame 2."""
+    return Row("direction", label, a=(a[0], a[1], a[2]), b=(b[0], b[1], b[2]))
+
+
+def orientation(label: str, component: int) -> Row:
+    """``2 x_i = 0`` with (w, x) the quaternion of R1^T R2, w >= 0."""
+    return Row("orientation", label, component=component)
+
+
+@dataclass(frozen=True)
+class WrenchRows:
+    """Rows between pairs of frames, laid out as arrays so that all are evaluated at once.
+
+    Attributes
+    ----------
+    frames1, frames2 : the C pairs of frames.
+    on1, on2 : (C, nv) arrays of 0 and 1: the coordinates that move frame 1, frame 2.
+    pair : (m,) int array: the pair of each row.
+    kinds : (m,) array of "linear", "direction", "orientation".
+    a, b : (m, 3) arrays: vectors fixed in frame 1 and in frame 2.
+    component : (m,) int array.
+    """
+
+    labels: tuple[str, ...]
+    frames1: tuple[Frame, ...]
+    frames2: tuple[Frame, ...]
+    on1: Array
+    on2: Array
+    pair: Indices
+    kinds: NDArray[np.str_]
+    a: Array
+    b: Array
+    component: Indices
+
+    @cached_property
+    def S(self) -> Array:
+        """(C, nv): +1 where a coordinate moves body 2 only, -1 body 1 only, else 0."""
+        return self.on2 - self.on1
+
+    @cached_property
+    def support(self) -> NDArray[np.bool_]:
+        return (self.S != 0.0)[self.pair]
+
+    @property
+    def anchors(self) -> tuple[Frame, ...]:
+        return self.frames1 + self.frames2
+
+    @cached_property
+    def _of_kind(self) -> dict[str, Indices]:
+        kinds = dict.fromkeys(("linear", "direction", "orientation"))
+        return {kind: np.flatnonzero(self.kinds == kind) for kind in kinds}
+
+    def scale(self, length: Vector, columns: Vector) -> Vector:
+        """Lengths are divided by the characteristic length; angles stay."""
+        return np.where(self.kinds == "linear", 1.0 / length, 1.0)
+
+    def rows(self, kin: Kinematics) -> Rows:
+        """Error, rate, Jacobian and drift of all rows."""
+        g = _geometry(self, kin)
+        m = len(self.labels)
+        error, extra, W, Wdot = np.zeros(m), np.zeros(m), np.zeros((m, 6)), np.zeros((m, 6))
+        for kind, evaluate in _KINDS.items():
+            i = self._of_kind[kind]
+            if i.size:
+                error[i], W[i], Wdot[i], extra[i] = evaluate(self, g, i)
+        dV, dA = g.dV[self.pair], g.dA[self.pair]
+        return Rows(
+            error=error,
+            rate=_dot(W, dV),
+            jacobian=(W @ kin.J) * self.S[self.pair],
+            drift=_dot(W, dA) + _dot(Wdot, dV) + extra,
+        )
+
+
+def wrench_rows(
+    model: pin.Model, frame1: Frame, frame2: Frame, rows: Sequence[Row], name: str
+) -> WrenchRows:
+    """Bind the rows of one pair of frames to a model; labels become ``name.label``."""
+    return WrenchRows(
+        labels=tuple(f"{name}.{row.label}" for row in rows),
+        frames1=(frame1,),
+        frames2=(frame2,),
+        on1=support(model, frame1.joint)[None, :].astype(float),
+        on2=support(model, frame2.joint)[None, :].astype(float),
+        pair=np.zeros(len(rows), dtype=np.intp),
+        kinds=np.array([row.kind for row in rows], dtype=np.str_),
+        a=np.array([row.a for row in rows]),
+        b=np.array([row.b for row in rows]),
+        component=np.array([row.component for row in rows], dtype=np.intp),
+    )
+
+
+def stacked(tables: Iterable[WrenchRows]) -> WrenchRows:
+    """Several tables as one, rows in order: evaluating it costs little more than one of them."""
+    t = list(tables)
+    first = np.cumsum([0, *(len(x.frames1) for x in t)])
+    return WrenchRows(
+        labels=sum((x.labels for x in t), ()),
+        frames1=sum((x.frames1 for x in t), ()),
+        frames2=sum((x.frames2 for x in t), ()),
+        on1=np.vstack([x.on1 for x in t]),
+        on2=np.vstack([x.on2 for x in t]),
+        pair=np.concatenate([x.pair + start for x, start in zip(t, first, strict=False)]),
+        kinds=np.concatenate([x.kinds for x in t]),
+        a=np.vstack([x.a for x in t]),
+        b=np.vstack([x.b for x in t]),
+        component=np.concatenate([x.component for x in t]),
+    )
+
+
+# ------------------------------------------------------------------------------ evaluation
+
+
+@dataclass(frozen=True)
+class _Geometry:
+    """Positions and motions of the C pairs, in world axes (points in m, spatial at origin)."""
+
+    R1: Array  # (C, 3, 3)
+    R2: Array
+    p1: Array  # (C, 3)
+    p2: Array
+    omega1: Array
+    omega2: Array
+    p2dot: Array
+    dV: Array  # (C, 6): V2 - V1
+    dA: Array  # (C, 6): A2 - A1 at zero joint acceleration
+
+
+def _geometry(table: WrenchRows, kin: Kinematics) -> _Geometry:
+    X1 = [kin.placements[f.joint] * f.placement for f in table.frames1]
+    X2 = [kin.placements[f.joint] * f.placement for f in table.frames2]
+    R1, p1 = np.array([X.rotation for X in X1]), np.array([X.translation for X in X1])
+    R2, p2 = np.array([X.rotation for X in X2]), np.array([X.translation for X in X2])
+    V1 = (table.on1 * kin.v) @ kin.J.T
+    V2 = (table.on2 * kin.v) @ kin.J.T
+    moving = table.S * kin.v
+    return _Geometry(
+        R1, R2, p1, p2,
+        omega1=V1[:, 3:],
+        omega2=V2[:, 3:],
+        p2dot=V2[:, :3] + _cross(V2[:, 3:], p2),
+        dV=moving @ kin.J.T,
+        dA=moving @ kin.dJ.T,
+    )  # fmt: skip
+
+
+def _linear(
+    table: WrenchRows, g: _Geometry, i: Indices
+) -> tuple[Array, Array, Array, Array]:
+    """error n . d, w = (n, p2 x n), ndot = omega1 x n, wdot = (ndot, p2dot x n + p2 x ndot)."""
+    c = table.pair[i]
+    n = _turn(g.R1[c], table.a[i])
+    ndot = _cross(g.omega1[c], n)
+    w = np.hstack([n, _cross(g.p2[c], n)])
+    wdot = np.hstack([ndot, _cross(g.p2dot[c], n) + _cross(g.p2[c], ndot)])
+    return _dot(n, g.p2[c] - g.p1[c]), w, wdot, np.zeros(len(i))
+
+
+def _direction(
+    table: WrenchRows, g: _Geometry, i: Indices
+) -> tuple[Array, Array, Array, Array]:
+    """error a . b, w = (0, b x a), wdot = (0, (omega2 x b) x a + b x (omega1 x a))."""
+    c = table.pair[i]
+    a, b = _turn(g.R1[c], table.a[i]), _turn(g.R2[c], table.b[i])
+    zero = np.zeros_like(a)
+    w = np.hstack([zero, _cross(b, a)])
+    wdot = np.hstack(
+        [zero, _cross(_cross(g.omega2[c], b), a) + _cross(b, _cross(g.omega1[c], a))]
+    )
+    return _dot(a, b), w, wdot, np.zeros(len(i))
+
+
+def _orientation(
+    table: WrenchRows, g: _Geometry, i: Indices
+) -> tuple[Array, Array, Array, Array]:
+    """error 2 x_i, w = (0, R1 E_i^T), wdot = (0, omega1 x R1 E_i^T),
+    extra = -|omega2 - omega1|^2 x_i / 2, with E = w I - skew(x)."""
+    c, k = table.pair[i], table.component[i]
+    quaternion = {j: _half_turn_free(g.R1[j].T @ g.R2[j]) for j in np.unique(c)}
+    x = np.array([quaternion[j][:3] for j in c])
+    E = np.array([_half_rotation(quaternion[j]) for j in c])
+    moment = _turn(g.R1[c], E[np.arange(len(i)), k])
+    zero = np.zeros_like(moment)
+    domega = g.omega2[c] - g.omega1[c]
+    xk = x[np.arange(len(i)), k]
+    w = np.hstack([zero, moment])
+    wdot = np.hstack([zero, _cross(g.omega1[c], moment)])
+    return 2.0 * xk, w, wdot, -0.5 * _dot(domega, domega) * xk
+
+
+_KINDS = {"linear": _linear, "direction": _direction, "orientation": _orientation}
+
+
+def _half_turn_free(R: Array) -> Array:
+    """Quaternion (x, y, z, w) of a rotation matrix, with w >= 0."""
+    xyzw: Array = pin.Quaternion(R).coeffs()
+    return xyzw if xyzw[3] >= 0.0 else -xyzw
+
+
+def _half_rotation(xyzw: Array) -> Array:
+    """E = w I - skew(x): d/dt (2 x) = E R1^T (omega2 - omega1)."""
+    x, y, z, w = xyzw
+    return np.array([[w, z, -y], [-z, w, x], [y, -x, w]])
+
+
+def _turn(R: Array, local: Array) -> Array:
+    """World axes of vectors given in rotated axes, one rotation per vector."""
+    return (R @ local[:, :, None])[:, :, 0]
+
+
+def _dot(a: Array, b: Array) -> Array:
+    return np.asarray((a * b).sum(axis=-1))
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Row-wise cross product; np.cross costs several times as much at these sizes."""
+    return a[:, _YZX] * b[:, _ZXY] - a[:, _ZXY] * b[:, _YZX]
+
+
+_YZX, _ZXY = np.array([1, 2, 0]), np.array([2, 0, 1])

@@ -1,0 +1,1 @@
+"""Controllers: feedback cancellation with a reference law."""

@@ -1,0 +1,1 @@
+"""Forward and inverse dynamics under constraints: mirror images, side by side."""

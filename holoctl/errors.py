@@ -1,0 +1,127 @@
+"""The error family. Every error that holoctl raises on purpose is a `HoloctlError`.
+
+A message says what was given, what was expected, which names are valid, and the likely
+cause. Members carry the data behind the message, so that a program can act on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "AssemblyError",
+    "HoloctlError",
+    "InconsistentError",
+    "InputError",
+    "LoadError",
+    "NotActuatedError",
+    "SingularityError",
+]
+
+
+class HoloctlError(Exception):
+    """Root of the family: catch this to catch everything holoctl raises on purpose."""
+
+
+class InputError(HoloctlError, ValueError):
+    """An argument has the wrong type, shape, unit, name or value."""
+
+
+class LoadError(HoloctlError):
+    """A robot description cannot be read.
+
+    Attributes
+    ----------
+    file, key : str or None
+        The file, and the entry in it, that is at fault.
+    line : int or None
+        Line in the file, counted from 1.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        key: str | None = None,
+        line: int | None = None,
+    ) -> None:
+        where = ":".join(str(part) for part in (file, line) if part is not None)
+        super().__init__(f"{where}: {message}" if where else message)
+        self.file, self.key, self.line = file, key, line
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.args, self.__dict__))
+
+
+class AssemblyError(HoloctlError):
+    """No configuration (or velocity) that satisfies the constraints was found.
+
+    Attributes
+    ----------
+    residual : float
+        Largest scaled constraint error at the best point.
+    worst : tuple of (str, float)
+        Rows with the largest scaled error, worst first.
+    q : ndarray or None, shape (nq,)
+        The best configuration found.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        residual: float = float("nan"),
+        worst: Iterable[tuple[str, float]] = (),
+        q: NDArray[np.float64] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.residual, self.worst, self.q = residual, tuple(worst), q
+
+
+class SingularityError(HoloctlError):
+    """A matrix that has to be solved with is singular, or nearly, at this state.
+
+    Attributes
+    ----------
+    condition : float
+        Condition number of the scaled matrix (inf where its rank is short).
+    names : tuple of str
+        The joints or rows concerned.
+    """
+
+    def __init__(
+        self, message: str, *, condition: float = float("inf"), names: Iterable[str] = ()
+    ) -> None:
+        super().__init__(message)
+        self.condition, self.names = condition, tuple(names)
+
+
+class InconsistentError(HoloctlError):
+    """A state, target or result contradicts the constraints or the equation of motion.
+
+    Attributes
+    ----------
+    residual : float
+        Size of the contradiction, in the scaled units that the message names.
+    """
+
+    def __init__(self, message: str, *, residual: float = float("nan")) -> None:
+        super().__init__(message)
+        self.residual = residual
+
+
+class NotActuatedError(HoloctlError):
+    """Torques were asked of a mechanism that has no motor, or no motion, to use them on."""
+
+
+def _rebuild(
+    cls: type[HoloctlError], args: tuple[object, ...], state: dict[str, object]
+) -> HoloctlError:
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error

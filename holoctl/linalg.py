@@ -1,0 +1,166 @@
+"""The few factorisations that the library needs, straight on LAPACK.
+
+Each is factored once and applied often. Nothing here forms an inverse. Condition numbers are
+1-norm estimates from the factors (LAPACK ``gecon``, ``trcon``): they cost a few solves.
+Reference: E. Anderson et al., LAPACK Users' Guide; G. Golub and C. Van Loan, Matrix
+Computations, the sections on LU with partial pivoting and QR with column pivoting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+__all__ = [
+    "LU",
+    "Cholesky",
+    "PivotedQR",
+    "cholesky",
+    "lu",
+    "null_space_by_svd",
+    "pivoted_qr",
+]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LU:
+    """``A = P L U`` of a square matrix, with an estimate of its condition number."""
+
+    factors: Array
+    pivots: NDArray[np.int32]
+    condition: float
+
+    def solve(self, b: Array) -> Array:
+        """x with ``A x = b``."""
+        return _getrs(self.factors, self.pivots, b, 0)
+
+    def solve_transposed(self, b: Array) -> Array:
+        """x with ``A^T x = b``."""
+        return _getrs(self.factors, self.pivots, b, 1)
+
+
+def lu(a: Array) -> LU:
+    """Factor a square matrix; ``condition`` is inf where a pivot is exactly zero."""
+    n = a.shape[0]
+    if n == 0:
+        return LU(np.zeros((0, 0)), np.zeros(0, dtype=np.int32), 1.0)
+    factors, pivots, info = lapack.dgetrf(a)
+    if info > 0:
+        return LU(factors, pivots, float("inf"))
+    rcond, _ = lapack.dgecon(factors, np.abs(a).sum(axis=0).max())
+    return LU(factors, pivots, 1.0 / rcond if rcond > 0.0 else float("inf"))
+
+
+def _getrs(factors: Array, pivots: NDArray[np.int32], b: Array, trans: int) -> Array:
+    if b.size == 0:
+        return np.zeros(b.shape)
+    x, _ = lapack.dgetrs(factors, pivots, b, trans=trans)
+    return x.reshape(b.shape)
+
+
+@dataclass(frozen=True)
+class Cholesky:
+    """``A = L L^T`` of a symmetric positive definite matrix."""
+
+    factor: Array
+    condition: float
+
+    def solve(self, b: Array) -> Array:
+        """x with ``A x = b``."""
+        if b.size == 0:
+            return np.zeros(b.shape)
+        x, _ = lapack.dpotrs(self.factor, b, lower=1)
+        return x.reshape(b.shape)
+
+
+def cholesky(a: Array) -> Cholesky:
+    """Factor; ``condition`` is inf where the matrix is not positive definite.
+
+    The condition number is that of the matrix with unit diagonal: units drop out of it, and
+    it is what the accuracy of the solve depends on (van der Sluis' scaling).
+    """
+    if a.shape[0] == 0:
+        return Cholesky(np.zeros((0, 0)), 1.0)
+    diagonal = np.diag(a)
+    if not (diagonal > 0.0).all():
+        return Cholesky(a, float("inf"))
+    s = 1.0 / np.sqrt(diagonal)
+    unit, info = lapack.dpotrf(a * s * s[:, None], lower=1, clean=1)
+    if info != 0:
+        return Cholesky(a, float("inf"))
+    rcond, _ = lapack.dpocon(unit, np.abs(a * s * s[:, None]).sum(axis=0).max(), uplo="L")
+    return Cholesky(unit / s[:, None], 1.0 / rcond if rcond > 0.0 else float("inf"))
+
+
+@dataclass(frozen=True)
+class PivotedQR:
+    """``A P = Q [R1 R2; 0 ~0]`` with column pivoting, cut at a given rank r.
+
+    Attributes
+    ----------
+    q : (m, m) array
+        Orthogonal. Columns 0..r-1 span the range of A, the others its complement.
+    r1 : (r, r), upper triangular
+    r2 : (r, n - r)
+    pivots : (n,) int array
+        Column order; the first r are the pivot columns.
+    diagonal : (min(m, n),) array
+        Sizes of the pivots, largest first.
+    """
+
+    q: Array
+    r1: Array
+    r2: Array
+    pivots: NDArray[np.intp]
+    diagonal: Array
+
+    @property
+    def condition(self) -> float:
+        """Condition number of R1."""
+        if self.r1.shape[0] == 0:
+            return 1.0
+        rcond, _ = lapack.dtrcon(self.r1)
+        return 1.0 / rcond if rcond > 0.0 else float("inf")
+
+    def solve_r1(self, b: Array, transposed: bool = False) -> Array:
+        """x with ``R1 x = b`` (or ``R1^T x = b``)."""
+        if b.size == 0:
+            return np.zeros(b.shape)
+        x, _ = lapack.dtrtrs(self.r1, b, trans=int(transposed))
+        return x.reshape(b.shape)
+
+
+def pivoted_qr(a: Array, rank: int | None = None, tol: float = 0.0) -> PivotedQR:
+    """QR with column pivoting, cut at `rank`, or where a pivot falls below `tol` x the first."""
+    m, n = a.shape
+    if m == 0 or n == 0:
+        return PivotedQR(
+            np.eye(m), np.zeros((0, 0)), np.zeros((0, n)), np.arange(n), np.zeros(0)
+        )
+    qr, jpvt, tau, _, _ = lapack.dgeqp3(a)
+    diagonal = np.abs(np.diag(qr))
+    if rank is None:
+        rank = int(np.count_nonzero(diagonal > tol * diagonal[0])) if diagonal[0] > 0.0 else 0
+    square = np.zeros((m, m), order="F")
+    square[:, : min(m, n)] = qr[:, : min(m, n)]
+    q, _, _ = lapack.dorgqr(square, tau)
+    return PivotedQR(
+        q, np.triu(qr[:rank, :rank]), qr[:rank, rank:].copy(), jpvt.astype(np.intp) - 1, diagonal
+    )
+
+
+def null_space_by_svd(a: Array, rank: int) -> tuple[Array, Array, Array, Array]:
+    """``(U1, s, V1, V2)`` of the SVD of `a` cut at `rank`; V2 spans its null space.
+
+    For decisions that are made once (rank, redundancy). Never in a control tick.
+    """
+    m, n = a.shape
+    if m == 0 or n == 0:
+        return np.zeros((m, 0)), np.zeros(0), np.zeros((n, 0)), np.eye(n)
+    u, s, vt = np.linalg.svd(a, full_matrices=True)
+    return u[:, :rank], s[:rank], vt[:rank].T, vt[rank:].T

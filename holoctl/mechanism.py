@@ -1,0 +1,429 @@
+"""The mechanism: a kinematic tree, the constraints that close it, and its motors."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.checks import Vector, known_name, listing, number, vector
+from holoctl.constraints.contract import BoundRows, Constraint, Rows
+from holoctl.constraints.wrench import WrenchRows, stacked
+from holoctl.errors import InputError
+from holoctl.tree import (
+    Kinematics,
+    coordinate_names,
+    depth_first_order,
+    is_depth_first,
+    joint_of_coordinate,
+    kinematics,
+    translational,
+)
+
+__all__ = [
+    "Mechanism",
+    "check_state",
+    "constraint_rows",
+    "coordinate_indices",
+    "row_names",
+    "workspace",
+]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mechanism:
+    """A rigid-body tree with constraints and motors: ``M a + h = B u + J^T f + G^T lambda``.
+
+    Everything is checked here, once. A mechanism does not change; it can be pickled, copied,
+    and shared between threads. ``dataclasses.replace(mech, model=...)`` makes a variant.
+
+    Parameters
+    ----------
+    model : pin.Model
+        The tree, with at least one joint, numbered depth-first (`hc.renumbered` makes such a
+        copy) and without mimic joints. A private copy is taken. Its friction and damping are
+        not part of the equation of motion: add them to the efforts where they matter.
+    constraints : iterable of constraints, optional
+        `Closure`, `Coupling`. Names must differ.
+    actuated : iterable of str, optional
+        Coordinates with a motor; the columns of B and the entries of u follow this order.
+    actuation : (nv, nu) array_like, optional
+        Instead of `actuated`, a general B: efforts on the coordinates = B u.
+    reference : (nq,) array_like, optional
+        A configuration near the usual assembled one: the default guess of `hc.assemble`.
+        It need not be closed. Default: Pinocchio's neutral configuration.
+    name : str, optional
+        Default: the name of the model.
+
+    Attributes
+    ----------
+    model, constraints, actuated, reference, name
+        As given (`constraints` and `actuated` as tuples).
+    B : (nv, nu) array
+        Actuation matrix, not writable; ``B.T @ v`` are the rates of the motors.
+    coordinate_names : tuple of nv str
+        The joint's name, or ``joint[i]`` for a joint of several coordinates.
+    constraint_names : tuple of str
+        One name for each constraint.
+    row_scale : (m,) array
+        Factor that makes each row a pure number: 1/L for lengths, 1 for angles, where L is
+        the characteristic length of the loops that the row belongs to, m.
+    column_scale : (nv,) array
+        L for translational coordinates, 1 for angular ones.
+
+    Raises
+    ------
+    InputError
+        If any part of the description is unusable; the message says which and why.
+    """
+
+    model: pin.Model
+    constraints: Sequence[Constraint] = ()
+    actuated: Sequence[str] = ()
+    actuation: Any = None
+    reference: Any = None
+    name: str = ""
+
+    B: Array = field(init=False)
+    coordinate_names: tuple[str, ...] = field(init=False)
+    constraint_names: tuple[str, ...] = field(init=False)
+    row_scale: Vector = field(init=False)
+    column_scale: Vector = field(init=False)
+    _bound: tuple[BoundRows, ...] = field(init=False)
+    _blocks: tuple[tuple[BoundRows, NDArray[np.intp]], ...] = field(init=False)
+    _local: threading.local = field(init=False)
+
+    def __post_init__(self) -> None:
+        put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
+        model = _checked_model(self.model)
+        put("model", model)
+        put("name", str(self.name or model.name))
+        put("coordinate_names", coordinate_names(model))
+        put("reference", _frozen(_reference(model, self.reference)))
+        put("constraints", _checked_constraints(self.constraints))
+        put("constraint_names", _unique_names(self.constraints))
+        put("_bound", tuple(
+            c.bind(model, n) for c, n in zip(self.constraints, self.constraint_names, strict=True)
+        ))  # fmt: skip
+        put("_blocks", _blocks(self._bound))
+        put("_local", threading.local())
+        if self.actuation is not None and len(tuple(self.actuated)):
+            raise InputError("Mechanism: give one of actuated= and actuation=, not both")
+        put("actuated", _checked_motors(self.actuated, self.coordinate_names))
+        put("B", _frozen(_actuation_matrix(self)))
+        if self.actuation is not None:
+            put("actuation", self.B)
+        row_scale, column_scale = _scales(self)
+        put("row_scale", _frozen(row_scale))
+        put("column_scale", _frozen(column_scale))
+
+    @property
+    def nq(self) -> int:
+        """Size of a configuration."""
+        return int(self.model.nq)
+
+    @property
+    def nv(self) -> int:
+        """Number of coordinates: the size of a velocity."""
+        return int(self.model.nv)
+
+    @property
+    def nu(self) -> int:
+        """Number of motors."""
+        return int(self.B.shape[1])
+
+    @property
+    def actuator_names(self) -> tuple[str, ...]:
+        """A name for each motor: its coordinate, or ``u[i]`` where B was given."""
+        return tuple(self.actuated) or tuple(f"u[{i}]" for i in range(self.nu))
+
+    def __repr__(self) -> str:
+        return (
+            f"<Mechanism {self.name!r}: {self.nv} coordinates, {len(self.constraints)} "
+            f"constraints with {len(self.row_scale)} rows, {self.nu} motors>"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (
+            Mechanism,
+            (self.model, self.constraints, self.actuated, self.actuation, self.reference, self.name),
+        )
+
+
+# ------------------------------------------------------------------------------ evaluation
+
+
+def workspace(mech: Mechanism) -> pin.Data:
+    """Pinocchio's workspace for this mechanism, one per thread."""
+    data = getattr(mech._local, "data", None)
+    if data is None:
+        data = mech._local.data = mech.model.createData()
+    return data
+
+
+def constraint_rows(
+    mech: Mechanism, q: Vector, v: Vector, t: float = 0.0, kin: Kinematics | None = None
+) -> tuple[Kinematics, Rows]:
+    """Kinematics and all constraint rows at (q, v), rows in the order of the constraints."""
+    if kin is None:
+        kin = kinematics(mech.model, workspace(mech), q, v, t)
+    if len(mech._blocks) == 1:
+        return kin, mech._blocks[0][0].rows(kin)
+    m = len(mech.row_scale)
+    error, rate, drift, G = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros((m, mech.nv))
+    for block, where in mech._blocks:
+        r = block.rows(kin)
+        error[where], rate[where], drift[where] = r.error, r.rate, r.drift
+        G[where] = r.jacobian
+    return kin, Rows(error, rate, G, drift)
+
+
+def row_names(mech: Mechanism) -> tuple[str, ...]:
+    """Names of the m rows, ``constraint.row``."""
+    return sum((bound.labels for bound in mech._bound), ())
+
+
+def check_state(mech: Mechanism, q: Any, v: Any, t: Any = 0.0) -> tuple[Vector, Vector, float]:
+    """q, v and t as floats, checked: shapes, finite entries, unit quaternions."""
+    q = check_configuration(mech, q)
+    return q, vector("v", v, mech.nv, "velocity"), number("t", t, "time, s")
+
+
+def check_configuration(mech: Mechanism, q: Any, name: str = "q") -> Vector:
+    """A configuration as floats, checked: shape, finite entries, unit quaternions."""
+    return _checked_configuration(mech.model, q, name)
+
+
+def coordinate_indices(
+    mech: Mechanism, names: Iterable[str], argument: str, joints_too: bool = True
+) -> NDArray[np.intp]:
+    """Indices into v of coordinate names; a joint's name stands for all its coordinates."""
+    if isinstance(names, str):
+        raise InputError(f"{argument} must be a list of names; got the string {names!r}")
+    of_joint = joint_of_coordinate(mech.model)
+    indices: list[int] = []
+    for name in names:
+        if joints_too and isinstance(name, str) and mech.model.existJointName(name):
+            indices += np.flatnonzero(of_joint == mech.model.getJointId(name)).tolist()
+        else:
+            indices.append(
+                mech.coordinate_names.index(
+                    known_name(name, mech.coordinate_names, "coordinate", argument)
+                )
+            )
+    if len(set(indices)) != len(indices):
+        raise InputError(f"{argument} names a coordinate twice: {listing(list(names))}")
+    return np.array(indices, dtype=np.intp)
+
+
+# ------------------------------------------------------------------------------- the door
+
+
+def _frozen(x: Array) -> Array:
+    x.setflags(write=False)
+    return x
+
+
+def _checked_model(model: Any) -> pin.Model:
+    if not isinstance(model, pin.Model):
+        raise InputError(
+            f"Mechanism: model must be a pinocchio.Model; got {type(model).__name__} "
+            "(to read a file use hc.load)"
+        )
+    if model.njoints < 2 or model.nv == 0:
+        raise InputError("Mechanism: the model has no joints, so there is nothing to move")
+    if len(model.mimicking_joints):
+        raise InputError(
+            "Mechanism: the model has mimic joints, which Pinocchio's Jacobians get wrong; "
+            "build it without (mimic=False) and impose each as a hc.Coupling"
+        )
+    if not is_depth_first(model) or not model.check(model.createData()):
+        order = [model.names[j] for j in depth_first_order(model)[1:]]
+        raise InputError(
+            "Mechanism: the joints of the model are not numbered depth-first, and Pinocchio's "
+            "inertia matrix and Jacobians would be silently wrong; hc.renumbered(model) makes "
+            f"a copy in a valid order, such as: {listing(order)}"
+        )
+    names = list(model.names)
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise InputError(f"Mechanism: joint names must differ; used twice: {listing(twice)}")
+    for j in range(1, model.njoints):
+        inertia = model.inertias[j]
+        if not np.isfinite(inertia.matrix()).all() or inertia.mass < 0.0:
+            raise InputError(
+                f"Mechanism: the body of joint {names[j]!r} has an inertia that is not finite "
+                f"or a negative mass (mass {inertia.mass} kg)"
+            )
+        if not np.isfinite(model.jointPlacements[j].homogeneous).all():
+            raise InputError(f"Mechanism: the placement of joint {names[j]!r} is not finite")
+    if not np.isfinite(model.gravity.vector).all():
+        raise InputError("Mechanism: the gravity of the model is not finite")
+    return model.copy()
+
+
+def _checked_configuration(model: pin.Model, q: Any, name: str) -> Vector:
+    q = vector(name, q, model.nq, "configuration, nq entries")
+    if model.nq == model.nv or pin.isNormalized(model, q, 1e-6):
+        return q
+    for j in range(1, model.njoints):
+        if model.nqs[j] != model.nvs[j]:
+            part = q[model.idx_qs[j] : model.idx_qs[j] + model.nqs[j]]
+            unit, size = _unit_part(model.joints[j], part)
+            if abs(size - 1.0) > 1e-6:
+                raise InputError(
+                    f"{name}: the {unit} of joint {model.names[j]!r} must have norm 1; it has "
+                    f"{size:.6g}; pinocchio.normalize(model, q) gives the nearest valid one"
+                )
+    raise InputError(f"{name} is not normalised; pinocchio.normalize(model, q) mends that")
+
+
+def _unit_part(joint: pin.JointModel, part: Vector) -> tuple[str, float]:
+    """What of a joint's configuration must have unit norm, and its norm."""
+    if joint.nq in (4, 7) and joint.nv in (3, 6) and "Planar" not in joint.shortname():
+        return "quaternion", float(np.linalg.norm(part[-4:]))
+    return "cosine-sine pair", float(np.linalg.norm(part[-2:]))
+
+
+def _reference(model: pin.Model, reference: Any) -> Vector:
+    if reference is None:
+        neutral: Vector = pin.neutral(model)
+        return neutral
+    return _checked_configuration(model, reference, "reference")
+
+
+def _checked_constraints(constraints: Any) -> tuple[Constraint, ...]:
+    try:
+        found = tuple(constraints)
+    except TypeError:
+        raise InputError(
+            f"Mechanism: constraints must be a list of constraints; got {constraints!r}"
+        ) from None
+    for c in found:
+        if not callable(getattr(c, "bind", None)) or not hasattr(c, "default_name"):
+            raise InputError(
+                f"Mechanism: {c!r} is not a constraint; expected hc.Closure or hc.Coupling, or "
+                "a class of your own that follows holoctl/constraints/contract.py"
+            )
+    return found
+
+
+def _unique_names(constraints: Sequence[Constraint]) -> tuple[str, ...]:
+    names = tuple(c.default_name for c in constraints)
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise InputError(
+            f"Mechanism: constraint names must differ; used twice: {listing(twice)}; "
+            "give the constraints a name="
+        )
+    return names
+
+
+def _blocks(bound: Sequence[BoundRows]) -> tuple[tuple[BoundRows, NDArray[np.intp]], ...]:
+    """All wrench rows as one table, the other constraints one by one, each with its rows."""
+    starts = np.cumsum([0, *(len(b.labels) for b in bound)])
+    where = [np.arange(starts[i], starts[i + 1]) for i in range(len(bound))]
+    blocks: list[tuple[BoundRows, NDArray[np.intp]]] = []
+    closures = [i for i, b in enumerate(bound) if isinstance(b, WrenchRows)]
+    if closures:
+        table = stacked([b for b in bound if isinstance(b, WrenchRows)])
+        blocks.append((table, np.concatenate([where[i] for i in closures])))
+    blocks += [(b, where[i]) for i, b in enumerate(bound) if i not in closures]
+    return tuple(blocks)
+
+
+def _checked_motors(actuated: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+    if isinstance(actuated, str):
+        raise InputError(f"Mechanism: actuated must be a list of names; got {actuated!r}")
+    motors = tuple(actuated)
+    for motor in motors:
+        known_name(motor, names, "coordinate", "Mechanism: actuated")
+    if len(set(motors)) != len(motors):
+        raise InputError(f"Mechanism: actuated names a coordinate twice: {listing(motors)}")
+    return motors
+
+
+def _actuation_matrix(mech: Mechanism) -> Array:
+    if mech.actuation is None:
+        B = np.zeros((mech.nv, len(mech.actuated)))
+        for column, motor in enumerate(mech.actuated):
+            B[mech.coordinate_names.index(motor), column] = 1.0
+        return B
+    try:
+        B = np.array(mech.actuation, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError("Mechanism: actuation must be an array of numbers") from None
+    if B.ndim != 2 or B.shape[0] != mech.nv:
+        raise InputError(
+            f"Mechanism: actuation must have shape ({mech.nv}, nu), a row for each "
+            f"coordinate; got {B.shape}"
+        )
+    if not np.isfinite(B).all():
+        raise InputError("Mechanism: actuation must be finite")
+    idle = np.flatnonzero(~(B != 0.0).any(axis=0))
+    if idle.size:
+        raise InputError(f"Mechanism: column {idle[0]} of actuation is zero: a motor on nothing")
+    return B
+
+
+# --------------------------------------------------------------------------------- scales
+
+
+def _scales(mech: Mechanism) -> tuple[Vector, Vector]:
+    """Row and column scales from a characteristic length for each group of coupled loops."""
+    model, nv = mech.model, mech.nv
+    kin = kinematics(model, model.createData(), mech.reference, np.zeros(nv), 0.0)
+    everything = np.ones(nv, dtype=bool)
+    length = np.full(nv, _spread(mech, kin, everything, []))
+    row_length: list[Vector] = [np.zeros(0)] * len(mech._bound)
+    for columns, members in _coupled_groups(mech._bound, nv):
+        L = _spread(mech, kin, columns, [mech._bound[i] for i in members])
+        length[columns] = L
+        for i in members:
+            row_length[i] = np.full(len(mech._bound[i].labels), L)
+    column_scale = np.where(translational(model), length, 1.0)
+    rows = [b.scale(n, column_scale) for b, n in zip(mech._bound, row_length, strict=True)]
+    return np.concatenate(rows) if rows else np.zeros(0), column_scale
+
+
+def _coupled_groups(
+    bound: Sequence[BoundRows], nv: int
+) -> list[tuple[NDArray[np.bool_], list[int]]]:
+    """Constraints that share coordinates, directly or through others, with those coordinates."""
+    groups: list[tuple[NDArray[np.bool_], list[int]]] = []
+    for i, b in enumerate(bound):
+        columns, members = b.support.any(axis=0), [i]
+        apart = []
+        for other, theirs in groups:
+            if (other & columns).any():
+                columns, members = columns | other, theirs + members
+            else:
+                apart.append((other, theirs))
+        groups = [*apart, (columns, members)]
+    return groups
+
+
+def _spread(
+    mech: Mechanism, kin: Kinematics, columns: NDArray[np.bool_], bound: Sequence[BoundRows]
+) -> float:
+    """Diagonal of the box around joint origins, centres of mass and closure frames, m."""
+    model = mech.model
+    joints = np.unique(joint_of_coordinate(model)[columns]).tolist()
+    points = [kin.placements[j].translation for j in joints]
+    points += [
+        kin.placements[j].act(model.inertias[j].lever)
+        for j in joints
+        if model.inertias[j].mass > 0.0
+    ]
+    points += [kin.point(frame) for b in bound for frame in b.anchors]
+    if not points:
+        return 1.0
+    diagonal = float(np.linalg.norm(np.ptp(np.array(points), axis=0)))
+    return diagonal if diagonal > 0.0 else 1.0

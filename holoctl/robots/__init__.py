@@ -1,0 +1,1 @@
+"""Robots shipped with the library; `holoctl.robot_file` finds them."""

@@ -1,0 +1,245 @@
+"""What holoctl asks of the kinematic tree: names, frames, supports, motion at (q, v).
+
+Everything spatial is in world axes at the world origin, linear part first, as Pinocchio has
+it: a motion is ``(velocity of the body point at the origin, angular velocity)``, a wrench is
+``(force, moment about the origin)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.checks import Vector, listing, suggestion
+from holoctl.errors import InputError
+
+__all__ = [
+    "Frame",
+    "FrameLike",
+    "Kinematics",
+    "coordinate_names",
+    "joint_of_coordinate",
+    "kinematics",
+    "renumbered",
+    "resolve_frame",
+    "support",
+    "translational",
+]
+
+Array = NDArray[np.float64]
+FrameLike = str | tuple[str, pin.SE3]
+"""The name of a joint or frame, or (joint name or "universe", placement in that joint)."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame fixed to a body: the joint that moves it, and its placement in that joint."""
+
+    joint: int
+    placement: pin.SE3
+    name: str
+
+
+@dataclass(frozen=True)
+class Kinematics:
+    """The motion of the tree at (q, v, t), computed once and shared by all constraints.
+
+    Attributes
+    ----------
+    q, v, t : (nq,) array, (nv,) array, float
+        Configuration, velocity, time in s.
+    placements : sequence of pin.SE3
+        World placement of every joint frame, index 0 the world ("universe").
+    J : (6, nv) array
+        World Jacobian: column i is the motion of what coordinate i moves at unit rate.
+    dJ : (6, nv) array
+        Time derivative of J.
+    """
+
+    q: Vector
+    v: Vector
+    t: float
+    placements: tuple[pin.SE3, ...]
+    J: Array
+    dJ: Array
+
+    def point(self, frame: Frame) -> Vector:
+        """World position of the origin of a frame, m."""
+        p: Vector = self.placements[frame.joint].act(frame.placement.translation)
+        return p
+
+
+def kinematics(model: pin.Model, data: pin.Data, q: Vector, v: Vector, t: float) -> Kinematics:
+    """The kinematics of `model` at (q, v); `data` is a workspace and may be used again."""
+    pin.computeJointJacobiansTimeVariation(model, data, q, v)
+    # tolist() copies the placements in one call; J and dJ are live views of data.
+    return Kinematics(q, v, t, tuple(data.oMi.tolist()), data.J.copy(), data.dJ.copy())
+
+
+# -------------------------------------------------------------------------------- names
+
+
+def coordinate_names(model: pin.Model) -> tuple[str, ...]:
+    """Names of the nv coordinates: the joint's, or ``joint[i]`` where it has several."""
+    names: list[str] = []
+    for j in range(1, model.njoints):
+        name, n = model.names[j], model.nvs[j]
+        names += [name] if n == 1 else [f"{name}[{i}]" for i in range(n)]
+    return tuple(names)
+
+
+def joint_of_coordinate(model: pin.Model) -> NDArray[np.intp]:
+    """Joint index of each of the nv coordinates."""
+    return np.repeat(np.arange(model.njoints), list(model.nvs)).astype(np.intp)
+
+
+def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
+    """Find a frame by name (a joint first, then a body, then any other frame), or check a pair."""
+    if isinstance(frame, tuple) and len(frame) == 2 and isinstance(frame[1], pin.SE3):
+        joint_name, placement = frame
+        if not (isinstance(joint_name, str) and model.existJointName(joint_name)):
+            raise InputError(
+                f"{owner}: there is no joint called {joint_name!r}"
+                f"{suggestion(joint_name, model.names)}; valid names: {listing(list(model.names))}"
+            )
+        if not np.isfinite(placement.homogeneous).all():
+            raise InputError(f"{owner}: the placement given in {joint_name!r} is not finite")
+        error = np.abs(placement.rotation.T @ placement.rotation - np.eye(3)).max()
+        if error > 1e-9 or np.linalg.det(placement.rotation) < 0.0:
+            raise InputError(
+                f"{owner}: the rotation of the placement given in {joint_name!r} is not "
+                f"orthogonal with determinant 1 (off by {error:.1e})"
+            )
+        return Frame(model.getJointId(joint_name), placement.copy(), joint_name)
+    if not isinstance(frame, str):
+        raise InputError(
+            f"{owner}: a frame is the name of a joint or frame of the model, or "
+            f"(joint name, pin.SE3); got {frame!r}"
+        )
+    if model.existJointName(frame):
+        return Frame(model.getJointId(frame), pin.SE3.Identity(), frame)
+    named = [f for f in model.frames if f.name == frame]
+    found = [f for f in named if f.type == pin.FrameType.BODY] or named
+    if len(found) > 1:
+        raise InputError(
+            f"{owner}: {frame!r} names {len(found)} frames of the model; "
+            "give (joint name, pin.SE3) instead"
+        )
+    if not found:
+        names = list(dict.fromkeys([*model.names, *(f.name for f in model.frames)]))
+        raise InputError(
+            f"{owner}: there is no joint or frame called {frame!r}"
+            f"{suggestion(frame, names)}; valid names: {listing(names)}"
+        )
+    return Frame(found[0].parentJoint, found[0].placement.copy(), frame)
+
+
+# ----------------------------------------------------------------------------- structure
+
+
+def support(model: pin.Model, joint: int) -> NDArray[np.bool_]:
+    """Mask of the nv coordinates that move the body of `joint`."""
+    mask = np.zeros(model.nv, dtype=bool)
+    while joint > 0:
+        mask[model.idx_vs[joint] : model.idx_vs[joint] + model.nvs[joint]] = True
+        joint = model.parents[joint]
+    return mask
+
+
+def translational(model: pin.Model) -> NDArray[np.bool_]:
+    """Mask of the nv coordinates that translate without turning (unit: m)."""
+    J = pin.computeJointJacobians(model, model.createData(), pin.neutral(model))
+    return ~(np.abs(J[3:]) > 1e-12).any(axis=0)
+
+
+def depth_first_order(model: pin.Model) -> list[int]:
+    """Joint indices in a valid depth-first order, the world first, siblings as they stand."""
+    children: list[list[int]] = [[] for _ in range(model.njoints)]
+    for j in range(1, model.njoints):
+        children[model.parents[j]].append(j)
+    order: list[int] = []
+    stack = [0]
+    while stack:
+        j = stack.pop()
+        order.append(j)
+        stack += reversed(children[j])
+    return order
+
+
+def is_depth_first(model: pin.Model) -> bool:
+    """Whether the descendants of every joint follow it without a gap."""
+    return depth_first_order(model) == list(range(model.njoints))
+
+
+def renumbered(model: pin.Model) -> pin.Model:
+    """A copy of `model` with its joints numbered depth-first.
+
+    Pinocchio's composite-rigid-body algorithm, its sparse factorisations and its constraint
+    Jacobians need that numbering and give wrong numbers without it, silently. Joints keep
+    their names, siblings their order; inertias, limits, gains, frames, gravity and reference
+    configurations move along. The entries of q and v are those of the new order.
+
+    Parameters
+    ----------
+    model : pin.Model
+        Any kinematic tree. It is not changed.
+
+    Returns
+    -------
+    pin.Model
+        The renumbered copy.
+
+    Raises
+    ------
+    InputError
+        If `model` is not a pin.Model, or has mimic joints.
+    """
+    if not isinstance(model, pin.Model):
+        raise InputError(f"renumbered: a pin.Model is needed; got {type(model).__name__}")
+    if len(model.mimicking_joints):
+        raise InputError(
+            "renumbered: the model has mimic joints; build it without (mimic=False) and "
+            "impose each as a hc.Coupling"
+        )
+    order = depth_first_order(model)
+    new = pin.Model()
+    new.name, new.gravity = model.name, model.gravity.copy()
+    place = {0: 0}
+    for j in order[1:]:
+        place[j] = new.addJoint(
+            place[model.parents[j]], model.joints[j], model.jointPlacements[j], model.names[j]
+        )
+        new.appendBodyToJoint(place[j], model.inertias[j], pin.SE3.Identity())
+    of_v = np.concatenate(
+        [np.arange(model.nvs[j]) + model.idx_vs[j] for j in order[1:]] or [np.zeros(0)]
+    ).astype(int)
+    of_q = np.concatenate(
+        [np.arange(model.nqs[j]) + model.idx_qs[j] for j in order[1:]] or [np.zeros(0)]
+    ).astype(int)
+    for per_v in _PER_VELOCITY:
+        setattr(new, per_v, getattr(model, per_v)[of_v])
+    for per_q in _PER_CONFIGURATION:
+        setattr(new, per_q, getattr(model, per_q)[of_q])
+    frame_place: dict[int, int] = {0: 0}
+    for i, f in enumerate(model.frames):
+        if i:
+            moved = pin.Frame(
+                f.name, place[f.parentJoint], frame_place.get(f.parentFrame, 0), f.placement,
+                f.type, f.inertia,
+            )  # fmt: skip
+            frame_place[i] = new.addFrame(moved, False)
+    for entry in model.referenceConfigurations:
+        new.referenceConfigurations[entry.key()] = entry.data()[of_q]
+    return new
+
+
+_PER_VELOCITY = (
+    "armature", "damping", "rotorInertia", "rotorGearRatio",
+    "lowerEffortLimit", "upperEffortLimit", "lowerVelocityLimit", "upperVelocityLimit",
+    "lowerDryFrictionLimit", "upperDryFrictionLimit",
+)  # fmt: skip
+_PER_CONFIGURATION = ("lowerPositionLimit", "upperPositionLimit", "positionLimitMargin")

@@ -1,0 +1,135 @@
+"""Mechanisms for the tests: each is small, and each has something that breaks naive code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+
+import holoctl as hc
+
+
+def _inertia(rng, mass=1.0):
+    """A generic body: no symmetry, centre of mass off the joint."""
+    A = rng.normal(size=(3, 3))
+    return pin.Inertia(mass, rng.normal(size=3) * 0.1, 0.02 * (A @ A.T + 3.0 * np.eye(3)))
+
+
+def _bar(length, mass=1.0):
+    """A slender bar along x with a little thickness, from the joint to x = length."""
+    return pin.Inertia(
+        mass, np.array([length / 2, 0, 0]), mass * np.diag([1e-3, length**2 / 12 + 1e-3, length**2 / 12])
+    )
+
+
+def _at(x=0.0, y=0.0, z=0.0, R=None):
+    return pin.SE3(np.eye(3) if R is None else R, np.array([x, y, z], dtype=float))
+
+
+def _add(model, parent, joint, placement, name, inertia):
+    parent = model.getJointId(parent) if isinstance(parent, str) else parent
+    j = model.addJoint(parent, joint, placement, name)
+    model.addJointFrame(j)
+    model.appendBodyToJoint(j, inertia, pin.SE3.Identity())
+    return j
+
+
+def _vertical(model):
+    """Gravity in the plane of the planar mechanisms (they move in x-y)."""
+    model.gravity.linear = np.array([0.0, -9.81, 0.0])
+    return model
+
+
+def four_bar(closure="x y", lengths=(0.2, 0.5, 0.4, 0.5)):
+    """Crank, coupler, rocker; the crank is driven."""
+    crank, coupler, rocker, ground = lengths
+    m = _vertical(pin.Model())
+    _add(m, 0, pin.JointModelRZ(), _at(), "crank", _bar(crank))
+    _add(m, "crank", pin.JointModelRZ(), _at(crank), "coupler", _bar(coupler, 2.0))
+    _add(m, 0, pin.JointModelRZ(), _at(ground), "rocker", _bar(rocker, 1.5))
+    kind = {"joint": closure} if closure[0] not in "xyz" or len(closure) > 6 else {"axes": closure}
+    loop = hc.Closure(
+        ("coupler", _at(coupler)), ("rocker", _at(rocker)), name="pin", **kind
+    )
+    return hc.Mechanism(m, [loop], ["crank"], reference=[1.0, -0.5, 1.4], name="four_bar")
+
+
+def five_bar(closure="x y"):
+    """Two driven arms that meet in a tip."""
+    m = _vertical(pin.Model())
+    _add(m, 0, pin.JointModelRZ(), _at(-0.1), "left", _bar(0.3))
+    _add(m, "left", pin.JointModelRZ(), _at(0.3), "left_rod", _bar(0.4, 0.7))
+    _add(m, 0, pin.JointModelRZ(), _at(0.1), "right", _bar(0.3, 1.2))
+    _add(m, "right", pin.JointModelRZ(), _at(0.3), "right_rod", _bar(0.4, 0.8))
+    kind = {"axes": closure} if closure == "x y" else {"joint": closure}
+    loop = hc.Closure(("left_rod", _at(0.4)), ("right_rod", _at(0.4)), name="tip", **kind)
+    return hc.Mechanism(
+        m, [loop], ["left", "right"], reference=[2.2, -1.2, 0.9, 1.2], name="five_bar"
+    )
+
+
+def spatial_arms(seed=3):
+    """Two spatial arms of three skew hinges, tips joined by a point; the first is driven."""
+    rng = np.random.default_rng(seed)
+    m = pin.Model()
+    for arm, x in (("a", -0.3), ("b", 0.3)):
+        parent = 0
+        for i in range(3):
+            R = pin.exp3(rng.normal(size=3))
+            place = _at(x, 0, 0.1, R) if i == 0 else _at(0.35, 0.05 * i, 0.02, R)
+            parent = _add(m, parent, pin.JointModelRZ(), place, f"{arm}{i + 1}", _inertia(rng))
+    loop = hc.Closure(("a3", _at(0.3)), ("b3", _at(0.25)), joint="spherical", name="tips")
+    return hc.Mechanism(m, [loop], ["a1", "a2", "a3"], name="spatial_arms")
+
+
+def floating_leg():
+    """A floating base with a leg whose knee is driven through a four-bar; a continuous wheel
+    and a spherical head make nq differ from nv three times."""
+    rng = np.random.default_rng(11)
+    m = pin.Model()
+    _add(m, 0, pin.JointModelFreeFlyer(), _at(), "base", _inertia(rng, 8.0))
+    _add(m, "base", pin.JointModelRY(), _at(0, 0.1, -0.1), "hip", _inertia(rng, 2.0))
+    _add(m, "hip", pin.JointModelRY(), _at(0.05, 0, -0.05), "motor_crank", _inertia(rng, 0.4))
+    _add(m, "motor_crank", pin.JointModelRY(), _at(0.06), "push_rod", _inertia(rng, 0.3))
+    _add(m, "hip", pin.JointModelRY(), _at(0, 0, -0.35), "knee", _inertia(rng, 1.0))
+    _add(m, "knee", pin.JointModelRUBY(), _at(0, 0, -0.3), "wheel", _inertia(rng, 0.5))
+    _add(m, "base", pin.JointModelSpherical(), _at(0, 0, 0.3), "head", _inertia(rng, 0.7))
+    loop = hc.Closure(
+        ("push_rod", _at(0, 0, -0.3)), ("knee", _at(0.06)), axes="x z", name="knee_bar"
+    )
+    reference = pin.neutral(m)
+    reference[:3] = 0.1, -0.2, 0.9
+    return hc.Mechanism(
+        m, [loop], ["hip", "motor_crank", "wheel"], reference=reference, name="floating_leg"
+    )
+
+
+def geared_slider():
+    """A slider-crank with a wheel geared to the crank and a rack geared to the wheel."""
+    m = _vertical(pin.Model())
+    _add(m, 0, pin.JointModelRZ(), _at(), "crank", _bar(0.2))
+    _add(m, "crank", pin.JointModelRZ(), _at(0.2), "rod", _bar(0.5))
+    _add(m, 0, pin.JointModelPX(), _at(), "slider", _bar(0.1, 2.0))
+    _add(m, 0, pin.JointModelRZ(), _at(0, 0.3), "wheel", _bar(0.1, 0.5))
+    _add(m, 0, pin.JointModelPX(), _at(0, 0.4), "rack", _bar(0.1, 0.5))
+    return hc.Mechanism(
+        m,
+        [
+            hc.Closure(("rod", _at(0.5)), "slider", axes="x y", name="pin"),
+            hc.Coupling({"wheel": 1.0, "crank": -2.0}, offset=0.1, name="gear"),
+            hc.Coupling({"rack": 1.0, "wheel": -0.05}, name="rack"),
+        ],
+        ["crank"],
+        reference=[1.0, -1.4, 0.6, 2.0, 0.1],
+        name="geared_slider",
+    )
+
+
+ZOO = {
+    "four_bar": four_bar,
+    "five_bar": five_bar,
+    "five_bar_revolute": lambda: five_bar("revolute"),
+    "four_bar_weldless": lambda: four_bar("revolute"),
+    "spatial_arms": spatial_arms,
+    "floating_leg": floating_leg,
+    "geared_slider": geared_slider,
+}
