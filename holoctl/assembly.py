@@ -1,0 +1,431 @@
+"""Assembly: a configuration and a velocity that satisfy the constraints, near a guess.
+
+Closing a mechanism is a damped Newton iteration on the scaled rows with steps of least
+weighted length (Levenberg-Marquardt; the damping vanishes with the square of the error, which
+keeps convergence quadratic where rows are redundant). The closed point is then slid along the
+constraint manifold to a local minimum of the weighted distance from the guess, by Newton's
+method on the Lagrangian reduced to the null space of G.
+References: J. Nocedal and S. Wright, Numerical Optimization, chapters on nonlinear least
+squares and on equality-constrained problems; docs/derivations.md, "Assembly".
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.checks import Vector, listing, number, positive, vector
+from holoctl.constraints.closure import Closure
+from holoctl.constraints.wrench import WrenchRows, direction, stacked, wrench_rows
+from holoctl.errors import AssemblyError, InputError
+from holoctl.linalg import null_space_by_svd
+from holoctl.mechanism import (
+    Mechanism,
+    check_configuration,
+    constraint_rows,
+    coordinate_indices,
+    row_names,
+    workspace,
+)
+from holoctl.tree import joint_of_coordinate, kinematics
+
+__all__ = ["assemble", "manifold_rank", "nearby_configurations"]
+
+Array = NDArray[np.float64]
+log = logging.getLogger(__name__)
+
+_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+
+
+def assemble(
+    mech: Mechanism,
+    q_guess: Any = None,
+    v_guess: Any = None,
+    *,
+    weights: Any = None,
+    locked: Iterable[str] = (),
+    t: float = 0.0,
+    tol: float = 1e-12,
+    max_iter: int = 200,
+    restarts: int = 20,
+    seed: int = 0,
+) -> tuple[Vector, Vector]:
+    """Close the mechanism: the nearest q with phi(q) = 0, and the nearest v with G v + phi_t = 0.
+
+    "Nearest" is a local minimum of ``sum w_i d_i^2`` with d the difference from the guess (for
+    q, ``pinocchio.difference``). Redundant rows are welcome. The input is never changed.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q_guess : (nq,) array_like, optional
+        Where to start. Default: ``mech.reference``.
+    v_guess : (nv,) array_like, optional
+        Default: zero.
+    weights : (nv,) array_like or mapping of str to float, optional
+        Weight w_i >= 0 of each coordinate (a mapping: of those named, 1 for the others; in
+        1/rad^2, 1/m^2). A coordinate of weight zero moves freely; ties are broken by the
+        shortest step. Default: 1 for angles, 1/L^2 for lengths, L the size of the loop.
+    locked : iterable of str, optional
+        Coordinates, or joints, that keep the value and rate of the guess.
+    t : float, optional
+        Time, s, for constraints that depend on it.
+    tol : float, optional
+        Largest scaled error allowed (rows divided by the size of their loop).
+    max_iter : int, optional
+        Newton iterations for each start.
+    restarts : int, optional
+        How many seeded random starts around the guess are tried where it leads nowhere.
+    seed : int, optional
+        Seed of those starts.
+
+    Returns
+    -------
+    q : (nq,) array
+    v : (nv,) array
+
+    Raises
+    ------
+    InputError
+        For arguments of the wrong shape, names that do not exist, negative weights.
+    AssemblyError
+        If no start closes the mechanism, or only with closure axes that point in opposite
+        directions, or the velocity rows contradict each other. It carries the residual, the
+        worst rows by name, and the best configuration found.
+    """
+    guess = mech.reference.copy() if q_guess is None else check_configuration(mech, q_guess, "q_guess")
+    v0 = np.zeros(mech.nv) if v_guess is None else vector("v_guess", v_guess, mech.nv, "velocity")
+    t, tol = number("t", t, "time, s"), positive("tol", tol, "scaled error")
+    if max_iter < 1 or restarts < 0:
+        raise InputError(f"max_iter must be >= 1 and restarts >= 0; got {max_iter}, {restarts}")
+    problem = _Problem(mech, guess, t, tol, max_iter, _weights(mech, weights), _free(mech, locked))
+    q = _nearest(problem, _closed(problem, restarts, seed))
+    return q, _nearest_velocity(problem, q, v0)
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """What the steps below share. `metric` (nf,) are the step sizes that weigh the same."""
+
+    mech: Mechanism
+    guess: Vector
+    t: float
+    tol: float
+    max_iter: int
+    weights: Vector
+    free: NDArray[np.intp]
+
+    @property
+    def metric(self) -> Vector:
+        floor = 1e-6 * (self.weights * self.mech.column_scale**2).max()
+        scaled = np.maximum(self.weights * self.mech.column_scale**2, floor if floor > 0 else 1.0)
+        scale: Vector = (self.mech.column_scale / np.sqrt(scaled / scaled.max()))[self.free]
+        return scale
+
+    def moved(self, q: Vector, step: Vector) -> Vector:
+        """q after a step in the metric of the free coordinates."""
+        d = np.zeros(self.mech.nv)
+        d[self.free] = self.metric * step
+        new: Vector = pin.normalize(self.mech.model, pin.integrate(self.mech.model, q, d))
+        return new
+
+    def scaled_rows(self, q: Vector) -> tuple[Vector, Array]:
+        """Scaled error, and its Jacobian by steps in the metric."""
+        _, rows = constraint_rows(self.mech, q, np.zeros(self.mech.nv), self.t)
+        r = self.mech.row_scale
+        return r * rows.error, r[:, None] * rows.jacobian[:, self.free] * self.metric
+
+
+def _weights(mech: Mechanism, weights: Any) -> Vector:
+    if weights is None:
+        return 1.0 / mech.column_scale**2
+    if isinstance(weights, Mapping):
+        w = np.ones(mech.nv)
+        for name, value in weights.items():
+            w[coordinate_indices(mech, [name], "weights")] = number(f"weights[{name!r}]", value)
+    else:
+        w = vector("weights", weights, mech.nv, "one weight a coordinate")
+    if (w < 0.0).any():
+        name = mech.coordinate_names[int(np.argmin(w))]
+        raise InputError(f"weights must not be negative; that of {name!r} is {w.min()}")
+    return w
+
+
+def _free(mech: Mechanism, locked: Iterable[str]) -> NDArray[np.intp]:
+    indices = coordinate_indices(mech, locked, "locked")
+    joints = joint_of_coordinate(mech.model)
+    for j in np.unique(joints[indices]).tolist():
+        count = int(np.count_nonzero(joints[indices] == j))
+        if mech.model.nqs[j] != mech.model.nvs[j] and count < mech.model.nvs[j]:
+            raise InputError(
+                f"locked: the coordinates of joint {mech.model.names[j]!r} are parts of one "
+                "rotation and cannot be locked singly; lock the whole joint by its name"
+            )
+    return np.setdiff1d(np.arange(mech.nv), indices)
+
+
+# --------------------------------------------------------------------------------- closing
+
+
+def _closed(p: _Problem, restarts: int, seed: int) -> Vector:
+    """A closed configuration with the right polarity, from the guess or starts around it."""
+    best, best_error, opposite = p.guess, np.inf, ()  # type: Vector, float, tuple[str, ...]
+    polarity = _polarity_rows(p.mech)
+    for start in _starts(p, restarts, seed):
+        q = _newton(p, start, polarity)
+        q = _newton(p, q, None)
+        error = _largest(p.scaled_rows(q)[0])
+        flipped = _flipped(p, q, polarity)
+        if error < best_error:
+            best, best_error = q, error
+        if error <= p.tol and not flipped:
+            return q
+        if error <= p.tol:
+            opposite = flipped
+    raise _unassembled(p, best, best_error, opposite)
+
+
+def _starts(p: _Problem, restarts: int, seed: int) -> Iterator[Vector]:
+    yield p.guess
+    rng = np.random.default_rng(seed)
+    for i in range(restarts):
+        yield p.moved(p.guess, (0.2 + 2.0 * i / restarts) * rng.normal(size=p.free.size))
+
+
+def _newton(p: _Problem, q: Vector, polarity: WrenchRows | None) -> Vector:
+    """Levenberg-Marquardt on the scaled rows, with push-off rows if `polarity` is given.
+
+    With the push-off it stops once the axes agree and the rows are nearly closed; without, it
+    goes on past `tol` until the error no longer falls, so that little is left but rounding.
+    """
+    pushing = polarity is not None
+    damping = 1e-3
+    error, G = _residual(p, q, polarity)
+    for _ in range(p.max_iter):
+        size = float(error @ error)
+        if size == 0.0 or (pushing and size < 1e-8):
+            break
+        mu = damping * min(size, 1.0)
+        step = np.linalg.lstsq(
+            np.vstack([G, np.sqrt(mu) * np.eye(G.shape[1])]),
+            -np.concatenate([error, np.zeros(G.shape[1])]),
+            rcond=None,
+        )[0]
+        length = float(np.linalg.norm(step))
+        trial = p.moved(q, step * min(1.0, 2.0 / length) if length > 0.0 else step)
+        new_error, new_G = _residual(p, trial, polarity)
+        new_size = float(new_error @ new_error)
+        if new_size < size:
+            slow = _largest(error) <= p.tol and new_size > 0.25 * size
+            q, error, G = trial, new_error, new_G
+            damping = max(0.2 * damping, 1e-12)
+            if slow:
+                break
+        elif _largest(error) <= p.tol or damping > 1e12 or length < 1e-15:
+            break
+        else:
+            damping *= 10.0
+    return q
+
+
+def _residual(p: _Problem, q: Vector, polarity: WrenchRows | None) -> tuple[Vector, Array]:
+    error, G = p.scaled_rows(q)
+    if polarity is None:
+        return error, G
+    kin = kinematics(p.mech.model, workspace(p.mech), q, np.zeros(p.mech.nv), p.t)
+    axes = polarity.rows(kin)
+    # cos(angle) - 1 has no slope at 180 degrees; only axes more than 60 degrees apart push
+    push = np.minimum(axes.error - 0.5, 0.0)
+    slope = (push < 0.0)[:, None] * axes.jacobian[:, p.free] * p.metric
+    return np.concatenate([error, push]), np.vstack([G, slope])
+
+
+def _polarity_rows(mech: Mechanism) -> WrenchRows | None:
+    """For each closure that keeps an axis parallel: the cosine between that axis of both."""
+    tables = []
+    for c, name, bound in zip(mech.constraints, mech.constraint_names, mech._bound, strict=True):
+        axis = c.parallel_axis if isinstance(c, Closure) else None
+        if axis is not None and isinstance(bound, WrenchRows):
+            cosine = direction(axis, _AXES[axis], _AXES[axis])
+            tables.append(
+                wrench_rows(mech.model, bound.frames1[0], bound.frames2[0], [cosine], name)
+            )
+    return stacked(tables) if tables else None
+
+
+def _flipped(p: _Problem, q: Vector, polarity: WrenchRows | None) -> tuple[str, ...]:
+    if polarity is None:
+        return ()
+    kin = kinematics(p.mech.model, workspace(p.mech), q, np.zeros(p.mech.nv), p.t)
+    cosines = polarity.rows(kin).error
+    return tuple(label for label, c in zip(polarity.labels, cosines, strict=True) if c < 0.0)
+
+
+def _unassembled(
+    p: _Problem, q: Vector, error: float, opposite: tuple[str, ...]
+) -> AssemblyError:
+    scaled = np.abs(p.scaled_rows(q)[0])
+    names = row_names(p.mech)
+    worst = [(names[i], float(scaled[i])) for i in np.argsort(-scaled)[:5] if scaled[i] > p.tol]
+    rows = ", ".join(f"{name} {value:.2g}" for name, value in worst)
+    if opposite:
+        closures = sorted({label.rsplit(".", 1)[0] for label in opposite})
+        return AssemblyError(
+            f"{p.mech.name}: it closes only with the axes of {listing(closures)} in opposite "
+            "directions; turn one of the two frames by half a turn about an axis across it",
+            residual=error, worst=worst, q=q,
+        )  # fmt: skip
+    return AssemblyError(
+        f"{p.mech.name}: no configuration closes it near the guess; the best one is off by "
+        f"{error:.2g} (scaled), worst rows: {rows}. Likely causes: a guess too far away, too "
+        "many locked coordinates, or bars that are too long or too short to meet",
+        residual=error, worst=worst, q=q,
+    )  # fmt: skip
+
+
+# --------------------------------------------------------------------------- nearest point
+
+
+def _nearest(p: _Problem, q: Vector) -> Vector:
+    """Slide along the manifold to a local minimum of the weighted distance from the guess."""
+    polarity = _polarity_rows(p.mech)
+    distance = _distance(p, q)
+    for _ in range(p.max_iter):
+        Z, slope, multipliers = _reduced_gradient(p, q)
+        if Z.shape[1] == 0 or np.linalg.norm(slope) <= 1e-11 * (1.0 + np.sqrt(distance)):
+            return q
+        values, vectors = np.linalg.eigh(_reduced_hessian(p, q, Z, multipliers))
+        values = np.maximum(np.abs(values), 1e-8 * max(1.0, float(np.abs(values).max())))
+        step = -Z @ (vectors @ ((vectors.T @ slope) / values))
+        step *= min(1.0, 0.5 / float(np.linalg.norm(step)))
+        for fraction in 0.5 ** np.arange(30):
+            trial = _newton(p, p.moved(q, fraction * step), None)
+            new = _distance(p, trial)
+            closed = _largest(p.scaled_rows(trial)[0]) <= p.tol
+            if closed and new < distance and not _flipped(p, trial, polarity):
+                q, distance = trial, new
+                break
+        else:
+            if np.linalg.norm(slope) > 1e-6 * (1.0 + np.sqrt(distance)):
+                log.warning(
+                    "%s: closed, but the distance to the guess is not quite minimal "
+                    "(slope %.1e)", p.mech.name, float(np.linalg.norm(slope)),
+                )  # fmt: skip
+            return q
+    return q
+
+
+def _distance(p: _Problem, q: Vector) -> float:
+    d = pin.difference(p.mech.model, p.guess, q)
+    return float(d @ (p.weights * d)) / _weight_unit(p)
+
+
+def _weight_unit(p: _Problem) -> float:
+    """Weights enter relative to the largest, in scaled coordinates."""
+    unit = float((p.weights * p.mech.column_scale**2).max())
+    return unit if unit > 0.0 else 1.0
+
+
+def _gradient(p: _Problem, q: Vector) -> Vector:
+    """Derivative of half the squared distance by steps in the metric."""
+    d = pin.difference(p.mech.model, p.guess, q)
+    D = pin.dDifference(p.mech.model, p.guess, q, pin.ArgumentPosition.ARG1)
+    g: Vector = (D.T @ (p.weights * d))[p.free] * p.metric / _weight_unit(p)
+    return g
+
+
+def _reduced_gradient(p: _Problem, q: Vector) -> tuple[Array, Vector, Vector]:
+    error, G = p.scaled_rows(q)
+    rank = manifold_rank(G, _largest(error))
+    U1, s, V1, Z = null_space_by_svd(G, rank)
+    g = _gradient(p, q)
+    return Z, Z.T @ g, U1 @ ((V1.T @ g) / s)
+
+
+def _reduced_hessian(p: _Problem, q: Vector, Z: Array, multipliers: Vector, h: float = 1e-5) -> Array:
+    """Second derivative of distance - multipliers . error along Z, by central differences."""
+
+    def slope(step: Vector) -> Vector:
+        x = p.moved(q, step)
+        return _gradient(p, x) - p.scaled_rows(x)[1].T @ multipliers
+
+    H = np.column_stack([(slope(h * z) - slope(-h * z)) / (2.0 * h) for z in Z.T])
+    reduced = Z.T @ H
+    return 0.5 * (reduced + reduced.T)
+
+
+def _nearest_velocity(p: _Problem, q: Vector, v0: Vector) -> Vector:
+    """argmin (v - v0)' W (v - v0) subject to G v + phi_t = 0 and locked rates kept."""
+    mech, metric = p.mech, p.metric
+    _, rows = constraint_rows(mech, q, v0, p.t)
+    if not rows.rate.any():
+        return v0.copy()
+    r = mech.row_scale
+    G = r[:, None] * rows.jacobian[:, p.free] * metric
+    U1, s, V1, Z = null_space_by_svd(G, manifold_rank(G, _largest(r * rows.error)))
+    step = -V1 @ ((U1.T @ (r * rows.rate)) / s)
+    w = np.sqrt(p.weights[p.free] / _weight_unit(p)) * metric
+    step += Z @ np.linalg.lstsq(w[:, None] * Z, -w * step, rcond=1e-12)[0]
+    v = v0.copy()
+    v[p.free] += metric * step
+    left = r * constraint_rows(mech, q, v, p.t)[1].rate
+    size = 1.0 + float(np.abs(r * rows.rate).max())
+    if _largest(left) > 1e-9 * size:
+        names = row_names(mech)
+        worst = [(names[i], float(abs(left[i]))) for i in np.argsort(-np.abs(left))[:5]]
+        raise AssemblyError(
+            f"{mech.name}: no velocity satisfies the constraints at this configuration with "
+            f"the locked rates; worst rows: {', '.join(f'{n} {e:.2g}' for n, e in worst)}",
+            residual=_largest(left), worst=worst, q=q,
+        )  # fmt: skip
+    return v
+
+
+# ------------------------------------------------------------------------------------ rank
+
+
+def manifold_rank(G: Array, error: float) -> int:
+    """Rank of a scaled Jacobian at a configuration closed to within `error` (scaled).
+
+    Overconstrained loops lose rank only when closed: open by e, a vanishing singular value
+    grows like sqrt(e) or e, so the threshold is max(1e-8, 10 sqrt(e)) x the largest.
+    """
+    if G.size == 0:
+        return 0
+    s = np.linalg.svd(G, compute_uv=False)
+    return int(np.count_nonzero(s > max(1e-8, 10.0 * np.sqrt(error)) * s[0])) if s[0] > 0 else 0
+
+
+def nearby_configurations(
+    mech: Mechanism, q: Vector, t: float = 0.0, count: int = 4, step: float = 0.1, seed: int = 0
+) -> list[Vector]:
+    """Other closed configurations near a closed q, for questions about generic rank.
+
+    Steps of about `step` (scaled) along seeded random null vectors of G, both signs, closed
+    again by Newton; points that did not move are left out. Empty for a rigid mechanism.
+    """
+    everything = np.arange(mech.nv)
+    p = _Problem(mech, q, t, 1e-12, 50, 1.0 / mech.column_scale**2, everything)
+    error, G = p.scaled_rows(q)
+    Z = null_space_by_svd(G, manifold_rank(G, _largest(error)))[3]
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(count if Z.shape[1] else 0):
+        y = rng.normal(size=Z.shape[1])
+        z = step * (Z @ y) / np.linalg.norm(y)
+        for sign in (1.0, -1.0):
+            x = _newton(p, p.moved(q, sign * z), None)
+            d = pin.difference(mech.model, q, x) / mech.column_scale
+            if _largest(p.scaled_rows(x)[0]) <= p.tol and np.linalg.norm(d) > 0.1 * step:
+                found.append(x)
+    return found
+
+
+def _largest(x: Vector) -> float:
+    return float(np.abs(x).max()) if x.size else 0.0

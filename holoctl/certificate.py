@@ -1,0 +1,189 @@
+"""The certificate: what a solution is worth, measured with all rows and the whole equation.
+
+Nothing here repeats the solver's way: residuals use every constraint row (also the redundant
+ones that the projector left out), the equation of motion of the open tree by the recursive
+Newton-Euler algorithm, and the change of energy along the motion by finite differences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.checks import Vector
+from holoctl.errors import HoloctlError, InconsistentError, SingularityError
+from holoctl.mechanism import Mechanism
+from holoctl.open_tree import energy, inverse_tree_dynamics
+from holoctl.projector import Projection
+
+__all__ = ["TOLERANCES", "Certificate", "certify"]
+
+TOLERANCES = {
+    "closure": 1e-6,
+    "velocity": 1e-6,
+    "acceleration": 1e-8,
+    "dynamics": 1e-8,
+    "power": 1e-6,
+    "condition": 1e8,
+}
+"""A certificate is `ok` when every number is at most this."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Residuals of a solution of the constrained equation of motion; all pure numbers.
+
+    Attributes
+    ----------
+    closure : float
+        Largest constraint error of all rows, lengths divided by the size of their loop.
+    velocity : float
+        Largest rate of all rows, scaled likewise, over 1 + the size of its terms (1/s).
+    acceleration : float
+        Largest ``G a + drift`` (plus stabilisation) of all rows, over 1 + its terms (1/s^2).
+    dynamics : float
+        Largest entry of ``M a + h - B u - J^T f - G^T lambda``, over the size of its terms.
+    power : float
+        ``dE/dt - v^T (B u + J^T f + G^T lambda)``, over the size of its terms. dE/dt is taken
+        by differences of the energy along the motion (v, a).
+    condition : float
+        Condition number of the scaled gamma' B (inverse) or gamma' M gamma (forward).
+    rank : int
+        Rank of G.
+    ok : bool
+        Whether every number is within `TOLERANCES`.
+    """
+
+    closure: float
+    velocity: float
+    acceleration: float
+    dynamics: float
+    power: float
+    condition: float
+    rank: int
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """The names of the numbers that exceed their tolerance."""
+        return tuple(n for n, limit in TOLERANCES.items() if not getattr(self, n) <= limit)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every number is within its tolerance."""
+        return not self.failures
+
+    def __str__(self) -> str:
+        verdict = "This solution is certified" if self.ok else "This solution is NOT certified"
+        text = (
+            f"{verdict}. The state closes all constraints to {self.closure:.1e} and moves along "
+            f"them to {self.velocity:.1e}; the acceleration keeps them to {self.acceleration:.1e}. "
+            f"The equation of motion of the whole tree holds to {self.dynamics:.1e}, the power "
+            f"balance to {self.power:.1e}. The constraints have rank {self.rank}; the matrix "
+            f"solved with has condition number {self.condition:.2g}."
+        )
+        for name in self.failures:
+            text += f" {_MEANING[name]} ({getattr(self, name):.1e} > {TOLERANCES[name]:.0e})."
+        return text
+
+
+_MEANING = {
+    "closure": "The configuration is not closed: assemble it, or check the sensors",
+    "velocity": "The velocity violates the constraints: project it",
+    "acceleration": "The acceleration breaks constraints that were left out as redundant: the "
+    "state is off the manifold or the target contradicts them",
+    "dynamics": "The equation of motion is not satisfied: the motors cannot produce this motion",
+    "power": "The power balance fails",
+    "condition": "The motors barely move the mechanism here: close to an actuation singularity",
+}
+
+
+def raise_if_bad(certificate: Certificate) -> None:
+    """Raise what a certificate that is not `ok` says.
+
+    Raises
+    ------
+    SingularityError
+        If the condition number is the trouble.
+    InconsistentError
+        If a residual is.
+    """
+    if certificate.ok:
+        return
+    error: HoloctlError
+    if "condition" in certificate.failures:
+        error = SingularityError(str(certificate), condition=certificate.condition)
+    else:
+        worst = max(getattr(certificate, name) for name in certificate.failures)
+        error = InconsistentError(str(certificate), residual=worst)
+    raise error
+
+
+def certify(
+    P: Projection, a: Vector, efforts: Vector, multipliers: Vector, condition: float
+) -> Certificate:
+    """Measure a solution.
+
+    Parameters
+    ----------
+    P : Projection
+    a : (nv,) acceleration
+    efforts : (nv,) B u + J^T f
+    multipliers : (m,) lambda
+    condition : condition number of the matrix that was solved with
+    """
+    mech, rows, r = P.mechanism, P.rows, P.mechanism.row_scale
+    c = mech.column_scale
+    absolute = np.abs(r[:, None] * rows.jacobian)
+    needed = r * (rows.drift + P.stabilisation)
+    constraint = rows.jacobian.T @ multipliers
+    inertial = inverse_tree_dynamics(mech, P.q, P.v, a)
+    return Certificate(
+        closure=_largest(r * rows.error),
+        velocity=_largest(r * rows.rate) / (1.0 + _largest(absolute @ np.abs(P.v))),
+        acceleration=_largest(r * (rows.jacobian @ a) + needed)
+        / (1.0 + _largest(absolute @ np.abs(a)) + _largest(needed)),
+        dynamics=_ratio(
+            _largest(c * (inertial - efforts - constraint)),
+            _largest(c * inertial) + _largest(c * efforts) + _largest(c * constraint),
+        ),
+        power=_power_balance(mech, P.q, P.v, a, inertial, efforts + constraint),
+        condition=condition,
+        rank=P.rank,
+    )
+
+
+def _power_balance(
+    mech: Mechanism, q: Vector, v: Vector, a: Vector, inertial: Vector, efforts: Vector
+) -> float:
+    """Relative error of dE/dt = v . efforts, with E differenced along q + s v, v + s a."""
+    speed = float(np.abs(v / mech.column_scale).max())
+    rise = float(np.abs(a / mech.column_scale).max())
+    if speed == 0.0:
+        return 0.0  # no motion, no power: the balance is empty, not wrong
+    h = min(1e-2 / speed, 1e-2 * speed / rise if rise > 0.0 else np.inf, 1e-2)
+    h = max(h, 1e-4)
+    samples = {s: _energy(mech, q, v, a, s * h) for s in _SIXTH_ORDER}
+    rate = sum(w * samples[s][0] for s, w in _SIXTH_ORDER.items()) / h
+    noise = 1e-9 * max(size for _, size in samples.values()) / h
+    terms = float(np.abs(inertial * v).sum() + np.abs(efforts * v).sum())
+    return _ratio(abs(rate - float(efforts @ v)), terms + noise)
+
+
+_SIXTH_ORDER = {-3: -1 / 60, -2: 3 / 20, -1: -3 / 4, 1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
+"""Weights of the central difference of sixth order."""
+
+
+def _energy(mech: Mechanism, q: Vector, v: Vector, a: Vector, s: float) -> tuple[float, float]:
+    """Total energy a time s along the motion, J, and the sum of the sizes of its parts."""
+    kinetic, potential = energy(mech, pin.integrate(mech.model, q, s * v), v + s * a)
+    return kinetic + potential, kinetic + abs(potential)
+
+
+def _largest(x: Vector) -> float:
+    return float(np.abs(x).max()) if x.size else 0.0
+
+
+def _ratio(error: float, size: float) -> float:
+    return error / size if size > 0.0 else (0.0 if error == 0.0 else float("inf"))

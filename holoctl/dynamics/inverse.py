@@ -1,0 +1,321 @@
+"""Inverse dynamics: the motor efforts that cause a given acceleration. Mirror of forward.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.certificate import Certificate, certify, raise_if_bad
+from holoctl.checks import Vector, listing, vector
+from holoctl.errors import InconsistentError, InputError, NotActuatedError, SingularityError
+from holoctl.linalg import PivotedQR, cholesky, pivoted_qr
+from holoctl.mechanism import Mechanism
+from holoctl.open_tree import (
+    external_efforts,
+    inertia,
+    inverse_tree_dynamics,
+    nonlinear_efforts,
+)
+from holoctl.projector import SINGULAR, Partition, Projection, multipliers, resolve_projection
+
+__all__ = ["Actuation", "InverseDynamics", "actuation", "inverse_dynamics"]
+
+Array = NDArray[np.float64]
+
+COORDINATES = ("actuated", "independent", "all")
+POLICIES = ("raise", "project")
+
+CONSISTENT = 1e-6
+"""A target may miss what the constraints allow by this much, relative to its size."""
+
+ACTUATION_SINGULAR = 1e10
+"""Above this condition number of gamma' B the motors do not determine the motion."""
+
+
+@dataclass(frozen=True)
+class InverseDynamics:
+    """What `inverse_dynamics` returns.
+
+    Attributes
+    ----------
+    u : (nu,) array
+        Motor efforts, N m or N, in the order of ``mech.actuated``.
+    a : (nv,) array
+        The acceleration they cause, passive motions included.
+    multipliers : (m,) array
+        lambda of every row, N or N m; of least norm (scaled rows) where rows are redundant.
+    unique : (m,) bool array
+        Which multipliers redundancy does not leave open.
+    unbalanced : (k,) array
+        ``gamma' (M a + h - J' f - B u)``: what no motor can deliver of the motion asked for,
+        per column of gamma. Zero (to rounding) where the solution is exact.
+    certificate : Certificate
+    """
+
+    u: Vector
+    a: Vector
+    multipliers: Vector
+    unique: NDArray[np.bool_]
+    unbalanced: Vector
+    certificate: Certificate
+
+    def raise_if_bad(self) -> InverseDynamics:
+        """This result, or `SingularityError` or `InconsistentError` if it is not certified."""
+        raise_if_bad(self.certificate)
+        return self
+
+
+def inverse_dynamics(
+    mech: Mechanism,
+    q: Any,
+    v: Any,
+    target: Any,
+    f_ext: Any = None,
+    coordinates: str = "actuated",
+    *,
+    inconsistent: str = "raise",
+    t: float = 0.0,
+    t_stab: float | None = None,
+    partition: Partition | None = None,
+    projection: Projection | None = None,
+) -> InverseDynamics:
+    """The motor efforts for a target acceleration: ``gamma' B u = gamma' (M a + h - J' f)``.
+
+    Passive motions, which no motor drives, follow the dynamics when the target is for the
+    actuated coordinates. Holding torques: ``v = 0``, ``target = zeros(nv)``,
+    ``coordinates="all"``; what the motors cannot hold is told in ``unbalanced`` and the
+    certificate.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like
+        Configuration; may be off the manifold, is never moved.
+    v : (nv,) array_like
+        Velocity, rad/s or m/s.
+    target : array_like
+        Accelerations, rad/s^2 or m/s^2: (nu,), of the motors ("actuated", ``B' a``); (k,), of
+        the independent coordinates of the projection ("independent"); (nv,), of all ("all").
+    f_ext : mapping or pin.StdVec_Force, optional
+        Frame name to (force, moment), N and N m, world axes, at the origin of the frame; or
+        one force for each joint in joint axes.
+    coordinates : str, optional
+        ``"actuated"``, ``"independent"`` or ``"all"``: what the target is for.
+    inconsistent : str, optional
+        What to do with a target that the constraints do not allow: ``"raise"``, or
+        ``"project"`` to the nearest one that they do.
+    t : float, optional
+        Time, s.
+    t_stab : float, optional
+        Time constant of Baumgarte's stabilisation, s. Default: that of each constraint.
+    partition, projection : optional
+        A decision, or a projection at this very state, to share. Without either the partition
+        is decided anew, which is slow.
+
+    Returns
+    -------
+    InverseDynamics
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, numbers that are not finite, unknown names.
+    NotActuatedError
+        If there are no motors, they drive nothing, or the mechanism cannot move.
+    SingularityError
+        If the split, or the actuation, is singular at this state.
+    InconsistentError
+        If the constraints do not allow the target and ``inconsistent="raise"``.
+
+    References
+    ----------
+    docs/derivations.md, "Inverse dynamics".
+    """
+    if coordinates not in COORDINATES:
+        raise InputError(f"coordinates must be one of {listing(COORDINATES)}; got {coordinates!r}")
+    if inconsistent not in POLICIES:
+        raise InputError(f"inconsistent must be one of {listing(POLICIES)}; got {inconsistent!r}")
+    if mech.nu == 0:
+        raise NotActuatedError(
+            f"{mech.name} has no motors, so there are no torques to compute; name some with "
+            "actuated= (in a YAML description: name_mot)"
+        )
+    if coordinates == "actuated":
+        target = vector("target", target, mech.nu, "accelerations of the motors, B' a")
+    elif coordinates == "all":
+        target = vector("target", target, mech.nv, "accelerations of all coordinates")
+    P = resolve_projection(mech, q, v, t, t_stab, partition, projection)
+    act = actuation(P)
+    efforts = external_efforts(mech, P.kinematics, f_ext)
+    if coordinates == "actuated":
+        a = driven_acceleration(P, act, target, efforts, inconsistent)
+    elif coordinates == "independent":
+        if P.independent.size != P.k:
+            raise InputError(
+                "coordinates='independent' needs a projection with coordinates; this one is "
+                f"{P.method!r}"
+            )
+        target = vector("target", target, P.k, f"accelerations of {_independent(P)}")
+        a = P.gamma @ target + P.bias
+    else:
+        a = _admissible(P, target, inconsistent)
+    w = inverse_tree_dynamics(mech, P.q, P.v, a) - efforts
+    u = act.efforts(P.gamma.T @ w)
+    lam, unique = multipliers(P, w - mech.B @ u)
+    return InverseDynamics(
+        u, a, lam, unique,
+        unbalanced=P.gamma.T @ (w - mech.B @ u),
+        certificate=certify(P, a, mech.B @ u + efforts, lam, act.condition),
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------- actuation
+
+
+@dataclass(frozen=True)
+class Actuation:
+    """``A = gamma' B`` in scaled coordinates, factored: ``A P = Q [R1 R2; 0 0]``, rank rho.
+
+    Attributes
+    ----------
+    factors : PivotedQR
+        Cut at rho. The first rho columns of Q are the driven motions, the others the passive.
+    y_scale : (k,) array
+        Scaled generalised efforts = y_scale x efforts; scaled rates = rates / y_scale.
+    u_scale : (nu,) array
+        u = u_scale x scaled u.
+    rank : int
+        rho: how many independent motions the motors drive.
+    """
+
+    factors: PivotedQR
+    y_scale: Vector
+    u_scale: Vector
+    rank: int
+
+    @property
+    def condition(self) -> float:
+        """Condition number of R1."""
+        return self.factors.condition
+
+    @property
+    def driven(self) -> Array:
+        """(k, rho): orthonormal basis of the motions that the motors drive."""
+        return self.factors.q[:, : self.rank]
+
+    @property
+    def passive(self) -> Array:
+        """(k, k - rho): orthonormal basis of the motions that no motor drives."""
+        return self.factors.q[:, self.rank :]
+
+    def efforts(self, generalised: Vector) -> Vector:
+        """u with ``gamma' B u = generalised``: least squares in it, least norm in u."""
+        f = self.factors
+        rhs = self.driven.T @ (self.y_scale * generalised)
+        scaled = np.zeros(self.u_scale.size)
+        if f.r2.size == 0:
+            scaled[f.pivots] = f.solve_r1(rhs)
+        else:
+            wide = pivoted_qr(np.hstack([f.r1, f.r2]).T, self.rank)  # [R1 R2]' P = Q [S; 0]
+            x = wide.solve_r1(rhs[wide.pivots], transposed=True)
+            scaled[f.pivots] = wide.q[:, : self.rank] @ x
+        return self.u_scale * scaled
+
+
+def actuation(P: Projection) -> Actuation:
+    """Factor gamma' B at the rank that the partition found.
+
+    Raises
+    ------
+    NotActuatedError
+        If the mechanism cannot move, or the motors drive none of its motions.
+    SingularityError
+        If the motors drive fewer motions here than nearby.
+    """
+    mech, rho = P.mechanism, P.partition.actuation_rank
+    if P.k == 0:
+        raise NotActuatedError(
+            f"{mech.name} has no degree of freedom ({mech.nv} coordinates, constraints of rank "
+            f"{P.rank}), so torques do not move it and are not determined"
+        )
+    if rho == 0:
+        raise NotActuatedError(
+            f"{mech.name}: the motors {listing(mech.actuator_names)} drive none of its "
+            f"{P.k} motions"
+        )
+    u_scale = 1.0 / np.linalg.norm(mech.column_scale[:, None] * mech.B, axis=0)
+    factors = pivoted_qr(P.scale[:, None] * (P.gamma.T @ mech.B) * u_scale, rho)
+    if factors.condition > ACTUATION_SINGULAR:
+        raise SingularityError(
+            f"{mech.name}: the motors {listing(mech.actuator_names)} do not determine the "
+            f"motion at this configuration (condition number of gamma' B "
+            f"{factors.condition:.1e}): an actuation singularity, such as a dead point; no "
+            "torque is given there",
+            condition=factors.condition, names=mech.actuator_names,
+        )  # fmt: skip
+    return Actuation(factors, P.scale, u_scale, rho)
+
+
+def driven_acceleration(
+    P: Projection, act: Actuation, target: Vector, efforts: Vector, inconsistent: str = "raise"
+) -> Vector:
+    """a with ``B' a = target``; motions that no motor drives follow the dynamics.
+
+    In the orthonormal bases of driven and passive motions, ``ydd = driven x + passive z``:
+    x from the target, z from ``passive' gamma' (M a + h - J' f) = 0``.
+    """
+    mech, f = P.mechanism, act.factors
+    wanted = act.u_scale * (target - mech.B.T @ P.bias)  # = (A P)' ydd' = [R1'; R2'] x
+    first, more = wanted[f.pivots[: act.rank]], wanted[f.pivots[act.rank :]]
+    x = f.solve_r1(first, transposed=True)
+    if more.size:
+        off = float(np.abs(f.r2.T @ x - more).max())
+        size = float(np.abs(wanted).max())
+        if off > CONSISTENT * size and inconsistent == "raise":
+            raise InconsistentError(
+                f"{mech.name}: the target accelerations of the {mech.nu} motors contradict the "
+                f"constraints, which leave them {act.rank} independent motions (off by "
+                f"{off:.2g}, scaled); make them consistent, or pass inconsistent='project'",
+                residual=off,
+            )
+        if off > 0.0:
+            x = np.linalg.lstsq(np.hstack([f.r1, f.r2]).T, wanted[f.pivots], rcond=None)[0]
+    a = P.gamma @ (act.y_scale * (act.driven @ x)) + P.bias
+    if act.passive.shape[1] == 0:
+        return a
+    N = P.gamma @ (act.y_scale[:, None] * act.passive)
+    M, h = inertia(mech, P.q), nonlinear_efforts(mech, P.q, P.v)
+    reduced = cholesky(N.T @ M @ N)
+    if reduced.condition > SINGULAR:
+        raise SingularityError(
+            f"{mech.name}: a motion that no motor drives has no inertia either (condition "
+            f"number {reduced.condition:.1e}); give its bodies a mass",
+            condition=reduced.condition,
+        )
+    return a + N @ reduced.solve(N.T @ (efforts - h - M @ a))
+
+
+def _admissible(P: Projection, target: Vector, inconsistent: str) -> Vector:
+    """A target for all coordinates, checked against (or projected on) G a + drift = 0."""
+    mech, r = P.mechanism, P.mechanism.row_scale
+    missing = r * (P.rows.jacobian @ target + P.rows.drift + P.stabilisation)
+    terms = r[:, None] * np.abs(P.rows.jacobian)
+    size = 1.0 + float((terms @ np.abs(target)).max(initial=0.0))
+    off = float(np.abs(missing).max(initial=0.0))
+    if off > CONSISTENT * size and inconsistent == "raise":
+        raise InconsistentError(
+            f"{mech.name}: the target acceleration contradicts the constraints (G a + drift is "
+            f"off by {off:.2g}, scaled); give actuated or independent accelerations instead, "
+            "or pass inconsistent='project'",
+            residual=off,
+        )
+    scaled = P.gamma * P.scale / mech.column_scale[:, None]
+    y = np.linalg.lstsq(scaled, (target - P.bias) / mech.column_scale, rcond=None)[0]
+    return P.gamma @ (P.scale * y) + P.bias
+
+
+def _independent(P: Projection) -> str:
+    return listing([P.mechanism.coordinate_names[i] for i in P.independent])

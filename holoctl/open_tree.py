@@ -1,0 +1,94 @@
+"""The equation of motion of the open tree, without constraints: M a + h, J^T f, energy.
+
+Pinocchio does the work; here are the conventions. h holds Coriolis, centrifugal and gravity
+efforts. Rotor inertias (``model.armature``) are part of M everywhere, the energy included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.checks import Vector, vector
+from holoctl.errors import InputError
+from holoctl.mechanism import Mechanism, workspace
+from holoctl.tree import Kinematics, resolve_frame, support
+
+__all__ = ["energy", "external_efforts", "inertia", "inverse_tree_dynamics", "nonlinear_efforts"]
+
+Array = NDArray[np.float64]
+
+
+def inertia(mech: Mechanism, q: Vector) -> Array:
+    """M, shape (nv, nv), by the composite-rigid-body algorithm."""
+    M: Array = pin.crba(mech.model, workspace(mech), q)
+    return M
+
+
+def nonlinear_efforts(mech: Mechanism, q: Vector, v: Vector) -> Vector:
+    """h, shape (nv,): Coriolis, centrifugal and gravity efforts, N m or N."""
+    h: Vector = pin.nonLinearEffects(mech.model, workspace(mech), q, v)
+    return h
+
+
+def inverse_tree_dynamics(mech: Mechanism, q: Vector, v: Vector, a: Vector) -> Vector:
+    """``M a + h``, shape (nv,), by the recursive Newton-Euler algorithm; M is not formed."""
+    w: Vector = pin.rnea(mech.model, workspace(mech), q, v, a)
+    return w
+
+
+def energy(mech: Mechanism, q: Vector, v: Vector) -> tuple[float, float]:
+    """Kinetic and potential energy, J."""
+    kinetic = 0.5 * float(v @ inertia(mech, q) @ v)
+    return kinetic, float(pin.computePotentialEnergy(mech.model, workspace(mech), q))
+
+
+def external_efforts(mech: Mechanism, kin: Kinematics, f_ext: Any) -> Vector:
+    """``J^T f``, shape (nv,), of external forces.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    kin : Kinematics
+        At the state where the forces act.
+    f_ext : mapping, pin.StdVec_Force or None
+        A frame name to 6 numbers (force in N, moment in N m) in world axes at the origin of
+        the frame, or to a `pin.Force` so expressed; or one `pin.Force` for each joint, in
+        joint frames, as Pinocchio's algorithms take it.
+
+    Raises
+    ------
+    InputError
+        For unknown frames, wrong shapes, numbers that are not finite.
+    """
+    efforts = np.zeros(mech.nv)
+    if f_ext is None:
+        return efforts
+    if isinstance(f_ext, Mapping):
+        for name, given in f_ext.items():
+            frame = resolve_frame(mech.model, name, "f_ext")
+            numbers = given.vector if isinstance(given, pin.Force) else given
+            f = vector(f"f_ext[{name!r}]", numbers, 6, "force, moment; world axes")
+            moment = f[3:] + np.cross(kin.point(frame), f[:3])  # about the world origin
+            wrench = np.concatenate([f[:3], moment])
+            efforts += support(mech.model, frame.joint) * (kin.J.T @ wrench)
+        return efforts
+    if isinstance(f_ext, pin.StdVec_Force):
+        if len(f_ext) != mech.model.njoints:
+            raise InputError(
+                f"f_ext must have one force for each of the {mech.model.njoints} joints, the "
+                f"universe included; got {len(f_ext)}"
+            )
+        for joint in range(1, mech.model.njoints):
+            f = vector(f"f_ext[{joint}]", f_ext[joint].vector, 6, "force, moment; joint axes")
+            world = kin.placements[joint].act(pin.Force(f)).vector
+            efforts += support(mech.model, joint) * (kin.J.T @ world)
+        return efforts
+    raise InputError(
+        "f_ext must be a mapping from frame names to 6 numbers (force, moment), or a "
+        f"pin.StdVec_Force; got {type(f_ext).__name__}"
+    )

@@ -1,0 +1,520 @@
+"""The projector: a basis gamma of the admissible velocities, and the bias that goes with it.
+
+    v = gamma yd        G gamma = 0
+    a = gamma ydd + bias        G bias = -drift
+
+`partition` decides, once, at a closed configuration: the rank of G, which rows to keep, which
+coordinates are independent. `project` evaluates gamma and bias at any state with that
+decision; forward dynamics and the controllers consume the same result. This is the only
+module that adds stabilisation.
+References: R. Featherstone, Rigid Body Dynamics Algorithms, chapter 3 (constraints) and
+chapter 8 (closed-loop systems); Wehage and Haug's coordinate partitioning; derivations in
+docs/derivations.md, "Projection".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.assembly import assemble, manifold_rank, nearby_configurations
+from holoctl.checks import Vector, listing, number, positive
+from holoctl.constraints.contract import Rows
+from holoctl.errors import InconsistentError, InputError, SingularityError
+from holoctl.linalg import lu, pivoted_qr
+from holoctl.mechanism import (
+    Mechanism,
+    check_configuration,
+    check_state,
+    constraint_rows,
+    coordinate_indices,
+    row_names,
+)
+from holoctl.tree import Kinematics
+
+__all__ = [
+    "METHODS",
+    "Partition",
+    "Projection",
+    "multipliers",
+    "partition",
+    "project",
+    "resolve_projection",
+]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+METHODS = ("auto", "split", "qr", "orthonormal")
+
+CLOSED = 1e-6
+"""A configuration whose scaled error is larger than this is not closed: no rank is decided there."""
+
+PREFERENCE = 1e3
+"""Actuated coordinates are chosen as independent unless this many times worse conditioned."""
+
+SPLIT_LIMIT = 1e8
+"""`method="auto"` leaves the chosen split for the rank-revealing QR above this condition number."""
+
+SINGULAR = 1e12
+"""No solution is given with a matrix whose condition number is above this."""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Which rows count and which coordinates are independent, decided once.
+
+    Attributes
+    ----------
+    rank : int
+        Rank of G on the constraint manifold.
+    rows : (rank,) int array
+        The kept rows, in ascending order. The others depend on them on the manifold.
+    independent : (nv - rank,) int array
+        Indices into v of the independent coordinates, in ascending order.
+    dependent : (rank,) int array
+        Indices into v of the others.
+    condition : float
+        Condition number of the scaled G[rows, dependent] where it was decided.
+    gap : float
+        Ratio of the smallest singular value that counts to the largest that does not (of the
+        scaled G; inf where none is left out).
+    actuation_rank : int
+        Rank of gamma' B (scaled), at generic configurations near the one given.
+    """
+
+    rank: int
+    rows: Indices
+    independent: Indices
+    dependent: Indices
+    condition: float
+    gap: float
+    actuation_rank: int
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether the rank is not clear: the gap in the singular values is less than 100."""
+        return self.gap < 100.0
+
+
+@dataclass(frozen=True)
+class Projection:
+    """gamma and bias at one state, with what they were made from.
+
+    Attributes
+    ----------
+    gamma : (nv, k) array
+        Basis of the admissible velocities, k = nv - rank.
+    bias : (nv,) array
+        Acceleration for ydd = 0, stabilisation included where it was asked for.
+    independent, dependent : int arrays
+        Indices into v; ``gamma[independent]`` is the identity. Empty for a basis without
+        coordinates ("orthonormal").
+    scale : (k,) array
+        Unit of each y: L for a translation, 1 for an angle or a basis without coordinates.
+    stabilisation : (m,) array
+        Baumgarte's term of each row: ``G a = -drift - stabilisation``.
+    rank : int
+    condition : float
+        Condition number of the scaled matrix that was solved with.
+    q, v, t
+        The state.
+    method : str
+        "split", "qr" or "orthonormal".
+    partition : Partition
+    rows : Rows
+        All constraint rows at the state, unscaled.
+    kinematics : Kinematics
+    mechanism : Mechanism
+    """
+
+    gamma: Array
+    bias: Vector
+    independent: Indices
+    dependent: Indices
+    scale: Vector
+    stabilisation: Vector
+    rank: int
+    condition: float
+    q: Vector
+    v: Vector
+    t: float
+    method: str
+    partition: Partition
+    rows: Rows
+    kinematics: Kinematics
+    mechanism: Mechanism
+
+    @property
+    def k(self) -> int:
+        """Degrees of freedom: the columns of gamma."""
+        return int(self.gamma.shape[1])
+
+
+# ------------------------------------------------------------------------------- partition
+
+
+def partition(
+    mech: Mechanism, q: Any, *, independent: Iterable[str] | None = None, t: float = 0.0
+) -> Partition:
+    """Decide rank, kept rows and independent coordinates at a closed configuration.
+
+    Without `independent`, actuated coordinates are preferred, unless that choice is a thousand
+    times worse conditioned than the best one.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like
+        A closed configuration: see `assemble`.
+    independent : iterable of str, optional
+        The independent coordinates to use, nv - rank names.
+    t : float, optional
+        Time, s.
+
+    Returns
+    -------
+    Partition
+
+    Raises
+    ------
+    InputError
+        For a wrong shape, unknown names, a wrong number of them.
+    InconsistentError
+        If q is not closed.
+    SingularityError
+        If the rank of G is lower here than nearby (a singular configuration, where no choice
+        holds), or the coordinates asked for as independent do not determine the others.
+    """
+    q, t = check_configuration(mech, q), number("t", t, "time, s")
+    G, error = _scaled_jacobian(mech, q, t)
+    if error > CLOSED:
+        raise InconsistentError(
+            f"{mech.name}: q is not closed (largest scaled error {error:.1e}), so rank and rows "
+            "cannot be decided there; call hc.assemble(mech, q) first",
+            residual=error,
+        )
+    rank, gap = _rank_and_gap(G, error)
+    nearby: list[Vector] = []
+    if rank < min(G.shape):
+        nearby = nearby_configurations(mech, q, t)
+        generic = max((manifold_rank(_scaled_jacobian(mech, x, t)[0], 0.0) for x in nearby), default=0)
+        if generic > rank:
+            raise SingularityError(
+                f"{mech.name}: the constraints have rank {rank} at this configuration but "
+                f"{generic} nearby: a singular configuration (a dead point or a bifurcation), "
+                "where the independent coordinates are not defined; move away from it",
+                names=_vanishing_rows(mech, G, rank),
+            )
+    rows = np.sort(pivoted_qr(G.T, rank).pivots[:rank])
+    kept = G[rows]
+    if independent is None:
+        dependent = _preferred_dependents(mech, kept, rank)
+    else:
+        chosen = coordinate_indices(mech, independent, "independent")
+        if chosen.size != mech.nv - rank:
+            raise InputError(
+                f"independent: {mech.nv} coordinates and rank {rank} leave {mech.nv - rank} "
+                f"independent ones; got {chosen.size}: {_coordinates(mech, chosen)}"
+            )
+        dependent = np.setdiff1d(np.arange(mech.nv), chosen)
+    condition = lu(kept[:, dependent]).condition
+    if condition > SINGULAR:
+        raise SingularityError(
+            f"{mech.name}: the coordinates {_coordinates(mech, np.setdiff1d(np.arange(mech.nv), dependent))} "
+            f"do not determine the others, {_coordinates(mech, dependent)} (condition number "
+            f"{condition:.1e}); choose others, or none",
+            condition=condition, names=[mech.coordinate_names[i] for i in dependent],
+        )  # fmt: skip
+    free = np.setdiff1d(np.arange(mech.nv), dependent)
+    return Partition(
+        rank, rows, free, dependent, condition, gap,
+        _actuation_rank(mech, rank, q, t, nearby),
+    )  # fmt: skip
+
+
+def _scaled_jacobian(mech: Mechanism, q: Vector, t: float) -> tuple[Array, float]:
+    _, rows = constraint_rows(mech, q, np.zeros(mech.nv), t)
+    r = mech.row_scale
+    error = float(np.abs(r * rows.error).max()) if r.size else 0.0
+    return r[:, None] * rows.jacobian * mech.column_scale, error
+
+
+def _rank_and_gap(G: Array, error: float) -> tuple[int, float]:
+    rank = manifold_rank(G, error)
+    s = np.linalg.svd(G, compute_uv=False) if G.size else np.zeros(0)
+    left_out = s[rank] if rank < s.size else 0.0
+    if rank == 0 or left_out == 0.0:
+        return rank, float("inf")
+    return rank, float(s[rank - 1] / left_out)
+
+
+def _preferred_dependents(mech: Mechanism, kept: Array, rank: int) -> Indices:
+    """Pivot columns taken from unactuated coordinates first, or from all if that is poor."""
+    driven = (mech.B != 0.0).any(axis=1)
+    passive = np.flatnonzero(~driven)
+    first = pivoted_qr(kept[:, passive], tol=1.0 / SPLIT_LIMIT)
+    from_passive = passive[first.pivots[: first.r1.shape[0]]]
+    rest = np.setdiff1d(np.arange(mech.nv), from_passive)
+    # what the chosen columns do not span has to come from the motors
+    left = first.q[:, first.r1.shape[0] :].T @ kept[:, rest]
+    more = pivoted_qr(left, rank - from_passive.size)
+    preferred = np.sort(np.concatenate([from_passive, rest[more.pivots[: rank - from_passive.size]]]))
+    best = np.sort(pivoted_qr(kept, rank).pivots[:rank])
+    if lu(kept[:, preferred]).condition <= PREFERENCE * lu(kept[:, best]).condition:
+        return preferred.astype(np.intp)
+    return best
+
+
+def _actuation_rank(mech: Mechanism, rank: int, q: Vector, t: float, nearby: list[Vector]) -> int:
+    """Rank of gamma' B, the most over q and closed configurations near it."""
+
+    def here(x: Vector) -> int:
+        G, error = _scaled_jacobian(mech, x, t)
+        null = pivoted_qr(G.T, rank).q[:, rank:]
+        B = mech.column_scale[:, None] * mech.B
+        A = null.T @ (B / np.linalg.norm(B, axis=0))
+        return manifold_rank(A, error)
+
+    found = here(q)
+    if found < min(mech.nu, mech.nv - rank):
+        found = max([found, *(here(x) for x in nearby or nearby_configurations(mech, q, t))])
+    return found
+
+
+def _vanishing_rows(mech: Mechanism, G: Array, rank: int) -> list[str]:
+    pivots = pivoted_qr(G.T, rank).pivots
+    names = row_names(mech)
+    return [names[i] for i in np.sort(pivots[rank:])]
+
+
+def _coordinates(mech: Mechanism, indices: Indices) -> str:
+    return listing([mech.coordinate_names[i] for i in indices])
+
+
+# --------------------------------------------------------------------------------- project
+
+
+def project(
+    mech: Mechanism,
+    q: Any,
+    v: Any,
+    method: str = "auto",
+    *,
+    partition: Partition | None = None,
+    t_stab: float | None = None,
+    t: float = 0.0,
+) -> Projection:
+    """gamma and bias at (q, v).
+
+    The state may be off the manifold and is never moved: gamma and bias then satisfy the kept
+    rows exactly, the redundant ones to the order of the error.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like
+    v : (nv,) array_like
+    method : str, optional
+        ``"split"``: independent and dependent coordinates as the partition says.
+        ``"qr"``: chosen anew at this state by column-pivoted QR.
+        ``"orthonormal"``: an orthonormal basis (in scaled coordinates) without coordinates;
+        it may jump between states. ``"auto"``: the split, or QR where that is ill-conditioned.
+    partition : Partition, optional
+        Default: decided at the closed configuration nearest to q, which is slow.
+    t_stab : float, optional
+        Time constant T of Baumgarte's stabilisation, s:
+        ``G a = -drift - (2/T) rate - error / T^2``. Default: that of each constraint, or none.
+    t : float, optional
+        Time, s.
+
+    Returns
+    -------
+    Projection
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, numbers that are not finite, an unknown method.
+    SingularityError
+        If the dependent coordinates do not follow from the independent ones at this state; it
+        names them and the condition number.
+
+    References
+    ----------
+    docs/derivations.md, "Projection" and "Stabilisation".
+    """
+    q, v, t = check_state(mech, q, v, t)
+    if method not in METHODS:
+        raise InputError(f"method must be one of {listing(METHODS)}; got {method!r}")
+    if t_stab is not None:
+        positive("t_stab", t_stab, "s")
+    if partition is None:
+        partition = _nearest_partition(mech, q, t)
+    elif not isinstance(partition, Partition):
+        raise InputError(f"partition must be a Partition; got {type(partition).__name__}")
+    elif partition.independent.size + partition.rank != mech.nv:
+        raise InputError("partition belongs to another mechanism: its sizes do not fit")
+    return projected(mech, q, v, t, partition, method, t_stab)
+
+
+def projected(
+    mech: Mechanism,
+    q: Vector,
+    v: Vector,
+    t: float,
+    part: Partition,
+    method: str = "auto",
+    t_stab: float | None = None,
+) -> Projection:
+    """`project` without the checks: for callers that have made them."""
+    kin, rows = constraint_rows(mech, q, v, t)
+    c = mech.column_scale
+    keep = part.rows
+    r = mech.row_scale[keep]
+    G = r[:, None] * rows.jacobian[keep] * c  # scaled: G' = Dr G Dc
+    stabilisation = _stabilisation(mech, rows, t_stab)
+    target = -r * (rows.drift + stabilisation)[keep]
+    if method == "orthonormal":
+        gamma, bias, condition = _orthonormal(G, target, part.rank)
+        independent = dependent = np.zeros(0, dtype=np.intp)
+        y_scale = np.ones(gamma.shape[1])
+    else:
+        used, independent, dependent = "split", part.independent, part.dependent
+        if method != "qr":
+            factors = lu(G[:, dependent])
+            condition = factors.condition
+            if method == "auto" and condition > SPLIT_LIMIT:
+                used = "qr"
+            elif condition <= SINGULAR:
+                X = factors.solve(np.column_stack([G[:, independent], target]))
+        if method == "qr" or used == "qr":
+            qr = pivoted_qr(G, part.rank)
+            used, condition = "qr", qr.condition
+            dependent, independent = qr.pivots[: part.rank], qr.pivots[part.rank :]
+            order = np.argsort(independent)
+            if condition <= SINGULAR:
+                X = qr.solve_r1(np.column_stack([qr.r2[:, order], qr.q.T @ target]))
+            independent = independent[order]
+        if condition > SINGULAR:
+            raise _singular_split(mech, independent, dependent, condition)
+        method = used
+        # v_dep = -X v_ind,   a_dep = -X a_ind + x0
+        gamma = np.zeros((mech.nv, independent.size))
+        gamma[independent, np.arange(independent.size)] = 1.0
+        gamma[dependent] = -X[:, :-1]
+        bias = np.zeros(mech.nv)
+        bias[dependent] = X[:, -1]
+        y_scale = c[independent]
+    # back from scaled coordinates: v = Dc v', and y keeps the units of its coordinates
+    return Projection(
+        c[:, None] * gamma / y_scale, c * bias, independent, dependent, y_scale, stabilisation,
+        part.rank, condition, q, v, t, method, part, rows, kin, mech,
+    )  # fmt: skip
+
+
+def _orthonormal(G: Array, target: Vector, rank: int) -> tuple[Array, Vector, float]:
+    """gamma' spans the null space of G', bias' is the shortest solution of G' bias' = target."""
+    qr = pivoted_qr(G.T, rank)  # G'^T P = Q [R1; 0]
+    if qr.condition > SINGULAR:
+        raise SingularityError(
+            f"the kept rows are singular at this state (condition number {qr.condition:.1e})",
+            condition=qr.condition,
+        )
+    shortest = qr.q[:, :rank] @ qr.solve_r1(target[qr.pivots], transposed=True)
+    return qr.q[:, rank:], shortest, qr.condition
+
+
+def _stabilisation(mech: Mechanism, rows: Rows, t_stab: float | None) -> Vector:
+    """Baumgarte's terms ``(2/T) rate + error / T^2`` of each row; zero unless asked for."""
+    extra = np.zeros_like(rows.error)
+    start = 0
+    for c, bound in zip(mech.constraints, mech._bound, strict=True):
+        stop = start + len(bound.labels)
+        T = t_stab if t_stab is not None else c.t_stab
+        if T is not None:
+            extra[start:stop] = (2.0 / T) * rows.rate[start:stop] + rows.error[start:stop] / T**2
+        start = stop
+    return extra
+
+
+def _singular_split(
+    mech: Mechanism, independent: Indices, dependent: Indices, condition: float
+) -> SingularityError:
+    return SingularityError(
+        f"{mech.name}: at this state the dependent coordinates {_coordinates(mech, dependent)} "
+        f"do not follow from {_coordinates(mech, independent)} (condition number "
+        f"{condition:.1e}): a singular configuration for this choice; try method='qr', another "
+        "partition, or move away",
+        condition=condition,
+        names=[mech.coordinate_names[i] for i in dependent],
+    )
+
+
+def _nearest_partition(mech: Mechanism, q: Vector, t: float) -> Partition:
+    _, error = _scaled_jacobian(mech, q, t)
+    closed = q if error <= 1e-12 else assemble(mech, q, t=t)[0]
+    return partition(mech, closed, t=t)
+
+
+def resolve_projection(
+    mech: Mechanism,
+    q: Any,
+    v: Any,
+    t: float,
+    t_stab: float | None,
+    partition: Partition | None,
+    projection: Projection | None,
+) -> Projection:
+    """The projection a consumer works with: the one it was given, checked, or a new one."""
+    if projection is None:
+        return project(mech, q, v, partition=partition, t_stab=t_stab, t=t)
+    if not isinstance(projection, Projection) or projection.mechanism is not mech:
+        raise InputError("projection must be a Projection of this very mechanism")
+    q, v, t = check_state(mech, q, v, t)
+    if not (np.array_equal(q, projection.q) and np.array_equal(v, projection.v)):
+        raise InputError("projection was made at another state than the (q, v) given")
+    return projection
+
+
+# ----------------------------------------------------------------------------- multipliers
+
+
+def multipliers(P: Projection, force: Vector) -> tuple[Vector, NDArray[np.bool_]]:
+    """lambda with ``G^T lambda = force``, and which entries are unique.
+
+    Where rows are redundant, lambda is the solution of least norm in scaled rows, and entries
+    that redundancy leaves open are not unique.
+
+    Parameters
+    ----------
+    P : Projection
+    force : (nv,) array
+        Effort of the constraints on the coordinates, ``M a + h - B u - J^T f``.
+
+    Returns
+    -------
+    lambda : (m,) array
+        N for linear rows, N m for angular ones; of unscaled rows.
+    unique : (m,) bool array
+    """
+    mech, keep, rank = P.mechanism, P.partition.rows, P.rank
+    m = mech.row_scale.size
+    G = mech.row_scale[:, None] * P.rows.jacobian * mech.column_scale
+    qr = pivoted_qr(G[keep].T, rank)  # G_keep^T P = Q [R1; 0]
+    on_kept = np.zeros(rank)
+    on_kept[qr.pivots] = qr.solve_r1(qr.q[:, :rank].T @ (mech.column_scale * force))
+    if m == rank:
+        return mech.row_scale * on_kept, np.ones(m, dtype=bool)
+    # Redundant rows: G = E G_keep on the manifold, so G^T l = G_keep^T (E^T l), and the
+    # shortest l with E^T l = on_kept is E (E^T E)^-1 on_kept = Qe Re^-T on_kept.
+    E = np.zeros((m, rank))
+    E[:, qr.pivots] = qr.solve_r1((G @ qr.q[:, :rank]).T).T
+    e = pivoted_qr(E, rank)
+    shortest = e.q[:, :rank] @ e.solve_r1(on_kept[e.pivots], transposed=True)
+    leverage = (e.q[:, :rank] ** 2).sum(axis=1)
+    return mech.row_scale * shortest, leverage > 1.0 - 1e-9
