@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.assembly import assemble, manifold_rank, nearby_configurations
 from holoctl.checks import Vector, listing, number, positive
 from holoctl.constraints.contract import Rows
 from holoctl.errors import InconsistentError, InputError, SingularityError
-from holoctl.linalg import lu, pivoted_qr
+from holoctl.linalg import PivotedQR, lu, pivoted_qr
 from holoctl.mechanism import (
     Mechanism,
     check_configuration,
@@ -40,6 +41,7 @@ __all__ = [
     "METHODS",
     "Partition",
     "Projection",
+    "corrected",
     "multipliers",
     "partition",
     "project",
@@ -425,8 +427,7 @@ def _orthonormal(G: Array, target: Vector, rank: int) -> tuple[Array, Vector, fl
             f"the kept rows are singular at this state (condition number {qr.condition:.1e})",
             condition=qr.condition,
         )
-    shortest = qr.q[:, :rank] @ qr.solve_r1(target[qr.pivots], transposed=True)
-    return qr.q[:, rank:], shortest, qr.condition
+    return qr.q[:, rank:], _shortest(qr, target), qr.condition
 
 
 def _stabilisation(mech: Mechanism, rows: Rows, t_stab: float | None) -> Vector:
@@ -515,6 +516,53 @@ def multipliers(P: Projection, force: Vector) -> tuple[Vector, NDArray[np.bool_]
     E = np.zeros((m, rank))
     E[:, qr.pivots] = qr.solve_r1((G @ qr.q[:, :rank]).T).T
     e = pivoted_qr(E, rank)
-    shortest = e.q[:, :rank] @ e.solve_r1(on_kept[e.pivots], transposed=True)
     leverage = (e.q[:, :rank] ** 2).sum(axis=1)
-    return mech.row_scale * shortest, leverage > 1.0 - 1e-9
+    return mech.row_scale * _shortest(e, on_kept), leverage > 1.0 - 1e-9
+
+
+# ------------------------------------------------------------------------------ correction
+
+
+def corrected(
+    mech: Mechanism, part: Partition, q: Vector, v: Vector, t: float, tol: float = 1e-13
+) -> tuple[Vector, Vector]:
+    """The state on the manifold closest to a nearby (q, v), by Newton on the kept rows.
+
+    Steps are the shortest in scaled coordinates. For states that integration or measurement
+    moved off by little; from farther away use `assemble`.
+
+    Raises
+    ------
+    SingularityError
+        If the kept rows lose rank on the way.
+    InconsistentError
+        If the state is too far off for Newton's method.
+    """
+    c, keep = mech.column_scale, part.rows
+    r = mech.row_scale[keep]
+    error = np.inf
+    for _ in range(8):
+        _, rows = constraint_rows(mech, q, v, t)
+        qr = pivoted_qr((r[:, None] * rows.jacobian[keep] * c).T, part.rank)
+        if qr.condition > SINGULAR:
+            raise SingularityError(
+                f"{mech.name}: the kept rows are singular here (condition number "
+                f"{qr.condition:.1e})",
+                condition=qr.condition,
+            )
+        off = r * rows.error[keep]
+        last, error = error, float(np.abs(off).max(initial=0.0))
+        if error <= tol or (error <= 1e-9 and error > 0.5 * last):
+            return q, v - c * _shortest(qr, r * rows.rate[keep])
+        q = pin.normalize(mech.model, pin.integrate(mech.model, q, -c * _shortest(qr, off)))
+    raise InconsistentError(
+        f"{mech.name}: the state is too far off the constraints to correct (scaled error "
+        f"{error:.1e}); call hc.assemble",
+        residual=error,
+    )
+
+
+def _shortest(qr: PivotedQR, b: Vector) -> Vector:
+    """The shortest x with ``A x = b``, where ``A^T P = Q [R1; 0]``."""
+    rank = qr.r1.shape[0]
+    return qr.q[:, :rank] @ qr.solve_r1(b[qr.pivots], transposed=True)

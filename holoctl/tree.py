@@ -76,8 +76,8 @@ class Kinematics:
 def kinematics(model: pin.Model, data: pin.Data, q: Vector, v: Vector, t: float) -> Kinematics:
     """The kinematics of `model` at (q, v); `data` is a workspace and may be used again."""
     pin.computeJointJacobiansTimeVariation(model, data, q, v)
-    # tolist() copies the placements in one call; J and dJ are live views of data.
-    return Kinematics(q, v, t, tuple(data.oMi.tolist()), data.J.copy(), data.dJ.copy())
+    # Everything in data is a live view; tolist(True) copies the placements in one call.
+    return Kinematics(q, v, t, tuple(data.oMi.tolist(True)), data.J.copy(), data.dJ.copy())
 
 
 # -------------------------------------------------------------------------------- names

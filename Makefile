@@ -1,0 +1,58 @@
+# Everything runs in .venv, made from requirements.lock: `make help` lists the targets.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+OLDEST := (3, 11)
+NEWEST := (3, 13)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint types wheel clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(READY) ## track a trajectory with a five-bar; writes pictures and data
+	$(BIN)/holoctl demo
+
+test: $(READY) ## all tests but the slow ones
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: $(READY) ## all tests
+	$(BIN)/python -m pytest
+
+lint: $(READY) ## style: ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY) ## types: mypy, strict
+	$(BIN)/mypy
+
+wheel: $(READY) ## sdist and wheel, in dist/
+	$(BIN)/python -m build --no-isolation .
+
+clean: ## remove the environment, caches and built files
+	rm -rf .venv dist build out *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): requirements.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) not found; name a Python: make PYTHON=..."; exit 1; }
+	@$(PYTHON) -c "$$CHECK_PYTHON"
+	@echo "Installing into .venv (about a minute)"
+	@$(PYTHON) -m venv --clear .venv
+	@$(PIP) install -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+define CHECK_PYTHON
+import sys
+have, oldest, newest = sys.version_info[:2], $(OLDEST), $(NEWEST)
+name = lambda version: "Python %d.%d" % version
+if have < oldest:
+    sys.exit("error: holoctl needs %s or newer; $(PYTHON) is %s; name another: make PYTHON=..." % (name(oldest), name(have)))
+if have > newest:
+    sys.stderr.write("warning: $(PYTHON) is %s; tested up to %s\n" % (name(have), name(newest)))
+endef
+export CHECK_PYTHON

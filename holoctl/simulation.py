@@ -1,0 +1,259 @@
+"""Simulation: a controller at its own rate against a plant that may differ from its model."""
+
+from __future__ import annotations
+
+import logging
+import platform
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.checks import Vector, number, positive, vector
+from holoctl.control.computed_torque import Controller
+from holoctl.dynamics.forward import accelerate
+from holoctl.errors import HoloctlError, InconsistentError, InputError
+from holoctl.mechanism import Mechanism, check_state, constraint_rows
+from holoctl.projector import CLOSED, Partition, corrected, partition, projected
+
+__all__ = ["Run", "simulate"]
+
+Array = NDArray[np.float64]
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A simulated motion: N intervals between N + 1 instants.
+
+    Attributes
+    ----------
+    t : (N + 1,) array
+        Instants, s: the ticks of the controller.
+    q : (N + 1, nq) array
+        Configurations of the plant.
+    v : (N + 1, nv) array
+        Velocities of the plant.
+    u : (N + 1, nu) array
+        Motor efforts; row i is held from t[i] to t[i + 1] (or was evaluated at t[i] only,
+        when the controller runs continuously).
+    closure : (N + 1,) array
+        Largest scaled constraint error before the state was put back on the manifold.
+    tick_time : (N + 1,) array
+        Wall-clock time of each call of the controller, s.
+    seed : int
+        Seed of the measurement noise.
+    versions : str
+        What the run was made with.
+    """
+
+    t: Vector
+    q: Array
+    v: Array
+    u: Array
+    closure: Vector
+    tick_time: Vector
+    seed: int
+    versions: str
+
+    def save(self, path: str | Path) -> Path:
+        """Write all of it to a ``.npz`` file, and return the path."""
+        path = Path(path).with_suffix(".npz")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(path, **{f.name: getattr(self, f.name) for f in fields(self)})
+        return path
+
+    @classmethod
+    def read(cls, path: str | Path) -> Run:
+        """Read what `save` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as data:
+                values: dict[str, Any] = {f.name: data[f.name] for f in fields(cls)}
+        except (OSError, KeyError, ValueError) as error:
+            raise InputError(f"{path} is not a saved run: {error}") from None
+        values["seed"], values["versions"] = int(values["seed"]), str(values["versions"])
+        return cls(**values)
+
+
+def simulate(
+    mech: Mechanism,
+    controller: Controller,
+    q0: Any,
+    v0: Any,
+    duration: float,
+    *,
+    plant: Mechanism | None = None,
+    rate: float = 1000.0,
+    hold: bool = True,
+    noise: tuple[float, float] = (0.0, 0.0),
+    seed: int = 0,
+    rtol: float = 1e-9,
+    atol: float = 1e-11,
+    progress: bool = False,
+) -> Run:
+    """Simulate a mechanism under a controller.
+
+    At every tick the controller sees the state and its effort is held to the next tick.
+    Between ticks scipy integrates the constrained forward dynamics in the tangent space of the
+    configuration at the tick; then the state is put back on the constraint manifold.
+
+    Parameters
+    ----------
+    mech : Mechanism
+        The controller's model; also the plant unless one is given.
+    controller : callable
+        ``controller(t, q, v) -> u`` with u (nu,); `ComputedTorque.track` makes one.
+    q0, v0 : (nq,) and (nv,) array_like
+        Start, on the manifold: see `assemble`.
+    duration : float
+        s.
+    plant : Mechanism, optional
+        What is simulated, with the same coordinates and motors as `mech`.
+    rate : float, optional
+        Ticks per second; results are recorded at the ticks.
+    hold : bool, optional
+        False: evaluate the controller continuously, as an ideal analog controller.
+    noise : (float, float), optional
+        Standard deviation of the measurement noise on q (rad or m, in the tangent space) and
+        on v.
+    seed : int, optional
+        Seed of the noise.
+    rtol, atol : float, optional
+        Tolerances of the integrator (scipy's RK45) on positions and velocities.
+    progress : bool, optional
+        Show a progress bar (needs tqdm).
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, a plant that does not match, a controller that returns the wrong
+        shape or numbers that are not finite.
+    InconsistentError
+        If the start is not on the manifold.
+    SingularityError
+        If the motion runs into a singular configuration; a note on the error says when.
+    """
+    plant = mech if plant is None else plant
+    _check_plant(mech, plant)
+    if not callable(controller):
+        raise InputError(f"controller must be a function (t, q, v) -> u; got {controller!r}")
+    q, v, _ = check_state(plant, q0, v0)
+    duration, rate = positive("duration", duration, "s"), positive("rate", rate, "ticks per s")
+    sigma = tuple(number("noise", s) for s in noise)
+    if len(sigma) != 2 or min(sigma) < 0.0:
+        raise InputError(f"noise must be two standard deviations >= 0; got {noise!r}")
+    part = _started(plant, q, v)
+    q, v = corrected(plant, part, q, v, 0.0)
+    rng = np.random.default_rng(seed)
+    N = max(1, round(duration * rate))
+    t = np.arange(N + 1) / rate
+    Q, V = np.empty((N + 1, plant.nq)), np.empty((N + 1, plant.nv))
+    U, closure, spent = np.empty((N + 1, plant.nu)), np.zeros(N + 1), np.empty(N + 1)
+
+    def measured(q: Vector, v: Vector) -> tuple[Vector, Vector]:
+        if not any(sigma):
+            return q, v
+        e = sigma[0] * rng.normal(size=plant.nv)
+        return pin.integrate(plant.model, q, e), v + sigma[1] * rng.normal(size=plant.nv)
+
+    def command(t: float, q: Vector, v: Vector) -> Vector:
+        return vector("the controller's u", controller(t, q, v), plant.nu, "motor efforts")
+
+    for i in _progress(range(N + 1), progress):
+        try:
+            start = time.perf_counter()
+            u = command(t[i], *measured(q, v))
+            spent[i] = time.perf_counter() - start
+            Q[i], V[i], U[i] = q, v, u
+            if i < N:
+                held = (lambda s, x, y, u=u: u) if hold else command
+                q, v = _advanced(plant, part, held, q, v, t[i], t[i + 1], rtol, atol)
+                closure[i + 1] = _closure(plant, q, v, t[i + 1])
+                q, v = corrected(plant, part, q, v, t[i + 1])
+        except HoloctlError as error:
+            error.add_note(f"in the simulation of {plant.name!r}, at t = {t[i]:.6g} s")
+            raise
+    return Run(t, Q, V, U, closure, spent, seed, _versions())
+
+
+def _check_plant(mech: Mechanism, plant: Mechanism) -> None:
+    for what, m in (("mech", mech), ("plant", plant)):
+        if not isinstance(m, Mechanism):
+            raise InputError(f"{what} must be a Mechanism; got {type(m).__name__}")
+    if mech.coordinate_names != plant.coordinate_names or mech.nq != plant.nq:
+        raise InputError("plant must have the same coordinates, in the same order, as mech")
+    if mech.actuator_names != plant.actuator_names:
+        raise InputError("plant must have the same motors, in the same order, as mech")
+
+
+def _started(plant: Mechanism, q: Vector, v: Vector) -> Partition:
+    _, rows = constraint_rows(plant, q, v)
+    off = np.abs(plant.row_scale * rows.error).max(initial=0.0)
+    slip = np.abs(plant.row_scale * rows.rate).max(initial=0.0)
+    if off > CLOSED or slip > CLOSED * (1.0 + np.abs(v / plant.column_scale).max()):
+        raise InconsistentError(
+            f"{plant.name}: the start is not on the constraints (scaled error {off:.1e}, rate "
+            f"{slip:.1e}); call hc.assemble(mech, q0, v0) first",
+            residual=float(max(off, slip)),
+        )
+    return partition(plant, q)
+
+
+def _advanced(
+    plant: Mechanism, part: Partition, command: Controller, q0: Vector, v0: Vector,
+    start: float, stop: float, rtol: float, atol: float,
+) -> tuple[Vector, Vector]:  # fmt: skip
+    """The state at `stop`: q = q0 (+) d, with (d, v) integrated from (0, v0)."""
+    from scipy.integrate import solve_ivp
+
+    model, nv = plant.model, plant.nv
+    flat = model.nq == model.nv
+
+    def derivative(t: float, x: Vector) -> Vector:
+        d, v = x[:nv], x[nv:]
+        q = pin.integrate(model, q0, d)
+        P = projected(plant, q, v, t, part)
+        a, _ = accelerate(P, plant.B @ command(t, q, v))
+        if not flat:  # v = D(d) d', the right Jacobian of the joint spaces
+            D = pin.dIntegrate(model, q0, d, pin.ArgumentPosition.ARG1)
+            v = np.linalg.solve(D, v)
+        return np.concatenate([v, a])
+
+    x0 = np.concatenate([np.zeros(nv), v0])
+    end = solve_ivp(derivative, (start, stop), x0, rtol=rtol, atol=atol, first_step=stop - start)
+    if not end.success:
+        raise InconsistentError(f"{plant.name}: the integrator gave up: {end.message}")
+    d, v = end.y[:nv, -1], end.y[nv:, -1]
+    return pin.normalize(model, pin.integrate(model, q0, d)), v
+
+
+def _closure(mech: Mechanism, q: Vector, v: Vector, t: float) -> float:
+    _, rows = constraint_rows(mech, q, v, t)
+    return float(np.abs(mech.row_scale * rows.error).max(initial=0.0))
+
+
+def _progress(ticks: Iterable[int], show: bool) -> Iterable[int]:
+    if not show:
+        return ticks
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        log.info("no progress bar: tqdm is not installed")
+        return ticks
+    bar: Iterable[int] = tqdm(ticks, desc="simulating", unit=" ticks", unit_scale=True)
+    return bar
+
+
+def _versions() -> str:
+    packages = ("holoctl", "pin", "numpy", "scipy")
+    return " ".join([f"python=={platform.python_version()}", *(f"{p}=={version(p)}" for p in packages)])

@@ -1,0 +1,51 @@
+"""What every test run shares: no screen, fixed seeds, and no silent skip of the robots in CI."""
+
+from __future__ import annotations
+
+import os
+import random
+
+os.environ["MPLBACKEND"] = "Agg"  # before anything imports matplotlib; subprocesses inherit it
+
+import hypothesis
+import numpy as np
+import pinocchio as pin
+import pytest
+
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("ci")
+
+ROBOTS = "shared/data/robots"
+"""A test that skips for want of these robots says so in its reason."""
+
+
+@pytest.fixture(autouse=True)
+def _seeds() -> None:
+    """The same random numbers in a test whether it runs alone or after others."""
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002 (for code that draws from the global generator)
+    pin.seed(0)  # pinocchio.randomConfiguration
+
+
+# With HOLOCTL_REQUIRE_ROBOTS=1 the robots are known to be there: a test, or a whole file, that
+# skips because it did not find them is a failure.
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    return _without_robots_is_failure((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    return _without_robots_is_failure((yield))
+
+
+def _without_robots_is_failure(report):
+    required = os.environ.get("HOLOCTL_REQUIRE_ROBOTS", "0") not in ("", "0")
+    if required and report.outcome == "skipped" and not hasattr(report, "wasxfail"):
+        _file, _line, reason = report.longrepr
+        if ROBOTS in reason:
+            report.outcome = "failed"
+            report.longrepr = f"HOLOCTL_REQUIRE_ROBOTS is set, yet this was skipped: {reason}"
+    return report
