@@ -99,7 +99,9 @@ def assemble(
         directions, or the velocity rows contradict each other. It carries the residual, the
         worst rows by name, and the best configuration found.
     """
-    guess = mech.reference.copy() if q_guess is None else check_configuration(mech, q_guess, "q_guess")
+    guess = (
+        mech.reference.copy() if q_guess is None else check_configuration(mech, q_guess, "q_guess")
+    )
     v0 = np.zeros(mech.nv) if v_guess is None else vector("v_guess", v_guess, mech.nv, "velocity")
     t, tol = number("t", t, "time, s"), positive("tol", tol, "scaled error")
     if max_iter < 1 or restarts < 0:
@@ -267,9 +269,7 @@ def _flipped(p: _Problem, q: Vector, polarity: WrenchRows | None) -> tuple[str, 
     return tuple(label for label, c in zip(polarity.labels, cosines, strict=True) if c < 0.0)
 
 
-def _unassembled(
-    p: _Problem, q: Vector, error: float, opposite: tuple[str, ...]
-) -> AssemblyError:
+def _unassembled(p: _Problem, q: Vector, error: float, opposite: tuple[str, ...]) -> AssemblyError:
     scaled = np.abs(p.scaled_rows(q)[0])
     names = row_names(p.mech)
     worst = [(names[i], float(scaled[i])) for i in np.argsort(-scaled)[:5] if scaled[i] > p.tol]
@@ -348,7 +348,9 @@ def _reduced_gradient(p: _Problem, q: Vector) -> tuple[Array, Vector, Vector]:
     return Z, Z.T @ g, U1 @ ((V1.T @ g) / s)
 
 
-def _reduced_hessian(p: _Problem, q: Vector, Z: Array, multipliers: Vector, h: float = 1e-5) -> Array:
+def _reduced_hessian(
+    p: _Problem, q: Vector, Z: Array, multipliers: Vector, h: float = 1e-5
+) -> Array:
     """Second derivative of distance - multipliers . error along Z, by central differences."""
 
     def slope(step: Vector) -> Vector:

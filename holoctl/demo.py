@@ -73,7 +73,8 @@ class Demo:
     def table(self) -> str:
         """Tracking errors, tick times and the worst certificate numbers, as text."""
         lines = [
-            f"{'tracking':<34}{'worst error':>13}{'rms error':>13}{'tick median':>13}{'tick p99':>11}",
+            f"{'tracking':<34}{'worst error':>13}{'rms error':>13}"
+            f"{'tick median':>13}{'tick p99':>11}",
             "-" * 84,
         ]
         for s in self.scenarios:
@@ -152,7 +153,7 @@ def demo(
 # ---------------------------------------------------------------------------- the reference
 
 
-class clover:  # noqa: N801 (a function with parameters)
+class clover:
     """Point of a three-leaved figure at time t, run through once, at rest at both ends."""
 
     def __init__(self, drawing: Drawing, duration: float) -> None:
@@ -162,7 +163,8 @@ class clover:  # noqa: N801 (a function with parameters)
         s = min(max(t / self.duration, 0.0), 1.0)
         angle = 2.0 * np.pi * s**4 * (35.0 - 84.0 * s + 70.0 * s**2 - 20.0 * s**3)
         r = self.drawing.radius * (1.0 + 0.35 * np.cos(3.0 * angle))
-        return np.array(self.drawing.centre) + r * np.array([np.sin(angle), np.cos(angle)])
+        x, y = self.drawing.centre
+        return np.array([x + r * np.sin(angle), y + r * np.cos(angle)])
 
 
 def motion(

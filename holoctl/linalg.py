@@ -59,6 +59,7 @@ def lu(a: Array) -> LU:
 def _getrs(factors: Array, pivots: NDArray[np.int32], b: Array, trans: int) -> Array:
     if b.size == 0:
         return np.zeros(b.shape)
+    x: Array
     x, _ = lapack.dgetrs(factors, pivots, b, trans=trans)
     return x.reshape(b.shape)
 
@@ -74,6 +75,7 @@ class Cholesky:
         """x with ``A x = b``."""
         if b.size == 0:
             return np.zeros(b.shape)
+        x: Array
         x, _ = lapack.dpotrs(self.factor, b, lower=1)
         return x.reshape(b.shape)
 
@@ -131,6 +133,7 @@ class PivotedQR:
         """x with ``R1 x = b`` (or ``R1^T x = b``)."""
         if b.size == 0:
             return np.zeros(b.shape)
+        x: Array
         x, _ = lapack.dtrtrs(self.r1, b, trans=int(transposed))
         return x.reshape(b.shape)
 
@@ -139,9 +142,7 @@ def pivoted_qr(a: Array, rank: int | None = None, tol: float = 0.0) -> PivotedQR
     """QR with column pivoting, cut at `rank`, or where a pivot falls below `tol` x the first."""
     m, n = a.shape
     if m == 0 or n == 0:
-        return PivotedQR(
-            np.eye(m), np.zeros((0, 0)), np.zeros((0, n)), np.arange(n), np.zeros(0)
-        )
+        return PivotedQR(np.eye(m), np.zeros((0, 0)), np.zeros((0, n)), np.arange(n), np.zeros(0))
     qr, jpvt, tau, _, _ = lapack.dgeqp3(a)
     diagonal = np.abs(np.diag(qr))
     if rank is None:

@@ -101,7 +101,9 @@ class Mechanism:
     _local: threading.local = field(init=False)
 
     def __post_init__(self) -> None:
-        put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
         model = _checked_model(self.model)
         put("model", model)
         put("name", str(self.name or model.name))
@@ -114,7 +116,7 @@ class Mechanism:
         ))  # fmt: skip
         put("_blocks", _blocks(self._bound))
         put("_local", threading.local())
-        if self.actuation is not None and len(tuple(self.actuated)):
+        if self.actuation is not None and tuple(self.actuated):
             raise InputError("Mechanism: give one of actuated= and actuation=, not both")
         put("actuated", _checked_motors(self.actuated, self.coordinate_names))
         put("B", _frozen(_actuation_matrix(self)))
@@ -153,7 +155,14 @@ class Mechanism:
     def __reduce__(self) -> tuple[Any, ...]:
         return (
             Mechanism,
-            (self.model, self.constraints, self.actuated, self.actuation, self.reference, self.name),
+            (
+                self.model,
+                self.constraints,
+                self.actuated,
+                self.actuation,
+                self.reference,
+                self.name,
+            ),
         )
 
 
@@ -399,8 +408,8 @@ def _coupled_groups(
     """Constraints that share coordinates, directly or through others, with those coordinates."""
     groups: list[tuple[NDArray[np.bool_], list[int]]] = []
     for i, b in enumerate(bound):
-        columns, members = b.support.any(axis=0), [i]
-        apart = []
+        columns: NDArray[np.bool_] = b.support.any(axis=0)
+        members, apart = [i], []
         for other, theirs in groups:
             if (other & columns).any():
                 columns, members = columns | other, theirs + members

@@ -204,7 +204,9 @@ def partition(
     nearby: list[Vector] = []
     if rank < min(G.shape):
         nearby = nearby_configurations(mech, q, t)
-        generic = max((manifold_rank(_scaled_jacobian(mech, x, t)[0], 0.0) for x in nearby), default=0)
+        generic = max(
+            (manifold_rank(_scaled_jacobian(mech, x, t)[0], 0.0) for x in nearby), default=0
+        )
         if generic > rank:
             raise SingularityError(
                 f"{mech.name}: the constraints have rank {rank} at this configuration but "
@@ -265,7 +267,9 @@ def _preferred_dependents(mech: Mechanism, kept: Array, rank: int) -> Indices:
     # what the chosen columns do not span has to come from the motors
     left = first.q[:, first.r1.shape[0] :].T @ kept[:, rest]
     more = pivoted_qr(left, rank - from_passive.size)
-    preferred = np.sort(np.concatenate([from_passive, rest[more.pivots[: rank - from_passive.size]]]))
+    preferred = np.sort(
+        np.concatenate([from_passive, rest[more.pivots[: rank - from_passive.size]]])
+    )
     best = np.sort(pivoted_qr(kept, rank).pivots[:rank])
     if lu(kept[:, preferred]).condition <= PREFERENCE * lu(kept[:, best]).condition:
         return preferred.astype(np.intp)

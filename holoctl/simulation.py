@@ -256,4 +256,6 @@ def _progress(ticks: Iterable[int], show: bool) -> Iterable[int]:
 
 def _versions() -> str:
     packages = ("holoctl", "pin", "numpy", "scipy")
-    return " ".join([f"python=={platform.python_version()}", *(f"{p}=={version(p)}" for p in packages)])
+    return " ".join(
+        [f"python=={platform.python_version()}", *(f"{p}=={version(p)}" for p in packages)]
+    )

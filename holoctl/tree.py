@@ -153,7 +153,8 @@ def support(model: pin.Model, joint: int) -> NDArray[np.bool_]:
 def translational(model: pin.Model) -> NDArray[np.bool_]:
     """Mask of the nv coordinates that translate without turning (unit: m)."""
     J = pin.computeJointJacobians(model, model.createData(), pin.neutral(model))
-    return ~(np.abs(J[3:]) > 1e-12).any(axis=0)
+    turns: NDArray[np.bool_] = (np.abs(J[3:]) > 1e-12).any(axis=0)
+    return ~turns
 
 
 def depth_first_order(model: pin.Model) -> list[int]:

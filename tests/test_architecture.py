@@ -39,9 +39,9 @@ FLOORS = {
     "io.description": 12,
     "io.*": 11,  # helpers of io.description: the first entry that matches a module counts
     "simulation": 12,
-    "plot": 12,
-    "demo": 13,
-    "cli": 14,
+    "plot": 13,
+    "demo": 14,
+    "cli": 15,
 }
 """Floor of each module. A module imports from strictly lower floors, never sideways or up."""
 

@@ -17,7 +17,9 @@ def _inertia(rng, mass=1.0):
 def _bar(length, mass=1.0):
     """A slender bar along x with a little thickness, from the joint to x = length."""
     return pin.Inertia(
-        mass, np.array([length / 2, 0, 0]), mass * np.diag([1e-3, length**2 / 12 + 1e-3, length**2 / 12])
+        mass,
+        np.array([length / 2, 0, 0]),
+        mass * np.diag([1e-3, length**2 / 12 + 1e-3, length**2 / 12]),
     )
 
 
@@ -47,9 +49,7 @@ def four_bar(closure="x y", lengths=(0.2, 0.5, 0.4, 0.5)):
     _add(m, "crank", pin.JointModelRZ(), _at(crank), "coupler", _bar(coupler, 2.0))
     _add(m, 0, pin.JointModelRZ(), _at(ground), "rocker", _bar(rocker, 1.5))
     kind = {"joint": closure} if closure[0] not in "xyz" or len(closure) > 6 else {"axes": closure}
-    loop = hc.Closure(
-        ("coupler", _at(coupler)), ("rocker", _at(rocker)), name="pin", **kind
-    )
+    loop = hc.Closure(("coupler", _at(coupler)), ("rocker", _at(rocker)), name="pin", **kind)
     return hc.Mechanism(m, [loop], ["crank"], reference=[1.0, -0.5, 1.4], name="four_bar")
 
 

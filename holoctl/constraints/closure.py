@@ -93,7 +93,8 @@ class Closure:
         if (self.joint is None) == (self.axes is None):
             raise InputError(
                 f"{owner}: give one of joint= and axes=; got joint={self.joint!r}, "
-                f"axes={self.axes!r}; joints: {listing(list(JOINTS))}; axes: any of 'x y z rx ry rz'"
+                f"axes={self.axes!r}; joints: {listing(list(JOINTS))}; axes: any of "
+                "'x y z rx ry rz'"
             )
         if self.joint is not None and self.joint not in JOINTS:
             raise InputError(

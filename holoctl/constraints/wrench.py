@@ -5,7 +5,8 @@ A closure row does not change when both bodies move together, so its rate is
 spatial velocities of the two bodies there. With J the world Jacobian and S the matrix of +1
 (the coordinate moves body 2 only), -1 (body 1 only) and 0 (both or none),
 
-    G = (W J) * S        rate = w . (V2 - V1)        drift = w . (A2 - A1) + wdot . (V2 - V1) + extra
+    G = (W J) * S        rate = w . (V2 - V1)
+    drift = w . (A2 - A1) + wdot . (V2 - V1) + extra
 
 Columns of common ancestors are exactly zero, and ``sum lambda_i w_i`` is the constraint
 wrench on body 2. Derivation and table of rows: docs/derivations.md, "Closure rows".
@@ -89,7 +90,8 @@ class WrenchRows:
 
     @cached_property
     def support(self) -> NDArray[np.bool_]:
-        return (self.S != 0.0)[self.pair]
+        mask: NDArray[np.bool_] = self.S[self.pair] != 0.0
+        return mask
 
     @property
     def anchors(self) -> tuple[Frame, ...]:
@@ -194,9 +196,7 @@ def _geometry(table: WrenchRows, kin: Kinematics) -> _Geometry:
     )  # fmt: skip
 
 
-def _linear(
-    table: WrenchRows, g: _Geometry, i: Indices
-) -> tuple[Array, Array, Array, Array]:
+def _linear(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array, Array, Array]:
     """error n . d, w = (n, p2 x n), ndot = omega1 x n, wdot = (ndot, p2dot x n + p2 x ndot)."""
     c = table.pair[i]
     n = _turn(g.R1[c], table.a[i])
@@ -206,23 +206,17 @@ def _linear(
     return _dot(n, g.p2[c] - g.p1[c]), w, wdot, np.zeros(len(i))
 
 
-def _direction(
-    table: WrenchRows, g: _Geometry, i: Indices
-) -> tuple[Array, Array, Array, Array]:
+def _direction(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array, Array, Array]:
     """error a . b, w = (0, b x a), wdot = (0, (omega2 x b) x a + b x (omega1 x a))."""
     c = table.pair[i]
     a, b = _turn(g.R1[c], table.a[i]), _turn(g.R2[c], table.b[i])
     zero = np.zeros_like(a)
     w = np.hstack([zero, _cross(b, a)])
-    wdot = np.hstack(
-        [zero, _cross(_cross(g.omega2[c], b), a) + _cross(b, _cross(g.omega1[c], a))]
-    )
+    wdot = np.hstack([zero, _cross(_cross(g.omega2[c], b), a) + _cross(b, _cross(g.omega1[c], a))])
     return _dot(a, b), w, wdot, np.zeros(len(i))
 
 
-def _orientation(
-    table: WrenchRows, g: _Geometry, i: Indices
-) -> tuple[Array, Array, Array, Array]:
+def _orientation(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array, Array, Array]:
     """error 2 x_i, w = (0, R1 E_i^T), wdot = (0, omega1 x R1 E_i^T),
     extra = -|omega2 - omega1|^2 x_i / 2, with E = w I - skew(x)."""
     c, k = table.pair[i], table.component[i]

@@ -97,9 +97,7 @@ class ComputedTorque:
         elif not isinstance(self.partition, Partition):
             raise InputError(f"partition must be a Partition; got {self.partition!r}")
 
-    def torque(
-        self, q: Any, v: Any, q_ref: Any, v_ref: Any, a_ref: Any, t: float = 0.0
-    ) -> Vector:
+    def torque(self, q: Any, v: Any, q_ref: Any, v_ref: Any, a_ref: Any, t: float = 0.0) -> Vector:
         """The motor efforts for one tick.
 
         Parameters
@@ -141,7 +139,7 @@ class ComputedTorque:
             u = self._feedback_cancellation(q, v, a_ref + command, t)
         if not np.isfinite(u).all():
             raise InputError("the torque is not finite: an input or the model is out of range")
-        return u
+        return np.asarray(u)
 
     def _feedback_cancellation(self, q: Vector, v: Vector, command: Vector, t: float) -> Vector:
         """u with ``B' a = command`` for the acceleration a that it causes."""

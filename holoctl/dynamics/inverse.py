@@ -282,7 +282,8 @@ def driven_acceleration(
                 residual=off,
             )
         if off > 0.0:
-            x = np.linalg.lstsq(np.hstack([f.r1, f.r2]).T, wanted[f.pivots], rcond=None)[0]
+            nearest = np.linalg.lstsq(np.hstack([f.r1, f.r2]).T, wanted[f.pivots], rcond=None)
+            x = np.asarray(nearest[0], dtype=float)
     a = P.gamma @ (act.y_scale * (act.driven @ x)) + P.bias
     if act.passive.shape[1] == 0:
         return a

@@ -1,0 +1,415 @@
+"""URDF to a Pinocchio model: errors are found here, with their line, then Pinocchio reads it.
+
+Pinocchio's own parser writes to stderr and does not say where it failed. So the text is
+checked first, and Pinocchio is handed a fresh document with only what describes the
+mechanism: links with their inertia, joints with origin, axis, limit and dynamics. Elements
+that are not URDF's own are ignored, as every reader of URDF does.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from xml.etree import ElementTree
+from xml.parsers import expat
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.checks import listing, suggestion
+from holoctl.errors import LoadError
+
+__all__ = ["Part", "Urdf", "model_of", "read_urdf"]
+
+FREE = 1e6
+"""Bound of a joint that may turn as far as it likes, rad: finite, so that random configurations
+can be drawn."""
+
+# ------------------------------------------------------------------------ what URDF may hold
+
+_NUMBER, _VECTOR, _TEXT = "a finite number", "three finite numbers", "a text"
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+# The attributes of each element; "!" marks those that must be there.
+_ATTRIBUTES: dict[str, dict[str, str]] = {
+    "robot": {"name!": _TEXT},
+    "link": {"name!": _TEXT},
+    "inertial": {},
+    "origin": {"xyz": _VECTOR, "rpy": _VECTOR},
+    "mass": {"value!": _NUMBER},
+    "inertia": dict.fromkeys(["ixx!", "ixy!", "ixz!", "iyy!", "iyz!", "izz!"], _NUMBER),
+    "joint": {"name!": _TEXT, "type!": _TEXT},
+    "parent": {"link!": _TEXT},
+    "child": {"link!": _TEXT},
+    "axis": {"xyz!": _VECTOR},
+    "limit": {"lower": _NUMBER, "upper": _NUMBER, "effort!": _NUMBER, "velocity!": _NUMBER},
+    "dynamics": {"damping": _NUMBER, "friction": _NUMBER},
+    "mimic": {"joint!": _TEXT, "multiplier": _NUMBER, "offset": _NUMBER},
+}
+# The elements in each element, at most one of a kind.
+_CHILDREN: dict[str, tuple[str, ...]] = {
+    "link": ("inertial",),
+    "inertial": ("origin", "mass!", "inertia!"),
+    "joint": ("origin", "parent!", "child!", "axis", "limit", "dynamics", "mimic"),
+}
+_SINGLE = ("revolute", "continuous", "prismatic")
+_TYPES = (*_SINGLE, "fixed", "floating", "planar")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A checked element: attributes as texts, numbers or triples, and the elements in it.
+
+    `owner` is the name of the link or joint that it belongs to.
+    """
+
+    tag: str
+    file: str
+    line: int
+    owner: str
+    values: dict[str, Any]
+    parts: dict[str, Part]
+
+    def error(self, message: str) -> LoadError:
+        """An error at this place in the file."""
+        return LoadError(message, file=self.file, key=self.owner, line=self.line)
+
+    def changed(self, values: dict[str, Any], **parts: dict[str, Any]) -> Part:
+        """A copy with other attributes, and with other attributes of the elements in it."""
+        changed = {
+            tag: Part(tag, self.file, self.line, self.owner, new, {}) for tag, new in parts.items()
+        }
+        return Part(
+            self.tag, self.file, self.line, self.owner, self.values | values, self.parts | changed
+        )
+
+    @property
+    def parent(self) -> str:
+        """The parent link of a joint."""
+        return str(self.parts["parent"].values["link"])
+
+    @property
+    def child(self) -> str:
+        """The child link of a joint."""
+        return str(self.parts["child"].values["link"])
+
+
+@dataclass(frozen=True)
+class Urdf:
+    """A checked URDF: links and joints by name, which form one tree.
+
+    Mimic joints stand in it as they are in the file; `model_of` leaves them free.
+    """
+
+    robot: Part
+    links: dict[str, Part]
+    joints: dict[str, Part]
+
+
+def read_urdf(text: str, file: str) -> Urdf:
+    """Check a URDF text.
+
+    Raises
+    ------
+    LoadError
+        With the line: for XML that does not parse, elements and attributes that are missing or
+        wrong, unknown links and joint types, links that do not form one tree.
+    """
+    root = _parsed(text, file)
+    if root.tag != "robot":
+        raise LoadError(
+            f"a URDF starts with <robot>; this file starts with <{root.tag}>",
+            file=file,
+            line=root.line,
+        )
+    robot = _checked(root, file, "robot")
+    links, joints = _named(root, "link", file), _named(root, "joint", file)
+    if not links:
+        raise robot.error("there are no links")
+    for name, joint in joints.items():
+        _check_joint(name, joint, links)
+        _check_mimic(name, joint, joints)
+    _check_tree(links, joints)
+    return Urdf(robot, links, joints)
+
+
+# --------------------------------------------------------------------------------- elements
+
+
+@dataclass
+class _Element:
+    """An XML element as it stands in the file."""
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    children: list[_Element] = field(default_factory=list)
+
+
+def _parsed(text: str, file: str) -> _Element:
+    """The root element of an XML text; document types, and so entities, are refused."""
+    parser = expat.ParserCreate("utf-8")
+    stack = [_Element("", {}, 0)]
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        element = _Element(tag, attributes, parser.CurrentLineNumber)
+        stack[-1].children.append(element)
+        stack.append(element)
+
+    def end(tag: str) -> None:
+        stack.pop()
+
+    def doctype(*_: object) -> None:
+        raise LoadError(
+            "document types and entities are not read; write the values out",
+            file=file,
+            line=parser.CurrentLineNumber,
+        )
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.StartDoctypeDeclHandler = doctype
+    try:
+        parser.Parse(text.encode(), True)
+    except expat.ExpatError as error:
+        raise LoadError(
+            f"this is not XML: {expat.ErrorString(error.code)}", file=file, line=error.lineno
+        ) from None
+    return stack[0].children[0]
+
+
+def _named(root: _Element, tag: str, file: str) -> dict[str, Part]:
+    """All links, or all joints, by name."""
+    found: dict[str, Part] = {}
+    for element in root.children:
+        if element.tag.startswith("xacro:"):
+            raise LoadError(
+                "this is a xacro file; turn it into a URDF with the program xacro first",
+                file=file,
+                line=element.line,
+            )
+        if element.tag == tag:
+            part = _checked(element, file, element.attributes.get("name") or tag)
+            if part.owner in found:
+                first = found[part.owner].line
+                raise part.error(f"two {tag}s are called {part.owner!r}; the first: line {first}")
+            found[part.owner] = part
+    return found
+
+
+def _checked(element: _Element, file: str, owner: str) -> Part:
+    """An element with all that it may and must hold."""
+    tag = element.tag
+    part = Part(tag, file, element.line, owner, {}, {})
+    what = f"<{tag}> of {owner!r}"
+    for wanted, kind in _ATTRIBUTES[tag].items():
+        name, required = wanted.rstrip("!"), wanted.endswith("!")
+        if name in element.attributes:
+            part.values[name] = _value(element.attributes[name], kind)
+            if part.values[name] is None:
+                got = element.attributes[name][:60]
+                raise part.error(f"{what}: {name} must be {kind}; got {got!r}")
+        elif required:
+            raise part.error(f"{what}: the attribute {name!r} is missing")
+    if tag == "origin" and "quat_xyzw" in element.attributes:
+        raise part.error(f"{what}: quat_xyzw is not read; give the rotation as rpy")
+    for wanted in _CHILDREN.get(tag, ()):
+        name, required = wanted.rstrip("!"), wanted.endswith("!")
+        children = [_checked(c, file, owner) for c in element.children if c.tag == name]
+        if len(children) > 1:
+            raise children[1].error(f"{what}: <{name}> stands twice")
+        if required and not children:
+            raise part.error(f"{what}: <{name}> is missing")
+        part.parts.update({name: child for child in children})
+    return part
+
+
+def _value(text: str, kind: str) -> Any:
+    """A text, number or triple as floats; None if the text is nothing of the kind."""
+    if kind == _TEXT:
+        return text or None
+    words = text.split()
+    if len(words) != (3 if kind == _VECTOR else 1) or not all(map(_DECIMAL.fullmatch, words)):
+        return None
+    numbers = tuple(float(word) for word in words)
+    if not np.isfinite(numbers).all():
+        return None
+    return numbers if kind == _VECTOR else numbers[0]
+
+
+# ----------------------------------------------------------------------------- joints, tree
+
+
+def _check_joint(name: str, joint: Part, links: Mapping[str, Part]) -> None:
+    kind, here = joint.values["type"], f"joint {name!r}"
+    if name == "universe":
+        raise joint.error(f"{here}: this name stands for the world; choose another")
+    if kind not in _TYPES:
+        raise joint.error(
+            f"{here}: there is no joint type {kind!r}{suggestion(kind, _TYPES)}; valid types: "
+            f"{', '.join(_TYPES)}; ball and universal joints: joint_type in the YAML file"
+        )
+    for end in (joint.parts["parent"], joint.parts["child"]):
+        link = end.values["link"]
+        if link not in links:
+            raise end.error(
+                f"{here}: there is no link called {link!r}{suggestion(link, links)}; "
+                f"valid names: {listing(list(links))}"
+            )
+    if kind in ("revolute", "prismatic") and "limit" not in joint.parts:
+        raise joint.error(f"{here}: a {kind} joint needs a <limit> with effort and velocity")
+    axis_part = joint.parts.get("axis", joint)
+    axis = axis_part.values.get("xyz", (1.0, 0.0, 0.0))  # URDF's default
+    if kind in _SINGLE and np.linalg.norm(axis) < 1e-9:
+        raise axis_part.error(f"{here}: the axis has no direction")
+    if kind == "planar" and axis != (0.0, 0.0, 1.0):
+        raise axis_part.error(
+            f"{here}: Pinocchio moves planar joints in x and y of the joint frame; turn the "
+            "origin so that the axis is 0 0 1"
+        )
+
+
+def _check_mimic(name: str, joint: Part, joints: Mapping[str, Part]) -> None:
+    if "mimic" not in joint.parts:
+        return
+    mimic, kind = joint.parts["mimic"], joint.values["type"]
+    if kind not in _SINGLE:
+        raise mimic.error(f"joint {name!r}: a {kind} joint cannot mimic another one")
+    able = [n for n, j in joints.items() if j.values["type"] in _SINGLE and n != name]
+    master = mimic.values["joint"]
+    if master not in able:
+        raise mimic.error(
+            f"joint {name!r}: there is no joint {master!r} that it could mimic"
+            f"{suggestion(master, able)}; valid names: {listing(able)}"
+        )
+
+
+def _check_tree(links: Mapping[str, Part], joints: Mapping[str, Part]) -> None:
+    """Every link but one is the child of one joint, and all hang together."""
+    above: dict[str, Part] = {}
+    below: dict[str, list[str]] = {name: [] for name in links}
+    for name, joint in joints.items():
+        if joint.child in above:
+            raise joint.error(
+                f"link {joint.child!r} is the child of two joints, {above[joint.child].owner!r} "
+                f"and {name!r}; cut the loop there and close it in the YAML file (closed_loop)"
+            )
+        above[joint.child] = joint
+        below[joint.parent].append(joint.child)
+    roots = [name for name in links if name not in above]
+    if len(roots) > 1:
+        raise links[roots[1]].error(
+            f"{len(roots)} links are the child of no joint: {listing(roots)}; "
+            "only the root of the tree may be"
+        )
+    reached, ahead = set(roots), list(roots)
+    while ahead:
+        children = below[ahead.pop()]
+        reached.update(children)
+        ahead += children
+    ring = [name for name in links if name not in reached]
+    if ring:
+        raise above[ring[0]].error(f"these links hang from each other: {listing(ring)}")
+    if "universe" in above:
+        raise links["universe"].error(
+            "only the root may be called 'universe': this name stands for the world"
+        )
+
+
+# ---------------------------------------------------------------------------- to Pinocchio
+
+
+def model_of(
+    urdf: Urdf,
+    replaced: Mapping[str, str],
+    counted: Collection[str] = (),
+    free_flyer: bool = False,
+) -> pin.Model:
+    """The Pinocchio model of a checked URDF; its mimic joints are left free.
+
+    Parameters
+    ----------
+    urdf : Urdf
+    replaced : mapping of str to str
+        Joints that become others: "fixed", "spherical", or the two axes of a universal joint,
+        such as "xy". Axes are those of the joint frame; a fixed joint stays at zero. The bounds
+        on the position are dropped, those on effort and velocity hold for every coordinate.
+    counted : collection of str
+        Joints whose turns count: of these, continuous ones become revolute, without bounds.
+    free_flyer : bool
+        Put a free joint called "root_joint" under the root link, which is fixed otherwise.
+
+    Notes
+    -----
+    A universal joint u becomes two joints ``u[0]`` and ``u[1]`` and a frame u behind them.
+    Pinocchio's composite joint would do, but the time derivative of its Jacobian is wrong.
+    """
+    document = ElementTree.Element("robot", name=urdf.robot.values["name"])
+    for link in urdf.links.values():
+        document.append(_xml(link))
+    for name, joint in urdf.joints.items():
+        for part in _rewritten(urdf, name, joint, replaced.get(name), name in counted):
+            document.append(_xml(part))
+    text = ElementTree.tostring(document, encoding="unicode")
+    if free_flyer and "root_joint" in urdf.joints:
+        raise urdf.joints["root_joint"].error(
+            "joint 'root_joint': the joint of the free flyer has this name; choose another"
+        )
+    try:
+        model = (
+            pin.buildModelFromXML(text, pin.JointModelFreeFlyer(), "root_joint")
+            if free_flyer
+            else pin.buildModelFromXML(text)
+        )
+    except Exception as error:
+        raise urdf.robot.error(f"Pinocchio cannot read it: {error}") from None
+    balls = [name for name, kind in replaced.items() if kind == "spherical"]
+    return _with_balls(model, balls) if balls else model
+
+
+def _rewritten(
+    urdf: Urdf, name: str, joint: Part, replacement: str | None, counts: bool
+) -> Iterator[Part]:
+    """What stands for a joint in the document for Pinocchio."""
+    without_bounds = {
+        "effort": sys.float_info.max,
+        "velocity": sys.float_info.max,
+        **(joint.parts["limit"].values if "limit" in joint.parts else {}),
+        "lower": -FREE,
+        "upper": FREE,
+    }
+    if replacement is None:
+        if counts and joint.values["type"] == "continuous":
+            yield joint.changed({"type": "revolute"}, limit=without_bounds)
+        else:
+            yield joint
+    elif replacement == "fixed":
+        yield joint.changed({"type": "fixed"})
+    elif replacement == "spherical":
+        yield joint.changed({"type": "continuous"}, axis={"xyz": (1.0, 0.0, 0.0)})
+    else:
+        first, second = f"{name}[0]", f"{name}[1]"
+        for taken in (first, second):
+            if taken in urdf.links or taken in urdf.joints:
+                raise joint.error(f"joint {name!r}: its coordinate {taken!r} needs this name")
+        a, b = ({"xyz": tuple(float(axis == x) for x in "xyz")} for axis in replacement)
+        free, here = {"type": "revolute"}, joint.parts.get("origin", joint).values
+        yield from (urdf.links[joint.child].changed({"name": n}) for n in ())
+        del free, here, a, b, second
+
+
+def _xml(part: Part) -> ElementTree.Element:
+    """A part in the words of URDF; what is empty is left out, and so is mimic."""
+    element = ElementTree.Element(part.tag, {n: _words(v) for n, v in part.values.items()})
+    for child in part.parts.values():
+        if child.tag != "mimic" and (child.values or child.parts):
+            element.append(_xml(child))
+    return element
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, tuple):
+        return " ".join(map(repr, value))
+    return value if isinstance(value, str) else repr(value)

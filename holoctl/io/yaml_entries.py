@@ -1,0 +1,129 @@
+"""Values of a YAML file that know where they stand, so that an error can name the line.
+
+Only texts, decimal numbers, lists and mappings are read. Anchors, aliases and tags are
+refused, and so is a key that stands twice.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import yaml
+
+from holoctl.checks import suggestion
+from holoctl.errors import LoadError
+
+__all__ = ["Entry", "yaml_document"]
+
+_TEXT = "tag:yaml.org,2002:str"
+# YAML 1.1 has octals, base 60 and no 1e-3: a number here is what it looks like instead.
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A value in a YAML file.
+
+    Attributes
+    ----------
+    node : yaml.Node
+        The value, with its position in the file.
+    file : str
+        The file.
+    key : str or None
+        The top-level key that the value belongs to; None for the whole document.
+    """
+
+    node: yaml.Node
+    file: str
+    key: str | None = None
+
+    @property
+    def line(self) -> int:
+        """Line in the file, counted from 1."""
+        return int(self.node.start_mark.line) + 1
+
+    def error(self, message: str) -> LoadError:
+        """An error at this place in the file."""
+        return LoadError(message, file=self.file, key=self.key, line=self.line)
+
+    def text(self) -> str:
+        """The value as a text, not empty."""
+        if isinstance(self.node, yaml.ScalarNode) and self.node.tag == _TEXT and self.node.value:
+            return str(self.node.value)
+        quotes = "; put it in quotes" if isinstance(self.node, yaml.ScalarNode) else ""
+        raise self._not("a text", quotes)
+
+    def number(self) -> float:
+        """The value as a finite decimal number."""
+        if (
+            isinstance(self.node, yaml.ScalarNode)
+            and self.node.style is None
+            and _DECIMAL.fullmatch(self.node.value)
+            and abs(x := float(self.node.value)) < float("inf")
+        ):
+            return x
+        raise self._not("a finite number")
+
+    def items(self) -> list[Entry]:
+        """The elements of a list."""
+        if not isinstance(self.node, yaml.SequenceNode):
+            raise self._not("a list, such as [a, b]")
+        return [Entry(node, self.file, self.key) for node in self.node.value]
+
+    def fields(self, valid: tuple[str, ...] = ()) -> dict[str, Entry]:
+        """The values of a mapping by key; `valid` lists the keys there may be (default: any)."""
+        if not isinstance(self.node, yaml.MappingNode):
+            raise self._not("a mapping, such as {key: value}")
+        found: dict[str, Entry] = {}
+        for key_node, value_node in self.node.value:
+            key = Entry(key_node, self.file, self.key).text()
+            at_key = Entry(key_node, self.file, self.key or key)
+            if key in found:
+                raise at_key.error(f"the key {key!r} stands twice")
+            if valid and key not in valid:
+                raise at_key.error(
+                    f"there is no key {key!r}{suggestion(key, valid)}; "
+                    f"valid keys: {', '.join(valid)}"
+                )
+            found[key] = Entry(value_node, self.file, self.key or key)
+        return found
+
+    def _not(self, expected: str, hint: str = "") -> LoadError:
+        if isinstance(self.node, yaml.ScalarNode):
+            got = repr(self.node.value[:60]) if self.node.value else "nothing"
+        else:
+            got = "a list" if isinstance(self.node, yaml.SequenceNode) else "a mapping"
+        about = f"{self.key}: " if self.key else ""
+        return self.error(f"{about}expected {expected}; got {got}{hint}")
+
+
+def yaml_document(text: str, file: str) -> Entry:
+    """The one document of a YAML text.
+
+    Raises
+    ------
+    LoadError
+        If the text is not YAML, is empty, or uses anchors, aliases or tags.
+    """
+    try:
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            if getattr(event, "anchor", None) or getattr(event, "tag", None):
+                raise LoadError(
+                    "anchors (&), aliases (*) and tags (!) are not read here; write the value out",
+                    file=file,
+                    line=event.start_mark.line + 1,
+                )
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark is not None else None
+        raise LoadError(f"this is not YAML: {error.problem}", file=file, line=line) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # a character that YAML forbids, an escape beyond Unicode, a thousand nested lists
+        reason = getattr(error, "reason", None) or str(error)
+        raise LoadError(f"this is not YAML that can be read: {reason}", file=file) from None
+    if node is None:
+        raise LoadError("the file is empty", file=file)
+    return Entry(node, file)

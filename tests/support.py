@@ -1,0 +1,99 @@
+"""What the tests share: closed states, difference quotients, tolerances, guards."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pinocchio as pin
+from zoo import ZOO
+
+import holoctl as hc
+from holoctl.mechanism import constraint_rows
+
+EPS = np.finfo(float).eps
+
+TOL = {
+    "difference": 1e-8,  # against difference quotients of sixth order
+    "exact": 1e-12,  # identities that only rounding can break
+    "solve": 1e-10,  # after a linear solve of modest condition
+}
+
+
+def solve_tolerance(condition):
+    """Relative tolerance after a solve with the given condition number."""
+    return max(TOL["solve"], 100.0 * EPS * condition)
+
+
+@cache
+def mechanism(name):
+    return ZOO[name]()
+
+
+@cache
+def closed_states(name, count=100, seed=0, spread=0.4):
+    """Seeded closed states (q, v) with G v = 0: far from each other, none at rest."""
+    mech = mechanism(name)
+    rng = np.random.default_rng(seed)
+    states = []
+    while len(states) < count:
+        guess = pin.integrate(mech.model, mech.reference, spread * rng.normal(size=mech.nv))
+        try:
+            q, v = hc.assemble(mech, guess, 2.0 * rng.normal(size=mech.nv), restarts=0)
+        except hc.AssemblyError:
+            continue
+        states.append((q, v))
+    return states
+
+
+@cache
+def shared_partition(name):
+    mech = mechanism(name)
+    return hc.partition(mech, hc.assemble(mech)[0])
+
+
+def open_states(name, count=100, seed=1):
+    """Seeded states off the manifold."""
+    mech = mechanism(name)
+    rng = np.random.default_rng(seed)
+    return [
+        (
+            pin.integrate(mech.model, mech.reference, rng.normal(size=mech.nv)),
+            2.0 * rng.normal(size=mech.nv),
+        )
+        for _ in range(count)
+    ]
+
+
+def rows(mech, q, v):
+    return constraint_rows(mech, q, v)[1]
+
+
+def difference(f, h):
+    """df/ds at 0 by the central difference of sixth order."""
+    return (45.0 * (f(h) - f(-h)) - 9.0 * (f(2 * h) - f(-2 * h)) + (f(3 * h) - f(-3 * h))) / (
+        60.0 * h
+    )
+
+
+def relative(x, y):
+    """Largest difference, relative to the largest entry."""
+    x, y = np.asarray(x), np.asarray(y)
+    size = max(np.abs(x).max(initial=0.0), np.abs(y).max(initial=0.0))
+    return float(np.abs(x - y).max(initial=0.0) / size) if size else 0.0
+
+
+def dense_kkt(mech, q, v, tau):
+    """Acceleration and G' lambda from one dense solve of the whole system, by numpy."""
+    data = mech.model.createData()
+    M = pin.crba(mech.model, data, q)
+    h = pin.nonLinearEffects(mech.model, data, q, v).copy()
+    r = rows(mech, q, v)
+    D = np.concatenate([1.0 / mech.column_scale, np.ones(len(r.error))])
+    G = mech.row_scale[:, None] * r.jacobian
+    K = np.block([[M, -G.T], [G, np.zeros((len(G), len(G)))]])
+    scaled = K / D / D[:, None]
+    rhs = np.concatenate([tau - h, -mech.row_scale * r.drift]) / D
+    x = np.linalg.lstsq(scaled, rhs, rcond=1e-13)[0] / D
+    a, lam = x[: mech.nv], x[mech.nv :]
+    return a, G.T @ lam

@@ -1,0 +1,188 @@
+"""Assembly: closed, nearest, with what was locked kept, or an error that explains itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from scipy.optimize import minimize
+from support import mechanism, rows
+from zoo import ZOO, _add, _at, _bar
+
+import holoctl as hc
+
+
+@pytest.fixture(params=list(ZOO))
+def mech(request):
+    return mechanism(request.param)
+
+
+def test_error_and_rate_vanish(mech):
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        guess = pin.integrate(mech.model, mech.reference, 0.3 * rng.normal(size=mech.nv))
+        q, v = hc.assemble(mech, guess, rng.normal(size=mech.nv))
+        r = rows(mech, q, v)
+        assert np.abs(mech.row_scale * r.error).max() < 1e-12
+        assert np.abs(mech.row_scale * r.rate).max() < 1e-12
+        assert np.abs(v).max() > 1e-3
+        assert pin.isNormalized(mech.model, q, 1e-12)
+
+
+def test_a_closed_guess_is_kept(mech):
+    q, v = hc.assemble(mech)
+    again, v = hc.assemble(mech, q)
+    assert np.abs(pin.difference(mech.model, q, again)).max() < 1e-12
+    assert not v.any()
+
+
+def test_the_guess_is_not_touched(mech):
+    guess = mech.reference.copy()
+    rate = np.ones(mech.nv)
+    hc.assemble(mech, guess, rate)
+    assert (guess == mech.reference).all()
+    assert (rate == 1.0).all()
+
+
+def test_q_is_a_local_minimum_of_the_weighted_distance(mech):
+    """The gradient of the distance has no component along the manifold."""
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        guess = pin.integrate(mech.model, mech.reference, 0.2 * rng.normal(size=mech.nv))
+        weights = rng.uniform(0.2, 3.0, size=mech.nv)
+        q, v = hc.assemble(mech, guess, weights=weights)
+        d = pin.difference(mech.model, guess, q)
+        D = pin.dDifference(mech.model, guess, q, pin.ArgumentPosition.ARG1)
+        gamma = hc.project(mech, q, v, "orthonormal", partition=hc.partition(mech, q)).gamma
+        assert np.abs(d).max() > 1e-3
+        assert np.abs(gamma.T @ (D.T @ (weights * d))).max() < 1e-8
+
+
+def test_q_is_as_near_as_a_general_optimiser_finds():
+    mech = mechanism("spatial_arms")
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        guess = mech.reference + 0.3 * rng.normal(size=mech.nv)
+        weights = rng.uniform(0.5, 2.0, size=mech.nv)
+        q, _ = hc.assemble(mech, guess, weights=weights)
+        best = minimize(
+            lambda x, g=guess, w=weights: (w * (x - g) ** 2).sum(),
+            q + 0.01 * rng.normal(size=mech.nv),
+            jac=lambda x, g=guess, w=weights: 2.0 * w * (x - g),
+            constraints={
+                "type": "eq",
+                "fun": lambda x: rows(mech, x, np.zeros(mech.nv)).error,
+                "jac": lambda x: rows(mech, x, np.zeros(mech.nv)).jacobian,
+            },
+            method="SLSQP", options={"ftol": 1e-15, "maxiter": 500},
+        )  # fmt: skip
+        assert (weights * (q - guess) ** 2).sum() <= best.fun * (1.0 + 1e-8)
+        assert np.abs(q - best.x).max() < 1e-5
+
+
+def test_v_solves_the_weighted_least_squares_problem(mech):
+    rng = np.random.default_rng(3)
+    q, _ = hc.assemble(mech)
+    v0, w = rng.normal(size=mech.nv), rng.uniform(0.2, 3.0, size=mech.nv)
+    _, v = hc.assemble(mech, q, v0, weights=w)
+    G = rows(mech, q, v).jacobian
+    s = 1.0 / np.sqrt(w)  # the nearest point of the null space in the metric W
+    expected = v0 - s * (np.linalg.pinv(G * s, rcond=1e-10) @ (G @ v0))
+    assert np.abs(v - expected).max() < 1e-10
+
+
+def test_weights_of_zero_let_coordinates_move_freely():
+    mech = mechanism("five_bar")
+    guess = mech.reference + np.array([0.2, 0.1, -0.1, 0.3])
+    q, _ = hc.assemble(mech, guess, weights={"left_rod": 0.0, "right_rod": 0.0})
+    assert np.abs((q - guess)[[0, 2]]).max() < 1e-9  # the motors need not move: the rods meet
+    q, v = hc.assemble(mech, q, [1.0, 0.0, -1.0, 0.0], weights=[1.0, 0.0, 1.0, 0.0])
+    assert np.abs(v[[0, 2]] - [1.0, -1.0]).max() < 1e-12
+
+
+def test_locked_coordinates_keep_position_and_rate(mech):
+    name = mech.actuated[0]
+    i = mech.coordinate_names.index(name)
+    q, v = hc.assemble(mech, None, np.ones(mech.nv), locked=[name])
+    assert pin.difference(mech.model, mech.reference, q)[i] == 0.0
+    assert v[i] == 1.0
+    r = rows(mech, q, v)
+    assert max(np.abs(r.error).max(), np.abs(r.rate).max()) < 1e-11
+
+
+def test_a_locked_joint_stays_as_a_whole():
+    mech = mechanism("floating_leg")
+    guess = pin.integrate(mech.model, mech.reference, 0.2 * np.ones(mech.nv))
+    q, _ = hc.assemble(mech, guess, locked=["base", "hip"])
+    assert (q[:7] == guess[:7]).all()
+    with pytest.raises(hc.InputError, match="parts of one rotation"):
+        hc.assemble(mech, guess, locked=["base[1]"])
+
+
+def test_a_bar_that_is_too_long_is_named():
+    mech = ZOO["four_bar"]()
+    far = hc.Closure(("coupler", _at(5.0)), ("rocker", _at(0.1)), axes="x y", name="long bar")
+    with pytest.raises(hc.AssemblyError, match="too long") as caught:
+        hc.assemble(hc.Mechanism(mech.model, [far]))
+    error = caught.value
+    assert error.residual > 0.1
+    assert error.worst[0][0].startswith("long bar.")
+    assert error.q is not None
+    assert error.q.shape == (3,)
+
+
+def flat_pair(turn):
+    """A four-bar whose closing pin has its second frame turned by `turn` about x."""
+    mech = ZOO["four_bar"]()
+    R = pin.rpy.rpyToMatrix(turn, 0.0, 0.0)
+    loop = hc.Closure(
+        ("coupler", _at(0.5)), ("rocker", _at(0.4, R=R)), joint="revolute", name="pin"
+    )
+    return hc.Mechanism(mech.model, [loop], reference=mech.reference)
+
+
+def test_frames_that_face_opposite_ways_are_told():
+    hc.assemble(flat_pair(0.0))
+    with pytest.raises(hc.AssemblyError, match=r"'pin' in opposite directions"):
+        hc.assemble(flat_pair(np.pi))
+
+
+def test_closure_axes_are_parallel_from_any_start():
+    """A spatial loop with a revolute closure: direction rows also vanish antiparallel."""
+    rng = np.random.default_rng(4)
+    m = pin.Model()
+    parent = 0
+    for i in range(7):
+        R = pin.exp3(rng.normal(size=3))
+        parent = _add(m, parent, pin.JointModelRZ(), _at(0.3, 0.1, 0.0, R), f"j{i}", _bar(0.3))
+    end = pin.SE3(pin.exp3(rng.normal(size=3)), np.array([0.3, 0.0, 0.0]))
+    home = pin.SE3(pin.exp3(rng.normal(size=3)), np.array([0.5, 0.2, 0.4]))
+    loop = hc.Closure(("universe", home), ("j6", end), joint="revolute")
+    mech = hc.Mechanism(m, [loop])
+    closed = 0
+    for _ in range(30):
+        q, _ = hc.assemble(mech, rng.uniform(-np.pi, np.pi, size=7), restarts=50)
+        data = m.createData()
+        pin.forwardKinematics(m, data, q)
+        z1, z2 = home.rotation[:, 2], (data.oMi[7] * end).rotation[:, 2]
+        closed += 1
+        assert z1 @ z2 == pytest.approx(1.0, abs=1e-10)
+    assert closed == 30
+
+
+@pytest.mark.parametrize("joint", ["weld", "prismatic", "revolute", "universal", "cylindrical"])
+def test_every_joint_closes_a_floating_body(joint):
+    """A free body tied to the world: what is left free is what the joint leaves free."""
+    m = pin.Model()
+    _add(m, 0, pin.JointModelFreeFlyer(), _at(), "body", _bar(0.3))
+    here = pin.SE3(pin.exp3(np.array([0.3, -0.2, 0.9])), np.array([0.1, 0.2, 0.3]))
+    mech = hc.Mechanism(m, [hc.Closure(("universe", here), "body", joint=joint)])
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        guess = pin.integrate(m, pin.neutral(m), rng.normal(size=6))
+        q, v = hc.assemble(mech, guess)
+        assert np.abs(rows(mech, q, v).error).max() < 1e-12
+        expected = {"weld": 6, "prismatic": 5, "revolute": 5, "universal": 4, "cylindrical": 4}
+        assert hc.partition(mech, q).rank == expected[joint]
+        if joint == "weld":
+            assert np.abs(pin.XYZQUATToSE3(q).homogeneous - here.homogeneous).max() < 1e-11

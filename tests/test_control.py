@@ -1,0 +1,103 @@
+"""Computed torque: the error dynamics that the gains promise, in every case of actuation."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from support import closed_states, mechanism, relative, shared_partition
+from zoo import ZOO
+
+import holoctl as hc
+
+
+@pytest.mark.parametrize("name", list(ZOO))
+def test_the_closed_loop_obeys_its_error_equation(name):
+    """B' a = a_ref + kd (v_ref - B' v) + kp e, through the forward dynamics of the plant."""
+    mech, part = mechanism(name), shared_partition(name)
+    ctl = hc.ComputedTorque(mech, kp=100.0, kd=np.full(mech.nu, 20.0), partition=part)
+    rng = np.random.default_rng(0)
+    for q, v in closed_states(name)[:20]:
+        q_ref = pin.integrate(mech.model, q, 0.1 * rng.normal(size=mech.nv))
+        v_ref, a_ref = rng.normal(size=mech.nu), rng.normal(size=mech.nu)
+        u = ctl.torque(q, v, q_ref, v_ref, a_ref)
+        a = hc.forward_dynamics(mech, q, v, mech.B @ u, partition=part).a
+        e = mech.B.T @ pin.difference(mech.model, q, q_ref)
+        expected = a_ref + 20.0 * (v_ref - mech.B.T @ v) + 100.0 * e
+        assert relative(mech.B.T @ a, expected) < 1e-8
+
+
+def test_motor_positions_and_whole_configurations_are_the_same_reference():
+    mech, part = mechanism("floating_leg"), shared_partition("floating_leg")
+    ctl = hc.ComputedTorque(mech, 50.0, 10.0, partition=part)
+    q, v = closed_states("floating_leg")[3]
+    q_ref = pin.integrate(mech.model, q, 0.3 * np.ones(mech.nv))
+    hip, crank, wheel = (mech.model.getJointId(n) for n in mech.actuated)
+    iq = mech.model.idx_qs
+    angle = np.arctan2(q_ref[iq[wheel] + 1], q_ref[iq[wheel]])
+    for turns in (0.0, 2.0 * np.pi, -4.0 * np.pi):  # a continuous joint wraps
+        motors = [q_ref[iq[hip]], q_ref[iq[crank]], angle + turns]
+        u = ctl.torque(q, v, motors, np.zeros(3), np.zeros(3))
+        whole = ctl.torque(q, v, q_ref, np.zeros(3), np.zeros(3))
+        assert relative(u, whole) < 1e-10
+
+
+def test_motor_order_is_that_of_actuated():
+    mech = mechanism("five_bar")
+    swapped = dataclasses.replace(mech, actuated=mech.actuated[::-1])
+    q, v = closed_states("five_bar")[0]
+    args = (q, v, q, [0.1, -0.2], [1.0, 2.0])
+    u = hc.ComputedTorque(mech, 10.0, 2.0).torque(*args)
+    back = (q, v, q, [-0.2, 0.1], [2.0, 1.0])
+    assert relative(hc.ComputedTorque(swapped, 10.0, 2.0).torque(*back), u[::-1]) < 1e-12
+    assert abs(u[0] - u[1]) > 1e-3
+
+
+def test_redundant_motors_share_the_effort_and_track():
+    """Three motors on two motions: least norm, and the same motion as with two."""
+    mech = mechanism("five_bar")
+    three = dataclasses.replace(mech, actuated=("left", "right", "left_rod"))
+    part = hc.partition(three, hc.assemble(three)[0])
+    assert part.actuation_rank == 2
+    q, v = closed_states("five_bar")[0]
+    two = hc.inverse_dynamics(mech, q, v, [1.0, -2.0])
+    res = hc.inverse_dynamics(three, q, v, three.B.T @ two.a, partition=part)
+    assert relative(res.a, two.a) < 1e-10
+    assert res.certificate.ok
+    assert (res.u**2).sum() < (two.u**2).sum()
+    P = hc.project(three, q, v, partition=part)
+    null = np.linalg.svd(P.gamma.T @ three.B)[2][-1]
+    assert abs(null @ res.u) < 1e-10 * np.abs(res.u).max()  # least norm: nothing in the null space
+    with pytest.raises(hc.InconsistentError, match="contradict the constraints"):
+        hc.inverse_dynamics(three, q, v, [1.0, 2.0, 3.0], partition=part)
+    ctl = hc.ComputedTorque(three, 100.0, 20.0, partition=part)
+    assert np.isfinite(ctl.torque(q, v, q, [0.0, 0.0, 0.1], np.zeros(3))).all()
+
+
+def test_gravity_compensation_holds_still():
+    mech, part = mechanism("five_bar"), shared_partition("five_bar")
+    ctl = hc.ComputedTorque(mech, 40.0, 4.0, "gravity", part)
+    q, _ = closed_states("five_bar")[1]
+    rest = np.zeros(mech.nv)
+    u = ctl.torque(q, rest, q, [0.0, 0.0], [0.0, 0.0])
+    a = hc.forward_dynamics(mech, q, rest, mech.B @ u, partition=part).a
+    assert np.abs(u).max() > 0.1
+    assert np.abs(a).max() < 1e-10
+    pushed = ctl.torque(q, rest, q + 0.1, [0.0, 0.0], [0.0, 0.0])
+    assert relative(pushed - u, [4.0, 4.0]) < 1e-10
+
+
+def test_a_controller_is_a_frozen_value_that_copies():
+    import copy
+    import pickle
+
+    mech = mechanism("spatial_arms")
+    ctl = hc.ComputedTorque(mech, 10.0, 1.0)
+    q, v = closed_states("spatial_arms")[0]
+    u = ctl.torque(q, v, q, np.ones(3), np.ones(3))
+    for twin in (pickle.loads(pickle.dumps(ctl)), copy.deepcopy(ctl)):
+        assert (twin.torque(q, v, q, np.ones(3), np.ones(3)) == u).all()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        ctl.kp = 3.0

@@ -1,0 +1,239 @@
+"""The laws that hold for every mechanism, over the zoo, 100 seeded states each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from support import (
+    TOL,
+    closed_states,
+    dense_kkt,
+    difference,
+    mechanism,
+    open_states,
+    relative,
+    rows,
+    shared_partition,
+    solve_tolerance,
+)
+from zoo import ZOO
+
+import holoctl as hc
+
+NAMES = list(ZOO)
+METHODS = ["split", "qr", "orthonormal"]
+
+
+@pytest.fixture(params=NAMES)
+def name(request):
+    return request.param
+
+
+def states(name, where):
+    return closed_states(name) if where == "closed" else open_states(name)
+
+
+@pytest.mark.parametrize("where", ["closed", "open"])
+def test_jacobian_is_the_derivative_of_the_error(name, where):
+    mech = mechanism(name)
+    for q, v in states(name, where):
+        r = rows(mech, q, v)
+        G = np.column_stack([
+            difference(lambda s, e=e: rows(mech, pin.integrate(mech.model, q, s * e), v).error, 1e-2)
+            for e in np.eye(mech.nv)
+        ])  # fmt: skip
+        assert np.abs(G).max() > 0.1
+        assert np.abs(r.jacobian - G).max() < TOL["difference"] * (1.0 + np.abs(G).max())
+        assert np.abs(r.rate - r.jacobian @ v).max() < TOL["exact"] * (1.0 + np.abs(v).max())
+
+
+@pytest.mark.parametrize("where", ["closed", "open"])
+def test_drift_is_the_derivative_of_the_rate(name, where):
+    mech = mechanism(name)
+    largest = 0.0
+    for q, v in states(name, where):
+        r = rows(mech, q, v)
+        drift = difference(lambda s: rows(mech, pin.integrate(mech.model, q, s * v), v).rate, 1e-3)
+        assert np.abs(r.drift - drift).max() < TOL["difference"] * (1.0 + np.abs(drift).max())
+        largest = max(largest, np.abs(drift).max())
+    assert largest > 0.1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_gamma_and_bias_satisfy_all_rows_on_the_manifold(name, method):
+    mech, part = mechanism(name), shared_partition(name)
+    largest = 0.0
+    for q, v in closed_states(name):
+        P = hc.project(mech, q, v, method, partition=part)
+        r = mech.row_scale
+        G, drift = r[:, None] * P.rows.jacobian, r * P.rows.drift
+        size = np.abs(P.gamma).max()
+        assert (
+            np.linalg.matrix_rank(P.gamma / mech.column_scale[:, None]) == P.k == mech.nv - P.rank
+        )
+        assert np.abs(G @ P.gamma).max() < solve_tolerance(P.condition) * size
+        bound = solve_tolerance(P.condition) * (1.0 + np.abs(P.bias).max())
+        assert np.abs(G @ P.bias + drift).max() < bound
+        largest = max(largest, np.abs(drift).max())
+    assert largest > 0.1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_forward_dynamics_agrees_with_the_dense_kkt_system(name, method):
+    mech, part = mechanism(name), shared_partition(name)
+    rng = np.random.default_rng(5)
+    for q, v in closed_states(name):
+        tau = 5.0 * rng.normal(size=mech.nv)
+        P = hc.project(mech, q, v, method, partition=part)
+        res = hc.forward_dynamics(mech, q, v, tau, projection=P)
+        a, constraint = dense_kkt(mech, q, v, tau)
+        tol = solve_tolerance(P.condition * res.certificate.condition)
+        assert np.abs(a).max() > 0.1
+        assert relative(res.a, a) < tol
+        assert relative(P.rows.jacobian.T @ res.multipliers, constraint) < tol
+        assert res.certificate.ok, str(res.certificate)
+
+
+def pinocchio_constraints(mech):
+    """The closures as Pinocchio's own points (planar ones: a point with one row too many)."""
+    found = pin.StdVec_RigidConstraintModel()
+    for bound in mech._bound:
+        f1, f2 = bound.frames1[0], bound.frames2[0]
+        found.append(
+            pin.RigidConstraintModel(
+                pin.ContactType.CONTACT_3D, mech.model, f1.joint, f1.placement, f2.joint,
+                f2.placement, pin.ReferenceFrame.LOCAL,
+            )
+        )  # fmt: skip
+    return found
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "geared_slider"])
+def test_forward_dynamics_agrees_with_pinocchio(name):
+    mech, part = mechanism(name), shared_partition(name)
+    rng = np.random.default_rng(6)
+    models = pinocchio_constraints(mech)
+    data = mech.model.createData()
+    datas = pin.StdVec_RigidConstraintData()
+    for m in models:
+        datas.append(m.createData())
+    pin.initConstraintDynamics(mech.model, data, models, datas)
+    settings = pin.ProximalSettings(1e-14, 1e-6, 100)
+    for q, v in closed_states(name):
+        tau = 5.0 * rng.normal(size=mech.nv)
+        a = pin.constraintDynamics(mech.model, data, q, v, tau, models, datas, settings)
+        res = hc.forward_dynamics(mech, q, v, tau, partition=part)
+        assert relative(res.a, a) < solve_tolerance(res.certificate.condition)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_forward_undoes_inverse(name, method):
+    mech, part = mechanism(name), shared_partition(name)
+    rng = np.random.default_rng(7)
+    for q, v in closed_states(name):
+        target = 5.0 * rng.normal(size=mech.nu)
+        P = hc.project(mech, q, v, method, partition=part)
+        inverse = hc.inverse_dynamics(mech, q, v, target, projection=P)
+        forward = hc.forward_dynamics(mech, q, v, mech.B @ inverse.u, projection=P)
+        tol = solve_tolerance(forward.certificate.condition * P.condition)
+        assert relative(mech.B.T @ inverse.a, target) < tol
+        assert relative(forward.a, inverse.a) < tol
+        assert relative(forward.multipliers, inverse.multipliers) < tol
+        assert np.abs(inverse.u).max() > 1e-3
+        assert inverse.certificate.ok, str(inverse.certificate)
+
+
+def test_solutions_do_not_depend_on_the_basis(name):
+    mech, part = mechanism(name), shared_partition(name)
+    rng = np.random.default_rng(8)
+    for q, v in closed_states(name):
+        target, tau = rng.normal(size=mech.nu), rng.normal(size=mech.nv)
+        projections = [hc.project(mech, q, v, m, partition=part) for m in METHODS]
+        inverse = [hc.inverse_dynamics(mech, q, v, target, projection=P) for P in projections]
+        forward = [hc.forward_dynamics(mech, q, v, tau, projection=P) for P in projections]
+        tol = solve_tolerance(max(P.condition for P in projections)
+                              * max(f.certificate.condition for f in forward))  # fmt: skip
+        for x, y in zip(inverse[1:], forward[1:], strict=True):
+            assert relative(x.u, inverse[0].u) < tol
+            assert relative(x.a, inverse[0].a) < tol
+            assert relative(y.a, forward[0].a) < tol
+            assert relative(y.multipliers, forward[0].multipliers) < tol
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "floating_leg"])
+def test_classical_law_with_the_dense_inertia_matrix(name):
+    """u = (gamma' B)^-1 gamma' (M a + h), all in numpy, for fully actuated mechanisms."""
+    mech, part = mechanism(name), shared_partition(name)
+    rng = np.random.default_rng(9)
+    data = mech.model.createData()
+    for q, v in closed_states(name):
+        P = hc.project(mech, q, v, partition=part)
+        assert P.k == mech.nu
+        target = rng.normal(size=mech.nu)
+        ydd = np.linalg.solve(mech.B.T @ P.gamma, target - mech.B.T @ P.bias)
+        w = pin.crba(mech.model, data, q) @ (P.gamma @ ydd + P.bias)
+        w = w + pin.nonLinearEffects(mech.model, data, q, v)
+        u = np.linalg.solve(P.gamma.T @ mech.B, P.gamma.T @ w)
+        res = hc.inverse_dynamics(mech, q, v, target, projection=P)
+        assert relative(res.u, u) < solve_tolerance(res.certificate.condition * P.condition)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "floating_leg"])
+def test_holding_torques_balance_the_potential_energy(name):
+    """Virtual work: the holding efforts are the slope of the potential energy along gamma."""
+    mech, part = mechanism(name), shared_partition(name)
+    data, rest = mech.model.createData(), np.zeros(mech.nv)
+    for q, _ in closed_states(name)[:20]:
+        P = hc.project(mech, q, rest, partition=part)
+        res = hc.inverse_dynamics(mech, q, rest, rest, coordinates="all", projection=P)
+        for column in P.gamma.T:
+
+            def energy(s, step=column):
+                x = pin.integrate(mech.model, q, s * step)
+                return pin.computePotentialEnergy(mech.model, data, x)
+
+            slope = difference(energy, 1e-2 / np.abs(column).max())
+            assert res.u @ (mech.B.T @ column) == pytest.approx(slope, rel=1e-8, abs=1e-8)
+        assert np.abs(res.u).max() > 1e-2
+        assert res.certificate.ok
+
+
+def test_multipliers_are_of_least_norm_and_know_what_is_unique(name):
+    mech, part = mechanism(name), shared_partition(name)
+    rng = np.random.default_rng(10)
+    for q, v in closed_states(name)[:30]:
+        res = hc.forward_dynamics(mech, q, v, 5.0 * rng.normal(size=mech.nv), partition=part)
+        G = mech.row_scale[:, None] * rows(mech, q, v).jacobian * mech.column_scale
+        scaled = res.multipliers / mech.row_scale
+        shortest = np.linalg.lstsq(G.T, G.T @ scaled, rcond=1e-9)[0]
+        assert np.abs(scaled).max() > 1e-3
+        assert relative(scaled, shortest) < 1e-9
+        _, s, Vt = np.linalg.svd(G.T)
+        null = Vt[np.count_nonzero(s > 1e-9 * s[0]) :]
+        free = np.abs(null).max(axis=0, initial=0.0) > 1e-8
+        assert (res.unique == ~free).all()
+
+
+def test_a_certificate_is_lost_when_a_solution_is_spoilt(name):
+    """Guard: every residual reacts to the error that it is there for."""
+    from holoctl.certificate import certify
+
+    mech, part = mechanism(name), shared_partition(name)
+    q, v = closed_states(name)[0]
+    P = hc.project(mech, q, v, partition=part)
+    res = hc.inverse_dynamics(mech, q, v, np.ones(mech.nu), projection=P)
+    efforts = mech.B @ res.u
+    good = certify(P, res.a, efforts, res.multipliers, 1.0)
+    assert good.ok
+    worse_a = certify(P, res.a + 1e-3, efforts, res.multipliers, 1.0)
+    assert {"acceleration", "dynamics"} <= set(worse_a.failures)
+    worse_u = certify(P, res.a, efforts * 1.001 + 1e-3, res.multipliers, 1.0)
+    assert {"dynamics", "power"} <= set(worse_u.failures)
+    worse_lambda = certify(P, res.a, efforts, res.multipliers * 1.01, 1.0)
+    assert "dynamics" in worse_lambda.failures
+    off = hc.project(mech, pin.integrate(mech.model, q, 0.01 * np.arange(mech.nv)), v + 0.01,
+                     partition=part)  # fmt: skip
+    assert {"closure", "velocity"} <= set(
+        certify(off, res.a, efforts, res.multipliers, 1.0).failures
+    )

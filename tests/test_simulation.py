@@ -1,0 +1,87 @@
+"""Simulation: energy, the manifold, sampling, and repeatability."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from support import closed_states, mechanism, rows
+from zoo import ZOO
+
+import holoctl as hc
+from holoctl.open_tree import energy
+
+
+@pytest.mark.parametrize("name", list(ZOO))
+def test_energy_and_constraints_are_kept_without_efforts(name):
+    mech = mechanism(name)
+    q, v = closed_states(name)[0]
+    run = hc.simulate(mech, lambda t, q, v: np.zeros(mech.nu), q, v, 0.3, rate=50.0)
+    total = [sum(energy(mech, q, v)) for q, v in zip(run.q, run.v, strict=True)]
+    kinetic = [energy(mech, q, v)[0] for q, v in zip(run.q, run.v, strict=True)]
+    assert np.ptp(kinetic) > 1e-3
+    assert np.ptp(total) < 1e-6 * np.ptp(kinetic)
+    assert run.closure.max() < 1e-6
+    for q, v in zip(run.q, run.v, strict=True):
+        r = rows(mech, q, v)
+        assert np.abs(mech.row_scale * r.error).max() < 1e-12
+        assert np.abs(mech.row_scale * r.rate).max() < 1e-10
+        assert pin.isNormalized(mech.model, q, 1e-12)
+
+
+def test_effort_is_held_between_ticks_and_sampled_at_them():
+    mech = mechanism("four_bar")
+    q, v = closed_states("four_bar")[0]
+    calls = []
+
+    def controller(t, q, v):
+        calls.append(t)
+        return np.array([np.sin(t)])
+
+    run = hc.simulate(mech, controller, q, v, 0.1, rate=100.0)
+    assert calls == pytest.approx(np.arange(11) / 100.0)
+    assert run.u[:, 0] == pytest.approx(np.sin(run.t))
+    assert run.t.shape == (11,)
+    assert run.q.shape == (11, 3)
+    continuous = hc.simulate(mech, controller, q, v, 0.1, rate=100.0, hold=False)
+    assert np.abs(continuous.q[-1] - run.q[-1]).max() > 1e-8
+
+
+def test_the_work_of_the_motors_is_the_energy_gained():
+    mech = mechanism("five_bar")
+    q, v = hc.assemble(mech)
+    u = np.array([3.0, -2.0])
+    run = hc.simulate(mech, lambda t, q, v: u, q, v, 0.2, rate=200.0)
+    work = u @ (mech.B.T @ pin.difference(mech.model, run.q[0], run.q[-1]))
+    gained = sum(energy(mech, run.q[-1], run.v[-1])) - sum(energy(mech, run.q[0], run.v[0]))
+    assert abs(work) > 1e-2
+    assert gained == pytest.approx(work, rel=1e-7)
+
+
+def test_runs_repeat_and_noise_depends_on_the_seed(tmp_path):
+    mech = mechanism("four_bar")
+    ctl = hc.ComputedTorque(mech, 100.0, 20.0)
+    q, v = hc.assemble(mech)
+    hold = ctl.track(lambda t: ([1.2], [0.0], [0.0]))
+    runs = [
+        hc.simulate(mech, hold, q, v, 0.05, noise=(1e-4, 1e-3), seed=seed) for seed in (1, 1, 2)
+    ]
+    assert (runs[0].u == runs[1].u).all()
+    assert np.abs(runs[0].u - runs[2].u).max() > 1e-3
+    path = runs[0].save(tmp_path / "deeper" / "run")
+    again = hc.Run.read(path)
+    assert (again.q == runs[0].q).all()
+    assert again.seed == 1
+    assert "pin==" in again.versions
+    with pytest.raises(hc.InputError, match="not a saved run"):
+        hc.Run.read(tmp_path / "none.npz")
+
+
+def test_a_progress_bar_writes_to_stderr_only(capfd):
+    pytest.importorskip("tqdm")
+    mech = mechanism("four_bar")
+    q, v = hc.assemble(mech)
+    hc.simulate(mech, lambda t, q, v: [0.0], q, v, 0.01, progress=True)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "simulating" in err
