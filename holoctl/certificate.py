@@ -1,8 +1,8 @@
 """The certificate: what a solution is worth, measured with all rows and the whole equation.
 
-Nothing here repeats the solver's way: residuals use every constraint row (also the redundant
-ones that the projector left out), the equation of motion of the open tree by the recursive
-Newton-Euler algorithm, and the change of energy along the motion by finite differences.
+Residuals use every constraint row, also the redundant ones that the projector left out, and
+the equation of motion of the whole tree, not its projection. The power balance is independent
+of all that: the change of energy is differenced along the motion.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class Certificate:
         ``dE/dt - v^T (B u + J^T f + G^T lambda)``, over the size of its terms. dE/dt is taken
         by differences of the energy along the motion (v, a).
     condition : float
-        Condition number of the scaled gamma' B (inverse) or gamma' M gamma (forward).
+        Condition number of gamma' B with an orthonormal gamma in scaled coordinates (inverse
+        dynamics; the same for every choice of coordinates), or of gamma' M gamma with unit
+        diagonal (forward dynamics).
     rank : int
         Rank of G.
     ok : bool
@@ -95,7 +97,8 @@ _MEANING = {
     "state is off the manifold or the target contradicts them",
     "dynamics": "The equation of motion is not satisfied: the motors cannot produce this motion",
     "power": "The power balance fails",
-    "condition": "The motors barely move the mechanism here: close to an actuation singularity",
+    "condition": "The matrix is close to singular: motors that barely move the mechanism here, "
+    "or a motion with hardly any inertia",
 }
 
 

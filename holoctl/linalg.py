@@ -21,6 +21,7 @@ __all__ = [
     "cholesky",
     "lu",
     "null_space_by_svd",
+    "orthonormal_columns",
     "pivoted_qr",
 ]
 
@@ -153,6 +154,16 @@ def pivoted_qr(a: Array, rank: int | None = None, tol: float = 0.0) -> PivotedQR
     return PivotedQR(
         q, np.triu(qr[:rank, :rank]), qr[:rank, rank:].copy(), jpvt.astype(np.intp) - 1, diagonal
     )
+
+
+def orthonormal_columns(a: Array) -> Array:
+    """An orthonormal basis of the range of a matrix of full column rank."""
+    if a.shape[1] == 0:
+        return a
+    qr, tau, _, _ = lapack.dgeqrf(a)
+    q: Array
+    q, _, _ = lapack.dorgqr(qr, tau)
+    return q
 
 
 def null_space_by_svd(a: Array, rank: int) -> tuple[Array, Array, Array, Array]:

@@ -74,7 +74,8 @@ class Mechanism:
         One name for each constraint.
     row_scale : (m,) array
         Factor that makes each row a pure number: 1/L for lengths, 1 for angles, where L is
-        the characteristic length of the loops that the row belongs to, m.
+        the characteristic length of the loops that the row belongs to, m; for a coupling, the
+        factor that makes its largest scaled coefficient 1.
     column_scale : (nv,) array
         L for translational coordinates, 1 for angular ones.
 
@@ -148,8 +149,9 @@ class Mechanism:
 
     def __repr__(self) -> str:
         return (
-            f"<Mechanism {self.name!r}: {self.nv} coordinates, {len(self.constraints)} "
-            f"constraints with {len(self.row_scale)} rows, {self.nu} motors>"
+            f"<Mechanism {self.name!r}: {_count(self.nv, 'coordinate')}, "
+            f"{_count(len(self.constraints), 'constraint')} with "
+            f"{_count(len(self.row_scale), 'row')}, {_count(self.nu, 'motor')}>"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -235,6 +237,10 @@ def coordinate_indices(
 # ------------------------------------------------------------------------------- the door
 
 
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
 def _frozen(x: Array) -> Array:
     x.setflags(write=False)
     return x
@@ -278,8 +284,8 @@ def _checked_model(model: Any) -> pin.Model:
     return model.copy()
 
 
-def _checked_configuration(model: pin.Model, q: Any, name: str) -> Vector:
-    q = vector(name, q, model.nq, "configuration, nq entries")
+def _checked_configuration(model: pin.Model, given: Any, name: str) -> Vector:
+    q = vector(name, given, model.nq, "configuration, nq entries")
     if model.nq == model.nv or pin.isNormalized(model, q, 1e-6):
         return q
     for j in range(1, model.njoints):
@@ -316,7 +322,7 @@ def _checked_constraints(constraints: Any) -> tuple[Constraint, ...]:
             f"Mechanism: constraints must be a list of constraints; got {constraints!r}"
         ) from None
     for c in found:
-        if not callable(getattr(c, "bind", None)) or not hasattr(c, "default_name"):
+        if not all(hasattr(c, part) for part in ("bind", "name", "default_name", "t_stab")):
             raise InputError(
                 f"Mechanism: {c!r} is not a constraint; expected hc.Closure or hc.Coupling, or "
                 "a class of your own that follows holoctl/constraints/contract.py"
@@ -408,11 +414,11 @@ def _coupled_groups(
     """Constraints that share coordinates, directly or through others, with those coordinates."""
     groups: list[tuple[NDArray[np.bool_], list[int]]] = []
     for i, b in enumerate(bound):
-        columns: NDArray[np.bool_] = b.support.any(axis=0)
+        columns: NDArray[np.bool_] = np.asarray(b.support.any(axis=0))
         members, apart = [i], []
         for other, theirs in groups:
             if (other & columns).any():
-                columns, members = columns | other, theirs + members
+                columns, members = np.logical_or(columns, other), theirs + members
             else:
                 apart.append((other, theirs))
         groups = [*apart, (columns, members)]

@@ -97,7 +97,7 @@ def tracking_picture(result: _Demo, path: Path) -> Path:
         aspect="equal", xlabel=f"{'xyz'[plane[0]]} (m)", ylabel=f"{'xyz'[plane[1]]} (m)",
         title=f"{result.mech.name}: the figure and what was drawn",
     )  # fmt: skip
-    where.legend(loc="lower center", fontsize=8)
+    where.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, fontsize=8)
     error.axvline(result.transient, color="0.6", linestyle=":", linewidth=1)
     error.set(xlabel="t (s)", ylabel="distance from the figure (m)", title="Tracking error")
     error.legend(fontsize=8)
@@ -108,7 +108,7 @@ def tracking_picture(result: _Demo, path: Path) -> Path:
         torque.plot(first.t, first.u[:, i], color=line.get_color(), linewidth=0.8, linestyle="--")
     torque.set(
         xlabel="t (s)", ylabel="motor effort (N m or N)",
-        title=f"Torques: {last.label} (dashed: {result.scenarios[0].label})",
+        title=f"Motor efforts: {last.label} (dashed: exact)",
     )  # fmt: skip
     torque.legend(fontsize=8)
     torque.grid(alpha=0.3)

@@ -54,7 +54,7 @@ Indices = NDArray[np.intp]
 METHODS = ("auto", "split", "qr", "orthonormal")
 
 CLOSED = 1e-6
-"""A configuration whose scaled error is larger than this is not closed: no rank is decided there."""
+"""No rank is decided at a configuration whose scaled error is larger than this."""
 
 PREFERENCE = 1e3
 """Actuated coordinates are chosen as independent unless this many times worse conditioned."""
@@ -66,7 +66,7 @@ SINGULAR = 1e12
 """No solution is given with a matrix whose condition number is above this."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Partition:
     """Which rows count and which coordinates are independent, decided once.
 
@@ -103,7 +103,7 @@ class Partition:
         return self.gap < 100.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Projection:
     """gamma and bias at one state, with what they were made from.
 
@@ -226,15 +226,15 @@ def partition(
                 f"independent ones; got {chosen.size}: {_coordinates(mech, chosen)}"
             )
         dependent = np.setdiff1d(np.arange(mech.nv), chosen)
+    free = np.setdiff1d(np.arange(mech.nv), dependent)
     condition = lu(kept[:, dependent]).condition
     if condition > SINGULAR:
         raise SingularityError(
-            f"{mech.name}: the coordinates {_coordinates(mech, np.setdiff1d(np.arange(mech.nv), dependent))} "
-            f"do not determine the others, {_coordinates(mech, dependent)} (condition number "
-            f"{condition:.1e}); choose others, or none",
+            f"{mech.name}: the coordinates {_coordinates(mech, free)} do not determine the "
+            f"others, {_coordinates(mech, dependent)} (condition number {condition:.1e}); "
+            "choose others, or none",
             condition=condition, names=[mech.coordinate_names[i] for i in dependent],
         )  # fmt: skip
-    free = np.setdiff1d(np.arange(mech.nv), dependent)
     return Partition(
         rank, rows, free, dependent, condition, gap,
         _actuation_rank(mech, rank, q, t, nearby),
@@ -480,9 +480,12 @@ def resolve_projection(
         return project(mech, q, v, partition=partition, t_stab=t_stab, t=t)
     if not isinstance(projection, Projection) or projection.mechanism is not mech:
         raise InputError("projection must be a Projection of this very mechanism")
+    if partition is not None or t_stab is not None:
+        raise InputError("give partition= and t_stab= to project, not along with projection=")
     q, v, t = check_state(mech, q, v, t)
-    if not (np.array_equal(q, projection.q) and np.array_equal(v, projection.v)):
-        raise InputError("projection was made at another state than the (q, v) given")
+    same = np.array_equal(q, projection.q) and np.array_equal(v, projection.v)
+    if not same or t != projection.t:
+        raise InputError("projection was made at another state or time than the one given")
     return projection
 
 
@@ -530,7 +533,7 @@ def multipliers(P: Projection, force: Vector) -> tuple[Vector, NDArray[np.bool_]
 def corrected(
     mech: Mechanism, part: Partition, q: Vector, v: Vector, t: float, tol: float = 1e-13
 ) -> tuple[Vector, Vector]:
-    """The state on the manifold closest to a nearby (q, v), by Newton on the kept rows.
+    """A state on the manifold close to a nearby (q, v), by Newton on the kept rows.
 
     Steps are the shortest in scaled coordinates. For states that integration or measurement
     moved off by little; from farther away use `assemble`.

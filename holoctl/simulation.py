@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """A simulated motion: N intervals between N + 1 instants.
 
@@ -63,8 +63,9 @@ class Run:
     versions: str
 
     def save(self, path: str | Path) -> Path:
-        """Write all of it to a ``.npz`` file, and return the path."""
-        path = Path(path).with_suffix(".npz")
+        """Write all of it to a ``.npz`` file (the suffix is added), and return the path."""
+        path = Path(path)
+        path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
         path.parent.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(path, **{f.name: getattr(self, f.name) for f in fields(self)})
         return path
@@ -121,7 +122,7 @@ def simulate(
         False: evaluate the controller continuously, as an ideal analog controller.
     noise : (float, float), optional
         Standard deviation of the measurement noise on q (rad or m, in the tangent space) and
-        on v.
+        on v, drawn at each tick. Not with a continuous controller.
     seed : int, optional
         Seed of the noise.
     rtol, atol : float, optional
@@ -152,6 +153,8 @@ def simulate(
     sigma = tuple(number("noise", s) for s in noise)
     if len(sigma) != 2 or min(sigma) < 0.0:
         raise InputError(f"noise must be two standard deviations >= 0; got {noise!r}")
+    if any(sigma) and not hold:
+        raise InputError("noise is drawn at ticks, so it needs hold=True")
     part = _started(plant, q, v)
     q, v = corrected(plant, part, q, v, 0.0)
     rng = np.random.default_rng(seed)
@@ -171,8 +174,9 @@ def simulate(
 
     for i in _progress(range(N + 1), progress):
         try:
+            seen = measured(q, v)
             start = time.perf_counter()
-            u = command(t[i], *measured(q, v))
+            u = command(t[i], *seen)
             spent[i] = time.perf_counter() - start
             Q[i], V[i], U[i] = q, v, u
             if i < N:

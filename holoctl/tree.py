@@ -7,6 +7,7 @@ it: a motion is ``(velocity of the body point at the origin, angular velocity)``
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +36,7 @@ FrameLike = str | tuple[str, pin.SE3]
 """The name of a joint or frame, or (joint name or "universe", placement in that joint)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Frame:
     """A frame fixed to a body: the joint that moves it, and its placement in that joint."""
 
@@ -44,7 +45,7 @@ class Frame:
     name: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kinematics:
     """The motion of the tree at (q, v, t), computed once and shared by all constraints.
 
@@ -54,30 +55,44 @@ class Kinematics:
         Configuration, velocity, time in s.
     placements : sequence of pin.SE3
         World placement of every joint frame, index 0 the world ("universe").
+    accelerations : sequence of pin.Motion
+        Spatial acceleration of each joint frame at zero acceleration of the coordinates, in
+        the joint's own axes.
     J : (6, nv) array
         World Jacobian: column i is the motion of what coordinate i moves at unit rate.
-    dJ : (6, nv) array
-        Time derivative of J.
     """
 
     q: Vector
     v: Vector
     t: float
     placements: tuple[pin.SE3, ...]
+    accelerations: tuple[pin.Motion, ...]
     J: Array
-    dJ: Array
 
     def point(self, frame: Frame) -> Vector:
         """World position of the origin of a frame, m."""
         p: Vector = self.placements[frame.joint].act(frame.placement.translation)
         return p
 
+    def bias_accelerations(self, frames: Sequence[Frame]) -> Array:
+        """(n, 6): ``Jdot v`` of the bodies that carry the frames, spatial, world axes and origin.
+
+        Not from Pinocchio's dJ, which leaves out that the axes of composite and universal
+        joints move within the joint.
+        """
+        return np.array(
+            [self.placements[f.joint].act(self.accelerations[f.joint]).vector for f in frames]
+        )
+
 
 def kinematics(model: pin.Model, data: pin.Data, q: Vector, v: Vector, t: float) -> Kinematics:
     """The kinematics of `model` at (q, v); `data` is a workspace and may be used again."""
-    pin.computeJointJacobiansTimeVariation(model, data, q, v)
-    # Everything in data is a live view; tolist(True) copies the placements in one call.
-    return Kinematics(q, v, t, tuple(data.oMi.tolist(True)), data.J.copy(), data.dJ.copy())
+    pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))  # explicit: data.a is stale else
+    pin.computeJointJacobians(model, data)
+    # Everything in data is a live view; tolist(True) copies in one call.
+    return Kinematics(
+        q, v, t, tuple(data.oMi.tolist(True)), tuple(data.a.tolist(True)), data.J.copy()
+    )
 
 
 # -------------------------------------------------------------------------------- names
@@ -214,7 +229,8 @@ def renumbered(model: pin.Model) -> pin.Model:
         place[j] = new.addJoint(
             place[model.parents[j]], model.joints[j], model.jointPlacements[j], model.names[j]
         )
-        new.appendBodyToJoint(place[j], model.inertias[j], pin.SE3.Identity())
+        new.inertias[place[j]] = model.inertias[j]
+    new.inertias[0] = model.inertias[0]
     of_v = np.concatenate(
         [np.arange(model.nvs[j]) + model.idx_vs[j] for j in order[1:]] or [np.zeros(0)]
     ).astype(int)

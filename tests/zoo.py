@@ -124,6 +124,28 @@ def geared_slider():
     )
 
 
+def universal_rods(seed=8):
+    """A plate on two rods with universal joints (composite joints, axes that move within the
+    joint), closed by ball joints; gravity moves it, three coordinates are driven."""
+    rng = np.random.default_rng(seed)
+    m = pin.Model()
+
+    def universal():
+        joint = pin.JointModelComposite(2)
+        joint.addJoint(pin.JointModelRX())
+        joint.addJoint(pin.JointModelRY())
+        return joint
+
+    _add(m, 0, pin.JointModelRZ(), _at(0, 0, 0), "turntable", _inertia(rng, 2.0))
+    _add(m, "turntable", universal(), _at(0.3, 0, 0), "rod_1", _inertia(rng))
+    _add(m, "rod_1", pin.JointModelSpherical(), _at(0, 0, 0.5), "plate", _inertia(rng))
+    _add(m, "turntable", universal(), _at(-0.3, 0, 0), "rod_2", _inertia(rng))
+    loop = hc.Closure(
+        ("plate", _at(-0.6)), ("rod_2", _at(0, 0, 0.5)), joint="spherical", name="ball"
+    )
+    return hc.Mechanism(m, [loop], ["turntable", "rod_1[0]", "rod_1[1]"], name="universal_rods")
+
+
 ZOO = {
     "four_bar": four_bar,
     "five_bar": five_bar,
@@ -132,4 +154,5 @@ ZOO = {
     "spatial_arms": spatial_arms,
     "floating_leg": floating_leg,
     "geared_slider": geared_slider,
+    "universal_rods": universal_rods,
 }

@@ -45,9 +45,11 @@ _ONE_ANGLE = {"rx": ("y", "z"), "ry": ("z", "x"), "rz": ("x", "y")}
 class Closure:
     """A joint, or a subset of axes, that ties frame `b` to frame `a`.
 
-    The error is `b` seen from `a`, in the axes of `a`: linear rows in m, angular rows in rad
-    for small angles. The multiplier of a row is the force (N) or moment (N m) on the body of
-    `b` along that row; the body of `a` feels the opposite.
+    The error is `b` seen from `a`, in the axes of `a`: linear rows in m; angular rows in rad
+    for small angles, up to sign: rows of an orientation (weld, prismatic, three angular axes)
+    grow with the angle, the others are cosines between two axes (docs/derivations.md, "Closure
+    rows"). The multiplier of a row is the force (N) or moment (N m) on the body of `b` that
+    does work as the error grows; the body of `a` feels the opposite.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ __all__ = ["BoundRows", "Constraint", "Rows"]
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """m scalar constraints evaluated at one state.
 

@@ -26,7 +26,16 @@ from holoctl.checks import Vector
 from holoctl.constraints.contract import Rows
 from holoctl.tree import Frame, Kinematics, support
 
-__all__ = ["Row", "WrenchRows", "direction", "linear", "orientation", "wrench_rows"]
+__all__ = [
+    "Row",
+    "WrenchRows",
+    "direction",
+    "linear",
+    "orientation",
+    "rod",
+    "stacked",
+    "wrench_rows",
+]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -34,13 +43,14 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Row:
-    """One row between frames 1 and 2: see `linear`, `direction`, `orientation`."""
+    """One row between frames 1 and 2: see `linear`, `direction`, `orientation`, `rod`."""
 
     kind: str
     label: str
     a: tuple[float, float, float] = (0.0, 0.0, 0.0)
     b: tuple[float, float, float] = (0.0, 0.0, 0.0)
     component: int = 0
+    length: float = 0.0
 
 
 def linear(label: str, n: Sequence[float]) -> Row:
@@ -58,7 +68,12 @@ def orientation(label: str, component: int) -> Row:
     return Row("orientation", label, component=component)
 
 
-@dataclass(frozen=True)
+def rod(label: str, length: float) -> Row:
+    """``(d . d - L^2) / (2 L) = 0`` with d = p2 - p1: the distance stays L."""
+    return Row("rod", label, length=length)
+
+
+@dataclass(frozen=True, eq=False)
 class WrenchRows:
     """Rows between pairs of frames, laid out as arrays so that all are evaluated at once.
 
@@ -67,9 +82,10 @@ class WrenchRows:
     frames1, frames2 : the C pairs of frames.
     on1, on2 : (C, nv) arrays of 0 and 1: the coordinates that move frame 1, frame 2.
     pair : (m,) int array: the pair of each row.
-    kinds : (m,) array of "linear", "direction", "orientation".
+    kinds : (m,) array of "linear", "direction", "orientation", "rod".
     a, b : (m, 3) arrays: vectors fixed in frame 1 and in frame 2.
-    component : (m,) int array.
+    component : (m,) int array, for orientation rows.
+    length : (m,) array, m, for rods.
     """
 
     labels: tuple[str, ...]
@@ -82,6 +98,7 @@ class WrenchRows:
     a: Array
     b: Array
     component: Indices
+    length: Vector
 
     @cached_property
     def S(self) -> Array:
@@ -98,21 +115,31 @@ class WrenchRows:
         return self.frames1 + self.frames2
 
     @cached_property
-    def _of_kind(self) -> dict[str, Indices]:
-        kinds = dict.fromkeys(("linear", "direction", "orientation"))
-        return {kind: np.flatnonzero(self.kinds == kind) for kind in kinds}
+    def _turning(self) -> Indices:
+        return np.flatnonzero(self.kinds == "orientation")
+
+    @cached_property
+    def _along(self) -> Indices:
+        return np.flatnonzero(self.kinds != "orientation")
+
+    @cached_property
+    def _is_direction(self) -> NDArray[np.bool_]:
+        return np.asarray(self.kinds == "direction")[:, None]
+
+    @cached_property
+    def _is_rod(self) -> NDArray[np.bool_]:
+        return np.asarray(self.kinds == "rod")[:, None]
 
     def scale(self, length: Vector, columns: Vector) -> Vector:
         """Lengths are divided by the characteristic length; angles stay."""
-        return np.where(self.kinds == "linear", 1.0 / length, 1.0)
+        return np.where(np.isin(self.kinds, ("linear", "rod")), 1.0 / length, 1.0)
 
     def rows(self, kin: Kinematics) -> Rows:
         """Error, rate, Jacobian and drift of all rows."""
         g = _geometry(self, kin)
         m = len(self.labels)
-        error, extra, W, Wdot = np.zeros(m), np.zeros(m), np.zeros((m, 6)), np.zeros((m, 6))
-        for kind, evaluate in _KINDS.items():
-            i = self._of_kind[kind]
+        error, extra, W, Wdot = np.empty(m), np.empty(m), np.empty((m, 6)), np.empty((m, 6))
+        for i, evaluate in ((self._along, _between), (self._turning, _orientation)):
             if i.size:
                 error[i], W[i], Wdot[i], extra[i] = evaluate(self, g, i)
         dV, dA = g.dV[self.pair], g.dA[self.pair]
@@ -139,6 +166,7 @@ def wrench_rows(
         a=np.array([row.a for row in rows]),
         b=np.array([row.b for row in rows]),
         component=np.array([row.component for row in rows], dtype=np.intp),
+        length=np.array([row.length for row in rows]),
     )
 
 
@@ -157,13 +185,14 @@ def stacked(tables: Iterable[WrenchRows]) -> WrenchRows:
         a=np.vstack([x.a for x in t]),
         b=np.vstack([x.b for x in t]),
         component=np.concatenate([x.component for x in t]),
+        length=np.concatenate([x.length for x in t]),
     )
 
 
 # ------------------------------------------------------------------------------ evaluation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Geometry:
     """Positions and motions of the C pairs, in world axes (points in m, spatial at origin)."""
 
@@ -173,6 +202,7 @@ class _Geometry:
     p2: Array
     omega1: Array
     omega2: Array
+    p1dot: Array
     p2dot: Array
     dV: Array  # (C, 6): V2 - V1
     dA: Array  # (C, 6): A2 - A1 at zero joint acceleration
@@ -190,30 +220,43 @@ def _geometry(table: WrenchRows, kin: Kinematics) -> _Geometry:
         R1, R2, p1, p2,
         omega1=V1[:, 3:],
         omega2=V2[:, 3:],
+        p1dot=V1[:, :3] + _cross(V1[:, 3:], p1),
         p2dot=V2[:, :3] + _cross(V2[:, 3:], p2),
         dV=moving @ kin.J.T,
-        dA=moving @ kin.dJ.T,
+        dA=kin.bias_accelerations(table.frames2) - kin.bias_accelerations(table.frames1),
     )  # fmt: skip
 
 
-def _linear(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array, Array, Array]:
-    """error n . d, w = (n, p2 x n), ndot = omega1 x n, wdot = (ndot, p2dot x n + p2 x ndot)."""
-    c = table.pair[i]
+def _between(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array, Array, Array]:
+    """Rows along a vector n: linear, direction and rod are three choices of n and an arm s,
+
+        w = (n or 0, s x n)        wdot = (ndot or 0, sdot x n + s x ndot)
+
+    linear:    error n . d,                 n fixed in 1, s = p2
+    direction: error n . b,                 n fixed in 1, s = b fixed in 2, no force
+    rod:       error (d . d - L^2) / (2 L), n = d / L,    s = p2
+    """
+    c, is_direction, is_rod = table.pair[i], table._is_direction[i], table._is_rod[i]
     n = _turn(g.R1[c], table.a[i])
     ndot = _cross(g.omega1[c], n)
-    w = np.hstack([n, _cross(g.p2[c], n)])
-    wdot = np.hstack([ndot, _cross(g.p2dot[c], n) + _cross(g.p2[c], ndot)])
-    return _dot(n, g.p2[c] - g.p1[c]), w, wdot, np.zeros(len(i))
-
-
-def _direction(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array, Array, Array]:
-    """error a . b, w = (0, b x a), wdot = (0, (omega2 x b) x a + b x (omega1 x a))."""
-    c = table.pair[i]
-    a, b = _turn(g.R1[c], table.a[i]), _turn(g.R2[c], table.b[i])
-    zero = np.zeros_like(a)
-    w = np.hstack([zero, _cross(b, a)])
-    wdot = np.hstack([zero, _cross(_cross(g.omega2[c], b), a) + _cross(b, _cross(g.omega1[c], a))])
-    return _dot(a, b), w, wdot, np.zeros(len(i))
+    s, sdot, d = g.p2[c], g.p2dot[c], g.p2[c] - g.p1[c]
+    error = _dot(n, d)
+    if is_direction.any():
+        b = _turn(g.R2[c], table.b[i])
+        s = np.where(is_direction, b, s)
+        sdot = np.where(is_direction, _cross(g.omega2[c], b), sdot)
+        error = np.where(is_direction[:, 0], _dot(n, b), error)
+    if is_rod.any():
+        L = np.where(is_rod, table.length[i, None], 1.0)
+        n = np.where(is_rod, d / L, n)
+        ndot = np.where(is_rod, (g.p2dot[c] - g.p1dot[c]) / L, ndot)
+        stretch = (_dot(d, d) - L[:, 0] ** 2) / (2.0 * L[:, 0])
+        error = np.where(is_rod[:, 0], stretch, error)
+    w, wdot = np.empty((len(i), 6)), np.empty((len(i), 6))
+    w[:, :3], w[:, 3:] = np.where(is_direction, 0.0, n), _cross(s, n)
+    wdot[:, :3] = np.where(is_direction, 0.0, ndot)
+    wdot[:, 3:] = _cross(sdot, n) + _cross(s, ndot)
+    return error, w, wdot, np.zeros(len(i))
 
 
 def _orientation(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array, Array, Array]:
@@ -224,15 +267,11 @@ def _orientation(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Ar
     x = np.array([quaternion[j][:3] for j in c])
     E = np.array([_half_rotation(quaternion[j]) for j in c])
     moment = _turn(g.R1[c], E[np.arange(len(i)), k])
-    zero = np.zeros_like(moment)
     domega = g.omega2[c] - g.omega1[c]
     xk = x[np.arange(len(i)), k]
-    w = np.hstack([zero, moment])
-    wdot = np.hstack([zero, _cross(g.omega1[c], moment)])
+    w, wdot = np.zeros((len(i), 6)), np.zeros((len(i), 6))
+    w[:, 3:], wdot[:, 3:] = moment, _cross(g.omega1[c], moment)
     return 2.0 * xk, w, wdot, -0.5 * _dot(domega, domega) * xk
-
-
-_KINDS = {"linear": _linear, "direction": _direction, "orientation": _orientation}
 
 
 def _half_turn_free(R: Array) -> Array:

@@ -146,13 +146,13 @@ class ComputedTorque:
         P = projected(self.mech, q, v, t, self.partition)
         act = actuation(P)
         a = driven_acceleration(P, act, command, np.zeros(self.mech.nv), "project")
-        return act.efforts(P.gamma.T @ inverse_tree_dynamics(self.mech, q, v, a))
+        return act.efforts(inverse_tree_dynamics(self.mech, q, v, a))
 
     def _holding(self, q: Vector, t: float) -> Vector:
         """u that holds the mechanism against gravity, as far as the motors can."""
         rest = np.zeros(self.mech.nv)
         P = projected(self.mech, q, rest, t, self.partition)
-        return actuation(P).efforts(P.gamma.T @ inverse_tree_dynamics(self.mech, q, rest, rest))
+        return actuation(P).efforts(inverse_tree_dynamics(self.mech, q, rest, rest))
 
     def track(self, reference: Reference) -> Controller:
         """A controller(t, q, v) -> u that follows reference(t) -> (q_ref, v_ref, a_ref)."""

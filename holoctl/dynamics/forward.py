@@ -26,7 +26,7 @@ __all__ = ["ForwardDynamics", "forward_dynamics"]
 METHODS = ("projection",)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ForwardDynamics:
     """What `forward_dynamics` returns.
 

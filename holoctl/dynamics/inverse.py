@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from holoctl.certificate import Certificate, certify, raise_if_bad
 from holoctl.checks import Vector, listing, vector
 from holoctl.errors import InconsistentError, InputError, NotActuatedError, SingularityError
-from holoctl.linalg import PivotedQR, cholesky, pivoted_qr
+from holoctl.linalg import PivotedQR, cholesky, orthonormal_columns, pivoted_qr
 from holoctl.mechanism import Mechanism
 from holoctl.open_tree import (
     external_efforts,
@@ -35,7 +35,7 @@ ACTUATION_SINGULAR = 1e10
 """Above this condition number of gamma' B the motors do not determine the motion."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class InverseDynamics:
     """What `inverse_dynamics` returns.
 
@@ -163,7 +163,7 @@ def inverse_dynamics(
     else:
         a = _admissible(P, target, inconsistent)
     w = inverse_tree_dynamics(mech, P.q, P.v, a) - efforts
-    u = act.efforts(P.gamma.T @ w)
+    u = act.efforts(w)
     lam, unique = multipliers(P, w - mech.B @ u)
     return InverseDynamics(
         u, a, lam, unique,
@@ -175,24 +175,27 @@ def inverse_dynamics(
 # ------------------------------------------------------------------------------- actuation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Actuation:
-    """``A = gamma' B`` in scaled coordinates, factored: ``A P = Q [R1 R2; 0 0]``, rank rho.
+    """``A = N' B`` factored, ``A P = Q [R1 R2; 0 0]``, cut at its rank rho.
+
+    N is gamma made orthonormal in scaled coordinates, so that rank, condition number and least
+    squares do not depend on the choice of coordinates; B is scaled by `u_scale`.
 
     Attributes
     ----------
+    basis : (nv, k) array
+        N, for unscaled velocities: ``v = N z``.
     factors : PivotedQR
-        Cut at rho. The first rho columns of Q are the driven motions, the others the passive.
-    y_scale : (k,) array
-        Scaled generalised efforts = y_scale x efforts; scaled rates = rates / y_scale.
+        The first rho columns of Q are the driven motions, the others the passive.
     u_scale : (nu,) array
         u = u_scale x scaled u.
     rank : int
         rho: how many independent motions the motors drive.
     """
 
+    basis: Array
     factors: PivotedQR
-    y_scale: Vector
     u_scale: Vector
     rank: int
 
@@ -203,18 +206,18 @@ class Actuation:
 
     @property
     def driven(self) -> Array:
-        """(k, rho): orthonormal basis of the motions that the motors drive."""
-        return self.factors.q[:, : self.rank]
+        """(nv, rho): basis of the motions that the motors drive."""
+        return self.basis @ self.factors.q[:, : self.rank]
 
     @property
     def passive(self) -> Array:
-        """(k, k - rho): orthonormal basis of the motions that no motor drives."""
-        return self.factors.q[:, self.rank :]
+        """(nv, k - rho): basis of the motions that no motor drives."""
+        return self.basis @ self.factors.q[:, self.rank :]
 
-    def efforts(self, generalised: Vector) -> Vector:
-        """u with ``gamma' B u = generalised``: least squares in it, least norm in u."""
+    def efforts(self, w: Vector) -> Vector:
+        """u with ``gamma' B u = gamma' w``: least squares in it, least norm in u."""
         f = self.factors
-        rhs = self.driven.T @ (self.y_scale * generalised)
+        rhs = self.driven.T @ w
         scaled = np.zeros(self.u_scale.size)
         if f.r2.size == 0:
             scaled[f.pivots] = f.solve_r1(rhs)
@@ -247,7 +250,9 @@ def actuation(P: Projection) -> Actuation:
             f"{P.k} motions"
         )
     u_scale = 1.0 / np.linalg.norm(mech.column_scale[:, None] * mech.B, axis=0)
-    factors = pivoted_qr(P.scale[:, None] * (P.gamma.T @ mech.B) * u_scale, rho)
+    c = mech.column_scale
+    basis = c[:, None] * orthonormal_columns(P.gamma * P.scale / c[:, None])
+    factors = pivoted_qr((basis.T @ mech.B) * u_scale, rho)
     if factors.condition > ACTUATION_SINGULAR:
         raise SingularityError(
             f"{mech.name}: the motors {listing(mech.actuator_names)} do not determine the "
@@ -256,7 +261,7 @@ def actuation(P: Projection) -> Actuation:
             "torque is given there",
             condition=factors.condition, names=mech.actuator_names,
         )  # fmt: skip
-    return Actuation(factors, P.scale, u_scale, rho)
+    return Actuation(basis, factors, u_scale, rho)
 
 
 def driven_acceleration(
@@ -264,11 +269,11 @@ def driven_acceleration(
 ) -> Vector:
     """a with ``B' a = target``; motions that no motor drives follow the dynamics.
 
-    In the orthonormal bases of driven and passive motions, ``ydd = driven x + passive z``:
-    x from the target, z from ``passive' gamma' (M a + h - J' f) = 0``.
+    ``a = driven x + passive z + bias``: x from the target, z from the dynamics of the passive
+    motions, ``passive' (M a + h - J' f) = 0``.
     """
     mech, f = P.mechanism, act.factors
-    wanted = act.u_scale * (target - mech.B.T @ P.bias)  # = (A P)' ydd' = [R1'; R2'] x
+    wanted = act.u_scale * (target - mech.B.T @ P.bias)  # (A P)' = [R1 R2]' Q', so [R1 R2]' x
     first, more = wanted[f.pivots[: act.rank]], wanted[f.pivots[act.rank :]]
     x = f.solve_r1(first, transposed=True)
     if more.size:
@@ -284,10 +289,10 @@ def driven_acceleration(
         if off > 0.0:
             nearest = np.linalg.lstsq(np.hstack([f.r1, f.r2]).T, wanted[f.pivots], rcond=None)
             x = np.asarray(nearest[0], dtype=float)
-    a = P.gamma @ (act.y_scale * (act.driven @ x)) + P.bias
-    if act.passive.shape[1] == 0:
+    a = act.driven @ x + P.bias
+    N = act.passive
+    if N.shape[1] == 0:
         return a
-    N = P.gamma @ (act.y_scale[:, None] * act.passive)
     M, h = inertia(mech, P.q), nonlinear_efforts(mech, P.q, P.v)
     reduced = cholesky(N.T @ M @ N)
     if reduced.condition > SINGULAR:

@@ -8,6 +8,7 @@ that are not URDF's own are ignored, as every reader of URDF does.
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
@@ -55,6 +56,8 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
     "inertial": ("origin", "mass!", "inertia!"),
     "joint": ("origin", "parent!", "child!", "axis", "limit", "dynamics", "mimic"),
 }
+_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+_DEEPEST = 1000
 _SINGLE = ("revolute", "continuous", "prismatic")
 _TYPES = (*_SINGLE, "fixed", "floating", "planar")
 
@@ -222,7 +225,8 @@ def _checked(element: _Element, file: str, owner: str) -> Part:
             raise children[1].error(f"{what}: <{name}> stands twice")
         if required and not children:
             raise part.error(f"{what}: <{name}> is missing")
-        part.parts.update({name: child for child in children})
+        if children:
+            part.parts[name] = children[0]
     return part
 
 
@@ -234,7 +238,7 @@ def _value(text: str, kind: str) -> Any:
     if len(words) != (3 if kind == _VECTOR else 1) or not all(map(_DECIMAL.fullmatch, words)):
         return None
     numbers = tuple(float(word) for word in words)
-    if not np.isfinite(numbers).all():
+    if not all(map(math.isfinite, numbers)):
         return None
     return numbers if kind == _VECTOR else numbers[0]
 
@@ -262,8 +266,8 @@ def _check_joint(name: str, joint: Part, links: Mapping[str, Part]) -> None:
         raise joint.error(f"{here}: a {kind} joint needs a <limit> with effort and velocity")
     axis_part = joint.parts.get("axis", joint)
     axis = axis_part.values.get("xyz", (1.0, 0.0, 0.0))  # URDF's default
-    if kind in _SINGLE and np.linalg.norm(axis) < 1e-9:
-        raise axis_part.error(f"{here}: the axis has no direction")
+    if kind in _SINGLE and not 1e-6 < math.hypot(*axis) < 1e6:
+        raise axis_part.error(f"{here}: the axis has no direction (its length should be 1)")
     if kind == "planar" and axis != (0.0, 0.0, 1.0):
         raise axis_part.error(
             f"{here}: Pinocchio moves planar joints in x and y of the joint frame; turn the "
@@ -304,11 +308,12 @@ def _check_tree(links: Mapping[str, Part], joints: Mapping[str, Part]) -> None:
             f"{len(roots)} links are the child of no joint: {listing(roots)}; "
             "only the root of the tree may be"
         )
-    reached, ahead = set(roots), list(roots)
-    while ahead:
-        children = below[ahead.pop()]
-        reached.update(children)
-        ahead += children
+    reached, level, depth = set(roots), roots, 0
+    while level:
+        level, depth = [child for link in level for child in below[link]], depth + 1
+        reached.update(level)
+        if level and depth == _DEEPEST:  # Pinocchio's parser is recursive and would crash
+            raise links[level[0]].error(f"the tree is more than {_DEEPEST} links deep")
     ring = [name for name in links if name not in reached]
     if ring:
         raise above[ring[0]].error(f"these links hang from each other: {listing(ring)}")
@@ -343,8 +348,8 @@ def model_of(
 
     Notes
     -----
-    A universal joint u becomes two joints ``u[0]`` and ``u[1]`` and a frame u behind them.
-    Pinocchio's composite joint would do, but the time derivative of its Jacobian is wrong.
+    A universal joint u becomes two joints ``u[0]`` and ``u[1]`` and a frame u behind them:
+    Pinocchio 4.1 computes a wrong time derivative of the Jacobian of its composite joint.
     """
     document = ElementTree.Element("robot", name=urdf.robot.values["name"])
     for link in urdf.links.values():
@@ -372,32 +377,64 @@ def model_of(
 def _rewritten(
     urdf: Urdf, name: str, joint: Part, replacement: str | None, counts: bool
 ) -> Iterator[Part]:
-    """What stands for a joint in the document for Pinocchio."""
-    without_bounds = {
-        "effort": sys.float_info.max,
-        "velocity": sys.float_info.max,
-        **(joint.parts["limit"].values if "limit" in joint.parts else {}),
-        "lower": -FREE,
-        "upper": FREE,
-    }
-    if replacement is None:
-        if counts and joint.values["type"] == "continuous":
-            yield joint.changed({"type": "revolute"}, limit=without_bounds)
-        else:
-            yield joint
-    elif replacement == "fixed":
+    """The joints and links that stand for a joint in the document for Pinocchio."""
+    given = joint.parts["limit"].values if "limit" in joint.parts else {}
+    most = sys.float_info.max
+    limit = {"effort": most, "velocity": most, **given, "lower": -FREE, "upper": FREE}
+    if replacement == "fixed":
         yield joint.changed({"type": "fixed"})
     elif replacement == "spherical":
-        yield joint.changed({"type": "continuous"}, axis={"xyz": (1.0, 0.0, 0.0)})
-    else:
-        first, second = f"{name}[0]", f"{name}[1]"
-        for taken in (first, second):
+        yield joint.changed({"type": "continuous"}, axis={"xyz": _AXES["x"]})  # see _with_balls
+    elif replacement is not None:
+        names = [f"{name}[0]", f"{name}[1]"]
+        links = [f"{name}[0].link", f"{name}[1].link"]
+        for taken in (*names, *links):
             if taken in urdf.links or taken in urdf.joints:
-                raise joint.error(f"joint {name!r}: its coordinate {taken!r} needs this name")
-        a, b = ({"xyz": tuple(float(axis == x) for x in "xyz")} for axis in replacement)
-        free, here = {"type": "revolute"}, joint.parts.get("origin", joint).values
-        yield from (urdf.links[joint.child].changed({"name": n}) for n in ())
-        del free, here, a, b, second
+                raise joint.error(f"the universal joint {name!r} needs the name {taken!r} itself")
+        for link in links:
+            yield Part("link", joint.file, joint.line, name, {"name": link}, {})
+        a, b = ({"xyz": _AXES[axis]} for axis in replacement)
+        first: dict[str, Any] = {"name": names[0], "type": "revolute"}
+        yield joint.changed(first, child={"link": links[0]}, axis=a, limit=limit)
+        second: dict[str, Any] = {"name": names[1], "type": "revolute"}
+        between = {"parent": {"link": links[0]}, "child": {"link": links[1]}, "origin": {}}
+        yield joint.changed(second, **between, axis=b, limit=limit)
+        yield joint.changed({"type": "fixed"}, parent={"link": links[1]}, origin={})
+    elif counts and joint.values["type"] == "continuous":
+        yield joint.changed({"type": "revolute"}, limit=limit)
+    else:
+        yield joint
+
+
+def _with_balls(model: pin.Model, balls: Collection[str]) -> pin.Model:
+    """A copy of `model` in which some joints are spherical; order and frames stay."""
+    new = pin.Model()
+    new.name, new.gravity = model.name, model.gravity
+    for j in range(1, model.njoints):
+        name, joint = model.names[j], model.joints[j]
+        of_v = slice(joint.idx_v, joint.idx_v + joint.nv)
+        of_q = slice(joint.idx_q, joint.idx_q + joint.nq)
+        per_v = [getattr(model, limit)[of_v] for limit in _EFFORT_AND_VELOCITY]
+        bounds = [model.lowerPositionLimit[of_q], model.upperPositionLimit[of_q]]
+        losses = [getattr(model, loss)[of_v] for loss in _LOSSES]
+        if name in balls:
+            joint = pin.JointModelSpherical()
+            per_v, losses = ([np.repeat(x, 3) for x in group] for group in (per_v, losses))
+            bounds = [np.full(4, -1.01), np.full(4, 1.01)]  # as Pinocchio bounds quaternions
+        new.addJoint(
+            model.parents[j], joint, model.jointPlacements[j], name, *per_v, *bounds, *losses
+        )
+    for j, inertia in enumerate(model.inertias.tolist()):
+        new.inertias[j] = inertia
+    for frame in model.frames.tolist()[1:]:
+        new.addFrame(frame, False)
+    return new
+
+
+_EFFORT_AND_VELOCITY = (
+    "lowerEffortLimit", "upperEffortLimit", "lowerVelocityLimit", "upperVelocityLimit",
+)  # fmt: skip
+_LOSSES = ("lowerDryFrictionLimit", "upperDryFrictionLimit", "damping")
 
 
 def _xml(part: Part) -> ElementTree.Element:

@@ -17,6 +17,7 @@ from holoctl.errors import LoadError
 __all__ = ["Entry", "yaml_document"]
 
 _TEXT = "tag:yaml.org,2002:str"
+_DEEPEST = 20
 # YAML 1.1 has octals, base 60 and no 1e-3: a number here is what it looks like instead.
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -49,11 +50,13 @@ class Entry:
         return LoadError(message, file=self.file, key=self.key, line=self.line)
 
     def text(self) -> str:
-        """The value as a text, not empty."""
-        if isinstance(self.node, yaml.ScalarNode) and self.node.tag == _TEXT and self.node.value:
-            return str(self.node.value)
-        quotes = "; put it in quotes" if isinstance(self.node, yaml.ScalarNode) else ""
-        raise self._not("a text", quotes)
+        """The value as a text of printable characters, not empty."""
+        if not isinstance(self.node, yaml.ScalarNode) or self.node.tag != _TEXT:
+            quotes = "; put it in quotes" if isinstance(self.node, yaml.ScalarNode) else ""
+            raise self._not("a text", quotes)
+        if not self.node.value or not self.node.value.isprintable():
+            raise self._not("a text of printable characters")
+        return str(self.node.value)
 
     def number(self) -> float:
         """The value as a finite decimal number."""
@@ -108,22 +111,29 @@ def yaml_document(text: str, file: str) -> Entry:
         If the text is not YAML, is empty, or uses anchors, aliases or tags.
     """
     try:
+        depth = 0
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            wrong = None
             if getattr(event, "anchor", None) or getattr(event, "tag", None):
-                raise LoadError(
-                    "anchors (&), aliases (*) and tags (!) are not read here; write the value out",
-                    file=file,
-                    line=event.start_mark.line + 1,
-                )
+                wrong = "anchors (&), aliases (*) and tags (!) are not read; write the value out"
+            elif depth > _DEEPEST:
+                wrong = "lists and mappings are nested too deeply"
+            if wrong is not None:
+                line = event.start_mark.line + 1 if event.start_mark else None
+                raise LoadError(wrong, file=file, line=line)
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark is not None else None
-        raise LoadError(f"this is not YAML: {error.problem}", file=file, line=line) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        # a character that YAML forbids, an escape beyond Unicode, a thousand nested lists
-        reason = getattr(error, "reason", None) or str(error)
-        raise LoadError(f"this is not YAML that can be read: {reason}", file=file) from None
+        reason = ", ".join(filter(None, (error.context, error.problem)))
+        raise LoadError(f"this is not YAML: {reason}", file=file, line=line) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise LoadError("a character that YAML forbids", file=file, line=line) from None
+    except (ValueError, OverflowError) as error:  # an escaped character beyond Unicode
+        raise LoadError(f"this is not YAML: {error}", file=file) from None
     if node is None:
         raise LoadError("the file is empty", file=file)
     return Entry(node, file)
