@@ -9,7 +9,7 @@ OLDEST := (3, 11)
 NEWEST := (3, 13)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint types wheel clean
+.PHONY: help demo test test-all bench lint types wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ test-all: $(READY) ## all tests
 lint: $(READY) ## style: ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+bench: $(READY) ## how long things take
+	$(BIN)/python benchmarks/ticks.py
 
 types: $(READY) ## types: mypy, strict
 	$(BIN)/mypy

@@ -1,4 +1,4 @@
-"""Assembly: the nearest closed configuration, with weights and locked joints, or a reason why not."""
+"""Assembly: the nearest closed configuration, with locked joints, or a reason why not."""
 
 import pinocchio as pin
 

@@ -76,6 +76,31 @@ def difference(f, h):
     )
 
 
+def jacobian_by_differences(mech, q, v):
+    """d(error)/d(step), column by column."""
+
+    def column(e):
+        return difference(lambda s: rows(mech, pin.integrate(mech.model, q, s * e), v).error, 1e-2)
+
+    return np.column_stack([column(e) for e in np.eye(mech.nv)])
+
+
+def drift_by_differences(mech, q, v):
+    """d(rate)/dt along constant v, which is zero acceleration."""
+    return difference(lambda s: rows(mech, pin.integrate(mech.model, q, s * v), v).rate, 1e-3)
+
+
+def potential_slope(mech, q, direction):
+    """Derivative of the potential energy along a velocity."""
+    data = mech.model.createData()
+
+    def energy(s):
+        x = pin.integrate(mech.model, q, s * direction)
+        return pin.computePotentialEnergy(mech.model, data, x)
+
+    return difference(energy, 1e-2 / np.abs(direction).max())
+
+
 def relative(x, y):
     """Largest difference, relative to the largest entry."""
     x, y = np.asarray(x), np.asarray(y)

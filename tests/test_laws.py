@@ -9,9 +9,11 @@ from support import (
     TOL,
     closed_states,
     dense_kkt,
-    difference,
+    drift_by_differences,
+    jacobian_by_differences,
     mechanism,
     open_states,
+    potential_slope,
     relative,
     rows,
     shared_partition,
@@ -40,10 +42,7 @@ def test_jacobian_is_the_derivative_of_the_error(name, where):
     mech = mechanism(name)
     for q, v in states(name, where):
         r = rows(mech, q, v)
-        G = np.column_stack([
-            difference(lambda s, e=e: rows(mech, pin.integrate(mech.model, q, s * e), v).error, 1e-2)
-            for e in np.eye(mech.nv)
-        ])  # fmt: skip
+        G = jacobian_by_differences(mech, q, v)
         assert np.abs(G).max() > 0.1
         assert np.abs(r.jacobian - G).max() < TOL["difference"] * (1.0 + np.abs(G).max())
         assert np.abs(r.rate - r.jacobian @ v).max() < TOL["exact"] * (1.0 + np.abs(v).max())
@@ -55,7 +54,7 @@ def test_drift_is_the_derivative_of_the_rate(name, where):
     largest = 0.0
     for q, v in states(name, where):
         r = rows(mech, q, v)
-        drift = difference(lambda s: rows(mech, pin.integrate(mech.model, q, s * v), v).rate, 1e-3)
+        drift = drift_by_differences(mech, q, v)
         assert np.abs(r.drift - drift).max() < TOL["difference"] * (1.0 + np.abs(drift).max())
         largest = max(largest, np.abs(drift).max())
     assert largest > 0.1
@@ -184,17 +183,12 @@ def test_classical_law_with_the_dense_inertia_matrix(name):
 def test_holding_torques_balance_the_potential_energy(name):
     """Virtual work: the holding efforts are the slope of the potential energy along gamma."""
     mech, part = mechanism(name), shared_partition(name)
-    data, rest = mech.model.createData(), np.zeros(mech.nv)
+    rest = np.zeros(mech.nv)
     for q, _ in closed_states(name)[:20]:
         P = hc.project(mech, q, rest, partition=part)
         res = hc.inverse_dynamics(mech, q, rest, rest, coordinates="all", projection=P)
         for column in P.gamma.T:
-
-            def energy(s, step=column):
-                x = pin.integrate(mech.model, q, s * step)
-                return pin.computePotentialEnergy(mech.model, data, x)
-
-            slope = difference(energy, 1e-2 / np.abs(column).max())
+            slope = potential_slope(mech, q, column)
             assert res.u @ (mech.B.T @ column) == pytest.approx(slope, rel=1e-8, abs=1e-8)
         assert np.abs(res.u).max() > 1e-2
         assert res.certificate.ok

@@ -91,6 +91,8 @@ class Closure:
     t_stab: float | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "a", _own(self.a))
+        object.__setattr__(self, "b", _own(self.b))
         owner = f"Closure {self.default_name!r}"
         if (self.joint is None) == (self.axes is None):
             raise InputError(
@@ -136,6 +138,13 @@ class Closure:
                 "so the closure cannot constrain any motion; is one of the names wrong?"
             )
         return wrench_rows(model, frame1, frame2, rows, name)
+
+
+def _own(frame: FrameLike) -> FrameLike:
+    """The frame, with a placement that the caller cannot change any more."""
+    if isinstance(frame, tuple) and len(frame) == 2 and isinstance(frame[1], pin.SE3):
+        return (frame[0], frame[1].copy())
+    return frame
 
 
 def _remaining(angular: list[str]) -> str:
