@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from holoctl.assembly import assemble
     from holoctl.certificate import Certificate
     from holoctl.constraints.closure import Closure
+    from holoctl.constraints.contact import Contact
     from holoctl.constraints.coupling import Coupling
+    from holoctl.constraints.rod import Rod
     from holoctl.control.computed_torque import ComputedTorque
     from holoctl.dynamics.forward import ForwardDynamics, forward_dynamics
     from holoctl.dynamics.inverse import InverseDynamics, inverse_dynamics
+    from holoctl.dynamics.spatial_v2 import fdgq
     from holoctl.errors import (
         AssemblyError,
         HoloctlError,
@@ -43,10 +46,13 @@ _HOMES = {
     "assembly": ["assemble"],
     "certificate": ["Certificate"],
     "constraints.closure": ["Closure"],
+    "constraints.contact": ["Contact"],
     "constraints.coupling": ["Coupling"],
+    "constraints.rod": ["Rod"],
     "control.computed_torque": ["ComputedTorque"],
     "dynamics.forward": ["ForwardDynamics", "forward_dynamics"],
     "dynamics.inverse": ["InverseDynamics", "inverse_dynamics"],
+    "dynamics.spatial_v2": ["fdgq"],
     "errors": [
         "AssemblyError", "HoloctlError", "InconsistentError", "InputError", "LoadError",
         "NotActuatedError", "SingularityError",

@@ -20,7 +20,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, listing, number, positive, vector
+from holoctl.checks import Vector, listing, number, positive, vector, whole
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.wrench import WrenchRows, direction, stacked, wrench_rows
 from holoctl.errors import AssemblyError, InputError
@@ -28,6 +28,7 @@ from holoctl.linalg import null_space_by_svd
 from holoctl.mechanism import (
     Mechanism,
     check_configuration,
+    check_mechanism,
     constraint_rows,
     coordinate_indices,
     row_names,
@@ -99,13 +100,14 @@ def assemble(
         directions, or the velocity rows contradict each other. It carries the residual, the
         worst rows by name, and the best configuration found.
     """
+    check_mechanism(mech)
     guess = (
         mech.reference.copy() if q_guess is None else check_configuration(mech, q_guess, "q_guess")
     )
     v0 = np.zeros(mech.nv) if v_guess is None else vector("v_guess", v_guess, mech.nv, "velocity")
     t, tol = number("t", t, "time, s"), positive("tol", tol, "scaled error")
-    if max_iter < 1 or restarts < 0:
-        raise InputError(f"max_iter must be >= 1 and restarts >= 0; got {max_iter}, {restarts}")
+    max_iter, restarts = whole("max_iter", max_iter, 1), whole("restarts", restarts, 0)
+    seed = whole("seed", seed, 0)
     problem = _Problem(mech, guess, t, tol, max_iter, _weights(mech, weights), _free(mech, locked))
     q = _nearest(problem, _closed(problem, restarts, seed))
     return q, _nearest_velocity(problem, q, v0)
@@ -296,7 +298,7 @@ def _nearest(p: _Problem, q: Vector) -> Vector:
     """Slide along the manifold to a local minimum of the weighted distance from the guess."""
     polarity = _polarity_rows(p.mech)
     distance = _distance(p, q)
-    for _ in range(p.max_iter):
+    for _ in range(min(p.max_iter, 100)):
         Z, slope, multipliers = _reduced_gradient(p, q)
         if Z.shape[1] == 0 or np.linalg.norm(slope) <= 1e-11 * (1.0 + np.sqrt(distance)):
             return q
@@ -304,7 +306,7 @@ def _nearest(p: _Problem, q: Vector) -> Vector:
         values = np.maximum(np.abs(values), 1e-8 * max(1.0, float(np.abs(values).max())))
         step = -Z @ (vectors @ ((vectors.T @ slope) / values))
         step *= min(1.0, 0.5 / float(np.linalg.norm(step)))
-        for fraction in 0.5 ** np.arange(30):
+        for fraction in 0.5 ** np.arange(20):
             trial = _newton(p, p.moved(q, fraction * step), None)
             new = _distance(p, trial)
             closed = _largest(p.scaled_rows(trial)[0]) <= p.tol

@@ -15,7 +15,7 @@ import pinocchio as pin
 from holoctl.checks import Vector
 from holoctl.errors import HoloctlError, InconsistentError, SingularityError
 from holoctl.mechanism import Mechanism
-from holoctl.open_tree import energy, inverse_tree_dynamics
+from holoctl.open_tree import energy, inverse_tree_dynamics, nonlinear_efforts
 from holoctl.projector import Projection
 
 __all__ = ["TOLERANCES", "Certificate", "certify"]
@@ -141,24 +141,28 @@ def certify(
     absolute = np.abs(r[:, None] * rows.jacobian)
     needed = r * (rows.drift + P.stabilisation)
     constraint = rows.jacobian.T @ multipliers
-    inertial = inverse_tree_dynamics(mech, P.q, P.v, a)
+    w = inverse_tree_dynamics(mech, P.q, P.v, a)
+    h = nonlinear_efforts(mech, P.q, P.v)  # M a and h may cancel, as in free fall: sizes apart
     return Certificate(
         closure=_largest(r * rows.error),
         velocity=_largest(r * rows.rate) / (1.0 + _largest(absolute @ np.abs(P.v))),
         acceleration=_largest(r * (rows.jacobian @ a) + needed)
         / (1.0 + _largest(absolute @ np.abs(a)) + _largest(needed)),
         dynamics=_ratio(
-            _largest(c * (inertial - efforts - constraint)),
-            _largest(c * inertial) + _largest(c * efforts) + _largest(c * constraint),
+            _largest(c * (w - efforts - constraint)),
+            _largest(c * (w - h))
+            + _largest(c * h)
+            + _largest(c * efforts)
+            + _largest(c * constraint),
         ),
-        power=_power_balance(mech, P.q, P.v, a, inertial, efforts + constraint),
+        power=_power_balance(mech, P.q, P.v, a, efforts + constraint, np.abs(w - h) + np.abs(h)),
         condition=condition,
         rank=P.rank,
     )
 
 
 def _power_balance(
-    mech: Mechanism, q: Vector, v: Vector, a: Vector, inertial: Vector, efforts: Vector
+    mech: Mechanism, q: Vector, v: Vector, a: Vector, efforts: Vector, sizes: Vector
 ) -> float:
     """Relative error of dE/dt = v . efforts, with E differenced along q + s v, v + s a."""
     speed = float(np.abs(v / mech.column_scale).max())
@@ -170,7 +174,7 @@ def _power_balance(
     samples = {s: _energy(mech, q, v, a, s * h) for s in _SIXTH_ORDER}
     rate = sum(w * samples[s][0] for s, w in _SIXTH_ORDER.items()) / h
     noise = 1e-9 * max(size for _, size in samples.values()) / h
-    terms = float(np.abs(inertial * v).sum() + np.abs(efforts * v).sum())
+    terms = float((sizes + np.abs(efforts)) @ np.abs(v))
     return _ratio(abs(rate - float(efforts @ v)), terms + noise)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,24 +11,29 @@ from numpy.typing import NDArray
 
 from holoctl.errors import InputError
 
-__all__ = ["Vector", "known_name", "number", "positive", "vector"]
+__all__ = [
+    "Vector",
+    "known_name",
+    "listing",
+    "name_list",
+    "number",
+    "numbers",
+    "one_of",
+    "positive",
+    "shaped",
+    "suggestion",
+    "vector",
+    "whole",
+]
 
 Vector = NDArray[np.float64]
 
 
 def vector(name: str, value: Any, size: int, meaning: str = "") -> Vector:
     """`value` as a new float array of shape (size,), or an `InputError` that says why not."""
-    about = f" ({meaning})" if meaning else ""
-    try:
-        x = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"{name}{about} must be {size} numbers; got {type(value).__name__} "
-            f"{str(value)[:60]!r}, which does not convert to floats"
-        ) from None
-    if x.shape != (size,):
-        raise InputError(f"{name}{about} must have shape ({size},); got shape {x.shape}")
+    x = shaped(name, value, size, meaning).copy()
     if not np.isfinite(x).all():
+        about = f" ({meaning})" if meaning else ""
         bad = np.flatnonzero(~np.isfinite(x))
         raise InputError(
             f"{name}{about} must be finite; entry {bad[0]} is {x[bad[0]]}"
@@ -37,15 +42,39 @@ def vector(name: str, value: Any, size: int, meaning: str = "") -> Vector:
     return x
 
 
+def shaped(name: str, value: Any, size: int, meaning: str = "") -> Vector:
+    """`value` as a float array of shape (size,), its entries not looked at, or an `InputError`."""
+    x = numbers(name, value, meaning)
+    if x.shape != (size,):
+        about = f" ({meaning})" if meaning else ""
+        raise InputError(f"{name}{about} must have shape ({size},); got shape {x.shape}")
+    return x
+
+
+def numbers(name: str, value: Any, meaning: str = "") -> Vector:
+    """`value` as a float array of any shape, or an `InputError`: no strings, no objects."""
+    try:
+        x = np.asarray(value)
+        if x.dtype.kind in "fiu":
+            return x.astype(float, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    about = f" ({meaning})" if meaning else ""
+    raise InputError(
+        f"{name}{about} must be an array of real numbers; got {type(value).__name__} "
+        f"{str(value)[:60]!r}"
+    )
+
+
 def number(name: str, value: Any, meaning: str = "") -> float:
     """`value` as a finite float, or an `InputError`."""
     about = f" ({meaning})" if meaning else ""
-    if isinstance(value, (bool, str, bytes)):
-        raise InputError(f"{name}{about} must be a number; got {value!r}")
+    if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, bool):
+        raise InputError(f"{name}{about} must be a number; got {str(value)[:60]!r}")
     try:
         x = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name}{about} must be a number; got {value!r}") from None
+    except OverflowError:
+        x = float("inf")
     if not np.isfinite(x):
         raise InputError(f"{name}{about} must be finite; got {x}")
     return x
@@ -57,6 +86,32 @@ def positive(name: str, value: Any, meaning: str = "") -> float:
     if x <= 0.0:
         raise InputError(f"{name}{f' ({meaning})' if meaning else ''} must be above zero; got {x}")
     return x
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """`value` as an int of at least `least`, or an `InputError`."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least:
+        return int(value)
+    raise InputError(f"{name} must be a whole number, {least} or more; got {str(value)[:60]!r}")
+
+
+def one_of(name: str, value: Any, valid: Sequence[str]) -> str:
+    """`value` if it is one of the words `valid`, or an `InputError` that lists them."""
+    if isinstance(value, str) and value in valid:
+        return value
+    raise InputError(
+        f"{name} must be one of {listing(valid)}; got {str(value)[:60]!r}{suggestion(value, valid)}"
+    )
+
+
+def name_list(argument: str, names: Any) -> list[Any]:
+    """The entries of a list of names, or an `InputError` for what is no list."""
+    if not isinstance(names, (str, bytes, Mapping)):
+        try:
+            return list(names)
+        except TypeError:
+            pass
+    raise InputError(f"{argument} must be a list of names; got {str(names)[:60]!r}")
 
 
 def known_name(name: Any, valid: Sequence[str], what: str, owner: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, known_name, listing, number, vector
+from holoctl.checks import Vector, known_name, listing, name_list, number, numbers, vector
 from holoctl.constraints.contract import BoundRows, Constraint, Rows
 from holoctl.constraints.wrench import WrenchRows, stacked
 from holoctl.errors import InputError
@@ -27,6 +27,8 @@ from holoctl.tree import (
 
 __all__ = [
     "Mechanism",
+    "check_configuration",
+    "check_mechanism",
     "check_state",
     "constraint_rows",
     "coordinate_indices",
@@ -112,12 +114,11 @@ class Mechanism:
         put("reference", _frozen(_reference(model, self.reference)))
         put("constraints", _checked_constraints(self.constraints))
         put("constraint_names", _unique_names(self.constraints))
-        put("_bound", tuple(
-            c.bind(model, n) for c, n in zip(self.constraints, self.constraint_names, strict=True)
-        ))  # fmt: skip
+        named = zip(self.constraints, self.constraint_names, strict=True)
+        put("_bound", tuple(c.bind(model, name, self.reference) for c, name in named))
         put("_blocks", _blocks(self._bound))
         put("_local", threading.local())
-        if self.actuation is not None and tuple(self.actuated):
+        if self.actuation is not None and name_list("Mechanism: actuated", self.actuated):
             raise InputError("Mechanism: give one of actuated= and actuation=, not both")
         put("actuated", _checked_motors(self.actuated, self.coordinate_names))
         put("B", _frozen(_actuation_matrix(self)))
@@ -201,14 +202,24 @@ def row_names(mech: Mechanism) -> tuple[str, ...]:
     return sum((bound.labels for bound in mech._bound), ())
 
 
-def check_state(mech: Mechanism, q: Any, v: Any, t: Any = 0.0) -> tuple[Vector, Vector, float]:
+def check_mechanism(mech: Any, what: str = "mech") -> None:
+    """Raise `InputError` for what is no Mechanism."""
+    if not isinstance(mech, Mechanism):
+        hint = "; hc.Mechanism(model, ...) makes one" if isinstance(mech, pin.Model) else ""
+        raise InputError(f"{what} must be a Mechanism; got {type(mech).__name__}{hint}")
+
+
+def check_state(
+    mech: Mechanism, q: Any, v: Any, t: Any = 0.0, names: tuple[str, str] = ("q", "v")
+) -> tuple[Vector, Vector, float]:
     """q, v and t as floats, checked: shapes, finite entries, unit quaternions."""
-    q = check_configuration(mech, q)
-    return q, vector("v", v, mech.nv, "velocity"), number("t", t, "time, s")
+    q = check_configuration(mech, q, names[0])
+    return q, vector(names[1], v, mech.nv, "velocity"), number("t", t, "time, s")
 
 
 def check_configuration(mech: Mechanism, q: Any, name: str = "q") -> Vector:
     """A configuration as floats, checked: shape, finite entries, unit quaternions."""
+    check_mechanism(mech)
     return _checked_configuration(mech.model, q, name)
 
 
@@ -216,11 +227,10 @@ def coordinate_indices(
     mech: Mechanism, names: Iterable[str], argument: str, joints_too: bool = True
 ) -> NDArray[np.intp]:
     """Indices into v of coordinate names; a joint's name stands for all its coordinates."""
-    if isinstance(names, str):
-        raise InputError(f"{argument} must be a list of names; got the string {names!r}")
     of_joint = joint_of_coordinate(mech.model)
     indices: list[int] = []
-    for name in names:
+    given = name_list(argument, names)
+    for name in given:
         if joints_too and isinstance(name, str) and mech.model.existJointName(name):
             indices += np.flatnonzero(of_joint == mech.model.getJointId(name)).tolist()
         else:
@@ -230,7 +240,7 @@ def coordinate_indices(
                 )
             )
     if len(set(indices)) != len(indices):
-        raise InputError(f"{argument} names a coordinate twice: {listing(list(names))}")
+        raise InputError(f"{argument} names a coordinate twice: {listing(given)}")
     return np.array(indices, dtype=np.intp)
 
 
@@ -279,6 +289,12 @@ def _checked_model(model: Any) -> pin.Model:
             )
         if not np.isfinite(model.jointPlacements[j].homogeneous).all():
             raise InputError(f"Mechanism: the placement of joint {names[j]!r} is not finite")
+    rotors = np.asarray(model.armature)
+    if not (rotors >= 0.0).all() or not np.isfinite(rotors).all():
+        bad = coordinate_names(model)[int(np.argmin(np.isfinite(rotors) & (rotors >= 0.0)))]
+        raise InputError(
+            f"Mechanism: the armature (rotor inertia) of {bad!r} must be finite and not negative"
+        )
     if not np.isfinite(model.gravity.vector).all():
         raise InputError("Mechanism: the gravity of the model is not finite")
     return model.copy()
@@ -286,25 +302,31 @@ def _checked_model(model: Any) -> pin.Model:
 
 def _checked_configuration(model: pin.Model, given: Any, name: str) -> Vector:
     q = vector(name, given, model.nq, "configuration, nq entries")
-    if model.nq == model.nv or pin.isNormalized(model, q, 1e-6):
+    if model.nq == model.nv or pin.isNormalized(model, q, 1e-12):
         return q
+    if pin.isNormalized(model, q, 1e-6):  # good to single precision: made good to double
+        normalised: Vector = pin.normalize(model, q)
+        return normalised
     for j in range(1, model.njoints):
-        if model.nqs[j] != model.nvs[j]:
-            part = q[model.idx_qs[j] : model.idx_qs[j] + model.nqs[j]]
-            unit, size = _unit_part(model.joints[j], part)
-            if abs(size - 1.0) > 1e-6:
-                raise InputError(
-                    f"{name}: the {unit} of joint {model.names[j]!r} must have norm 1; it has "
-                    f"{size:.6g}; pinocchio.normalize(model, q) gives the nearest valid one"
-                )
-    raise InputError(f"{name} is not normalised; pinocchio.normalize(model, q) mends that")
+        here = slice(model.idx_qs[j], model.idx_qs[j] + model.nqs[j])
+        alone: Vector = pin.neutral(model)
+        alone[here] = q[here]
+        if not pin.isNormalized(model, alone, 1e-6):
+            break
+    kind, size = _unit_part(model.joints[j], q[here])
+    raise InputError(
+        f"{name}: the {kind} of joint {model.names[j]!r} must have norm 1{size}; "
+        "pinocchio.normalize(model, q) gives the nearest valid one"
+    )
 
 
-def _unit_part(joint: pin.JointModel, part: Vector) -> tuple[str, float]:
-    """What of a joint's configuration must have unit norm, and its norm."""
-    if joint.nq in (4, 7) and joint.nv in (3, 6) and "Planar" not in joint.shortname():
-        return "quaternion", float(np.linalg.norm(part[-4:]))
-    return "cosine-sine pair", float(np.linalg.norm(part[-2:]))
+def _unit_part(joint: pin.JointModel, part: Vector) -> tuple[str, str]:
+    """What of a joint's configuration must have unit norm, and the norm it has."""
+    if "Composite" in joint.shortname():
+        return "quaternion or cosine-sine pair", ""
+    pair = joint.nq - joint.nv == 1 and joint.nv in (1, 3) and "Spherical" not in joint.shortname()
+    tail = part[-2:] if pair else part[-4:]
+    return "cosine-sine pair" if pair else "quaternion", f"; it has {np.linalg.norm(tail):.6g}"
 
 
 def _reference(model: pin.Model, reference: Any) -> Vector:
@@ -322,7 +344,8 @@ def _checked_constraints(constraints: Any) -> tuple[Constraint, ...]:
             f"Mechanism: constraints must be a list of constraints; got {constraints!r}"
         ) from None
     for c in found:
-        if not all(hasattr(c, part) for part in ("bind", "name", "default_name", "t_stab")):
+        parts = ("bind", "name", "default_name", "t_stab")
+        if isinstance(c, type) or not all(hasattr(c, part) for part in parts):
             raise InputError(
                 f"Mechanism: {c!r} is not a constraint; expected hc.Closure or hc.Coupling, or "
                 "a class of your own that follows holoctl/constraints/contract.py"
@@ -332,6 +355,9 @@ def _checked_constraints(constraints: Any) -> tuple[Constraint, ...]:
 
 def _unique_names(constraints: Sequence[Constraint]) -> tuple[str, ...]:
     names = tuple(c.default_name for c in constraints)
+    for c in constraints:
+        if c.name is not None and (not isinstance(c.name, str) or not c.name):
+            raise InputError(f"Mechanism: the name of a constraint must be text; got {c.name!r}")
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise InputError(
@@ -355,9 +381,7 @@ def _blocks(bound: Sequence[BoundRows]) -> tuple[tuple[BoundRows, NDArray[np.int
 
 
 def _checked_motors(actuated: Any, names: tuple[str, ...]) -> tuple[str, ...]:
-    if isinstance(actuated, str):
-        raise InputError(f"Mechanism: actuated must be a list of names; got {actuated!r}")
-    motors = tuple(actuated)
+    motors = tuple(name_list("Mechanism: actuated", actuated))
     for motor in motors:
         known_name(motor, names, "coordinate", "Mechanism: actuated")
     if len(set(motors)) != len(motors):
@@ -371,10 +395,7 @@ def _actuation_matrix(mech: Mechanism) -> Array:
         for column, motor in enumerate(mech.actuated):
             B[mech.coordinate_names.index(motor), column] = 1.0
         return B
-    try:
-        B = np.array(mech.actuation, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError("Mechanism: actuation must be an array of numbers") from None
+    B = numbers("Mechanism: actuation", mech.actuation).copy()
     if B.ndim != 2 or B.shape[0] != mech.nv:
         raise InputError(
             f"Mechanism: actuation must have shape ({mech.nv}, nu), a row for each "

@@ -23,7 +23,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.assembly import assemble, manifold_rank, nearby_configurations
-from holoctl.checks import Vector, listing, number, positive
+from holoctl.checks import Vector, listing, number, one_of, positive
 from holoctl.constraints.contract import Rows
 from holoctl.errors import InconsistentError, InputError, SingularityError
 from holoctl.linalg import PivotedQR, lu, pivoted_qr
@@ -41,6 +41,7 @@ __all__ = [
     "METHODS",
     "Partition",
     "Projection",
+    "check_partition",
     "corrected",
     "multipliers",
     "partition",
@@ -355,17 +356,32 @@ def project(
     docs/derivations.md, "Projection" and "Stabilisation".
     """
     q, v, t = check_state(mech, q, v, t)
-    if method not in METHODS:
-        raise InputError(f"method must be one of {listing(METHODS)}; got {method!r}")
+    one_of("method", method, METHODS)
     if t_stab is not None:
         positive("t_stab", t_stab, "s")
     if partition is None:
         partition = _nearest_partition(mech, q, t)
-    elif not isinstance(partition, Partition):
+    check_partition(mech, partition)
+    P = projected(mech, q, v, t, partition, method, t_stab)
+    if not np.isfinite(P.gamma.sum() + P.bias.sum()):
+        raise InputError(
+            f"{mech.name}: gamma or bias is not finite at this state; q or v is out of range"
+        )
+    return P
+
+
+def check_partition(mech: Mechanism, partition: Any) -> None:
+    """Raise `InputError` for what is no Partition, or one that cannot be of this mechanism."""
+    if not isinstance(partition, Partition):
         raise InputError(f"partition must be a Partition; got {type(partition).__name__}")
-    elif partition.independent.size + partition.rank != mech.nv:
-        raise InputError("partition belongs to another mechanism: its sizes do not fit")
-    return projected(mech, q, v, t, partition, method, t_stab)
+    m = mech.row_scale.size
+    columns = np.sort(np.concatenate([partition.independent, partition.dependent]))
+    fits = np.array_equal(columns, np.arange(mech.nv)) and (partition.rows < m).all()
+    if not fits or not partition.rows.size == partition.dependent.size == partition.rank:
+        raise InputError(
+            f"partition belongs to another mechanism: {mech.name} has {mech.nv} coordinates "
+            f"and {m} rows"
+        )
 
 
 def projected(
@@ -387,6 +403,13 @@ def projected(
     target = -r * (rows.drift + stabilisation)[keep]
     if method == "orthonormal":
         gamma, bias, condition = _orthonormal(G, target, part.rank)
+        if condition > SINGULAR:
+            names = [row_names(mech)[i] for i in keep]
+            raise SingularityError(
+                f"{mech.name}: the kept rows {listing(names)} are singular at this state "
+                f"(condition number {condition:.1e}): move away, or decide a partition here",
+                condition=condition, names=names,
+            )  # fmt: skip
         independent = dependent = np.zeros(0, dtype=np.intp)
         y_scale = np.ones(gamma.shape[1])
     else:
@@ -427,10 +450,7 @@ def _orthonormal(G: Array, target: Vector, rank: int) -> tuple[Array, Vector, fl
     """gamma' spans the null space of G', bias' is the shortest solution of G' bias' = target."""
     qr = pivoted_qr(G.T, rank)  # G'^T P = Q [R1; 0]
     if qr.condition > SINGULAR:
-        raise SingularityError(
-            f"the kept rows are singular at this state (condition number {qr.condition:.1e})",
-            condition=qr.condition,
-        )
+        return qr.q[:, rank:], target, qr.condition
     return qr.q[:, rank:], _shortest(qr, target), qr.condition
 
 

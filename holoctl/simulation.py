@@ -15,11 +15,11 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, number, positive, vector
+from holoctl.checks import Vector, positive, vector, whole
 from holoctl.control.computed_torque import Controller
 from holoctl.dynamics.forward import accelerate
 from holoctl.errors import HoloctlError, InconsistentError, InputError
-from holoctl.mechanism import Mechanism, check_state, constraint_rows
+from holoctl.mechanism import Mechanism, check_mechanism, check_state, constraint_rows
 from holoctl.projector import CLOSED, Partition, corrected, partition, projected
 
 __all__ = ["Run", "simulate"]
@@ -144,16 +144,20 @@ def simulate(
     SingularityError
         If the motion runs into a singular configuration; a note on the error says when.
     """
+    check_mechanism(mech)
     plant = mech if plant is None else plant
+    check_mechanism(plant, "plant")
     _check_plant(mech, plant)
     if not callable(controller):
         raise InputError(f"controller must be a function (t, q, v) -> u; got {controller!r}")
-    q, v, _ = check_state(plant, q0, v0)
+    q, v, _ = check_state(plant, q0, v0, names=("q0", "v0"))
     duration, rate = positive("duration", duration, "s"), positive("rate", rate, "ticks per s")
-    sigma = tuple(number("noise", s) for s in noise)
-    if len(sigma) != 2 or min(sigma) < 0.0:
+    sigma = vector("noise", noise, 2, "standard deviations of q and v")
+    if sigma.min() < 0.0:
         raise InputError(f"noise must be two standard deviations >= 0; got {noise!r}")
-    if any(sigma) and not hold:
+    rtol, atol = positive("rtol", rtol), positive("atol", atol)
+    seed = whole("seed", seed, 0)
+    if sigma.any() and not hold:
         raise InputError("noise is drawn at ticks, so it needs hold=True")
     part = _started(plant, q, v)
     q, v = corrected(plant, part, q, v, 0.0)
@@ -164,13 +168,15 @@ def simulate(
     U, closure, spent = np.empty((N + 1, plant.nu)), np.zeros(N + 1), np.empty(N + 1)
 
     def measured(q: Vector, v: Vector) -> tuple[Vector, Vector]:
-        if not any(sigma):
+        if not sigma.any():
             return q, v
         e = sigma[0] * rng.normal(size=plant.nv)
         return pin.integrate(plant.model, q, e), v + sigma[1] * rng.normal(size=plant.nv)
 
     def command(t: float, q: Vector, v: Vector) -> Vector:
-        return vector("the controller's u", controller(t, q, v), plant.nu, "motor efforts")
+        return vector(
+            "the controller's u", controller(t, q.copy(), v.copy()), plant.nu, "motor efforts"
+        )
 
     for i in _progress(range(N + 1), progress):
         try:
@@ -191,9 +197,6 @@ def simulate(
 
 
 def _check_plant(mech: Mechanism, plant: Mechanism) -> None:
-    for what, m in (("mech", mech), ("plant", plant)):
-        if not isinstance(m, Mechanism):
-            raise InputError(f"{what} must be a Mechanism; got {type(m).__name__}")
     if mech.coordinate_names != plant.coordinate_names or mech.nq != plant.nq:
         raise InputError("plant must have the same coordinates, in the same order, as mech")
     if mech.actuator_names != plant.actuator_names:

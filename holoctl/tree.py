@@ -23,8 +23,11 @@ __all__ = [
     "FrameLike",
     "Kinematics",
     "coordinate_names",
+    "default_pair_name",
     "joint_of_coordinate",
     "kinematics",
+    "own_frame",
+    "place",
     "renumbered",
     "resolve_frame",
     "support",
@@ -90,9 +93,9 @@ def kinematics(model: pin.Model, data: pin.Data, q: Vector, v: Vector, t: float)
     pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))  # explicit: data.a is stale else
     pin.computeJointJacobians(model, data)
     # Everything in data is a live view; tolist(True) copies in one call.
-    return Kinematics(
-        q, v, t, tuple(data.oMi.tolist(True)), tuple(data.a.tolist(True)), data.J.copy()
-    )
+    # With one coordinate the bindings give J as a vector, hence the shape.
+    J = data.J.reshape(6, model.nv).copy()
+    return Kinematics(q, v, t, tuple(data.oMi.tolist(True)), tuple(data.a.tolist(True)), J)
 
 
 # -------------------------------------------------------------------------------- names
@@ -153,6 +156,25 @@ def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
     return Frame(found[0].parentJoint, found[0].placement.copy(), frame)
 
 
+def own_frame(frame: FrameLike) -> FrameLike:
+    """The frame, with a placement that the caller cannot change any more."""
+    if isinstance(frame, tuple) and len(frame) == 2 and isinstance(frame[1], pin.SE3):
+        return (frame[0], frame[1].copy())
+    return frame
+
+
+def default_pair_name(*frames: Any) -> str:
+    """``a-b`` from the names of frames, or of the joints that they are placed in."""
+    return "-".join(str(f[0] if isinstance(f, tuple) and f else f) for f in frames)
+
+
+def place(model: pin.Model, q: Vector, frame: Frame) -> pin.SE3:
+    """World placement of a frame at q."""
+    data = model.createData()
+    pin.forwardKinematics(model, data, q)
+    return data.oMi[frame.joint] * frame.placement
+
+
 # ----------------------------------------------------------------------------- structure
 
 
@@ -168,7 +190,7 @@ def support(model: pin.Model, joint: int) -> NDArray[np.bool_]:
 def translational(model: pin.Model) -> NDArray[np.bool_]:
     """Mask of the nv coordinates that translate without turning (unit: m)."""
     J = pin.computeJointJacobians(model, model.createData(), pin.neutral(model))
-    turns: NDArray[np.bool_] = (np.abs(J[3:]) > 1e-12).any(axis=0)
+    turns: NDArray[np.bool_] = (np.abs(J.reshape(6, model.nv)[3:]) > 1e-12).any(axis=0)
     return ~turns
 
 

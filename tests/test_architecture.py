@@ -28,6 +28,8 @@ FLOORS = {
     "constraints.contract": 3,
     "constraints.wrench": 4,
     "constraints.closure": 5,
+    "constraints.rod": 5,
+    "constraints.contact": 5,
     "constraints.coupling": 5,
     "mechanism": 6,
     "open_tree": 7,

@@ -100,6 +100,7 @@ def test_weights_of_zero_let_coordinates_move_freely():
     assert np.abs(v[[0, 2]] - [1.0, -1.0]).max() < 1e-12
 
 
+@pytest.mark.parametrize("mech", [n for n in ZOO if n != "hung_plate"], indirect=True)
 def test_locked_coordinates_keep_position_and_rate(mech):
     name = mech.actuated[0]
     i = mech.coordinate_names.index(name)
@@ -186,3 +187,66 @@ def test_every_joint_closes_a_floating_body(joint):
         assert hc.partition(mech, q).rank == expected[joint]
         if joint == "weld":
             assert np.abs(pin.XYZQUATToSE3(q).homogeneous - here.homogeneous).max() < 1e-11
+
+
+def test_a_rod_takes_its_length_from_the_reference():
+    mech = mechanism("hung_plate")
+    data = mech.model.createData()
+    pin.forwardKinematics(mech.model, data, mech.reference)
+    for rod, bound in zip(mech.constraints, mech._bound, strict=True):
+        (_, hook), (_, corner) = rod.a, rod.b
+        expected = np.linalg.norm(data.oMi[1].act(corner.translation) - hook.translation)
+        assert bound.length[0] == pytest.approx(expected)
+    longer = [hc.Rod(r.a, r.b, 1.1 * b.length[0]) for r, b in zip(mech.constraints, mech._bound,
+                                                                strict=True)]  # fmt: skip
+    q, _ = hc.assemble(hc.Mechanism(mech.model, [longer[0]]))
+    pin.forwardKinematics(mech.model, data, q)
+    (_, hook), (_, corner) = longer[0].a, longer[0].b
+    distance = np.linalg.norm(data.oMi[1].act(corner.translation) - hook.translation)
+    assert distance == pytest.approx(longer[0].length, abs=1e-11)
+
+
+def test_a_contact_holds_its_point_where_it_is_told():
+    mech = mechanism("standing_leg")
+    ground = np.array([0.05, 0.12, -0.02])
+    foot = hc.Contact(("ankle", _at(-0.06, 0, -0.05)), ground=ground)
+    held = hc.Mechanism(mech.model, [foot], reference=mech.reference)
+    q, v = hc.assemble(held, v_guess=np.ones(mech.nv))
+    data = mech.model.createData()
+    pin.forwardKinematics(mech.model, data, q, v)
+    assert np.abs(data.oMi[5].act(np.array([-0.06, 0, -0.05])) - ground).max() < 1e-11
+    slides = hc.Mechanism(mech.model, [hc.Contact(foot.point, normal=(0, 0, 3), tangents=False)])
+    assert len(slides.row_scale) == 1
+    R = np.array([hc.Contact("f", normal=n).tangents for n in ((0, 0, 1), (1, 2, 3), (1, 0, 0))])
+    for n, t in zip(((0, 0, 1), (1, 2, 3), (1, 0, 0)), R, strict=True):
+        assert np.abs(t @ t.T - np.eye(2)).max() < 1e-12
+        assert np.abs(t @ n).max() < 1e-12
+    assert np.array(hc.Contact("f").tangents).tolist() == [[1, 0, 0], [0, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: hc.Rod("a", "b", 0.0), "length"),
+        (lambda: hc.Rod("a", "b", "long"), "length"),
+        (lambda: hc.Rod("a", "b", t_stab=-1.0), "t_stab"),
+        (lambda: hc.Contact("a", normal=(0, 0, 0)), "normal must have a direction"),
+        (lambda: hc.Contact("a", normal=(0, 1)), "normal"),
+        (lambda: hc.Contact("a", tangents=[(0, 0, 2)]), "independent"),
+        (lambda: hc.Contact("a", tangents="both"), "tangents"),
+        (lambda: hc.Contact("a", ground=(0, 0, np.nan)), "ground"),
+        (lambda: hc.Mechanism(mechanism("five_bar").model, [hc.Rod("left", "left")]), "same body"),
+        (lambda: hc.Mechanism(mechanism("five_bar").model, [hc.Rod("nowhere", "left")]), "nowhere"),
+        (lambda: hc.Mechanism(mechanism("five_bar").model, [hc.Contact("universe")]), "world"),
+        (
+            lambda: hc.Mechanism(
+                mechanism("five_bar").model, [hc.Rod("left", ("left_rod", _at(-0.3)))],
+                reference=np.zeros(4),
+            ),
+            "coincide",
+        ),
+    ],
+)  # fmt: skip
+def test_rods_and_contacts_that_make_no_sense_are_refused(make, words):
+    with pytest.raises(hc.InputError, match=words):
+        make()

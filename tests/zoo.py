@@ -146,6 +146,49 @@ def universal_rods(seed=8):
     return hc.Mechanism(m, [loop], ["turntable", "rod_1[0]", "rod_1[1]"], name="universal_rods")
 
 
+def hung_plate():
+    """A plate that hangs on five rods from the world; one motion is left, a driven one."""
+    rng = np.random.default_rng(21)
+    m = pin.Model()
+    _add(m, 0, pin.JointModelFreeFlyer(), _at(), "plate", _inertia(rng, 3.0))
+    corners = [(0.3, 0.2, 0.0), (-0.3, 0.25, 0.02), (-0.28, -0.2, 0.0), (0.3, -0.22, 0.05)]
+    corners.append((0.0, 0.3, 0.0))
+    hooks = [
+        (0.5, 0.4, 1.0),
+        (-0.4, 0.5, 1.1),
+        (-0.5, -0.2, 0.9),
+        (0.2, -0.5, 1.0),
+        (0.5, 0.6, 0.1),
+    ]
+    rods = [
+        hc.Rod(("universe", _at(*hook)), ("plate", _at(*corner)), name=f"rod {i}")
+        for i, (hook, corner) in enumerate(zip(hooks, corners, strict=True))
+    ]
+    return hc.Mechanism(m, rods, ["plate[0]"], name="hung_plate")
+
+
+def standing_leg():
+    """A leg on the ground with a heel and a toe: a point that sticks, and one row beside it."""
+    rng = np.random.default_rng(31)
+    m = pin.Model()
+    _add(m, 0, pin.JointModelFreeFlyer(), _at(), "trunk", _inertia(rng, 9.0))
+    _add(m, "trunk", pin.JointModelRX(), _at(0, 0.1, -0.1), "abduction", _inertia(rng, 1.0))
+    _add(m, "abduction", pin.JointModelRY(), _at(0, 0, -0.05), "hip", _inertia(rng, 2.0))
+    _add(m, "hip", pin.JointModelRY(), _at(0, 0, -0.4), "knee", _inertia(rng, 1.5))
+    _add(m, "knee", pin.JointModelRY(), _at(0, 0, -0.4), "ankle", _inertia(rng, 0.5))
+    reference = pin.neutral(m)
+    reference[:3] = 0.0, 0.0, 0.9
+    reference[7:] = 0.1, -0.4, 0.8, -0.4
+    heel = hc.Contact(("ankle", _at(-0.06, 0, -0.05)), name="heel")
+    toe = hc.Contact(
+        ("ankle", _at(0.12, 0, -0.05)), normal=(0.0, 0.1, 2.0), tangents=[(0, 1, 0)], name="toe"
+    )
+    return hc.Mechanism(
+        m, [heel, toe], ["abduction", "hip", "knee", "ankle"], reference=reference,
+        name="standing_leg",
+    )  # fmt: skip
+
+
 ZOO = {
     "four_bar": four_bar,
     "five_bar": five_bar,
@@ -155,4 +198,6 @@ ZOO = {
     "floating_leg": floating_leg,
     "geared_slider": geared_slider,
     "universal_rods": universal_rods,
+    "hung_plate": hung_plate,
+    "standing_leg": standing_leg,
 }

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pinocchio as pin
 
-from holoctl.checks import listing, positive, suggestion
+from holoctl.checks import Vector, listing, one_of, positive
 from holoctl.constraints.wrench import Row, WrenchRows, direction, linear, orientation, wrench_rows
 from holoctl.errors import InputError
-from holoctl.tree import FrameLike, resolve_frame
+from holoctl.tree import FrameLike, default_pair_name, own_frame, resolve_frame
 
 __all__ = ["JOINTS", "Closure"]
 
@@ -91,8 +91,8 @@ class Closure:
     t_stab: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "a", _own(self.a))
-        object.__setattr__(self, "b", _own(self.b))
+        object.__setattr__(self, "a", own_frame(self.a))
+        object.__setattr__(self, "b", own_frame(self.b))
         owner = f"Closure {self.default_name!r}"
         if (self.joint is None) == (self.axes is None):
             raise InputError(
@@ -100,11 +100,8 @@ class Closure:
                 f"axes={self.axes!r}; joints: {listing(list(JOINTS))}; axes: any of "
                 "'x y z rx ry rz'"
             )
-        if self.joint is not None and self.joint not in JOINTS:
-            raise InputError(
-                f"{owner}: there is no closing joint {self.joint!r}"
-                f"{suggestion(self.joint, JOINTS)}; valid names: {listing(list(JOINTS))}"
-            )
+        if self.joint is not None:
+            one_of(f"{owner}: joint", self.joint, list(JOINTS))
         if self.axes is not None:
             _subset(self.axes, owner)
         if self.t_stab is not None:
@@ -113,10 +110,7 @@ class Closure:
     @property
     def default_name(self) -> str:
         """The name as given, or ``"a-b"``."""
-        if self.name is not None:
-            return self.name
-        first, second = (f if isinstance(f, str) else str(f[0]) for f in (self.a, self.b))
-        return f"{first}-{second}"
+        return self.name if self.name is not None else default_pair_name(self.a, self.b)
 
     @property
     def parallel_axis(self) -> str | None:
@@ -126,7 +120,7 @@ class Closure:
         angular = [axis for axis in str(self.axes).split() if axis in _ONE_ANGLE]
         return _remaining(angular) if len(angular) == 2 else None
 
-    def bind(self, model: pin.Model, name: str) -> WrenchRows:
+    def bind(self, model: pin.Model, name: str, reference: Vector) -> WrenchRows:
         """Rows of this closure on `model`."""
         owner = f"Closure {name!r}"
         rows = JOINTS[self.joint] if self.joint is not None else _subset(str(self.axes), owner)
@@ -138,13 +132,6 @@ class Closure:
                 "so the closure cannot constrain any motion; is one of the names wrong?"
             )
         return wrench_rows(model, frame1, frame2, rows, name)
-
-
-def _own(frame: FrameLike) -> FrameLike:
-    """The frame, with a placement that the caller cannot change any more."""
-    if isinstance(frame, tuple) and len(frame) == 2 and isinstance(frame[1], pin.SE3):
-        return (frame[0], frame[1].copy())
-    return frame
 
 
 def _remaining(angular: list[str]) -> str:

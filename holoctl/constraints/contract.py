@@ -91,6 +91,10 @@ class Constraint(Protocol):
     @property
     def default_name(self) -> str: ...
 
-    def bind(self, model: pin.Model, name: str) -> BoundRows:
-        """Look up all names in `model`; raise `InputError` where one is unknown."""
+    def bind(self, model: pin.Model, name: str, reference: Vector) -> BoundRows:
+        """Look up all names in `model`; raise `InputError` where one is unknown.
+
+        `reference` (nq,) is the mechanism's reference configuration, for constraints that
+        take a length or a point from it.
+        """
         ...

@@ -76,7 +76,7 @@ class Coupling:
         """The name as given, or the coordinates joined by "-"."""
         return self.name if self.name is not None else "-".join(map(str, self.coefficients))
 
-    def bind(self, model: pin.Model, name: str) -> BoundCoupling:
+    def bind(self, model: pin.Model, name: str, reference: Vector) -> BoundCoupling:
         """The row of this coupling on `model`."""
         owner = f"Coupling {name!r}"
         names = coordinate_names(model)

@@ -11,12 +11,12 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.assembly import assemble
-from holoctl.checks import Vector, listing, number, vector
+from holoctl.checks import Vector, number, numbers, one_of, shaped, vector
 from holoctl.dynamics.inverse import actuation, driven_acceleration
 from holoctl.errors import InputError, NotActuatedError
-from holoctl.mechanism import Mechanism
+from holoctl.mechanism import Mechanism, check_configuration, check_mechanism
 from holoctl.open_tree import inverse_tree_dynamics
-from holoctl.projector import Partition, partition, projected
+from holoctl.projector import Partition, check_partition, partition, projected
 from holoctl.tree import joint_of_coordinate
 
 __all__ = ["ComputedTorque", "Controller", "Reference"]
@@ -82,20 +82,16 @@ class ComputedTorque:
 
     def __post_init__(self) -> None:
         mech = self.mech
-        if not isinstance(mech, Mechanism):
-            raise InputError(f"ComputedTorque needs a Mechanism; got {type(mech).__name__}")
+        check_mechanism(mech)
         if mech.nu == 0:
             raise NotActuatedError(f"{mech.name} has no motors to control")
-        if self.compensation not in COMPENSATIONS:
-            raise InputError(
-                f"compensation must be one of {listing(COMPENSATIONS)}; got {self.compensation!r}"
-            )
+        one_of("compensation", self.compensation, COMPENSATIONS)
         object.__setattr__(self, "kp", _gains("kp", self.kp, mech.nu))
         object.__setattr__(self, "kd", _gains("kd", self.kd, mech.nu))
         if self.partition is None:
             object.__setattr__(self, "partition", partition(mech, assemble(mech)[0]))
-        elif not isinstance(self.partition, Partition):
-            raise InputError(f"partition must be a Partition; got {self.partition!r}")
+        else:
+            check_partition(mech, self.partition)
 
     def torque(self, q: Any, v: Any, q_ref: Any, v_ref: Any, a_ref: Any, t: float = 0.0) -> Vector:
         """The motor efforts for one tick.
@@ -126,13 +122,15 @@ class ComputedTorque:
         SingularityError
             Where the split or the actuation is singular; no torque is given there.
         """
-        mech, nu = self.mech, self.mech.nu
-        q, v = _shaped("q", q, mech.nq), _shaped("v", v, mech.nv)
-        v_ref, a_ref = _shaped("v_ref", v_ref, nu), _shaped("a_ref", a_ref, nu)
-        error = position_error(mech, q, np.asarray(q_ref, dtype=float))
+        mech, nu, t = self.mech, self.mech.nu, number("t", t, "time, s")
+        q, v = shaped("q", q, mech.nq), shaped("v", v, mech.nv)
+        v_ref, a_ref = shaped("v_ref", v_ref, nu), shaped("a_ref", a_ref, nu)
+        error = position_error(mech, q, numbers("q_ref", q_ref))
         command = self.kd * (v_ref - mech.B.T @ v) + self.kp * error
         if not np.isfinite(command.sum() + a_ref.sum() + q.sum() + v.sum()):
             raise InputError(_not_finite(q=q, v=v, q_ref=q_ref, v_ref=v_ref, a_ref=a_ref))
+        if mech.nq != mech.nv:
+            q = check_configuration(mech, q)
         if self.compensation == "gravity":
             u = self._holding(q, t) + command
         else:
@@ -160,7 +158,13 @@ class ComputedTorque:
             raise InputError(f"reference must be a function of time; got {reference!r}")
 
         def controller(t: float, q: Vector, v: Vector) -> Vector:
-            return self.torque(q, v, *reference(t), t=t)
+            wanted = reference(t)
+            if not isinstance(wanted, (tuple, list)) or len(wanted) != 3:
+                raise InputError(
+                    "reference(t) must return (q_ref, v_ref, a_ref); got "
+                    f"{type(wanted).__name__} {str(wanted)[:60]!r}"
+                )
+            return self.torque(q, v, *wanted, t=t)
 
         return controller
 
@@ -173,6 +177,8 @@ def position_error(mech: Mechanism, q: Vector, q_ref: NDArray[np.float64]) -> Ve
             e[i] = _single_error(mech, motor, q, float(q_ref[i]))
         return e
     if q_ref.shape == (mech.nq,):
+        if mech.nq != mech.nv:
+            q_ref = check_configuration(mech, q_ref, "q_ref")
         d: Vector = pin.difference(mech.model, q, q_ref)
         return np.asarray(mech.B.T @ d)
     motors = f"({mech.nu},), motor positions, or " if mech.actuated else ""
@@ -198,18 +204,12 @@ def _single_error(mech: Mechanism, motor: str, q: Vector, target: float) -> floa
 
 
 def _gains(name: str, value: Any, nu: int) -> Vector:
-    gains = np.full(nu, number(name, value)) if np.ndim(value) == 0 else vector(name, value, nu)
+    given = numbers(name, value, "gains")
+    gains = vector(name, np.full(nu, given) if given.ndim == 0 else given, nu, "gains")
     if (gains < 0.0).any():
         raise InputError(f"{name} must not be negative; got {gains}")
     gains.setflags(write=False)
     return gains
-
-
-def _shaped(name: str, value: Any, size: int) -> Vector:
-    x = np.asarray(value, dtype=float)
-    if x.shape != (size,):
-        raise InputError(f"{name} must have shape ({size},); got {x.shape}")
-    return x
 
 
 def _not_finite(**inputs: Any) -> str:

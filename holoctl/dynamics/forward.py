@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.certificate import Certificate, certify, raise_if_bad
-from holoctl.checks import Vector, listing, vector
-from holoctl.errors import InputError, SingularityError
+from holoctl.checks import Vector, one_of, vector
+from holoctl.errors import SingularityError
 from holoctl.linalg import cholesky
-from holoctl.mechanism import Mechanism
+from holoctl.mechanism import Mechanism, check_mechanism
 from holoctl.open_tree import (
     external_efforts,
     inertia,
@@ -105,8 +105,8 @@ def forward_dynamics(
     R. Featherstone, Rigid Body Dynamics Algorithms, section 3.2, and the documentation of
     spatial_v2 on gamma_q; docs/derivations.md, "Forward dynamics".
     """
-    if method not in METHODS:
-        raise InputError(f"method must be one of {listing(METHODS)}; got {method!r}")
+    check_mechanism(mech)
+    one_of("method", method, METHODS)
     tau = vector("tau", tau, mech.nv, "efforts on the coordinates; mech.B @ u for motors")
     P = resolve_projection(mech, q, v, t, t_stab, partition, projection)
     efforts = tau + external_efforts(mech, P.kinematics, f_ext)

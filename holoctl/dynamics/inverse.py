@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.certificate import Certificate, certify, raise_if_bad
-from holoctl.checks import Vector, listing, vector
+from holoctl.checks import Vector, listing, one_of, vector
 from holoctl.errors import InconsistentError, InputError, NotActuatedError, SingularityError
 from holoctl.linalg import PivotedQR, cholesky, orthonormal_columns, pivoted_qr
-from holoctl.mechanism import Mechanism
+from holoctl.mechanism import Mechanism, check_mechanism
 from holoctl.open_tree import (
     external_efforts,
     inertia,
@@ -134,10 +134,9 @@ def inverse_dynamics(
     ----------
     docs/derivations.md, "Inverse dynamics".
     """
-    if coordinates not in COORDINATES:
-        raise InputError(f"coordinates must be one of {listing(COORDINATES)}; got {coordinates!r}")
-    if inconsistent not in POLICIES:
-        raise InputError(f"inconsistent must be one of {listing(POLICIES)}; got {inconsistent!r}")
+    check_mechanism(mech)
+    one_of("coordinates", coordinates, COORDINATES)
+    one_of("inconsistent", inconsistent, POLICIES)
     if mech.nu == 0:
         raise NotActuatedError(
             f"{mech.name} has no motors, so there are no torques to compute; name some with "

@@ -331,7 +331,7 @@ def _check_constraints(constraints: Sequence[tuple[Constraint, Place]], model: p
             raise place.error(f"two constraints are called {name!r}; names must differ")
         names.add(name)
         with _blamed_on(place):
-            constraint.bind(model, name)
+            constraint.bind(model, name, pin.neutral(model))
 
 
 def _motors(sheet: _Sheet, model: pin.Model) -> list[str]:
