@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from holoctl.constraints.closure import Closure
     from holoctl.constraints.contact import Contact
     from holoctl.constraints.coupling import Coupling
+    from holoctl.constraints.custom import Custom
     from holoctl.constraints.rod import Rod
     from holoctl.control.computed_torque import ComputedTorque
     from holoctl.dynamics.forward import ForwardDynamics, forward_dynamics
@@ -48,6 +49,7 @@ _HOMES = {
     "constraints.closure": ["Closure"],
     "constraints.contact": ["Contact"],
     "constraints.coupling": ["Coupling"],
+    "constraints.custom": ["Custom"],
     "constraints.rod": ["Rod"],
     "control.computed_torque": ["ComputedTorque"],
     "dynamics.forward": ["ForwardDynamics", "forward_dynamics"],

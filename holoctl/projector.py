@@ -1,6 +1,6 @@
 """The projector: a basis gamma of the admissible velocities, and the bias that goes with it.
 
-    v = gamma yd        G gamma = 0
+    v = gamma yd + v_t        G gamma = 0        G v_t = -phi_t
     a = gamma ydd + bias        G bias = -drift
 
 `partition` decides, once, at a closed configuration: the rank of G, which rows to keep, which
@@ -114,6 +114,8 @@ class Projection:
         Basis of the admissible velocities, k = nv - rank.
     bias : (nv,) array
         Acceleration for ydd = 0, stabilisation included where it was asked for.
+    v_t : (nv,) array
+        The velocity that constraints which depend on time impose; zero without such.
     independent, dependent : int arrays
         Indices into v; ``gamma[independent]`` is the identity. Empty for a basis without
         coordinates ("orthonormal").
@@ -137,6 +139,7 @@ class Projection:
 
     gamma: Array
     bias: Vector
+    v_t: Vector
     independent: Indices
     dependent: Indices
     scale: Vector
@@ -400,9 +403,10 @@ def projected(
     r = mech.row_scale[keep]
     G = r[:, None] * rows.jacobian[keep] * c  # scaled: G' = Dr G Dc
     stabilisation = _stabilisation(mech, rows, t_stab)
-    target = -r * (rows.drift + stabilisation)[keep]
+    phi_t = rows.rate - rows.jacobian @ v
+    target = -r[:, None] * np.column_stack([rows.drift + stabilisation, phi_t])[keep]
     if method == "orthonormal":
-        gamma, bias, condition = _orthonormal(G, target, part.rank)
+        gamma, particular, condition = _orthonormal(G, target, part.rank)
         if condition > SINGULAR:
             names = [row_names(mech)[i] for i in keep]
             raise SingularityError(
@@ -420,34 +424,35 @@ def projected(
             if method == "auto" and condition > SPLIT_LIMIT:
                 used = "qr"
             elif condition <= SINGULAR:
-                X = factors.solve(np.column_stack([G[:, independent], target]))
+                X = factors.solve(np.hstack([G[:, independent], target]))
         if method == "qr" or used == "qr":
             qr = pivoted_qr(G, part.rank)
             used, condition = "qr", qr.condition
             dependent, independent = qr.pivots[: part.rank], qr.pivots[part.rank :]
             order = np.argsort(independent)
             if condition <= SINGULAR:
-                X = qr.solve_r1(np.column_stack([qr.r2[:, order], qr.q.T @ target]))
+                X = qr.solve_r1(np.hstack([qr.r2[:, order], qr.q.T @ target]))
             independent = independent[order]
         if condition > SINGULAR:
             raise _singular_split(mech, independent, dependent, condition)
         method = used
-        # v_dep = -X v_ind,   a_dep = -X a_ind + x0
+        # v_dep = -X v_ind + x1,   a_dep = -X a_ind + x0
         gamma = np.zeros((mech.nv, independent.size))
         gamma[independent, np.arange(independent.size)] = 1.0
-        gamma[dependent] = -X[:, :-1]
-        bias = np.zeros(mech.nv)
-        bias[dependent] = X[:, -1]
+        gamma[dependent] = -X[:, :-2]
+        particular = np.zeros((mech.nv, 2))
+        particular[dependent] = X[:, -2:]
         y_scale = c[independent]
     # back from scaled coordinates: v = Dc v', and y keeps the units of its coordinates
+    bias, v_t = c * particular[:, 0], c * particular[:, 1]
     return Projection(
-        c[:, None] * gamma / y_scale, c * bias, independent, dependent, y_scale, stabilisation,
+        c[:, None] * gamma / y_scale, bias, v_t, independent, dependent, y_scale, stabilisation,
         part.rank, condition, q, v, t, method, part, rows, kin, mech,
     )  # fmt: skip
 
 
-def _orthonormal(G: Array, target: Vector, rank: int) -> tuple[Array, Vector, float]:
-    """gamma' spans the null space of G', bias' is the shortest solution of G' bias' = target."""
+def _orthonormal(G: Array, target: Array, rank: int) -> tuple[Array, Array, float]:
+    """gamma' spans the null space of G'; bias' and v_t' are the shortest x with G' x = target."""
     qr = pivoted_qr(G.T, rank)  # G'^T P = Q [R1; 0]
     if qr.condition > SINGULAR:
         return qr.q[:, rank:], target, qr.condition

@@ -65,8 +65,8 @@ def open_states(name, count=100, seed=1):
     ]
 
 
-def rows(mech, q, v):
-    return constraint_rows(mech, q, v)[1]
+def rows(mech, q, v, t=0.0):
+    return constraint_rows(mech, q, v, t)[1]
 
 
 def difference(f, h):
@@ -87,7 +87,12 @@ def jacobian_by_differences(mech, q, v):
 
 def drift_by_differences(mech, q, v):
     """d(rate)/dt along constant v, which is zero acceleration."""
-    return difference(lambda s: rows(mech, pin.integrate(mech.model, q, s * v), v).rate, 1e-3)
+    return difference(lambda s: rows(mech, pin.integrate(mech.model, q, s * v), v, s).rate, 1e-3)
+
+
+def rate_by_differences(mech, q, v):
+    """d(error)/dt along constant v."""
+    return difference(lambda s: rows(mech, pin.integrate(mech.model, q, s * v), v, s).error, 1e-3)
 
 
 def potential_slope(mech, q, direction):

@@ -31,6 +31,7 @@ FLOORS = {
     "constraints.rod": 5,
     "constraints.contact": 5,
     "constraints.coupling": 5,
+    "constraints.custom": 5,
     "mechanism": 6,
     "open_tree": 7,
     "assembly": 7,

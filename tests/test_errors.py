@@ -537,6 +537,15 @@ def test_coefficients_must_be_a_mapping(coefficients):
     refused(lambda: hc.Coupling(coefficients), hc.InputError, "coefficients")
 
 
+def test_a_coefficient_too_small_to_divide_by_is_refused(s):
+    """The row is scaled by its inverse, which must be a number."""
+
+    def build():
+        hc.Mechanism(s.mech.model, [hc.Coupling({"crank": 1e-310})])
+
+    refused(build, hc.InputError, "coefficient", "'crank'")
+
+
 @pytest.mark.parametrize("name", ["base[0]", "base[3]", "head[1]", "wheel"])
 def test_couplings_of_rotations_are_refused(s, name):
     """Their position is not a number on a line."""

@@ -14,6 +14,7 @@ from support import (
     mechanism,
     open_states,
     potential_slope,
+    rate_by_differences,
     relative,
     rows,
     shared_partition,
@@ -25,7 +26,13 @@ import holoctl as hc
 
 NAMES = list(ZOO)
 UNDERACTUATED = ("floating_leg", "universal_rods", "standing_leg")
-NO_POINTS = ("geared_slider", "hung_plate", "standing_leg")  # not closed by points only
+NO_POINTS = (
+    "sine_gear",
+    "timed_arm",
+    "geared_slider",
+    "hung_plate",
+    "standing_leg",
+)  # not closed by points only
 METHODS = ["split", "qr", "orthonormal"]
 
 
@@ -40,13 +47,17 @@ def states(name, where):
 
 @pytest.mark.parametrize("where", ["closed", "open"])
 def test_jacobian_is_the_derivative_of_the_error(name, where):
-    mech = mechanism(name)
+    mech, largest = mechanism(name), 0.0
     for q, v in states(name, where):
         r = rows(mech, q, v)
         G = jacobian_by_differences(mech, q, v)
-        assert np.abs(G).max() > 0.1
+        largest = max(largest, np.abs(G).max())
         assert np.abs(r.jacobian - G).max() < TOL["difference"] * (1.0 + np.abs(G).max())
-        assert np.abs(r.rate - r.jacobian @ v).max() < TOL["exact"] * (1.0 + np.abs(v).max())
+        rate = rate_by_differences(mech, q, v)
+        assert np.abs(r.rate - rate).max() < TOL["difference"] * (1.0 + np.abs(v).max())
+        if name != "timed_arm":
+            assert np.abs(r.rate - r.jacobian @ v).max() < TOL["exact"] * (1.0 + np.abs(v).max())
+    assert largest > 0.1
 
 
 @pytest.mark.parametrize("where", ["closed", "open"])
@@ -76,6 +87,11 @@ def test_gamma_and_bias_satisfy_all_rows_on_the_manifold(name, method):
         assert np.abs(G @ P.gamma).max() < solve_tolerance(P.condition) * size
         bound = solve_tolerance(P.condition) * (1.0 + np.abs(P.bias).max())
         assert np.abs(G @ P.bias + drift).max() < bound
+        phi_t = r * (P.rows.rate - P.rows.jacobian @ v)
+        assert np.abs(G @ P.v_t + phi_t).max() < bound
+        s = 1.0 / mech.column_scale
+        left = np.linalg.lstsq(s[:, None] * P.gamma, s * (v - P.v_t), rcond=None)[0]
+        assert np.abs(s * (P.gamma @ left + P.v_t - v)).max() < 1e-8 * (1.0 + np.abs(s * v).max())
         largest = max(largest, np.abs(drift).max())
     assert largest > 0.1
 
@@ -83,17 +99,18 @@ def test_gamma_and_bias_satisfy_all_rows_on_the_manifold(name, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_forward_dynamics_agrees_with_the_dense_kkt_system(name, method):
     mech, part = mechanism(name), shared_partition(name)
-    rng = np.random.default_rng(5)
+    rng, largest = np.random.default_rng(5), 0.0
     for q, v in closed_states(name):
         tau = 5.0 * rng.normal(size=mech.nv)
         P = hc.project(mech, q, v, method, partition=part)
         res = hc.forward_dynamics(mech, q, v, tau, projection=P)
         a, constraint = dense_kkt(mech, q, v, tau)
         tol = solve_tolerance(P.condition * res.certificate.condition)
-        assert np.abs(a).max() > 0.1
+        largest = max(largest, np.abs(a).max())
         assert relative(res.a, a) < tol
         assert relative(P.rows.jacobian.T @ res.multipliers, constraint) < tol
         assert res.certificate.ok, str(res.certificate)
+    assert largest > 1.0
 
 
 def pinocchio_constraints(mech):
@@ -180,7 +197,7 @@ def test_classical_law_with_the_dense_inertia_matrix(name):
         assert relative(res.u, u) < solve_tolerance(res.certificate.condition * P.condition)
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in UNDERACTUATED])
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in (*UNDERACTUATED, "timed_arm")])
 def test_holding_torques_balance_the_potential_energy(name):
     """Virtual work: the holding efforts are the slope of the potential energy along gamma."""
     mech, part = mechanism(name), shared_partition(name)

@@ -12,7 +12,7 @@ import holoctl as hc
 from holoctl.open_tree import energy
 
 
-@pytest.mark.parametrize("name", list(ZOO))
+@pytest.mark.parametrize("name", [n for n in ZOO if n != "timed_arm"])
 def test_energy_and_constraints_are_kept_without_efforts(name):
     mech = mechanism(name)
     q, v = closed_states(name)[0]

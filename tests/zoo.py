@@ -189,6 +189,44 @@ def standing_leg():
     )  # fmt: skip
 
 
+def _sine(q):
+    return [q[1] - 2.0 * np.sin(q[0])]
+
+
+def _sine_jacobian(q):
+    return [[-2.0 * np.cos(q[0]), 1.0]]
+
+
+def _sine_drift(q, v):
+    return [2.0 * np.sin(q[0]) * v[0] ** 2]
+
+
+def sine_gear():
+    """A two-link arm whose elbow turns with the sine of the shoulder: callbacks for all."""
+    m = _vertical(pin.Model())
+    _add(m, 0, pin.JointModelRZ(), _at(), "shoulder", _bar(1.0))
+    _add(m, "shoulder", pin.JointModelRZ(), _at(1.0), "elbow", _bar(1.0))
+    gear = hc.Custom(_sine, _sine_jacobian, _sine_drift, name="sine")
+    return hc.Mechanism(m, [gear], ["shoulder"], reference=[0.3, 0.6], name="sine_gear")
+
+
+def _tip_height(q, t):
+    a, b, c = q[0], q[0] + q[1], q[0] + q[1] + q[2]
+    height = 0.4 * np.sin(a) + 0.4 * np.sin(b) + 0.2 * np.sin(c)
+    return [height - 0.5 - 0.05 * np.sin(3.0 * t)]
+
+
+def timed_arm():
+    """A three-link arm whose tip rides on a bench that goes up and down: phi(q, t), no more
+    given than phi itself."""
+    m = _vertical(pin.Model())
+    _add(m, 0, pin.JointModelRZ(), _at(), "a", _bar(0.4))
+    _add(m, "a", pin.JointModelRZ(), _at(0.4), "b", _bar(0.4))
+    _add(m, "b", pin.JointModelRZ(), _at(0.4), "c", _bar(0.2))
+    bench = hc.Custom(_tip_height, time=True, scale=1.0, name="bench")
+    return hc.Mechanism(m, [bench], ["a", "b"], reference=[1.0, -0.8, 0.4], name="timed_arm")
+
+
 ZOO = {
     "four_bar": four_bar,
     "five_bar": five_bar,
@@ -200,4 +238,6 @@ ZOO = {
     "universal_rods": universal_rods,
     "hung_plate": hung_plate,
     "standing_leg": standing_leg,
+    "sine_gear": sine_gear,
+    "timed_arm": timed_arm,
 }

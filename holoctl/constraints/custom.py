@@ -1,0 +1,221 @@
+"""Constraints of your own: phi(q) = 0 or phi(q, t) = 0 from callbacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.checks import Vector, numbers, positive, whole
+from holoctl.constraints.contract import Rows
+from holoctl.errors import InputError
+from holoctl.tree import Frame, Kinematics
+
+__all__ = ["Custom"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Custom:
+    """``phi(q) = 0``, or ``phi(q, t) = 0``, from functions of your own.
+
+    What is not given is differentiated numerically, with central differences of sixth order
+    along the tangent directions of q (steps of 1e-3 rad or m) and along time; this costs 6 nv
+    calls of `phi` for each evaluation and gives about ten digits. The directions are those of
+    v: d/dt phi = jacobian v, also for joints with quaternions.
+
+    Parameters
+    ----------
+    phi : callable
+        ``phi(q)``, or ``phi(q, t)`` with ``time=True``; returns (rows,) numbers.
+    jacobian : callable, optional
+        ``jacobian(q)`` or ``jacobian(q, t)``: (rows, nv), the derivative of phi along v.
+    drift : callable, optional
+        ``drift(q, v)`` or ``drift(q, v, t)``: (rows,), all of the second time derivative of phi
+        at zero acceleration, the terms of time included.
+    rows : int
+        How many rows, one or more.
+    rate_t : callable, optional
+        ``rate_t(q, t)``: (rows,), the partial derivative of phi by time.
+    time : bool, optional
+        Whether the callbacks take the time as well.
+    scale : float or (rows,) array_like, optional
+        The size of phi that counts as "open": rows are divided by it where rank, tolerances and
+        certificates are concerned. For lengths, the size of the mechanism in m. Default: 1.
+    name : str, optional
+        Default: the name of `phi`.
+    t_stab : float, optional
+        Time constant of Baumgarte's stabilisation, s. Default: none.
+
+    Raises
+    ------
+    InputError
+        For what is not callable, a scale that is not above zero; by `Mechanism` and at every
+        evaluation, for callbacks that return the wrong shape or numbers that are not finite.
+
+    Notes
+    -----
+    Callbacks must be functions of their arguments alone. To pickle a mechanism they must be
+    named functions of a module.
+    """
+
+    phi: Callable[..., Any]
+    jacobian: Callable[..., Any] | None = None
+    drift: Callable[..., Any] | None = None
+    rows: int = 1
+    rate_t: Callable[..., Any] | None = None
+    time: bool = False
+    scale: Any = 1.0
+    name: str | None = None
+    t_stab: float | None = None
+
+    def __post_init__(self) -> None:
+        owner = f"Custom {self.default_name!r}"
+        for what in ("phi", "jacobian", "drift", "rate_t"):
+            given = getattr(self, what)
+            if not callable(given) and (what == "phi" or given is not None):
+                raise InputError(f"{owner}: {what} must be a function; got {given!r}")
+        whole(f"{owner}: rows", self.rows, 1)
+        if self.rate_t is not None and not self.time:
+            raise InputError(f"{owner}: rate_t needs time=True")
+        scale = numbers(f"{owner}: scale", self.scale)
+        if scale.shape not in ((), (self.rows,)) or not (scale > 0.0).all():
+            raise InputError(
+                f"{owner}: scale must be a number above zero, or {self.rows} of them; got "
+                f"{self.scale!r}"
+            )
+        if not np.isfinite(scale).all():
+            raise InputError(f"{owner}: scale must be finite; got {self.scale!r}")
+        object.__setattr__(self, "scale", scale.tolist())
+        if self.t_stab is not None:
+            positive(f"{owner}: t_stab", self.t_stab, "s")
+
+    @property
+    def default_name(self) -> str:
+        """The name as given, or that of `phi`."""
+        return self.name if self.name is not None else getattr(self.phi, "__name__", "custom")
+
+    def bind(self, model: pin.Model, name: str, reference: Vector) -> BoundCustom:
+        """The rows of this constraint on `model`; the callbacks are tried at `reference`."""
+        bound = BoundCustom(self, model, tuple(f"{name}.{i}" for i in range(self.rows)))
+        bound.evaluate(reference, np.zeros(model.nv), 0.0)
+        return bound
+
+
+@dataclass(frozen=True, eq=False)
+class BoundCustom:
+    """A `Custom` tied to a model."""
+
+    description: Custom
+    model: pin.Model
+    labels: tuple[str, ...]
+
+    @property
+    def support(self) -> NDArray[np.bool_]:
+        """Nothing is known of the callbacks: they may depend on every coordinate."""
+        return np.ones((len(self.labels), self.model.nv), dtype=bool)
+
+    @property
+    def anchors(self) -> tuple[Frame, ...]:
+        return ()
+
+    def scale(self, length: Vector, columns: Vector) -> Vector:
+        """As declared."""
+        return 1.0 / np.broadcast_to(np.asarray(self.description.scale, float), length.shape)
+
+    def rows(self, kin: Kinematics) -> Rows:
+        """Error, rate, Jacobian and drift at the state of `kin`."""
+        return self.evaluate(kin.q, kin.v, kin.t)
+
+    def evaluate(self, q: Vector, v: Vector, t: float) -> Rows:
+        """Rows at (q, v, t), from the callbacks or by differences."""
+        d, nv = self.description, self.model.nv
+        error = self._phi(q, t)
+        if d.jacobian is None:
+            G = np.column_stack([self._along(q, t, e, 0.0) for e in np.eye(nv)])
+        else:
+            G = self._jacobian(q, t)
+        phi_t = self._phi_t(q, t)
+        if d.drift is not None:
+            given = d.drift(q.copy(), v.copy(), t) if d.time else d.drift(q.copy(), v.copy())
+            drift = self._checked("drift", given, (d.rows,))
+        elif d.jacobian is not None and (d.rate_t is not None or not d.time):
+            drift = self._drift_of_rate(q, v, t)
+        else:
+            drift = self._second_along(q, t, v)
+        return Rows(error, G @ v + phi_t, G, drift)
+
+    def _phi(self, q: Vector, t: float) -> Vector:
+        d = self.description
+        given = d.phi(q.copy(), t) if d.time else d.phi(q.copy())
+        return self._checked("phi", given, (d.rows,))
+
+    def _jacobian(self, q: Vector, t: float) -> Array:
+        d = self.description
+        jacobian = d.jacobian
+        given = (
+            None if jacobian is None else jacobian(q.copy(), t) if d.time else jacobian(q.copy())
+        )
+        return self._checked("jacobian", given, (d.rows, self.model.nv))
+
+    def _phi_t(self, q: Vector, t: float) -> Vector:
+        d = self.description
+        if not d.time:
+            return np.zeros(d.rows)
+        if d.rate_t is None:
+            return self._along(q, t, np.zeros(self.model.nv), 1.0)
+        return self._checked("rate_t", d.rate_t(q.copy(), t), (d.rows,))
+
+    def _along(self, q: Vector, t: float, step: Vector, dt: float, h: float = 1e-3) -> Vector:
+        """Derivative of phi along a direction of (q, t)."""
+        at = lambda s: self._phi(pin.integrate(self.model, q, s * step), t + s * dt)  # noqa: E731
+        return _first(at, h)
+
+    def _second_along(self, q: Vector, t: float, v: Vector) -> Vector:
+        """Second time derivative of phi at constant v: steps of 1e-2 rad or m, or s."""
+        h = 1e-2 / max(1.0, float(np.abs(v).max(initial=0.0)))
+        at = lambda s: self._phi(pin.integrate(self.model, q, s * v), t + s)  # noqa: E731
+        return _second(at, h)
+
+    def _drift_of_rate(self, q: Vector, v: Vector, t: float) -> Vector:
+        """First time derivative of the rate at constant v."""
+        h = 1e-3 / max(1.0, float(np.abs(v).max(initial=0.0)))
+
+        def rate(s: float) -> Vector:
+            x = pin.integrate(self.model, q, s * v)
+            return self._jacobian(x, t + s) @ v + self._phi_t(x, t + s)
+
+        return _first(rate, h)
+
+    def _checked(self, what: str, given: Any, shape: tuple[int, ...]) -> Array:
+        owner = f"{what} of Custom {self.labels[0].rsplit('.', 1)[0]!r}"
+        x = np.array(numbers(owner, given))
+        if x.size == 1 and shape == (1,):
+            x = x.reshape(shape)
+        if x.ndim == 1 and shape[0] == 1 and x.size == shape[-1]:
+            x = x.reshape(shape)
+        if x.shape != shape:
+            raise InputError(f"{owner} must return shape {shape}; got {x.shape}")
+        if not np.isfinite(x).all():
+            raise InputError(f"{owner} must return finite numbers; got {x}")
+        return x
+
+
+def _first(f: Callable[[float], Vector], h: float) -> Vector:
+    """f'(0), central difference of sixth order."""
+    return (45.0 * (f(h) - f(-h)) - 9.0 * (f(2 * h) - f(-2 * h)) + (f(3 * h) - f(-3 * h))) / (
+        60.0 * h
+    )
+
+
+def _second(f: Callable[[float], Vector], h: float) -> Vector:
+    """f''(0), central difference of sixth order."""
+    return (
+        270.0 * (f(h) + f(-h)) - 27.0 * (f(2 * h) + f(-2 * h)) + 2.0 * (f(3 * h) + f(-3 * h))
+        - 490.0 * f(0.0)
+    ) / (180.0 * h**2)  # fmt: skip

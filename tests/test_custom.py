@@ -1,0 +1,100 @@
+"""Constraints of one's own: callbacks, numerical derivatives, time."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import zoo
+from support import closed_states, mechanism, relative, rows
+
+import holoctl as hc
+
+
+def without(*parts):
+    """The sine gear with some of its callbacks left to differences."""
+    given = {"jacobian": zoo._sine_jacobian, "drift": zoo._sine_drift}
+    kept = {name: f for name, f in given.items() if name not in parts}
+    mech = mechanism("sine_gear")
+    return hc.Mechanism(mech.model, [hc.Custom(zoo._sine, **kept)], ["shoulder"])
+
+
+@pytest.mark.parametrize("left_out", [("drift",), ("jacobian",), ("jacobian", "drift")])
+def test_numerical_derivatives_replace_callbacks(left_out):
+    exact, numeric = mechanism("sine_gear"), without(*left_out)
+    for q, v in closed_states("sine_gear")[:20]:
+        a, b = rows(exact, q, v), rows(numeric, q, v)
+        assert np.abs(a.jacobian - b.jacobian).max() < 1e-11
+        assert np.abs(a.drift - b.drift).max() < 1e-8 * (1.0 + np.abs(a.drift).max())
+    assert np.abs(a.drift).max() > 1e-2
+
+
+def test_numerical_derivatives_are_along_v_for_quaternions_too():
+    """A ball joint kept upright: phi from the quaternion, rate from the angular velocity."""
+    m = pin.Model()
+    j = m.addJoint(0, pin.JointModelSpherical(), pin.SE3.Identity(), "ball")
+    m.inertias[j] = pin.Inertia(1.0, np.array([0.0, 0.0, 0.3]), np.diag([0.1, 0.2, 0.3]))
+
+    def lean(q):
+        return [(pin.Quaternion(q[3], q[0], q[1], q[2]).matrix() @ [0.0, 0.0, 1.0])[0]]
+
+    custom = hc.Mechanism(m, [hc.Custom(lean)], ["ball[1]"])
+    q, v = hc.assemble(custom, pin.integrate(m, pin.neutral(m), np.array([0.4, 0.3, -0.2])),
+                       [1.0, 2.0, 3.0])  # fmt: skip
+    R = pin.Quaternion(q[3], q[0], q[1], q[2]).matrix()
+    expected = np.array([1.0, 0.0, 0.0]) @ R @ -pin.skew(np.array([0.0, 0.0, 1.0]))
+    assert np.abs(rows(custom, q, v).jacobian[0] - expected).max() < 1e-10
+    res = hc.forward_dynamics(custom, q, v, np.zeros(3))
+    assert res.certificate.ok
+
+
+def test_a_constraint_in_time_drives_the_mechanism():
+    """Simulated, the tip follows the bench; its velocity is the imposed one."""
+    mech = mechanism("timed_arm")
+    q, v = hc.assemble(mech, t=0.0)
+    run = hc.simulate(mech, lambda t, q, v: np.zeros(2), q, v, 0.5, rate=50.0)
+    for t, q, v in zip(run.t, run.q, run.v, strict=True):
+        assert abs(zoo._tip_height(q, t)[0]) < 1e-10
+        r = rows(mech, q, v, t)
+        assert abs(r.rate[0]) < 1e-9
+        assert r.jacobian @ v == pytest.approx(0.15 * np.cos(3.0 * t), abs=1e-8)
+    part = hc.partition(mech, run.q[-1], t=0.5)
+    res = hc.inverse_dynamics(mech, run.q[-1], run.v[-1], [1.0, 2.0], t=0.5, partition=part)
+    assert res.certificate.ok, str(res.certificate)
+    assert res.certificate.power < 1e-8
+    back = hc.forward_dynamics(mech, run.q[-1], run.v[-1], mech.B @ res.u, t=0.5, partition=part)
+    assert relative(mech.B.T @ back.a, [1.0, 2.0]) < 1e-8
+
+
+def test_named_callbacks_pickle():
+    mech = mechanism("timed_arm")
+    again = pickle.loads(pickle.dumps(mech))
+    q, v = closed_states("timed_arm")[0]
+    assert (rows(again, q, v).drift == rows(mech, q, v).drift).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: hc.Custom(None), "phi must be a function"),
+        (lambda: hc.Custom(zoo._sine, jacobian=3), "jacobian must be a function"),
+        (lambda: hc.Custom(zoo._sine, rows=0), "rows"),
+        (lambda: hc.Custom(zoo._sine, scale=0.0), "scale"),
+        (lambda: hc.Custom(zoo._sine, scale=[1.0, 2.0]), "scale"),
+        (lambda: hc.Custom(zoo._sine, rate_t=zoo._sine), "time=True"),
+        (lambda: hc.Custom(zoo._sine, t_stab=0.0), "t_stab"),
+        (lambda: arm(hc.Custom(lambda q: [1.0, 2.0], name="two")), "phi of Custom 'two'"),
+        (lambda: arm(hc.Custom(lambda q: [np.nan], name="nan")), "finite"),
+        (lambda: arm(hc.Custom(zoo._sine, lambda q: [[1.0]], name="thin")), "jacobian of Custom"),
+        (lambda: arm(hc.Custom(lambda q: "high", name="word")), "real numbers"),
+    ],
+)
+def test_callbacks_that_make_no_sense_are_refused(make, words):
+    with pytest.raises(hc.InputError, match=words):
+        make()
+
+
+def arm(custom):
+    return hc.Mechanism(mechanism("sine_gear").model, [custom])
