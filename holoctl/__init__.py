@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from holoctl.constraints.contact import Contact
     from holoctl.constraints.coupling import Coupling
     from holoctl.constraints.custom import Custom
+    from holoctl.constraints.gamma_q import GammaQ
     from holoctl.constraints.rod import Rod
     from holoctl.control.computed_torque import ComputedTorque
     from holoctl.dynamics.forward import ForwardDynamics, forward_dynamics
@@ -50,6 +51,7 @@ _HOMES = {
     "constraints.contact": ["Contact"],
     "constraints.coupling": ["Coupling"],
     "constraints.custom": ["Custom"],
+    "constraints.gamma_q": ["GammaQ"],
     "constraints.rod": ["Rod"],
     "control.computed_torque": ["ComputedTorque"],
     "dynamics.forward": ["ForwardDynamics", "forward_dynamics"],

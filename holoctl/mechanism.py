@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from holoctl.checks import Vector, known_name, listing, name_list, number, numbers, vector
 from holoctl.constraints.contract import BoundRows, Constraint, Rows
+from holoctl.constraints.gamma_q import BoundGammaQ
 from holoctl.constraints.wrench import WrenchRows, stacked
 from holoctl.errors import InputError
 from holoctl.tree import (
@@ -127,6 +128,11 @@ class Mechanism:
         row_scale, column_scale = _scales(self)
         put("row_scale", _frozen(row_scale))
         put("column_scale", _frozen(column_scale))
+
+    @property
+    def chart(self) -> BoundGammaQ | None:
+        """The first explicit chart, which moves the state; None without one."""
+        return next((b for b in self._bound if isinstance(b, BoundGammaQ)), None)
 
     @property
     def nq(self) -> int:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from holoctl.assembly import assemble, manifold_rank, nearby_configurations
 from holoctl.checks import Vector, listing, number, one_of, positive
 from holoctl.constraints.contract import Rows
+from holoctl.constraints.gamma_q import BoundGammaQ
 from holoctl.errors import InconsistentError, InputError, SingularityError
 from holoctl.linalg import PivotedQR, lu, pivoted_qr
 from holoctl.mechanism import (
@@ -127,7 +128,7 @@ class Projection:
     condition : float
         Condition number of the scaled matrix that was solved with.
     q, v, t
-        The state.
+        The state; with an explicit chart (`GammaQ`), the one that it corrected.
     method : str
         "split", "qr" or "orthonormal".
     partition : Partition
@@ -135,6 +136,8 @@ class Projection:
         All constraint rows at the state, unscaled.
     kinematics : Kinematics
     mechanism : Mechanism
+    given : ((nq,) array, (nv,) array)
+        The state as it was given.
     """
 
     gamma: Array
@@ -154,6 +157,7 @@ class Projection:
     rows: Rows
     kinematics: Kinematics
     mechanism: Mechanism
+    given: tuple[Vector, Vector]
 
     @property
     def k(self) -> int:
@@ -262,22 +266,25 @@ def _rank_and_gap(G: Array, error: float) -> tuple[int, float]:
 
 
 def _preferred_dependents(mech: Mechanism, kept: Array, rank: int) -> Indices:
-    """Pivot columns taken from unactuated coordinates first, or from all if that is poor."""
-    driven = (mech.B != 0.0).any(axis=1)
-    passive = np.flatnonzero(~driven)
-    first = pivoted_qr(kept[:, passive], tol=1.0 / SPLIT_LIMIT)
-    from_passive = passive[first.pivots[: first.r1.shape[0]]]
-    rest = np.setdiff1d(np.arange(mech.nv), from_passive)
-    # what the chosen columns do not span has to come from the motors
-    left = first.q[:, first.r1.shape[0] :].T @ kept[:, rest]
-    more = pivoted_qr(left, rank - from_passive.size)
-    preferred = np.sort(
-        np.concatenate([from_passive, rest[more.pivots[: rank - from_passive.size]]])
-    )
+    """Pivot columns: what a chart says, then unactuated ones, then motors; or the best of all."""
+    late = np.where((mech.B != 0.0).any(axis=1), 2, 1)
+    if mech.chart is not None:
+        late[mech.chart.dependent] = 0
+    found: list[int] = []
+    left = kept
+    for stage in range(3):
+        columns = np.flatnonzero(late == stage)
+        wanted = rank - len(found) if stage == 2 else None
+        qr = pivoted_qr(left[:, columns], wanted, tol=1.0 / SPLIT_LIMIT)
+        count = qr.r1.shape[0]
+        found += columns[qr.pivots[:count]].tolist()
+        left = qr.q[:, count:].T @ left  # what these columns do not span
+    preferred = np.sort(np.array(found, dtype=np.intp))
     best = np.sort(pivoted_qr(kept, rank).pivots[:rank])
-    if lu(kept[:, preferred]).condition <= PREFERENCE * lu(kept[:, best]).condition:
-        return preferred.astype(np.intp)
-    return best
+    if len(found) < rank:
+        return best
+    good = lu(kept[:, preferred]).condition <= PREFERENCE * lu(kept[:, best]).condition
+    return preferred if good else best
 
 
 def _actuation_rank(mech: Mechanism, rank: int, q: Vector, t: float, nearby: list[Vector]) -> int:
@@ -397,6 +404,9 @@ def projected(
     t_stab: float | None = None,
 ) -> Projection:
     """`project` without the checks: for callers that have made them."""
+    given, pull = (q, v), np.zeros(mech.nv)
+    if (chart := mech.chart) is not None:
+        q, v, pull = _charted(mech, chart, q, v, t_stab)
     kin, rows = constraint_rows(mech, q, v, t)
     c = mech.column_scale
     keep = part.rows
@@ -444,11 +454,26 @@ def projected(
         particular[dependent] = X[:, -2:]
         y_scale = c[independent]
     # back from scaled coordinates: v = Dc v', and y keeps the units of its coordinates
-    bias, v_t = c * particular[:, 0], c * particular[:, 1]
+    bias, v_t = c * particular[:, 0] + pull, c * particular[:, 1]
+    stabilisation = stabilisation - rows.jacobian @ pull
     return Projection(
         c[:, None] * gamma / y_scale, bias, v_t, independent, dependent, y_scale, stabilisation,
-        part.rank, condition, q, v, t, method, part, rows, kin, mech,
+        part.rank, condition, q, v, t, method, part, rows, kin, mech, given,
     )  # fmt: skip
+
+
+def _charted(
+    mech: Mechanism, chart: BoundGammaQ, q0: Vector, v0: Vector, t_stab: float | None
+) -> tuple[Vector, Vector, Vector]:
+    """State corrected by the chart, and its stabilisation ``(2/T) (v - v0) + (q - q0) / T^2``."""
+    corrected = chart.chart(q0, v0)
+    pull = np.zeros(mech.nv)
+    own = next(c.t_stab for c, b in zip(mech.constraints, mech._bound, strict=True) if b is chart)
+    T = t_stab if t_stab is not None else own
+    if T is not None:
+        move = pin.difference(mech.model, q0, corrected.q)
+        pull = (2.0 / T) * (corrected.v - v0) + move / T**2
+    return corrected.q, corrected.v, pull
 
 
 def _orthonormal(G: Array, target: Array, rank: int) -> tuple[Array, Array, float]:
@@ -508,7 +533,7 @@ def resolve_projection(
     if partition is not None or t_stab is not None:
         raise InputError("give partition= and t_stab= to project, not along with projection=")
     q, v, t = check_state(mech, q, v, t)
-    same = np.array_equal(q, projection.q) and np.array_equal(v, projection.v)
+    same = np.array_equal(q, projection.given[0]) and np.array_equal(v, projection.given[1])
     if not same or t != projection.t:
         raise InputError("projection was made at another state or time than the one given")
     return projection

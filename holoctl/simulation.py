@@ -28,6 +28,10 @@ Array = NDArray[np.float64]
 log = logging.getLogger(__name__)
 
 
+MOST_STEPS = 10_000
+"""Evaluations of the dynamics within one tick before a run counts as gone wild."""
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """A simulated motion: N intervals between N + 1 instants.
@@ -140,7 +144,7 @@ def simulate(
         For wrong shapes, a plant that does not match, a controller that returns the wrong
         shape or numbers that are not finite.
     InconsistentError
-        If the start is not on the manifold.
+        If the start is not on the manifold, or the motion gets too fast to integrate.
     SingularityError
         If the motion runs into a singular configuration; a note on the error says when.
     """
@@ -226,7 +230,16 @@ def _advanced(
     model, nv = plant.model, plant.nv
     flat = model.nq == model.nv
 
+    calls = 0
+
     def derivative(t: float, x: Vector) -> Vector:
+        nonlocal calls
+        calls += 1
+        if calls > MOST_STEPS:
+            raise InconsistentError(
+                f"{plant.name}: the motion is too fast to integrate ({MOST_STEPS} evaluations "
+                "within one tick); are the gains too high for the rate, or is it unstable?"
+            )
         d, v = x[:nv], x[nv:]
         q = pin.integrate(model, q0, d)
         P = projected(plant, q, v, t, part)

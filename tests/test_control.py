@@ -101,3 +101,62 @@ def test_a_controller_is_a_frozen_value_that_copies():
         assert (twin.torque(q, v, q, np.ones(3), np.ones(3)) == u).all()
     with pytest.raises(dataclasses.FrozenInstanceError):
         ctl.kp = 3.0
+
+
+def test_weights_decide_how_redundant_motors_share():
+    """Least sum w u^2 among all u that move alike: checked against a general solution."""
+    mech = mechanism("five_bar")
+    three = dataclasses.replace(mech, actuated=("left", "right", "left_rod"))
+    part = hc.partition(three, hc.assemble(three)[0])
+    q, v = closed_states("five_bar")[0]
+    P = hc.project(three, q, v, partition=part)
+    target = three.B.T @ hc.inverse_dynamics(mech, q, v, [1.0, -2.0]).a
+    plain = hc.inverse_dynamics(three, q, v, target, projection=P)
+    for w in ([1.0, 1.0, 1.0], [5.0, 1.0, 0.1], [1e-4, 1.0, 1e4]):
+        res = hc.inverse_dynamics(three, q, v, target, weights=w, projection=P)
+        A = P.gamma.T @ three.B
+        W = np.diag(1.0 / np.array(w))
+        u = W @ A.T @ np.linalg.solve(A @ W @ A.T, A @ plain.u)
+        assert relative(res.u, u) < 1e-9
+        assert relative(res.a, plain.a) < 1e-9
+        ctl = hc.ComputedTorque(three, 0.0, 0.0, partition=part, weights=w)
+        assert relative(ctl.torque(q, v, q, np.zeros(3), target), u) < 1e-9
+    assert relative(res.u, plain.u) > 0.1
+    with pytest.raises(hc.InputError, match="above zero"):
+        hc.inverse_dynamics(three, q, v, target, weights=[1.0, 0.0, 1.0])
+
+
+def test_a_general_actuation_matrix():
+    """Tendons: columns of B that pull on several joints, in both directions of the law."""
+    base = mechanism("spatial_arms")
+    rng = np.random.default_rng(4)
+    B = np.zeros((base.nv, 3))
+    B[:3] = rng.normal(size=(3, 3))
+    B[4] = 0.3
+    tendons = dataclasses.replace(base, actuated=(), actuation=B)
+    q, v = closed_states("spatial_arms")[0]
+    res = hc.inverse_dynamics(tendons, q, v, [1.0, 2.0, 3.0])
+    assert res.certificate.ok
+    assert relative(B.T @ res.a, [1.0, 2.0, 3.0]) < 1e-9
+    assert relative(hc.forward_dynamics(tendons, q, v, B @ res.u).a, res.a) < 1e-8
+
+
+def test_fewer_motions_driven_than_motors_and_than_motions():
+    """rho < min(nu, k): two motors geared to the same motion, and a passive one beside it."""
+    mech = mechanism("floating_leg")
+    B = np.zeros((mech.nv, 2))
+    hip = mech.coordinate_names.index("hip")
+    B[hip] = 1.0, 2.0  # two motors on one joint
+    double = dataclasses.replace(mech, actuated=(), actuation=B)
+    q, v = closed_states("floating_leg")[2]
+    part = hc.partition(double, hc.assemble(double)[0])
+    assert part.actuation_rank == 1
+    res = hc.inverse_dynamics(double, q, v, [3.0, 6.0], partition=part)
+    assert res.certificate.ok
+    assert res.a[hip] == pytest.approx(3.0)
+    assert relative(hc.forward_dynamics(double, q, v, B @ res.u, partition=part).a, res.a) < 1e-8
+    assert abs(res.u[0]) > 1e-3
+    with pytest.raises(hc.InconsistentError):
+        hc.inverse_dynamics(double, q, v, [3.0, 5.0], partition=part)
+    near = hc.inverse_dynamics(double, q, v, [3.0, 5.0], partition=part, inconsistent="project")
+    assert 2.5 < near.a[hip] < 3.0

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from holoctl.checks import Vector
 from holoctl.tree import Frame, Kinematics
 
-__all__ = ["BoundRows", "Constraint", "Rows"]
+__all__ = ["BoundRows", "Chart", "Constraint", "Rows"]
 
 Array = NDArray[np.float64]
 
@@ -47,6 +47,28 @@ class Rows:
     rate: Vector
     jacobian: Array
     drift: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """An explicit constraint q = gamma(y) at one state.
+
+    Attributes
+    ----------
+    q : (nq,) array
+        Corrected configuration, on the constraint.
+    v : (nv,) array
+        Corrected velocity, ``G yd``.
+    G : (nv, k) array
+        Jacobian of gamma: what the projector calls gamma.
+    g : (nv,) array
+        ``Gdot yd``: the acceleration for ydd = 0.
+    """
+
+    q: Vector
+    v: Vector
+    G: Array
+    g: Vector
 
 
 class BoundRows(Protocol):

@@ -63,9 +63,9 @@ class Coupling:
             )
         object.__setattr__(self, "coefficients", dict(self.coefficients))
         for name, c in self.coefficients.items():
-            if number(f"Coupling: coefficient of {name!r}", c) == 0.0:
+            if abs(number(f"Coupling: coefficient of {name!r}", c)) < 1e-100:
                 raise InputError(
-                    f"Coupling: the coefficient of {name!r} is zero; leave it out instead"
+                    f"Coupling: the coefficient of {name!r} is zero, or as good as; leave it out"
                 )
         number("Coupling: offset", self.offset)
         if self.t_stab is not None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from holoctl.assembly import assemble
 from holoctl.checks import Vector, number, numbers, one_of, shaped, vector
-from holoctl.dynamics.inverse import actuation, driven_acceleration
+from holoctl.dynamics.inverse import actuation, driven_acceleration, effort_weights
 from holoctl.errors import InputError, NotActuatedError
 from holoctl.mechanism import Mechanism, check_configuration, check_mechanism
 from holoctl.open_tree import inverse_tree_dynamics
@@ -55,6 +55,8 @@ class ComputedTorque:
         ``"full"`` or ``"gravity"``.
     partition : Partition, optional
         Default: decided at the configuration assembled from ``mech.reference``.
+    weights : (nu,) array_like, optional
+        For more motors than motions: the efforts of least ``sum w_i u_i^2``, w_i > 0.
 
     Raises
     ------
@@ -79,6 +81,7 @@ class ComputedTorque:
     kd: Any
     compensation: str = "full"
     partition: Partition = None  # type: ignore[assignment]
+    weights: Any = None
 
     def __post_init__(self) -> None:
         mech = self.mech
@@ -88,6 +91,7 @@ class ComputedTorque:
         one_of("compensation", self.compensation, COMPENSATIONS)
         object.__setattr__(self, "kp", _gains("kp", self.kp, mech.nu))
         object.__setattr__(self, "kd", _gains("kd", self.kd, mech.nu))
+        object.__setattr__(self, "weights", effort_weights(mech, self.weights))
         if self.partition is None:
             object.__setattr__(self, "partition", partition(mech, assemble(mech)[0]))
         else:
@@ -142,15 +146,15 @@ class ComputedTorque:
     def _feedback_cancellation(self, q: Vector, v: Vector, command: Vector, t: float) -> Vector:
         """u with ``B' a = command`` for the acceleration a that it causes."""
         P = projected(self.mech, q, v, t, self.partition)
-        act = actuation(P)
+        act = actuation(P, self.weights)
         a = driven_acceleration(P, act, command, np.zeros(self.mech.nv), "project")
-        return act.efforts(inverse_tree_dynamics(self.mech, q, v, a))
+        return act.efforts(inverse_tree_dynamics(self.mech, P.q, P.v, a))
 
     def _holding(self, q: Vector, t: float) -> Vector:
         """u that holds the mechanism against gravity, as far as the motors can."""
         rest = np.zeros(self.mech.nv)
         P = projected(self.mech, q, rest, t, self.partition)
-        return actuation(P).efforts(inverse_tree_dynamics(self.mech, q, rest, rest))
+        return actuation(P, self.weights).efforts(inverse_tree_dynamics(self.mech, P.q, rest, rest))
 
     def track(self, reference: Reference) -> Controller:
         """A controller(t, q, v) -> u that follows reference(t) -> (q_ref, v_ref, a_ref)."""

@@ -77,6 +77,7 @@ def inverse_dynamics(
     coordinates: str = "actuated",
     *,
     inconsistent: str = "raise",
+    weights: Any = None,
     t: float = 0.0,
     t_stab: float | None = None,
     partition: Partition | None = None,
@@ -107,6 +108,9 @@ def inverse_dynamics(
     inconsistent : str, optional
         What to do with a target that the constraints do not allow: ``"raise"``, or
         ``"project"`` to the nearest one that they do.
+    weights : (nu,) array_like, optional
+        For more motors than motions: the efforts of least ``sum w_i u_i^2``, w_i > 0. Default:
+        all efforts count alike, forces times the size of their loop.
     t : float, optional
         Time, s.
     t_stab : float, optional
@@ -147,7 +151,7 @@ def inverse_dynamics(
     elif coordinates == "all":
         target = vector("target", target, mech.nv, "accelerations of all coordinates")
     P = resolve_projection(mech, q, v, t, t_stab, partition, projection)
-    act = actuation(P)
+    act = actuation(P, effort_weights(mech, weights))
     efforts = external_efforts(mech, P.kinematics, f_ext)
     if coordinates == "actuated":
         a = driven_acceleration(P, act, target, efforts, inconsistent)
@@ -189,6 +193,8 @@ class Actuation:
         The first rho columns of Q are the driven motions, the others the passive.
     u_scale : (nu,) array
         u = u_scale x scaled u.
+    cost : (nu,) array
+        Size of each scaled effort in the norm that redundant motors share by.
     rank : int
         rho: how many independent motions the motors drive.
     """
@@ -196,6 +202,7 @@ class Actuation:
     basis: Array
     factors: PivotedQR
     u_scale: Vector
+    cost: Vector
     rank: int
 
     @property
@@ -221,13 +228,24 @@ class Actuation:
         if f.r2.size == 0:
             scaled[f.pivots] = f.solve_r1(rhs)
         else:
-            wide = pivoted_qr(np.hstack([f.r1, f.r2]).T, self.rank)  # [R1 R2]' P = Q [S; 0]
+            cost = self.cost[f.pivots]
+            wide = pivoted_qr((np.hstack([f.r1, f.r2]) / cost).T, self.rank)  # ' P = Q [S; 0]
             x = wide.solve_r1(rhs[wide.pivots], transposed=True)
-            scaled[f.pivots] = wide.q[:, : self.rank] @ x
+            scaled[f.pivots] = wide.q[:, : self.rank] @ x / cost
         return self.u_scale * scaled
 
 
-def actuation(P: Projection) -> Actuation:
+def effort_weights(mech: Mechanism, weights: Any) -> Vector | None:
+    """Weights of the motor efforts, checked."""
+    if weights is None:
+        return None
+    w = vector("weights", weights, mech.nu, "one weight a motor")
+    if w.min() <= 0.0:
+        raise InputError(f"weights of the efforts must be above zero; got {w}")
+    return w
+
+
+def actuation(P: Projection, weights: Vector | None = None) -> Actuation:
     """Factor gamma' B at the rank that the partition found.
 
     Raises
@@ -260,7 +278,8 @@ def actuation(P: Projection) -> Actuation:
             "torque is given there",
             condition=factors.condition, names=mech.actuator_names,
         )  # fmt: skip
-    return Actuation(basis, factors, u_scale, rho)
+    cost = np.ones(mech.nu) if weights is None else np.sqrt(weights) * u_scale
+    return Actuation(basis, factors, u_scale, cost, rho)
 
 
 def driven_acceleration(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.checks import Vector, numbers, vector
+from holoctl.constraints.gamma_q import GammaCallback, call_gamma_q
 from holoctl.errors import InputError, SingularityError
 from holoctl.linalg import cholesky
 from holoctl.mechanism import Mechanism
@@ -17,12 +17,9 @@ from holoctl.open_tree import inertia, nonlinear_efforts
 from holoctl.projector import SINGULAR
 from holoctl.tree import support
 
-__all__ = ["GammaCallback", "fdgq"]
+__all__ = ["fdgq"]
 
 Array = NDArray[np.float64]
-
-GammaCallback = Callable[[pin.Model, Vector, Vector], tuple[Any, Any, Any, Any]]
-"""gamma_q(model, q0, v0) -> q, v, G, gs: see `fdgq`."""
 
 
 def fdgq(
@@ -81,7 +78,7 @@ def fdgq(
         )
     q0, v0 = vector("q", q, nv, "configuration"), vector("v", v, nv, "velocity")
     tau = vector("tau", tau, nv, "efforts")
-    q, v, G, gs = checked_chart(gamma_q, mech, q0.copy(), v0.copy())
+    q, v, G, gs = call_gamma_q(gamma_q, mech.model, q0, v0)
     H = inertia(mech, q)
     C = nonlinear_efforts(mech, q, v) - _base_forces(mech, q, f_ext)
     GHG = cholesky(G.T @ H @ G)
@@ -91,32 +88,6 @@ def fdgq(
             condition=GHG.condition,
         )
     return G @ GHG.solve(G.T @ (tau - C - H @ gs)) + gs
-
-
-def checked_chart(
-    gamma_q: GammaCallback, mech: Mechanism, q0: Vector, v0: Vector
-) -> tuple[Vector, Vector, Array, Vector]:
-    """What gamma_q returns, or an `InputError` that says what is wrong with it."""
-    if not callable(gamma_q):
-        raise InputError(f"gamma_q must be a function (model, q0, v0); got {gamma_q!r}")
-    given = gamma_q(mech.model, q0, v0)
-    if not isinstance(given, (tuple, list)) or len(given) != 4:
-        raise InputError(
-            f"gamma_q must return (q, v, G, gs); got {type(given).__name__} {str(given)[:60]!r}"
-        )
-    G = numbers("G of gamma_q", given[2], "Jacobian of gamma")
-    if G.ndim == 1:
-        G = G[:, None]
-    if G.ndim != 2 or G.shape[0] != mech.nv or not 1 <= G.shape[1] <= mech.nv:
-        raise InputError(f"G of gamma_q must have shape ({mech.nv}, k); got {G.shape}")
-    if not np.isfinite(G).all():
-        raise InputError("G of gamma_q must be finite")
-    return (
-        vector("q of gamma_q", given[0], mech.nq, "corrected configuration"),
-        vector("v of gamma_q", given[1], mech.nv, "corrected velocity"),
-        G,
-        vector("gs of gamma_q", given[3], mech.nv, "bias"),
-    )
 
 
 def _base_forces(mech: Mechanism, q: Vector, f_ext: Any) -> Vector:
