@@ -34,7 +34,7 @@ from holoctl.mechanism import (
     row_names,
     workspace,
 )
-from holoctl.tree import joint_of_coordinate, kinematics
+from holoctl.tree import kinematics
 
 __all__ = ["assemble", "manifold_rank", "nearby_configurations"]
 
@@ -61,6 +61,9 @@ def assemble(
 
     "Nearest" is a local minimum of ``sum w_i d_i^2`` with d the difference from the guess (for
     q, ``pinocchio.difference``). Redundant rows are welcome. The input is never changed.
+
+    A mechanism can close in several postures (elbows in or out, the crossed rods of a Delta
+    robot with its platform turned): the guess decides, so give one on the side that is meant.
 
     Parameters
     ----------
@@ -163,7 +166,7 @@ def _weights(mech: Mechanism, weights: Any) -> Vector:
 
 def _free(mech: Mechanism, locked: Iterable[str]) -> NDArray[np.intp]:
     indices = coordinate_indices(mech, locked, "locked")
-    joints = joint_of_coordinate(mech.model)
+    joints = mech.joint_of
     for j in np.unique(joints[indices]).tolist():
         count = int(np.count_nonzero(joints[indices] == j))
         if mech.model.nqs[j] != mech.model.nvs[j] and count < mech.model.nvs[j]:

@@ -41,9 +41,11 @@ def _parser() -> argparse.ArgumentParser:
         description="Load a robot, close it, draw a figure with it under torque control at "
         "1 kHz for 4 s, against an exact plant and one 10 %% heavier; print a table and write "
         "a picture and the data.",
-        epilog="example: holoctl demo five_bar --out results",
+        epilog="example: holoctl demo delta --out results",
     )
-    demo.add_argument("robot", nargs="?", default="five_bar", help="five_bar (default)")
+    demo.add_argument(
+        "robot", nargs="?", default="five_bar", help="five_bar (default), delta or stewart"
+    )
     demo.add_argument("--out", type=Path, default=Path("out"), help="folder to write to (out)")
     demo.add_argument("--duration", type=float, default=4.0, help="seconds to draw for (4)")
     demo.add_argument("--no-progress", action="store_true", help="no progress bars")

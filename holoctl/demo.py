@@ -34,15 +34,27 @@ KP, KD = 900.0, 60.0  # natural frequency 30 rad/s, critically damped
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a robot draws: the tip frame, the plane, the centre and size of the figure, in m."""
+    """What a robot draws: a figure in a plane of two world axes, lengths in m.
+
+    `hold` are the axes of the tip that the reference fixes; they leave the robot no freedom.
+    `start` is how far the first motor is off at the start, rad or m.
+    """
 
     tip: str
     plane: tuple[int, int]
-    centre: tuple[float, float]
+    centre: tuple[float, float, float]
     radius: float
+    hold: str
+    start: float
 
 
-DEMOS = {"five_bar": Drawing(tip="tip", plane=(0, 2), centre=(0.0, 0.40), radius=0.07)}
+DEMOS = {
+    "five_bar": Drawing("tip", (0, 2), (0, 0, 0.40), radius=0.07, hold="x z", start=0.03),
+    "delta": Drawing("tip", (0, 1), (0, 0, -0.36), radius=0.08, hold="x y z", start=0.03),
+    "stewart": Drawing(
+        "tip", (0, 1), (0, 0, 0.32), radius=0.05, hold="x y z rx ry rz", start=0.005
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -127,7 +139,7 @@ def demo(
     mech = load(robot_file(name))
     figure_at = clover(drawing, duration)
     reference, start = motion(mech, drawing, figure_at, duration)
-    q0, v0 = assemble(mech, displaced(mech, start))
+    q0, v0 = displaced(mech, start, drawing.start)
     ctl = ComputedTorque(mech, KP, KD)
     plants = [
         (f"exact plant, {rate:g} Hz", mech, True),
@@ -163,28 +175,31 @@ class clover:
         s = min(max(t / self.duration, 0.0), 1.0)
         angle = 2.0 * np.pi * s**4 * (35.0 - 84.0 * s + 70.0 * s**2 - 20.0 * s**3)
         r = self.drawing.radius * (1.0 + 0.35 * np.cos(3.0 * angle))
-        x, y = self.drawing.centre
-        return np.array([x + r * np.sin(angle), y + r * np.cos(angle)])
+        point = np.array(self.drawing.centre, dtype=float)
+        point[list(self.drawing.plane)] += r * np.sin(angle), r * np.cos(angle)
+        return point
 
 
 def motion(
-    mech: Mechanism, drawing: Drawing, figure_at: clover, duration: float, knots: int = 801
+    mech: Mechanism, drawing: Drawing, figure_at: clover, duration: float
 ) -> tuple[Reference, Vector]:
     """Motor positions, rates and accelerations that draw the figure, and the first configuration.
 
     Inverse kinematics is assembly with one more closure: the tip held at a point. The motor
-    positions at the knots become a spline of degree 7, smooth enough to differentiate.
+    positions at the knots, 200 a second, become a spline of degree 7, smooth enough to
+    differentiate.
     """
     from scipy.interpolate import make_interp_spline
 
+    knots = max(101, round(200 * duration) + 1)
     times = np.linspace(0.0, duration, knots)
     guess, motors = mech.reference, np.empty((knots, mech.nu))
-    columns = [mech.coordinate_names.index(name) for name in mech.actuated]
+    zero = pin.neutral(mech.model)
     for i, t in enumerate(times):
         q = reach(mech, drawing, figure_at(float(t)), guess)
         if i == 0:
             start = q
-        guess, motors[i] = q, q[columns]
+        guess, motors[i] = q, mech.B.T @ pin.difference(mech.model, zero, q)
     position = make_interp_spline(times, motors, k=7)
     rate, acceleration = position.derivative(1), position.derivative(2)
 
@@ -195,20 +210,17 @@ def motion(
 
 
 def reach(mech: Mechanism, drawing: Drawing, point: Vector, guess: Vector) -> Vector:
-    """The configuration nearest to `guess` with the tip at `point` of the drawing plane."""
-    place = np.zeros(3)
-    place[list(drawing.plane)] = point
-    axes = " ".join("xyz"[i] for i in drawing.plane)
-    hold = Closure(("universe", pin.SE3(np.eye(3), place)), drawing.tip, axes=axes, name="hold tip")
+    """The configuration near `guess` with the tip at `point`, along the axes that are held."""
+    place = ("universe", pin.SE3(np.eye(3), point))
+    hold = Closure(place, drawing.tip, axes=drawing.hold, name="hold tip")
     held = Mechanism(mech.model, [*mech.constraints, hold])
-    return assemble(held, guess)[0]
+    return assemble(held, guess, restarts=0)[0]  # no restart: it might end in another posture
 
 
-def displaced(mech: Mechanism, q: Vector, by: float = 0.03) -> Vector:
-    """A start a little beside the reference (rad at the motors), so that there is a transient."""
-    step = mech.B @ (by * (-1.0) ** np.arange(mech.nu))
-    moved: Vector = pin.integrate(mech.model, q, step)
-    return moved
+def displaced(mech: Mechanism, q: Vector, by: float) -> tuple[Vector, Vector]:
+    """A start at rest, the first motor a little off, so that there is a transient."""
+    step = by * mech.B[:, 0]
+    return assemble(mech, pin.integrate(mech.model, q, step), locked=mech.actuated, restarts=0)
 
 
 def heavier(mech: Mechanism, factor: float) -> Mechanism:
@@ -221,11 +233,11 @@ def heavier(mech: Mechanism, factor: float) -> Mechanism:
 
 
 def tip_position(mech: Mechanism, drawing: Drawing, q: Vector) -> Vector:
-    """Where the tip is, in the drawing plane, m."""
+    """Where the tip is, m."""
     data = mech.model.createData()
     pin.framesForwardKinematics(mech.model, data, q)
-    p: Vector = data.oMf[mech.model.getFrameId(drawing.tip)].translation
-    return p[list(drawing.plane)].copy()
+    p: Vector = data.oMf[mech.model.getFrameId(drawing.tip)].translation.copy()
+    return p
 
 
 def certificates(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pinocchio as pin
@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+_T = TypeVar("_T", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,6 +76,8 @@ class Mechanism:
         The joint's name, or ``joint[i]`` for a joint of several coordinates.
     constraint_names : tuple of str
         One name for each constraint.
+    joint_of : (nv,) int array
+        Index of the joint of each coordinate.
     row_scale : (m,) array
         Factor that makes each row a pure number: 1/L for lengths, 1 for angles, where L is
         the characteristic length of the loops that the row belongs to, m; for a coupling, the
@@ -98,6 +101,7 @@ class Mechanism:
     B: Array = field(init=False)
     coordinate_names: tuple[str, ...] = field(init=False)
     constraint_names: tuple[str, ...] = field(init=False)
+    joint_of: NDArray[np.intp] = field(init=False)
     row_scale: Vector = field(init=False)
     column_scale: Vector = field(init=False)
     _bound: tuple[BoundRows, ...] = field(init=False)
@@ -112,6 +116,7 @@ class Mechanism:
         put("model", model)
         put("name", str(self.name or model.name))
         put("coordinate_names", coordinate_names(model))
+        put("joint_of", _frozen(joint_of_coordinate(model)))
         put("reference", _frozen(_reference(model, self.reference)))
         put("constraints", _checked_constraints(self.constraints))
         put("constraint_names", _unique_names(self.constraints))
@@ -233,7 +238,7 @@ def coordinate_indices(
     mech: Mechanism, names: Iterable[str], argument: str, joints_too: bool = True
 ) -> NDArray[np.intp]:
     """Indices into v of coordinate names; a joint's name stands for all its coordinates."""
-    of_joint = joint_of_coordinate(mech.model)
+    of_joint = mech.joint_of
     indices: list[int] = []
     given = name_list(argument, names)
     for name in given:
@@ -257,7 +262,7 @@ def _count(n: int, what: str) -> str:
     return f"{n} {what}{'' if n == 1 else 's'}"
 
 
-def _frozen(x: Array) -> Array:
+def _frozen(x: NDArray[_T]) -> NDArray[_T]:
     x.setflags(write=False)
     return x
 
@@ -457,7 +462,7 @@ def _spread(
 ) -> float:
     """Diagonal of the box around joint origins, centres of mass and closure frames, m."""
     model = mech.model
-    joints = np.unique(joint_of_coordinate(model)[columns]).tolist()
+    joints = np.unique(mech.joint_of[columns]).tolist()
     points = [kin.placements[j].translation for j in joints]
     points += [
         kin.placements[j].act(model.inertias[j].lever)

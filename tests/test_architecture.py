@@ -32,6 +32,7 @@ FLOORS = {
     "constraints.contact": 5,
     "constraints.coupling": 5,
     "constraints.custom": 5,
+    "constraints.gamma_q": 5,
     "mechanism": 6,
     "open_tree": 7,
     "assembly": 7,

@@ -124,7 +124,7 @@ def some_q(model, seed=0):
 
 
 def test_robot_names_and_files():
-    assert hc.robot_names() == ("five_bar", "four_bar")
+    assert hc.robot_names() == ("delta", "five_bar", "four_bar", "geared_arm", "leg", "stewart")
     for name in hc.robot_names():
         assert hc.robot_file(name).is_file()
         assert hc.robot_file(name).with_suffix(".yaml").is_file()

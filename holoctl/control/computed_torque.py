@@ -17,7 +17,6 @@ from holoctl.errors import InputError, NotActuatedError
 from holoctl.mechanism import Mechanism, check_configuration, check_mechanism
 from holoctl.open_tree import inverse_tree_dynamics
 from holoctl.projector import Partition, check_partition, partition, projected
-from holoctl.tree import joint_of_coordinate
 
 __all__ = ["ComputedTorque", "Controller", "Reference"]
 
@@ -193,7 +192,7 @@ def position_error(mech: Mechanism, q: Vector, q_ref: NDArray[np.float64]) -> Ve
 
 def _single_error(mech: Mechanism, motor: str, q: Vector, target: float) -> float:
     i = mech.coordinate_names.index(motor)
-    joint = int(joint_of_coordinate(mech.model)[i])
+    joint = int(mech.joint_of[i])
     nq, nv, at = mech.model.nqs[joint], mech.model.nvs[joint], mech.model.idx_qs[joint]
     if nq == nv:
         return target - float(q[at + i - mech.model.idx_vs[joint]])
