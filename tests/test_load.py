@@ -962,7 +962,7 @@ def test_mutated_files_give_a_mechanism_or_an_error_of_ours(which, tmp_path):
         (tmp_path / f"arms.{name}").write_bytes(text.encode())
     outcomes, blamed = {"loaded": 0, "refused": 0}, set()
 
-    @settings(max_examples=200)
+    @settings(max_examples=300)
     @given(changes=edits, free_flyer=st.booleans())
     def mutate(changes, free_flyer):
         (tmp_path / f"arms.{which}").write_bytes(edited(texts[which], changes))
