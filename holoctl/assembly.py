@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from holoctl.checks import Vector, listing, number, positive, vector, whole
 from holoctl.constraints.closure import Closure
+from holoctl.constraints.coupling import Coupling
 from holoctl.constraints.wrench import WrenchRows, direction, stacked, wrench_rows
 from holoctl.errors import AssemblyError, InputError
 from holoctl.linalg import null_space_by_svd
@@ -40,6 +41,9 @@ __all__ = ["assemble", "manifold_rank", "nearby_configurations"]
 
 Array = NDArray[np.float64]
 log = logging.getLogger(__name__)
+
+ROUNDING = 1e-15
+"""A scaled error of this size is none."""
 
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
@@ -73,8 +77,8 @@ def assemble(
     v_guess : (nv,) array_like, optional
         Default: zero.
     weights : (nv,) array_like or mapping of str to float, optional
-        Weight w_i >= 0 of each coordinate (a mapping: of those named, 1 for the others; in
-        1/rad^2, 1/m^2). A coordinate of weight zero moves freely; ties are broken by the
+        Weight w_i >= 0 of each coordinate, 1/rad^2 or 1/m^2 (a mapping: of those named, the
+        default for the others). A coordinate of weight zero moves freely; ties are broken by the
         shortest step. Default: 1 for angles, 1/L^2 for lengths, L the size of the loop.
     locked : iterable of str, optional
         Coordinates, or joints, that keep the value and rate of the guess.
@@ -153,7 +157,7 @@ def _weights(mech: Mechanism, weights: Any) -> Vector:
     if weights is None:
         return 1.0 / mech.column_scale**2
     if isinstance(weights, Mapping):
-        w = np.ones(mech.nv)
+        w = 1.0 / mech.column_scale**2
         for name, value in weights.items():
             w[coordinate_indices(mech, [name], "weights")] = number(f"weights[{name!r}]", value)
     else:
@@ -216,9 +220,10 @@ def _newton(p: _Problem, q: Vector, polarity: WrenchRows | None) -> Vector:
     error, G = _residual(p, q, polarity)
     for _ in range(p.max_iter):
         size = float(error @ error)
-        if size == 0.0 or (pushing and size < 1e-8):
+        if _largest(error) <= ROUNDING or (pushing and size < 1e-8):
             break
-        mu = damping * min(size, 1.0)
+        # not below 1e-20, so that rows which vanish but for rounding ask for no step
+        mu = max(damping * min(size, 1.0), 1e-20)
         step = np.linalg.lstsq(
             np.vstack([G, np.sqrt(mu) * np.eye(G.shape[1])]),
             -np.concatenate([error, np.zeros(G.shape[1])]),
@@ -286,10 +291,21 @@ def _unassembled(p: _Problem, q: Vector, error: float, opposite: tuple[str, ...]
             "directions; turn one of the two frames by half a turn about an axis across it",
             residual=error, worst=worst, q=q,
         )  # fmt: skip
+    causes = (
+        "a guess too far away, too many locked coordinates, or bars that are too long or too "
+        "short to meet"
+    )
+    couplings = {
+        name for name, c in zip(p.mech.constraint_names, p.mech.constraints, strict=True)
+        if isinstance(c, Coupling)
+    }  # fmt: skip
+    if p.free.size == 0:
+        causes = "every coordinate is locked"
+    elif worst and all(name.rsplit(".", 1)[0] in couplings for name, _ in worst):
+        causes = "couplings that contradict each other, or a locked coordinate in them"
     return AssemblyError(
         f"{p.mech.name}: no configuration closes it near the guess; the best one is off by "
-        f"{error:.2g} (scaled), worst rows: {rows}. Likely causes: a guess too far away, too "
-        "many locked coordinates, or bars that are too long or too short to meet",
+        f"{error:.2g} (scaled), worst rows: {rows}. Likely causes: {causes}",
         residual=error, worst=worst, q=q,
     )  # fmt: skip
 
@@ -398,15 +414,17 @@ def _nearest_velocity(p: _Problem, q: Vector, v0: Vector) -> Vector:
 
 
 def manifold_rank(G: Array, error: float) -> int:
-    """Rank of a scaled Jacobian at a configuration closed to within `error` (scaled).
+    """Rank of a scaled matrix at a configuration closed to within `error` (scaled).
 
     Overconstrained loops lose rank only when closed: open by e, a vanishing singular value
-    grows like sqrt(e) or e, so the threshold is max(1e-8, 10 sqrt(e)) x the largest.
+    grows like sqrt(e) or e, so the threshold is max(1e-8, 10 sqrt(e)) x the largest. Scaled
+    rows are of order one, so it is not less than that x 1: all of them may vanish together.
     """
     if G.size == 0:
         return 0
     s = np.linalg.svd(G, compute_uv=False)
-    return int(np.count_nonzero(s > max(1e-8, 10.0 * np.sqrt(error)) * s[0])) if s[0] > 0 else 0
+    threshold = max(1e-8, 10.0 * np.sqrt(error)) * max(float(s[0]), 1.0)
+    return int(np.count_nonzero(s > threshold))
 
 
 def nearby_configurations(

@@ -31,6 +31,10 @@ TOLERANCES = {
 """A certificate is `ok` when every number is at most this."""
 
 
+REST = 1e-9
+"""Below this scaled speed, 1/s, a mechanism counts as standing still."""
+
+
 @dataclass(frozen=True)
 class Certificate:
     """Residuals of a solution of the constrained equation of motion; all pure numbers.
@@ -38,7 +42,8 @@ class Certificate:
     Attributes
     ----------
     closure : float
-        Largest constraint error of all rows, lengths divided by the size of their loop.
+        Largest constraint error of all rows, lengths divided by the size of their loop; with
+        an explicit chart also how far it moved the state.
     velocity : float
         Largest rate of all rows, scaled likewise, over 1 + the size of its terms (1/s).
     acceleration : float
@@ -143,9 +148,13 @@ def certify(
     constraint = rows.jacobian.T @ multipliers
     w = inverse_tree_dynamics(mech, P.q, P.v, a)
     h = nonlinear_efforts(mech, P.q, P.v)  # M a and h may cancel, as in free fall: sizes apart
+    # an explicit chart has moved the state: by how much counts as well
+    moved = pin.difference(mech.model, P.given[0], P.q) / c
+    pushed = (P.v - P.given[1]) / c
+    speed = 1.0 + _largest(absolute @ np.abs(P.v))
     return Certificate(
-        closure=_largest(r * rows.error),
-        velocity=_largest(r * rows.rate) / (1.0 + _largest(absolute @ np.abs(P.v))),
+        closure=max(_largest(r * rows.error), _largest(moved)),
+        velocity=max(_largest(r * rows.rate), _largest(pushed)) / speed,
         acceleration=_largest(r * (rows.jacobian @ a) + needed)
         / (1.0 + _largest(absolute @ np.abs(a)) + _largest(needed)),
         dynamics=_ratio(
@@ -167,10 +176,11 @@ def _power_balance(
     """Relative error of dE/dt = v . efforts, with E differenced along q + s v, v + s a."""
     speed = float(np.abs(v / mech.column_scale).max())
     rise = float(np.abs(a / mech.column_scale).max())
-    if speed == 0.0:
+    if speed < REST:
         return 0.0  # no motion, no power: the balance is empty, not wrong
-    h = min(1e-2 / speed, 1e-2 * speed / rise if rise > 0.0 else np.inf, 1e-2)
-    h = max(h, 1e-4)
+    h = min(1e-2 / speed, 1e-2)
+    if rise > 0.0:
+        h = min(h, max(1e-2 * speed / rise, 1e-2 * h))
     samples = {s: _energy(mech, q, v, a, s * h) for s in _SIXTH_ORDER}
     rate = sum(w * samples[s][0] for s, w in _SIXTH_ORDER.items()) / h
     noise = 1e-9 * max(size for _, size in samples.values()) / h

@@ -1,7 +1,9 @@
 """The few factorisations that the library needs, straight on LAPACK.
 
 Each is factored once and applied often. Nothing here forms an inverse. Condition numbers are
-1-norm estimates from the factors (LAPACK ``gecon``, ``trcon``): they cost a few solves.
+1-norm estimates from the factors (LAPACK ``gecon``, ``trcon``): they cost a few solves. They are
+relative to the norm of the matrix, or to `size` where that is larger: a matrix of one entry, or
+one that is small all over, is close to singular only compared with what it should be.
 Solves go triangle by triangle with BLAS ``trsm``: OpenBLAS hands even the smallest ``getrs``,
 ``potrs``, ``trtrs`` and ``laswp`` to a second thread, which costs milliseconds on a busy machine.
 Reference: E. Anderson et al., LAPACK Users' Guide; G. Golub and C. Van Loan, Matrix
@@ -45,18 +47,8 @@ class LU:
         x = _triangular(self.factors, b[self.order], lower=True, unit=True)
         return _triangular(self.factors, x)
 
-    def solve_transposed(self, b: Array) -> Array:
-        """x with ``A^T x = b``."""
-        if b.size == 0:
-            return np.zeros(b.shape)
-        y = _triangular(self.factors, b, transposed=True)
-        y = _triangular(self.factors, y, lower=True, unit=True, transposed=True)
-        x = np.empty(b.shape)
-        x[self.order] = y
-        return x
 
-
-def lu(a: Array) -> LU:
+def lu(a: Array, size: float = 0.0) -> LU:
     """Factor a square matrix; ``condition`` is inf where a pivot is exactly zero."""
     n = a.shape[0]
     if n == 0:
@@ -67,7 +59,7 @@ def lu(a: Array) -> LU:
         order[i], order[p] = order[p], order[i]
     rcond = 0.0
     if info == 0:
-        rcond, _ = lapack.dgecon(factors, np.abs(a).sum(axis=0).max())
+        rcond, _ = lapack.dgecon(factors, max(float(np.abs(a).sum(axis=0).max()), size))
     return LU(factors, np.array(order), 1.0 / rcond if rcond > 0.0 else float("inf"))
 
 
@@ -130,6 +122,8 @@ class PivotedQR:
         Column order; the first r are the pivot columns.
     diagonal : (min(m, n),) array
         Sizes of the pivots, largest first.
+    size : float
+        Norm that the condition number is relative to, if larger than that of R1.
     """
 
     q: Array
@@ -137,6 +131,7 @@ class PivotedQR:
     r2: Array
     pivots: NDArray[np.intp]
     diagonal: Array
+    size: float = 0.0
 
     @property
     def condition(self) -> float:
@@ -144,7 +139,10 @@ class PivotedQR:
         if self.r1.shape[0] == 0:
             return 1.0
         rcond, _ = lapack.dtrcon(self.r1)
-        return 1.0 / rcond if rcond > 0.0 else float("inf")
+        if rcond <= 0.0:
+            return float("inf")
+        own = float(np.abs(self.r1).sum(axis=0).max())
+        return max(own, self.size) / (own * float(rcond))
 
     def solve_r1(self, b: Array, transposed: bool = False) -> Array:
         """x with ``R1 x = b`` (or ``R1^T x = b``)."""
@@ -153,20 +151,25 @@ class PivotedQR:
         return _triangular(self.r1, b, transposed=transposed)
 
 
-def pivoted_qr(a: Array, rank: int | None = None, tol: float = 0.0) -> PivotedQR:
-    """QR with column pivoting, cut at `rank`, or where a pivot falls below `tol` x the first."""
+def pivoted_qr(a: Array, rank: int | None = None, tol: float = 0.0, size: float = 0.0) -> PivotedQR:
+    """QR with column pivoting, cut at `rank`, or at pivots below `tol` x the first (or `size`)."""
     m, n = a.shape
     if m == 0 or n == 0:
         return PivotedQR(np.eye(m), np.zeros((0, 0)), np.zeros((0, n)), np.arange(n), np.zeros(0))
     qr, jpvt, tau, _, _ = lapack.dgeqp3(a)
     diagonal = np.abs(np.diag(qr))
     if rank is None:
-        rank = int(np.count_nonzero(diagonal > tol * diagonal[0])) if diagonal[0] > 0.0 else 0
+        rank = int(np.count_nonzero(diagonal > tol * max(float(diagonal[0]), size)))
     square = np.zeros((m, m), order="F")
     square[:, : min(m, n)] = qr[:, : min(m, n)]
     q, _, _ = lapack.dorgqr(square, tau)
     return PivotedQR(
-        q, np.triu(qr[:rank, :rank]), qr[:rank, rank:].copy(), jpvt.astype(np.intp) - 1, diagonal
+        q,
+        np.triu(qr[:rank, :rank]),
+        qr[:rank, rank:].copy(),
+        jpvt.astype(np.intp) - 1,
+        diagonal,
+        size,
     )
 
 

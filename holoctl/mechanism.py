@@ -55,7 +55,7 @@ class Mechanism:
         copy) and without mimic joints. A private copy is taken. Its friction and damping are
         not part of the equation of motion: add them to the efforts where they matter.
     constraints : iterable of constraints, optional
-        `Closure`, `Coupling`. Names must differ.
+        `Closure`, `Rod`, `Contact`, `Coupling`, `Custom`, `GammaQ`. Names must differ.
     actuated : iterable of str, optional
         Coordinates with a motor; the columns of B and the entries of u follow this order.
     actuation : (nv, nu) array_like, optional
@@ -114,7 +114,7 @@ class Mechanism:
 
         model = _checked_model(self.model)
         put("model", model)
-        put("name", str(self.name or model.name))
+        put("name", str(self.name or model.name or "mechanism"))
         put("coordinate_names", coordinate_names(model))
         put("joint_of", _frozen(joint_of_coordinate(model)))
         put("reference", _frozen(_reference(model, self.reference)))
@@ -358,8 +358,9 @@ def _checked_constraints(constraints: Any) -> tuple[Constraint, ...]:
         parts = ("bind", "name", "default_name", "t_stab")
         if isinstance(c, type) or not all(hasattr(c, part) for part in parts):
             raise InputError(
-                f"Mechanism: {c!r} is not a constraint; expected hc.Closure or hc.Coupling, or "
-                "a class of your own that follows holoctl/constraints/contract.py"
+                f"Mechanism: {c!r} is not a constraint; expected hc.Closure, Rod, Contact, "
+                "Coupling, Custom or GammaQ, or a class of your own that follows "
+                "holoctl/constraints/contract.py"
             )
     return found
 

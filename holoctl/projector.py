@@ -61,8 +61,12 @@ CLOSED = 1e-6
 PREFERENCE = 1e3
 """Actuated coordinates are chosen as independent unless this many times worse conditioned."""
 
-SPLIT_LIMIT = 1e8
-"""`method="auto"` leaves the chosen split for the rank-revealing QR above this condition number."""
+SPLIT_LIMIT = 1e5
+"""`method="auto"` leaves the chosen split for the rank-revealing QR above this condition number
+(gamma' M gamma squares it)."""
+
+UNIT = 1.0
+"""Size of scaled rows and of scaled motor columns: what a condition number is relative to."""
 
 SINGULAR = 1e12
 """No solution is given with a matrix whose condition number is above this."""
@@ -235,7 +239,7 @@ def partition(
             )
         dependent = np.setdiff1d(np.arange(mech.nv), chosen)
     free = np.setdiff1d(np.arange(mech.nv), dependent)
-    condition = lu(kept[:, dependent]).condition
+    condition = lu(kept[:, dependent], _size(kept)).condition
     if condition > SINGULAR:
         raise SingularityError(
             f"{mech.name}: the coordinates {_coordinates(mech, free)} do not determine the "
@@ -275,7 +279,7 @@ def _preferred_dependents(mech: Mechanism, kept: Array, rank: int) -> Indices:
     for stage in range(3):
         columns = np.flatnonzero(late == stage)
         wanted = rank - len(found) if stage == 2 else None
-        qr = pivoted_qr(left[:, columns], wanted, tol=1.0 / SPLIT_LIMIT)
+        qr = pivoted_qr(left[:, columns], wanted, tol=1.0 / SPLIT_LIMIT, size=UNIT)
         count = qr.r1.shape[0]
         found += columns[qr.pivots[:count]].tolist()
         left = qr.q[:, count:].T @ left  # what these columns do not span
@@ -283,8 +287,14 @@ def _preferred_dependents(mech: Mechanism, kept: Array, rank: int) -> Indices:
     best = np.sort(pivoted_qr(kept, rank).pivots[:rank])
     if len(found) < rank:
         return best
-    good = lu(kept[:, preferred]).condition <= PREFERENCE * lu(kept[:, best]).condition
-    return preferred if good else best
+    size = _size(kept)
+    good = lu(kept[:, best], size).condition * PREFERENCE
+    return preferred if lu(kept[:, preferred], size).condition <= good else best
+
+
+def _size(G: Array) -> float:
+    """1-norm of scaled rows, or 1 where that is larger: they are of order one by their scaling."""
+    return max(float(np.abs(G).sum(axis=0).max(initial=0.0)), UNIT)
 
 
 def _actuation_rank(mech: Mechanism, rank: int, q: Vector, t: float, nearby: list[Vector]) -> int:
@@ -328,8 +338,8 @@ def project(
 ) -> Projection:
     """gamma and bias at (q, v).
 
-    The state may be off the manifold and is never moved: gamma and bias then satisfy the kept
-    rows exactly, the redundant ones to the order of the error.
+    The state may be off the manifold and is not moved, except by an explicit chart: gamma and
+    bias then satisfy the kept rows exactly, the redundant ones to the order of the error.
 
     Parameters
     ----------
@@ -429,14 +439,14 @@ def projected(
     else:
         used, independent, dependent = "split", part.independent, part.dependent
         if method != "qr":
-            factors = lu(G[:, dependent])
+            factors = lu(G[:, dependent], _size(G))
             condition = factors.condition
             if method == "auto" and condition > SPLIT_LIMIT:
                 used = "qr"
             elif condition <= SINGULAR:
                 X = factors.solve(np.hstack([G[:, independent], target]))
         if method == "qr" or used == "qr":
-            qr = pivoted_qr(G, part.rank)
+            qr = pivoted_qr(G, part.rank, size=_size(G))
             used, condition = "qr", qr.condition
             dependent, independent = qr.pivots[: part.rank], qr.pivots[part.rank :]
             order = np.argsort(independent)
@@ -478,7 +488,7 @@ def _charted(
 
 def _orthonormal(G: Array, target: Array, rank: int) -> tuple[Array, Array, float]:
     """gamma' spans the null space of G'; bias' and v_t' are the shortest x with G' x = target."""
-    qr = pivoted_qr(G.T, rank)  # G'^T P = Q [R1; 0]
+    qr = pivoted_qr(G.T, rank, size=UNIT)  # G'^T P = Q [R1; 0]
     if qr.condition > SINGULAR:
         return qr.q[:, rank:], target, qr.condition
     return qr.q[:, rank:], _shortest(qr, target), qr.condition
@@ -600,7 +610,7 @@ def corrected(
     error = np.inf
     for _ in range(8):
         _, rows = constraint_rows(mech, q, v, t)
-        qr = pivoted_qr((r[:, None] * rows.jacobian[keep] * c).T, part.rank)
+        qr = pivoted_qr((r[:, None] * rows.jacobian[keep] * c).T, part.rank, size=UNIT)
         if qr.condition > SINGULAR:
             raise SingularityError(
                 f"{mech.name}: the kept rows are singular here (condition number "

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ def simulate(
     q0, v0 : (nq,) and (nv,) array_like
         Start, on the manifold: see `assemble`.
     duration : float
-        s.
+        s. Where it is not a multiple of the tick, the last tick is shorter.
     plant : Mechanism, optional
         What is simulated, with the same coordinates and motors as `mech`.
     rate : float, optional
@@ -166,8 +167,8 @@ def simulate(
     part = _started(plant, q, v)
     q, v = corrected(plant, part, q, v, 0.0)
     rng = np.random.default_rng(seed)
-    N = max(1, round(duration * rate))
-    t = np.arange(N + 1) / rate
+    N = max(1, int(np.ceil(duration * rate - 1e-9)))
+    t = np.append(np.arange(N) / rate, duration)
     Q, V = np.empty((N + 1, plant.nq)), np.empty((N + 1, plant.nv))
     U, closure, spent = np.empty((N + 1, plant.nu)), np.zeros(N + 1), np.empty(N + 1)
 
@@ -224,7 +225,24 @@ def _advanced(
     plant: Mechanism, part: Partition, command: Controller, q0: Vector, v0: Vector,
     start: float, stop: float, rtol: float, atol: float,
 ) -> tuple[Vector, Vector]:  # fmt: skip
-    """The state at `stop`: q = q0 (+) d, with (d, v) integrated from (0, v0)."""
+    """The state at `stop`: q = q0 (+) d, with (d, v) integrated from (0, v0).
+
+    Rotations: d stays well below a turn, where its Jacobian is singular, in shorter pieces.
+    """
+    flat = plant.nq == plant.nv
+    pieces = 1 if flat else max(1, int(np.ceil(np.abs(v0).max() * (stop - start))))
+    times = np.linspace(start, stop, pieces + 1)
+    q, v = q0, v0
+    for first, last in pairwise(times):
+        q, v = _integrated(plant, part, command, q, v, first, last, rtol, atol)
+    return q, v
+
+
+def _integrated(
+    plant: Mechanism, part: Partition, command: Controller, q0: Vector, v0: Vector,
+    start: float, stop: float, rtol: float, atol: float,
+) -> tuple[Vector, Vector]:  # fmt: skip
+    """One piece of a tick."""
     from scipy.integrate import solve_ivp
 
     model, nv = plant.model, plant.nv

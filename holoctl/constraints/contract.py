@@ -11,6 +11,26 @@ are evaluated at the kinematics of a state and give
 
 so that ``d2/dt2 phi = G a + drift``. G and drift must be exact derivatives of the error
 everywhere, off the manifold phi = 0 too.
+
+How to write your own
+---------------------
+First see whether `hc.Custom` will do: it takes phi as a function and differentiates it. A class
+is worth it for speed, for names and sizes of its own, or for exact derivatives at no cost.
+examples/write_your_own.py does both for the same constraint; its comments bear these numbers.
+
+1. Describe: a frozen dataclass with `name`, `t_stab`, `default_name` and what the constraint
+   needs, as names and numbers. It knows no model; check here what can be checked without one.
+2. Bind: look up every name in the model, raise `InputError` for an unknown one, and return
+   an object with indices in place of names. Indices into q and v differ where nq != nv.
+3. Say what it depends on: `labels`, one for each row; `support`, True for every coordinate
+   that a row may ever depend on; `anchors`, frames that tell how large the loop is, or ().
+4. Scale: factors that make rows pure numbers of order one, ``1 / length`` for an error in m,
+   1 for an angle. Constants of the mechanism, never of a state.
+5. Evaluate: error, rate, Jacobian and drift from `kin` alone. G is along v, not along the
+   entries of q. A constraint in time reads ``kin.t``; phi_t goes into the rate, and its terms
+   into the drift. No state may be kept between calls: mechanisms are shared by threads.
+6. Check: compare rate and ``G a + drift`` with differences of the error along a path, at
+   states off the manifold. An error in the drift shows nowhere else at low speed.
 """
 
 from __future__ import annotations

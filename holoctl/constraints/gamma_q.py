@@ -104,6 +104,13 @@ class GammaQ:
             )
         if moved > IDEMPOTENT:
             raise InputError(f"{owner}: the callback changes the coordinates that are independent")
+        rate = chart.G @ np.ones(independent.size)
+        if np.abs(chart.v - rate).max() > IDEMPOTENT * (1.0 + np.abs(rate).max()):
+            raise InputError(
+                f"{owner}: the corrected velocity must be G times the rates of "
+                f"{listing(self.independent)}; for rates of 1 it is off by "
+                f"{np.abs(chart.v - rate).max():.1e}"
+            )
         return bound
 
 

@@ -106,8 +106,9 @@ class ComputedTorque:
         v : (nv,) array_like
             Measured velocity, rad/s or m/s.
         q_ref : (nu,) or (nq,) array_like
-            Positions of the actuated joints, rad or m (continuous joints: wrapped to half a
-            turn); or a whole configuration, then the error is ``B' difference(q, q_ref)``.
+            Positions of the actuated joints in the order of ``mech.actuated``, rad or m
+            (continuous joints: wrapped to half a turn); or a whole configuration, then the
+            error is ``B' difference(q, q_ref)``. Where nu = nq it is read as the former.
         v_ref, a_ref : (nu,) array_like
             Motor rates ``B' v`` and accelerations ``B' a`` to follow.
         t : float, optional

@@ -71,7 +71,7 @@ def forward_dynamics(
     ----------
     mech : Mechanism
     q : (nq,) array_like
-        Configuration; may be off the manifold, is never moved.
+        Configuration; may be off the manifold, and is moved only by an explicit chart.
     v : (nv,) array_like
         Velocity, rad/s or m/s.
     tau : (nv,) array_like
@@ -125,7 +125,8 @@ def accelerate(P: Projection, efforts: Vector) -> tuple[Vector, float]:
     if Mr.condition > SINGULAR:
         raise SingularityError(
             f"{mech.name}: some motion that the constraints allow has no inertia (condition "
-            f"number of gamma' M gamma {Mr.condition:.1e}); give its bodies a mass, or rotors",
+            f"number of gamma' M gamma {Mr.condition:.1e}): bodies without mass, or coordinates "
+            f"that barely determine the others here (split: {P.condition:.1e})",
             condition=Mr.condition,
         )
     # FDgq: ydd = (g' M g)^-1 g' (tau + J' f - h - M bias),  a = g ydd + bias

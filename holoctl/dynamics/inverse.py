@@ -19,7 +19,14 @@ from holoctl.open_tree import (
     inverse_tree_dynamics,
     nonlinear_efforts,
 )
-from holoctl.projector import SINGULAR, Partition, Projection, multipliers, resolve_projection
+from holoctl.projector import (
+    SINGULAR,
+    UNIT,
+    Partition,
+    Projection,
+    multipliers,
+    resolve_projection,
+)
 
 __all__ = ["Actuation", "InverseDynamics", "actuation", "inverse_dynamics"]
 
@@ -94,10 +101,10 @@ def inverse_dynamics(
     ----------
     mech : Mechanism
     q : (nq,) array_like
-        Configuration; may be off the manifold, is never moved.
+        Configuration; may be off the manifold, and is moved only by an explicit chart.
     v : (nv,) array_like
         Velocity, rad/s or m/s.
-    target : array_like
+    target : (nu,), (k,) or (nv,) array_like
         Accelerations, rad/s^2 or m/s^2: (nu,), of the motors ("actuated", ``B' a``); (k,), of
         the independent coordinates of the projection ("independent"); (nv,), of all ("all").
     f_ext : mapping or pin.StdVec_Force, optional
@@ -269,7 +276,7 @@ def actuation(P: Projection, weights: Vector | None = None) -> Actuation:
     u_scale = 1.0 / np.linalg.norm(mech.column_scale[:, None] * mech.B, axis=0)
     c = mech.column_scale
     basis = c[:, None] * orthonormal_columns(P.gamma * P.scale / c[:, None])
-    factors = pivoted_qr((basis.T @ mech.B) * u_scale, rho)
+    factors = pivoted_qr((basis.T @ mech.B) * u_scale, rho, size=UNIT)
     if factors.condition > ACTUATION_SINGULAR:
         raise SingularityError(
             f"{mech.name}: the motors {listing(mech.actuator_names)} do not determine the "
@@ -296,7 +303,8 @@ def driven_acceleration(
     x = f.solve_r1(first, transposed=True)
     if more.size:
         off = float(np.abs(f.r2.T @ x - more).max())
-        size = float(np.abs(wanted).max())
+        terms = np.abs(target) + np.abs(mech.B.T @ P.bias)
+        size = 1.0 + float((act.u_scale * terms).max())
         if off > CONSISTENT * size and inconsistent == "raise":
             raise InconsistentError(
                 f"{mech.name}: the target accelerations of the {mech.nu} motors contradict the "

@@ -118,6 +118,15 @@ def robot_names() -> tuple[str, ...]:
 def robot_file(name: str) -> Path:
     """The URDF of a robot shipped with the library, for `load`.
 
+    Parameters
+    ----------
+    name : str
+        One of `robot_names`.
+
+    Returns
+    -------
+    Path
+
     Raises
     ------
     InputError

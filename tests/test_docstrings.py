@@ -1,0 +1,123 @@
+"""Docstrings of the public names: numpydoc sections that say what the code says."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+
+import pytest
+
+import holoctl as hc
+
+TRIVIAL = {"robot_names", "ForwardDynamics", "InverseDynamics", "Certificate", "Partition",
+           "Projection", "Run"}  # fmt: skip
+"""These raise nothing: a list of names, and results that the library makes."""
+
+NAMES = [name for name in hc.__all__ if name != "__version__"]
+
+
+def sections(doc):
+    """Section title to its lines, from "Title" underlined with dashes."""
+    lines, found, title = inspect.cleandoc(doc).splitlines(), {"": []}, ""
+    for i, line in enumerate(lines):
+        if i + 1 < len(lines) and re.fullmatch(r"-{3,}", lines[i + 1]):
+            title = line
+            found[title] = []
+        elif not re.fullmatch(r"-{3,}", line):
+            found[title].append(line)
+    return found
+
+
+def entries(lines):
+    """Entry name to its type: ``a, b : type`` counts for a and for b."""
+    found = {}
+    for line in lines:
+        if line and not line.startswith(" "):
+            names, _, kind = line.partition(" : ")
+            found |= {name.strip(): kind for name in names.split(",")}
+    return found
+
+
+def public_members(cls):
+    for name, member in vars(cls).items():
+        inherited = any(name in vars(base) for base in cls.__mro__[1:])
+        if not name.startswith("_") and not inherited:
+            if isinstance(member, property):
+                yield name, member.fget
+            elif inspect.isfunction(member):
+                yield name, member
+
+
+def fields(cls):
+    if not dataclasses.is_dataclass(cls):
+        return [], []
+    given = [f for f in dataclasses.fields(cls) if not f.name.startswith("_")]
+    return [f.name for f in given if f.init], [f.name for f in given if not f.init]
+
+
+def is_result(cls):
+    return dataclasses.is_dataclass(cls) and "Attributes" in sections(cls.__doc__) and (
+        "Parameters" not in sections(cls.__doc__))  # fmt: skip
+
+
+def problems(name, thing):
+    """What the docstring of a public function or class lacks."""
+    if not thing.__doc__:
+        return ["no docstring"]
+    doc = sections(thing.__doc__)
+    parameters, attributes = entries(doc.get("Parameters", [])), entries(doc.get("Attributes", []))
+    found = []
+    if inspect.isclass(thing):
+        given, made = fields(thing)
+        if issubclass(thing, Exception):
+            own = vars(thing).get("__init__")
+            names = list(inspect.signature(own).parameters)[2:] if own else []
+            found += [f"Attributes lacks {n}" for n in names if n not in attributes]
+            return found
+        if is_result(thing):
+            return [f"Attributes lacks {n}" for n in given if n not in attributes]
+        found += [f"Attributes lacks {n}" for n in made if n not in attributes]
+        signature = given
+    else:
+        signature = list(inspect.signature(thing).parameters)
+        if inspect.signature(thing).return_annotation not in ("None", None) and (
+            "Returns" not in doc and signature
+        ):
+            found.append("no Returns")
+    if list(parameters) != signature:
+        found.append(f"Parameters are {list(parameters)}, the signature has {signature}")
+    for parameter, kind in parameters.items():
+        if "array" in kind and "(" not in kind:
+            found.append(f"{parameter} : {kind!r} has no shape")
+    if name not in TRIVIAL and "Raises" not in doc:
+        found.append("no Raises")
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_docstring_says_what_the_code_says(name):
+    assert problems(name, getattr(hc, name)) == []
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if inspect.isclass(getattr(hc, n))])
+def test_methods_and_properties_have_docstrings_too(name):
+    for member, function in public_members(getattr(hc, name)):
+        assert function.__doc__, f"{name}.{member} has no docstring"
+        if "Parameters" in (doc := sections(function.__doc__)):
+            signature = list(inspect.signature(function).parameters)[1:]
+            assert list(entries(doc["Parameters"])) == signature, f"{name}.{member}"
+
+
+def test_the_checker_sees_what_is_wrong():
+    def bad(q, v):
+        """Short.
+
+        Parameters
+        ----------
+        q : array_like
+        """
+        return q + v
+
+    found = " ".join(problems("bad", bad))
+    assert all(word in found for word in ("no Returns", "signature", "no shape", "no Raises"))

@@ -1,0 +1,150 @@
+"""Close to singular: told, never passed on as a plausible number."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from support import mechanism
+from zoo import _add, _at, _bar, four_bar
+
+import holoctl as hc
+
+
+def slider_crank():
+    """Driven at the slider, which does not move the crank at its dead points."""
+    m = pin.Model()
+    _add(m, 0, pin.JointModelRZ(), _at(), "crank", _bar(0.3))
+    _add(m, "crank", pin.JointModelRZ(), _at(0.3), "rod", _bar(1.0))
+    _add(m, 0, pin.JointModelPX(), _at(), "slider", _bar(0.1))
+    loop = hc.Closure(("rod", _at(1.0)), "slider", axes="x y")
+    return hc.Mechanism(m, [loop], ["slider"], reference=[0.8, -1.1, 1.1])
+
+
+@pytest.mark.parametrize("angle", [1e-3, 1e-6, 1e-9, 1e-11, 1e-13])
+def test_the_condition_number_grows_towards_a_dead_point(angle):
+    mech = slider_crank()
+    part = hc.partition(mech, hc.assemble(mech)[0])
+    q = np.array([angle, -angle - np.arcsin(0.3 * np.sin(angle)), 0.0])
+    q[2] = 0.3 * np.cos(angle) + np.cos(np.arcsin(0.3 * np.sin(angle)))
+    ctl = hc.ComputedTorque(mech, 1.0, 1.0, partition=part)
+    if angle < 5e-11:
+        for call in (
+            lambda: hc.inverse_dynamics(mech, q, np.zeros(3), [1.0], partition=part),
+            lambda: ctl.torque(q, np.zeros(3), [q[2]], [0.0], [1.0]),
+        ):
+            with pytest.raises(hc.SingularityError, match="dead point"):
+                call()
+        return
+    res = hc.inverse_dynamics(mech, q, np.zeros(3), [1.0], partition=part)
+    assert 0.1 / angle < res.certificate.condition < 100.0 / angle
+    assert res.certificate.ok == (res.certificate.condition <= 1e8)
+
+
+def test_a_motor_on_a_locked_coordinate_drives_nothing():
+    """A welded arm: gamma' B is rounding noise, of rank 0."""
+    mech = four_bar()
+    m = mech.model.copy()
+    rng = np.random.default_rng(0)
+    _add(m, 0, pin.JointModelRZ(), _at(1.0), "locked", _bar(0.2))
+    _add(m, 0, pin.JointModelRY(), _at(2.0), "free", _bar(0.2))
+    R = pin.exp3(rng.normal(size=3))
+    data = m.createData()
+    q0 = np.append(mech.reference, [0.7, 0.2])
+    pin.forwardKinematics(m, data, q0)
+    tip = data.oMi[4] * _at(0.2, R=R)
+    weld = hc.Closure(("universe", tip), ("locked", _at(0.2, R=R)), joint="weld")
+    held = hc.Mechanism(m, [*mech.constraints, weld], ["locked"], reference=q0)
+    q, v = hc.assemble(held)
+    assert hc.partition(held, q).actuation_rank == 0
+    with pytest.raises(hc.NotActuatedError, match="drive none"):
+        hc.inverse_dynamics(held, q, v, [1.0])
+
+
+def test_a_split_on_one_row_is_judged_by_the_whole_row():
+    """a + b + sin(c - 1) = 0.5 with c dependent, where cos(c - 1) vanishes: QR instead."""
+    m = pin.Model()
+    for name in "abc":
+        _add(m, 0, pin.JointModelPX(), _at(), name, pin.Inertia(1.0, np.zeros(3), np.eye(3)))
+
+    def phi(q):
+        return [q[0] + q[1] + np.sin(q[2] - 1.0) - 0.5]
+
+    mech = hc.Mechanism(m, [hc.Custom(phi)], ["a", "b"])
+    part = hc.partition(mech, hc.assemble(mech)[0], independent=["a", "b"])
+    e = 1e-6
+    q = np.array([0.0, 0.5 - np.cos(e), 1.0 + np.pi / 2 - e])
+    P = hc.project(mech, q, np.zeros(3), partition=part)
+    assert P.method == "qr"
+    assert hc.project(mech, q, np.zeros(3), "split", partition=part).condition > 1e5
+    a = hc.forward_dynamics(mech, q, np.zeros(3), [0.0, 1.0, 3.0], partition=part).a
+    assert a == pytest.approx([-0.5, 0.5, 3.0], abs=1e-5)
+
+
+def test_a_chart_does_not_hide_that_the_state_is_off():
+    def gamma_q(model, q0, v0):
+        q, v = np.array([q0[0], q0[0] ** 2]), np.array([v0[0], 2 * q0[0] * v0[0]])
+        return q, v, [[1.0], [2 * q0[0]]], [0.0, 2 * v0[0] ** 2]
+
+    m = pin.Model()
+    for name in "ab":
+        _add(m, 0, pin.JointModelPX(), _at(), name, _bar(0.1))
+    mech = hc.Mechanism(m, [hc.GammaQ(gamma_q, ["a"])], ["a"])
+    on = hc.inverse_dynamics(mech, [0.5, 0.25], [1.0, 1.0], [1.0])
+    off = hc.inverse_dynamics(mech, [0.5, 2.0], [1.0, -7.0], [1.0])
+    assert on.certificate.ok
+    assert set(off.certificate.failures) == {"closure", "velocity"}
+
+
+def test_targets_that_agree_are_never_refused_for_rounding():
+    """Redundant motors at nearly constant rates: target and bias cancel."""
+    mech = dataclasses.replace(mechanism("four_bar"), actuated=("crank", "rocker"))
+    rng = np.random.default_rng(0)
+    part = hc.partition(mech, hc.assemble(mech)[0])
+    for _ in range(20):
+        q, v = hc.assemble(mech, [rng.uniform(0.5, 1.5), -0.5, 1.4], rng.normal(size=3))
+        P = hc.project(mech, q, v, partition=part)
+        a = P.gamma @ np.array([1e-13]) + P.bias
+        res = hc.inverse_dynamics(mech, q, v, mech.B.T @ a, projection=P)
+        assert res.certificate.ok
+
+
+@pytest.mark.parametrize("speed", [0.0, 1e-15, 1e-6, 1.0, 1e2, 1e4, 1e5])
+def test_the_power_balance_has_no_false_alarms(speed):
+    mech = mechanism("four_bar")
+    q, v = hc.assemble(mech, v_guess=[1.0, 0.0, 0.0])
+    for tau in (np.zeros(3), np.array([2.0, 0.0, -1.0])):
+        res = hc.forward_dynamics(mech, q, speed * v, tau)
+        assert res.certificate.ok, str(res.certificate)
+
+
+@pytest.mark.parametrize(("duration", "rate"), [(0.0104, 1000.0), (1e-4, 1000.0), (0.1, 33.0)])
+def test_a_run_is_as_long_as_it_was_asked_to_be(duration, rate):
+    mech = mechanism("four_bar")
+    q, v = hc.assemble(mech)
+    run = hc.simulate(mech, lambda t, q, v: [0.0], q, v, duration, rate=rate)
+    assert run.t[-1] == duration
+    assert (np.diff(run.t) <= 1.0 / rate + 1e-12).all()
+
+
+def test_a_tick_may_be_longer_than_a_turn():
+    """A spinning free body, one tick of two seconds: the same as many short ones."""
+    m = pin.Model()
+    _add(m, 0, pin.JointModelSpherical(), _at(), "top", _bar(0.3))
+    _add(m, "top", pin.JointModelRUBY(), _at(0.1), "wheel", _bar(0.1))
+    mech = hc.Mechanism(m, actuated=["wheel"])
+    q, v = pin.neutral(m), np.array([0.1, 10.0, 0.0, 2.0])
+    long = hc.simulate(mech, lambda t, q, v: [0.0], q, v, 2.0, rate=0.5)
+    short = hc.simulate(mech, lambda t, q, v: [0.0], q, v, 2.0, rate=50.0)
+    assert np.abs(pin.difference(m, long.q[-1], short.q[-1])).max() < 1e-5
+
+
+def test_couplings_that_contradict_each_other_are_called_that():
+    m = mechanism("four_bar").model
+    both = [hc.Coupling({"crank": 1.0, "rocker": -1.0}, c, name=f"gear {c}") for c in (0.0, 0.1)]
+    with pytest.raises(hc.AssemblyError, match="couplings that contradict"):
+        hc.assemble(hc.Mechanism(m, both))
+    with pytest.raises(hc.AssemblyError, match="every coordinate is locked"):
+        hc.assemble(mechanism("four_bar"), locked=["crank", "coupler", "rocker"])
