@@ -425,51 +425,89 @@ def projected(
     stabilisation = _stabilisation(mech, rows, t_stab)
     phi_t = rows.rate - rows.jacobian @ v
     target = -r[:, None] * np.column_stack([rows.drift + stabilisation, phi_t])[keep]
-    if method == "orthonormal":
-        gamma, particular, condition = _orthonormal(G, target, part.rank)
-        if condition > SINGULAR:
-            names = [row_names(mech)[i] for i in keep]
-            raise SingularityError(
-                f"{mech.name}: the kept rows {listing(names)} are singular at this state "
-                f"(condition number {condition:.1e}): move away, or decide a partition here",
-                condition=condition, names=names,
-            )  # fmt: skip
-        independent = dependent = np.zeros(0, dtype=np.intp)
-        y_scale = np.ones(gamma.shape[1])
-    else:
-        used, independent, dependent = "split", part.independent, part.dependent
-        if method != "qr":
-            factors = lu(G[:, dependent], _size(G))
-            condition = factors.condition
-            if method == "auto" and condition > SPLIT_LIMIT:
-                used = "qr"
-            elif condition <= SINGULAR:
-                X = factors.solve(np.hstack([G[:, independent], target]))
-        if method == "qr" or used == "qr":
-            qr = pivoted_qr(G, part.rank, size=_size(G))
-            used, condition = "qr", qr.condition
-            dependent, independent = qr.pivots[: part.rank], qr.pivots[part.rank :]
-            order = np.argsort(independent)
-            if condition <= SINGULAR:
-                X = qr.solve_r1(np.hstack([qr.r2[:, order], qr.q.T @ target]))
-            independent = independent[order]
-        if condition > SINGULAR:
-            raise _singular_split(mech, independent, dependent, condition)
-        method = used
-        # v_dep = -X v_ind + x1,   a_dep = -X a_ind + x0
-        gamma = np.zeros((mech.nv, independent.size))
-        gamma[independent, np.arange(independent.size)] = 1.0
-        gamma[dependent] = -X[:, :-2]
-        particular = np.zeros((mech.nv, 2))
-        particular[dependent] = X[:, -2:]
-        y_scale = c[independent]
+    basis = _basis(mech, G, target, part, method)
     # back from scaled coordinates: v = Dc v', and y keeps the units of its coordinates
-    bias, v_t = c * particular[:, 0] + pull, c * particular[:, 1]
-    stabilisation = stabilisation - rows.jacobian @ pull
+    y_scale = c[basis.independent] if basis.independent.size else np.ones(basis.gamma.shape[1])
     return Projection(
-        c[:, None] * gamma / y_scale, bias, v_t, independent, dependent, y_scale, stabilisation,
-        part.rank, condition, q, v, t, method, part, rows, kin, mech, given,
+        c[:, None] * basis.gamma / y_scale,
+        bias=c * basis.particular[:, 0] + pull,
+        v_t=c * basis.particular[:, 1],
+        independent=basis.independent,
+        dependent=basis.dependent,
+        scale=y_scale,
+        stabilisation=stabilisation - rows.jacobian @ pull,
+        rank=part.rank,
+        condition=basis.condition,
+        q=q, v=v, t=t,
+        method=basis.method,
+        partition=part,
+        rows=rows,
+        kinematics=kin,
+        mechanism=mech,
+        given=given,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Basis:
+    """All solutions of ``G' x = target'``: x = gamma' y + particular', in scaled coordinates."""
+
+    gamma: Array
+    particular: Array
+    independent: Indices
+    dependent: Indices
+    condition: float
+    method: str
+
+
+def _basis(mech: Mechanism, G: Array, target: Array, part: Partition, method: str) -> _Basis:
+    """By index split, by column-pivoted QR, or orthonormal; "auto" is the first that is good."""
+    if method == "orthonormal":
+        return _orthonormal(mech, G, target, part)
+    size = _size(G)
+    if method != "qr":
+        factors = lu(G[:, part.dependent], size)
+        if method == "split" or factors.condition <= SPLIT_LIMIT:
+            _check_split(mech, part.independent, part.dependent, factors.condition)
+            X = factors.solve(np.hstack([G[:, part.independent], target]))
+            return _with_coordinates(
+                X, part.independent, part.dependent, factors.condition, "split"
+            )
+    qr = pivoted_qr(G, part.rank, size=size)
+    dependent, order = qr.pivots[: part.rank], np.argsort(qr.pivots[part.rank :])
+    independent = qr.pivots[part.rank :][order]
+    _check_split(mech, independent, dependent, qr.condition)
+    X = qr.solve_r1(np.hstack([qr.r2[:, order], qr.q.T @ target]))
+    return _with_coordinates(X, independent, dependent, qr.condition, "qr")
+
+
+def _with_coordinates(
+    X: Array, independent: Indices, dependent: Indices, condition: float, method: str
+) -> _Basis:
+    """gamma' stacks [I; -X] in joint order: x_dep = -X x_ind + the last two columns of X."""
+    k = independent.size
+    gamma = np.zeros((k + dependent.size, k))
+    gamma[independent, np.arange(k)] = 1.0
+    gamma[dependent] = -X[:, :k]
+    particular = np.zeros((k + dependent.size, 2))
+    particular[dependent] = X[:, k:]
+    return _Basis(gamma, particular, independent, dependent, condition, method)
+
+
+def _orthonormal(mech: Mechanism, G: Array, target: Array, part: Partition) -> _Basis:
+    """gamma' spans the null space of G', particular' is the shortest solution."""
+    qr = pivoted_qr(G.T, part.rank, size=UNIT)  # G'^T P = Q [R1; 0]
+    if qr.condition > SINGULAR:
+        names = [row_names(mech)[i] for i in part.rows]
+        raise SingularityError(
+            f"{mech.name}: the kept rows {listing(names)} are singular at this state "
+            f"(condition number {qr.condition:.1e}): move away, or decide a partition here",
+            condition=qr.condition, names=names,
+        )  # fmt: skip
+    none = np.zeros(0, dtype=np.intp)
+    return _Basis(
+        qr.q[:, part.rank :], _shortest(qr, target), none, none, qr.condition, "orthonormal"
+    )
 
 
 def _charted(
@@ -486,14 +524,6 @@ def _charted(
     return corrected.q, corrected.v, pull
 
 
-def _orthonormal(G: Array, target: Array, rank: int) -> tuple[Array, Array, float]:
-    """gamma' spans the null space of G'; bias' and v_t' are the shortest x with G' x = target."""
-    qr = pivoted_qr(G.T, rank, size=UNIT)  # G'^T P = Q [R1; 0]
-    if qr.condition > SINGULAR:
-        return qr.q[:, rank:], target, qr.condition
-    return qr.q[:, rank:], _shortest(qr, target), qr.condition
-
-
 def _stabilisation(mech: Mechanism, rows: Rows, t_stab: float | None) -> Vector:
     """Baumgarte's terms ``(2/T) rate + error / T^2`` of each row; zero unless asked for."""
     extra = np.zeros_like(rows.error)
@@ -507,10 +537,13 @@ def _stabilisation(mech: Mechanism, rows: Rows, t_stab: float | None) -> Vector:
     return extra
 
 
-def _singular_split(
+def _check_split(
     mech: Mechanism, independent: Indices, dependent: Indices, condition: float
-) -> SingularityError:
-    return SingularityError(
+) -> None:
+    """Raise `SingularityError` where the dependent coordinates do not follow."""
+    if condition <= SINGULAR:
+        return
+    raise SingularityError(
         f"{mech.name}: at this state the dependent coordinates {_coordinates(mech, dependent)} "
         f"do not follow from {_coordinates(mech, independent)} (condition number "
         f"{condition:.1e}): a singular configuration for this choice; try method='qr', another "
