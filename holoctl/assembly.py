@@ -230,7 +230,7 @@ def _newton(p: _Problem, q: Vector, polarity: WrenchRows | None) -> Vector:
             rcond=None,
         )[0]
         length = float(np.linalg.norm(step))
-        trial = p.moved(q, step * min(1.0, 2.0 / length) if length > 0.0 else step)
+        trial = p.moved(q, step * min(1.0, 0.5 / length) if length > 0.0 else step)
         new_error, new_G = _residual(p, trial, polarity)
         new_size = float(new_error @ new_error)
         if new_size < size:

@@ -9,7 +9,7 @@ import pinocchio as pin
 from zoo import ZOO
 
 import holoctl as hc
-from holoctl.mechanism import constraint_rows
+from holoctl.mechanism import constraint_rows, row_names
 
 EPS = np.finfo(float).eps
 
@@ -53,16 +53,23 @@ def shared_partition(name):
 
 
 def open_states(name, count=100, seed=1):
-    """Seeded states off the manifold."""
+    """Seeded states off the manifold, away from half a turn, where orientation rows jump."""
     mech = mechanism(name)
     rng = np.random.default_rng(seed)
-    return [
-        (
-            pin.integrate(mech.model, mech.reference, rng.normal(size=mech.nv)),
-            2.0 * rng.normal(size=mech.nv),
-        )
-        for _ in range(count)
-    ]
+    turning = [i for i, label in enumerate(row_names(mech)) if label.endswith(("rx", "ry", "rz"))]
+    states = []
+    while len(states) < count:
+        q = pin.integrate(mech.model, mech.reference, rng.normal(size=mech.nv))
+        v = 2.0 * rng.normal(size=mech.nv)
+        if len(turning) < 3 or np.linalg.norm(rows(mech, q, v).error[turning]) < 1.9:
+            states.append((q, v))
+    return states
+
+
+def feasible_target(P, rng=None):
+    """Random accelerations of the motors that the constraints allow, also for too many motors."""
+    ydd = np.ones(P.k) if rng is None else 5.0 * rng.normal(size=P.k)
+    return P.mechanism.B.T @ (P.gamma @ (P.scale * ydd) + P.bias)
 
 
 def rows(mech, q, v, t=0.0):

@@ -10,6 +10,7 @@ from support import (
     closed_states,
     dense_kkt,
     drift_by_differences,
+    feasible_target,
     jacobian_by_differences,
     mechanism,
     open_states,
@@ -25,14 +26,19 @@ from zoo import ZOO
 import holoctl as hc
 
 NAMES = list(ZOO)
-UNDERACTUATED = ("floating_leg", "universal_rods", "standing_leg")
-NO_POINTS = (
-    "sine_gear",
-    "timed_arm",
-    "geared_slider",
-    "hung_plate",
-    "standing_leg",
-)  # not closed by points only
+UNDERACTUATED = ("floating_leg", "universal_rods", "standing_leg", "idle_rod")
+UNEQUAL = (*UNDERACTUATED, "three_motors")  # as many motors as motions: all others
+POINTS = (
+    "four_bar",
+    "five_bar",
+    "five_bar_revolute",
+    "four_bar_weldless",
+    "spatial_arms",
+    "floating_leg",
+    "universal_rods",
+    "third_bar",
+    "idle_rod",
+)  # closed by points
 METHODS = ["split", "qr", "orthonormal"]
 
 
@@ -64,12 +70,13 @@ def test_jacobian_is_the_derivative_of_the_error(name, where):
 def test_drift_is_the_derivative_of_the_rate(name, where):
     mech = mechanism(name)
     largest = 0.0
-    for q, v in states(name, where):
+    for q, slow in states(name, where):
+        v = 3.0 * slow  # the drift grows with the square
         r = rows(mech, q, v)
         drift = drift_by_differences(mech, q, v)
         assert np.abs(r.drift - drift).max() < TOL["difference"] * (1.0 + np.abs(drift).max())
         largest = max(largest, np.abs(drift).max())
-    assert largest > 0.1
+    assert largest > 0.1 or (name, where) == ("third_bar", "closed")  # its coupler only translates
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -93,7 +100,7 @@ def test_gamma_and_bias_satisfy_all_rows_on_the_manifold(name, method):
         left = np.linalg.lstsq(s[:, None] * P.gamma, s * (v - P.v_t), rcond=None)[0]
         assert np.abs(s * (P.gamma @ left + P.v_t - v)).max() < 1e-8 * (1.0 + np.abs(s * v).max())
         largest = max(largest, np.abs(drift).max())
-    assert largest > 0.1
+    assert largest > 0.1 or name == "third_bar"  # its coupler only translates
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -127,7 +134,7 @@ def pinocchio_constraints(mech):
     return found
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in NO_POINTS])
+@pytest.mark.parametrize("name", POINTS)
 def test_forward_dynamics_agrees_with_pinocchio(name):
     mech, part = mechanism(name), shared_partition(name)
     rng = np.random.default_rng(6)
@@ -150,8 +157,8 @@ def test_forward_undoes_inverse(name, method):
     mech, part = mechanism(name), shared_partition(name)
     rng = np.random.default_rng(7)
     for q, v in closed_states(name):
-        target = 5.0 * rng.normal(size=mech.nu)
         P = hc.project(mech, q, v, method, partition=part)
+        target = feasible_target(P, rng)
         inverse = hc.inverse_dynamics(mech, q, v, target, projection=P)
         forward = hc.forward_dynamics(mech, q, v, mech.B @ inverse.u, projection=P)
         tol = solve_tolerance(forward.certificate.condition * P.condition)
@@ -166,8 +173,8 @@ def test_solutions_do_not_depend_on_the_basis(name):
     mech, part = mechanism(name), shared_partition(name)
     rng = np.random.default_rng(8)
     for q, v in closed_states(name):
-        target, tau = rng.normal(size=mech.nu), rng.normal(size=mech.nv)
         projections = [hc.project(mech, q, v, m, partition=part) for m in METHODS]
+        target, tau = feasible_target(projections[0], rng), rng.normal(size=mech.nv)
         inverse = [hc.inverse_dynamics(mech, q, v, target, projection=P) for P in projections]
         forward = [hc.forward_dynamics(mech, q, v, tau, projection=P) for P in projections]
         tol = solve_tolerance(max(P.condition for P in projections)
@@ -179,7 +186,7 @@ def test_solutions_do_not_depend_on_the_basis(name):
             assert relative(y.multipliers, forward[0].multipliers) < tol
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in UNDERACTUATED])
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in UNEQUAL])
 def test_classical_law_with_the_dense_inertia_matrix(name):
     """u = (gamma' B)^-1 gamma' (M a + h), all in numpy, for fully actuated mechanisms."""
     mech, part = mechanism(name), shared_partition(name)
@@ -197,7 +204,7 @@ def test_classical_law_with_the_dense_inertia_matrix(name):
         assert relative(res.u, u) < solve_tolerance(res.certificate.condition * P.condition)
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in (*UNDERACTUATED, "timed_arm")])
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in (*UNEQUAL, "timed_arm")])
 def test_holding_torques_balance_the_potential_energy(name):
     """Virtual work: the holding efforts are the slope of the potential energy along gamma."""
     mech, part = mechanism(name), shared_partition(name)
@@ -235,7 +242,7 @@ def test_a_certificate_is_lost_when_a_solution_is_spoilt(name):
     mech, part = mechanism(name), shared_partition(name)
     q, v = closed_states(name)[0]
     P = hc.project(mech, q, v, partition=part)
-    res = hc.inverse_dynamics(mech, q, v, np.ones(mech.nu), projection=P)
+    res = hc.inverse_dynamics(mech, q, v, feasible_target(P), projection=P)
     efforts = mech.B @ res.u
     good = certify(P, res.a, efforts, res.multipliers, 1.0)
     assert good.ok
@@ -250,3 +257,45 @@ def test_a_certificate_is_lost_when_a_solution_is_spoilt(name):
     assert {"closure", "velocity"} <= set(
         certify(off, res.a, efforts, res.multipliers, 1.0).failures
     )
+
+
+def test_the_order_of_constraints_and_rows_does_not_matter():
+    """The same motions and torques; kept rows and multipliers may be others."""
+    import dataclasses
+
+    rng = np.random.default_rng(11)
+    for name in ("five_bar_revolute", "third_bar", "geared_slider", "hung_plate", "standing_leg"):
+        mech = mechanism(name)
+        flipped = [
+            dataclasses.replace(c, joint=None, axes="rx ry z y x")
+            if isinstance(c, hc.Closure) and c.joint == "revolute" else c
+            for c in reversed(mech.constraints)
+        ]  # fmt: skip
+        other = hc.Mechanism(
+            mech.model, flipped, mech.actuated, reference=mech.reference, name=mech.name
+        )
+        parts = [shared_partition(name), hc.partition(other, hc.assemble(other)[0])]
+        for q, v in closed_states(name)[:20]:
+            P = hc.project(mech, q, v, partition=parts[0])
+            target, tau = feasible_target(P, rng), rng.normal(size=mech.nv)
+            u = [hc.inverse_dynamics(m, q, v, target, partition=p)
+                 for m, p in zip((mech, other), parts, strict=True)]  # fmt: skip
+            a = [hc.forward_dynamics(m, q, v, tau, partition=p)
+                 for m, p in zip((mech, other), parts, strict=True)]  # fmt: skip
+            tol = solve_tolerance(P.condition**2 * a[0].certificate.condition)
+            assert relative(u[0].u, u[1].u) < tol
+            assert relative(u[0].a, u[1].a) < tol
+            assert relative(a[0].a, a[1].a) < tol
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "rank", "dof"),
+    [("bennett", 5, 2, 1), ("bricard", 5, 4, 1), ("third_bar", 10, 3, 1),
+     ("six_row_four_bar", 6, 3, 1), ("idle_rod", 3, 3, 2), ("five_bar_revolute", 5, 2, 2)],
+)  # fmt: skip
+def test_overconstrained_loops_have_the_rank_that_lets_them_move(name, rows, rank, dof):
+    mech, part = mechanism(name), shared_partition(name)
+    assert (len(mech.row_scale), part.rank, mech.nv - part.rank) == (rows, rank, dof)
+    assert not part.uncertain
+    for q, _ in closed_states(name)[:10]:
+        assert hc.partition(mech, q).rank == rank

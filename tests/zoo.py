@@ -227,6 +227,128 @@ def timed_arm():
     return hc.Mechanism(m, [bench], ["a", "b"], reference=[1.0, -0.8, 0.4], name="timed_arm")
 
 
+def _sine_chart(model, q0, v0):
+    q = np.array([q0[0], 2.0 * np.sin(q0[0])])
+    G = np.array([1.0, 2.0 * np.cos(q0[0])])
+    return q, G * v0[0], G, np.array([0.0, -2.0 * np.sin(q0[0]) * v0[0] ** 2])
+
+
+def sine_chart():
+    """The sine gear as an explicit chart."""
+    base = sine_gear()
+    chart = hc.GammaQ(_sine_chart, independent=["shoulder"])
+    return hc.Mechanism(
+        base.model, [chart], ["shoulder"], reference=base.reference, name="sine_chart"
+    )
+
+
+def _hinges(links, angles, name):
+    """A ring of hinges in Denavit-Hartenberg's way: Rz(theta) Tx(a) Rx(alpha) for each link;
+    the last hinge is the cut one, the last link the ground."""
+
+    def across(a, alpha):
+        return _at(a, R=pin.rpy.rpyToMatrix(alpha, 0.0, 0.0))
+
+    rng = np.random.default_rng(17)
+    m = pin.Model()
+    place, parent = pin.SE3.Identity(), 0
+    for i, link in enumerate(links[:-1]):
+        parent = _add(m, parent, pin.JointModelRZ(), place, f"hinge_{i + 1}", _inertia(rng))
+        place = across(*link)
+    ground = across(*links[-1]).inverse()
+    loop = hc.Closure(
+        ("universe", ground), (f"hinge_{len(links) - 1}", place), joint="revolute", name="hinge"
+    )
+    return hc.Mechanism(m, [loop], ["hinge_1"], reference=angles, name=name)
+
+
+def bennett():
+    """Four hinges in space that move where counting says -2: sin(alpha) / a = sin(beta) / b."""
+    a, b, alpha = 0.4, 0.6, 0.5
+    beta = np.arcsin(b / a * np.sin(alpha))
+    K = np.sin((beta + alpha) / 2.0) / np.sin((beta - alpha) / 2.0)
+    first = 1.2
+    second = 2.0 * np.arctan(K / np.tan(first / 2.0))
+    return _hinges(
+        [(a, alpha), (b, beta), (a, alpha), (b, beta)], [first, second, -first], "bennett"
+    )
+
+
+def bricard():
+    """Six hinges with threefold symmetry, twists of a right angle: one motion, counted 0."""
+    first = 1.0
+    second = np.arccos(-np.cos(first) / (1.0 + np.cos(first)))
+    links = [(0.4, np.pi / 2 * (-1.0) ** i) for i in range(6)]
+    return _hinges(links, [first, second, first, second, first], "bricard")
+
+
+def third_bar():
+    """A parallelogram with a third parallel bar: ten rows of which three count."""
+    m = _vertical(pin.Model())
+    for i, x in enumerate((0.0, 0.3, 0.6)):
+        _add(m, 0, pin.JointModelRZ(), _at(x), f"bar_{i}", _bar(0.25, 1.0 + 0.2 * i))
+        if i == 0:
+            _add(m, "bar_0", pin.JointModelRZ(), _at(0.25), "coupler", _bar(0.6, 2.0))
+    loops = [
+        hc.Closure(("coupler", _at(0.3 * i)), (f"bar_{i}", _at(0.25)), joint="revolute")
+        for i in (1, 2)
+    ]
+    return hc.Mechanism(m, loops, ["bar_0"], reference=[1.1, -1.1, 1.1, 1.1], name="third_bar")
+
+
+def six_row_four_bar():
+    """A four-bar whose pin is a joint of the tree, closed by a weld: six rows of rank three."""
+    base = four_bar()
+    m = base.model
+    _add(m, "rocker", pin.JointModelRZ(), _at(0.4), "pin", _bar(0.05, 0.1))
+    # the pin's frame turns to match the coupler's, so the weld leaves the four-bar's motion
+    loop = hc.Closure(("coupler", _at(0.5)), "pin", joint="weld", name="weld")
+    order = [list(m.names).index(n) for n in ("crank", "coupler", "rocker", "pin")]
+    assert order == [1, 2, 3, 4]
+    reference = np.append(base.reference, -0.9)
+    return hc.Mechanism(m, [loop], ["crank"], reference=reference, name="six_row_four_bar")
+
+
+def idle_rod():
+    """Crank and rocker in different planes, tied by a rod that may spin about itself."""
+    rng = np.random.default_rng(23)
+    m = pin.Model()
+    _add(m, 0, pin.JointModelRZ(), _at(), "crank", _inertia(rng))
+    _add(m, "crank", pin.JointModelSpherical(), _at(0.2), "rod", _inertia(rng))
+    _add(m, 0, pin.JointModelRX(), _at(0.6, 0.0, -0.2), "rocker", _inertia(rng))
+    loop = hc.Closure(("rod", _at(0.7)), ("rocker", _at(0.0, 0.4, 0.0)), joint="spherical")
+    reference = [0.4, 0.0, 0.0, 0.0, 1.0, 0.6]
+    return hc.Mechanism(m, [loop], ["crank"], reference=reference, name="idle_rod")
+
+
+def three_motors():
+    """The five-bar with three motors on two motions."""
+    base = five_bar()
+    return hc.Mechanism(
+        base.model, base.constraints, ["left", "right", "left_rod"], reference=base.reference,
+        name="three_motors",
+    )  # fmt: skip
+
+
+def closed_chain(joint, free):
+    """A serial arm with skew axes, every third one prismatic, whose end a joint ties to the
+    world, closed by construction; two motions are left."""
+    rng = np.random.default_rng(len(joint))
+    n = 6 - free + 2
+    m = pin.Model()
+    parent = 0
+    for i in range(n):
+        kind = pin.JointModelPZ() if i % 3 == 2 else pin.JointModelRZ()
+        place = _at(0.25, 0.05 * i, 0.03, pin.exp3(rng.normal(size=3)))
+        parent = _add(m, parent, kind, place, f"j{i}", _inertia(rng))
+    reference = 0.5 * rng.normal(size=n)
+    data = m.createData()
+    pin.forwardKinematics(m, data, reference)
+    end = pin.SE3(pin.exp3(rng.normal(size=3)), 0.2 * rng.normal(size=3))
+    loop = hc.Closure(("universe", data.oMi[n] * end), (f"j{n - 1}", end), joint=joint)
+    return hc.Mechanism(m, [loop], ["j0", "j1"], reference=reference, name=f"{joint}_chain")
+
+
 ZOO = {
     "four_bar": four_bar,
     "five_bar": five_bar,
@@ -240,4 +362,17 @@ ZOO = {
     "standing_leg": standing_leg,
     "sine_gear": sine_gear,
     "timed_arm": timed_arm,
+    "sine_chart": sine_chart,
+    "bennett": bennett,
+    "bricard": bricard,
+    "third_bar": third_bar,
+    "six_row_four_bar": six_row_four_bar,
+    "idle_rod": idle_rod,
+    "three_motors": three_motors,
+    "weld_chain": lambda: closed_chain("weld", 0),
+    "prismatic_chain": lambda: closed_chain("prismatic", 1),
+    "revolute_chain": lambda: closed_chain("revolute", 1),
+    "cylindrical_chain": lambda: closed_chain("cylindrical", 2),
+    "universal_chain": lambda: closed_chain("universal", 2),
+    "planar_chain": lambda: closed_chain("planar", 3),
 }
