@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from holoctl.control.computed_torque import ComputedTorque
     from holoctl.dynamics.forward import ForwardDynamics, forward_dynamics
     from holoctl.dynamics.inverse import InverseDynamics, inverse_dynamics
+    from holoctl.dynamics.prepared import PreparedInverseDynamics
     from holoctl.dynamics.spatial_v2 import fdgq
     from holoctl.errors import (
         AssemblyError,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from holoctl.mechanism import Mechanism
     from holoctl.projector import Partition, Projection, partition, project
     from holoctl.simulation import Run, simulate
+    from holoctl.timing import LoopStatistics, realtime, run_at_rate
     from holoctl.tree import renumbered
 
 _HOMES = {
@@ -56,6 +58,7 @@ _HOMES = {
     "control.computed_torque": ["ComputedTorque"],
     "dynamics.forward": ["ForwardDynamics", "forward_dynamics"],
     "dynamics.inverse": ["InverseDynamics", "inverse_dynamics"],
+    "dynamics.prepared": ["PreparedInverseDynamics"],
     "dynamics.spatial_v2": ["fdgq"],
     "errors": [
         "AssemblyError", "HoloctlError", "InconsistentError", "InputError", "LoadError",
@@ -65,6 +68,7 @@ _HOMES = {
     "mechanism": ["Mechanism"],
     "projector": ["Partition", "Projection", "partition", "project"],
     "simulation": ["Run", "simulate"],
+    "timing": ["LoopStatistics", "realtime", "run_at_rate"],
     "tree": ["renumbered"],
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -12,6 +12,7 @@ Computations, the sections on LU with partial pivoting and QR with column pivoti
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +22,11 @@ from scipy.linalg import blas, lapack
 __all__ = [
     "LU",
     "Cholesky",
+    "InPlaceLU",
     "PivotedQR",
     "cholesky",
+    "in_place_band_lu",
+    "in_place_lu",
     "lu",
     "null_space_by_svd",
     "orthonormal_columns",
@@ -193,3 +197,67 @@ def null_space_by_svd(a: Array, rank: int) -> tuple[Array, Array, Array, Array]:
         return np.zeros((m, 0)), np.zeros(0), np.zeros((n, 0)), np.eye(n)
     u, s, vt = np.linalg.svd(a, full_matrices=True)
     return u[:, :rank], s[:rank], vt[:rank].T, vt[rank:].T
+
+
+# ----------------------------------------------------------------------------- in a tick
+
+
+@dataclass(frozen=True, eq=False)
+class InPlaceLU:
+    """LU of a matrix whose array is filled anew, factored and applied at every tick.
+
+    Attributes
+    ----------
+    factor : function () -> float
+        Overwrites the matrix with its factors. Returns the sum of the squares of the inverse
+        pivots, inf where one is zero: a cheap sign of trouble, and no condition number.
+    solve : function (b, transposed) -> None
+        Overwrites b (n,) or (n, k), F-ordered, with the solution of ``A x = b``, or of
+        ``A^T x = b`` where `transposed` is 1.
+    """
+
+    factor: Callable[[], float]
+    solve: Callable[[Array, int], None]
+
+
+def in_place_lu(a: Array, unit: Array) -> InPlaceLU:
+    """For a square F-ordered matrix; its pivots are multiplied by `unit` (n,) to be judged."""
+    n = a.shape[0]
+    if n == 0:
+        return InPlaceLU(lambda: 0.0, lambda b, transposed: None)
+    inverse, pivots, size = 1.0 / unit, a.T.reshape(-1)[:: n + 1], np.zeros(n)
+    order = np.zeros(n, dtype=np.int32)
+    getrf, getrs = lapack.dgetrf, lapack.dgetrs
+
+    def factor() -> float:
+        nonlocal order
+        _, order, info = getrf(a, 1)
+        if info:
+            return float("inf")
+        np.divide(inverse, pivots, size)
+        return float(size.dot(size))
+
+    def solve(b: Array, transposed: int) -> None:
+        getrs(a, order, b, transposed, 1)
+
+    return InPlaceLU(factor, solve)
+
+
+def in_place_band_lu(ab: Array, lower: int, upper: int, unit: Array) -> InPlaceLU:
+    """For a band matrix in LAPACK's storage: A[i, j] at ``ab[lower + upper + i - j, j]``."""
+    inverse, pivots, size = 1.0 / unit, ab[lower + upper], np.zeros(ab.shape[1])
+    order = np.zeros(ab.shape[1], dtype=np.int32)
+    gbtrf, gbtrs = lapack.dgbtrf, lapack.dgbtrs
+
+    def factor() -> float:
+        nonlocal order
+        _, order, info = gbtrf(ab, lower, upper, overwrite_ab=1)
+        if info:
+            return float("inf")
+        np.divide(inverse, pivots, size)
+        return float(size.dot(size))
+
+    def solve(b: Array, transposed: int) -> None:
+        gbtrs(ab, lower, upper, b, order, trans=transposed, overwrite_b=1)
+
+    return InPlaceLU(factor, solve)

@@ -70,6 +70,8 @@ class Mechanism:
     ----------
     model, constraints, actuated, reference, name
         As given (`constraints` and `actuated` as tuples).
+    nq, nv, nu : int
+        Sizes of a configuration, of a velocity, and of the motor efforts.
     B : (nv, nu) array
         Actuation matrix, not writable; ``B.T @ v`` are the rates of the motors.
     coordinate_names : tuple of nv str
@@ -98,6 +100,9 @@ class Mechanism:
     reference: Any = None
     name: str = ""
 
+    nq: int = field(init=False)
+    nv: int = field(init=False)
+    nu: int = field(init=False)
     B: Array = field(init=False)
     coordinate_names: tuple[str, ...] = field(init=False)
     constraint_names: tuple[str, ...] = field(init=False)
@@ -115,6 +120,8 @@ class Mechanism:
         model = _checked_model(self.model)
         put("model", model)
         put("name", str(self.name or model.name or "mechanism"))
+        put("nq", int(model.nq))
+        put("nv", int(model.nv))
         put("coordinate_names", coordinate_names(model))
         put("joint_of", _frozen(joint_of_coordinate(model)))
         put("reference", _frozen(_reference(model, self.reference)))
@@ -128,6 +135,7 @@ class Mechanism:
             raise InputError("Mechanism: give one of actuated= and actuation=, not both")
         put("actuated", _checked_motors(self.actuated, self.coordinate_names))
         put("B", _frozen(_actuation_matrix(self)))
+        put("nu", int(self.B.shape[1]))
         if self.actuation is not None:
             put("actuation", self.B)
         row_scale, column_scale = _scales(self)
@@ -138,21 +146,6 @@ class Mechanism:
     def chart(self) -> BoundGammaQ | None:
         """The first explicit chart, which moves the state; None without one."""
         return next((b for b in self._bound if isinstance(b, BoundGammaQ)), None)
-
-    @property
-    def nq(self) -> int:
-        """Size of a configuration."""
-        return int(self.model.nq)
-
-    @property
-    def nv(self) -> int:
-        """Number of coordinates: the size of a velocity."""
-        return int(self.model.nv)
-
-    @property
-    def nu(self) -> int:
-        """Number of motors."""
-        return int(self.B.shape[1])
 
     @property
     def actuator_names(self) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ FLOORS = {
     "errors": 0,
     "checks": 1,
     "linalg": 1,
+    "timing": 2,
     "tree": 2,
     "constraints.contract": 3,
     "constraints.wrench": 4,
@@ -34,18 +35,20 @@ FLOORS = {
     "constraints.custom": 5,
     "constraints.gamma_q": 5,
     "mechanism": 6,
+    "fast_rows": 7,
     "open_tree": 7,
     "assembly": 7,
     "projector": 8,
     "certificate": 9,
+    "dynamics.prepared": 11,  # the first entry that matches a module counts
     "dynamics.*": 10,
-    "control.*": 11,
-    "io.description": 12,
-    "io.*": 11,  # helpers of io.description: the first entry that matches a module counts
-    "simulation": 12,
-    "plot": 13,
-    "demo": 14,
-    "cli": 15,
+    "control.*": 12,
+    "io.description": 13,
+    "io.*": 12,  # helpers of io.description
+    "simulation": 13,
+    "plot": 14,
+    "demo": 15,
+    "cli": 16,
 }
 """Floor of each module. A module imports from strictly lower floors, never sideways or up."""
 

@@ -349,6 +349,22 @@ def closed_chain(joint, free):
     return hc.Mechanism(m, [loop], ["j0", "j1"], reference=reference, name=f"{joint}_chain")
 
 
+def in_series(n):
+    """n four-bars, each carried by the rocker of the one before: not in ZOO, for its size."""
+    m = _vertical(pin.Model())
+    carrier, loops, reference = 0, [], []
+    for i in range(n):
+        start = 0.05 if i else 0.0
+        _add(m, carrier, pin.JointModelRZ(), _at(start), f"crank_{i}", _bar(0.2, 0.9**i))
+        _add(m, f"crank_{i}", pin.JointModelRZ(), _at(0.2), f"coupler_{i}", _bar(0.5, 0.9**i))
+        _add(m, carrier, pin.JointModelRZ(), _at(start + 0.5), f"rocker_{i}", _bar(0.4, 0.9**i))
+        loops.append(hc.Closure((f"coupler_{i}", _at(0.5)), (f"rocker_{i}", _at(0.4)), axes="x y"))
+        reference += [1.0 + 0.1 * (i % 3), -0.5, 1.4]
+        carrier = f"rocker_{i}"
+    motors = [f"crank_{i}" for i in range(n)]
+    return hc.Mechanism(m, loops, motors, reference=reference, name=f"{n}_in_series")
+
+
 ZOO = {
     "four_bar": four_bar,
     "five_bar": five_bar,

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.assembly import assemble
-from holoctl.checks import Vector, number, numbers, one_of, shaped, vector
-from holoctl.dynamics.inverse import actuation, driven_acceleration, effort_weights
+from holoctl.checks import Vector, as_given, numbers, one_of, stored, vector
+from holoctl.dynamics.prepared import PreparedInverseDynamics
 from holoctl.errors import InputError, NotActuatedError
 from holoctl.mechanism import Mechanism, check_configuration, check_mechanism
-from holoctl.open_tree import inverse_tree_dynamics
-from holoctl.projector import Partition, check_partition, partition, projected
+from holoctl.projector import Partition
 
 __all__ = ["ComputedTorque", "Controller", "Reference"]
 
@@ -26,6 +24,7 @@ Controller = Callable[[float, Vector, Vector], Vector]
 Reference = Callable[[float], tuple[Vector, Vector, Vector]]
 """reference(t) -> (q_ref, v_ref, a_ref) as `ComputedTorque.torque` takes them."""
 
+_INF = float("inf")
 COMPENSATIONS = ("full", "gravity")
 
 
@@ -81,6 +80,9 @@ class ComputedTorque:
     compensation: str = "full"
     partition: Partition = None  # type: ignore[assignment]
     weights: Any = None
+    _prepared: PreparedInverseDynamics = field(init=False, repr=False)
+    _rest: Vector = field(init=False, repr=False)
+    _local: threading.local = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         mech = self.mech
@@ -88,16 +90,39 @@ class ComputedTorque:
         if mech.nu == 0:
             raise NotActuatedError(f"{mech.name} has no motors to control")
         one_of("compensation", self.compensation, COMPENSATIONS)
-        object.__setattr__(self, "kp", _gains("kp", self.kp, mech.nu))
-        object.__setattr__(self, "kd", _gains("kd", self.kd, mech.nu))
-        object.__setattr__(self, "weights", effort_weights(mech, self.weights))
-        if self.partition is None:
-            object.__setattr__(self, "partition", partition(mech, assemble(mech)[0]))
-        else:
-            check_partition(mech, self.partition)
 
-    def torque(self, q: Any, v: Any, q_ref: Any, v_ref: Any, a_ref: Any, t: float = 0.0) -> Vector:
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        put("kp", _gains("kp", self.kp, mech.nu))
+        put("kd", _gains("kd", self.kd, mech.nu))
+        prepared = PreparedInverseDynamics(mech, self.partition, self.weights, "project")
+        put("partition", prepared.partition)
+        put("weights", prepared.weights)
+        put("_prepared", prepared)
+        put("_rest", np.zeros(mech.nv))
+        put("_local", threading.local())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ComputedTorque, (
+            self.mech, self.kp, self.kd, self.compensation, self.partition, self.weights,
+        )  # fmt: skip
+
+    def torque(
+        self,
+        q: Any,
+        v: Any,
+        q_ref: Any,
+        v_ref: Any,
+        a_ref: Any,
+        t: float = 0.0,
+        *,
+        out: Vector | None = None,
+    ) -> Vector:
         """The motor efforts for one tick.
+
+        The first call in a thread lays out the workspaces of that thread; see
+        `PreparedInverseDynamics` for what happens where a state is ill-conditioned.
 
         Parameters
         ----------
@@ -113,11 +138,13 @@ class ComputedTorque:
             Motor rates ``B' v`` and accelerations ``B' a`` to follow.
         t : float, optional
             Time, s, for constraints that depend on it.
+        out : (nu,) array, optional
+            Takes the result; left as it is where an error is raised.
 
         Returns
         -------
         u : (nu,) array
-            N m or N, in the order of ``mech.actuated``.
+            N m or N, in the order of ``mech.actuated``: `out`, or a new array.
 
         Raises
         ------
@@ -126,35 +153,41 @@ class ComputedTorque:
         SingularityError
             Where the split or the actuation is singular; no torque is given there.
         """
-        mech, nu, t = self.mech, self.mech.nu, number("t", t, "time, s")
-        q, v = shaped("q", q, mech.nq), shaped("v", v, mech.nv)
-        v_ref, a_ref = shaped("v_ref", v_ref, nu), shaped("a_ref", a_ref, nu)
-        error = position_error(mech, q, numbers("q_ref", q_ref))
-        command = self.kd * (v_ref - mech.B.T @ v) + self.kp * error
-        if not np.isfinite(command.sum() + a_ref.sum() + q.sum() + v.sum()):
-            raise InputError(_not_finite(q=q, v=v, q_ref=q_ref, v_ref=v_ref, a_ref=a_ref))
-        if mech.nq != mech.nv:
-            q = check_configuration(mech, q)
-        if self.compensation == "gravity":
-            u = self._holding(q, t) + command
-        else:
-            u = self._feedback_cancellation(q, v, a_ref + command, t)
-        if not np.isfinite(u).all():
-            raise InputError("the torque is not finite: an input or the model is out of range")
-        return np.asarray(u)
+        mech, prepared = self.mech, self._prepared
+        q, v = as_given("q", q, mech.nq), as_given("v", v, mech.nv)
+        v_ref, a_ref = as_given("v_ref", v_ref, mech.nu), as_given("a_ref", a_ref, mech.nu)
+        try:
+            law = self._local.law
+        except AttributeError:
+            law = self._local.law = self._lay_out_law()
+        command = law(q, v, q_ref, v_ref)
+        try:
+            if self.compensation == "full":
+                return prepared.answer(q, v, a_ref + command, t, None, out)
+            u = prepared.answer(q, self._rest, None, t, None, None) + command
+        except InputError:
+            _check_finite(q=q, v=v, q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
+            raise
+        if not u.dot(u) < _INF:
+            _check_finite(q=q, v=v, q_ref=q_ref, v_ref=v_ref)
+        return u if out is None else stored("out", out, u)
 
-    def _feedback_cancellation(self, q: Vector, v: Vector, command: Vector, t: float) -> Vector:
-        """u with ``B' a = command`` for the acceleration a that it causes."""
-        P = projected(self.mech, q, v, t, self.partition)
-        act = actuation(P, self.weights)
-        a = driven_acceleration(P, act, command, np.zeros(self.mech.nv), "project")
-        return act.efforts(inverse_tree_dynamics(self.mech, P.q, P.v, a))
+    def _lay_out_law(self) -> Callable[[Vector, Vector, Any, Vector], Vector]:
+        """The reference law ``kp e + kd (v_ref - B' v)``, with the workspace of this thread."""
+        error_of = _position_error(self.mech)
+        BT, gains = np.ascontiguousarray(self.mech.B.T), np.array([self.kp, self.kd])
+        errors = np.zeros(gains.shape)
+        e, e_rate = errors
+        subtract, multiply, add = np.subtract, np.multiply, np.add
 
-    def _holding(self, q: Vector, t: float) -> Vector:
-        """u that holds the mechanism against gravity, as far as the motors can."""
-        rest = np.zeros(self.mech.nv)
-        P = projected(self.mech, q, rest, t, self.partition)
-        return actuation(P, self.weights).efforts(inverse_tree_dynamics(self.mech, P.q, rest, rest))
+        def law(q: Vector, v: Vector, q_ref: Any, v_ref: Vector) -> Vector:
+            error_of(q, q_ref, e)
+            subtract(v_ref, BT.dot(v), e_rate)
+            multiply(errors, gains, errors)
+            total: Vector = add(e, e_rate)
+            return total
+
+        return law
 
     def track(self, reference: Reference) -> Controller:
         """A controller(t, q, v) -> u that follows reference(t) -> (q_ref, v_ref, a_ref)."""
@@ -173,38 +206,46 @@ class ComputedTorque:
         return controller
 
 
-def position_error(mech: Mechanism, q: Vector, q_ref: NDArray[np.float64]) -> Vector:
-    """e (nu,): from the motors' positions at q to q_ref, given for the motors or as a whole."""
-    if q_ref.shape == (mech.nu,) and mech.actuated:
-        e = np.empty(mech.nu)
-        for i, motor in enumerate(mech.actuated):
-            e[i] = _single_error(mech, motor, q, float(q_ref[i]))
-        return e
-    if q_ref.shape == (mech.nq,):
-        if mech.nq != mech.nv:
-            q_ref = check_configuration(mech, q_ref, "q_ref")
-        d: Vector = pin.difference(mech.model, q, q_ref)
-        return np.asarray(mech.B.T @ d)
-    motors = f"({mech.nu},), motor positions, or " if mech.actuated else ""
-    raise InputError(
-        f"q_ref must have shape {motors}({mech.nq},), a configuration; got {q_ref.shape}"
-    )
+def _position_error(mech: Mechanism) -> Callable[[Vector, Any, Vector], None]:
+    """A function (q, q_ref, e): sets e (nu,), from the motors' positions at q to q_ref."""
+    model, nu = mech.model, mech.nu
+    where, turning, rotating = np.zeros(nu, dtype=np.intp), [], ""
+    for i, motor in enumerate(mech.actuated):
+        coordinate = mech.coordinate_names.index(motor)
+        joint = int(mech.joint_of[coordinate])
+        where[i] = model.idx_qs[joint] + coordinate - model.idx_vs[joint]
+        if model.nqs[joint] != model.nvs[joint]:
+            turning.append(i)
+            if model.nvs[joint] > 1:
+                rotating = f"{motor!r} drives one coordinate of a {model.joints[joint].shortname()}"
+    for_motors = (nu,) if mech.actuated else None
+    cosine = where[turning]
 
+    def error_of(q: Vector, q_ref: Any, e: Vector) -> None:
+        wanted = q_ref if type(q_ref) is np.ndarray else np.asarray(numbers("q_ref", q_ref))
+        if wanted.shape == for_motors:
+            wanted = as_given("q_ref", wanted, nu)
+            if rotating:
+                raise InputError(
+                    f"motor {rotating}, which has no position of its own; give q_ref as a "
+                    f"whole configuration, shape ({mech.nq},)"
+                )
+            np.subtract(wanted, q.take(where), e)
+            if turning:  # continuous: cosine and sine of the angle; the error is wrapped
+                d = wanted[turning] - np.arctan2(q[cosine + 1], q[cosine])
+                e[turning] = (d + np.pi) % (2.0 * np.pi) - np.pi
+        elif wanted.shape == (mech.nq,):
+            if mech.nq != mech.nv:
+                wanted = check_configuration(mech, wanted, "q_ref")
+            difference: Vector = pin.difference(model, q, numbers("q_ref", wanted))
+            e[:] = mech.B.T.dot(difference)
+        else:
+            motors = f"({nu},), motor positions, or " if for_motors else ""
+            raise InputError(
+                f"q_ref must have shape {motors}({mech.nq},), a configuration; got {wanted.shape}"
+            )
 
-def _single_error(mech: Mechanism, motor: str, q: Vector, target: float) -> float:
-    i = mech.coordinate_names.index(motor)
-    joint = int(mech.joint_of[i])
-    nq, nv, at = mech.model.nqs[joint], mech.model.nvs[joint], mech.model.idx_qs[joint]
-    if nq == nv:
-        return target - float(q[at + i - mech.model.idx_vs[joint]])
-    if nv == 1:  # continuous: (cos, sin)
-        d = target - float(np.arctan2(q[at + 1], q[at]))
-        return float((d + np.pi) % (2.0 * np.pi) - np.pi)
-    raise InputError(
-        f"motor {motor!r} drives one coordinate of a {mech.model.joints[joint].shortname()}, "
-        "which has no position of its own; give q_ref as a whole configuration, shape "
-        f"({mech.nq},)"
-    )
+    return error_of
 
 
 def _gains(name: str, value: Any, nu: int) -> Vector:
@@ -216,6 +257,7 @@ def _gains(name: str, value: Any, nu: int) -> Vector:
     return gains
 
 
-def _not_finite(**inputs: Any) -> str:
+def _check_finite(**inputs: Any) -> None:
     bad = [name for name, x in inputs.items() if not np.isfinite(np.asarray(x, float)).all()]
-    return f"{', '.join(bad) or 'the inputs'} must be finite, so no torque is given"
+    if bad:
+        raise InputError(f"{', '.join(bad)} must be finite, so no torque is given") from None

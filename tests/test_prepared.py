@@ -1,0 +1,472 @@
+"""The fast path of a control tick against the general one, which is its oracle."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+import threading
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import zoo
+from shared_robots import SHARED_ROBOT_NAMES, shared_robot
+from support import EPS, closed_states, mechanism, open_states, relative, rows, shared_partition
+from zoo import ZOO
+
+import holoctl as hc
+from holoctl.dynamics import prepared as module
+from holoctl.dynamics.inverse import actuation, driven_acceleration
+from holoctl.fast_rows import HALF_TURN, fast_rows
+from holoctl.linalg import cholesky
+from holoctl.open_tree import external_efforts
+from holoctl.tree import live_motion
+
+ALWAYS_GENERAL = {"sine_chart": "explicit chart"}
+
+
+def prepare(name, **options):
+    return hc.PreparedInverseDynamics(mechanism(name), shared_partition(name), **options)
+
+
+def tick_of(prepared):
+    """The fast path alone: None where it leaves the answer to the general one."""
+    return module._lay_out(prepared)
+
+
+def conditions(prepared, q, v, target, t, efforts):
+    """Condition numbers of what both paths do one after the other, cancellation included."""
+    mech = prepared.mech
+    P = hc.project(mech, q, v, partition=prepared.partition, t=t)
+    act = actuation(P, prepared.weights)
+    N, M = act.passive, pin.crba(mech.model, mech.model.createData(), q)
+    passive = cholesky(N.T @ M @ N).condition if N.size else 1.0
+    a = driven_acceleration(P, act, target, efforts, "project")
+    w = pin.rnea(mech.model, mech.model.createData(), q, v, a) - efforts
+    sums = np.abs(P.gamma.T @ w)  # gamma' w is a sum, whose terms may cancel
+    cancelled = (np.abs(P.gamma.T) @ np.abs(w)).max() / sums.max()
+    return P.condition * act.condition * passive * cancelled
+
+
+def agree(prepared, states, least=0.9, t=0.3, seed=0):
+    """Fast and general path over states, with random targets and known efforts."""
+    mech, tick, rng = prepared.mech, tick_of(prepared), np.random.default_rng(seed)
+    fast = 0
+    for q, v in states:
+        target, efforts = rng.normal(size=mech.nu), rng.normal(size=mech.nv)
+        u = tick(q, v, target, t, efforts)
+        if u is None:
+            continue
+        fast += 1
+        expected = prepared._by_the_general_path(q, v, target, t, efforts)
+        assert np.abs(expected).max() > 1e-6
+        cond = conditions(prepared, q, v, target, t, efforts)
+        assert relative(u, expected) < max(1e-12, 100.0 * EPS * cond)
+    assert fast >= least * len(states)
+
+
+# --------------------------------------------------------------------------------- the rows
+
+
+@pytest.mark.parametrize("name", [n for n in ZOO if n not in ALWAYS_GENERAL])
+def test_rows_are_those_of_the_constraints(name):
+    """All rows in a random order, on and off the manifold: G and drift to rounding."""
+    mech, rng = mechanism(name), np.random.default_rng(5)
+    data = mech.model.createData()
+    m = len(mech.row_scale)
+    order = rng.permutation(m)
+    wanted = np.append(np.arange(m * mech.nv), -1)
+    fast = fast_rows(mech, live_motion(mech.model, data), data, order, wanted)
+    largest = 0.0
+    for q, v in [*closed_states(name)[:20], *open_states(name, 20)]:
+        t = rng.uniform()
+        fast.evaluate(q, v, t)
+        r = rows(mech, q, v, t)
+        G = (mech.row_scale[:, None] * r.jacobian)[order]
+        assert np.abs(fast.entries[:-1].reshape(m, -1) - G).max() < 1e-14 * max(1, np.abs(G).max())
+        right = -(mech.row_scale * r.drift)[order]
+        assert np.abs(fast.right - right).max() < 1e-13 * (1.0 + np.abs(right).max())
+        assert fast.entries[-1] == 0.0
+        largest = max(largest, np.abs(right).max())
+    assert largest > 0.1 or name in ("sine_gear",)
+
+
+def test_orientation_rows_have_no_answer_at_half_a_turn():
+    """Where the quaternion's w vanishes, what comes is nan, and the general path decides."""
+    mech = mechanism("weld_chain")
+    data = mech.model.createData()
+    fast = fast_rows(mech, live_motion(mech.model, data), data, np.arange(6), np.arange(6))
+    rng, seen = np.random.default_rng(0), 0
+    for _ in range(2000):
+        q = mech.reference + 2.0 * rng.normal(size=mech.nv)
+        fast.evaluate(q, q, 0.0)
+        half = np.linalg.norm(rows(mech, q, q).error[3:]) / 2.0  # sin(angle / 2)
+        if half > np.sqrt(1 - 0.99 * HALF_TURN**2):
+            assert np.isnan(fast.right).any()
+            seen += 1
+        if half < np.sqrt(1 - 1.01 * HALF_TURN**2):
+            assert np.isfinite(fast.right).all()
+    assert seen > 3
+
+
+def test_live_motion_is_where_pinocchio_writes():
+    mech = mechanism("floating_leg")
+    q, v = closed_states("floating_leg")[0]
+    data = mech.model.createData()
+    live = live_motion(mech.model, data)
+    for a in (np.zeros(mech.nv), np.ones(mech.nv)):
+        pin.computeForwardKinematicsDerivatives(mech.model, data, q, v, a)
+        X = live.placements.reshape(-1, 4, 3)
+        for j in range(mech.model.njoints):
+            assert (data.oMi[j].rotation == X[j, :3].T).all()
+            assert (data.oMi[j].translation == X[j, 3]).all()
+            assert (live.velocities[j] == data.oMi[j].act(data.v[j]).vector).all()
+            assert relative(live.accelerations[j], data.oMi[j].act(data.a[j]).vector) < 1e-14
+        assert (live.J == data.J).all()
+    assert live.bodies == mech.model.njoints
+
+
+def test_another_layout_of_pinocchio_takes_the_general_path(monkeypatch):
+    prepared = prepare("five_bar")
+    q, v = closed_states("five_bar")[0]
+    u = prepared.torque(q, v, np.ones(2))
+    monkeypatch.setattr(module, "live_motion", lambda model, data: None)
+    other = prepare("five_bar")
+    assert "another layout" in other.general
+    assert relative(other.torque(q, v, np.ones(2)), u) < 1e-12
+
+
+# --------------------------------------------------------------------------------- the tick
+
+
+@pytest.mark.parametrize("where", ["closed", "open"])
+@pytest.mark.parametrize("name", [n for n in ZOO if n not in ALWAYS_GENERAL])
+def test_the_fast_path_equals_the_general_one(name, where):
+    states = closed_states(name) if where == "closed" else open_states(name, 60)
+    prepared = prepare(name, inconsistent="project")
+    assert not prepared.general
+    least = 0.9 if where == "closed" else 0.3  # far off the manifold, splits may be singular
+    agree(prepared, states, least)
+
+
+@pytest.mark.parametrize("name", hc.robot_names())
+def test_the_fast_path_serves_our_robots(name):
+    mech = hc.load(hc.robot_file(name))
+    q0, _ = hc.assemble(mech)
+    prepared = hc.PreparedInverseDynamics(mech, hc.partition(mech, q0))
+    rng, states = np.random.default_rng(1), []
+    for _ in range(10):
+        guess = pin.integrate(mech.model, q0, 0.05 * rng.normal(size=mech.nv))
+        states.append(hc.assemble(mech, guess, rng.normal(size=mech.nv)))
+    assert not prepared.general
+    agree(prepared, states)
+
+
+@pytest.mark.parametrize("name", SHARED_ROBOT_NAMES)
+def test_the_fast_path_serves_the_shared_robots(name):
+    mech = hc.load(shared_robot(name) / "robot.urdf")
+    q, v = hc.assemble(mech, None, np.random.default_rng(2).normal(size=mech.nv))
+    prepared = hc.PreparedInverseDynamics(mech, hc.partition(mech, q))
+    assert not prepared.general
+    agree(prepared, [(q, v)])
+
+
+@pytest.mark.parametrize("name", list(ALWAYS_GENERAL))
+def test_what_the_fast_path_does_not_serve_is_said_and_still_right(name):
+    prepared = prepare(name)
+    assert ALWAYS_GENERAL[name] in prepared.general
+    assert tick_of(prepared) is None
+    for q, v in closed_states(name)[:5]:
+        target = np.ones(prepared.mech.nu)
+        res = hc.inverse_dynamics(prepared.mech, q, v, target, partition=prepared.partition)
+        assert relative(prepared.torque(q, v, target), res.u) < 1e-12
+
+
+def test_stabilised_constraints_take_the_general_path():
+    base = mechanism("five_bar")
+    loop = dataclasses.replace(base.constraints[0], t_stab=0.1)
+    mech = dataclasses.replace(base, constraints=[loop])
+    prepared = hc.PreparedInverseDynamics(mech)
+    assert "stabilised" in prepared.general
+    q, v = closed_states("five_bar")[0]
+    q = q + 0.01
+    plain = prepare("five_bar").torque(q, v, np.ones(2))
+    stabilised = prepared.torque(q, v, np.ones(2))
+    res = hc.inverse_dynamics(base, q, v, np.ones(2), partition=prepared.partition, t_stab=0.1)
+    assert relative(stabilised, res.u) < 1e-12
+    assert relative(stabilised, plain) > 1e-3
+
+
+def test_torque_is_that_of_inverse_dynamics_with_external_forces():
+    prepared = prepare("spatial_arms")
+    mech, part = prepared.mech, prepared.partition
+    for q, v in closed_states("spatial_arms")[:10]:
+        f = {"b3": [1.0, -2.0, 3.0, 0.1, 0.2, -0.3]}
+        res = hc.inverse_dynamics(mech, q, v, [1.0, 2.0, -1.0], f_ext=f, partition=part)
+        P = hc.project(mech, q, v, partition=part)
+        efforts = external_efforts(mech, P.kinematics, f)
+        u = prepared.torque(q, v, [1.0, 2.0, -1.0], efforts=efforts)
+        assert relative(u, res.u) < 1e-11
+        assert relative(u, prepared.torque(q, v, [1.0, 2.0, -1.0])) > 1e-3
+
+
+@pytest.mark.parametrize("n", [2, 8, 12])
+def test_chains_of_loops_use_the_band(n):
+    mech = zoo.in_series(n)
+    q, v = hc.assemble(mech, None, np.random.default_rng(0).normal(size=mech.nv))
+    part = hc.partition(mech, q)
+    kept, dependent, lower, upper = module._ordered(mech, part)
+    assert (lower, upper) == ((1, 1) if n >= 8 else (-1, -1))
+    assert sorted(kept) == sorted(part.rows)
+    assert sorted(dependent) == sorted(part.dependent)
+    rng = np.random.default_rng(3)
+    off = [(q + 0.02 * rng.normal(size=mech.nv), v) for _ in range(5)]
+    agree(hc.PreparedInverseDynamics(mech, part), [(q, v), *off])
+
+
+def test_the_band_is_found_in_any_order_of_the_constraints():
+    base = zoo.in_series(8)
+    order = np.random.default_rng(1).permutation(8)
+    gear = hc.Coupling({"crank_0": 1.0, "crank_7": 1.0}, offset=2.1, name="gear")
+    mech = dataclasses.replace(
+        base, constraints=[gear, *(base.constraints[i] for i in order)], actuated=base.actuated[:7]
+    )
+    q, v = hc.assemble(mech, None, np.random.default_rng(0).normal(size=mech.nv))
+    part = hc.partition(mech, q)
+    assert module._ordered(mech, part)[2] > 0
+    agree(hc.PreparedInverseDynamics(mech, part), [(q, v)])
+
+
+def test_motors_at_a_ratio_and_across_joints():
+    """A general B, square: no coordinate is a motor's own."""
+    base = mechanism("spatial_arms")
+    rng = np.random.default_rng(4)
+    B = np.zeros((base.nv, 3))
+    B[:3] = rng.normal(size=(3, 3))
+    B[4] = 0.3
+    mech = dataclasses.replace(base, actuated=(), actuation=B)
+    prepared = hc.PreparedInverseDynamics(mech)
+    assert not prepared.general
+    agree(prepared, closed_states("spatial_arms")[:30])
+
+
+def test_redundant_motors_with_weights():
+    mech = mechanism("three_motors")
+    for weights in (None, [5.0, 1.0, 0.1]):
+        prepared = hc.PreparedInverseDynamics(mech, shared_partition("three_motors"), weights)
+        for q, v in closed_states("three_motors")[:20]:
+            target = mech.B.T @ hc.inverse_dynamics(
+                mechanism("five_bar"), q, v, [1.0, -2.0], partition=shared_partition("five_bar")
+            ).a  # fmt: skip
+            res = hc.inverse_dynamics(
+                mech, q, v, target, weights=weights, partition=prepared.partition
+            )
+            assert tick_of(prepared)(q, v, target, 0.0, None) is not None
+            assert relative(prepared.torque(q, v, target), res.u) < 1e-11
+            with pytest.raises(hc.InconsistentError, match="contradict the constraints"):
+                prepared.torque(q, v, [1.0, 2.0, 3.0])
+
+
+def test_passive_motions_that_are_not_beside_the_motors_take_the_general_path():
+    base = mechanism("floating_leg")
+    B = base.B.copy()
+    B[:, 0] += B[:, 1]
+    mech = dataclasses.replace(base, actuated=(), actuation=B)
+    prepared = hc.PreparedInverseDynamics(mech, shared_partition("floating_leg"))
+    assert "passive" in prepared.general
+    q, v = closed_states("floating_leg")[0]
+    res = hc.inverse_dynamics(mech, q, v, np.ones(3), partition=prepared.partition)
+    assert relative(prepared.torque(q, v, np.ones(3)), res.u) < 1e-12
+
+
+@pytest.mark.parametrize("name", ["five_bar", "spatial_arms", "three_motors", "standing_leg"])
+def test_holding_is_the_statics(name):
+    prepared = prepare(name)
+    mech = prepared.mech
+    for q, _ in closed_states(name)[:10]:
+        rest = np.zeros(mech.nv)
+        res = hc.inverse_dynamics(
+            mech, q, rest, rest, coordinates="all", partition=prepared.partition
+        )
+        assert relative(prepared.holding(q), res.u) < 1e-10
+        assert np.abs(res.u).max() > 0.1
+
+
+# ------------------------------------------------------------- what a loop can rely on
+
+
+def test_a_singular_state_is_reported_by_the_general_path():
+    """A dead point: crank and coupler in line, the rocker drives."""
+    base = mechanism("four_bar")
+    mech = dataclasses.replace(base, actuated=["rocker"])
+    q0, _ = hc.assemble(mech)
+    prepared = hc.PreparedInverseDynamics(mech, hc.partition(mech, q0))
+    dead, _ = hc.assemble(mech, [0.9, 0.0, 1.6], locked=["coupler"])
+    out = np.full(1, 7.0)
+    with pytest.raises(hc.SingularityError):
+        prepared.torque(dead, np.zeros(3), [1.0], out=out)
+    assert out == 7.0
+
+
+@pytest.mark.parametrize("name", ["five_bar", "floating_leg", "weld_chain", "three_motors"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_numbers_that_are_not_finite_never_become_a_torque(name, bad):
+    """Every entry of every input: an error that names it, or a torque that it has no part in."""
+    prepared = prepare(name, inconsistent="project")
+    mech = prepared.mech
+    q, v = closed_states(name)[0]
+    good = {"q": q, "v": v, "target": np.ones(mech.nu)}
+    out = np.full(mech.nu, 7.0)
+    refused = 0
+    for which, x in good.items():
+        for i in range(x.size):
+            given = {**good, which: np.where(np.arange(x.size) == i, bad, x)}
+            try:
+                u = prepared.torque(**given)
+            except hc.InputError as error:
+                assert f"{which}" in str(error)  # noqa: PT017
+                refused += 1
+            else:
+                assert np.isfinite(u).all()
+            with pytest.raises(hc.InputError, match=r"finite|norm 1"):
+                prepared.torque(**{**given, "target": np.full(mech.nu, bad)}, out=out)
+    assert refused >= 0.7 * (mech.nq + mech.nv + mech.nu)
+    assert (out == 7.0).all()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("which", ["q_ref", "v_ref", "a_ref"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_controller_names_the_reference_that_is_not_finite(which, bad):
+    ctl = hc.ComputedTorque(mechanism("five_bar"), 10.0, 2.0)
+    q, v = closed_states("five_bar")[0]
+    for i in range(2):
+        refs = {"q_ref": np.ones(2), "v_ref": np.ones(2), "a_ref": np.ones(2)}
+        refs[which][i] = bad
+        out = np.full(2, 7.0)
+        with pytest.raises(hc.InputError, match=f"{which} must be finite"):
+            ctl.torque(q, v, **refs, out=out)
+        assert (out == 7.0).all()
+
+
+@pytest.mark.parametrize(
+    "out",
+    [np.zeros(3), np.zeros(2, int), np.zeros((1, 2)), [0.0, 0.0], np.zeros(2, np.float32), "u"],
+)
+def test_an_unusable_out_is_refused(out):
+    prepared = prepare("five_bar")
+    q, v = closed_states("five_bar")[0]
+    ctl = hc.ComputedTorque(prepared.mech, 1.0, 1.0, partition=prepared.partition)
+    gravity = dataclasses.replace(ctl, compensation="gravity")
+    zero = np.zeros(2)
+    for call in (
+        lambda: prepared.torque(q, v, zero, out=out),
+        lambda: prepared.holding(q, out=out),
+        lambda: ctl.torque(q, v, q, zero, zero, out=out),
+        lambda: gravity.torque(q, v, q, zero, zero, out=out),
+    ):
+        with pytest.raises(hc.InputError, match="out must be"):
+            call()
+
+
+def test_out_takes_the_result_and_a_read_only_one_is_refused():
+    prepared = prepare("five_bar")
+    q, v = closed_states("five_bar")[0]
+    target = np.array([1.0, 2.0])
+    fresh = prepared.torque(q, v, target)
+    again = prepared.torque(q, v, target)
+    assert fresh is not again
+    assert not np.shares_memory(fresh, again)
+    out = np.zeros(4)[::2]  # any layout will do
+    assert prepared.torque(q, v, target, out=out) is out
+    assert (out == fresh).all()
+    ctl = hc.ComputedTorque(prepared.mech, 1.0, 1.0, partition=prepared.partition)
+    for law in (ctl, dataclasses.replace(ctl, compensation="gravity")):
+        u = law.torque(q, v, q + 0.1, target, target)
+        place = target.copy()
+        assert law.torque(q, v, q + 0.1, target, place, out=place) is place  # may be an input
+        assert (place == u).all()
+    out.setflags(write=False)
+    with pytest.raises(hc.InputError, match="read-only"):
+        prepared.torque(q, v, target, out=out)
+
+
+def test_nothing_is_carried_from_one_tick_to_the_next():
+    """The same bits whatever was asked in between, errors included."""
+    for name in ("five_bar", "floating_leg", "weld_chain", "geared_slider", "timed_arm"):
+        prepared = prepare(name)
+        states = closed_states(name)[:5]
+        target = np.ones(prepared.mech.nu)
+        first = [prepared.torque(q, v, target) for q, v in states]
+        with pytest.raises(hc.InputError):
+            prepared.torque(*states[0], np.full(prepared.mech.nu, np.nan))
+        for (q, v), u in reversed(list(zip(states, first, strict=True))):
+            assert (prepared.torque(q, v, target) == u).all()
+
+
+def test_threads_have_workspaces_of_their_own():
+    prepared = prepare("weld_chain")
+    states = closed_states("weld_chain")[:20]
+    target = np.ones(2)
+    expected = [prepared.torque(q, v, target) for q, v in states]
+    wrong: list[int] = []
+
+    def work(seed: int) -> None:
+        for i in np.random.default_rng(seed).integers(0, len(states), 300):
+            if (prepared.torque(*states[i], target) != expected[i]).any():
+                wrong.append(int(i))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_it_is_a_frozen_value_that_copies():
+    prepared = prepare("three_motors", weights=[1.0, 2.0, 3.0], inconsistent="project")
+    q, v = closed_states("three_motors")[0]
+    u = prepared.torque(q, v, np.ones(3))
+    for twin in (pickle.loads(pickle.dumps(prepared)), copy.deepcopy(prepared)):
+        assert (twin.torque(q, v, np.ones(3)) == u).all()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        prepared.weights = None
+
+
+def test_bad_input_is_refused():
+    mech, q = mechanism("five_bar"), mechanism("five_bar").reference
+    bare = dataclasses.replace(mech, actuated=())
+    with pytest.raises(hc.NotActuatedError, match="no motors"):
+        hc.PreparedInverseDynamics(bare)
+    with pytest.raises(hc.InputError, match="Mechanism"):
+        hc.PreparedInverseDynamics(mech.model)
+    with pytest.raises(hc.InputError, match="inconsistent"):
+        hc.PreparedInverseDynamics(mech, inconsistent="ignore")
+    with pytest.raises(hc.InputError, match="another mechanism"):
+        hc.PreparedInverseDynamics(mech, shared_partition("four_bar"))
+    with pytest.raises(hc.InputError, match="weights"):
+        hc.PreparedInverseDynamics(mech, weights=[1.0, -1.0])
+    prepared = prepare("five_bar")
+    zero = np.zeros(4)
+    for args, word in (
+        ((q[:3], zero, [0.0, 0.0]), "q must have shape"),
+        ((q, [0.0], [0.0, 0.0]), "v must have shape"),
+        ((q, zero, [0.0]), "target must have shape"),
+        ((q, zero, "ab"), "target must be an array"),
+    ):
+        with pytest.raises(hc.InputError, match=word):
+            prepared.torque(*args)
+    with pytest.raises(hc.InputError, match="efforts"):
+        prepared.torque(q, zero, [0.0, 0.0], efforts=[1.0])
+    for t in (np.nan, "now"):
+        with pytest.raises(hc.InputError, match="t "):
+            prepared.torque(q, zero, [0.0, 0.0], t)
+    leg = prepare("floating_leg")
+    q, v = closed_states("floating_leg")[0]
+    with pytest.raises(hc.InputError, match="norm 1"):
+        leg.torque(np.where(np.arange(q.size) == 3, 0.9, q), v, np.ones(3))
+    rounded = q.astype(np.float32)
+    assert relative(leg.torque(rounded, v, np.ones(3)), leg.torque(q, v, np.ones(3))) < 1e-4
