@@ -27,8 +27,25 @@ lint: $(READY) ## style: ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-bench: $(READY) ## how long things take
-	$(BIN)/python benchmarks/ticks.py
+# PEERS=1: in .venv-peers, which has Drake and MuJoCo as well; one without a wheel is left out.
+PEERS ?=
+PEERS_READY := .venv-peers/.installed
+BENCH_READY := $(if $(PEERS),$(PEERS_READY),$(READY))
+bench: $(BENCH_READY) ## how long things take; PEERS=1: beside Drake and MuJoCo
+	$(dir $(BENCH_READY))bin/python benchmarks/bench.py $(if $(PEERS),--peers)
+
+$(PEERS_READY): requirements.lock benchmarks/peers.txt pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) not found; name a Python: make PYTHON=..."; exit 1; }
+	@$(PYTHON) -c "$$CHECK_PYTHON"
+	@echo "Installing into .venv-peers (about a minute)"
+	@$(PYTHON) -m venv --clear .venv-peers
+	@.venv-peers/bin/python -m pip --disable-pip-version-check --quiet install -r requirements.lock
+	@.venv-peers/bin/python -m pip --disable-pip-version-check --quiet install --no-deps --no-build-isolation -e .
+	@for peer in $$(cat benchmarks/peers.txt); do \
+		.venv-peers/bin/python -m pip --disable-pip-version-check --quiet install --only-binary :all: \
+			-c requirements.lock $$peer || echo "warning: no $$peer here; its column will say so"; \
+	done
+	@touch $@
 
 types: $(READY) ## types: mypy, strict
 	$(BIN)/mypy
@@ -36,8 +53,8 @@ types: $(READY) ## types: mypy, strict
 wheel: $(READY) ## sdist and wheel, in dist/
 	$(BIN)/python -m build --no-isolation .
 
-clean: ## remove the environment, caches and built files
-	rm -rf .venv dist build out *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+clean: ## remove the environments, caches and built files
+	rm -rf .venv .venv-peers dist build out *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): requirements.lock pyproject.toml

@@ -66,7 +66,8 @@ def step(t: float) -> bool:
         except hc.HoloctlError as error:
             refused.append(f"at t = {t:.3f} s: {type(error).__name__}: {error}")
     if refused:
-        u[:] = -DAMPING * np.nan_to_num(v[motors])  # a rate that is not known: no torque
+        rates = v[motors]
+        u[:] = -DAMPING * np.where(np.isfinite(rates), rates, 0.0)  # not known: no torque
     send(u)
     return stop.is_set()
 

@@ -14,6 +14,8 @@ from holoctl.errors import InputError
 __all__ = [
     "Vector",
     "as_given",
+    "finite",
+    "instant",
     "known_name",
     "listing",
     "name_list",
@@ -60,6 +62,11 @@ def as_given(name: str, value: Any, size: int) -> Vector:
     return shaped(name, value, size)
 
 
+def finite(x: Vector) -> bool:
+    """Whether all numbers are finite, and their squares; at next to no cost."""
+    return bool(x.dot(x) < _INF)
+
+
 def stored(name: str, place: Any, x: Vector) -> Vector:
     """`place`, an array of the caller's, with the numbers of x in it; or an `InputError`."""
     if type(place) is not np.ndarray or place.dtype is not _FLOAT or place.shape != x.shape:
@@ -74,7 +81,7 @@ def stored(name: str, place: Any, x: Vector) -> Vector:
     return place
 
 
-_FLOAT = np.dtype(float)
+_FLOAT, _INF = np.dtype(float), float("inf")
 
 
 def numbers(name: str, value: Any, meaning: str = "") -> Vector:
@@ -104,6 +111,11 @@ def number(name: str, value: Any, meaning: str = "") -> float:
     if not np.isfinite(x):
         raise InputError(f"{name}{about} must be finite; got {x}")
     return x
+
+
+def instant(t: Any) -> float:
+    """A time as a finite float, or an `InputError`: `number` at next to no cost."""
+    return t if type(t) is float and t - t == 0.0 else number("t", t, "time, s")
 
 
 def positive(name: str, value: Any, meaning: str = "") -> float:

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from holoctl.checks import Vector
 from holoctl.constraints.contract import BoundRows
 from holoctl.constraints.coupling import BoundCoupling
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench import YZX, ZXY, WrenchRows
 from holoctl.mechanism import Mechanism
 from holoctl.tree import Frame, LiveMotion, kinematics
 
@@ -43,8 +43,10 @@ Indices = NDArray[np.intp]
 DENSE = 1200
 """An affine map with up to this many entries is one dense product, a larger one a gather."""
 
+Evaluate = Callable[[Vector, Vector, float], bool]
+
 HALF_TURN = 0.1
-"""Orientation rows are not evaluated where |cos(angle / 2)| is smaller: the answer is nan."""
+"""Orientation rows are not evaluated where cos(angle / 2) is smaller."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,39 +55,36 @@ class FastRows:
 
     Attributes
     ----------
-    evaluate : function (q, v, t) -> None
-        Fills the two arrays below, which are the same at every call.
+    evaluate : function (q, v, t) -> bool
+        Fills the two arrays below, which are the same at every call; False where it cannot, and
+        then they hold nothing of use.
     entries : array
         The entries of the scaled G that were asked for, in the shape that was asked for.
     right : (r,) array
         -drift, scaled.
     """
 
-    evaluate: Callable[[Vector, Vector, float], None]
+    evaluate: Evaluate
     entries: Array
     right: Vector
 
 
-def fast_rows(
-    mech: Mechanism, motion: LiveMotion, data: pin.Data, rows: Indices, wanted: Indices
-) -> FastRows:
+def fast_rows(mech: Mechanism, motion: LiveMotion, rows: Indices, wanted: Indices) -> FastRows:
     """Lay out rows of a mechanism that has no explicit chart.
 
     Parameters
     ----------
     mech : Mechanism
     motion : LiveMotion
-        Where `data` keeps the motion of the bodies.
-    data : pin.Data
-        A workspace that nobody else uses.
+        Of a workspace that nobody else uses.
     rows : (r,) int array
         Which rows, in the order wanted.
     wanted : int array
         Entries of G, as positions in G flattened row by row; -1 asks for a zero.
     """
-    model, nv, r = mech.model, mech.nv, rows.size
+    model, data, nv, r = mech.model, motion.data, mech.nv, rows.size
     WJ, S, right = np.zeros((r, nv)), np.ones((r, nv)), np.zeros(r)
-    parts: list[Callable[[Vector, Vector, float], None]] = []
+    parts: list[Evaluate] = []
     others: list[tuple[BoundRows, Indices, Vector, slice]] = []
     order: list[int] = []  # the rows as they stand in WJ: kind by kind
     for kind, block, here, local in _by_kind(mech, rows):
@@ -97,7 +96,7 @@ def fast_rows(
             parts.append(_turning(block, local, motion, WJ[at], right[at]))
         elif isinstance(block, WrenchRows):
             parts.append(_along(block, local, scale, motion, WJ[at], right[at]))
-        elif isinstance(block, BoundCoupling):
+        elif type(block) is BoundCoupling:  # its rows are constant; those of others may not be
             WJ[at] = scale[:, None] * block.jacobian
         else:
             others.append((block, local, scale, at))
@@ -111,14 +110,16 @@ def fast_rows(
     in_order = np.array_equal(row_in_WJ, np.arange(r))
     result = right if in_order else np.zeros(r)
 
-    def evaluate(q: Vector, v: Vector, t: float) -> None:
+    def evaluate(q: Vector, v: Vector, t: float) -> bool:
         pin.computeForwardKinematicsDerivatives(model, data, q, v, rest)
         for part in parts:
-            part(q, v, t)
+            if not part(q, v, t):
+                return False
         flat.take(position, None, entries, "clip")
         np.multiply(entries, factor, entries)
         if not in_order:
             right.take(row_in_WJ, None, result, "clip")
+        return True
 
     return FastRows(evaluate, entries, result)
 
@@ -143,7 +144,7 @@ def _by_kind(mech: Mechanism, rows: Indices) -> Iterator[tuple[str, BoundRows, l
 
 def _along(
     table: WrenchRows, i: Indices, scale: Vector, motion: LiveMotion, WJ: Array, right: Vector
-) -> Callable[[Vector, Vector, float], None]:
+) -> Evaluate:
     """Rows along a vector n: see the head of this file."""
     m, kinds, pair = i.size, table.kinds[i], table.pair[i]
     direction, rod = kinds == "direction", kinds == "rod"
@@ -170,8 +171,8 @@ def _along(
     s_x_n, n_x_omega1, omega_u_x_n = (start["crosses"] + 3 * m * k + lists[:3] for k in range(3))
     zero = np.full((3, m), start["zero"])
     first, second = np.stack([s, n, omega_u, omega_u, omega2]), np.stack([n, omega1, n, s, s])
-    gather_p = np.ascontiguousarray([first[:, _YZX], first[:, _ZXY]])
-    gather_q = np.ascontiguousarray([second[:, _ZXY], second[:, _YZX]])
+    gather_p = np.ascontiguousarray([first[:, YZX], first[:, ZXY]])
+    gather_q = np.ascontiguousarray([second[:, ZXY], second[:, YZX]])
     force = np.where(direction, zero, n)
     gather_left = np.stack([force, s_x_n, n_x_omega1, omega_u_x_n])
     gather_rates = np.stack([np.where(direction, zero, u), np.where(direction, zero, v2)])
@@ -191,7 +192,7 @@ def _along(
     W, J = left[:2].reshape(6, m).T, motion.J
     any_rod = bool(rod.any())
 
-    def evaluate(q: Vector, v: Vector, t: float) -> None:
+    def evaluate(q: Vector, v: Vector, t: float) -> bool:
         affine()  # n, s
         velocities.take(gather_bodies, None, V, "clip")
         np.subtract(V2, V1, U)
@@ -210,6 +211,7 @@ def _along(
         if any_rod:
             np.subtract(right, stretch, right)
         W.dot(J, WJ)
+        return True
 
     return evaluate
 
@@ -261,7 +263,6 @@ def _workspace(
 
 
 _XYZ = np.arange(3)[:, None]
-_YZX, _ZXY = [1, 2, 0], [2, 0, 1]
 
 
 # ------------------------------------------------------------------------ orientation rows
@@ -269,7 +270,7 @@ _YZX, _ZXY = [1, 2, 0], [2, 0, 1]
 
 def _turning(
     table: WrenchRows, i: Indices, motion: LiveMotion, WJ: Array, right: Vector
-) -> Callable[[Vector, Vector, float], None]:
+) -> Evaluate:
     """Rows ``2 x_i`` of the quaternion (x, w) of R1^T R2: w = (0, R1 E_i^T), E = w I - skew(x),
 
         -drift = m . (alpha_1 - alpha_2 + omega_1 x omega_2) + |omega_U|^2 x_i / 2
@@ -300,8 +301,8 @@ def _turning(
 
     joints = np.array([[table.frames1[j].joint, table.frames2[j].joint] for j in pairs]).T
     angular = np.ascontiguousarray(6 * joints[:, :, None] + 3 + np.arange(3))
-    gather_p = np.ascontiguousarray([angular[0][:, _YZX], angular[0][:, _ZXY]])
-    gather_q = np.ascontiguousarray([angular[1][:, _ZXY], angular[1][:, _YZX]])
+    gather_p = np.ascontiguousarray([angular[0][:, YZX], angular[0][:, ZXY]])
+    gather_q = np.ascontiguousarray([angular[1][:, ZXY], angular[1][:, YZX]])
     gather_c = 3 * pair[:, None] + np.arange(3)
     omega, alpha, P, Q = (np.zeros((2, count, 3)) for _ in range(4))
     (omega1, omega2), (alpha1, alpha2), (P1, P2) = omega, alpha, P
@@ -310,7 +311,7 @@ def _turning(
     velocities, accelerations = motion.velocities.reshape(-1), motion.accelerations.reshape(-1)
     J, most = motion.J[3:], 0.0625 * (count + 1.0 / HALF_TURN**2)
 
-    def evaluate(q: Vector, v: Vector, t: float) -> None:
+    def evaluate(q: Vector, v: Vector, t: float) -> bool:
         affine()  # R1, R2
         all_axes.take(gather_1, None, products, "clip")
         all_axes.take(gather_2, None, axes_2, "clip")
@@ -319,8 +320,7 @@ def _turning(
         np.sqrt(four_w2, twice_w)
         np.divide(0.5, twice_w, factor)  # 1 / 4 w
         if not factor.dot(factor) < most:
-            right[:] = np.nan
-            return
+            return False
         np.multiply(unscaled, factor_of_all, quaternion)
         quaternion.dot(_HALF_ROTATION, nine_of_E)
         np.matmul(E, R1, moments)
@@ -341,6 +341,7 @@ def _turning(
         U.dot(halves, half_square)  # |omega_U|^2 / 2
         np.add(right, half_square.take(pair) * quaternion.take(gather_x), right)
         W.dot(J, WJ)
+        return True
 
     return evaluate
 
@@ -366,14 +367,15 @@ def _others(
     blocks: list[tuple[BoundRows, Indices, Vector, slice]],
     WJ: Array,
     right: Vector,
-) -> Callable[[Vector, Vector, float], None]:
+) -> Evaluate:
     """Rows known only through the contract: callbacks, classes of the user's own."""
 
-    def evaluate(q: Vector, v: Vector, t: float) -> None:
+    def evaluate(q: Vector, v: Vector, t: float) -> bool:
         kin = kinematics(mech.model, data, q, v, t)
         for block, which, scale, at in blocks:
             rows = block.rows(kin)
             WJ[at] = scale[:, None] * rows.jacobian[which]
             right[at] = -scale * rows.drift[which]
+        return True
 
     return evaluate

@@ -23,6 +23,10 @@ SHORTEST, LONGEST, RESOLUTION = 1e-7, 1e5, 1.01
 BINS = 2 + math.ceil(math.log(LONGEST / SHORTEST) / math.log(RESOLUTION))
 
 
+SLOWEST, FASTEST = 1e-3, 1e6
+"""Rates that make sense for a loop, Hz."""
+
+
 @contextmanager
 def realtime() -> Iterator[None]:
     """Keep Python's garbage collector and the threads of BLAS out of a control loop.
@@ -160,6 +164,8 @@ def run_at_rate(
     if not callable(step):
         raise InputError(f"step must be a function of the time t; got {step!r}")
     rate = positive("rate", rate, "ticks per s")
+    if not SLOWEST <= rate <= FASTEST:
+        raise InputError(f"rate must be from {SLOWEST:g} to {FASTEST:g} ticks per s; got {rate:g}")
     end = math.inf if duration is None else positive("duration", duration, "s")
     N = max(1, math.ceil(min(end * rate - 1e-9, sys.maxsize)))
     clock = time.perf_counter

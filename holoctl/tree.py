@@ -115,12 +115,15 @@ class LiveMotion:
         Spatial, linear part first.
     J : (6, nv) array
         World Jacobian.
+    data : pin.Data
+        What they are views of; it must live as long as they do.
     """
 
     placements: Array
     velocities: Array
     accelerations: Array
     J: Array
+    data: pin.Data
 
     @property
     def bodies(self) -> int:
@@ -142,7 +145,9 @@ def live_motion(model: pin.Model, data: pin.Data) -> LiveMotion | None:
     if _address(here.translation) != _address(here.rotation) + 9 * 8:
         return None
     J = data.J.reshape(6, model.nv, order="F")  # a vector where nv = 1
-    return LiveMotion(placements.reshape(-1, 3), velocities, accelerations, J)
+    if J.dtype != np.float64 or _address(J) != _address(data.J):
+        return None  # a copy, which would not change with the workspace
+    return LiveMotion(placements.reshape(-1, 3), velocities, accelerations, J, data)
 
 
 def _one_block(items: list[Array], size: int) -> Array | None:

@@ -301,6 +301,8 @@ BAD = {
     "negative rate": ((print, -5.0, 1.0), "rate .* must be above zero"),
     "rate in words": ((print, "1 kHz", 1.0), "rate .* must be a number; got '1 kHz'"),
     "infinite rate": ((print, math.inf, 1.0), "rate .* must be finite"),
+    "a rate too low": ((print, 1e-11, 2e11), "rate must be from"),
+    "a rate too high": ((print, 1e300, 0.02), "rate must be from"),
     "rate of True": ((print, True, 1.0), "rate .* must be a number"),
     "no duration": ((print, 1000.0, 0.0), "duration .* must be above zero"),
     "negative duration": ((print, 1000.0, -1.0), "duration .* must be above zero"),

@@ -27,6 +27,8 @@ from holoctl.constraints.contract import Rows
 from holoctl.tree import Frame, Kinematics, support
 
 __all__ = [
+    "YZX",
+    "ZXY",
     "Row",
     "WrenchRows",
     "direction",
@@ -297,7 +299,7 @@ def _dot(a: Array, b: Array) -> Array:
 
 def _cross(a: Array, b: Array) -> Array:
     """Row-wise cross product; np.cross costs several times as much at these sizes."""
-    return a[:, _YZX] * b[:, _ZXY] - a[:, _ZXY] * b[:, _YZX]
+    return a[:, YZX] * b[:, ZXY] - a[:, ZXY] * b[:, YZX]
 
 
-_YZX, _ZXY = np.array([1, 2, 0]), np.array([2, 0, 1])
+YZX, ZXY = np.array([1, 2, 0]), np.array([2, 0, 1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from holoctl.checks import Vector, as_given, numbers, one_of, stored, vector
+from holoctl.checks import Vector, as_given, finite, numbers, one_of, stored, vector
 from holoctl.dynamics.prepared import PreparedInverseDynamics
 from holoctl.errors import InputError, NotActuatedError
 from holoctl.mechanism import Mechanism, check_configuration, check_mechanism
@@ -24,7 +23,6 @@ Controller = Callable[[float, Vector, Vector], Vector]
 Reference = Callable[[float], tuple[Vector, Vector, Vector]]
 """reference(t) -> (q_ref, v_ref, a_ref) as `ComputedTorque.torque` takes them."""
 
-_INF = float("inf")
 COMPENSATIONS = ("full", "gravity")
 
 
@@ -82,7 +80,7 @@ class ComputedTorque:
     weights: Any = None
     _prepared: PreparedInverseDynamics = field(init=False, repr=False)
     _rest: Vector = field(init=False, repr=False)
-    _local: threading.local = field(init=False, repr=False)
+    _law: Callable[[Vector, Vector, Any, Vector], Vector] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         mech = self.mech
@@ -101,13 +99,14 @@ class ComputedTorque:
         put("weights", prepared.weights)
         put("_prepared", prepared)
         put("_rest", np.zeros(mech.nv))
-        put("_local", threading.local())
+        put("_law", _law(mech, self.kp, self.kd))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ComputedTorque, (
             self.mech, self.kp, self.kd, self.compensation, self.partition, self.weights,
         )  # fmt: skip
 
+    @np.errstate(all="ignore")
     def torque(
         self,
         q: Any,
@@ -156,11 +155,7 @@ class ComputedTorque:
         mech, prepared = self.mech, self._prepared
         q, v = as_given("q", q, mech.nq), as_given("v", v, mech.nv)
         v_ref, a_ref = as_given("v_ref", v_ref, mech.nu), as_given("a_ref", a_ref, mech.nu)
-        try:
-            law = self._local.law
-        except AttributeError:
-            law = self._local.law = self._lay_out_law()
-        command = law(q, v, q_ref, v_ref)
+        command = self._law(q, v, q_ref, v_ref)
         try:
             if self.compensation == "full":
                 return prepared.answer(q, v, a_ref + command, t, None, out)
@@ -168,26 +163,9 @@ class ComputedTorque:
         except InputError:
             _check_finite(q=q, v=v, q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
             raise
-        if not u.dot(u) < _INF:
+        if not finite(u):
             _check_finite(q=q, v=v, q_ref=q_ref, v_ref=v_ref)
         return u if out is None else stored("out", out, u)
-
-    def _lay_out_law(self) -> Callable[[Vector, Vector, Any, Vector], Vector]:
-        """The reference law ``kp e + kd (v_ref - B' v)``, with the workspace of this thread."""
-        error_of = _position_error(self.mech)
-        BT, gains = np.ascontiguousarray(self.mech.B.T), np.array([self.kp, self.kd])
-        errors = np.zeros(gains.shape)
-        e, e_rate = errors
-        subtract, multiply, add = np.subtract, np.multiply, np.add
-
-        def law(q: Vector, v: Vector, q_ref: Any, v_ref: Vector) -> Vector:
-            error_of(q, q_ref, e)
-            subtract(v_ref, BT.dot(v), e_rate)
-            multiply(errors, gains, errors)
-            total: Vector = add(e, e_rate)
-            return total
-
-        return law
 
     def track(self, reference: Reference) -> Controller:
         """A controller(t, q, v) -> u that follows reference(t) -> (q_ref, v_ref, a_ref)."""
@@ -206,8 +184,28 @@ class ComputedTorque:
         return controller
 
 
-def _position_error(mech: Mechanism) -> Callable[[Vector, Any, Vector], None]:
-    """A function (q, q_ref, e): sets e (nu,), from the motors' positions at q to q_ref."""
+def _law(
+    mech: Mechanism, kp: Vector, kd: Vector
+) -> Callable[[Vector, Vector, Any, Vector], Vector]:
+    """A function (q, v, q_ref, v_ref): the reference law, ``kp e + kd (v_ref - B' v)``."""
+    error_of, rates_of = _position_error(mech), _motor_rates(mech)
+
+    def law(q: Vector, v: Vector, q_ref: Any, v_ref: Vector) -> Vector:
+        return kp * error_of(q, q_ref) + kd * (v_ref - rates_of(v))
+
+    return law
+
+
+def _motor_rates(mech: Mechanism) -> Callable[[Vector], Vector]:
+    """A function that gives ``B' v``."""
+    if mech.actuated:  # then B selects
+        motors = np.argmax(mech.B, axis=0)
+        return lambda v: v.take(motors)
+    return np.ascontiguousarray(mech.B.T).dot
+
+
+def _position_error(mech: Mechanism) -> Callable[[Vector, Any], Vector]:
+    """A function (q, q_ref) that gives e (nu,), from the motors' positions at q to q_ref."""
     model, nu = mech.model, mech.nu
     where, turning, rotating = np.zeros(nu, dtype=np.intp), [], ""
     for i, motor in enumerate(mech.actuated):
@@ -216,12 +214,17 @@ def _position_error(mech: Mechanism) -> Callable[[Vector, Any, Vector], None]:
         where[i] = model.idx_qs[joint] + coordinate - model.idx_vs[joint]
         if model.nqs[joint] != model.nvs[joint]:
             turning.append(i)
-            if model.nvs[joint] > 1:
+            if model.nvs[joint] > 1 and not rotating:
                 rotating = f"{motor!r} drives one coordinate of a {model.joints[joint].shortname()}"
     for_motors = (nu,) if mech.actuated else None
     cosine = where[turning]
 
-    def error_of(q: Vector, q_ref: Any, e: Vector) -> None:
+    plain = not turning and not rotating
+
+    def error_of(q: Vector, q_ref: Any) -> Vector:
+        if plain and type(q_ref) is np.ndarray and q_ref.shape == for_motors:
+            error: Vector = as_given("q_ref", q_ref, nu) - q.take(where)
+            return error
         wanted = q_ref if type(q_ref) is np.ndarray else np.asarray(numbers("q_ref", q_ref))
         if wanted.shape == for_motors:
             wanted = as_given("q_ref", wanted, nu)
@@ -230,20 +233,21 @@ def _position_error(mech: Mechanism) -> Callable[[Vector, Any, Vector], None]:
                     f"motor {rotating}, which has no position of its own; give q_ref as a "
                     f"whole configuration, shape ({mech.nq},)"
                 )
-            np.subtract(wanted, q.take(where), e)
+            e: Vector = np.subtract(wanted, q.take(where))
             if turning:  # continuous: cosine and sine of the angle; the error is wrapped
                 d = wanted[turning] - np.arctan2(q[cosine + 1], q[cosine])
                 e[turning] = (d + np.pi) % (2.0 * np.pi) - np.pi
-        elif wanted.shape == (mech.nq,):
+            return e
+        if wanted.shape == (mech.nq,):
             if mech.nq != mech.nv:
                 wanted = check_configuration(mech, wanted, "q_ref")
             difference: Vector = pin.difference(model, q, numbers("q_ref", wanted))
-            e[:] = mech.B.T.dot(difference)
-        else:
-            motors = f"({nu},), motor positions, or " if for_motors else ""
-            raise InputError(
-                f"q_ref must have shape {motors}({mech.nq},), a configuration; got {wanted.shape}"
-            )
+            whole: Vector = mech.B.T.dot(difference)
+            return whole
+        motors = f"({nu},), motor positions, or " if for_motors else ""
+        raise InputError(
+            f"q_ref must have shape {motors}({mech.nq},), a configuration; got {wanted.shape}"
+        )
 
     return error_of
 

@@ -42,6 +42,10 @@ ACTUATION_SINGULAR = 1e10
 """Above this condition number of gamma' B the motors do not determine the motion."""
 
 
+MOST_UNEQUAL = 1e12
+"""Weights of motors that differ by more leave no digits for the lighter ones."""
+
+
 @dataclass(frozen=True, eq=False)
 class InverseDynamics:
     """What `inverse_dynamics` returns.
@@ -249,6 +253,10 @@ def effort_weights(mech: Mechanism, weights: Any) -> Vector | None:
     w = vector("weights", weights, mech.nu, "one weight a motor")
     if w.min() <= 0.0:
         raise InputError(f"weights of the efforts must be above zero; got {w}")
+    if w.max() > MOST_UNEQUAL * w.min():
+        raise InputError(
+            f"weights of the efforts may differ by a factor of {MOST_UNEQUAL:.0e}; got {w}"
+        )
     return w
 
 

@@ -26,7 +26,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import maximum_bipartite_matching, reverse_cuthill_mckee
 
 from holoctl.assembly import assemble
-from holoctl.checks import Vector, as_given, number, one_of, stored, vector
+from holoctl.checks import Vector, as_given, finite, instant, one_of, stored, vector
 from holoctl.dynamics.inverse import (
     CONSISTENT,
     POLICIES,
@@ -47,10 +47,12 @@ __all__ = ["PreparedInverseDynamics"]
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-_INF = float("inf")
+DOUBT, PASSIVE_DOUBT = 1e4, 3e2
+"""The general path takes over where the inverse scaled pivots have a larger norm. The motion of
+passive coordinates depends on gamma' M gamma, whose condition number is that of G_dep squared."""
 
-DOUBT = 1e4
-"""The general path takes over where a scaled pivot is smaller than one over this."""
+UNEQUAL = 1e8
+"""So much may the pivots of weighted motors differ."""
 
 BAND_FROM = 16
 """From this many dependent coordinates on, a band is looked for."""
@@ -120,9 +122,13 @@ class PreparedInverseDynamics:
 
     @property
     def general(self) -> str:
-        """Why every tick goes through the general path; empty where the fast one serves."""
+        """Why every tick goes through the general path; empty where the fast one serves.
+
+        `holding` goes through the general path also where some motion is passive.
+        """
         return _reason(self.mech, self.partition)
 
+    @np.errstate(all="ignore")
     def torque(
         self,
         q: Any,
@@ -174,8 +180,11 @@ class PreparedInverseDynamics:
             efforts = vector("efforts", efforts, mech.nv, "efforts on the coordinates")
         return self.answer(q, v, target, t, efforts, out)
 
+    @np.errstate(all="ignore")
     def holding(self, q: Any, t: float = 0.0, *, out: Vector | None = None) -> Vector:
         """The motor efforts that hold the mechanism at rest, as far as the motors can.
+
+        Where some motion is passive this takes the general path, at its cost.
 
         Parameters
         ----------
@@ -203,18 +212,21 @@ class PreparedInverseDynamics:
         efforts: Vector | None, out: Vector | None,
     ) -> Vector:  # fmt: skip
         """The fast path, or where that gives nothing finite, the general one."""
-        mech = self.mech
+        mech, local = self.mech, self._local
         try:
-            tick = self._local.tick
+            tick = local.tick
         except AttributeError:
-            tick = self._local.tick = _lay_out(self)
-        if type(t) is not float or t - t != 0.0:
-            t = number("t", t, "time, s")
+            tick = local.tick = _lay_out(self)
+        t = instant(t)
         if mech.nq != mech.nv and not pin.isNormalized(mech.model, q, 1e-12):
             q = check_configuration(mech, q)
-        u = tick(q, v, target, t, efforts) if tick is not None else None
-        if u is None or not u.dot(u) < _INF:
-            u = self._by_the_general_path(q, v, target, t, efforts)
+        local.tick = _busy
+        try:
+            u = tick(q, v, target, t, efforts) if tick is not None else None
+            if u is None or not finite(u):
+                u = self._by_the_general_path(q, v, target, t, efforts)
+        finally:
+            local.tick = tick
         return u if out is None else stored("out", out, u)
 
     def _by_the_general_path(
@@ -234,6 +246,14 @@ class PreparedInverseDynamics:
         if not np.isfinite(u).all():
             raise InputError("the torque is not finite: an input or the model is out of range")
         return u
+
+
+def _busy(*_: Any) -> None:
+    """In place of the tick of a thread while it runs: its workspace is in use."""
+    raise InputError(
+        "a torque was asked for while another call in this thread was under way, from a signal "
+        "handler or a callback; the workspace of the thread is in use: set a flag there instead"
+    )
 
 
 # --------------------------------------------------------------------------------- layout
@@ -262,16 +282,16 @@ def _reason(mech: Mechanism, part: Partition) -> str:
 def _lay_out(prepared: PreparedInverseDynamics) -> Tick | None:
     """The tick of one thread, or None where only the general path serves."""
     mech, part = prepared.mech, prepared.partition
-    data = mech.model.createData()
-    motion = live_motion(mech.model, data)
+    motion = live_motion(mech.model, mech.model.createData())
     if prepared.general or motion is None:
         return None
     motors = _motor_coordinates(mech, part)
     if motors is None:
-        split = _split(mech, part, part.independent, data, motion)
+        split = _split(mech, part, part.independent, motion, DOUBT)
         return _tick(mech, split, _actuated(mech, split, prepared.weights, prepared.inconsistent))
     passive = np.setdiff1d(part.independent, motors)
-    return _tick(mech, _split(mech, part, np.concatenate([motors, passive]), data, motion), None)
+    independent, doubt = np.concatenate([motors, passive]), PASSIVE_DOUBT if passive.size else DOUBT
+    return _tick(mech, _split(mech, part, independent, motion, doubt), None)
 
 
 def _motor_coordinates(mech: Mechanism, part: Partition) -> Indices | None:
@@ -299,7 +319,7 @@ class _Split(NamedTuple):
 
 
 def _split(
-    mech: Mechanism, part: Partition, independent: Indices, data: pin.Data, motion: LiveMotion
+    mech: Mechanism, part: Partition, independent: Indices, motion: LiveMotion, doubt: float
 ) -> _Split:
     nv, r, k = mech.nv, part.rank, independent.size
     rows, dependent, lower, upper = _ordered(mech, part)
@@ -313,18 +333,17 @@ def _split(
         storage = np.arange(r)[:, None] * nv + dependent
     others = np.arange(r)[:, None] * nv + independent
     wanted = np.concatenate([storage.reshape(-1, order="F"), others.reshape(-1)]).astype(np.intp)
-    fast = fast_rows(mech, motion, data, rows, wanted)
+    fast = fast_rows(mech, motion, rows, wanted)
     G_dep = fast.entries[: storage.size].reshape(storage.shape, order="F")
     G_ind = fast.entries[storage.size :].reshape(r, k)
     unit = mech.column_scale[dependent]
     lu = in_place_band_lu(G_dep, lower, upper, unit) if band else in_place_lu(G_dep, unit)
-    evaluate, factor, limit = fast.evaluate, lu.factor, DOUBT**2
+    evaluate, factor, limit = fast.evaluate, lu.factor, doubt**2
 
     def constrain(q: Vector, v: Vector, t: float) -> bool:
-        evaluate(q, v, t)
-        return factor() < limit
+        return evaluate(q, v, t) and factor() < limit
 
-    return _Split(constrain, lu.solve, fast.right, G_ind, dependent, independent, data)
+    return _Split(constrain, lu.solve, fast.right, G_ind, dependent, independent, motion.data)
 
 
 def _ordered(mech: Mechanism, part: Partition) -> tuple[Indices, Indices, int, int]:
@@ -354,7 +373,7 @@ class _Motors(NamedTuple):
 
     factor: Callable[[], bool]
     motion: Callable[[Vector], Vector | None]  # target to ydd
-    share: Callable[[Vector], Vector]  # gamma' (M a + h) to u
+    share: Callable[[Vector], Vector | None]  # gamma' (M a + h) to u
 
 
 def _tick(mech: Mechanism, split: _Split, motors: _Motors | None) -> Tick:
@@ -454,7 +473,10 @@ def _actuated(mech: Mechanism, split: _Split, weights: Vector | None, inconsiste
         X[:] = B_dep
         solve(X, 1)  # G_dep' X = B_dep
         Y[:] = unit[:, None] * (B_ind - G_ind_T.dot(X)) * u_scale
-        return square is None or square.factor() < DOUBT**2
+        if square is not None:
+            return square.factor() < DOUBT**2
+        triangle, _, _, _ = lapack.dgeqrf(Y.T)
+        return bool(np.abs(triangle.diagonal()).min() > 1.0 / DOUBT)
 
     def motion(target: Vector) -> Vector | None:
         wanted = u_scale * (target - X.T.dot(right))  # Y' ydd = target - B' bias
@@ -462,20 +484,21 @@ def _actuated(mech: Mechanism, split: _Split, weights: Vector | None, inconsiste
             square.solve(wanted, 1)
             ydd: Vector = unit * wanted
             return ydd
-        factors, x, _ = lapack.dgels(Y.T, wanted)
-        well = (np.abs(factors.diagonal()) > 1.0 / DOUBT).all()
-        off = np.abs(x[k:]).max()
-        if not well or (inconsistent == "raise" and off > 0.1 * CONSISTENT):
+        _, x, _ = lapack.dgels(Y.T, wanted)
+        if inconsistent == "raise" and np.abs(x[k:]).max() > 0.1 * CONSISTENT:
             return None
         nearest: Vector = unit * x[:k]
         return nearest
 
-    def share(w: Vector) -> Vector:
+    def share(w: Vector) -> Vector | None:
         u = unit * w
         if square is not None:
             square.solve(u, 0)
         else:
-            _, u, _ = lapack.dgels(Y / cost, np.concatenate([u, np.zeros(nu - k)]))
+            triangle, u, _ = lapack.dgels(Y / cost, np.concatenate([u, np.zeros(nu - k)]))
+            pivots = np.abs(triangle.diagonal())
+            if not pivots.min() * UNEQUAL > pivots.max():
+                return None
             u /= cost
         u *= u_scale
         return u

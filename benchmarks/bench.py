@@ -1,0 +1,204 @@
+"""How long things take, in one run: holoctl beside Pinocchio, numpy, Drake and MuJoCo.
+
+    make bench              writes benchmarks/RESULTS.md and benchmarks/cost.png
+    make bench PEERS=1      the same, beside Drake and MuJoCo, in an environment of its own
+    .venv/bin/python benchmarks/bench.py --quick        half a minute, writes nothing
+
+Every result is compared with the exact one before it is timed; what disagrees is not timed.
+All columns run in turn, each over all states, in an order that changes from round to round, so
+that whatever else the machine does hits all of them alike. The first call of each turn, with
+the caches full of other things, is told apart from those that follow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import report
+from columns import Case, Column, State, make_case, own_columns, path, prepared_torque
+from mechanisms import MECHANISMS
+from numpy.typing import NDArray
+from peers import peer_columns
+
+import holoctl as hc
+
+SLOWEST_SHARE = 300_000
+"""A column that takes longer than this, ns, is measured in fewer rounds."""
+
+BLOCKS = 10
+"""The ticks for the jitter are run in so many blocks, outside and inside in turn."""
+
+
+@dataclass
+class Plan:
+    """How much to measure."""
+
+    seconds: float = 8.0
+    """For each mechanism, about."""
+    ticks: int = 50_000
+    """Of each run for the jitter."""
+    peers: bool = False
+
+
+@dataclass
+class Figures:
+    """What was measured of one mechanism."""
+
+    case: Case
+    times: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    """Column to times, ns, of every call but the first of each turn."""
+    first: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    """The same of the first calls."""
+    differences: dict[str, float] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    """Column to the reason why it was not timed."""
+    path: str = ""
+    """Which path of the inverse dynamics served, see `columns.path`."""
+
+    def median(self, column: str) -> float:
+        """us; nan for what was not timed."""
+        times = self.times.get(column)
+        return float("nan") if times is None else float(np.median(times)) / 1e3
+
+    def first_median(self, column: str) -> float:
+        """us, of the first calls; nan for what was not timed."""
+        times = self.first.get(column)
+        return float("nan") if times is None else float(np.median(times)) / 1e3
+
+    def p99(self, column: str) -> float:
+        """us; nan for what was not timed."""
+        times = self.times.get(column)
+        return float("nan") if times is None else float(np.percentile(times, 99)) / 1e3
+
+
+# --------------------------------------------------------------------------------- measuring
+
+
+def measure(name: str, plan: Plan) -> Figures:
+    """Check all columns of a mechanism, then time those that agree."""
+    with hc.realtime():
+        case = make_case(name, MECHANISMS[name]())
+        columns = own_columns(case) + (peer_columns(case) if plan.peers else [])
+        figures = Figures(case, path=path(case))
+        good = [c for c in columns if _agrees(c, case.states, figures)]
+        times = timed(good, case.states, plan.seconds)
+    for column, t in zip(good, times, strict=True):
+        figures.first[column.name], figures.times[column.name] = t[:, 0], t[:, 1:].ravel()
+    return figures
+
+
+def _agrees(column: Column, states: list[State], figures: Figures) -> bool:
+    if column.missing:
+        figures.refused[column.name] = column.missing
+        return False
+    off = column.difference(states)
+    if column.expected is not None:
+        figures.differences[column.name] = off
+    if column.tolerance is not None and not off <= column.tolerance:
+        figures.refused[column.name] = f"not timed: off by {off:.0e}"
+        return False
+    return True
+
+
+def timed(columns: list[Column], states: list[State], seconds: float) -> list[NDArray[np.int64]]:
+    """Times of all calls, ns, one array a column, one line a turn, one entry a state."""
+    inputs = [[c.prepare(s) for s in states] for c in columns]
+    calls = [c.call for c in columns]
+    costs = [_cost(call, x) for call, x in zip(calls, inputs, strict=True)]
+    strides = [max(1, round(cost / SLOWEST_SHARE)) for cost in costs]
+    share = sum(cost / stride for cost, stride in zip(costs, strides, strict=True))
+    rounds = int(np.clip(1e9 * seconds / share / len(states), max(strides) * 5, 20_000))
+    rng, clock = np.random.default_rng(0), time.perf_counter_ns
+    times: list[list[list[int]]] = [[] for _ in columns]
+    for n in range(rounds):
+        order = np.roll(np.arange(len(states)), n).tolist()
+        for i in rng.permutation(len(columns)).tolist():
+            if n % strides[i] == 0:
+                call, turn = calls[i], []
+                for x in [inputs[i][k] for k in order]:
+                    start = clock()
+                    call(x)
+                    turn.append(clock() - start)
+                times[i].append(turn)
+    return [np.array(t) for t in times]
+
+
+def _cost(call: Any, inputs: list[Any]) -> float:
+    """Roughly what a call takes, ns, after warming up."""
+    for x in inputs:
+        call(x)
+    start = time.perf_counter_ns()
+    for x in inputs:
+        call(x)
+    return (time.perf_counter_ns() - start) / len(inputs)
+
+
+def jitter(name: str, ticks: int) -> dict[str, NDArray[np.int64]]:
+    """Times of many ticks in a row, ns, outside and inside `hc.realtime()`, in turn."""
+    with hc.realtime():
+        case = make_case(name, MECHANISMS[name]())
+    torque = prepared_torque(case)
+    runs: dict[str, list[NDArray[np.int64]]] = {"outside": [], "inside": []}
+    for _ in range(BLOCKS):
+        runs["outside"].append(_ticks(torque, case.states, ticks // BLOCKS))
+        with hc.realtime():
+            runs["inside"].append(_ticks(torque, case.states, ticks // BLOCKS))
+    return {where: np.concatenate(blocks) for where, blocks in runs.items()}
+
+
+def _ticks(torque: Any, states: list[State], ticks: int) -> NDArray[np.int64]:
+    times, clock, n = [0] * ticks, time.perf_counter_ns, len(states)
+    for s in states:
+        torque(s)
+    for i in range(ticks):
+        s = states[i % n]
+        start = clock()
+        torque(s)
+        times[i] = clock() - start
+    return np.array(times)
+
+
+# --------------------------------------------------------------------------------- the program
+
+
+def progress(things: Iterable[str]) -> Iterable[str]:
+    """A progress bar, where tqdm is installed."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return things
+    return tqdm(list(things), leave=False)
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description="How long things take.")
+    parser.add_argument("--peers", action="store_true", help="Drake and MuJoCo too")
+    parser.add_argument("--quick", action="store_true", help="a short run; writes nothing")
+    parser.add_argument("--out", type=Path, help="where to write RESULTS.md and cost.png")
+    given = parser.parse_args()
+    plan = Plan(0.8, 5_000, given.peers) if given.quick else Plan(peers=given.peers)
+    out = given.out or (None if given.quick else Path(__file__).parent)
+    started = time.perf_counter()
+    figures = [measure(name, plan) for name in progress(MECHANISMS)]
+    ticks = {name: jitter(name, plan.ticks) for name in progress(report.JITTER)}
+    flags = [f"--{name}" for name in ("peers", "quick") if getattr(given, name)]
+    command = " ".join(["python benchmarks/bench.py", *flags])
+    text = report.results(figures, ticks, command, time.perf_counter() - started)
+    print(text)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "RESULTS.md").write_text(text, encoding="utf-8")
+        report.picture(figures, out / "cost.png")
+        print(f"Written: {out / 'RESULTS.md'} and cost.png", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,327 @@
+"""What bench.py measured, as text and as a picture; and the targets."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from columns import AGREEMENT
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from bench import Figures
+
+JITTER = ("five_bar", "stewart")
+"""Mechanisms whose jitter is measured."""
+
+Ticks = dict[str, dict[str, NDArray[np.int64]]]
+
+PACKAGES = ("holoctl", "numpy", "scipy", "pin", "drake", "mujoco")
+
+NOTES = """\
+- A figure is the time of one call from Python, measured round the call, inside `hc.realtime()`:
+  one thread, no garbage collection. Columns run in turn, in an order that changes from round to
+  round, each over {states} closed moving states with random targets. The first call of a turn
+  finds the caches full of what the other columns left, as a tick of a slow loop does; the main
+  table and the targets are of the calls after it, the second table is of the first ones.
+- *unit*: `pin.rnea(model, data, q, v, a)` and `pin.computeJointJacobians(model, data, q)`.
+  In brackets: ratio of medians to the unit.
+- *inverse*: `PreparedInverseDynamics.torque(q, v, target, out=u)`. *controller*:
+  `ComputedTorque.torque(q, v, q_ref, v_ref, a_ref, out=u)`.
+- *forward, certified*: `hc.forward_dynamics(mech, q, v, B u, partition=part)`, the general path:
+  arguments checked, multipliers and certificate computed. It is not made for a control loop.
+- *constraintDynamics*: `pin.constraintDynamics` with `RigidConstraintModel` of the same closures,
+  proximal settings (1e-12, 1e-10, 10). It gives accelerations for torques, the opposite question.
+  Hinges in a plane are 3D points there; their redundant row needs a proximal parameter above zero
+  (with zero it gives NaN).
+- *dense KKT*: M and h from `pin.crba` and `pin.nonLinearEffects`; G and its drift from Pinocchio's
+  frame Jacobians and classical accelerations, a call each for every end of a closure;
+  `np.linalg.solve` of the saddle point system for a, u and lambda, kept rows only.
+- *path*: at how many of the states the fast path of `PreparedInverseDynamics` gave the answer,
+  or why the general path gives all of them.
+- *cassie_like* has two motions more than motors, so M is needed there by every way.
+- Each cell of a *chain* stands on the rocker of the cell before.
+- Differences are the largest over all states and entries, relative to the largest entry. A column
+  that is off by more than 1e-8 is not timed.
+"""
+
+PEER_NOTES = """\
+- *Drake by hand*, the leanest assembly that we found: `CalcInverseDynamics`, a relative Jacobian
+  and its bias for each closure, numpy to solve with the split into dependent coordinates and
+  motors; rows and split decided once.
+- *Drake textbook*, the plain assembly, as one writes it from the manual: `SetPositions` and
+  `SetVelocities`; `CalcMassMatrix`; `CalcBiasTerm` minus `CalcGravityGeneralizedForces`; Jacobian
+  and bias of both frames of each closure relative to the world (none for the world itself), their
+  difference in world axes; the system of *dense KKT*, solved as there, kept rows only.
+- The two Drake columns have a plant each, but run the same library: where one has just run, the
+  first call of the other finds some of the code in the caches. So it is with all columns that
+  share a library.
+- *MuJoCo mj_inverse*: given the exact q, v and a. Its inertia matrix and bias agree with
+  Pinocchio's to 1e-9 on the tree. Its constraints are soft: a force answers a violation of the
+  constraint by q, v or a, and here there is none. So the constraint forces are zero, and what
+  comes out is M a + h of the cut tree, with efforts on the passive joints too. (Projected on the
+  motions that the closures allow, these efforts are the right ones, checked to 1e-9; but
+  mj_inverse does not project.) "Off by" is the difference of the entries at the motors from the
+  exact torque.
+"""
+
+
+IN_BRACKETS = """\
+Not a target, so in brackets: the limits were set for *Drake by hand*, the leanest assembly that we
+found. The rows with *Drake textbook*, the plain one, have the same limits."""
+
+
+def results(figures: Sequence[Figures], ticks: Ticks, command: str, seconds: float) -> str:
+    """The whole of RESULTS.md."""
+    names = list(dict.fromkeys(c for f in figures for c in [*f.times, *f.refused]))
+    names = sorted(names, key=_ORDER.index)
+    notes = NOTES.format(states=len(figures[0].case.states))
+    if "Drake by hand" in names:
+        notes += PEER_NOTES
+    parts = [
+        "# How long things take",
+        f"Written by `{command}` in {seconds:.0f} s; nothing here is edited by hand.",
+        _machine(),
+        "## Time, us: median / 99th percentile (ratio of medians to the unit)",
+        _table(["mechanism", *names], [[f.case.name, *_times(f, names)] for f in figures]),
+        "## First calls after other work, us: median (ratio to the unit)",
+        _table(["mechanism", *names], [[f.case.name, *_first(f, names)] for f in figures]),
+        "## Mechanisms",
+        _table(
+            ["mechanism", "nv", "rows", "rank", "nu", "k", "path"], [_sizes(f) for f in figures]
+        ),
+        "## Check: largest difference from the exact result, relative",
+        _differences(figures, names),
+        "## Jitter of `inverse`, us",
+        _jitter(ticks),
+        "## Targets",
+        _table(["target", "figure", "", "first calls"], [t.row() for t in targets(figures, ticks)]),
+        *([IN_BRACKETS] if "Drake textbook" in names else []),
+        "## Notes",
+        notes.strip(),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+_ORDER = [
+    "unit", "rnea + crba", "inverse", "controller", "forward, certified", "constraintDynamics",
+    "dense KKT", "Drake by hand", "Drake textbook", "MuJoCo mj_inverse",
+]  # fmt: skip
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Markdown, padded so that it reads as it is."""
+    widths = [max(len(r[i]) for r in [head, *rows]) for i in range(len(head))]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = [
+            c.ljust(w) if i == 0 else c.rjust(w)
+            for i, (c, w) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "| " + " | ".join(padded) + " |"
+
+    rule = ["-" * w if i == 0 else "-" * (w - 1) + ":" for i, w in enumerate(widths)]
+    return "\n".join([line(head), line(rule), *(line(r) for r in rows)])
+
+
+def _times(f: Figures, names: Sequence[str]) -> list[str]:
+    cells = []
+    for c in names:
+        if c not in f.times:
+            cells.append(f.refused.get(c, "missing"))
+            continue
+        ratio = "" if c == "unit" else f" ({f.median(c) / f.median('unit'):.1f} x)"
+        off = f.differences.get(c, 0.0)
+        wrong = f", off by {off:.0%}" if off > AGREEMENT else ""
+        cells.append(f"{f.median(c):.1f} / {f.p99(c):.1f}{ratio}{wrong}")
+    return cells
+
+
+def _first(f: Figures, names: Sequence[str]) -> list[str]:
+    unit = f.first_median("unit")
+    cells = []
+    for c in names:
+        ratio = "" if c == "unit" else f" ({f.first_median(c) / unit:.1f} x)"
+        cells.append(f"{f.first_median(c):.1f}{ratio}" if c in f.first else "-")
+    return cells
+
+
+def _sizes(f: Figures) -> list[str]:
+    mech, part = f.case.mech, f.case.part
+    sizes = (mech.nv, len(mech.row_scale), part.rank, mech.nu, f.case.k)
+    return [f.case.name, *map(str, sizes), f.path]
+
+
+def _differences(figures: Sequence[Figures], names: Sequence[str]) -> str:
+    checked = [c for c in names if any(c in f.differences for f in figures)]
+    rows = [
+        [f.case.name, *(f"{f.differences[c]:.0e}" if c in f.differences else "-" for c in checked)]
+        for f in figures
+    ]
+    return _table(["mechanism", *checked], rows)
+
+
+def _jitter(ticks: Ticks) -> str:
+    rows = []
+    for name, runs in ticks.items():
+        for where, t in runs.items():
+            figures = [*np.percentile(t, (50, 99, 99.9)), t.max()]
+            cells = [f"{x / 1e3:.1f}" for x in figures]
+            rows.append([name, where, str(t.size), *cells, f"{figures[2] / figures[0]:.1f}"])
+    head = ["mechanism", "realtime", "ticks", "median", "p99", "p99.9", "worst", "p99.9 / median"]
+    return _table(head, rows)
+
+
+def _machine() -> str:
+    versions = [f"Python {platform.python_version()}"]
+    for package in PACKAGES:
+        try:
+            versions.append(f"{package} {metadata.version(package)}")
+        except metadata.PackageNotFoundError:
+            if package == "holoctl":
+                versions.append("holoctl from the checkout")
+    return (
+        f"{datetime.date.today().isoformat()}; {_cpu()}, {os.cpu_count()} cores, "
+        f"{platform.system()} {platform.machine()}; {', '.join(versions)}."
+    )
+
+
+def _cpu() -> str:
+    """The model of the processor, as far as it is told."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    found = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return found[0] if found else platform.machine()
+
+
+# ----------------------------------------------------------------------------------- targets
+
+DRAKE_LIMITS = {"four_bar": 0.4, "five_bar": 0.4, "stewart": 0.2, "biped": 0.2}
+"""Of our time to that of Drake by hand."""
+
+
+@dataclass
+class Target:
+    """A target and what was measured; nan if nothing was."""
+
+    text: str
+    limit: float
+    unit: str
+    figure: float
+    first: float | None = None
+    """The same of first calls, which is told and not judged."""
+    set_for: str = ""
+    """The column that the limit was set for, if it is another one."""
+
+    def row(self) -> list[str]:
+        """Cells of a table."""
+        text = f"{self.text} <= {self.limit:g}{self.unit}"
+        if not np.isfinite(self.figure):
+            return [text, "not measured", "", ""]
+        met = "met" if self.figure <= self.limit else "not met"
+        if self.set_for:
+            met = f"({met})"
+        first = "" if self.first is None else f"{self.first:.2f}{self.unit}"
+        return [text, f"{self.figure:.2f}{self.unit}", met, first]
+
+
+def _ratio(text: str, limit: float, over: Figures, under: Figures, columns: str) -> Target:
+    """A target for the ratio of two medians; `columns` is "this / that"."""
+    a, b = columns.split(" / ")
+    return Target(
+        text, limit, " x",
+        over.median(a) / under.median(b),
+        over.first_median(a) / under.first_median(b),
+    )  # fmt: skip
+
+
+def targets(figures: Sequence[Figures], ticks: Ticks) -> list[Target]:
+    """All targets, in the order in which they were set; then those of Drake by hand once more,
+    for Drake textbook."""
+    found = []
+    for f in figures:
+        limit = 12.0 if f.case.mech.nv < 6 else 7.0 if f.case.mech.nv >= 18 else None
+        if limit is not None:
+            columns = "inverse / unit"
+            found.append(_ratio(f"{f.case.name}: {columns}", limit, f, f, columns))
+    for f in figures:
+        above = f.median("controller") - f.median("inverse")
+        first = f.first_median("controller") - f.first_median("inverse")
+        found.append(Target(f"{f.case.name}: controller - inverse", 3.0, " us", above, first))
+    by_name = {f.case.name: f for f in figures}
+    long, short = by_name["chain 40"], by_name["chain 12"]
+    columns = "inverse / constraintDynamics"
+    found.append(_ratio(f"chain 40: {columns}", 0.15, long, long, columns))
+    growth = "inverse: chain 40 / chain 12"
+    found.append(_ratio(growth, 4.0, long, short, "inverse / inverse"))
+    for name, runs in ticks.items():
+        spread = np.percentile(runs["inside"], 99.9) / np.median(runs["inside"])
+        text = f"{name}: p99.9 / median of inverse inside realtime"
+        found.append(Target(text, 5.0, " x", float(spread)))
+    for drake, set_for in (("Drake by hand", ""), ("Drake textbook", "Drake by hand")):
+        for name, limit in DRAKE_LIMITS.items():
+            f, columns = by_name[name], f"inverse / {drake}"
+            target = _ratio(f"{name}: {columns}", limit, f, f, columns)
+            found.append(replace(target, set_for=set_for))
+    return found
+
+
+# ----------------------------------------------------------------------------------- picture
+
+
+def picture(figures: Sequence[Figures], file: Path) -> None:
+    """Cost against the number of cells of the chain."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    chains = [f for f in figures if f.case.name.startswith("chain ")]
+    N = [int(f.case.name.split()[1]) for f in chains]
+    fig, ax = plt.subplots(figsize=(7.5, 5.0), layout="constrained")
+    ends: list[float] = []
+    for column, label, style in _CURVES:
+        y = [f.median(column) for f in chains]
+        if not np.isfinite(y).all():
+            continue
+        ax.loglog(N, y, style, label=label, lw=1.8, ms=5)
+        ends.append(y[-1])
+    ax.set_xticks(N, [str(n) for n in N])
+    ax.minorticks_off()
+    ax.set_yticks([2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000])
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.set_xlim(0.9, 58)
+    ax.set_xlabel("N: four-bars in series (3 N coordinates, 2 N rows, N motors)")
+    ax.set_ylabel("median time of a call from Python, us")
+    ax.grid(alpha=0.3)
+    ax.legend(frameon=False)
+    for y, at in zip(sorted(ends), _apart(sorted(ends)), strict=True):
+        ax.text(1.1 * N[-1], at, f"{y:.0f}", va="center")
+    fig.savefig(file, dpi=130)
+    plt.close(fig)
+
+
+def _apart(heights: Sequence[float], ratio: float = 1.22) -> list[float]:
+    """Heights on a logarithmic axis, moved upwards until labels there do not overlap."""
+    placed: list[float] = []
+    for y in heights:
+        placed.append(max(y, ratio * placed[-1]) if placed else y)
+    return placed
+
+
+_CURVES = [
+    ("dense KKT", "dense KKT (numpy)", "s-"),
+    ("constraintDynamics", "pin.constraintDynamics", "^-"),
+    ("controller", "hc.ComputedTorque", "D--"),
+    ("inverse", "hc.PreparedInverseDynamics", "o-"),
+    ("unit", "unit: pin.rnea + Jacobians", "x:"),
+]
