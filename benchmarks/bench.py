@@ -5,8 +5,8 @@
     .venv/bin/python benchmarks/bench.py --quick        half a minute, writes nothing
 
 Every result is compared with the exact one before it is timed; what disagrees is not timed.
-All columns run in turn, each over all states, in an order that changes from round to round, so
-that whatever else the machine does hits all of them alike. The first call of each turn, with
+All columns run in turn, each several times over all states, in an order that changes from round
+to round, so that whatever else the machine does hits all of them alike. The first call of each turn, with
 the caches full of other things, is told apart from those that follow.
 """
 
@@ -31,6 +31,9 @@ import holoctl as hc
 
 SLOWEST_SHARE = 300_000
 """A column that takes longer than this, ns, is measured in fewer rounds."""
+
+PASSES = 5
+"""How often a column goes over all states in one turn."""
 
 BLOCKS = 10
 """The ticks for the jitter are run in so many blocks, outside and inside in turn."""
@@ -114,11 +117,12 @@ def timed(columns: list[Column], states: list[State], seconds: float) -> list[ND
     costs = [_cost(call, x) for call, x in zip(calls, inputs, strict=True)]
     strides = [max(1, round(cost / SLOWEST_SHARE)) for cost in costs]
     share = sum(cost / stride for cost, stride in zip(costs, strides, strict=True))
-    rounds = int(np.clip(1e9 * seconds / share / len(states), max(strides) * 5, 20_000))
+    calls_a_turn = PASSES * len(states)
+    rounds = int(np.clip(1e9 * seconds / share / calls_a_turn, max(strides) * 5, 20_000))
     rng, clock = np.random.default_rng(0), time.perf_counter_ns
     times: list[list[list[int]]] = [[] for _ in columns]
     for n in range(rounds):
-        order = np.roll(np.arange(len(states)), n).tolist()
+        order = PASSES * np.roll(np.arange(len(states)), n).tolist()
         for i in rng.permutation(len(columns)).tolist():
             if n % strides[i] == 0:
                 call, turn = calls[i], []

@@ -28,9 +28,9 @@ PACKAGES = ("holoctl", "numpy", "scipy", "pin", "drake", "mujoco")
 NOTES = """\
 - A figure is the time of one call from Python, measured round the call, inside `hc.realtime()`:
   one thread, no garbage collection. Columns run in turn, in an order that changes from round to
-  round, each over {states} closed moving states with random targets. The first call of a turn
-  finds the caches full of what the other columns left, as a tick of a slow loop does; the main
-  table and the targets are of the calls after it, the second table is of the first ones.
+  round, each five times over {states} closed moving states with random targets. The first call
+  of a turn finds the caches full of what the other columns left, as a tick of a slow loop does;
+  the main table and the targets are of the calls after it, the second table is of the first ones.
 - *unit*: `pin.rnea(model, data, q, v, a)` and `pin.computeJointJacobians(model, data, q)`.
   In brackets: ratio of medians to the unit.
 - *inverse*: `PreparedInverseDynamics.torque(q, v, target, out=u)`. *controller*:

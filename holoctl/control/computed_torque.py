@@ -106,7 +106,6 @@ class ComputedTorque:
             self.mech, self.kp, self.kd, self.compensation, self.partition, self.weights,
         )  # fmt: skip
 
-    @np.errstate(all="ignore")
     def torque(
         self,
         q: Any,
@@ -152,19 +151,28 @@ class ComputedTorque:
         SingularityError
             Where the split or the actuation is singular; no torque is given there.
         """
-        mech, prepared = self.mech, self._prepared
+        mech = self.mech
         q, v = as_given("q", q, mech.nq), as_given("v", v, mech.nv)
         v_ref, a_ref = as_given("v_ref", v_ref, mech.nu), as_given("a_ref", a_ref, mech.nu)
-        command = self._law(q, v, q_ref, v_ref)
         try:
-            if self.compensation == "full":
-                return prepared.answer(q, v, a_ref + command, t, None, out)
-            u = prepared.answer(q, self._rest, None, t, None, None) + command
+            return self._torque(q, v, q_ref, v_ref, a_ref, t, out)
+        except (FloatingPointError, RuntimeWarning):  # where the caller has numpy raise them
+            with np.errstate(all="ignore"):
+                return self._torque(q, v, q_ref, v_ref, a_ref, t, out)
         except InputError:
             _check_finite(q=q, v=v, q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
             raise
+
+    def _torque(
+        self, q: Vector, v: Vector, q_ref: Any, v_ref: Vector, a_ref: Vector, t: float,
+        out: Vector | None,
+    ) -> Vector:  # fmt: skip
+        command = self._law(q, v, q_ref, v_ref)
+        if self.compensation == "full":
+            return self._prepared.answer(q, v, a_ref + command, t, None, out)
+        u = self._prepared.answer(q, self._rest, None, t, None, None) + command
         if not finite(u):
-            _check_finite(q=q, v=v, q_ref=q_ref, v_ref=v_ref)
+            raise InputError("the torque is not finite")
         return u if out is None else stored("out", out, u)
 
     def track(self, reference: Reference) -> Controller:
@@ -188,20 +196,12 @@ def _law(
     mech: Mechanism, kp: Vector, kd: Vector
 ) -> Callable[[Vector, Vector, Any, Vector], Vector]:
     """A function (q, v, q_ref, v_ref): the reference law, ``kp e + kd (v_ref - B' v)``."""
-    error_of, rates_of = _position_error(mech), _motor_rates(mech)
-
-    def law(q: Vector, v: Vector, q_ref: Any, v_ref: Vector) -> Vector:
-        return kp * error_of(q, q_ref) + kd * (v_ref - rates_of(v))
-
-    return law
-
-
-def _motor_rates(mech: Mechanism) -> Callable[[Vector], Vector]:
-    """A function that gives ``B' v``."""
-    if mech.actuated:  # then B selects
-        motors = np.argmax(mech.B, axis=0)
-        return lambda v: v.take(motors)
-    return np.ascontiguousarray(mech.B.T).dot
+    error_of = _position_error(mech)
+    if not mech.actuated:
+        BT = np.ascontiguousarray(mech.B.T)
+        return lambda q, v, q_ref, v_ref: kp * error_of(q, q_ref) + kd * (v_ref - BT.dot(v))
+    motors = np.argmax(mech.B, axis=0)  # B selects
+    return lambda q, v, q_ref, v_ref: kp * error_of(q, q_ref) + kd * (v_ref - v.take(motors))
 
 
 def _position_error(mech: Mechanism) -> Callable[[Vector, Any], Vector]:
@@ -219,12 +219,12 @@ def _position_error(mech: Mechanism) -> Callable[[Vector, Any], Vector]:
     for_motors = (nu,) if mech.actuated else None
     cosine = where[turning]
 
-    plain = not turning and not rotating
+    plain = not turning
 
     def error_of(q: Vector, q_ref: Any) -> Vector:
         if plain and type(q_ref) is np.ndarray and q_ref.shape == for_motors:
-            error: Vector = as_given("q_ref", q_ref, nu) - q.take(where)
-            return error
+            straight: Vector = as_given("q_ref", q_ref, nu) - q.take(where)
+            return straight
         wanted = q_ref if type(q_ref) is np.ndarray else np.asarray(numbers("q_ref", q_ref))
         if wanted.shape == for_motors:
             wanted = as_given("q_ref", wanted, nu)
@@ -233,7 +233,7 @@ def _position_error(mech: Mechanism) -> Callable[[Vector, Any], Vector]:
                     f"motor {rotating}, which has no position of its own; give q_ref as a "
                     f"whole configuration, shape ({mech.nq},)"
                 )
-            e: Vector = np.subtract(wanted, q.take(where))
+            e: Vector = wanted - q.take(where)
             if turning:  # continuous: cosine and sine of the angle; the error is wrapped
                 d = wanted[turning] - np.arctan2(q[cosine + 1], q[cosine])
                 e[turning] = (d + np.pi) % (2.0 * np.pi) - np.pi

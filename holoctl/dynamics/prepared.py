@@ -128,7 +128,6 @@ class PreparedInverseDynamics:
         """
         return _reason(self.mech, self.partition)
 
-    @np.errstate(all="ignore")
     def torque(
         self,
         q: Any,
@@ -180,7 +179,6 @@ class PreparedInverseDynamics:
             efforts = vector("efforts", efforts, mech.nv, "efforts on the coordinates")
         return self.answer(q, v, target, t, efforts, out)
 
-    @np.errstate(all="ignore")
     def holding(self, q: Any, t: float = 0.0, *, out: Vector | None = None) -> Vector:
         """The motor efforts that hold the mechanism at rest, as far as the motors can.
 
@@ -223,12 +221,15 @@ class PreparedInverseDynamics:
         local.tick = _busy
         try:
             u = tick(q, v, target, t, efforts) if tick is not None else None
-            if u is None or not finite(u):
-                u = self._by_the_general_path(q, v, target, t, efforts)
+        except (FloatingPointError, RuntimeWarning):  # where the caller has numpy raise them
+            u = None
         finally:
             local.tick = tick
+        if u is None or not finite(u):
+            u = self._by_the_general_path(q, v, target, t, efforts)
         return u if out is None else stored("out", out, u)
 
+    @np.errstate(all="ignore")
     def _by_the_general_path(
         self, q: Vector, v: Vector, target: Vector | None, t: float, efforts: Vector | None
     ) -> Vector:
