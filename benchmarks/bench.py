@@ -6,8 +6,8 @@
 
 Every result is compared with the exact one before it is timed; what disagrees is not timed.
 All columns run in turn, each several times over all states, in an order that changes from round
-to round, so that whatever else the machine does hits all of them alike. The first call of each turn, with
-the caches full of other things, is told apart from those that follow.
+to round, so that whatever else the machine does hits all of them alike. The first call of each
+turn, with the caches full of other things, is told apart from those that follow.
 """
 
 from __future__ import annotations

@@ -161,52 +161,54 @@ def _along(
         _add_vector(n_and_s[1, k], frames2[k], arm)
 
     # One flat workspace, from which any mixture of vectors is gathered in one call. Vectors
-    # are gathered component by component: (3, m) arrays.
-    shapes = {"n_s": (2 * m, 3), "V": (2, 6, m), "U": (6, m), "crosses": (5, 3, m), "zero": (1,)}
+    # are gathered component by component: (3, m) arrays of positions in the workspace.
+    shapes = {"n_s": (2 * m, 3), "V": (6, 3 * m), "crosses": (5, 3, m), "zero": (1,)}
     work, part, start = _workspace(shapes)
-    n, s = (start["n_s"] + 3 * m * k + 3 * np.arange(m) + _XYZ for k in range(2))
-    lists = m * np.arange(6)[:, None] + np.arange(m)
-    _, omega1, v2, omega2 = (start["V"] + 3 * m * k + lists[:3] for k in range(4))
-    u, omega_u = (start["U"] + 3 * m * k + lists[:3] for k in range(2))
-    s_x_n, n_x_omega1, omega_u_x_n = (start["crosses"] + 3 * m * k + lists[:3] for k in range(3))
+    row, component = np.arange(m), np.arange(3)[:, None]
+    n, s = (start["n_s"] + 3 * (m * k + row) + component for k in range(2))
+    v2, u = (start["V"] + 3 * m * component + m * k + row for k in (1, 2))
+    omega1, omega2, omega_u = (start["V"] + 3 * m * (3 + component) + m * k + row for k in range(3))
+    s_x_n, n_x_omega1, omega_u_x_n = (
+        start["crosses"] + m * (3 * k + component) + row for k in range(3)
+    )
     zero = np.full((3, m), start["zero"])
     first, second = np.stack([s, n, omega_u, omega_u, omega2]), np.stack([n, omega1, n, s, s])
-    gather_p = np.ascontiguousarray([first[:, YZX], first[:, ZXY]])
-    gather_q = np.ascontiguousarray([second[:, ZXY], second[:, YZX]])
-    force = np.where(direction, zero, n)
-    gather_left = np.stack([force, s_x_n, n_x_omega1, omega_u_x_n])
-    gather_rates = np.stack([np.where(direction, zero, u), np.where(direction, zero, v2)])
-    bodies = np.array([[f.joint for f in frames1], [f.joint for f in frames2]])
-    gather_bodies = 6 * bodies[:, None, :] + np.arange(6)[:, None]
+    gather_factors = np.ascontiguousarray(
+        [[first[:, YZX], first[:, ZXY]], [second[:, ZXY], second[:, YZX]]]
+    )
+    gather_terms = np.stack([
+        np.where(direction, zero, n), s_x_n, n_x_omega1, omega_u_x_n,  # w, then with e and sdot
+        np.where(direction, zero, u), np.where(direction, zero, v2),
+    ])  # fmt: skip
 
     affine = _affine(n_and_s.reshape(2 * m, -1), motion.placements, part["n_s"])
-    velocities, accelerations = motion.velocities.reshape(-1), motion.accelerations.reshape(-1)
-    V, U, crosses = part["V"], part["U"], part["crosses"]
-    V1, V2 = V
-    A, P, Q = np.zeros((2, 6, m)), np.zeros((2, 5, 3, m)), np.zeros((2, 5, 3, m))
-    A1, A2 = A
-    P1, P2 = P
-    left, terms, ones = np.zeros((4, 3, m)), np.zeros((4, 3, m)), np.ones(12)
-    A1_A2, e_sdot, rates = terms[:2].reshape(6, m), terms[2:], np.zeros((2, 3, m))
-    e, turning, by_row = terms[2], crosses[3:], terms.reshape(12, m)
+    bodies1, bodies2 = [f.joint for f in frames1], [f.joint for f in frames2]
+    V, crosses = part["V"], part["crosses"]
+    factors, terms, right_terms = (
+        np.zeros((2, 2, 5, 3, m)),
+        np.zeros((6, 3, m)),
+        np.zeros((4, 3, m)),
+    )
+    A = right_terms[:2].reshape(6, m)
+    both_and_difference = _both_and_difference(motion.velocities, bodies1, bodies2, V)
+    difference = _difference(motion.accelerations, bodies1, bodies2, A)
+    (P, Q), (P1, P2) = factors, factors[0]
+    left, rates, turning, e_sdot = terms[:4], terms[4:], crosses[3:], right_terms[2:]
+    e, by_row, ones = right_terms[2], right_terms.reshape(12, m), np.ones(12)
     W, J = left[:2].reshape(6, m).T, motion.J
     any_rod = bool(rod.any())
 
     def evaluate(q: Vector, v: Vector, t: float) -> bool:
         affine()  # n, s
-        velocities.take(gather_bodies, None, V, "clip")
-        np.subtract(V2, V1, U)
-        work.take(gather_p, None, P, "clip")
-        work.take(gather_q, None, Q, "clip")
+        both_and_difference()  # V1, V2, U
+        work.take(gather_factors, None, factors, "clip")
         np.multiply(P, Q, P)
         np.subtract(P1, P2, crosses)  # s x n, n x omega_1, omega_U x n, omega_U x s, omega_2 x s
-        work.take(gather_left, None, left, "clip")  # w, n x omega_1, omega_U x n
-        work.take(gather_rates, None, rates, "clip")
+        work.take(gather_terms, None, terms, "clip")  # w, n x omega_1, omega_U x n; u, v2
+        difference()  # A1 - A2
         np.add(rates, turning, e_sdot)
-        accelerations.take(gather_bodies, None, A, "clip")
-        np.subtract(A1, A2, A1_A2)
         stretch = per_length * (e * e).sum(axis=0) if any_rod else 0.0
-        np.multiply(left, terms, terms)
+        np.multiply(left, right_terms, right_terms)
         ones.dot(by_row, right)
         if any_rod:
             np.subtract(right, stretch, right)
@@ -214,6 +216,62 @@ def _along(
         return True
 
     return evaluate
+
+
+def _both_and_difference(
+    motions: Array, bodies1: list[int], bodies2: list[int], out: Array
+) -> Callable[[], None]:
+    """A function that sets `out` (6, 3 m) to motions of bodies 1, of bodies 2, and 2 - 1."""
+    m = len(bodies1)
+    if 3 * m * motions.shape[0] <= DENSE:
+        one, two = _selection(motions, bodies1), _selection(motions, bodies2)
+        choice, transposed = np.hstack([one, two, two - one]), motions.T
+
+        def dense() -> None:
+            transposed.dot(choice, out)
+
+        return dense
+    position = 6 * np.array([*bodies1, *bodies2, *bodies2]) + _SIX
+    flat, of1, difference = motions.reshape(-1), out[:, :m], out[:, 2 * m :]
+
+    def gather() -> None:
+        flat.take(position, None, out, "clip")
+        np.subtract(difference, of1, difference)
+
+    return gather
+
+
+def _difference(
+    motions: Array, bodies1: list[int], bodies2: list[int], out: Array
+) -> Callable[[], None]:
+    """A function that sets `out` (6, m) to motions of bodies 1 minus those of bodies 2."""
+    if len(bodies1) * motions.shape[0] <= DENSE:
+        choice = _selection(motions, bodies1) - _selection(motions, bodies2)
+        transposed = motions.T
+
+        def dense() -> None:
+            transposed.dot(choice, out)
+
+        return dense
+    position = np.array([6 * np.array(bodies) + _SIX for bodies in (bodies1, bodies2)])
+    flat, both = motions.reshape(-1), np.zeros(position.shape)
+    of1, of2 = both
+
+    def gather() -> None:
+        flat.take(position, None, both, "clip")
+        np.subtract(of1, of2, out)
+
+    return gather
+
+
+def _selection(motions: Array, bodies: list[int]) -> Array:
+    """(njoints, m): column i selects body i of the list."""
+    chosen = np.zeros((motions.shape[0], len(bodies)))
+    chosen[bodies, np.arange(len(bodies))] = 1.0
+    return chosen
+
+
+_SIX = np.arange(6)[:, None]
 
 
 def _add_vector(row: Array, frame: Frame, local: list[float]) -> None:
@@ -262,9 +320,6 @@ def _workspace(
     return work, part, start
 
 
-_XYZ = np.arange(3)[:, None]
-
-
 # ------------------------------------------------------------------------ orientation rows
 
 
@@ -288,9 +343,11 @@ def _turning(
     affine, R1 = _affine(axes.reshape(6 * count, -1), motion.placements, R.reshape(-1, 3)), R[0]
     one, other, along = np.indices((3, 3, 3)).reshape(3, 27)  # axis of 1, axis of 2, component
     first_axis, the_one = 9 * np.arange(count)[:, None], np.full((count, 1), 18 * count)
-    gather_1 = np.hstack([first_axis + 3 * one + along, the_one])
-    gather_2 = np.hstack([first_axis + 9 * count + 3 * other + along, the_one])
-    products, axes_2 = np.zeros((count, 28)), np.zeros((count, 28))
+    gather_axes = np.ascontiguousarray([
+        np.hstack([first_axis + 3 * one + along, the_one]),
+        np.hstack([first_axis + 9 * count + 3 * other + along, the_one]),
+    ])  # fmt: skip
+    products, axes_2 = both_axes = np.zeros((2, count, 28))
     unscaled, quaternion = np.zeros((count, 4)), np.zeros((count, 4))
     four_w2, twice_w, factor = unscaled[:, 3], np.zeros(count), np.zeros(count)
     factor_of_all = factor[:, None]
@@ -301,11 +358,14 @@ def _turning(
 
     joints = np.array([[table.frames1[j].joint, table.frames2[j].joint] for j in pairs]).T
     angular = np.ascontiguousarray(6 * joints[:, :, None] + 3 + np.arange(3))
-    gather_p = np.ascontiguousarray([angular[0][:, YZX], angular[0][:, ZXY]])
-    gather_q = np.ascontiguousarray([angular[1][:, ZXY], angular[1][:, YZX]])
+    gather_factors = np.ascontiguousarray([
+        [angular[0][:, YZX], angular[0][:, ZXY]], [angular[1][:, ZXY], angular[1][:, YZX]],
+    ])  # fmt: skip
     gather_c = 3 * pair[:, None] + np.arange(3)
-    omega, alpha, P, Q = (np.zeros((2, count, 3)) for _ in range(4))
-    (omega1, omega2), (alpha1, alpha2), (P1, P2) = omega, alpha, P
+    omega, alpha = np.zeros((2, count, 3)), np.zeros((2, count, 3))
+    (omega1, omega2), (alpha1, alpha2) = omega, alpha
+    factors = np.zeros((2, 2, count, 3))
+    (P, Q), (P1, P2) = factors, factors[0]
     U, c, c_of_rows = np.zeros((count, 3)), np.zeros((count, 3)), np.zeros((m, 3))
     ones, halves, half_square = np.ones(3), np.full(3, 0.5), np.zeros(count)
     velocities, accelerations = motion.velocities.reshape(-1), motion.accelerations.reshape(-1)
@@ -313,8 +373,7 @@ def _turning(
 
     def evaluate(q: Vector, v: Vector, t: float) -> bool:
         affine()  # R1, R2
-        all_axes.take(gather_1, None, products, "clip")
-        all_axes.take(gather_2, None, axes_2, "clip")
+        all_axes.take(gather_axes, None, both_axes, "clip")
         np.multiply(products, axes_2, products)
         products.dot(_TIMES_FOUR_W, unscaled)  # 4 w (x, w) of R1^T R2
         np.sqrt(four_w2, twice_w)
@@ -327,8 +386,7 @@ def _turning(
         moments.take(gather_moments, None, W, "clip")
         velocities.take(angular, None, omega, "clip")
         accelerations.take(angular, None, alpha, "clip")
-        velocities.take(gather_p, None, P, "clip")
-        velocities.take(gather_q, None, Q, "clip")
+        velocities.take(gather_factors, None, factors, "clip")
         np.multiply(P, Q, P)
         np.subtract(P1, P2, c)  # omega_1 x omega_2
         np.add(c, alpha1, c)
