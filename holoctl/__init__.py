@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     from holoctl.constraints.rod import Rod
     from holoctl.control.computed_torque import ComputedTorque
     from holoctl.dynamics.forward import ForwardDynamics, forward_dynamics
+    from holoctl.dynamics.impacts import Impact, impulse
     from holoctl.dynamics.inverse import InverseDynamics, inverse_dynamics
     from holoctl.dynamics.prepared import PreparedInverseDynamics
+    from holoctl.dynamics.relaxed import inverse_dynamics_relaxed, is_fully_actuated
     from holoctl.dynamics.spatial_v2 import fdgq
+    from holoctl.equation import Terms, terms
     from holoctl.errors import (
         AssemblyError,
         HoloctlError,
@@ -40,8 +43,9 @@ if TYPE_CHECKING:
         SingularityError,
     )
     from holoctl.io.description import load, robot_file, robot_names
-    from holoctl.mechanism import Mechanism
+    from holoctl.mechanism import Mechanism, by_constraint
     from holoctl.projector import Partition, Projection, partition, project
+    from holoctl.reactions import ConstraintWrench, constraint_wrenches
     from holoctl.simulation import Run, simulate
     from holoctl.timing import LoopStatistics, realtime, run_at_rate
     from holoctl.tree import renumbered
@@ -57,16 +61,20 @@ _HOMES = {
     "constraints.rod": ["Rod"],
     "control.computed_torque": ["ComputedTorque"],
     "dynamics.forward": ["ForwardDynamics", "forward_dynamics"],
+    "dynamics.impacts": ["Impact", "impulse"],
     "dynamics.inverse": ["InverseDynamics", "inverse_dynamics"],
     "dynamics.prepared": ["PreparedInverseDynamics"],
+    "dynamics.relaxed": ["inverse_dynamics_relaxed", "is_fully_actuated"],
     "dynamics.spatial_v2": ["fdgq"],
+    "equation": ["Terms", "terms"],
     "errors": [
         "AssemblyError", "HoloctlError", "InconsistentError", "InputError", "LoadError",
         "NotActuatedError", "SingularityError",
     ],
     "io.description": ["load", "robot_file", "robot_names"],
-    "mechanism": ["Mechanism"],
+    "mechanism": ["Mechanism", "by_constraint"],
     "projector": ["Partition", "Projection", "partition", "project"],
+    "reactions": ["ConstraintWrench", "constraint_wrenches"],
     "simulation": ["Run", "simulate"],
     "timing": ["LoopStatistics", "realtime", "run_at_rate"],
     "tree": ["renumbered"],

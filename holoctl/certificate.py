@@ -13,10 +13,10 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.checks import Vector
+from holoctl.equation import Terms
 from holoctl.errors import HoloctlError, InconsistentError, SingularityError
 from holoctl.mechanism import Mechanism
-from holoctl.open_tree import energy, inverse_tree_dynamics, nonlinear_efforts
-from holoctl.projector import Projection
+from holoctl.open_tree import energy, inverse_tree_dynamics
 
 __all__ = ["TOLERANCES", "Certificate", "certify"]
 
@@ -129,29 +129,30 @@ def raise_if_bad(certificate: Certificate) -> None:
 
 
 def certify(
-    P: Projection, a: Vector, efforts: Vector, multipliers: Vector, condition: float
+    T: Terms, rank: int, a: Vector, efforts: Vector, multipliers: Vector, condition: float
 ) -> Certificate:
     """Measure a solution.
 
     Parameters
     ----------
-    P : Projection
+    T : Terms
+    rank : rank of G
     a : (nv,) acceleration
     efforts : (nv,) B u + J^T f
     multipliers : (m,) lambda
     condition : condition number of the matrix that was solved with
     """
-    mech, rows, r = P.mechanism, P.rows, P.mechanism.row_scale
+    mech, rows, r = T.mechanism, T.rows, T.mechanism.row_scale
     c = mech.column_scale
     absolute = np.abs(r[:, None] * rows.jacobian)
-    needed = r * (rows.drift + P.stabilisation)
+    needed = r * (rows.drift + T.stabilisation)
     constraint = rows.jacobian.T @ multipliers
-    w = inverse_tree_dynamics(mech, P.q, P.v, a)
-    h = nonlinear_efforts(mech, P.q, P.v)  # M a and h may cancel, as in free fall: sizes apart
+    w = inverse_tree_dynamics(mech, T.q, T.v, a)
+    h = T.h  # M a and h may cancel, as in free fall: sizes apart
     # an explicit chart has moved the state: by how much counts as well
-    moved = pin.difference(mech.model, P.given[0], P.q) / c
-    pushed = (P.v - P.given[1]) / c
-    speed = 1.0 + _largest(absolute @ np.abs(P.v))
+    moved = pin.difference(mech.model, T.given[0], T.q) / c
+    pushed = (T.v - T.given[1]) / c
+    speed = 1.0 + _largest(absolute @ np.abs(T.v))
     return Certificate(
         closure=max(_largest(r * rows.error), _largest(moved)),
         velocity=max(_largest(r * rows.rate), _largest(pushed)) / speed,
@@ -164,9 +165,9 @@ def certify(
             + _largest(c * efforts)
             + _largest(c * constraint),
         ),
-        power=_power_balance(mech, P.q, P.v, a, efforts + constraint, np.abs(w - h) + np.abs(h)),
+        power=_power_balance(mech, T.q, T.v, a, efforts + constraint, np.abs(w - h) + np.abs(h)),
         condition=condition,
-        rank=P.rank,
+        rank=rank,
     )
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, known_name, listing, name_list, number, numbers, vector
+from holoctl.checks import Vector, known_name, listing, name_list, number, numbers, vector, whole
 from holoctl.constraints.contract import BoundRows, Constraint, Rows
 from holoctl.constraints.gamma_q import BoundGammaQ
 from holoctl.constraints.wrench import WrenchRows, stacked
@@ -28,12 +28,14 @@ from holoctl.tree import (
 
 __all__ = [
     "Mechanism",
+    "by_constraint",
     "check_configuration",
     "check_mechanism",
     "check_state",
     "constraint_rows",
     "coordinate_indices",
     "row_names",
+    "rows_of",
     "workspace",
 ]
 
@@ -65,11 +67,13 @@ class Mechanism:
         It need not be closed. Default: Pinocchio's neutral configuration.
     name : str, optional
         Default: the name of the model.
+    parked : iterable of (int, constraint), optional
+        Constraints that are switched off, with their place among all: see `with_enabled`.
 
     Attributes
     ----------
-    model, constraints, actuated, reference, name
-        As given (`constraints` and `actuated` as tuples).
+    model, constraints, actuated, reference, name, parked
+        As given (`constraints`, `actuated` and `parked` as tuples).
     nq, nv, nu : int
         Sizes of a configuration, of a velocity, and of the motor efforts.
     B : (nv, nu) array
@@ -99,6 +103,7 @@ class Mechanism:
     actuation: Any = None
     reference: Any = None
     name: str = ""
+    parked: Sequence[tuple[int, Constraint]] = ()
 
     nq: int = field(init=False)
     nv: int = field(init=False)
@@ -126,7 +131,9 @@ class Mechanism:
         put("joint_of", _frozen(joint_of_coordinate(model)))
         put("reference", _frozen(_reference(model, self.reference)))
         put("constraints", _checked_constraints(self.constraints))
-        put("constraint_names", _unique_names(self.constraints))
+        put("parked", _checked_parked(self.parked))
+        names = _unique_names([*self.constraints, *(c for _, c in self.parked)])
+        put("constraint_names", names[: len(self.constraints)])
         named = zip(self.constraints, self.constraint_names, strict=True)
         put("_bound", tuple(c.bind(model, name, self.reference) for c, name in named))
         put("_blocks", _blocks(self._bound))
@@ -169,8 +176,80 @@ class Mechanism:
                 self.actuation,
                 self.reference,
                 self.name,
+                self.parked,
             ),
         )
+
+    # Sets of constraints that change, as when a foot lands: each gives a new mechanism.
+
+    def with_constraints(self, *constraints: Constraint) -> Mechanism:
+        """This mechanism with more constraints, behind those it has.
+
+        Raises
+        ------
+        InputError
+            As `Mechanism` does, such as for a name that is in use.
+        """
+        return replace(self, constraints=(*self.constraints, *constraints))
+
+    def without(self, *names: str) -> Mechanism:
+        """This mechanism without the constraints of these names.
+
+        Raises
+        ------
+        InputError
+            For a name that no constraint has.
+        """
+        known = self._all_names()
+        for name in names:
+            known_name(name, known, "constraint", self.name)
+        left = [c for c in self._all_constraints() if c.default_name not in names]
+        off = {c.default_name for _, c in self.parked}
+        return self._with(left, off)
+
+    def with_enabled(self, **enabled: bool) -> Mechanism:
+        """This mechanism with constraints switched on or off by name.
+
+        What is switched off stays in `parked` and comes back at its place. Names that are no
+        Python names go in as ``with_enabled(**{"left-foot": False})``.
+
+        Raises
+        ------
+        InputError
+            For a name that no constraint has, or a value that is not True or False.
+        """
+        known = self._all_names()
+        off = {c.default_name for _, c in self.parked}
+        for name, on in enabled.items():
+            known_name(name, known, "constraint", self.name)
+            if not isinstance(on, (bool, np.bool_)):
+                raise InputError(f"with_enabled: {name!r} must be True or False; got {on!r}")
+            off = off - {name} if on else off | {name}
+        return self._with(self._all_constraints(), off)
+
+    def with_model(self, model: pin.Model) -> Mechanism:
+        """The same constraints and motors on another model, such as one with a payload.
+
+        Raises
+        ------
+        InputError
+            As `Mechanism` does, such as for a frame that the model does not have.
+        """
+        return replace(self, model=model)
+
+    def _all_names(self) -> tuple[str, ...]:
+        return tuple(c.default_name for c in self._all_constraints())
+
+    def _all_constraints(self) -> list[Constraint]:
+        found = list(self.constraints)
+        for place, c in self.parked:
+            found.insert(place, c)
+        return found
+
+    def _with(self, constraints: Sequence[Constraint], off: set[str]) -> Mechanism:
+        on = tuple(c for c in constraints if c.default_name not in off)
+        parked = tuple((i, c) for i, c in enumerate(constraints) if c.default_name in off)
+        return replace(self, constraints=on, parked=parked)
 
 
 # ------------------------------------------------------------------------------ evaluation
@@ -204,6 +283,42 @@ def constraint_rows(
 def row_names(mech: Mechanism) -> tuple[str, ...]:
     """Names of the m rows, ``constraint.row``."""
     return sum((bound.labels for bound in mech._bound), ())
+
+
+def rows_of(mech: Mechanism, name: Any) -> slice:
+    """Where the rows of one constraint stand among all m."""
+    i = mech.constraint_names.index(
+        known_name(name, mech.constraint_names, "constraint", mech.name)
+    )
+    start = sum(len(bound.labels) for bound in mech._bound[:i])
+    return slice(start, start + len(mech._bound[i].labels))
+
+
+def by_constraint(mech: Mechanism, x: Any) -> dict[str, Vector]:
+    """Numbers of all rows, such as multipliers or impulses, as one array for each constraint.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    x : (m,) array_like
+        One number for each row.
+
+    Returns
+    -------
+    dict
+        Constraint name to the numbers of its rows, in the order of ``mech.constraint_names``.
+
+    Raises
+    ------
+    InputError
+        For a wrong shape.
+    """
+    check_mechanism(mech)
+    m = mech.row_scale.size
+    x = np.asarray(x)
+    if x.shape != (m,):
+        raise InputError(f"x must have shape ({m},), one number for each row; got {x.shape}")
+    return {name: x[rows_of(mech, name)] for name in mech.constraint_names}
 
 
 def check_mechanism(mech: Any, what: str = "mech") -> None:
@@ -356,6 +471,17 @@ def _checked_constraints(constraints: Any) -> tuple[Constraint, ...]:
                 "holoctl/constraints/contract.py"
             )
     return found
+
+
+def _checked_parked(parked: Any) -> tuple[tuple[int, Constraint], ...]:
+    try:
+        pairs = tuple((whole("parked: place", place, 0), c) for place, c in parked)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"Mechanism: parked must be a list of (place, constraint); got {parked!r}"
+        ) from None
+    _checked_constraints([c for _, c in pairs])
+    return tuple(sorted(pairs, key=lambda pair: pair[0]))
 
 
 def _unique_names(constraints: Sequence[Constraint]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ efforts. Rotor inertias (``model.armature``) are part of M everywhere, the energ
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,15 @@ from holoctl.errors import InputError
 from holoctl.mechanism import Mechanism, workspace
 from holoctl.tree import Kinematics, resolve_frame, support
 
-__all__ = ["energy", "external_efforts", "inertia", "inverse_tree_dynamics", "nonlinear_efforts"]
+__all__ = [
+    "articulated_body_solver",
+    "energy",
+    "external_efforts",
+    "inertia",
+    "inverse_tree_dynamics",
+    "nonlinear_efforts",
+    "sparse_solver",
+]
 
 Array = NDArray[np.float64]
 
@@ -39,6 +47,34 @@ def inverse_tree_dynamics(mech: Mechanism, q: Vector, v: Vector, a: Vector) -> V
     """``M a + h``, shape (nv,), by the recursive Newton-Euler algorithm; M is not formed."""
     w: Vector = pin.rnea(mech.model, workspace(mech), q, v, a)
     return w
+
+
+def sparse_solver(mech: Mechanism, q: Vector) -> Callable[[Array], Array]:
+    """A function that solves ``M x = b`` for the columns of b, by the sparse factorisation.
+
+    M is factored here, once; the workspace must not be used for another state in between.
+    """
+    model, data = mech.model, workspace(mech)
+    pin.crba(model, data, q)
+    pin.cholesky.decompose(model, data)
+
+    def solve(b: Array) -> Array:
+        return np.column_stack([pin.cholesky.solve(model, data, column) for column in b.T])
+
+    return solve
+
+
+def articulated_body_solver(mech: Mechanism, q: Vector) -> Callable[[Array], Array]:
+    """A function that solves ``M x = b`` for the columns of b by the articulated-body algorithm:
+    the accelerations from rest under the efforts b, without gravity."""
+    model, data, rest = mech.model, workspace(mech), np.zeros(mech.nv)
+    weight = pin.computeGeneralizedGravity(model, data, q).copy()
+
+    def solve(b: Array) -> Array:
+        columns = [pin.aba(model, data, q, rest, column + weight).copy() for column in b.T]
+        return np.column_stack(columns)
+
+    return solve
 
 
 def energy(mech: Mechanism, q: Vector, v: Vector) -> tuple[float, float]:

@@ -23,9 +23,9 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.assembly import assemble, manifold_rank, nearby_configurations
-from holoctl.checks import Vector, listing, number, one_of, positive
+from holoctl.checks import Vector, listing, number, one_of
 from holoctl.constraints.contract import Rows
-from holoctl.constraints.gamma_q import BoundGammaQ
+from holoctl.equation import Terms, check_terms, scaled_rows, terms, terms_at
 from holoctl.errors import InconsistentError, InputError, SingularityError
 from holoctl.linalg import PivotedQR, lu, pivoted_qr
 from holoctl.mechanism import (
@@ -126,22 +126,14 @@ class Projection:
         coordinates ("orthonormal").
     scale : (k,) array
         Unit of each y: L for a translation, 1 for an angle or a basis without coordinates.
-    stabilisation : (m,) array
-        Baumgarte's term of each row: ``G a = -drift - stabilisation``.
     rank : int
     condition : float
         Condition number of the scaled matrix that was solved with.
-    q, v, t
-        The state; with an explicit chart (`GammaQ`), the one that it corrected.
     method : str
         "split", "qr" or "orthonormal".
     partition : Partition
-    rows : Rows
-        All constraint rows at the state, unscaled.
-    kinematics : Kinematics
-    mechanism : Mechanism
-    given : ((nq,) array, (nv,) array)
-        The state as it was given.
+    terms : Terms
+        What it was made from: state, all rows, kinematics, M and h.
     """
 
     gamma: Array
@@ -150,18 +142,36 @@ class Projection:
     independent: Indices
     dependent: Indices
     scale: Vector
-    stabilisation: Vector
     rank: int
     condition: float
-    q: Vector
-    v: Vector
-    t: float
     method: str
     partition: Partition
-    rows: Rows
-    kinematics: Kinematics
-    mechanism: Mechanism
-    given: tuple[Vector, Vector]
+    terms: Terms
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism."""
+        return self.terms.mechanism
+
+    @property
+    def q(self) -> Vector:
+        """(nq,) configuration; with an explicit chart (`GammaQ`), the one that it corrected."""
+        return self.terms.q
+
+    @property
+    def v(self) -> Vector:
+        """(nv,) velocity; with an explicit chart, the one that it corrected."""
+        return self.terms.v
+
+    @property
+    def rows(self) -> Rows:
+        """All constraint rows at the state, unscaled."""
+        return self.terms.rows
+
+    @property
+    def kinematics(self) -> Kinematics:
+        """Placements, bias accelerations and Jacobian of the tree."""
+        return self.terms.kinematics
 
     @property
     def k(self) -> int:
@@ -335,6 +345,7 @@ def project(
     partition: Partition | None = None,
     t_stab: float | None = None,
     t: float = 0.0,
+    terms: Terms | None = None,
 ) -> Projection:
     """gamma and bias at (q, v).
 
@@ -358,6 +369,8 @@ def project(
         ``G a = -drift - (2/T) rate - error / T^2``. Default: that of each constraint, or none.
     t : float, optional
         Time, s.
+    terms : Terms, optional
+        What `terms` returned at this very state, to share.
 
     Returns
     -------
@@ -375,19 +388,9 @@ def project(
     ----------
     docs/derivations.md, "Projection" and "Stabilisation".
     """
-    q, v, t = check_state(mech, q, v, t)
     one_of("method", method, METHODS)
-    if t_stab is not None:
-        positive("t_stab", t_stab, "s")
-    if partition is None:
-        partition = _nearest_partition(mech, q, t)
-    check_partition(mech, partition)
-    P = projected(mech, q, v, t, partition, method, t_stab)
-    if not np.isfinite(P.gamma.sum() + P.bias.sum()):
-        raise InputError(
-            f"{mech.name}: gamma or bias is not finite at this state; q or v is out of range"
-        )
-    return P
+    T, part = resolve_terms(mech, q, v, t, t_stab, partition, None, terms)
+    return _finite(projection_of(T, part, method))
 
 
 def check_partition(mech: Mechanism, partition: Any) -> None:
@@ -414,38 +417,31 @@ def projected(
     t_stab: float | None = None,
 ) -> Projection:
     """`project` without the checks: for callers that have made them."""
-    given, pull = (q, v), np.zeros(mech.nv)
-    if (chart := mech.chart) is not None:
-        q, v, pull = _charted(mech, chart, q, v, t_stab)
-    kin, rows = constraint_rows(mech, q, v, t)
-    c = mech.column_scale
-    keep = part.rows
-    r = mech.row_scale[keep]
-    G = r[:, None] * rows.jacobian[keep] * c  # scaled: G' = Dr G Dc
-    stabilisation = _stabilisation(mech, rows, t_stab)
-    phi_t = rows.rate - rows.jacobian @ v
-    target = -r[:, None] * np.column_stack([rows.drift + stabilisation, phi_t])[keep]
-    basis = _basis(mech, G, target, part, method)
+    return projection_of(terms_at(mech, q, v, t, t_stab), part, method)
+
+
+def projection_of(T: Terms, part: Partition, method: str = "auto") -> Projection:
+    """gamma and bias from terms that are there."""
+    mech, c = T.mechanism, T.mechanism.column_scale
+    G, right = scaled_rows(T, part.rows)  # scaled: G' = Dr G Dc
+    right = right - G @ (T.pull / c)  # what the chart adds stands in the bias as it is
+    phi_t = mech.row_scale * (T.rows.rate - T.rows.jacobian @ T.v)
+    basis = _basis(mech, G, np.column_stack([right, -phi_t[part.rows]]), part, method)
     # back from scaled coordinates: v = Dc v', and y keeps the units of its coordinates
     y_scale = c[basis.independent] if basis.independent.size else np.ones(basis.gamma.shape[1])
     return Projection(
         c[:, None] * basis.gamma / y_scale,
-        bias=c * basis.particular[:, 0] + pull,
+        bias=c * basis.particular[:, 0] + T.pull,
         v_t=c * basis.particular[:, 1],
         independent=basis.independent,
         dependent=basis.dependent,
         scale=y_scale,
-        stabilisation=stabilisation - rows.jacobian @ pull,
         rank=part.rank,
         condition=basis.condition,
-        q=q, v=v, t=t,
         method=basis.method,
         partition=part,
-        rows=rows,
-        kinematics=kin,
-        mechanism=mech,
-        given=given,
-    )  # fmt: skip
+        terms=T,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -510,33 +506,6 @@ def _orthonormal(mech: Mechanism, G: Array, target: Array, part: Partition) -> _
     )
 
 
-def _charted(
-    mech: Mechanism, chart: BoundGammaQ, q0: Vector, v0: Vector, t_stab: float | None
-) -> tuple[Vector, Vector, Vector]:
-    """State corrected by the chart, and its stabilisation ``(2/T) (v - v0) + (q - q0) / T^2``."""
-    corrected = chart.chart(q0, v0)
-    pull = np.zeros(mech.nv)
-    own = next(c.t_stab for c, b in zip(mech.constraints, mech._bound, strict=True) if b is chart)
-    T = t_stab if t_stab is not None else own
-    if T is not None:
-        move = pin.difference(mech.model, q0, corrected.q)
-        pull = (2.0 / T) * (corrected.v - v0) + move / T**2
-    return corrected.q, corrected.v, pull
-
-
-def _stabilisation(mech: Mechanism, rows: Rows, t_stab: float | None) -> Vector:
-    """Baumgarte's terms ``(2/T) rate + error / T^2`` of each row; zero unless asked for."""
-    extra = np.zeros_like(rows.error)
-    start = 0
-    for c, bound in zip(mech.constraints, mech._bound, strict=True):
-        stop = start + len(bound.labels)
-        T = t_stab if t_stab is not None else c.t_stab
-        if T is not None:
-            extra[start:stop] = (2.0 / T) * rows.rate[start:stop] + rows.error[start:stop] / T**2
-        start = stop
-    return extra
-
-
 def _check_split(
     mech: Mechanism, independent: Indices, dependent: Indices, condition: float
 ) -> None:
@@ -567,25 +536,64 @@ def resolve_projection(
     t_stab: float | None,
     partition: Partition | None,
     projection: Projection | None,
+    terms: Terms | None = None,
 ) -> Projection:
     """The projection a consumer works with: the one it was given, checked, or a new one."""
     if projection is None:
-        return project(mech, q, v, partition=partition, t_stab=t_stab, t=t)
+        T, part = resolve_terms(mech, q, v, t, t_stab, partition, None, terms)
+        return _finite(projection_of(T, part))
     if not isinstance(projection, Projection) or projection.mechanism is not mech:
         raise InputError("projection must be a Projection of this very mechanism")
-    if partition is not None or t_stab is not None:
-        raise InputError("give partition= and t_stab= to project, not along with projection=")
+    if partition is not None or t_stab is not None or terms is not None:
+        raise InputError(
+            "give partition=, t_stab= and terms= to project, not along with projection="
+        )
     q, v, t = check_state(mech, q, v, t)
-    same = np.array_equal(q, projection.given[0]) and np.array_equal(v, projection.given[1])
-    if not same or t != projection.t:
+    T = projection.terms
+    same = np.array_equal(q, T.given[0]) and np.array_equal(v, T.given[1])
+    if not same or t != T.t:
         raise InputError("projection was made at another state or time than the one given")
     return projection
+
+
+def resolve_terms(
+    mech: Mechanism,
+    q: Any,
+    v: Any,
+    t: float,
+    t_stab: float | None,
+    partition: Partition | None,
+    projection: Projection | None,
+    shared: Terms | None,
+) -> tuple[Terms, Partition]:
+    """Terms and partition that a consumer works with which needs no basis."""
+    if projection is not None:
+        P = resolve_projection(mech, q, v, t, t_stab, partition, projection, shared)
+        return P.terms, P.partition
+    if shared is None:
+        T = terms(mech, q, v, t=t, t_stab=t_stab)
+    elif t_stab is not None:
+        raise InputError("give t_stab= to terms, not along with terms=")
+    else:
+        T = check_terms(shared, mech, q, v, t)
+    if partition is None:
+        partition = _nearest_partition(mech, T.q, T.t)
+    check_partition(mech, partition)
+    return T, partition
+
+
+def _finite(P: Projection) -> Projection:
+    if not np.isfinite(P.gamma.sum() + P.bias.sum()):
+        raise InputError(
+            f"{P.mechanism.name}: gamma or bias is not finite at this state; q or v is out of range"
+        )
+    return P
 
 
 # ----------------------------------------------------------------------------- multipliers
 
 
-def multipliers(P: Projection, force: Vector) -> tuple[Vector, NDArray[np.bool_]]:
+def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArray[np.bool_]]:
     """lambda with ``G^T lambda = force``, and which entries are unique.
 
     Where rows are redundant, lambda is the solution of least norm in scaled rows, and entries
@@ -593,7 +601,8 @@ def multipliers(P: Projection, force: Vector) -> tuple[Vector, NDArray[np.bool_]
 
     Parameters
     ----------
-    P : Projection
+    T : Terms
+    part : Partition
     force : (nv,) array
         Effort of the constraints on the coordinates, ``M a + h - B u - J^T f``.
 
@@ -603,9 +612,9 @@ def multipliers(P: Projection, force: Vector) -> tuple[Vector, NDArray[np.bool_]
         N for linear rows, N m for angular ones; of unscaled rows.
     unique : (m,) bool array
     """
-    mech, keep, rank = P.mechanism, P.partition.rows, P.rank
+    mech, keep, rank = T.mechanism, part.rows, part.rank
     m = mech.row_scale.size
-    G = mech.row_scale[:, None] * P.rows.jacobian * mech.column_scale
+    G = mech.row_scale[:, None] * T.rows.jacobian * mech.column_scale
     qr = pivoted_qr(G[keep].T, rank)  # G_keep^T P = Q [R1; 0]
     on_kept = np.zeros(rank)
     on_kept[qr.pivots] = qr.solve_r1(qr.q[:, :rank].T @ (mech.column_scale * force))

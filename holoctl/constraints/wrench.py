@@ -136,14 +136,23 @@ class WrenchRows:
         """Lengths are divided by the characteristic length; angles stay."""
         return np.where(np.isin(self.kinds, ("linear", "rod")), 1.0 / length, 1.0)
 
-    def rows(self, kin: Kinematics) -> Rows:
-        """Error, rate, Jacobian and drift of all rows."""
-        g = _geometry(self, kin)
+    def wrenches(self, kin: Kinematics) -> Array:
+        """(m, 6): w of every row, (force, moment) about the world origin, on body 2."""
+        return self._evaluated(_geometry(self, kin))[1]
+
+    def _evaluated(self, g: _Geometry) -> tuple[Array, Array, Array, Array]:
+        """Error, w, wdot and extra of all rows."""
         m = len(self.labels)
         error, extra, W, Wdot = np.empty(m), np.empty(m), np.empty((m, 6)), np.empty((m, 6))
         for i, evaluate in ((self._along, _between), (self._turning, _orientation)):
             if i.size:
                 error[i], W[i], Wdot[i], extra[i] = evaluate(self, g, i)
+        return error, W, Wdot, extra
+
+    def rows(self, kin: Kinematics) -> Rows:
+        """Error, rate, Jacobian and drift of all rows."""
+        g = _geometry(self, kin)
+        error, W, Wdot, extra = self._evaluated(g)
         dV, dA = g.dV[self.pair], g.dA[self.pair]
         return Rows(
             error=error,

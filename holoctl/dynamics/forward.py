@@ -9,21 +9,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.certificate import Certificate, certify, raise_if_bad
-from holoctl.checks import Vector, one_of, vector
-from holoctl.errors import SingularityError
+from holoctl.checks import Vector, listing, one_of, vector
+from holoctl.constraints.contact import Contact
+from holoctl.equation import Terms, scaled_rows
+from holoctl.errors import InputError, SingularityError
 from holoctl.linalg import cholesky
 from holoctl.mechanism import Mechanism, check_mechanism
 from holoctl.open_tree import (
+    articulated_body_solver,
     external_efforts,
-    inertia,
     inverse_tree_dynamics,
-    nonlinear_efforts,
+    sparse_solver,
 )
-from holoctl.projector import SINGULAR, Partition, Projection, multipliers, resolve_projection
+from holoctl.pinocchio_constraints import proximal
+from holoctl.projector import (
+    SINGULAR,
+    Partition,
+    Projection,
+    multipliers,
+    resolve_projection,
+    resolve_terms,
+)
+from holoctl.saddle_point import Solution, direct, null_space, range_space
 
-__all__ = ["ForwardDynamics", "forward_dynamics"]
+__all__ = ["ForwardDynamics", "accelerate", "forward_dynamics"]
 
-METHODS = ("projection",)
+METHODS = ("projection", "direct", "range_space", "null_space", "kokkevis", "proximal")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +75,7 @@ def forward_dynamics(
     t_stab: float | None = None,
     partition: Partition | None = None,
     projection: Projection | None = None,
+    terms: Terms | None = None,
 ) -> ForwardDynamics:
     """The acceleration under given efforts: ``M a + h = tau + J^T f + G^T lambda``.
 
@@ -80,14 +92,20 @@ def forward_dynamics(
         Frame name to (force, moment), N and N m, world axes, at the origin of the frame; or
         one force for each joint in joint axes.
     method : str, optional
-        ``"projection"``: project on the basis of admissible velocities.
+        ``"projection"``: project on the basis of admissible velocities. ``"direct"``: the
+        whole system for a and lambda at once. ``"range_space"``: first lambda, with a sparse
+        factorisation of M. ``"null_space"``: first a, with an orthonormal basis of motions.
+        ``"kokkevis"``: the same as range-space with responses to unit forces by the
+        articulated-body algorithm, for contacts only. ``"proximal"``: Pinocchio's own
+        algorithm, for spherical and weld closures and contacts with two tangents, at states on
+        the manifold. All give the same result.
     t : float, optional
         Time, s.
     t_stab : float, optional
         Time constant of Baumgarte's stabilisation, s. Default: that of each constraint.
-    partition, projection : optional
-        A decision, or a projection at this very state, to share. Without either the partition
-        is decided anew, which is slow.
+    partition, projection, terms : optional
+        A decision, or a projection or terms at this very state, to share. Without the first or
+        second the partition is decided anew, which is slow.
 
     Returns
     -------
@@ -108,27 +126,83 @@ def forward_dynamics(
     check_mechanism(mech)
     one_of("method", method, METHODS)
     tau = vector("tau", tau, mech.nv, "efforts on the coordinates; mech.B @ u for motors")
-    P = resolve_projection(mech, q, v, t, t_stab, partition, projection)
-    efforts = tau + external_efforts(mech, P.kinematics, f_ext)
-    a, condition = accelerate(P, efforts)
-    w = inverse_tree_dynamics(mech, P.q, P.v, a)
-    lam, unique = multipliers(P, w - efforts)
-    return ForwardDynamics(a, lam, unique, certify(P, a, efforts, lam, condition))
+    if method == "projection":
+        P = resolve_projection(mech, q, v, t, t_stab, partition, projection, terms)
+        T, part = P.terms, P.partition
+        efforts = tau + external_efforts(mech, T.kinematics, f_ext)
+        a, condition = accelerate(P, efforts)
+    else:
+        T, part = resolve_terms(mech, q, v, t, t_stab, partition, projection, terms)
+        efforts = tau + external_efforts(mech, T.kinematics, f_ext)
+        a, condition = _solved(T, part, efforts, method)
+    w = inverse_tree_dynamics(mech, T.q, T.v, a)
+    lam, unique = multipliers(T, part, w - efforts)
+    certificate = certify(T, part.rank, a, efforts, lam, condition)
+    return ForwardDynamics(a, lam, unique, certificate)
 
 
 def accelerate(P: Projection, efforts: Vector) -> tuple[Vector, float]:
     """``a`` under ``efforts = tau + J^T f``, and the condition number of gamma' M gamma."""
-    mech = P.mechanism
-    gamma, bias = P.gamma, P.bias
-    M, h = inertia(mech, P.q), nonlinear_efforts(mech, P.q, P.v)
-    Mr = cholesky(gamma.T @ M @ gamma)
+    gamma, bias, T = P.gamma, P.bias, P.terms
+    Mr = cholesky(gamma.T @ T.M @ gamma)
     if Mr.condition > SINGULAR:
         raise SingularityError(
-            f"{mech.name}: some motion that the constraints allow has no inertia (condition "
-            f"number of gamma' M gamma {Mr.condition:.1e}): bodies without mass, or coordinates "
-            f"that barely determine the others here (split: {P.condition:.1e})",
+            f"{P.mechanism.name}: some motion that the constraints allow has no inertia "
+            f"(condition number of gamma' M gamma {Mr.condition:.1e}): bodies without mass, or "
+            "coordinates that barely determine the others here (split: "
+            f"{P.condition:.1e})",
             condition=Mr.condition,
         )
     # FDgq: ydd = (g' M g)^-1 g' (tau + J' f - h - M bias),  a = g ydd + bias
-    ydd = Mr.solve(gamma.T @ (efforts - h - M @ bias))
+    ydd = Mr.solve(gamma.T @ (efforts - T.h - T.M @ bias))
     return gamma @ ydd + bias, Mr.condition
+
+
+def _solved(T: Terms, part: Partition, efforts: Vector, method: str) -> tuple[Vector, float]:
+    """``a`` and a condition number by one of the methods for the saddle-point system."""
+    mech, c = T.mechanism, T.mechanism.column_scale
+    G, k = scaled_rows(T, part.rows)
+    f = c * (efforts - T.h)
+    if method == "proximal":
+        return proximal(T, efforts)
+    if method == "direct":
+        found = direct(c[:, None] * T.M * c, G, f, k)
+    elif method == "null_space":
+        found = null_space(c[:, None] * T.M * c, G, f, k)
+    else:
+        found = _range_space(T, G, f, k, method)
+    if not found.condition <= SINGULAR:
+        raise SingularityError(
+            f"{mech.name}: method {method!r} meets a singular matrix (condition number "
+            f"{found.condition:.1e}): {_CAUSE[method]}, or kept rows that depend on each other "
+            "at this state",
+            condition=found.condition,
+        )
+    return c * found.x, found.condition
+
+
+_CAUSE = {
+    "direct": "a motion without inertia",
+    "null_space": "a motion without inertia",
+    "range_space": "bodies without mass, which this method needs",
+    "kokkevis": "bodies without mass, which this method needs",
+}
+
+
+def _range_space(T: Terms, G: NDArray[np.float64], f: Vector, k: Vector, method: str) -> Solution:
+    mech, c = T.mechanism, T.mechanism.column_scale
+    if method == "kokkevis":
+        others = [
+            name
+            for name, constraint in zip(mech.constraint_names, mech.constraints, strict=True)
+            if not isinstance(constraint, Contact)
+        ]
+        if others:
+            raise InputError(
+                f"{mech.name}: method 'kokkevis' is for contacts only; these are none: "
+                f"{listing(others)}; any other method serves"
+            )
+        solve = articulated_body_solver(mech, T.q)
+    else:
+        solve = sparse_solver(mech, T.q)
+    return range_space(lambda b: solve(b / c[:, None]) / c[:, None], G, f, k)

@@ -10,15 +10,11 @@ from numpy.typing import NDArray
 
 from holoctl.certificate import Certificate, certify, raise_if_bad
 from holoctl.checks import Vector, listing, one_of, vector
+from holoctl.equation import Terms
 from holoctl.errors import InconsistentError, InputError, NotActuatedError, SingularityError
 from holoctl.linalg import PivotedQR, cholesky, orthonormal_columns, pivoted_qr
 from holoctl.mechanism import Mechanism, check_mechanism
-from holoctl.open_tree import (
-    external_efforts,
-    inertia,
-    inverse_tree_dynamics,
-    nonlinear_efforts,
-)
+from holoctl.open_tree import external_efforts, inverse_tree_dynamics
 from holoctl.projector import (
     SINGULAR,
     UNIT,
@@ -93,6 +89,7 @@ def inverse_dynamics(
     t_stab: float | None = None,
     partition: Partition | None = None,
     projection: Projection | None = None,
+    terms: Terms | None = None,
 ) -> InverseDynamics:
     """The motor efforts for a target acceleration: ``gamma' B u = gamma' (M a + h - J' f)``.
 
@@ -126,9 +123,9 @@ def inverse_dynamics(
         Time, s.
     t_stab : float, optional
         Time constant of Baumgarte's stabilisation, s. Default: that of each constraint.
-    partition, projection : optional
-        A decision, or a projection at this very state, to share. Without either the partition
-        is decided anew, which is slow.
+    partition, projection, terms : optional
+        A decision, or a projection or terms at this very state, to share. Without the first or
+        second the partition is decided anew, which is slow.
 
     Returns
     -------
@@ -161,9 +158,9 @@ def inverse_dynamics(
         target = vector("target", target, mech.nu, "accelerations of the motors, B' a")
     elif coordinates == "all":
         target = vector("target", target, mech.nv, "accelerations of all coordinates")
-    P = resolve_projection(mech, q, v, t, t_stab, partition, projection)
+    P = resolve_projection(mech, q, v, t, t_stab, partition, projection, terms)
     act = actuation(P, effort_weights(mech, weights))
-    efforts = external_efforts(mech, P.kinematics, f_ext)
+    efforts = external_efforts(mech, P.terms.kinematics, f_ext)
     if coordinates == "actuated":
         a = driven_acceleration(P, act, target, efforts, inconsistent)
     elif coordinates == "independent":
@@ -178,11 +175,11 @@ def inverse_dynamics(
         a = _admissible(P, target, inconsistent)
     w = inverse_tree_dynamics(mech, P.q, P.v, a) - efforts
     u = act.efforts(w)
-    lam, unique = multipliers(P, w - mech.B @ u)
+    lam, unique = multipliers(P.terms, P.partition, w - mech.B @ u)
     return InverseDynamics(
         u, a, lam, unique,
         unbalanced=P.gamma.T @ (w - mech.B @ u),
-        certificate=certify(P, a, mech.B @ u + efforts, lam, act.condition),
+        certificate=certify(P.terms, P.rank, a, mech.B @ u + efforts, lam, act.condition),
     )  # fmt: skip
 
 
@@ -327,7 +324,7 @@ def driven_acceleration(
     N = act.passive
     if N.shape[1] == 0:
         return a
-    M, h = inertia(mech, P.q), nonlinear_efforts(mech, P.q, P.v)
+    M, h = P.terms.M, P.terms.h
     reduced = cholesky(N.T @ M @ N)
     if reduced.condition > SINGULAR:
         raise SingularityError(
@@ -341,7 +338,7 @@ def driven_acceleration(
 def _admissible(P: Projection, target: Vector, inconsistent: str) -> Vector:
     """A target for all coordinates, checked against (or projected on) G a + drift = 0."""
     mech, r = P.mechanism, P.mechanism.row_scale
-    missing = r * (P.rows.jacobian @ target + P.rows.drift + P.stabilisation)
+    missing = r * (P.rows.jacobian @ target + P.rows.drift + P.terms.stabilisation)
     terms = r[:, None] * np.abs(P.rows.jacobian)
     size = 1.0 + float((terms @ np.abs(target)).max(initial=0.0))
     off = float(np.abs(missing).max(initial=0.0))

@@ -1,0 +1,211 @@
+"""Impacts: the velocity after constraints have closed at once, and the impulses of the rows.
+
+    M (v+ - v-) = G^T p        G v+ + phi_t = v_plus
+
+Positions do not change, and finite efforts do nothing. Mirror of forward.py: v+ takes the place of
+the acceleration, M v- that of the efforts, v_plus that of the drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.checks import Vector, known_name, listing, number, one_of, vector
+from holoctl.constraints.contact import Contact
+from holoctl.equation import Terms
+from holoctl.errors import InconsistentError, InputError, SingularityError
+from holoctl.mechanism import Mechanism, check_mechanism, row_names, rows_of
+from holoctl.open_tree import sparse_solver
+from holoctl.projector import SINGULAR, Partition, multipliers, resolve_terms
+from holoctl.saddle_point import direct, null_space, range_space
+
+__all__ = ["Impact", "impulse"]
+
+METHODS = ("direct", "range_space", "null_space")
+
+CONSISTENT = 1e-8
+"""Rows that were left out as redundant may miss v_plus by this much, relative to its size."""
+
+
+@dataclass(frozen=True, eq=False)
+class Impact:
+    """What `impulse` returns.
+
+    Attributes
+    ----------
+    v : (nv,) array
+        Velocity after the impact, rad/s or m/s.
+    impulses : (m,) array
+        p of every row, N s or N m s, with the sign of the multipliers; of least norm (scaled
+        rows) where rows are redundant.
+    unique : (m,) bool array
+        Which impulses redundancy does not leave open.
+    energy : float
+        Change of the kinetic energy, J.
+    balance : float
+        Largest entry of ``M (v+ - v-) - G^T p``, over the size of its terms.
+    """
+
+    v: Vector
+    impulses: Vector
+    unique: NDArray[np.bool_]
+    energy: float
+    balance: float
+
+
+def impulse(
+    mech: Mechanism,
+    q: Any,
+    v: Any,
+    v_plus: Any = None,
+    *,
+    restitution: Mapping[str, float] | None = None,
+    method: str = "direct",
+    t: float = 0.0,
+    partition: Partition | None = None,
+    terms: Terms | None = None,
+) -> Impact:
+    """The velocity after an impact that ends with given rates of all rows.
+
+    Parameters
+    ----------
+    mech : Mechanism
+        With the constraints that hold after the impact; its rows hold both ways.
+    q : (nq,) array_like
+        Configuration, on the constraints.
+    v : (nv,) array_like
+        Velocity before the impact, rad/s or m/s.
+    v_plus : (m,) array_like, optional
+        Rates of the rows after it, ``G v+ + phi_t``, m/s or rad/s. Default: zero, all close.
+    restitution : mapping of str to float, optional
+        Instead of v_plus: contact name to the coefficient e, 0 to 1, with which its normal
+        rate is reversed (-e times the rate before); all other rows close.
+    method : str, optional
+        ``"direct"``, ``"range_space"`` or ``"null_space"``; all give the same result.
+    t : float, optional
+        Time, s.
+    partition, terms : optional
+        A decision, or terms at this very state, to share. Without the first the partition is
+        decided anew, which is slow.
+
+    Returns
+    -------
+    Impact
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, numbers that are not finite, unknown names, a coefficient outside
+        0 to 1, or both v_plus and restitution.
+    InconsistentError
+        If v_plus contradicts the constraints (rows that depend on each other ask for different
+        rates), or the coefficients of restitution together raise the kinetic energy.
+    SingularityError
+        If a motion has no inertia.
+
+    References
+    ----------
+    docs/derivations.md, "Impacts".
+    """
+    check_mechanism(mech)
+    one_of("method", method, METHODS)
+    T, part = resolve_terms(mech, q, v, t, None, partition, None, terms)
+    before = T.given[1]  # an explicit chart has taken the impact out of T.v
+    phi_t = T.rows.rate - T.rows.jacobian @ T.v
+    wanted = _wanted(mech, T.rows.jacobian @ before + phi_t, v_plus, restitution)
+    c, r, keep = mech.column_scale, mech.row_scale, part.rows
+    G = r[:, None] * T.rows.jacobian * c
+    k = r * (wanted - phi_t)
+    M, v_minus = c[:, None] * T.M * c, before / c
+    if method == "range_space":
+        solve = sparse_solver(mech, T.q)
+        # x is the change of velocity here, so that no factor of M meets M v-
+        found = range_space(
+            lambda b: solve(b / c[:, None]) / c[:, None],
+            G[keep], np.zeros(mech.nv), (k - G @ v_minus)[keep],
+        )  # fmt: skip
+        x = v_minus + found.x
+    else:
+        found = (direct if method == "direct" else null_space)(M, G[keep], M @ v_minus, k[keep])
+        x = found.x
+    if not found.condition <= SINGULAR:
+        raise SingularityError(
+            f"{mech.name}: the impact meets a singular matrix (condition number "
+            f"{found.condition:.1e}): bodies or motions without inertia",
+            condition=found.condition,
+        )
+    _check_rows(mech, G, x, k)
+    after = c * x
+    momentum = T.M @ (after - before)
+    p, unique = multipliers(T, part, momentum)
+    energy = 0.5 * float((after - before) @ T.M @ (after + before))
+    sizes = np.abs(T.rows.jacobian) @ np.abs(T.v)
+    at_rest = (np.abs(phi_t) <= 1e-10 * sizes.max(initial=1e-300)).all()  # but for rounding
+    if restitution is not None and at_rest:
+        _check_energy(mech, 0.5 * float(before @ T.M @ before), energy, restitution)
+    off, size = c * (momentum - T.rows.jacobian.T @ p), c * (np.abs(T.M) @ np.abs(after - before))
+    largest = float(size.max(initial=0.0))
+    balance = float(np.abs(off).max(initial=0.0)) / largest if largest > 0.0 else 0.0
+    return Impact(after, p, unique, energy, balance)
+
+
+def _wanted(
+    mech: Mechanism, rate: Vector, v_plus: Any, restitution: Mapping[str, float] | None
+) -> Vector:
+    """The rates of all rows after the impact."""
+    m = mech.row_scale.size
+    if restitution is None:
+        return np.zeros(m) if v_plus is None else vector("v_plus", v_plus, m, "a rate for each row")
+    if v_plus is not None:
+        raise InputError("give one of v_plus= and restitution=, not both")
+    if not isinstance(restitution, Mapping):
+        raise InputError(
+            "restitution must be a mapping of contact names to coefficients; got "
+            f"{type(restitution).__name__}"
+        )
+    contacts = [
+        name
+        for name, c in zip(mech.constraint_names, mech.constraints, strict=True)
+        if isinstance(c, Contact)
+    ]
+    wanted = np.zeros(m)
+    for name, given in restitution.items():
+        e = number(f"restitution[{name!r}]", given)
+        if not 0.0 <= e <= 1.0:
+            raise InputError(f"restitution[{name!r}] must be from 0 to 1; got {e}")
+        normal = rows_of(mech, known_name(name, contacts, "contact", "restitution")).start
+        wanted[normal] = -e * rate[normal]
+    return wanted
+
+
+def _check_rows(mech: Mechanism, G: NDArray[np.float64], x: Vector, k: Vector) -> None:
+    """All rows must have the rate that was asked for, those left out as redundant too."""
+    off = np.abs(G @ x - k)
+    size = float((np.abs(G) @ np.abs(x) + np.abs(k)).max(initial=0.0))
+    bad = np.flatnonzero(off > CONSISTENT * size)
+    if bad.size:
+        names = [row_names(mech)[i] for i in bad]
+        raise InconsistentError(
+            f"{mech.name}: the rates asked for contradict each other: with those of the rows that "
+            f"count, {listing(names)} cannot have theirs (off by {off.max() / size:.1e} of the "
+            "largest); rows that depend on each other need rates that do too",
+            residual=float(off.max()),
+        )
+
+
+def _check_energy(
+    mech: Mechanism, before: float, energy: float, restitution: Mapping[str, float]
+) -> None:
+    """Coefficients between 0 and 1 raise the energy where rows that feel each other differ."""
+    if energy > 1e-9 * before:
+        raise InconsistentError(
+            f"{mech.name}: these coefficients of restitution raise the kinetic energy by "
+            f"{energy:.2g} J from {before:.2g} J, which no impact does; contacts that feel each "
+            f"other, or their tangents, need smaller ones: {dict(restitution)}",
+            residual=energy,
+        )

@@ -1,0 +1,162 @@
+"""Inverse dynamics where the motors cannot follow every target: the relaxed form of RBDL.
+
+A motor is a spring between the acceleration asked for and the one that happens,
+
+    u = W (target - B' a) + B' h        (M + B W B') a + h = B (W target + B' h) + J' f + G' lambda
+
+so there is a solution whatever the target, and the equation of motion holds exactly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from holoctl.certificate import certify
+from holoctl.checks import numbers, vector
+from holoctl.dynamics.inverse import InverseDynamics
+from holoctl.equation import Terms, scaled_rows
+from holoctl.errors import InputError, NotActuatedError, SingularityError
+from holoctl.linalg import orthonormal_columns, pivoted_qr
+from holoctl.mechanism import Mechanism, check_mechanism
+from holoctl.open_tree import external_efforts, inverse_tree_dynamics
+from holoctl.projector import SINGULAR, UNIT, Partition, multipliers, project, resolve_terms
+from holoctl.saddle_point import direct
+
+__all__ = ["inverse_dynamics_relaxed", "is_fully_actuated"]
+
+FULL = 1e-8
+"""Pivots of the scaled N' B below this count as zero."""
+
+
+def inverse_dynamics_relaxed(
+    mech: Mechanism,
+    q: Any,
+    v: Any,
+    target: Any,
+    f_ext: Any = None,
+    *,
+    stiffness: Any = None,
+    t: float = 0.0,
+    t_stab: float | None = None,
+    partition: Partition | None = None,
+    terms: Terms | None = None,
+) -> InverseDynamics:
+    """Motor efforts that come close to a target acceleration that need not be possible.
+
+    The stiffer, the closer; what cannot be followed is shared between the motors. A target that
+    is possible is not met exactly either, except without gravity and motion: use
+    `inverse_dynamics` where it serves.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like
+        Configuration.
+    v : (nv,) array_like
+        Velocity, rad/s or m/s.
+    target : (nu,) array_like
+        Accelerations of the motors, ``B' a``, rad/s^2 or m/s^2.
+    f_ext : mapping or pin.StdVec_Force, optional
+        As `inverse_dynamics` takes it.
+    stiffness : (nu, nu) array_like, optional
+        W, symmetric and positive definite: effort for a missing acceleration, kg m^2 or kg.
+        Default, as RBDL has it: ``100 B' M B``.
+    t, t_stab, partition, terms : optional
+        As `inverse_dynamics` takes them.
+
+    Returns
+    -------
+    InverseDynamics
+        With ``a``, the acceleration that the efforts cause; ``target - B' a`` is what was missed.
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, numbers that are not finite, a stiffness that is not symmetric and
+        positive definite.
+    NotActuatedError
+        If the mechanism has no motors.
+    SingularityError
+        If a motion has no inertia.
+
+    References
+    ----------
+    RBDL, documentation of InverseDynamicsConstraintsRelaxed; docs/from-rbdl.md.
+    """
+    check_mechanism(mech)
+    if mech.nu == 0:
+        raise NotActuatedError(f"{mech.name} has no motors, so there are no torques to compute")
+    target = vector("target", target, mech.nu, "accelerations of the motors, B' a")
+    T, part = resolve_terms(mech, q, v, t, t_stab, partition, None, terms)
+    W = _stiffness(mech, T, stiffness)
+    efforts = external_efforts(mech, T.kinematics, f_ext)
+    B, c = mech.B, mech.column_scale
+    G, k = scaled_rows(T, part.rows)
+    wanted = W @ target + B.T @ T.h
+    found = direct(c[:, None] * (T.M + B @ W @ B.T) * c, G, c * (B @ wanted + efforts - T.h), k)
+    if not found.condition <= SINGULAR:
+        raise SingularityError(
+            f"{mech.name}: some motion that the constraints allow has neither inertia nor a motor "
+            f"(condition number {found.condition:.1e})",
+            condition=found.condition,
+        )
+    a = c * found.x
+    u = wanted - W @ (B.T @ a)
+    w = inverse_tree_dynamics(mech, T.q, T.v, a) - efforts
+    force = w - B @ u
+    lam, unique = multipliers(T, part, force)
+    certificate = certify(T, part.rank, a, B @ u + efforts, lam, found.condition)
+    P = project(mech, *T.given, partition=part, t=t, terms=T)
+    return InverseDynamics(u, a, lam, unique, P.gamma.T @ force, certificate)
+
+
+def is_fully_actuated(
+    mech: Mechanism, q: Any, *, t: float = 0.0, partition: Partition | None = None
+) -> bool:
+    """Whether the motors determine every motion at q: rank of gamma' B = number of motions.
+
+    Then `inverse_dynamics` follows any target that the constraints allow. Decided at this
+    configuration: at a dead point it is False, although it is True nearby.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like
+        Configuration.
+    t : float, optional
+        Time, s.
+    partition : Partition, optional
+        Default: decided at the closed configuration nearest to q, which is slow.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    InputError
+        For a wrong shape.
+    """
+    P = project(mech, q, np.zeros(mech.nv), "orthonormal", partition=partition, t=t)
+    if P.k == 0 or mech.nu < P.k:
+        return P.k == 0
+    c = mech.column_scale[:, None]
+    B = c * mech.B / np.linalg.norm(c * mech.B, axis=0)
+    A = orthonormal_columns(P.gamma / c).T @ B
+    return bool(pivoted_qr(A, tol=FULL, size=UNIT).r1.shape[0] == P.k)
+
+
+def _stiffness(mech: Mechanism, T: Terms, given: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    if given is None:
+        return np.asarray(100.0 * mech.B.T @ T.M @ mech.B)
+    W = numbers("stiffness", given)
+    if W.shape != (mech.nu, mech.nu) or not np.isfinite(W).all():
+        raise InputError(
+            f"stiffness must be a finite matrix of shape ({mech.nu}, {mech.nu}); got {W.shape}"
+        )
+    symmetric = np.abs(W - W.T).max() <= 1e-12 * np.abs(W).max()
+    if not symmetric or np.linalg.eigvalsh(W).min() <= 0.0:
+        raise InputError("stiffness must be symmetric and positive definite")
+    return W

@@ -1,0 +1,188 @@
+"""The terms of the equation of motion at one state, computed once and shared.
+
+    M a + h = tau + J^T f + G^T lambda        G a = -(drift + stabilisation)
+
+Everything that solves this system, by whatever method, starts from these terms. This is the only
+module that adds stabilisation, and the only one that lets an explicit chart correct the state.
+Derivations: docs/derivations.md, "Explicit charts" and "Stabilisation".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.checks import Vector, positive
+from holoctl.constraints.contract import Rows
+from holoctl.errors import InputError
+from holoctl.mechanism import Mechanism, check_mechanism, check_state, constraint_rows, rows_of
+from holoctl.open_tree import inertia, nonlinear_efforts
+from holoctl.tree import Kinematics
+
+__all__ = ["Terms", "check_terms", "scaled_rows", "terms", "terms_at"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What `terms` returns; M and h are computed when they are first asked for, and kept.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    q, v, t
+        The state; with an explicit chart (`GammaQ`), the one that it corrected.
+    rows : Rows
+        Error, rate, Jacobian and drift of all m rows, unscaled.
+    stabilisation : (m,) array
+        Baumgarte's term of each row, zero unless asked for: ``G a = -drift - stabilisation``.
+    pull : (nv,) array
+        What the stabilisation of an explicit chart adds to the acceleration.
+    kinematics : Kinematics
+    given : ((nq,) array, (nv,) array)
+        The state as it was given.
+    """
+
+    mechanism: Mechanism
+    q: Vector
+    v: Vector
+    t: float
+    rows: Rows
+    stabilisation: Vector
+    pull: Vector
+    kinematics: Kinematics
+    given: tuple[Vector, Vector]
+
+    @cached_property
+    def M(self) -> Array:
+        """(nv, nv) inertia matrix of the tree."""
+        return inertia(self.mechanism, self.q)
+
+    @cached_property
+    def h(self) -> Vector:
+        """(nv,) Coriolis, centrifugal and gravity efforts, N m or N."""
+        return nonlinear_efforts(self.mechanism, self.q, self.v)
+
+    @property
+    def error(self) -> Vector:
+        """(m,) phi(q, t), m or rad."""
+        return self.rows.error
+
+    @property
+    def rate(self) -> Vector:
+        """(m,) ``G v + phi_t``, m/s or rad/s."""
+        return self.rows.rate
+
+    @property
+    def jacobian(self) -> Array:
+        """(m, nv) G."""
+        return self.rows.jacobian
+
+    @property
+    def drift(self) -> Vector:
+        """(m,) second time derivative of phi at zero acceleration, m/s^2 or rad/s^2."""
+        return self.rows.drift
+
+    def of(self, name: str) -> Rows:
+        """The rows of one constraint, by its name."""
+        here, r = rows_of(self.mechanism, name), self.rows
+        return Rows(r.error[here], r.rate[here], r.jacobian[here], r.drift[here])
+
+
+def terms(mech: Mechanism, q: Any, v: Any, *, t: float = 0.0, t_stab: float | None = None) -> Terms:
+    """Everything that the equation of motion holds at (q, v), to be shared by several calls.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like
+        Configuration; may be off the manifold.
+    v : (nv,) array_like
+        Velocity, rad/s or m/s.
+    t : float, optional
+        Time, s.
+    t_stab : float, optional
+        Time constant T of Baumgarte's stabilisation, s:
+        ``G a = -drift - (2/T) rate - error / T^2``. Default: that of each constraint, or none.
+
+    Returns
+    -------
+    Terms
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, or numbers that are not finite.
+
+    References
+    ----------
+    docs/derivations.md, "Stabilisation".
+    """
+    check_mechanism(mech)
+    q, v, t = check_state(mech, q, v, t)
+    if t_stab is not None:
+        positive("t_stab", t_stab, "s")
+    return terms_at(mech, q, v, t, t_stab)
+
+
+def terms_at(mech: Mechanism, q: Vector, v: Vector, t: float, t_stab: float | None = None) -> Terms:
+    """`terms` without the checks: for callers that have made them."""
+    given, pull = (q, v), np.zeros(mech.nv)
+    if mech.chart is not None:
+        q, v, pull = _charted(mech, q, v, t_stab)
+    kin, rows = constraint_rows(mech, q, v, t)
+    stabilisation = _stabilisation(mech, rows, t_stab) - rows.jacobian @ pull
+    return Terms(mech, q, v, t, rows, stabilisation, pull, kin, given)
+
+
+def check_terms(T: Any, mech: Mechanism, q: Any, v: Any, t: Any) -> Terms:
+    """Shared terms, if they are those of this mechanism at this state; or an `InputError`."""
+    if not isinstance(T, Terms) or T.mechanism is not mech:
+        raise InputError("terms must be Terms of this very mechanism")
+    q, v, t = check_state(mech, q, v, t)
+    same = np.array_equal(q, T.given[0]) and np.array_equal(v, T.given[1])
+    if not same or t != T.t:
+        raise InputError("terms were made at another state or time than the one given")
+    return T
+
+
+def scaled_rows(T: Terms, keep: NDArray[np.intp]) -> tuple[Array, Vector]:
+    """``Dr G Dc`` and ``-Dr (drift + stabilisation)`` of the rows `keep`."""
+    mech = T.mechanism
+    r = mech.row_scale[keep]
+    G = r[:, None] * T.rows.jacobian[keep] * mech.column_scale
+    return G, -r * (T.rows.drift + T.stabilisation)[keep]
+
+
+def _charted(
+    mech: Mechanism, q0: Vector, v0: Vector, t_stab: float | None
+) -> tuple[Vector, Vector, Vector]:
+    """State corrected by the chart, and its stabilisation ``(2/T) (v - v0) + (q - q0) / T^2``."""
+    chart = mech.chart
+    if chart is None:
+        return q0, v0, np.zeros(mech.nv)
+    corrected = chart.chart(q0, v0)
+    pull = np.zeros(mech.nv)
+    own = next(c.t_stab for c, b in zip(mech.constraints, mech._bound, strict=True) if b is chart)
+    T = t_stab if t_stab is not None else own
+    if T is not None:
+        move = pin.difference(mech.model, q0, corrected.q)
+        pull = (2.0 / T) * (corrected.v - v0) + move / T**2
+    return corrected.q, corrected.v, pull
+
+
+def _stabilisation(mech: Mechanism, rows: Rows, t_stab: float | None) -> Vector:
+    """Baumgarte's terms ``(2/T) rate + error / T^2`` of each row; zero unless asked for."""
+    extra = np.zeros_like(rows.error)
+    for c, name in zip(mech.constraints, mech.constraint_names, strict=True):
+        T = t_stab if t_stab is not None else c.t_stab
+        if T is not None:
+            here = rows_of(mech, name)
+            extra[here] = (2.0 / T) * rows.rate[here] + rows.error[here] / T**2
+    return extra

@@ -1,0 +1,77 @@
+"""Pinocchio's own constrained dynamics, for the constraints that it can express whole.
+
+The proximal algorithm iterates towards the solution with a small regularisation, which makes
+redundant rows harmless. It is there to compare with, and for its speed.
+"""
+
+from __future__ import annotations
+
+import pinocchio as pin
+
+from holoctl.checks import Vector, listing
+from holoctl.constraints.closure import Closure
+from holoctl.constraints.contact import Contact
+from holoctl.constraints.wrench import WrenchRows
+from holoctl.equation import Terms
+from holoctl.errors import InconsistentError, InputError
+from holoctl.linalg import cholesky
+from holoctl.mechanism import Mechanism
+
+__all__ = ["proximal", "rigid_constraints"]
+
+MU, ITERATIONS, ACCURACY = 1e-10, 30, 1e-13
+"""Regularisation, most iterations, and the accuracy at which they end."""
+
+
+def proximal(T: Terms, efforts: Vector) -> tuple[Vector, float]:
+    """``a`` by `pinocchio.constraintDynamics`, and the condition number of M."""
+    mech = T.mechanism
+    if T.stabilisation.any():
+        raise InputError(f"{mech.name}: method 'proximal' does not stabilise; leave t_stab out")
+    models = rigid_constraints(mech)
+    datas = pin.StdVec_RigidConstraintData()
+    for m in models:
+        datas.append(m.createData())
+    data = mech.model.createData()
+    pin.initConstraintDynamics(mech.model, data, models, datas)
+    settings = pin.ProximalSettings(ACCURACY, MU, ITERATIONS)
+    a = pin.constraintDynamics(mech.model, data, T.q, T.v, efforts, models, datas, settings)
+    if not abs(float(a.sum())) < float("inf"):
+        raise InconsistentError(f"{mech.name}: Pinocchio's proximal algorithm found no solution")
+    return a.copy(), cholesky(T.M).condition
+
+
+def rigid_constraints(mech: Mechanism) -> pin.StdVec_RigidConstraintModel:
+    """The constraints of a mechanism as Pinocchio has them.
+
+    Raises
+    ------
+    InputError
+        If there are others than spherical and weld closures and contacts with two tangents; it
+        names them.
+    """
+    others, models = [], pin.StdVec_RigidConstraintModel()
+    for name, c, rows in zip(mech.constraint_names, mech.constraints, mech._bound, strict=True):
+        point = isinstance(c, Closure) and c.joint == "spherical"
+        point = point or (isinstance(c, Contact) and len(rows.labels) == 3)
+        weld = isinstance(c, Closure) and c.joint == "weld"
+        if not isinstance(rows, WrenchRows) or not (point or weld):
+            others.append(name)
+            continue
+        # the body first: the world as the first body is a trap of some of Pinocchio's algorithms
+        b, a = rows.frames2[0], rows.frames1[0]
+        if b.joint == 0:
+            a, b = b, a
+        kind = pin.ContactType.CONTACT_6D if weld else pin.ContactType.CONTACT_3D
+        models.append(
+            pin.RigidConstraintModel(
+                kind, mech.model, b.joint, b.placement, a.joint, a.placement,
+                pin.ReferenceFrame.LOCAL,
+            )
+        )  # fmt: skip
+    if others:
+        raise InputError(
+            f"{mech.name}: method 'proximal' is for spherical and weld closures and contacts with "
+            f"two tangents; it cannot express {listing(others)}; any other method serves"
+        )
+    return models
