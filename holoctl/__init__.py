@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from holoctl.dynamics.impacts import Impact, impulse
     from holoctl.dynamics.inverse import InverseDynamics, inverse_dynamics
     from holoctl.dynamics.prepared import PreparedInverseDynamics
+    from holoctl.dynamics.prepared_forward import PreparedForwardDynamics
     from holoctl.dynamics.relaxed import inverse_dynamics_relaxed, is_fully_actuated
     from holoctl.dynamics.spatial_v2 import fdgq
     from holoctl.equation import Terms, terms
@@ -64,6 +65,7 @@ _HOMES = {
     "dynamics.impacts": ["Impact", "impulse"],
     "dynamics.inverse": ["InverseDynamics", "inverse_dynamics"],
     "dynamics.prepared": ["PreparedInverseDynamics"],
+    "dynamics.prepared_forward": ["PreparedForwardDynamics"],
     "dynamics.relaxed": ["inverse_dynamics_relaxed", "is_fully_actuated"],
     "dynamics.spatial_v2": ["fdgq"],
     "equation": ["Terms", "terms"],

@@ -45,6 +45,7 @@ FLOORS = {
     "projector": 9,
     "certificate": 9,
     "dynamics.prepared": 11,  # the first entry that matches a module counts
+    "dynamics.prepared_forward": 11,
     "dynamics.relaxed": 11,
     "dynamics.*": 10,
     "control.*": 12,

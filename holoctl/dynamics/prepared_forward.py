@@ -1,0 +1,195 @@
+"""Forward dynamics for loops and simulations: everything that does not change is laid out once.
+
+The whole system at once, scaled by constants, so that the pivots of its LU are of order one:
+
+    [M   G'] [   a    ]   [tau - h]
+    [G   0 ] [-lambda ] = [-drift ]        kept rows only
+
+The general path, `accelerate`, gives the same numbers, and takes over where this one has doubts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from scipy.linalg import lapack
+
+from holoctl.assembly import assemble
+from holoctl.checks import Vector, as_given, number, stored, vector
+from holoctl.dynamics.forward import accelerate
+from holoctl.errors import InputError
+from holoctl.fast_rows import fast_rows
+from holoctl.mechanism import Mechanism, check_configuration, check_mechanism, check_state
+from holoctl.open_tree import inertia
+from holoctl.projector import Partition, check_partition, partition, projected
+from holoctl.tree import live_motion
+
+__all__ = ["PreparedForwardDynamics"]
+
+DOUBT = 1e6
+"""The general path takes over where a scaled pivot is smaller than one over this."""
+
+_INF = float("inf")
+
+_Tick = Callable[[Vector, Vector, Vector, float], Vector | None]
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedForwardDynamics:
+    """`forward_dynamics` at the rate of a control loop or of an integrator: a alone.
+
+    The same numbers to rounding, without certificate and multipliers. States that are
+    ill-conditioned, or input that is not usable, go through the general path, which takes some
+    twenty times as long.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    partition : Partition, optional
+        Default: decided at the configuration assembled from ``mech.reference``.
+
+    Raises
+    ------
+    InputError
+        For a partition of another mechanism.
+    AssemblyError
+        If no partition is given and the reference configuration cannot be assembled.
+
+    Examples
+    --------
+    >>> import numpy as np, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> a = hc.PreparedForwardDynamics(mech).acceleration(q, v, np.zeros(4))
+    """
+
+    mech: Mechanism
+    partition: Partition = None  # type: ignore[assignment]
+    _local: threading.local = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_mechanism(self.mech)
+        if self.partition is None:
+            object.__setattr__(self, "partition", partition(self.mech, assemble(self.mech)[0]))
+        check_partition(self.mech, self.partition)
+        object.__setattr__(self, "_local", threading.local())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PreparedForwardDynamics, (self.mech, self.partition)
+
+    @property
+    def general(self) -> str:
+        """Why every call goes through the general path; empty where the fast one serves."""
+        mech = self.mech
+        if mech.chart is not None:
+            return "an explicit chart moves the state"
+        if any(c.t_stab is not None for c in mech.constraints):
+            return "a constraint is stabilised"
+        if live_motion(mech.model, mech.model.createData()) is None:
+            return "this build of Pinocchio keeps its results in another layout"
+        return ""
+
+    def acceleration(
+        self, q: Any, v: Any, tau: Any, t: float = 0.0, *, out: Vector | None = None
+    ) -> Vector:
+        """The acceleration that efforts on the coordinates cause.
+
+        The first call in a thread lays out the workspaces of that thread.
+
+        Parameters
+        ----------
+        q : (nq,) array_like
+            Configuration; may be off the manifold, and is moved only by an explicit chart.
+        v : (nv,) array_like
+            Velocity, rad/s or m/s.
+        tau : (nv,) array_like
+            Efforts on the coordinates, N m or N; ``mech.B @ u`` for motors.
+        t : float, optional
+            Time, s, for constraints that depend on it.
+        out : (nv,) array, optional
+            Takes the result; left as it is where an error is raised.
+
+        Returns
+        -------
+        a : (nv,) array
+            rad/s^2 or m/s^2: `out`, or a new array.
+
+        Raises
+        ------
+        InputError
+            For wrong shapes, or numbers that are not finite.
+        SingularityError
+            Where the split is singular, or a motion has no inertia.
+        """
+        mech = self.mech
+        q, v = as_given("q", q, mech.nq), as_given("v", v, mech.nv)
+        tau = as_given("tau", tau, mech.nv)
+        try:
+            tick = self._local.tick
+        except AttributeError:
+            tick = self._local.tick = _lay_out(self)
+        if type(t) is not float or t - t != 0.0:
+            t = number("t", t, "time, s")
+        if mech.nq != mech.nv and not pin.isNormalized(mech.model, q, 1e-12):
+            q = check_configuration(mech, q)
+        a = tick(q, v, tau, t) if tick is not None else None
+        if a is None or not a.dot(a) < _INF:
+            a = self._by_the_general_path(q, v, tau, t)
+        return a if out is None else stored("out", out, a)
+
+    def _by_the_general_path(self, q: Vector, v: Vector, tau: Vector, t: float) -> Vector:
+        mech = self.mech
+        q, v, t = check_state(mech, q, v, t)
+        tau = vector("tau", tau, mech.nv, "efforts on the coordinates; mech.B @ u for motors")
+        a, _ = accelerate(projected(mech, q, v, t, self.partition), tau)
+        if not np.isfinite(a).all():
+            raise InputError("the acceleration is not finite: an input is out of range")
+        return a
+
+
+def _lay_out(prepared: PreparedForwardDynamics) -> _Tick | None:
+    """The tick of one thread, or None where only the general path serves."""
+    mech, part = prepared.mech, prepared.partition
+    model, n, r = mech.model, mech.nv, part.rank
+    data = model.createData()
+    motion = live_motion(model, data)
+    if prepared.general or motion is None:
+        return None
+    wanted = np.arange(n)[:, None] + n * np.arange(r)  # G'
+    fast = fast_rows(mech, motion, data, part.rows, wanted)
+    K, rhs = np.zeros((n + r, n + r), order="F"), np.zeros(n + r)
+    M_here, G_here, GT_here, f, k = K[:n, :n], K[n:, :n], K[:n, n:], rhs[:n], rhs[n:]
+    diagonal = np.diag(inertia(mech, mech.reference))
+    least = 1e-9 * float(diagonal.max())
+    scale = 1.0 / np.sqrt(np.maximum(diagonal, least))
+    rows = mech.row_scale[part.rows, None] * np.ones((r, n))
+    size = (np.abs(rows) * scale).max(initial=1e-300)
+    unit = np.concatenate([scale, np.full(r, 1.0 / size)])
+    units = np.asfortranarray(unit * unit[:, None])
+    evaluate, GT, right = fast.evaluate, fast.entries, fast.right
+    G, crba, nle, gesv = GT.T, pin.crba, pin.nonLinearEffects, lapack.dgesv
+    back, inverse = unit[:n].copy(), np.zeros(n + r)
+
+    def tick(q: Vector, v: Vector, tau: Vector, t: float) -> Vector | None:
+        evaluate(q, v, t)
+        M_here[:] = crba(model, data, q)
+        G_here[:] = G
+        GT_here[:] = GT
+        K[n:, n:] = 0.0
+        np.multiply(K, units, K)
+        np.subtract(tau, nle(model, data, q, v), f)
+        k[:] = right
+        np.multiply(rhs, unit, rhs)
+        factors, _, x, info = gesv(K, rhs, 1, 1)
+        np.divide(1.0, factors.diagonal(), inverse)
+        if info or not inverse.dot(inverse) < DOUBT**2:
+            return None
+        a: Vector = back * x[:n]
+        return a
+
+    return tick
