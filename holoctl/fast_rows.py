@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -32,10 +33,11 @@ from holoctl.checks import Vector
 from holoctl.constraints.contract import BoundRows
 from holoctl.constraints.coupling import BoundCoupling
 from holoctl.constraints.wrench import YZX, ZXY, WrenchRows
+from holoctl.errors import InputError
 from holoctl.mechanism import Mechanism
 from holoctl.tree import Frame, LiveMotion, kinematics
 
-__all__ = ["FastRows", "fast_rows"]
+__all__ = ["FastRows", "busy", "fast_rows"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -137,6 +139,14 @@ def _by_kind(mech: Mechanism, rows: Indices) -> Iterator[tuple[str, BoundRows, l
                 found.setdefault("turning" if turning else "plain", []).append(position)
         for kind, here in found.items():
             yield kind, block, here, np.array([number[int(rows[i])] for i in here], dtype=np.intp)
+
+
+def busy(*_: Any) -> None:
+    """In place of the tick of a thread while it runs: its workspace is in use."""
+    raise InputError(
+        "called while another call in this thread was under way, from a signal handler or a "
+        "callback; the workspace of the thread is in use: set a flag there instead"
+    )
 
 
 # ------------------------------------------------------- linear rows, direction rows and rods

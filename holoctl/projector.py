@@ -5,8 +5,7 @@
 
 `partition` decides, once, at a closed configuration: the rank of G, which rows to keep, which
 coordinates are independent. `project` evaluates gamma and bias at any state with that
-decision; forward dynamics and the controllers consume the same result. This is the only
-module that adds stabilisation.
+decision; forward dynamics and the controllers consume the same result.
 References: R. Featherstone, Rigid Body Dynamics Algorithms, chapter 3 (constraints) and
 chapter 8 (closed-loop systems); Wehage and Haug's coordinate partitioning; derivations in
 docs/derivations.md, "Projection".

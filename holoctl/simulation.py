@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from holoctl.checks import Vector, positive, vector, whole
 from holoctl.control.computed_torque import Controller
-from holoctl.dynamics.forward import accelerate
+from holoctl.dynamics.prepared_forward import PreparedForwardDynamics
 from holoctl.errors import HoloctlError, InconsistentError, InputError
 from holoctl.mechanism import Mechanism, check_mechanism, check_state, constraint_rows
-from holoctl.projector import CLOSED, Partition, corrected, partition, projected
+from holoctl.projector import CLOSED, Partition, corrected, partition
 
 __all__ = ["Run", "simulate"]
 
@@ -165,6 +165,7 @@ def simulate(
     if sigma.any() and not hold:
         raise InputError("noise is drawn at ticks, so it needs hold=True")
     part = _started(plant, q, v)
+    dynamics = PreparedForwardDynamics(plant, part)
     q, v = corrected(plant, part, q, v, 0.0)
     rng = np.random.default_rng(seed)
     N = max(1, int(np.ceil(duration * rate - 1e-9)))
@@ -192,7 +193,7 @@ def simulate(
             Q[i], V[i], U[i] = q, v, u
             if i < N:
                 held = (lambda s, x, y, u=u: u) if hold else command
-                q, v = _advanced(plant, part, held, q, v, t[i], t[i + 1], rtol, atol)
+                q, v = _advanced(dynamics, held, q, v, t[i], t[i + 1], rtol, atol)
                 closure[i + 1] = _closure(plant, q, v, t[i + 1])
                 q, v = corrected(plant, part, q, v, t[i + 1])
         except HoloctlError as error:
@@ -222,29 +223,30 @@ def _started(plant: Mechanism, q: Vector, v: Vector) -> Partition:
 
 
 def _advanced(
-    plant: Mechanism, part: Partition, command: Controller, q0: Vector, v0: Vector,
+    dynamics: PreparedForwardDynamics, command: Controller, q0: Vector, v0: Vector,
     start: float, stop: float, rtol: float, atol: float,
 ) -> tuple[Vector, Vector]:  # fmt: skip
     """The state at `stop`: q = q0 (+) d, with (d, v) integrated from (0, v0).
 
     Rotations: d stays well below a turn, where its Jacobian is singular, in shorter pieces.
     """
-    flat = plant.nq == plant.nv
+    flat = dynamics.mech.nq == dynamics.mech.nv
     pieces = 1 if flat else max(1, int(np.ceil(np.abs(v0).max() * (stop - start))))
     times = np.linspace(start, stop, pieces + 1)
     q, v = q0, v0
     for first, last in pairwise(times):
-        q, v = _integrated(plant, part, command, q, v, first, last, rtol, atol)
+        q, v = _integrated(dynamics, command, q, v, first, last, rtol, atol)
     return q, v
 
 
 def _integrated(
-    plant: Mechanism, part: Partition, command: Controller, q0: Vector, v0: Vector,
+    dynamics: PreparedForwardDynamics, command: Controller, q0: Vector, v0: Vector,
     start: float, stop: float, rtol: float, atol: float,
 ) -> tuple[Vector, Vector]:  # fmt: skip
     """One piece of a tick."""
     from scipy.integrate import solve_ivp
 
+    plant = dynamics.mech
     model, nv = plant.model, plant.nv
     flat = model.nq == model.nv
 
@@ -260,8 +262,7 @@ def _integrated(
             )
         d, v = x[:nv], x[nv:]
         q = pin.integrate(model, q0, d)
-        P = projected(plant, q, v, t, part)
-        a, _ = accelerate(P, plant.B @ command(t, q, v))
+        a = dynamics.acceleration(q, v, plant.B @ command(t, q, v), float(t))
         if not flat:  # v = D(d) d', the right Jacobian of the joint spaces
             D = pin.dIntegrate(model, q0, d, pin.ArgumentPosition.ARG1)
             v = np.linalg.solve(D, v)

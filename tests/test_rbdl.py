@@ -352,6 +352,73 @@ def test_assembly_of_the_velocity(name):
 # --------------------------------------------------------------------------- inverse dynamics
 
 
+# ------------------------------------------------------------------- impacts and wrenches
+
+
+@pytest.mark.parametrize("method", ["direct", "range_space", "null_space"])
+@pytest.mark.parametrize("name", CASES)
+def test_impulses(name, method):
+    """Velocities of all three; RBDL's direct impulses have the opposite sign, and those of its
+    null-space method do not balance the momentum."""
+    mech, part = rbdl.mechanism(name), rbdl.partition(name)
+    for s in rbdl.comparable(name):
+        T = conversion(name, s)
+        for entry in s["impulse"]:
+            v_plus = np.linalg.solve(T, array(entry["v_plus"]))
+            hit = hc.impulse(
+                mech, s["q"], entry["qd_minus"], v_plus, method=method, partition=part
+            )  # fmt: skip
+            agree(hit.v, entry[method]["qd_plus"])
+            assert hit.balance < 1e-10
+            p = np.linalg.solve(T.T, hit.impulses)
+            agree(p, entry["range_space"]["impulse"])
+            agree(-p, entry["direct"]["impulse"])
+            if not v_plus.any():
+                assert hit.energy < 0.0
+            theirs = array(entry["null_space"]["impulse_as_returned"])
+            change = array(s["H"]) @ (array(entry["null_space"]["qd_plus"]) - entry["qd_minus"])
+            assert min(off(array(s["G"]).T @ x, change) for x in (theirs, -theirs)) > 1e-3
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_wrenches_of_constraints(name):
+    """World axes at the point told. Ground: the force only, RBDL gives it at the world origin."""
+    mech, compared = rbdl.mechanism(name), 0
+    for s in rbdl.comparable(name):
+        lam = conversion(name, s).T @ array(s["forward"]["direct"]["lambda"])
+        found = hc.constraint_wrenches(mech, s["q"], lam)
+        for group in s["forward"]["groups"]:
+            if not group.get("root"):
+                assert group["name"] not in found  # a gear acts on coordinates
+                continue
+            contact = name in BIPEDS
+            pair = found[group["name"]][::-1] if contact else found[group["name"]]
+            for i, (ours, theirs) in enumerate(zip(pair, group["root"], strict=True)):
+                wrench, at = array(theirs["wrench"]), array(theirs["at"])
+                agree(ours.force, wrench[3:])
+                if not (contact and i == 1):
+                    moment = ours.moment + np.cross(ours.point - at, ours.force)
+                    assert off(np.concatenate([moment, ours.force]), wrench) < TOLERANCE
+                compared += 1
+    assert compared >= 2 * count(name)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_relaxed_inverse_dynamics(name):
+    """Also where the target contradicts the constraints: the relaxed form has an answer."""
+    mech, part, motors = rbdl.mechanism(name), rbdl.partition(name), actuated(name)
+    for s in rbdl.comparable(name):
+        for entry in s["inverse"]:
+            target, theirs = array(entry["qdd_target"])[motors], entry["relaxed"]
+            res = hc.inverse_dynamics_relaxed(mech, s["q"], s["qd"], target, partition=part)
+            agree(res.a, theirs["qdd"])
+            agree(mech.B @ res.u, theirs["tau"])
+            agree(np.linalg.solve(conversion(name, s).T, res.multipliers), theirs["lambda"])
+            assert res.certificate.dynamics < 1e-8
+            full = hc.is_fully_actuated(mech, s["q"], partition=part)
+            assert full is entry["fully_actuated"]
+
+
 @pytest.mark.parametrize("name", [n for n in CASES if n != "biped_double"])
 def test_inverse_dynamics(name):
     """As many motors as motions: torques, passive accelerations and multipliers are RBDL's."""

@@ -35,7 +35,7 @@ from holoctl.dynamics.inverse import (
     effort_weights,
 )
 from holoctl.errors import InputError, NotActuatedError
-from holoctl.fast_rows import fast_rows
+from holoctl.fast_rows import busy, fast_rows
 from holoctl.linalg import in_place_band_lu, in_place_lu
 from holoctl.mechanism import Mechanism, check_configuration, check_mechanism, check_state
 from holoctl.open_tree import inverse_tree_dynamics
@@ -218,7 +218,7 @@ class PreparedInverseDynamics:
         t = instant(t)
         if mech.nq != mech.nv and not pin.isNormalized(mech.model, q, 1e-12):
             q = check_configuration(mech, q)
-        local.tick = _busy
+        local.tick = busy
         try:
             u = tick(q, v, target, t, efforts) if tick is not None else None
         except (FloatingPointError, RuntimeWarning):  # where the caller has numpy raise them
@@ -247,14 +247,6 @@ class PreparedInverseDynamics:
         if not np.isfinite(u).all():
             raise InputError("the torque is not finite: an input or the model is out of range")
         return u
-
-
-def _busy(*_: Any) -> None:
-    """In place of the tick of a thread while it runs: its workspace is in use."""
-    raise InputError(
-        "a torque was asked for while another call in this thread was under way, from a signal "
-        "handler or a callback; the workspace of the thread is in use: set a flag there instead"
-    )
 
 
 # --------------------------------------------------------------------------------- layout

@@ -20,10 +20,10 @@ import pinocchio as pin
 from scipy.linalg import lapack
 
 from holoctl.assembly import assemble
-from holoctl.checks import Vector, as_given, number, stored, vector
+from holoctl.checks import Vector, as_given, finite, instant, stored, vector
 from holoctl.dynamics.forward import accelerate
 from holoctl.errors import InputError
-from holoctl.fast_rows import fast_rows
+from holoctl.fast_rows import busy, fast_rows
 from holoctl.mechanism import Mechanism, check_configuration, check_mechanism, check_state
 from holoctl.open_tree import inertia
 from holoctl.projector import Partition, check_partition, partition, projected
@@ -33,8 +33,6 @@ __all__ = ["PreparedForwardDynamics"]
 
 DOUBT = 1e6
 """The general path takes over where a scaled pivot is smaller than one over this."""
-
-_INF = float("inf")
 
 _Tick = Callable[[Vector, Vector, Vector, float], Vector | None]
 
@@ -129,19 +127,26 @@ class PreparedForwardDynamics:
         mech = self.mech
         q, v = as_given("q", q, mech.nq), as_given("v", v, mech.nv)
         tau = as_given("tau", tau, mech.nv)
+        local = self._local
         try:
-            tick = self._local.tick
+            tick = local.tick
         except AttributeError:
-            tick = self._local.tick = _lay_out(self)
-        if type(t) is not float or t - t != 0.0:
-            t = number("t", t, "time, s")
+            tick = local.tick = _lay_out(self)
+        t = instant(t)
         if mech.nq != mech.nv and not pin.isNormalized(mech.model, q, 1e-12):
             q = check_configuration(mech, q)
-        a = tick(q, v, tau, t) if tick is not None else None
-        if a is None or not a.dot(a) < _INF:
+        local.tick = busy
+        try:
+            a = tick(q, v, tau, t) if tick is not None else None
+        except (FloatingPointError, RuntimeWarning):  # where the caller has numpy raise them
+            a = None
+        finally:
+            local.tick = tick
+        if a is None or not finite(a):
             a = self._by_the_general_path(q, v, tau, t)
         return a if out is None else stored("out", out, a)
 
+    @np.errstate(all="ignore")
     def _by_the_general_path(self, q: Vector, v: Vector, tau: Vector, t: float) -> Vector:
         mech = self.mech
         q, v, t = check_state(mech, q, v, t)
@@ -156,16 +161,15 @@ def _lay_out(prepared: PreparedForwardDynamics) -> _Tick | None:
     """The tick of one thread, or None where only the general path serves."""
     mech, part = prepared.mech, prepared.partition
     model, n, r = mech.model, mech.nv, part.rank
-    data = model.createData()
-    motion = live_motion(model, data)
+    motion = live_motion(model, model.createData())
     if prepared.general or motion is None:
         return None
     wanted = np.arange(n)[:, None] + n * np.arange(r)  # G'
-    fast = fast_rows(mech, motion, data, part.rows, wanted)
+    fast, data = fast_rows(mech, motion, part.rows, wanted), motion.data
     K, rhs = np.zeros((n + r, n + r), order="F"), np.zeros(n + r)
     M_here, G_here, GT_here, f, k = K[:n, :n], K[n:, :n], K[:n, n:], rhs[:n], rhs[n:]
     diagonal = np.diag(inertia(mech, mech.reference))
-    least = 1e-9 * float(diagonal.max())
+    least = 1e-9 * float(diagonal.max()) or 1.0
     scale = 1.0 / np.sqrt(np.maximum(diagonal, least))
     rows = mech.row_scale[part.rows, None] * np.ones((r, n))
     size = (np.abs(rows) * scale).max(initial=1e-300)
@@ -176,7 +180,8 @@ def _lay_out(prepared: PreparedForwardDynamics) -> _Tick | None:
     back, inverse = unit[:n].copy(), np.zeros(n + r)
 
     def tick(q: Vector, v: Vector, tau: Vector, t: float) -> Vector | None:
-        evaluate(q, v, t)
+        if not evaluate(q, v, t):
+            return None
         M_here[:] = crba(model, data, q)
         G_here[:] = G
         GT_here[:] = GT
