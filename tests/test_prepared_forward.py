@@ -56,6 +56,24 @@ def test_a_chain_and_a_mechanism_without_constraints():
     assert relative(hc.PreparedForwardDynamics(free).acceleration(q, v, np.ones(4)), a) < 1e-12
 
 
+@pytest.mark.parametrize("name", ["five_bar", "floating_leg", "weld_chain", "sine_chart"])
+def test_many_efforts_at_one_state(name):
+    prepared, rng = prepare(name), np.random.default_rng(0)
+    mech = prepared.mech
+    states = closed_states(name)[:5]
+    responses = [prepared.at(q, v) for q, v in states]
+    for (q, v), response in zip(states, responses, strict=True):  # later states do not reach in
+        for tau in rng.normal(size=(3, mech.nv)):
+            assert relative(response(tau), prepared.acceleration(q, v, tau)) < 1e-11
+        assert relative(response(list(tau)), response(tau)) == 0.0
+        with pytest.raises(hc.InputError, match="tau must have shape"):
+            response(tau[1:])
+        with pytest.raises(hc.InputError, match="finite"):
+            response(np.full(mech.nv, np.nan))
+    with pytest.raises(hc.InputError, match="finite"):
+        prepared.at(np.full(mech.nq, np.nan) if mech.nq == mech.nv else q, np.full(mech.nv, np.nan))
+
+
 def test_a_prepared_controller_undoes_it():
     for name in ("five_bar", "floating_leg", "weld_chain"):
         mech, part = mechanism(name), shared_partition(name)

@@ -262,6 +262,14 @@ def _gains(name: str, value: Any, nu: int) -> Vector:
 
 
 def _check_finite(**inputs: Any) -> None:
-    bad = [name for name, x in inputs.items() if not np.isfinite(np.asarray(x, float)).all()]
+    """Name the inputs that are not finite, if any is; what is no array has its own error."""
+    bad = []
+    for name, x in inputs.items():
+        try:
+            numbers_of_x = numbers(name, x)
+        except InputError:
+            continue
+        if not np.isfinite(numbers_of_x).all():
+            bad.append(name)
     if bad:
         raise InputError(f"{', '.join(bad)} must be finite, so no torque is given") from None

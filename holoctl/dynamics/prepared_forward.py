@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from holoctl.assembly import assemble
@@ -34,7 +35,10 @@ __all__ = ["PreparedForwardDynamics"]
 DOUBT = 1e6
 """The general path takes over where a scaled pivot is smaller than one over this."""
 
-_Tick = Callable[[Vector, Vector, Vector, float], Vector | None]
+Response = Callable[[Any], Vector]
+"""a(tau): the acceleration at one state, for any efforts."""
+
+_Tick = Callable[[Vector, Vector, Vector | None, float], Vector | Response | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,27 +128,62 @@ class PreparedForwardDynamics:
         SingularityError
             Where the split is singular, or a motion has no inertia.
         """
-        mech = self.mech
-        q, v = as_given("q", q, mech.nq), as_given("v", v, mech.nv)
-        tau = as_given("tau", tau, mech.nv)
-        local = self._local
+        tau = as_given("tau", tau, self.mech.nv)
+        a, q, v, t = self._tick(q, v, tau, t)
+        if not isinstance(a, np.ndarray) or not finite(a):
+            a = self._by_the_general_path(q, v, tau, t)
+        return a if out is None else stored("out", out, a)
+
+    def at(self, q: Any, v: Any, t: float = 0.0) -> Response:
+        """The same at one state for many efforts: everything but tau is solved once.
+
+        Parameters
+        ----------
+        q, v, t
+            As in `acceleration`.
+
+        Returns
+        -------
+        function (tau) -> a
+            tau and a of shape (nv,), as in `acceleration`. It keeps what it needs: later calls,
+            at other states, do not touch it.
+
+        Raises
+        ------
+        InputError
+            For wrong shapes, or numbers that are not finite.
+        SingularityError
+            Where the split is singular, or a motion has no inertia.
+        """
+        response, q, v, t = self._tick(q, v, None, t)
+        if response is not None and not isinstance(response, np.ndarray):
+            return response
+        self._by_the_general_path(q, v, np.zeros(self.mech.nv), t)  # raises, if anything does
+        q, v = q.copy(), v.copy()
+        return lambda tau: self._by_the_general_path(
+            q, v, as_given("tau", tau, self.mech.nv), t
+        )  # fmt: skip
+
+    def _tick(
+        self, q: Any, v: Any, tau: Vector | None, t: Any
+    ) -> tuple[Vector | Response | None, Vector, Vector, float]:
+        """The answer of the fast path, if it has one, and the state as it was checked."""
+        mech, local = self.mech, self._local
+        q, v, t = as_given("q", q, mech.nq), as_given("v", v, mech.nv), instant(t)
         try:
             tick = local.tick
         except AttributeError:
             tick = local.tick = _lay_out(self)
-        t = instant(t)
         if mech.nq != mech.nv and not pin.isNormalized(mech.model, q, 1e-12):
             q = check_configuration(mech, q)
         local.tick = busy
         try:
-            a = tick(q, v, tau, t) if tick is not None else None
+            found = tick(q, v, tau, t) if tick is not None else None
         except (FloatingPointError, RuntimeWarning):  # where the caller has numpy raise them
-            a = None
+            found = None
         finally:
             local.tick = tick
-        if a is None or not finite(a):
-            a = self._by_the_general_path(q, v, tau, t)
-        return a if out is None else stored("out", out, a)
+        return found, q, v, t
 
     @np.errstate(all="ignore")
     def _by_the_general_path(self, q: Vector, v: Vector, tau: Vector, t: float) -> Vector:
@@ -176,10 +215,11 @@ def _lay_out(prepared: PreparedForwardDynamics) -> _Tick | None:
     unit = np.concatenate([scale, np.full(r, 1.0 / size)])
     units = np.asfortranarray(unit * unit[:, None])
     evaluate, GT, right = fast.evaluate, fast.entries, fast.right
-    G, crba, nle, gesv = GT.T, pin.crba, pin.nonLinearEffects, lapack.dgesv
+    G, crba, nle = GT.T, pin.crba, pin.nonLinearEffects
+    getrf, getrs = lapack.dgetrf, lapack.dgetrs
     back, inverse = unit[:n].copy(), np.zeros(n + r)
 
-    def tick(q: Vector, v: Vector, tau: Vector, t: float) -> Vector | None:
+    def tick(q: Vector, v: Vector, tau: Vector | None, t: float) -> Vector | Response | None:
         if not evaluate(q, v, t):
             return None
         M_here[:] = crba(model, data, q)
@@ -187,14 +227,37 @@ def _lay_out(prepared: PreparedForwardDynamics) -> _Tick | None:
         GT_here[:] = GT
         K[n:, n:] = 0.0
         np.multiply(K, units, K)
-        np.subtract(tau, nle(model, data, q, v), f)
+        h = nle(model, data, q, v)
+        factors, order, info = getrf(K, tau is not None)
+        if info:
+            return None
+        np.divide(1.0, factors.diagonal(), inverse)
+        if not inverse.dot(inverse) < DOUBT**2:
+            return None
+        if tau is None:
+            if not (finite(h) and finite(right)):
+                return None
+            return response(factors, order, h, right * unit[n:])
+        np.subtract(tau, h, f)
         k[:] = right
         np.multiply(rhs, unit, rhs)
-        factors, _, x, info = gesv(K, rhs, 1, 1)
-        np.divide(1.0, factors.diagonal(), inverse)
-        if info or not inverse.dot(inverse) < DOUBT**2:
-            return None
+        x, _ = getrs(factors, order, rhs)
         a: Vector = back * x[:n]
+        return a
+
+    def response(
+        factors: NDArray[np.float64], order: NDArray[np.int32], h: Vector, scaled_right: Vector
+    ) -> Response:
+        """Owns its arrays: later calls do not reach into it."""
+
+        def a(tau: Any) -> Vector:
+            b = np.concatenate([back * (as_given("tau", tau, n) - h), scaled_right])
+            x, _ = getrs(factors, order, b, 0, 1)
+            found: Vector = back * x[:n]
+            if not finite(found):
+                vector("tau", tau, n, "efforts on the coordinates")
+            return found
+
         return a
 
     return tick
