@@ -21,6 +21,7 @@ docs/derivations.md, "Rows in a tick".
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +38,7 @@ from holoctl.errors import InputError
 from holoctl.mechanism import Mechanism
 from holoctl.tree import Frame, LiveMotion, kinematics
 
-__all__ = ["FastRows", "busy", "fast_rows"]
+__all__ = ["FastRows", "fast_rows", "in_own_workspace"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -141,8 +142,30 @@ def _by_kind(mech: Mechanism, rows: Indices) -> Iterator[tuple[str, BoundRows, l
             yield kind, block, here, np.array([number[int(rows[i])] for i in here], dtype=np.intp)
 
 
-def busy(*_: Any) -> None:
-    """In place of the tick of a thread while it runs: its workspace is in use."""
+def in_own_workspace(
+    local: threading.local, lay_out: Callable[[Any], Any], owner: Any, *args: Any
+) -> Any:
+    """``tick(*args)`` with the tick that ``lay_out(owner)`` made for this thread; None without
+    one, or where the caller has numpy raise its floating-point errors and it did.
+
+    While it runs it cannot be called again in the same thread: its workspace is in use.
+    """
+    try:
+        tick = local.tick
+    except AttributeError:
+        tick = local.tick = lay_out(owner)
+    if tick is None:
+        return None
+    local.tick = _busy
+    try:
+        return tick(*args)
+    except (FloatingPointError, RuntimeWarning):
+        return None
+    finally:
+        local.tick = tick
+
+
+def _busy(*_: Any) -> None:
     raise InputError(
         "called while another call in this thread was under way, from a signal handler or a "
         "callback; the workspace of the thread is in use: set a flag there instead"

@@ -35,7 +35,7 @@ from holoctl.dynamics.inverse import (
     effort_weights,
 )
 from holoctl.errors import InputError, NotActuatedError
-from holoctl.fast_rows import busy, fast_rows
+from holoctl.fast_rows import fast_rows, in_own_workspace
 from holoctl.linalg import in_place_band_lu, in_place_lu
 from holoctl.mechanism import Mechanism, check_configuration, check_mechanism, check_state
 from holoctl.open_tree import inverse_tree_dynamics
@@ -210,21 +210,10 @@ class PreparedInverseDynamics:
         efforts: Vector | None, out: Vector | None,
     ) -> Vector:  # fmt: skip
         """The fast path, or where that gives nothing finite, the general one."""
-        mech, local = self.mech, self._local
-        try:
-            tick = local.tick
-        except AttributeError:
-            tick = local.tick = _lay_out(self)
-        t = instant(t)
+        mech, t = self.mech, instant(t)
         if mech.nq != mech.nv and not pin.isNormalized(mech.model, q, 1e-12):
             q = check_configuration(mech, q)
-        local.tick = busy
-        try:
-            u = tick(q, v, target, t, efforts) if tick is not None else None
-        except (FloatingPointError, RuntimeWarning):  # where the caller has numpy raise them
-            u = None
-        finally:
-            local.tick = tick
+        u = in_own_workspace(self._local, _lay_out, self, q, v, target, t, efforts)
         if u is None or not finite(u):
             u = self._by_the_general_path(q, v, target, t, efforts)
         return u if out is None else stored("out", out, u)

@@ -24,7 +24,7 @@ from holoctl.assembly import assemble
 from holoctl.checks import Vector, as_given, finite, instant, stored, vector
 from holoctl.dynamics.forward import accelerate
 from holoctl.errors import InputError
-from holoctl.fast_rows import busy, fast_rows
+from holoctl.fast_rows import fast_rows, in_own_workspace
 from holoctl.mechanism import Mechanism, check_configuration, check_mechanism, check_state
 from holoctl.open_tree import inertia
 from holoctl.projector import Partition, check_partition, partition, projected
@@ -168,21 +168,11 @@ class PreparedForwardDynamics:
         self, q: Any, v: Any, tau: Vector | None, t: Any
     ) -> tuple[Vector | Response | None, Vector, Vector, float]:
         """The answer of the fast path, if it has one, and the state as it was checked."""
-        mech, local = self.mech, self._local
-        q, v, t = as_given("q", q, mech.nq), as_given("v", v, mech.nv), instant(t)
-        try:
-            tick = local.tick
-        except AttributeError:
-            tick = local.tick = _lay_out(self)
+        mech, t = self.mech, instant(t)
+        q, v = as_given("q", q, mech.nq), as_given("v", v, mech.nv)
         if mech.nq != mech.nv and not pin.isNormalized(mech.model, q, 1e-12):
             q = check_configuration(mech, q)
-        local.tick = busy
-        try:
-            found = tick(q, v, tau, t) if tick is not None else None
-        except (FloatingPointError, RuntimeWarning):  # where the caller has numpy raise them
-            found = None
-        finally:
-            local.tick = tick
+        found = in_own_workspace(self._local, _lay_out, self, q, v, tau, t)
         return found, q, v, t
 
     @np.errstate(all="ignore")
