@@ -6,6 +6,7 @@ redundant rows harmless. It is there to compare with, and for its speed.
 
 from __future__ import annotations
 
+import numpy as np
 import pinocchio as pin
 
 from holoctl.checks import Vector, listing
@@ -17,10 +18,13 @@ from holoctl.errors import InconsistentError, InputError
 from holoctl.linalg import cholesky
 from holoctl.mechanism import Mechanism
 
-__all__ = ["proximal", "rigid_constraints"]
+__all__ = ["direct_by_points", "proximal", "rigid_constraints"]
 
 MU, ITERATIONS, ACCURACY = 1e-10, 30, 1e-13
 """Regularisation, most iterations, and the accuracy at which they end."""
+
+REFINED = 1e-12
+"""A refined solution satisfies the equations to this, relative to their largest term."""
 
 
 def proximal(T: Terms, efforts: Vector) -> tuple[Vector, float]:
@@ -39,6 +43,50 @@ def proximal(T: Terms, efforts: Vector) -> tuple[Vector, float]:
     if not abs(float(a.sum())) < float("inf"):
         raise InconsistentError(f"{mech.name}: Pinocchio's proximal algorithm found no solution")
     return a.copy(), cholesky(T.M).condition
+
+
+def direct_by_points(T: Terms, efforts: Vector) -> tuple[Vector, float] | None:
+    """``a`` by Pinocchio's sparse factorisation of the whole system, where all rows are points.
+
+    The factorisation is of a system with `MU` in the place of the zero block; one step of
+    refinement with the true system removes what that changed. Returns None where a constraint
+    is no point with three rows, or the refined solution is not exact: the dense form serves.
+    """
+    mech, model = T.mechanism, T.mechanism.model
+    points = [rows for rows in mech._bound if isinstance(rows, WrenchRows) and _is_point(rows)]
+    if not points or len(points) < len(mech._bound):
+        return None
+    models, datas = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData()
+    axes = []
+    for rows in points:
+        a, b = rows.frames1[0], rows.frames2[0]
+        anchor = pin.PointAnchorConstraintModel(model, a.joint, a.placement, b.joint, b.placement)
+        models.append(pin.ConstraintModel(anchor))
+        axes.append(rows.a)  # our rows are those of the anchor along these, in axes of frame a
+    for m in models:
+        datas.append(m.createData())
+    data = model.createData()
+    pin.computeAllTerms(model, data, T.q, T.v)
+    for m, d in zip(models, datas, strict=True):
+        m.calc(model, data, d)
+    J = pin.getConstraintsJacobian(model, data, models, datas)
+    wanted = -(T.drift + T.stabilisation).reshape(-1, 3)
+    right = np.concatenate([np.linalg.solve(A, k) for A, k in zip(axes, wanted, strict=True)])
+    K = np.block([[np.zeros((J.shape[0], J.shape[0])), J], [J.T, T.M]])
+    rhs = np.concatenate([right, efforts - T.h])
+    factors = pin.ConstraintCholeskyDecomposition(model, data, models, datas)
+    factors.compute(model, data, models, datas, MU)
+    x = np.ravel(factors.solve(rhs))
+    x = x + np.ravel(factors.solve(rhs - K @ x))
+    terms = np.abs(K) @ np.abs(x) + np.abs(rhs)
+    if not (np.abs(rhs - K @ x) <= REFINED * terms.max()).all():
+        return None
+    return x[J.shape[0] :], cholesky(T.M).condition
+
+
+def _is_point(rows: WrenchRows) -> bool:
+    straight = rows.kinds.tolist() == 3 * ["linear"]
+    return straight and abs(float(np.linalg.det(rows.a))) > 1e-3
 
 
 def rigid_constraints(mech: Mechanism) -> pin.StdVec_RigidConstraintModel:

@@ -18,7 +18,10 @@ from support import (
 from zoo import ZOO, _add, _at, _inertia, standing_leg
 
 import holoctl as hc
+from holoctl import saddle_point
+from holoctl.equation import scaled_rows
 from holoctl.linalg import null_space_by_svd
+from holoctl.pinocchio_constraints import direct_by_points
 
 GENERAL = ["direct", "range_space", "null_space"]
 CONTACTS_ONLY = {"standing_leg"}
@@ -125,6 +128,22 @@ def test_redundant_contacts(mech, rows, rank):
         assert relative(res.multipliers, lam) < 1e-8
         assert res.certificate.ok
     assert hc.is_fully_actuated(mech, q, partition=part)
+
+
+@pytest.mark.parametrize("name", ["spatial_arms", "universal_rods", "idle_rod"])
+def test_points_go_through_the_sparse_factorisation(name):
+    """Off the manifold too, stabilised or not; the dense form is the oracle."""
+    mech, part, rng = mechanism(name), shared_partition(name), np.random.default_rng(0)
+    c = mech.column_scale
+    for q, v in [*closed_states(name)[:10], *open_states(name, 10)]:
+        T = hc.terms(mech, q, v, t_stab=0.1)
+        tau = rng.normal(size=mech.nv)
+        a, _ = direct_by_points(T, tau)
+        G, k = scaled_rows(T, part.rows)
+        dense = saddle_point.direct(c[:, None] * T.M * c, G, c * (tau - T.h), k)
+        assert relative(a, c * dense.x) < max(1e-11, 1e-14 * dense.condition)
+    four_bar = mechanism("four_bar")  # two rows are no point
+    assert direct_by_points(hc.terms(four_bar, *closed_states("four_bar")[0]), np.ones(3)) is None
 
 
 def test_six_rows_on_a_four_bar():

@@ -21,7 +21,7 @@ from holoctl.open_tree import (
     inverse_tree_dynamics,
     sparse_solver,
 )
-from holoctl.pinocchio_constraints import proximal
+from holoctl.pinocchio_constraints import direct_by_points, proximal
 from holoctl.projector import (
     SINGULAR,
     Partition,
@@ -93,7 +93,8 @@ def forward_dynamics(
         one force for each joint in joint axes.
     method : str, optional
         ``"projection"``: project on the basis of admissible velocities. ``"direct"``: the
-        whole system for a and lambda at once. ``"range_space"``: first lambda, with a sparse
+        whole system for a and lambda at once (where all rows are points, by Pinocchio's sparse
+        factorisation). ``"range_space"``: first lambda, with a sparse
         factorisation of M. ``"null_space"``: first a, with an orthonormal basis of motions.
         ``"kokkevis"``: the same as range-space with responses to unit forces by the
         articulated-body algorithm, for contacts only. ``"proximal"``: Pinocchio's own
@@ -165,6 +166,8 @@ def _solved(T: Terms, part: Partition, efforts: Vector, method: str) -> tuple[Ve
     f = c * (efforts - T.h)
     if method == "proximal":
         return proximal(T, efforts)
+    if method == "direct" and (by_points := direct_by_points(T, efforts)) is not None:
+        return by_points
     if method == "direct":
         found = direct(c[:, None] * T.M * c, G, f, k)
     elif method == "null_space":
