@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import methods
 import numpy as np
 import report
 from columns import Case, Column, State, make_case, own_columns, path, prepared_torque
@@ -48,6 +49,8 @@ class Plan:
     ticks: int = 50_000
     """Of each run for the jitter."""
     peers: bool = False
+    methods_seconds: float = 3.0
+    """For each mechanism of the table of methods, about."""
 
 
 @dataclass
@@ -63,7 +66,7 @@ class Figures:
     refused: dict[str, str] = field(default_factory=dict)
     """Column to the reason why it was not timed."""
     path: str = ""
-    """Which path of the inverse dynamics served, see `columns.path`."""
+    """Which path of the prepared dynamics served, see `columns.path` and `methods.path`."""
 
     def median(self, column: str) -> float:
         """us; nan for what was not timed."""
@@ -89,10 +92,21 @@ def measure(name: str, plan: Plan) -> Figures:
     with hc.realtime():
         case = make_case(name, MECHANISMS[name]())
         columns = own_columns(case) + (peer_columns(case) if plan.peers else [])
-        figures = Figures(case, path=path(case))
-        good = [c for c in columns if _agrees(c, case.states, figures)]
-        times = timed(good, case.states, plan.seconds)
-    for column, t in zip(good, times, strict=True):
+        return _measured(Figures(case, path=path(case)), columns, plan.seconds)
+
+
+def measure_methods(name: str, plan: Plan) -> Figures:
+    """The same for the methods of forward dynamics."""
+    with hc.realtime():
+        case = methods.make_case(name)
+        figures = Figures(case, path=methods.path(case))
+        return _measured(figures, methods.columns(case), plan.methods_seconds)
+
+
+def _measured(figures: Figures, columns: list[Column], seconds: float) -> Figures:
+    states = figures.case.states
+    good = [c for c in columns if _agrees(c, states, figures)]
+    for column, t in zip(good, timed(good, states, seconds), strict=True):
         figures.first[column.name], figures.times[column.name] = t[:, 0], t[:, 1:].ravel()
     return figures
 
@@ -188,14 +202,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a short run; writes nothing")
     parser.add_argument("--out", type=Path, help="where to write RESULTS.md and cost.png")
     given = parser.parse_args()
-    plan = Plan(0.8, 5_000, given.peers) if given.quick else Plan(peers=given.peers)
+    plan = Plan(0.8, 5_000, given.peers, 0.3) if given.quick else Plan(peers=given.peers)
     out = given.out or (None if given.quick else Path(__file__).parent)
     started = time.perf_counter()
     figures = [measure(name, plan) for name in progress(MECHANISMS)]
+    by_method = [measure_methods(name, plan) for name in progress(methods.NAMES)]
     ticks = {name: jitter(name, plan.ticks) for name in progress(report.JITTER)}
     flags = [f"--{name}" for name in ("peers", "quick") if getattr(given, name)]
     command = " ".join(["python benchmarks/bench.py", *flags])
-    text = report.results(figures, ticks, command, time.perf_counter() - started)
+    text = report.results(figures, by_method, ticks, command, time.perf_counter() - started)
     print(text)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)

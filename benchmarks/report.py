@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from columns import AGREEMENT
+from methods import more_rows
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
@@ -45,11 +46,31 @@ NOTES = """\
   frame Jacobians and classical accelerations, a call each for every end of a closure;
   `np.linalg.solve` of the saddle point system for a, u and lambda, kept rows only.
 - *path*: at how many of the states the fast path of `PreparedInverseDynamics` gave the answer,
-  or why the general path gives all of them.
+  or why the general path gives all of them; in the table of methods, that of
+  `PreparedForwardDynamics`.
 - *cassie_like* has two motions more than motors, so M is needed there by every way.
 - Each cell of a *chain* stands on the rocker of the cell before.
 - Differences are the largest over all states and entries, relative to the largest entry. A column
   that is off by more than 1e-8 is not timed.
+"""
+
+METHOD_NOTES = """\
+- The table of methods has the six mechanisms of tests/golden/rbdl with their states on the
+  manifold; accelerations for torques by all columns. They are checked against the certified
+  result of `hc.forward_dynamics`, with contacts placed at the state.
+- *constraintDynamics* there, settings as above: points and welds that allow the same motions; no
+  gear, so nothing for slider_gear. "~": it holds more rows than the mechanism, redundant ones,
+  and gives the same result. Two rows in the plane of fourbar are a 3D point. A foot of
+  biped_double, held by 3 rows at the heel and 2 at the toe, has 3D points at both. The foot of
+  biped_single, held by 6 rows at three points, is one 6D contact, which Pinocchio solves faster
+  than three points.
+- *prepared*: `PreparedForwardDynamics.acceleration(q, v, tau, out=a)`. *prepared, shared*: the
+  function that `.at(q, v)` gave beforehand, applied to tau; `.at` itself is not in the time.
+- *projection* to *proximal*: `hc.forward_dynamics` by that method, the general path, with
+  certificate and multipliers; `partition=part` and `terms=T`, T made beforehand, with M and h.
+  *direct, own terms*: the same without T.
+- *proximal* is `pin.constraintDynamics` inside, laid out anew at each call; it takes points and
+  welds with the very rows of the mechanism only.
 """
 
 PEER_NOTES = """\
@@ -78,13 +99,20 @@ Not a target, so in brackets: the limits were set for *Drake by hand*, the leane
 found. The rows with *Drake textbook*, the plain one, have the same limits."""
 
 
-def results(figures: Sequence[Figures], ticks: Ticks, command: str, seconds: float) -> str:
+def results(
+    figures: Sequence[Figures],
+    methods: Sequence[Figures],
+    ticks: Ticks,
+    command: str,
+    seconds: float,
+) -> str:
     """The whole of RESULTS.md."""
-    names = list(dict.fromkeys(c for f in figures for c in [*f.times, *f.refused]))
-    names = sorted(names, key=_ORDER.index)
+    names, method_names = _names(figures, _ORDER), _names(methods, _METHOD_ORDER)
     notes = NOTES.format(states=len(figures[0].case.states))
+    notes += METHOD_NOTES
     if "Drake by hand" in names:
         notes += PEER_NOTES
+    judged = targets(figures, ticks) + method_targets(methods)
     parts = [
         "# How long things take",
         f"Written by `{command}` in {seconds:.0f} s; nothing here is edited by hand.",
@@ -93,16 +121,20 @@ def results(figures: Sequence[Figures], ticks: Ticks, command: str, seconds: flo
         _table(["mechanism", *names], [[f.case.name, *_times(f, names)] for f in figures]),
         "## First calls after other work, us: median (ratio to the unit)",
         _table(["mechanism", *names], [[f.case.name, *_first(f, names)] for f in figures]),
+        "## Forward dynamics by every method, us: median (ratio to constraintDynamics)",
+        _table(["mechanism", *method_names], [_methods(f, method_names) for f in methods]),
         "## Mechanisms",
         _table(
-            ["mechanism", "nv", "rows", "rank", "nu", "k", "path"], [_sizes(f) for f in figures]
+            ["mechanism", "nv", "rows", "rank", "nu", "k", "path"],
+            [_sizes(f) for f in [*figures, *methods]],
         ),
         "## Check: largest difference from the exact result, relative",
         _differences(figures, names),
+        _differences(methods, method_names),
         "## Jitter of `inverse`, us",
         _jitter(ticks),
         "## Targets",
-        _table(["target", "figure", "", "first calls"], [t.row() for t in targets(figures, ticks)]),
+        _table(["target", "figure", "", "first calls"], [t.row() for t in judged]),
         *([IN_BRACKETS] if "Drake textbook" in names else []),
         "## Notes",
         notes.strip(),
@@ -114,6 +146,18 @@ _ORDER = [
     "unit", "rnea + crba", "inverse", "controller", "forward, certified", "constraintDynamics",
     "dense KKT", "Drake by hand", "Drake textbook", "MuJoCo mj_inverse",
 ]  # fmt: skip
+
+
+_METHOD_ORDER = [
+    "constraintDynamics", "prepared", "prepared, shared", "projection", "direct", "range_space",
+    "null_space", "kokkevis", "proximal", "direct, own terms",
+]  # fmt: skip
+
+
+def _names(figures: Sequence[Figures], order: Sequence[str]) -> list[str]:
+    """The columns that any of the mechanisms has."""
+    found = {c for f in figures for c in [*f.times, *f.refused]}
+    return sorted(found, key=order.index)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -150,6 +194,17 @@ def _first(f: Figures, names: Sequence[str]) -> list[str]:
     for c in names:
         ratio = "" if c == "unit" else f" ({f.first_median(c) / unit:.1f} x)"
         cells.append(f"{f.first_median(c):.1f}{ratio}" if c in f.first else "-")
+    return cells
+
+
+def _methods(f: Figures, names: Sequence[str]) -> list[str]:
+    """A line of the table of methods."""
+    unit, cells = f.median("constraintDynamics"), [f.case.name]
+    for c in names:
+        ratio = "" if c == "constraintDynamics" else f" ({f.median(c) / unit:.1f} x)"
+        ratio = ratio if np.isfinite(unit) else ""
+        mark = "~" if c == "constraintDynamics" and more_rows(f.case) else ""
+        cells.append(f"{mark}{f.median(c):.1f}{ratio}" if c in f.times else f.refused[c])
     return cells
 
 
@@ -272,6 +327,18 @@ def targets(figures: Sequence[Figures], ticks: Ticks) -> list[Target]:
             f, columns = by_name[name], f"inverse / {drake}"
             target = _ratio(f"{name}: {columns}", limit, f, f, columns)
             found.append(replace(target, set_for=set_for))
+    return found
+
+
+def method_targets(methods: Sequence[Figures]) -> list[Target]:
+    """Those of the prepared forward dynamics."""
+    found = []
+    for f in methods:
+        small, large = f.case.mech.nv < 6, f.case.mech.nv >= 12
+        limits = {"prepared": 8.0 if small else 3.0} if small or large else {}
+        for column, limit in {**limits, "prepared, shared": 2.5}.items():
+            columns = f"{column} / constraintDynamics"
+            found.append(_ratio(f"{f.case.name}: {columns}", limit, f, f, columns))
     return found
 
 

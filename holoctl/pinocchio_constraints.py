@@ -6,12 +6,13 @@ redundant rows harmless. It is there to compare with, and for its speed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pinocchio as pin
 
 from holoctl.checks import Vector, listing
-from holoctl.constraints.closure import Closure
-from holoctl.constraints.contact import Contact
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.equation import Terms
 from holoctl.errors import InconsistentError, InputError
@@ -56,25 +57,19 @@ def direct_by_points(T: Terms, efforts: Vector) -> tuple[Vector, float] | None:
     points = [rows for rows in mech._bound if isinstance(rows, WrenchRows) and _is_point(rows)]
     if not points or len(points) < len(mech._bound):
         return None
-    models, datas = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData()
-    axes = []
-    for rows in points:
-        a, b = rows.frames1[0], rows.frames2[0]
-        anchor = pin.PointAnchorConstraintModel(model, a.joint, a.placement, b.joint, b.placement)
-        models.append(pin.ConstraintModel(anchor))
-        axes.append(rows.a)  # our rows are those of the anchor along these, in axes of frame a
-    for m in models:
-        datas.append(m.createData())
-    data = model.createData()
+    held = getattr(mech._local, "anchors", None)  # constraint models do not pickle: one a thread
+    if held is None:
+        held = mech._local.anchors = _anchors(mech, points)
+    models, datas, data, factors = held
     pin.computeAllTerms(model, data, T.q, T.v)
     for m, d in zip(models, datas, strict=True):
         m.calc(model, data, d)
     J = pin.getConstraintsJacobian(model, data, models, datas)
     wanted = -(T.drift + T.stabilisation).reshape(-1, 3)
-    right = np.concatenate([np.linalg.solve(A, k) for A, k in zip(axes, wanted, strict=True)])
+    # our rows are those of the anchor along the axes rows.a of frame a
+    right = np.concatenate([np.linalg.solve(p.a, k) for p, k in zip(points, wanted, strict=True)])
     K = np.block([[np.zeros((J.shape[0], J.shape[0])), J], [J.T, T.M]])
     rhs = np.concatenate([right, efforts - T.h])
-    factors = pin.ConstraintCholeskyDecomposition(model, data, models, datas)
     factors.compute(model, data, models, datas, MU)
     x = np.ravel(factors.solve(rhs))
     x = x + np.ravel(factors.solve(rhs - K @ x))
@@ -82,6 +77,20 @@ def direct_by_points(T: Terms, efforts: Vector) -> tuple[Vector, float] | None:
     if not (np.abs(rhs - K @ x) <= REFINED * terms.max()).all():
         return None
     return x[J.shape[0] :], cholesky(T.M).condition
+
+
+def _anchors(mech: Mechanism, points: Sequence[WrenchRows]) -> tuple[Any, Any, pin.Data, Any]:
+    """Models and data of the points, a workspace, and the factorisation laid out for them."""
+    model, data = mech.model, mech.model.createData()
+    models, datas = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData()
+    for rows in points:
+        a, b = rows.frames1[0], rows.frames2[0]
+        anchor = pin.PointAnchorConstraintModel(model, a.joint, a.placement, b.joint, b.placement)
+        models.append(pin.ConstraintModel(anchor))
+    for m in models:
+        datas.append(m.createData())
+    factors = pin.ConstraintCholeskyDecomposition(model, data, models, datas)
+    return models, datas, data, factors
 
 
 def _is_point(rows: WrenchRows) -> bool:
@@ -95,15 +104,16 @@ def rigid_constraints(mech: Mechanism) -> pin.StdVec_RigidConstraintModel:
     Raises
     ------
     InputError
-        If there are others than spherical and weld closures and contacts with two tangents; it
-        names them.
+        If there are others than points with three rows (spherical closures, contacts with two
+        tangents) and welds; it names them.
     """
     others, models = [], pin.StdVec_RigidConstraintModel()
-    for name, c, rows in zip(mech.constraint_names, mech.constraints, mech._bound, strict=True):
-        point = isinstance(c, Closure) and c.joint == "spherical"
-        point = point or (isinstance(c, Contact) and len(rows.labels) == 3)
-        weld = isinstance(c, Closure) and c.joint == "weld"
-        if not isinstance(rows, WrenchRows) or not (point or weld):
+    for name, rows in zip(mech.constraint_names, mech._bound, strict=True):
+        if not isinstance(rows, WrenchRows):
+            others.append(name)
+            continue
+        weld = sorted(rows.kinds.tolist()) == 3 * ["linear"] + 3 * ["orientation"]
+        if not weld and not _is_point(rows):
             others.append(name)
             continue
         # the body first: the world as the first body is a trap of some of Pinocchio's algorithms
@@ -119,7 +129,8 @@ def rigid_constraints(mech: Mechanism) -> pin.StdVec_RigidConstraintModel:
         )  # fmt: skip
     if others:
         raise InputError(
-            f"{mech.name}: method 'proximal' is for spherical and weld closures and contacts with "
-            f"two tangents; it cannot express {listing(others)}; any other method serves"
+            f"{mech.name}: method 'proximal' is for points with three rows (spherical closures, "
+            f"contacts with two tangents) and welds; it cannot express {listing(others)}; any "
+            "other method serves"
         )
     return models
