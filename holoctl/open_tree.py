@@ -67,11 +67,16 @@ def sparse_solver(mech: Mechanism, q: Vector) -> Callable[[Array], Array]:
 def articulated_body_solver(mech: Mechanism, q: Vector) -> Callable[[Array], Array]:
     """A function that solves ``M x = b`` for the columns of b by the articulated-body algorithm:
     the accelerations from rest under the efforts b, without gravity."""
-    model, data, rest = mech.model, workspace(mech), np.zeros(mech.nv)
-    weight = pin.computeGeneralizedGravity(model, data, q).copy()
+    held = getattr(mech._local, "weightless", None)
+    if held is None:
+        model = mech.model.copy()
+        model.gravity = pin.Motion.Zero()
+        held = mech._local.weightless = model, model.createData()
+    weightless, data = held
+    rest = np.zeros(mech.nv)
 
     def solve(b: Array) -> Array:
-        columns = [pin.aba(model, data, q, rest, column + weight).copy() for column in b.T]
+        columns = [pin.aba(weightless, data, q, rest, column).copy() for column in b.T]
         return np.column_stack(columns)
 
     return solve

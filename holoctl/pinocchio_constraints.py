@@ -24,8 +24,12 @@ __all__ = ["direct_by_points", "proximal", "rigid_constraints"]
 MU, ITERATIONS, ACCURACY = 1e-10, 30, 1e-13
 """Regularisation, most iterations, and the accuracy at which they end."""
 
-REFINED = 1e-12
-"""A refined solution satisfies the equations to this, relative to their largest term."""
+CLOSED = 1e-6
+"""The proximal method takes states up to this scaled error."""
+
+REFINEMENTS, REFINED = 3, 1e-13
+"""Steps of refinement at most, and to what its rows and its equations of motion then hold, each
+relative to the largest of their terms."""
 
 
 def proximal(T: Terms, efforts: Vector) -> tuple[Vector, float]:
@@ -34,6 +38,13 @@ def proximal(T: Terms, efforts: Vector) -> tuple[Vector, float]:
     if T.stabilisation.any():
         raise InputError(f"{mech.name}: method 'proximal' does not stabilise; leave t_stab out")
     models = rigid_constraints(mech)
+    error = float(np.abs(mech.row_scale * T.error).max(initial=0.0))
+    if error > CLOSED:
+        raise InconsistentError(
+            f"{mech.name}: method 'proximal' has rows that are ours on the manifold only; the "
+            f"largest scaled error is {error:.1e}: assemble the state, or use another method",
+            residual=error,
+        )
     datas = pin.StdVec_RigidConstraintData()
     for m in models:
         datas.append(m.createData())
@@ -49,8 +60,8 @@ def proximal(T: Terms, efforts: Vector) -> tuple[Vector, float]:
 def direct_by_points(T: Terms, efforts: Vector) -> tuple[Vector, float] | None:
     """``a`` by Pinocchio's sparse factorisation of the whole system, where all rows are points.
 
-    The factorisation is of a system with `MU` in the place of the zero block; one step of
-    refinement with the true system removes what that changed. Returns None where a constraint
+    The factorisation is of a system with `MU` in the place of the zero block; refinement
+    with the true system removes what that changed. Returns None where a constraint
     is no point with three rows, or the refined solution is not exact: the dense form serves.
     """
     mech, model = T.mechanism, T.mechanism.model
@@ -64,19 +75,22 @@ def direct_by_points(T: Terms, efforts: Vector) -> tuple[Vector, float] | None:
     pin.computeAllTerms(model, data, T.q, T.v)
     for m, d in zip(models, datas, strict=True):
         m.calc(model, data, d)
-    J = pin.getConstraintsJacobian(model, data, models, datas)
+    J = pin.getConstraintsJacobian(model, data, models, datas).reshape(-1, mech.nv)
     wanted = -(T.drift + T.stabilisation).reshape(-1, 3)
     # our rows are those of the anchor along the axes rows.a of frame a
     right = np.concatenate([np.linalg.solve(p.a, k) for p, k in zip(points, wanted, strict=True)])
-    K = np.block([[np.zeros((J.shape[0], J.shape[0])), J], [J.T, T.M]])
+    m = right.size
+    K = np.block([[np.zeros((m, m)), J], [J.T, T.M]])
     rhs = np.concatenate([right, efforts - T.h])
     factors.compute(model, data, models, datas, MU)
     x = np.ravel(factors.solve(rhs))
-    x = x + np.ravel(factors.solve(rhs - K @ x))
-    terms = np.abs(K) @ np.abs(x) + np.abs(rhs)
-    if not (np.abs(rhs - K @ x) <= REFINED * terms.max()).all():
-        return None
-    return x[J.shape[0] :], cholesky(T.M).condition
+    for _ in range(REFINEMENTS):
+        x = x + np.ravel(factors.solve(rhs - K @ x))
+        off, terms = np.abs(rhs - K @ x), np.abs(K) @ np.abs(x) + np.abs(rhs)
+        rows_hold = (off[:m] <= REFINED * terms[:m].max()).all()  # m/s^2; the others are efforts
+        if rows_hold and (off[m:] <= REFINED * terms[m:].max()).all():
+            return x[m:], cholesky(T.M).condition
+    return None
 
 
 def _anchors(mech: Mechanism, points: Sequence[WrenchRows]) -> tuple[Any, Any, pin.Data, Any]:

@@ -92,6 +92,9 @@ class Partition:
         scaled G; inf where none is left out).
     actuation_rank : int
         Rank of gamma' B (scaled), at generic configurations near the one given.
+    coordinate_names, row_names : tuple of str
+        What the indices mean: a mechanism with other coordinates or rows needs a partition of
+        its own.
     """
 
     rank: int
@@ -101,6 +104,8 @@ class Partition:
     condition: float
     gap: float
     actuation_rank: int
+    coordinate_names: tuple[str, ...]
+    row_names: tuple[str, ...]
 
     @property
     def uncertain(self) -> bool:
@@ -258,7 +263,7 @@ def partition(
         )  # fmt: skip
     return Partition(
         rank, rows, free, dependent, condition, gap,
-        _actuation_rank(mech, rank, q, t, nearby),
+        _actuation_rank(mech, rank, q, t, nearby), mech.coordinate_names, row_names(mech),
     )  # fmt: skip
 
 
@@ -396,13 +401,17 @@ def check_partition(mech: Mechanism, partition: Any) -> None:
     """Raise `InputError` for what is no Partition, or one that cannot be of this mechanism."""
     if not isinstance(partition, Partition):
         raise InputError(f"partition must be a Partition; got {type(partition).__name__}")
-    m = mech.row_scale.size
-    columns = np.sort(np.concatenate([partition.independent, partition.dependent]))
-    fits = np.array_equal(columns, np.arange(mech.nv)) and (partition.rows < m).all()
-    if not fits or not partition.rows.size == partition.dependent.size == partition.rank:
+    if partition.coordinate_names != mech.coordinate_names:
         raise InputError(
-            f"partition belongs to another mechanism: {mech.name} has {mech.nv} coordinates "
-            f"and {m} rows"
+            "partition belongs to another mechanism, with coordinates "
+            f"{listing(partition.coordinate_names)}; {mech.name} has "
+            f"{listing(mech.coordinate_names)}"
+        )
+    if partition.row_names != row_names(mech):
+        raise InputError(
+            f"partition belongs to another mechanism, or to another set of its constraints, with "
+            f"rows {listing(partition.row_names)}; {mech.name} has {listing(row_names(mech))}; "
+            "decide one with hc.partition for each set"
         )
 
 

@@ -167,6 +167,11 @@ def test_what_a_method_cannot_do_is_refused_by_name():
     with pytest.raises(hc.InputError, match="did you mean 'direct'"):
         hc.forward_dynamics(four_bar, q, zero, zero, method="directt")
     arms, q = mechanism("spatial_arms"), closed_states("spatial_arms")[0][0]
+    with pytest.raises(hc.InconsistentError, match="on the manifold only"):
+        hc.forward_dynamics(
+            arms, q + 0.1, np.ones(6), np.zeros(6), method="proximal",
+            partition=shared_partition("spatial_arms"),
+        )  # fmt: skip
     with pytest.raises(hc.InputError, match="does not stabilise"):
         hc.forward_dynamics(
             arms, q, np.ones(6), np.zeros(6), method="proximal", t_stab=0.1,
@@ -249,7 +254,9 @@ def test_impacts_to_given_rates_and_restitution():
     q, _ = hc.assemble(mech)
     part = hc.partition(mech, q)
     v = np.random.default_rng(0).normal(size=mech.nv)
+    v[2] = -5.0  # downwards
     T = hc.terms(mech, q, v)
+    assert (T.rate[[0, 3]] < 0.0).all()
     wanted = np.array([0.1, -0.2, 0.3, 0.0, 0.5])
     for method in GENERAL:
         hit = hc.impulse(mech, q, v, wanted, method=method, partition=part)
@@ -268,6 +275,7 @@ def test_impacts_that_cannot_be_are_told():
     q, v = hc.assemble(mech)
     part = hc.partition(mech, q)
     v = np.random.default_rng(1).normal(size=mech.nv)
+    v[2] = -9.0
     with pytest.raises(hc.InconsistentError, match="contradict each other"):
         hc.impulse(mech, q, v, np.arange(12.0), partition=part)
     with pytest.raises(hc.InconsistentError, match="contradict each other"):
@@ -275,7 +283,7 @@ def test_impacts_that_cannot_be_are_told():
     two, q = standing_leg(), hc.assemble(standing_leg())[0]
     part = hc.partition(two, q)
     T = hc.terms(two, q, np.zeros(two.nv))
-    v = np.linalg.solve(T.M, T.jacobian[0])  # as after a kick on the heel alone: toe and heel part
+    v = -np.linalg.solve(T.M, T.jacobian[0])  # as after a kick downwards on the heel alone
     with pytest.raises(hc.InconsistentError, match="raise the kinetic energy"):
         hc.impulse(two, q, v, restitution={"heel": 1.0}, partition=part)
     assert hc.impulse(two, q, v, restitution={"heel": 0.8, "toe": 0.8}, partition=part).energy < 0
@@ -288,6 +296,63 @@ def test_impacts_that_cannot_be_are_told():
             hc.impulse(two, q, v, restitution=given, partition=part)
     with pytest.raises(hc.InputError, match="not both"):
         hc.impulse(two, q, v, np.zeros(5), restitution={"heel": 0.5}, partition=part)
+
+
+def test_a_full_stop_is_an_ordinary_impact():
+    """v in the range of M^-1 G': everything stops, and rounding is no contradiction."""
+    for name in ("standing_leg", "four_bar", "five_bar", "spatial_arms", "floating_leg", "bennett"):
+        mech, part = mechanism(name), shared_partition(name)
+        q, _ = closed_states(name)[0]
+        T = hc.terms(mech, q, np.zeros(mech.nv))
+        for seed in range(5):
+            kick = np.random.default_rng(seed).normal(size=len(T.error))
+            v = np.linalg.solve(T.M, T.jacobian.T @ kick)
+            for method in GENERAL:
+                hit = hc.impulse(mech, q, v, method=method, partition=part)
+                assert np.abs(hit.v).max() < 1e-9 * np.abs(v).max()
+                assert hit.balance < 1e-10
+
+
+def test_a_contact_that_separates_does_not_hit():
+    mech = standing_leg()
+    q, _ = hc.assemble(mech)
+    rising = np.zeros(mech.nv)
+    rising[2] = 1.0
+    with pytest.raises(hc.InconsistentError, match="'heel' separates"):
+        hc.impulse(mech, q, rising, restitution={"heel": 0.3})
+
+
+def test_inertia_that_rows_do_not_show_is_missed_by_no_method():
+    m = pin.Model()
+    _add(m, 0, pin.JointModelRZ(), _at(), "light", pin.Inertia.Zero())
+    _add(m, "light", pin.JointModelRZ(), _at(), "twin", _inertia(np.random.default_rng(0)))
+    mech = hc.Mechanism(m, [], ["twin"])
+    for method in ("projection", *GENERAL, "kokkevis"):
+        with pytest.raises(hc.SingularityError):
+            hc.forward_dynamics(mech, [0.1, 0.2], [0.3, 0.4], [1.0, 2.0], method=method)
+    for method in GENERAL:
+        with pytest.raises(hc.SingularityError):
+            hc.impulse(mech, [0.1, 0.2], [0.3, 0.4], method=method)
+    with pytest.raises(hc.SingularityError):
+        hc.PreparedForwardDynamics(mech).acceleration([0.1, 0.2], [0.3, 0.4], [1.0, 2.0])
+
+
+def test_mass_does_not_cost_digits():
+    """The same leg, light and heavy: every method, to rounding."""
+    base = feet(1, 4)
+    q, v = hc.assemble(base, None, np.random.default_rng(1).normal(size=base.nv))
+    part = hc.partition(base, q)
+    for factor in (1e-4, 1.0, 1e4, 1e8):
+        model = base.model.copy()
+        for i in range(1, model.njoints):
+            old = model.inertias[i]
+            model.inertias[i] = pin.Inertia(factor * old.mass, old.lever, factor * old.inertia)
+        mech = base.with_model(model)
+        tau = factor * np.random.default_rng(2).normal(size=mech.nv)
+        expected = hc.forward_dynamics(mech, q, v, tau, partition=part).a
+        for method in (*GENERAL, "kokkevis", "proximal"):
+            res = hc.forward_dynamics(mech, q, v, tau, method=method, partition=part)
+            assert relative(res.a, expected) < 1e-9, (factor, method)
 
 
 # -------------------------------------------------------------------------------- wrenches
@@ -366,6 +431,27 @@ def test_a_foot_lifts_off_and_lands():
         hc.forward_dynamics(single, q, v, both.B @ u).a,
         hc.forward_dynamics(both, q, v, both.B @ u).a,
     ) > 1e-3  # fmt: skip
+
+
+def test_a_partition_is_of_one_set():
+    """A foot that lands adds rows: with the partition of before they would be ignored."""
+    both = feet(2, 3)
+    single = both.with_enabled(corner_1_0=False, corner_1_1=False, corner_1_2=False)
+    other = both.with_enabled(corner_0_0=False, corner_0_1=False, corner_0_2=False)
+    q, _ = hc.assemble(both)
+    part, zero = hc.partition(single, q), np.zeros(both.nv)
+    assert hc.partition(single.with_model(single.model), q).row_names == part.row_names
+    for mech in (both, other):
+        for call in (
+            lambda mech=mech: hc.PreparedForwardDynamics(mech, part),
+            lambda mech=mech: hc.PreparedInverseDynamics(mech, part),
+            lambda mech=mech: hc.ComputedTorque(mech, 1.0, 1.0, partition=part),
+            lambda mech=mech: hc.project(mech, q, zero, partition=part),
+            lambda mech=mech: hc.forward_dynamics(mech, q, zero, zero, partition=part),
+            lambda mech=mech: hc.impulse(mech, q, zero, partition=part),
+        ):
+            with pytest.raises(hc.InputError, match="another set of its constraints"):
+                call()
 
 
 def test_sets_keep_order_names_and_what_they_share():

@@ -96,6 +96,32 @@ def test_a_motion_without_inertia_is_reported():
         hc.PreparedForwardDynamics(light).acceleration(q, v, np.ones(4))
 
 
+def test_a_reference_without_inertia_is_no_measure():
+    """A mass on the axis at the reference, far out at the state, behind two parallel hinges."""
+    import pinocchio as pin
+
+    m = pin.Model()
+    for name, joint in (("a", pin.JointModelRZ()), ("b", pin.JointModelRZ())):
+        m.addJoint(m.njoints - 1, joint, pin.SE3.Identity(), name)
+    m.addJoint(2, pin.JointModelPX(), pin.SE3.Identity(), "c")
+    m.inertias[3] = pin.Inertia(1.0, np.zeros(3), np.zeros((3, 3)))
+    prepared = hc.PreparedForwardDynamics(hc.Mechanism(m, []))
+    with pytest.raises(hc.SingularityError):
+        prepared.acceleration([0.3, 0.4, 7.3], [0.1, 0.2, 0.3], [1.0, 0.5, 2.0])
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_size_does_not_matter(size):
+    """A four-bar of millimetres is no reason for doubt."""
+    lengths = tuple(size * x for x in (0.2, 0.5, 0.4, 0.5))
+    mech = zoo.four_bar(lengths=lengths)
+    q, v = hc.assemble(mech, None, np.ones(3))
+    prepared = hc.PreparedForwardDynamics(mech)
+    assert module._lay_out(prepared)(q, v, np.ones(3), 0.0) is not None
+    a = hc.forward_dynamics(mech, q, v, np.ones(3), partition=prepared.partition).a
+    assert relative(prepared.acceleration(q, v, np.ones(3)), a) < 1e-10
+
+
 def test_out_copies_and_bad_input():
     prepared = prepare("floating_leg")
     mech = prepared.mech

@@ -208,4 +208,6 @@ def _range_space(T: Terms, G: NDArray[np.float64], f: Vector, k: Vector, method:
         solve = articulated_body_solver(mech, T.q)
     else:
         solve = sparse_solver(mech, T.q)
-    return range_space(lambda b: solve(b / c[:, None]) / c[:, None], G, f, k)
+    found = range_space(lambda b: solve(b / c[:, None]) / c[:, None], G, f, k)
+    of_M = cholesky(c[:, None] * T.M * c).condition  # which rows alone do not show
+    return found._replace(condition=max(found.condition, of_M))

@@ -19,6 +19,7 @@ from holoctl.checks import Vector, known_name, listing, number, one_of, vector
 from holoctl.constraints.contact import Contact
 from holoctl.equation import Terms
 from holoctl.errors import InconsistentError, InputError, SingularityError
+from holoctl.linalg import cholesky
 from holoctl.mechanism import Mechanism, check_mechanism, row_names, rows_of
 from holoctl.open_tree import sparse_solver
 from holoctl.projector import SINGULAR, Partition, multipliers, resolve_terms
@@ -27,6 +28,9 @@ from holoctl.saddle_point import direct, null_space, range_space
 __all__ = ["Impact", "impulse"]
 
 METHODS = ("direct", "range_space", "null_space")
+
+SEPARATING = 1e-9
+"""Contacts that open faster than this, relative to 1 + the fastest row, do not hit."""
 
 CONSISTENT = 1e-8
 """Rows that were left out as redundant may miss v_plus by this much, relative to its size."""
@@ -85,6 +89,7 @@ def impulse(
     restitution : mapping of str to float, optional
         Instead of v_plus: contact name to the coefficient e, 0 to 1, with which its normal
         rate is reversed (-e times the rate before); all other rows close.
+        A negative normal impulse tells that the ground would have to pull there.
     method : str, optional
         ``"direct"``, ``"range_space"`` or ``"null_space"``; all give the same result.
     t : float, optional
@@ -104,7 +109,8 @@ def impulse(
         0 to 1, or both v_plus and restitution.
     InconsistentError
         If v_plus contradicts the constraints (rows that depend on each other ask for different
-        rates), or the coefficients of restitution together raise the kinetic energy.
+        rates), a contact with restitution separates already, or the coefficients together raise
+        the kinetic energy.
     SingularityError
         If a motion has no inertia.
 
@@ -130,16 +136,17 @@ def impulse(
             G[keep], np.zeros(mech.nv), (k - G @ v_minus)[keep],
         )  # fmt: skip
         x = v_minus + found.x
+        found = found._replace(condition=max(found.condition, cholesky(M).condition))
     else:
         found = (direct if method == "direct" else null_space)(M, G[keep], M @ v_minus, k[keep])
         x = found.x
-    if not found.condition <= SINGULAR:
+    if not found.condition <= SINGULAR or not np.isfinite(x).all():
         raise SingularityError(
             f"{mech.name}: the impact meets a singular matrix (condition number "
             f"{found.condition:.1e}): bodies or motions without inertia",
             condition=found.condition,
         )
-    _check_rows(mech, G, x, k)
+    _check_rows(mech, G, np.abs(x) + np.abs(v_minus), x, k)
     after = c * x
     momentum = T.M @ (after - before)
     p, unique = multipliers(T, part, momentum)
@@ -148,7 +155,10 @@ def impulse(
     at_rest = (np.abs(phi_t) <= 1e-10 * sizes.max(initial=1e-300)).all()  # but for rounding
     if restitution is not None and at_rest:
         _check_energy(mech, 0.5 * float(before @ T.M @ before), energy, restitution)
-    off, size = c * (momentum - T.rows.jacobian.T @ p), c * (np.abs(T.M) @ np.abs(after - before))
+    off, size = (
+        c * (momentum - T.rows.jacobian.T @ p),
+        c * (np.abs(T.M) @ (np.abs(after) + np.abs(before))),
+    )
     largest = float(size.max(initial=0.0))
     balance = float(np.abs(off).max(initial=0.0)) / largest if largest > 0.0 else 0.0
     return Impact(after, p, unique, energy, balance)
@@ -179,15 +189,24 @@ def _wanted(
         if not 0.0 <= e <= 1.0:
             raise InputError(f"restitution[{name!r}] must be from 0 to 1; got {e}")
         normal = rows_of(mech, known_name(name, contacts, "contact", "restitution")).start
+        if rate[normal] > SEPARATING * (1.0 + np.abs(rate).max()):
+            raise InconsistentError(
+                f"{mech.name}: contact {name!r} separates before the impact, at "
+                f"{rate[normal]:.3g} m/s, so nothing hits there; leave it out, by "
+                "mech.with_enabled(...)",
+                residual=float(rate[normal]),
+            )
         wanted[normal] = -e * rate[normal]
     return wanted
 
 
-def _check_rows(mech: Mechanism, G: NDArray[np.float64], x: Vector, k: Vector) -> None:
+def _check_rows(
+    mech: Mechanism, G: NDArray[np.float64], speeds: Vector, x: Vector, k: Vector
+) -> None:
     """All rows must have the rate that was asked for, those left out as redundant too."""
     off = np.abs(G @ x - k)
-    size = float((np.abs(G) @ np.abs(x) + np.abs(k)).max(initial=0.0))
-    bad = np.flatnonzero(off > CONSISTENT * size)
+    size = float((np.abs(G) @ speeds + np.abs(k)).max(initial=0.0))
+    bad = np.flatnonzero(~(off <= CONSISTENT * size))
     if bad.size:
         names = [row_names(mech)[i] for i in bad]
         raise InconsistentError(

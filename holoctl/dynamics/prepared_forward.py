@@ -25,12 +25,22 @@ from holoctl.checks import Vector, as_given, finite, instant, stored, vector
 from holoctl.dynamics.forward import accelerate
 from holoctl.errors import InputError
 from holoctl.fast_rows import fast_rows, in_own_workspace
-from holoctl.mechanism import Mechanism, check_configuration, check_mechanism, check_state
+from holoctl.mechanism import (
+    Mechanism,
+    check_configuration,
+    check_mechanism,
+    check_state,
+    constraint_rows,
+)
 from holoctl.open_tree import inertia
 from holoctl.projector import Partition, check_partition, partition, projected
 from holoctl.tree import live_motion
 
 __all__ = ["PreparedForwardDynamics"]
+
+HEAVY = 1e3
+"""The general path takes over where the inertias, scaled by those at the reference, are larger:
+the pivots then have no common measure."""
 
 DOUBT = 1e6
 """The general path takes over where a scaled pivot is smaller than one over this."""
@@ -200,14 +210,15 @@ def _lay_out(prepared: PreparedForwardDynamics) -> _Tick | None:
     diagonal = np.diag(inertia(mech, mech.reference))
     least = 1e-9 * float(diagonal.max()) or 1.0
     scale = 1.0 / np.sqrt(np.maximum(diagonal, least))
-    rows = mech.row_scale[part.rows, None] * np.ones((r, n))
-    size = (np.abs(rows) * scale).max(initial=1e-300)
-    unit = np.concatenate([scale, np.full(r, 1.0 / size)])
+    _, there = constraint_rows(mech, mech.reference, np.zeros(n))
+    size = np.abs(mech.row_scale[:, None] * there.jacobian * scale)[part.rows].max(axis=1)
+    size = np.maximum(size, 1e-3 * size.max(initial=0.0) + 1e-300)  # a row that vanishes there
+    unit = np.concatenate([scale, 1.0 / size])
     units = np.asfortranarray(unit * unit[:, None])
     evaluate, GT, right = fast.evaluate, fast.entries, fast.right
     G, crba, nle = GT.T, pin.crba, pin.nonLinearEffects
     getrf, getrs = lapack.dgetrf, lapack.dgetrs
-    back, inverse = unit[:n].copy(), np.zeros(n + r)
+    back, inverse, inertias = unit[:n].copy(), np.zeros(n + r), K.diagonal()[:n]
 
     def tick(q: Vector, v: Vector, tau: Vector | None, t: float) -> Vector | Response | None:
         if not evaluate(q, v, t):
@@ -217,6 +228,8 @@ def _lay_out(prepared: PreparedForwardDynamics) -> _Tick | None:
         GT_here[:] = GT
         K[n:, n:] = 0.0
         np.multiply(K, units, K)
+        if not inertias.dot(inertias) < HEAVY**2:
+            return None
         h = nle(model, data, q, v)
         factors, order, info = getrf(K, tau is not None)
         if info:
@@ -246,6 +259,7 @@ def _lay_out(prepared: PreparedForwardDynamics) -> _Tick | None:
             found: Vector = back * x[:n]
             if not finite(found):
                 vector("tau", tau, n, "efforts on the coordinates")
+                raise InputError("the acceleration is not finite: tau is out of range")
             return found
 
         return a
