@@ -41,6 +41,7 @@ __all__ = [
     "METHODS",
     "Partition",
     "Projection",
+    "check_motors",
     "check_partition",
     "corrected",
     "multipliers",
@@ -95,6 +96,8 @@ class Partition:
     coordinate_names, row_names : tuple of str
         What the indices mean: a mechanism with other coordinates or rows needs a partition of
         its own.
+    B : (nv, nu) array
+        The actuation matrix that `actuation_rank` is about.
     """
 
     rank: int
@@ -106,6 +109,7 @@ class Partition:
     actuation_rank: int
     coordinate_names: tuple[str, ...]
     row_names: tuple[str, ...]
+    B: Array
 
     @property
     def uncertain(self) -> bool:
@@ -263,7 +267,7 @@ def partition(
         )  # fmt: skip
     return Partition(
         rank, rows, free, dependent, condition, gap,
-        _actuation_rank(mech, rank, q, t, nearby), mech.coordinate_names, row_names(mech),
+        _actuation_rank(mech, rank, q, t, nearby), mech.coordinate_names, row_names(mech), mech.B,
     )  # fmt: skip
 
 
@@ -412,6 +416,15 @@ def check_partition(mech: Mechanism, partition: Any) -> None:
             f"partition belongs to another mechanism, or to another set of its constraints, with "
             f"rows {listing(partition.row_names)}; {mech.name} has {listing(row_names(mech))}; "
             "decide one with hc.partition for each set"
+        )
+
+
+def check_motors(mech: Mechanism, partition: Partition) -> None:
+    """Raise `InputError` for a partition whose rank of the actuation is that of other motors."""
+    if not np.array_equal(partition.B, mech.B):
+        raise InputError(
+            f"partition was decided with other motors than those of {mech.name}: "
+            f"{listing(mech.actuator_names)}; decide one with hc.partition"
         )
 
 

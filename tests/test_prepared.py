@@ -303,7 +303,9 @@ def test_passive_motions_that_are_not_beside_the_motors_take_the_general_path():
     B = base.B.copy()
     B[:, 0] += B[:, 1]
     mech = dataclasses.replace(base, actuated=(), actuation=B)
-    prepared = hc.PreparedInverseDynamics(mech, shared_partition("floating_leg"))
+    with pytest.raises(hc.InputError, match="other motors"):
+        hc.PreparedInverseDynamics(mech, shared_partition("floating_leg"))
+    prepared = hc.PreparedInverseDynamics(mech)
     assert "passive" in prepared.general
     q, v = closed_states("floating_leg")[0]
     res = hc.inverse_dynamics(mech, q, v, np.ones(3), partition=prepared.partition)

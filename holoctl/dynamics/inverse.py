@@ -20,6 +20,7 @@ from holoctl.projector import (
     UNIT,
     Partition,
     Projection,
+    check_motors,
     multipliers,
     resolve_projection,
 )
@@ -159,6 +160,7 @@ def inverse_dynamics(
     elif coordinates == "all":
         target = vector("target", target, mech.nv, "accelerations of all coordinates")
     P = resolve_projection(mech, q, v, t, t_stab, partition, projection, terms)
+    check_motors(mech, P.partition)
     act = actuation(P, effort_weights(mech, weights))
     efforts = external_efforts(mech, P.terms.kinematics, f_ext)
     if coordinates == "actuated":

@@ -39,7 +39,7 @@ from holoctl.fast_rows import fast_rows, in_own_workspace
 from holoctl.linalg import in_place_band_lu, in_place_lu
 from holoctl.mechanism import Mechanism, check_configuration, check_mechanism, check_state
 from holoctl.open_tree import inverse_tree_dynamics
-from holoctl.projector import Partition, check_partition, partition, projected
+from holoctl.projector import Partition, check_motors, check_partition, partition, projected
 from holoctl.tree import LiveMotion, live_motion
 
 __all__ = ["PreparedInverseDynamics"]
@@ -113,6 +113,7 @@ class PreparedInverseDynamics:
         if self.partition is None:
             object.__setattr__(self, "partition", partition(mech, assemble(mech)[0]))
         check_partition(mech, self.partition)
+        check_motors(mech, self.partition)
         object.__setattr__(self, "_local", threading.local())
 
     def __reduce__(self) -> tuple[Any, ...]:
