@@ -405,6 +405,7 @@ def check_partition(mech: Mechanism, partition: Any) -> None:
     """Raise `InputError` for what is no Partition, or one that cannot be of this mechanism."""
     if not isinstance(partition, Partition):
         raise InputError(f"partition must be a Partition; got {type(partition).__name__}")
+    m = mech.row_scale.size
     if partition.coordinate_names != mech.coordinate_names:
         raise InputError(
             "partition belongs to another mechanism, with coordinates "
@@ -416,6 +417,13 @@ def check_partition(mech: Mechanism, partition: Any) -> None:
             f"partition belongs to another mechanism, or to another set of its constraints, with "
             f"rows {listing(partition.row_names)}; {mech.name} has {listing(row_names(mech))}; "
             "decide one with hc.partition for each set"
+        )
+    columns = np.sort(np.concatenate([partition.independent, partition.dependent]))
+    fits = np.array_equal(columns, np.arange(mech.nv)) and (partition.rows < m).all()
+    if not fits or not partition.rows.size == partition.dependent.size == partition.rank:
+        raise InputError(
+            f"partition was changed, or belongs to another mechanism: its indices do not fit the "
+            f"{mech.nv} coordinates and {m} rows of {mech.name}"
         )
 
 
