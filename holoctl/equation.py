@@ -24,7 +24,7 @@ from holoctl.mechanism import Mechanism, check_mechanism, check_state, constrain
 from holoctl.open_tree import inertia, nonlinear_efforts
 from holoctl.tree import Kinematics
 
-__all__ = ["Terms", "check_terms", "scaled_rows", "terms", "terms_at"]
+__all__ = ["Terms", "check_same_state", "check_terms", "scaled_rows", "terms", "terms_at"]
 
 Array = NDArray[np.float64]
 
@@ -133,9 +133,8 @@ def terms(mech: Mechanism, q: Any, v: Any, *, t: float = 0.0, t_stab: float | No
 
 def terms_at(mech: Mechanism, q: Vector, v: Vector, t: float, t_stab: float | None = None) -> Terms:
     """`terms` without the checks: for callers that have made them."""
-    given, pull = (q, v), np.zeros(mech.nv)
-    if mech.chart is not None:
-        q, v, pull = _charted(mech, q, v, t_stab)
+    given = q, v
+    q, v, pull = _charted(mech, q, v, t_stab)
     kin, rows = constraint_rows(mech, q, v, t)
     stabilisation = _stabilisation(mech, rows, t_stab) - rows.jacobian @ pull
     return Terms(mech, q, v, t, rows, stabilisation, pull, kin, given)
@@ -145,11 +144,16 @@ def check_terms(T: Any, mech: Mechanism, q: Any, v: Any, t: Any) -> Terms:
     """Shared terms, if they are those of this mechanism at this state; or an `InputError`."""
     if not isinstance(T, Terms) or T.mechanism is not mech:
         raise InputError("terms must be Terms of this very mechanism")
-    q, v, t = check_state(mech, q, v, t)
+    check_same_state(T, "terms were", q, v, t)
+    return T
+
+
+def check_same_state(T: Terms, what: str, q: Any, v: Any, t: Any) -> None:
+    """Raise `InputError` unless the terms are those of the state that the caller gives."""
+    q, v, t = check_state(T.mechanism, q, v, t)
     same = np.array_equal(q, T.given[0]) and np.array_equal(v, T.given[1])
     if not same or t != T.t:
-        raise InputError("terms were made at another state or time than the one given")
-    return T
+        raise InputError(f"{what} made at another state or time than the one given")
 
 
 def scaled_rows(T: Terms, keep: NDArray[np.intp]) -> tuple[Array, Vector]:
@@ -164,11 +168,10 @@ def _charted(
     mech: Mechanism, q0: Vector, v0: Vector, t_stab: float | None
 ) -> tuple[Vector, Vector, Vector]:
     """State corrected by the chart, and its stabilisation ``(2/T) (v - v0) + (q - q0) / T^2``."""
-    chart = mech.chart
+    chart, pull = mech.chart, np.zeros(mech.nv)
     if chart is None:
-        return q0, v0, np.zeros(mech.nv)
+        return q0, v0, pull
     corrected = chart.chart(q0, v0)
-    pull = np.zeros(mech.nv)
     own = next(c.t_stab for c, b in zip(mech.constraints, mech._bound, strict=True) if b is chart)
     T = t_stab if t_stab is not None else own
     if T is not None:

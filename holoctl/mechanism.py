@@ -115,6 +115,7 @@ class Mechanism:
     row_scale: Vector = field(init=False)
     column_scale: Vector = field(init=False)
     _bound: tuple[BoundRows, ...] = field(init=False)
+    _row_names: tuple[str, ...] = field(init=False)
     _blocks: tuple[tuple[BoundRows, NDArray[np.intp]], ...] = field(init=False)
     _local: threading.local = field(init=False)
 
@@ -136,6 +137,7 @@ class Mechanism:
         put("constraint_names", names[: len(self.constraints)])
         named = zip(self.constraints, self.constraint_names, strict=True)
         put("_bound", tuple(c.bind(model, name, self.reference) for c, name in named))
+        put("_row_names", sum((bound.labels for bound in self._bound), ()))
         put("_blocks", _blocks(self._bound))
         put("_local", threading.local())
         if self.actuation is not None and name_list("Mechanism: actuated", self.actuated):
@@ -282,7 +284,7 @@ def constraint_rows(
 
 def row_names(mech: Mechanism) -> tuple[str, ...]:
     """Names of the m rows, ``constraint.row``."""
-    return sum((bound.labels for bound in mech._bound), ())
+    return mech._row_names
 
 
 def rows_of(mech: Mechanism, name: Any) -> slice:

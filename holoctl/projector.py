@@ -24,13 +24,12 @@ from numpy.typing import NDArray
 from holoctl.assembly import assemble, manifold_rank, nearby_configurations
 from holoctl.checks import Vector, listing, number, one_of
 from holoctl.constraints.contract import Rows
-from holoctl.equation import Terms, check_terms, scaled_rows, terms, terms_at
+from holoctl.equation import Terms, check_same_state, check_terms, scaled_rows, terms, terms_at
 from holoctl.errors import InconsistentError, InputError, SingularityError
 from holoctl.linalg import PivotedQR, lu, pivoted_qr
 from holoctl.mechanism import (
     Mechanism,
     check_configuration,
-    check_state,
     constraint_rows,
     coordinate_indices,
     row_names,
@@ -577,11 +576,7 @@ def resolve_projection(
         raise InputError(
             "give partition=, t_stab= and terms= to project, not along with projection="
         )
-    q, v, t = check_state(mech, q, v, t)
-    T = projection.terms
-    same = np.array_equal(q, T.given[0]) and np.array_equal(v, T.given[1])
-    if not same or t != T.t:
-        raise InputError("projection was made at another state or time than the one given")
+    check_same_state(projection.terms, "projection was", q, v, t)
     return projection
 
 

@@ -55,16 +55,19 @@ def direct(M: Array, G: Array, f: Vector, k: Vector) -> Solution:
     return Solution(s * x[:n], -g * x[n:], condition)
 
 
-def range_space(solve: Callable[[Array], Array], G: Array, f: Vector, k: Vector) -> Solution:
+def range_space(
+    solve: Callable[[Array], Array], c: Vector, M: Array, G: Array, f: Vector, k: Vector
+) -> Solution:
     """First lambda, from ``G M^-1 G^T lambda = k - G M^-1 f``, then x.
 
-    `solve` applies the inverse of M to vectors or columns.
+    `solve` applies the inverse of the unscaled inertia matrix to columns; `c` are the column
+    scales. M itself tells where it is singular, which the rows alone do not show.
     """
-    columns = solve(np.column_stack([G.T, f]))
+    columns = solve(np.column_stack([G.T, f]) / c[:, None]) / c[:, None]
     W, free = columns[:, :-1], columns[:, -1]  # M^-1 G^T, and x without constraints
     K = cholesky(G @ W)
     lam = K.solve(k - G @ free)
-    return Solution(free + W @ lam, lam, K.condition)
+    return Solution(free + W @ lam, lam, max(K.condition, cholesky(M).condition))
 
 
 def null_space(M: Array, G: Array, f: Vector, k: Vector) -> Solution:

@@ -30,7 +30,7 @@ from holoctl.projector import (
     resolve_projection,
     resolve_terms,
 )
-from holoctl.saddle_point import Solution, direct, null_space, range_space
+from holoctl.saddle_point import direct, null_space, range_space
 
 __all__ = ["ForwardDynamics", "accelerate", "forward_dynamics"]
 
@@ -162,18 +162,21 @@ def accelerate(P: Projection, efforts: Vector) -> tuple[Vector, float]:
 def _solved(T: Terms, part: Partition, efforts: Vector, method: str) -> tuple[Vector, float]:
     """``a`` and a condition number by one of the methods for the saddle-point system."""
     mech, c = T.mechanism, T.mechanism.column_scale
-    G, k = scaled_rows(T, part.rows)
-    f = c * (efforts - T.h)
     if method == "proximal":
         return proximal(T, efforts)
     if method == "direct" and (by_points := direct_by_points(T, efforts)) is not None:
         return by_points
+    M, f = c[:, None] * T.M * c, c * (efforts - T.h)
+    G, k = scaled_rows(T, part.rows)
     if method == "direct":
-        found = direct(c[:, None] * T.M * c, G, f, k)
+        found = direct(M, G, f, k)
     elif method == "null_space":
-        found = null_space(c[:, None] * T.M * c, G, f, k)
+        found = null_space(M, G, f, k)
+    elif method == "range_space":
+        found = range_space(sparse_solver(mech, T.q), c, M, G, f, k)
     else:
-        found = _range_space(T, G, f, k, method)
+        _check_contacts_only(mech)
+        found = range_space(articulated_body_solver(mech, T.q), c, M, G, f, k)
     if not found.condition <= SINGULAR:
         raise SingularityError(
             f"{mech.name}: method {method!r} meets a singular matrix (condition number "
@@ -192,22 +195,12 @@ _CAUSE = {
 }
 
 
-def _range_space(T: Terms, G: NDArray[np.float64], f: Vector, k: Vector, method: str) -> Solution:
-    mech, c = T.mechanism, T.mechanism.column_scale
-    if method == "kokkevis":
-        others = [
-            name
-            for name, constraint in zip(mech.constraint_names, mech.constraints, strict=True)
-            if not isinstance(constraint, Contact)
-        ]
-        if others:
-            raise InputError(
-                f"{mech.name}: method 'kokkevis' is for contacts only; these are none: "
-                f"{listing(others)}; any other method serves"
-            )
-        solve = articulated_body_solver(mech, T.q)
-    else:
-        solve = sparse_solver(mech, T.q)
-    found = range_space(lambda b: solve(b / c[:, None]) / c[:, None], G, f, k)
-    of_M = cholesky(c[:, None] * T.M * c).condition  # which rows alone do not show
-    return found._replace(condition=max(found.condition, of_M))
+def _check_contacts_only(mech: Mechanism) -> None:
+    """Raise `InputError` for constraints that are no contacts; it names them."""
+    named = zip(mech.constraint_names, mech.constraints, strict=True)
+    others = [name for name, constraint in named if not isinstance(constraint, Contact)]
+    if others:
+        raise InputError(
+            f"{mech.name}: method 'kokkevis' is for contacts only; these are none: "
+            f"{listing(others)}; any other method serves"
+        )

@@ -19,7 +19,6 @@ from holoctl.checks import Vector, known_name, listing, number, one_of, vector
 from holoctl.constraints.contact import Contact
 from holoctl.equation import Terms
 from holoctl.errors import InconsistentError, InputError, SingularityError
-from holoctl.linalg import cholesky
 from holoctl.mechanism import Mechanism, check_mechanism, row_names, rows_of
 from holoctl.open_tree import sparse_solver
 from holoctl.projector import SINGULAR, Partition, multipliers, resolve_terms
@@ -129,14 +128,10 @@ def impulse(
     k = r * (wanted - phi_t)
     M, v_minus = c[:, None] * T.M * c, before / c
     if method == "range_space":
-        solve = sparse_solver(mech, T.q)
         # x is the change of velocity here, so that no factor of M meets M v-
-        found = range_space(
-            lambda b: solve(b / c[:, None]) / c[:, None],
-            G[keep], np.zeros(mech.nv), (k - G @ v_minus)[keep],
-        )  # fmt: skip
+        change = (k - G @ v_minus)[keep]
+        found = range_space(sparse_solver(mech, T.q), c, M, G[keep], np.zeros(mech.nv), change)
         x = v_minus + found.x
-        found = found._replace(condition=max(found.condition, cholesky(M).condition))
     else:
         found = (direct if method == "direct" else null_space)(M, G[keep], M @ v_minus, k[keep])
         x = found.x
@@ -155,10 +150,8 @@ def impulse(
     at_rest = (np.abs(phi_t) <= 1e-10 * sizes.max(initial=1e-300)).all()  # but for rounding
     if restitution is not None and at_rest:
         _check_energy(mech, 0.5 * float(before @ T.M @ before), energy, restitution)
-    off, size = (
-        c * (momentum - T.rows.jacobian.T @ p),
-        c * (np.abs(T.M) @ (np.abs(after) + np.abs(before))),
-    )
+    off = c * (momentum - T.rows.jacobian.T @ p)
+    size = c * (np.abs(T.M) @ (np.abs(after) + np.abs(before)))
     largest = float(size.max(initial=0.0))
     balance = float(np.abs(off).max(initial=0.0)) / largest if largest > 0.0 else 0.0
     return Impact(after, p, unique, energy, balance)

@@ -259,6 +259,12 @@ def effort_weights(mech: Mechanism, weights: Any) -> Vector | None:
     return w
 
 
+def effort_scales(mech: Mechanism, weights: Vector | None = None) -> tuple[Vector, Vector]:
+    """`u_scale` and `cost` of `Actuation`: Dc B u_scale has columns of norm one."""
+    u_scale: Vector = 1.0 / np.linalg.norm(mech.column_scale[:, None] * mech.B, axis=0)
+    return u_scale, np.ones(mech.nu) if weights is None else np.sqrt(weights) * u_scale
+
+
 def actuation(P: Projection, weights: Vector | None = None) -> Actuation:
     """Factor gamma' B at the rank that the partition found.
 
@@ -280,7 +286,7 @@ def actuation(P: Projection, weights: Vector | None = None) -> Actuation:
             f"{mech.name}: the motors {listing(mech.actuator_names)} drive none of its "
             f"{P.k} motions"
         )
-    u_scale = 1.0 / np.linalg.norm(mech.column_scale[:, None] * mech.B, axis=0)
+    u_scale, cost = effort_scales(mech, weights)
     c = mech.column_scale
     basis = c[:, None] * orthonormal_columns(P.gamma * P.scale / c[:, None])
     factors = pivoted_qr((basis.T @ mech.B) * u_scale, rho, size=UNIT)
@@ -292,7 +298,6 @@ def actuation(P: Projection, weights: Vector | None = None) -> Actuation:
             "torque is given there",
             condition=factors.condition, names=mech.actuator_names,
         )  # fmt: skip
-    cost = np.ones(mech.nu) if weights is None else np.sqrt(weights) * u_scale
     return Actuation(basis, factors, u_scale, cost, rho)
 
 

@@ -32,6 +32,7 @@ from holoctl.dynamics.inverse import (
     POLICIES,
     actuation,
     driven_acceleration,
+    effort_scales,
     effort_weights,
 )
 from holoctl.errors import InputError, NotActuatedError
@@ -446,8 +447,7 @@ def _actuated(mech: Mechanism, split: _Split, weights: Vector | None, inconsiste
     nu, k, r = mech.nu, split.independent.size, split.dependent.size
     solve, right, G_ind_T = split.solve, split.right, split.G_ind.T
     unit = mech.column_scale[split.independent]
-    u_scale = 1.0 / np.linalg.norm(mech.column_scale[:, None] * mech.B, axis=0)
-    cost = np.ones(nu) if weights is None else np.sqrt(weights) * u_scale
+    u_scale, cost = effort_scales(mech, weights)
     B_dep, B_ind = mech.B[split.dependent], mech.B[split.independent]
     X, Y = np.zeros((r, nu), order="F"), np.zeros((k, nu), order="F")
     square = in_place_lu(Y, np.ones(k)) if k == nu else None

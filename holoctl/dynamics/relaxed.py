@@ -15,7 +15,7 @@ import numpy as np
 
 from holoctl.certificate import certify
 from holoctl.checks import numbers, vector
-from holoctl.dynamics.inverse import InverseDynamics
+from holoctl.dynamics.inverse import InverseDynamics, effort_scales
 from holoctl.equation import Terms, scaled_rows
 from holoctl.errors import InputError, NotActuatedError, SingularityError
 from holoctl.linalg import orthonormal_columns, pivoted_qr
@@ -143,8 +143,7 @@ def is_fully_actuated(
     if P.k == 0 or mech.nu < P.k:
         return P.k == 0
     c = mech.column_scale[:, None]
-    B = c * mech.B / np.linalg.norm(c * mech.B, axis=0)
-    A = orthonormal_columns(P.gamma / c).T @ B
+    A = orthonormal_columns(P.gamma / c).T @ (c * mech.B * effort_scales(mech)[0])
     return bool(pivoted_qr(A, tol=FULL, size=UNIT).r1.shape[0] == P.k)
 
 
