@@ -36,9 +36,9 @@ from holoctl.constraints.coupling import BoundCoupling
 from holoctl.constraints.wrench import YZX, ZXY, WrenchRows
 from holoctl.errors import InputError
 from holoctl.mechanism import Mechanism
-from holoctl.tree import Frame, LiveMotion, kinematics
+from holoctl.tree import Frame, LiveMotion, kinematics, live_motion
 
-__all__ = ["FastRows", "fast_rows", "in_own_workspace"]
+__all__ = ["FastRows", "fast_rows", "in_own_workspace", "why_not"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -72,8 +72,19 @@ class FastRows:
     right: Vector
 
 
+def why_not(mech: Mechanism) -> str:
+    """Why the rows of a mechanism cannot be laid out for a tick; empty where they can."""
+    if mech.chart is not None:
+        return "an explicit chart moves the state"
+    if any(c.t_stab is not None for c in mech.constraints):
+        return "a constraint is stabilised"
+    if live_motion(mech.model, mech.model.createData()) is None:
+        return "this build of Pinocchio keeps its results in another layout"
+    return ""
+
+
 def fast_rows(mech: Mechanism, motion: LiveMotion, rows: Indices, wanted: Indices) -> FastRows:
-    """Lay out rows of a mechanism that has no explicit chart.
+    """Lay out rows of a mechanism; see `why_not`.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ from holoctl.dynamics.inverse import (
     effort_weights,
 )
 from holoctl.errors import InputError, NotActuatedError
-from holoctl.fast_rows import fast_rows, in_own_workspace
+from holoctl.fast_rows import fast_rows, in_own_workspace, why_not
 from holoctl.linalg import in_place_band_lu, in_place_lu
 from holoctl.mechanism import Mechanism, check_configuration, check_mechanism, check_state
 from holoctl.open_tree import inverse_tree_dynamics
@@ -250,16 +250,12 @@ target, u holds the mechanism at rest."""
 def _reason(mech: Mechanism, part: Partition) -> str:
     """Why the fast path does not serve; empty where it does."""
     rho, k = part.actuation_rank, part.independent.size
-    if mech.chart is not None:
-        return "an explicit chart moves the state"
-    if any(c.t_stab is not None for c in mech.constraints):
-        return "a constraint is stabilised"
+    if rows := why_not(mech):
+        return rows
     if rho == 0 or rho < min(mech.nu, k):
         return "the motors drive fewer motions than there are motors and motions"
     if rho < k and _motor_coordinates(mech, part) is None:
         return "some motion is passive, and not every motor drives an independent coordinate"
-    if live_motion(mech.model, mech.model.createData()) is None:
-        return "this build of Pinocchio keeps its results in another layout"
     return ""
 
 

@@ -24,7 +24,7 @@ from holoctl.assembly import assemble
 from holoctl.checks import Vector, as_given, finite, instant, stored, vector
 from holoctl.dynamics.forward import accelerate
 from holoctl.errors import InputError
-from holoctl.fast_rows import fast_rows, in_own_workspace
+from holoctl.fast_rows import fast_rows, in_own_workspace, why_not
 from holoctl.mechanism import (
     Mechanism,
     check_configuration,
@@ -97,14 +97,7 @@ class PreparedForwardDynamics:
     @property
     def general(self) -> str:
         """Why every call goes through the general path; empty where the fast one serves."""
-        mech = self.mech
-        if mech.chart is not None:
-            return "an explicit chart moves the state"
-        if any(c.t_stab is not None for c in mech.constraints):
-            return "a constraint is stabilised"
-        if live_motion(mech.model, mech.model.createData()) is None:
-            return "this build of Pinocchio keeps its results in another layout"
-        return ""
+        return why_not(self.mech)
 
     def acceleration(
         self, q: Any, v: Any, tau: Any, t: float = 0.0, *, out: Vector | None = None
