@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from holoctl.constraints.gamma_q import GammaQ
     from holoctl.constraints.rod import Rod
     from holoctl.control.computed_torque import ComputedTorque
+    from holoctl.doctor.examination import mobility
+    from holoctl.doctor.motions import Motion
+    from holoctl.doctor.redundancy import RowGroup
+    from holoctl.doctor.report import MobilityReport
     from holoctl.dynamics.forward import ForwardDynamics, forward_dynamics
     from holoctl.dynamics.impacts import Impact, impulse
     from holoctl.dynamics.inverse import InverseDynamics, inverse_dynamics
@@ -61,6 +65,10 @@ _HOMES = {
     "constraints.gamma_q": ["GammaQ"],
     "constraints.rod": ["Rod"],
     "control.computed_torque": ["ComputedTorque"],
+    "doctor.examination": ["mobility"],
+    "doctor.motions": ["Motion"],
+    "doctor.redundancy": ["RowGroup"],
+    "doctor.report": ["MobilityReport"],
     "dynamics.forward": ["ForwardDynamics", "forward_dynamics"],
     "dynamics.impacts": ["Impact", "impulse"],
     "dynamics.inverse": ["InverseDynamics", "inverse_dynamics"],

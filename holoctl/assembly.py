@@ -37,7 +37,7 @@ from holoctl.mechanism import (
 )
 from holoctl.tree import kinematics
 
-__all__ = ["assemble", "manifold_rank", "nearby_configurations"]
+__all__ = ["assemble", "configuration_along", "manifold_rank", "nearby_configurations"]
 
 Array = NDArray[np.float64]
 log = logging.getLogger(__name__)
@@ -122,7 +122,10 @@ def assemble(
 
 @dataclass(frozen=True)
 class _Problem:
-    """What the steps below share. `metric` (nf,) are the step sizes that weigh the same."""
+    """What the steps below share. `metric` (nf,) are the step sizes that weigh the same.
+
+    `rows` are those that count: all, where it is None.
+    """
 
     mech: Mechanism
     guess: Vector
@@ -131,6 +134,7 @@ class _Problem:
     max_iter: int
     weights: Vector
     free: NDArray[np.intp]
+    rows: NDArray[np.intp] | None = None
 
     @property
     def metric(self) -> Vector:
@@ -150,7 +154,8 @@ class _Problem:
         """Scaled error, and its Jacobian by steps in the metric."""
         _, rows = constraint_rows(self.mech, q, np.zeros(self.mech.nv), self.t)
         r = self.mech.row_scale
-        return r * rows.error, r[:, None] * rows.jacobian[:, self.free] * self.metric
+        error, G = r * rows.error, r[:, None] * rows.jacobian[:, self.free] * self.metric
+        return (error, G) if self.rows is None else (error[self.rows], G[self.rows])
 
 
 def _weights(mech: Mechanism, weights: Any) -> Vector:
@@ -289,7 +294,7 @@ def _unassembled(p: _Problem, q: Vector, error: float, opposite: tuple[str, ...]
         return AssemblyError(
             f"{p.mech.name}: it closes only with the axes of {listing(closures)} in opposite "
             "directions; turn one of the two frames by half a turn about an axis across it",
-            residual=error, worst=worst, q=q,
+            residual=error, worst=worst, q=q, opposite=closures,
         )  # fmt: skip
     causes = (
         "a guess too far away, too many locked coordinates, or bars that are too long or too "
@@ -428,16 +433,25 @@ def manifold_rank(G: Array, error: float) -> int:
 
 
 def nearby_configurations(
-    mech: Mechanism, q: Vector, t: float = 0.0, count: int = 4, step: float = 0.1, seed: int = 0
+    mech: Mechanism,
+    q: Vector,
+    t: float = 0.0,
+    count: int = 4,
+    step: float = 0.1,
+    seed: int = 0,
+    rows: NDArray[np.intp] | None = None,
 ) -> list[Vector]:
     """Other closed configurations near a closed q, for questions about generic rank.
 
     Steps of about `step` (scaled) along seeded random null vectors of G, both signs, closed
-    again by Newton; points that did not move are left out. Empty for a rigid mechanism.
+    again by Newton; points that did not move are left out. Empty for a rigid mechanism. With
+    `rows`, only these are asked to close.
     """
-    everything = np.arange(mech.nv)
-    p = _Problem(mech, q, t, 1e-12, 50, 1.0 / mech.column_scale**2, everything)
-    error, G = p.scaled_rows(q)
+    _, all_rows = constraint_rows(mech, q, np.zeros(mech.nv), t)
+    r = mech.row_scale
+    G, error = r[:, None] * all_rows.jacobian * mech.column_scale, r * all_rows.error
+    if rows is not None:
+        G, error = G[rows], error[rows]
     Z = null_space_by_svd(G, manifold_rank(G, _largest(error)))[3]
     rng = np.random.default_rng(seed)
     found = []
@@ -445,11 +459,26 @@ def nearby_configurations(
         y = rng.normal(size=Z.shape[1])
         z = step * (Z @ y) / np.linalg.norm(y)
         for sign in (1.0, -1.0):
-            x = _newton(p, p.moved(q, sign * z), None)
+            x = configuration_along(mech, q, sign * z, t, rows)
+            if x is None:
+                continue
             d = pin.difference(mech.model, q, x) / mech.column_scale
-            if _largest(p.scaled_rows(x)[0]) <= p.tol and np.linalg.norm(d) > 0.1 * step:
+            if np.linalg.norm(d) > 0.1 * step:
                 found.append(x)
     return found
+
+
+def configuration_along(
+    mech: Mechanism, q: Vector, step: Vector, t: float, rows: NDArray[np.intp] | None = None
+) -> Vector | None:
+    """The closed configuration next to q moved by a scaled step (nv,); None where it stays open.
+
+    It may be q again, where the mechanism does not go along.
+    """
+    everything = np.arange(mech.nv)
+    p = _Problem(mech, q, t, 1e-12, 50, 1.0 / mech.column_scale**2, everything, rows)
+    x = _newton(p, p.moved(q, step), None)
+    return x if _largest(p.scaled_rows(x)[0]) <= p.tol else None
 
 
 def _largest(x: Vector) -> float:

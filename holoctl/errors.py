@@ -68,6 +68,8 @@ class AssemblyError(HoloctlError):
         Rows with the largest scaled error, worst first.
     q : ndarray or None, shape (nq,)
         The best configuration found.
+    opposite : tuple of str
+        Closures whose axes point in opposite directions in every closed configuration found.
     """
 
     def __init__(
@@ -77,9 +79,11 @@ class AssemblyError(HoloctlError):
         residual: float = float("nan"),
         worst: Iterable[tuple[str, float]] = (),
         q: NDArray[np.float64] | None = None,
+        opposite: Iterable[str] = (),
     ) -> None:
         super().__init__(message)
         self.residual, self.worst, self.q = residual, tuple(worst), q
+        self.opposite = tuple(opposite)
 
 
 class SingularityError(HoloctlError):

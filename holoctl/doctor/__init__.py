@@ -1,0 +1,1 @@
+"""What a mechanism can and cannot do, in plain sentences."""

@@ -1,0 +1,96 @@
+"""Why a mechanism does not close: rows that contradict each other.
+
+At a least-squares solution that is no solution, ``G' phi = 0`` with phi not zero: the rows with
+an error pull against each other, and no small motion helps. Linear couplings are decided
+exactly, by rank.
+Reference: docs/doctor.md, "Contradictions".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from holoctl.assembly import assemble
+from holoctl.checks import Vector
+from holoctl.constraints.coupling import Coupling
+from holoctl.errors import AssemblyError
+from holoctl.mechanism import Mechanism, constraint_rows, row_names, rows_of
+
+__all__ = ["Closing", "closing"]
+
+SHARE = 1e-3
+"""Rows count as part of a contradiction from this share of the largest error on."""
+
+STATIONARY = 1e-4
+"""Largest ``|G' phi| / |phi|`` (scaled) at which no motion reduces the error."""
+
+
+@dataclass(frozen=True, eq=False)
+class Closing:
+    """What came of the attempt to close a mechanism.
+
+    Attributes
+    ----------
+    q : (nq,) array
+        The closed configuration, or the one that comes nearest to closing.
+    closed : bool
+    contradictions : tuple of str
+        Rows that cannot hold together.
+    opposite : tuple of str
+        Closures that close only with their axes in opposite directions.
+    message : str
+        What assembly said where it found no way and no contradiction is proved.
+    """
+
+    q: Vector
+    closed: bool
+    contradictions: tuple[str, ...] = ()
+    opposite: tuple[str, ...] = ()
+    message: str = ""
+
+
+def closing(mech: Mechanism, q: Vector, t: float) -> Closing:
+    """Close the mechanism from q, or find the rows that prevent it."""
+    disagreeing = _couplings(mech, t)
+    if disagreeing:
+        return Closing(q, False, disagreeing)
+    try:
+        return Closing(assemble(mech, q, t=t)[0], True)
+    except AssemblyError as error:
+        best = q if error.q is None else error.q
+        if error.opposite:
+            return Closing(best, True, opposite=error.opposite)
+        return Closing(best, False, _pulling(mech, best, t), message=str(error))
+
+
+def _couplings(mech: Mechanism, t: float) -> tuple[str, ...]:
+    """Linear rows ``C q = d`` without a solution: a left null vector y with ``y . d != 0``."""
+    parts = [
+        rows_of(mech, name)
+        for name, c in zip(mech.constraint_names, mech.constraints, strict=True)
+        if isinstance(c, Coupling)
+    ]
+    if not parts:
+        return ()
+    where = np.concatenate([np.arange(s.start, s.stop) for s in parts])
+    _, rows = constraint_rows(mech, mech.reference, np.zeros(mech.nv), t)
+    scale = mech.row_scale[where]
+    C, e = scale[:, None] * rows.jacobian[where] * mech.column_scale, scale * rows.error[where]
+    y = e - C @ np.linalg.lstsq(C, e, rcond=1e-10)[0]
+    if np.abs(y).max() <= 1e-9 * (1.0 + np.abs(e).max()):
+        return ()
+    names = row_names(mech)
+    return tuple(names[where[i]] for i in np.flatnonzero(np.abs(y) > SHARE * np.abs(y).max()))
+
+
+def _pulling(mech: Mechanism, q: Vector, t: float) -> tuple[str, ...]:
+    """Rows with an error where no small motion reduces it; none where one would."""
+    _, rows = constraint_rows(mech, q, np.zeros(mech.nv), t)
+    r = mech.row_scale
+    error, G = r * rows.error, r[:, None] * rows.jacobian * mech.column_scale
+    if np.linalg.norm(G.T @ error) > STATIONARY * np.linalg.norm(error):
+        return ()
+    names = row_names(mech)
+    return tuple(names[i] for i in np.flatnonzero(np.abs(error) > SHARE * np.abs(error).max()))

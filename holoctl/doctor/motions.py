@@ -1,0 +1,318 @@
+"""What moves: joints that cannot, bodies that spin without anything else, motions without motor.
+
+Everything is in scaled coordinates, at the configurations of the samples.
+Reference: docs/doctor.md, "Motions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import shortest_path
+
+from holoctl.assembly import manifold_rank
+from holoctl.checks import Vector
+from holoctl.constraints.wrench import WrenchRows
+from holoctl.doctor.samples import Sample, Samples
+from holoctl.linalg import null_space_by_svd, pivoted_qr
+from holoctl.mechanism import Mechanism, workspace
+from holoctl.tree import Kinematics, kinematics, support
+
+__all__ = ["Motion", "Motions", "actuation", "motions"]
+
+Array = NDArray[np.float64]
+
+AT_REST = 1e-6
+"""What moves by less than this share of a motion counts as at rest."""
+
+
+@dataclass(frozen=True)
+class Motion:
+    """One motion, by the rates of the coordinates in it.
+
+    Attributes
+    ----------
+    rates : tuple of (str, float)
+        Coordinates and their rates, rad/s or m/s, the first one 1, then the largest first.
+    bodies : tuple of str
+        For an idle motion: the bodies that move.
+    """
+
+    rates: tuple[tuple[str, float], ...]
+    bodies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Motions:
+    """What moves and what does not.
+
+    Attributes
+    ----------
+    locked_joints : tuple of str
+        Joints that never move.
+    idle : tuple of Motion
+        Motions that no motor drives, that move bodies between two others and nothing else, and
+        that have no effect: the spin of a rod between two ball joints.
+    undriven : tuple of Motion
+        The other motions that no motor drives.
+    actuation_rank, generic_actuation_rank : int
+        Rank of gamma' B, here and in general.
+    """
+
+    locked_joints: tuple[str, ...]
+    idle: tuple[Motion, ...]
+    undriven: tuple[Motion, ...]
+    actuation_rank: int
+    generic_actuation_rank: int
+
+
+def motions(mech: Mechanism, s: Samples, t: float) -> Motions:
+    """Look at all samples; what is said of motions holds at every one of them."""
+    grips = [actuation(mech, at, T) for at, T in zip(s.generic, s.tangents, strict=True)]
+    rank = max(grip.rank for grip in grips)
+    usual = [(at, grip) for at, grip in zip(s.generic, grips, strict=True) if grip.rank == rank]
+    found = [_idle_spaces(_bodies(mech, at, t), grip.undriven) for at, grip in usual]
+    lasting = set.intersection(*({group for group, _ in spaces} for spaces in found))
+    at, grip = usual[0]
+    spaces = [x for x in found[0] if x[0] in lasting]
+    idle, basis = _independent(_bodies(mech, at, t), spaces)
+    return Motions(
+        _locked_joints(mech, s),
+        tuple(idle),
+        _described(mech, _without(grip.undriven, basis)),
+        actuation(mech, s.here, s.here.null).rank,
+        rank,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Actuation:
+    """The motors on the admissible motions at one configuration.
+
+    Attributes
+    ----------
+    rank : int
+    values : array
+        Singular values of gamma' B, for an orthonormal gamma and motors of unit length (scaled).
+    undriven : (nv, n) array
+        Orthonormal basis of the motions that move no motor, scaled coordinates.
+    """
+
+    rank: int
+    values: Vector
+    undriven: Array
+
+
+def actuation(mech: Mechanism, at: Sample, gamma: Array) -> Actuation:
+    """``gamma' B`` at one configuration, for motions gamma in scaled coordinates."""
+    B = mech.column_scale[:, None] * mech.B
+    A = (B / np.linalg.norm(B, axis=0)).T @ gamma  # (nu, k)
+    rank = manifold_rank(A, at.error)
+    values = np.linalg.svd(A, compute_uv=False) if A.size else np.zeros(0)
+    return Actuation(rank, values, gamma @ null_space_by_svd(A, rank)[3])
+
+
+# ---------------------------------------------------------------------------------- locked
+
+
+def _locked_joints(mech: Mechanism, s: Samples) -> tuple[str, ...]:
+    """Joints without a part in any finite motion."""
+    moving = np.zeros(mech.nv, dtype=bool)
+    for T in s.tangents:
+        moving |= (np.abs(T) > AT_REST).any(axis=1)
+    return tuple(
+        mech.model.names[j]
+        for j in range(1, mech.model.njoints)
+        if not moving[mech.joint_of == j].any()
+    )
+
+
+# ------------------------------------------------------------------------------------ idle
+
+
+def _idle_spaces(here: _Bodies, undriven: Array) -> list[tuple[frozenset[int], Array]]:
+    """Sets of bodies that can move alone without effect, and a basis of their motions."""
+    found: dict[frozenset[int], Array] = {}
+    for body in here.moving(undriven):
+        basis = _least(here, undriven, body)
+        group = frozenset(here.moving(basis))
+        if group not in found and all(_is_idle(here, group, x) for x in basis.T):
+            found[group] = basis
+    return list(found.items())
+
+
+def _least(here: _Bodies, space: Array, body: int) -> Array:
+    """The motions in `space` that move `body` and as little else as possible: far bodies rest."""
+    for other in here.from_far(body):
+        resting = space @ _null(here.twists(other, space))
+        if resting.shape[1] and np.abs(here.twists(body, resting)).max() > AT_REST:
+            space = resting
+    return space
+
+
+def _null(A: Array) -> Array:
+    s = np.linalg.svd(A, compute_uv=False)
+    return null_space_by_svd(A, int(np.count_nonzero(s > AT_REST)))[3]
+
+
+def _is_idle(here: _Bodies, group: frozenset[int], x: Vector) -> bool:
+    """Whether this motion is without effect.
+
+    The bodies lie between two different ones at rest. Either all move as one, or one of them
+    turns about points (or an axis) of both ends, and the others, such as the parts of a ball
+    joint made of three hinges, turn about a point of one end.
+    """
+    edges = here.boundary(group)
+    if len({outside for outside, _ in edges}) < 2:
+        return False
+    twists = {body: here.twists(body, x[:, None])[:, 0] for body in group}
+    size = max(float(np.abs(w).max()) for w in twists.values())
+    same = next(iter(twists.values()))
+    if all(np.abs(w - same).max() <= AT_REST * size for w in twists.values()):
+        return True
+
+    def ends(body: int) -> set[int]:
+        """The bodies at rest whose joint with the group is a fixed point of this body."""
+        w = twists[body]
+        return {
+            outside
+            for outside, point in edges
+            if np.abs(here.velocity(w, point)).max() <= AT_REST * size
+        }
+
+    fixed = {body: ends(body) for body in group}
+    return all(fixed.values()) and any(len(e) > 1 for e in fixed.values())
+
+
+def _bodies(mech: Mechanism, at: Sample, t: float) -> _Bodies:
+    return _Bodies(mech, kinematics(mech.model, workspace(mech), at.q, np.zeros(mech.nv), t))
+
+
+class _Bodies:
+    """The bodies at one configuration: their twists, and what joins them.
+
+    A body is the index of its joint; 0 is the world. Twists are in world axes, taken at the
+    middle of the mechanism and with lengths in units of its size.
+    """
+
+    def __init__(self, mech: Mechanism, kin: Kinematics) -> None:
+        self.mech = mech
+        origins = np.array([X.translation for X in kin.placements])
+        self.size = float(np.linalg.norm(np.ptp(origins, axis=0))) or 1.0
+        self.middle = origins.mean(axis=0)
+        self.on = [support(mech.model, j) for j in range(mech.model.njoints)]
+        J = kin.J * mech.column_scale
+        self.J = np.vstack([(J[:3] - np.cross(self.middle, J[3:].T).T) / self.size, J[3:]])
+        model = mech.model
+        # a joint of the tree or a closure: two bodies and a point, world; a free joint ties nothing
+        self.edges = [
+            (int(model.parents[j]), j, origins[j])
+            for j in range(1, model.njoints)
+            if model.nvs[j] < 6
+        ]
+        for rows in mech._bound:
+            if isinstance(rows, WrenchRows):
+                pairs = zip(rows.frames1, rows.frames2, strict=True)
+                self.edges += [(a.joint, b.joint, kin.point(a)) for a, b in pairs]
+
+    @cached_property
+    def distances(self) -> NDArray[np.intp]:
+        """Joints between any two bodies."""
+        n = self.mech.model.njoints
+        a, b = [e[0] for e in self.edges], [e[1] for e in self.edges]
+        graph = coo_array((np.ones(len(a)), (a, b)), shape=(n, n)).tocsr()
+        found = shortest_path(graph, directed=False, unweighted=True)
+        return np.where(np.isfinite(found), found, n).astype(np.intp)
+
+    def twists(self, body: int, x: Array) -> Array:
+        """(6, n): the motion of a body for velocities x (nv, n), scaled coordinates."""
+        w: Array = self.J[:, self.on[body]] @ x[self.on[body]]
+        return w
+
+    def velocity(self, twist: Vector, point: Vector) -> Vector:
+        """Velocity of a point of a body, over the size of the mechanism."""
+        v: Vector = twist[:3] + np.cross(twist[3:], (point - self.middle) / self.size)
+        return v
+
+    def moving(self, x: Array) -> list[int]:
+        """Bodies that any of these motions moves."""
+        bodies = range(1, self.mech.model.njoints)
+        return [b for b in bodies if np.abs(self.twists(b, x)).max(initial=0.0) > AT_REST]
+
+    def from_far(self, body: int) -> Iterable[int]:
+        """All other bodies, those behind most joints first."""
+        order = np.argsort(-self.distances[body], kind="stable").tolist()
+        return [b for b in order if b not in (0, body)]
+
+    def boundary(self, group: frozenset[int]) -> list[tuple[int, Vector]]:
+        """Joints between the group and others: the body outside, and the point."""
+        out = [(a, p) for a, b, p in self.edges if b in group and a not in group]
+        return out + [(b, p) for a, b, p in self.edges if a in group and b not in group]
+
+    def names(self, group: Iterable[int], x: Vector) -> tuple[str, ...]:
+        """Names of the bodies that keep points of both ends at rest, or of all."""
+        edges = self.boundary(frozenset(group))
+
+        def ends(body: int) -> int:
+            w = self.twists(body, x[:, None])[:, 0]
+            still = [np.abs(self.velocity(w, p)).max() <= AT_REST for _, p in edges]
+            return sum(still)
+
+        both = [b for b in sorted(group) if ends(b) > 1]
+        return tuple(body_name(self.mech.model, b) for b in both or sorted(group))
+
+
+def body_name(model: pin.Model, joint: int) -> str:
+    """The first link that the joint carries, or the joint itself."""
+    links = (
+        f.name for f in model.frames if f.parentJoint == joint and f.type == pin.FrameType.BODY
+    )
+    return str(next(links, model.names[joint]))
+
+
+def _independent(
+    here: _Bodies, spaces: Sequence[tuple[frozenset[int], Array]]
+) -> tuple[list[Motion], Array]:
+    """As many motions as are independent, those of few bodies first, and a basis of them."""
+    found, basis = list[Motion](), np.zeros((here.mech.nv, 0))
+    for group, space in sorted(spaces, key=lambda x: (len(x[0]), sorted(x[0]))):
+        for x in space.T:
+            rest = x - basis @ (basis.T @ x)
+            size = float(np.linalg.norm(rest))
+            if size > 1e-3:
+                basis = np.column_stack([basis, rest / size])
+                rates = _described(here.mech, x[:, None])[0].rates
+                found.append(Motion(rates, here.names(group, x)))
+    return found, basis
+
+
+# -------------------------------------------------------------------------------- undriven
+
+
+def _without(space: Array, known: Array) -> Array:
+    """An orthonormal basis of what `space` has beside `known`."""
+    rest = space - known @ (known.T @ space)
+    u, s, _ = np.linalg.svd(rest, full_matrices=False)
+    return u[:, s > 1e-3]
+
+
+def _described(mech: Mechanism, space: Array) -> tuple[Motion, ...]:
+    """Motions by coordinates: each has one coordinate of its own, with rate 1."""
+    if space.shape[1] == 0:
+        return ()
+    qr = pivoted_qr(space.T, space.shape[1])
+    own = qr.pivots[: space.shape[1]]
+    basis = np.linalg.solve(space[own].T, space.T)  # rows: motions
+    found = []
+    for i, x in sorted(zip(own.tolist(), basis, strict=True), key=lambda motion: motion[0]):
+        rates = x * mech.column_scale / mech.column_scale[i]
+        parts = np.flatnonzero(np.abs(x) > AT_REST * np.abs(x).max())
+        order = sorted(parts.tolist(), key=lambda j: (j != i, -abs(x[j])))
+        found.append(Motion(tuple((mech.coordinate_names[j], float(rates[j])) for j in order)))
+    return tuple(found)

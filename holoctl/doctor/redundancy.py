@@ -1,0 +1,152 @@
+"""Which rows say nothing new, and what they repeat.
+
+Greedy in the order of the rows, not by the size of pivots: the answer does not depend on the
+configuration. Groups of dependent rows are connected components of the graph between redundant
+rows and the kept rows that they follow from; they depend on no basis.
+Reference: docs/doctor.md, "How rows are judged".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from holoctl.assembly import nearby_configurations
+from holoctl.doctor.samples import Samples
+from holoctl.linalg import pivoted_qr
+from holoctl.mechanism import Mechanism, constraint_rows, row_names
+
+__all__ = ["Redundancy", "RowGroup", "redundancy"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+SUPPORT = 1e-6
+"""A row follows from another with a coefficient larger than this (scaled)."""
+
+VIOLATED = 1e-7
+"""A row left out was needed where its scaled error grows beyond this."""
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """Rows that depend on each other.
+
+    Attributes
+    ----------
+    kind : str
+        ``"trivial"``: a row that holds by itself. ``"duplicate"``: rows that repeat one row.
+        ``"combination"``: rows that follow from several others together.
+    redundant : tuple of str
+        The rows that may be left out.
+    among : tuple of str
+        The rows that they follow from.
+    """
+
+    kind: str
+    redundant: tuple[str, ...]
+    among: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Redundancy:
+    """What the rows are worth.
+
+    Attributes
+    ----------
+    kept : int array
+        Rows that say all there is to say.
+    redundant : int array
+        Rows that may be left out, all of them together.
+    latent : int array
+        Rows that impose nothing to first order here, and yet may not be left out: they hold a
+        shaky mechanism.
+    essential : tuple of str
+        Kept rows that nothing repeats: without any of them there would be one motion more.
+    groups : tuple of RowGroup
+    """
+
+    kept: Indices
+    redundant: Indices
+    latent: Indices
+    essential: tuple[str, ...]
+    groups: tuple[RowGroup, ...]
+
+
+def redundancy(mech: Mechanism, s: Samples, t: float) -> Redundancy:
+    """Judge all rows where the rank is the generic one."""
+    m, names = mech.row_scale.size, row_names(mech)
+    kept = _first_independent(s.generic[0].G, s.generic_rank)
+    left = np.setdiff1d(np.arange(m), kept)
+    redundant = _harmless(mech, s, kept, left, t)
+    latent = np.setdiff1d(left, redundant)
+    follows = np.zeros((redundant.size, kept.size), dtype=bool)
+    for at in s.generic:
+        if redundant.size and kept.size:
+            C = np.linalg.lstsq(at.G[kept].T, at.G[redundant].T, rcond=None)[0]
+            follows |= np.abs(C.T) > SUPPORT
+    used = follows.any(axis=0)
+    return Redundancy(
+        kept,
+        redundant,
+        latent,
+        tuple(names[i] for i in kept[~used]),
+        _groups(names, kept, redundant, follows),
+    )
+
+
+def _first_independent(G: Array, rank: int) -> Indices:
+    """The first `rank` rows that are independent, in the order of the rows.
+
+    The tolerance is the largest one that finds so many: rows are not kept for a
+    small part that others do not span, if another choice of the same order has a large one.
+    """
+    for tol in 10.0 ** np.arange(-3.0, -10.0, -1.0):
+        kept, basis = list[int](), np.zeros((0, G.shape[1]))
+        for i, row in enumerate(G):
+            rest = row - basis.T @ (basis @ row)
+            rest = rest - basis.T @ (basis @ rest)
+            size = float(np.linalg.norm(rest))
+            if size > tol:
+                kept.append(i)
+                basis = np.vstack([basis, rest / size])
+        if len(kept) == rank:
+            return np.array(kept, dtype=np.intp)
+    return np.sort(pivoted_qr(G.T, rank).pivots[:rank])
+
+
+def _harmless(mech: Mechanism, s: Samples, kept: Indices, left: Indices, t: float) -> Indices:
+    """Those of the rows left out that keep holding while the kept ones alone are closed.
+
+    Where the rank is short at every configuration that can be reached, as in a stretched bar,
+    a row without first-order effect may be what stops a motion.
+    """
+    needed: set[int] = set()
+    for at in s.generic:
+        for x in nearby_configurations(mech, at.q, t, rows=kept, count=3):
+            _, rows = constraint_rows(mech, x, np.zeros(mech.nv), t)
+            off = np.abs(mech.row_scale * rows.error)[left]
+            needed |= set(left[off > VIOLATED].tolist())
+    return np.array([i for i in left.tolist() if i not in needed], dtype=np.intp)
+
+
+def _groups(
+    names: tuple[str, ...], kept: Indices, redundant: Indices, follows: NDArray[np.bool_]
+) -> tuple[RowGroup, ...]:
+    r, k = follows.shape
+    if r == 0:
+        return ()
+    graph = np.zeros((r + k, r + k), dtype=bool)
+    graph[:r, r:] = follows
+    _, component = connected_components(csr_array(graph), directed=False)
+    found = []
+    for c in dict.fromkeys(component[:r].tolist()):
+        mine = [names[i] for i in redundant[component[:r] == c]]
+        among = [names[i] for i in kept[component[r:] == c]]
+        kind = ("trivial", "duplicate", "combination")[min(len(among), 2)]
+        found.append(RowGroup(kind, tuple(mine), tuple(among)))
+    return tuple(found)

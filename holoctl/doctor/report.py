@@ -1,0 +1,405 @@
+"""The report: numbers and names, and the sentences that explain them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from holoctl.checks import Vector
+from holoctl.doctor.motions import Motion
+from holoctl.doctor.redundancy import RowGroup
+
+__all__ = ["MobilityReport"]
+
+
+@dataclass(frozen=True, eq=False)
+class MobilityReport:
+    """What `mobility` found. ``str()`` explains it in sentences, `to_dict` is for programs.
+
+    Attributes
+    ----------
+    name : str
+        The mechanism.
+    q : (nq,) array
+        The configuration that the report is about: closed, or nearest to closing.
+    closed : bool
+        Whether it closes.
+    error : float
+        Largest constraint error there, lengths divided by the size of their loop.
+    open_dof, rows, active, dof : int
+        Coordinates of the tree; constraint rows; their rank at this configuration; and
+        ``open_dof - active``, the motions that are possible at this instant.
+    generic_rank : int
+        Rank in general: the largest one over closed configurations nearby.
+    finite_dof : int
+        Motions that go on, in general: ``open_dof - generic_rank`` less the shaky ones.
+    gruebler : int
+        Gruebler-Kutzbach count, ``open_dof - rows``.
+    gruebler_reason : str
+        Why it differs from `dof`; empty where it does not.
+    redundant : list of str
+        Rows that may be left out, all of them together, without a change.
+    latent : list of str
+        Rows without effect on velocities that nevertheless hold a shaky mechanism.
+    essential : list of str
+        Rows that nothing repeats: without any one of them there is one motion more.
+    groups : list of RowGroup
+        Dependent rows: trivial, duplicate, combination.
+    locked_joints : list of str
+        Joints that cannot move.
+    idle : list of str
+        For each idle motion the bodies that make it, joined by " + ".
+    idle_motions, undriven : list of Motion
+        The idle motions, and the other motions that no motor drives, in detail.
+    independent : list of str
+        Coordinates to use as independent, motors first.
+    independent_condition : float
+        Condition number of the rows on the others (scaled).
+    actuated_condition : float or None
+        The same with the actuated coordinates as independent ones; inf where they do not
+        determine the others; None where there are not as many motors as motions.
+    best_independent, best_condition
+        The best conditioned choice.
+    actuation : str
+        ``"none"``, ``"fully"``, ``"under"``, ``"redundantly"`` actuated, or ``"both"``: some
+        motions without motor, some motors too many.
+    motors, actuation_rank, generic_actuation_rank : int
+        Motors; rank of gamma' B at this configuration, and in general.
+    margin, gap : float
+        Smallest singular value of the scaled rows that counts, and its ratio to the largest
+        that does not. Inf where there is none.
+    uncertain : bool
+        Whether that gap is so small that the rank is a matter of opinion.
+    actuation_margin : float
+        Smallest singular value of gamma' B (scaled) that should count. Inf without motors.
+    singular : list of str
+        ``"bifurcation"``, ``"actuation singularity"``, ``"shaky"``.
+    contradictions : list of str
+        Rows that cannot hold together.
+    opposite : list of str
+        Closures that close only with their axes in opposite directions.
+    message : str
+        What assembly said, where the mechanism did not close.
+    """
+
+    name: str
+    q: Vector
+    closed: bool
+    error: float
+    open_dof: int
+    rows: int
+    active: int
+    dof: int
+    generic_rank: int
+    finite_dof: int
+    gruebler: int
+    gruebler_reason: str
+    redundant: list[str]
+    latent: list[str]
+    essential: list[str]
+    groups: list[RowGroup]
+    locked_joints: list[str]
+    idle: list[str]
+    idle_motions: list[Motion]
+    undriven: list[Motion]
+    independent: list[str]
+    independent_condition: float
+    actuated_condition: float | None
+    best_independent: list[str]
+    best_condition: float
+    actuation: str
+    motors: list[str]
+    actuation_rank: int
+    generic_actuation_rank: int
+    margin: float
+    gap: float
+    uncertain: bool
+    actuation_margin: float
+    singular: list[str]
+    contradictions: list[str]
+    opposite: list[str]
+    message: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether it closes, with its axes the right way round."""
+        return self.closed and not self.opposite
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as lists, texts and numbers, for JSON; infinite numbers become None."""
+        found = {f: _plain(value) for f, value in asdict(self).items()}
+        found["ok"] = self.ok
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join([self.name, "", *_paragraphs(self)])
+
+
+def _plain(x: Any) -> Any:
+    if isinstance(x, dict):
+        return {k: _plain(v) for k, v in x.items()}
+    if isinstance(x, (list, tuple)):
+        return [_plain(v) for v in x]
+    if hasattr(x, "tolist"):
+        return _plain(x.tolist())
+    return None if isinstance(x, float) and not abs(x) < float("inf") else x
+
+
+# ------------------------------------------------------------------------------- sentences
+
+
+def _paragraphs(r: MobilityReport) -> Iterator[str]:
+    if not r.closed:
+        yield from _does_not_close(r)
+        return
+    yield from _closes(r)
+    yield from _mobility(r)
+    yield from _redundancy(r)
+    yield from _joints(r)
+    yield from _actuation(r)
+    yield from _coordinates(r)
+    yield _margins(r)
+
+
+def _does_not_close(r: MobilityReport) -> Iterator[str]:
+    if r.contradictions:
+        if r.error > 0.0:
+            yield (
+                f"Contradiction: the mechanism cannot be closed. These rows pull against each "
+                f"other: {_names(r.contradictions)}. At the configuration that comes nearest they "
+                f"are off by {_share(r.error)} of the size of the loop, and no small motion makes "
+                "that less."
+            )
+        yield (
+            "Likely causes: a bar too long or too short, a frame in the wrong place, a joint "
+            "whose axis points elsewhere, or couplings that demand different things."
+        )
+    else:
+        yield f"Not closed: {r.message}"
+        yield "It is not proved that it cannot close: give a configuration nearer to a closed one."
+    yield (
+        f"Counted: {_count(r.open_dof, 'degree')} of freedom in the open tree, "
+        f"{_count(r.rows, 'constraint row')}."
+    )
+
+
+def _closes(r: MobilityReport) -> Iterator[str]:
+    if r.opposite:
+        yield (
+            f"Frames the wrong way round: it closes only with the axes of {_names(r.opposite)} in "
+            "opposite directions. Turn one of the two frames by half a turn about an axis across "
+            "it. What follows is about the closed configuration with opposite axes."
+        )
+    if r.rows:
+        yield f"It closes: the largest error is {r.error:.0e} of the size of its loop."
+    else:
+        yield "It has no constraints: an open tree."
+
+
+def _mobility(r: MobilityReport) -> Iterator[str]:
+    head = {0: "It cannot move.", 1: "It has one motion."}.get(
+        r.finite_dof, f"It has {r.finite_dof} independent motions."
+    )
+    text = f"Mobility: {head} The open tree has {_count(r.open_dof, 'degree')} of freedom"
+    if r.rows:
+        text += f"; of {_count(r.rows, 'constraint row')} {_are(r.generic_rank)} active"
+        text += f", which leaves {r.open_dof - r.generic_rank}"
+    yield text + "."
+    if r.finite_dof == 0 and "shaky" not in r.singular:
+        yield "It is rigid: a locked structure, not a mechanism."
+    if "shaky" in r.singular:
+        shaky = r.open_dof - r.generic_rank - r.finite_dof
+        what = "is shaky and" if r.finite_dof == 0 else "also"
+        yield (
+            f"Shaky: it {what} gives way in {_count(shaky, 'direction')} that the constraints do "
+            "not resist to first order, yet cannot move on: a bar stretched flat, or a plane "
+            "framework whose bars meet in a point. Forces there are very large, and no torque "
+            "can be computed from them. Change the dimensions."
+            + (" For finite motions it is rigid." if r.finite_dof == 0 else "")
+        )
+    if "bifurcation" in r.singular:
+        extra = _count(r.generic_rank - r.active, "row loses", "rows lose")
+        yield (
+            f"Bifurcation: here {extra} effect, which nearby configurations do not share: the "
+            f"rank is {r.active} here and {r.generic_rank} nearby. The mechanism can leave this "
+            "configuration on more than one path, and torques do not decide which. Keep away "
+            "from it, or add a constraint that forbids one path."
+        )
+    if r.gruebler == r.dof:
+        if r.rows:
+            yield f"Counting joints and rows (Gruebler-Kutzbach) gives {r.gruebler} as well."
+    else:
+        yield (
+            f"Counting joints and rows (Gruebler-Kutzbach) gives {r.open_dof} - {r.rows} = "
+            f"{r.gruebler}, not {r.dof}: {r.gruebler_reason}."
+        )
+
+
+def _redundancy(r: MobilityReport) -> Iterator[str]:
+    if not r.rows:
+        return
+    if not r.redundant:
+        yield "Redundant rows: none; every row takes a motion away."
+    else:
+        yield (
+            f"Redundant rows: {len(r.redundant)} of {r.rows} may be left out without a change of "
+            "the motion. Forces along them depend on how stiff the parts are, not on the motion."
+        )
+        by_themselves = [row for g in r.groups if g.kind == "trivial" for row in g.redundant]
+        if by_themselves:
+            yield f"  - {_trivial(by_themselves)}"
+        for group in r.groups:
+            if group.kind != "trivial":
+                yield f"  - {_group(group)}"
+    if r.latent:
+        yield (
+            f"Not redundant, though without first-order effect here: {_names(r.latent)}; without "
+            "them the mechanism would move."
+        )
+
+
+def _trivial(rows: Sequence[str]) -> str:
+    means = [f"'{row}' ({_meaning(row)})" for row in rows]
+    verb = "holds by itself" if len(rows) == 1 else "hold by themselves"
+    return f"{_joined(means)} {verb}."
+
+
+def _group(g: RowGroup) -> str:
+    rows, among, one = _names(g.redundant), _names(g.among), len(g.redundant) == 1
+    if g.kind == "duplicate":
+        return f"{rows} {'repeats' if one else 'repeat'} {among}."
+    return f"{rows} {'follows' if one else 'follow'} from {among} together."
+
+
+_MEANINGS = {
+    **{axis: f"no displacement along {axis}" for axis in "xyz"},
+    **{f"r{axis}": f"no tilt about {axis}" for axis in "xyz"},
+    "sum": "the sum of a coupling",
+}
+
+
+def _meaning(row: str) -> str:
+    return _MEANINGS.get(row.rsplit(".", 1)[-1], "always satisfied")
+
+
+def _joints(r: MobilityReport) -> Iterator[str]:
+    if r.locked_joints:
+        many = len(r.locked_joints) > 1
+        yield (
+            f"Locked joints: {_names(r.locked_joints)} cannot move; "
+            f"{'they' if many else 'it'} might as well be fixed."
+        )
+    if r.idle:
+        many = len(r.idle) > 1
+        yield (
+            f"Idle: {'the motions' if many else 'the motion'} of {_names(r.idle)} "
+            f"{'have' if many else 'has'} no effect on anything else, as the spin of a rod "
+            "between two ball joints."
+        )
+
+
+def _actuation(r: MobilityReport) -> Iterator[str]:
+    n, k = len(r.motors), r.finite_dof
+    useful = len(r.undriven)
+    motors = _count(n, "motor")
+    if r.actuation == "none":
+        yield "Motors: none."
+        return
+    if r.actuation == "fully":
+        yield f"Motors: fully actuated; {motors} for {_count(k, 'motion')}."
+    elif r.actuation == "redundantly":
+        yield (
+            f"Motors: redundantly actuated; {motors} for {_count(k, 'motion')}, so "
+            f"{n - r.generic_actuation_rank} of them can only work against the others."
+        )
+    elif r.actuation == "under":
+        kind = "under-actuated" if useful else "fully actuated but for idle motions"
+        yield f"Motors: {kind}; {motors} for {_count(k, 'motion')}."
+    else:
+        yield (
+            f"Motors: {motors} for {_count(k, 'motion')}, but they drive only "
+            f"{r.generic_actuation_rank} of them: redundantly and under-actuated at once."
+        )
+    single = [m.rates[0][0] for m in r.undriven if len(m.rates) == 1]
+    if single:
+        yield f"  - No motor moves {_names(single)}."
+    for motion in r.undriven:
+        if len(motion.rates) > 1:
+            yield f"  - No motor drives {_motion(motion)}."
+    if "actuation singularity" in r.singular:
+        yield (
+            f"Actuation singularity: at this configuration the motors move the mechanism in "
+            f"{r.actuation_rank} instead of {r.generic_actuation_rank} ways: a dead point. No "
+            "motor torque has an effect along the rest, and holding a load there would take "
+            "infinite torque nearby."
+        )
+
+
+def _motion(motion: Motion) -> str:
+    name, _ = motion.rates[0]
+    rest = [f"{n} at {rate:.2g} times its rate" for n, rate in motion.rates[1:4]]
+    more = len(motion.rates) - 4
+    if more > 0:
+        rest.append(_count(more, "other"))
+    return f"the motion of {name}, with {', '.join(rest)}"
+
+
+def _coordinates(r: MobilityReport) -> Iterator[str]:
+    if not r.rows or not r.independent:
+        return
+    if r.actuated_condition is None:
+        text = f"Independent coordinates: {_names(r.independent)}, motors first"
+        text += f" (condition number {r.independent_condition:.2g})"
+    elif r.actuated_condition < float("inf"):
+        verb = "determines" if len(r.motors) == 1 else "determine"
+        text = f"Independent coordinates: {_names(r.motors)}, which the motors move, {verb} all "
+        text += f"others with condition number {r.actuated_condition:.2g}"
+    else:
+        text = f"Independent coordinates: not {_names(r.motors)}, which the motors move and which "
+        text += f"do not determine the others, but {_names(r.independent)} (condition number "
+        text += f"{r.independent_condition:.2g})"
+    if r.best_independent == r.independent:
+        yield text + "; no choice is better."
+    else:
+        yield f"{text}; the best choice is {_names(r.best_independent)} ({r.best_condition:.2g})."
+
+
+def _margins(r: MobilityReport) -> str:
+    parts = []
+    if r.margin < float("inf"):
+        text = f"the weakest active row combination has size {r.margin:.2g} (1 is strong)"
+        if r.gap < float("inf"):
+            text += f", the strongest that does not count is {r.gap:.0e} times weaker"
+        parts.append(text)
+    if r.actuation_margin < float("inf"):
+        parts.append(f"the weakest grip of the motors is {r.actuation_margin:.2g}")
+    text = "Margins: " + "; ".join(parts) + "." if parts else "Margins: nothing to measure."
+    if r.uncertain:
+        text += " The rank is uncertain: that gap is small; close the mechanism more exactly."
+    return text
+
+
+def _names(names: Sequence[str]) -> str:
+    """Names in a sentence."""
+    return _joined([f"'{n}'" for n in names])
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """a, b and c; the first twelve."""
+    shown = list(parts[:12])
+    if len(parts) > len(shown):
+        shown.append(f"{len(parts) - len(shown)} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _count(n: int, what: str, many: str | None = None) -> str:
+    return f"{n} {what if n == 1 else many or what + 's'}"
+
+
+def _are(n: int) -> str:
+    return f"{n} {'is' if n == 1 else 'are'}"
+
+
+def _share(x: float) -> str:
+    return f"{100.0 * x:.2g} %"
