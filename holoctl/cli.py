@@ -1,31 +1,58 @@
-"""The command line: ``holoctl demo``, ``holoctl --version``."""
+"""The command line: ``holoctl doctor``, ``assemble``, ``torque``, ``demo``, ``--version``.
+
+Every command prints what a call of the public face returns, and nothing else.
+"""
 
 from __future__ import annotations
 
 import argparse
+import csv
+import json
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
 
 import holoctl
-from holoctl.errors import HoloctlError
+from holoctl.assembly import assemble
+from holoctl.checks import Vector, known_name
+from holoctl.doctor.examination import mobility
+from holoctl.doctor.report import plain
+from holoctl.dynamics.inverse import inverse_dynamics
+from holoctl.errors import AssemblyError, HoloctlError, InputError
+from holoctl.io.description import load, robot_file, robot_names
+from holoctl.mechanism import Mechanism, constraint_rows
+from holoctl.tree import translational
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return the exit code: 0, or 1 after an error of holoctl's own family."""
+    """Run a command; return the exit code.
+
+    0; or 1 after an error of holoctl's own family, for a mechanism that does not close, and for
+    torques that are not certified. (2, by argparse, for a command line that cannot be read.)
+    """
     parser = _parser()
     given = parser.parse_args(arguments)
     if given.command is None:
         parser.print_help()
         return 0
     try:
-        return _demo(given)
+        return int(given.run(given))
     except HoloctlError as error:
         print(f"holoctl: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:  # the reader, such as `head`, has had enough
+        sys.stderr.close()
+        return 1
+
+
+# ---------------------------------------------------------------------------------- parser
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -35,6 +62,33 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"holoctl {holoctl.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+
+    doctor = _command(
+        commands, "doctor", _doctor,
+        "explain a mechanism: mobility, redundant rows, locked joints, motors, contradictions",
+        "Examine a robot at the configuration next to its reference. The exit code is 1 if it "
+        "does not close, or only with axes in opposite directions.",
+        "holoctl doctor five_bar.urdf",
+    )  # fmt: skip
+    doctor.add_argument("--json", action="store_true", help="for programs")
+
+    close = _command(
+        commands, "assemble", _assemble,
+        "find the closed configuration next to the reference",
+        "Close all loops and print where the joints then are. Joints named by --set stay there.",
+        "holoctl assemble five_bar --set motor_left=2.0 --json",
+    )  # fmt: skip
+    _formats(close)
+
+    torque = _command(
+        commands, "torque", _torque,
+        "print the motor efforts that hold the robot at rest, with their certificate",
+        "Close the robot and hold it at rest against gravity. The exit code is 1 if the efforts "
+        "are not certified, such as where gravity works on a motion without motor.",
+        "holoctl torque robot.urdf --closures robot.yaml --set hip=0.3 --csv",
+    )  # fmt: skip
+    _formats(torque)
+
     demo = commands.add_parser(
         "demo",
         help="draw a figure with a closed-chain robot under torque control",
@@ -43,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
         "a picture and the data.",
         epilog="example: holoctl demo delta --out results",
     )
+    demo.set_defaults(run=_demo)
     demo.add_argument(
         "robot", nargs="?", default="five_bar", help="five_bar (default), delta or stewart"
     )
@@ -50,6 +105,180 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--duration", type=float, default=4.0, help="seconds to draw for (4)")
     demo.add_argument("--no-progress", action="store_true", help="no progress bars")
     return parser
+
+
+def _command(
+    commands: Any, name: str, run: Any, short: str, description: str, example: str
+) -> argparse.ArgumentParser:
+    """A command on a robot from a file."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=short, description=description, epilog=f"example: {example}"
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="a robot description (.urdf, .xml or .mjcf, .sdf), or the name of a robot that is "
+        f"shipped: {', '.join(robot_names())}",
+    )
+    parser.add_argument(
+        "--closures", metavar="YAML", help="closures and motors (default: the file beside it)"
+    )
+    parser.add_argument(
+        "--free-flyer", action="store_true", help="the root floats; default: it is fixed"
+    )
+    parser.add_argument(
+        "--set",
+        metavar="JOINT=VALUE",
+        action="append",
+        default=[],
+        help="hold a joint there, rad or m; commas between several numbers; may be repeated",
+    )
+    return parser
+
+
+def _formats(parser: argparse.ArgumentParser) -> None:
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--json", action="store_true", help="for programs")
+    chosen.add_argument("--csv", action="store_true", help="for spreadsheets")
+
+
+# ----------------------------------------------------------------------------- the robot
+
+
+def _robot(given: argparse.Namespace) -> tuple[Mechanism, Vector, list[str]]:
+    """The mechanism, the guess with the joints of ``--set`` in place, and those joints."""
+    path = Path(given.file)
+    if not path.exists() and given.file in robot_names():
+        path = robot_file(given.file)
+    mech = load(path, closures=given.closures, free_flyer=given.free_flyer)
+    q, held = mech.reference.copy(), list[str]()
+    for text in given.set:
+        name, equals, numbers = text.partition("=")
+        if not equals:
+            raise InputError(f"--set: expected JOINT=VALUE; got {text!r}")
+        known_name(name, list(mech.model.names)[1:], "joint", "--set")
+        try:
+            values = [float(n) for n in numbers.split(",")]
+        except ValueError:
+            raise InputError(f"--set: {name} takes numbers; got {numbers!r}") from None
+        _put(mech.model, q, name, values)
+        held.append(name)
+    return mech, q, held
+
+
+def _put(model: pin.Model, q: Vector, name: str, values: list[float]) -> None:
+    j = model.getJointId(name)
+    continuous = (model.nqs[j], model.nvs[j]) == (2, 1)
+    expected = 1 if continuous else model.nqs[j]
+    if len(values) != expected:
+        raise InputError(f"--set: joint {name!r} takes {expected} numbers; got {len(values)}")
+    place = slice(model.idx_qs[j], model.idx_qs[j] + model.nqs[j])
+    q[place] = [np.cos(values[0]), np.sin(values[0])] if continuous else values
+
+
+def _positions(mech: Mechanism, q: Vector) -> dict[str, float | list[float]]:
+    """Where each joint is: one number for a joint of one coordinate, an angle if it turns on."""
+    found: dict[str, float | list[float]] = {}
+    for j in range(1, mech.model.njoints):
+        x = q[mech.model.idx_qs[j] : mech.model.idx_qs[j] + mech.model.nqs[j]]
+        if mech.model.nvs[j] == 1:
+            found[mech.model.names[j]] = float(x[0] if x.size == 1 else np.arctan2(x[1], x[0]))
+        else:
+            found[mech.model.names[j]] = x.tolist()
+    return found
+
+
+def _largest_error(mech: Mechanism, q: Vector) -> float:
+    _, rows = constraint_rows(mech, q, np.zeros(mech.nv))
+    return float(np.abs(mech.row_scale * rows.error).max(initial=0.0))
+
+
+# ---------------------------------------------------------------------------------- commands
+
+
+def _doctor(given: argparse.Namespace) -> int:
+    mech, q, held = _robot(given)
+    if held:
+        try:
+            q, _ = assemble(mech, q, locked=held)
+        except AssemblyError as error:
+            print(f"holoctl: with {', '.join(held)} held: {error}", file=sys.stderr)
+    report = mobility(mech, q)
+    print(json.dumps(report.to_dict(), indent=2) if given.json else report)
+    return 0 if report.ok else 1
+
+
+def _assemble(given: argparse.Namespace) -> int:
+    mech, q, held = _robot(given)
+    q, _ = assemble(mech, q, locked=held)
+    joints = _positions(mech, q)
+    if given.json:
+        found = {"name": mech.name, "joints": joints, "q": q.tolist()}
+        print(json.dumps(found | {"error": _largest_error(mech, q)}, indent=2))
+    elif given.csv:
+        _write_csv(["joint", "position"], [[n, *np.atleast_1d(x)] for n, x in joints.items()])
+    else:
+        print(f"{mech.name}: closed, largest error {_largest_error(mech, q):.1e} (scaled)")
+        _write_table([(n, *np.atleast_1d(x).tolist()) for n, x in joints.items()])
+    return 0
+
+
+def _torque(given: argparse.Namespace) -> int:
+    mech, q, held = _robot(given)
+    q, _ = assemble(mech, q, locked=held)
+    rest = np.zeros(mech.nv)
+    result = inverse_dynamics(mech, q, rest, rest, coordinates="all")
+    units = _units(mech)
+    efforts = dict(zip(mech.actuator_names, result.u.tolist(), strict=True))
+    certificate = result.certificate
+    if given.json:
+        found = {
+            "name": mech.name,
+            "efforts": efforts,
+            "units": dict(zip(efforts, units, strict=True)),
+            "unbalanced": float(np.abs(result.unbalanced).max(initial=0.0)),
+            "joints": _positions(mech, q),
+            "certificate": vars(certificate) | {"ok": certificate.ok},
+        }
+        print(json.dumps(plain(found), indent=2))
+    elif given.csv:
+        rows = [
+            [n, u, unit, certificate.ok]
+            for (n, u), unit in zip(efforts.items(), units, strict=True)
+        ]
+        _write_csv(["motor", "effort", "unit", "certified"], rows)
+    else:
+        print(f"{mech.name}: efforts that hold it at rest")
+        _write_table(list(efforts.items()), units)
+        if not certificate.ok and result.unbalanced.any():
+            left = np.abs(result.unbalanced).max()
+            print(f"\nOn motions without motor {left:.2g} N m or N are left unbalanced.")
+        print(f"\n{certificate}")
+    return 0 if certificate.ok else 1
+
+
+def _units(mech: Mechanism) -> list[str]:
+    """The unit of each motor: N where it drives lengths alone, N m where angles, else none."""
+    length = translational(mech.model)
+    found = []
+    for column in (mech.B != 0.0).T:
+        kinds = set(np.where(length[column], "N", "N m").tolist())
+        found.append(kinds.pop() if len(kinds) == 1 else "")
+    return found
+
+
+def _write_csv(header: list[str], rows: list[list[Any]]) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+
+
+def _write_table(rows: Sequence[tuple[Any, ...]], units: Sequence[str] = ()) -> None:
+    width = max((len(row[0]) for row in rows), default=0)
+    for i, (name, *numbers) in enumerate(rows):
+        unit = f" {units[i]}" if units else ""
+        print(f"  {name:<{width}}" + "".join(f"  {x:12.6g}" for x in numbers) + unit)
 
 
 def _demo(given: argparse.Namespace) -> int:

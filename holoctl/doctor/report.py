@@ -10,7 +10,7 @@ from holoctl.checks import Vector
 from holoctl.doctor.motions import Motion
 from holoctl.doctor.redundancy import RowGroup
 
-__all__ = ["MobilityReport"]
+__all__ = ["MobilityReport", "plain"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ class MobilityReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as lists, texts and numbers, for JSON; infinite numbers become None."""
-        found = {f: _plain(value) for f, value in asdict(self).items()}
+        found: dict[str, Any] = plain(asdict(self))
         found["ok"] = self.ok
         return found
 
@@ -136,13 +136,14 @@ class MobilityReport:
         return "\n".join([self.name, "", *_paragraphs(self)])
 
 
-def _plain(x: Any) -> Any:
+def plain(x: Any) -> Any:
+    """For JSON: arrays as lists, and None for numbers that are not finite."""
     if isinstance(x, dict):
-        return {k: _plain(v) for k, v in x.items()}
+        return {k: plain(v) for k, v in x.items()}
     if isinstance(x, (list, tuple)):
-        return [_plain(v) for v in x]
+        return [plain(v) for v in x]
     if hasattr(x, "tolist"):
-        return _plain(x.tolist())
+        return plain(x.tolist())
     return None if isinstance(x, float) and not abs(x) < float("inf") else x
 
 

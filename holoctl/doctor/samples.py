@@ -90,7 +90,7 @@ def sample(mech: Mechanism, q: Vector, t: float) -> Sample:
     G = r[:, None] * rows.jacobian * mech.column_scale
     error = float(np.abs(r * rows.error).max(initial=0.0))
     rank = manifold_rank(G, error)
-    values: Vector = np.linalg.svd(G, compute_uv=False) if G.size else np.zeros(0)
+    values = np.asarray(np.linalg.svd(G, compute_uv=False)) if G.size else np.zeros(0)
     return Sample(q, error, G, rank, values, null_space_by_svd(G, rank)[3])
 
 

@@ -1,0 +1,176 @@
+"""The command line: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import holoctl as hc
+from holoctl.cli import main
+
+TOO_LONG = """<robot name="too_long">
+  <link name="ground"/>
+  <link name="bar"><inertial><mass value="1"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+  <link name="far"/>
+  <joint name="pivot" type="continuous"><parent link="ground"/><child link="bar"/>
+    <axis xyz="0 0 1"/></joint>
+  <joint name="tip" type="fixed"><parent link="bar"/><child link="far"/>
+    <origin xyz="0.9 0 0"/></joint>
+  <link name="hook"/>
+  <joint name="there" type="fixed"><parent link="ground"/><child link="hook"/>
+    <origin xyz="0.5 0 0"/></joint>
+</robot>
+"""
+CLOSURES = "closed_loop: [[far, hook]]\ntype: [3d]\nname_mot: []\n"
+
+
+def run(capsys, *arguments):
+    code = main(list(arguments))
+    return code, capsys.readouterr()
+
+
+@pytest.fixture
+def too_long(tmp_path):
+    (tmp_path / "too_long.yaml").write_text(CLOSURES)
+    path = tmp_path / "too_long.urdf"
+    path.write_text(TOO_LONG)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", hc.robot_names())
+def test_doctor_prints_the_report(capsys, name):
+    code, out = run(capsys, "doctor", name)
+    assert code == 0
+    assert out.out == str(hc.mobility(hc.load(hc.robot_file(name)))) + "\n"
+
+
+def test_doctor_takes_a_path_and_writes_json(capsys):
+    code, out = run(capsys, "doctor", str(hc.robot_file("five_bar")), "--json")
+    found = json.loads(out.out)
+    assert code == 0
+    assert found["dof"] == 2 and found["rows"] == 5 and found["active"] == 2
+    assert found["redundant"] == ["tip_hinge.z", "tip_hinge.ry", "tip_hinge.rx"]
+
+
+def test_doctor_says_with_its_exit_code_that_a_mechanism_does_not_close(capsys, too_long):
+    code, out = run(capsys, "doctor", too_long)
+    assert code == 1
+    assert "Contradiction" in out.out and "'far-hook.x'" in out.out
+    code, out = run(capsys, "doctor", too_long, "--json")
+    found = json.loads(out.out)
+    assert code == 1
+    assert not found["ok"] and found["contradictions"] == ["far-hook.x"]
+
+
+def test_doctor_looks_where_it_is_told(capsys):
+    _, out = run(capsys, "doctor", "five_bar", "--set", "motor_left=2.0", "--json")
+    assert json.loads(out.out)["q"][0] == pytest.approx(2.0, abs=1e-12)
+
+
+def test_closures_and_free_flyer_reach_the_reader(capsys, tmp_path):
+    yaml = tmp_path / "other.yaml"
+    yaml.write_text("closed_loop: []\ntype: []\nname_mot: [hip_flexion]\n")
+    arguments = ("doctor", "leg", "--closures", str(yaml), "--free-flyer", "--json")
+    code, out = run(capsys, *arguments)
+    found = json.loads(out.out)
+    assert code == 0
+    assert found["open_dof"] == 12 and found["rows"] == 0 and found["motors"] == ["hip_flexion"]
+
+
+def test_assemble_prints_where_the_joints_are(capsys):
+    held = ("--set", "motor_left=2.0")
+    mech = hc.load(hc.robot_file("five_bar"))
+    guess = mech.reference.copy()
+    guess[0] = 2.0
+    q, _ = hc.assemble(mech, guess, locked=["motor_left"])
+    code, out = run(capsys, "assemble", "five_bar", *held, "--json")
+    found = json.loads(out.out)
+    assert code == 0
+    np.testing.assert_allclose(found["q"], q, rtol=0, atol=1e-15)
+    assert found["joints"]["motor_left"] == pytest.approx(2.0) and found["error"] < 1e-12
+    code, out = run(capsys, "assemble", "five_bar", *held, "--csv")
+    rows = list(csv.reader(io.StringIO(out.out)))
+    assert rows[0] == ["joint", "position"]
+    np.testing.assert_allclose([float(r[1]) for r in rows[1:]], q, rtol=0, atol=1e-15)
+    code, out = run(capsys, "assemble", "five_bar", *held)
+    assert code == 0
+    assert out.out.startswith("five_bar: closed") and "motor_left              2" in out.out
+
+
+def test_assemble_gives_several_numbers_for_joints_that_have_them(capsys):
+    placed = "0.1,0.2,0.9,0,0,0.6,0.8"
+    arguments = ("assemble", "leg", "--free-flyer", "--set", f"root_joint={placed}")
+    _, out = run(capsys, *arguments, "--json")
+    expected = [float(x) for x in placed.split(",")]
+    np.testing.assert_allclose(json.loads(out.out)["joints"]["root_joint"], expected, atol=1e-12)
+
+
+def test_torque_prints_what_holds_the_robot_and_its_certificate(capsys):
+    mech = hc.load(hc.robot_file("delta"))
+    q, v = hc.assemble(mech)
+    held = hc.inverse_dynamics(mech, q, v, np.zeros(mech.nv), coordinates="all")
+    code, out = run(capsys, "torque", "delta", "--json")
+    found = json.loads(out.out)
+    assert code == 0
+    np.testing.assert_allclose(list(found["efforts"].values()), held.u, rtol=1e-9)
+    assert list(found["efforts"]) == list(mech.actuated)
+    assert found["certificate"]["ok"] and set(found["units"].values()) == {"N m"}
+    code, out = run(capsys, "torque", "delta", "--csv")
+    rows = list(csv.DictReader(io.StringIO(out.out)))
+    np.testing.assert_allclose([float(r["effort"]) for r in rows], held.u, rtol=1e-9)
+    assert {r["certified"] for r in rows} == {"True"}
+    code, out = run(capsys, "torque", "delta")
+    assert code == 0
+    assert "This solution is certified" in out.out
+    _, out = run(capsys, "torque", "stewart")
+    assert out.out.count(" N\n") == 6
+
+
+def test_torques_that_do_not_hold_the_robot_exit_with_1(capsys, tmp_path):
+    yaml = tmp_path / "one_motor.yaml"
+    yaml.write_text(
+        "closed_loop: []\ntype: []\nname_mot: [hip_flexion]\nreference: {hip_flexion: 0.4}\n"
+    )
+    code, out = run(capsys, "torque", "leg", "--closures", str(yaml))
+    assert code == 1
+    assert "NOT certified" in out.out and "left unbalanced" in out.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("doctor", "nowhere.urdf"), "no such file"),
+        (("torque", "five_bar", "--set", "motor_left"), "JOINT=VALUE"),
+        (("torque", "five_bar", "--set", "motor_lef=1"), "did you mean 'motor_left'"),
+        (("torque", "five_bar", "--set", "motor_left=one"), "takes numbers"),
+        (("torque", "five_bar", "--set", "motor_left=1,2"), "takes 1 numbers; got 2"),
+        (("torque", "five_bar", "--set", "motor_left=nan"), "finite"),
+        (("assemble", "four_bar", "--set", "crank=1", "--set", "rocker=-2"), "locked"),
+        (("torque", "leg", "--closures", "nowhere.yaml"), "no such file"),
+    ],
+)
+def test_what_cannot_be_done_is_an_error_on_stderr(capsys, arguments, message):
+    code, out = run(capsys, *arguments)
+    assert code == 1
+    assert message in out.err and out.err.startswith("holoctl: ") and not out.out
+
+
+def test_every_command_explains_itself_with_an_example(capsys):
+    for command in ("doctor", "assemble", "torque", "demo"):
+        with pytest.raises(SystemExit, match="0"):
+            main([command, "--help"])
+        assert f"example: holoctl {command}" in capsys.readouterr().out
+
+
+def test_a_reader_that_stops_early_is_no_crash():
+    command = f"{sys.executable} -m holoctl.cli doctor stewart --json | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.stdout == "{\n"
+    assert "Traceback" not in done.stderr
