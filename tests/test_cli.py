@@ -55,18 +55,22 @@ def test_doctor_takes_a_path_and_writes_json(capsys):
     code, out = run(capsys, "doctor", str(hc.robot_file("five_bar")), "--json")
     found = json.loads(out.out)
     assert code == 0
-    assert found["dof"] == 2 and found["rows"] == 5 and found["active"] == 2
+    assert found["dof"] == 2
+    assert found["rows"] == 5
+    assert found["active"] == 2
     assert found["redundant"] == ["tip_hinge.z", "tip_hinge.ry", "tip_hinge.rx"]
 
 
 def test_doctor_says_with_its_exit_code_that_a_mechanism_does_not_close(capsys, too_long):
     code, out = run(capsys, "doctor", too_long)
     assert code == 1
-    assert "Contradiction" in out.out and "'far-hook.x'" in out.out
+    assert "Contradiction" in out.out
+    assert "'far-hook.x'" in out.out
     code, out = run(capsys, "doctor", too_long, "--json")
     found = json.loads(out.out)
     assert code == 1
-    assert not found["ok"] and found["contradictions"] == ["far-hook.x"]
+    assert not found["ok"]
+    assert found["contradictions"] == ["far-hook.x"]
 
 
 def test_doctor_looks_where_it_is_told(capsys):
@@ -81,7 +85,9 @@ def test_closures_and_free_flyer_reach_the_reader(capsys, tmp_path):
     code, out = run(capsys, *arguments)
     found = json.loads(out.out)
     assert code == 0
-    assert found["open_dof"] == 12 and found["rows"] == 0 and found["motors"] == ["hip_flexion"]
+    assert found["open_dof"] == 12
+    assert found["rows"] == 0
+    assert found["motors"] == ["hip_flexion"]
 
 
 def test_assemble_prints_where_the_joints_are(capsys):
@@ -94,14 +100,16 @@ def test_assemble_prints_where_the_joints_are(capsys):
     found = json.loads(out.out)
     assert code == 0
     np.testing.assert_allclose(found["q"], q, rtol=0, atol=1e-15)
-    assert found["joints"]["motor_left"] == pytest.approx(2.0) and found["error"] < 1e-12
+    assert found["joints"]["motor_left"] == pytest.approx(2.0)
+    assert found["error"] < 1e-12
     code, out = run(capsys, "assemble", "five_bar", *held, "--csv")
     rows = list(csv.reader(io.StringIO(out.out)))
     assert rows[0] == ["joint", "position"]
     np.testing.assert_allclose([float(r[1]) for r in rows[1:]], q, rtol=0, atol=1e-15)
     code, out = run(capsys, "assemble", "five_bar", *held)
     assert code == 0
-    assert out.out.startswith("five_bar: closed") and "motor_left              2" in out.out
+    assert out.out.startswith("five_bar: closed")
+    assert "motor_left              2" in out.out
 
 
 def test_assemble_gives_several_numbers_for_joints_that_have_them(capsys):
@@ -121,7 +129,8 @@ def test_torque_prints_what_holds_the_robot_and_its_certificate(capsys):
     assert code == 0
     np.testing.assert_allclose(list(found["efforts"].values()), held.u, rtol=1e-9)
     assert list(found["efforts"]) == list(mech.actuated)
-    assert found["certificate"]["ok"] and set(found["units"].values()) == {"N m"}
+    assert found["certificate"]["ok"]
+    assert set(found["units"].values()) == {"N m"}
     code, out = run(capsys, "torque", "delta", "--csv")
     rows = list(csv.DictReader(io.StringIO(out.out)))
     np.testing.assert_allclose([float(r["effort"]) for r in rows], held.u, rtol=1e-9)
@@ -140,7 +149,8 @@ def test_torques_that_do_not_hold_the_robot_exit_with_1(capsys, tmp_path):
     )
     code, out = run(capsys, "torque", "leg", "--closures", str(yaml))
     assert code == 1
-    assert "NOT certified" in out.out and "left unbalanced" in out.out
+    assert "NOT certified" in out.out
+    assert "left unbalanced" in out.out
 
 
 @pytest.mark.parametrize(
@@ -159,7 +169,9 @@ def test_torques_that_do_not_hold_the_robot_exit_with_1(capsys, tmp_path):
 def test_what_cannot_be_done_is_an_error_on_stderr(capsys, arguments, message):
     code, out = run(capsys, *arguments)
     assert code == 1
-    assert message in out.err and out.err.startswith("holoctl: ") and not out.out
+    assert message in out.err
+    assert out.err.startswith("holoctl: ")
+    assert not out.out
 
 
 def test_every_command_explains_itself_with_an_example(capsys):
