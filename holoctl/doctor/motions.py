@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from holoctl.assembly import manifold_rank
 from holoctl.checks import Vector
+from holoctl.constraints.closure import Closure
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.samples import Sample, Samples
 from holoctl.linalg import null_space_by_svd, pivoted_qr
@@ -83,7 +84,7 @@ def motions(mech: Mechanism, s: Samples, t: float) -> Motions:
     spaces = [x for x in found[0] if x[0] in lasting]
     idle, basis = _independent(_bodies(mech, at, t), spaces)
     return Motions(
-        _locked_joints(mech, s),
+        _locked_joints(mech, s, t),
         tuple(idle),
         _described(mech, _without(grip.undriven, basis)),
         actuation(mech, s.here, s.here.null).rank,
@@ -121,16 +122,20 @@ def actuation(mech: Mechanism, at: Sample, gamma: Array) -> Actuation:
 # ---------------------------------------------------------------------------------- locked
 
 
-def _locked_joints(mech: Mechanism, s: Samples) -> tuple[str, ...]:
-    """Joints without a part in any finite motion."""
+def _locked_joints(mech: Mechanism, s: Samples, t: float) -> tuple[str, ...]:
+    """Joints without a part in any finite motion; those that close a loop as well."""
     moving = np.zeros(mech.nv, dtype=bool)
-    for T in s.tangents:
+    closing: set[str] = set()
+    for at, T in zip(s.generic, s.tangents, strict=True):
         moving |= (np.abs(T) > AT_REST).any(axis=1)
-    return tuple(
+        here = _bodies(mech, at, t)
+        closing |= {name for name, a, b in here.closures if here.apart(a, b, T)}
+    locked = [
         mech.model.names[j]
         for j in range(1, mech.model.njoints)
         if not moving[mech.joint_of == j].any()
-    )
+    ]
+    return (*locked, *(name for name, _, _ in here.closures if name not in closing))
 
 
 # ------------------------------------------------------------------------------------ idle
@@ -216,10 +221,13 @@ class _Bodies:
             for j in range(1, model.njoints)
             if model.nvs[j] < 6
         ]
-        for rows in mech._bound:
+        self.closures: list[tuple[str, int, int]] = []  # those that leave some freedom
+        for c, name, rows in zip(mech.constraints, mech.constraint_names, mech._bound, strict=True):
             if isinstance(rows, WrenchRows):
-                pairs = zip(rows.frames1, rows.frames2, strict=True)
-                self.edges += [(a.joint, b.joint, kin.point(a)) for a, b in pairs]
+                a, b = rows.frames1[0], rows.frames2[0]
+                self.edges.append((a.joint, b.joint, kin.point(a)))
+                if isinstance(c, Closure) and len(rows.labels) < 6:
+                    self.closures.append((name, a.joint, b.joint))
 
     @cached_property
     def distances(self) -> NDArray[np.intp]:
@@ -234,6 +242,10 @@ class _Bodies:
         """(6, n): the motion of a body for velocities x (nv, n), scaled coordinates."""
         w: Array = self.J[:, self.on[body]] @ x[self.on[body]]
         return w
+
+    def apart(self, a: int, b: int, x: Array) -> bool:
+        """Whether any of these motions moves one body against the other."""
+        return bool(np.abs(self.twists(b, x) - self.twists(a, x)).max(initial=0.0) > AT_REST)
 
     def velocity(self, twist: Vector, point: Vector) -> Vector:
         """Velocity of a point of a body, over the size of the mechanism."""
@@ -264,16 +276,20 @@ class _Bodies:
             still = [np.abs(self.velocity(w, p)).max() <= AT_REST for _, p in edges]
             return sum(still)
 
-        both = [b for b in sorted(group) if ends(b) > 1]
-        return tuple(body_name(self.mech.model, b) for b in both or sorted(group))
+        shown = [b for b in group if ends(b) > 1] or list(group)
+        links = [_link(self.mech.model, b) for b in shown]
+        # without a link: an auxiliary body, such as half of one, or between joints in series
+        return tuple(sorted(filter(None, links))) or tuple(
+            sorted(self.mech.model.names[b] for b in shown)
+        )
 
 
-def body_name(model: pin.Model, joint: int) -> str:
-    """The first link that the joint carries, or the joint itself."""
+def _link(model: pin.Model, joint: int) -> str:
+    """The first link that the joint carries, or nothing."""
     links = (
         f.name for f in model.frames if f.parentJoint == joint and f.type == pin.FrameType.BODY
     )
-    return str(next(links, model.names[joint]))
+    return str(next(links, ""))
 
 
 def _independent(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -133,7 +134,7 @@ class MobilityReport:
         return found
 
     def __str__(self) -> str:
-        return "\n".join([self.name, "", *_paragraphs(self)])
+        return "\n".join([self.name, "", *map(_wrapped, _paragraphs(self))])
 
 
 def plain(x: Any) -> Any:
@@ -148,6 +149,13 @@ def plain(x: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------- sentences
+
+
+def _wrapped(paragraph: str) -> str:
+    indent = "    " if paragraph.startswith("  - ") else "  "
+    return textwrap.fill(
+        paragraph, 88, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _paragraphs(r: MobilityReport) -> Iterator[str]:
@@ -339,11 +347,11 @@ def _actuation(r: MobilityReport) -> Iterator[str]:
 
 def _motion(motion: Motion) -> str:
     name, _ = motion.rates[0]
-    rest = [f"{n} at {rate:.2g} times its rate" for n, rate in motion.rates[1:4]]
+    rest = [f"'{n}' at {rate:.2g} times its rate" for n, rate in motion.rates[1:4]]
     more = len(motion.rates) - 4
     if more > 0:
         rest.append(_count(more, "other"))
-    return f"the motion of {name}, with {', '.join(rest)}"
+    return f"the motion of '{name}', with {_joined(rest)}"
 
 
 def _coordinates(r: MobilityReport) -> Iterator[str]:
@@ -351,19 +359,19 @@ def _coordinates(r: MobilityReport) -> Iterator[str]:
         return
     if r.actuated_condition is None:
         text = f"Independent coordinates: {_names(r.independent)}, motors first"
-        text += f" (condition number {r.independent_condition:.2g})"
+        text += f" (condition number {_number(r.independent_condition)})"
     elif r.actuated_condition < float("inf"):
         verb = "determines" if len(r.motors) == 1 else "determine"
         text = f"Independent coordinates: {_names(r.motors)}, which the motors move, {verb} all "
-        text += f"others with condition number {r.actuated_condition:.2g}"
+        text += f"others with condition number {_number(r.actuated_condition)}"
     else:
         text = f"Independent coordinates: not {_names(r.motors)}, which the motors move and which "
         text += f"do not determine the others, but {_names(r.independent)} (condition number "
-        text += f"{r.independent_condition:.2g})"
-    if r.best_independent == r.independent:
-        yield text + "; no choice is better."
+        text += f"{_number(r.independent_condition)})"
+    if r.best_condition > 0.8 * r.independent_condition:
+        yield text + "; no choice is much better."
     else:
-        yield f"{text}; the best choice is {_names(r.best_independent)} ({r.best_condition:.2g})."
+        yield f"{text}; the best choice is {_names(r.best_independent)} ({_number(r.best_condition)})."
 
 
 def _margins(r: MobilityReport) -> str:
@@ -396,6 +404,11 @@ def _joined(parts: Sequence[str]) -> str:
 
 def _count(n: int, what: str, many: str | None = None) -> str:
     return f"{n} {what if n == 1 else many or what + 's'}"
+
+
+def _number(x: float) -> str:
+    """Two digits, and no exponent for hundreds."""
+    return f"{x:.2g}" if x < 100.0 or x >= 1e5 else f"{x:.0f}"
 
 
 def _are(n: int) -> str:
