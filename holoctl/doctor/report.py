@@ -371,7 +371,8 @@ def _coordinates(r: MobilityReport) -> Iterator[str]:
     if r.best_condition > 0.8 * r.independent_condition:
         yield text + "; no choice is much better."
     else:
-        yield f"{text}; the best choice is {_names(r.best_independent)} ({_number(r.best_condition)})."
+        best = f"{_names(r.best_independent)} ({_number(r.best_condition)})"
+        yield f"{text}; the best choice is {best}."
 
 
 def _margins(r: MobilityReport) -> str:
