@@ -173,13 +173,14 @@ def _paragraphs(r: MobilityReport) -> Iterator[str]:
 
 def _does_not_close(r: MobilityReport) -> Iterator[str]:
     if r.contradictions:
-        if r.error > 0.0:
-            yield (
-                f"Contradiction: the mechanism cannot be closed. These rows pull against each "
-                f"other: {_names(r.contradictions)}. At the configuration that comes nearest they "
-                f"are off by {_share(r.error)} of the size of the loop, and no small motion makes "
-                "that less."
-            )
+        one = len(r.contradictions) == 1
+        rows = _names(r.contradictions)
+        what = f"{rows} cannot be met" if one else f"{rows} pull against each other"
+        yield (
+            f"Contradiction: the mechanism cannot be closed, for {what}. At the configuration "
+            f"that comes nearest {'it is' if one else 'they are'} off by {_share(r.error)} of the "
+            "size of the loop, and no small motion makes that less."
+        )
         yield (
             "Likely causes: a bar too long or too short, a frame in the wrong place, a joint "
             "whose axis points elsewhere, or couplings that demand different things."
