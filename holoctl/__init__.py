@@ -48,6 +48,8 @@ if TYPE_CHECKING:
         SingularityError,
     )
     from holoctl.io.description import load, robot_file, robot_names
+    from holoctl.joint_coordinates import JointMotion, joint_motion
+    from holoctl.linkage import Linkage
     from holoctl.mechanism import Mechanism, by_constraint
     from holoctl.projector import Partition, Projection, partition, project
     from holoctl.reactions import ConstraintWrench, constraint_wrenches
@@ -82,6 +84,8 @@ _HOMES = {
         "NotActuatedError", "SingularityError",
     ],
     "io.description": ["load", "robot_file", "robot_names"],
+    "joint_coordinates": ["JointMotion", "joint_motion"],
+    "linkage": ["Linkage"],
     "mechanism": ["Mechanism", "by_constraint"],
     "projector": ["Partition", "Projection", "partition", "project"],
     "reactions": ["ConstraintWrench", "constraint_wrenches"],

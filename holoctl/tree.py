@@ -24,6 +24,7 @@ __all__ = [
     "FrameLike",
     "Kinematics",
     "LiveMotion",
+    "check_placement",
     "coordinate_names",
     "default_pair_name",
     "joint_of_coordinate",
@@ -190,14 +191,7 @@ def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
                 f"{owner}: there is no joint called {joint_name!r}"
                 f"{suggestion(joint_name, model.names)}; valid names: {listing(list(model.names))}"
             )
-        if not np.isfinite(placement.homogeneous).all():
-            raise InputError(f"{owner}: the placement given in {joint_name!r} is not finite")
-        error = np.abs(placement.rotation.T @ placement.rotation - np.eye(3)).max()
-        if error > 1e-9 or np.linalg.det(placement.rotation) < 0.0:
-            raise InputError(
-                f"{owner}: the rotation of the placement given in {joint_name!r} is not "
-                f"orthogonal with determinant 1 (off by {error:.1e})"
-            )
+        check_placement(f"{owner}: the placement given in {joint_name!r}", placement)
         return Frame(model.getJointId(joint_name), placement.copy(), joint_name)
     if not isinstance(frame, str):
         raise InputError(
@@ -220,6 +214,17 @@ def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
             f"{suggestion(frame, names)}; valid names: {listing(names)}"
         )
     return Frame(found[0].parentJoint, found[0].placement.copy(), frame)
+
+
+def check_placement(what: str, placement: pin.SE3) -> None:
+    """Raise `InputError` for numbers that are not finite, or a rotation that is none."""
+    if not np.isfinite(placement.homogeneous).all():
+        raise InputError(f"{what} is not finite")
+    error = np.abs(placement.rotation.T @ placement.rotation - np.eye(3)).max()
+    if error > 1e-9 or np.linalg.det(placement.rotation) < 0.0:
+        raise InputError(
+            f"{what} has a rotation that is not orthogonal with determinant 1 (off by {error:.1e})"
+        )
 
 
 def own_frame(frame: FrameLike) -> FrameLike:

@@ -40,6 +40,8 @@ FLOORS = {
     "open_tree": 7,
     "assembly": 7,
     "reactions": 7,
+    "joint_coordinates": 7,
+    "linkage": 8,
     "equation": 8,
     "doctor.contradiction": 8,
     "doctor.samples": 8,

@@ -1,11 +1,14 @@
-"""Commands in the documentation print what the documentation says."""
+"""Commands and programs in the documentation print what the documentation says."""
 
 from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from shared_robots import SHARED_ROBOT_NAMES, shared_robot
 
@@ -43,3 +46,33 @@ def test_a_command_prints_what_the_page_says(command, printed, capsys):
 
 def test_there_are_such_commands():
     assert len(list(sessions())) >= 4
+
+
+def programs():
+    """Every python block that is followed by the text it prints."""
+    for page in sorted(DOCS.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        found = re.findall(r"```python\n(.*?)```\s+```text\n(.*?)```", text, flags=re.DOTALL)
+        for i, (program, printed) in enumerate(found):
+            yield pytest.param(program, printed, id=f"{page.stem}-{i}")
+
+
+@pytest.mark.parametrize(("program", "printed"), list(programs()))
+def test_a_program_prints_what_the_page_says(program, printed, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert rounded(done.stdout) == rounded(printed)
+
+
+def test_the_accelerations_are_those_of_sympy():
+    """By KanesMethod of SymPy 1.14, as the page says, at the state that our program prints."""
+    page = (DOCS / "from-sympy.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    (sentence,) = re.findall(r"precision: (.*)\.\n", page)
+    names: dict = {}
+    exec(re.sub(r"^print.*$", "", program, flags=re.MULTILINE), names)  # our own page
+    kane = np.array([float(x) for x in sentence.split(",")])
+    assert names["mech"].coordinate_names == ("motor", "elbow", "pivot")
+    np.testing.assert_allclose(names["a"], kane, rtol=1e-12)

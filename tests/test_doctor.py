@@ -1,0 +1,544 @@
+"""The doctor: numbers against what is known of mechanisms, and the words for what is wrong."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from linkages import LINKAGES, add_bar, at, planar
+from scipy.linalg import subspace_angles
+from shared_robots import SHARED_ROBOT_NAMES, shared_robot
+from zoo import ZOO
+
+import holoctl as hc
+from holoctl.assembly import nearby_configurations
+from holoctl.mechanism import constraint_rows, row_names
+
+IDLE = {"spherical_loop": ["rod"], "stewart_6sps": [f"cylinder_{i} + rod_{i}" for i in range(1, 7)]}
+"""Bodies that spin without effect; none in the other linkages."""
+
+LOCKED = {
+    "triangle": {"left", "top", "right"}, "double_link": {"fold"}, "spherical_loop": {"pin"}
+}  # fmt: skip
+"""Joints that cannot move; of the triangle that is all of them."""
+
+
+def assembled(case, **options):
+    mech = case.mechanism(**options)
+    return mech, hc.assemble(mech)[0]
+
+
+def walk(mech, q, count, seed=0):
+    """Generic closed configurations, each a few steps from the one before."""
+    found = [q]
+    while len(found) < count:
+        reached = nearby_configurations(mech, found[-1], count=2, step=0.15, seed=seed + len(found))
+        if not reached:
+            return [q]  # rigid
+        found.append(reached[len(found) % len(reached)])
+    return found
+
+
+def said(report):
+    """The text on one line."""
+    return " ".join(str(report).split())
+
+
+def verdicts(report):
+    """What does not depend on how the tree was cut."""
+    locked = {name.split("[")[0] for name in report.locked_joints}
+    return {
+        "dof": report.dof,
+        "finite": report.finite_dof,
+        "repeated": report.rows - report.active,
+        "redundant": len(report.redundant),
+        "gruebler": report.gruebler,
+        "generic": report.open_dof - report.generic_rank,
+        "idle": sorted(report.idle),
+        "locked": locked,
+        "singular": report.singular,
+        "actuation": report.actuation,
+        "undriven": len(report.undriven),
+    }
+
+
+# ------------------------------------------------------------------------- the table of mechanisms
+
+
+@pytest.mark.parametrize("scale", [1.0, 1000.0], ids=["m", "mm"])
+@pytest.mark.parametrize("name", LINKAGES)
+def test_the_table_at_twenty_configurations(name, scale):
+    case = LINKAGES[name](scale)
+    mech, q = assembled(case)
+    expected = case.expected
+    places = walk(mech, q, 20)
+    assert len(places) == 20 or expected.closed_dof == 0 or name == "spherical_loop"
+    for x in places:
+        report = hc.mobility(mech, x)
+        assert (report.open_dof, report.active, report.rows) == expected[1:3] + expected[4:5]
+        assert (report.dof, report.finite_dof) == (expected.closed_dof, expected.closed_dof)
+        assert report.gruebler == expected.gruebler
+        assert (report.generic_rank, report.singular) == (report.active, [])
+        assert len(report.redundant) == report.rows - report.active
+        assert sorted(report.idle) == IDLE.get(name, [])
+        assert set(report.locked_joints) == LOCKED.get(name, set())
+        assert report.closed
+        assert not report.uncertain
+        assert (report.gruebler_reason == "") == (report.gruebler == report.dof)
+
+
+def spanning_cuts(case, most):
+    """Other sets of joints to cut, all of them or a seeded sample."""
+    joints = case.linkage.joints
+    found = []
+    sets = list(itertools.combinations(sorted(joints), len(case.cut)))
+    np.random.default_rng(3).shuffle(sets)
+    for cut in sets:
+        try:
+            case.linkage.mechanism(cut=cut)
+        except hc.InputError:  # does not leave a tree
+            continue
+        found.append(cut)
+        if len(found) == most:
+            break
+    return found
+
+
+@pytest.mark.parametrize("name", LINKAGES)
+def test_verdicts_do_not_depend_on_the_cut(name):
+    case = LINKAGES[name]()
+    mech, q = assembled(case)
+    wanted = verdicts(hc.mobility(mech, q))
+    cuts = spanning_cuts(case, 5)
+    assert len(cuts) >= 2
+    for cut in cuts:
+        # the same posture: where every joint is in the mechanism of the table
+        other = case.mechanism(cut=cut, reference={})
+        there = case.mechanism(cut=cut, reference=positions(mech, q, other))
+        x, _ = hc.assemble(there)
+        np.testing.assert_allclose(pin.difference(there.model, there.reference, x), 0.0, atol=1e-9)
+        assert verdicts(hc.mobility(there, x)) == wanted, cut
+
+
+def positions(mech, q, other):
+    """The positions of the joints of `other`'s tree, read in `mech`, where they may be cut."""
+    names = {n.split("[")[0] for n in list(other.model.names)[1:]}
+    found = {}
+    for name in names:
+        if name in other.constraint_names:
+            continue  # divided: it is in both
+        value = hc.joint_motion(mech, name, q).value
+        found[name] = float(value[0]) if value.size == 1 else value
+    return found
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in LINKAGES if LINKAGES[n]().motors and not n.startswith("stewart")]
+)
+def test_motors_that_are_cut_change_no_verdict_on_motions(name):
+    """A joint with a motor that is cut keeps its coordinates: a weld more, the same mechanism."""
+    case = LINKAGES[name]()
+    mech, q = assembled(case)
+    report = hc.mobility(mech, q)
+    for cut in spanning_cuts(case, 6):
+        if not set(cut) & set(case.motors):
+            continue
+        other = case.mechanism(cut=cut, reference={})
+        there = case.mechanism(cut=cut, reference=positions(mech, q, other))
+        again = hc.mobility(there)
+        assert (again.dof, again.idle, again.actuation) == (
+            report.dof, report.idle, report.actuation,
+        )  # fmt: skip
+
+
+# --------------------------------------------------------------------------------- redundant rows
+
+
+def motions_without(mech, q, rows=()):
+    """The range of gamma: velocities that the rows allow, without some of them; scaled."""
+    _, r = constraint_rows(mech, q, np.zeros(mech.nv))
+    G = mech.row_scale[:, None] * r.jacobian * mech.column_scale
+    keep = [i for i, n in enumerate(row_names(mech)) if n not in rows]
+    if not keep:
+        return np.eye(mech.nv)
+    _, s, vt = np.linalg.svd(G[keep])
+    return vt[np.count_nonzero(s > 1e-7) :].T
+
+
+def check_redundant_rows(mech, q):
+    report = hc.mobility(mech, q)
+    everything = motions_without(mech, q)
+    assert everything.shape[1] == report.dof
+    without = motions_without(mech, q, report.redundant)
+    assert without.shape == everything.shape
+    if report.dof:
+        assert subspace_angles(without, everything).max() < 1e-8
+    for row in report.essential:
+        assert motions_without(mech, q, [row]).shape[1] == report.dof + 1
+    repeated = {row for g in report.groups for row in (*g.redundant, *g.among)}
+    assert repeated | set(report.essential) == set(row_names(mech))
+    assert not repeated & set(report.essential)
+    for row in repeated:
+        assert motions_without(mech, q, [row]).shape[1] == report.dof
+    return report
+
+
+@pytest.mark.parametrize("name", LINKAGES)
+def test_redundant_rows_may_go_and_essential_ones_not(name):
+    mech, q = assembled(LINKAGES[name]())
+    for x in walk(mech, q, 3):
+        check_redundant_rows(mech, x)
+
+
+@pytest.mark.parametrize("name", [n for n in ZOO if n != "timed_arm"])
+def test_redundant_rows_of_the_zoo(name):
+    mech = ZOO[name]()
+    report = check_redundant_rows(mech, hc.assemble(mech)[0])
+    assert report.rows - report.generic_rank == len(report.redundant)
+
+
+def test_groups_say_what_repeats_what():
+    mech, q = assembled(LINKAGES["bennett"]())
+    (group,) = hc.mobility(mech, q).groups
+    assert group.kind == "combination"
+    assert len(group.among) == 2
+    mech, q = assembled(LINKAGES["four_bar"]())
+    assert {g.kind for g in hc.mobility(mech, q).groups} == {"trivial"}
+    report = hc.mobility(gears(hc.Coupling({"a": 2, "b": -4}, name="again")))
+    (group,) = report.groups
+    assert (group.kind, group.redundant, group.among) == (
+        "duplicate",
+        ("again.sum",),
+        ("gear.sum",),
+    )
+
+
+def test_the_order_of_the_constraints_decides_which_row_is_redundant_and_nothing_else():
+    mech = gears(hc.Coupling({"a": 2, "b": -4}, name="again"))
+    turned = hc.Mechanism(mech.model, mech.constraints[::-1], ["a"])
+    assert hc.mobility(turned).redundant == ["gear.sum"]
+
+
+# -------------------------------------------------------------------------------------- robots
+
+
+@pytest.mark.parametrize("robot", SHARED_ROBOT_NAMES)
+def test_shared_robots(robot):
+    mech = hc.load(shared_robot(robot))
+    rank, dof = {
+        "5bar_linkage": (3, 3), "5bar_linkage_iso6d": (6, 2), "cassie_like": (12, 7),
+        "disney_like": (18, 9),
+    }[robot]  # fmt: skip
+    q, _ = hc.assemble(mech)
+    for x in walk(mech, q, 3):
+        report = check_redundant_rows(mech, x)
+        assert (report.active, report.generic_rank, report.dof) == (rank, rank, dof)
+    idle = {"5bar_linkage": 1, "5bar_linkage_iso6d": 0, "cassie_like": 2, "disney_like": 2}[robot]
+    assert len(report.idle) == idle
+    assert len(report.undriven) == dof - mech.nu - idle
+    assert report.actuation == ("fully" if dof == mech.nu else "under")
+
+
+@pytest.mark.parametrize("robot", hc.robot_names())
+def test_our_robots_are_fully_actuated(robot):
+    report = hc.mobility(hc.load(hc.robot_file(robot)))
+    assert report.actuation == "fully"
+    assert report.ok
+    assert report.singular == []
+
+
+# ---------------------------------------------------------------------- what is wrong, by its name
+
+
+def bars(name, lengths, ground):
+    """Bars in a row between the origin and x = ground, all hinges parallel; the last is cut."""
+    link = planar(name, 1.0)
+    body, end = "universe", pin.SE3.Identity()
+    for i, length in enumerate(lengths):
+        add_bar(link, f"bar_{i}", length, 1.0)
+        link.add_joint(f"hinge_{i}", "revolute", body, f"bar_{i}", end)
+        body, end = f"bar_{i}", at(length)
+    link.add_joint("last", "revolute", body, "universe", end, at(ground))
+    return link
+
+
+def gears(*more, offset=0.0):
+    m = pin.Model()
+    for name in "ab":
+        j = m.addJoint(0, pin.JointModelRZ(), pin.SE3.Identity(), name)
+        m.appendBodyToJoint(j, pin.Inertia(1.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
+    gear = hc.Coupling({"a": 1, "b": -2}, offset=offset, name="gear")
+    return hc.Mechanism(m, [gear, *more], ["a"], name="gears")
+
+
+def slider_crank(motor):
+    link = planar("slider_crank", 1.0)
+    for name, length in (("crank", 0.2), ("rod", 0.5), ("block", 0.1)):
+        add_bar(link, name, length, 1.0)
+    along_x = at(R=pin.utils.rotate("y", np.pi / 2))
+    link.add_joint("turn", "revolute", "universe", "crank")
+    link.add_joint("pin", "revolute", "crank", "rod", at(0.2))
+    link.add_joint("slide", "prismatic", "universe", "block", along_x, along_x)
+    link.add_joint("wrist", "revolute", "rod", "block", at(0.5))
+    return link.mechanism(["wrist"], [motor], {"slide": 0.7})
+
+
+def upside_down():
+    link = planar("upside_down", 1.0)
+    for name, length in (("crank", 0.2), ("coupler", 0.5), ("rocker", 0.4)):
+        add_bar(link, name, length, 1.0)
+    link.add_joint("motor", "revolute", "universe", "crank")
+    link.add_joint("elbow", "revolute", "crank", "coupler", at(0.2))
+    link.add_joint("pivot", "revolute", "universe", "rocker", at(0.5))
+    turned = at(0.4, R=pin.utils.rotate("x", np.pi))
+    link.add_joint("pin", "revolute", "coupler", "rocker", at(0.5), turned)
+    return link.mechanism(["pin"], ["motor"], {"motor": 1.0, "elbow": -0.5, "pivot": 1.4})
+
+
+def folded_parallelogram():
+    link = bars("folded", [0.3, 0.7, 0.3], 0.7)
+    return link.mechanism(["last"], ["hinge_0"], {"hinge_2": np.pi})
+
+
+def stretched():
+    return bars("stretched", [0.3, 0.4], 0.7).mechanism(["last"])
+
+
+def too_long():
+    guess = {"hinge_0": 0.9, "hinge_1": -1.5}
+    return bars("too_long", [0.3, 0.4], 0.9).mechanism(["last"], reference=guess)
+
+
+WORDS = {
+    "rigid: a locked structure": lambda: LINKAGES["triangle"]().mechanism(),
+    "Contradiction": too_long,
+    "Actuation singularity": lambda: slider_crank("slide"),
+    "Bifurcation": folded_parallelogram,
+    "shaky": stretched,
+    "opposite directions": upside_down,
+}
+"""What is said of a mechanism, and of no other of these."""
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_each_trouble_is_told_by_its_name_and_no_other(words):
+    text = said(hc.mobility(WORDS[words]()))
+    assert words in text
+    for other in set(WORDS) - {words}:
+        assert other not in text
+
+
+def test_a_locked_triangle():
+    report = hc.mobility(LINKAGES["triangle"]().mechanism())
+    assert (report.dof, report.finite_dof, report.singular) == (0, 0, [])
+    assert set(report.locked_joints) == {"left", "top", "right"}
+    assert report.ok
+
+
+def test_a_bar_too_long():
+    report = hc.mobility(too_long())
+    assert not report.ok
+    assert not report.closed
+    assert report.contradictions == ["last.x"]
+    assert report.error == pytest.approx(0.2 / np.hypot(0.9, 0.0), rel=0.3)
+
+
+def test_a_dead_centre_is_singular_for_one_motor_and_not_for_the_other():
+    report = hc.mobility(slider_crank("slide"))
+    assert report.singular == ["actuation singularity"]
+    assert (report.actuation_rank, report.generic_actuation_rank) == (0, 1)
+    assert (report.active, report.generic_rank) == (2, 2)
+    assert report.actuation_margin < 1e-12
+    assert report.actuated_condition == np.inf
+    assert report.actuation == "fully"
+    report = hc.mobility(slider_crank("turn"))
+    assert report.singular == []
+    assert report.actuation_margin > 0.1
+
+
+def test_a_folded_parallelogram_is_a_bifurcation():
+    report = hc.mobility(folded_parallelogram())
+    assert report.singular[0] == "bifurcation"
+    assert (report.active, report.generic_rank, report.dof, report.finite_dof) == (1, 2, 2, 1)
+    assert len(report.redundant) == 3
+
+
+def test_a_stretched_bar_is_shaky_and_its_rows_are_needed():
+    mech = stretched()
+    report = hc.mobility(mech)
+    assert report.singular == ["shaky"]
+    assert (report.dof, report.finite_dof) == (1, 0)
+    assert report.latent == ["last.x"]
+    assert len(report.redundant) == 3
+    assert set(report.locked_joints) == {"hinge_0", "hinge_1", "last"}
+
+
+def test_a_stretched_bar_on_a_moving_arm():
+    link = planar("carried", 1.0)
+    for name in ("arm", "first", "second"):
+        add_bar(link, name, 0.2, 1.0)
+    link.add_joint("turn", "revolute", "universe", "arm")
+    link.add_joint("p", "revolute", "arm", "first", at(0.1))
+    link.add_joint("r", "revolute", "first", "second", at(0.2))
+    link.add_joint("s", "revolute", "second", "arm", at(0.2), at(0.5))
+    report = hc.mobility(link.mechanism(["s"], ["turn"], {"turn": 0.3}))
+    assert report.singular == ["shaky"]
+    assert (report.dof, report.finite_dof, report.latent) == (2, 1, ["s.x"])
+    assert report.actuation == "fully"
+    assert set(report.locked_joints) == {"p", "r", "s"}
+
+
+def test_frames_that_face_opposite_ways():
+    report = hc.mobility(upside_down())
+    assert not report.ok
+    assert report.closed
+    assert report.opposite == ["pin"]
+    assert report.contradictions == []
+    assert report.dof == 1
+
+
+def test_couplings_that_contradict_each_other_are_found_by_rank():
+    third = hc.Coupling({"a": 1, "b": 1}, name="third")
+    report = hc.mobility(gears(hc.Coupling({"a": 2, "b": -4}, 0.3, name="again"), third))
+    assert report.contradictions == ["gear.sum", "again.sum"]
+    assert not report.ok
+    assert "Contradiction" in said(report)
+
+
+def test_a_guess_that_leads_nowhere_is_no_contradiction():
+    """Open, and not at rest: nothing is claimed that was not found."""
+    mech = gears(hc.Custom(lambda q: [np.exp(-(q[0] ** 2)) + 1e-3], rows=1, name="never"))
+    report = hc.mobility(mech)
+    assert not report.closed
+    text = str(report)
+    assert ("Not closed" in text) == (report.contradictions == [])
+
+
+# -------------------------------------------------------------------------------------- motors
+
+
+def test_motors_too_many_and_too_few():
+    case = LINKAGES["stewart_6ups"]()
+    mech, q = assembled(case, actuated=("piston_1",))
+    report = hc.mobility(mech, q)
+    assert (report.actuation, report.actuation_rank) == ("under", 1)
+    assert len(report.undriven) == 5
+    mech = ZOO["three_motors"]()
+    report = hc.mobility(mech)
+    assert report.actuation == "redundantly"
+    assert "can only work against the others" in said(report)
+    both = hc.Mechanism(
+        ZOO["idle_rod"]().model, ZOO["idle_rod"]().constraints, ["crank", "rocker"],
+        reference=ZOO["idle_rod"]().reference,
+    )  # fmt: skip
+    report = hc.mobility(both)
+    assert (report.actuation, report.idle, report.undriven) == ("both", ["rod"], [])
+
+
+def test_a_five_bar_with_one_motor_is_under_actuated_and_not_idle():
+    base = ZOO["five_bar"]()
+    mech = hc.Mechanism(base.model, base.constraints, ["left"], reference=base.reference)
+    report = hc.mobility(mech)
+    assert (report.actuation, report.idle) == ("under", [])
+    (motion,) = report.undriven
+    rates = dict(motion.rates)
+    assert "left" not in rates
+    assert set(rates) == {"left_rod", "right", "right_rod"}
+    # the rates are those of a motion that the constraints allow
+    q, _ = hc.assemble(mech)
+    v = np.array([rates.get(n, 0.0) for n in mech.coordinate_names])
+    _, rows = constraint_rows(mech, hc.mobility(mech, q).q, v)
+    assert np.abs(rows.jacobian @ v).max() < 0.05  # told at a configuration nearby
+
+
+def test_a_free_body_is_not_idle():
+    report = hc.mobility(ZOO["floating_leg"]())
+    assert report.idle == []
+    assert len(report.undriven) == 9
+
+
+def test_an_open_tree():
+    model = ZOO["four_bar"]().model
+    report = hc.mobility(hc.Mechanism(model, actuated=["crank", "coupler", "rocker"]))
+    assert (report.open_dof, report.rows, report.dof, report.actuation) == (3, 0, 3, "fully")
+    assert "open tree" in said(report)
+
+
+# ------------------------------------------------------------------------- independent coordinates
+
+
+def test_independent_coordinates_and_how_good_they_are():
+    mech, q = assembled(LINKAGES["four_bar"]())
+    report = hc.mobility(mech, q)
+    part = hc.partition(mech, q)
+    assert report.independent == [mech.coordinate_names[i] for i in part.independent]
+    assert report.actuated_condition == pytest.approx(report.independent_condition)
+    assert report.best_condition <= report.independent_condition
+    assert hc.partition(mech, q, independent=report.best_independent).condition < 1e3
+
+
+def test_motors_that_barely_tell_where_the_others_are_have_a_large_condition_number():
+    base = slider_crank("slide")
+    near, nearer = (
+        hc.mobility(base, hc.assemble(base, [a, -0.3 * a, 0.7], locked=["turn"])[0])
+        for a in (0.3, 0.03)
+    )
+    assert 5 < near.actuated_condition < 0.2 * nearer.actuated_condition < np.inf
+    assert near.best_condition < 3
+    assert near.best_independent != ["slide"]
+    assert near.actuation_margin > 5 * nearer.actuation_margin
+
+
+# ----------------------------------------------------------------------------------- the report
+
+
+@pytest.mark.parametrize("name", LINKAGES)
+def test_the_report_for_programs_is_json_and_says_the_same(name):
+    mech, q = assembled(LINKAGES[name]())
+    report = hc.mobility(mech, q)
+    found = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert found["dof"] == report.dof
+    assert found["redundant"] == report.redundant
+    assert found["ok"] is True
+    for count in ("open_dof", "rows", "active", "dof", "generic_rank"):
+        assert type(getattr(report, count)) is int
+    for names in ("redundant", "locked_joints", "idle", "independent"):
+        value = getattr(report, names)
+        assert type(value) is list
+        assert all(type(n) is str for n in value)
+
+
+def test_the_report_speaks_in_sentences():
+    report = hc.mobility(hc.load(hc.robot_file("five_bar")))
+    text = str(report)
+    assert text.startswith("five_bar\n")
+    assert max(len(line) for line in text.splitlines()) <= 88
+    text = said(report)
+    assert "2 independent motions" in text
+    assert "4 - 5 = -1, not 2" in text
+    assert "a planar loop" in text
+
+
+def test_nothing_is_changed_and_bad_input_is_refused():
+    mech = ZOO["four_bar"]()
+    q = np.array([1.0, -0.5, 1.4])
+    hc.mobility(mech, q)
+    np.testing.assert_array_equal(q, [1.0, -0.5, 1.4])
+    for wrong in ([1.0, 2.0], [np.nan, 0.0, 0.0], "abc", [[1.0, 2.0, 3.0]]):
+        with pytest.raises(hc.InputError, match="q"):
+            hc.mobility(mech, wrong)
+    with pytest.raises(hc.InputError, match="Mechanism"):
+        hc.mobility(mech.model, q)
+    with pytest.raises(hc.InputError, match="t "):
+        hc.mobility(mech, q, t=np.inf)
+
+
+def test_time_is_taken_into_account():
+    mech = ZOO["timed_arm"]()
+    report = hc.mobility(mech, t=0.4)
+    _, rows = constraint_rows(mech, report.q, np.zeros(3), 0.4)
+    assert np.abs(rows.error).max() < 1e-12
+    assert (report.dof, report.finite_dof) == (2, 2)
