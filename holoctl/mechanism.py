@@ -11,7 +11,17 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, known_name, listing, name_list, number, numbers, vector, whole
+from holoctl.checks import (
+    Vector,
+    known_name,
+    listing,
+    name_list,
+    number,
+    numbers,
+    shaped,
+    vector,
+    whole,
+)
 from holoctl.constraints.contract import BoundRows, Constraint, Rows
 from holoctl.constraints.gamma_q import BoundGammaQ
 from holoctl.constraints.wrench import WrenchRows, stacked
@@ -303,7 +313,7 @@ def by_constraint(mech: Mechanism, x: Any) -> dict[str, Vector]:
     ----------
     mech : Mechanism
     x : (m,) array_like
-        One number for each row.
+        One number for each row, finite or not; or True or False, as in ``result.unique``.
 
     Returns
     -------
@@ -313,13 +323,12 @@ def by_constraint(mech: Mechanism, x: Any) -> dict[str, Vector]:
     Raises
     ------
     InputError
-        For a wrong shape.
+        For a wrong shape, or what is no numbers.
     """
     check_mechanism(mech)
-    m = mech.row_scale.size
-    x = np.asarray(x)
-    if x.shape != (m,):
-        raise InputError(f"x must have shape ({m},), one number for each row; got {x.shape}")
+    is_mask = isinstance(x, np.ndarray) and x.dtype == bool
+    if not (is_mask and x.shape == mech.row_scale.shape):
+        x = shaped("x", x, mech.row_scale.size, "one number for each row")
     return {name: x[rows_of(mech, name)] for name in mech.constraint_names}
 
 

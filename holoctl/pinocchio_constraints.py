@@ -7,19 +7,20 @@ redundant rows harmless. It is there to compare with, and for its speed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
+from holoctl.anchors import Anchor, anchored, anchors, is_point, is_weld
 from holoctl.checks import Vector, listing
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.equation import Terms
 from holoctl.errors import InconsistentError, InputError
-from holoctl.linalg import cholesky
+from holoctl.linalg import cholesky, lu
 from holoctl.mechanism import Mechanism
 
-__all__ = ["direct_by_points", "proximal", "rigid_constraints"]
+__all__ = ["direct_by_anchors", "proximal", "rigid_constraints"]
 
 MU, ITERATIONS, ACCURACY = 1e-10, 30, 1e-13
 """Regularisation, most iterations, and the accuracy at which they end."""
@@ -30,6 +31,9 @@ CLOSED = 1e-6
 REFINEMENTS, REFINED = 3, 1e-13
 """Steps of refinement at most, and to what its rows and its equations of motion then hold, each
 relative to the largest of their terms."""
+
+BLIND = 1e6
+"""Condition number from which on rows of ours do not tell those of an anchor."""
 
 
 def proximal(T: Terms, efforts: Vector) -> tuple[Vector, float]:
@@ -57,59 +61,69 @@ def proximal(T: Terms, efforts: Vector) -> tuple[Vector, float]:
     return a.copy(), cholesky(T.M).condition
 
 
-def direct_by_points(T: Terms, efforts: Vector) -> tuple[Vector, float] | None:
-    """``a`` by Pinocchio's sparse factorisation of the whole system, where all rows are points.
+def direct_by_anchors(T: Terms, efforts: Vector) -> tuple[Vector, float] | None:
+    """``a`` by Pinocchio's sparse factorisation of the whole system, where all rows are whole
+    anchors: see anchors.py.
 
-    The factorisation is of a system with `MU` in the place of the zero block; refinement
-    with the true system removes what that changed. Returns None where a constraint
-    is no point with three rows, or the refined solution is not exact: the dense form serves.
+    The factorisation is of a system with `MU` in the place of the zero block, so that redundant
+    anchors do no harm; refinement with the true system, which is not put together for it, removes
+    what that changed. Returns None where rows make up no anchors, or the refined solution is not
+    exact: the dense form serves.
     """
     mech, model = T.mechanism, T.mechanism.model
-    points = [rows for rows in mech._bound if isinstance(rows, WrenchRows) and _is_point(rows)]
-    if not points or len(points) < len(mech._bound):
-        return None
     held = getattr(mech._local, "anchors", None)  # constraint models do not pickle: one a thread
     if held is None:
-        held = mech._local.anchors = _anchors(mech, points)
-    models, datas, data, factors = held
+        found = anchors(mech)
+        held = mech._local.anchors = found, anchored(model, found) if found else None
+    found, workspace = held
+    if workspace is None:
+        return None
+    rows = _rows_of_anchors(T, found)
+    if rows is None:
+        return None
+    J, right = rows
+    models, datas, data = workspace.models, workspace.datas, workspace.data
     pin.computeAllTerms(model, data, T.q, T.v)
     for m, d in zip(models, datas, strict=True):
         m.calc(model, data, d)
-    J = pin.getConstraintsJacobian(model, data, models, datas).reshape(-1, mech.nv)
-    wanted = -(T.drift + T.stabilisation).reshape(-1, 3)
-    # our rows are those of the anchor along the axes rows.a of frame a
-    right = np.concatenate([np.linalg.solve(p.a, k) for p, k in zip(points, wanted, strict=True)])
-    m = right.size
-    K = np.block([[np.zeros((m, m)), J], [J.T, T.M]])
-    rhs = np.concatenate([right, efforts - T.h])
-    factors.compute(model, data, models, datas, MU)
-    x = np.ravel(factors.solve(rhs))
-    for _ in range(REFINEMENTS):
-        x = x + np.ravel(factors.solve(rhs - K @ x))
-        off, terms = np.abs(rhs - K @ x), np.abs(K) @ np.abs(x) + np.abs(rhs)
-        rows_hold = (off[:m] <= REFINED * terms[:m].max()).all()  # m/s^2; the others are efforts
-        if rows_hold and (off[m:] <= REFINED * terms[m:].max()).all():
-            return x[m:], cholesky(T.M).condition
+    workspace.factors.compute(model, data, models, datas, MU)
+    f, size = efforts - T.h, right.size
+    reactions, a = np.zeros(size), np.zeros(mech.nv)
+    off_rows, off_efforts = right, f
+    for refinements in range(1 + REFINEMENTS):
+        step = np.ravel(workspace.factors.solve(np.concatenate([off_rows, off_efforts])))
+        reactions, a = reactions + step[:size], a + step[size:]
+        off_rows, off_efforts = right - J @ a, f - J.T @ reactions - T.M @ a
+        if refinements == 0:
+            continue
+        of_rows = np.abs(J) @ np.abs(a) + np.abs(right)
+        of_efforts = np.abs(J.T) @ np.abs(reactions) + np.abs(T.M) @ np.abs(a) + np.abs(f)
+        rows_hold = (np.abs(off_rows) <= REFINED * of_rows.max()).all()
+        if rows_hold and (np.abs(off_efforts) <= REFINED * of_efforts.max()).all():
+            return a, cholesky(T.M).condition
     return None
 
 
-def _anchors(mech: Mechanism, points: Sequence[WrenchRows]) -> tuple[Any, Any, pin.Data, Any]:
-    """Models and data of the points, a workspace, and the factorisation laid out for them."""
-    model, data = mech.model, mech.model.createData()
-    models, datas = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData()
-    for rows in points:
-        a, b = rows.frames1[0], rows.frames2[0]
-        anchor = pin.PointAnchorConstraintModel(model, a.joint, a.placement, b.joint, b.placement)
-        models.append(pin.ConstraintModel(anchor))
-    for m in models:
-        datas.append(m.createData())
-    factors = pin.ConstraintCholeskyDecomposition(model, data, models, datas)
-    return models, datas, data, factors
-
-
-def _is_point(rows: WrenchRows) -> bool:
-    straight = rows.kinds.tolist() == 3 * ["linear"]
-    return straight and abs(float(np.linalg.det(rows.a))) > 1e-3
+def _rows_of_anchors(
+    T: Terms, found: Sequence[Anchor]
+) -> tuple[NDArray[np.float64], Vector] | None:
+    """J and the right-hand side of ``J a = right`` from our rows; None where they do not tell."""
+    if T.rows.wrenches is None:
+        return None
+    ours = np.column_stack([T.jacobian, -(T.drift + T.stabilisation)])
+    theirs, ends = np.empty_like(ours), np.cumsum([anchor.rows.size for anchor in found])
+    points = [i for i, anchor in enumerate(found) if anchor.rows.size == 3]
+    if points:  # all at once
+        rows = np.array([found[i].rows for i in points])
+        axes = np.array([found[i].tables[0].a for i in points])  # their T, constant and regular
+        theirs[ends[points, None] + [-3, -2, -1]] = np.linalg.solve(axes, ours[rows])
+    for anchor, end in zip(found, ends, strict=True):
+        if anchor.rows.size == 6:
+            factors = lu(anchor.transformation(T.kinematics, T.rows.wrenches))
+            if not factors.condition < BLIND:
+                return None
+            theirs[end - 6 : end] = factors.solve(ours[anchor.rows])
+    return theirs[:, :-1], theirs[:, -1]
 
 
 def rigid_constraints(mech: Mechanism) -> pin.StdVec_RigidConstraintModel:
@@ -126,8 +140,8 @@ def rigid_constraints(mech: Mechanism) -> pin.StdVec_RigidConstraintModel:
         if not isinstance(rows, WrenchRows):
             others.append(name)
             continue
-        weld = sorted(rows.kinds.tolist()) == 3 * ["linear"] + 3 * ["orientation"]
-        if not weld and not _is_point(rows):
+        weld = is_weld(rows)
+        if not weld and not is_point(rows):
             others.append(name)
             continue
         # the body first: the world as the first body is a trap of some of Pinocchio's algorithms

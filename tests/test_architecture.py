@@ -36,6 +36,7 @@ FLOORS = {
     "constraints.custom": 5,
     "constraints.gamma_q": 5,
     "mechanism": 6,
+    "anchors": 7,
     "fast_rows": 7,
     "open_tree": 7,
     "assembly": 7,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import gc
 import pickle
 import re
 from types import SimpleNamespace
@@ -14,7 +15,17 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from zoo import _add, _at, _bar, _vertical, five_bar, floating_leg, four_bar
+from zoo import (
+    _add,
+    _at,
+    _bar,
+    _vertical,
+    closed_chain,
+    five_bar,
+    floating_leg,
+    four_bar,
+    standing_leg,
+)
 
 import holoctl as hc
 
@@ -114,6 +125,10 @@ def shared():
         a=hc.inverse_dynamics(mech, q, v, [1.0]).a, one=np.array([1.0]), weights=np.ones(3),
         wrench=np.arange(6.0), B=np.eye(3)[:, :1], P=hc.project(mech, q, v, partition=part),
         floating=floating, fq=hc.assemble(floating)[0],
+        forward=hc.PreparedForwardDynamics(mech, part),
+        inverse=hc.PreparedInverseDynamics(mech, part), leg=standing_leg(),
+        loop=mech.constraints[0], welded=hc.PreparedForwardDynamics(closed_chain("weld", 0)),
+        eight=hc.assemble(closed_chain("weld", 0))[0],
     )  # fmt: skip
 
 
@@ -163,6 +178,31 @@ ARRAYS = {
     "torque: a_ref": lambda s, x: s.ctl.torque(s.q, s.v, s.one, s.one, x),
     "ComputedTorque: kp": lambda s, x: hc.ComputedTorque(s.mech, x, 1.0, partition=s.part),
     "ComputedTorque: kd": lambda s, x: hc.ComputedTorque(s.mech, 1.0, x, partition=s.part),
+    "terms: q": lambda s, x: hc.terms(s.mech, x, s.v),
+    "terms: v": lambda s, x: hc.terms(s.mech, s.q, x),
+    "impulse: q": lambda s, x: hc.impulse(s.mech, x, s.v, partition=s.part),
+    "impulse: v": lambda s, x: hc.impulse(s.mech, s.q, x, partition=s.part),
+    "impulse: v_plus": lambda s, x: hc.impulse(s.mech, s.q, s.v, x, partition=s.part),
+    "relaxed: q": lambda s, x: relaxed(s, q=x),
+    "relaxed: v": lambda s, x: relaxed(s, v=x),
+    "relaxed: target": lambda s, x: relaxed(s, target=x),
+    "relaxed: stiffness": lambda s, x: relaxed(s, stiffness=x),
+    "relaxed: f_ext['rocker']": lambda s, x: relaxed(s, f_ext={"rocker": x}),
+    "is_fully_actuated: q": lambda s, x: hc.is_fully_actuated(s.mech, x, partition=s.part),
+    "constraint_wrenches: q": lambda s, x: hc.constraint_wrenches(s.mech, x, np.ones(2)),
+    "constraint_wrenches: multipliers": lambda s, x: hc.constraint_wrenches(s.mech, s.q, x),
+    "by_constraint: x": lambda s, x: hc.by_constraint(s.mech, x),
+    "acceleration: q": lambda s, x: s.forward.acceleration(x, s.v, s.tau),
+    "acceleration: v": lambda s, x: s.forward.acceleration(s.q, x, s.tau),
+    "acceleration: tau": lambda s, x: s.forward.acceleration(s.q, s.v, x),
+    "at: q": lambda s, x: s.forward.at(x, s.v),
+    "at: v": lambda s, x: s.forward.at(s.q, x),
+    "response: tau": lambda s, x: s.forward.at(s.q, s.v)(x),
+    "prepared torque: q": lambda s, x: s.inverse.torque(x, s.v, s.one),
+    "prepared torque: v": lambda s, x: s.inverse.torque(s.q, x, s.one),
+    "prepared torque: target": lambda s, x: s.inverse.torque(s.q, s.v, x),
+    "prepared torque: efforts": lambda s, x: s.inverse.torque(s.q, s.v, s.one, efforts=x),
+    "holding: q": lambda s, x: s.inverse.holding(x),
     "simulate: q0": lambda s, x: hc.simulate(s.mech, lambda t, q, v: s.one, x, s.v, 0.01),
     "simulate: v0": lambda s, x: hc.simulate(s.mech, lambda t, q, v: s.one, s.q, x, 0.01),
     "Mechanism: reference": lambda s, x: dataclasses.replace(s.mech, reference=x),
@@ -172,15 +212,22 @@ ARRAYS = {
 
 OPTIONAL = {
     "assemble: q_guess", "assemble: v_guess", "assemble: weights", "Mechanism: reference",
-    "Mechanism: actuation",
+    "Mechanism: actuation", "impulse: v_plus", "relaxed: stiffness", "prepared torque: efforts",
 }  # fmt: skip
 
 GOOD = {
     "target": np.array([1.0]), "q_ref": np.array([1.0]), "v_ref": np.array([1.0]),
     "a_ref": np.array([1.0]), "kp": np.array([1.0]), "kd": np.array([1.0]),
-    "f_ext['rocker']": np.arange(6.0), "actuation": np.eye(3),
+    "f_ext['rocker']": np.arange(6.0), "actuation": np.eye(3), "v_plus": np.ones(2),
+    "multipliers": np.ones(2), "x": np.ones(2), "stiffness": np.eye(1),
 }  # fmt: skip
 """A good value, where it is not three numbers."""
+
+
+def relaxed(s, **changes):
+    """The relaxed inverse dynamics of the four-bar."""
+    arguments = {"q": s.q, "v": s.v, "target": s.one, "partition": s.part, **changes}
+    return hc.inverse_dynamics_relaxed(s.mech, **arguments)
 
 
 def put(x, value):
@@ -215,6 +262,8 @@ def is_junk(call, junk):
     """Whether this value is wrong for that argument: None and mappings have their places."""
     if junk == "None":
         return call not in OPTIONAL
+    if call == "by_constraint: x" and junk in ("NaN", "infinity", "minus infinity"):
+        return False  # it only tells whose the numbers are
     return junk != "a mapping" or call != "assemble: weights"
 
 
@@ -265,6 +314,21 @@ NUMBERS = {
     "inverse_dynamics: t": lambda s, x: hc.inverse_dynamics(s.mech, s.q, s.v, s.one, t=x),
     "inverse_dynamics: t_stab": lambda s, x: hc.inverse_dynamics(s.mech, s.q, s.v, s.one, t_stab=x),
     "torque: t": lambda s, x: s.ctl.torque(s.q, s.v, s.one, s.one, s.one, t=x),
+    "terms: t": lambda s, x: hc.terms(s.mech, s.q, s.v, t=x),
+    "terms: t_stab": lambda s, x: hc.terms(s.mech, s.q, s.v, t_stab=x),
+    "impulse: t": lambda s, x: hc.impulse(s.mech, s.q, s.v, t=x, partition=s.part),
+    "impulse: restitution['heel']": lambda s, x: hc.impulse(
+        s.leg, s.leg.reference, np.zeros(s.leg.nv), restitution={"heel": x}
+    ),
+    "relaxed: t": lambda s, x: relaxed(s, t=x),
+    "relaxed: t_stab": lambda s, x: relaxed(s, t_stab=x),
+    "is_fully_actuated: t": lambda s, x: hc.is_fully_actuated(s.mech, s.q, t=x, partition=s.part),
+    "acceleration: t": lambda s, x: s.forward.acceleration(s.q, s.v, s.tau, x),
+    "at: t": lambda s, x: s.forward.at(s.q, s.v, x),
+    "prepared torque: t": lambda s, x: s.inverse.torque(s.q, s.v, s.one, t=x),
+    "holding: t": lambda s, x: s.inverse.holding(s.q, x),
+    "run_at_rate: rate": lambda s, x: hc.run_at_rate(lambda t: True, x),
+    "run_at_rate: duration": lambda s, x: hc.run_at_rate(lambda t: True, 1e3, x),
     "simulate: duration": lambda s, x: simulated(s, duration=x),
     "simulate: rate": lambda s, x: simulated(s, rate=x),
     "simulate: noise": lambda s, x: simulated(s, noise=x),
@@ -282,7 +346,8 @@ NUMBERS = {
 """Every number argument of the public functions."""
 
 MAY_BE_NONE = {"project: t_stab", "forward_dynamics: t_stab", "inverse_dynamics: t_stab",
-               "Closure: t_stab", "Coupling: t_stab"}  # fmt: skip
+               "Closure: t_stab", "Coupling: t_stab", "terms: t_stab", "relaxed: t_stab",
+               "run_at_rate: duration"}  # fmt: skip
 
 BAD_NUMBERS = {
     "None": None, "a word": "soon", "digits in a word": "0.5", "NaN": np.nan, "infinity": np.inf,
@@ -315,7 +380,8 @@ def test_numbers_that_are_no_good_are_refused_by_name(s, call, junk):
 POSITIVE = [
     "assemble: tol", "assemble: max_iter", "project: t_stab", "forward_dynamics: t_stab",
     "inverse_dynamics: t_stab", "simulate: duration", "simulate: rate", "Closure: t_stab",
-    "Coupling: t_stab", "Coupling: coefficient of 'a'",
+    "Coupling: t_stab", "Coupling: coefficient of 'a'", "terms: t_stab", "relaxed: t_stab",
+    "run_at_rate: rate", "run_at_rate: duration",
 ]  # fmt: skip
 
 
@@ -326,8 +392,9 @@ def test_zero_is_refused_where_it_makes_no_sense(s, call):
 
 NOT_NEGATIVE = [
     *(c for c in POSITIVE if "coefficient" not in c), "assemble: restarts", "assemble: seed",
-    "assemble: weights['crank']", "simulate: noise pair", "simulate: seed", "simulate: rtol",
-    "simulate: atol", "ComputedTorque: kp", "ComputedTorque: kd",
+    "assemble: weights['crank']", "impulse: restitution['heel']", "simulate: noise pair",
+    "simulate: seed", "simulate: rtol", "simulate: atol", "ComputedTorque: kp",
+    "ComputedTorque: kd",
 ]  # fmt: skip
 
 
@@ -411,6 +478,149 @@ def test_names_must_be_strings(s, call, name):
     refused(lambda: NAMES[call][0](s, name), hc.InputError)
 
 
+OF_CONSTRAINTS = {
+    "without": lambda s, x: s.mech.without(x),
+    "with_enabled": lambda s, x: s.mech.with_enabled(**{x: False}),
+    "terms.of": lambda s, x: hc.terms(s.mech, s.q, s.v).of(x),
+    "restitution": lambda s, x: hc.impulse(s.mech, s.q, s.v, restitution={x: 0.5}),
+}
+"""Every argument that takes names of constraints."""
+
+
+@pytest.mark.parametrize("call", OF_CONSTRAINTS)
+def test_unknown_constraints_are_told_with_the_valid_ones(s, call):
+    use = OF_CONSTRAINTS[call]
+    valid = ("none",) if call == "restitution" else ("'pin'",)  # it has no contact
+    refused(lambda: use(s, "elbow"), hc.InputError, "'elbow'", *valid)
+    if call != "restitution":
+        refused(lambda: use(s, "pni"), hc.InputError, "did you mean 'pin'", "valid names")
+
+
+@pytest.mark.parametrize("name", [None, 0, b"pin", ("pin",), ""])
+@pytest.mark.parametrize("call", OF_CONSTRAINTS)
+def test_names_of_constraints_to_look_up_must_be_strings(s, call, name):
+    if call == "with_enabled" and not isinstance(name, str):
+        return  # Python itself refuses them as keywords
+    refused(lambda: OF_CONSTRAINTS[call](s, name), hc.InputError)
+
+
+@pytest.mark.parametrize("value", [None, 0, 1, "yes", [True], np.nan])
+def test_a_constraint_is_switched_on_or_off_by_a_bool(s, value):
+    refused(lambda: s.mech.with_enabled(pin=value), hc.InputError, "'pin'", "True or False")
+
+
+@pytest.mark.parametrize(
+    "junk", [None, "gear", 5, [hc.Coupling({"crank": 1.0})], hc.Coupling, pin.Model()]
+)
+def test_constraints_to_add_must_be_constraints(s, junk):
+    e = refused(lambda: s.mech.with_constraints(junk), hc.InputError)
+    assert "constraint" in str(e)
+    refused(lambda: s.mech.with_constraints(s.loop), hc.InputError, "'pin'")  # its name is taken
+
+
+@pytest.mark.parametrize("junk", [None, "robot.urdf", 5, pin.Data, four_bar()])
+def test_a_model_to_change_to_must_be_a_model(s, junk):
+    refused(lambda: s.mech.with_model(junk), hc.InputError, "Model", type(junk).__name__)
+
+
+def test_a_model_to_change_to_must_have_what_is_used(s):
+    refused(lambda: s.mech.with_model(five_bar().model), hc.InputError)
+
+
+@pytest.mark.parametrize("junk", [5, "heel", [0.5], ("heel", 0.5), len])
+def test_restitution_must_be_a_mapping(s, junk):
+    refused(
+        lambda: hc.impulse(s.mech, s.q, s.v, restitution=junk), hc.InputError, "restitution",
+        "mapping",
+    )  # fmt: skip
+
+
+# ------------------------------------------------------- places for results, loops at a rate
+
+OUT = {
+    "acceleration": (lambda s, x: s.forward.acceleration(s.q, s.v, s.tau, out=x), 3),
+    "prepared torque": (lambda s, x: s.inverse.torque(s.q, s.v, s.one, out=x), 1),
+    "holding": (lambda s, x: s.inverse.holding(s.q, out=x), 1),
+    "torque": (lambda s, x: s.ctl.torque(s.q, s.v, s.one, s.one, s.one, out=x), 1),
+    "torque, gravity": (
+        lambda s, x: hc.ComputedTorque(s.mech, 1.0, 1.0, "gravity", s.part).torque(
+            s.q, s.v, s.one, s.one, s.one, out=x
+        ),
+        1,
+    ),
+}
+"""Every function that takes a place for its result, and the size of it."""
+
+PLACES = {
+    "a list": lambda n: [0.0] * n, "a word": lambda n: "out", "a number": lambda n: 0.0,
+    "too long": lambda n: np.zeros(n + 1), "a column": lambda n: np.zeros((n, 1)),
+    "single precision": lambda n: np.zeros(n, np.float32), "whole": lambda n: np.zeros(n, int),
+    "a matrix": lambda n: np.zeros((n, n)).view(np.matrix) if n > 1 else np.matrix([[0.0]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("call", OUT)
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_places_that_are_no_good_are_refused(s, call, place):
+    use, size = OUT[call]
+    out = PLACES[place](size)
+    before = copy.deepcopy(out)
+    refused(lambda: use(s, out), hc.InputError, "out", "floats", f"({size},)")
+    np.testing.assert_equal(out, before)
+
+
+@pytest.mark.parametrize("call", OUT)
+def test_a_place_that_cannot_be_written_to_is_refused(s, call):
+    use, size = OUT[call]
+    out = np.zeros(size)
+    out.flags.writeable = False
+    refused(lambda: use(s, out), hc.InputError, "out", "read-only")
+    assert not out.any()
+
+
+OUT_AND_JUNK = {
+    "acceleration": lambda s, x, out: s.forward.acceleration(s.q, s.v, x * s.tau, out=out),
+    "prepared torque": lambda s, x, out: s.inverse.torque(s.q, s.v, x * s.one, out=out),
+    "holding": lambda s, x, out: s.inverse.holding(x * s.q, out=out),
+    "torque": lambda s, x, out: s.ctl.torque(s.q, s.v, s.one, s.one, x * s.one, out=out),
+}
+
+
+@pytest.mark.parametrize("call", OUT_AND_JUNK)
+def test_a_place_stays_as_it_is_where_an_error_is_raised(s, call):
+    out = np.full(OUT[call][1], 7.0)
+    refused(lambda: OUT_AND_JUNK[call](s, np.nan, out), hc.InputError)
+    assert (out == 7.0).all()
+    assert OUT_AND_JUNK[call](s, 1.0, out) is out
+    assert (out != 7.0).all()
+
+
+@pytest.mark.parametrize("junk", [None, 5, "step", np.zeros(1)])
+def test_a_loop_needs_a_function(junk):
+    refused(lambda: hc.run_at_rate(junk, 1e3, 0.01), hc.InputError, "step", "function")
+
+
+@pytest.mark.parametrize("returned", [0, 1, 1.0, "stop", [], np.zeros(1), hc.InputError])
+def test_what_a_step_of_a_loop_must_not_return(returned):
+    e = refused(lambda: hc.run_at_rate(lambda t: returned, 1e3, 0.01), hc.InputError, "step")
+    assert "t = 0 s" in e.__notes__[0]
+
+
+@pytest.mark.parametrize("rate", [1e-4, 1e7])
+def test_rates_that_no_loop_keeps_are_refused(rate):
+    refused(lambda: hc.run_at_rate(lambda t: True, rate), hc.InputError, "rate", "ticks per s")
+
+
+def test_realtime_takes_nothing_and_passes_errors_on():
+    with pytest.raises(TypeError):
+        hc.realtime(1)
+    before = gc.isenabled(), gc.get_freeze_count()
+    with pytest.raises(hc.InputError, match="step"), hc.realtime():
+        hc.run_at_rate(None, 1e3)
+    assert (gc.isenabled(), gc.get_freeze_count()) == before
+
+
 LISTS = {
     "actuated": lambda s, x: hc.Mechanism(s.mech.model, actuated=x),
     "locked": lambda s, x: hc.assemble(s.mech, locked=x),
@@ -460,6 +670,14 @@ CHOICES = {
         ("'full'", "'gravity'"),
     ),
     "Closure: joint": (lambda s, x: hc.Closure("a", "b", joint=x), KINDS),
+    "impulse: method": (
+        lambda s, x: hc.impulse(s.mech, s.q, s.v, method=x),
+        ("'direct'", "'range_space'", "'null_space'"),
+    ),
+    "constraint_wrenches: axes": (
+        lambda s, x: hc.constraint_wrenches(s.mech, s.q, np.ones(2), x),
+        ("'world'", "'body'", "'frame'"),
+    ),
 }
 
 
@@ -564,6 +782,16 @@ NEEDS_A_MECHANISM = {
     "forward_dynamics": lambda s, m: hc.forward_dynamics(m, s.q, s.v, s.tau),
     "inverse_dynamics": lambda s, m: hc.inverse_dynamics(m, s.q, s.v, s.one),
     "ComputedTorque": lambda s, m: hc.ComputedTorque(m, 1.0, 1.0),
+    "terms": lambda s, m: hc.terms(m, s.q, s.v),
+    "impulse": lambda s, m: hc.impulse(m, s.q, s.v),
+    "inverse_dynamics_relaxed": lambda s, m: hc.inverse_dynamics_relaxed(m, s.q, s.v, s.one),
+    "is_fully_actuated": lambda s, m: hc.is_fully_actuated(m, s.q),
+    "constraint_wrenches": lambda s, m: hc.constraint_wrenches(m, s.q, np.ones(2)),
+    "by_constraint": lambda s, m: hc.by_constraint(m, np.ones(2)),
+    "PreparedForwardDynamics": lambda s, m: hc.PreparedForwardDynamics(m),
+    "PreparedForwardDynamics with partition": lambda s, m: hc.PreparedForwardDynamics(m, s.part),
+    "PreparedInverseDynamics": lambda s, m: hc.PreparedInverseDynamics(m),
+    "PreparedInverseDynamics with partition": lambda s, m: hc.PreparedInverseDynamics(m, s.part),
     "simulate": lambda s, m: hc.simulate(m, lambda t, q, v: s.one, s.q, s.v, 0.01),
     "simulate, plant": lambda s, m: hc.simulate(
         s.mech, lambda t, q, v: s.one, s.q, s.v, 0.01, plant=m
@@ -661,6 +889,19 @@ STATEFUL = {
     "simulate": lambda m, q: hc.simulate(
         m, lambda t, q, v: np.zeros(m.nu), q, np.zeros(m.nv), 0.01
     ),
+    "terms": lambda m, q: hc.terms(m, q, np.zeros(m.nv)),
+    "impulse": lambda m, q: hc.impulse(m, q, np.zeros(m.nv)),
+    "relaxed": lambda m, q: hc.inverse_dynamics_relaxed(m, q, np.zeros(m.nv), np.zeros(m.nu)),
+    "is_fully_actuated": lambda m, q: hc.is_fully_actuated(m, q),
+    "constraint_wrenches": lambda m, q: hc.constraint_wrenches(m, q, np.ones(len(m.row_scale))),
+    "acceleration": lambda m, q: hc.PreparedForwardDynamics(m).acceleration(
+        q, np.zeros(m.nv), np.zeros(m.nv)
+    ),
+    "at": lambda m, q: hc.PreparedForwardDynamics(m).at(q, np.zeros(m.nv)),
+    "prepared torque": lambda m, q: hc.PreparedInverseDynamics(m).torque(
+        q, np.zeros(m.nv), np.zeros(m.nu)
+    ),
+    "holding": lambda m, q: hc.PreparedInverseDynamics(m).holding(q),
     "Mechanism": lambda m, q: dataclasses.replace(m, reference=q),
 }
 
@@ -778,8 +1019,24 @@ def test_what_is_no_partition_is_refused(s, junk):
         lambda: hc.forward_dynamics(s.mech, s.q, s.v, s.tau, partition=junk),
         lambda: hc.inverse_dynamics(s.mech, s.q, s.v, s.one, partition=junk),
         lambda: hc.ComputedTorque(s.mech, 1.0, 1.0, partition=junk),
+        lambda: hc.impulse(s.mech, s.q, s.v, partition=junk),
+        lambda: relaxed(s, partition=junk),
+        lambda: hc.is_fully_actuated(s.mech, s.q, partition=junk),
+        lambda: hc.PreparedForwardDynamics(s.mech, junk),
+        lambda: hc.PreparedInverseDynamics(s.mech, junk),
     ):
         refused(call, hc.InputError, "partition")
+
+
+@pytest.mark.parametrize("junk", [5, "terms", {"M": 1}, hc.Terms])
+def test_what_are_no_terms_is_refused(s, junk):
+    for call in (
+        lambda: hc.forward_dynamics(s.mech, s.q, s.v, s.tau, partition=s.part, terms=junk),
+        lambda: hc.inverse_dynamics(s.mech, s.q, s.v, s.one, partition=s.part, terms=junk),
+        lambda: hc.impulse(s.mech, s.q, s.v, partition=s.part, terms=junk),
+        lambda: relaxed(s, terms=junk),
+    ):
+        refused(call, hc.InputError, "terms", "Terms")
 
 
 def test_a_partition_of_another_mechanism_is_refused(s):
@@ -793,6 +1050,11 @@ def test_a_partition_of_another_mechanism_is_refused(s):
             lambda other=other: hc.forward_dynamics(s.mech, s.q, s.v, s.tau, partition=other),
             lambda other=other: hc.inverse_dynamics(s.mech, s.q, s.v, s.one, partition=other),
             lambda other=other: hc.ComputedTorque(s.mech, 1.0, 1.0, partition=other),
+            lambda other=other: hc.impulse(s.mech, s.q, s.v, partition=other),
+            lambda other=other: relaxed(s, partition=other),
+            lambda other=other: hc.is_fully_actuated(s.mech, s.q, partition=other),
+            lambda other=other: hc.PreparedForwardDynamics(s.mech, other),
+            lambda other=other: hc.PreparedInverseDynamics(s.mech, other),
         ):
             refused(call, hc.InputError, "partition", "another mechanism")
 
@@ -1326,7 +1588,9 @@ SIZES = {
     "assemble": (3, 3, 3), "partition": (3,), "project": (3, 3), "forward_dynamics": (3, 3, 3, 6),
     "inverse_dynamics": (3, 3, 1, 6), "inverse_dynamics, all": (3, 3, 3, 6),
     "torque": (3, 3, 1, 1, 1), "ComputedTorque": (1, 1), "simulate": (3, 3),
-    "controller": (0,), "Mechanism": (3, 3), "Coupling": (1, 1),
+    "controller": (0,), "Mechanism": (3, 3), "Coupling": (1, 1), "impulse": (3, 3, 2),
+    "relaxed": (3, 3, 1, 1, 6), "acceleration": (3, 3, 3), "acceleration, weld": (8, 8, 8),
+    "prepared torque": (3, 3, 1, 3), "constraint_wrenches": (3, 2),
 }  # fmt: skip
 
 FUNCTIONS = {
@@ -1344,6 +1608,14 @@ FUNCTIONS = {
     ),
     "torque": lambda s, *x: s.ctl.torque(*x),
     "ComputedTorque": lambda s, kp, kd: hc.ComputedTorque(s.mech, kp, kd, partition=s.part),
+    "impulse": lambda s, q, v, v_plus: hc.impulse(s.mech, q, v, v_plus, partition=s.part),
+    "relaxed": lambda s, q, v, a, W, f: relaxed(
+        s, q=q, v=v, target=a, stiffness=W, f_ext={"rocker": f}
+    ),
+    "acceleration": lambda s, *x: s.forward.acceleration(*x),
+    "acceleration, weld": lambda s, *x: s.welded.acceleration(*x),
+    "prepared torque": lambda s, q, v, a, tau: s.inverse.torque(q, v, a, efforts=tau),
+    "constraint_wrenches": lambda s, q, x: hc.constraint_wrenches(s.mech, q, x)["pin"][1].force,
     "simulate": lambda s, q, v: hc.simulate(s.mech, lambda t, q, v: [0.0], q, v, 0.002),
     "controller": lambda s, u: hc.simulate(s.mech, lambda t, q, v: u, s.q, s.v, 0.002),
     "Mechanism": lambda s, q, B: hc.Mechanism(s.mech.model, reference=q, actuation=B),
@@ -1366,7 +1638,10 @@ def test_anything_at_all_gives_a_proper_result_or_an_error_of_the_family(shared,
         "inverse_dynamics, all": (s.q, s.v, s.a, s.wrench),
         "torque": (s.q, s.v, s.one, s.one, s.one), "ComputedTorque": (s.one, s.one),
         "simulate": (s.q, s.v), "controller": (s.u,), "Mechanism": (s.q, s.B),
-        "Coupling": (1.0, 0.0),
+        "Coupling": (1.0, 0.0), "impulse": (s.q, s.v, np.zeros(2)),
+        "relaxed": (s.q, s.v, s.one, np.eye(1), s.wrench), "acceleration": (s.q, s.v, s.tau),
+        "acceleration, weld": (s.eight, np.zeros(8), np.ones(8)),
+        "prepared torque": (s.q, s.v, s.one, s.tau), "constraint_wrenches": (s.q, np.ones(2)),
     }[function]  # fmt: skip
     first = data.draw(st.integers(0, len(good) - 1), "which")
     arguments = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -21,11 +22,13 @@ import holoctl as hc
 from holoctl import saddle_point
 from holoctl.equation import scaled_rows
 from holoctl.linalg import null_space_by_svd
-from holoctl.pinocchio_constraints import direct_by_points
+from holoctl.pinocchio_constraints import direct_by_anchors
 
 GENERAL = ["direct", "range_space", "null_space"]
 CONTACTS_ONLY = {"standing_leg"}
-WHOLE = {"spatial_arms", "universal_rods", "six_row_four_bar", "idle_rod", "weld_chain"}
+WHOLE = {
+    "spatial_arms", "universal_rods", "six_row_four_bar", "idle_rod", "weld_chain", "welded_arms",
+}  # fmt: skip
 
 
 def feet(n, points):
@@ -130,20 +133,73 @@ def test_redundant_contacts(mech, rows, rank):
     assert hc.is_fully_actuated(mech, q, partition=part)
 
 
-@pytest.mark.parametrize("name", ["spatial_arms", "universal_rods", "idle_rod"])
-def test_points_go_through_the_sparse_factorisation(name):
-    """Off the manifold too, stabilised or not; the dense form is the oracle."""
+@pytest.mark.parametrize("t_stab", [None, 0.1])
+@pytest.mark.parametrize("name", sorted(WHOLE | {"held_foot"}))
+def test_whole_anchors_go_through_the_sparse_factorisation(name, t_stab):
+    """Points, welds, and both; off the manifold too, moving and at rest, stabilised or not; the
+    dense form is the oracle."""
     mech, part, rng = mechanism(name), shared_partition(name), np.random.default_rng(0)
-    c = mech.column_scale
-    for q, v in [*closed_states(name)[:10], *open_states(name, 10)]:
-        T = hc.terms(mech, q, v, t_stab=0.1)
+    for i, (q, v) in enumerate([*closed_states(name)[:10], *open_states(name, 10)]):
+        T = hc.terms(mech, q, v if i % 3 else np.zeros(mech.nv), t_stab=t_stab)
         tau = rng.normal(size=mech.nv)
-        a, _ = direct_by_points(T, tau)
-        G, k = scaled_rows(T, part.rows)
-        dense = saddle_point.direct(c[:, None] * T.M * c, G, c * (tau - T.h), k)
-        assert relative(a, c * dense.x) < max(1e-11, 1e-14 * dense.condition)
+        a, _ = direct_by_anchors(T, tau)
+        dense = by_the_dense_form(T, part, tau)
+        assert relative(a, dense.a) < max(1e-11, 1e-14 * dense.condition)
+        res = hc.forward_dynamics(
+            mech, T.q, T.v, tau, method="direct", partition=part, terms=T
+        )  # fmt: skip
+        assert (res.a == a).all()
     four_bar = mechanism("four_bar")  # two rows are no point
-    assert direct_by_points(hc.terms(four_bar, *closed_states("four_bar")[0]), np.ones(3)) is None
+    assert direct_by_anchors(hc.terms(four_bar, *closed_states("four_bar")[0]), np.ones(3)) is None
+
+
+class Dense(NamedTuple):
+    """Acceleration of the dense saddle-point form, and its condition number."""
+
+    a: np.ndarray
+    condition: float
+
+
+def by_the_dense_form(T, part, tau):
+    c = T.mechanism.column_scale
+    G, k = scaled_rows(T, part.rows)
+    dense = saddle_point.direct(c[:, None] * T.M * c, G, c * (tau - T.h), k)
+    return Dense(c * dense.x, dense.condition)
+
+
+def redundant():
+    """Rows twice over: two welds between the same bodies, four points on a foot."""
+    arms = mechanism("welded_arms")
+    weld = arms.constraints[0]
+    at = _at(0.1, 0.2, -0.1, pin.exp3(np.array([0.3, -0.2, 0.5])))
+    again = dataclasses.replace(
+        weld, a=(weld.a[0], weld.a[1] * at), b=(weld.b[0], weld.b[1] * at), name="again"
+    )
+    return {"two welds": arms.with_constraints(again), "four points": feet(1, 4)}
+
+
+@pytest.mark.parametrize("name", ["two welds", "four points"])
+def test_redundant_anchors(name):
+    """On the manifold the sparse form serves; off it the rows contradict each other, and the kept
+    rows decide, as in every method."""
+    mech, rng = redundant()[name], np.random.default_rng(0)
+    q, v = hc.assemble(mech, None, rng.normal(size=mech.nv))
+    part = hc.partition(mech, q)
+    assert part.rank < len(mech.row_scale)
+    for closed in (True, False):
+        if not closed:
+            q, v = pin.integrate(mech.model, q, 0.1 * rng.normal(size=mech.nv)), v + 0.1
+        T, tau = hc.terms(mech, q, v), rng.normal(size=mech.nv)
+        found = direct_by_anchors(T, tau)
+        assert (found is not None) == closed
+        dense = by_the_dense_form(T, part, tau)
+        tol = max(1e-10, 1e-13 * dense.condition)
+        assert found is None or relative(found[0], dense.a) < tol
+        res = hc.forward_dynamics(mech, q, v, tau, method="direct", partition=part, terms=T)
+        expected = hc.forward_dynamics(mech, q, v, tau, partition=part, terms=T)
+        assert relative(res.a, expected.a) < tol
+        assert relative(res.multipliers, expected.multipliers) < 1e-7
+        assert res.certificate.ok or not closed
 
 
 def test_six_rows_on_a_four_bar():

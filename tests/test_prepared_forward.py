@@ -5,15 +5,30 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pinocchio as pin
 import pytest
 import zoo
-from support import closed_states, mechanism, open_states, relative, shared_partition
+from support import (
+    closed_states,
+    dense_kkt,
+    mechanism,
+    open_states,
+    relative,
+    shared_partition,
+)
 from zoo import ZOO
 
 import holoctl as hc
+from holoctl import anchors as anchors_module
+from holoctl.anchors import anchors
 from holoctl.dynamics import prepared_forward as module
+
+WELDS = ("weld_chain", "welded_arms")
+ANCHORED = (*WELDS, "held_foot", "spatial_arms", "universal_rods", "idle_rod")
+"""Mechanisms whose rows are whole points and welds, or hold a foot as a weld does."""
 
 
 def prepare(name):
@@ -42,6 +57,121 @@ def test_it_is_forward_dynamics(name, where):
         assert relative(prepared.acceleration(q, v, tau, t), expected) < tol
         fast += tick is not None and tick(q, v, tau, t) is not None
     assert (fast >= 0.8 * len(states)) == (prepared.general == "")
+
+
+@pytest.mark.parametrize("moving", [True, False], ids=["moving", "at rest"])
+@pytest.mark.parametrize("where", ["closed", "open"])
+@pytest.mark.parametrize("name", ANCHORED)
+def test_whole_anchors_go_through_the_sparse_factorisation(name, where, moving):
+    """On the manifold and off it: our acceleration, not that of Pinocchio's rows."""
+    prepared, rng = prepare(name), np.random.default_rng(0)
+    mech, sparse = prepared.mech, module._sparse(prepared)
+    states = closed_states(name)[:30] if where == "closed" else open_states(name, 30)
+    served = 0
+    for q, speed in states:
+        v, tau = float(moving) * speed, rng.normal(size=mech.nv)
+        found = sparse(q, v, tau)
+        assert (prepared.acceleration(q, v, tau) == found).all() or found is None
+        condition = hc.project(mech, q, v, partition=prepared.partition).condition
+        general = hc.forward_dynamics(mech, q, v, tau, partition=prepared.partition)
+        tol = max(1e-10, 1e-14 * condition * general.certificate.condition)
+        if found is not None:
+            served += 1
+            assert relative(found, general.a) < tol
+            assert relative(found, dense_kkt(mech, q, v, tau)[0]) < tol
+    assert served >= 0.9 * len(states)
+
+
+@pytest.mark.parametrize("name", [*WELDS, "held_foot"])
+def test_off_the_manifold_the_rows_make_a_difference(name, monkeypatch):
+    """The twist of a weld that is open and moves has an acceleration along our rows, and the
+    test above sees it."""
+    prepared = prepare(name)
+    sparse = module._sparse(prepared)
+    states = open_states(name, 5)
+    ours = [sparse(q, v, np.zeros(prepared.mech.nv)) for q, v in states]
+    monkeypatch.setattr(anchors_module, "AT_REST", 1e9)
+    for (q, v), a in zip(states, ours, strict=True):
+        assert relative(sparse(q, v, np.zeros(prepared.mech.nv)), a) > 1e-3
+
+
+def test_which_rows_are_anchors():
+    """Six rows between two bodies are one, of however many constraints, if they are independent;
+    what is left over, or redundant, is for the dense form."""
+    sizes = {name: [a.rows.size for a in anchors(mechanism(name))] for name in ZOO}
+    assert {name: s for name, s in sizes.items() if s} == {
+        "weld_chain": [6], "welded_arms": [6, 3], "held_foot": [6], "spatial_arms": [3],
+        "universal_rods": [3], "idle_rod": [3], "six_row_four_bar": [6],
+    }  # fmt: skip
+    assert module._sparse(prepare("six_row_four_bar")) is None
+    arms = mechanism("spatial_arms")
+    twice = arms.with_constraints(
+        hc.Closure(("a3", zoo._at(0.3)), ("b3", zoo._at(0.25)), joint="spherical", name="again")
+    )  # fmt: skip
+    assert [a.rows.tolist() for a in anchors(twice)] == [[0, 1, 2], [3, 4, 5]]
+    prepared = hc.PreparedForwardDynamics(twice)
+    assert module._sparse(prepared) is None
+    q, v = closed_states("spatial_arms")[0]
+    tau = np.ones(arms.nv)
+    assert relative(prepared.acceleration(q, v, tau), dense_kkt(arms, q, v, tau)[0]) < 1e-10
+
+
+def test_where_the_sparse_form_has_doubts_the_dense_one_answers():
+    rng = np.random.default_rng(0)
+    prepared = prepare("weld_chain")
+    mech, sparse = prepared.mech, module._sparse(prepared)
+    q, _ = closed_states("weld_chain")[0]
+    for nearly in (0.95, 0.999):  # the weld open by this part of half a turn
+        turned = dataclasses.replace(mech.constraints[0], a=_turned(mech, q, nearly * np.pi))
+        twisted = dataclasses.replace(mech, constraints=[turned])
+        half = hc.PreparedForwardDynamics(twisted)
+        v, tau = rng.normal(size=mech.nv), rng.normal(size=mech.nv)
+        assert module._sparse(half)(q, v, tau) is None
+        expected = half._by_the_general_path(q, v, tau, 0.0)
+        assert relative(half.acceleration(q, v, tau), expected) < 1e-6
+    assert sparse(np.full(mech.nq, np.nan), np.zeros(mech.nv), np.zeros(mech.nv)) is None
+
+    foot = prepare("held_foot")
+    q, _ = closed_states("held_foot")[0]
+    tau = rng.normal(size=12)
+    assert module._sparse(foot)(q, np.zeros(12), tau) is not None
+    data = foot.mech.model.createData()
+    pin.forwardKinematics(foot.mech.model, data, q)
+    R = data.oMi[foot.mech.model.getJointId("leg_5")].rotation
+    on_edge = pin.exp3(np.array([0.0, 0.5 * np.pi, 0.0])) @ R.T  # the sole stands upright
+    base = on_edge @ pin.Quaternion(q[3:7]).toRotationMatrix()
+    fallen = q.copy()
+    fallen[3:7] = pin.Quaternion(base).coeffs()
+    assert module._sparse(foot)(fallen, np.zeros(12), tau) is None
+    with pytest.raises(hc.SingularityError):
+        foot.acceleration(fallen, np.zeros(12), tau)
+
+
+def _turned(mech, q, angle):
+    """The frame a of the weld of `weld_chain`, turned so that it is open by an angle at q."""
+    data = mech.model.createData()
+    pin.forwardKinematics(mech.model, data, q)
+    weld = mech.constraints[0]
+    end = data.oMi[mech.model.getJointId(weld.b[0])] * weld.b[1]
+    axis = np.array([2.0, -1.0, 2.0]) / 3.0
+    return ("universe", end * pin.SE3(pin.exp3(angle * axis), np.zeros(3)))
+
+
+@pytest.mark.parametrize("name", ["welded_arms", "held_foot", "five_bar"])
+def test_every_thread_has_its_own_workspace(name):
+    prepared = prepare(name)
+    states, tau = closed_states(name)[:20], np.ones(prepared.mech.nv)
+    expected = [prepared.acceleration(q, v, tau) for q, v in states]
+
+    def work(i):
+        order = np.random.default_rng(i).permutation(len(states))
+        return all(
+            (prepared.acceleration(*states[k], tau) == expected[k]).all()
+            for k in np.tile(order, 20).tolist()
+        )
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(8)))
 
 
 def test_a_chain_and_a_mechanism_without_constraints():
@@ -98,8 +228,6 @@ def test_a_motion_without_inertia_is_reported():
 
 def test_a_reference_without_inertia_is_no_measure():
     """A mass on the axis at the reference, far out at the state, behind two parallel hinges."""
-    import pinocchio as pin
-
     m = pin.Model()
     for name, joint in (("a", pin.JointModelRZ()), ("b", pin.JointModelRZ())):
         m.addJoint(m.njoints - 1, joint, pin.SE3.Identity(), name)

@@ -349,6 +349,62 @@ def closed_chain(joint, free):
     return hc.Mechanism(m, [loop], ["j0", "j1"], reference=reference, name=f"{joint}_chain")
 
 
+def welded_arms():
+    """Two arms of six skew hinges with their ends welded, and a third of three that holds a point
+    of the second: frames that all move, a weld beside a point."""
+    rng = np.random.default_rng(4)
+    m = pin.Model()
+    for arm, x, n in (("a", -0.3, 6), ("b", 0.3, 6), ("c", 0.0, 3)):
+        parent = 0
+        for i in range(n):
+            R = pin.exp3(rng.normal(size=3))
+            place = _at(x, 0, 0.1, R) if i == 0 else _at(0.3, 0.05 * i, 0.02, R)
+            parent = _add(m, parent, pin.JointModelRZ(), place, f"{arm}{i + 1}", _inertia(rng))
+    reference, data = 0.5 * rng.normal(size=m.nv), m.createData()
+    pin.forwardKinematics(m, data, reference)
+    a6, b6, b4, c3 = (m.getJointId(name) for name in ("a6", "b6", "b4", "c3"))
+    end = _at(0.2, 0.1, 0.05, pin.exp3(rng.normal(size=3)))
+    point = _at(0.1, 0.0, 0.2, pin.exp3(rng.normal(size=3)))
+    loops = [
+        hc.Closure(
+            ("a6", end), ("b6", data.oMi[b6].actInv(data.oMi[a6] * end)), joint="weld", name="ends"
+        ),
+        hc.Closure(
+            ("c3", point), ("b4", data.oMi[b4].actInv(data.oMi[c3] * point)), joint="spherical",
+            name="point",
+        ),
+    ]  # fmt: skip
+    motors = [f"a{i}" for i in range(1, 7)]
+    return hc.Mechanism(m, loops, motors, reference=reference, name="welded_arms")
+
+
+def held_foot():
+    """A trunk on one leg of six hinges whose foot is held by three contacts with six rows in all,
+    3, 2 and 1: as by a weld."""
+    rng = np.random.default_rng(6)
+    m = pin.Model()
+    _add(m, 0, pin.JointModelFreeFlyer(), _at(), "trunk", _inertia(rng, 10.0))
+    parent, axes = "trunk", "ZXYYYX"
+    for i, axis in enumerate(axes):
+        kind = getattr(pin, f"JointModelR{axis}")()
+        place = _at(0.02, 0.05 * i, -0.05 if i in (1, 2, 5) else -0.35)
+        _add(m, parent, kind, place, f"leg_{i}", _inertia(rng, 1.5))
+        parent = f"leg_{i}"
+    corners = [(0.12, 0.05, ((1, 0, 0), (0, 1, 0))), (0.12, -0.05, ()), (-0.08, 0.01, ((0, 1, 0),))]
+    contacts = [
+        hc.Contact(
+            (parent, _at(x, y, -0.04)), tangents=tangents or False, name=f"corner_{i}"
+        )
+        for i, (x, y, tangents) in enumerate(corners)
+    ]  # fmt: skip
+    reference = pin.neutral(m)
+    reference[2] = 1.2
+    reference[7:] = [0.1, 0.05, -0.5, 1.0, -0.5, -0.05]
+    return hc.Mechanism(
+        m, contacts, [f"leg_{i}" for i in range(6)], reference=reference, name="held_foot"
+    )  # fmt: skip
+
+
 def in_series(n):
     """n four-bars, each carried by the rocker of the one before: not in ZOO, for its size."""
     m = _vertical(pin.Model())
@@ -391,4 +447,6 @@ ZOO = {
     "cylindrical_chain": lambda: closed_chain("cylindrical", 2),
     "universal_chain": lambda: closed_chain("universal", 2),
     "planar_chain": lambda: closed_chain("planar", 3),
+    "welded_arms": welded_arms,
+    "held_foot": held_foot,
 }

@@ -61,12 +61,16 @@ class Rows:
         Linear rows in m, m/s, m/s^2; angular rows in rad (small angles), rad/s, rad/s^2.
     jacobian : (m, nv) array
         G, the derivative of the rate by the velocity v.
+    wrenches : (m, 6) array, optional
+        Where every row is a wrench between two bodies (constraints/wrench.py): force and moment
+        about the world origin, on body 2.
     """
 
     error: Vector
     rate: Vector
     jacobian: Array
     drift: Vector
+    wrenches: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)

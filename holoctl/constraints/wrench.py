@@ -159,6 +159,7 @@ class WrenchRows:
             rate=_dot(W, dV),
             jacobian=(W @ kin.J) * self.S[self.pair],
             drift=_dot(W, dA) + _dot(Wdot, dV) + extra,
+            wrenches=W,
         )
 
 

@@ -21,7 +21,7 @@ from holoctl.open_tree import (
     inverse_tree_dynamics,
     sparse_solver,
 )
-from holoctl.pinocchio_constraints import direct_by_points, proximal
+from holoctl.pinocchio_constraints import direct_by_anchors, proximal
 from holoctl.projector import (
     SINGULAR,
     Partition,
@@ -93,8 +93,8 @@ def forward_dynamics(
         one force for each joint in joint axes.
     method : str, optional
         ``"projection"``: project on the basis of admissible velocities. ``"direct"``: the
-        whole system for a and lambda at once (where all rows are points, by Pinocchio's sparse
-        factorisation). ``"range_space"``: first lambda, with a sparse
+        whole system for a and lambda at once (where all rows are points or welds, by
+        Pinocchio's sparse factorisation). ``"range_space"``: first lambda, with a sparse
         factorisation of M. ``"null_space"``: first a, with an orthonormal basis of motions.
         ``"kokkevis"``: the same as range-space with responses to unit forces by the
         articulated-body algorithm, for contacts only. ``"proximal"``: Pinocchio's own
@@ -164,8 +164,8 @@ def _solved(T: Terms, part: Partition, efforts: Vector, method: str) -> tuple[Ve
     mech, c = T.mechanism, T.mechanism.column_scale
     if method == "proximal":
         return proximal(T, efforts)
-    if method == "direct" and (by_points := direct_by_points(T, efforts)) is not None:
-        return by_points
+    if method == "direct" and (whole := direct_by_anchors(T, efforts)) is not None:
+        return whole
     M, f = c[:, None] * T.M * c, c * (efforts - T.h)
     G, k = scaled_rows(T, part.rows)
     if method == "direct":

@@ -154,6 +154,8 @@ def impulse(
     size = c * (np.abs(T.M) @ (np.abs(after) + np.abs(before)))
     largest = float(size.max(initial=0.0))
     balance = float(np.abs(off).max(initial=0.0)) / largest if largest > 0.0 else 0.0
+    if not np.isfinite([energy, balance, *p]).all():
+        raise InputError("the impact is not finite: an input is out of range")
     return Impact(after, p, unique, energy, balance)
 
 

@@ -1,11 +1,13 @@
 """Forward dynamics for loops and simulations: everything that does not change is laid out once.
 
-The whole system at once, scaled by constants, so that the pivots of its LU are of order one:
+The whole system at once, scaled by constants, so that its pivots are of order one:
 
     [M   G'] [   a    ]   [tau - h]
     [G   0 ] [-lambda ] = [-drift ]        kept rows only
 
-The general path, `accelerate`, gives the same numbers, and takes over where this one has doubts.
+by Pinocchio's sparse factorisation where the rows are those of anchors (holoctl/anchors.py), by a
+dense LU otherwise, or where the sparse one has doubts. The general path, `accelerate`, gives the
+same numbers, and takes over where the dense one has doubts too.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from holoctl.anchors import anchored, anchors, motion_of_rows
 from holoctl.assembly import assemble
 from holoctl.checks import Vector, as_given, finite, instant, stored, vector
 from holoctl.dynamics.forward import accelerate
@@ -49,6 +52,8 @@ Response = Callable[[Any], Vector]
 """a(tau): the acceleration at one state, for any efforts."""
 
 _Tick = Callable[[Vector, Vector, Vector | None, float], Vector | Response | None]
+
+_SparseTick = Callable[[Vector, Vector, Vector], Vector | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +196,84 @@ class PreparedForwardDynamics:
 
 def _lay_out(prepared: PreparedForwardDynamics) -> _Tick | None:
     """The tick of one thread, or None where only the general path serves."""
+    dense = _dense(prepared)
+    sparse = None if dense is None else _sparse(prepared)
+    if dense is None or sparse is None:
+        return dense
+
+    def tick(q: Vector, v: Vector, tau: Vector | None, t: float) -> Vector | Response | None:
+        a = None if tau is None else sparse(q, v, tau)
+        return dense(q, v, tau, t) if a is None else a
+
+    return tick
+
+
+def _sparse(prepared: PreparedForwardDynamics) -> _SparseTick | None:
+    """The tick where all rows are kept and are those of anchors: Pinocchio's factorisation.
+
+    Its pivots are, up to the sign, parts of J M^-1 J' and of M. They are compared with the
+    diagonals of these two at the reference.
+    """
+    mech = prepared.mech
+    model, n = mech.model, mech.nv
+    found = anchors(mech)
+    if not found or prepared.partition.rank < len(mech.row_scale):
+        return None
+    held = anchored(model, found)
+    models, datas, data, factors = held.models, held.datas, held.data, held.factors
+    both = list(zip(models, datas, strict=True))
+    rhs = np.zeros(len(mech.row_scale) + n)
+    m = rhs.size - n
+    extracted = [d.extract() for d in datas]
+    ends = np.cumsum([anchor.rows.size for anchor in found])
+    rights = [
+        motion_of_rows(mech, anchor, at, rhs[end - anchor.rows.size : end])
+        for anchor, at, end in zip(found, extracted, ends, strict=True)
+    ]
+    parts = [right for right in rights if right is not None]
+    if len(parts) < len(rights):
+        return None
+    all_terms, h, f = pin.computeAllTerms, data.nle, rhs[m:]
+    all_terms(model, data, mech.reference, np.zeros(n))
+    for c, d in both:
+        c.calc(model, data, d)
+    factors.compute(model, data, models, datas)
+    pivots, inertias = factors.D, np.diagonal(data.M)
+    if not (pivots > 0.0)[m:].all() or not (pivots < 0.0)[:m].all():
+        return None
+    J = pin.getConstraintsJacobian(model, data, models, datas).reshape(m, n)
+    mobility = (J * np.linalg.solve(inertia(mech, mech.reference), J.T).T).sum(axis=1)
+    unit = 1.0 / np.concatenate([-mobility, inertias])
+    unit_of_inertias, scaled, scaled_inertias = unit[m:].copy(), np.zeros(m + n), np.zeros(n)
+    views = (factors.D, pivots), (data.nle, h), (np.diagonal(data.M), inertias)
+    if not all(np.shares_memory(one, other) for one, other in views):
+        return None  # a copy, which would not change with the workspace
+    compute, solve = factors.compute, factors.solve
+
+    def tick(q: Vector, v: Vector, tau: Vector) -> Vector | None:
+        all_terms(model, data, q, v)
+        for c, d in both:
+            c.calc(model, data, d)
+        for part in parts:
+            if not part():
+                return None
+        compute(model, data, models, datas)
+        np.multiply(inertias, unit_of_inertias, scaled_inertias)
+        np.multiply(pivots, unit, scaled)
+        sizes = scaled.tolist()
+        if not (scaled_inertias.dot(scaled_inertias) < HEAVY**2 and max(sizes) < HEAVY):
+            return None
+        if not min(sizes) > 1.0 / DOUBT:
+            return None
+        np.subtract(tau, h, f)
+        a: Vector = solve(rhs)[m:]
+        return a
+
+    return tick
+
+
+def _dense(prepared: PreparedForwardDynamics) -> _Tick | None:
+    """The tick for rows of any kind: LU of the whole system."""
     mech, part = prepared.mech, prepared.partition
     model, n, r = mech.model, mech.nv, part.rank
     motion = live_motion(model, model.createData())

@@ -137,8 +137,9 @@ def is_fully_actuated(
     Raises
     ------
     InputError
-        For a wrong shape.
+        For a wrong shape, or numbers that are not finite.
     """
+    check_mechanism(mech)
     P = project(mech, q, np.zeros(mech.nv), "orthonormal", partition=partition, t=t)
     if P.k == 0 or mech.nu < P.k:
         return P.k == 0
