@@ -9,6 +9,7 @@ Derivations: docs/derivations.md, "Explicit charts" and "Stabilisation".
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,16 +18,27 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, positive
-from holoctl.constraints.contract import Rows
+from holoctl.checks import Vector, known_name, positive
+from holoctl.constraints.contract import Constraint, Rows
 from holoctl.errors import InputError
 from holoctl.mechanism import Mechanism, check_mechanism, check_state, constraint_rows, rows_of
 from holoctl.open_tree import inertia, nonlinear_efforts
 from holoctl.tree import Kinematics
 
-__all__ = ["Terms", "check_same_state", "check_terms", "scaled_rows", "terms", "terms_at"]
+__all__ = [
+    "Terms",
+    "TimeConstants",
+    "check_same_state",
+    "check_terms",
+    "scaled_rows",
+    "terms",
+    "terms_at",
+]
 
 Array = NDArray[np.float64]
+TimeConstants = float | Mapping[str, float | None] | None
+"""Of Baumgarte's stabilisation, s: of all constraints or by name; False where there is none, None
+for that of each constraint."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +107,9 @@ class Terms:
         return Rows(r.error[here], r.rate[here], r.jacobian[here], r.drift[here])
 
 
-def terms(mech: Mechanism, q: Any, v: Any, *, t: float = 0.0, t_stab: float | None = None) -> Terms:
+def terms(
+    mech: Mechanism, q: Any, v: Any, *, t: float = 0.0, t_stab: TimeConstants = None
+) -> Terms:
     """Everything that the equation of motion holds at (q, v), to be shared by several calls.
 
     Parameters
@@ -107,9 +121,10 @@ def terms(mech: Mechanism, q: Any, v: Any, *, t: float = 0.0, t_stab: float | No
         Velocity, rad/s or m/s.
     t : float, optional
         Time, s.
-    t_stab : float, optional
+    t_stab : float, False or mapping of str to float or False, optional
         Time constant T of Baumgarte's stabilisation, s:
-        ``G a = -drift - (2/T) rate - error / T^2``. Default: that of each constraint, or none.
+        ``G a = -drift - (2/T) rate - error / T^2``; of all constraints, or by name. False: none.
+        Default, and for those not named: that of each constraint, or none.
 
     Returns
     -------
@@ -126,12 +141,13 @@ def terms(mech: Mechanism, q: Any, v: Any, *, t: float = 0.0, t_stab: float | No
     """
     check_mechanism(mech)
     q, v, t = check_state(mech, q, v, t)
-    if t_stab is not None:
-        positive("t_stab", t_stab, "s")
+    _check_time_constants(mech, t_stab)
     return terms_at(mech, q, v, t, t_stab)
 
 
-def terms_at(mech: Mechanism, q: Vector, v: Vector, t: float, t_stab: float | None = None) -> Terms:
+def terms_at(
+    mech: Mechanism, q: Vector, v: Vector, t: float, t_stab: TimeConstants = None
+) -> Terms:
     """`terms` without the checks: for callers that have made them."""
     given = q, v
     q, v, pull = _charted(mech, q, v, t_stab)
@@ -164,27 +180,44 @@ def scaled_rows(T: Terms, keep: NDArray[np.intp]) -> tuple[Array, Vector]:
     return G, -r * (T.rows.drift + T.stabilisation)[keep]
 
 
+def _check_time_constants(mech: Mechanism, t_stab: Any) -> None:
+    if isinstance(t_stab, Mapping):
+        for name, T in t_stab.items():
+            known_name(name, mech.constraint_names, "constraint", "t_stab")
+            if T is not None and T is not False:
+                positive(f"t_stab[{name!r}]", T, "s")
+    elif t_stab is not None and t_stab is not False:
+        positive("t_stab", t_stab, "s")
+
+
+def _time_constant(constraint: Constraint, name: str, t_stab: TimeConstants) -> float | None:
+    """T of one constraint, or None where it is not stabilised."""
+    T = t_stab.get(name) if isinstance(t_stab, Mapping) else t_stab
+    T = constraint.t_stab if T is None else T
+    return None if T is False else T
+
+
 def _charted(
-    mech: Mechanism, q0: Vector, v0: Vector, t_stab: float | None
+    mech: Mechanism, q0: Vector, v0: Vector, t_stab: TimeConstants
 ) -> tuple[Vector, Vector, Vector]:
     """State corrected by the chart, and its stabilisation ``(2/T) (v - v0) + (q - q0) / T^2``."""
     chart, pull = mech.chart, np.zeros(mech.nv)
     if chart is None:
         return q0, v0, pull
     corrected = chart.chart(q0, v0)
-    own = next(c.t_stab for c, b in zip(mech.constraints, mech._bound, strict=True) if b is chart)
-    T = t_stab if t_stab is not None else own
+    i = next(i for i, b in enumerate(mech._bound) if b is chart)
+    T = _time_constant(mech.constraints[i], mech.constraint_names[i], t_stab)
     if T is not None:
         move = pin.difference(mech.model, q0, corrected.q)
         pull = (2.0 / T) * (corrected.v - v0) + move / T**2
     return corrected.q, corrected.v, pull
 
 
-def _stabilisation(mech: Mechanism, rows: Rows, t_stab: float | None) -> Vector:
+def _stabilisation(mech: Mechanism, rows: Rows, t_stab: TimeConstants) -> Vector:
     """Baumgarte's terms ``(2/T) rate + error / T^2`` of each row; zero unless asked for."""
     extra = np.zeros_like(rows.error)
     for c, name in zip(mech.constraints, mech.constraint_names, strict=True):
-        T = t_stab if t_stab is not None else c.t_stab
+        T = _time_constant(c, name, t_stab)
         if T is not None:
             here = rows_of(mech, name)
             extra[here] = (2.0 / T) * rows.rate[here] + rows.error[here] / T**2

@@ -24,7 +24,15 @@ from numpy.typing import NDArray
 from holoctl.assembly import assemble, manifold_rank, nearby_configurations
 from holoctl.checks import Vector, listing, number, one_of
 from holoctl.constraints.contract import Rows
-from holoctl.equation import Terms, check_same_state, check_terms, scaled_rows, terms, terms_at
+from holoctl.equation import (
+    Terms,
+    TimeConstants,
+    check_same_state,
+    check_terms,
+    scaled_rows,
+    terms,
+    terms_at,
+)
 from holoctl.errors import InconsistentError, InputError, SingularityError
 from holoctl.linalg import PivotedQR, lu, pivoted_qr
 from holoctl.mechanism import (
@@ -350,7 +358,7 @@ def project(
     method: str = "auto",
     *,
     partition: Partition | None = None,
-    t_stab: float | None = None,
+    t_stab: TimeConstants = None,
     t: float = 0.0,
     terms: Terms | None = None,
 ) -> Projection:
@@ -371,9 +379,10 @@ def project(
         it may jump between states. ``"auto"``: the split, or QR where that is ill-conditioned.
     partition : Partition, optional
         Default: decided at the closed configuration nearest to q, which is slow.
-    t_stab : float, optional
+    t_stab : float, False or mapping of str to float or False, optional
         Time constant T of Baumgarte's stabilisation, s:
-        ``G a = -drift - (2/T) rate - error / T^2``. Default: that of each constraint, or none.
+        ``G a = -drift - (2/T) rate - error / T^2``; of all constraints, or by name. False: none.
+        Default, and for those not named: that of each constraint, or none.
     t : float, optional
         Time, s.
     terms : Terms, optional
@@ -442,7 +451,7 @@ def projected(
     t: float,
     part: Partition,
     method: str = "auto",
-    t_stab: float | None = None,
+    t_stab: TimeConstants = None,
 ) -> Projection:
     """`project` without the checks: for callers that have made them."""
     return projection_of(terms_at(mech, q, v, t, t_stab), part, method)
@@ -561,7 +570,7 @@ def resolve_projection(
     q: Any,
     v: Any,
     t: float,
-    t_stab: float | None,
+    t_stab: TimeConstants,
     partition: Partition | None,
     projection: Projection | None,
     terms: Terms | None = None,
@@ -585,7 +594,7 @@ def resolve_terms(
     q: Any,
     v: Any,
     t: float,
-    t_stab: float | None,
+    t_stab: TimeConstants,
     partition: Partition | None,
     projection: Projection | None,
     shared: Terms | None,

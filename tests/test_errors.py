@@ -349,6 +349,8 @@ MAY_BE_NONE = {"project: t_stab", "forward_dynamics: t_stab", "inverse_dynamics:
                "Closure: t_stab", "Coupling: t_stab", "terms: t_stab", "relaxed: t_stab",
                "run_at_rate: duration"}  # fmt: skip
 
+BY_NAME = MAY_BE_NONE - {"Closure: t_stab", "Coupling: t_stab", "run_at_rate: duration"}
+
 BAD_NUMBERS = {
     "None": None, "a word": "soon", "digits in a word": "0.5", "NaN": np.nan, "infinity": np.inf,
     "a list": [1.0, 2.0], "an empty list": [], "complex": 1j, "a mapping": {},
@@ -363,9 +365,12 @@ def simulated(s, **changes):
 
 
 def is_bad(call, junk):
-    """Whether this value is wrong for that number: some may be None, noise is two numbers."""
+    """Whether this value is wrong for that number: some may be None, noise is two numbers, and
+    time constants of a call may be given by name, of no constraint too."""
     if junk == "None":
         return call not in MAY_BE_NONE
+    if junk == "a mapping":
+        return call not in BY_NAME
     return junk != "a list" or call != "simulate: noise"
 
 

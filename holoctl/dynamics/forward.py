@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from holoctl.certificate import Certificate, certify, raise_if_bad
 from holoctl.checks import Vector, listing, one_of, vector
 from holoctl.constraints.contact import Contact
-from holoctl.equation import Terms, scaled_rows
+from holoctl.equation import Terms, TimeConstants, scaled_rows
 from holoctl.errors import InputError, SingularityError
 from holoctl.linalg import cholesky
 from holoctl.mechanism import Mechanism, check_mechanism
@@ -72,7 +72,7 @@ def forward_dynamics(
     method: str = "projection",
     *,
     t: float = 0.0,
-    t_stab: float | None = None,
+    t_stab: TimeConstants = None,
     partition: Partition | None = None,
     projection: Projection | None = None,
     terms: Terms | None = None,
@@ -102,8 +102,9 @@ def forward_dynamics(
         the manifold. All give the same result.
     t : float, optional
         Time, s.
-    t_stab : float, optional
-        Time constant of Baumgarte's stabilisation, s. Default: that of each constraint.
+    t_stab : float, False or mapping of str to float or False, optional
+        Time constant of Baumgarte's stabilisation, s, of all constraints or by name; False: none.
+        Default: that of each constraint.
     partition, projection, terms : optional
         A decision, or a projection or terms at this very state, to share. Without the first or
         second the partition is decided anew, which is slow.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from holoctl.certificate import Certificate, certify, raise_if_bad
 from holoctl.checks import Vector, listing, one_of, vector
-from holoctl.equation import Terms
+from holoctl.equation import Terms, TimeConstants
 from holoctl.errors import InconsistentError, InputError, NotActuatedError, SingularityError
 from holoctl.linalg import PivotedQR, cholesky, orthonormal_columns, pivoted_qr
 from holoctl.mechanism import Mechanism, check_mechanism
@@ -87,7 +87,7 @@ def inverse_dynamics(
     inconsistent: str = "raise",
     weights: Any = None,
     t: float = 0.0,
-    t_stab: float | None = None,
+    t_stab: TimeConstants = None,
     partition: Partition | None = None,
     projection: Projection | None = None,
     terms: Terms | None = None,
@@ -122,8 +122,9 @@ def inverse_dynamics(
         all efforts count alike, forces times the size of their loop.
     t : float, optional
         Time, s.
-    t_stab : float, optional
-        Time constant of Baumgarte's stabilisation, s. Default: that of each constraint.
+    t_stab : float, False or mapping of str to float or False, optional
+        Time constant of Baumgarte's stabilisation, s, of all constraints or by name; False: none.
+        Default: that of each constraint.
     partition, projection, terms : optional
         A decision, or a projection or terms at this very state, to share. Without the first or
         second the partition is decided anew, which is slow.

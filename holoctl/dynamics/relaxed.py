@@ -16,7 +16,7 @@ import numpy as np
 from holoctl.certificate import certify
 from holoctl.checks import numbers, vector
 from holoctl.dynamics.inverse import InverseDynamics, effort_scales
-from holoctl.equation import Terms, scaled_rows
+from holoctl.equation import Terms, TimeConstants, scaled_rows
 from holoctl.errors import InputError, NotActuatedError, SingularityError
 from holoctl.linalg import orthonormal_columns, pivoted_qr
 from holoctl.mechanism import Mechanism, check_mechanism
@@ -39,7 +39,7 @@ def inverse_dynamics_relaxed(
     *,
     stiffness: Any = None,
     t: float = 0.0,
-    t_stab: float | None = None,
+    t_stab: TimeConstants = None,
     partition: Partition | None = None,
     terms: Terms | None = None,
 ) -> InverseDynamics:
