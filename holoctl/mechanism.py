@@ -138,7 +138,7 @@ class Mechanism:
         put("name", str(self.name or model.name or "mechanism"))
         put("nq", int(model.nq))
         put("nv", int(model.nv))
-        put("coordinate_names", coordinate_names(model))
+        put("coordinate_names", _unique_coordinates(coordinate_names(model)))
         put("joint_of", _frozen(joint_of_coordinate(model)))
         put("reference", _frozen(_reference(model, self.reference)))
         put("constraints", _checked_constraints(self.constraints))
@@ -384,6 +384,16 @@ def _count(n: int, what: str) -> str:
 def _frozen(x: NDArray[_T]) -> NDArray[_T]:
     x.setflags(write=False)
     return x
+
+
+def _unique_coordinates(names: tuple[str, ...]) -> tuple[str, ...]:
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise InputError(
+            f"Mechanism: coordinate names must differ; used twice: {listing(twice)} (a joint of "
+            "several coordinates names them joint[i])"
+        )
+    return names
 
 
 def _checked_model(model: Any) -> pin.Model:

@@ -15,7 +15,10 @@ import pytest
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("ci")
 
-ROBOTS = "shared/data/robots"
+ROBOTS = {
+    "HOLOCTL_REQUIRE_ROBOTS": "shared/data/robots",
+    "HOLOCTL_REQUIRE_ROBOT_DATA": "example-robot-data",
+}
 """A test that skips for want of these robots says so in its reason."""
 
 
@@ -27,8 +30,8 @@ def _seeds() -> None:
     pin.seed(0)  # pinocchio.randomConfiguration
 
 
-# With HOLOCTL_REQUIRE_ROBOTS=1 the robots are known to be there: a test, or a whole file, that
-# skips because it did not find them is a failure.
+# With HOLOCTL_REQUIRE_ROBOTS=1, or HOLOCTL_REQUIRE_ROBOT_DATA=1, the robots are known to be
+# there: a test, or a whole file, that skips because it did not find them is a failure.
 
 
 @pytest.hookimpl(wrapper=True)
@@ -42,10 +45,10 @@ def pytest_make_collect_report(collector):
 
 
 def _without_robots_is_failure(report):
-    required = os.environ.get("HOLOCTL_REQUIRE_ROBOTS", "0") not in ("", "0")
-    if required and report.outcome == "skipped" and not hasattr(report, "wasxfail"):
+    if report.outcome == "skipped" and not hasattr(report, "wasxfail"):
         _file, _line, reason = report.longrepr
-        if ROBOTS in reason:
-            report.outcome = "failed"
-            report.longrepr = f"HOLOCTL_REQUIRE_ROBOTS is set, yet this was skipped: {reason}"
+        for variable, robots in ROBOTS.items():
+            if robots in reason and os.environ.get(variable, "0") not in ("", "0"):
+                report.outcome = "failed"
+                report.longrepr = f"{variable} is set, yet this was skipped: {reason}"
     return report

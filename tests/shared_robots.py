@@ -1,7 +1,8 @@
-"""The closed-chain robots of ../shared/data/robots, for the tests that want real ones."""
+"""Real robots for tests: those of ../shared/data/robots, and of the package example-robot-data."""
 
 from __future__ import annotations
 
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -15,3 +16,20 @@ def shared_robot(name: str) -> Path:
     if not SHARED_ROBOTS.is_dir():
         pytest.skip("robots of ../shared/data/robots are not here")
     return SHARED_ROBOTS / name
+
+
+CASSIE_SDF_NAMES = (
+    "cassie", "cassie_reduced", "cassie_simple", "cassie_v2", "cassie_wo_gearbox_spring",
+)  # fmt: skip
+
+
+def cassie_sdf(name: str) -> Path:
+    """An SDF of Cassie; skips the test where example-robot-data is not installed."""
+    try:
+        files = metadata.distribution("example-robot-data").files or []
+    except metadata.PackageNotFoundError:
+        pytest.skip("the package example-robot-data is not installed")
+    found = [file for file in files if file.name == f"{name}.sdf"]
+    if not found:
+        pytest.skip(f"the package example-robot-data has no {name}.sdf")
+    return Path(str(found[0].locate()))

@@ -58,6 +58,12 @@ FLOORS = {
     "dynamics.relaxed": 11,
     "dynamics.*": 10,
     "control.*": 12,
+    "io.xml": 2,
+    "io.yaml_entries": 2,
+    "io.rotations": 2,
+    "io.sheet": 10,
+    "io.mjcf_elements": 10,
+    "io.mjcf_inertia": 11,
     "io.description": 13,
     "io.*": 12,  # helpers of io.description
     "simulation": 13,

@@ -978,3 +978,13 @@ def test_a_single_joint_may_bear_an_external_force():
     mech = hc.Mechanism(one_slider(), actuated=["slider"])
     result = hc.forward_dynamics(mech, [0.0], [0.0], [0.0], {"slider": [6.0, 0, 0, 0, 0, 0]})
     assert unlike(result.a, [3.0]) < ROUNDING
+
+
+def test_two_coordinates_of_one_name_are_refused():
+    m = pin.Model()
+    body = pin.Inertia(1.0, np.zeros(3), np.eye(3))
+    for joint, name in ((pin.JointModelSpherical(), "b"), (pin.JointModelRX(), "b[0]")):
+        j = m.addJoint(0, joint, pin.SE3.Identity(), name)
+        m.appendBodyToJoint(j, body, pin.SE3.Identity())
+    with pytest.raises(hc.InputError, match=r"used twice: 'b\[0\]'"):
+        hc.Mechanism(m)

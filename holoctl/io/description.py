@@ -1,23 +1,19 @@
-"""Robots from files: a URDF for the tree, a YAML file beside it for closures and motors."""
+"""Robots from files: URDF and SDF with a YAML file beside them, MJCF."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-import pinocchio as pin
-
-from holoctl.checks import Vector, known_name, listing, suggestion
-from holoctl.constraints.closure import JOINTS, Closure
+from holoctl.checks import known_name
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.errors import InputError, LoadError
-from holoctl.io.urdf import Part, Urdf, model_of, read_urdf
+from holoctl.io.mjcf import read_mjcf
+from holoctl.io.sdf import read_sdf
+from holoctl.io.sheet import Sheet, check_constraints, motors_of, read_sheet, reference_of
+from holoctl.io.urdf import Urdf, model_of, read_urdf
+from holoctl.io.xml import Place, blamed_on, check_size
 from holoctl.io.yaml_entries import Entry, yaml_document
 from holoctl.mechanism import Mechanism
 from holoctl.tree import coordinate_names
@@ -26,15 +22,6 @@ __all__ = ["load", "robot_file", "robot_names"]
 
 _ROBOTS = Path(__file__).parents[1] / "robots"
 
-_REQUIRED = ("closed_loop", "type", "name_mot")
-_KEYS = (
-    *_REQUIRED, "joint_name", "joint_type", "closure_names", "couplings", "reference",
-    "name", "description", "source",
-)  # fmt: skip
-_CLOSURES = {"6d": "weld", "3d": "spherical"}
-_AXES = ("x", "y", "z", "rx", "ry", "rz")
-_UNIVERSAL = re.compile(r"ujoint_([xyz])(?!\1)([xyz])")
-
 
 def load(
     path: str | os.PathLike[str],
@@ -42,44 +29,67 @@ def load(
     closures: str | os.PathLike[str] | None = None,
     free_flyer: bool = False,
 ) -> Mechanism:
-    """Read a robot: the tree from a URDF, closures and motors from a YAML file beside it.
+    """Read a robot from a URDF, an MJCF or an SDF.
 
     Parameters
     ----------
     path : str or path
-        A URDF, or a directory with a ``robot.urdf``.
+        ``.urdf``: a tree, with closures and motors in a YAML file beside it. ``.xml``,
+        ``.mjcf``: MuJoCo's format, which says everything itself. ``.sdf``: Gazebo's format, a
+        graph with loops, with motors in a YAML file beside it. Any other suffix: a URDF. A
+        directory: its ``robot.urdf``.
     closures : str or path, optional
-        The YAML file. Default: the file named as the URDF but ``.yaml``, else ``robot.yaml`` in
-        the same directory; without either the robot is an open tree without motors.
+        The YAML file of a URDF or SDF. Default: the file named as the robot's but ``.yaml``,
+        else ``robot.yaml`` in the same directory; without either there are no motors, and no
+        closures but those of the SDF.
     free_flyer : bool, optional
         Whether the root link floats, on a joint called ``root_joint``. Default: it is fixed to
-        the world.
+        the world. An MJCF says itself which bodies are free; see Notes.
 
     Returns
     -------
     Mechanism
-        Motors in the order of ``name_mot``.
+        Motors in the order of ``name_mot``, or of ``<actuator>``.
 
     Raises
     ------
     LoadError
-        With file, key and line, for anything that cannot be read or makes no mechanism.
+        With file, key and line, for anything that cannot be read or makes no mechanism. What is
+        not understood, and might change the motion, is an error.
     InputError
-        If `path` or `closures` is not a path.
+        If `path` or `closures` is not a path, or `closures` is given for an MJCF.
 
     Notes
     -----
-    Keys of the YAML file; the first five are those of Gepetto's example-parallel-robots:
+    No other file is opened: no meshes, no includes. Springs are not part of the equation of
+    motion; where a file has some, a warning is logged that names the joints. What is read,
+    ignored and refused, element by element, stands in docs/file-formats.md.
+
+    **MJCF.** Hinges and slides count from their ``ref``. Equalities become `Closure` and
+    `Coupling`, inactive ones wait in ``mech.parked``. Each joint with an actuator has a motor;
+    with gears other than 1 the mechanism has a matrix B, and motors called ``u[i]``. The
+    reference is the key ``home``, else the first key, else the drawing. ``free_flyer=True`` is
+    for files without a free joint: it lets the first body of the world float, which must have no
+    joint.
+
+    **SDF.** Joints that close loops are cut by the rule of `Linkage` and become closures; gearboxes
+    and mimic joints become couplings. The reference is the drawing. With ``free_flyer=True`` the
+    canonical link floats; it is refused where a joint holds the model to the world.
+
+    **YAML**, beside a URDF or SDF; the first five keys are those of Gepetto's
+    example-parallel-robots:
 
     ``closed_loop``, ``type``
         Pairs of frames, and what closes each pair: ``6d`` (a weld), ``3d`` (a ball joint), a
-        joint or a subset of axes that `Closure` knows. Both required, may be empty.
+        joint or a subset of axes that `Closure` knows. Required for a URDF, may be empty.
     ``name_mot``
-        Coordinates with a motor, in the order of u. Required, may be empty.
+        Coordinates with a motor, in the order of u. Required for a URDF, may be empty.
     ``joint_name``, ``joint_type``
-        Joints of the URDF, and what to make of each: ``SPHERICAL``, ``UJOINT_XY`` (any two
+        Joints of a URDF, and what to make of each: ``SPHERICAL``, ``UJOINT_XY`` (any two
         different axes) or ``FIXED`` at zero. Axes are those of the joint frame. The universal
         joint u has the coordinates ``u[0]`` and ``u[1]``.
+    ``cut``
+        Joints of an SDF that close the loops, instead of the rule of `Linkage`.
     ``closure_names``
         A name for each closure.
     ``couplings``
@@ -90,24 +100,20 @@ def load(
     ``name``, ``description``, ``source``
         A name for the robot, and free text.
 
-    ``<mimic>`` in the URDF becomes a `Coupling` called ``joint-mimic``. A continuous joint in a
+    ``<mimic>`` in a URDF becomes a `Coupling` called ``joint-mimic``. A continuous joint in a
     coupling becomes a revolute one, for its turns count.
     """
-    urdf_file, yaml_file = _files(path, closures)
-    urdf = read_urdf(_text(urdf_file), str(urdf_file))
-    sheet = _Sheet()
-    if yaml_file is not None:
-        sheet = _sheet(yaml_document(_text(yaml_file), str(yaml_file)), urdf)
-    constraints = [*sheet.closures, *_mimics(urdf, sheet), *sheet.couplings]
-    counted = {n for c, _ in constraints if isinstance(c, Coupling) for n in c.coefficients}
-    model = model_of(urdf, sheet.replaced, counted, free_flyer)
-    _check_constraints(constraints, model)
-    motors = _motors(sheet, model)
-    reference = _reference(sheet, model)
-    with _blamed_on(urdf.robot):
-        return Mechanism(
-            model, [c for c, _ in constraints], motors, reference=reference, name=sheet.name
-        )
+    main, beside = _files(path, closures)
+    suffix = main.suffix.lower()
+    if suffix in (".xml", ".mjcf"):
+        if closures is not None:
+            raise InputError("load: closures= is for URDF and SDF; an MJCF has an <equality>")
+        return read_mjcf(_text(main), str(main), free_flyer)
+    text = _text(main)
+    document = yaml_document(_text(beside), str(beside)) if beside is not None else None
+    if suffix == ".sdf":
+        return read_sdf(text, str(main), document, free_flyer)
+    return _from_urdf(read_urdf(text, str(main)), document, free_flyer)
 
 
 def robot_names() -> tuple[str, ...]:
@@ -147,13 +153,13 @@ def robot_file(name: str) -> Path:
 def _files(
     path: str | os.PathLike[str], closures: str | os.PathLike[str] | None
 ) -> tuple[Path, Path | None]:
-    """The URDF and, if there is one, its YAML file."""
+    """The robot's file and, if there is one, the YAML file that belongs to it."""
     urdf = _path("path", path)
     if os.path.isdir(urdf):
         urdf = urdf / "robot.urdf"
     if urdf.suffix in (".yaml", ".yml"):
         raise LoadError(
-            "this is a YAML file; give the URDF: the YAML file beside it is found by itself",
+            "this is a YAML file; give the URDF or SDF: the YAML file beside it is found by itself",
             file=str(urdf),
         )
     if closures is not None:
@@ -185,133 +191,26 @@ def _text(file: Path) -> str:
         raise LoadError(f"the file cannot be read: {reason}", file=str(file)) from None
 
 
-# --------------------------------------------------------------------------------- YAML file
-
-Place = Entry | Part
-"""Where a constraint stands: errors name the file, the key and the line."""
+# -------------------------------------------------------------------------------------- URDF
 
 
-@dataclass(frozen=True)
-class _Sheet:
-    """What the YAML file says; names of the model are not looked up yet."""
-
-    closures: list[tuple[Constraint, Place]] = field(default_factory=list)
-    couplings: list[tuple[Constraint, Place]] = field(default_factory=list)
-    motors: list[Entry] = field(default_factory=list)
-    replaced: dict[str, str] = field(default_factory=dict)
-    reference: dict[str, Entry] = field(default_factory=dict)
-    name: str = ""
-
-
-def _sheet(document: Entry, urdf: Urdf) -> _Sheet:
-    keys = document.fields(_KEYS)
-    for key in _REQUIRED:
-        if key not in keys:
-            raise LoadError(
-                f"the key {key!r} is missing; it may be empty: {key}: []",
-                file=document.file,
-                key=key,
-                line=document.line,
-            )
-    return _Sheet(
-        closures=_closures(keys),
-        couplings=[_coupling(entry) for entry in _items(keys, "couplings")],
-        motors=keys["name_mot"].items(),
-        replaced=_replaced(keys, urdf),
-        reference=keys["reference"].fields() if "reference" in keys else {},
-        name=keys["name"].text() if "name" in keys else "",
-    )
-
-
-def _items(keys: Mapping[str, Entry], key: str) -> list[Entry]:
-    return keys[key].items() if key in keys else []
-
-
-def _aligned(keys: Mapping[str, Entry], key: str, other: str) -> list[Entry]:
-    """The elements of the list `key`, as many as the list `other` has."""
-    items, others = _items(keys, key), _items(keys, other)
-    if len(items) != len(others):
-        place = keys[key] if key in keys else keys[other]
-        raise place.error(
-            f"{key} and {other} must be of equal length; they have {len(items)} and {len(others)}"
+def _from_urdf(urdf: Urdf, document: Entry | None, free_flyer: bool) -> Mechanism:
+    """The mechanism of a URDF and of the YAML file beside it."""
+    sheet = Sheet() if document is None else read_sheet(document, list(urdf.joints))
+    constraints = [*sheet.closures, *_mimics(urdf, sheet), *sheet.couplings]
+    counted = {n for c, _ in constraints if isinstance(c, Coupling) for n in c.coefficients}
+    model = model_of(urdf, sheet.replaced, counted, free_flyer)
+    check_size(urdf.robot, model.nv)
+    check_constraints(constraints, model)
+    motors = motors_of(sheet, coordinate_names(model))
+    reference = reference_of(sheet, model)
+    with blamed_on(urdf.robot):
+        return Mechanism(
+            model, [c for c, _ in constraints], motors, reference=reference, name=sheet.name
         )
-    return items
 
 
-def _closures(keys: Mapping[str, Entry]) -> list[tuple[Constraint, Place]]:
-    pairs, kinds = _items(keys, "closed_loop"), _aligned(keys, "type", "closed_loop")
-    names: list[str | None] = [None] * len(pairs)
-    if "closure_names" in keys:
-        names = [entry.text() for entry in _aligned(keys, "closure_names", "closed_loop")]
-    found: list[tuple[Constraint, Place]] = []
-    for pair, kind, name in zip(pairs, kinds, names, strict=True):
-        frames = [frame.text() for frame in pair.items()]
-        if len(frames) != 2:
-            raise pair.error(f"closed_loop: a closure is a pair of frames; got {listing(frames)}")
-        with _blamed_on(kind):
-            found.append((_closure(frames[0], frames[1], kind.text(), name), pair))
-    return found
-
-
-def _closure(a: str, b: str, kind: str, name: str | None) -> Closure:
-    joint = _CLOSURES.get(kind.lower(), kind)
-    if joint in JOINTS:
-        return Closure(a, b, joint=joint, name=name)
-    if set(kind.split()) & set(_AXES):
-        return Closure(a, b, axes=kind, name=name)
-    valid = [*_CLOSURES, *JOINTS]
-    raise InputError(
-        f"type: there is no closure {kind!r}{suggestion(kind, valid)}; "
-        f"valid names: {', '.join(valid)}, or any of {' '.join(_AXES)!r}"
-    )
-
-
-def _coupling(entry: Entry) -> tuple[Constraint, Place]:
-    fields = entry.fields(("coefficients", "offset", "name"))
-    if "coefficients" not in fields:
-        raise entry.error("couplings: the key 'coefficients' is missing")
-    with _blamed_on(entry):
-        coupling = Coupling(
-            {n: c.number() for n, c in fields["coefficients"].fields().items()},
-            offset=fields["offset"].number() if "offset" in fields else 0.0,
-            name=fields["name"].text() if "name" in fields else None,
-        )
-    return coupling, entry
-
-
-def _replaced(keys: Mapping[str, Entry], urdf: Urdf) -> dict[str, str]:
-    """Joints that become others, in the words of `model_of`."""
-    found: dict[str, str] = {}
-    kinds = _aligned(keys, "joint_type", "joint_name")
-    for joint, kind in zip(_items(keys, "joint_name"), kinds, strict=True):
-        with _blamed_on(joint):
-            name = known_name(joint.text(), list(urdf.joints), "joint", "joint_name")
-        if name in found:
-            raise joint.error(f"joint_name: {name!r} stands twice")
-        word = kind.text().lower()
-        universal = _UNIVERSAL.fullmatch(word)
-        if word not in ("fixed", "spherical") and universal is None:
-            raise kind.error(
-                f"joint_type: there is no joint {kind.text()!r}; valid names: SPHERICAL, FIXED, "
-                "UJOINT_XY and the like with two different axes"
-            )
-        found[name] = "".join(universal.groups()) if universal else word
-    return found
-
-
-# ------------------------------------------------------------------------------- both files
-
-
-@contextmanager
-def _blamed_on(place: Place) -> Iterator[None]:
-    """Raise an `InputError` as a `LoadError` at a place in a file."""
-    try:
-        yield
-    except InputError as error:
-        raise place.error(str(error)) from None
-
-
-def _mimics(urdf: Urdf, sheet: _Sheet) -> list[tuple[Constraint, Place]]:
+def _mimics(urdf: Urdf, sheet: Sheet) -> list[tuple[Constraint, Place]]:
     """q[joint] = multiplier q[master] + offset, for every mimic joint of the URDF."""
     found: list[tuple[Constraint, Place]] = []
     for name, joint in urdf.joints.items():
@@ -329,66 +228,3 @@ def _mimics(urdf: Urdf, sheet: _Sheet) -> list[tuple[Constraint, Place]]:
         offset = mimic.values.get("offset", 0.0)
         found.append((Coupling(coefficients, offset=offset, name=f"{name}-mimic"), mimic))
     return found
-
-
-def _check_constraints(constraints: Sequence[tuple[Constraint, Place]], model: pin.Model) -> None:
-    """What `Mechanism` would refuse, with its line."""
-    names: set[str] = set()
-    for constraint, place in constraints:
-        name = constraint.default_name
-        if name in names:
-            raise place.error(f"two constraints are called {name!r}; names must differ")
-        names.add(name)
-        with _blamed_on(place):
-            constraint.bind(model, name, pin.neutral(model))
-
-
-def _motors(sheet: _Sheet, model: pin.Model) -> list[str]:
-    names, motors = coordinate_names(model), list[str]()
-    for entry in sheet.motors:
-        motor = entry.text()
-        several = [name for name in names if name.startswith(f"{motor}[")]
-        if motor not in names and several:
-            raise entry.error(
-                f"name_mot: joint {motor!r} has {len(several)} coordinates; name one of them: "
-                f"{listing(several)}"
-            )
-        with _blamed_on(entry):
-            known_name(motor, names, "coordinate", "name_mot")
-        if motor in motors:
-            raise entry.error(f"name_mot: {motor!r} stands twice")
-        motors.append(motor)
-    return motors
-
-
-def _reference(sheet: _Sheet, model: pin.Model) -> Vector:
-    """The neutral configuration with the joints of `reference` moved."""
-    q: Vector = pin.neutral(model)
-    joints = {model.names[j]: [j] for j in range(1, model.njoints)}
-    for name, kind in sheet.replaced.items():
-        if kind not in ("fixed", "spherical"):
-            joints[name] = [model.getJointId(f"{name}[{i}]") for i in range(2)]
-    for name, entry in sheet.reference.items():
-        with _blamed_on(entry):
-            known_name(name, list(joints), "joint", "reference")
-        where = np.concatenate([model.idx_qs[j] + np.arange(model.nqs[j]) for j in joints[name]])
-        if len(where) == 1:
-            q[where] = entry.number()
-        elif (model.nqs[joints[name][0]], model.nvs[joints[name][0]]) == (2, 1):
-            angle = entry.number()
-            q[where] = np.cos(angle), np.sin(angle)
-        else:
-            numbers = [item.number() for item in entry.items()]
-            if len(numbers) != len(where):
-                raise entry.error(
-                    f"reference: joint {name!r} takes {len(where)} numbers; got {len(numbers)}"
-                )
-            q[where] = numbers
-            unit = pin.normalize(model, q)
-            if not (pin.isNormalized(model, unit) and np.allclose(unit, q, rtol=0.0, atol=1e-2)):
-                raise entry.error(
-                    f"reference: joint {name!r} has a quaternion (x, y, z, w), or a cosine and a "
-                    "sine, that must have norm 1"
-                )
-            q = unit  # decimals of a file are rounded
-    return q

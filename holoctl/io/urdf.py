@@ -9,19 +9,18 @@ that are not URDF's own are ignored, as every reader of URDF does.
 from __future__ import annotations
 
 import math
-import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
-from xml.parsers import expat
 
 import numpy as np
 import pinocchio as pin
 
 from holoctl.checks import listing, suggestion
 from holoctl.errors import LoadError
+from holoctl.io.xml import Element, check_root, decimals, parsed
 
 __all__ = ["Part", "Urdf", "model_of", "read_urdf"]
 
@@ -32,7 +31,6 @@ can be drawn."""
 # ------------------------------------------------------------------------ what URDF may hold
 
 _NUMBER, _VECTOR, _TEXT = "a finite number", "three finite numbers", "a text"
-_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 # The attributes of each element; "!" marks those that must be there.
 _ATTRIBUTES: dict[str, dict[str, str]] = {
@@ -121,13 +119,8 @@ def read_urdf(text: str, file: str) -> Urdf:
         With the line: for XML that does not parse, elements and attributes that are missing or
         wrong, unknown links and joint types, links that do not form one tree.
     """
-    root = _parsed(text, file)
-    if root.tag != "robot":
-        raise LoadError(
-            f"a URDF starts with <robot>; this file starts with <{root.tag}>",
-            file=file,
-            line=root.line,
-        )
+    root = parsed(text, file)
+    check_root(root, "robot", "a URDF")
     robot = _checked(root, file, "robot")
     links, joints = _named(root, "link", file), _named(root, "joint", file)
     if not links:
@@ -142,48 +135,7 @@ def read_urdf(text: str, file: str) -> Urdf:
 # --------------------------------------------------------------------------------- elements
 
 
-@dataclass
-class _Element:
-    """An XML element as it stands in the file."""
-
-    tag: str
-    attributes: dict[str, str]
-    line: int
-    children: list[_Element] = field(default_factory=list)
-
-
-def _parsed(text: str, file: str) -> _Element:
-    """The root element of an XML text; document types, and so entities, are refused."""
-    parser = expat.ParserCreate("utf-8")
-    stack = [_Element("", {}, 0)]
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        element = _Element(tag, attributes, parser.CurrentLineNumber)
-        stack[-1].children.append(element)
-        stack.append(element)
-
-    def end(tag: str) -> None:
-        stack.pop()
-
-    def doctype(*_: object) -> None:
-        raise LoadError(
-            "document types and entities are not read; write the values out",
-            file=file,
-            line=parser.CurrentLineNumber,
-        )
-
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.StartDoctypeDeclHandler = doctype
-    try:
-        parser.Parse(text.encode(), True)
-    except expat.ExpatError as error:
-        raise LoadError(
-            f"this is not XML: {expat.ErrorString(error.code)}", file=file, line=error.lineno
-        ) from None
-    return stack[0].children[0]
-
-
-def _named(root: _Element, tag: str, file: str) -> dict[str, Part]:
+def _named(root: Element, tag: str, file: str) -> dict[str, Part]:
     """All links, or all joints, by name."""
     found: dict[str, Part] = {}
     for element in root.children:
@@ -202,7 +154,7 @@ def _named(root: _Element, tag: str, file: str) -> dict[str, Part]:
     return found
 
 
-def _checked(element: _Element, file: str, owner: str) -> Part:
+def _checked(element: Element, file: str, owner: str) -> Part:
     """An element with all that it may and must hold."""
     tag = element.tag
     part = Part(tag, file, element.line, owner, {}, {})
@@ -234,13 +186,8 @@ def _value(text: str, kind: str) -> Any:
     """A text, number or triple as floats; None if the text is nothing of the kind."""
     if kind == _TEXT:
         return text or None
-    words = text.split()
-    if len(words) != (3 if kind == _VECTOR else 1) or not all(map(_DECIMAL.fullmatch, words)):
-        return None
-    numbers = tuple(float(word) for word in words)
-    if not all(map(math.isfinite, numbers)):
-        return None
-    return numbers if kind == _VECTOR else numbers[0]
+    numbers = decimals(text, [3 if kind == _VECTOR else 1])
+    return numbers if numbers is None or kind == _VECTOR else numbers[0]
 
 
 # ----------------------------------------------------------------------------- joints, tree

@@ -69,6 +69,12 @@ class Entry:
             return x
         raise self._not("a finite number")
 
+    def numbers(self) -> list[float]:
+        """The elements of a list of numbers; one number counts as a list of one."""
+        if isinstance(self.node, yaml.SequenceNode):
+            return [entry.number() for entry in self.items()]
+        return [self.number()]
+
     def items(self) -> list[Entry]:
         """The elements of a list."""
         if not isinstance(self.node, yaml.SequenceNode):

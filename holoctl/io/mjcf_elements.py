@@ -1,0 +1,476 @@
+"""The words of MJCF: what may stand where, settings of the compiler, default classes, poses.
+
+What changes the equation of motion is read or refused by name; what does not is listed as
+ignored; everything else is an error. `Item` is an element with the values of its default
+class, in the units of the file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.checks import Vector, suggestion
+from holoctl.errors import LoadError
+from holoctl.io import rotations
+from holoctl.io.rotations import turn, z_to
+from holoctl.io.xml import Element, decimals
+
+__all__ = [
+    "MOTORS",
+    "Compiler",
+    "Defaults",
+    "Item",
+    "check_words",
+    "compiler_of",
+    "flattened",
+    "quaternion",
+    "unit",
+]
+
+Array = NDArray[np.float64]
+
+# --------------------------------------------------------------------- attributes, elements
+
+_POSE = "pos quat axisangle xyaxes zaxis euler"
+_CONTACT_LOOKS = (
+    "adhesion castshadow conaffinity condim contype fitscale fluidcoef fluidshape friction gap "
+    "hfield margin material priority rgba solimp solmix solref surfacevel user"
+)
+_SERVO = (
+    "actdim actearly actlimited actrange area bias biasprm biastype cogging controller "
+    "ctrllimited ctrlrange damping dampratio delay diameter dynprm dyntype ffrange forcelimited "
+    "forcerange gainprm gaintype group imax inductance inheritrange input interp ki kp kv "
+    "lengthrange lugre motorconst nominal nsample posrange resistance saturation slewmax thermal "
+    "timeconst user velrange"
+)
+_TRANSMISSION = "joint jointinparent tendon site refsite slidersite cranksite cranklength body"
+
+MOTORS = (
+    "motor", "general", "position", "velocity", "intvelocity", "pid", "dcmotor", "cylinder",
+)  # fmt: skip
+"""Actuators whose force is the user's, or that of a servo: each is a motor."""
+
+_NO_MOTORS = ("muscle", "adhesion", "damper", "orientation", "plugin")
+
+_ATTRIBUTES: dict[str, tuple[str, str]] = {  # tag: attributes read, attributes ignored
+    "mujoco": ("model", ""),
+    "compiler": (
+        "alignfree angle autolimits balanceinertia boundinertia boundmass coordinate eulerseq "
+        "inertiafromgeom inertiagrouprange settotalmass",
+        "assetdir conflict convexhull discardvisual exactmeshinertia fitaabb fusestatic meshdir "
+        "passthrough savecanonical savecompiled saveinertial strippath texturedir usethread",
+    ),
+    "option": (
+        "gravity density viscosity",
+        "actuatorgroupdisable apirate ccd_iterations ccd_tolerance collision cone impratio "
+        "integrator iterations jacobian ls_iterations ls_tolerance magnetic mpr_iterations "
+        "mpr_tolerance noslip_iterations noslip_tolerance o_friction o_margin o_solimp o_solref "
+        "sdf_initpoints sdf_iterations sleep_tolerance solver timestep tolerance wind",
+    ),
+    "flag": (
+        "equality gravity",
+        "actuation autoreset clampctrl constraint contact damper diagexact energy eulerdamp "
+        "filterparent frictionloss fwdinv invdiscrete ipc island limit midphase multiccd "
+        "nativeccd override passive refsafe sensor sleep speculative spring warmstart",
+    ),
+    "default": ("class", ""),
+    "worldbody": ("", ""),
+    "body": (f"name childclass gravcomp mocap {_POSE}", "fuse simple sleep user"),
+    "frame": (f"name childclass {_POSE}", ""),
+    "inertial": (f"mass diaginertia fullinertia {_POSE}", ""),
+    "joint": (
+        "name class type pos axis range limited ref armature damping frictionloss stiffness "
+        "springdamper actuatorfrcrange actuatorfrclimited",
+        "actuatorgravcomp group margin solimpfriction solimplimit solreffriction solreflimit "
+        "springref springyield user",
+    ),
+    "freejoint": ("name align", "group"),
+    "geom": (
+        f"name class type size fromto mass density shellinertia mesh group {_POSE}",
+        _CONTACT_LOOKS,
+    ),
+    "site": (f"name class fromto {_POSE}", "group material mesh rgba size type user"),
+    "connect": ("name class active body1 body2 site1 site2 anchor", "solimp solref"),
+    "weld": (
+        "name class active body1 body2 site1 site2 anchor relpose",
+        "solimp solref torquescale",
+    ),
+    "joint of equality": ("name class active joint1 joint2 polycoef", "solimp solref"),
+    "equality of default": ("active", "solimp solref"),
+    "key": ("name qpos", "act ctrl mpos mquat qvel time user"),
+    "fixed": ("name armature stiffness", "*"),
+    "spatial": ("name armature stiffness", "*"),
+    **dict.fromkeys(MOTORS, (f"name class gear armature {_TRANSMISSION}", _SERVO)),
+}
+
+_IN_BODY = "body frame joint freejoint inertial geom site"
+_REFUSED_IN_BODY = "attach composite flexcomp plugin replicate"
+_CHILDREN: dict[str, tuple[str, str, str]] = {  # tag: elements read, ignored, refused by name
+    "mujoco": (
+        "compiler option default worldbody equality actuator tendon keyframe deformable",
+        "asset contact custom extension sensor size statistic visual",
+        "",
+    ),
+    "compiler": ("", "lengthrange", ""),
+    "option": ("flag", "", ""),
+    "default": (
+        "default joint geom site equality general motor position velocity intvelocity pid "
+        "dcmotor cylinder",
+        "adhesion camera damper light material mesh muscle orientation pair tendon texture",
+        "",
+    ),
+    "worldbody": ("body frame geom site", "camera light", _REFUSED_IN_BODY),
+    "body": (_IN_BODY, "camera light", _REFUSED_IN_BODY),
+    "frame": (_IN_BODY, "camera light", _REFUSED_IN_BODY),
+    "geom": ("", "plugin", ""),
+    "equality": ("connect weld joint", "", "distance flex flexstrain flexvert tendon"),
+    "actuator": (" ".join(MOTORS), "", " ".join(_NO_MOTORS)),
+    "tendon": ("fixed spatial", "", ""),
+    "fixed": ("", "joint", ""),
+    "spatial": ("", "geom pulley site", ""),
+    "keyframe": ("key", "", ""),
+    "deformable": ("", "skin", "flex"),
+}
+
+_WHY = {
+    "include": "other files are not opened; paste what is in it here",
+    "replicate": "write the copies out; MuJoCo can: save the compiled model as XML",
+    "attach": "write the attached model out; MuJoCo can: save the compiled model as XML",
+    "composite": "write the bodies out; MuJoCo can: save the compiled model as XML",
+    "flexcomp": "what bends is not a rigid body",
+    "flex": "what bends is not a rigid body",
+    "flexstrain": "what bends is not a rigid body",
+    "flexvert": "what bends is not a rigid body",
+    "plugin": "what a plugin does is not known",
+    "distance": "use hc.Rod on the mechanism",
+    "tendon": "use hc.Coupling for a fixed tendon, hc.Rod or hc.Custom for a spatial one",
+    "muscle": "a muscle is no motor; leave it out and pass its force as an effort",
+    "adhesion": "adhesion is no motor; leave it out and pass its force as an effort",
+    "damper": "a damper is no motor; leave it out and pass its force as an effort",
+    "orientation": "it drives a site or several coordinates; give motors on joints",
+}
+
+
+def check_words(root: Element) -> None:
+    """Refuse what is not understood: elements and attributes, each by name.
+
+    Elements that are ignored are not looked into, except for ``<include>``.
+    """
+    for element in root.each():
+        if element.tag == "include":
+            raise element.error(f"<include> is not read: {_WHY['include']}")
+    waiting = [(root, root.tag)]
+    while waiting:
+        element, kind = waiting.pop()
+        _check_attributes(element, kind)
+        read, ignored, refused = (words.split() for words in _CHILDREN.get(kind, ("", "", "")))
+        for child in reversed(element.children):
+            if child.tag in read:
+                waiting.append((child, _kind(child.tag, kind)))
+            elif child.tag in refused:
+                raise child.error(f"{child} in <{element.tag}> is not read: {_WHY[child.tag]}")
+            elif child.tag not in ignored:
+                valid = [*read, *ignored]
+                raise child.error(
+                    f"there is no element <{child.tag}> in <{element.tag}>"
+                    f"{suggestion(child.tag, valid)}; valid: {', '.join(valid) or 'none'}"
+                )
+
+
+def _kind(tag: str, parent: str) -> str:
+    """The row of the tables for an element; some tags mean two things."""
+    if parent == "equality" and tag == "joint":
+        return "joint of equality"
+    return "equality of default" if parent == "default" and tag == "equality" else tag
+
+
+def _check_attributes(element: Element, kind: str) -> None:
+    if kind not in _ATTRIBUTES:
+        valid: list[str] = []
+    else:
+        read, ignored = _ATTRIBUTES[kind]
+        if ignored == "*":
+            return
+        valid = [*read.split(), *ignored.split()]
+    for name in element.attributes:
+        if name not in valid:
+            raise element.error(
+                f"{element} has no attribute {name!r}{suggestion(name, valid)}; "
+                f"valid: {', '.join(valid) or 'none'}"
+            )
+
+
+# ---------------------------------------------------------------------------------- values
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """Settings of ``<compiler>`` that change what the file means."""
+
+    angle: float = math.pi / 180.0  # rad in a unit of angle
+    autolimits: bool = True
+    balanceinertia: bool = False
+    boundinertia: float = 0.0
+    boundmass: float = 0.0
+    eulerseq: str = "xyz"
+    inertiafromgeom: str = "auto"
+    inertiagrouprange: tuple[float, ...] = (0.0, 5.0)
+    settotalmass: float = -1.0
+
+
+@dataclass(frozen=True)
+class Item:
+    """An element with the attributes of its default class, as numbers, words and poses."""
+
+    element: Element
+    attributes: Mapping[str, str]
+    compiler: Compiler
+
+    def error(self, message: str) -> LoadError:
+        """An error at this place in the file."""
+        return self.element.error(f"{self.element}: {message}")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.attributes
+
+    def text(self, name: str, default: str = "") -> str:
+        """An attribute as a text; empty where there is neither it nor a default."""
+        return self.attributes.get(name, default)
+
+    def word(self, name: str, valid: tuple[str, ...], default: str) -> str:
+        """An attribute that is one of some words."""
+        value = self.attributes.get(name, default)
+        if value not in valid:
+            raise self.error(
+                f"{name} must be one of {', '.join(valid)}; got {value[:60]!r}"
+                f"{suggestion(value, valid)}"
+            )
+        return value
+
+    def true(self, name: str, default: bool = False) -> bool:
+        """An attribute that is "true" or "false"."""
+        return self.word(name, ("false", "true"), "true" if default else "false") == "true"
+
+    def numbers(
+        self, name: str, default: tuple[float, ...], least: int | None = None
+    ) -> tuple[float, ...]:
+        """As many finite numbers as the default has; or `least` or more, the rest by default."""
+        if name not in self.attributes:
+            return default
+        n = len(default)
+        least = n if least is None else least
+        found = decimals(self.attributes[name], range(least, n + 1))
+        if found is None:
+            many = f"{n}" if least == n else f"{least} to {n}"
+            raise self.error(
+                f"{name} must be {many} finite number{'s' if n > 1 else ''}; "
+                f"got {self.attributes[name][:60]!r}"
+            )
+        return found + default[len(found) :]
+
+    def number(self, name: str, default: float) -> float:
+        """An attribute as a finite number."""
+        return self.numbers(name, (default,))[0]
+
+    def size(self, name: str, default: float) -> float:
+        """An attribute as a finite number that is not negative."""
+        x = self.number(name, default)
+        if x < 0.0:
+            raise self.error(f"{name} must not be negative; got {x}")
+        return x
+
+    def pose(self) -> pin.SE3:
+        """Position and orientation of the element in what it stands in."""
+        return pin.SE3(self._rotation(), np.array(self.numbers("pos", (0.0, 0.0, 0.0))))
+
+    def _rotation(self) -> Array:
+        given = [name for name in _ROTATIONS if name in self.attributes]
+        if len(given) > 1:
+            raise self.error(f"give one of {' and '.join(given)}, not both")
+        if not given:
+            return np.eye(3)
+        read = _ROTATIONS[given[0]]
+        return read(self, given[0])
+
+
+def unit(item: Item, name: str, x: Vector) -> Vector:
+    norm = float(np.linalg.norm(x))
+    if not 1e-10 < norm < 1e10:
+        raise item.error(f"{name}: {_words(x)} has no direction")
+    return x / norm
+
+
+def _words(x: Vector) -> str:
+    """Numbers as they stand in a file."""
+    return "'" + " ".join(f"{number:g}" for number in x) + "'"
+
+
+def _quat(item: Item, name: str) -> Array:
+    return quaternion(item, name, np.array(item.numbers(name, (1.0, 0.0, 0.0, 0.0))))
+
+
+def quaternion(item: Item, name: str, wxyz: Vector) -> Array:
+    """The rotation of MuJoCo's quaternion w x y z, which is normalised."""
+    w, x, y, z = unit(item, name, wxyz)
+    return rotations.quaternion(w, x, y, z)
+
+
+def _axisangle(item: Item, name: str) -> Array:
+    *axis, angle = item.numbers(name, (0.0, 0.0, 1.0, 0.0))
+    return turn(unit(item, name, np.array(axis)), angle * item.compiler.angle)
+
+
+def _xyaxes(item: Item, name: str) -> Array:
+    given = np.array(item.numbers(name, (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)))
+    x = unit(item, name, given[:3])
+    y = unit(item, name, given[3:] - (x @ given[3:]) * x)
+    return np.column_stack((x, y, np.cross(x, y)))
+
+
+def _zaxis(item: Item, name: str) -> Array:
+    return z_to(unit(item, name, np.array(item.numbers(name, (0.0, 0.0, 1.0)))))
+
+
+def _euler(item: Item, name: str) -> Array:
+    rotation = np.eye(3)
+    angles = item.numbers(name, (0.0, 0.0, 0.0))
+    for letter, angle in zip(item.compiler.eulerseq, angles, strict=True):
+        one = turn(np.eye(3)["xyz".index(letter.lower())], angle * item.compiler.angle)
+        rotation = rotation @ one if letter.islower() else one @ rotation
+    return rotation
+
+
+_ROTATIONS = {
+    "quat": _quat,
+    "axisangle": _axisangle,
+    "xyaxes": _xyaxes,
+    "zaxis": _zaxis,
+    "euler": _euler,
+}
+
+
+# -------------------------------------------------------------------------------- settings
+
+
+def compiler_of(root: Element) -> Compiler:
+    """The settings of all ``<compiler>`` of a file; of two that differ the later one counts."""
+    found = Compiler()
+    for element in root.children:
+        if element.tag != "compiler":
+            continue
+        item = Item(element, element.attributes, found)
+        for name, valid, only in _MUST_BE:
+            if item.word(name, valid, only) != only:
+                raise item.error(f"{name}={item.text(name)!r} is not read; only {only!r} is")
+        degree = "degree" if found.angle == Compiler.angle else "radian"
+        degree = item.word("angle", ("degree", "radian"), degree)
+        eulerseq = item.text("eulerseq", found.eulerseq)
+        if len(eulerseq) != 3 or set(eulerseq.lower()) - set("xyz"):
+            raise item.error(f"eulerseq must be three letters of xyzXYZ; got {eulerseq[:60]!r}")
+        found = replace(
+            found,
+            angle=Compiler.angle if degree == "degree" else 1.0,
+            autolimits=item.true("autolimits", found.autolimits),
+            balanceinertia=item.true("balanceinertia", found.balanceinertia),
+            boundinertia=item.size("boundinertia", found.boundinertia),
+            boundmass=item.size("boundmass", found.boundmass),
+            eulerseq=eulerseq,
+            inertiafromgeom=item.word(
+                "inertiafromgeom", ("false", "true", "auto"), found.inertiafromgeom
+            ),
+            inertiagrouprange=item.numbers("inertiagrouprange", found.inertiagrouprange),
+            settotalmass=item.number("settotalmass", found.settotalmass),
+        )
+    return found
+
+
+_MUST_BE: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("coordinate", ("local", "global"), "local"),
+    ("alignfree", ("false", "true"), "false"),  # true would move the frame that q describes
+)
+
+
+@dataclass
+class Defaults:
+    """The default classes of a file: class name to kind of element to attributes."""
+
+    compiler: Compiler
+    classes: dict[str, dict[str, dict[str, str]]] = field(default_factory=lambda: {"main": {}})
+
+    def read(self, root: Element) -> None:
+        """Add all ``<default>`` of a file, in their order."""
+        for element in root.children:
+            if element.tag != "default":
+                continue
+            if element.attributes.get("class", "main") != "main":
+                raise element.error("the class of the outermost <default> is 'main'")
+            self._own(element, "main")
+            waiting = [(child, "main") for child in reversed(element.children)]
+            while waiting:
+                child, parent = waiting.pop()
+                if child.tag != "default":
+                    continue
+                name = child.attributes.get("class", "")
+                if not name or name in self.classes:
+                    what = f"the class {name!r} stands twice" if name else "the class is missing"
+                    raise child.error(f"<default>: {what}")
+                self.classes[name] = {k: dict(v) for k, v in self.classes[parent].items()}
+                self._own(child, name)
+                waiting += [(grandchild, name) for grandchild in reversed(child.children)]
+
+    def _own(self, element: Element, name: str) -> None:
+        for child in element.children:
+            if child.tag != "default":
+                for word in ("name", "class"):
+                    if word in child.attributes and child.tag in _ATTRIBUTES:
+                        raise child.error(f"<{child.tag}> in <default> has no attribute {word!r}")
+                self.classes[name].setdefault(_shared(child.tag), {}).update(child.attributes)
+
+    def item(self, element: Element, kind: str, childclass: str = "main") -> Item:
+        """An element with the values of its class, or else of the class of its body."""
+        name = self.known(element, "class", childclass)
+        values = self.classes[name].get(_shared(kind), {}) | element.attributes
+        own = [n for n in _ROTATIONS if n in element.attributes]
+        if own:  # an orientation of its own replaces that of the class
+            values = {n: v for n, v in values.items() if n not in _ROTATIONS or n in own}
+        return Item(element, values, self.compiler)
+
+    def plain(self, element: Element) -> Item:
+        """An element that has no defaults."""
+        return Item(element, element.attributes, self.compiler)
+
+    def known(self, element: Element, attribute: str, default: str) -> str:
+        """A class named by an attribute of an element."""
+        name = element.attributes.get(attribute, default)
+        if name not in self.classes:
+            raise element.error(
+                f"{element}: there is no default class {name!r}"
+                f"{suggestion(name, self.classes)}; valid: {', '.join(self.classes)}"
+            )
+        return name
+
+
+def _shared(tag: str) -> str:
+    """Actuators of all kinds share their defaults, as in MuJoCo."""
+    return "actuator" if tag in MOTORS else tag
+
+
+def flattened(
+    body: Element, childclass: str, defaults: Defaults
+) -> Iterator[tuple[Element, pin.SE3, str]]:
+    """The elements in a body, also those in its frames, with their frame and class."""
+    waiting = [(child, pin.SE3.Identity(), childclass) for child in reversed(body.children)]
+    while waiting:
+        element, frame, name = waiting.pop()
+        if element.tag != "frame":
+            yield element, frame, name
+            continue
+        frame = frame * defaults.plain(element).pose()
+        name = defaults.known(element, "childclass", name)
+        waiting += [(child, frame, name) for child in reversed(element.children)]

@@ -1,0 +1,218 @@
+"""The YAML file beside a URDF or SDF: closures, couplings, motors, a reference."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.checks import Vector, known_name, listing, suggestion
+from holoctl.constraints.closure import JOINTS, Closure
+from holoctl.constraints.contract import Constraint
+from holoctl.constraints.coupling import Coupling
+from holoctl.errors import InputError, LoadError
+from holoctl.io.xml import Place, blamed_on
+from holoctl.io.yaml_entries import Entry
+
+__all__ = ["Sheet", "check_constraints", "motors_of", "read_sheet", "reference_of"]
+
+_REQUIRED = ("closed_loop", "type", "name_mot")
+_COMMON = (
+    *_REQUIRED, "closure_names", "couplings", "reference", "name", "description", "source",
+)  # fmt: skip
+_KEYS = (*_COMMON, "joint_name", "joint_type")
+_KEYS_OF_SDF = (*_COMMON, "cut")
+_CLOSURES = {"6d": "weld", "3d": "spherical"}
+_AXES = ("x", "y", "z", "rx", "ry", "rz")
+_UNIVERSAL = re.compile(r"ujoint_([xyz])(?!\1)([xyz])")
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What the YAML file says; names of the model are not looked up yet."""
+
+    closures: list[tuple[Constraint, Place]] = field(default_factory=list)
+    couplings: list[tuple[Constraint, Place]] = field(default_factory=list)
+    motors: list[Entry] = field(default_factory=list)
+    replaced: dict[str, str] = field(default_factory=dict)
+    reference: dict[str, Entry] = field(default_factory=dict)
+    cut: list[Entry] = field(default_factory=list)
+    name: str = ""
+
+
+def read_sheet(document: Entry, joints: Collection[str] | None) -> Sheet:
+    """What a YAML file says.
+
+    Parameters
+    ----------
+    document : Entry
+    joints : collection of str or None
+        The joints that ``joint_name`` may replace, for a URDF; None for an SDF, which has balls
+        and universal joints of its own, and where no key must be there.
+
+    Raises
+    ------
+    LoadError
+        With the line, for keys and values that are not understood.
+    """
+    keys = document.fields(_KEYS if joints is not None else _KEYS_OF_SDF)
+    for key in _REQUIRED if joints is not None else ():
+        if key not in keys:
+            raise LoadError(
+                f"the key {key!r} is missing; it may be empty: {key}: []",
+                file=document.file,
+                key=key,
+                line=document.line,
+            )
+    return Sheet(
+        closures=_closures(keys),
+        couplings=[_coupling(entry) for entry in _items(keys, "couplings")],
+        motors=_items(keys, "name_mot"),
+        replaced=_replaced(keys, joints or ()),
+        reference=keys["reference"].fields() if "reference" in keys else {},
+        cut=_items(keys, "cut"),
+        name=keys["name"].text() if "name" in keys else "",
+    )
+
+
+def _items(keys: Mapping[str, Entry], key: str) -> list[Entry]:
+    return keys[key].items() if key in keys else []
+
+
+def _aligned(keys: Mapping[str, Entry], key: str, other: str) -> list[Entry]:
+    """The elements of the list `key`, as many as the list `other` has."""
+    items, others = _items(keys, key), _items(keys, other)
+    if len(items) != len(others):
+        place = keys[key] if key in keys else keys[other]
+        raise place.error(
+            f"{key} and {other} must be of equal length; they have {len(items)} and {len(others)}"
+        )
+    return items
+
+
+def _closures(keys: Mapping[str, Entry]) -> list[tuple[Constraint, Place]]:
+    pairs, kinds = _items(keys, "closed_loop"), _aligned(keys, "type", "closed_loop")
+    names: list[str | None] = [None] * len(pairs)
+    if "closure_names" in keys:
+        names = [entry.text() for entry in _aligned(keys, "closure_names", "closed_loop")]
+    found: list[tuple[Constraint, Place]] = []
+    for pair, kind, name in zip(pairs, kinds, names, strict=True):
+        frames = [frame.text() for frame in pair.items()]
+        if len(frames) != 2:
+            raise pair.error(f"closed_loop: a closure is a pair of frames; got {listing(frames)}")
+        with blamed_on(kind):
+            found.append((_closure(frames[0], frames[1], kind.text(), name), pair))
+    return found
+
+
+def _closure(a: str, b: str, kind: str, name: str | None) -> Closure:
+    joint = _CLOSURES.get(kind.lower(), kind)
+    if joint in JOINTS:
+        return Closure(a, b, joint=joint, name=name)
+    if set(kind.split()) & set(_AXES):
+        return Closure(a, b, axes=kind, name=name)
+    valid = [*_CLOSURES, *JOINTS]
+    raise InputError(
+        f"type: there is no closure {kind!r}{suggestion(kind, valid)}; "
+        f"valid names: {', '.join(valid)}, or any of {' '.join(_AXES)!r}"
+    )
+
+
+def _coupling(entry: Entry) -> tuple[Constraint, Place]:
+    fields = entry.fields(("coefficients", "offset", "name"))
+    if "coefficients" not in fields:
+        raise entry.error("couplings: the key 'coefficients' is missing")
+    with blamed_on(entry):
+        coupling = Coupling(
+            {n: c.number() for n, c in fields["coefficients"].fields().items()},
+            offset=fields["offset"].number() if "offset" in fields else 0.0,
+            name=fields["name"].text() if "name" in fields else None,
+        )
+    return coupling, entry
+
+
+def _replaced(keys: Mapping[str, Entry], joints: Collection[str]) -> dict[str, str]:
+    """Joints that become others, in the words of `model_of`."""
+    found: dict[str, str] = {}
+    kinds = _aligned(keys, "joint_type", "joint_name")
+    for joint, kind in zip(_items(keys, "joint_name"), kinds, strict=True):
+        with blamed_on(joint):
+            name = known_name(joint.text(), list(joints), "joint", "joint_name")
+        if name in found:
+            raise joint.error(f"joint_name: {name!r} stands twice")
+        word = kind.text().lower()
+        universal = _UNIVERSAL.fullmatch(word)
+        if word not in ("fixed", "spherical") and universal is None:
+            raise kind.error(
+                f"joint_type: there is no joint {kind.text()!r}; valid names: SPHERICAL, FIXED, "
+                "UJOINT_XY and the like with two different axes"
+            )
+        found[name] = "".join(universal.groups()) if universal else word
+    return found
+
+
+def check_constraints(constraints: Sequence[tuple[Constraint, Place]], model: pin.Model) -> None:
+    """What `Mechanism` would refuse, with its line."""
+    names: set[str] = set()
+    for constraint, place in constraints:
+        name = constraint.default_name
+        if name in names:
+            raise place.error(f"two constraints are called {name!r}; names must differ")
+        names.add(name)
+        with blamed_on(place):
+            constraint.bind(model, name, pin.neutral(model))
+
+
+def motors_of(sheet: Sheet, names: Sequence[str]) -> list[str]:
+    """The motors, each of which must be one of the coordinates `names`."""
+    motors: list[str] = []
+    for entry in sheet.motors:
+        motor = entry.text()
+        several = [name for name in names if name.startswith(f"{motor}[")]
+        if motor not in names and several:
+            raise entry.error(
+                f"name_mot: joint {motor!r} has {len(several)} coordinates; name one of them: "
+                f"{listing(several)}"
+            )
+        with blamed_on(entry):
+            known_name(motor, names, "coordinate", "name_mot")
+        if motor in motors:
+            raise entry.error(f"name_mot: {motor!r} stands twice")
+        motors.append(motor)
+    return motors
+
+
+def reference_of(sheet: Sheet, model: pin.Model) -> Vector:
+    """The neutral configuration with the joints of `reference` moved."""
+    q: Vector = pin.neutral(model)
+    joints = {model.names[j]: [j] for j in range(1, model.njoints)}
+    for name, kind in sheet.replaced.items():
+        if kind not in ("fixed", "spherical"):
+            joints[name] = [model.getJointId(f"{name}[{i}]") for i in range(2)]
+    for name, entry in sheet.reference.items():
+        with blamed_on(entry):
+            known_name(name, list(joints), "joint", "reference")
+        where = np.concatenate([model.idx_qs[j] + np.arange(model.nqs[j]) for j in joints[name]])
+        if len(where) == 1:
+            q[where] = entry.number()
+        elif (model.nqs[joints[name][0]], model.nvs[joints[name][0]]) == (2, 1):
+            angle = entry.number()
+            q[where] = np.cos(angle), np.sin(angle)
+        else:
+            numbers = [item.number() for item in entry.items()]
+            if len(numbers) != len(where):
+                raise entry.error(
+                    f"reference: joint {name!r} takes {len(where)} numbers; got {len(numbers)}"
+                )
+            q[where] = numbers
+            unit = pin.normalize(model, q)
+            if not (pin.isNormalized(model, unit) and np.allclose(unit, q, rtol=0.0, atol=1e-2)):
+                raise entry.error(
+                    f"reference: joint {name!r} has a quaternion (x, y, z, w), or a cosine and a "
+                    "sine, that must have norm 1"
+                )
+            q = unit  # decimals of a file are rounded
+    return q

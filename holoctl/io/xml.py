@@ -1,0 +1,149 @@
+"""XML whose elements know where they stand, so that an error can name the line.
+
+Nothing but the text itself is read: document types, and so entities and files named by them,
+are refused. Nesting is limited.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+from xml.parsers import expat
+
+from holoctl.errors import InputError, LoadError
+
+__all__ = ["Element", "Place", "blamed_on", "check_root", "check_size", "decimals", "parsed"]
+
+_DEEPEST = 400
+_MOST_COORDINATES = 250
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+class Place(Protocol):
+    """Something in a file that may be at fault: errors name the file, the element, the line."""
+
+    def error(self, message: str) -> LoadError:
+        """An error at this place in the file."""
+        ...
+
+
+@contextmanager
+def blamed_on(place: Place) -> Iterator[None]:
+    """Raise an `InputError` as a `LoadError` at a place in a file."""
+    try:
+        yield
+    except InputError as error:
+        raise place.error(str(error)) from None
+
+
+_SUFFIXES = {"robot": ".urdf", "mujoco": ".xml or .mjcf", "sdf": ".sdf"}
+
+
+def check_root(root: Element, tag: str, kind: str) -> None:
+    """Refuse a document of another format, and say how that one is read."""
+    if root.tag != tag:
+        suffix = _SUFFIXES.get(root.tag)
+        hint = f", whose suffix should be {suffix}" if suffix else ""
+        raise LoadError(
+            f"{kind} starts with <{tag}>; this file starts with <{root.tag[:60]}>{hint}",
+            file=root.file,
+            line=root.line,
+        )
+
+
+def check_size(place: Place, coordinates: int) -> None:
+    """Refuse a robot that is too large: Pinocchio's workspace grows with the cube.
+
+    With 250 coordinates it takes about a gigabyte, with 1000 no computer has the memory.
+    """
+    if coordinates > _MOST_COORDINATES:
+        raise place.error(
+            f"there are more than {_MOST_COORDINATES} coordinates, for which Pinocchio needs too "
+            "much memory"
+        )
+
+
+@dataclass
+class Element:
+    """An XML element as it stands in the file; `text` is what stands in it outside children."""
+
+    tag: str
+    attributes: dict[str, str]
+    file: str
+    line: int
+    children: list[Element] = field(default_factory=list)
+    text: str = ""
+
+    def error(self, message: str) -> LoadError:
+        """An error at this place in the file; its key is the name, else the tag."""
+        key = self.attributes.get("name") or self.tag
+        return LoadError(message, file=self.file, key=key, line=self.line)
+
+    def __str__(self) -> str:
+        name = self.attributes.get("name")
+        return f"<{self.tag}> {name!r}" if name else f"<{self.tag}>"
+
+    def each(self) -> Iterator[Element]:
+        """This element and all in it, in the order of the file."""
+        waiting = [self]
+        while waiting:
+            element = waiting.pop()
+            yield element
+            waiting += reversed(element.children)
+
+
+def parsed(text: str, file: str) -> Element:
+    """The root element of an XML text.
+
+    Raises
+    ------
+    LoadError
+        With the line: for what is not XML, for document types (and so for entities), and for
+        elements nested more than 400 deep.
+    """
+    parser = expat.ParserCreate("utf-8")
+    stack = [Element("", {}, file, 0)]
+
+    def refusal(message: str) -> LoadError:
+        return LoadError(message, file=file, line=parser.CurrentLineNumber)
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        if len(stack) > _DEEPEST:
+            raise refusal(f"elements are nested more than {_DEEPEST} deep")
+        element = Element(tag, attributes, file, parser.CurrentLineNumber)
+        stack[-1].children.append(element)
+        stack.append(element)
+
+    def end(tag: str) -> None:
+        stack.pop()
+
+    def characters(data: str) -> None:
+        stack[-1].text += data
+
+    def doctype(*_: object) -> None:
+        raise refusal("document types and entities are not read; write the values out")
+
+    parser.buffer_text = True
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler = characters
+    parser.StartDoctypeDeclHandler = doctype
+    try:
+        parser.Parse(text.encode(), True)
+    except expat.ExpatError as error:
+        raise LoadError(
+            f"this is not XML: {expat.ErrorString(error.code)}", file=file, line=error.lineno
+        ) from None
+    return stack[0].children[0]
+
+
+def decimals(text: str, sizes: Iterable[int]) -> tuple[float, ...] | None:
+    """The finite decimal numbers in a text, if it is nothing else and has one of the sizes."""
+    words = text.split()
+    if len(words) not in sizes or not all(map(_DECIMAL.fullmatch, words)):
+        return None
+    found = tuple(map(float, words))
+    return found if all(map(math.isfinite, found)) else None
