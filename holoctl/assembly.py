@@ -45,6 +45,9 @@ log = logging.getLogger(__name__)
 ROUNDING = 1e-15
 """A scaled error of this size is none."""
 
+RANK = 1e-8
+"""Smaller singular values (scaled) do not count for the rank."""
+
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
@@ -124,7 +127,8 @@ def assemble(
 class _Problem:
     """What the steps below share. `metric` (nf,) are the step sizes that weigh the same.
 
-    `rows` are those that count: all, where it is None.
+    `rows` are those that count: all, where it is None. Combinations of rows with a singular value
+    below `blind` ask for no step.
     """
 
     mech: Mechanism
@@ -135,6 +139,7 @@ class _Problem:
     weights: Vector
     free: NDArray[np.intp]
     rows: NDArray[np.intp] | None = None
+    blind: float = 1e-10
 
     @property
     def metric(self) -> Vector:
@@ -227,8 +232,8 @@ def _newton(p: _Problem, q: Vector, polarity: WrenchRows | None) -> Vector:
         size = float(error @ error)
         if _largest(error) <= ROUNDING or (pushing and size < 1e-8):
             break
-        # not below 1e-20, so that rows which vanish but for rounding ask for no step
-        mu = max(damping * min(size, 1.0), 1e-20)
+        # not below, so that rows which vanish but for rounding ask for no step
+        mu = max(damping * min(size, 1.0), p.blind**2)
         step = np.linalg.lstsq(
             np.vstack([G, np.sqrt(mu) * np.eye(G.shape[1])]),
             -np.concatenate([error, np.zeros(G.shape[1])]),
@@ -428,7 +433,7 @@ def manifold_rank(G: Array, error: float) -> int:
     if G.size == 0:
         return 0
     s = np.linalg.svd(G, compute_uv=False)
-    threshold = max(1e-8, 10.0 * np.sqrt(error)) * max(float(s[0]), 1.0)
+    threshold = max(RANK, 10.0 * np.sqrt(error)) * max(float(s[0]), 1.0)
     return int(np.count_nonzero(s > threshold))
 
 
@@ -473,10 +478,11 @@ def configuration_along(
 ) -> Vector | None:
     """The closed configuration next to q moved by a scaled step (nv,); None where it stays open.
 
-    It may be q again, where the mechanism does not go along.
+    It may be q again, where the mechanism does not go along. Rows too weak to count for the rank
+    do not turn it back: they may stay open by what they amount to.
     """
     everything = np.arange(mech.nv)
-    p = _Problem(mech, q, t, 1e-12, 50, 1.0 / mech.column_scale**2, everything, rows)
+    p = _Problem(mech, q, t, 1e-9, 50, 1.0 / mech.column_scale**2, everything, rows, RANK)
     x = _newton(p, p.moved(q, step), None)
     return x if _largest(p.scaled_rows(x)[0]) <= p.tol else None
 

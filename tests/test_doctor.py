@@ -417,6 +417,52 @@ def test_a_guess_that_leads_nowhere_is_no_contradiction():
     assert ("Not closed" in text) == (report.contradictions == [])
 
 
+# ------------------------------------------------------------------------------ nearly redundant
+
+
+def tilted_four_bar(tilt):
+    """A four-bar whose ball joint would close it, had the rocker's axis not a wrong decimal."""
+    link = planar("tilted", 1.0)
+    for name, length in (("crank", 0.2), ("coupler", 0.5), ("rocker", 0.4)):
+        add_bar(link, name, length, 1.0)
+    link.add_joint("motor", "revolute", "universe", "crank")
+    link.add_joint("elbow", "revolute", "crank", "coupler", at(0.2))
+    link.add_joint("pivot", "revolute", "universe", "rocker", at(0.5))
+    link.add_joint("pin", "spherical", "coupler", "rocker", at(0.5), at(0.4))
+    mech = link.mechanism(["pin"], ["motor"], {"motor": 1.0, "elbow": -0.5, "pivot": 1.4})
+    q, _ = hc.assemble(mech)
+    model = mech.model.copy()  # tilt the axis about the closed point: it still closes there
+    j = model.getJointId("pivot")
+    placed = model.jointPlacements[j]
+    rod = placed.rotation @ pin.utils.rotate("z", q[model.idx_qs[j]])[:, 0]
+    turn = pin.SE3(pin.exp3(tilt * rod), np.zeros(3))
+    model.jointPlacements[j] = pin.SE3(turn.rotation @ placed.rotation, placed.translation)
+    return hc.Mechanism(model, mech.constraints, ["motor"], reference=q)
+
+
+@pytest.mark.parametrize("tilt", [1e-3, 1e-4])
+def test_axes_that_are_almost_parallel_are_told(tilt):
+    report = hc.mobility(tilted_four_bar(0.0))
+    assert (report.finite_dof, report.redundant, report.weak) == (1, ["pin.z"], [])
+    report = hc.mobility(tilted_four_bar(tilt))
+    assert (report.dof, report.redundant) == (0, [])
+    assert report.weak == ["pin.z"]
+    assert 0.01 * tilt < report.margin < 2 * tilt
+    assert "Nearly redundant: 'pin.z'" in said(report)
+
+
+@pytest.mark.parametrize("off", [1e-2, 1e-4])
+def test_a_configuration_close_to_a_bifurcation_is_told(off):
+    mech = folded_parallelogram()
+    q, _ = hc.assemble(mech, [off, -off, np.pi], locked=["hinge_0"])
+    report = hc.mobility(mech, q)
+    assert report.singular == []
+    assert report.weak == []
+    assert report.margin < 2 * off
+    assert report.usual_margin > 0.01
+    assert "close to a singular configuration" in said(report)
+
+
 # -------------------------------------------------------------------------------------- motors
 
 

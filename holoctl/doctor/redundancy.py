@@ -28,6 +28,9 @@ Indices = NDArray[np.intp]
 SUPPORT = 1e-6
 """A row follows from another with a coefficient larger than this (scaled)."""
 
+WEAK = 5e-3
+"""Combinations of rows with a smaller singular value hardly act."""
+
 VIOLATED = 1e-7
 """A row left out was needed where its scaled error grows beyond this."""
 
@@ -68,6 +71,9 @@ class Redundancy:
     essential : tuple of str
         Kept rows that nothing repeats: without any of them there would be one motion more.
     groups : tuple of RowGroup
+    weak : tuple of str
+        Rows with a large part in what hardly acts, at every configuration: with dimensions a
+        little different they would be redundant.
     """
 
     kept: Indices
@@ -75,6 +81,7 @@ class Redundancy:
     latent: Indices
     essential: tuple[str, ...]
     groups: tuple[RowGroup, ...]
+    weak: tuple[str, ...]
 
 
 def redundancy(mech: Mechanism, s: Samples, t: float) -> Redundancy:
@@ -96,7 +103,19 @@ def redundancy(mech: Mechanism, s: Samples, t: float) -> Redundancy:
         latent,
         tuple(names[i] for i in kept[~used]),
         _groups(names, kept, redundant, follows),
+        _weak(names, s),
     )
+
+
+def _weak(names: tuple[str, ...], s: Samples) -> tuple[str, ...]:
+    """Rows behind the singular values that count and are small at every sample."""
+    count = min(int(np.count_nonzero(at.values[: at.rank] < WEAK)) for at in s.generic)
+    if count == 0:
+        return ()
+    at = s.generic[0]
+    u = np.linalg.svd(at.G, full_matrices=False)[0][:, at.rank - count : at.rank]
+    part = np.linalg.norm(u, axis=1)
+    return tuple(names[i] for i in np.flatnonzero(part > 0.3 * part.max()))
 
 
 def _first_independent(G: Array, rank: int) -> Indices:

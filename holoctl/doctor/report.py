@@ -43,6 +43,9 @@ class MobilityReport:
         Rows that may be left out, all of them together, without a change.
     latent : list of str
         Rows without effect on velocities that nevertheless hold a shaky mechanism.
+    weak : list of str
+        Rows that are nearly redundant: they act with less than 1/200 of full strength, here and
+        nearby.
     essential : list of str
         Rows that nothing repeats: without any one of them there is one motion more.
     groups : list of RowGroup
@@ -67,9 +70,12 @@ class MobilityReport:
         motions without motor, some motors too many.
     motors, actuation_rank, generic_actuation_rank : int
         Motors; rank of gamma' B at this configuration, and in general.
-    margin, gap : float
-        Smallest singular value of the scaled rows that counts, and its ratio to the largest
-        that does not. Inf where there is none.
+    margin, usual_margin : float
+        Smallest singular value of the scaled rows that counts: here, and the largest such at
+        configurations nearby. Inf where there is none.
+    gap : float
+        Ratio of the smallest singular value that counts to the largest that does not. Inf where
+        there is none.
     uncertain : bool
         Whether that gap is so small that the rank is a matter of opinion.
     actuation_margin : float
@@ -98,6 +104,7 @@ class MobilityReport:
     gruebler_reason: str
     redundant: list[str]
     latent: list[str]
+    weak: list[str]
     essential: list[str]
     groups: list[RowGroup]
     locked_joints: list[str]
@@ -114,6 +121,7 @@ class MobilityReport:
     actuation_rank: int
     generic_actuation_rank: int
     margin: float
+    usual_margin: float
     gap: float
     uncertain: bool
     actuation_margin: float
@@ -262,6 +270,13 @@ def _redundancy(r: MobilityReport) -> Iterator[str]:
         for group in r.groups:
             if group.kind != "trivial":
                 yield f"  - {_group(group)}"
+    if r.weak:
+        yield (
+            f"Nearly redundant: {_names(r.weak)} act in part with only {r.margin:.1g} of full "
+            "strength. Often dimensions are a little off what was meant, such as axes that should "
+            "be parallel and were rounded in a file. With them exact there may be more motions, "
+            "and joints that are locked now may move."
+        )
     if r.latent:
         yield (
             f"Not redundant, though without first-order effect here: {_names(r.latent)}; without "
@@ -386,6 +401,8 @@ def _margins(r: MobilityReport) -> str:
     if r.actuation_margin < float("inf"):
         parts.append(f"the weakest grip of the motors is {r.actuation_margin:.2g}")
     text = "Margins: " + "; ".join(parts) + "." if parts else "Margins: nothing to measure."
+    if r.margin < min(0.02, 0.3 * r.usual_margin):
+        text += f" This is close to a singular configuration: nearby it is {r.usual_margin:.2g}."
     if r.uncertain:
         text += " The rank is uncertain: that gap is small; close the mechanism more exactly."
     return text
