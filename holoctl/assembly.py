@@ -37,13 +37,26 @@ from holoctl.mechanism import (
 )
 from holoctl.tree import kinematics
 
-__all__ = ["assemble", "configuration_along", "manifold_rank", "nearby_configurations"]
+__all__ = [
+    "RANK",
+    "ROUNDED",
+    "assemble",
+    "configuration_along",
+    "manifold_rank",
+    "nearby_configurations",
+    "opposite_closures",
+    "scaled_jacobian",
+]
 
 Array = NDArray[np.float64]
 log = logging.getLogger(__name__)
 
 ROUNDING = 1e-15
 """A scaled error of this size is none."""
+
+ROUNDED = 1e-16
+"""A configuration that was closed by iteration is open by so much (scaled), even if its error
+happens to be zero."""
 
 RANK = 1e-8
 """Smaller singular values (scaled) do not count for the rank."""
@@ -234,11 +247,7 @@ def _newton(p: _Problem, q: Vector, polarity: WrenchRows | None) -> Vector:
             break
         # not below, so that rows which vanish but for rounding ask for no step
         mu = max(damping * min(size, 1.0), p.blind**2)
-        step = np.linalg.lstsq(
-            np.vstack([G, np.sqrt(mu) * np.eye(G.shape[1])]),
-            -np.concatenate([error, np.zeros(G.shape[1])]),
-            rcond=None,
-        )[0]
+        step = _damped_step(G, error, mu)
         length = float(np.linalg.norm(step))
         trial = p.moved(q, step * min(1.0, 0.5 / length) if length > 0.0 else step)
         new_error, new_G = _residual(p, trial, polarity)
@@ -254,6 +263,14 @@ def _newton(p: _Problem, q: Vector, polarity: WrenchRows | None) -> Vector:
         else:
             damping *= 10.0
     return q
+
+
+def _damped_step(G: Array, error: Vector, mu: float) -> Vector:
+    """argmin |G step + error|^2 + mu |step|^2."""
+    n = G.shape[1]
+    stacked = np.vstack([G, np.sqrt(mu) * np.eye(n)])
+    step: Vector = np.linalg.lstsq(stacked, -np.append(error, np.zeros(n)), rcond=None)[0]
+    return step
 
 
 def _residual(p: _Problem, q: Vector, polarity: WrenchRows | None) -> tuple[Vector, Array]:
@@ -287,6 +304,12 @@ def _flipped(p: _Problem, q: Vector, polarity: WrenchRows | None) -> tuple[str, 
     kin = kinematics(p.mech.model, workspace(p.mech), q, np.zeros(p.mech.nv), p.t)
     cosines = polarity.rows(kin).error
     return tuple(label for label, c in zip(polarity.labels, cosines, strict=True) if c < 0.0)
+
+
+def opposite_closures(mech: Mechanism, q: Vector, t: float) -> tuple[str, ...]:
+    """Closures whose axes point in opposite directions at q."""
+    labels = _flipped(_everywhere(mech, q, t), q, _polarity_rows(mech))
+    return tuple(sorted({label.rsplit(".", 1)[0] for label in labels}))
 
 
 def _unassembled(p: _Problem, q: Vector, error: float, opposite: tuple[str, ...]) -> AssemblyError:
@@ -423,6 +446,16 @@ def _nearest_velocity(p: _Problem, q: Vector, v0: Vector) -> Vector:
 # ------------------------------------------------------------------------------------ rank
 
 
+def scaled_jacobian(
+    mech: Mechanism, q: Vector, t: float, rows: NDArray[np.intp] | None = None
+) -> tuple[Array, Vector]:
+    """G in scaled rows and scaled coordinates, and the scaled error, at q."""
+    _, found = constraint_rows(mech, q, np.zeros(mech.nv), t)
+    r = mech.row_scale
+    G, error = r[:, None] * found.jacobian * mech.column_scale, r * found.error
+    return (G, error) if rows is None else (G[rows], error[rows])
+
+
 def manifold_rank(G: Array, error: float) -> int:
     """Rank of a scaled matrix at a configuration closed to within `error` (scaled).
 
@@ -452,25 +485,59 @@ def nearby_configurations(
     again by Newton; points that did not move are left out. Empty for a rigid mechanism. With
     `rows`, only these are asked to close.
     """
-    _, all_rows = constraint_rows(mech, q, np.zeros(mech.nv), t)
-    r = mech.row_scale
-    G, error = r[:, None] * all_rows.jacobian * mech.column_scale, r * all_rows.error
-    if rows is not None:
-        G, error = G[rows], error[rows]
+    G, error = scaled_jacobian(mech, q, t, rows)
     Z = null_space_by_svd(G, manifold_rank(G, _largest(error)))[3]
     rng = np.random.default_rng(seed)
-    found = []
+    steps: list[Vector] = []
     for _ in range(count if Z.shape[1] else 0):
         y = rng.normal(size=Z.shape[1])
         z = step * (Z @ y) / np.linalg.norm(y)
-        for sign in (1.0, -1.0):
-            x = configuration_along(mech, q, sign * z, t, rows)
-            if x is None:
-                continue
-            d = pin.difference(mech.model, q, x) / mech.column_scale
-            if np.linalg.norm(d) > 0.1 * step:
-                found.append(x)
+        steps += [z, -z]
+
+    def moved(x: Vector | None) -> bool:
+        if x is None:
+            return False
+        d = pin.difference(mech.model, q, x) / mech.column_scale
+        return 0.1 * step < float(np.linalg.norm(d)) < 5.0 * step
+
+    reached = (configuration_along(mech, q, z, t, rows) for z in steps)
+    found = [x for x in reached if x is not None and moved(x)]
+    if not found:
+        reached = (_ahead(mech, q, z, t, rows) for z in steps)
+        found = [x for x in reached if x is not None and moved(x)]
     return found
+
+
+def _ahead(
+    mech: Mechanism, q: Vector, z: Vector, t: float, rows: NDArray[np.intp] | None
+) -> Vector | None:
+    """A closed configuration that is ahead by the length of z along it, if there is one.
+
+    Where paths cross, the rows are quadratic in a step, and Newton's method shrinks it back to q.
+    So the length along z is held, by a row of its own, and the rest of the step is free.
+    """
+    length = float(np.linalg.norm(z))
+    ahead = z / length
+    p = _everywhere(mech, q, t, rows)
+
+    def residual(x: Vector) -> tuple[Vector, Array]:
+        error, G = p.scaled_rows(x)
+        d = pin.difference(mech.model, q, x) / mech.column_scale
+        return np.append(error, ahead @ d - length), np.vstack([G, ahead])
+
+    x, damping = p.moved(q, z), 1e-3
+    error, A = residual(x)
+    for _ in range(100):
+        if _largest(error) <= 1e-10 or damping > 1e12:
+            break
+        step = _damped_step(A, error, damping * min(1.0, float(error @ error)))
+        trial = p.moved(x, step * min(1.0, 0.05 / max(float(np.linalg.norm(step)), 1e-300)))
+        new_error, new_A = residual(trial)
+        if new_error @ new_error < error @ error:
+            x, error, A, damping = trial, new_error, new_A, max(0.2 * damping, 1e-12)
+        else:
+            damping *= 10.0
+    return configuration_along(mech, x, np.zeros(mech.nv), t, rows)
 
 
 def configuration_along(
@@ -481,10 +548,17 @@ def configuration_along(
     It may be q again, where the mechanism does not go along. Rows too weak to count for the rank
     do not turn it back: they may stay open by what they amount to.
     """
-    everything = np.arange(mech.nv)
-    p = _Problem(mech, q, t, 1e-9, 50, 1.0 / mech.column_scale**2, everything, rows, RANK)
+    p = _everywhere(mech, q, t, rows)
     x = _newton(p, p.moved(q, step), None)
     return x if _largest(p.scaled_rows(x)[0]) <= p.tol else None
+
+
+def _everywhere(
+    mech: Mechanism, q: Vector, t: float, rows: NDArray[np.intp] | None = None
+) -> _Problem:
+    """All coordinates are free and weigh the same."""
+    everything, weights = np.arange(mech.nv), 1.0 / mech.column_scale**2
+    return _Problem(mech, q, t, 1e-9, 50, weights, everything, rows, RANK)
 
 
 def _largest(x: Vector) -> float:

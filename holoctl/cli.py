@@ -18,14 +18,14 @@ import numpy as np
 import pinocchio as pin
 
 import holoctl
-from holoctl.assembly import assemble
+from holoctl.assembly import assemble, scaled_jacobian
 from holoctl.checks import Vector, known_name
 from holoctl.doctor.examination import mobility
 from holoctl.doctor.report import plain
 from holoctl.dynamics.inverse import inverse_dynamics
-from holoctl.errors import AssemblyError, HoloctlError, InputError
+from holoctl.errors import HoloctlError, InputError
 from holoctl.io.description import load, robot_file, robot_names
-from holoctl.mechanism import Mechanism, constraint_rows
+from holoctl.mechanism import Mechanism
 from holoctl.tree import translational
 
 __all__ = ["main"]
@@ -162,6 +162,8 @@ def _robot(given: argparse.Namespace) -> tuple[Mechanism, Vector, list[str]]:
             values = [float(n) for n in numbers.split(",")]
         except ValueError:
             raise InputError(f"--set: {name} takes numbers; got {numbers!r}") from None
+        if name in held:
+            raise InputError(f"--set: joint {name!r} is set twice")
         _put(mech.model, q, name, values)
         held.append(name)
     return mech, q, held
@@ -190,8 +192,7 @@ def _positions(mech: Mechanism, q: Vector) -> dict[str, float | list[float]]:
 
 
 def _largest_error(mech: Mechanism, q: Vector) -> float:
-    _, rows = constraint_rows(mech, q, np.zeros(mech.nv))
-    return float(np.abs(mech.row_scale * rows.error).max(initial=0.0))
+    return float(np.abs(scaled_jacobian(mech, q, 0.0)[1]).max(initial=0.0))
 
 
 # ---------------------------------------------------------------------------------- commands
@@ -200,10 +201,7 @@ def _largest_error(mech: Mechanism, q: Vector) -> float:
 def _doctor(given: argparse.Namespace) -> int:
     mech, q, held = _robot(given)
     if held:
-        try:
-            q, _ = assemble(mech, q, locked=held)
-        except AssemblyError as error:
-            print(f"holoctl: with {', '.join(held)} held: {error}", file=sys.stderr)
+        q, _ = assemble(mech, q, locked=held)
     report = mobility(mech, q)
     print(json.dumps(report.to_dict(), indent=2) if given.json else report)
     return 0 if report.ok else 1

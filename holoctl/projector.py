@@ -21,7 +21,13 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.assembly import assemble, manifold_rank, nearby_configurations
+from holoctl.assembly import (
+    ROUNDED,
+    assemble,
+    manifold_rank,
+    nearby_configurations,
+    scaled_jacobian,
+)
 from holoctl.checks import Vector, listing, number, one_of
 from holoctl.constraints.contract import Rows
 from holoctl.equation import (
@@ -242,7 +248,7 @@ def partition(
     if rank < min(G.shape):
         nearby = nearby_configurations(mech, q, t)
         generic = max(
-            (manifold_rank(_scaled_jacobian(mech, x, t)[0], 0.0) for x in nearby), default=0
+            (manifold_rank(_scaled_jacobian(mech, x, t)[0], ROUNDED) for x in nearby), default=0
         )
         if generic > rank:
             raise SingularityError(
@@ -279,10 +285,9 @@ def partition(
 
 
 def _scaled_jacobian(mech: Mechanism, q: Vector, t: float) -> tuple[Array, float]:
-    _, rows = constraint_rows(mech, q, np.zeros(mech.nv), t)
-    r = mech.row_scale
-    error = float(np.abs(r * rows.error).max()) if r.size else 0.0
-    return r[:, None] * rows.jacobian * mech.column_scale, error
+    """G in scaled rows and coordinates, and the largest scaled error."""
+    G, error = scaled_jacobian(mech, q, t)
+    return G, float(np.abs(error).max(initial=0.0))
 
 
 def _rank_and_gap(G: Array, error: float) -> tuple[int, float]:

@@ -164,6 +164,8 @@ def test_torques_that_do_not_hold_the_robot_exit_with_1(capsys, tmp_path):
         (("torque", "five_bar", "--set", "motor_left=nan"), "finite"),
         (("assemble", "four_bar", "--set", "crank=1", "--set", "rocker=-2"), "locked"),
         (("torque", "leg", "--closures", "nowhere.yaml"), "no such file"),
+        (("doctor", "four_bar", "--set", "crank=1", "--set", "rocker=-2"), "locked"),
+        (("doctor", "four_bar", "--set", "crank=1", "--set", "crank=2"), "set twice"),
     ],
 )
 def test_what_cannot_be_done_is_an_error_on_stderr(capsys, arguments, message):

@@ -1,8 +1,8 @@
 """Why a mechanism does not close: rows that contradict each other.
 
 At a least-squares solution that is no solution, ``G' phi = 0`` with phi not zero: the rows with
-an error pull against each other, and no small motion helps. Linear couplings are decided
-exactly, by rank.
+an error pull against each other, and no small motion helps; another posture might. Linear
+couplings are decided exactly, by rank.
 Reference: docs/doctor.md, "Contradictions".
 """
 
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from holoctl.assembly import assemble
+from holoctl.assembly import assemble, scaled_jacobian
 from holoctl.checks import Vector
 from holoctl.constraints.coupling import Coupling
 from holoctl.errors import AssemblyError
-from holoctl.mechanism import Mechanism, constraint_rows, row_names, rows_of
+from holoctl.mechanism import Mechanism, row_names, rows_of
 
 __all__ = ["Closing", "closing"]
 
@@ -53,16 +53,14 @@ class Closing:
 
 def closing(mech: Mechanism, q: Vector, t: float) -> Closing:
     """Close the mechanism from q, or find the rows that prevent it."""
-    disagreeing = _couplings(mech, t)
-    if disagreeing:
-        return Closing(q, False, disagreeing)
     try:
         return Closing(assemble(mech, q, t=t)[0], True)
     except AssemblyError as error:
         best = q if error.q is None else error.q
         if error.opposite:
             return Closing(best, True, opposite=error.opposite)
-        return Closing(best, False, _pulling(mech, best, t), message=str(error))
+        disagreeing = _couplings(mech, t) or _pulling(mech, best, t)
+        return Closing(best, False, disagreeing, message=str(error))
 
 
 def _couplings(mech: Mechanism, t: float) -> tuple[str, ...]:
@@ -75,21 +73,15 @@ def _couplings(mech: Mechanism, t: float) -> tuple[str, ...]:
     if not parts:
         return ()
     where = np.concatenate([np.arange(s.start, s.stop) for s in parts])
-    _, rows = constraint_rows(mech, mech.reference, np.zeros(mech.nv), t)
-    scale = mech.row_scale[where]
-    C, e = scale[:, None] * rows.jacobian[where] * mech.column_scale, scale * rows.error[where]
-    y = e - C @ np.linalg.lstsq(C, e, rcond=1e-10)[0]
-    if np.abs(y).max() <= 1e-9 * (1.0 + np.abs(e).max()):
-        return ()
+    C, e = scaled_jacobian(mech, mech.reference, t, where)
+    y = np.abs(e - C @ np.linalg.lstsq(C, e, rcond=1e-10)[0])
     names = row_names(mech)
-    return tuple(names[where[i]] for i in np.flatnonzero(np.abs(y) > SHARE * np.abs(y).max()))
+    return tuple(names[where[i]] for i in np.flatnonzero(y > 1e-9 * (1.0 + np.abs(e).max())))
 
 
 def _pulling(mech: Mechanism, q: Vector, t: float) -> tuple[str, ...]:
     """Rows with an error where no small motion reduces it; none where one would."""
-    _, rows = constraint_rows(mech, q, np.zeros(mech.nv), t)
-    r = mech.row_scale
-    error, G = r * rows.error, r[:, None] * rows.jacobian * mech.column_scale
+    G, error = scaled_jacobian(mech, q, t)
     if np.linalg.norm(G.T @ error) > STATIONARY * np.linalg.norm(error):
         return ()
     names = row_names(mech)

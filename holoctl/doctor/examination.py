@@ -6,12 +6,14 @@ mobility and its exceptions; docs/doctor.md.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from holoctl.assembly import RANK, configuration_along, opposite_closures
 from holoctl.checks import Vector, number
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.contradiction import Closing, closing
@@ -28,7 +30,7 @@ from holoctl.mechanism import (
     row_names,
     workspace,
 )
-from holoctl.projector import UNIT, partition
+from holoctl.projector import SINGULAR, UNIT, partition
 from holoctl.tree import kinematics
 
 __all__ = ["mobility"]
@@ -39,7 +41,8 @@ CLOSED = 1e-12
 """A configuration that is open by more than this (scaled) is closed first."""
 
 UNCERTAIN = 100.0
-"""A smaller gap between singular values leaves the rank open."""
+"""A smaller gap between singular values leaves the rank open, as does one that counts by a smaller
+factor."""
 
 
 def mobility(mech: Mechanism, q: Any = None, *, t: float = 0.0) -> MobilityReport:
@@ -81,12 +84,14 @@ def mobility(mech: Mechanism, q: Any = None, *, t: float = 0.0) -> MobilityRepor
     t = number("t", t, "time, s")
     guess = mech.reference.copy() if q is None else check_configuration(mech, q)
     found = Closing(guess, True)
-    if sample(mech, guess, t).error > CLOSED:
+    if sample(mech, guess, t).error > CLOSED or opposite_closures(mech, guess, t):
         found = closing(mech, guess, t)
     if not found.closed:
         return _unclosed(mech, found, t)
-    s = samples(mech, found.q, t)
-    return _report(mech, found, s, t)
+    polished = configuration_along(mech, found.q, np.zeros(mech.nv), t)
+    if polished is not None:  # a rank is as good as its configuration is closed
+        found = replace(found, q=polished)
+    return _report(mech, found, samples(mech, found.q, t), t)
 
 
 def _report(mech: Mechanism, found: Closing, s: Samples, t: float) -> MobilityReport:
@@ -134,7 +139,7 @@ def _report(mech: Mechanism, found: Closing, s: Samples, t: float) -> MobilityRe
         margin=float(counted[-1]) if counted.size else float("inf"),
         usual_margin=max(_smallest(at.values, at.rank) for at in s.generic),
         gap=gap,
-        uncertain=gap < UNCERTAIN,
+        uncertain=gap < UNCERTAIN or _smallest(counted, here.rank) < UNCERTAIN * RANK,
         actuation_margin=_smallest(motor.values, should),
         singular=singular,
         contradictions=[],
@@ -145,7 +150,7 @@ def _report(mech: Mechanism, found: Closing, s: Samples, t: float) -> MobilityRe
 
 def _unclosed(mech: Mechanism, found: Closing, t: float) -> MobilityReport:
     """Counts alone: there is no configuration to speak of motions."""
-    here, m = sample(mech, found.q, t), mech.row_scale.size
+    here, m = sample(mech, found.q, t, 0.0), mech.row_scale.size
     nothing = float("inf")
     return MobilityReport(
         name=mech.name, q=found.q, closed=False, error=here.error, open_dof=mech.nv, rows=m,
@@ -153,7 +158,7 @@ def _unclosed(mech: Mechanism, found: Closing, t: float) -> MobilityReport:
         gruebler=mech.nv - m, gruebler_reason="", redundant=[], latent=[], weak=[],
         essential=[], groups=[], locked_joints=[], idle=[], idle_motions=[], undriven=[],
         independent=[], independent_condition=nothing, actuated_condition=None, best_independent=[],
-        best_condition=nothing, actuation="none", motors=list(mech.actuator_names),
+        best_condition=nothing, actuation="unknown", motors=list(mech.actuator_names),
         actuation_rank=0, generic_actuation_rank=0, margin=nothing, usual_margin=nothing,
         gap=nothing, uncertain=False,
         actuation_margin=nothing, singular=[], contradictions=list(found.contradictions),
@@ -219,7 +224,8 @@ def _dependent(mech: Mechanism, at: Sample, t: float, best: NDArray[np.intp]) ->
 
 def _condition(kept: Array, columns: NDArray[np.intp]) -> float:
     size = max(float(np.abs(kept).sum(axis=0).max(initial=0.0)), UNIT)
-    return lu(kept[:, columns], size).condition
+    condition = lu(kept[:, columns], size).condition
+    return condition if condition <= SINGULAR else float("inf")
 
 
 # -------------------------------------------------------------- why counting gives another number
@@ -273,4 +279,4 @@ def _kind(J: Array) -> str:
             return "a spherical loop, all axes meet in a point"
     elif np.linalg.matrix_rank(linear, tol=1e-7 * size) < 3:
         return "a loop of parallel slides"
-    return "special dimensions, exact only as drawn"
+    return "special dimensions or directions"

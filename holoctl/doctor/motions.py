@@ -7,7 +7,7 @@ Reference: docs/doctor.md, "Motions".
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,16 +21,22 @@ from holoctl.checks import Vector
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.samples import Sample, Samples
+from holoctl.joint_coordinates import joint_motion, part_names
 from holoctl.linalg import null_space_by_svd, pivoted_qr
 from holoctl.mechanism import Mechanism, workspace
+from holoctl.open_tree import nonlinear_efforts
 from holoctl.tree import Kinematics, kinematics, support
 
 __all__ = ["Motion", "Motions", "actuation", "motions"]
 
 Array = NDArray[np.float64]
 
-AT_REST = 1e-6
+AT_REST = 1e-5
 """What moves by less than this share of a motion counts as at rest."""
+
+
+LIGHT = 1e-6
+"""Gravity works on a motion by more than this share of its parts."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +46,16 @@ class Motion:
     Attributes
     ----------
     rates : tuple of (str, float)
-        Coordinates and their rates, rad/s or m/s, the first one 1, then the largest first.
+        Coordinates and their rates, rad/s or m/s, the first one 1, then the largest first (lengths
+        in units of the size of their loop).
+    loaded : bool
+        Whether gravity works on it.
     bodies : tuple of str
         For an idle motion: the bodies that move.
     """
 
     rates: tuple[tuple[str, float], ...]
+    loaded: bool
     bodies: tuple[str, ...] = ()
 
 
@@ -58,8 +68,8 @@ class Motions:
     locked_joints : tuple of str
         Joints that never move.
     idle : tuple of Motion
-        Motions that no motor drives, that move bodies between two others and nothing else, and
-        that have no effect: the spin of a rod between two ball joints.
+        Motions that no motor drives and that move bodies between two others and nothing else:
+        the spin of a rod between two ball joints.
     undriven : tuple of Motion
         The other motions that no motor drives.
     actuation_rank, generic_actuation_rank : int
@@ -86,7 +96,7 @@ def motions(mech: Mechanism, s: Samples, t: float) -> Motions:
     return Motions(
         _locked_joints(mech, s, t),
         tuple(idle),
-        _described(mech, _without(grip.undriven, basis)),
+        _described(mech, at.q, _without(grip.undriven, basis)),
         actuation(mech, s.here, s.here.null).rank,
         rank,
     )
@@ -123,19 +133,50 @@ def actuation(mech: Mechanism, at: Sample, gamma: Array) -> Actuation:
 
 
 def _locked_joints(mech: Mechanism, s: Samples, t: float) -> tuple[str, ...]:
-    """Joints without a part in any finite motion; those that close a loop as well."""
-    moving = np.zeros(mech.nv, dtype=bool)
-    closing: set[str] = set()
-    for at, T in zip(s.generic, s.tangents, strict=True):
-        moving |= (np.abs(T) > AT_REST).any(axis=1)
-        here = _bodies(mech, at, t)
-        closing |= {name for name, a, b in here.closures if here.apart(a, b, T)}
-    locked = [
-        mech.model.names[j]
-        for j in range(1, mech.model.njoints)
-        if not moving[mech.joint_of == j].any()
-    ]
-    return (*locked, *(name for name, _, _ in here.closures if name not in closing))
+    """Joints without a part in any finite motion, and such coordinates of joints in series.
+
+    Joints of the tree and cut ones are judged alike, by their rates.
+    """
+    found: list[str] = []
+    for name, rates in _rates(mech, s.generic[0].q, t).items():
+        moving = np.zeros(rates.shape[0], dtype=bool)
+        for at, T in zip(s.generic, s.tangents, strict=True):
+            J = _rates(mech, at.q, t, [name])[name] * mech.column_scale
+            size = np.maximum(np.abs(J).max(axis=1, initial=0.0), 1e-9)
+            moving |= (np.abs(J @ T) > AT_REST * size[:, None]).any(axis=1)
+        if not moving.any():
+            found.append(name)
+        elif part_names(mech.model, name) != (name,) and _in_series(mech, name):
+            found += [f"{name}[{i}]" for i in np.flatnonzero(~moving)]
+    return tuple(found)
+
+
+def _rates(
+    mech: Mechanism, q: Vector, t: float, names: Iterable[str] | None = None
+) -> dict[str, Array]:
+    """For each joint, of the tree or cut, the rates of its coordinates by the velocity."""
+    if names is None:
+        tree = [_whole(mech.model, n) for n in mech.model.names[1:]]
+        cut = [
+            name
+            for name, c in zip(mech.constraint_names, mech.constraints, strict=True)
+            if isinstance(c, Closure) and c.joint not in (None, "weld")
+        ]
+        names = dict.fromkeys([*tree, *cut])
+    return {name: joint_motion(mech, name, q, t=t).jacobian for name in names}
+
+
+def _whole(model: pin.Model, joint: str) -> str:
+    """The joint that a joint of the model is a part of: ``name`` for ``name[i]``, or itself."""
+    name = joint.rpartition("[")[0]
+    return name if joint in part_names(model, name) else joint
+
+
+def _in_series(mech: Mechanism, name: str) -> bool:
+    """Whether the coordinates are those of joints one after the other, not parts of a rotation."""
+    kinds = dict(zip(mech.constraint_names, mech.constraints, strict=True))
+    closure = kinds.get(name)
+    return not (isinstance(closure, Closure) and closure.joint == "spherical")
 
 
 # ------------------------------------------------------------------------------------ idle
@@ -167,7 +208,7 @@ def _null(A: Array) -> Array:
 
 
 def _is_idle(here: _Bodies, group: frozenset[int], x: Vector) -> bool:
-    """Whether this motion is without effect.
+    """Whether this motion is one of these bodies alone.
 
     The bodies lie between two different ones at rest. Either all move as one, or one of them
     turns about points (or an axis) of both ends, and the others, such as the parts of a ball
@@ -207,27 +248,30 @@ class _Bodies:
     """
 
     def __init__(self, mech: Mechanism, kin: Kinematics) -> None:
-        self.mech = mech
+        self.mech, self.q = mech, kin.q
         origins = np.array([X.translation for X in kin.placements])
-        self.size = float(np.linalg.norm(np.ptp(origins, axis=0))) or 1.0
-        self.middle = origins.mean(axis=0)
+        self.size = float(np.linalg.norm(np.ptp(origins[1:], axis=0))) or 1.0
+        self.middle = origins[1:].mean(axis=0)
         self.on = [support(mech.model, j) for j in range(mech.model.njoints)]
         J = kin.J * mech.column_scale
         self.J = np.vstack([(J[:3] - np.cross(self.middle, J[3:].T).T) / self.size, J[3:]])
         model = mech.model
+        self.auxiliary = _auxiliary(model)
         # a joint of the tree or a closure: two bodies and a point, world; a free joint ties nothing
         self.edges = [
-            (int(model.parents[j]), j, origins[j])
+            (self._above(j), j, origins[j])
             for j in range(1, model.njoints)
-            if model.nvs[j] < 6
+            if model.nvs[j] < 6 and j not in self.auxiliary
         ]
-        self.closures: list[tuple[str, int, int]] = []  # those that leave some freedom
-        for c, name, rows in zip(mech.constraints, mech.constraint_names, mech._bound, strict=True):
+        for rows in mech._bound:
             if isinstance(rows, WrenchRows):
-                a, b = rows.frames1[0], rows.frames2[0]
-                self.edges.append((a.joint, b.joint, kin.point(a)))
-                if isinstance(c, Closure) and len(rows.labels) < 6:
-                    self.closures.append((name, a.joint, b.joint))
+                pairs = zip(rows.frames1, rows.frames2, strict=True)
+                self.edges += [(a.joint, b.joint, kin.point(a)) for a, b in pairs]
+
+    def _above(self, body: int) -> int:
+        """The body that this one hangs from."""
+        parent = int(self.mech.model.parents[body])
+        return self._above(parent) if parent in self.auxiliary else parent
 
     @cached_property
     def distances(self) -> NDArray[np.intp]:
@@ -243,10 +287,6 @@ class _Bodies:
         w: Array = self.J[:, self.on[body]] @ x[self.on[body]]
         return w
 
-    def apart(self, a: int, b: int, x: Array) -> bool:
-        """Whether any of these motions moves one body against the other."""
-        return bool(np.abs(self.twists(b, x) - self.twists(a, x)).max(initial=0.0) > AT_REST)
-
     def velocity(self, twist: Vector, point: Vector) -> Vector:
         """Velocity of a point of a body, over the size of the mechanism."""
         v: Vector = twist[:3] + np.cross(twist[3:], (point - self.middle) / self.size)
@@ -254,13 +294,13 @@ class _Bodies:
 
     def moving(self, x: Array) -> list[int]:
         """Bodies that any of these motions moves."""
-        bodies = range(1, self.mech.model.njoints)
+        bodies = [b for b in range(1, self.mech.model.njoints) if b not in self.auxiliary]
         return [b for b in bodies if np.abs(self.twists(b, x)).max(initial=0.0) > AT_REST]
 
     def from_far(self, body: int) -> Iterable[int]:
         """All other bodies, those behind most joints first."""
         order = np.argsort(-self.distances[body], kind="stable").tolist()
-        return [b for b in order if b not in (0, body)]
+        return [b for b in order if b not in (0, body) and b not in self.auxiliary]
 
     def boundary(self, group: frozenset[int]) -> list[tuple[int, Vector]]:
         """Joints between the group and others: the body outside, and the point."""
@@ -284,6 +324,22 @@ class _Bodies:
         )
 
 
+def _auxiliary(model: pin.Model) -> frozenset[int]:
+    """Bodies between the parts ``name[0], name[1], ...`` of one joint: they have no mass."""
+
+    def whole(j: int) -> str:
+        return _whole(model, model.names[j])
+
+    return frozenset(
+        int(model.parents[j])
+        for j in range(2, model.njoints)
+        if model.parents[j] > 0
+        and whole(j) != model.names[j]
+        and whole(j) == whole(model.parents[j])
+        and model.inertias[model.parents[j]].mass == 0.0
+    )
+
+
 def _link(model: pin.Model, joint: int) -> str:
     """The first link that the joint carries, or nothing."""
     links = (
@@ -303,8 +359,8 @@ def _independent(
             size = float(np.linalg.norm(rest))
             if size > 1e-3:
                 basis = np.column_stack([basis, rest / size])
-                rates = _described(here.mech, x[:, None])[0].rates
-                found.append(Motion(rates, here.names(group, x)))
+                (motion,) = _described(here.mech, here.q, x[:, None])
+                found.append(replace(motion, bodies=here.names(group, x)))
     return found, basis
 
 
@@ -318,8 +374,9 @@ def _without(space: Array, known: Array) -> Array:
     return u[:, s > 1e-3]
 
 
-def _described(mech: Mechanism, space: Array) -> tuple[Motion, ...]:
+def _described(mech: Mechanism, q: Vector, space: Array) -> tuple[Motion, ...]:
     """Motions by coordinates: each has one coordinate of its own, with rate 1."""
+    weight = mech.column_scale * nonlinear_efforts(mech, q, np.zeros(mech.nv))
     if space.shape[1] == 0:
         return ()
     qr = pivoted_qr(space.T, space.shape[1])
@@ -330,5 +387,7 @@ def _described(mech: Mechanism, space: Array) -> tuple[Motion, ...]:
         rates = x * mech.column_scale / mech.column_scale[i]
         parts = np.flatnonzero(np.abs(x) > AT_REST * np.abs(x).max())
         order = sorted(parts.tolist(), key=lambda j: (j != i, -abs(x[j])))
-        found.append(Motion(tuple((mech.coordinate_names[j], float(rates[j])) for j in order)))
+        named = tuple((mech.coordinate_names[j], float(rates[j])) for j in order)
+        terms = np.abs(weight * x).sum() + LIGHT * np.abs(weight).max() * np.abs(x).max()
+        found.append(Motion(named, bool(abs(weight @ x) > LIGHT * terms)))
     return tuple(found)

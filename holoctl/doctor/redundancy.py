@@ -1,6 +1,6 @@
 """Which rows say nothing new, and what they repeat.
 
-Greedy in the order of the rows, not by the size of pivots: the answer does not depend on the
+Greedy in the order of the rows, not by the size of pivots: the answer hardly depends on the
 configuration. Groups of dependent rows are connected components of the graph between redundant
 rows and the kept rows that they follow from; they depend on no basis.
 Reference: docs/doctor.md, "How rows are judged".
@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from holoctl.assembly import nearby_configurations
-from holoctl.doctor.samples import Samples
+from holoctl.assembly import nearby_configurations, scaled_jacobian
+from holoctl.checks import Vector
+from holoctl.doctor.samples import REACH, Samples
 from holoctl.linalg import pivoted_qr
-from holoctl.mechanism import Mechanism, constraint_rows, row_names
+from holoctl.mechanism import Mechanism, row_names
 
 __all__ = ["Redundancy", "RowGroup", "redundancy"]
 
@@ -69,7 +70,7 @@ class Redundancy:
         Rows that impose nothing to first order here, and yet may not be left out: they hold a
         shaky mechanism.
     essential : tuple of str
-        Kept rows that nothing repeats: without any of them there would be one motion more.
+        Kept rows that nothing repeats: without any one there would, in general, be a motion more.
     groups : tuple of RowGroup
     weak : tuple of str
         Rows with a large part in what hardly acts, at every configuration: with dimensions a
@@ -87,7 +88,8 @@ class Redundancy:
 def redundancy(mech: Mechanism, s: Samples, t: float) -> Redundancy:
     """Judge all rows where the rank is the generic one."""
     m, names = mech.row_scale.size, row_names(mech)
-    kept = _first_independent(s.generic[0].G, s.generic_rank)
+    regular = [at.G for at in (s.here, *s.generic) if at.rank == s.generic_rank]
+    kept = _first_independent(regular, s.generic_rank)
     left = np.setdiff1d(np.arange(m), kept)
     redundant = _harmless(mech, s, kept, left, t)
     latent = np.setdiff1d(left, redundant)
@@ -118,39 +120,50 @@ def _weak(names: tuple[str, ...], s: Samples) -> tuple[str, ...]:
     return tuple(names[i] for i in np.flatnonzero(part > 0.3 * part.max()))
 
 
-def _first_independent(G: Array, rank: int) -> Indices:
-    """The first `rank` rows that are independent, in the order of the rows.
+def _first_independent(places: list[Array], rank: int) -> Indices:
+    """The first `rank` rows that are independent at all these places, in the order of the rows.
 
-    The tolerance is the largest one that finds so many: rows are not kept for a
-    small part that others do not span, if another choice of the same order has a large one.
+    A row whose axis turns with a body may say much at one place and nothing at another: then a
+    later row is taken. The tolerance is the largest one that finds so many.
     """
     for tol in 10.0 ** np.arange(-3.0, -10.0, -1.0):
-        kept, basis = list[int](), np.zeros((0, G.shape[1]))
-        for i, row in enumerate(G):
-            rest = row - basis.T @ (basis @ row)
-            rest = rest - basis.T @ (basis @ rest)
-            size = float(np.linalg.norm(rest))
-            if size > tol:
+        kept, bases = list[int](), [np.zeros((0, G.shape[1])) for G in places]
+        for i in range(places[0].shape[0]):
+            rests = [_rest(G[i], basis) for G, basis in zip(places, bases, strict=True)]
+            sizes = [float(np.linalg.norm(rest)) for rest in rests]
+            if min(sizes) > tol:
                 kept.append(i)
-                basis = np.vstack([basis, rest / size])
+                new = zip(bases, rests, sizes, strict=True)
+                bases = [np.vstack([basis, rest / size]) for basis, rest, size in new]
         if len(kept) == rank:
             return np.array(kept, dtype=np.intp)
-    return np.sort(pivoted_qr(G.T, rank).pivots[:rank])
+    return np.sort(pivoted_qr(places[0].T, rank).pivots[:rank])
+
+
+def _rest(row: Vector, basis: Array) -> Vector:
+    """What of a row is beyond an orthonormal basis; twice, for rounding."""
+    rest = row - basis.T @ (basis @ row)
+    return rest - basis.T @ (basis @ rest)
 
 
 def _harmless(mech: Mechanism, s: Samples, kept: Indices, left: Indices, t: float) -> Indices:
     """Those of the rows left out that keep holding while the kept ones alone are closed.
 
     Where the rank is short at every configuration that can be reached, as in a stretched bar,
-    a row without first-order effect may be what stops a motion.
+    a row without first-order effect may be what stops a motion. Such rows are found one at a
+    time, in order: two of them may stop the same motion.
     """
-    needed: set[int] = set()
-    for at in s.generic:
-        for x in nearby_configurations(mech, at.q, t, rows=kept, count=3):
-            _, rows = constraint_rows(mech, x, np.zeros(mech.nv), t)
-            off = np.abs(mech.row_scale * rows.error)[left]
-            needed |= set(left[off > VIOLATED].tolist())
-    return np.array([i for i in left.tolist() if i not in needed], dtype=np.intp)
+    needed: list[int] = []
+    while True:
+        held, off = np.sort([*kept, *needed]).astype(np.intp), np.zeros(mech.row_scale.size)
+        for at in s.generic:
+            for x in nearby_configurations(mech, at.q, t, rows=held, count=3, step=REACH):
+                off = np.maximum(off, np.abs(scaled_jacobian(mech, x, t)[1]))
+        harmless = [i for i in left.tolist() if i not in needed]
+        violated = [i for i in harmless if off[i] > VIOLATED]
+        if not violated:
+            return np.array(harmless, dtype=np.intp)
+        needed.append(violated[0])
 
 
 def _groups(

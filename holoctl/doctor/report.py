@@ -47,7 +47,7 @@ class MobilityReport:
         Rows that are nearly redundant: they act with less than 1/200 of full strength, here and
         nearby.
     essential : list of str
-        Rows that nothing repeats: without any one of them there is one motion more.
+        Rows that nothing repeats: without any one of them there is, in general, one motion more.
     groups : list of RowGroup
         Dependent rows: trivial, duplicate, combination.
     locked_joints : list of str
@@ -64,10 +64,10 @@ class MobilityReport:
         The same with the actuated coordinates as independent ones; inf where they do not
         determine the others; None where there are not as many motors as motions.
     best_independent, best_condition
-        The best conditioned choice.
+        A well conditioned choice, by pivoting: not always the very best.
     actuation : str
         ``"none"``, ``"fully"``, ``"under"``, ``"redundantly"`` actuated, or ``"both"``: some
-        motions without motor, some motors too many.
+        motions without motor, some motors too many; ``"unknown"`` where it does not close.
     motors, actuation_rank, generic_actuation_rank : int
         Motors; rank of gamma' B at this configuration, and in general.
     margin, usual_margin : float
@@ -185,9 +185,9 @@ def _does_not_close(r: MobilityReport) -> Iterator[str]:
         rows = _names(r.contradictions)
         what = f"{rows} cannot be met" if one else f"{rows} pull against each other"
         yield (
-            f"Contradiction: the mechanism cannot be closed, for {what}. At the configuration "
-            f"that comes nearest {'it is' if one else 'they are'} off by {_share(r.error)} of the "
-            "size of the loop, and no small motion makes that less."
+            f"Contradiction: the mechanism cannot be closed, not near the configuration given nor "
+            f"from starts around it: {what}. At best the error is {r.error:.2g} (lengths in units "
+            "of the size of their loop, angles in rad), and no small motion makes it less."
         )
         yield (
             "Likely causes: a bar too long or too short, a frame in the wrong place, a joint "
@@ -221,7 +221,8 @@ def _mobility(r: MobilityReport) -> Iterator[str]:
     )
     text = f"Mobility: {head} The open tree has {_count(r.open_dof, 'degree')} of freedom"
     if r.rows:
-        text += f"; of {_count(r.rows, 'constraint row')} {_are(r.generic_rank)} active"
+        act = "acts" if r.generic_rank == 1 else "act"
+        text += f"; of {_count(r.rows, 'constraint row')} {r.generic_rank} {act} in general"
         text += f", which leaves {r.open_dof - r.generic_rank}"
     yield text + "."
     if r.finite_dof == 0 and "shaky" not in r.singular:
@@ -240,9 +241,9 @@ def _mobility(r: MobilityReport) -> Iterator[str]:
         extra = _count(r.generic_rank - r.active, "row loses", "rows lose")
         yield (
             f"Bifurcation: here {extra} effect, which nearby configurations do not share: the "
-            f"rank is {r.active} here and {r.generic_rank} nearby. The mechanism can leave this "
-            "configuration on more than one path, and torques do not decide which. Keep away "
-            "from it, or add a constraint that forbids one path."
+            f"rank is {r.active} here and {r.generic_rank} nearby. Paths of the mechanism cross or "
+            "end here, and torques do not decide which one it takes. Keep away from it, or add a "
+            "constraint that leaves one path."
         )
     if r.gruebler == r.dof:
         if r.rows:
@@ -258,7 +259,8 @@ def _redundancy(r: MobilityReport) -> Iterator[str]:
     if not r.rows:
         return
     if not r.redundant:
-        yield "Redundant rows: none; every row takes a motion away."
+        all_act = r.rows == r.active
+        yield f"Redundant rows: none{'; every row takes a motion away' if all_act else ''}."
     else:
         yield (
             f"Redundant rows: {len(r.redundant)} of {r.rows} may be left out without a change of "
@@ -301,6 +303,10 @@ _MEANINGS = {
     **{axis: f"no displacement along {axis}" for axis in "xyz"},
     **{f"r{axis}": f"no tilt about {axis}" for axis in "xyz"},
     "sum": "the sum of a coupling",
+    "length": "the length of a rod",
+    "normal": "no motion along the normal",
+    "tangent1": "no slip",
+    "tangent2": "no slip",
 }
 
 
@@ -317,41 +323,36 @@ def _joints(r: MobilityReport) -> Iterator[str]:
         )
     if r.idle:
         many = len(r.idle) > 1
+        loaded = _loaded(r.idle_motions, [f"'{name}'" for name in r.idle])
         yield (
             f"Idle: {'the motions' if many else 'the motion'} of {_names(r.idle)} "
-            f"{'have' if many else 'has'} no effect on anything else, as the spin of a rod "
-            "between two ball joints."
+            f"{'move' if many else 'moves'} no other body, as the spin of a rod between two ball "
+            f"joints.{loaded}"
         )
+
+
+def _loaded(motions: Sequence[Motion], names: Sequence[str]) -> str:
+    """Which of these motions gravity drives."""
+    loaded = [name for motion, name in zip(motions, names, strict=True) if motion.loaded]
+    if not loaded:
+        return ""
+    return f" Gravity works on {_joined(loaded)}: no motor can hold it at rest here."
 
 
 def _actuation(r: MobilityReport) -> Iterator[str]:
-    n, k = len(r.motors), r.finite_dof
-    useful = len(r.undriven)
-    motors = _count(n, "motor")
     if r.actuation == "none":
         yield "Motors: none."
         return
-    if r.actuation == "fully":
-        yield f"Motors: fully actuated; {motors} for {_count(k, 'motion')}."
-    elif r.actuation == "redundantly":
-        yield (
-            f"Motors: redundantly actuated; {motors} for {_count(k, 'motion')}, so "
-            f"{n - r.generic_actuation_rank} of them can only work against the others."
-        )
-    elif r.actuation == "under":
-        kind = "under-actuated" if useful else "fully actuated but for idle motions"
-        yield f"Motors: {kind}; {motors} for {_count(k, 'motion')}."
-    else:
-        yield (
-            f"Motors: {motors} for {_count(k, 'motion')}, but they drive only "
-            f"{r.generic_actuation_rank} of them: redundantly and under-actuated at once."
-        )
+    yield f"Motors: {_verdict(r)}."
     single = [m.rates[0][0] for m in r.undriven if len(m.rates) == 1]
     if single:
         yield f"  - No motor moves {_names(single)}."
     for motion in r.undriven:
         if len(motion.rates) > 1:
             yield f"  - No motor drives {_motion(motion)}."
+    loaded = _loaded(r.undriven, [f"that of '{m.rates[0][0]}'" for m in r.undriven])
+    if loaded:
+        yield f"  -{loaded}"
     if "actuation singularity" in r.singular:
         yield (
             f"Actuation singularity: at this configuration the motors move the mechanism in "
@@ -361,20 +362,36 @@ def _actuation(r: MobilityReport) -> Iterator[str]:
         )
 
 
+def _verdict(r: MobilityReport) -> str:
+    n, k, driven = len(r.motors), r.finite_dof, r.generic_actuation_rank
+    counts = f"{_count(n, 'motor')} for {_count(k, 'motion')}"
+    if k == 0:
+        return f"{n}, and nothing that they could move"
+    if r.actuation == "fully":
+        return f"fully actuated; {counts}"
+    if r.actuation == "under":
+        useful = "under-actuated" if r.undriven else "fully actuated but for idle motions"
+        return f"{useful}; {counts}"
+    if r.actuation == "redundantly":
+        spare = n - driven
+        return f"redundantly actuated; {counts}, so {spare} can only work against the others"
+    return f"{counts}; together they drive {driven}, so there are both too many and too few"
+
+
 def _motion(motion: Motion) -> str:
-    name, _ = motion.rates[0]
-    rest = [f"'{n}' at {rate:.2g} times its rate" for n, rate in motion.rates[1:4]]
-    more = len(motion.rates) - 4
-    if more > 0:
-        rest.append(_count(more, "other"))
-    return f"the motion of '{name}', with {_joined(rest)}"
+    name, *others = [name for name, _ in motion.rates]
+    shown = [f"'{other}'" for other in others[:3]]
+    if len(others) > 3:
+        shown.append(_count(len(others) - 3, "other"))
+    return f"the motion of '{name}', with {_joined(shown)}"
 
 
 def _coordinates(r: MobilityReport) -> Iterator[str]:
     if not r.rows or not r.independent:
         return
     if r.actuated_condition is None:
-        text = f"Independent coordinates: {_names(r.independent)}, motors first"
+        text = f"Independent coordinates: {_names(r.independent)}"
+        text += ", motors first" if set(r.motors) & set(r.independent) else ""
         text += f" (condition number {_number(r.independent_condition)})"
     elif r.actuated_condition < float("inf"):
         verb = "determines" if len(r.motors) == 1 else "determine"
@@ -384,11 +401,14 @@ def _coordinates(r: MobilityReport) -> Iterator[str]:
         text = f"Independent coordinates: not {_names(r.motors)}, which the motors move and which "
         text += f"do not determine the others, but {_names(r.independent)} (condition number "
         text += f"{_number(r.independent_condition)})"
-    if r.best_condition > 0.8 * r.independent_condition:
+    told = r.actuated_condition
+    if told is None or told == float("inf"):
+        told = r.independent_condition
+    if r.best_condition > 0.8 * told:
         yield text + "; no choice is much better."
     else:
         best = f"{_names(r.best_independent)} ({_number(r.best_condition)})"
-        yield f"{text}; the best choice is {best}."
+        yield f"{text}; a better choice is {best}."
 
 
 def _margins(r: MobilityReport) -> str:
@@ -428,11 +448,3 @@ def _count(n: int, what: str, many: str | None = None) -> str:
 def _number(x: float) -> str:
     """Two digits, and no exponent for hundreds."""
     return f"{x:.2g}" if x < 100.0 or x >= 1e5 else f"{x:.0f}"
-
-
-def _are(n: int) -> str:
-    return f"{n} {'is' if n == 1 else 'are'}"
-
-
-def _share(x: float) -> str:
-    return f"{100.0 * x:.2g} %"

@@ -13,12 +13,18 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.assembly import configuration_along, manifold_rank, nearby_configurations
+from holoctl.assembly import (
+    ROUNDED,
+    configuration_along,
+    manifold_rank,
+    nearby_configurations,
+    scaled_jacobian,
+)
 from holoctl.checks import Vector
 from holoctl.linalg import null_space_by_svd
-from holoctl.mechanism import Mechanism, constraint_rows
+from holoctl.mechanism import Mechanism
 
-__all__ = ["Sample", "Samples", "samples"]
+__all__ = ["REACH", "Sample", "Samples", "sample", "samples"]
 
 Array = NDArray[np.float64]
 
@@ -64,8 +70,6 @@ class Samples:
     generic : tuple of Sample
         Configurations of the largest rank; `here` alone where the mechanism cannot move.
     generic_rank : int
-    moves : bool
-        Whether any other closed configuration was reached.
     tangents : tuple of (nv, n) arrays
         For each of `generic`, an orthonormal basis of the velocities that continue as finite
         motions: all of ``null``, or less where some are shaky.
@@ -74,34 +78,39 @@ class Samples:
     here: Sample
     generic: tuple[Sample, ...]
     generic_rank: int
-    moves: bool
     tangents: tuple[Array, ...]
 
     @property
     def finite_dof(self) -> int:
         """Motions that go on: what is left of nv - generic_rank without the shaky ones."""
-        return max(int(T.shape[1]) for T in self.tangents)
+        return int(self.tangents[0].shape[1])
 
 
-def sample(mech: Mechanism, q: Vector, t: float) -> Sample:
-    """Rank and null space at one configuration."""
-    _, rows = constraint_rows(mech, q, np.zeros(mech.nv), t)
-    r = mech.row_scale
-    G = r[:, None] * rows.jacobian * mech.column_scale
-    error = float(np.abs(r * rows.error).max(initial=0.0))
-    rank = manifold_rank(G, error)
+def sample(mech: Mechanism, q: Vector, t: float, error: float | None = None) -> Sample:
+    """Rank and null space at one configuration; `error` in place of the error there, if given."""
+    G, errors = scaled_jacobian(mech, q, t)
+    largest = float(np.abs(errors).max(initial=0.0))
+    rank = manifold_rank(G, largest if error is None else error)
     values = np.asarray(np.linalg.svd(G, compute_uv=False)) if G.size else np.zeros(0)
-    return Sample(q, error, G, rank, values, null_space_by_svd(G, rank)[3])
+    return Sample(q, largest, G, rank, values, null_space_by_svd(G, rank)[3])
 
 
 def samples(mech: Mechanism, q: Vector, t: float) -> Samples:
     """Look around at a closed q."""
     here = sample(mech, q, t)
-    reached = [sample(mech, x, t) for x in nearby_configurations(mech, q, t, count=6)]
+    nearby = nearby_configurations(mech, q, t, count=6)
+    reached = [_reached(mech, x, t) for x in nearby]
     rank = max([here.rank, *(s.rank for s in reached)])
-    generic = tuple(s for s in reached if s.rank == rank)[:LOOKED_AT] or (here,)
-    tangents = tuple(_tangent(mech, s, t) for s in generic)
-    return Samples(here, generic, rank, bool(reached), tangents)
+    generic = [s for s in reached if s.rank == rank][:LOOKED_AT] or [here]
+    tangents = [_tangent(mech, s, t) for s in generic]
+    dof = max(T.shape[1] for T in tangents)
+    both = [(s, T) for s, T in zip(generic, tangents, strict=True) if T.shape[1] == dof]
+    return Samples(here, tuple(s for s, _ in both), rank, tuple(T for _, T in both))
+
+
+def _reached(mech: Mechanism, x: Vector, t: float) -> Sample:
+    found = sample(mech, x, t)
+    return found if found.error >= ROUNDED else sample(mech, x, t, ROUNDED)
 
 
 def _tangent(mech: Mechanism, s: Sample, t: float) -> Array:
@@ -115,8 +124,11 @@ def _tangent(mech: Mechanism, s: Sample, t: float) -> Array:
     went = []
     for n in s.null.T:
         x = configuration_along(mech, s.q, REACH * n, t)
-        d = np.zeros(mech.nv) if x is None else pin.difference(mech.model, s.q, x)
-        went.append(s.null.T @ (d / mech.column_scale) / REACH)
+        if x is None:  # not found out: taken to move, as the rank says
+            went.append(s.null.T @ n)
+            continue
+        d = pin.difference(mech.model, s.q, x) / mech.column_scale
+        went.append(s.null.T @ d / REACH)
     u, sizes, _ = np.linalg.svd(np.array(went).T)
     tangent: Array = s.null @ u[:, : int(np.count_nonzero(sizes > 0.5))]
     return tangent
