@@ -332,6 +332,9 @@ def _unassembled(p: _Problem, q: Vector, error: float, opposite: tuple[str, ...]
         name for name, c in zip(p.mech.constraint_names, p.mech.constraints, strict=True)
         if isinstance(c, Coupling)
     }  # fmt: skip
+    tilted = [name for name, _ in worst[:2] if name.rpartition(".")[2] in ("rx", "ry", "rz")]
+    if tilted:
+        causes = f"joint axes or frames that point elsewhere (see {listing(tilted)}), or {causes}"
     if p.free.size == 0:
         causes = "every coordinate is locked"
     elif worst and all(name.rsplit(".", 1)[0] in couplings for name, _ in worst):

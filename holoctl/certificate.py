@@ -31,6 +31,10 @@ TOLERANCES = {
 """A certificate is `ok` when every number is at most this."""
 
 
+AT_REST = 1e-6
+"""Where all efforts are rounding, as in a pendulum that hangs, they are compared with this share
+of the weight of all bodies on a lever of the size of the mechanism."""
+
 REST = 1e-9
 """Below this scaled speed, 1/s, a mechanism counts as standing still."""
 
@@ -163,12 +167,20 @@ def certify(
             _largest(c * (w - h))
             + _largest(c * h)
             + _largest(c * efforts)
-            + _largest(c * constraint),
+            + _largest(c * constraint)
+            + AT_REST * _weight(mech),
         ),
         power=_power_balance(mech, T.q, T.v, a, efforts + constraint, np.abs(w - h) + np.abs(h)),
         condition=condition,
         rank=rank,
     )
+
+
+def _weight(mech: Mechanism) -> float:
+    """Weight of all bodies, N, times the size of the largest loop, m (1 m without lengths)."""
+    gravity = float(np.linalg.norm(mech.model.gravity.linear))
+    size = float((1.0 / mech.row_scale).max(initial=float(mech.column_scale.max())))
+    return float(pin.computeTotalMass(mech.model)) * gravity * size
 
 
 def _power_balance(

@@ -157,6 +157,8 @@ def _robot(given: argparse.Namespace) -> tuple[Mechanism, Vector, list[str]]:
         name, equals, numbers = text.partition("=")
         if not equals:
             raise InputError(f"--set: expected JOINT=VALUE; got {text!r}")
+        if name in mech.constraint_names and not mech.model.existJointName(name):
+            raise InputError(f"--set: {name!r} is cut and has no coordinate; set another joint")
         known_name(name, list(mech.model.names)[1:], "joint", "--set")
         try:
             values = [float(n) for n in numbers.split(",")]
@@ -276,7 +278,7 @@ def _write_table(rows: Sequence[tuple[Any, ...]], units: Sequence[str] = ()) -> 
     width = max((len(row[0]) for row in rows), default=0)
     for i, (name, *numbers) in enumerate(rows):
         unit = f" {units[i]}" if units else ""
-        print(f"  {name:<{width}}" + "".join(f"  {x:12.6g}" for x in numbers) + unit)
+        print(f"  {name:<{width}}" + "".join(f"  {x + 0.0:12.6g}" for x in numbers) + unit)
 
 
 def _demo(given: argparse.Namespace) -> int:

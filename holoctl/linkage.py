@@ -231,6 +231,7 @@ class Linkage:
             Two bodies, or one of them ``"universe"``.
         placement_parent, placement_child : pin.SE3, optional
             The joint frame in each body; at zero the two coincide. Default: that of the body.
+            To turn z along x, in both: ``pin.SE3(pin.utils.rotate("y", np.pi / 2), point)``.
 
         Raises
         ------

@@ -363,6 +363,11 @@ def coordinate_indices(
     for name in given:
         if joints_too and isinstance(name, str) and mech.model.existJointName(name):
             indices += np.flatnonzero(of_joint == mech.model.getJointId(name)).tolist()
+        elif name in mech.constraint_names and name not in mech.coordinate_names:
+            raise InputError(
+                f"{argument}: {name!r} is a constraint of {mech.name} (a joint that is cut), and "
+                f"has no coordinate; valid names: {listing(mech.coordinate_names)}"
+            )
         else:
             indices.append(
                 mech.coordinate_names.index(

@@ -40,7 +40,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 FrameLike = str | tuple[str, pin.SE3]
-"""The name of a joint or frame, or (joint name or "universe", placement in that joint)."""
+"""The name of a joint, body or frame, or (such a name or "universe", placement in it)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,18 +185,16 @@ def joint_of_coordinate(model: pin.Model) -> NDArray[np.intp]:
 def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
     """Find a frame by name (a joint first, then a body, then any other frame), or check a pair."""
     if isinstance(frame, tuple) and len(frame) == 2 and isinstance(frame[1], pin.SE3):
-        joint_name, placement = frame
-        if not (isinstance(joint_name, str) and model.existJointName(joint_name)):
-            raise InputError(
-                f"{owner}: there is no joint called {joint_name!r}"
-                f"{suggestion(joint_name, model.names)}; valid names: {listing(list(model.names))}"
-            )
-        check_placement(f"{owner}: the placement given in {joint_name!r}", placement)
-        return Frame(model.getJointId(joint_name), placement.copy(), joint_name)
+        name, placement = frame
+        if not isinstance(name, str):
+            raise InputError(f"{owner}: {name!r} is no name of a joint, body or frame")
+        base = resolve_frame(model, name, owner)
+        check_placement(f"{owner}: the placement given in {name!r}", placement)
+        return Frame(base.joint, base.placement * placement, name)
     if not isinstance(frame, str):
         raise InputError(
-            f"{owner}: a frame is the name of a joint or frame of the model, or "
-            f"(joint name, pin.SE3); got {frame!r}"
+            f"{owner}: a frame is the name of a joint, body or frame of the model, or "
+            f"(such a name, pin.SE3); got {frame!r}"
         )
     if model.existJointName(frame):
         return Frame(model.getJointId(frame), pin.SE3.Identity(), frame)

@@ -254,3 +254,25 @@ def test_a_contact_holds_its_point_where_it_is_told():
 def test_rods_and_contacts_that_make_no_sense_are_refused(make, words):
     with pytest.raises(hc.InputError, match=words):
         make()
+
+
+def test_an_axis_that_points_elsewhere_is_among_the_likely_causes():
+    link = hc.Linkage("tilted", gravity=(0, -9.81, 0))
+    ends = {"crank": 0.2, "coupler": 0.5, "rocker": 0.4}
+    for name, length in ends.items():
+        link.add_body(name, 1.0, (length / 2, 0, 0), 0.01 * np.eye(3))
+
+    def at(x, R=None):
+        return pin.SE3(np.eye(3) if R is None else R, np.array([x, 0.0, 0.0]))
+
+    link.add_joint("motor", "revolute", "universe", "crank")
+    link.add_joint("elbow", "revolute", "crank", "coupler", at(0.2))
+    link.add_joint("pivot", "revolute", "universe", "rocker", at(0.5))
+    link.add_joint(
+        "pin", "revolute", "coupler", "rocker", at(0.5), at(0.4, pin.utils.rotate("x", 0.5))
+    )
+    mech = link.mechanism(["pin"], reference={"motor": 1.0, "elbow": -0.5, "pivot": 1.4})
+    with pytest.raises(
+        hc.AssemblyError, match=r"joint axes or frames that point elsewhere .see 'pin\.r"
+    ):
+        hc.assemble(mech)

@@ -999,3 +999,23 @@ def test_mutated_attributes_of_a_valid_document(tmp_path):
             hc.load(tmp_path / "arms.urdf")
 
     mutate()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "meant"),
+    [
+        ('<axis xyz="0 0 1"/>', '<axes xyz="0 0 1"/>', "axis"),
+        ('<origin xyz="0.5 0 0"/>', '<orgin xyz="0.5 0 0"/>', "origin"),
+        ('<origin xyz="0.5 0 0"/>', '<origin xzy="0.5 0 0"/>', "xyz"),
+        ('<dynamics damping="0.2"/>', '<dynamics dampping="0.2"/>', "damping"),
+    ],
+)
+def test_a_slip_of_the_pen_does_not_change_the_robot(robot, before, after, meant):
+    with pytest.raises(hc.LoadError, match=f"did you mean '{meant}'") as caught:
+        robot(with_joint(before, after))
+    assert caught.value.line
+
+
+def test_a_robot_that_is_almost_shipped():
+    with pytest.raises(hc.LoadError, match="did you mean 'five_bar'"):
+        hc.load("fiv_bar")

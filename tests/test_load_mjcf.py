@@ -537,3 +537,10 @@ def test_errors_in_sections_name_the_line(robot, section, message):
 def test_other_documents(robot, text, message):
     with pytest.raises(hc.LoadError, match=message):
         robot(text)
+
+
+def test_a_yaml_beside_an_mjcf_is_not_read_and_that_is_told(robot, tmp_path, caplog):
+    (tmp_path / "arm.yaml").write_text("name_mot: [elbow]\n")
+    with caplog.at_level("WARNING", logger="holoctl"):
+        robot()
+    assert "arm.yaml beside it is not read" in caplog.text

@@ -988,3 +988,36 @@ def test_two_coordinates_of_one_name_are_refused():
         m.appendBodyToJoint(j, body, pin.SE3.Identity())
     with pytest.raises(hc.InputError, match=r"used twice: 'b\[0\]'"):
         hc.Mechanism(m)
+
+
+def test_a_placement_may_be_given_in_a_body_whose_joint_has_other_axes():
+    """A body of a linkage need not have the axes of the joint that carries it."""
+    turned = pin.SE3(pin.utils.rotate("x", 0.7), np.array([0.1, 0.0, 0.2]))
+    link = hc.Linkage("foot")
+    link.add_body("foot", 1.0, (0, 0, 0), np.eye(3) * 0.1)
+    link.add_joint("ankle", "free", "universe", "foot", None, turned)
+    mech = link.mechanism()
+    toe = pin.SE3(np.eye(3), np.array([0.14, 0.0, -0.08]))
+    on_foot = hc.Contact(("foot", toe), ground=(0, 0, 0), name="toe")
+    on_joint = hc.Contact(("ankle", turned.inverse() * toe), ground=(0, 0, 0), name="toe")
+    q = pin.randomConfiguration(mech.model, -np.ones(7), np.ones(7))
+    rows = [hc.terms(mech.with_constraints(c), q, np.arange(6.0)).rows for c in (on_foot, on_joint)]
+    np.testing.assert_allclose(rows[0].error, rows[1].error, atol=1e-14)
+    np.testing.assert_allclose(rows[0].jacobian, rows[1].jacobian, atol=1e-14)
+    with pytest.raises(hc.InputError, match="did you mean 'foot'"):
+        mech.with_constraints(hc.Contact(("fot", toe)))
+    with pytest.raises(hc.InputError, match="3 is no name"):
+        mech.with_constraints(hc.Contact((3, toe)))
+
+
+def test_a_cut_joint_has_no_coordinate_to_lock():
+    link = hc.Linkage("pair")
+    for name in ("a", "b"):
+        link.add_body(name, 1.0, (0.1, 0, 0), 0.1 * np.eye(3))
+    place = pin.SE3(np.eye(3), np.array([0.2, 0.0, 0.0]))
+    link.add_joint("j1", "revolute", "universe", "a")
+    link.add_joint("j2", "revolute", "a", "b", place)
+    link.add_joint("j3", "revolute", "b", "universe", place)
+    mech = link.mechanism(["j3"], reference={"j2": np.pi})
+    with pytest.raises(hc.InputError, match=r"'j3' is a constraint of pair .a joint that is cut"):
+        hc.assemble(mech, locked=["j3"])

@@ -148,3 +148,17 @@ def test_couplings_that_contradict_each_other_are_called_that():
         hc.assemble(hc.Mechanism(m, both))
     with pytest.raises(hc.AssemblyError, match="every coordinate is locked"):
         hc.assemble(mechanism("four_bar"), locked=["crank", "coupler", "rocker"])
+
+
+def test_a_pendulum_that_hangs_needs_no_torque_and_that_is_certified():
+    """All efforts are rounding there: what is 6e-16 N m is compared with weight times size."""
+    m = pin.Model()
+    j = m.addJoint(0, pin.JointModelRY(), pin.SE3.Identity(), "hang")
+    m.appendBodyToJoint(j, pin.Inertia(1.0, np.array([0, 0, -0.3]), np.eye(3)), pin.SE3.Identity())
+    j = m.addJoint(0, pin.JointModelPX(), pin.SE3.Identity(), "slide")
+    m.appendBodyToJoint(j, pin.Inertia(1.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
+    mech = hc.Mechanism(m, actuated=["slide"])
+    for angle, ok in ((0.0, True), (2.0 * np.pi, True), (1e-6, False)):
+        q = np.array([angle, 0.0])
+        held = hc.inverse_dynamics(mech, q, np.zeros(2), np.zeros(2), coordinates="all")
+        assert held.certificate.ok == ok

@@ -40,6 +40,9 @@ Array = NDArray[np.float64]
 CLOSED = 1e-12
 """A configuration that is open by more than this (scaled) is closed first."""
 
+FAR = 0.7
+"""A coordinate that moved by more (rad, or sizes of its loop) while closing is told."""
+
 UNCERTAIN = 100.0
 """A smaller gap between singular values leaves the rank open, as does one that counts by a smaller
 factor."""
@@ -91,10 +94,10 @@ def mobility(mech: Mechanism, q: Any = None, *, t: float = 0.0) -> MobilityRepor
     polished = configuration_along(mech, found.q, np.zeros(mech.nv), t)
     if polished is not None:  # a rank is as good as its configuration is closed
         found = replace(found, q=polished)
-    return _report(mech, found, samples(mech, found.q, t), t)
+    return _report(mech, guess, found, samples(mech, found.q, t), t)
 
 
-def _report(mech: Mechanism, found: Closing, s: Samples, t: float) -> MobilityReport:
+def _report(mech: Mechanism, guess: Vector, found: Closing, s: Samples, t: float) -> MobilityReport:
     r, m, here = redundancy(mech, s, t), motions(mech, s, t), s.here
     names = row_names(mech)
     motor = actuation(mech, here, here.null)
@@ -107,7 +110,7 @@ def _report(mech: Mechanism, found: Closing, s: Samples, t: float) -> MobilityRe
         singular.append("shaky")
     counted, left_out = here.values[: here.rank], here.values[here.rank :]
     gap = _gap(counted, left_out)
-    should = min(mech.nu, s.finite_dof)
+    should = min(mech.nu, s.finite_dof - len(m.idle))
     choice = _independent(mech, s, r, t)
     return MobilityReport(
         name=mech.name,
@@ -132,7 +135,7 @@ def _report(mech: Mechanism, found: Closing, s: Samples, t: float) -> MobilityRe
         idle_motions=list(m.idle),
         undriven=list(m.undriven) if mech.nu else [],
         **choice,
-        actuation=_verdict(mech.nu, m.generic_actuation_rank, s.finite_dof),
+        actuation=_verdict(mech.nu, m.generic_actuation_rank, s.finite_dof - len(m.idle)),
         motors=list(mech.actuator_names),
         actuation_rank=m.actuation_rank,
         generic_actuation_rank=m.generic_actuation_rank,
@@ -144,8 +147,15 @@ def _report(mech: Mechanism, found: Closing, s: Samples, t: float) -> MobilityRe
         singular=singular,
         contradictions=[],
         opposite=list(found.opposite),
+        far=_far(mech, guess, found.q),
         message=found.message,
     )
+
+
+def _far(mech: Mechanism, guess: Vector, q: Vector) -> list[str]:
+    """Coordinates that had to go far to close the mechanism, the farthest first."""
+    d = np.abs(pin.difference(mech.model, guess, q)) / mech.column_scale
+    return [mech.coordinate_names[i] for i in np.argsort(-d) if d[i] > FAR]
 
 
 def _unclosed(mech: Mechanism, found: Closing, t: float) -> MobilityReport:
@@ -162,7 +172,7 @@ def _unclosed(mech: Mechanism, found: Closing, t: float) -> MobilityReport:
         actuation_rank=0, generic_actuation_rank=0, margin=nothing, usual_margin=nothing,
         gap=nothing, uncertain=False,
         actuation_margin=nothing, singular=[], contradictions=list(found.contradictions),
-        opposite=list(found.opposite), message=found.message,
+        opposite=list(found.opposite), far=[], message=found.message,
     )  # fmt: skip
 
 
@@ -191,7 +201,7 @@ def _smallest(values: Vector, count: int) -> float:
 
 def _independent(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> dict[str, Any]:
     """Which coordinates to use: as `partition` chooses, the motors, the best."""
-    at = s.here if s.here.rank == s.generic_rank else s.generic[0]
+    at = s.generic[0]
     names = mech.coordinate_names
     kept = at.G[r.kept]
     pivots = np.sort(pivoted_qr(kept, s.generic_rank).pivots[: s.generic_rank])

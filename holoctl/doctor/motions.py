@@ -20,7 +20,7 @@ from holoctl.assembly import manifold_rank
 from holoctl.checks import Vector
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.wrench import WrenchRows
-from holoctl.doctor.samples import Sample, Samples
+from holoctl.doctor.samples import Sample, Samples, travelled
 from holoctl.joint_coordinates import joint_motion, part_names
 from holoctl.linalg import null_space_by_svd, pivoted_qr
 from holoctl.mechanism import Mechanism, workspace
@@ -36,7 +36,7 @@ AT_REST = 1e-5
 
 
 LIGHT = 1e-6
-"""Gravity works on a motion by more than this share of its parts."""
+"""Gravity works on a motion by more than this share of the weight of all times its size."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Motion:
         Coordinates and their rates, rad/s or m/s, the first one 1, then the largest first (lengths
         in units of the size of their loop).
     loaded : bool
-        Whether gravity works on it.
+        Whether gravity works on it at the configuration of the report.
     bodies : tuple of str
         For an idle motion: the bodies that move.
     """
@@ -88,15 +88,18 @@ def motions(mech: Mechanism, s: Samples, t: float) -> Motions:
     grips = [actuation(mech, at, T) for at, T in zip(s.generic, s.tangents, strict=True)]
     rank = max(grip.rank for grip in grips)
     usual = [(at, grip) for at, grip in zip(s.generic, grips, strict=True) if grip.rank == rank]
-    found = [_idle_spaces(_bodies(mech, at, t), grip.undriven) for at, grip in usual]
+    # idle motions are looked for among all instantaneous ones, which are exact
+    found = [
+        _idle_spaces(_bodies(mech, at, t), actuation(mech, at, at.null).undriven) for at, _ in usual
+    ]
     lasting = set.intersection(*({group for group, _ in spaces} for spaces in found))
     at, grip = usual[0]
     spaces = [x for x in found[0] if x[0] in lasting]
-    idle, basis = _independent(_bodies(mech, at, t), spaces)
+    idle, basis = _independent(_bodies(mech, at, t), spaces, t)
     return Motions(
         _locked_joints(mech, s, t),
         tuple(idle),
-        _described(mech, at.q, _without(grip.undriven, basis)),
+        _described(_bodies(mech, at, t), _without(grip.undriven, basis)),
         actuation(mech, s.here, s.here.null).rank,
         rank,
     )
@@ -349,19 +352,24 @@ def _link(model: pin.Model, joint: int) -> str:
 
 
 def _independent(
-    here: _Bodies, spaces: Sequence[tuple[frozenset[int], Array]]
+    here: _Bodies, spaces: Sequence[tuple[frozenset[int], Array]], t: float
 ) -> tuple[list[Motion], Array]:
-    """As many motions as are independent, those of few bodies first, and a basis of them."""
+    """As many motions as are independent and go on, those of few bodies first, and their basis."""
     found, basis = list[Motion](), np.zeros((here.mech.nv, 0))
     for group, space in sorted(spaces, key=lambda x: (len(x[0]), sorted(x[0]))):
         for x in space.T:
             rest = x - basis @ (basis.T @ x)
             size = float(np.linalg.norm(rest))
-            if size > 1e-3:
+            if size > 1e-3 and _goes_on(here, x, t):
                 basis = np.column_stack([basis, rest / size])
-                (motion,) = _described(here.mech, here.q, x[:, None])
+                (motion,) = _described(here, x[:, None])
                 found.append(replace(motion, bodies=here.names(group, x)))
     return found, basis
+
+
+def _goes_on(here: _Bodies, x: Vector, t: float) -> bool:
+    d = travelled(here.mech, here.q, x, t)
+    return d is None or float(x @ d) > 0.5
 
 
 # -------------------------------------------------------------------------------- undriven
@@ -374,9 +382,11 @@ def _without(space: Array, known: Array) -> Array:
     return u[:, s > 1e-3]
 
 
-def _described(mech: Mechanism, q: Vector, space: Array) -> tuple[Motion, ...]:
+def _described(here: _Bodies, space: Array) -> tuple[Motion, ...]:
     """Motions by coordinates: each has one coordinate of its own, with rate 1."""
-    weight = mech.column_scale * nonlinear_efforts(mech, q, np.zeros(mech.nv))
+    mech = here.mech
+    gravity = mech.column_scale * nonlinear_efforts(mech, here.q, np.zeros(mech.nv))
+    weight = pin.computeTotalMass(mech.model) * np.linalg.norm(mech.model.gravity.linear)
     if space.shape[1] == 0:
         return ()
     qr = pivoted_qr(space.T, space.shape[1])
@@ -385,9 +395,9 @@ def _described(mech: Mechanism, q: Vector, space: Array) -> tuple[Motion, ...]:
     found = []
     for i, x in sorted(zip(own.tolist(), basis, strict=True), key=lambda motion: motion[0]):
         rates = x * mech.column_scale / mech.column_scale[i]
-        parts = np.flatnonzero(np.abs(x) > AT_REST * np.abs(x).max())
+        parts = np.flatnonzero(np.abs(x) > 1e-9 * np.abs(x).max())
         order = sorted(parts.tolist(), key=lambda j: (j != i, -abs(x[j])))
         named = tuple((mech.coordinate_names[j], float(rates[j])) for j in order)
-        terms = np.abs(weight * x).sum() + LIGHT * np.abs(weight).max() * np.abs(x).max()
-        found.append(Motion(named, bool(abs(weight @ x) > LIGHT * terms)))
+        heavy = abs(gravity @ x) > LIGHT * weight * here.size * np.abs(x).max()
+        found.append(Motion(named, bool(heavy)))
     return tuple(found)

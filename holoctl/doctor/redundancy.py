@@ -88,8 +88,7 @@ class Redundancy:
 def redundancy(mech: Mechanism, s: Samples, t: float) -> Redundancy:
     """Judge all rows where the rank is the generic one."""
     m, names = mech.row_scale.size, row_names(mech)
-    regular = [at.G for at in (s.here, *s.generic) if at.rank == s.generic_rank]
-    kept = _first_independent(regular, s.generic_rank)
+    kept = _first_independent([at.G for at in s.generic], s.generic_rank)
     left = np.setdiff1d(np.arange(m), kept)
     redundant = _harmless(mech, s, kept, left, t)
     latent = np.setdiff1d(left, redundant)

@@ -67,7 +67,8 @@ class MobilityReport:
         A well conditioned choice, by pivoting: not always the very best.
     actuation : str
         ``"none"``, ``"fully"``, ``"under"``, ``"redundantly"`` actuated, or ``"both"``: some
-        motions without motor, some motors too many; ``"unknown"`` where it does not close.
+        motions without motor, some motors too many. Idle motions need none. ``"unknown"``
+        where it does not close.
     motors, actuation_rank, generic_actuation_rank : int
         Motors; rank of gamma' B at this configuration, and in general.
     margin, usual_margin : float
@@ -86,6 +87,8 @@ class MobilityReport:
         Rows that cannot hold together.
     opposite : list of str
         Closures that close only with their axes in opposite directions.
+    far : list of str
+        Coordinates that had to move far from the configuration given to close it.
     message : str
         What assembly said, where the mechanism did not close.
     """
@@ -128,6 +131,7 @@ class MobilityReport:
     singular: list[str]
     contradictions: list[str]
     opposite: list[str]
+    far: list[str]
     message: str
 
     @property
@@ -211,6 +215,11 @@ def _closes(r: MobilityReport) -> Iterator[str]:
         )
     if r.rows:
         yield f"It closes: the largest error is {r.error:.0e} of the size of its loop."
+        if r.far:
+            yield (
+                f"That is far from the configuration given: {_names(r.far)} had to move a long "
+                "way. Is it the posture that was meant, and are its axes the right way round?"
+            )
     else:
         yield "It has no constraints: an open tree."
 
@@ -232,9 +241,9 @@ def _mobility(r: MobilityReport) -> Iterator[str]:
         what = "is shaky and" if r.finite_dof == 0 else "also"
         yield (
             f"Shaky: it {what} gives way in {_count(shaky, 'direction')} that the constraints do "
-            "not resist to first order, yet cannot move on: a bar stretched flat, or a plane "
-            "framework whose bars meet in a point. Forces there are very large, and no torque "
-            "can be computed from them. Change the dimensions."
+            "not resist to first order, yet cannot move on: a chain of bars stretched flat, or a "
+            "plane framework whose bars meet in a point. Forces there are very large, and no "
+            "torque can be computed from them. Change the dimensions."
             + (" For finite motions it is rigid." if r.finite_dof == 0 else "")
         )
     if "bifurcation" in r.singular:
@@ -336,7 +345,8 @@ def _loaded(motions: Sequence[Motion], names: Sequence[str]) -> str:
     loaded = [name for motion, name in zip(motions, names, strict=True) if motion.loaded]
     if not loaded:
         return ""
-    return f" Gravity works on {_joined(loaded)}: no motor can hold it at rest here."
+    them = "it" if len(loaded) == 1 else "them"
+    return f" Gravity works on {_joined(loaded)} here: no motor can hold {them} at rest."
 
 
 def _actuation(r: MobilityReport) -> Iterator[str]:
@@ -355,27 +365,37 @@ def _actuation(r: MobilityReport) -> Iterator[str]:
         yield f"  -{loaded}"
     if "actuation singularity" in r.singular:
         yield (
-            f"Actuation singularity: at this configuration the motors move the mechanism in "
-            f"{r.actuation_rank} instead of {r.generic_actuation_rank} ways: a dead point. No "
-            "motor torque has an effect along the rest, and holding a load there would take "
-            "infinite torque nearby."
+            "Actuation singularity: this is a dead point. Motors that drive "
+            f"{_count(r.generic_actuation_rank, 'motion')} in general drive {r.actuation_rank} "
+            "here; no motor torque has an effect along the rest, and nearby a load would take a "
+            "torque without bound."
+        )
+    elif r.actuation_margin < 0.02:
+        yield (
+            f"Close to a dead point: the weakest grip of the motors is {r.actuation_margin:.1g} "
+            "(1 is strong), so some torques are very large."
         )
 
 
 def _verdict(r: MobilityReport) -> str:
-    n, k, driven = len(r.motors), r.finite_dof, r.generic_actuation_rank
+    n, driven, idle = len(r.motors), r.generic_actuation_rank, len(r.idle)
+    k = r.finite_dof - idle
     counts = f"{_count(n, 'motor')} for {_count(k, 'motion')}"
+    counts += f" (and {idle} idle)" if idle else ""
     if k == 0:
         return f"{n}, and nothing that they could move"
     if r.actuation == "fully":
-        return f"fully actuated; {counts}"
+        return f"fully actuated{' but for idle motions' if idle else ''}; {counts}"
     if r.actuation == "under":
-        useful = "under-actuated" if r.undriven else "fully actuated but for idle motions"
-        return f"{useful}; {counts}"
+        return f"under-actuated; {counts}, so {k - driven} {_missing(k - driven)} missing"
     if r.actuation == "redundantly":
         spare = n - driven
         return f"redundantly actuated; {counts}, so {spare} can only work against the others"
     return f"{counts}; together they drive {driven}, so there are both too many and too few"
+
+
+def _missing(n: int) -> str:
+    return "is" if n == 1 else "are"
 
 
 def _motion(motion: Motion) -> str:
@@ -404,8 +424,8 @@ def _coordinates(r: MobilityReport) -> Iterator[str]:
     told = r.actuated_condition
     if told is None or told == float("inf"):
         told = r.independent_condition
-    if r.best_condition > 0.8 * told:
-        yield text + "; no choice is much better."
+    if told < 100.0 or r.best_condition > told / 3.0:
+        yield text + "."
     else:
         best = f"{_names(r.best_independent)} ({_number(r.best_condition)})"
         yield f"{text}; a better choice is {best}."

@@ -24,7 +24,7 @@ from holoctl.checks import Vector
 from holoctl.linalg import null_space_by_svd
 from holoctl.mechanism import Mechanism
 
-__all__ = ["REACH", "Sample", "Samples", "sample", "samples"]
+__all__ = ["REACH", "Sample", "Samples", "sample", "samples", "travelled"]
 
 Array = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ REACH = 0.02
 """Scaled length of the steps that tell whether a motion goes on."""
 
 LOOKED_AT = 3
-"""So many reachable configurations are looked at closely."""
+"""So many reachable configurations are looked at closely, beside the one asked about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Samples:
     ----------
     here : Sample
     generic : tuple of Sample
-        Configurations of the largest rank; `here` alone where the mechanism cannot move.
+        Configurations of the largest rank, `here` first if it is one.
     generic_rank : int
     tangents : tuple of (nv, n) arrays
         For each of `generic`, an orthonormal basis of the velocities that continue as finite
@@ -101,9 +101,12 @@ def samples(mech: Mechanism, q: Vector, t: float) -> Samples:
     nearby = nearby_configurations(mech, q, t, count=6)
     reached = [_reached(mech, x, t) for x in nearby]
     rank = max([here.rank, *(s.rank for s in reached)])
-    generic = [s for s in reached if s.rank == rank][:LOOKED_AT] or [here]
+    elsewhere = [s for s in reached if s.rank == rank][:LOOKED_AT]
+    generic = [here] if here.rank == rank else []
+    generic += elsewhere
     tangents = [_tangent(mech, s, t) for s in generic]
-    dof = max(T.shape[1] for T in tangents)
+    # a posture may be special: how many motions go on is asked elsewhere, if there is elsewhere
+    dof = max(T.shape[1] for T in tangents[-len(elsewhere) :] or tangents)
     both = [(s, T) for s, T in zip(generic, tangents, strict=True) if T.shape[1] == dof]
     return Samples(here, tuple(s for s, _ in both), rank, tuple(T for _, T in both))
 
@@ -123,12 +126,18 @@ def _tangent(mech: Mechanism, s: Sample, t: float) -> Array:
         return s.null  # all rows are independent: the manifold is smooth
     went = []
     for n in s.null.T:
-        x = configuration_along(mech, s.q, REACH * n, t)
-        if x is None:  # not found out: taken to move, as the rank says
-            went.append(s.null.T @ n)
-            continue
-        d = pin.difference(mech.model, s.q, x) / mech.column_scale
-        went.append(s.null.T @ d / REACH)
+        d = travelled(mech, s.q, n, t)
+        went.append(s.null.T @ (n if d is None else d))  # not found out: as the rank says
     u, sizes, _ = np.linalg.svd(np.array(went).T)
     tangent: Array = s.null @ u[:, : int(np.count_nonzero(sizes > 0.5))]
     return tangent
+
+
+def travelled(mech: Mechanism, q: Vector, x: Vector, t: float) -> Vector | None:
+    """How far the mechanism goes along a unit velocity x, over the length of the step: x, if it
+    goes on; less for what leads back. None where it was not found out."""
+    there = configuration_along(mech, q, REACH * x, t)
+    if there is None:
+        return None
+    d: Vector = pin.difference(mech.model, q, there) / mech.column_scale
+    return d / REACH

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
-from holoctl.checks import known_name
+from holoctl.checks import known_name, suggestion
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.errors import InputError, LoadError
@@ -19,6 +20,8 @@ from holoctl.mechanism import Mechanism
 from holoctl.tree import coordinate_names
 
 __all__ = ["load", "robot_file", "robot_names"]
+
+log = logging.getLogger(__name__)
 
 _ROBOTS = Path(__file__).parents[1] / "robots"
 
@@ -108,6 +111,10 @@ def load(
     if suffix in (".xml", ".mjcf"):
         if closures is not None:
             raise InputError("load: closures= is for URDF and SDF; an MJCF has an <equality>")
+        if beside is not None:
+            log.warning(
+                "%s: an MJCF says all itself, so %s beside it is not read", main, beside.name
+            )
         return read_mjcf(_text(main), str(main), free_flyer)
     text = _text(main)
     document = yaml_document(_text(beside), str(beside)) if beside is not None else None
@@ -182,6 +189,8 @@ def _text(file: Path) -> str:
     except FileNotFoundError:
         shipped = file.stem in robot_names() and file.suffix == ".urdf"
         hint = f"; the one shipped is at hc.robot_file({file.stem!r})" if shipped else ""
+        if not file.suffix and file.name == str(file):
+            hint = suggestion(file.name, robot_names())
         raise LoadError(f"there is no such file{hint}", file=str(file)) from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1

@@ -54,6 +54,11 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
     "inertial": ("origin", "mass!", "inertia!"),
     "joint": ("origin", "parent!", "child!", "axis", "limit", "dynamics", "mimic"),
 }
+_OTHERS = (
+    "visual", "collision", "material", "geometry", "calibration", "safety_controller", "quat_xyzw",
+    "version",
+)  # fmt: skip
+"""Words of URDF, or of its dialects, that say nothing about the mechanism."""
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 _DEEPEST = 1000
 _SINGLE = ("revolute", "continuous", "prismatic")
@@ -170,6 +175,7 @@ def _checked(element: Element, file: str, owner: str) -> Part:
             raise part.error(f"{what}: the attribute {name!r} is missing")
     if tag == "origin" and "quat_xyzw" in element.attributes:
         raise part.error(f"{what}: quat_xyzw is not read; give the rotation as rpy")
+    _check_for_slips(element, part, what)
     for wanted in _CHILDREN.get(tag, ()):
         name, required = wanted.rstrip("!"), wanted.endswith("!")
         children = [_checked(c, file, owner) for c in element.children if c.tag == name]
@@ -180,6 +186,23 @@ def _checked(element: Element, file: str, owner: str) -> Part:
         if children:
             part.parts[name] = children[0]
     return part
+
+
+def _check_for_slips(element: Element, part: Part, what: str) -> None:
+    """Refuse what looks misspelt: ignored, it would change the robot."""
+    known = [name.rstrip("!") for name in _CHILDREN.get(element.tag, ())]
+    for child in element.children:
+        if child.tag not in (*known, *_OTHERS):
+            meant = suggestion(child.tag, known) if known else ""
+            if meant:
+                raise LoadError(
+                    f"{what}: there is no element <{child.tag}> in URDF{meant}",
+                    file=part.file, key=part.owner, line=child.line,
+                )  # fmt: skip
+    names = [name.rstrip("!") for name in _ATTRIBUTES[element.tag]]
+    for name in element.attributes:
+        if name not in (*names, *_OTHERS) and suggestion(name, names):
+            raise part.error(f"{what}: there is no attribute {name!r}{suggestion(name, names)}")
 
 
 def _value(text: str, kind: str) -> Any:
