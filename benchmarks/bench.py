@@ -13,6 +13,7 @@ turn, with the caches full of other things, is told apart from those that follow
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 import time
 from collections.abc import Iterable
@@ -38,6 +39,10 @@ PASSES = 5
 
 BLOCKS = 10
 """The ticks for the jitter are run in so many blocks, outside and inside in turn."""
+
+
+BATCH = 40_000
+"""States of a batch."""
 
 
 @dataclass
@@ -183,6 +188,32 @@ def _ticks(torque: Any, states: list[State], ticks: int) -> NDArray[np.int64]:
     return np.array(times)
 
 
+def batch(name: str, seconds: float) -> dict[str, NDArray[np.float64]]:
+    """Times of a state, us: the Python loop, and batches on one core and on two, in turn."""
+    if importlib.util.find_spec("casadi") is None:
+        return {}
+    with hc.realtime():
+        case = make_case(name, MECHANISMS[name]())
+        fast = hc.compile(case.mech, ["inverse_dynamics"], partition=case.part)
+        python, n = prepared_torque(case), len(case.states)
+        which = np.arange(BATCH) % n
+        tables = [np.array([getattr(case.states[i], x) for i in which]) for x in ("q", "v")]
+        tables.append(np.array([case.states[i].target for i in which]))
+        out = np.empty((BATCH, case.mech.nu))
+        times: dict[str, list[float]] = {"loop": [], "one core": [], "two cores": []}
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end or len(times["loop"]) < 5:
+            start = time.perf_counter()
+            for i in range(100 * n):
+                python(case.states[i % n])
+            times["loop"].append(1e6 * (time.perf_counter() - start) / (100 * n))
+            for cores, where in enumerate(("one core", "two cores"), 1):
+                start = time.perf_counter()
+                fast.inverse_dynamics_batch(*tables, out=out, workers=cores)
+                times[where].append(1e6 * (time.perf_counter() - start) / BATCH)
+    return {where: np.array(t) for where, t in times.items()}
+
+
 # --------------------------------------------------------------------------------- the program
 
 
@@ -208,9 +239,12 @@ def main() -> None:
     figures = [measure(name, plan) for name in progress(MECHANISMS)]
     by_method = [measure_methods(name, plan) for name in progress(methods.NAMES)]
     ticks = {name: jitter(name, plan.ticks) for name in progress(report.JITTER)}
+    batches = {name: batch(name, plan.seconds / 4) for name in progress(report.BATCHES)}
     flags = [f"--{name}" for name in ("peers", "quick") if getattr(given, name)]
     command = " ".join(["python benchmarks/bench.py", *flags])
-    text = report.results(figures, by_method, ticks, command, time.perf_counter() - started)
+    text = report.results(
+        figures, by_method, ticks, batches, command, time.perf_counter() - started
+    )
     print(text)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ out of it.
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -154,6 +155,15 @@ def holoctl_columns(case: Case) -> list[Column]:
     ]
 
 
+def compiled_torque(case: Case) -> Column:
+    """The same in machine code, where CasADi and a compiler are there."""
+    if importlib.util.find_spec("casadi") is None:
+        return Column("compiled", print, missing="no CasADi")
+    fast = hc.compile(case.mech, ["inverse_dynamics"], partition=case.part)
+    torque, out = fast.inverse_dynamics, np.zeros(case.mech.nu)
+    return Column("compiled", lambda s: torque(s.q, s.v, s.target, out=out), lambda s: s.u)
+
+
 def prepared_torque(case: Case) -> Callable[[State], Array]:
     """The inverse dynamics of a tick."""
     mech, part = case.mech, case.part
@@ -289,6 +299,7 @@ def own_columns(case: Case) -> list[Column]:
     return [
         *pinocchio_columns(case),
         *holoctl_columns(case),
+        compiled_torque(case),
         constraint_dynamics(case),
         dense_kkt(case),
     ]

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 JITTER = ("five_bar", "stewart")
 """Mechanisms whose jitter is measured."""
 
+BATCHES = ("stewart", "biped")
+"""Mechanisms that many states at once are measured of."""
+
+Batches = dict[str, dict[str, NDArray[np.float64]]]
 Ticks = dict[str, dict[str, NDArray[np.int64]]]
 
 PACKAGES = ("holoctl", "numpy", "scipy", "pin", "drake", "mujoco")
@@ -36,6 +40,9 @@ NOTES = """\
   In brackets: ratio of medians to the unit.
 - *inverse*: `PreparedInverseDynamics.torque(q, v, target, out=u)`. *controller*:
   `ComputedTorque.torque(q, v, q_ref, v_ref, a_ref, out=u)`.
+- *compiled*: `hc.compile(mech, ["inverse_dynamics"]).inverse_dynamics(q, v, target, out=u)`.
+- Many states at once: *loop*, `PreparedInverseDynamics.torque` called state by state; the others,
+  `inverse_dynamics_batch` with `workers=1` and `2`, all in turn; medians.
 - *forward, certified*: `hc.forward_dynamics(mech, q, v, B u, partition=part)`, the general path:
   arguments checked, multipliers and certificate computed. It is not made for a control loop.
 - *constraintDynamics*: `pin.constraintDynamics` with `RigidConstraintModel` of the same closures,
@@ -103,6 +110,7 @@ def results(
     figures: Sequence[Figures],
     methods: Sequence[Figures],
     ticks: Ticks,
+    batches: Batches,
     command: str,
     seconds: float,
 ) -> str:
@@ -113,6 +121,7 @@ def results(
     if "Drake by hand" in names:
         notes += PEER_NOTES
     judged = targets(figures, ticks) + method_targets(methods)
+    judged += compiled_targets(figures, batches)
     parts = [
         "# How long things take",
         f"Written by `{command}` in {seconds:.0f} s; nothing here is edited by hand.",
@@ -133,6 +142,11 @@ def results(
         _differences(methods, method_names),
         "## Jitter of `inverse`, us",
         _jitter(ticks),
+        *(
+            ["## Many states at once, us a state", _batches(batches)]
+            if any(batches.values())
+            else []
+        ),
         "## Targets",
         _table(["target", "figure", "", "first calls"], [t.row() for t in judged]),
         *([IN_BRACKETS] if "Drake textbook" in names else []),
@@ -143,8 +157,8 @@ def results(
 
 
 _ORDER = [
-    "unit", "rnea + crba", "inverse", "controller", "forward, certified", "constraintDynamics",
-    "dense KKT", "Drake by hand", "Drake textbook", "MuJoCo mj_inverse",
+    "unit", "rnea + crba", "inverse", "controller", "compiled", "forward, certified",
+    "constraintDynamics", "dense KKT", "Drake by hand", "Drake textbook", "MuJoCo mj_inverse",
 ]  # fmt: skip
 
 
@@ -232,6 +246,16 @@ def _jitter(ticks: Ticks) -> str:
             rows.append([name, where, str(t.size), *cells, f"{figures[2] / figures[0]:.1f}"])
     head = ["mechanism", "realtime", "ticks", "median", "p99", "p99.9", "worst", "p99.9 / median"]
     return _table(head, rows)
+
+
+def _batches(batches: Batches) -> str:
+    names = ("loop", "one core", "two cores")
+    rows = [
+        [name, *(f"{np.median(times[n]):.2f}" for n in names)]
+        for name, times in batches.items()
+        if times
+    ]
+    return _table(["mechanism", *names], rows)
 
 
 def _machine() -> str:
@@ -342,6 +366,26 @@ def method_targets(methods: Sequence[Figures]) -> list[Target]:
     return found
 
 
+COMPILED_LIMITS = {"four_bar": 1.2, "stewart": 0.6, "biped": 0.6}
+"""Of the time of the compiled law to that of rnea and crba, called from Python."""
+
+
+def compiled_targets(figures: Sequence[Figures], batches: Batches) -> list[Target]:
+    """Those of the compiled law."""
+    by_name, found = {f.case.name: f for f in figures}, []
+    for name, limit in COMPILED_LIMITS.items():
+        f, columns = by_name[name], "compiled / rnea + crba"
+        found.append(_ratio(f"{name}: {columns}", limit, f, f, columns))
+    f, columns = by_name["chain 40"], "compiled / constraintDynamics"
+    found.append(_ratio(f"chain 40: {columns}", 0.04, f, f, columns))
+    for name, times in batches.items():
+        us = {where: float(np.median(t)) for where, t in times.items()}
+        for a, b, limit in (("one core", "loop", 1 / 15), ("two cores", "one core", 1 / 1.7)):
+            figure = us[a] / us[b] if us else float("nan")
+            found.append(Target(f"{name}: batch, {a} / {b}", round(limit, 3), " x", figure))
+    return found
+
+
 # ----------------------------------------------------------------------------------- picture
 
 
@@ -364,7 +408,7 @@ def picture(figures: Sequence[Figures], file: Path) -> None:
         ends.append(y[-1])
     ax.set_xticks(N, [str(n) for n in N])
     ax.minorticks_off()
-    ax.set_yticks([2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000])
+    ax.set_yticks([0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000])
     ax.yaxis.set_major_formatter("{x:g}")
     ax.set_xlim(0.9, 58)
     ax.set_xlabel("N: four-bars in series (3 N coordinates, 2 N rows, N motors)")
@@ -372,7 +416,7 @@ def picture(figures: Sequence[Figures], file: Path) -> None:
     ax.grid(alpha=0.3)
     ax.legend(frameon=False)
     for y, at in zip(sorted(ends), _apart(sorted(ends)), strict=True):
-        ax.text(1.1 * N[-1], at, f"{y:.0f}", va="center")
+        ax.text(1.1 * N[-1], at, f"{y:.2g}" if y < 10 else f"{y:.0f}", va="center")
     fig.savefig(file, dpi=130)
     plt.close(fig)
 
@@ -391,4 +435,5 @@ _CURVES = [
     ("controller", "hc.ComputedTorque", "D--"),
     ("inverse", "hc.PreparedInverseDynamics", "o-"),
     ("unit", "unit: pin.rnea + Jacobians", "x:"),
+    ("compiled", "hc.compile", "o--"),
 ]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from holoctl.assembly import assemble
     from holoctl.certificate import Certificate
+    from holoctl.codegen.compiled import Compiled, compile
     from holoctl.constraints.closure import Closure
     from holoctl.constraints.contact import Contact
     from holoctl.constraints.coupling import Coupling
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "assembly": ["assemble"],
     "certificate": ["Certificate"],
+    "codegen.compiled": ["Compiled", "compile"],
     "constraints.closure": ["Closure"],
     "constraints.contact": ["Contact"],
     "constraints.coupling": ["Coupling"],

@@ -59,7 +59,12 @@ def test_lock_is_plain_sorted_and_complete():
     names = [line.partition("==")[0].casefold() for line in lines]
     assert names == sorted(set(names))
     extras = PROJECT["optional-dependencies"]
-    for requirement in [*PROJECT["dependencies"], *extras["plot"], *extras["dev"]]:
+    for requirement in [
+        *PROJECT["dependencies"],
+        *extras["plot"],
+        *extras["codegen"],
+        *extras["dev"],
+    ]:
         name = re.match(r"[A-Za-z0-9._-]+", requirement)[0].casefold()
         assert name in names, f"requirements.lock does not pin {requirement}"
 

@@ -51,6 +51,10 @@ class Custom:
         Default: the name of `phi`.
     t_stab : float, optional
         Time constant of Baumgarte's stabilisation, s. Default: none.
+    casadi : callable, optional
+        The same phi for `hc.compile`: ``casadi(q)``, or ``casadi(q, t)`` with ``time=True``, of a
+        `casadi.SX` column q of nq entries; returns a `casadi.SX` of `rows` entries. Everything
+        else here ignores it.
 
     Raises
     ------
@@ -73,10 +77,11 @@ class Custom:
     scale: Any = 1.0
     name: str | None = None
     t_stab: float | None = None
+    casadi: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
         owner = f"Custom {self.default_name!r}"
-        for what in ("phi", "jacobian", "drift", "rate_t"):
+        for what in ("phi", "jacobian", "drift", "rate_t", "casadi"):
             given = getattr(self, what)
             if not callable(given) and (what == "phi" or given is not None):
                 raise InputError(f"{owner}: {what} must be a function; got {given!r}")
@@ -131,6 +136,26 @@ class BoundCustom:
     def rows(self, kin: Kinematics) -> Rows:
         """Error, rate, Jacobian and drift at the state of `kin`."""
         return self.evaluate(kin.q, kin.v, kin.t)
+
+    def error(self, q: Vector, t: float) -> Vector:
+        """phi alone."""
+        return self._phi(q, t)
+
+    def expression(self, q: Any, t: Any) -> Any:
+        """phi as a `casadi.SX` column, of symbols q and t; checked."""
+        d = self.description
+        owner = f"casadi of Custom {self.labels[0].rsplit('.', 1)[0]!r}"
+        if d.casadi is None:
+            raise InputError(f"{owner} is not given")
+        given = d.casadi(q, t) if d.time else d.casadi(q)
+        if type(given) is not type(q):
+            raise InputError(
+                f"{owner} must return a casadi.SX; got {type(given).__name__} (casadi.vertcat "
+                "makes one of several expressions)"
+            )
+        if given.numel() != d.rows or min(given.shape) != 1:
+            raise InputError(f"{owner} must return {d.rows} entries; got shape {given.shape}")
+        return given.reshape((d.rows, 1))
 
     def evaluate(self, q: Vector, v: Vector, t: float) -> Rows:
         """Rows at (q, v, t), from the callbacks or by differences."""

@@ -1,0 +1,220 @@
+"""Plain C from a CasADi function of scalar expressions: straight-line code, no CasADi in it.
+
+The instructions are numbered by value, so that what is computed twice is computed once. A long
+function is split into parts of a bounded length, which a compiler handles in a time that grows
+with their number only; what passes from one part to another goes through an array.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from holoctl.codegen.extra import casadi_module
+from holoctl.errors import InputError
+
+__all__ = ["c_function", "parameters"]
+
+PART = 4000
+"""Instructions of one part."""
+
+_FORMATS = {
+    "ASSIGN": "{0}", "ADD": "{0} + {1}", "SUB": "{0} - {1}", "MUL": "{0} * {1}",
+    "DIV": "{0} / {1}", "NEG": "-{0}", "EXP": "exp({0})", "LOG": "log({0})",
+    "POW": "pow({0}, {1})", "CONSTPOW": "pow({0}, {1})", "SQRT": "sqrt({0})", "SQ": "{0} * {0}",
+    "TWICE": "2.0 * {0}", "SIN": "sin({0})", "COS": "cos({0})", "TAN": "tan({0})",
+    "ASIN": "asin({0})", "ACOS": "acos({0})", "ATAN": "atan({0})", "LT": "(double)({0} < {1})",
+    "LE": "(double)({0} <= {1})", "EQ": "(double)({0} == {1})", "NE": "(double)({0} != {1})",
+    "NOT": "(double)({0} == 0.0)", "AND": "(double)({0} != 0.0 && {1} != 0.0)",
+    "OR": "(double)({0} != 0.0 || {1} != 0.0)", "FLOOR": "floor({0})", "CEIL": "ceil({0})",
+    "FMOD": "fmod({0}, {1})", "FABS": "fabs({0})", "COPYSIGN": "copysign({0}, {1})",
+    "SIGN": "(double)(({0} > 0.0) - ({0} < 0.0))",
+    "IF_ELSE_ZERO": "({0} != 0.0 ? {1} : 0.0)", "FMIN": "fmin({0}, {1})",
+    "FMAX": "fmax({0}, {1})", "INV": "1.0 / {0}", "SINH": "sinh({0})", "COSH": "cosh({0})",
+    "TANH": "tanh({0})", "ASINH": "asinh({0})", "ACOSH": "acosh({0})", "ATANH": "atanh({0})",
+    "ATAN2": "atan2({0}, {1})", "HYPOT": "hypot({0}, {1})", "LOG1P": "log1p({0})",
+    "EXPM1": "expm1({0})",
+}  # fmt: skip
+_COMMUTE = ("ADD", "MUL", "EQ", "NE", "AND", "OR", "FMIN", "FMAX", "HYPOT")
+
+
+@dataclass
+class _Program:
+    """Values in the order of their computation: text with ``{}`` for the operands."""
+
+    formats: list[str] = field(default_factory=list)
+    operands: list[tuple[int, ...]] = field(default_factory=list)
+    outputs: list[tuple[int, int, int]] = field(default_factory=list)  # output, entry, value
+
+
+def parameters(function: Any) -> str:
+    """The C parameters: a const pointer for each input, a pointer for each output."""
+    inputs = [f"const double *{function.name_in(i)}" for i in range(function.n_in())]
+    outputs = [f"double *{function.name_out(i)}" for i in range(function.n_out())]
+    return ", ".join(inputs + outputs)
+
+
+def c_function(function: Any, name: str | None = None, qualifier: str = "static") -> str:
+    """The C source of one function, ``void name(const double *q, ..., double *u, ...)``.
+
+    Parameters
+    ----------
+    function : casadi.Function
+        Of SX expressions, with dense inputs. Matrices are stored by rows, zeros included.
+    name : str, optional
+        Default: the name of the function.
+    qualifier : str, optional
+        What stands before ``void``; also before that of the parts it is split into.
+
+    Returns
+    -------
+    str
+        C99; needs ``math.h``. Inputs and outputs must not overlap.
+
+    Raises
+    ------
+    InputError
+        For an operation that has no counterpart in C99.
+    """
+    name = name or function.name()
+    program = _read(function)
+    count = len(program.formats)
+    ins = [function.name_in(i) for i in range(function.n_in())]
+    outs = [function.name_out(i) for i in range(function.n_out())]
+    sizes = [function.numel_out(i) for i in range(len(outs))]
+    set_here = {(o, e) for o, e, _ in program.outputs}
+    zeros = [
+        f"  {outs[o]}[{e}] = 0.0;"
+        for o, size in enumerate(sizes)
+        for e in range(size)
+        if (o, e) not in set_here
+    ]
+    at_value: dict[int, list[str]] = {}
+    for o, e, value in program.outputs:
+        at_value.setdefault(value, []).append(f"  {outs[o]}[{e}] = {{}};")
+    unused = [f"  (void){x};" for x in [*ins, *outs]]
+    head = f"{qualifier} void {name}({parameters(function)}) {{".lstrip()
+    if count <= PART:
+        body = [line for k in range(count) for line in _lines(program, k, _local, at_value)]
+        return "\n".join([head, *unused, *zeros, *body, "}", ""])
+    slot, size = _slots(program)
+    parts, calls = [], []
+    for start in range(0, count, PART):
+        stop = min(start + PART, count)
+        lines = _part(program, start, stop, slot, at_value)
+        part = f"{name}_part{start // PART}"
+        arguments = ", ".join(["w", *ins, *outs])
+        parts += [
+            f"static void {part}(double *w, {parameters(function)}) {{",
+            "  (void)w;", *unused, *lines, "}", "",
+        ]  # fmt: skip
+        calls.append(f"  {part}({arguments});")
+    return "\n".join([*parts, head, f"  double w[{max(size, 1)}];", *zeros, *calls, "}", ""])
+
+
+def _local(value: int) -> str:
+    """The C variable of a value."""
+    return f"x{value}"
+
+
+def _lines(
+    program: _Program, k: int, where: Callable[[int], str], at_value: dict[int, list[str]]
+) -> list[str]:
+    text = program.formats[k].format(*(where(i) for i in program.operands[k]))
+    stores = [line.format(_local(k)) for line in at_value.get(k, [])]
+    return [f"  const double x{k} = {text};", *stores]
+
+
+def _part(
+    program: _Program, start: int, stop: int, slot: dict[int, int], at_value: dict[int, list[str]]
+) -> list[str]:
+    """Values from other parts are loaded where they are needed, those for others stored."""
+
+    def where(value: int) -> str:
+        return _local(value) if value >= start else f"w[{slot[value]}]"
+
+    lines = []
+    for k in range(start, stop):
+        lines += _lines(program, k, where, at_value)
+        if k in slot:
+            lines.append(f"  w[{slot[k]}] = x{k};")
+    return lines
+
+
+def _slots(program: _Program) -> tuple[dict[int, int], int]:
+    """Places in the array for values that other parts need; reused when no part needs them."""
+    last: dict[int, int] = {}
+    for k, operands in enumerate(program.operands):
+        for i in operands:
+            if i // PART != k // PART:
+                last[i] = k // PART
+    slot: dict[int, int] = {}
+    free: list[int] = []
+    size, ends = 0, sorted((part, value) for value, part in last.items())
+    done = 0
+    for value in sorted(last):
+        while done < len(ends) and ends[done][0] < value // PART:
+            free.append(slot[ends[done][1]])
+            done += 1
+        if free:
+            slot[value] = free.pop()
+        else:
+            slot[value], size = size, size + 1
+    return slot, size
+
+
+def _read(function: Any) -> _Program:
+    """The instructions by value; what no output needs is left out."""
+    ca = casadi_module()
+    names = {
+        getattr(ca, attribute): attribute.removeprefix("OP_")
+        for attribute in dir(ca)
+        if attribute.startswith("OP_")
+    }
+    position = [_by_rows(function.sparsity_out(i)) for i in range(function.n_out())]
+    program = _Program()
+    known: dict[tuple[str, tuple[int, ...]], int] = {}
+    held: dict[int, int] = {}  # place in CasADi's work vector to value
+    for k in range(function.n_instructions()):
+        op = names[function.instruction_id(k)]
+        inputs, outputs = function.instruction_input(k), function.instruction_output(k)
+        if op == "OUTPUT":
+            o, nonzero = outputs
+            program.outputs.append((o, position[o][nonzero], held[inputs[0]]))
+            continue
+        operands: tuple[int, ...] = ()
+        if op == "CONST":
+            text = _number(function.instruction_constant(k))
+        elif op == "INPUT":
+            text = f"{function.name_in(inputs[0])}[{inputs[1]}]"
+        elif op in _FORMATS:
+            text = _FORMATS[op]
+            operands = tuple(held[i] for i in inputs)
+            if op == "ASSIGN":
+                held[outputs[0]] = operands[0]
+                continue
+        else:
+            raise InputError(f"{function.name()}: the operation {op} has no counterpart in C")
+        key = (text, tuple(sorted(operands)) if op in _COMMUTE else operands)
+        if key not in known:
+            known[key] = len(program.formats)
+            program.formats.append(text)
+            program.operands.append(operands)
+        held[outputs[0]] = known[key]
+    return program
+
+
+def _by_rows(sparsity: Any) -> list[int]:
+    """Where each stored entry stands in a dense matrix, row by row."""
+    rows, columns = sparsity.get_triplet()
+    return [i * sparsity.size2() + j for i, j in zip(rows, columns, strict=True)]
+
+
+def _number(x: float) -> str:
+    if math.isnan(x):
+        return "NAN"
+    if math.isinf(x):
+        return "INFINITY" if x > 0.0 else "-INFINITY"
+    return f"({x!r})" if x < 0.0 else repr(float(x))

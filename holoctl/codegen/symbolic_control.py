@@ -1,0 +1,84 @@
+"""The reference law of `ComputedTorque` as expressions: what the motors are to do.
+
+e = q_ref - q_motors (continuous motors: wrapped), or B' difference(q, q_ref)
+
+full      a_ref + kd (v_ref - B' v) + kp e
+gravity            kd (v_ref - B' v) + kp e, efforts that are added to those of holding
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from holoctl.codegen.expressions import Expressions, holding_function, inverse_function
+from holoctl.codegen.extra import SX, casadi_module
+from holoctl.control.computed_torque import ComputedTorque
+
+__all__ = ["command_function", "torque_function"]
+
+
+def command_function(controller: ComputedTorque) -> Any:
+    """``command(q, v, q_ref, v_ref, a_ref) -> command``, with q_ref of shape (nu,).
+
+    None where the motors have no positions of their own: for a general B, or a motor on one
+    coordinate of a rotation.
+    """
+    ca, mech = casadi_module(), controller.mech
+    if not mech.actuated:
+        return None
+    q, v = ca.SX.sym("q", mech.nq), ca.SX.sym("v", mech.nv)
+    q_ref, v_ref = ca.SX.sym("q_ref", mech.nu), ca.SX.sym("v_ref", mech.nu)
+    a_ref = ca.SX.sym("a_ref", mech.nu)
+    found = []
+    for i, motor in enumerate(mech.actuated):
+        k = mech.coordinate_names.index(motor)
+        e = _error(controller, k, q, q_ref[i])
+        if e is None:
+            return None
+        law = float(controller.kp[i]) * e + float(controller.kd[i]) * (v_ref[i] - v[k])
+        found.append(law + a_ref[i] if controller.compensation == "full" else law)
+    return ca.Function(
+        "command", [q, v, q_ref, v_ref, a_ref], [ca.vertcat(*found)],
+        ["q", "v", "q_ref", "v_ref", "a_ref"], ["command"],
+    )  # fmt: skip
+
+
+def torque_function(E: Expressions, controller: ComputedTorque) -> Any:
+    """``torque(q, v, q_ref, v_ref, a_ref, t) -> u, doubt``, as `ComputedTorque.torque`.
+
+    None where `command_function` gives none.
+
+    Raises
+    ------
+    NotActuatedError, InputError
+        As `inverse_function`, or for the compensation of gravity as `holding_function`.
+    """
+    ca, command = casadi_module(), command_function(controller)
+    if command is None:
+        return None
+    names = [command.name_in(i) for i in range(command.n_in())]
+    refs = [ca.SX.sym(n, controller.mech.nu) for n in names[2:]]
+    c = command.call([E.q, E.v, *refs], True, False)[0]
+    if controller.compensation == "full":
+        law = inverse_function(E, controller.weights, "project")
+        u, _, doubt = law.call([E.q, E.v, c, E.t], True, False)
+    else:
+        law = holding_function(E, controller.weights)
+        held, doubt = law.call([E.q, E.t], True, False)
+        u = held + c
+    return ca.Function("torque", [E.q, E.v, *refs, E.t], [u, doubt], [*names, "t"], ["u", "doubt"])
+
+
+def _error(controller: ComputedTorque, coordinate: int, q: SX, wanted: SX) -> SX:
+    """From the motor's position to the one wanted; None where it has none."""
+    ca, mech = casadi_module(), controller.mech
+    model, joint = mech.model, int(mech.joint_of[coordinate])
+    where = model.idx_qs[joint] + coordinate - model.idx_vs[joint]
+    if model.nqs[joint] == model.nvs[joint]:
+        return wanted - q[where]
+    if model.nvs[joint] > 1:
+        return None
+    d = wanted - ca.atan2(q[where + 1], q[where]) + np.pi
+    return d - 2.0 * np.pi * ca.floor(d / (2.0 * np.pi)) - np.pi
