@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from holoctl.assembly import assemble
     from holoctl.certificate import Certificate
     from holoctl.codegen.compiled import Compiled, compile
+    from holoctl.codegen.exported import export_c
     from holoctl.constraints.closure import Closure
     from holoctl.constraints.contact import Contact
     from holoctl.constraints.coupling import Coupling
@@ -62,6 +63,7 @@ _HOMES = {
     "assembly": ["assemble"],
     "certificate": ["Certificate"],
     "codegen.compiled": ["Compiled", "compile"],
+    "codegen.exported": ["export_c"],
     "constraints.closure": ["Closure"],
     "constraints.contact": ["Contact"],
     "constraints.coupling": ["Coupling"],

@@ -1,4 +1,5 @@
-"""The command line: ``holoctl doctor``, ``assemble``, ``torque``, ``demo``, ``--version``.
+"""The command line: ``holoctl doctor``, ``assemble``, ``torque``, ``export``, ``demo``,
+``--version``.
 
 Every command prints what a call of the public face returns, and nothing else.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import dataclasses
 import json
 import sys
 import time
@@ -88,6 +90,32 @@ def _parser() -> argparse.ArgumentParser:
         "holoctl torque robot.urdf --closures robot.yaml --set hip=0.3 --csv",
     )  # fmt: skip
     _formats(torque)
+
+    export = _command(
+        commands, "export", _export,
+        "write a controller as a C library that needs nothing but libm",
+        "Write computed torque with these gains (without gains: the inverse dynamics alone) as "
+        "C99, with a self-test. The library chooses its pivots around the configuration next to "
+        "the reference; --set moves that. Files of another origin are not overwritten.",
+        "holoctl export five_bar --out five_bar_c --kp 400 --kd 40",
+    )  # fmt: skip
+    export.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="to write to")
+    export.add_argument("--kp", metavar="GAIN", help="1/s^2; commas between one for each motor")
+    export.add_argument("--kd", metavar="GAIN", help="1/s; likewise")
+    export.add_argument(
+        "--compensation", choices=["full", "gravity"], default="full",
+        help="of the whole dynamics (default), or of gravity alone: gains in N m/rad, N m s/rad",
+    )  # fmt: skip
+    export.add_argument("--name", help="of the library (default: that of the robot)")
+    export.add_argument(
+        "--closure-limit", type=float, default=1e-2, metavar="ERROR",
+        help="scaled closure error above which there is no torque (0.01)",
+    )  # fmt: skip
+    export.add_argument(
+        "--in-trouble", choices=["hold", "zero"], default="hold",
+        help="what to give where there is no torque: the last good one (default), or zero",
+    )  # fmt: skip
+    export.add_argument("--plant", action="store_true", help="also the plant, for trials")
 
     demo = commands.add_parser(
         "demo",
@@ -256,6 +284,38 @@ def _torque(given: argparse.Namespace) -> int:
             print(f"\nOn motions without motor {left:.2g} N m or N are left unbalanced.")
         print(f"\n{certificate}")
     return 0 if certificate.ok else 1
+
+
+def _export(given: argparse.Namespace) -> int:
+    from holoctl.codegen.exported import export_c
+    from holoctl.control.computed_torque import ComputedTorque
+
+    mech, q, held = _robot(given)
+    if held:
+        q, _ = assemble(mech, q, locked=held)
+        mech = dataclasses.replace(mech, reference=q)
+    if (given.kp is None) != (given.kd is None):
+        raise InputError("--kp and --kd belong together: give both, or none")
+    what: Mechanism | ComputedTorque = mech
+    if given.kp is not None:
+        kp, kd = _gain("--kp", given.kp), _gain("--kd", given.kd)
+        what = ComputedTorque(mech, kp=kp, kd=kd, compensation=given.compensation)
+    paths = export_c(
+        what, given.out, name=given.name, closure_limit=given.closure_limit,
+        in_trouble=given.in_trouble, plant=given.plant,
+    )  # fmt: skip
+    print(f"{mech.name}: {'computed torque' if given.kp else 'inverse dynamics'} as C, written:")
+    for path in paths:
+        print(f"  {path}")
+    return 0
+
+
+def _gain(name: str, text: str) -> float | list[float]:
+    try:
+        found = [float(x) for x in text.split(",")]
+    except ValueError:
+        raise InputError(f"{name} takes a number, or one for each motor; got {text!r}") from None
+    return found[0] if len(found) == 1 else found
 
 
 def _units(mech: Mechanism) -> list[str]:

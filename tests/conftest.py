@@ -18,8 +18,9 @@ hypothesis.settings.load_profile("ci")
 ROBOTS = {
     "HOLOCTL_REQUIRE_ROBOTS": "shared/data/robots",
     "HOLOCTL_REQUIRE_ROBOT_DATA": "example-robot-data",
+    "HOLOCTL_REQUIRE_COMPILER": "no C compiler",
 }
-"""A test that skips for want of these robots says so in its reason."""
+"""A test that skips for want of these robots, or of a compiler, says so in its reason."""
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +32,8 @@ def _seeds() -> None:
 
 
 # With HOLOCTL_REQUIRE_ROBOTS=1, or HOLOCTL_REQUIRE_ROBOT_DATA=1, the robots are known to be
-# there: a test, or a whole file, that skips because it did not find them is a failure.
+# there: a test, or a whole file, that skips because it did not find them is a failure. So is one
+# that skips for want of a C compiler, with HOLOCTL_REQUIRE_COMPILER=1.
 
 
 @pytest.hookimpl(wrapper=True)

@@ -69,10 +69,13 @@ FLOORS = {
     "codegen.c_source": 3,
     "codegen.elimination": 3,
     "codegen.extension": 2,
+    "codegen.c_library": 4,
     "codegen.symbolic_rows": 7,
     "codegen.expressions": 12,
     "codegen.symbolic_control": 13,
     "codegen.compiled": 14,
+    "codegen.exported_laws": 14,
+    "codegen.exported": 15,
     "io.description": 13,
     "io.*": 12,  # helpers of io.description
     "simulation": 13,

@@ -1,0 +1,221 @@
+"""Exported C: time of a tick in a C loop beside the compiled call, code size, build time.
+
+    .venv/bin/python benchmarks/exported.py      prints the section of RESULTS.md
+
+Each block of 64 ticks, over 64 closed moving states, is timed as a whole, for the clock takes as
+long as a tick does. C and the compiled call from Python run in turn, over the same states.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from mechanisms import MECHANISMS
+
+import holoctl as hc
+
+ROBOTS = ("four_bar", "five_bar", "delta", "stewart", "leg, floating", "biped", "cassie_like")
+JUDGED = ("four_bar", "five_bar")
+STATES, ROUNDS = 64, 7
+
+FLAGS = {
+    "C": ("-O2", "-fno-math-errno", "-fno-trapping-math", "-fvect-cost-model=dynamic"),
+    "C, native": (
+        "-O2", "-fno-math-errno", "-fno-trapping-math", "-fvect-cost-model=dynamic",
+        "-march=native", "-ffp-contract=fast",
+    ),
+}  # fmt: skip
+
+LOOP = r"""
+#define _POSIX_C_SOURCE 200112L
+#include "@.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+enum { STATES = 64, BLOCKS = 3000 };
+static double times[BLOCKS];
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+static int by_size(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+static double q[STATES][SIZE_Q], v[STATES][SIZE_V], x[3][STATES][SIZE_U], u[SIZE_U];
+int main(void) {
+  @ c;
+  @_init(&c);
+  if (fread(q, sizeof q, 1, stdin) != 1 || fread(v, sizeof v, 1, stdin) != 1 ||
+      fread(x, sizeof x, 1, stdin) != 1) return 1;
+  for (int function = 0; function < 2; function++) {
+    for (int b = 0; b < BLOCKS; b++) {
+      const double start = now();
+      for (int k = 0; k < STATES; k++) {
+        if (function) @_torque(&c, q[k], v[k], x[0][k], x[1][k], x[2][k], u);
+        else @_inverse_dynamics(&c, q[k], v[k], x[0][k], u);
+      }
+      times[b] = (now() - start) / STATES;
+    }
+    qsort(times, BLOCKS, sizeof times[0], by_size);
+    printf("%.17g %.17g ", times[BLOCKS / 2], times[BLOCKS * 99 / 100]);
+  }
+  printf("%lu\n", c.ticks - c.count[0]);
+  return 0;
+}
+"""
+
+
+def robot(name: str) -> hc.Mechanism:
+    """One of `ROBOTS`."""
+    if name == "leg, floating":
+        return hc.load(hc.robot_file("leg"), free_flyer=True)
+    if name in MECHANISMS:
+        return MECHANISMS[name]()
+    return hc.load(hc.robot_file(name))
+
+
+def states(ctl: hc.ComputedTorque) -> list[np.ndarray]:
+    """Rows of q, v, and of three arrays for each motor, small."""
+    mech, rng = ctl.mech, np.random.default_rng(5)
+    middle, _ = hc.assemble(mech)
+    rows = []
+    for _ in range(STATES):
+        guess = hc.assemble(mech, middle, rng.normal(size=mech.nv))
+        rows.append((*guess, *rng.normal(size=(3, mech.nu))))
+    return [np.array(column) for column in zip(*rows, strict=True)]
+
+
+def in_c(folder: Path, prefix: str, ctl: hc.ComputedTorque, given: Sequence[np.ndarray]) -> dict:
+    """Programs that time the ticks, by label."""
+    mech = ctl.mech
+    sizes = (f"-DSIZE_Q={mech.nq}", f"-DSIZE_V={mech.nv}", f"-DSIZE_U={mech.nu}")
+    (folder / "loop.c").write_text(LOOP.replace("@", prefix))
+    np.concatenate([x.ravel() for x in given]).tofile(folder / "states")
+    found = {}
+    for label, flags in FLAGS.items():
+        program = folder / label.replace(", ", "_")
+        subprocess.run(
+            ["gcc", "-std=c99", *flags, *sizes, folder / "loop.c", folder / f"{prefix}.c", "-o",
+             program, "-lm"],
+            check=True,
+        )  # fmt: skip
+        found[label] = program
+    return found
+
+
+def build(folder: Path, prefix: str) -> tuple[float, int]:
+    """Seconds to configure and build library and self-test, and bytes of code of the library."""
+    start = time.perf_counter()
+    _quiet("cmake", "-S", folder, "-B", folder / "build")
+    _quiet("cmake", "--build", folder / "build")
+    seconds = time.perf_counter() - start
+    _quiet("ctest", "--test-dir", folder / "build")
+    printed = subprocess.run(
+        ["size", folder / "build" / f"lib{prefix}.a"], check=True, capture_output=True, text=True
+    ).stdout
+    return seconds, int(printed.splitlines()[1].split()[0])
+
+
+def _quiet(*command: str | Path) -> None:
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def from_python(ctl: hc.ComputedTorque, given: Sequence[np.ndarray]) -> list:
+    """Functions that time a block of the compiled calls, ns for each: inverse dynamics, torque."""
+    fast = hc.compile(ctl, ["inverse_dynamics", "torque"])
+    u, rows = np.zeros(ctl.mech.nu), list(zip(*given, strict=True))
+    calls = [(fast.inverse_dynamics, [r[:3] for r in rows]), (fast.torque, rows)]
+
+    def block(call, arguments) -> float:
+        start = time.perf_counter_ns()
+        for x in arguments:
+            call(*x, out=u)
+        return (time.perf_counter_ns() - start) / STATES
+
+    return [lambda c=c, a=a: np.median([block(c, a) for _ in range(1000)]) for c, a in calls]
+
+
+def _numbers(program: Path, states: Path) -> list[float]:
+    with states.open("rb") as file:
+        done = subprocess.run([program], stdin=file, capture_output=True, check=True)
+    return [float(x) for x in done.stdout.split()]
+
+
+def measure(name: str) -> dict:
+    """All numbers of one robot."""
+    mech = robot(name)
+    ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        start = time.perf_counter()
+        prefix = hc.export_c(ctl, folder)[0].stem
+        written = time.perf_counter() - start
+        seconds, size = build(folder, prefix)
+        given = states(ctl)
+        programs, python = in_c(folder, prefix, ctl, given), from_python(ctl, given)
+        rounds: dict[str, list] = {label: [] for label in [*programs, "python"]}
+        with hc.realtime():
+            for _ in range(ROUNDS):
+                for label, program in programs.items():
+                    rounds[label].append(_numbers(program, folder / "states"))
+                rounds["python"].append([f() for f in python])
+    return {
+        "name": name, "export": written, "build": seconds, "size": size,
+        **{label: np.median(x, axis=0) for label, x in rounds.items()},
+    }  # fmt: skip
+
+
+def section() -> str:
+    """The section of RESULTS.md; a line that says so where something is missing."""
+    missing = [x for x in ("gcc", "cmake", "size") if not shutil.which(x)]
+    if missing:
+        return f"## Exported C\n\nNot measured: {', '.join(missing)} not found."
+    lines = [
+        "## Exported C",
+        "",
+        "Time of a tick, ns: median / 99th percentile of blocks of 64 ticks in a C loop, beside "
+        "the median of the compiled call from Python (`hc.compile`) over the same states. "
+        "*native*: `-DHOLOCTL_NATIVE=ON`, for the processor of the machine, as `hc.compile` "
+        "does. Size: the "
+        "code of the library (tables of the self-test not counted). Build: CMake, library and "
+        "self-test, one job.",
+        "",
+        "| robot | inverse, C | inverse, C native | compiled call | torque, C | torque, C native | "
+        "compiled call | ratios, native | code, kB | export, s | build, s |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    found = [measure(name) for name in ROBOTS]
+    for f in found:
+        c, native, python = f["C"], f["C, native"], f["python"]
+        lines.append(
+            f"| {f['name']} | {c[0]:.0f} / {c[1]:.0f} | {native[0]:.0f} / {native[1]:.0f} | "
+            f"{python[0]:.0f} | {c[2]:.0f} / {c[3]:.0f} | {native[2]:.0f} / {native[3]:.0f} | "
+            f"{python[1]:.0f} | {native[0] / python[0]:.3f}, {native[2] / python[1]:.3f} | "
+            f"{f['size'] / 1024:.1f} | {f['export']:.1f} | {f['build']:.1f} |"
+        )
+    lines += ["", "Targets: a tick in C, native, takes at most 1/5 of the compiled call:", ""]
+    for f in found:
+        if f["name"] in JUDGED:
+            ratios = [f["C, native"][2 * i] / f["python"][i] for i in range(2)]
+            for what, ratio in zip(("inverse dynamics", "torque"), ratios, strict=True):
+                lines.append(
+                    f"- {f['name']}, {what}: {ratio:.3f}, {'met' if ratio <= 0.2 else 'NOT met'}"
+                )
+    slow = [f["name"] for f in found if f["build"] >= 30.0]
+    lines.append(
+        f"- build in under 30 s: {'NOT met: ' + ', '.join(slow) if slow else 'met by all'}"
+    )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{section()}\n")

@@ -1,0 +1,103 @@
+"""Exported C in the tests: compilers, shared libraries, and calls through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import holoctl as hc
+
+STATUSES = (
+    "OK", "NOT_FINITE", "NOT_NORMALISED", "OPEN", "SINGULAR", "PIVOT_GROWTH", "OVERFLOW",
+)  # fmt: skip
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror")
+
+
+def compilers():
+    """The C compilers that are here; skips the test where there is none."""
+    found = [name for name in ("gcc", "clang") if shutil.which(name)]
+    if not found:
+        pytest.skip("no C compiler is here")
+    return found
+
+
+def cmake():
+    """Skips the test where CMake is not here; in CI it must be, as the compiler."""
+    compilers()
+    if not (shutil.which("cmake") and shutil.which("ctest")):
+        pytest.skip("no C compiler with CMake is here")
+
+
+def run(*command, **more):
+    """Run, and show what was printed if it fails."""
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, timeout=300, check=False, **more
+    )
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def build_and_test(folder, compiler, *options):
+    """Configure, build and run ctest, as the README of the export says; what ctest prints."""
+    build = folder / f"build-{compiler}{len(options)}"
+    env = os.environ | {"CC": compiler}
+    run("cmake", "-S", folder, "-B", build, "-DHOLOCTL_STRICT=ON", *options, env=env)
+    run("cmake", "--build", build)
+    return run("ctest", "--test-dir", build, "--output-on-failure", "-V")
+
+
+class Exported:
+    """An export as a shared library; arrays in, (status name, u) out."""
+
+    def __init__(self, what, folder, **options):
+        self.controller = isinstance(what, hc.ComputedTorque)
+        self.mech = mech = what.mech if self.controller else what
+        self.paths = hc.export_c(what, folder, **options)
+        self.prefix = self.paths[0].stem
+        source, made = self.paths[1], folder / "law.so"
+        run(compilers()[0], *STRICT, "-O1", "-fPIC", "-shared", source, "-o", made, "-lm")
+        self.library = ctypes.CDLL(str(made))
+        gains = [(x, ctypes.c_double * mech.nu) for x in ("kp", "kd")] if self.has_torque else []
+        limits = [(x, ctypes.c_double) for x in ("closure_limit", "doubt_limit", "pivot_limit")]
+        certificate = [
+            (x, ctypes.c_double)
+            for x in ("closure", "velocity", "acceleration", "missed", "doubt", "pivot")
+        ]
+        fields = [
+            *gains, *limits, ("in_trouble", ctypes.c_int), *certificate,
+            ("last", ctypes.c_double * mech.nu), ("ticks", ctypes.c_ulong),
+            ("troubles", ctypes.c_ulong), ("count", ctypes.c_ulong * len(STATUSES)),
+        ]  # fmt: skip
+        self.struct = type("Struct", (ctypes.Structure,), {"_fields_": fields})
+        self.c = self.struct()
+        self.reset()
+
+    @property
+    def has_torque(self):
+        """Whether there is a function for the torque of the controller."""
+        return f"{self.prefix}_torque(" in self.paths[0].read_text()
+
+    def reset(self):
+        """As after init."""
+        self.library[f"{self.prefix}_init"](ctypes.byref(self.c))
+
+    def call(self, function, *inputs, t=None):
+        """Status and u of a function."""
+        arrays = [np.ascontiguousarray(x, dtype=float) for x in inputs]
+        u = np.full(self.mech.nu, np.nan)
+        pointers = [ctypes.c_void_p(x.ctypes.data) for x in (*arrays, u)]
+        if t is not None:
+            pointers.insert(-1, ctypes.c_double(t))
+        f = self.library[f"{self.prefix}_{function}"]
+        return STATUSES[f(ctypes.byref(self.c), *pointers)], u
+
+    def text(self, status):
+        """What the library says of a status."""
+        f = self.library[f"{self.prefix}_status_text"]
+        f.restype = ctypes.c_char_p
+        return f(status).decode()
