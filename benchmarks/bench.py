@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import exported
 import methods
 import numpy as np
 import report
@@ -245,6 +246,8 @@ def main() -> None:
     text = report.results(
         figures, by_method, ticks, batches, command, time.perf_counter() - started
     )
+    if not given.quick:
+        text = f"{text.rstrip()}\n\n{exported.section()}\n"
     print(text)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
