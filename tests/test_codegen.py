@@ -7,6 +7,7 @@ import copy
 import dataclasses
 import importlib.util
 import logging
+import os
 import pickle
 import sys
 import sysconfig
@@ -965,7 +966,7 @@ def test_what_was_compiled_is_found_again(monkeypatch, tmp_path):
     mech, part = case("four_bar")
     monkeypatch.setenv("HOLOCTL_CACHE", str(tmp_path / "new"))
     f = hc.compile(mech, ["inverse_dynamics"], partition=part, flags=["-O0"])
-    (kept,) = (tmp_path / "new").iterdir()
+    (kept,) = (p for p in (tmp_path / "new").iterdir() if p.suffix != ".sha256")
     changed = kept.stat().st_mtime_ns
 
     def never(*args):
@@ -1057,3 +1058,123 @@ def test_terms_function_is_dense_and_named():
     f = terms_function(symbolic(*case("four_bar")))
     assert f.name_out() == ["error", "rate", "G", "drift", "M", "h", "doubt"]
     assert all(f.sparsity_out(i).is_dense() for i in range(f.n_out()))
+
+
+# --------------------------------------------------------------- what a hostile reader tried
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-4])
+def test_small_mechanisms_keep_their_inertia(size):
+    """Moments of inertia below 1e-15 kg m^2 are small in no unit but ours."""
+    link = hc.Linkage("tiny", gravity=(0.0, -9.81, 0.0))
+    place = lambda x: pin.SE3(np.eye(3), np.array([x * size, 0.0, 0.0]))  # noqa: E731
+    for name, length in (("crank", 0.2), ("coupler", 0.5), ("rocker", 0.4)):
+        mass = 1000.0 * 0.01 * length * size**3
+        inertia = mass * size**2 * np.diag([1e-3, length**2 / 12, length**2 / 12])
+        link.add_body(name, mass, (0.5 * length * size, 0, 0), inertia)
+    link.add_joint("motor", "revolute", "universe", "crank")
+    link.add_joint("elbow", "revolute", "crank", "coupler", place(0.2))
+    link.add_joint("pivot", "revolute", "universe", "rocker", place(0.5))
+    link.add_joint("pin", "revolute", "coupler", "rocker", place(0.5), place(0.4))
+    mech = link.mechanism(["pin"], ["motor"], {"motor": 1.0, "elbow": -0.5, "pivot": 1.4})
+    f = hc.compile(mech, ["inverse_dynamics", "forward_dynamics"], flags=["-O0"])
+    q, _ = hc.assemble(mech)
+    _, v = hc.assemble(mech, q, [20.0, 0, 0], locked=["motor"])
+    exact = hc.inverse_dynamics(mech, q, v, [300.0])
+    u = f.inverse_dynamics(q, v, [300.0])
+    np.testing.assert_allclose(u, exact.u, rtol=1e-11)
+    np.testing.assert_allclose(f.forward_dynamics(q, v, mech.B @ u), exact.a, rtol=1e-9)
+    assert f.fallbacks == 0
+
+
+def test_a_batch_may_write_into_its_targets():
+    f = compiled("five_bar", ("inverse_dynamics",))
+    states = [closed_states("five_bar")[i % 3] for i in range(40)]
+    Q, V = (np.array([s[i] for s in states]) for i in range(2))
+    Q[7] = np.add(mechanism("five_bar").reference, [np.pi, 0.3, -1.0, 2.0])  # far off
+    T = np.random.default_rng(0).normal(size=(41, 2))
+    wanted = f.inverse_dynamics_batch(Q, V, T[1:].copy())
+    for first in (1, 0):  # the targets themselves, and the rows one ahead of them
+        buffer = T.copy()
+        out = buffer[first : first + 40]
+        np.testing.assert_array_equal(f.inverse_dynamics_batch(Q, V, buffer[1:], out=out), wanted)
+
+
+@pytest.mark.parametrize("weights", [[1e-9, 1.0, 1.0], [1e-6, 1.0, 1.0]])
+def test_unequal_weights_lose_no_digits(weights):
+    mech, part = case("three_motors")
+    f = hc.compile(mech, ["inverse_dynamics"], partition=part, weights=weights,
+                   inconsistent="project", flags=["-O0"])  # fmt: skip
+    prepared = hc.PreparedInverseDynamics(mech, part, weights, "project")
+    rng = np.random.default_rng(3)
+    for q, v in closed_states("three_motors")[:5]:
+        target = rng.normal(size=3)
+        u = f.inverse_dynamics(q, v, target)
+        np.testing.assert_allclose(u, prepared.torque(q, v, target), rtol=1e-9, atol=1e-9)
+
+
+def test_the_certificate_is_that_of_the_compiled_efforts(monkeypatch):
+    f = compiled("five_bar", ("inverse_dynamics",))
+    q, v = closed_states("five_bar")[0]
+    assert f.certificate(q, v, np.ones(2)).ok
+    right = f.inverse_dynamics(q, v, np.ones(2))
+    monkeypatch.setitem(f.__dict__, "inverse_dynamics", lambda *args: 1.001 * right)
+    assert not f.certificate(q, v, np.ones(2)).ok
+
+
+@pytest.mark.parametrize("harm", ["cut off", "changed", "empty", "another"])
+def test_what_was_harmed_in_the_cache_is_not_loaded(monkeypatch, tmp_path, harm):
+    mech, part = case("four_bar")
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("HOLOCTL_CACHE", str(folder))
+    q, v = closed_states("four_bar")[0]
+    f = hc.compile(mech, ["inverse_dynamics"], partition=part, flags=["-O0", f"-DH={len(harm)}"])
+    u = f.inverse_dynamics(q, v, np.ones(1))
+    (kept,) = (p for p in folder.iterdir() if p.suffix != ".sha256")
+    data = kept.read_bytes()
+    kept.unlink()  # this process has it mapped
+    kept.write_bytes({
+        "cut off": data[: len(data) // 2], "empty": b"", "another": b"x" + data[1:],
+        "changed": data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],
+    }[harm])  # fmt: skip
+    extension._loaded.cache_clear()
+    again = hc.compile(mech, ["inverse_dynamics"], partition=part,
+                       flags=["-O0", f"-DH={len(harm)}"])  # fmt: skip
+    np.testing.assert_array_equal(again.inverse_dynamics(q, v, np.ones(1)), u)
+    assert len(kept.read_bytes()) == len(data)  # built anew
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners of files on this system")
+def test_a_cache_that_others_may_write_to_is_refused(monkeypatch, tmp_path):
+    mech, part = case("four_bar")
+    folder = tmp_path / "open"
+    monkeypatch.setenv("HOLOCTL_CACHE", str(folder))
+    hc.compile(mech, ["inverse_dynamics"], partition=part, flags=["-O0"])
+    folder.chmod(0o777)
+    extension._loaded.cache_clear()
+    with pytest.raises(hc.HoloctlError, match="others may write to"):
+        hc.compile(mech, ["inverse_dynamics"], partition=part, flags=["-O0"])
+
+
+@pytest.mark.parametrize("flag", ["-ffast-math", "-Ofast", "-ffinite-math-only"])
+def test_flags_that_remove_the_guard_are_refused(flag):
+    mech, part = case("four_bar")
+    with pytest.raises(hc.HoloctlError, match="would remove the guard"):
+        hc.compile(mech, ["inverse_dynamics"], partition=part, flags=[flag])
+
+
+def test_arrays_that_are_not_aligned_are_taken():
+    f = compiled("five_bar", ("inverse_dynamics",))
+    q, v = closed_states("five_bar")[0]
+    raw = np.zeros(8 * 4 + 1, dtype=np.uint8)[1:].view(float)
+    raw[:] = q
+    assert not raw.flags.aligned
+    wanted = f.inverse_dynamics(q, v, np.ones(2))
+    np.testing.assert_array_equal(f.inverse_dynamics(raw, v, np.ones(2)), wanted)
+
+
+def test_a_compiler_that_is_no_command(monkeypatch):
+    mech, part = case("four_bar")
+    monkeypatch.setenv("CC", '"gcc')
+    with pytest.raises(hc.InputError, match="is no command"):
+        hc.compile(mech, ["inverse_dynamics"], partition=part, flags=["-O0"])

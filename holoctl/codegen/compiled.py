@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.certificate import Certificate
+from holoctl.certificate import Certificate, certify
 from holoctl.checks import (
     Vector,
     as_given,
@@ -50,7 +50,8 @@ from holoctl.dynamics.prepared_forward import PreparedForwardDynamics
 from holoctl.equation import terms
 from holoctl.errors import HoloctlError, InputError, SingularityError
 from holoctl.mechanism import Mechanism, check_mechanism
-from holoctl.projector import Partition
+from holoctl.open_tree import inverse_tree_dynamics
+from holoctl.projector import Partition, multipliers
 
 __all__ = ["Compiled", "CompiledTerms", "compile"]
 
@@ -419,7 +420,9 @@ class Compiled:
         return self._derivatives("forward_dynamics_derivatives", (q, v, tau), t, self.mech.nv)
 
     def certificate(self, q: Any, v: Any, target: Any, t: float = 0.0) -> Certificate:
-        """The certificate of `inverse_dynamics` at a state, by the general path in Python.
+        """The certificate of the efforts that `inverse_dynamics` returns at a state.
+
+        Measured in Python: the acceleration is that of the general path, the efforts are ours.
 
         Parameters
         ----------
@@ -435,10 +438,17 @@ class Compiled:
         InputError, SingularityError, InconsistentError, NotActuatedError
             As the function `inverse_dynamics`.
         """
-        return inverse_dynamics(
-            self.mech, q, v, target, inconsistent=self.inconsistent, weights=self.weights, t=t,
-            partition=self.partition,
-        ).certificate  # fmt: skip
+        mech, part = self.mech, self.partition
+        T = terms(mech, q, v, t=t)
+        general = inverse_dynamics(
+            mech, q, v, target, inconsistent=self.inconsistent, weights=self.weights, t=t,
+            partition=part, terms=T,
+        )  # fmt: skip
+        efforts = mech.B @ self.inverse_dynamics(q, v, target, t)
+        w = inverse_tree_dynamics(mech, T.q, T.v, general.a)
+        reactions, _ = multipliers(T, part, w - efforts)
+        condition = general.certificate.condition
+        return certify(T, part.rank, general.a, efforts, reactions, condition)
 
     def inverse_dynamics_batch(
         self,
@@ -488,9 +498,12 @@ class Compiled:
             raise InputError(f"Q, V and T must have as many rows; got {N}, {len(V)}, {len(T)}")
         t = instant(t)
         U = np.empty((N, self.mech.nu)) if out is None else _place(out, (N, self.mech.nu))
+        if out is not None:  # inputs are read again where the guard is in doubt
+            Q, V, T = (x.copy() if np.may_share_memory(x, U) else x for x in (Q, V, T))
         count = _cores() if workers is None else whole("workers", workers, 1)
         doubt, taken = np.zeros(N, dtype=np.uint8), np.zeros(1, dtype=np.int64)
         piece = max(1, min(PIECE, N // (8 * count)))
+        count = max(1, min(count, -(-N // piece)))
 
         def work() -> None:
             module.batch(Q, V, T, t, U, doubt, taken, piece, N)
@@ -523,7 +536,7 @@ class Compiled:
         """The outputs but the last, of inputs in any form; None where the guard is in doubt."""
         module, law = self._law(name)
         given = [
-            np.ascontiguousarray(as_given(label, x, size))
+            np.require(as_given(label, x, size), requirements=["C", "A"])
             for x, (label, size) in zip(inputs, law.inputs, strict=True)
         ]
         results = [np.empty(size) for _, size in law.outputs]
@@ -671,13 +684,13 @@ def _table(name: str, value: Any, size: int) -> Array:
     x = numbers(name, value)
     if x.ndim != 2 or x.shape[1] != size:
         raise InputError(f"{name} must have shape (N, {size}); got {x.shape}")
-    return np.ascontiguousarray(x)
+    return np.require(x, requirements=["C", "A"])
 
 
 def _place(out: Any, shape: tuple[int, int]) -> Array:
     good = (
         type(out) is np.ndarray and out.dtype == np.float64 and out.shape == shape
-        and out.flags.c_contiguous and out.flags.writeable
+        and out.flags.carray
     )  # fmt: skip
     if not good:
         raise InputError(

@@ -20,7 +20,7 @@ tests.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -239,8 +239,9 @@ def forward_function(E: Expressions) -> Any:
     if k:
         N = K.basis(k)
         w = tree_efforts(E.tree, E.v, a) - tau
-        z, more = _follow(E, N, w)
+        z, more, again = _follow(E, N, w)
         a, doubt = a + N @ z, [*doubt, *more]
+        a = a + N @ again(tree_efforts(E.tree, E.v, a) - tau)  # what rounding left over
     return ca.Function(
         "forward_dynamics", [E.q, E.v, tau, E.t], [a, _total(doubt)],
         ["q", "v", "tau", "t"], ["a", "doubt"],
@@ -320,19 +321,28 @@ def _driven(E: Expressions, target: SX | None) -> tuple[SX, SX, SX]:
     w = tree_efforts(E.tree, E.v, a)
     if passive.size:
         N = K.basis(passive.size)
-        z, more = _follow(E, N, w)
-        moved = N @ z
-        a, w, doubt = a + moved, w + _inertia_times(E, moved), [*doubt, *more]
+        z, more, again = _follow(E, N, w)
+        a, doubt = a + N @ z, [*doubt, *more]
+        w = tree_efforts(E.tree, E.v, a)
+        moved = N @ again(w)  # what rounding left over
+        a, w = a + moved, w + _inertia_times(E, moved)
     u = K.efforts(w)[: mech.nu]
     return _column(u), a, _total(doubt)
 
 
-def _follow(E: Expressions, N: SX, w: SX) -> tuple[SX, list[SX]]:
-    """z with ``N' (w + M N z) = 0``: the motions along N follow the dynamics."""
+def _follow(E: Expressions, N: SX, w: SX) -> tuple[SX, list[SX], Callable[[SX], SX]]:
+    """z with ``N' (w + M N z) = 0``: the motions along N follow the dynamics.
+
+    Also the solve as a function: doubts add up, and errors multiply, so that a second step with
+    what the first has left over keeps them small up to where the guard trips.
+    """
     NT = N.T
     reduced = factored(NT @ (mass_matrix(E.tree) @ N), REDUCED)
-    z = reduced.solve(_scalars(-(NT @ w)))
-    return _column(z), reduced.doubt
+
+    def again(w: SX) -> SX:
+        return _column(reduced.solve(_scalars(-(NT @ w))))
+
+    return again(w), reduced.doubt, again
 
 
 def _inertia_times(E: Expressions, a: SX) -> SX:
@@ -369,8 +379,12 @@ def _redundant(
         Q, R, more = least_squares(_columns(ca.SX(np.diag(1.0 / cost)) @ Y))
         # weights are unequal by intention, so pivots may be a hundred times smaller here
         doubt = [*doubt, *((0.01 / float(cost.min())) ** 2 * x for x in more)]
-    s = _lower_solve(R, w)
-    x = sum((s[j] * _column(Q[j]) for j in range(len(Q))), ca.SX.zeros(mech.nu))
+    A = Y if weights is None else ca.SX(np.diag(1.0 / cost)) @ Y
+    x, left = ca.SX.zeros(mech.nu), _column(w)
+    for _ in range(1 if weights is None else 2):  # with unequal weights Q loses digits
+        s = _lower_solve(R, _scalars(left))
+        x = x + sum((s[j] * _column(Q[j]) for j in range(len(Q))), ca.SX.zeros(mech.nu))
+        left = _column(w) - A.T @ x
     u = ca.SX(u_scale / cost) * x
     return u, a, _total([*E.doubt, *K.doubt, *doubt])
 

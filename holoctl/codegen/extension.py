@@ -75,6 +75,9 @@ _HEAD = """\
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
 #include <math.h>
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#error "flags that assume finite numbers (-ffast-math, -Ofast) would remove the guard"
+#endif
 
 """
 
@@ -193,6 +196,10 @@ static PyObject *{name}_batch(PyObject *self, PyObject *const *args, Py_ssize_t 
   piece = PyLong_AsSsize_t(args[{n} + 4]);
   count = PyLong_AsSsize_t(args[{n} + 5]);
   if (PyErr_Occurred()) return NULL;
+  if (count < 0 || count > PY_SSIZE_T_MAX / 4096) {{
+    PyErr_SetString(PyExc_ValueError, "{name}_batch: so many states cannot be");
+    return NULL;
+  }}
   for (int i = 0; i <= {n}; i++)
     if (!(p[i] = numbers(args[i < {n} ? i : i + 1], count * sizes[i]))) return NULL;
   if (!PyArray_CheckExact(args[{n} + 2]) || !PyArray_CheckExact(args[{n} + 3]) ||
@@ -253,8 +260,7 @@ static PyObject *{name}_bind(PyObject *module, PyObject *const *args, Py_ssize_t
   }}
   self = PyTuple_Pack(2, args[0], args[1]);
   tick = self ? PyCFunction_NewEx(&{name}_definition, self, NULL) : NULL;
-  if (!tick) return NULL;
-  Py_DECREF(self);
+  Py_XDECREF(self);
   return tick;
 }}
 """
@@ -352,7 +358,7 @@ def built(kernel: str, law: Law, flags: Sequence[str] = ()) -> Any:
     module = f"holoctl_law_{hashlib.sha256(key.encode()).hexdigest()[:24]}"
     suffix = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
     path = cache_folder() / f"{module}{suffix}"
-    if not path.exists():
+    if not _trusted(path):
         source = extension_source(kernel, law, module)
         _compile(compiler, [*all_flags, *(f"-I{folder}" for folder in include)], source, path)
     return _loaded(module, path)
@@ -362,7 +368,7 @@ def cache_folder() -> Path:
     """Where compiled modules are kept: ``HOLOCTL_CACHE``, or the user's cache."""
     given = os.environ.get("HOLOCTL_CACHE")
     if given:
-        return Path(given)
+        return Path(given).expanduser()
     if sys.platform == "darwin":
         base = Path.home() / "Library" / "Caches"
     else:
@@ -375,7 +381,10 @@ def _compiler() -> tuple[str, ...]:
     given = os.environ.get("CC")
     candidates = [given] if given else [sysconfig.get_config_var("CC"), "cc", "gcc", "clang"]
     for candidate in candidates:
-        words = tuple(shlex.split(str(candidate or "")))
+        try:
+            words = tuple(shlex.split(str(candidate or "")))
+        except ValueError as error:
+            raise InputError(f"CC={given!r} is no command: {error}") from None
         if words and shutil.which(words[0]):
             return words
     raise InputError(
@@ -413,6 +422,35 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(list(command), capture_output=True, text=True, check=False)
 
 
+def _trusted(path: Path) -> bool:
+    """Whether what is kept there is what was put there, and nobody else can change it.
+
+    Loading a file that was cut off would end the process, so its hash stands beside it.
+    """
+    mark = path.with_name(path.name + ".sha256")
+    try:
+        if not path.exists():
+            return False
+        data, told = path.read_bytes(), mark.read_text(encoding="ascii")
+        places = [place.stat() for place in (path.parent, path, mark)]
+    except FileNotFoundError:
+        return False
+    except (OSError, UnicodeDecodeError) as error:
+        raise HoloctlError(
+            f"the compiled law cannot be read from {path.parent}: {error}; name another folder in "
+            "the environment variable HOLOCTL_CACHE"
+        ) from error
+    if hasattr(os, "getuid"):
+        trusted = (0, os.getuid())
+        if any(place.st_uid not in trusted or place.st_mode & 0o022 for place in places):
+            raise HoloctlError(
+                f"{path.parent} or what is in it belongs to another user, or others may write to "
+                "it, so no code is loaded from there; name another folder in the environment "
+                "variable HOLOCTL_CACHE"
+            )
+    return hashlib.sha256(data).hexdigest() == told.strip()
+
+
 def _compile(compiler: tuple[str, ...], flags: list[str], source: str, path: Path) -> None:
     """Compile into a file beside `path`, then move it there in one step."""
     try:
@@ -428,7 +466,12 @@ def _compile(compiler: tuple[str, ...], flags: list[str], source: str, path: Pat
                     f"{' '.join(compiler)} could not compile the law (exit code "
                     f"{done.returncode}): {done.stderr.strip()[-2000:]}"
                 )
+            mark = Path(folder) / "law.sha256"
+            mark.write_text(hashlib.sha256(made.read_bytes()).hexdigest(), encoding="ascii")
+            made.chmod(0o755)
+            mark.chmod(0o644)
             made.replace(path)
+            mark.replace(path.with_name(path.name + ".sha256"))
     except OSError as error:
         raise HoloctlError(
             f"the compiled law cannot be kept in {path.parent}: {error}; name another folder in "

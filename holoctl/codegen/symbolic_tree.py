@@ -291,6 +291,12 @@ def constant(x: Array) -> SX:
     return ca.SX(ca.DM(np.where(np.abs(x - near) < 1e-15, near, x)))
 
 
+def _exact(x: Array) -> SX:
+    """Expressions of constants that have a unit, so that no size is small in itself."""
+    ca = casadi_module()
+    return ca.SX(ca.DM(np.array(x, dtype=float)))
+
+
 def tangent(model: pin.Model, q: SX) -> SX:
     """(nq, nv) T: the rates of the entries of q are ``T v``."""
     ca = casadi_module()
@@ -358,7 +364,7 @@ def tree_efforts(tree: Tree, v: SX, a: SX, gravity: bool = True) -> SX:
             at[i] += cross(carried + omega[i], slide)
         U[i] = _second_rate(omega[i], alpha[i])
         if s.mass or s.second.any():
-            c, UJ = constant(s.first), U[i] @ constant(s.second)
+            c, UJ = _exact(s.first), U[i] @ _exact(s.second)
             force[i] = s.mass * at[i] + U[i] @ c
             moment[i] = cross(c, at[i]) + _axial(UJ)
     efforts = ca.SX.zeros(tree.nv)
@@ -382,8 +388,8 @@ def mass_matrix(tree: Tree) -> SX:
     ca = casadi_module()
     n, cross = len(tree.steps), ca.cross
     mass = [s.mass for s in tree.steps]
-    first = [constant(s.first) for s in tree.steps]
-    second = [constant(s.second) for s in tree.steps]
+    first = [_exact(s.first) for s in tree.steps]
+    second = [_exact(s.second) for s in tree.steps]
     M = ca.SX(tree.nv, tree.nv)
     for i in range(n - 1, 0, -1):
         s = tree.steps[i]
