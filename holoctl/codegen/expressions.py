@@ -66,6 +66,9 @@ UNIT_NORM = 5e11
 REDUCED = 1e7
 """``N' M N`` is in doubt where a pivot is less than one over this of its diagonal entry."""
 
+DERIVED = 3.0
+"""Derivatives are in doubt at pivots so many times larger than their function."""
+
 SAMPLES = 8
 """Pivots are chosen at so many closed configurations near the reference, besides it."""
 
@@ -262,7 +265,8 @@ def derivatives(E: Expressions, function: Any) -> Any:
         for i, (n, x) in enumerate(zip(names, inputs, strict=True))
     ]
     outputs = function.call(inputs, True, False)
-    first, doubt = ca.vec(outputs[0]), outputs[-1]
+    # a derivative goes with the square of what its function goes with: the guard trips earlier
+    first, doubt = ca.vec(outputs[0]), DERIVED**2 * outputs[-1]
     found, labels = [], []
     for n, x in zip(names, inputs, strict=True):
         if n == "t":
