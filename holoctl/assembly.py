@@ -497,9 +497,7 @@ def nearby_configurations(
         z = step * (Z @ y) / np.linalg.norm(y)
         steps += [z, -z]
 
-    def moved(x: Vector | None) -> bool:
-        if x is None:
-            return False
+    def moved(x: Vector) -> bool:
         d = pin.difference(mech.model, q, x) / mech.column_scale
         return 0.1 * step < float(np.linalg.norm(d)) < 5.0 * step
 

@@ -14,6 +14,7 @@ from holoctl.errors import InputError
 __all__ = [
     "Vector",
     "as_given",
+    "counted",
     "finite",
     "instant",
     "known_name",
@@ -174,3 +175,8 @@ def listing(names: Sequence[str], most: int = 40) -> str:
         return "none"
     shown = ", ".join(repr(name) for name in names[:most])
     return shown + (f", ... ({len(names) - most} more)" if len(names) > most else "")
+
+
+def counted(n: int, what: str, many: str | None = None) -> str:
+    """A number of things for a message: ``1 row``, ``2 rows``."""
+    return f"{n} {what if n == 1 else many or what + 's'}"

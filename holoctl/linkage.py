@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from holoctl.checks import (
     Vector,
+    counted,
     known_name,
     listing,
     name_list,
@@ -166,10 +167,10 @@ class Linkage:
         return tuple(_spanning(_preferred(self._joints.values(), frozenset()))[1].values())
 
     def __repr__(self) -> str:
-        bodies, joints = len(self._bodies), _count(len(self._joints), "joint")
+        bodies, joints = len(self._bodies), counted(len(self._joints), "joint")
         return (
             f"<Linkage {self.name!r}: {bodies} {'body' if bodies == 1 else 'bodies'}, {joints}, "
-            f"{_count(len(self.loops), 'loop')}>"
+            f"{counted(len(self.loops), 'loop')}>"
         )
 
     def add_body(
@@ -374,8 +375,8 @@ class Linkage:
         if loops:
             told = "; ".join(f"{name!r} closes {_around(loop)}" for name, loop in loops.items())
             raise InputError(
-                f"{self.name}: cut {listing(cut)} leaves {_count(len(loops), 'loop')}: {told}; cut "
-                "one joint more of each"
+                f"{self.name}: cut {listing(cut)} leaves {counted(len(loops), 'loop')}: {told}; "
+                "cut one joint more of each"
             )
         return tree
 
@@ -691,10 +692,6 @@ def _checked_inertia(owner: str, given: Any) -> Array:
 
 def _around(loop: Sequence[str]) -> str:
     return f"the loop {listing(loop)}"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 ROUNDED = 1e-5

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from holoctl.checks import (
     Vector,
+    counted,
     known_name,
     listing,
     name_list,
@@ -173,9 +174,9 @@ class Mechanism:
 
     def __repr__(self) -> str:
         return (
-            f"<Mechanism {self.name!r}: {_count(self.nv, 'coordinate')}, "
-            f"{_count(len(self.constraints), 'constraint')} with "
-            f"{_count(len(self.row_scale), 'row')}, {_count(self.nu, 'motor')}>"
+            f"<Mechanism {self.name!r}: {counted(self.nv, 'coordinate')}, "
+            f"{counted(len(self.constraints), 'constraint')} with "
+            f"{counted(len(self.row_scale), 'row')}, {counted(self.nu, 'motor')}>"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -380,10 +381,6 @@ def coordinate_indices(
 
 
 # ------------------------------------------------------------------------------- the door
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def _frozen(x: NDArray[_T]) -> NDArray[_T]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from holoctl.checks import Vector
+from holoctl.checks import Vector, counted
 from holoctl.doctor.motions import Motion
 from holoctl.doctor.redundancy import RowGroup
 
@@ -201,8 +201,8 @@ def _does_not_close(r: MobilityReport) -> Iterator[str]:
         yield f"Not closed: {r.message}"
         yield "It is not proved that it cannot close: give a configuration nearer to a closed one."
     yield (
-        f"Counted: {_count(r.open_dof, 'degree')} of freedom in the open tree, "
-        f"{_count(r.rows, 'constraint row')}."
+        f"Counted: {counted(r.open_dof, 'degree')} of freedom in the open tree, "
+        f"{counted(r.rows, 'constraint row')}."
     )
 
 
@@ -228,10 +228,10 @@ def _mobility(r: MobilityReport) -> Iterator[str]:
     head = {0: "It cannot move.", 1: "It has one motion."}.get(
         r.finite_dof, f"It has {r.finite_dof} independent motions."
     )
-    text = f"Mobility: {head} The open tree has {_count(r.open_dof, 'degree')} of freedom"
+    text = f"Mobility: {head} The open tree has {counted(r.open_dof, 'degree')} of freedom"
     if r.rows:
         act = "acts" if r.generic_rank == 1 else "act"
-        text += f"; of {_count(r.rows, 'constraint row')} {r.generic_rank} {act} in general"
+        text += f"; of {counted(r.rows, 'constraint row')} {r.generic_rank} {act} in general"
         text += f", which leaves {r.open_dof - r.generic_rank}"
     yield text + "."
     if r.finite_dof == 0 and "shaky" not in r.singular:
@@ -240,14 +240,14 @@ def _mobility(r: MobilityReport) -> Iterator[str]:
         shaky = r.open_dof - r.generic_rank - r.finite_dof
         what = "is shaky and" if r.finite_dof == 0 else "also"
         yield (
-            f"Shaky: it {what} gives way in {_count(shaky, 'direction')} that the constraints do "
+            f"Shaky: it {what} gives way in {counted(shaky, 'direction')} that the constraints do "
             "not resist to first order, yet cannot move on: a chain of bars stretched flat, or a "
             "plane framework whose bars meet in a point. Forces there are very large, and no "
             "torque can be computed from them. Change the dimensions."
             + (" For finite motions it is rigid." if r.finite_dof == 0 else "")
         )
     if "bifurcation" in r.singular:
-        extra = _count(r.generic_rank - r.active, "row loses", "rows lose")
+        extra = counted(r.generic_rank - r.active, "row loses", "rows lose")
         yield (
             f"Bifurcation: here {extra} effect, which nearby configurations do not share: the "
             f"rank is {r.active} here and {r.generic_rank} nearby. Paths of the mechanism cross or "
@@ -366,7 +366,7 @@ def _actuation(r: MobilityReport) -> Iterator[str]:
     if "actuation singularity" in r.singular:
         yield (
             "Actuation singularity: this is a dead point. Motors that drive "
-            f"{_count(r.generic_actuation_rank, 'motion')} in general drive {r.actuation_rank} "
+            f"{counted(r.generic_actuation_rank, 'motion')} in general drive {r.actuation_rank} "
             "here; no motor torque has an effect along the rest, and nearby a load would take a "
             "torque without bound."
         )
@@ -380,7 +380,7 @@ def _actuation(r: MobilityReport) -> Iterator[str]:
 def _verdict(r: MobilityReport) -> str:
     n, driven, idle = len(r.motors), r.generic_actuation_rank, len(r.idle)
     k = r.finite_dof - idle
-    counts = f"{_count(n, 'motor')} for {_count(k, 'motion')}"
+    counts = f"{counted(n, 'motor')} for {counted(k, 'motion')}"
     counts += f" (and {idle} idle)" if idle else ""
     if k == 0:
         return f"{n}, and nothing that they could move"
@@ -402,7 +402,7 @@ def _motion(motion: Motion) -> str:
     name, *others = [name for name, _ in motion.rates]
     shown = [f"'{other}'" for other in others[:3]]
     if len(others) > 3:
-        shown.append(_count(len(others) - 3, "other"))
+        shown.append(counted(len(others) - 3, "other"))
     return f"the motion of '{name}', with {_joined(shown)}"
 
 
@@ -459,10 +459,6 @@ def _joined(parts: Sequence[str]) -> str:
     if len(parts) > len(shown):
         shown.append(f"{len(parts) - len(shown)} more")
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def _count(n: int, what: str, many: str | None = None) -> str:
-    return f"{n} {what if n == 1 else many or what + 's'}"
 
 
 def _number(x: float) -> str:
