@@ -13,23 +13,13 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.checks import Vector
+from holoctl.consistency import TOLERANCES
 from holoctl.equation import Terms
 from holoctl.errors import HoloctlError, InconsistentError, SingularityError
 from holoctl.mechanism import Mechanism
 from holoctl.open_tree import energy, inverse_tree_dynamics
 
-__all__ = ["TOLERANCES", "Certificate", "certify"]
-
-TOLERANCES = {
-    "closure": 1e-6,
-    "velocity": 1e-6,
-    "acceleration": 1e-8,
-    "dynamics": 1e-8,
-    "power": 1e-6,
-    "condition": 1e8,
-}
-"""A certificate is `ok` when every number is at most this."""
-
+__all__ = ["TOLERANCES", "Certificate", "certify", "off_constraints", "off_dynamics", "off_rows"]
 
 AT_REST = 1e-6
 """Where all efforts are rounding, as in a pendulum that hangs, they are compared with this share
@@ -146,34 +136,48 @@ def certify(
     multipliers : (m,) lambda
     condition : condition number of the matrix that was solved with
     """
-    mech, rows, r = T.mechanism, T.rows, T.mechanism.row_scale
-    c = mech.column_scale
-    absolute = np.abs(r[:, None] * rows.jacobian)
-    needed = r * (rows.drift + T.stabilisation)
-    constraint = rows.jacobian.T @ multipliers
+    mech, h = T.mechanism, T.h
+    constraint = T.rows.jacobian.T @ multipliers
     w = inverse_tree_dynamics(mech, T.q, T.v, a)
-    h = T.h  # M a and h may cancel, as in free fall: sizes apart
-    # an explicit chart has moved the state: by how much counts as well
-    moved = pin.difference(mech.model, T.given[0], T.q) / c
-    pushed = (T.v - T.given[1]) / c
-    speed = 1.0 + _largest(absolute @ np.abs(T.v))
+    closure, velocity = off_constraints(T)
     return Certificate(
-        closure=max(_largest(r * rows.error), _largest(moved)),
-        velocity=max(_largest(r * rows.rate), _largest(pushed)) / speed,
-        acceleration=_largest(r * (rows.jacobian @ a) + needed)
-        / (1.0 + _largest(absolute @ np.abs(a)) + _largest(needed)),
-        dynamics=_ratio(
-            _largest(c * (w - efforts - constraint)),
-            _largest(c * (w - h))
-            + _largest(c * h)
-            + _largest(c * efforts)
-            + _largest(c * constraint)
-            + AT_REST * _weight(mech),
-        ),
+        closure,
+        velocity,
+        acceleration=off_rows(T, a),
+        dynamics=off_dynamics(T, w, efforts, constraint),
         power=_power_balance(mech, T.q, T.v, a, efforts + constraint, np.abs(w - h) + np.abs(h)),
         condition=condition,
         rank=rank,
     )
+
+
+def off_constraints(T: Terms) -> tuple[float, float]:
+    """`closure` and `velocity` of a certificate: of the state alone."""
+    mech, rows, r, c = T.mechanism, T.rows, T.mechanism.row_scale, T.mechanism.column_scale
+    # an explicit chart has moved the state: by how much counts as well
+    moved = pin.difference(mech.model, T.given[0], T.q) / c
+    pushed = (T.v - T.given[1]) / c
+    speed = 1.0 + _largest(np.abs(r[:, None] * rows.jacobian) @ np.abs(T.v))
+    return (
+        max(_largest(r * rows.error), _largest(moved)),
+        max(_largest(r * rows.rate), _largest(pushed)) / speed,
+    )
+
+
+def off_rows(T: Terms, a: Vector) -> float:
+    """`acceleration` of a certificate."""
+    rows, r = T.rows, T.mechanism.row_scale
+    needed = r * (rows.drift + T.stabilisation)
+    size = 1.0 + _largest(np.abs(r[:, None] * rows.jacobian) @ np.abs(a)) + _largest(needed)
+    return _largest(r * (rows.jacobian @ a) + needed) / size
+
+
+def off_dynamics(T: Terms, w: Vector, efforts: Vector, constraint: Vector) -> float:
+    """`dynamics` of a certificate: what is left of ``w = M a + h``, over the size of its terms."""
+    c, h = T.mechanism.column_scale, T.h  # M a and h may cancel, as in free fall: sizes apart
+    terms = (w - h, h, efforts, constraint)
+    size = sum(_largest(c * x) for x in terms) + AT_REST * _weight(T.mechanism)
+    return _ratio(_largest(c * (w - efforts - constraint)), size)
 
 
 def _weight(mech: Mechanism) -> float:

@@ -22,6 +22,7 @@ import pinocchio as pin
 import holoctl
 from holoctl.assembly import assemble, scaled_jacobian
 from holoctl.checks import Vector, known_name
+from holoctl.consistency import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.doctor.examination import mobility
 from holoctl.doctor.report import plain
 from holoctl.dynamics.inverse import inverse_dynamics
@@ -108,8 +109,12 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     export.add_argument("--name", help="of the library (default: that of the robot)")
     export.add_argument(
-        "--closure-limit", type=float, default=1e-2, metavar="ERROR",
-        help="scaled closure error above which there is no torque (0.01)",
+        "--closure-limit", type=float, default=CLOSURE_LIMIT, metavar="ERROR",
+        help="scaled closure error above which there is no torque (%(default)s)",
+    )  # fmt: skip
+    export.add_argument(
+        "--velocity-limit", type=float, default=VELOCITY_LIMIT, metavar="ERROR",
+        help="likewise for rates, as a share of the speed (%(default)s)",
     )  # fmt: skip
     export.add_argument(
         "--in-trouble", choices=["hold", "zero"], default="hold",
@@ -297,13 +302,14 @@ def _export(given: argparse.Namespace) -> int:
     if (given.kp is None) != (given.kd is None):
         raise InputError("--kp and --kd belong together: give both, or none")
     what: Mechanism | ComputedTorque = mech
+    limits = {"closure_limit": given.closure_limit, "velocity_limit": given.velocity_limit}
     if given.kp is not None:
         kp, kd = _gain("--kp", given.kp), _gain("--kd", given.kd)
-        what = ComputedTorque(mech, kp=kp, kd=kd, compensation=given.compensation)
+        what = ComputedTorque(mech, kp=kp, kd=kd, compensation=given.compensation, **limits)
+        limits = {}
     paths = export_c(
-        what, given.out, name=given.name, closure_limit=given.closure_limit,
-        in_trouble=given.in_trouble, plant=given.plant,
-    )  # fmt: skip
+        what, given.out, name=given.name, in_trouble=given.in_trouble, plant=given.plant, **limits
+    )
     print(f"{mech.name}: {'computed torque' if given.kp else 'inverse dynamics'} as C, written:")
     for path in paths:
         print(f"  {path}")

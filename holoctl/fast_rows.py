@@ -14,9 +14,11 @@ and then
 
     G = (w J) * S
     -drift = w . (A1 - A2) + (n x omega_1) . e + (omega_U x n) . sdot - |e|^2 / L (rods only)
+    rate = w . U    error = n . d    d: p2 - p1 (direction: s; rod: (p2 - p1) / 2, less L / 2)
 
-All cross products of a tick are one product of two gathered tables. Derivation:
-docs/derivations.md, "Rows in a tick".
+Error and rate judge the state, those of redundant rows too: see `StateLimits`. They come out of
+the same product as -drift, so that they cost next to nothing. All cross products of a tick are
+one product of two gathered tables. Derivation: docs/derivations.md, "Rows in a tick".
 """
 
 from __future__ import annotations
@@ -24,18 +26,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.checks import Vector
+from holoctl.consistency import TOLERANCES, StateLimits, allowed_acceleration
 from holoctl.constraints.contract import BoundRows
 from holoctl.constraints.coupling import BoundCoupling
 from holoctl.constraints.wrench import YZX, ZXY, WrenchRows
 from holoctl.errors import InputError
-from holoctl.mechanism import Mechanism
+from holoctl.mechanism import Mechanism, rows_that_open
 from holoctl.tree import Frame, LiveMotion, kinematics, live_motion
 
 __all__ = ["FastRows", "fast_rows", "in_own_workspace", "why_not"]
@@ -46,10 +49,14 @@ Indices = NDArray[np.intp]
 DENSE = 1200
 """An affine map with up to this many entries is one dense product, a larger one a gather."""
 
-Evaluate = Callable[[Vector, Vector, float], bool]
-
 HALF_TURN = 0.1
 """Orientation rows are not evaluated where cos(angle / 2) is smaller."""
+
+UNLIMITED = 1e6
+"""Errors are counted over this where they are not limited."""
+
+KINDS = {"linear": "along", "direction": "along", "rod": "along", "orientation": "turning"}
+"""Rows between bodies that this module knows; all others take the general way."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,17 +66,33 @@ class FastRows:
     Attributes
     ----------
     evaluate : function (q, v, t) -> bool
-        Fills the two arrays below, which are the same at every call; False where it cannot, and
-        then they hold nothing of use.
+        Fills the two arrays below, which are the same at every call; False where it cannot, or
+        where the state is past its limits, and then they hold nothing of use.
     entries : array
         The entries of the scaled G that were asked for, in the shape that was asked for.
     right : (r,) array
         -drift, scaled.
+    kept_by : function (v, a) -> bool, or None
+        Whether an acceleration keeps the redundant rows, as far as the state that was evaluated
+        last allows; None where there are none to ask.
     """
 
-    evaluate: Evaluate
+    evaluate: Callable[[Vector, Vector, float], bool]
     entries: Array
     right: Vector
+    kept_by: Callable[[Vector, Vector], bool] | None
+
+
+class _Part(NamedTuple):
+    """Rows of one kind: (m,) -drift and (2, m) rates and errors over their limits, scaled.
+
+    `evaluate` fills them and the part's rows of WJ. It returns the sum of the squares of `off`,
+    or what is not a number where it cannot evaluate.
+    """
+
+    evaluate: Callable[[Vector, Vector, float], float]
+    right: Vector
+    off: Array
 
 
 def why_not(mech: Mechanism) -> str:
@@ -83,7 +106,13 @@ def why_not(mech: Mechanism) -> str:
     return ""
 
 
-def fast_rows(mech: Mechanism, motion: LiveMotion, rows: Indices, wanted: Indices) -> FastRows:
+def fast_rows(
+    mech: Mechanism,
+    motion: LiveMotion,
+    rows: Indices,
+    wanted: Indices,
+    limits: StateLimits | None = None,
+) -> FastRows:
     """Lay out rows of a mechanism; see `why_not`.
 
     Parameters
@@ -95,47 +124,62 @@ def fast_rows(mech: Mechanism, motion: LiveMotion, rows: Indices, wanted: Indice
         Which rows, in the order wanted.
     wanted : int array
         Entries of G, as positions in G flattened row by row; -1 asks for a zero.
+    limits : StateLimits, optional
+        How far all rows of the mechanism may be off; without, the state is not judged.
     """
     model, data, nv, r = mech.model, motion.data, mech.nv, rows.size
-    WJ, S, right = np.zeros((r, nv)), np.ones((r, nv)), np.zeros(r)
-    parts: list[Evaluate] = []
-    others: list[tuple[BoundRows, Indices, Vector, slice]] = []
-    order: list[int] = []  # the rows as they stand in WJ: kind by kind
-    for kind, block, here, local in _by_kind(mech, rows):
-        at, scale = slice(len(order), len(order) + len(here)), mech.row_scale[rows[here]]
-        order += here
-        if isinstance(block, WrenchRows):
-            S[at] = block.S[block.pair[local]]
-        if isinstance(block, WrenchRows) and kind == "turning":
-            parts.append(_turning(block, local, motion, WJ[at], right[at]))
+    judged = rows if limits is None else np.concatenate([rows, _redundant(mech, rows)])
+    groups = sorted(_by_kind(mech, judged), key=lambda group: group[0] == "other")
+    order = np.array([i for _, _, here, _ in groups for i in here], dtype=np.intp)
+    WJ, S = np.zeros((judged.size, nv)), np.ones((judged.size, nv))
+    parts: list[_Part] = []
+    others: list[tuple[BoundRows, Indices, Vector]] = []
+    stop = 0
+    for kind, block, here, local in groups:
+        at, stop = slice(stop, stop + len(here)), stop + len(here)
+        scale = mech.row_scale[judged[here]]
+        if kind == "other":
+            others.append((block, local, scale))
+        elif isinstance(block, BoundCoupling):
+            parts.append(_coupling(block, scale, WJ[at], limits))
         elif isinstance(block, WrenchRows):
-            parts.append(_along(block, local, scale, motion, WJ[at], right[at]))
-        elif type(block) is BoundCoupling:  # its rows are constant; those of others may not be
-            WJ[at] = scale[:, None] * block.jacobian
-        else:
-            others.append((block, local, scale, at))
+            S[at] = block.S[block.pair[local]]
+            lay_out = _turning if kind == "turning" else _along
+            parts.append(lay_out(block, local, scale, motion, WJ[at], limits))
     if others:
-        parts.append(_others(mech, data, others, WJ, right))
+        rest_of_WJ = WJ[judged.size - sum(len(local) for _, local, _ in others) :]
+        parts.append(_others(mech, data, others, rest_of_WJ, limits))
 
-    row_in_WJ = np.argsort(order)
+    row_in_WJ = np.argsort(order)  # the rows stand in WJ kind by kind
     position = np.where(wanted < 0, 0, row_in_WJ[wanted // nv] * nv + wanted % nv)
     factor = np.where(wanted < 0, 0.0, S.reshape(-1)[position])
     entries, flat, rest = np.zeros(wanted.shape), WJ.reshape(-1), np.zeros(nv)
-    in_order = np.array_equal(row_in_WJ, np.arange(r))
-    result = right if in_order else np.zeros(r)
+    in_order = len(parts) < 2 and np.array_equal(order, np.arange(r))
+    result = parts[0].right if parts and in_order else np.zeros(r)
+    rights, right_of_all, place = [p.right for p in parts], np.zeros(judged.size), row_in_WJ[:r]
+    evaluators, judge = [p.evaluate for p in parts], limits is not None
+    within, kept_by = _judges(parts, WJ, S, right_of_all, limits or StateLimits())
 
     def evaluate(q: Vector, v: Vector, t: float) -> bool:
         pin.computeForwardKinematicsDerivatives(model, data, q, v, rest)
-        for part in parts:
-            if not part(q, v, t):
-                return False
+        off = 0.0
+        for part in evaluators:
+            off += part(q, v, t)
+        if not off < 1.0 and not (judge and off < np.inf and within(v)):
+            return False
         flat.take(position, None, entries, "clip")
         np.multiply(entries, factor, entries)
         if not in_order:
-            right.take(row_in_WJ, None, result, "clip")
+            np.concatenate(rights, out=right_of_all)
+            right_of_all.take(place, None, result, "clip")
         return True
 
-    return FastRows(evaluate, entries, result)
+    return FastRows(evaluate, entries, result, kept_by if judged.size > r else None)
+
+
+def _redundant(mech: Mechanism, rows: Indices) -> Indices:
+    """The other rows, but for those that are zero always, whatever the configuration."""
+    return np.setdiff1d(np.flatnonzero(rows_that_open(mech)), rows).astype(np.intp)
 
 
 def _by_kind(mech: Mechanism, rows: Indices) -> Iterator[tuple[str, BoundRows, list[int], Indices]]:
@@ -145,12 +189,47 @@ def _by_kind(mech: Mechanism, rows: Indices) -> Iterator[tuple[str, BoundRows, l
         found: dict[str, list[int]] = {}
         for position, row in enumerate(rows.tolist()):
             if row in number:
-                turning = (
-                    isinstance(block, WrenchRows) and block.kinds[number[row]] == "orientation"
-                )
-                found.setdefault("turning" if turning else "plain", []).append(position)
+                found.setdefault(_kind(block, number[row]), []).append(position)
         for kind, here in found.items():
             yield kind, block, here, np.array([number[int(rows[i])] for i in here], dtype=np.intp)
+
+
+def _kind(block: BoundRows, row: int) -> str:
+    """What a row is laid out as. What is not known by its very type may be anything."""
+    if type(block) is WrenchRows:
+        return KINDS.get(str(block.kinds[row]), "other")
+    return "coupling" if type(block) is BoundCoupling else "other"
+
+
+def _judges(
+    parts: list[_Part], WJ: Array, S: Array, right: Vector, limits: StateLimits
+) -> tuple[Callable[[Vector], bool], Callable[[Vector, Vector], bool]]:
+    """Two functions of the state that was evaluated last, in the measures of the certificate.
+
+    `within(v)`: whether it is within its limits. `kept_by(v, a)`: whether an acceleration keeps
+    all rows, as far as the state allows.
+    """
+    G, residual = np.zeros(WJ.shape), np.zeros(len(right))
+    per_velocity, per_closure = _per_limit(limits)
+
+    def measured(v: Vector) -> tuple[float, float]:
+        rates, errors = np.abs(np.hstack([p.off for p in parts])).max(axis=1, initial=0.0)
+        speed = 1.0 + np.abs(WJ * S).dot(np.abs(v)).max(initial=0.0)
+        return float(errors) / per_closure, float(rates) / (per_velocity * float(speed))
+
+    def within(v: Vector) -> bool:
+        return limits.allow(*measured(v))
+
+    def kept_by(v: Vector, a: Vector) -> bool:
+        np.multiply(WJ, S, G)
+        G.dot(a, residual)
+        np.subtract(residual, right, residual)
+        if residual.dot(residual) <= TOLERANCES["acceleration"] ** 2:
+            return True
+        size = 1.0 + np.abs(G).dot(np.abs(a)).max() + np.abs(right).max()
+        return bool(np.abs(residual).max() <= allowed_acceleration(*measured(v)) * size)
+
+    return within, kept_by
 
 
 def in_own_workspace(
@@ -187,29 +266,41 @@ def _busy(*_: Any) -> None:
 
 
 def _along(
-    table: WrenchRows, i: Indices, scale: Vector, motion: LiveMotion, WJ: Array, right: Vector
-) -> Evaluate:
+    table: WrenchRows,
+    i: Indices,
+    scale: Vector,
+    motion: LiveMotion,
+    WJ: Array,
+    limits: StateLimits | None,
+) -> _Part:
     """Rows along a vector n: see the head of this file."""
     m, kinds, pair = i.size, table.kinds[i], table.pair[i]
     direction, rod = kinds == "direction", kinds == "rod"
     frames1, frames2 = [table.frames1[c] for c in pair], [table.frames2[c] for c in pair]
-    per_length = np.where(rod, scale / np.where(rod, table.length[i], 1.0), 0.0)
-    n_and_s = np.zeros((2, m, 4 * motion.bodies))
+    length = np.where(rod, table.length[i], 1.0)
+    per_length = np.where(rod, scale / length, 0.0)
+    n_s_d = np.zeros((3, m, 4 * motion.bodies))
     for k in range(m):
         if rod[k]:
-            _add_vector(n_and_s[0, k], frames2[k], [0, 0, 0, per_length[k]])
-            _add_vector(n_and_s[0, k], frames1[k], [0, 0, 0, -per_length[k]])
+            _add_vector(n_s_d[0, k], frames2[k], [0, 0, 0, per_length[k]])
+            _add_vector(n_s_d[0, k], frames1[k], [0, 0, 0, -per_length[k]])
         else:
-            _add_vector(n_and_s[0, k], frames1[k], [*(scale[k] * table.a[i[k]]), 0])
+            _add_vector(n_s_d[0, k], frames1[k], [*(scale[k] * table.a[i[k]]), 0])
         arm = [*table.b[i[k]], 0] if direction[k] else [0, 0, 0, 1]
-        _add_vector(n_and_s[1, k], frames2[k], arm)
+        _add_vector(n_s_d[1, k], frames2[k], arm)
+        half = 0.5 if rod[k] else 1.0
+        _add_vector(n_s_d[2, k], frames2[k], [half * x for x in arm])
+        if not direction[k]:
+            _add_vector(n_s_d[2, k], frames1[k], [0, 0, 0, -half])
+    if limits is None:
+        n_s_d = n_s_d[:2]
 
     # One flat workspace, from which any mixture of vectors is gathered in one call. Vectors
     # are gathered component by component: (3, m) arrays of positions in the workspace.
-    shapes = {"n_s": (2 * m, 3), "V": (6, 3 * m), "crosses": (5, 3, m), "zero": (1,)}
+    shapes = {"n_s_d": (len(n_s_d) * m, 3), "V": (6, 3 * m), "crosses": (5, 3, m), "zero": (1,)}
     work, part, start = _workspace(shapes)
     row, component = np.arange(m), np.arange(3)[:, None]
-    n, s = (start["n_s"] + 3 * (m * k + row) + component for k in range(2))
+    n, s, d = (start["n_s_d"] + 3 * (m * k + row) + component for k in range(3))
     v2, u = (start["V"] + 3 * m * component + m * k + row for k in (1, 2))
     omega1, omega2, omega_u = (start["V"] + 3 * m * (3 + component) + m * k + row for k in range(3))
     s_x_n, n_x_omega1, omega_u_x_n = (
@@ -220,46 +311,67 @@ def _along(
     gather_factors = np.ascontiguousarray(
         [[first[:, YZX], first[:, ZXY]], [second[:, ZXY], second[:, YZX]]]
     )
-    gather_terms = np.stack([
-        np.where(direction, zero, n), s_x_n, n_x_omega1, omega_u_x_n,  # w, then with e and sdot
-        np.where(direction, zero, u), np.where(direction, zero, v2),
-    ])  # fmt: skip
+    force = np.where(direction, zero, n)
+    e_sdot = [np.where(direction, zero, u), np.where(direction, zero, v2)]  # less what turns
+    left, right_side = [force, s_x_n, n_x_omega1, omega_u_x_n], list[Indices]()
+    if limits is not None:
+        left, right_side = [*left, force, s_x_n, n], [u, omega_u, d]
+    gather_terms = np.stack([*e_sdot, *right_side, *left])
 
-    affine = _affine(n_and_s.reshape(2 * m, -1), motion.placements, part["n_s"])
+    affine = _affine(n_s_d.reshape(len(n_s_d) * m, -1), motion.placements, part["n_s_d"])
     bodies1, bodies2 = [f.joint for f in frames1], [f.joint for f in frames2]
-    V, crosses = part["V"], part["crosses"]
-    factors, terms, right_terms = (
-        np.zeros((2, 2, 5, 3, m)),
-        np.zeros((6, 3, m)),
-        np.zeros((4, 3, m)),
-    )
-    A = right_terms[:2].reshape(6, m)
+    V, crosses, factors = part["V"], part["crosses"], np.zeros((2, 2, 5, 3, m))
+    # what is multiplied, term by term: A, e and sdot, U and d; with the wrenches on the left
+    count = len(left)
+    terms, products = np.zeros((2 + len(gather_terms), 3, m)), np.zeros((3 * count + 1, m))
+    on_right, on_left, gathered = terms[:count], terms[count:], terms[2:]
+    A, rates = terms[:2].reshape(6, m), terms[2:4]
+    term_by_term, e = products[:-1].reshape(count, 3, m), terms[2]
+    products[-1] = np.where(rod, -0.5 * scale * length, 0.0)  # less L / 2
+    summed = _sums(count, limits)
+    sums = np.zeros((len(summed), m))
+    right, off = sums[0], sums[1:]
+    flat_off = off.reshape(-1)
     both_and_difference = _both_and_difference(motion.velocities, bodies1, bodies2, V)
     difference = _difference(motion.accelerations, bodies1, bodies2, A)
     (P, Q), (P1, P2) = factors, factors[0]
-    left, rates, turning, e_sdot = terms[:4], terms[4:], crosses[3:], right_terms[2:]
-    e, by_row, ones = right_terms[2], right_terms.reshape(12, m), np.ones(12)
-    W, J = left[:2].reshape(6, m).T, motion.J
+    turning = crosses[3:]
+    W, J = on_left[:2].reshape(6, m).T, motion.J
     any_rod = bool(rod.any())
 
-    def evaluate(q: Vector, v: Vector, t: float) -> bool:
-        affine()  # n, s
+    def evaluate(q: Vector, v: Vector, t: float) -> float:
+        affine()  # n, s, d
         both_and_difference()  # V1, V2, U
         work.take(gather_factors, None, factors, "clip")
         np.multiply(P, Q, P)
         np.subtract(P1, P2, crosses)  # s x n, n x omega_1, omega_U x n, omega_U x s, omega_2 x s
-        work.take(gather_terms, None, terms, "clip")  # w, n x omega_1, omega_U x n; u, v2
+        work.take(gather_terms, None, gathered, "clip")
         difference()  # A1 - A2
-        np.add(rates, turning, e_sdot)
-        stretch = per_length * (e * e).sum(axis=0) if any_rod else 0.0
-        np.multiply(left, right_terms, right_terms)
-        ones.dot(by_row, right)
+        np.add(rates, turning, rates)  # e and sdot
+        np.multiply(on_left, on_right, term_by_term)
+        summed.dot(products, sums)
         if any_rod:
-            np.subtract(right, stretch, right)
+            np.subtract(right, per_length * (e * e).sum(axis=0), right)
         W.dot(J, WJ)
-        return True
+        return float(flat_off.dot(flat_off))
 
-    return evaluate
+    return _Part(evaluate, right, off)
+
+
+def _sums(count: int, limits: StateLimits | None) -> Array:
+    """What is added up of `count` products of vectors and a constant: -drift, rate and error."""
+    chosen = np.zeros((1 if limits is None else 3, 3 * count + 1))
+    chosen[0, :12] = 1.0
+    if limits is not None:
+        chosen[1, 12:18], chosen[2, 18:] = _per_limit(limits)
+    return chosen
+
+
+def _per_limit(limits: StateLimits | None) -> tuple[float, float]:
+    """Factors of rates and errors: one over their limits."""
+    if limits is None:
+        return 0.0, 0.0
+    return 1.0 / (limits.velocity or UNLIMITED), 1.0 / (limits.closure or UNLIMITED)
 
 
 def _both_and_difference(
@@ -368,8 +480,13 @@ def _workspace(
 
 
 def _turning(
-    table: WrenchRows, i: Indices, motion: LiveMotion, WJ: Array, right: Vector
-) -> Evaluate:
+    table: WrenchRows,
+    i: Indices,
+    scale: Vector,
+    motion: LiveMotion,
+    WJ: Array,
+    limits: StateLimits | None,
+) -> _Part:
     """Rows ``2 x_i`` of the quaternion (x, w) of R1^T R2: w = (0, R1 E_i^T), E = w I - skew(x),
 
         -drift = m . (alpha_1 - alpha_2 + omega_1 x omega_2) + |omega_U|^2 x_i / 2
@@ -414,8 +531,12 @@ def _turning(
     ones, halves, half_square = np.ones(3), np.full(3, 0.5), np.zeros(count)
     velocities, accelerations = motion.velocities.reshape(-1), motion.accelerations.reshape(-1)
     J, most = motion.J[3:], 0.0625 * (count + 1.0 / HALF_TURN**2)
+    right, off, U_of_rows = np.zeros(m), np.zeros((2, m)), np.zeros((m, 3))
+    rate, error = off
+    per_velocity, per_closure = _per_limit(limits)
+    to_rate, to_error, flat_off = np.full(3, per_velocity), 2.0 * per_closure, off.reshape(-1)
 
-    def evaluate(q: Vector, v: Vector, t: float) -> bool:
+    def evaluate(q: Vector, v: Vector, t: float) -> float:
         affine()  # R1, R2
         all_axes.take(gather_axes, None, both_axes, "clip")
         np.multiply(products, axes_2, products)
@@ -423,7 +544,7 @@ def _turning(
         np.sqrt(four_w2, twice_w)
         np.divide(0.5, twice_w, factor)  # 1 / 4 w
         if not factor.dot(factor) < most:
-            return False
+            return np.nan
         np.multiply(unscaled, factor_of_all, quaternion)
         quaternion.dot(_HALF_ROTATION, nine_of_E)
         np.matmul(E, R1, moments)
@@ -439,13 +560,19 @@ def _turning(
         np.multiply(W, c_of_rows, c_of_rows)
         c_of_rows.dot(ones, right)
         np.subtract(omega2, omega1, U)
+        x = quaternion.take(gather_x)
+        if limits is not None:
+            U.take(gather_c, None, U_of_rows, "clip")
+            np.multiply(W, U_of_rows, U_of_rows)
+            U_of_rows.dot(to_rate, rate)
+            np.multiply(x, to_error, error)
         np.multiply(U, U, U)
         U.dot(halves, half_square)  # |omega_U|^2 / 2
-        np.add(right, half_square.take(pair) * quaternion.take(gather_x), right)
+        np.add(right, half_square.take(pair) * x, right)
         W.dot(J, WJ)
-        return True
+        return float(flat_off.dot(flat_off))
 
-    return evaluate
+    return _Part(evaluate, right, off)
 
 
 _TIMES_FOUR_W = np.zeros((3, 3, 4))
@@ -463,21 +590,45 @@ _HALF_ROTATION[[1, 2, 0], [2, 3, 7]] = -1.0
 # ------------------------------------------------------------------------------- all others
 
 
+def _coupling(bound: BoundCoupling, scale: Vector, WJ: Array, limits: StateLimits | None) -> _Part:
+    """A linear row on coordinates: constant, so that only the state is judged."""
+    WJ[:] = scale[:, None] * bound.jacobian
+    off, factor = np.zeros((2, 1)), float(scale[0])
+    per_velocity, per_closure = _per_limit(limits)
+    of_v, of_q = per_velocity * WJ[0], per_closure * factor * bound.of_q
+    offset = per_closure * factor * bound.offset
+
+    def evaluate(q: Vector, v: Vector, t: float) -> float:
+        rate, error = of_v.dot(v), of_q.dot(q) - offset
+        off[0, 0], off[1, 0] = rate, error
+        return float(rate * rate + error * error)
+
+    return _Part(evaluate if limits is not None else lambda q, v, t: 0.0, np.zeros(1), off)
+
+
 def _others(
     mech: Mechanism,
     data: pin.Data,
-    blocks: list[tuple[BoundRows, Indices, Vector, slice]],
+    blocks: list[tuple[BoundRows, Indices, Vector]],
     WJ: Array,
-    right: Vector,
-) -> Evaluate:
-    """Rows known only through the contract: callbacks, classes of the user's own."""
+    limits: StateLimits | None,
+) -> _Part:
+    """Rows known only through the contract: callbacks, classes and kinds of the user's own."""
+    right, off = np.zeros(len(WJ)), np.zeros((2, len(WJ)))
+    per_velocity, per_closure = _per_limit(limits)
+    flat_off, placed, stop = off.reshape(-1), list[tuple[Any, ...]](), 0
+    for block, which, scale in blocks:
+        at, stop = slice(stop, stop + which.size), stop + which.size
+        placed.append((block, which, scale, at))
 
-    def evaluate(q: Vector, v: Vector, t: float) -> bool:
+    def evaluate(q: Vector, v: Vector, t: float) -> float:
         kin = kinematics(mech.model, data, q, v, t)
-        for block, which, scale, at in blocks:
+        for block, which, scale, at in placed:
             rows = block.rows(kin)
             WJ[at] = scale[:, None] * rows.jacobian[which]
             right[at] = -scale * rows.drift[which]
-        return True
+            off[0, at] = per_velocity * scale * rows.rate[which]
+            off[1, at] = per_closure * scale * rows.error[which]
+        return float(flat_off.dot(flat_off))
 
-    return evaluate
+    return _Part(evaluate, right, off)

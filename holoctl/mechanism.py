@@ -47,11 +47,18 @@ __all__ = [
     "coordinate_indices",
     "row_names",
     "rows_of",
+    "rows_that_open",
     "workspace",
 ]
 
 Array = NDArray[np.float64]
 _T = TypeVar("_T", bound=np.generic)
+
+ALWAYS_CLOSED = 1e-11
+"""A row between bodies whose scaled error is below this at random configurations is zero always."""
+
+RANDOM_CONFIGURATIONS = 6
+"""So many are asked."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -298,6 +305,27 @@ def row_names(mech: Mechanism) -> tuple[str, ...]:
     return mech._row_names
 
 
+def rows_that_open(mech: Mechanism) -> NDArray[np.bool_]:
+    """Which of the m rows can be off at all; the others are zero whatever the configuration.
+
+    Such as the rows of a hinge that keep a planar loop in its plane. Rows between bodies are
+    analytic functions of q: one that vanishes at several random q does so everywhere.
+    """
+    opens = np.ones(mech.row_scale.size, dtype=bool)
+    tables = [(block, where) for block, where in mech._blocks if type(block) is WrenchRows]
+    if not tables:
+        return opens
+    rng, (table, where) = np.random.default_rng(0), tables[0]
+    largest, data = np.zeros(where.size), mech.model.createData()
+    for _ in range(RANDOM_CONFIGURATIONS):
+        step = rng.normal(size=mech.nv) * mech.column_scale
+        q = pin.integrate(mech.model, pin.neutral(mech.model), step)
+        error = table.rows(kinematics(mech.model, data, q, np.zeros(mech.nv), 0.0)).error
+        largest = np.maximum(largest, np.abs(mech.row_scale[where] * error))
+    opens[where] = largest > ALWAYS_CLOSED
+    return opens
+
+
 def rows_of(mech: Mechanism, name: Any) -> slice:
     """Where the rows of one constraint stand among all m."""
     i = mech.constraint_names.index(
@@ -526,9 +554,10 @@ def _blocks(bound: Sequence[BoundRows]) -> tuple[tuple[BoundRows, NDArray[np.int
     starts = np.cumsum([0, *(len(b.labels) for b in bound)])
     where = [np.arange(starts[i], starts[i + 1]) for i in range(len(bound))]
     blocks: list[tuple[BoundRows, NDArray[np.intp]]] = []
-    closures = [i for i, b in enumerate(bound) if isinstance(b, WrenchRows)]
+    # a subclass may evaluate otherwise, so only the very type may be merged
+    closures = [i for i, b in enumerate(bound) if type(b) is WrenchRows]
     if closures:
-        table = stacked([b for b in bound if isinstance(b, WrenchRows)])
+        table = stacked([b for b in bound if type(b) is WrenchRows])
         blocks.append((table, np.concatenate([where[i] for i in closures])))
     blocks += [(b, where[i]) for i, b in enumerate(bound) if i not in closures]
     return tuple(blocks)

@@ -24,6 +24,7 @@ FLOORS = {
     "errors": 0,
     "checks": 1,
     "linalg": 1,
+    "consistency": 2,
     "timing": 2,
     "saddle_point": 2,
     "tree": 2,

@@ -43,7 +43,8 @@ from holoctl.codegen.expressions import (
 from holoctl.codegen.extension import Law, built
 from holoctl.codegen.extra import casadi_module
 from holoctl.codegen.symbolic_control import torque_function
-from holoctl.control.computed_torque import ComputedTorque
+from holoctl.consistency import CLOSURE_LIMIT, VELOCITY_LIMIT, StateLimits, state_limits
+from holoctl.control.computed_torque import ComputedTorque, limits_of
 from holoctl.dynamics.inverse import effort_weights, inverse_dynamics
 from holoctl.dynamics.prepared import PreparedInverseDynamics
 from holoctl.dynamics.prepared_forward import PreparedForwardDynamics
@@ -89,6 +90,8 @@ def compile(
     partition: Partition | None = None,
     weights: Any = None,
     inconsistent: str = "raise",
+    closure_limit: float | None = CLOSURE_LIMIT,
+    velocity_limit: float | None = VELOCITY_LIMIT,
     flags: Iterable[str] = (),
 ) -> Compiled:
     """Compile a mechanism or a controller with the machine's C compiler.
@@ -100,7 +103,7 @@ def compile(
     Parameters
     ----------
     what : Mechanism or ComputedTorque
-        A controller brings its partition and weights, and projects targets.
+        A controller brings its partition, weights and limits, and projects targets.
     functions : iterable of str, optional
         Of ``"inverse_dynamics"``, ``"forward_dynamics"``, ``"terms"``, ``"torque"`` (of a
         controller), ``"inverse_dynamics_derivatives"``, ``"forward_dynamics_derivatives"``.
@@ -112,6 +115,8 @@ def compile(
         For more motors than motions: as in `PreparedInverseDynamics`.
     inconsistent : str, optional
         ``"raise"`` or ``"project"``: as in `PreparedInverseDynamics`.
+    closure_limit, velocity_limit : float or None, optional
+        How far the state may be off for a torque: as in `PreparedInverseDynamics`.
     flags : iterable of str, optional
         More flags for the compiler, behind our own: such as ``"-O1"`` to build faster.
 
@@ -149,17 +154,21 @@ def compile(
         if partition is not None or weights is not None:
             raise InputError("a controller brings its own partition and weights; give neither")
         partition, weights, inconsistent = controller.partition, controller.weights, "project"
+        closure_limit, velocity_limit = limits_of(controller, closure_limit, velocity_limit)
+    limits = state_limits(closure_limit, velocity_limit)
     wanted = _wanted(functions, mech, controller)
     more = tuple(name_list("flags", flags))
     casadi_module()
     E = symbolic(mech, partition)
     weights = effort_weights(mech, weights)
-    functions_ = _functions(E, controller, wanted, weights, inconsistent)
+    functions_ = _functions(E, controller, wanted, weights, inconsistent, limits)
     sources, laws = [c_function(f) for f in functions_], [_law_of(f) for f in functions_]
     with ThreadPoolExecutor() as pool:  # the compiler runs for several at once
         modules = list(pool.map(lambda source, law: built(source, law, more), sources, laws))
     found = {law.name: (module, law) for module, law in zip(modules, laws, strict=True)}
-    return Compiled(mech, E.partition, controller, wanted, weights, inconsistent, more, _laws=found)
+    return Compiled(
+        mech, E.partition, controller, wanted, weights, inconsistent, limits, more, _laws=found
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,9 +177,10 @@ class Compiled:
 
     Arrays of the right shape, float64 and contiguous, go straight into C; everything else that
     the Python functions take is brought into that form first, which takes longer. Where the
-    guard is in doubt (near singular states, orientation closures near half a turn, quaternions
-    that are not normalised, numbers that are not finite) the Python path answers, or raises its
-    error; `fallbacks` counts how often, and the first time is logged as a warning.
+    guard is in doubt (near singular states, states that are open or slide, orientation closures
+    near half a turn, quaternions that are not normalised, numbers that are not finite) the Python
+    path answers, or raises its error; `fallbacks` counts how often, and the first time is logged
+    as a warning.
 
     It may be shared between threads, copied and pickled; a pickle builds anew, or finds the
     cache. The methods of functions that were not compiled raise an `InputError`.
@@ -184,6 +194,8 @@ class Compiled:
         What was compiled.
     weights : (nu,) array or None
     inconsistent : str
+    limits : StateLimits
+        How far the state may be off for a torque.
     flags : tuple of str
     """
 
@@ -193,6 +205,7 @@ class Compiled:
     functions: tuple[str, ...]
     weights: Vector | None
     inconsistent: str
+    limits: StateLimits
     flags: tuple[str, ...]
     _laws: dict[str, tuple[Any, Law]] = field(repr=False)
     _inverse: PreparedInverseDynamics | None = field(init=False, repr=False)
@@ -207,7 +220,8 @@ class Compiled:
         put("_inverse", None)
         if "inverse_dynamics" in self.functions:
             options = self.partition, self.weights, self.inconsistent
-            put("_inverse", PreparedInverseDynamics(self.mech, *options))
+            limits = self.limits.closure, self.limits.velocity
+            put("_inverse", PreparedInverseDynamics(self.mech, *options, *limits))
         put("_forward", PreparedForwardDynamics(self.mech, self.partition))
         put("_count", [0])
         put("_lock", threading.Lock())
@@ -229,7 +243,7 @@ class Compiled:
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (
             self.mech, self.partition, self.controller, self.functions, self.weights,
-            self.inconsistent, self.flags,
+            self.inconsistent, self.limits, self.flags,
         )  # fmt: skip
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
@@ -332,7 +346,7 @@ class Compiled:
 
         Raises
         ------
-        InputError, SingularityError
+        InputError, SingularityError, InconsistentError
             As `ComputedTorque.torque`.
         """
         if self.controller is None or "torque" not in self.functions:
@@ -608,13 +622,14 @@ def _again(
     functions: tuple[str, ...],
     weights: Vector | None,
     inconsistent: str,
+    limits: StateLimits,
     flags: tuple[str, ...],
 ) -> Compiled:
     if controller is not None:
         return compile(controller, functions, flags=flags)
     return compile(
         mech, functions, partition=partition, weights=weights, inconsistent=inconsistent,
-        flags=flags,
+        closure_limit=limits.closure, velocity_limit=limits.velocity, flags=flags,
     )  # fmt: skip
 
 
@@ -641,17 +656,18 @@ def _functions(
     wanted: tuple[str, ...],
     weights: Vector | None,
     inconsistent: str,
+    limits: StateLimits,
 ) -> list[Any]:
     """The function of each name, as far as there are expressions for it."""
 
-    def inverse() -> Any:
-        return inverse_function(E, weights, inconsistent)
+    def inverse(limits: StateLimits | None = None) -> Any:
+        return inverse_function(E, weights, inconsistent, limits)
 
     make: dict[str, Callable[[], Any]] = {
-        "inverse_dynamics": inverse,
+        "inverse_dynamics": lambda: inverse(limits),
         "forward_dynamics": lambda: forward_function(E),
         "terms": lambda: terms_function(E),
-        "torque": lambda: torque_function(E, controller) if controller else None,
+        "torque": lambda: torque_function(E, controller, limits) if controller else None,
         "inverse_dynamics_derivatives": lambda: derivatives(E, inverse()),
         "forward_dynamics_derivatives": lambda: derivatives(E, forward_function(E)),
     }

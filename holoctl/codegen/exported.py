@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.checks import one_of, positive
+from holoctl.checks import one_of
 from holoctl.codegen.c_library import (
     MARK,
     array,
@@ -36,7 +36,15 @@ from holoctl.codegen.exported_laws import (
     plant_functions,
 )
 from holoctl.codegen.expressions import Expressions, symbolic
-from holoctl.control.computed_torque import ComputedTorque
+from holoctl.consistency import (
+    ALLOWANCE,
+    CLOSURE_LIMIT,
+    TOLERANCES,
+    VELOCITY_LIMIT,
+    StateLimits,
+    state_limits,
+)
+from holoctl.control.computed_torque import ComputedTorque, limits_of
 from holoctl.dynamics.inverse import effort_weights
 from holoctl.errors import InputError
 from holoctl.mechanism import Mechanism, check_mechanism
@@ -61,7 +69,8 @@ def export_c(
     name: str | None = None,
     partition: Partition | None = None,
     weights: Any = None,
-    closure_limit: float = 1e-2,
+    closure_limit: float | None = CLOSURE_LIMIT,
+    velocity_limit: float | None = VELOCITY_LIMIT,
     in_trouble: str = "hold",
     plant: bool = False,
 ) -> tuple[Path, ...]:
@@ -86,8 +95,9 @@ def export_c(
         for a controller, which brings its own.
     weights : (nu,) array_like, optional
         For more motors than motions: as in `PreparedInverseDynamics`. Not for a controller.
-    closure_limit : float, optional
-        Above this closure error, scaled, there is no torque but a status. May be changed in C.
+    closure_limit, velocity_limit : float or None, optional
+        There is no torque but a status where the state is open, or slides, by more: as in
+        `PreparedInverseDynamics`. May be changed in C. Not for a controller, which brings its own.
     in_trouble : str, optional
         What C gives without a torque: ``"hold"``, the last good one, or ``"zero"``. May be
         changed in C.
@@ -131,7 +141,8 @@ def export_c(
         if partition is not None or weights is not None:
             raise InputError("a controller brings its own partition and weights; give neither")
         partition, weights = controller.partition, controller.weights
-    limit = positive("closure_limit", closure_limit)
+        closure_limit, velocity_limit = limits_of(controller, closure_limit, velocity_limit)
+    limits = state_limits(closure_limit, velocity_limit)
     one_of("in_trouble", in_trouble, POLICIES)
     try:
         place = Path(fspath(folder))
@@ -141,8 +152,8 @@ def export_c(
     weights = effort_weights(mech, weights)
     E = symbolic(mech, partition)
     laws = exported_laws(E, controller, weights)
-    values = _values(E, laws, prefix, limit, in_trouble)
-    states = golden_states(E, laws, weights, limit)
+    values = _values(E, laws, prefix, limits, in_trouble)
+    states = golden_states(E, laws, weights, limits)
     return write_files(place, _files(E, laws, states, values, plant))
 
 
@@ -150,7 +161,7 @@ def export_c(
 
 
 def _values(
-    E: Expressions, laws: Laws, prefix: str, limit: float, in_trouble: str
+    E: Expressions, laws: Laws, prefix: str, limits: StateLimits, in_trouble: str
 ) -> dict[str, object]:
     """What the templates are filled with."""
     mech, timed, controller = E.mech, laws.timed, laws.controller
@@ -172,8 +183,10 @@ def _values(
         "summary": "computed torque" if controller is not None else "inverse dynamics",
         "nq": mech.nq, "nv": mech.nv, "nu": mech.nu, "states": STATES,
         "rows": laws.matrix.size1_out(0), "closed": laws.law.numel_out(2),
-        "kept": laws.law.numel_out(4),
-        "closure_limit": number(limit), "pivot_limit": number(PIVOT_LIMIT),
+        "kept": laws.law.numel_out(5),
+        "closure_limit": _limit(limits.closure), "velocity_limit": _limit(limits.velocity),
+        "pivot_limit": number(PIVOT_LIMIT),
+        "allowance": number(ALLOWANCE), "tolerance": number(TOLERANCES["acceleration"]),
         "POLICY": in_trouble.upper(),
         "usual_call": f"{prefix}_{function}(&c, {calls}, {'t, ' if timed else ''}u);",
         "t_parameter": "double t, " if timed else "",
@@ -203,6 +216,10 @@ def _values(
         values["torque_declaration"] = filled("torque.h", values)
         values["torque"] = filled("torque_full.c" if full else "torque_gravity.c", values)
     return values
+
+
+def _limit(limit: float | None) -> str:
+    return "HUGE_VAL" if limit is None else number(limit)
 
 
 def _set_gains(controller: ComputedTorque) -> str:
@@ -381,6 +398,18 @@ def _refused(laws: Laws, states: States, values: dict[str, object]) -> str:
             f"    {values['P']}_init(&c);",
             f'    check(tick(&c, &x, u) == {U}_OPEN && finite_u(u), "OPEN");',
             f'    check(c.closure > {values["closure_limit"]}, "closure of an open state");',
+            "  }",
+        ]
+    if states.sliding is not None:
+        numbers = ", ".join(number(float(x)) for x in states.sliding)
+        lines += [
+            "  {",
+            f"    static const double sliding_v[NV] = {{{numbers}}};",
+            "    x = good_input(0);",
+            "    for (int i = 0; i < NV; i++) x.v[i] = sliding_v[i];",
+            f"    {values['P']}_init(&c);",
+            f'    check(tick(&c, &x, u) == {U}_SLIDING && finite_u(u), "SLIDING");',
+            f'    check(c.velocity > {values["velocity_limit"]}, "velocity of a sliding state");',
             "  }",
         ]
     return "".join(f"{line}\n" for line in lines)

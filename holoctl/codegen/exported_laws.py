@@ -18,14 +18,16 @@ from holoctl.assembly import assemble
 from holoctl.codegen.elimination import eliminate, pivot_order
 from holoctl.codegen.expressions import (
     Expressions,
+    broken_rows,
     forward_function,
     holding_function,
     inverse_function,
+    measures,
 )
 from holoctl.codegen.extra import SX, casadi_module
 from holoctl.codegen.symbolic_control import command_function
-from holoctl.codegen.symbolic_rows import symbolic_rows
 from holoctl.codegen.symbolic_tree import tangent
+from holoctl.consistency import CLOSURE_LIMIT, VELOCITY_LIMIT, StateLimits
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.dynamics.inverse import effort_scales, inverse_dynamics
 from holoctl.dynamics.prepared import PreparedInverseDynamics
@@ -51,10 +53,11 @@ class Laws:
     ----------
     controller : ComputedTorque or None
         None also where its motors have no positions of their own.
-    law : ``law(q, v, target[, t]) -> u, doubt, closed, moved, kept, missed``
+    law : ``law(q, v, target[, t]) -> u, doubt, closed, moved, speed, kept, size, missed``
+        Errors, rates and what they are compared with, the acceleration likewise, over all rows.
     matrix : ``matrix(q[, t]) -> A``
     errors : ``errors(q, v, q_ref, v_ref) -> e, rate``, or None without a controller
-    hold : ``hold(q, v[, t]) -> u, doubt, closed, moved``, or None where it is not needed
+    hold : ``hold(q, v[, t]) -> u, doubt, closed, moved, speed``, or None where it is not needed
     timed : bool
         Whether there is a t.
     """
@@ -73,22 +76,24 @@ def exported_laws(E: Expressions, controller: ComputedTorque | None, weights: Ar
     controller = None if errors is None else controller
     target = ca.SX.sym("target", mech.nu)
     u, a, doubt = inverse_function(E, weights, "project").call([E.q, E.v, target, E.t], True, False)
-    closed, moved = _closure(E)
-    outputs = [u, doubt, closed, moved, _kept(E, a), ca.SX(mech.B.T) @ a - target]
+    off = measures(E)
+    state = [_dense(off.errors), _dense(off.rates), off.speed]
+    kept, size = broken_rows(E, a, np.arange(E.open.size))
+    outputs = [u, doubt, *state, _dense(kept), size, ca.SX(mech.B.T) @ a - target]
     holding: list[SX] = []
     if controller is not None and controller.compensation == "gravity":
         holding = holding_function(E, weights).call([E.q, E.t], True, False)
-        holding += [closed, moved]
+        holding += state
     A = _matrix(E)
     timed = any(bool(ca.depends_on(ca.vec(x), E.t)) for x in [*outputs, *holding, A])
     t, label = ([E.t], ["t"]) if timed else ([], [])
-    results = ["u", "doubt", "closed", "moved", "kept", "missed"]
+    results = ["u", "doubt", "closed", "moved", "speed", "kept", "size", "missed"]
     return Laws(
         controller,
         ca.Function("law", [E.q, E.v, target, *t], outputs, ["q", "v", "target", *label], results),
         ca.Function("matrix", [E.q, *t], [A], ["q", *label], ["A"]),
         errors,
-        ca.Function("hold", [E.q, E.v, *t], holding, ["q", "v", *label], results[:4])
+        ca.Function("hold", [E.q, E.v, *t], holding, ["q", "v", *label], results[:5])
         if holding
         else None,
         timed,
@@ -109,43 +114,10 @@ def _errors(controller: ComputedTorque) -> Any:
     return ca.Function("errors", inputs, found, ["q", "v", "q_ref", "v_ref"], ["e", "rate"])
 
 
-def _closure(E: Expressions) -> tuple[SX, SX]:
-    """Scaled errors and rates of all rows, without those that are zero always.
-
-    The kept ones along the axes that the law has them in: they are computed already.
-    """
-    mech, kept = E.mech, E.partition.rows
-    others = np.setdiff1d(np.arange(mech.row_scale.size), kept)
-    rest = symbolic_rows(mech, E.tree, E.v, E.t, others)
-    scales = mech.row_scale[np.concatenate([kept, others])]
-    errors = _scaled(scales, [*E.rows.error, *rest.error])
-    return errors, _scaled(scales, [*E.rows.rate, *rest.rate])
-
-
-def _kept(E: Expressions, a: SX) -> SX:
-    """``G a + drift`` of the kept rows, scaled, with Baumgarte's terms where they are asked."""
-    mech, rows, found = E.mech, E.rows, []
-    times = [
-        c.t_stab
-        for b, c in zip(mech._bound, mech.constraints, strict=True)
-        for _ in range(len(b.labels))
-    ]
-    for i, row in enumerate(E.partition.rows):
-        x, T = rows.drift[i], times[row]
-        for k, entry in rows.jacobian[i].items():
-            x = x + entry * a[k]
-        if T is not None:
-            x = x + (2.0 / T) * rows.rate[i] + rows.error[i] / T**2
-        found.append(x)
-    return _scaled(mech.row_scale[E.partition.rows], found)
-
-
-def _scaled(scales: Array, entries: list[SX]) -> SX:
-    """A column of them, without constants that are zero to rounding; at least one entry."""
+def _dense(entries: list[SX]) -> SX:
+    """A column of them, with at least one entry."""
     ca = casadi_module()
-    found = [float(s) * x for s, x in zip(scales, map(ca.SX, entries), strict=True)]
-    found = [x for x in found if not (x.is_constant() and abs(float(x)) < 1e-9)]
-    return ca.vertcat(*found) if found else ca.SX.zeros(1)
+    return ca.densify(ca.vertcat(*entries)) if entries else ca.SX.zeros(1)
 
 
 def _matrix(E: Expressions) -> SX:
@@ -232,20 +204,28 @@ class States:
     torque: Array
     tolerance: Array
     open: Array | None = None
+    sliding: Array | None = None
 
 
-def golden_states(E: Expressions, laws: Laws, weights: Array | None, limit: float) -> States:
+def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: StateLimits) -> States:
     """States with torques by the Python path, where the guard trusts them."""
+    limit = limits.closure or CLOSURE_LIMIT
     mech, rng = E.mech, np.random.default_rng(64)
-    python = PreparedInverseDynamics(mech, E.partition, weights, "project")
+    python = PreparedInverseDynamics(
+        mech, E.partition, weights, "project", limits.closure, limits.velocity
+    )
     rows: list[tuple[Any, ...]] = []
     for closed_q, closed_v, t in _closed_states(E, laws, rng):
         off = min(1e-4, 0.01 * limit) if len(rows) >= STATES - NEAR else 0.0
         q, v = _nearby(mech, closed_q, closed_v, rng, off)
         target = 5.0 * rng.normal(size=mech.nu)
         asked = (q, v, target, t) if laws.timed else (q, v, target)
-        _, doubt, closed, *_ = (np.array(x).ravel() for x in laws.law.call(list(asked)))
+        _, doubt, closed, moved, speed, *_ = (
+            np.array(x).ravel() for x in laws.law.call(list(asked))
+        )
         if not (doubt[0] < 0.5 and np.abs(closed).max() < 0.5 * limit):
+            continue
+        if not np.abs(moved).max() < 0.5 * (limits.velocity or VELOCITY_LIMIT) * speed[0]:
             continue
         try:
             condition = inverse_dynamics(
@@ -264,7 +244,11 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limit: floa
         if len(rows) == STATES:
             columns = [np.array(column) for column in zip(*rows, strict=True)]
             found = States(*columns)
-            return replace(found, open=_open(E, laws, found.q[0], limit, rng))
+            return replace(
+                found,
+                open=_open(E, laws, found.q[0], limit, rng) if limits.closure else None,
+                sliding=_sliding(E, laws, found, limits.velocity, rng) if limits.velocity else None,
+            )
     raise HoloctlError(
         f"{mech.name}: only {len(rows)} of {STATES} states for the self-test were found at which "
         "the torque can be trusted; the reference configuration may be close to a singular one"
@@ -324,5 +308,21 @@ def _open(
         inputs = [found, np.zeros(mech.nv), np.zeros(mech.nu), *([0.0] if laws.timed else [])]
         closed = np.array(laws.law.call(inputs)[2])
         if np.isfinite(closed).all() and np.abs(closed).max() > 2.0 * limit:
+            return found
+    return None
+
+
+def _sliding(
+    E: Expressions, laws: Laws, states: States, limit: float, rng: np.random.Generator
+) -> Array | None:
+    """A velocity at the first state that slides by more than `limit`; None where none is found."""
+    mech = E.mech
+    t = [states.t[0]] if laws.timed else []
+    for i in range(40):
+        step = 2.0 ** (i / 4) * rng.normal(size=mech.nv) * mech.column_scale
+        found: Array = states.v[0] + step
+        outputs = laws.law.call([states.q[0], found, np.zeros(mech.nu), *t])
+        moved, speed = np.array(outputs[3]), float(outputs[4])
+        if np.isfinite(moved).all() and np.abs(moved).max() > 2.0 * limit * speed:
             return found
     return None

@@ -39,20 +39,25 @@ from holoctl.codegen.elimination import (
 from holoctl.codegen.extra import SX, casadi_module
 from holoctl.codegen.symbolic_rows import SymbolicRows, check_rows, symbolic_rows
 from holoctl.codegen.symbolic_tree import Tree, mass_matrix, symbolic_tree, tangent, tree_efforts
+from holoctl.consistency import ALLOWANCE, TOLERANCES, StateLimits
 from holoctl.constraints.custom import BoundCustom
 from holoctl.dynamics.inverse import CONSISTENT, effort_scales
 from holoctl.dynamics.prepared import PreparedInverseDynamics
 from holoctl.errors import AssemblyError, InputError, NotActuatedError
 from holoctl.linalg import pivoted_qr
-from holoctl.mechanism import Mechanism, check_mechanism
+from holoctl.mechanism import Mechanism, check_mechanism, rows_that_open
 from holoctl.projector import Partition, check_partition, partition, projected
 
 __all__ = [
     "Expressions",
+    "Measures",
+    "broken_rows",
     "derivatives",
     "forward_function",
     "holding_function",
     "inverse_function",
+    "measures",
+    "state_doubt",
     "symbolic",
     "terms_function",
 ]
@@ -86,6 +91,10 @@ class Expressions:
     tree : Tree
     rows : SymbolicRows
         The kept rows; along other axes of the same span where that is cheaper.
+    every : SymbolicRows
+        All rows that can be off at all, redundant ones too, as they are defined.
+    open : int array
+        Which rows these are.
     samples : (s, nq) array
         The closed configurations at which pivots are chosen.
     doubt : tuple of expressions
@@ -99,6 +108,8 @@ class Expressions:
     t: SX
     tree: Tree
     rows: SymbolicRows
+    every: SymbolicRows
+    open: Indices
     samples: Array
     doubt: tuple[SX, ...]
 
@@ -135,9 +146,11 @@ def symbolic(mech: Mechanism, partition_: Partition | None = None) -> Expression
     samples = _samples(mech, middle)
     _check_customs(mech, q, t, samples)
     rows = symbolic_rows(mech, tree, v, t, part.rows, same_space=True)
+    can_open = np.flatnonzero(rows_that_open(mech))
+    every = symbolic_rows(mech, tree, v, t, can_open)
     norms = [sum(q[i] * q[i] for i in unit) - 1.0 for unit in tree.unit_parts]
     doubt = (*rows.doubt, *((UNIT_NORM * x) ** 2 for x in norms))
-    return Expressions(mech, part, q, v, t, tree, rows, samples, doubt)
+    return Expressions(mech, part, q, v, t, tree, rows, every, can_open, samples, doubt)
 
 
 def _check_customs(mech: Mechanism, q: SX, t: SX, samples: Array) -> None:
@@ -194,9 +207,14 @@ def terms_function(E: Expressions) -> Any:
 
 
 def inverse_function(
-    E: Expressions, weights: Array | None = None, inconsistent: str = "raise"
+    E: Expressions,
+    weights: Array | None = None,
+    inconsistent: str = "raise",
+    limits: StateLimits | None = None,
 ) -> Any:
     """``inverse_dynamics(q, v, target, t) -> u, a, doubt``, as `PreparedInverseDynamics.torque`.
+
+    With limits, doubt tells of the state and of redundant rows too.
 
     Raises
     ------
@@ -209,6 +227,8 @@ def inverse_function(
     mech = E.mech
     target = ca.SX.sym("target", mech.nu)
     u, a, doubt = _inverse(E, weights, inconsistent, target)
+    if limits is not None:
+        doubt = _total([doubt, *state_doubt(E, limits), *_redundant_doubt(E, a)])
     return ca.Function(
         "inverse_dynamics", [E.q, E.v, target, E.t], [u, a, doubt],
         ["q", "v", "target", "t"], ["u", "a", "doubt"],
@@ -216,7 +236,7 @@ def inverse_function(
 
 
 def holding_function(E: Expressions, weights: Array | None = None) -> Any:
-    """``holding(q, t) -> u, doubt``, as `PreparedInverseDynamics.holding`.
+    """``holding(q, t) -> u, doubt``, as `PreparedInverseDynamics.holding`, of any state.
 
     Raises
     ------
@@ -277,6 +297,85 @@ def derivatives(E: Expressions, function: Any) -> Any:
     return ca.Function(
         f"{function.name()}_derivatives", inputs, [*found, doubt], names, [*labels, "doubt"]
     )
+
+
+# -------------------------------------------------------------------------------- the state
+
+
+@dataclass(frozen=True, eq=False)
+class Measures:
+    """What a certificate is made of, as expressions; scaled, an entry for each row.
+
+    Attributes
+    ----------
+    errors, rates : lists
+    speed : expression
+        What the largest rate is compared with.
+    """
+
+    errors: list[SX]
+    rates: list[SX]
+    speed: SX
+
+    @property
+    def closure(self) -> SX:
+        """`closure` of the certificate."""
+        return _largest(self.errors)
+
+    @property
+    def velocity(self) -> SX:
+        """`velocity` of the certificate."""
+        return _largest(self.rates) / self.speed
+
+
+def measures(E: Expressions) -> Measures:
+    """How far the state is off, over all rows."""
+    scales, rows = E.mech.row_scale[E.open], E.every
+    moved = [
+        _total(_magnitude(float(s) * g * E.v[k]) for k, g in row.items())
+        for s, row in zip(scales, rows.jacobian, strict=True)
+    ]
+    return Measures(
+        [float(s) * e for s, e in zip(scales, rows.error, strict=True)],
+        [float(s) * r for s, r in zip(scales, rows.rate, strict=True)],
+        1.0 + _largest(moved),
+    )
+
+
+def broken_rows(E: Expressions, a: SX, which: Indices) -> tuple[list[SX], SX]:
+    """``G a + drift`` of rows among those that can be off, scaled, and what it is compared with.
+
+    Baumgarte's terms are added where a constraint asks for them.
+    """
+    scales, needed, rows = E.mech.row_scale[E.open], _needed(E.mech, E.every, E.open), E.every
+    terms = [[float(s) * g * a[k] for k, g in row.items()]
+             for s, row in zip(scales, rows.jacobian, strict=True)]  # fmt: skip
+    needed = [float(s) * x for s, x in zip(scales, needed, strict=True)]
+    size = 1.0 + _largest([_total(map(_magnitude, row)) for row in terms]) + _largest(needed)
+    return [_total(terms[i]) + needed[i] for i in which], size
+
+
+def state_doubt(E: Expressions, limits: StateLimits) -> list[SX]:
+    """Terms whose sum is below one only where the state is within its limits."""
+    found, off = [], measures(E)
+    if limits.closure is not None:
+        found += [(e / limits.closure) ** 2 for e in off.errors]
+    if limits.velocity is not None:
+        found += [(r / (limits.velocity * off.speed)) ** 2 for r in off.rates]
+    return found
+
+
+def _redundant_doubt(E: Expressions, a: SX) -> list[SX]:
+    """Likewise where the motion keeps the redundant rows, as far as the state allows."""
+    redundant = np.flatnonzero(~np.isin(E.open, E.partition.rows))
+    if not redundant.size:
+        return []
+    left, size = broken_rows(E, a, redundant)
+    off = measures(E)
+    allowed = casadi_module().fmax(
+        TOLERANCES["acceleration"], ALLOWANCE * (off.closure + off.velocity)
+    )
+    return [(x / (allowed * size)) ** 2 for x in left]
 
 
 # --------------------------------------------------------------------------------- the laws
@@ -447,13 +546,17 @@ def _bordered(E: Expressions, C: Array, unit: Array) -> _Bordered:
 
 def _right(E: Expressions) -> list[SX]:
     """``-drift`` of the kept rows, less Baumgarte's terms where a constraint asks for them."""
-    r, T = E.rows, _time_constants(E.mech)[E.partition.rows]
+    return [-x for x in _needed(E.mech, E.rows, E.partition.rows)]
+
+
+def _needed(mech: Mechanism, rows: SymbolicRows, which: Indices) -> list[SX]:
+    """Drift and Baumgarte's terms of rows."""
     found = []
-    for i, time in enumerate(T):
-        x = r.drift[i]
+    for i, time in enumerate(_time_constants(mech)[which]):
+        x = rows.drift[i]
         if np.isfinite(time):
-            x = x + (2.0 / time) * r.rate[i] + r.error[i] / time**2
-        found.append(-x)
+            x = x + (2.0 / time) * rows.rate[i] + rows.error[i] / time**2
+        found.append(x)
     return found
 
 
@@ -508,6 +611,19 @@ def _total(terms: Iterable[SX]) -> SX:
     for x in terms:
         total = total + x
     return total
+
+
+def _magnitude(x: SX) -> SX:
+    return casadi_module().fabs(x)
+
+
+def _largest(terms: Iterable[SX]) -> SX:
+    """The largest magnitude; zero where there are no terms."""
+    ca = casadi_module()
+    found = ca.SX(0.0)
+    for x in terms:
+        found = ca.fmax(found, ca.fabs(x))
+    return found
 
 
 def _upper_solve(R: list[list[SX]], b: list[SX]) -> list[SX]:

@@ -12,8 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.codegen.expressions import Expressions, holding_function, inverse_function
+from holoctl.codegen.expressions import (
+    Expressions,
+    holding_function,
+    inverse_function,
+    state_doubt,
+)
 from holoctl.codegen.extra import SX, casadi_module
+from holoctl.consistency import StateLimits
 from holoctl.control.computed_torque import ComputedTorque
 
 __all__ = ["command_function", "torque_function"]
@@ -45,7 +51,7 @@ def command_function(controller: ComputedTorque) -> Any:
     )  # fmt: skip
 
 
-def torque_function(E: Expressions, controller: ComputedTorque) -> Any:
+def torque_function(E: Expressions, controller: ComputedTorque, limits: StateLimits) -> Any:
     """``torque(q, v, q_ref, v_ref, a_ref, t) -> u, doubt``, as `ComputedTorque.torque`.
 
     None where `command_function` gives none.
@@ -62,12 +68,13 @@ def torque_function(E: Expressions, controller: ComputedTorque) -> Any:
     refs = [ca.SX.sym(n, controller.mech.nu) for n in names[2:]]
     c = command.call([E.q, E.v, *refs], True, False)[0]
     if controller.compensation == "full":
-        law = inverse_function(E, controller.weights, "project")
+        law = inverse_function(E, controller.weights, "project", limits)
         u, _, doubt = law.call([E.q, E.v, c, E.t], True, False)
     else:
         law = holding_function(E, controller.weights)
         held, doubt = law.call([E.q, E.t], True, False)
         u = held + c
+        doubt = sum(state_doubt(E, limits), doubt)
     return ca.Function("torque", [E.q, E.v, *refs, E.t], [u, doubt], [*names, "t"], ["u", "doubt"])
 
 

@@ -10,12 +10,13 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.checks import Vector, as_given, finite, numbers, one_of, stored, vector
+from holoctl.consistency import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.dynamics.prepared import PreparedInverseDynamics
 from holoctl.errors import InputError, NotActuatedError
 from holoctl.mechanism import Mechanism, check_configuration, check_mechanism
 from holoctl.projector import Partition
 
-__all__ = ["ComputedTorque", "Controller", "Reference"]
+__all__ = ["ComputedTorque", "Controller", "Reference", "limits_of"]
 
 Controller = Callable[[float, Vector, Vector], Vector]
 """controller(t, q, v) -> u, shape (nu,)."""
@@ -53,11 +54,15 @@ class ComputedTorque:
         Default: decided at the configuration assembled from ``mech.reference``.
     weights : (nu,) array_like, optional
         For more motors than motions: the efforts of least ``sum w_i u_i^2``, w_i > 0.
+    closure_limit, velocity_limit : float or None, optional
+        There is no torque where the state is open, or slides, by more: see
+        `PreparedInverseDynamics`.
 
     Raises
     ------
     InputError
-        For gains of the wrong shape or negative, an unknown compensation.
+        For gains of the wrong shape or negative, an unknown compensation, limits that are not
+        above zero.
     NotActuatedError
         If the mechanism has no motors.
     AssemblyError
@@ -78,8 +83,9 @@ class ComputedTorque:
     compensation: str = "full"
     partition: Partition = None  # type: ignore[assignment]
     weights: Any = None
+    closure_limit: float | None = CLOSURE_LIMIT
+    velocity_limit: float | None = VELOCITY_LIMIT
     _prepared: PreparedInverseDynamics = field(init=False, repr=False)
-    _rest: Vector = field(init=False, repr=False)
     _law: Callable[[Vector, Vector, Any, Vector], Vector] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -94,16 +100,18 @@ class ComputedTorque:
 
         put("kp", _gains("kp", self.kp, mech.nu))
         put("kd", _gains("kd", self.kd, mech.nu))
-        prepared = PreparedInverseDynamics(mech, self.partition, self.weights, "project")
+        prepared = PreparedInverseDynamics(
+            mech, self.partition, self.weights, "project", self.closure_limit, self.velocity_limit
+        )
         put("partition", prepared.partition)
         put("weights", prepared.weights)
         put("_prepared", prepared)
-        put("_rest", np.zeros(mech.nv))
         put("_law", _law(mech, self.kp, self.kd))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ComputedTorque, (
             self.mech, self.kp, self.kd, self.compensation, self.partition, self.weights,
+            self.closure_limit, self.velocity_limit,
         )  # fmt: skip
 
     def torque(
@@ -149,7 +157,10 @@ class ComputedTorque:
         InputError
             For wrong shapes, or input that is not finite.
         SingularityError
-            Where the split or the actuation is singular; no torque is given there.
+            Where the split or the actuation is singular, or nearly; no torque is given there.
+        InconsistentError
+            Where the state is past its limits, or rows left out as redundant do not allow the
+            motion.
         """
         mech = self.mech
         q, v = as_given("q", q, mech.nq), as_given("v", v, mech.nv)
@@ -170,7 +181,7 @@ class ComputedTorque:
         command = self._law(q, v, q_ref, v_ref)
         if self.compensation == "full":
             return self._prepared.answer(q, v, a_ref + command, t, None, out)
-        u = self._prepared.answer(q, self._rest, None, t, None, None) + command
+        u = self._prepared.answer(q, v, None, t, None, None) + command
         if not finite(u):
             raise InputError("the torque is not finite")
         return u if out is None else stored("out", out, u)
@@ -190,6 +201,18 @@ class ComputedTorque:
             return self.torque(q, v, *wanted, t=t)
 
         return controller
+
+
+def limits_of(
+    controller: ComputedTorque, closure_limit: Any, velocity_limit: Any
+) -> tuple[float | None, float | None]:
+    """A controller's own limits, where no others are given beside it; else an `InputError`."""
+    if (closure_limit, velocity_limit) != (CLOSURE_LIMIT, VELOCITY_LIMIT):
+        raise InputError(
+            "a controller brings its own closure_limit and velocity_limit; give them to "
+            "hc.ComputedTorque"
+        )
+    return controller.closure_limit, controller.velocity_limit
 
 
 def _law(

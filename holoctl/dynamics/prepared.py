@@ -26,7 +26,15 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import maximum_bipartite_matching, reverse_cuthill_mckee
 
 from holoctl.assembly import assemble
+from holoctl.certificate import off_constraints, off_dynamics, off_rows
 from holoctl.checks import Vector, as_given, finite, instant, one_of, stored, vector
+from holoctl.consistency import (
+    CLOSURE_LIMIT,
+    VELOCITY_LIMIT,
+    StateLimits,
+    check_solution,
+    state_limits,
+)
 from holoctl.dynamics.inverse import (
     CONSISTENT,
     POLICIES,
@@ -35,12 +43,19 @@ from holoctl.dynamics.inverse import (
     effort_scales,
     effort_weights,
 )
+from holoctl.equation import terms_at
 from holoctl.errors import InputError, NotActuatedError
 from holoctl.fast_rows import fast_rows, in_own_workspace, why_not
 from holoctl.linalg import in_place_band_lu, in_place_lu
 from holoctl.mechanism import Mechanism, check_configuration, check_mechanism, check_state
 from holoctl.open_tree import inverse_tree_dynamics
-from holoctl.projector import Partition, check_motors, check_partition, partition, projected
+from holoctl.projector import (
+    Partition,
+    check_motors,
+    check_partition,
+    partition,
+    projection_of,
+)
 from holoctl.tree import LiveMotion, live_motion
 
 __all__ = ["PreparedInverseDynamics"]
@@ -77,11 +92,15 @@ class PreparedInverseDynamics:
     inconsistent : str, optional
         What to do with a target that the constraints do not allow: ``"raise"``, or
         ``"project"`` to the nearest one that they do.
+    closure_limit, velocity_limit : float or None, optional
+        There is no torque where the state is open, or slides along a row, by more than this:
+        `closure` and `velocity` of the certificate, over all rows. None: by any amount.
 
     Raises
     ------
     InputError
-        For a partition of another mechanism, weights of the wrong shape, an unknown word.
+        For a partition of another mechanism, weights of the wrong shape, an unknown word, limits
+        that are not above zero.
     NotActuatedError
         If the mechanism has no motors.
     AssemblyError
@@ -102,6 +121,9 @@ class PreparedInverseDynamics:
     partition: Partition = None  # type: ignore[assignment]
     weights: Any = None
     inconsistent: str = "raise"
+    closure_limit: float | None = CLOSURE_LIMIT
+    velocity_limit: float | None = VELOCITY_LIMIT
+    _limits: StateLimits = field(init=False, repr=False)
     _local: threading.local = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -111,6 +133,8 @@ class PreparedInverseDynamics:
         if mech.nu == 0:
             raise NotActuatedError(f"{mech.name} has no motors, so there are no torques")
         object.__setattr__(self, "weights", effort_weights(mech, self.weights))
+        limits = state_limits(self.closure_limit, self.velocity_limit)
+        object.__setattr__(self, "_limits", limits)
         if self.partition is None:
             object.__setattr__(self, "partition", partition(mech, assemble(mech)[0]))
         check_partition(mech, self.partition)
@@ -119,7 +143,8 @@ class PreparedInverseDynamics:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PreparedInverseDynamics, (
-            self.mech, self.partition, self.weights, self.inconsistent,
+            self.mech, self.partition, self.weights, self.inconsistent, self.closure_limit,
+            self.velocity_limit,
         )  # fmt: skip
 
     @property
@@ -170,9 +195,12 @@ class PreparedInverseDynamics:
         InputError
             For wrong shapes, or numbers that are not finite.
         SingularityError
-            Where the split or the actuation is singular; no torque is given there.
+            Where the split or the actuation is singular, or nearly: condition numbers from a
+            tenth of what the certificate tolerates; no torque is given there.
         InconsistentError
-            If the constraints do not allow the target and ``inconsistent="raise"``.
+            If the state is past `closure_limit` or `velocity_limit`; if rows left out as
+            redundant do not allow the motion at this state; if the constraints do not allow the
+            target and ``inconsistent="raise"``.
         """
         mech = self.mech
         q, v = as_given("q", q, mech.nq), as_given("v", v, mech.nv)
@@ -201,7 +229,7 @@ class PreparedInverseDynamics:
 
         Raises
         ------
-        InputError, SingularityError
+        InputError, SingularityError, InconsistentError
             As `torque`.
         """
         q = as_given("q", q, self.mech.nq)
@@ -226,7 +254,12 @@ class PreparedInverseDynamics:
     ) -> Vector:
         mech = self.mech
         q, v, t = check_state(mech, q, v, t)
-        P = projected(mech, q, v, t, self.partition)
+        T = terms_at(mech, q, v, t)
+        off = off_constraints(T)
+        self._limits.check(mech.name, *off)
+        if target is None and v.any():  # the state is judged as it is, and held at rest
+            T = terms_at(mech, q, np.zeros(mech.nv), t)
+        P = projection_of(T, self.partition)
         act = actuation(P, self.weights)
         known = np.zeros(mech.nv) if efforts is None else efforts
         if target is None:
@@ -234,9 +267,17 @@ class PreparedInverseDynamics:
         else:
             target = vector("target", target, mech.nu, "accelerations of the motors, B' a")
             a = driven_acceleration(P, act, target, known, self.inconsistent)
-        u = act.efforts(inverse_tree_dynamics(mech, P.q, P.v, a) - known)
+        w = inverse_tree_dynamics(mech, P.q, P.v, a)
+        u = act.efforts(w - known)
         if not np.isfinite(u).all():
             raise InputError("the torque is not finite: an input or the model is out of range")
+        broken = missing = 0.0
+        if target is not None:  # else nothing moves, and what the motors cannot hold is left out
+            reached = mech.B @ u + known
+            left = (act.basis / mech.column_scale[:, None]) @ (act.basis.T @ (w - reached))
+            constraint = w - reached - left / mech.column_scale
+            broken, missing = off_rows(T, a), off_dynamics(T, w, reached, constraint)
+        check_solution(mech.name, *off, broken, missing, act.condition)
         return u
 
 
@@ -244,7 +285,7 @@ class PreparedInverseDynamics:
 
 Tick = Callable[[Vector, Vector, Vector | None, float, Vector | None], Vector | None]
 """tick(q, v, target, t, efforts) -> u, or None where the general path is to decide. Without a
-target, u holds the mechanism at rest."""
+target, u holds the mechanism at rest, and v is judged only."""
 
 
 def _reason(mech: Mechanism, part: Partition) -> str:
@@ -267,11 +308,11 @@ def _lay_out(prepared: PreparedInverseDynamics) -> Tick | None:
         return None
     motors = _motor_coordinates(mech, part)
     if motors is None:
-        split = _split(mech, part, part.independent, motion, DOUBT)
+        split = _split(mech, part, part.independent, motion, DOUBT, prepared._limits)
         return _tick(mech, split, _actuated(mech, split, prepared.weights, prepared.inconsistent))
     passive = np.setdiff1d(part.independent, motors)
     independent, doubt = np.concatenate([motors, passive]), PASSIVE_DOUBT if passive.size else DOUBT
-    return _tick(mech, _split(mech, part, independent, motion, doubt), None)
+    return _tick(mech, _split(mech, part, independent, motion, doubt, prepared._limits), None)
 
 
 def _motor_coordinates(mech: Mechanism, part: Partition) -> Indices | None:
@@ -296,10 +337,16 @@ class _Split(NamedTuple):
     dependent: Indices
     independent: Indices
     data: pin.Data
+    kept_by: Callable[[Vector, Vector], bool] | None
 
 
 def _split(
-    mech: Mechanism, part: Partition, independent: Indices, motion: LiveMotion, doubt: float
+    mech: Mechanism,
+    part: Partition,
+    independent: Indices,
+    motion: LiveMotion,
+    doubt: float,
+    limits: StateLimits,
 ) -> _Split:
     nv, r, k = mech.nv, part.rank, independent.size
     rows, dependent, lower, upper = _ordered(mech, part)
@@ -313,7 +360,7 @@ def _split(
         storage = np.arange(r)[:, None] * nv + dependent
     others = np.arange(r)[:, None] * nv + independent
     wanted = np.concatenate([storage.reshape(-1, order="F"), others.reshape(-1)]).astype(np.intp)
-    fast = fast_rows(mech, motion, rows, wanted)
+    fast = fast_rows(mech, motion, rows, wanted, limits)
     G_dep = fast.entries[: storage.size].reshape(storage.shape, order="F")
     G_ind = fast.entries[storage.size :].reshape(r, k)
     unit = mech.column_scale[dependent]
@@ -323,7 +370,9 @@ def _split(
     def constrain(q: Vector, v: Vector, t: float) -> bool:
         return evaluate(q, v, t) and factor() < limit
 
-    return _Split(constrain, lu.solve, fast.right, G_ind, dependent, independent, motion.data)
+    return _Split(
+        constrain, lu.solve, fast.right, G_ind, dependent, independent, motion.data, fast.kept_by
+    )
 
 
 def _ordered(mech: Mechanism, part: Partition) -> tuple[Indices, Indices, int, int]:
@@ -359,7 +408,7 @@ class _Motors(NamedTuple):
 def _tick(mech: Mechanism, split: _Split, motors: _Motors | None) -> Tick:
     """One tick. Without `motors`, motor i drives the ith independent coordinate, and those
     behind the last motor are passive: they follow the dynamics, see `_passive`."""
-    constrain, solve, right, G_ind, dependent, independent, data = split
+    constrain, solve, right, G_ind, dependent, independent, data, kept_by = split
     model, r, k, nu, G_ind_T = mech.model, dependent.size, independent.size, mech.nu, G_ind.T
     passive = _passive(mech, split) if motors is None and nu < k else None
     order = np.concatenate([dependent, independent])
@@ -377,7 +426,7 @@ def _tick(mech: Mechanism, split: _Split, motors: _Motors | None) -> Tick:
         if target is None:
             if passive is not None:
                 return None  # what rest leaves unbalanced takes the general path's least squares
-            w = rnea(model, data, q, v, rest)
+            w = rnea(model, data, q, rest, rest)
         else:
             if motors is None:
                 driven[:] = target
@@ -393,7 +442,9 @@ def _tick(mech: Mechanism, split: _Split, motors: _Motors | None) -> Tick:
             w = rnea(model, data, q, v, a)  # M a + h
             if efforts is not None:
                 w -= efforts
-            if passive is not None and not passive(q, w):
+            if passive is not None and not passive(q, w, a):
+                return None
+            if kept_by is not None and not kept_by(v, a):
                 return None
         w.take(order, None, ordered_w, "clip")
         solve(w_dep, 1)  # G_dep' y = w_dep
@@ -406,8 +457,8 @@ def _tick(mech: Mechanism, split: _Split, motors: _Motors | None) -> Tick:
     return tick
 
 
-def _passive(mech: Mechanism, split: _Split) -> Callable[[Vector, Vector], bool]:
-    """A function (q, w) that adds to ``w = M a + h`` what the passive motions change in it.
+def _passive(mech: Mechanism, split: _Split) -> Callable[[Vector, Vector, Vector], bool]:
+    """A function (q, w, a) that adds to ``w = M a + h`` and a what the passive motions change.
 
     They move so that no effort acts along them: with N their columns of gamma,
 
@@ -422,7 +473,7 @@ def _passive(mech: Mechanism, split: _Split) -> Callable[[Vector, Vector], bool]
     X = np.zeros((dependent.size, count), order="F")
     crba, posv, most = pin.crba, lapack.dposv, DOUBT**2
 
-    def follow(q: Vector, w: Vector) -> bool:
+    def follow(q: Vector, w: Vector, a: Vector) -> bool:
         X[:] = G_passive
         solve(X, 0)
         N[dependent] = -X
@@ -433,6 +484,7 @@ def _passive(mech: Mechanism, split: _Split) -> Callable[[Vector, Vector], bool]
         if info or not (reduced.diagonal() / (pivots * pivots)).max() < most:
             return False
         w -= MN.dot(z)
+        a -= N.dot(z)
         return True
 
     return follow
