@@ -27,6 +27,7 @@ FLOORS = {
     "timing": 2,
     "saddle_point": 2,
     "tree": 2,
+    "motors": 3,
     "constraints.contract": 3,
     "constraints.wrench": 4,
     "constraints.closure": 5,

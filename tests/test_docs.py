@@ -76,3 +76,15 @@ def test_the_accelerations_are_those_of_sympy():
     kane = np.array([float(x) for x in sentence.split(",")])
     assert names["mech"].coordinate_names == ("motor", "elbow", "pivot")
     np.testing.assert_allclose(names["a"], kane, rtol=1e-12)
+
+
+PROGRAMS = [
+    *DOCS.glob("*.md"), *(DOCS.parent / "examples").glob("*.py"), DOCS.parent / "README.md",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
+def test_no_program_looks_up_positions_by_places_in_v(path):
+    """With continuous joints q and v differ in length; names of coordinates are places in v."""
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"coordinate_names\.index|B\.T @ \(?(run\.)?q\b", text)
