@@ -29,6 +29,7 @@ FLOORS = {
     "tree": 2,
     "motors": 3,
     "constraints.contract": 3,
+    "constraints.differences": 4,
     "constraints.wrench": 4,
     "constraints.closure": 5,
     "constraints.rod": 5,
