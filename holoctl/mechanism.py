@@ -54,6 +54,9 @@ __all__ = [
 Array = NDArray[np.float64]
 _T = TypeVar("_T", bound=np.generic)
 
+SINGLE = 1e-6
+"""Norms that miss one by this much are mended: quaternions in single precision."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mechanism:
@@ -511,14 +514,14 @@ def _checked_configuration(model: pin.Model, given: Any, name: str) -> Vector:
     q = vector(name, given, model.nq, "configuration, nq entries")
     if model.nq == model.nv or pin.isNormalized(model, q, 1e-12):
         return q
-    if pin.isNormalized(model, q, 1e-6):  # good to single precision: made good to double
+    if pin.isNormalized(model, q, SINGLE):  # good to single precision: made good to double
         normalised: Vector = pin.normalize(model, q)
         return normalised
     for j in range(1, model.njoints):
         here = slice(model.idx_qs[j], model.idx_qs[j] + model.nqs[j])
         alone: Vector = pin.neutral(model)
         alone[here] = q[here]
-        if not pin.isNormalized(model, alone, 1e-6):
+        if not pin.isNormalized(model, alone, SINGLE):
             break
     kind, size = _unit_part(model.joints[j], q[here])
     raise InputError(

@@ -20,6 +20,9 @@ __all__ = ["Custom"]
 
 Array = NDArray[np.float64]
 
+FIRST, SECOND = 1e-3, 1e-2
+"""Steps of first and of second differences: rad, m or s."""
+
 
 @dataclass(frozen=True, eq=False)
 class Custom:
@@ -208,20 +211,20 @@ class BoundCustom:
         given = None if drift is None else drift(q.copy(), v.copy(), *when)
         return self._checked("drift", given, (self.description.rows,))
 
-    def _along(self, q: Vector, t: float, step: Vector, dt: float, h: float = 1e-3) -> Vector:
+    def _along(self, q: Vector, t: float, step: Vector, dt: float, h: float = FIRST) -> Vector:
         """Derivative of phi along a direction of (q, t)."""
         at = lambda s: self._phi(pin.integrate(self.model, q, s * step), t + s * dt)  # noqa: E731
         return _first(at, h)
 
     def _second_along(self, q: Vector, t: float, v: Vector) -> Vector:
-        """Second time derivative of phi at constant v: steps of 1e-2 rad or m, or s."""
-        h = 1e-2 / max(1.0, float(np.abs(v).max(initial=0.0)))
+        """Second time derivative of phi at constant v: shorter where v is fast."""
+        h = SECOND / max(1.0, float(np.abs(v).max(initial=0.0)))
         at = lambda s: self._phi(pin.integrate(self.model, q, s * v), t + s)  # noqa: E731
         return _second(at, h)
 
     def _drift_of_rate(self, q: Vector, v: Vector, t: float) -> Vector:
         """First time derivative of the rate at constant v."""
-        h = 1e-3 / max(1.0, float(np.abs(v).max(initial=0.0)))
+        h = FIRST / max(1.0, float(np.abs(v).max(initial=0.0)))
 
         def rate(s: float) -> Vector:
             x = pin.integrate(self.model, q, s * v)
