@@ -97,18 +97,17 @@ def _state(
     q, v = hc.assemble(mech, near, rng.normal(size=mech.nv))
     target = rng.normal(size=mech.nu)
     result = hc.inverse_dynamics(mech, q, v, target, partition=part).raise_if_bad()
-    where = [mech.model.joints[int(mech.joint_of[i])].idx_q for i in motor_indices(mech)]
     error, rate = 0.01 * rng.normal(size=mech.nu), 0.05 * rng.normal(size=mech.nu)
     return State(
         q, v, target, result.u, result.a, mech.B @ result.u,
-        q_ref=q[where] + error,
-        v_ref=mech.B.T @ v + rate,
+        q_ref=mech.motor_positions(q) + error,
+        v_ref=mech.motor_rates(v) + rate,
         a_ref=target - KP * error - KD * rate,
     )  # fmt: skip
 
 
 def motor_indices(mech: hc.Mechanism) -> list[int]:
-    """Which coordinates have a motor."""
+    """Which coordinates have a motor: places in v, not in q."""
     return [mech.coordinate_names.index(m) for m in mech.actuated]
 
 

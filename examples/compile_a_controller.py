@@ -21,7 +21,7 @@ print(f"{fast} in {time.perf_counter() - start:.1f} s")
 # Closed states along a motion, and what the motors should do there.
 rng = np.random.default_rng(0)
 home, _ = hc.assemble(mech)
-motors = [mech.coordinate_names.index(name) for name in mech.actuated]
+there = mech.motor_positions(home)
 states = []
 for _ in range(50):
     guess = home + 0.2 * rng.normal(size=mech.nq)
@@ -30,7 +30,7 @@ for _ in range(50):
 
 def per_call(law, count=2000):
     """Median time of a tick, us."""
-    u, zero, there, times = np.zeros(mech.nu), np.zeros(mech.nu), home[motors], []
+    u, zero, times = np.zeros(mech.nu), np.zeros(mech.nu), []
     for i in range(count):
         q, v = states[i % len(states)]
         start = time.perf_counter()
@@ -41,7 +41,7 @@ def per_call(law, count=2000):
 
 off = 0.0
 for q, v in states:
-    reference = home[motors], np.zeros(2), np.zeros(2)
+    reference = there, np.zeros(2), np.zeros(2)
     off = max(off, np.abs(fast.torque(q, v, *reference) - ctl.torque(q, v, *reference)).max())
 print(f"largest difference from Python: {off:.0e} N m")
 print(f"a tick: {per_call(ctl):.1f} us in Python, {per_call(fast):.2f} us compiled")
@@ -56,7 +56,7 @@ print(f"{len(U)} torques in {1e3 * (time.perf_counter() - start):.0f} ms")
 
 # At a state where the guard is in doubt Python answers, or says why there is no torque.
 try:
-    fast.torque(np.full(mech.nq, np.nan), V[0], home[motors], T[0], T[0])
+    fast.torque(np.full(mech.nq, np.nan), V[0], there, T[0], T[0])
 except hc.InputError as error:
     print("refused:", error)
 print("answers from Python:", fast.fallbacks)

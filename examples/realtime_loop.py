@@ -4,6 +4,7 @@ import signal
 import threading
 
 import numpy as np
+import pinocchio as pin
 
 import holoctl as hc
 
@@ -12,7 +13,7 @@ DAMPING = 0.5  # N m s/rad, of the law that takes over
 
 mech = hc.load(hc.robot_file("five_bar"))
 q_home, _ = hc.assemble(mech)
-motors = [mech.coordinate_names.index(name) for name in mech.actuated]
+home = mech.motor_positions(q_home)
 part = hc.partition(mech, q_home)
 ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0, partition=part)
 
@@ -21,7 +22,7 @@ def reference(t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Motor positions, rates and accelerations; they come back after one period."""
     A, w = np.array([0.2, -0.15]), 2.0 * np.pi / PERIOD
     return (
-        q_home[motors] + A * (1.0 - np.cos(w * t)),
+        home + A * (1.0 - np.cos(w * t)),
         A * w * np.sin(w * t),
         A * w**2 * np.cos(w * t),
     )
@@ -31,14 +32,14 @@ def reference(t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 # reference exactly whatever the torque, so this shows the loop and its timing, not the control.
 # Near the end one passive encoder fails, to show what happens then.
 states = []
-q, v = q_home, np.zeros(mech.nv)
+q = q_home
 for i in range(round(RATE * PERIOD)):
-    q, v = q.copy(), v.copy()
-    q[motors], v[motors], _ = reference(i / RATE)
-    q, v = hc.assemble(mech, q, v, locked=mech.actuated)
+    q_ref, v_ref, _ = reference(i / RATE)
+    moved = pin.integrate(mech.model, q, mech.B @ (q_ref - mech.motor_positions(q)))
+    q, v = hc.assemble(mech, moved, mech.B @ v_ref, locked=mech.actuated)
     states.append((q, v))
 failed = states[0][0].copy()
-failed[mech.coordinate_names.index("elbow_left")] = np.nan
+failed[mech.model.idx_qs[mech.model.getJointId("elbow_left")]] = np.nan
 
 
 def read_state(t: float) -> tuple[np.ndarray, np.ndarray]:
@@ -66,8 +67,8 @@ def step(t: float) -> bool:
         except hc.HoloctlError as error:
             refused.append(f"at t = {t:.3f} s: {type(error).__name__}: {error}")
     if refused:
-        rates = v[motors]
-        u[:] = -DAMPING * np.where(np.isfinite(rates), rates, 0.0)  # not known: no torque
+        known = np.where(np.isfinite(v), v, 0.0)  # a rate that is not known: no torque
+        u[:] = -DAMPING * mech.motor_rates(known)
     send(u)
     return stop.is_set()
 

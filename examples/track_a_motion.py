@@ -9,7 +9,7 @@ import holoctl as hc
 
 mech = hc.load(hc.robot_file("five_bar"))
 q0, v0 = hc.assemble(mech)
-home = np.array([q0[mech.coordinate_names.index(motor)] for motor in mech.actuated])
+home = mech.motor_positions(q0)
 
 # The plant carries 0.2 kg at the tip that the controller does not know of.
 model = mech.model.copy()
@@ -28,8 +28,8 @@ def reference(t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 for law, gains in (("full", (400.0, 40.0)), ("gravity", (40.0, 4.0))):
     ctl = hc.ComputedTorque(mech, *gains, compensation=law)
     run = hc.simulate(mech, ctl.track(reference), q0, v0, duration=1.0, plant=plant, rate=500.0)
-    columns = [mech.coordinate_names.index(motor) for motor in mech.actuated]
-    error = run.q[:, columns] - np.array([reference(t)[0] for t in run.t])
+    there = [mech.motor_positions(q) for q in run.q]
+    error = np.array(there) - np.array([reference(t)[0] for t in run.t])
     print(
         f"{law:<8} worst error {np.abs(error).max():.2e} rad, worst closure "
         f"{run.closure.max():.1e}, tick {np.median(run.tick_time) * 1e6:.0f} us"

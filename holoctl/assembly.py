@@ -58,8 +58,21 @@ ROUNDED = 1e-16
 """A configuration that was closed by iteration is open by so much (scaled), even if its error
 happens to be zero."""
 
-RANK = 1e-8
-"""Smaller singular values (scaled) do not count for the rank."""
+RANK, RANK_OPEN = 1e-8, 10.0
+"""Smaller singular values (scaled) do not count for the rank; at a configuration that is open by
+e, nor do those below the second number times sqrt(e)."""
+
+LONGEST_STEP = 0.5
+"""A closing step is at most this long (scaled, about rad)."""
+
+EASIER, HARDER = 0.2, 10.0
+"""Factors of the damping after a step that helped, and after one that did not."""
+
+FALLING = 0.25
+"""Past the tolerance closing goes on while the squared error falls to this much of it."""
+
+LIGHTEST = 1e-6
+"""Weights below this share of the largest count as it, in the metric of steps."""
 
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
@@ -156,7 +169,7 @@ class _Problem:
 
     @property
     def metric(self) -> Vector:
-        floor = 1e-6 * (self.weights * self.mech.column_scale**2).max()
+        floor = LIGHTEST * (self.weights * self.mech.column_scale**2).max()
         scaled = np.maximum(self.weights * self.mech.column_scale**2, floor if floor > 0 else 1.0)
         scale: Vector = (self.mech.column_scale / np.sqrt(scaled / scaled.max()))[self.free]
         return scale
@@ -249,19 +262,19 @@ def _newton(p: _Problem, q: Vector, polarity: WrenchRows | None) -> Vector:
         mu = max(damping * min(size, 1.0), p.blind**2)
         step = _damped_step(G, error, mu)
         length = float(np.linalg.norm(step))
-        trial = p.moved(q, step * min(1.0, 0.5 / length) if length > 0.0 else step)
+        trial = p.moved(q, step * min(1.0, LONGEST_STEP / length) if length > 0.0 else step)
         new_error, new_G = _residual(p, trial, polarity)
         new_size = float(new_error @ new_error)
         if new_size < size:
-            slow = _largest(error) <= p.tol and new_size > 0.25 * size
+            slow = _largest(error) <= p.tol and new_size > FALLING * size
             q, error, G = trial, new_error, new_G
-            damping = max(0.2 * damping, 1e-12)
+            damping = max(EASIER * damping, 1e-12)
             if slow:
                 break
         elif _largest(error) <= p.tol or damping > 1e12 or length < 1e-15:
             break
         else:
-            damping *= 10.0
+            damping *= HARDER
     return q
 
 
@@ -360,7 +373,7 @@ def _nearest(p: _Problem, q: Vector) -> Vector:
         values, vectors = np.linalg.eigh(_reduced_hessian(p, q, Z, multipliers))
         values = np.maximum(np.abs(values), 1e-8 * max(1.0, float(np.abs(values).max())))
         step = -Z @ (vectors @ ((vectors.T @ slope) / values))
-        step *= min(1.0, 0.5 / float(np.linalg.norm(step)))
+        step *= min(1.0, LONGEST_STEP / float(np.linalg.norm(step)))
         for fraction in 0.5 ** np.arange(20):
             trial = _newton(p, p.moved(q, fraction * step), None)
             new = _distance(p, trial)
@@ -463,13 +476,14 @@ def manifold_rank(G: Array, error: float) -> int:
     """Rank of a scaled matrix at a configuration closed to within `error` (scaled).
 
     Overconstrained loops lose rank only when closed: open by e, a vanishing singular value
-    grows like sqrt(e) or e, so the threshold is max(1e-8, 10 sqrt(e)) x the largest. Scaled
-    rows are of order one, so it is not less than that x 1: all of them may vanish together.
+    grows like sqrt(e) or e, so the threshold is `RANK_OPEN` sqrt(e), at least `RANK`, times the
+    largest. Scaled rows are of order one, so it is not less than that times 1: all of them may
+    vanish together.
     """
     if G.size == 0:
         return 0
     s = np.linalg.svd(G, compute_uv=False)
-    threshold = max(RANK, 10.0 * np.sqrt(error)) * max(float(s[0]), 1.0)
+    threshold = max(RANK, RANK_OPEN * np.sqrt(error)) * max(float(s[0]), 1.0)
     return int(np.count_nonzero(s > threshold))
 
 

@@ -25,6 +25,10 @@ AT_REST = 1e-6
 """Where all efforts are rounding, as in a pendulum that hangs, they are compared with this share
 of the weight of all bodies on a lever of the size of the mechanism."""
 
+MOVED, LONGEST, SHORTEST = 1e-2, 1e-2, 1e-2
+"""Energy is differenced over a step that moves the mechanism by this much (scaled) and its velocity
+by this share, s at the most; the velocity shortens it by this factor at the most."""
+
 REST = 1e-9
 """Below this scaled speed, 1/s, a mechanism counts as standing still."""
 
@@ -195,9 +199,9 @@ def _power_balance(
     rise = float(np.abs(a / mech.column_scale).max())
     if speed < REST:
         return 0.0  # no motion, no power: the balance is empty, not wrong
-    h = min(1e-2 / speed, 1e-2)
+    h = min(MOVED / speed, LONGEST)
     if rise > 0.0:
-        h = min(h, max(1e-2 * speed / rise, 1e-2 * h))
+        h = min(h, max(MOVED * speed / rise, SHORTEST * h))
     samples = {s: _energy(mech, q, v, a, s * h) for s in _SIXTH_ORDER}
     rate = sum(w * samples[s][0] for s, w in _SIXTH_ORDER.items()) / h
     noise = 1e-9 * max(size for _, size in samples.values()) / h

@@ -194,12 +194,12 @@ def motion(
     knots = max(101, round(200 * duration) + 1)
     times = np.linspace(0.0, duration, knots)
     guess, motors = mech.reference, np.empty((knots, mech.nu))
-    zero = pin.neutral(mech.model)
     for i, t in enumerate(times):
         q = reach(mech, drawing, figure_at(float(t)), guess)
         if i == 0:
             start = q
-        guess, motors[i] = q, mech.B.T @ pin.difference(mech.model, zero, q)
+        guess, motors[i] = q, mech.motor_positions(q)
+    motors = np.unwrap(motors, axis=0)  # continuous joints count their turns
     position = make_interp_spline(times, motors, k=7)
     rate, acceleration = position.derivative(1), position.derivative(2)
 

@@ -27,6 +27,7 @@ from holoctl.constraints.contract import BoundRows, Constraint, Rows
 from holoctl.constraints.gamma_q import BoundGammaQ
 from holoctl.constraints.wrench import WrenchRows, stacked
 from holoctl.errors import InputError
+from holoctl.motors import MotorPlaces, motor_places, position_reader
 from holoctl.tree import (
     Kinematics,
     coordinate_names,
@@ -59,6 +60,9 @@ ALWAYS_CLOSED = 1e-11
 
 RANDOM_CONFIGURATIONS = 6
 """So many are asked."""
+
+SINGLE = 1e-6
+"""Norms that miss one by this much are mended: quaternions in single precision."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,7 +101,8 @@ class Mechanism:
     B : (nv, nu) array
         Actuation matrix, not writable; ``B.T @ v`` are the rates of the motors.
     coordinate_names : tuple of nv str
-        The joint's name, or ``joint[i]`` for a joint of several coordinates.
+        The joint's name, or ``joint[i]`` for a joint of several coordinates. Places in v, not in
+        q: see `motor_positions`.
     constraint_names : tuple of str
         One name for each constraint.
     joint_of : (nv,) int array
@@ -132,6 +137,7 @@ class Mechanism:
     joint_of: NDArray[np.intp] = field(init=False)
     row_scale: Vector = field(init=False)
     column_scale: Vector = field(init=False)
+    _motors: MotorPlaces = field(init=False)
     _bound: tuple[BoundRows, ...] = field(init=False)
     _row_names: tuple[str, ...] = field(init=False)
     _blocks: tuple[tuple[BoundRows, NDArray[np.intp]], ...] = field(init=False)
@@ -161,6 +167,7 @@ class Mechanism:
         if self.actuation is not None and name_list("Mechanism: actuated", self.actuated):
             raise InputError("Mechanism: give one of actuated= and actuation=, not both")
         put("actuated", _checked_motors(self.actuated, self.coordinate_names))
+        put("_motors", motor_places(model, self.actuated))
         put("B", _frozen(_actuation_matrix(self)))
         put("nu", int(self.B.shape[1]))
         if self.actuation is not None:
@@ -199,6 +206,67 @@ class Mechanism:
                 self.parked,
             ),
         )
+
+    def motor_positions(self, q: Any) -> Vector:
+        """Where the motors are, in the order of u: what `ComputedTorque` takes as ``q_ref``.
+
+        Parameters
+        ----------
+        q : (nq,) array_like
+            Configuration.
+
+        Returns
+        -------
+        positions : (nu,) array
+            rad or m. Of a continuous joint the angle in (-pi, pi], whatever its turns.
+
+        Raises
+        ------
+        InputError
+            For a wrong shape, numbers that are not finite or not of unit norm; where a motor
+            has no position of its own: one on a coordinate of a ball or a free joint, and those
+            that were given by a matrix.
+
+        Examples
+        --------
+        >>> import holoctl as hc
+        >>> mech = hc.load(hc.robot_file("five_bar"))
+        >>> mech.motor_positions([2.2, -1.4, 0.9, 1.4]).tolist()
+        [2.2, 0.9]
+        """
+        q = _checked_configuration(self.model, q, "q")
+        if self.actuation is not None or self._motors.missing:
+            why = (
+                f"motor {self._motors.missing}"
+                if self._motors.missing
+                else "its motors were given by a matrix, actuation="
+            )
+            raise InputError(
+                f"{self.name}: {why}, so there is no position of its own to give; "
+                "motor_rates(v) are the rates, and a controller takes a whole configuration"
+            )
+        return position_reader(self._motors)(q)
+
+    def motor_rates(self, v: Any) -> Vector:
+        """How fast the motors move: ``B.T @ v``, in the order of u.
+
+        Parameters
+        ----------
+        v : (nv,) array_like
+            Velocity.
+
+        Returns
+        -------
+        rates : (nu,) array
+            rad/s or m/s; for a general B the rates on which u does its work, ``u @ rates``.
+
+        Raises
+        ------
+        InputError
+            For a wrong shape, or numbers that are not finite.
+        """
+        rates: Vector = self.B.T @ vector("v", v, self.nv, "velocity")
+        return rates
 
     # Sets of constraints that change, as when a foot lands: each gives a new mechanism.
 
@@ -474,14 +542,14 @@ def _checked_configuration(model: pin.Model, given: Any, name: str) -> Vector:
     q = vector(name, given, model.nq, "configuration, nq entries")
     if model.nq == model.nv or pin.isNormalized(model, q, 1e-12):
         return q
-    if pin.isNormalized(model, q, 1e-6):  # good to single precision: made good to double
+    if pin.isNormalized(model, q, SINGLE):  # good to single precision: made good to double
         normalised: Vector = pin.normalize(model, q)
         return normalised
     for j in range(1, model.njoints):
         here = slice(model.idx_qs[j], model.idx_qs[j] + model.nqs[j])
         alone: Vector = pin.neutral(model)
         alone[here] = q[here]
-        if not pin.isNormalized(model, alone, 1e-6):
+        if not pin.isNormalized(model, alone, SINGLE):
             break
     kind, size = _unit_part(model.joints[j], q[here])
     raise InputError(

@@ -81,6 +81,12 @@ SPLIT_LIMIT = 1e5
 UNIT = 1.0
 """Size of scaled rows and of scaled motor columns: what a condition number is relative to."""
 
+UNIQUE = 1e-9
+"""A multiplier is unique if its leverage misses one by no more than this."""
+
+CORRECTIONS, CORRECTED = 8, 1e-9
+"""Steps that a correction may take; the error (scaled) with which it ends if it falls no more."""
+
 SINGULAR = 1e12
 """No solution is given with a matrix whose condition number is above this."""
 
@@ -664,7 +670,7 @@ def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArr
     E[:, qr.pivots] = qr.solve_r1((G @ qr.q[:, :rank]).T).T
     e = pivoted_qr(E, rank)
     leverage = (e.q[:, :rank] ** 2).sum(axis=1)
-    return mech.row_scale * _shortest(e, on_kept), leverage > 1.0 - 1e-9
+    return mech.row_scale * _shortest(e, on_kept), leverage > 1.0 - UNIQUE
 
 
 # ------------------------------------------------------------------------------ correction
@@ -688,7 +694,7 @@ def corrected(
     c, keep = mech.column_scale, part.rows
     r = mech.row_scale[keep]
     error = np.inf
-    for _ in range(8):
+    for _ in range(CORRECTIONS):
         _, rows = constraint_rows(mech, q, v, t)
         qr = pivoted_qr((r[:, None] * rows.jacobian[keep] * c).T, part.rank, size=UNIT)
         if qr.condition > SINGULAR:
@@ -699,7 +705,7 @@ def corrected(
             )
         off = r * rows.error[keep]
         last, error = error, float(np.abs(off).max(initial=0.0))
-        if error <= tol or (error <= 1e-9 and error > 0.5 * last):
+        if error <= tol or (error <= CORRECTED and error > 0.5 * last):
             return q, v - c * _shortest(qr, r * rows.rate[keep])
         q = pin.normalize(mech.model, pin.integrate(mech.model, q, -c * _shortest(qr, off)))
     raise InconsistentError(

@@ -44,6 +44,90 @@ def test_motor_positions_and_whole_configurations_are_the_same_reference():
         assert relative(u, whole) < 1e-10
 
 
+def five_bar_with(motor):
+    """The five-bar of the zoo with other motor joints, its passive joints as they are."""
+    given = mechanism("five_bar").model
+    m = pin.Model()
+    m.gravity = given.gravity
+    for j in range(1, given.njoints):
+        joint = motor if given.parents[j] == 0 else pin.JointModelRZ()
+        parent = m.getJointId(given.names[given.parents[j]]) if given.parents[j] else 0
+        m.addJoint(parent, joint, given.jointPlacements[j], given.names[j])
+        m.appendBodyToJoint(j, given.inertias[j], pin.SE3.Identity())
+    return dataclasses.replace(mechanism("five_bar"), model=m, reference=None)
+
+
+def test_continuous_motors_are_where_hinges_are():
+    """Positions, rates, torques and the run of README's program, in angles beyond half a turn."""
+    hinged, turning = five_bar_with(pin.JointModelRZ()), five_bar_with(pin.JointModelRUBZ())
+    assert (turning.nq, turning.nv) == (6, 4)
+    q, v = hc.assemble(hinged, mechanism("five_bar").reference, [0.3, 0.0, -0.2, 0.0])
+    x = pin.integrate(turning.model, pin.neutral(turning.model), q)
+    home = turning.motor_positions(x)
+    np.testing.assert_allclose(home, hinged.motor_positions(q), atol=1e-14)
+    assert home.tolist() == pytest.approx([q[0], q[2]])
+    for a_turn_more in (2.0 * np.pi, -20.0 * np.pi):
+        y = q + np.array([a_turn_more, 0.0, 0.0, 0.0])
+        np.testing.assert_allclose(
+            turning.motor_positions(pin.integrate(turning.model, pin.neutral(turning.model), y)),
+            home, atol=1e-12,
+        )  # fmt: skip
+    assert turning.motor_rates(v).tolist() == hinged.motor_rates(v).tolist() == [v[0], v[2]]
+    part = {m: hc.partition(m, z) for m, z in ((hinged, q), (turning, x))}
+    one, two = (hc.ComputedTorque(m, 400.0, 40.0, partition=part[m]) for m in (hinged, turning))
+    zero, off = np.zeros(2), np.array([0.05, -0.02])
+    u = one.torque(q, v, hinged.motor_positions(q) + off, zero, zero)
+    assert relative(two.torque(x, v, home + off, zero, zero), u) < 1e-12
+    assert relative(two.torque(x, v, (home + off).tolist(), zero, zero), u) < 1e-12
+    assert relative(two.torque(x, v, home + off + [0.0, 2.0 * np.pi], zero, zero), u) < 1e-12
+    follow = two.track(lambda t: (home + 0.1 * t**3, np.full(2, 0.3 * t**2), np.full(2, 0.6 * t)))
+    run = hc.simulate(turning, follow, x, 0.0 * v, duration=0.05)
+    assert np.abs(turning.motor_positions(run.q[-1]) - home - 0.1 * 0.05**3).max() < 1e-6
+
+
+def test_a_controller_reads_positions_where_the_mechanism_does():
+    """In every mechanism of the zoo: no error at its own positions, as with the whole q."""
+    for name in set(ZOO) - {"hung_plate"}:  # its motors push along a free joint
+        mech = mechanism(name)
+        if mech.nu == 0 or mech.actuation is not None:
+            continue
+        law = hc.ComputedTorque(mech, 1.0, 0.0, partition=shared_partition(name))._law
+        for q, v in closed_states(name)[:3]:
+            there = mech.motor_positions(q)
+            assert there.shape == (mech.nu,)
+            assert np.abs(law(q, v, there, np.zeros(mech.nu))).max() < 1e-12
+            to = pin.integrate(mech.model, q, 0.1 * mech.B.sum(axis=1))
+            e = law(q, v, mech.motor_positions(to), np.zeros(mech.nu))
+            np.testing.assert_allclose(e, law(q, v, to, np.zeros(mech.nu)), atol=1e-12)
+
+
+def refused_motors():
+    leg = mechanism("floating_leg")
+    general = dataclasses.replace(
+        mechanism("five_bar"), actuated=[], actuation=mechanism("five_bar").B
+    )
+    yield dataclasses.replace(leg, actuated=["hip", "head[1]"]), "'head.1.' .*Spherical"
+    yield dataclasses.replace(leg, actuated=["base[0]"]), "'base.0.' .*FreeFlyer"
+    yield general, "by a matrix"
+
+
+@pytest.mark.parametrize(("mech", "words"), list(refused_motors()))
+def test_motors_without_a_position_of_their_own_are_told(mech, words):
+    v = np.arange(1.0, 1.0 + mech.nv)
+    with pytest.raises(hc.InputError, match=words):
+        mech.motor_positions(mech.reference)
+    np.testing.assert_allclose(mech.motor_rates(v), mech.B.T @ v)
+
+
+@pytest.mark.parametrize("bad", [[1.0], [np.nan] * 4, "2.2", None])
+def test_motor_positions_and_rates_check_what_they_are_given(bad):
+    mech = mechanism("five_bar")
+    with pytest.raises(hc.InputError, match=r"^q "):
+        mech.motor_positions(bad)
+    with pytest.raises(hc.InputError, match=r"^v "):
+        mech.motor_rates(bad)
+
+
 def test_motor_order_is_that_of_actuated():
     mech = mechanism("five_bar")
     swapped = dataclasses.replace(mech, actuated=mech.actuated[::-1])

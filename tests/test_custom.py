@@ -50,6 +50,62 @@ def test_numerical_derivatives_are_along_v_for_quaternions_too():
     assert res.certificate.ok
 
 
+def _rate_t(q, t):
+    return [-0.15 * np.cos(3.0 * t)]
+
+
+def _wave(q, t):
+    return [q[1] - 2.0 * np.sin(q[0]) - 0.05 * np.sin(3.0 * t)]
+
+
+def _wave_jacobian(q, t):
+    return zoo._sine_jacobian(q)
+
+
+def _wave_drift(q, v, t):
+    return [zoo._sine_drift(q, v)[0] + 0.45 * np.sin(3.0 * t)]
+
+
+WAVE = {"jacobian": _wave_jacobian, "rate_t": _rate_t, "drift": _wave_drift}
+
+
+@pytest.mark.parametrize(
+    ("what", "wrong"),
+    [
+        ("jacobian", lambda q, t: -np.array(_wave_jacobian(q, t))),
+        ("jacobian", lambda q, t: 1.001 * np.array(_wave_jacobian(q, t))),
+        ("jacobian", lambda q, t: [[0.0, 1.0]]),
+        ("rate_t", lambda q, t: [0.0]),
+        ("drift", lambda q, v, t: np.zeros(1)),
+        ("drift", lambda q, v, t: zoo._sine_drift(q, v)),  # the terms of time forgotten
+        ("drift", lambda q, v, t: -np.array(_wave_drift(q, v, t))),
+    ],
+)
+def test_derivatives_that_are_not_those_of_phi_are_refused(what, wrong):
+    """A wrong one was certified: the certificate takes rows as they are given."""
+    model = mechanism("sine_gear").model
+    hc.Mechanism(model, [hc.Custom(_wave, **WAVE, time=True, name="wave")], ["shoulder"])
+    for others in (WAVE, {}):
+        given = hc.Custom(_wave, **(others | {what: wrong}), time=True, name="wave")
+        with pytest.raises(hc.InputError, match=f"^{what} of Custom 'wave' is not the derivative"):
+            hc.Mechanism(model, [given], ["shoulder"])
+
+
+def test_derivatives_are_compared_where_phi_is_defined():
+    def phi(q):
+        if abs(q[1]) > 1e-3:
+            raise ValueError("outside")
+        return [q[0] - np.sqrt(1e-6 - q[1] ** 2)]
+
+    def jacobian(q):
+        return [[1.0, q[1] / np.sqrt(1e-6 - q[1] ** 2)]]
+
+    model = mechanism("sine_gear").model
+    hc.Mechanism(model, [hc.Custom(phi, jacobian)])
+    with pytest.raises(hc.InputError, match="jacobian of Custom 'phi'"):
+        hc.Mechanism(model, [hc.Custom(phi, lambda q: -np.array(jacobian(q)))])
+
+
 def test_a_constraint_in_time_drives_the_mechanism():
     """Simulated, the tip follows the bench; its velocity is the imposed one."""
     mech = mechanism("timed_arm")

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 import re
 import shlex
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from shared_robots import SHARED_ROBOT_NAMES, shared_robot
 
+import holoctl as hc
 from holoctl.cli import main
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
 
 
 def sessions():
@@ -76,3 +82,284 @@ def test_the_accelerations_are_those_of_sympy():
     kane = np.array([float(x) for x in sentence.split(",")])
     assert names["mech"].coordinate_names == ("motor", "elbow", "pivot")
     np.testing.assert_allclose(names["a"], kane, rtol=1e-12)
+
+
+PROGRAMS = [
+    *DOCS.glob("*.md"), *(DOCS.parent / "examples").glob("*.py"), DOCS.parent / "README.md",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
+def test_no_program_looks_up_positions_by_places_in_v(path):
+    """With continuous joints q and v differ in length; names of coordinates are places in v."""
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"coordinate_names\.index|B\.T @ \(?(run\.)?q\b", text)
+
+
+# ------------------------------------------------------------------------- numbers in the pages
+
+
+def of(name):
+    """A constant by ``module.NAME``, of an entry with ``module.NAME[key]``."""
+    module, _, rest = name.rpartition(".")
+    constant, _, key = rest.rstrip("]").partition("[")
+    value = getattr(import_module(f"holoctl.{module}"), constant)
+    return value[int(key) if key.isdigit() else key] if key else value
+
+
+def default(function, parameter):
+    """The default value of a parameter."""
+    return inspect.signature(function).parameters[parameter].default
+
+
+def written(path, pattern):
+    """A number that has no name in the code, from the line where it stands."""
+    found = set(re.findall(pattern, (ROOT / "holoctl" / path).read_text(encoding="utf-8")))
+    assert len(found) == 1, f"{path}: {pattern} finds {found}"
+    return float(found.pop())
+
+
+def half_turn():
+    """The relative rotation in whole degrees at which a quaternion's scalar is the limit."""
+    return math.floor(math.degrees(2.0 * math.acos(of("fast_rows.HALF_TURN"))))
+
+
+WORDS = {"three": 3, "six": 6, "nine": 9, "twenty": 20, "a third": 3, "half": 0.5, "quarter": 0.25}
+
+
+def restarts():
+    return (default(hc.assemble, "restarts"),)
+
+
+def random_step():
+    return (default(of("assembly.nearby_configurations"), "step"),)
+
+
+DERIVATIONS, DECISIONS = "docs/derivations.md", "docs/decisions.md"
+
+CLAIMS = [  # page, the words around each number {}, what the code has in its place
+    (DERIVATIONS, "Where s is below {} (a relative rotation of {} degrees",
+     lambda: (of("fast_rows.HALF_TURN"), half_turn())),
+    (DERIVATIONS, "| jacobian | phi along each coordinate | {} |", "constraints.custom.FIRST"),
+    (DERIVATIONS, "| rate_t | phi along t | {} s |", "constraints.custom.FIRST"),
+    (DERIVATIONS, "`q (+) s v`, `t + s` | {} / max(1, abs(v)) s |", "constraints.custom.FIRST"),
+    (DERIVATIONS, "along the same path, twice | {} / max", "constraints.custom.SECOND"),
+    (DERIVATIONS, "which is refused above {} (1 + max", "constraints.gamma_q.IDEMPOTENT"),
+    (DERIVATIONS, "At {} seeded states near the", "constraints.differences.STATES"),
+    (DERIVATIONS, "must be `G yd` and gs, to {} of", "constraints.differences.AGREE"),
+    (DERIVATIONS, "above `max({}, {} sqrt(e))` times the largest, or times {} where",
+     ("assembly.RANK", "assembly.RANK_OPEN", "projector.UNIT")),
+    (DERIVATIONS, "no rank is decided where e > {}.", "projector.CLOSED"),
+    (DERIVATIONS, "drawn at random, followed by {} forwards", random_step),
+    (DERIVATIONS, "below {} the rank is called uncertain", "doctor.examination.UNCERTAIN"),
+    (DERIVATIONS, "with a floor of {} of the largest, while", "assembly.LIGHTEST"),
+    (DERIVATIONS, "The factor is divided by {} after a success and multiplied by {} after",
+     lambda: (1.0 / of("assembly.EASIER"), of("assembly.HARDER"))),
+    (DERIVATIONS, "Steps are at most {} long", "assembly.LONGEST_STEP"),
+    (DERIVATIONS, "while the squared error falls to a {} or less", "assembly.FALLING"),
+    (DERIVATIONS, "the guess and {} seeded random ones", restarts),
+    (DERIVATIONS, "has a condition number above {} (`gamma", "projector.SPLIT_LIMIT"),
+    (DERIVATIONS, "take only pivots above {} of the largest, or of {} where",
+     lambda: (1.0 / of("projector.SPLIT_LIMIT"), of("projector.UNIT"))),
+    (DERIVATIONS, "more than {} times worse conditioned than free", "projector.PREFERENCE"),
+    (DERIVATIONS, "factorisation of the system with -{} in the place", "pinocchio_constraints.MU"),
+    (DERIVATIONS, "with a regularisation of {}.", "pinocchio_constraints.MU"),
+    (DERIVATIONS, "by the sparse factorisation, without the -{},", "pinocchio_constraints.MU"),
+    (DERIVATIONS, "by more than {} of its size is refused", "dynamics.inverse.CONSISTENT"),
+    (DERIVATIONS, "nearly singular (condition number above {})",
+     "dynamics.inverse.ACTUATION_SINGULAR"),
+    (DERIVATIONS, "It is used from {} rows on, if it is at most {} as wide",
+     lambda: (of("dynamics.prepared.BAND_FROM"),
+              written("dynamics/prepared.py", r"if (\d) \* \(2 \* lower \+ upper"))),
+    (DERIVATIONS, "inverse pivots above {} is a sign of trouble", "dynamics.prepared.DOUBT"),
+    (DERIVATIONS, "With passive motions the limit is {}, since", "dynamics.prepared.PASSIVE_DOUBT"),
+    (DERIVATIONS, "The limits ({}, and {} in scaled entries)",
+     ("codegen.elimination.GROWTH", "codegen.elimination.LEAST_PIVOT")),
+    (DERIVATIONS, "The step h is at most {} s and moves the mechanism by at most {} (scaled). "
+     "Where the velocity would change by more than {} percent on the way, h is shortened until "
+     "it does not, but no more than by a factor of {}.",
+     lambda: (of("certificate.LONGEST"), of("certificate.MOVED"), 100.0 * of("certificate.MOVED"),
+              1.0 / of("certificate.SHORTEST"))),
+    (DECISIONS, "within {} of norm 1 (single precision)", "mechanism.SINGLE"),
+    (DECISIONS, "triangle inequality by {} of its size", "linkage.ROUNDED"),
+    (DECISIONS, "by steps of {} for first and {} for second",
+     ("constraints.custom.FIRST", "constraints.custom.SECOND")),
+    (DECISIONS, "idempotent to {} (1 + largest", "constraints.gamma_q.IDEMPOTENT"),
+    (DECISIONS, "at up to {} seeded states near the reference; a difference of {} is refused",
+     ("constraints.differences.STATES", "constraints.differences.AGREE")),
+    (DECISIONS, "if it turns nothing (to {}) at",
+     lambda: (written("tree.py", r"> (1e-\d+)\)\.any"),)),
+    (DECISIONS, "above `max({}, {} sqrt(error))` times the largest, or times {} where",
+     ("assembly.RANK", "assembly.RANK_OPEN", "projector.UNIT")),
+    (DECISIONS, "decided at a scaled error above {}.", "projector.CLOSED"),
+    (DECISIONS, "both signs, steps of {}.", random_step),
+    (DECISIONS, "A gap below {} between", "doctor.examination.UNCERTAIN"),
+    (DECISIONS, "unless that is {} times worse", "projector.PREFERENCE"),
+    (DECISIONS, "Tolerance {} on the largest scaled", lambda: (default(hc.assemble, "tol"),)),
+    (DECISIONS, "At most {} iterations for each start, the guess and {} seeded",
+     lambda: tuple(default(hc.assemble, x) for x in ("max_iter", "restarts"))),
+    (DECISIONS, "A closing step is at most {} (scaled", "assembly.LONGEST_STEP"),
+    (DECISIONS, "the split up to a condition number of {}, then", "projector.SPLIT_LIMIT"),
+    (DECISIONS, "with a matrix above {}; `gamma^T B` is singular above {}.",
+     ("projector.SINGULAR", "dynamics.inverse.ACTUATION_SINGULAR")),
+    (DECISIONS, "off by no more than {} of its size", "dynamics.inverse.CONSISTENT"),
+    (DECISIONS, "leverage exceeds 1 - {}.", "projector.UNIQUE"),
+    (DECISIONS, "Random steps of {} (scaled), six directions", random_step),
+    (DECISIONS, "{} of the points reached are looked at", "doctor.samples.LOOKED_AT"),
+    (DECISIONS, "after a step of {} keeps more than", "doctor.samples.REACH"),
+    (DECISIONS, "counts as open by {} at least", "assembly.ROUNDED"),
+    (DECISIONS, "compared with their terms, and with {} of the weight", "certificate.AT_REST"),
+    (DECISIONS, "the best of {} starts is at rest: `|G^T phi|` below {} of",
+     lambda: (1 + default(hc.assemble, "restarts"), of("doctor.contradiction.STATIONARY"))),
+    (DECISIONS, "closure and velocity {}, acceleration and dynamics {}, power {}, condition {}.",
+     tuple(f"certificate.TOLERANCES[{x}]" for x in ("closure", "dynamics", "power", "condition"))),
+    (DECISIONS, "from up to {} closed configurations",
+     lambda: (1 + of("codegen.expressions.SAMPLES"),)),
+    (DECISIONS, "least fill-in among pivots of at least {} of", "codegen.elimination.THRESHOLD"),
+    (DECISIONS, "multipliers over {}, scaled pivots under {}, reduced",
+     ("codegen.elimination.GROWTH", "codegen.elimination.LEAST_PIVOT")),
+    (DECISIONS, "is compared with its phi at {} configurations",
+     lambda: (1 + of("codegen.expressions.SAMPLES"),)),
+    (DECISIONS, "a difference of {} is refused.\n- C is printed",
+     lambda: (written("codegen/expressions.py", r"<= (1e-\d+) \* \(1\.0 \+ np\.abs\(expected"),)),
+    (DECISIONS, "in parts of {} lines", "codegen.c_source.PART"),
+    (DECISIONS, "`closure_limit` is {} by default",
+     lambda: (default(hc.export_c, "closure_limit"),)),
+    (DECISIONS, "is mended to {}, as in Python", "mechanism.SINGLE"),
+    (DECISIONS, "below a pivot of {}, one over", "codegen.exported.PIVOT_LIMIT"),
+    (DECISIONS, "up to {} rad; beyond, libm",
+     lambda: (written("codegen/c_templates/sines_cosines.c.in", r"< (1e\d)\)\)"),)),
+    (DECISIONS, "embeds {} states on the manifold and {} within",
+     lambda: (of("codegen.exported_laws.STATES") - of("codegen.exported_laws.NEAR"),
+              of("codegen.exported_laws.NEAR"))),
+    (DECISIONS, "inverse scaled pivots above {}, or {} with passive",
+     ("dynamics.prepared.DOUBT", "dynamics.prepared.PASSIVE_DOUBT")),
+    (DECISIONS, "differ by a factor of {}.", "dynamics.inverse.MOST_UNEQUAL"),
+    (DECISIONS, "The band is used from {} dependent", "dynamics.prepared.BAND_FROM"),
+    (DECISIONS, "Rates are from {} to {} Hz.", ("timing.SLOWEST", "timing.FASTEST")),
+    (DECISIONS, "with {} % bins from {} us to {} s",
+     lambda: (100.0 * (of("timing.RESOLUTION") - 1.0), 1e6 * of("timing.SHORTEST"),
+              of("timing.LONGEST"))),
+    (DECISIONS, "`rtol` {}, `atol` {};",
+     lambda: tuple(default(hc.simulate, x) for x in ("rtol", "atol"))),
+    (DECISIONS, "The start may be off by {} (scaled)", "projector.CLOSED"),
+    (DECISIONS, "More than {} evaluations of the dynamics", "simulation.MOST_STEPS"),
+    (DECISIONS, "The correction takes at most {} steps, to {}, or to {} where",
+     lambda: (of("projector.CORRECTIONS"), default(of("projector.corrected"), "tol"),
+              of("projector.CORRECTED"))),
+    (DECISIONS, "with bounds of {} rad: an angle", "io.urdf.FREE"),
+    (DECISIONS, "first motor off ({} rad or {} mm)",
+     lambda: (of("demo.DEMOS[five_bar]").start, 1e3 * of("demo.DEMOS[stewart]").start)),
+    ("docs/doctor.md", "tries the guess and {} random starts", restarts),
+    ("docs/from-spatial-v2.md", "q must stay within {} |", "constraints.gamma_q.IDEMPOTENT"),
+    ("docs/file-formats.md", "get bounds of {} rad or m, finite", "io.urdf.FREE"),
+    ("docs/embedded.md", "off norm one by more than {}; smaller", "mechanism.SINGLE"),
+    ("docs/embedded.md", "the self-test: {} states with torques", "codegen.exported_laws.STATES"),
+    ("docs/embedded.md", "the {} states tell whether", "codegen.exported_laws.STATES"),
+    ("holoctl/constraints/custom.py", "(steps of {} rad or m) and along time",
+     "constraints.custom.FIRST"),
+    ("holoctl/timing.py", "at most {} % too high ({} us stands",
+     lambda: (100.0 * (of("timing.RESOLUTION") - 1.0), 1e6 * of("timing.SHORTEST"))),
+]  # fmt: skip
+
+NUMBER = r"(\d[\d,]*(?:\.\d+)?(?:e-?\d+)?|" + "|".join(sorted(WORDS, key=len, reverse=True)) + ")"
+
+
+def page_text(page):
+    return re.sub(r"\s+", " ", (ROOT / page).read_text(encoding="utf-8"))
+
+
+def found_claim(page, words):
+    pattern = re.sub(r"(?:\\ |\s)+", " ", re.escape(re.sub(r"\s+", " ", words)))
+    return re.finditer(pattern.replace(r"\{\}", NUMBER), page_text(page), flags=re.IGNORECASE)
+
+
+def as_number(text):
+    word = WORDS.get(text.lower())
+    return float(text.replace(",", "")) if word is None else float(word)
+
+
+@pytest.mark.parametrize(
+    ("page", "words", "names"), CLAIMS, ids=[f"{Path(c[0]).stem}: {c[1]:.40}" for c in CLAIMS]
+)
+def test_a_number_in_a_page_is_that_of_the_code(page, words, names):
+    names = (names,) if isinstance(names, str) else names
+    expected = names() if callable(names) else tuple(of(name) for name in names)
+    found = list(found_claim(page, words))
+    assert found, f"{page} no longer says {words!r}: change CLAIMS in this file with it"
+    for match in found:
+        assert [as_number(x) for x in match.groups()] == pytest.approx(list(expected)), match[0]
+
+
+NO_CONSTANTS = {  # numbers of these pages that are no limits of the code, by the words around them
+    DERIVATIONS: (),
+    DECISIONS: (
+        "below 2e-16 up to",  # measured, by a test of its own
+        "16 within 1e-4 of it, drawn",
+        "is `max(1e-12, 100 eps cond)`",
+        "off by more than 1e-8 is not timed",  # benchmarks
+        "quaternions within 1e-2 of unit norm",
+    ),
+}
+
+
+@pytest.mark.parametrize("page", NO_CONSTANTS)
+def test_no_limit_stands_in_a_page_unread(page):
+    """A number like 1e-8 in these pages is compared above, or is said to be no constant."""
+    text = page_text(page)
+    spans = [m.span(i + 1) for p, words, _ in CLAIMS if p == page for m in found_claim(page, words)
+             for i in range(len(m.groups()))]  # fmt: skip
+    for words in NO_CONSTANTS[page]:
+        assert words in text, f"{page} no longer says {words!r}: change NO_CONSTANTS with it"
+        spans.append((text.index(words), text.index(words) + len(words)))
+    for m in re.finditer(r"(?<![\w.])\d+(?:\.\d+)?e-?\d+", text):
+        known = any(a <= m.start() and m.end() <= b for a, b in spans)
+        assert known, (
+            f"{page}: ...{text[m.start() - 60 : m.end() + 30]}...: give CLAIMS its constant"
+        )
+
+
+NAMED = re.findall(
+    r"`(_?[A-Za-z]\w*)` in `([\w/]+\.py)`",
+    "".join(page.read_text(encoding="utf-8") for page in sorted(DOCS.glob("*.md"))),
+)
+
+
+@pytest.mark.parametrize(("name", "path"), sorted(set(NAMED)))
+def test_a_name_that_a_page_puts_in_a_file_stands_there(name, path):
+    files = [p for p in (ROOT / "holoctl").rglob("*.py") if str(p).endswith("/" + path)]
+    assert files, f"no {path}"
+    assert any(re.search(rf"\b{name}\b", p.read_text(encoding="utf-8")) for p in files)
+
+
+def test_custom_calls_phi_as_often_as_it_says():
+    """6 nv + 8 calls for each evaluation without derivatives, with time 6 more."""
+    (a, b), (more,) = (
+        [int(x) for m in found_claim("holoctl/constraints/custom.py", w) for x in m.groups()]
+        for w in ("costs {} nv + {} calls of `phi`", "with time {} more")
+    )
+    for nv in (1, 2, 3):
+        for time in (False, True):
+            calls = []
+
+            def phi(q, t=0.0, calls=calls):
+                calls.append(t)
+                return [q[0]]
+
+            model = pin.Model()
+            for i in range(nv):
+                j = model.addJoint(i, pin.JointModelRZ(), pin.SE3.Identity(), f"j{i}")
+                model.appendBodyToJoint(j, pin.Inertia.Random(), pin.SE3.Identity())
+            mech = hc.Mechanism(model, [hc.Custom(phi, time=time)])
+            calls.clear()
+            hc.terms(mech, np.zeros(nv), np.ones(nv))
+            assert len(calls) == a * nv + b + (more if time else 0)
+
+
+def test_what_pinocchio_has_by_the_readme_it_has():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    names = re.findall(
+        r"`(\w+)`", text[text.index("Pinocchio gives M") : text.index("holoctl adds")]
+    )
+    assert len(names) >= 4
+    assert [name for name in names if not hasattr(pin, name)] == []

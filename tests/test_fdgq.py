@@ -368,6 +368,104 @@ def test_charts_that_make_no_sense_are_refused(chart, words):
         hc.Mechanism(tree(golden("planar2g")), [chart()])
 
 
+E1, E2 = np.eye(2)
+
+
+def changed(gs=lambda gs: gs, G=lambda G: G):
+    """planar2g with something wrong with it."""
+
+    def gamma_q(model, q0, v0):
+        q, _, right, g = planar2g(model, q0, v0)
+        wrong = G(right)
+        return q, wrong @ v0[:1], wrong, gs(g)
+
+    return gamma_q
+
+
+@pytest.mark.parametrize(
+    ("callback", "words"),
+    [
+        (changed(gs=lambda gs: gs + E2), "'sine': gs on the constraint is not dG/dt yd.*'q2'"),
+        (changed(gs=lambda gs: gs + 1e-3 * E2), "'sine': gs on the constraint.*'q2'"),
+        (changed(gs=lambda gs: gs + E1), "'sine': gs on the constraint.*'q1' changes by 0 "),
+        (changed(gs=lambda gs: -gs), "'q2' .*its sign is the wrong one"),
+        (changed(gs=lambda gs: 1.001 * gs), "'sine': gs on the constraint.*'q2'"),
+        (changed(gs=lambda gs: 0 * gs), "and gs is -?0;"),
+        (changed(G=lambda G: np.diag([1, 1.001]) @ G), "'sine': G is not the derivative.*'q2'"),
+        (changed(G=lambda G: np.diag([1, -1]) @ G), "'sine': G is not the derivative.*'q2'"),
+    ],
+)
+def test_a_chart_with_wrong_derivatives_is_refused(callback, words):
+    """All of these were certified: the certificate takes rows and drift as they are given."""
+    with pytest.raises(hc.InputError, match=words):
+        hc.Mechanism(tree(golden("planar2g")), [hc.GammaQ(callback, ["q1"], name="sine")])
+
+
+def half_disc(radius, undefined):
+    """A point on a circle, q2 = sqrt(r^2 - q1^2), with something to say outside."""
+
+    def gamma_q(model, q0, v0):
+        (y, _), (yd, _) = q0, v0
+        if abs(y) >= radius and undefined is not None:
+            raise undefined
+        with np.errstate(invalid="ignore"):
+            z = np.sqrt(radius**2 - y**2)
+        G = np.array([1.0, -y / z])
+        return [y, z], G * yd, G, [0.0, -(yd**2) * radius**2 / z**3]
+
+    return gamma_q
+
+
+@pytest.mark.parametrize("radius", [1.0, 0.02, 1e-6])
+@pytest.mark.parametrize("undefined", [None, ValueError("outside"), ZeroDivisionError()])
+def test_a_chart_need_not_be_defined_everywhere(radius, undefined):
+    """It is looked at where it is defined, near the reference, and there only."""
+    model, callback = tree(golden("planar2g")), half_disc(radius, undefined)
+
+    def wrong(model, q0, v0):
+        q, v, G, gs = callback(model, q0, v0)
+        return q, v, G, -np.array(gs)
+
+    with np.errstate(all="raise"):  # whatever the caller has numpy do
+        mech = hc.Mechanism(model, [hc.GammaQ(callback, ["q1"])])
+    assert mech.chart is not None
+    if radius > 1e-5:
+        with pytest.raises(hc.InputError, match="wrong one"):
+            hc.Mechanism(model, [hc.GammaQ(wrong, ["q1"])])
+
+
+def test_a_chart_that_iterates_or_floats_is_taken():
+    """Rounding of an iteration is no wrong derivative, nor is a floating base among y."""
+    noise = np.random.default_rng(0)
+
+    def iterated(model, q0, v0):
+        q, v, G, gs = planar2g(model, q0, v0)
+        off = 1e-10 * noise.normal(size=(2, 2)) * [0.0, 1.0]
+        return q + off[0], v + off[1], G, gs
+
+    hc.Mechanism(tree(golden("planar2g")), [hc.GammaQ(iterated, ["q1"])])
+    m = pin.Model()
+    base = m.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "base")
+    wheel = m.addJoint(base, pin.JointModelRUBZ(), pin.SE3.Identity(), "wheel")
+    m.addJoint(wheel, pin.JointModelPX(), pin.SE3.Identity(), "slide")
+    for j in (1, 2, 3):
+        m.inertias[j] = pin.Inertia.Random()
+
+    def cam(sign):
+        def gamma_q(model, q0, v0):
+            q, v, (c, s) = q0.copy(), v0.copy(), q0[7:9]
+            q[9], v[7] = 0.1 * s, 0.1 * c * v0[6]
+            G = np.eye(8, 7)
+            G[7, 6] = 0.1 * c
+            return q, v, G, np.append(np.zeros(7), -sign * 0.1 * s * v0[6] ** 2)
+
+        return hc.GammaQ(gamma_q, [f"base[{i}]" for i in range(6)] + ["wheel"], name="cam")
+
+    hc.Mechanism(m, [cam(1.0)])
+    with pytest.raises(hc.InputError, match=r"'cam'.*'slide'.*wrong one"):
+        hc.Mechanism(m, [cam(-1.0)])
+
+
 def test_a_callback_that_is_not_idempotent_is_refused():
     def lazy(model, q0, v0):  # one step of an iteration, not the limit
         q, v, G, gs = planar2g(model, q0, v0)

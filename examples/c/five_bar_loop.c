@@ -19,7 +19,7 @@
 enum { NQ = HOLOCTL_FIVE_BAR_NQ, NV = HOLOCTL_FIVE_BAR_NV, NU = HOLOCTL_FIVE_BAR_NU };
 enum { RATE = 10000, MOST = 100 * RATE };
 
-static const int motor[NU] = {0, 2}; /* where the motors are in q and v: see the header */
+static const int motor[NU] = {0, 2}; /* where the motors are in q: see the header */
 static double nanoseconds[MOST];     /* of each tick; nothing is printed while the loop runs */
 
 static double now(void) {

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from holoctl.checks import Vector, numbers, positive, whole
 from holoctl.constraints.contract import Rows
+from holoctl.constraints.differences import REACHES, STATES, STEP, Difference, difference
 from holoctl.errors import InputError
 from holoctl.tree import Frame, Kinematics
 
@@ -19,15 +20,18 @@ __all__ = ["Custom"]
 
 Array = NDArray[np.float64]
 
+FIRST, SECOND = 1e-3, 1e-2
+"""Steps of first and of second differences: rad, m or s."""
+
 
 @dataclass(frozen=True, eq=False)
 class Custom:
     """``phi(q) = 0``, or ``phi(q, t) = 0``, from functions of your own.
 
     What is not given is differentiated numerically, with central differences of sixth order
-    along the tangent directions of q (steps of 1e-3 rad or m) and along time; this costs 6 nv
-    calls of `phi` for each evaluation and gives about ten digits. The directions are those of
-    v: d/dt phi = jacobian v, also for joints with quaternions.
+    along the tangent directions of q (steps of 1e-3 rad or m) and along time; this gives about
+    ten digits, and costs 6 nv + 8 calls of `phi` for each evaluation, with time 6 more. The
+    directions are those of v: d/dt phi = jacobian v, also for joints with quaternions.
 
     Parameters
     ----------
@@ -60,10 +64,15 @@ class Custom:
     ------
     InputError
         For what is not callable, a scale that is not above zero; by `Mechanism` and at every
-        evaluation, for callbacks that return the wrong shape or numbers that are not finite.
+        evaluation, for callbacks that return the wrong shape or numbers that are not finite; by
+        `Mechanism`, for derivatives that are not those of `phi`.
 
     Notes
     -----
+    Derivatives that are given are compared with differences once, when a mechanism is made: at
+    seeded states near its reference, those left out where a callback raises an error or returns
+    numbers that are not finite.
+
     Callbacks must be functions of their arguments alone. To pickle a mechanism they must be
     named functions of a module.
     """
@@ -109,6 +118,8 @@ class Custom:
         """The rows of this constraint on `model`; the callbacks are tried at `reference`."""
         bound = BoundCustom(self, model, tuple(f"{name}.{i}" for i in range(self.rows)))
         bound.evaluate(reference, np.zeros(model.nv), 0.0)
+        if any(given is not None for given in (self.jacobian, self.drift, self.rate_t)):
+            _check_derivatives(bound, reference)
         return bound
 
 
@@ -167,8 +178,7 @@ class BoundCustom:
             G = self._jacobian(q, t)
         phi_t = self._phi_t(q, t)
         if d.drift is not None:
-            given = d.drift(q.copy(), v.copy(), t) if d.time else d.drift(q.copy(), v.copy())
-            drift = self._checked("drift", given, (d.rows,))
+            drift = self._drift(q, v, t)
         elif d.jacobian is not None and (d.rate_t is not None or not d.time):
             drift = self._drift_of_rate(q, v, t)
         else:
@@ -196,20 +206,25 @@ class BoundCustom:
             return self._along(q, t, np.zeros(self.model.nv), 1.0)
         return self._checked("rate_t", d.rate_t(q.copy(), t), (d.rows,))
 
-    def _along(self, q: Vector, t: float, step: Vector, dt: float, h: float = 1e-3) -> Vector:
+    def _drift(self, q: Vector, v: Vector, t: float) -> Vector:
+        drift, when = self.description.drift, (t,) if self.description.time else ()
+        given = None if drift is None else drift(q.copy(), v.copy(), *when)
+        return self._checked("drift", given, (self.description.rows,))
+
+    def _along(self, q: Vector, t: float, step: Vector, dt: float, h: float = FIRST) -> Vector:
         """Derivative of phi along a direction of (q, t)."""
         at = lambda s: self._phi(pin.integrate(self.model, q, s * step), t + s * dt)  # noqa: E731
         return _first(at, h)
 
     def _second_along(self, q: Vector, t: float, v: Vector) -> Vector:
-        """Second time derivative of phi at constant v: steps of 1e-2 rad or m, or s."""
-        h = 1e-2 / max(1.0, float(np.abs(v).max(initial=0.0)))
+        """Second time derivative of phi at constant v: shorter where v is fast."""
+        h = SECOND / max(1.0, float(np.abs(v).max(initial=0.0)))
         at = lambda s: self._phi(pin.integrate(self.model, q, s * v), t + s)  # noqa: E731
         return _second(at, h)
 
     def _drift_of_rate(self, q: Vector, v: Vector, t: float) -> Vector:
         """First time derivative of the rate at constant v."""
-        h = 1e-3 / max(1.0, float(np.abs(v).max(initial=0.0)))
+        h = FIRST / max(1.0, float(np.abs(v).max(initial=0.0)))
 
         def rate(s: float) -> Vector:
             x = pin.integrate(self.model, q, s * v)
@@ -229,6 +244,58 @@ class BoundCustom:
         if not np.isfinite(x).all():
             raise InputError(f"{owner} must return finite numbers; got {x}")
         return x
+
+
+def _check_derivatives(bound: BoundCustom, reference: Vector) -> None:
+    """Raise `InputError` where a derivative that is given is not that of phi."""
+    d, model, rng, looked_at = bound.description, bound.model, np.random.default_rng(0), 0
+    for reach in REACHES:
+        step, v = rng.normal(size=(2, model.nv))
+        try:
+            with np.errstate(all="ignore"):
+                q, t = pin.integrate(model, reference, reach * step), reach if d.time else 0.0
+                found = _compared(bound, q, v, t, min(STEP, 0.1 * reach))
+        except Exception:  # callbacks need not be defined everywhere, and say so as they like
+            continue
+        for what, of, given, by_differences in found:
+            if (i := by_differences.worst(given)) is not None:
+                raise InputError(
+                    f"{what} of Custom {bound.labels[0].rsplit('.', 1)[0]!r} is not the derivative "
+                    f"of phi: at q = {q.round(4).tolist()}, v = {v.round(4).tolist()}"
+                    f"{f', t = {t:g}' if d.time else ''}, {of} of row {i} is "
+                    f"{by_differences.value[i]:.6g} by differences, and by {what} {given[i]:.6g}"
+                )
+        looked_at += 1
+        if looked_at == STATES:
+            return
+
+
+def _compared(
+    bound: BoundCustom, q: Vector, v: Vector, t: float, h: float
+) -> list[tuple[str, str, Vector, Difference]]:
+    """Each derivative given: its name, what it tells, that, and the same by differences."""
+    d, model, found = bound.description, bound.model, []
+    h /= max(1.0, float(np.abs(v).max()))
+
+    def phi(s: float, dt: float) -> Vector:
+        return bound.error(pin.integrate(model, q, s * v), t + dt)
+
+    def rate(s: float) -> Vector:
+        there = pin.integrate(model, q, s * v)
+        return _first(lambda r: bound.error(pin.integrate(model, there, r * v), t + s + r), h)
+
+    if d.jacobian is not None:
+        along = difference(lambda s: phi(s, 0.0), h)
+        found.append(("jacobian", "jacobian @ v", bound._jacobian(q, t) @ v, along))
+    if d.rate_t is not None:
+        by_time = difference(lambda s: phi(0.0, s), h)
+        found.append(("rate_t", "d phi/dt at v = 0", bound._phi_t(q, t), by_time))
+    if d.drift is not None:
+        size = 1.0 + float(np.abs(bound.error(q, t)).max())
+        noise = 10.0 * float(np.finfo(float).eps) * size / h
+        twice = difference(rate, 10.0 * h, noise)
+        found.append(("drift", "d2 phi/dt2 at a = 0", bound._drift(q, v, t), twice))
+    return found
 
 
 def _first(f: Callable[[float], Vector], h: float) -> Vector:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from holoctl.checks import Vector, known_name, listing, name_list, numbers, positive, vector
 from holoctl.constraints.contract import Chart, Rows
+from holoctl.constraints.differences import REACHES, STATES, STEP, Difference, difference
 from holoctl.errors import InconsistentError, InputError
 from holoctl.tree import Frame, Kinematics, coordinate_names
 
@@ -49,13 +50,18 @@ class GammaQ:
     ------
     InputError
         For what is not callable, no coordinates; by `Mechanism`, for unknown coordinates, a
-        callback that returns wrong shapes, whose G is not the identity for `independent`, or
-        that changes them.
+        callback that returns wrong shapes, whose G is not the identity for `independent`, that
+        changes them, whose G is not the derivative of q, or whose gs on the constraint is not
+        that of ``G yd``.
     InconsistentError
         At any evaluation where a corrected state is corrected again to another one.
 
     Notes
     -----
+    G and gs are compared with differences of q and of ``G yd`` along the chart, once, when a
+    mechanism is made: at seeded states near its reference, those left out where the callback
+    raises an error or returns numbers that are not finite.
+
     The first chart of a mechanism moves the state: dynamics, other constraints and torques are
     evaluated at the corrected (q, v). It also gives the independent coordinates, before other
     constraints take from them. Further charts act as rows, ``v_dep = G_dep v_ind``.
@@ -96,21 +102,11 @@ class GammaQ:
         labels = tuple(f"{name}.{names[i]}" for i in dependent)
         bound = BoundGammaQ(self.gamma_q, model, owner, labels, independent, dependent)
         chart = bound.chart(reference, np.ones(model.nv))
+        _check_rates(bound, chart, np.ones(independent.size))
         moved = np.abs(pin.difference(model, reference, chart.q)[independent]).max()
-        if np.abs(chart.G[independent] - np.eye(independent.size)).max() > IDEMPOTENT:
-            raise InputError(
-                f"{owner}: the rows of G for {listing(self.independent)} must be the identity, "
-                "columns in that order"
-            )
         if moved > IDEMPOTENT:
             raise InputError(f"{owner}: the callback changes the coordinates that are independent")
-        rate = chart.G @ np.ones(independent.size)
-        if np.abs(chart.v - rate).max() > IDEMPOTENT * (1.0 + np.abs(rate).max()):
-            raise InputError(
-                f"{owner}: the corrected velocity must be G times the rates of "
-                f"{listing(self.independent)}; for rates of 1 it is off by "
-                f"{np.abs(chart.v - rate).max():.1e}"
-            )
+        _check_derivatives(bound, chart)
         return bound
 
 
@@ -171,6 +167,76 @@ class BoundGammaQ:
             jacobian=jacobian,
             drift=-c.g[self.dependent],
         )
+
+
+def _check_rates(bound: BoundGammaQ, chart: Chart, yd: Vector) -> None:
+    """Raise `InputError` where G is not the identity for y, or v is not G yd."""
+    names = listing([coordinate_names(bound.model)[i] for i in bound.independent])
+    if np.abs(chart.G[bound.independent] - np.eye(yd.size)).max() > IDEMPOTENT:
+        raise InputError(
+            f"{bound.owner}: the rows of G for {names} must be the identity, columns in that order"
+        )
+    rate = chart.G @ yd
+    off = np.abs(chart.v - rate).max()
+    if off > IDEMPOTENT * (1.0 + np.abs(rate).max()):
+        raise InputError(
+            f"{bound.owner}: the corrected velocity must be G times the rates of {names}; for "
+            f"rates {yd.round(3).tolist()} it is off by {off:.1e}"
+        )
+
+
+def _check_derivatives(bound: BoundGammaQ, start: Chart) -> None:
+    """Raise `InputError` where G is not the derivative of gamma, or gs not that of G yd."""
+    rng = np.random.default_rng(0)
+    looked_at = 0
+    for reach in REACHES:
+        step, yd = rng.normal(size=(2, start.G.shape[1]))
+        try:
+            with np.errstate(all="ignore"):
+                chart, dot = _differenced(bound, start, start.G @ (reach * step), yd, reach)
+        except Exception:  # a chart need not be defined everywhere, and says so as it likes
+            continue
+        _check_rates(bound, chart, yd)
+        where = f"at q = {chart.q.round(4).tolist()} with yd = {yd.round(4).tolist()}"
+        names = coordinate_names(bound.model)
+        if (i := dot[0].worst(chart.v)) is not None:
+            raise InputError(
+                f"{bound.owner}: G is not the derivative of q = gamma(y): {where}, {names[i]!r} "
+                f"moves by {dot.value[0, i]:.6g} per s (q differenced along the chart), and G yd "
+                f"is {chart.v[i]:.6g}"
+            )
+        if (i := dot[1].worst(chart.g)) is not None:
+            opposite = dot[1].worst(-chart.g) is None
+            raise InputError(
+                f"{bound.owner}: gs on the constraint is not dG/dt yd: {where}, the rate of "
+                f"{names[i]!r} changes by {dot.value[1, i]:.6g} per s (G yd differenced along the "
+                f"chart), and gs is {chart.g[i]:.6g}; "
+                + ("its sign is the wrong one" if opposite else
+                   "where q0 and v0 are on the constraint the stabilisation in gs must be zero, "
+                   "which leaves g, the acceleration at ydd = 0")
+            )  # fmt: skip
+        looked_at += 1
+        if looked_at == STATES:
+            return
+
+
+def _differenced(
+    bound: BoundGammaQ, start: Chart, step: Vector, yd: Vector, reach: float
+) -> tuple[Chart, Difference]:
+    """The chart a step from `start`; the derivatives of q and of G yd along it, two lines."""
+    model, callback = bound.model, bound.gamma_q
+    c = bound.chart(pin.integrate(model, start.q, step), start.G @ yd)
+    again, v_again, _, _ = call_gamma_q(callback, model, c.q, c.v)
+
+    def moved(s: float) -> Array:
+        q, _, G, _ = call_gamma_q(callback, model, pin.integrate(model, c.q, s * c.v), c.v)
+        return np.array([pin.difference(model, c.q, q), G @ yd])
+
+    noise = max(  # the callback may iterate: as much as it repeats itself
+        float(np.abs(pin.difference(model, c.q, again)).max()), float(np.abs(v_again - c.v).max())
+    )
+    h = min(STEP, 0.1 * reach) / max(1.0, float(np.abs(c.v).max()))
+    return c, difference(moved, h, noise)
 
 
 def call_gamma_q(

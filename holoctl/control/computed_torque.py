@@ -14,6 +14,7 @@ from holoctl.consistency import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.dynamics.prepared import PreparedInverseDynamics
 from holoctl.errors import InputError, NotActuatedError
 from holoctl.mechanism import Mechanism, check_configuration, check_mechanism
+from holoctl.motors import motor_places, position_reader
 from holoctl.projector import Partition
 
 __all__ = ["ComputedTorque", "Controller", "Reference", "limits_of"]
@@ -137,11 +138,11 @@ class ComputedTorque:
         v : (nv,) array_like
             Measured velocity, rad/s or m/s.
         q_ref : (nu,) or (nq,) array_like
-            Positions of the actuated joints in the order of ``mech.actuated``, rad or m
-            (continuous joints: wrapped to half a turn); or a whole configuration, then the
+            Positions of the motors as ``mech.motor_positions(q)`` gives them, rad or m (the error
+            of a continuous joint is wrapped to half a turn); or a whole configuration, then the
             error is ``B' difference(q, q_ref)``. Where nu = nq it is read as the former.
         v_ref, a_ref : (nu,) array_like
-            Motor rates ``B' v`` and accelerations ``B' a`` to follow.
+            Motor rates ``mech.motor_rates(v)`` and accelerations ``B' a`` to follow.
         t : float, optional
             Time, s, for constraints that depend on it.
         out : (nu,) array, optional
@@ -224,47 +225,44 @@ def _law(
         BT = np.ascontiguousarray(mech.B.T)
         return lambda q, v, q_ref, v_ref: kp * error_of(q, q_ref) + kd * (v_ref - BT.dot(v))
     motors = np.argmax(mech.B, axis=0)  # B selects
-    return lambda q, v, q_ref, v_ref: kp * error_of(q, q_ref) + kd * (v_ref - v.take(motors))
+    places = motor_places(mech.model, mech.actuated)
+    if places.turning.size:
+        return lambda q, v, q_ref, v_ref: kp * error_of(q, q_ref) + kd * (v_ref - v.take(motors))
+    at, nu, for_motors = position_reader(places), mech.nu, (mech.nu,)
+
+    def law(q: Vector, v: Vector, q_ref: Any, v_ref: Vector) -> Vector:
+        if type(q_ref) is np.ndarray and q_ref.shape == for_motors:  # one call less
+            e = as_given("q_ref", q_ref, nu) - at(q)
+        else:
+            e = error_of(q, q_ref)
+        command: Vector = kp * e + kd * (v_ref - v.take(motors))
+        return command
+
+    return law
 
 
 def _position_error(mech: Mechanism) -> Callable[[Vector, Any], Vector]:
     """A function (q, q_ref) that gives e (nu,), from the motors' positions at q to q_ref."""
-    model, nu = mech.model, mech.nu
-    where, turning, rotating = np.zeros(nu, dtype=np.intp), [], ""
-    for i, motor in enumerate(mech.actuated):
-        coordinate = mech.coordinate_names.index(motor)
-        joint = int(mech.joint_of[coordinate])
-        where[i] = model.idx_qs[joint] + coordinate - model.idx_vs[joint]
-        if model.nqs[joint] != model.nvs[joint]:
-            turning.append(i)
-            if model.nvs[joint] > 1 and not rotating:
-                rotating = f"{motor!r} drives one coordinate of a {model.joints[joint].shortname()}"
+    nu, places = mech.nu, motor_places(mech.model, mech.actuated)
+    at, turning = position_reader(places), places.turning
     for_motors = (nu,) if mech.actuated else None
-    cosine = where[turning]
-
-    plain = not turning
 
     def error_of(q: Vector, q_ref: Any) -> Vector:
-        if plain and type(q_ref) is np.ndarray and q_ref.shape == for_motors:
-            straight: Vector = as_given("q_ref", q_ref, nu) - q.take(where)
-            return straight
         wanted = q_ref if type(q_ref) is np.ndarray else np.asarray(numbers("q_ref", q_ref))
         if wanted.shape == for_motors:
-            wanted = as_given("q_ref", wanted, nu)
-            if rotating:
+            if places.missing:
                 raise InputError(
-                    f"motor {rotating}, which has no position of its own; give q_ref as a "
+                    f"motor {places.missing}, which has no position of its own; give q_ref as a "
                     f"whole configuration, shape ({mech.nq},)"
                 )
-            e: Vector = wanted - q.take(where)
-            if turning:  # continuous: cosine and sine of the angle; the error is wrapped
-                d = wanted[turning] - np.arctan2(q[cosine + 1], q[cosine])
-                e[turning] = (d + np.pi) % (2.0 * np.pi) - np.pi
+            e: Vector = as_given("q_ref", wanted, nu) - at(q)
+            if turning.size:  # the shorter way round
+                e[turning] = (e[turning] + np.pi) % (2.0 * np.pi) - np.pi
             return e
         if wanted.shape == (mech.nq,):
             if mech.nq != mech.nv:
                 wanted = check_configuration(mech, wanted, "q_ref")
-            difference: Vector = pin.difference(model, q, numbers("q_ref", wanted))
+            difference: Vector = pin.difference(mech.model, q, numbers("q_ref", wanted))
             whole: Vector = mech.B.T.dot(difference)
             return whole
         motors = f"({nu},), motor positions, or " if for_motors else ""
