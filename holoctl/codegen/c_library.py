@@ -137,9 +137,12 @@ _AT_ONCE = 4
 """Angles are filled up with zeros to a multiple of this, for processors that take several."""
 
 
-def source(functions: Iterable[Any]) -> str:
-    """The C of several functions, without slow steps that can be shared."""
-    found = "\n".join(_shared(c_function(f)) for f in functions)
+def source(functions: Iterable[Any], qualifier: str = "static") -> str:
+    """The C of several functions, without slow steps that can be shared.
+
+    `qualifier` stands before each of them.
+    """
+    found = "\n".join(_shared(c_function(f, qualifier=qualifier)) for f in functions)
     return filled("sines_cosines.c", {}) + found if "sines_cosines" in found else found
 
 

@@ -107,7 +107,7 @@ def c_function(function: Any, name: str | None = None, qualifier: str = "static"
         part = f"{name}_part{start // PART}"
         arguments = ", ".join(["w", *ins, *outs])
         parts += [
-            f"static void {part}(double *w, {parameters(function)}) {{",
+            f"{qualifier} void {part}(double *w, {parameters(function)}) {{".lstrip(),
             "  (void)w;", *unused, *lines, "}", "",
         ]  # fmt: skip
         calls.append(f"  {part}({arguments});")
@@ -214,7 +214,7 @@ def _by_rows(sparsity: Any) -> list[int]:
 
 def _number(x: float) -> str:
     if math.isnan(x):
-        return "NAN"
+        return "(double)NAN"  # the macros are floats
     if math.isinf(x):
-        return "INFINITY" if x > 0.0 else "-INFINITY"
+        return "(double)INFINITY" if x > 0.0 else "-(double)INFINITY"
     return f"({x!r})" if x < 0.0 else repr(float(x))

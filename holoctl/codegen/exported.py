@@ -8,6 +8,7 @@ torque in all cases. The numbers of the self-test come from the Python path.
 from __future__ import annotations
 
 import hashlib
+import re
 from importlib import metadata
 from os import PathLike, fspath
 from pathlib import Path
@@ -52,6 +53,9 @@ PIVOT_LIMIT = 0.02
 multiplier that is in doubt."""
 
 POLICIES = ("hold", "zero")
+
+LAW = "HOLOCTL_DIVIDES static"
+"""What stands before the C functions of the laws; see ``c_templates/divides.c.in``."""
 
 
 def export_c(
@@ -167,6 +171,7 @@ def _values(
         "P": prefix,
         "U": prefix.upper(),
         "marker": f"{MARK} {metadata.version('holoctl')}: export again instead of editing.",
+        "version": _version(metadata.version("holoctl")),
         "title": comment(mech.name),
         "what": " and computed torque" if controller is not None else "",
         "summary": "computed torque" if controller is not None else "inverse dynamics",
@@ -266,7 +271,8 @@ def _files(
     prefix = values["P"]
     functions = [f for f in (laws.errors, laws.law, laws.hold, laws.matrix)
                  if f is not None]  # fmt: skip
-    values["laws"] = source(functions)
+    values |= {x: filled(f"{x}.c", {}) for x in ("flags", "divides", "arithmetic")}
+    values |= {"laws": source(functions, LAW), **_trial(states, laws.timed)}
     files = dict[str, str]()
     if plant:
         files |= _plant_files(E, laws.timed, values)
@@ -276,10 +282,10 @@ def _files(
         if plant
         else ""
     )
-    library = {f"{prefix}.{x}": filled(f"{template}", values | {"hash": ""})
+    library = {f"{prefix}.{x}": filled(template, values | {"hash": "", "content": ""})
                for x, template in (("h", "header.h"), ("c", "source.c"))}  # fmt: skip
     content = hashlib.sha256("".join([*library.values(), *files.values()]).encode()).hexdigest()
-    values["hash"] = content[:32]
+    values |= {"hash": content[:32], "content": f"0x{content[:8]}"}
     library = {f"{prefix}.h": filled("header.h", values), f"{prefix}.c": filled("source.c", values)}
     return {
         **library,
@@ -290,11 +296,32 @@ def _files(
     }
 
 
+def _version(text: str) -> int:
+    """A version as one number, for comparisons by the preprocessor: 0.1.2 is 102."""
+    major, minor, patch = (int(x) for x in (*re.findall(r"\d+", text), "0", "0")[:3])
+    return 10000 * major + 100 * minor + patch
+
+
+def _trial(states: States, timed: bool) -> dict[str, object]:
+    """The state at which init tries a tick: the first of the self-test."""
+    names = {"q": "NQ", "v": "NV", "target": "NU", "u": "NU", "tolerance": "1"}
+    given = {"q": states.q, "v": states.v, "target": states.target, "u": states.inverse}
+    given["tolerance"] = states.tolerance[:, None]
+    if timed:
+        names["t"], given["t"] = "1", states.t[:, None]
+    arrays = [array(f"trial_{x}", given[x][0], f"[{size}]") for x, size in names.items()]
+    return {
+        "trial": "".join(f"  {line}" for line in arrays),
+        "declare_t": "  double t;\n" if timed else "",
+        "read_t": "  read(trial_t, 1, &t);\n" if timed else "",
+    }
+
+
 def _plant_files(E: Expressions, timed: bool, values: dict[str, object]) -> dict[str, str]:
     functions = plant_functions(E, timed)
     parts = "".join(f"  normalise(q + {p[0]}, {len(p)});\n" for p in E.tree.unit_parts)
     more = values | {
-        "laws": source(functions),
+        "laws": source(functions, LAW),
         "parts": parts or "  (void)q;\n",
         "start": array("start", E.samples[0], "[NQ]"),
         "norm": filled("plant_normalise.c", values) if parts else "",
