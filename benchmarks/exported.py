@@ -53,7 +53,7 @@ static int by_size(const void *a, const void *b) {
 static double q[STATES][SIZE_Q], v[STATES][SIZE_V], x[3][STATES][SIZE_U], u[SIZE_U];
 int main(void) {
   @ c;
-  @_init(&c);
+  if (@_init(&c)) return 1;
   if (fread(q, sizeof q, 1, stdin) != 1 || fread(v, sizeof v, 1, stdin) != 1 ||
       fread(x, sizeof x, 1, stdin) != 1) return 1;
   for (int function = 0; function < 2; function++) {
@@ -68,7 +68,7 @@ int main(void) {
     qsort(times, BLOCKS, sizeof times[0], by_size);
     printf("%.17g %.17g ", times[BLOCKS / 2], times[BLOCKS * 99 / 100]);
   }
-  printf("%lu\n", c.ticks - c.count[0]);
+  printf("%llu\n", c.ticks - c.count[0]);
   return 0;
 }
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 
@@ -14,8 +15,11 @@ import holoctl as hc
 
 STATUSES = (
     "OK", "NOT_FINITE", "NOT_NORMALISED", "OPEN", "SINGULAR", "PIVOT_GROWTH", "OVERFLOW",
+    "BUILD", "SLIDING", "BROKEN",
 )  # fmt: skip
-STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror")
+STRICT = (
+    "-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-pedantic", "-Werror",
+)  # fmt: skip
 
 
 def compilers():
@@ -63,15 +67,19 @@ class Exported:
         run(compilers()[0], *STRICT, "-O1", "-fPIC", "-shared", source, "-o", made, "-lm")
         self.library = ctypes.CDLL(str(made))
         gains = [(x, ctypes.c_double * mech.nu) for x in ("kp", "kd")] if self.has_torque else []
-        limits = [(x, ctypes.c_double) for x in ("closure_limit", "doubt_limit", "pivot_limit")]
+        limits = [
+            (x, ctypes.c_double)
+            for x in ("closure_limit", "velocity_limit", "doubt_limit", "pivot_limit")
+        ]
         certificate = [
             (x, ctypes.c_double)
             for x in ("closure", "velocity", "acceleration", "missed", "doubt", "pivot")
         ]
         fields = [
+            ("content", ctypes.c_ulong), ("sound", ctypes.c_int),
             *gains, *limits, ("in_trouble", ctypes.c_int), *certificate,
-            ("last", ctypes.c_double * mech.nu), ("ticks", ctypes.c_ulong),
-            ("troubles", ctypes.c_ulong), ("count", ctypes.c_ulong * len(STATUSES)),
+            ("last", ctypes.c_double * mech.nu), ("ticks", ctypes.c_ulonglong),
+            ("troubles", ctypes.c_ulonglong), ("count", ctypes.c_ulonglong * len(STATUSES)),
         ]  # fmt: skip
         self.struct = type("Struct", (ctypes.Structure,), {"_fields_": fields})
         self.c = self.struct()
@@ -82,9 +90,24 @@ class Exported:
         """Whether there is a function for the torque of the controller."""
         return f"{self.prefix}_torque(" in self.paths[0].read_text()
 
+    @property
+    def content(self):
+        """The number by which header and library know each other."""
+        return int(re.search(r"_CONTENT (0x\w+)UL", self.paths[0].read_text())[1], 16)
+
+    def init(self, size=None, content=None):
+        """The status of init, by default with the size and content that are right."""
+        size = ctypes.sizeof(self.c) if size is None else size
+        content = self.content if content is None else content
+        return STATUSES[
+            self.library[f"{self.prefix}_init_checked"](
+                ctypes.byref(self.c), ctypes.c_ulong(size), ctypes.c_ulong(content)
+            )
+        ]
+
     def reset(self):
         """As after init."""
-        self.library[f"{self.prefix}_init"](ctypes.byref(self.c))
+        assert self.init() == "OK"
 
     def call(self, function, *inputs, t=None):
         """Status and u of a function."""

@@ -61,7 +61,10 @@ int main(int count, char **arguments) {
   struct timespec next;
 
   if (ticks < 1) return 2;
-  holoctl_five_bar_init(&controller);
+  if (holoctl_five_bar_init(&controller) != HOLOCTL_FIVE_BAR_OK) {
+    fprintf(stderr, "this build computes wrong torques, or is not that of the header\n");
+    return 1;
+  }
   holoctl_five_bar_plant_start(start, v);
   memcpy(q, start, sizeof q);
   q[0] += 0.01; /* a disturbance that the controller does not know of; the first step closes it */
@@ -91,7 +94,7 @@ int main(int count, char **arguments) {
   }
 
   qsort(nanoseconds, (size_t)ticks, sizeof nanoseconds[0], by_size);
-  printf("%d ticks at %d Hz, %lu of them good\n", ticks, RATE,
+  printf("%d ticks at %d Hz, %llu of them good\n", ticks, RATE,
       controller.count[HOLOCTL_FIVE_BAR_OK]);
   printf("largest tracking error in the second half: %.1e rad\n", error);
   printf("largest closure error: %.1e\n", closure);

@@ -8,6 +8,7 @@ stand for is decided in `exported`.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +22,17 @@ from numpy.typing import ArrayLike
 from holoctl.codegen.c_source import c_function
 from holoctl.errors import HoloctlError, InputError
 
-__all__ = ["MARK", "array", "comment", "filled", "identifier", "number", "source", "write_files"]
+__all__ = [
+    "MARK",
+    "array",
+    "comment",
+    "filled",
+    "identifier",
+    "number",
+    "source",
+    "stack_bytes",
+    "write_files",
+]
 
 MARK = "Written by holoctl"
 """Stands in the first line of every file that may be overwritten."""
@@ -83,6 +94,38 @@ def array(name: str, values: ArrayLike, sizes: str) -> str:
     return f"static const double {name}{sizes} = {inside};\n"
 
 
+_ENUM = re.compile(r"^enum \{(.*)\};$", re.MULTILINE)
+_LOCAL = re.compile(r" +(?:for \()?(?:const |volatile )*(?:double|int) (\w.*)")
+_FRAME = 96
+"""Bytes of a call beside its values: the return address, kept registers, parameters, alignment."""
+
+
+def stack_bytes(text: str) -> int:
+    """At most so many bytes of stack are needed by a file of C of ours, libm's aside.
+
+    Every value of every function has a place of its own, 8 bytes, as without optimisation, and
+    every function is taken to be called by every other: what compilers put together is never more.
+    """
+    sizes = {
+        name.strip(): int(value)
+        for line in _ENUM.findall(text)
+        for name, value in (x.split("=") for x in line.split(","))
+    }
+    total = 0
+    for function in text.split("\n}\n"):
+        total += _FRAME
+        for line in function.splitlines():
+            found = _LOCAL.match(line)
+            if found is None:
+                continue
+            names = re.sub(r"\{.*?\}|\(.*?\)", "", found.group(1)).split(";")[0]
+            for name in names.split(","):
+                dimensions = re.findall(r"\[([^\]]+)\]", name.split("=")[0])
+                factors = [x.strip() for d in dimensions for x in d.split("*")]
+                total += 8 * math.prod(sizes[x] if x in sizes else int(x) for x in factors)
+    return -(-total // 16) * 16
+
+
 def write_files(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
     """Write all files, or none where one is in the way that holoctl did not write.
 
@@ -137,9 +180,14 @@ _AT_ONCE = 4
 """Angles are filled up with zeros to a multiple of this, for processors that take several."""
 
 
-def source(functions: Iterable[Any]) -> str:
-    """The C of several functions, without slow steps that can be shared."""
-    found = "\n".join(_shared(c_function(f)) for f in functions)
+def source(functions: Iterable[Any], qualifier: str = "static", symbols: Any = None) -> str:
+    """The C of several functions, without slow steps that can be shared.
+
+    `qualifier` and `symbols` are those of `c_function`.
+    """
+    found = "\n".join(
+        _shared(c_function(f, qualifier=qualifier, symbols=symbols)) for f in functions
+    )
     return filled("sines_cosines.c", {}) + found if "sines_cosines" in found else found
 
 

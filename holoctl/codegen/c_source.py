@@ -8,6 +8,7 @@ with their number only; what passes from one part to another goes through an arr
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,13 +32,14 @@ _FORMATS = {
     "OR": "(double)({0} != 0.0 || {1} != 0.0)", "FLOOR": "floor({0})", "CEIL": "ceil({0})",
     "FMOD": "fmod({0}, {1})", "FABS": "fabs({0})", "COPYSIGN": "copysign({0}, {1})",
     "SIGN": "(double)(({0} > 0.0) - ({0} < 0.0))",
-    "IF_ELSE_ZERO": "({0} != 0.0 ? {1} : 0.0)", "FMIN": "fmin({0}, {1})",
-    "FMAX": "fmax({0}, {1})", "INV": "1.0 / {0}", "SINH": "sinh({0})", "COSH": "cosh({0})",
+    "IF_ELSE_ZERO": "({0} != 0.0 ? {1} : 0.0)", "FMIN": "({0} < {1} ? {0} : {1})",
+    "FMAX": "({0} > {1} ? {0} : {1})", "INV": "1.0 / {0}", "SINH": "sinh({0})", "COSH": "cosh({0})",
     "TANH": "tanh({0})", "ASINH": "asinh({0})", "ACOSH": "acosh({0})", "ATANH": "atanh({0})",
     "ATAN2": "atan2({0}, {1})", "HYPOT": "hypot({0}, {1})", "LOG1P": "log1p({0})",
     "EXPM1": "expm1({0})",
 }  # fmt: skip
 _COMMUTE = ("ADD", "MUL", "EQ", "NE", "AND", "OR", "FMIN", "FMAX", "HYPOT")
+_COMMUTING = frozenset(_FORMATS[op] for op in _COMMUTE)
 
 
 @dataclass
@@ -47,6 +49,8 @@ class _Program:
     formats: list[str] = field(default_factory=list)
     operands: list[tuple[int, ...]] = field(default_factory=list)
     outputs: list[tuple[int, int, int]] = field(default_factory=list)  # output, entry, value
+    known: dict[tuple[str, tuple[int, ...]], int] = field(default_factory=dict)
+    comments: dict[int, str] = field(default_factory=dict)  # what stands before a value
 
 
 def parameters(function: Any) -> str:
@@ -56,7 +60,9 @@ def parameters(function: Any) -> str:
     return ", ".join(inputs + outputs)
 
 
-def c_function(function: Any, name: str | None = None, qualifier: str = "static") -> str:
+def c_function(
+    function: Any, name: str | None = None, qualifier: str = "static", symbols: Any = None
+) -> str:
     """The C source of one function, ``void name(const double *q, ..., double *u, ...)``.
 
     Parameters
@@ -67,6 +73,10 @@ def c_function(function: Any, name: str | None = None, qualifier: str = "static"
         Default: the name of the function.
     qualifier : str, optional
         What stands before ``void``; also before that of the parts it is split into.
+    symbols : casadi.Function, optional
+        With it, a comment stands before each block of instructions and says which symbol it is
+        on the way to: an output of `function`, or one of `symbols` that `function` happens to
+        compute too. Inputs of the same name are the same.
 
     Returns
     -------
@@ -80,6 +90,8 @@ def c_function(function: Any, name: str | None = None, qualifier: str = "static"
     """
     name = name or function.name()
     program = _read(function)
+    if symbols is not None:
+        _mark(program, function, symbols)
     count = len(program.formats)
     ins = [function.name_in(i) for i in range(function.n_in())]
     outs = [function.name_out(i) for i in range(function.n_out())]
@@ -107,7 +119,7 @@ def c_function(function: Any, name: str | None = None, qualifier: str = "static"
         part = f"{name}_part{start // PART}"
         arguments = ", ".join(["w", *ins, *outs])
         parts += [
-            f"static void {part}(double *w, {parameters(function)}) {{",
+            f"{qualifier} void {part}(double *w, {parameters(function)}) {{".lstrip(),
             "  (void)w;", *unused, *lines, "}", "",
         ]  # fmt: skip
         calls.append(f"  {part}({arguments});")
@@ -124,7 +136,8 @@ def _lines(
 ) -> list[str]:
     text = program.formats[k].format(*(where(i) for i in program.operands[k]))
     stores = [line.format(_local(k)) for line in at_value.get(k, [])]
-    return [f"  const double x{k} = {text};", *stores]
+    before = [f"  /* {program.comments[k]} */"] if k in program.comments else []
+    return [*before, f"  const double x{k} = {text};", *stores]
 
 
 def _part(
@@ -175,7 +188,7 @@ def _read(function: Any) -> _Program:
     }
     position = [_by_rows(function.sparsity_out(i)) for i in range(function.n_out())]
     program = _Program()
-    known: dict[tuple[str, tuple[int, ...]], int] = {}
+    known = program.known
     held: dict[int, int] = {}  # place in CasADi's work vector to value
     for k in range(function.n_instructions()):
         op = names[function.instruction_id(k)]
@@ -206,6 +219,41 @@ def _read(function: Any) -> _Program:
     return program
 
 
+def _mark(program: _Program, function: Any, symbols: Any) -> None:
+    """A comment wherever the instructions turn to another symbol."""
+    named: dict[int, tuple[str, str]] = {}  # value to symbol, and entry of it
+    found = _read(symbols)
+    here: dict[int, int] = {}  # value of `symbols` to the same one of `program`
+    for value, (text, operands) in enumerate(found.known):
+        key = (text, tuple(here.get(i, -1) for i in operands))
+        if text in _COMMUTING:
+            key = (text, tuple(sorted(key[1])))
+        if key in program.known:
+            here[value] = program.known[key]
+    for f, outputs in ((function, program.outputs), (symbols, found.outputs)):
+        for o, entry, value in outputs:
+            at = value if f is function else here.get(value)
+            if at is not None and program.operands[at]:  # constants and inputs are no result
+                place = divmod(entry, f.size2_out(o)) if f.size2_out(o) > 1 else (entry,)
+                label = f"{f.name_out(o)}[{', '.join(map(str, place))}]"
+                named.setdefault(at, (f.name_out(o), label))
+    count = len(program.formats)
+    toward = [-1] * count  # the first named value that needs it
+    for k in reversed(range(count)):
+        toward[k] = k if k in named else toward[k]
+        for i in program.operands[k]:
+            toward[i] = toward[k]
+    start, symbol, ready = 0, "", list[str]()
+    for k in range(count):
+        goal = named.get(toward[k], (symbol, ""))[0]
+        if goal != symbol:
+            start, symbol, ready = k, goal, []
+            program.comments[start] = f"for {symbol}"
+        if k in named:
+            ready.append(named[k][1])
+            program.comments[start] = textwrap.shorten(", ".join(ready), 80, placeholder=" ...")
+
+
 def _by_rows(sparsity: Any) -> list[int]:
     """Where each stored entry stands in a dense matrix, row by row."""
     rows, columns = sparsity.get_triplet()
@@ -214,7 +262,7 @@ def _by_rows(sparsity: Any) -> list[int]:
 
 def _number(x: float) -> str:
     if math.isnan(x):
-        return "NAN"
+        return "(double)NAN"  # the macros are floats
     if math.isinf(x):
-        return "INFINITY" if x > 0.0 else "-INFINITY"
+        return "(double)INFINITY" if x > 0.0 else "-(double)INFINITY"
     return f"({x!r})" if x < 0.0 else repr(float(x))

@@ -8,6 +8,7 @@ torque in all cases. The numbers of the self-test come from the Python path.
 from __future__ import annotations
 
 import hashlib
+import re
 from importlib import metadata
 from os import PathLike, fspath
 from pathlib import Path
@@ -25,6 +26,7 @@ from holoctl.codegen.c_library import (
     identifier,
     number,
     source,
+    stack_bytes,
     write_files,
 )
 from holoctl.codegen.exported_laws import (
@@ -35,7 +37,9 @@ from holoctl.codegen.exported_laws import (
     golden_states,
     plant_functions,
 )
-from holoctl.codegen.expressions import Expressions, symbolic
+from holoctl.codegen.expressions import Expressions, inverse_function, symbolic
+from holoctl.codegen.extra import casadi_module
+from holoctl.codegen.symbolic_tree import tree_efforts
 from holoctl.consistency import (
     ALLOWANCE,
     CLOSURE_LIMIT,
@@ -60,6 +64,9 @@ PIVOT_LIMIT = 0.02
 multiplier that is in doubt."""
 
 POLICIES = ("hold", "zero")
+
+LAW = "HOLOCTL_DIVIDES static"
+"""What stands before the C functions of the laws; see ``c_templates/divides.c.in``."""
 
 
 def export_c(
@@ -154,7 +161,7 @@ def export_c(
     laws = exported_laws(E, controller, weights)
     values = _values(E, laws, prefix, limits, in_trouble)
     states = golden_states(E, laws, weights, limits)
-    return write_files(place, _files(E, laws, states, values, plant))
+    return write_files(place, _files(E, laws, states, values, plant, _symbols(E, weights)))
 
 
 # ------------------------------------------------------------------------------ the files
@@ -178,6 +185,7 @@ def _values(
         "P": prefix,
         "U": prefix.upper(),
         "marker": f"{MARK} {metadata.version('holoctl')}: export again instead of editing.",
+        "version": _version(metadata.version("holoctl")),
         "title": comment(mech.name),
         "what": " and computed torque" if controller is not None else "",
         "summary": "computed torque" if controller is not None else "inverse dynamics",
@@ -276,27 +284,51 @@ def _lines(letter: str, rows: list[tuple[int, int, str]]) -> str:
     return "\n".join(found)
 
 
+def _symbols(E: Expressions, weights: Array | None) -> Any:
+    """What the instructions of the laws compute on their way, for comments."""
+    ca, mech, rows = casadi_module(), E.mech, E.rows
+    target = ca.SX.sym("target", mech.nu)
+    given = [E.q, E.v, target, E.t]
+    _, a, _ = inverse_function(E, weights, "project").call(given, True, False)
+    G = ca.SX.zeros(len(rows.jacobian), mech.nv)
+    for i, entries in enumerate(rows.jacobian):
+        for k, x in entries.items():
+            G[i, k] = x
+    columns = [ca.vertcat(*x) for x in (rows.error, rows.rate, rows.drift)]
+    return ca.Function(
+        "symbols", given, [*columns, G, a, tree_efforts(E.tree, E.v, a)],
+        ["q", "v", "target", "t"], ["phi", "phi_rate", "drift", "G", "a", "efforts"],
+    )  # fmt: skip
+
+
 def _files(
-    E: Expressions, laws: Laws, states: States, values: dict[str, object], plant: bool
+    E: Expressions,
+    laws: Laws,
+    states: States,
+    values: dict[str, object],
+    plant: bool,
+    symbols: Any,
 ) -> dict[str, str]:
     """Name to text of every file."""
     prefix = values["P"]
     functions = [f for f in (laws.errors, laws.law, laws.hold, laws.matrix)
                  if f is not None]  # fmt: skip
-    values["laws"] = source(functions)
+    values |= {x: filled(f"{x}.c", {}) for x in ("flags", "divides", "arithmetic")}
+    values |= {"laws": source(functions, LAW, symbols), **_trial(states, laws.timed)}
     files = dict[str, str]()
     if plant:
-        files |= _plant_files(E, laws.timed, values)
+        files |= _plant_files(E, laws.timed, values, symbols)
     values["more_sources"] = f" {prefix}_plant.c" if plant else ""
     values["more_files"] = (
         f"| `{prefix}_plant.h`, `{prefix}_plant.c` | the exact plant, for trials on a computer |\n"
         if plant
         else ""
     )
-    library = {f"{prefix}.{x}": filled(f"{template}", values | {"hash": ""})
+    values["stack"] = stack_bytes(filled("source.c", values))
+    library = {f"{prefix}.{x}": filled(template, values | {"hash": "", "content": ""})
                for x, template in (("h", "header.h"), ("c", "source.c"))}  # fmt: skip
     content = hashlib.sha256("".join([*library.values(), *files.values()]).encode()).hexdigest()
-    values["hash"] = content[:32]
+    values |= {"hash": content[:32], "content": f"0x{content[:8]}"}
     library = {f"{prefix}.h": filled("header.h", values), f"{prefix}.c": filled("source.c", values)}
     return {
         **library,
@@ -307,11 +339,34 @@ def _files(
     }
 
 
-def _plant_files(E: Expressions, timed: bool, values: dict[str, object]) -> dict[str, str]:
+def _version(text: str) -> int:
+    """A version as one number, for comparisons by the preprocessor: 0.1.2 is 102."""
+    major, minor, patch = (int(x) for x in (*re.findall(r"\d+", text), "0", "0")[:3])
+    return 10000 * major + 100 * minor + patch
+
+
+def _trial(states: States, timed: bool) -> dict[str, object]:
+    """The state at which init tries a tick: the first of the self-test."""
+    names = {"q": "NQ", "v": "NV", "target": "NU", "u": "NU", "tolerance": "1"}
+    given = {"q": states.q, "v": states.v, "target": states.target, "u": states.inverse}
+    given["tolerance"] = states.tolerance[:, None]
+    if timed:
+        names["t"], given["t"] = "1", states.t[:, None]
+    arrays = [array(f"trial_{x}", given[x][0], f"[{size}]") for x, size in names.items()]
+    return {
+        "trial": "".join(f"  {line}" for line in arrays),
+        "declare_t": "  double t;\n" if timed else "",
+        "read_t": "  read(trial_t, 1, &t);\n" if timed else "",
+    }
+
+
+def _plant_files(
+    E: Expressions, timed: bool, values: dict[str, object], symbols: Any
+) -> dict[str, str]:
     functions = plant_functions(E, timed)
     parts = "".join(f"  normalise(q + {p[0]}, {len(p)});\n" for p in E.tree.unit_parts)
     more = values | {
-        "laws": source(functions),
+        "laws": source(functions, LAW, symbols),
         "parts": parts or "  (void)q;\n",
         "start": array("start", E.samples[0], "[NQ]"),
         "norm": filled("plant_normalise.c", values) if parts else "",
@@ -321,7 +376,12 @@ def _plant_files(E: Expressions, timed: bool, values: dict[str, object]) -> dict
         "correction_arguments": "q1, v1, &after" if timed else "q1, v1",
         "after": "  const double after = t + dt;\n" if timed else "",
     }
-    return {f"{values['P']}_plant.{x}": filled(f"plant.{x}", more) for x in ("h", "c")}
+    plant = filled("plant.c", more)
+    more["stack"] = stack_bytes(plant)
+    return {
+        f"{values['P']}_plant.h": filled("plant.h", more),
+        f"{values['P']}_plant.c": plant,
+    }
 
 
 def _test(laws: Laws, states: States, values: dict[str, object]) -> str:
