@@ -4,6 +4,10 @@
 
 Each block of 64 ticks, over 64 closed moving states, is timed as a whole, for the clock takes as
 long as a tick does. C and the compiled call from Python run in turn, over the same states.
+
+The worst tick that there is, "in trouble": the guard refuses, so that one more elimination follows,
+the angles are so large that sines and cosines are libm's, and products of velocities are subnormal,
+which processors are slow with.
 """
 
 from __future__ import annotations
@@ -50,25 +54,37 @@ static int by_size(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
-static double q[STATES][SIZE_Q], v[STATES][SIZE_V], x[3][STATES][SIZE_U], u[SIZE_U];
+static double large[SIZE_Q], q[STATES][SIZE_Q], v[STATES][SIZE_V], x[3][STATES][SIZE_U], u[SIZE_U];
 int main(void) {
   @ c;
+  unsigned long long good = 0;
   if (@_init(&c)) return 1;
   if (fread(q, sizeof q, 1, stdin) != 1 || fread(v, sizeof v, 1, stdin) != 1 ||
-      fread(x, sizeof x, 1, stdin) != 1) return 1;
-  for (int function = 0; function < 2; function++) {
-    for (int b = 0; b < BLOCKS; b++) {
+      fread(x, sizeof x, 1, stdin) != 1 || fread(large, sizeof large, 1, stdin) != 1) return 1;
+  for (int function = 0; function < 4; function++) {
+    const int blocks = function < 2 ? BLOCKS : BLOCKS / 10;
+    if (function == 2) {
+      good = c.ticks - c.count[0];
+      c.doubt_limit = 0.0;
+      c.closure_limit = 1e300;
+    }
+    if (function == 3)
+      for (int k = 0; k < STATES; k++) {
+        for (int i = 0; i < SIZE_Q; i++) q[k][i] += large[i];
+        for (int i = 0; i < SIZE_V; i++) v[k][i] *= 1e-155; /* squares lose their digits */
+      }
+    for (int b = 0; b < blocks; b++) {
       const double start = now();
       for (int k = 0; k < STATES; k++) {
-        if (function) @_torque(&c, q[k], v[k], x[0][k], x[1][k], x[2][k], u);
+        if (function == 1) @_torque(&c, q[k], v[k], x[0][k], x[1][k], x[2][k], u);
         else @_inverse_dynamics(&c, q[k], v[k], x[0][k], u);
       }
       times[b] = (now() - start) / STATES;
     }
-    qsort(times, BLOCKS, sizeof times[0], by_size);
-    printf("%.17g %.17g ", times[BLOCKS / 2], times[BLOCKS * 99 / 100]);
+    qsort(times, (size_t)blocks, sizeof times[0], by_size);
+    printf("%.17g %.17g ", times[blocks / 2], times[blocks * 99 / 100]);
   }
-  printf("%llu\n", c.ticks - c.count[0]);
+  printf("%llu\n", good);
   return 0;
 }
 """
@@ -99,7 +115,9 @@ def in_c(folder: Path, prefix: str, ctl: hc.ComputedTorque, given: Sequence[np.n
     mech = ctl.mech
     sizes = (f"-DSIZE_Q={mech.nq}", f"-DSIZE_V={mech.nv}", f"-DSIZE_U={mech.nu}")
     (folder / "loop.c").write_text(LOOP.replace("@", prefix))
-    np.concatenate([x.ravel() for x in given]).tofile(folder / "states")
+    large = np.zeros(mech.nq)
+    large[_angles(mech)] = 1e22  # hard to reduce
+    np.concatenate([x.ravel() for x in (*given, large)]).tofile(folder / "states")
     found = {}
     for label, flags in FLAGS.items():
         program = folder / label.replace(", ", "_")
@@ -110,6 +128,29 @@ def in_c(folder: Path, prefix: str, ctl: hc.ComputedTorque, given: Sequence[np.n
         )  # fmt: skip
         found[label] = program
     return found
+
+
+def _angles(mech: hc.Mechanism) -> list[int]:
+    """Where q has angles."""
+    model, along = mech.model, ("PX", "PY", "PZ", "PrismaticUnaligned")
+    return [
+        model.idx_qs[j]
+        for j in range(1, model.njoints)
+        if (model.nqs[j], model.nvs[j]) == (1, 1)
+        and model.joints[j].shortname().removeprefix("JointModel") not in along
+    ]
+
+
+def stack(folder: Path, prefix: str) -> int:
+    """Bytes of stack of all functions of the library together, as ``FLAGS["C"]`` compile it."""
+    object_file = folder / "stack.o"
+    subprocess.run(
+        ["gcc", "-std=c99", *FLAGS["C"], "-fstack-usage", "-c", folder / f"{prefix}.c", "-o",
+         object_file],
+        check=True,
+    )  # fmt: skip
+    lines = object_file.with_suffix(".su").read_text().splitlines()
+    return sum(int(line.split("\t")[1]) for line in lines)
 
 
 def build(folder: Path, prefix: str) -> tuple[float, int]:
@@ -160,7 +201,7 @@ def measure(name: str) -> dict:
         prefix = hc.export_c(ctl, folder)[0].stem
         written = time.perf_counter() - start
         seconds, size = build(folder, prefix)
-        given = states(ctl)
+        given, used = states(ctl), stack(folder, prefix)
         programs, python = in_c(folder, prefix, ctl, given), from_python(ctl, given)
         rounds: dict[str, list] = {label: [] for label in [*programs, "python"]}
         with hc.realtime():
@@ -169,9 +210,14 @@ def measure(name: str) -> dict:
                     rounds[label].append(_numbers(program, folder / "states"))
                 rounds["python"].append([f() for f in python])
     return {
-        "name": name, "export": written, "build": seconds, "size": size,
+        "name": name, "export": written, "build": seconds, "size": size, "stack": used,
         **{label: np.median(x, axis=0) for label, x in rounds.items()},
     }  # fmt: skip
+
+
+def _worst(numbers: np.ndarray) -> str:
+    """Median of the slower of the two kinds of trouble."""
+    return f"{max(numbers[4], numbers[6]):.0f}"
 
 
 def section() -> str:
@@ -187,11 +233,15 @@ def section() -> str:
         "*native*: `-DHOLOCTL_NATIVE=ON`, for the processor of the machine, as `hc.compile` "
         "does. Size: the "
         "code of the library (tables of the self-test not counted). Build: CMake, library and "
-        "self-test, one job.",
+        "self-test, one job. In trouble (median): inverse dynamics where the guard refuses the "
+        "state, so that an elimination with complete pivoting follows, with angles of 1e22 rad, "
+        "whose sines are libm's, and subnormal products of velocities: the slowest tick that was "
+        "found. Stack: of all functions of the library together.",
         "",
         "| robot | inverse, C | inverse, C native | compiled call | torque, C | torque, C native | "
-        "compiled call | ratios, native | code, kB | export, s | build, s |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "compiled call | ratios, native | in trouble, C | in trouble, C native | code, kB | "
+        "stack, kB | export, s | build, s |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     found = [measure(name) for name in ROBOTS]
     for f in found:
@@ -200,7 +250,8 @@ def section() -> str:
             f"| {f['name']} | {c[0]:.0f} / {c[1]:.0f} | {native[0]:.0f} / {native[1]:.0f} | "
             f"{python[0]:.0f} | {c[2]:.0f} / {c[3]:.0f} | {native[2]:.0f} / {native[3]:.0f} | "
             f"{python[1]:.0f} | {native[0] / python[0]:.3f}, {native[2] / python[1]:.3f} | "
-            f"{f['size'] / 1024:.1f} | {f['export']:.1f} | {f['build']:.1f} |"
+            f"{_worst(c)} | {_worst(native)} | {f['size'] / 1024:.1f} | {f['stack'] / 1024:.1f} | "
+            f"{f['export']:.1f} | {f['build']:.1f} |"
         )
     lines += ["", "Targets: a tick in C, native, takes at most 1/5 of the compiled call:", ""]
     for f in found:

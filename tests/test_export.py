@@ -139,7 +139,7 @@ FLAGS = {
 """Flags that change numbers. A compiler tells of most of them by a macro."""
 
 SILENT = "-U__FAST_MATH__ -U__ASSOCIATIVE_MATH__ -U__FINITE_MATH_ONLY__"
-"""As with a compiler that has no such macros: clang has none for sums."""
+"""As with a compiler that has no such macros."""
 
 HARMLESS = {
     "reciprocal": "-freciprocal-math",
