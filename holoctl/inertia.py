@@ -23,7 +23,8 @@ def check_mass(what: str, mass: float) -> None:
     """Raise `InputError` for a mass, kg, that is negative or not finite; none at all is one."""
     if mass < 0.0 or not np.isfinite(mass):
         wanted = "not be negative" if mass < 0.0 else "be finite"
-        raise InputError(f"{what}: mass (kg) must {wanted}; got {mass:.6g}")
+        why = "; no body has a negative mass" if mass < 0.0 else ""
+        raise InputError(f"{what}: mass (kg) must {wanted}; got {mass:.6g}{why}")
 
 
 def check_moments(what: str, inertia: Array, moved: float = 0.0) -> None:

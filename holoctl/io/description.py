@@ -74,9 +74,9 @@ def load(
     Notes
     -----
     No other file is opened: no meshes, no includes; and regular files only, of bounded size, with
-    bounded counts of what is in them: docs/file-formats.md has the limits. Springs are not part of the equation of
-    motion; where a file has some, a warning is logged that names the joints. What is read,
-    ignored and refused, element by element, stands in docs/file-formats.md.
+    bounded counts of what is in them. Springs are not part of the equation of motion; where a
+    file has some, a warning is logged that names the joints. What is read, ignored and refused,
+    element by element, and all limits, stand in docs/file-formats.md.
 
     **MJCF.** Hinges and slides count from their ``ref``. Equalities become `Closure` and
     `Coupling`, inactive ones wait in ``mech.parked``. Each joint with an actuator has a motor;
@@ -198,11 +198,11 @@ def _files(
 
 
 def _warn_of_no_sheet(urdf: Path) -> None:
+    names = dict.fromkeys([f"{urdf.stem}.yaml", "robot.yaml"])
     log.warning(
-        "%s: there is no YAML file beside it (%s or robot.yaml), so nothing is closed, and there "
-        "are no motors; a YAML file with closed_loop: [], type: [], name_mot: [] says that this "
-        "is meant",
-        urdf, urdf.with_suffix(".yaml").name,
+        "%s: there is no YAML file beside it (%s), so nothing is closed and there are no motors; "
+        "one with closed_loop: [], type: [], name_mot: [] says that this is meant",
+        urdf, " or ".join(names),
     )  # fmt: skip
 
 

@@ -112,14 +112,17 @@ def content(path: Path, most: int) -> bytes:
         As the operating system, or Python, refuses the path.
     """
     _check_regular(path, os.stat(path).st_mode)
-    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-    # were it exchanged for a pipe in between, opening must not block
-    with open(os.open(path, flags | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+    with open(str(path), "rb", opener=_open_without_waiting) as file:
         _check_regular(path, os.fstat(file.fileno()).st_mode)
         found = file.read(most + 1)
     if len(found) > most:
         raise LoadError(f"the file has more than {most} bytes, too many to read", file=str(path))
     return found
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Were the file exchanged for a pipe since it was looked at, opening it must not block."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 _KINDS = {

@@ -207,7 +207,7 @@ def motors_of(sheet: Sheet, names: Sequence[str], model: pin.Model) -> list[str]
             )
         frame = next((frame for frame in model.frames if frame.name == motor), None)
         if motor not in names and frame is not None:
-            raise entry.error(_no_coordinate(frame, model))
+            raise entry.error(_no_coordinate(frame, model, names))
         with blamed_on(entry):
             known_name(motor, names, "coordinate", "name_mot")
         if motor in motors:
@@ -216,13 +216,13 @@ def motors_of(sheet: Sheet, names: Sequence[str], model: pin.Model) -> list[str]
     return motors
 
 
-def _no_coordinate(frame: pin.Frame, model: pin.Model) -> str:
+def _no_coordinate(frame: pin.Frame, model: pin.Model, names: Sequence[str]) -> str:
     """What a name stands for that is not that of a coordinate."""
     kind = "a link" if frame.type == pin.FrameType.BODY else "a frame, such as a fixed joint"
     moved = f"it moves with joint {model.names[frame.parentJoint]!r}"
     return (
         f"name_mot: {frame.name!r} is {kind}, and a motor needs a coordinate; "
-        f"{moved if frame.parentJoint else 'it does not move'}"
+        f"{moved if frame.parentJoint else 'it does not move'}; valid names: {listing(names)}"
     )
 
 

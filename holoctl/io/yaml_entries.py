@@ -138,7 +138,7 @@ def yaml_document(text: str, file: str) -> Entry:
             if getattr(event, "anchor", None) or getattr(event, "tag", None):
                 wrong = "anchors (&), aliases (*) and tags (!) are not read; write the value out"
             elif depth > _DEEPEST:
-                wrong = f"lists and mappings are nested more than {_DEEPEST} deep"
+                wrong = f"lists and mappings are nested too deeply, more than {_DEEPEST} levels"
             elif count > MOST_VALUES:
                 wrong = f"more than {MOST_VALUES} values are not read"
             if wrong is not None:
