@@ -46,6 +46,7 @@ __all__ = [
     "check_state",
     "constraint_rows",
     "coordinate_indices",
+    "loop_sizes",
     "row_names",
     "rows_of",
     "workspace",
@@ -385,6 +386,22 @@ def coordinate_indices(
     return np.array(indices, dtype=np.intp)
 
 
+def loop_sizes(mech: Mechanism) -> tuple[float, list[float]]:
+    """Size of the tree, and of each group of coupled loops, m.
+
+    It is the diagonal of the box around joints, centres of mass and frames of closures, at
+    ``mech.reference``.
+    """
+    model = mech.model
+    kin = kinematics(model, workspace(mech), mech.reference, np.zeros(mech.nv), 0.0)
+    found = []
+    for columns, members in _coupled_groups(mech._bound, mech.nv):
+        bound = [mech._bound[i] for i in members]
+        if any(isinstance(b, WrenchRows) for b in bound):
+            found.append(_spread(mech, kin, columns, bound))
+    return _spread(mech, kin, np.ones(mech.nv, dtype=bool), []), found
+
+
 # ------------------------------------------------------------------------------- the door
 
 
@@ -440,22 +457,23 @@ def _checked_model(model: Any) -> pin.Model:
 
 def _check_body(model: pin.Model, j: int) -> None:
     """Refuse an inertia of a joint's body, all links on it together, that no body has."""
-    links = [
-        frame.name
-        for frame in model.frames
-        if frame.parentJoint == j and frame.type == pin.FrameType.BODY
-    ]
-    what = f"Mechanism: the body of joint {model.names[j]!r}"
-    what += f" ({listing(links, 5)})" if links else ""
     inertia = model.inertias[j]
-    check_mass(what, inertia.mass)
-    if not np.isfinite(inertia.matrix()).all():
+    try:
+        check_mass("it", inertia.mass)
+        if not np.isfinite(inertia.matrix()).all():
+            raise InputError(
+                f"the inertia about the joint is not finite, with {inertia.mass:.6g} kg and the "
+                f"centre of mass at {inertia.lever.tolist()} m"
+            )
+        away = inertia.mass * float(inertia.lever @ inertia.lever)
+        check_moments("the inertia about the centre of mass", inertia.inertia, away)
+    except InputError as error:
+        body = pin.FrameType.BODY
+        links = [f.name for f in model.frames if f.parentJoint == j and f.type == body]
         raise InputError(
-            f"{what} has an inertia about the joint that is not finite: {inertia.mass:.6g} kg with "
-            f"the centre of mass at {inertia.lever.tolist()} m"
-        )
-    away = inertia.mass * float(inertia.lever @ inertia.lever)
-    check_moments(f"{what}: inertia", inertia.inertia, away)
+            f"Mechanism: the body of joint {model.names[j]!r}"
+            f"{f' ({listing(links, 5)})' if links else ''}: {error}"
+        ) from None
 
 
 def _rotors(model: pin.Model) -> Vector:

@@ -47,6 +47,7 @@ FLOORS = {
     "equation": 8,
     "doctor.contradiction": 8,
     "doctor.samples": 8,
+    "doctor.crossed": 8,
     "doctor.motions": 9,
     "doctor.redundancy": 9,
     "doctor.report": 10,
