@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.errors import InputError
 
-__all__ = ["ROUNDED", "check_mass", "check_moments", "nearest_moments"]
+__all__ = ["ROUNDED", "check_mass", "check_moments", "nearest_moments", "rigid_body"]
 
 Array = NDArray[np.float64]
 
@@ -17,6 +18,16 @@ ROUNDED = 1e-5
 MOVED = 1e-13
 """Rounding of an inertia that was moved to the centre of mass, as a share of mass times lever^2:
 a point then has moments that are not quite zero, and may be below."""
+
+
+def rigid_body(mass: float, com: Array, inertia: Array) -> pin.Inertia:
+    """A body of mass, kg, centre of mass (3,), m, and inertia (3, 3) about it, kg m^2.
+
+    Pinocchio's own constructor raises where rounding makes a zero moment negative.
+    """
+    found = pin.Inertia.Zero()
+    found.mass, found.lever, found.inertia = mass, com, inertia
+    return found
 
 
 def check_mass(what: str, mass: float) -> None:

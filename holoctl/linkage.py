@@ -29,7 +29,7 @@ from holoctl.checks import (
 )
 from holoctl.constraints.closure import Closure
 from holoctl.errors import InputError
-from holoctl.inertia import ROUNDED, check_mass, check_moments
+from holoctl.inertia import ROUNDED, check_mass, check_moments, rigid_body
 from holoctl.joint_coordinates import child_frame, part_names
 from holoctl.mechanism import Mechanism
 from holoctl.tree import check_placement
@@ -203,7 +203,7 @@ class Linkage:
         m = number(f"{owner}: mass", mass, "kg")
         check_mass(owner, m)
         lever = vector(f"{owner}: com", com, 3, "m, axes of the body")
-        self._bodies[name] = pin.Inertia(m, lever, _checked_inertia(owner, inertia))
+        self._bodies[name] = rigid_body(m, lever, _checked_inertia(owner, inertia))
 
     def add_joint(
         self,
@@ -615,7 +615,7 @@ def _add_frame(model: pin.Model, name: str, joint: str, X: pin.SE3, kind: Any) -
 
 def _share(inertia: pin.Inertia, parts: int) -> pin.Inertia:
     """One of several equal parts of a body."""
-    return pin.Inertia(inertia.mass / parts, inertia.lever, inertia.inertia / parts)
+    return rigid_body(inertia.mass / parts, inertia.lever, inertia.inertia / parts)
 
 
 def _weld(branch: _Branch, places: Mapping[str, _Place]) -> Closure:

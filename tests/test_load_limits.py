@@ -47,16 +47,14 @@ def test_pipes_and_devices_are_not_opened(beside, tmp_path):
     pipe = tmp_path / "pipe.urdf"
     os.mkfifo(pipe)
     (tmp_path / "x.urdf").write_text(ARM, "utf-8")
-    for path, kind in ((pipe, "a pipe"), ("/dev/zero", "a device"), (tmp_path, "a directory")):
+    (tmp_path / "d.urdf").mkdir()
+    (tmp_path / "d.urdf" / "robot.urdf").mkdir()  # for a directory stands the robot.urdf in it
+    kinds = {pipe: "a pipe", "/dev/zero": "a device", tmp_path / "d.urdf": "a directory"}
+    for path, kind in kinds.items():
+        arguments = {"path": tmp_path / "x.urdf", "closures": path} if beside else {"path": path}
         with pytest.raises(hc.LoadError, match=f"{kind}.*only regular files") as caught:
-            if beside:
-                hc.load(tmp_path / "x.urdf", closures=path)
-            elif path != tmp_path:  # a directory stands for its robot.urdf
-                hc.load(path)
-            else:
-                (tmp_path / "robot.urdf").mkdir()
-                hc.load(path)
-        assert str(path) in str(caught.value.file)
+            hc.load(**arguments)
+        assert caught.value.file.startswith(str(path))
 
 
 def test_a_file_that_becomes_a_pipe_does_not_block(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.checks import Vector
+from holoctl.inertia import rigid_body
 from holoctl.io.limits import LARGEST
 from holoctl.io.mjcf_elements import Compiler, Item
 from holoctl.io.rotations import z_to
@@ -32,7 +33,7 @@ class Lump:
     def inertia(self) -> pin.Inertia:
         """For Pinocchio, in what the frame is given in."""
         R = self.frame.rotation
-        return pin.Inertia(self.mass, self.frame.translation, R @ np.diag(self.moments) @ R.T)
+        return rigid_body(self.mass, self.frame.translation, R @ np.diag(self.moments) @ R.T)
 
 
 def lump_of(
