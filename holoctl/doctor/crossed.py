@@ -89,7 +89,8 @@ def _direction(x: Vector) -> str:
     i = int(np.argmax(np.abs(x)))
     if np.linalg.norm(np.delete(x, i)) < ACROSS:
         return "xyz"[i]
-    return f"({', '.join(f'{entry:.2g}' for entry in x)})"
+    one_way = np.copysign(1.0, x[i]) * x + 0.0  # a line has no sense
+    return f"({', '.join(f'{entry:.2g}' for entry in one_way)})"
 
 
 def _axes(hinges: list[str], rows: WrenchRows) -> str:
