@@ -599,7 +599,9 @@ def test_an_inertia_may_be_rounded():
     link.add_body("rod", 1.0, inertia=np.diag([-4e-6, 1.0, 1.000002]))
     link.add_joint("hinge", "revolute", "universe", "rod")
     for actuated in ([], ["hinge"]):
-        assert link.mechanism(actuated=actuated).model.inertias[1].inertia[0, 0] == pytest.approx(-4e-6)
+        assert link.mechanism(actuated=actuated).model.inertias[1].inertia[0, 0] == pytest.approx(
+            -4e-6
+        )
 
 
 def test_what_is_no_body():
