@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -165,8 +166,15 @@ def known_name(name: Any, valid: Sequence[str], what: str, owner: str) -> str:
 
 def suggestion(name: Any, valid: Iterable[str]) -> str:
     """A hint such as ``(did you mean 'knee'?)``, or nothing."""
-    close = difflib.get_close_matches(str(name), list(valid), n=1)
+    given, known = str(name)[:200], list(valid)
+    close = difflib.get_close_matches(given, known, n=1)
+    close = close or [other for other in known if _words(other) == _words(given)]
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _words(name: str) -> list[str]:
+    """The words of a name, whatever their order, their case and what is between them."""
+    return sorted(re.findall(r"[^\W_]+", name.lower()))
 
 
 def listing(names: Sequence[str], most: int = 40) -> str:

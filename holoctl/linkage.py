@@ -29,6 +29,7 @@ from holoctl.checks import (
 )
 from holoctl.constraints.closure import Closure
 from holoctl.errors import InputError
+from holoctl.inertia import ROUNDED, check_mass, check_moments, rigid_body
 from holoctl.joint_coordinates import child_frame, part_names
 from holoctl.mechanism import Mechanism
 from holoctl.tree import check_placement
@@ -200,10 +201,9 @@ class Linkage:
         self._check_new(name, "body")
         owner = f"body {name!r}"
         m = number(f"{owner}: mass", mass, "kg")
-        if m < 0.0:
-            raise InputError(f"{owner}: mass (kg) must not be negative; got {m}")
+        check_mass(owner, m)
         lever = vector(f"{owner}: com", com, 3, "m, axes of the body")
-        self._bodies[name] = pin.Inertia(m, lever, _checked_inertia(owner, inertia))
+        self._bodies[name] = rigid_body(m, lever, _checked_inertia(owner, inertia))
 
     def add_joint(
         self,
@@ -615,7 +615,7 @@ def _add_frame(model: pin.Model, name: str, joint: str, X: pin.SE3, kind: Any) -
 
 def _share(inertia: pin.Inertia, parts: int) -> pin.Inertia:
     """One of several equal parts of a body."""
-    return pin.Inertia(inertia.mass / parts, inertia.lever, inertia.inertia / parts)
+    return rigid_body(inertia.mass / parts, inertia.lever, inertia.inertia / parts)
 
 
 def _weld(branch: _Branch, places: Mapping[str, _Place]) -> Closure:
@@ -678,21 +678,9 @@ def _checked_inertia(owner: str, given: Any) -> Array:
     if np.abs(matrix - matrix.T).max() > ROUNDED * size:
         raise InputError(f"{what} must be symmetric; got {matrix.tolist()}")
     symmetric: Array = 0.5 * (matrix + matrix.T)
-    small, middle, large = np.linalg.eigvalsh(symmetric).tolist()
-    told = f"its principal moments are {small:.6g}, {middle:.6g}, {large:.6g} kg m^2"
-    if small < -ROUNDED * size:
-        raise InputError(f"{what} must have no negative principal moment; {told}")
-    if small + middle < (1.0 - ROUNDED) * large:
-        raise InputError(
-            f"{what}: no body has it, for one principal moment is larger than the sum of the "
-            f"others; {told}. Is it about the centre of mass, and are its axes those of the body?"
-        )
+    check_moments(what, symmetric)
     return symmetric
 
 
 def _around(loop: Sequence[str]) -> str:
     return f"the loop {listing(loop)}"
-
-
-ROUNDED = 1e-5
-"""Relative error of numbers that were rounded to six digits in a file."""

@@ -27,6 +27,7 @@ from holoctl.constraints.contract import BoundRows, Constraint, Rows
 from holoctl.constraints.gamma_q import BoundGammaQ
 from holoctl.constraints.wrench import WrenchRows, stacked
 from holoctl.errors import InputError
+from holoctl.inertia import check_mass, check_moments
 from holoctl.motors import MotorPlaces, motor_places, position_reader
 from holoctl.tree import (
     Kinematics,
@@ -46,6 +47,7 @@ __all__ = [
     "check_state",
     "constraint_rows",
     "coordinate_indices",
+    "loop_sizes",
     "row_names",
     "rows_of",
     "rows_that_open",
@@ -77,7 +79,11 @@ class Mechanism:
     model : pin.Model
         The tree, with at least one joint, numbered depth-first (`hc.renumbered` makes such a
         copy) and without mimic joints. A private copy is taken. Its friction and damping are
-        not part of the equation of motion: add them to the efforts where they matter.
+        not part of the equation of motion: add them to the efforts where they matter. Inertias
+        must be those of bodies: no negative mass or principal moment (about the centre of mass),
+        none larger than the sum of the others, up to 1e-5 of the largest entry; points, rods and
+        joints without a body are allowed. Rotors count by ``model.armature``, or where it is zero
+        by ``rotorGearRatio**2 * rotorInertia``.
     constraints : iterable of constraints, optional
         `Closure`, `Rod`, `Contact`, `Coupling`, `Custom`, `GammaQ`. Names must differ.
     actuated : iterable of str, optional
@@ -476,6 +482,22 @@ def coordinate_indices(
     return np.array(indices, dtype=np.intp)
 
 
+def loop_sizes(mech: Mechanism) -> tuple[float, list[float]]:
+    """Size of the tree, and of each group of coupled loops, m.
+
+    It is the diagonal of the box around joints, centres of mass and frames of closures, at
+    ``mech.reference``.
+    """
+    model = mech.model
+    kin = kinematics(model, workspace(mech), mech.reference, np.zeros(mech.nv), 0.0)
+    found = []
+    for columns, members in _coupled_groups(mech._bound, mech.nv):
+        bound = [mech._bound[i] for i in members]
+        if any(isinstance(b, WrenchRows) for b in bound):
+            found.append(_spread(mech, kin, columns, bound))
+    return _spread(mech, kin, np.ones(mech.nv, dtype=bool), []), found
+
+
 # ------------------------------------------------------------------------------- the door
 
 
@@ -519,23 +541,63 @@ def _checked_model(model: Any) -> pin.Model:
     if twice:
         raise InputError(f"Mechanism: joint names must differ; used twice: {listing(twice)}")
     for j in range(1, model.njoints):
-        inertia = model.inertias[j]
-        if not np.isfinite(inertia.matrix()).all() or inertia.mass < 0.0:
-            raise InputError(
-                f"Mechanism: the body of joint {names[j]!r} has an inertia that is not finite "
-                f"or a negative mass (mass {inertia.mass} kg)"
-            )
+        _check_body(model, j)
         if not np.isfinite(model.jointPlacements[j].homogeneous).all():
             raise InputError(f"Mechanism: the placement of joint {names[j]!r} is not finite")
-    rotors = np.asarray(model.armature)
-    if not (rotors >= 0.0).all() or not np.isfinite(rotors).all():
-        bad = coordinate_names(model)[int(np.argmin(np.isfinite(rotors) & (rotors >= 0.0)))]
-        raise InputError(
-            f"Mechanism: the armature (rotor inertia) of {bad!r} must be finite and not negative"
-        )
     if not np.isfinite(model.gravity.vector).all():
         raise InputError("Mechanism: the gravity of the model is not finite")
-    return model.copy()
+    copy = model.copy()
+    copy.armature = _rotors(model)
+    return copy
+
+
+def _check_body(model: pin.Model, j: int) -> None:
+    """Refuse an inertia of a joint's body, all links on it together, that no body has."""
+    inertia = model.inertias[j]
+    try:
+        check_mass("it", inertia.mass)
+        if not np.isfinite(inertia.matrix()).all():
+            raise InputError(
+                f"the inertia about the joint is not finite, with {inertia.mass:.6g} kg and the "
+                f"centre of mass at {inertia.lever.tolist()} m"
+            )
+        away = inertia.mass * float(inertia.lever @ inertia.lever)
+        check_moments("the inertia about the centre of mass", inertia.inertia, away)
+    except InputError as error:
+        body = pin.FrameType.BODY
+        links = [f.name for f in model.frames if f.parentJoint == j and f.type == body]
+        raise InputError(
+            f"Mechanism: the body of joint {model.names[j]!r}"
+            f"{f' ({listing(links, 5)})' if links else ''}: {error}"
+        ) from None
+
+
+def _rotors(model: pin.Model) -> Vector:
+    """Rotor inertia of each coordinate: the armature; where it is zero, that of rotor and gear.
+
+    Pinocchio's own convention: what it reads from an SRDF it stores as rotor inertia, gear ratio
+    and, as armature, ratio^2 times rotor inertia; its dynamics know the armature alone.
+    """
+    armature = np.array(model.armature)
+    rotor, ratio = np.asarray(model.rotorInertia), np.asarray(model.rotorGearRatio)
+    behind = (armature == 0.0) & (rotor != 0.0)
+    names = coordinate_names(model)
+    for i in np.flatnonzero(behind).tolist():
+        if not 0.0 < rotor[i] < np.inf or not 0.0 < abs(ratio[i]) < np.inf:
+            raise InputError(
+                f"Mechanism: {names[i]!r} has a rotor without armature; its rotorInertia must be "
+                f"positive and its rotorGearRatio not zero, both finite; got {rotor[i]:.6g} kg m^2 "
+                f"and {ratio[i]:.6g}"
+            )
+    armature[behind] = ratio[behind] ** 2 * rotor[behind]
+    wrong = ~((armature >= 0.0) & (armature < np.inf))
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise InputError(
+            f"Mechanism: the armature (rotor inertia) of {names[i]!r} must be finite and not "
+            f"negative; got {armature[i]:.6g} kg m^2"
+        )
+    return armature
 
 
 def _checked_configuration(model: pin.Model, given: Any, name: str) -> Vector:

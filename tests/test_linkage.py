@@ -449,7 +449,7 @@ def test_joint_motion_of_other_models():
     assert shown.rate == [v[i]]
     wheel = pin.Model()
     wheel.addJoint(0, pin.JointModelRUBZ(), pin.SE3.Identity(), "wheel")
-    wheel.inertias[1] = pin.Inertia.Random()
+    wheel.inertias[1] = pin.Inertia.FromSphere(1.0, 0.1)
     mech = hc.Mechanism(wheel)
     assert hc.joint_motion(mech, "wheel", [np.cos(2.0), np.sin(2.0)]).value == pytest.approx([2.0])
 
@@ -467,7 +467,7 @@ def test_a_frame_that_happens_to_be_called_child():
     for kind, name in ((pin.JointModelSpherical(), "ball"), (pin.JointModelRZ(), "hinge")):
         above = model.njoints - 1
         model.addJoint(above, kind, pin.SE3.Identity(), name)
-        model.inertias[above + 1] = pin.Inertia.Random()
+        model.inertias[above + 1] = pin.Inertia.FromSphere(1.0, 0.1)
         frame = pin.Frame(f"{name}.child", above + 1, 0, at(0.1), pin.FrameType.OP_FRAME)
         model.addFrame(frame)
     mech = hc.Mechanism(model)
@@ -591,6 +591,17 @@ def test_a_weld_joins_bodies():
 def refused(match, call, *args, **kwargs):
     with pytest.raises(hc.InputError, match=match):
         call(*args, **kwargs)
+
+
+def test_an_inertia_may_be_rounded():
+    """A rod whose smallest moment came out below zero; Pinocchio's constructor raises for it."""
+    link = hc.Linkage("rod")
+    link.add_body("rod", 1.0, inertia=np.diag([-4e-6, 1.0, 1.000002]))
+    link.add_joint("hinge", "revolute", "universe", "rod")
+    for actuated in ([], ["hinge"]):
+        assert link.mechanism(actuated=actuated).model.inertias[1].inertia[0, 0] == pytest.approx(
+            -4e-6
+        )
 
 
 def test_what_is_no_body():

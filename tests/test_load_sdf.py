@@ -247,6 +247,36 @@ def test_cassie_tells_of_springs_and_of_inertias_that_cannot_be(caplog):
     assert "pass them as efforts: 'left-knee-shin-joint', 'left-tarsus-spring-joint'" in springs
 
 
+LIGHT = """<link name="mark"><inertial><mass>{}</mass><inertia><ixx>{}</ixx><ixy>0</ixy>
+<ixz>0</ixz><iyy>1e-6</iyy><iyz>0</iyz><izz>1e-6</izz></inertia></inertial></link>
+<joint name="m" type="revolute"><parent>wheel</parent><child>mark</child>
+<axis><xyz>0 0 1</xyz></axis></joint>"""
+
+
+def test_odd_inertias_of_light_links_are_mended_and_told(robot, caplog):
+    """The nearest that a body has: one of 5 beside 1 and 1 shares what it has too much."""
+    mech = robot(LOOP.replace("</model>", LIGHT.format(1e-3, 5e-6) + "</model>"))
+    mark = mech.model.inertias[mech.model.getJointId("m")]
+    moments = np.linalg.eigvalsh(mark.inertia)
+    assert mark.mass == 1e-3
+    assert moments == pytest.approx([2e-6, 2e-6, 4e-6], rel=1e-9)
+    told = caplog.records[0].getMessage()
+    assert "'mark' (the first: 2e-06, 2e-06, 4e-06 for 1e-06, 1e-06, 5e-06 kg m^2)" in told
+
+
+@pytest.mark.parametrize(
+    ("mass", "moment", "words"),
+    [
+        (0.1, 5e-6, "larger than the sum"),  # heavy
+        (1e-3, 5e-3, "larger than the sum"),  # a flywheel
+        (1e-3, -5e-6, "negative principal moment"),
+    ],
+)
+def test_other_inertias_that_no_body_has_are_refused(robot, mass, moment, words):
+    with pytest.raises(hc.LoadError, match=f"body 'mark'.*{words}"):
+        robot(LOOP.replace("</model>", LIGHT.format(mass, moment) + "</model>"))
+
+
 def test_motors_of_cassie(tmp_path):
     """Ten motors, from a YAML file, hold it against gravity."""
     motors = ["roll", "yaw", "pitch", "knee", "foot"]

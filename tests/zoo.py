@@ -11,7 +11,8 @@ import holoctl as hc
 def _inertia(rng, mass=1.0):
     """A generic body: no symmetry, centre of mass off the joint."""
     A = rng.normal(size=(3, 3))
-    return pin.Inertia(mass, rng.normal(size=3) * 0.1, 0.02 * (A @ A.T + 3.0 * np.eye(3)))
+    second = 0.01 * (A @ A.T + 3.0 * np.eye(3))  # moments of the mass itself: any body has some
+    return pin.Inertia(mass, rng.normal(size=3) * 0.1, np.trace(second) * np.eye(3) - second)
 
 
 def _bar(length, mass=1.0):

@@ -17,6 +17,7 @@ from holoctl.assembly import RANK, configuration_along, opposite_closures
 from holoctl.checks import Vector, number
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.contradiction import Closing, closing
+from holoctl.doctor.crossed import crossed_axes
 from holoctl.doctor.motions import actuation, motions
 from holoctl.doctor.redundancy import Redundancy, redundancy
 from holoctl.doctor.report import MobilityReport
@@ -27,6 +28,7 @@ from holoctl.mechanism import (
     Mechanism,
     check_configuration,
     check_mechanism,
+    loop_sizes,
     row_names,
     workspace,
 )
@@ -147,9 +149,21 @@ def _report(mech: Mechanism, guess: Vector, found: Closing, s: Samples, t: float
         singular=singular,
         contradictions=[],
         opposite=list(found.opposite),
+        **_told(mech, found.q, t),
         far=_far(mech, guess, found.q),
         message=found.message,
     )
+
+
+def _told(mech: Mechanism, q: Vector, t: float) -> dict[str, Any]:
+    """What can be said of every mechanism, closed or not."""
+    size, sizes = loop_sizes(mech)
+    return {
+        "crossed": list(crossed_axes(mech, q, t)),
+        "size": size,
+        "loop_sizes": sizes,
+        "mass": sum(float(inertia.mass) for inertia in mech.model.inertias[1:]),
+    }
 
 
 def _far(mech: Mechanism, guess: Vector, q: Vector) -> list[str]:
@@ -172,7 +186,7 @@ def _unclosed(mech: Mechanism, found: Closing, t: float) -> MobilityReport:
         actuation_rank=0, generic_actuation_rank=0, margin=nothing, usual_margin=nothing,
         gap=nothing, uncertain=False,
         actuation_margin=nothing, singular=[], contradictions=list(found.contradictions),
-        opposite=list(found.opposite), far=[], message=found.message,
+        opposite=list(found.opposite), **_told(mech, found.q, t), far=[], message=found.message,
     )  # fmt: skip
 
 

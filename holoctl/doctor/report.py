@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from holoctl.checks import Vector, counted
+from holoctl.doctor.crossed import CrossedAxis
 from holoctl.doctor.motions import Motion
 from holoctl.doctor.redundancy import RowGroup
 
@@ -87,6 +88,14 @@ class MobilityReport:
         Rows that cannot hold together.
     opposite : list of str
         Closures that close only with their axes in opposite directions.
+    crossed : list of CrossedAxis
+        Closures that turn about another axis than the hinges of their otherwise planar loop.
+    size : float
+        Of the tree, m: diagonal of the box around its joints and centres of mass, at the reference.
+    loop_sizes : list of float
+        The same for each group of coupled loops, with the frames of closures.
+    mass : float
+        Of all that moves, kg.
     far : list of str
         Coordinates that had to move far from the configuration given to close it.
     message : str
@@ -131,6 +140,10 @@ class MobilityReport:
     singular: list[str]
     contradictions: list[str]
     opposite: list[str]
+    crossed: list[CrossedAxis]
+    size: float
+    loop_sizes: list[float]
+    mass: float
     far: list[str]
     message: str
 
@@ -173,8 +186,12 @@ def _wrapped(paragraph: str) -> str:
 def _paragraphs(r: MobilityReport) -> Iterator[str]:
     if not r.closed:
         yield from _does_not_close(r)
+        yield from _crossed(r)
+        yield _size(r)
         return
     yield from _closes(r)
+    yield from _crossed(r)
+    yield _size(r)
     yield from _mobility(r)
     yield from _redundancy(r)
     yield from _joints(r)
@@ -222,6 +239,33 @@ def _closes(r: MobilityReport) -> Iterator[str]:
             )
     else:
         yield "It has no constraints: an open tree."
+
+
+def _crossed(r: MobilityReport) -> Iterator[str]:
+    for c in r.crossed:
+        text = (
+            f"Crossed axis: the hinges of the loop of '{c.closure}' are parallel to {c.hinges} of "
+            f"its frames, the closure turns about {c.turns}. If it is to turn as they do, turn "
+            f"both frames until {c.turns} is along the hinges"
+        )
+        yield text + (f', or give axes "{c.axes}".' if c.axes else ".")
+
+
+def _size(r: MobilityReport) -> str:
+    sizes = r.loop_sizes or [r.size]
+    least, most = f"{min(sizes):.3g} m", f"{max(sizes):.3g} m"
+    what = "it measures"
+    if r.loop_sizes:
+        several = "the groups of coupled loops measure"
+        what = "its loops measure" if len(sizes) == 1 else several
+    span = least if least == most else f"{least} to {most}"
+    text = f"Size: {what} {span}, and all that moves weighs {r.mass:.3g} kg."
+    if max(r.size, *sizes) > _LARGE:
+        text += " Lengths are in metres: is it drawn in millimetres?"
+    return text
+
+
+_LARGE = 20.0  # m: larger than robots are, and than a hand is in millimetres
 
 
 def _mobility(r: MobilityReport) -> Iterator[str]:

@@ -10,20 +10,29 @@ from holoctl.checks import known_name, suggestion
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.errors import InputError, LoadError
+from holoctl.io.limits import MOST_BYTES, MOST_SHEET_BYTES, Place, check_size, content
 from holoctl.io.mjcf import read_mjcf
 from holoctl.io.sdf import read_sdf
-from holoctl.io.sheet import Sheet, check_constraints, motors_of, read_sheet, reference_of
+from holoctl.io.sheet import (
+    Sheet,
+    check_constraints,
+    motors_of,
+    read_sheet,
+    reference_of,
+    warn_of_turns,
+)
 from holoctl.io.urdf import Urdf, model_of, read_urdf
-from holoctl.io.xml import Place, blamed_on, check_size
+from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry, yaml_document
 from holoctl.mechanism import Mechanism
-from holoctl.tree import coordinate_names
+from holoctl.tree import coordinate_names, translational
 
 __all__ = ["load", "robot_file", "robot_names"]
 
 log = logging.getLogger(__name__)
 
 _ROBOTS = Path(__file__).parents[1] / "robots"
+_SHEETS = (".yaml", ".yml")
 
 
 def load(
@@ -42,9 +51,9 @@ def load(
         graph with loops, with motors in a YAML file beside it. Any other suffix: a URDF. A
         directory: its ``robot.urdf``.
     closures : str or path, optional
-        The YAML file of a URDF or SDF. Default: the file named as the robot's but ``.yaml``,
-        else ``robot.yaml`` in the same directory; without either there are no motors, and no
-        closures but those of the SDF.
+        The YAML file of a URDF or SDF. Default: the file named as the robot's but ``.yaml`` (or
+        ``.yml``), else ``robot.yaml`` (or ``.yml``) in the same directory; without any there are
+        no motors, and no closures but those of the SDF, and for a URDF a warning is logged.
     free_flyer : bool, optional
         Whether the root link floats, on a joint called ``root_joint``. Default: it is fixed to
         the world. An MJCF says itself which bodies are free; see Notes.
@@ -64,9 +73,10 @@ def load(
 
     Notes
     -----
-    No other file is opened: no meshes, no includes. Springs are not part of the equation of
-    motion; where a file has some, a warning is logged that names the joints. What is read,
-    ignored and refused, element by element, stands in docs/file-formats.md.
+    No other file is opened: no meshes, no includes; and regular files only, of bounded size, with
+    bounded counts of what is in them. Springs are not part of the equation of motion; where a
+    file has some, a warning is logged that names the joints. What is read, ignored and refused,
+    element by element, and all limits, stand in docs/file-formats.md.
 
     **MJCF.** Hinges and slides count from their ``ref``. Equalities become `Closure` and
     `Coupling`, inactive ones wait in ``mech.parked``. Each joint with an actuator has a motor;
@@ -83,8 +93,9 @@ def load(
     example-parallel-robots:
 
     ``closed_loop``, ``type``
-        Pairs of frames, and what closes each pair: ``6d`` (a weld), ``3d`` (a ball joint), a
-        joint or a subset of axes that `Closure` knows. Required for a URDF, may be empty.
+        A list of pairs of frames, and what closes each pair: ``6d`` (a weld), ``3d`` (a ball
+        joint), a joint or a subset of axes that `Closure` knows. A ``revolute`` closure turns about
+        z of its frames. Required for a URDF, may be empty.
     ``name_mot``
         Coordinates with a motor, in the order of u. Required for a URDF, may be empty.
     ``joint_name``, ``joint_type``
@@ -99,7 +110,7 @@ def load(
         A list of mappings with ``coefficients``, ``offset`` and ``name``, as `Coupling` has them.
     ``reference``
         A configuration near the assembled one: joint name to angle, length or list of numbers.
-        Joints left out are neutral.
+        Joints left out are neutral. An angle of more than a turn is taken, with a warning.
     ``name``, ``description``, ``source``
         A name for the robot, and free text.
 
@@ -115,12 +126,19 @@ def load(
             log.warning(
                 "%s: an MJCF says all itself, so %s beside it is not read", main, beside.name
             )
-        return read_mjcf(_text(main), str(main), free_flyer)
-    text = _text(main)
-    document = yaml_document(_text(beside), str(beside)) if beside is not None else None
-    if suffix == ".sdf":
-        return read_sdf(text, str(main), document, free_flyer)
-    return _from_urdf(read_urdf(text, str(main)), document, free_flyer)
+        mech = read_mjcf(_text(main), str(main), free_flyer)
+    else:
+        text, document = _text(main), None
+        if beside is not None:
+            document = yaml_document(_text(beside, MOST_SHEET_BYTES), str(beside))
+        if suffix == ".sdf":
+            mech = read_sdf(text, str(main), document, free_flyer)
+        else:
+            mech = _from_urdf(read_urdf(text, str(main)), document, free_flyer)
+            if beside is None:
+                _warn_of_no_sheet(main)
+    warn_of_turns(str(beside or main), _angles(mech))
+    return mech
 
 
 def robot_names() -> tuple[str, ...]:
@@ -164,15 +182,38 @@ def _files(
     urdf = _path("path", path)
     if os.path.isdir(urdf):
         urdf = urdf / "robot.urdf"
-    if urdf.suffix in (".yaml", ".yml"):
+    if urdf.suffix in _SHEETS:
         raise LoadError(
             "this is a YAML file; give the URDF or SDF: the YAML file beside it is found by itself",
             file=str(urdf),
         )
     if closures is not None:
         return urdf, _path("closures", closures)
-    beside = (urdf.with_suffix(".yaml"), urdf.with_name("robot.yaml"))
-    return urdf, next((file for file in beside if os.path.lexists(file)), None)
+    beside = [urdf.with_suffix(suffix) for suffix in _SHEETS]
+    beside += [urdf.with_name(f"robot{suffix}") for suffix in _SHEETS]
+    found = [file for file in dict.fromkeys(beside) if os.path.lexists(file)]
+    if len(found) > 1 and found[1].stem == found[0].stem:
+        log.warning("%s: %s is read, and %s is not", urdf, found[0].name, found[1].name)
+    return urdf, found[0] if found else None
+
+
+def _warn_of_no_sheet(urdf: Path) -> None:
+    names = dict.fromkeys([f"{urdf.stem}.yaml", "robot.yaml"])
+    log.warning(
+        "%s: there is no YAML file beside it (%s), so nothing is closed and there are no motors; "
+        "one with closed_loop: [], type: [], name_mot: [] says that this is meant",
+        urdf, " or ".join(names),
+    )  # fmt: skip
+
+
+def _angles(mech: Mechanism) -> dict[str, float]:
+    """Angles of the reference that do not wrap, but for those whose turns a coupling counts."""
+    counted = {n for c in mech.constraints if isinstance(c, Coupling) for n in c.coefficients}
+    straight, found = translational(mech.model), {}
+    for joint, name in zip(mech.model.joints[1:], mech.model.names[1:], strict=True):
+        if (joint.nq, joint.nv) == (1, 1) and not straight[joint.idx_v] and name not in counted:
+            found[name] = float(mech.reference[joint.idx_q])
+    return found
 
 
 def _path(argument: str, path: str | os.PathLike[str]) -> Path:
@@ -182,15 +223,17 @@ def _path(argument: str, path: str | os.PathLike[str]) -> Path:
         raise InputError(f"load: {argument} must be a path; got {path!r}") from None
 
 
-def _text(file: Path) -> str:
+def _text(file: Path, most: int = MOST_BYTES) -> str:
     """The text of a file in UTF-8."""
     try:
-        return file.read_bytes().decode("utf-8-sig")
+        return content(file, most).decode("utf-8-sig")
     except FileNotFoundError:
-        shipped = file.stem in robot_names() and file.suffix == ".urdf"
-        hint = f"; the one shipped is at hc.robot_file({file.stem!r})" if shipped else ""
-        if not file.suffix and file.name == str(file):
-            hint = suggestion(file.name, robot_names())
+        hint = ""
+        if file.stem in robot_names() and file.suffix in ("", ".urdf"):
+            hint = f"; the one shipped is at hc.robot_file({file.stem!r})"
+        elif not file.suffix and file.name == str(file):
+            meant = suggestion(file.name, robot_names())
+            hint = f"{meant}; hc.robot_file(name) finds a robot that is shipped" if meant else ""
         raise LoadError(f"there is no such file{hint}", file=str(file)) from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
@@ -211,7 +254,7 @@ def _from_urdf(urdf: Urdf, document: Entry | None, free_flyer: bool) -> Mechanis
     model = model_of(urdf, sheet.replaced, counted, free_flyer)
     check_size(urdf.robot, model.nv)
     check_constraints(constraints, model)
-    motors = motors_of(sheet, coordinate_names(model))
+    motors = motors_of(sheet, coordinate_names(model), model)
     reference = reference_of(sheet, model)
     with blamed_on(urdf.robot):
         return Mechanism(

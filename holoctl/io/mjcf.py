@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +22,14 @@ from holoctl.checks import Vector, listing, suggestion
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
+from holoctl.io.limits import (
+    MOST_CONSTRAINTS,
+    MOST_GEOMS,
+    MOST_KEYS,
+    MOST_PARTS,
+    check_count,
+    check_size,
+)
 from holoctl.io.mjcf_elements import (
     Defaults,
     Item,
@@ -32,7 +41,7 @@ from holoctl.io.mjcf_elements import (
 )
 from holoctl.io.mjcf_inertia import Lump, lump_of, scaled_to_total
 from holoctl.io.rotations import z_to
-from holoctl.io.xml import Element, blamed_on, check_root, check_size, parsed
+from holoctl.io.xml import Element, blamed_on, check_root, parsed
 from holoctl.mechanism import Mechanism
 from holoctl.tree import coordinate_names
 
@@ -69,6 +78,7 @@ def read_mjcf(text: str, file: str, free_flyer: bool = False) -> Mechanism:
     root = parsed(text, file)
     check_root(root, "mujoco", "an MJCF")
     check_words(root)
+    _check_counts(root)
     defaults = Defaults(compiler_of(root))
     defaults.read(root)
     gravity, enabled = _options(root, defaults)
@@ -90,6 +100,16 @@ def read_mjcf(text: str, file: str, free_flyer: bool = False) -> Mechanism:
             reference=reference,
             parked=[(i, rows[i][0]) for i in off],
         )
+
+
+def _check_counts(root: Element) -> None:
+    """Refuse a file that would take too long, or too much memory; of joints coordinates tell."""
+    counts = Counter(element.tag for element in root.each())
+    parts = sum(counts[tag] for tag in ("body", "frame", "site"))
+    check_count(root, parts, MOST_PARTS, "bodies, frames and sites")
+    check_count(root, counts["geom"], MOST_GEOMS, "geoms")
+    check_count(root, counts["key"], MOST_KEYS, "keys")
+    check_count(root, len(_sections(root, "equality")), MOST_CONSTRAINTS, "equalities")
 
 
 def _sections(root: Element, tag: str) -> list[Element]:

@@ -8,6 +8,7 @@ class, in the units of the file.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from holoctl.checks import Vector, suggestion
 from holoctl.errors import LoadError
 from holoctl.io import rotations
+from holoctl.io.limits import LARGEST, MOST_CLASSES, check_count
 from holoctl.io.rotations import turn, z_to
 from holoctl.io.xml import Element, decimals
 
@@ -224,6 +226,10 @@ class Compiler:
     settotalmass: float = -1.0
 
 
+_ANY_SIZE = ("range", "actuatorfrcrange")
+"""Limits, which may be as wide as they like: what else is large is a slip, or an attack."""
+
+
 @dataclass(frozen=True)
 class Item:
     """An element with the attributes of its default class, as numbers, words and poses."""
@@ -266,6 +272,12 @@ class Item:
         n = len(default)
         least = n if least is None else least
         found = decimals(self.attributes[name], range(least, n + 1))
+        most = sys.float_info.max if name in _ANY_SIZE else LARGEST
+        if found is not None and max(map(abs, found)) > most:
+            raise self.error(
+                f"{name}: numbers of more than {most:g} in size are not read; "
+                f"got {self.attributes[name][:60]!r}"
+            )
         if found is None:
             many = f"{n}" if least == n else f"{least} to {n}"
             raise self.error(
@@ -420,6 +432,7 @@ class Defaults:
                 if not name or name in self.classes:
                     what = f"the class {name!r} stands twice" if name else "the class is missing"
                     raise child.error(f"<default>: {what}")
+                check_count(child, len(self.classes), MOST_CLASSES, "default classes")
                 self.classes[name] = {k: dict(v) for k, v in self.classes[parent].items()}
                 self._own(child, name)
                 waiting += [(grandchild, name) for grandchild in reversed(child.children)]

@@ -11,6 +11,8 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.checks import Vector
+from holoctl.inertia import rigid_body
+from holoctl.io.limits import LARGEST
 from holoctl.io.mjcf_elements import Compiler, Item
 from holoctl.io.rotations import z_to
 
@@ -31,7 +33,7 @@ class Lump:
     def inertia(self) -> pin.Inertia:
         """For Pinocchio, in what the frame is given in."""
         R = self.frame.rotation
-        return pin.Inertia(self.mass, self.frame.translation, R @ np.diag(self.moments) @ R.T)
+        return rigid_body(self.mass, self.frame.translation, R @ np.diag(self.moments) @ R.T)
 
 
 def lump_of(
@@ -153,6 +155,7 @@ def _counts(item: Item, compiler: Compiler) -> bool:
 
 _TYPES = ("sphere", "capsule", "ellipsoid", "cylinder", "box", "plane", "hfield", "mesh", "sdf")
 _NEEDS_ASSET = ("mesh", "hfield", "sdf")
+_SMALLEST = 1e-15  # m, as MuJoCo has it: volumes and their reciprocals stay in range
 _SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
 
 
@@ -175,6 +178,10 @@ def _of_geom(item: Item, frame: pin.SE3) -> Lump | None:
     size, pose = _placed(item, kind)
     volume, moments = _solid(kind, size)
     mass = density * volume if mass is None else mass
+    if mass > LARGEST:
+        raise item.error(
+            f"this {kind} would have a mass of {mass:.6g} kg, more than {LARGEST:g} kg"
+        )
     return Lump(mass, tuple(mass * m for m in moments), frame * pose)
 
 
@@ -195,8 +202,11 @@ def _placed(item: Item, kind: str) -> tuple[tuple[float, ...], pin.SE3]:
             raise item.error("fromto: the two points are one")
         size = (*(across,) * (count - 1), 0.5 * length)
         pose = pin.SE3(z_to(along / length), 0.5 * (ends[:3] + ends[3:]))
-    if min(size) <= 0.0:
-        raise item.error(f"a {kind} has {count} size{'s' * (count > 1)} above zero")
+    if min(size) < _SMALLEST:
+        raise item.error(
+            f"a {kind} has {count} size{'s' * (count > 1)} above zero, of at least "
+            f"{_SMALLEST:g} m; got {' '.join(f'{x:g}' for x in size)}"
+        )
     return size, pose
 
 

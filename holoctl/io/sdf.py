@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from holoctl.checks import Vector, listing, suggestion
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
+from holoctl.inertia import ROUNDED, nearest_moments
+from holoctl.io.limits import LARGEST, MOST_PARTS, Place, check_count, check_size
 from holoctl.io.rotations import quaternion, turn, z_to
 from holoctl.io.sheet import Sheet, check_constraints, motors_of, read_sheet
-from holoctl.io.xml import Element, Place, blamed_on, check_root, check_size, decimals, parsed
+from holoctl.io.xml import Element, blamed_on, check_root, decimals, parsed
 from holoctl.io.yaml_entries import Entry
 from holoctl.linkage import Linkage
 from holoctl.mechanism import Mechanism
@@ -36,7 +38,7 @@ _GROUND = "universe"
 _ROOT_JOINT = "root_joint"
 _FREE = 1e6  # bound of a joint without limits, rad or m: finite, so that q can be drawn
 _VERSIONS = tuple(f"1.{i}" for i in range(4, 13))
-_MOST = 3000  # links, joints and frames: some of the work grows with the square
+_LIGHT = 1e-3  # share of the masses, and of the moments, of the model that hardly counts
 _FRAMES_SINCE = 7  # version 1.7: frames with relative_to and expressed_in
 
 # ---------------------------------------------------------------------- what SDF may hold
@@ -140,8 +142,11 @@ def _number(element: Element, tag: str, default: float, infinite: bool = False) 
     if infinite and word.lstrip("+-") in ("inf", "infinity"):
         return -math.inf if word.startswith("-") else math.inf
     found = decimals(word, [1])
-    if found is None:
-        raise child.error(f"{element}: {tag} must be a finite number; got {child.text[:60]!r}")
+    if found is None or (not infinite and abs(found[0]) > LARGEST):
+        most = "" if infinite else f" of at most {LARGEST:g} in size"
+        raise child.error(
+            f"{element}: {tag} must be a finite number{most}; got {child.text[:60]!r}"
+        )
     return found[0]
 
 
@@ -150,8 +155,11 @@ def _triple(element: Element, tag: str, default: tuple[float, ...]) -> Vector:
     if child is None:
         return np.array(default)
     found = decimals(child.text, [3])
-    if found is None:
-        raise child.error(f"{element}: {tag} must be three numbers; got {child.text[:60]!r}")
+    if found is None or max(map(abs, found)) > LARGEST:
+        raise child.error(
+            f"{element}: {tag} must be three numbers of at most {LARGEST:g} in size; "
+            f"got {child.text[:60]!r}"
+        )
     return np.array(found)
 
 
@@ -194,8 +202,11 @@ def _pose(element: Element) -> pin.SE3:
         raise pose.error(f"rotation_format must be euler_rpy or quat_xyzw; got {form[:60]!r}")
     size = 6 if form == "euler_rpy" else 7
     found = decimals(pose.text, [size])
-    if found is None:
-        raise pose.error(f"{element}: a pose has {size} finite numbers; got {pose.text[:80]!r}")
+    if found is None or max(map(abs, found)) > LARGEST:
+        raise pose.error(
+            f"{element}: a pose has {size} finite numbers of at most {LARGEST:g} in size; "
+            f"got {pose.text[:80]!r}"
+        )
     at = np.array(found[:3])
     if size == 7:
         x, y, z, w = found[3:]
@@ -223,7 +234,7 @@ class _Model:
     frames: dict[str, Element] = field(default_factory=dict)
     placed: dict[str, pin.SE3] = field(default_factory=dict)
     springs: list[str] = field(default_factory=list)
-    odd: dict[str, pin.Inertia] = field(default_factory=dict)
+    odd: dict[str, Array] = field(default_factory=dict)
 
     def read(self) -> None:
         """Collect and check names, and resolve all poses."""
@@ -237,8 +248,7 @@ class _Model:
                         f"{child}: {first[name]} of line {first[name].line} has this name too"
                     )
                 groups[child.tag][name] = first[name] = child
-                if len(first) > _MOST:
-                    raise child.error(f"more than {_MOST} links, joints and frames are not read")
+                check_count(child, len(first), MOST_PARTS, "links, joints and frames")
         if self.frames and self.version < _FRAMES_SINCE:
             raise next(iter(self.frames.values())).error("<frame> is read from SDF 1.7 on")
         self.placed["__model__"] = pin.SE3.Identity()
@@ -384,9 +394,7 @@ def read_sdf(text: str, file: str, document: Entry | None, free_flyer: bool) -> 
     if not model.links:
         raise model.element.error("there are no links")
     linkage = Linkage(sheet.name or _name(model.element), _gravity(root))
-    for name, link in model.links.items():
-        with blamed_on(link):
-            linkage.add_body(name, *_body(name, link, model))
+    _add_bodies(model, linkage)
     check_size(model.element, sum(map(len, _coordinates(model).values())))
     reference = _add_root(model, linkage, free_flyer)
     for name, joint in model.joints.items():
@@ -432,17 +440,22 @@ def _gravity(root: Element) -> Vector:
     return gravity
 
 
-def _body(name: str, link: Element, model: _Model) -> tuple[float, Vector, Array | None]:
-    """What `Linkage.add_body` takes.
+def _add_bodies(model: _Model, linkage: Linkage) -> None:
+    """All links; moments that no body has are mended where nothing depends on them, else refused.
 
-    It refuses moments that no body has, which real files hold; those are added afterwards.
+    Cassie's files have some, in links that carry the name of a frame and hardly any mass.
     """
-    mass, com, inertia = _inertia(link)
-    least, middle, most = np.linalg.eigvalsh(inertia).tolist()
-    if least < 0.0 or least + middle >= (1.0 - 1e-6) * most:
-        return mass, com, inertia
-    model.odd[name] = pin.Inertia(0.0, com, inertia)
-    return mass, com, None
+    found = {name: _inertia(link) for name, link in model.links.items()}
+    most = _LIGHT * sum(mass for mass, _, _ in found.values())
+    most_moment = _LIGHT * sum(float(np.abs(moments).max()) for _, _, moments in found.values())
+    for name, (mass, com, inertia) in found.items():
+        small, middle, large = np.linalg.eigvalsh(inertia).tolist()
+        odd = small >= 0.0 and small + middle < (1.0 - ROUNDED) * large
+        used = inertia
+        if odd and mass <= most and large <= most_moment:
+            model.odd[name], used = inertia, nearest_moments(inertia)
+        with blamed_on(model.links[name]):
+            linkage.add_body(name, mass, com, used)
 
 
 def _inertia(link: Element) -> tuple[float, Vector, Array]:
@@ -607,7 +620,7 @@ def _built(
     names = [*free, *(name for names in _coordinates(model).values() for name in names)]
     with blamed_on(model.element):
         mech = linkage.mechanism(reference=reference)
-    motors = motors_of(sheet, names)
+    motors = motors_of(sheet, names, mech.model)
     given = {name: entry.numbers() for name, entry in sheet.reference.items()}
     places = [*sheet.cut, *sheet.reference.values(), *sheet.motors]
     if places:
@@ -634,8 +647,6 @@ def _coordinates(model: _Model) -> dict[str, list[str]]:
 def _completed(plain: pin.Model, model: _Model) -> pin.Model:
     """A copy of the model with the frames of the file, and limits and losses of tree joints."""
     new = plain.copy()
-    for link, inertia in model.odd.items():
-        new.appendBodyToJoint(_place(new, link)[0], inertia, _place(new, link)[1])
     for name, element in model.frames.items():
         link = model.body(name, element)
         joint, at = _place(new, link)
@@ -698,10 +709,16 @@ def _limit(model: pin.Model, part: str, joint: Element, axis: Element) -> None:
 def _warn(model: _Model) -> None:
     """One record for springs, which Gazebo would add, and one for inertias that cannot be."""
     if model.odd:
+        given = next(iter(model.odd.values()))
+        told, used = (
+            ", ".join(f"{m:.3g}" for m in np.linalg.eigvalsh(moments))
+            for moments in (given, nearest_moments(given))
+        )
         log.warning(
             "%s: no body has the principal moments of inertia of these links, for one is larger "
-            "than the sum of the others; they are used as they are: %s",
-            model.element.file, listing(list(model.odd)),
+            "than the sum of the others; they are a thousandth of the model at most, so the "
+            "nearest that a body has are used: %s (the first: %s for %s kg m^2)",
+            model.element.file, listing(list(model.odd)), used, told,
         )  # fmt: skip
     if model.springs:
         log.warning(

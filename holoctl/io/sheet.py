@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,10 +15,11 @@ from holoctl.constraints.closure import JOINTS, Closure
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.errors import InputError, LoadError
-from holoctl.io.xml import Place, blamed_on
+from holoctl.io.limits import MOST_CONSTRAINTS, Place, check_count
+from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry
 
-__all__ = ["Sheet", "check_constraints", "motors_of", "read_sheet", "reference_of"]
+__all__ = ["Sheet", "check_constraints", "motors_of", "read_sheet", "reference_of", "warn_of_turns"]
 
 _REQUIRED = ("closed_loop", "type", "name_mot")
 _COMMON = (
@@ -27,7 +29,11 @@ _KEYS = (*_COMMON, "joint_name", "joint_type")
 _KEYS_OF_SDF = (*_COMMON, "cut")
 _CLOSURES = {"6d": "weld", "3d": "spherical"}
 _AXES = ("x", "y", "z", "rx", "ry", "rz")
+_TURN = 2.0 * np.pi + 1e-9
 _UNIVERSAL = re.compile(r"ujoint_([xyz])(?!\1)([xyz])")
+
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,9 @@ def read_sheet(document: Entry, joints: Collection[str] | None) -> Sheet:
                 key=key,
                 line=document.line,
             )
+    for key in ("closed_loop", "couplings"):
+        if key in keys:
+            check_count(keys[key], len(_items(keys, key)), MOST_CONSTRAINTS, key)
     return Sheet(
         closures=_closures(keys),
         couplings=[_coupling(entry) for entry in _items(keys, "couplings")],
@@ -94,7 +103,9 @@ def _aligned(keys: Mapping[str, Entry], key: str, other: str) -> list[Entry]:
 
 
 def _closures(keys: Mapping[str, Entry]) -> list[tuple[Constraint, Place]]:
-    pairs, kinds = _items(keys, "closed_loop"), _aligned(keys, "type", "closed_loop")
+    pairs = _items(keys, "closed_loop")
+    _check_pairs(pairs)
+    kinds = _aligned(keys, "type", "closed_loop")
     names: list[str | None] = [None] * len(pairs)
     if "closure_names" in keys:
         names = [entry.text() for entry in _aligned(keys, "closure_names", "closed_loop")]
@@ -106,6 +117,20 @@ def _closures(keys: Mapping[str, Entry]) -> list[tuple[Constraint, Place]]:
         with blamed_on(kind):
             found.append((_closure(frames[0], frames[1], kind.text(), name), pair))
     return found
+
+
+def _check_pairs(pairs: Sequence[Entry]) -> None:
+    """Refuse a list of frames where a list of pairs is expected, and show how to write it."""
+    flat = [entry for entry in pairs if not entry.is_list]
+    if not flat:
+        return
+    shown = "[a, b]"
+    if len(pairs) == len(flat) == 2:
+        shown = f"[{flat[0].text()}, {flat[1].text()}]"
+    raise flat[0].error(
+        f"closed_loop is a list of pairs of frames; {flat[0].shown} is no pair. Write "
+        f"closed_loop: [{shown}], with the inner brackets"
+    )
 
 
 def _closure(a: str, b: str, kind: str, name: str | None) -> Closure:
@@ -166,8 +191,11 @@ def check_constraints(constraints: Sequence[tuple[Constraint, Place]], model: pi
             constraint.bind(model, name, pin.neutral(model))
 
 
-def motors_of(sheet: Sheet, names: Sequence[str]) -> list[str]:
-    """The motors, each of which must be one of the coordinates `names`."""
+def motors_of(sheet: Sheet, names: Sequence[str], model: pin.Model) -> list[str]:
+    """The motors, each of which must be one of the coordinates `names`.
+
+    `model` tells what else a name may stand for, for messages.
+    """
     motors: list[str] = []
     for entry in sheet.motors:
         motor = entry.text()
@@ -177,12 +205,36 @@ def motors_of(sheet: Sheet, names: Sequence[str]) -> list[str]:
                 f"name_mot: joint {motor!r} has {len(several)} coordinates; name one of them: "
                 f"{listing(several)}"
             )
+        frame = next((frame for frame in model.frames if frame.name == motor), None)
+        if motor not in names and frame is not None:
+            raise entry.error(_no_coordinate(frame, model, names))
         with blamed_on(entry):
             known_name(motor, names, "coordinate", "name_mot")
         if motor in motors:
             raise entry.error(f"name_mot: {motor!r} stands twice")
         motors.append(motor)
     return motors
+
+
+def _no_coordinate(frame: pin.Frame, model: pin.Model, names: Sequence[str]) -> str:
+    """What a name stands for that is not that of a coordinate."""
+    kind = "a link" if frame.type == pin.FrameType.BODY else "a frame, such as a fixed joint"
+    moved = f"it moves with joint {model.names[frame.parentJoint]!r}"
+    return (
+        f"name_mot: {frame.name!r} is {kind}, and a motor needs a coordinate; "
+        f"{moved if frame.parentJoint else 'it does not move'}; valid names: {listing(names)}"
+    )
+
+
+def warn_of_turns(file: str, angles: Mapping[str, float]) -> None:
+    """One record for angles of a reference that are more than a turn: likely degrees."""
+    far = {name: angle for name, angle in angles.items() if abs(angle) > _TURN}
+    if far:
+        log.warning(
+            "%s: the reference of these joints is more than a turn from zero; angles are in rad, "
+            "are these degrees? %s",
+            file, ", ".join(f"{name!r}: {angle:g}" for name, angle in far.items()),
+        )  # fmt: skip
 
 
 def reference_of(sheet: Sheet, model: pin.Model) -> Vector:
@@ -201,6 +253,8 @@ def reference_of(sheet: Sheet, model: pin.Model) -> Vector:
         elif (model.nqs[joints[name][0]], model.nvs[joints[name][0]]) == (2, 1):
             angle = entry.number()
             q[where] = np.cos(angle), np.sin(angle)
+            if abs(angle) > _TURN:
+                warn_of_turns(entry.file, {name: angle})
         else:
             numbers = [item.number() for item in entry.items()]
             if len(numbers) != len(where):

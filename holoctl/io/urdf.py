@@ -8,6 +8,7 @@ that are not URDF's own are ignored, as every reader of URDF does.
 
 from __future__ import annotations
 
+import logging
 import math
 import sys
 from collections.abc import Collection, Iterator, Mapping
@@ -20,9 +21,13 @@ import pinocchio as pin
 
 from holoctl.checks import listing, suggestion
 from holoctl.errors import LoadError
-from holoctl.io.xml import Element, check_root, decimals, parsed
+from holoctl.inertia import check_mass, check_moments
+from holoctl.io.limits import LARGEST, MOST_PARTS, check_count
+from holoctl.io.xml import Element, blamed_on, check_root, decimals, parsed
 
 __all__ = ["Part", "Urdf", "model_of", "read_urdf"]
+
+log = logging.getLogger(__name__)
 
 FREE = 1e6
 """Bound of a joint that may turn as far as it likes, rad: finite, so that random configurations
@@ -30,7 +35,9 @@ can be drawn."""
 
 # ------------------------------------------------------------------------ what URDF may hold
 
-_NUMBER, _VECTOR, _TEXT = "a finite number", "three finite numbers", "a text"
+_NUMBER, _TEXT = "a finite number", "a text"
+_SIZE = f"a finite number of at most {LARGEST:g} in size"
+_VECTOR = f"three finite numbers of at most {LARGEST:g} in size"
 
 # The attributes of each element; "!" marks those that must be there.
 _ATTRIBUTES: dict[str, dict[str, str]] = {
@@ -38,15 +45,15 @@ _ATTRIBUTES: dict[str, dict[str, str]] = {
     "link": {"name!": _TEXT},
     "inertial": {},
     "origin": {"xyz": _VECTOR, "rpy": _VECTOR},
-    "mass": {"value!": _NUMBER},
-    "inertia": dict.fromkeys(["ixx!", "ixy!", "ixz!", "iyy!", "iyz!", "izz!"], _NUMBER),
+    "mass": {"value!": _SIZE},
+    "inertia": dict.fromkeys(["ixx!", "ixy!", "ixz!", "iyy!", "iyz!", "izz!"], _SIZE),
     "joint": {"name!": _TEXT, "type!": _TEXT},
     "parent": {"link!": _TEXT},
     "child": {"link!": _TEXT},
     "axis": {"xyz!": _VECTOR},
     "limit": {"lower": _NUMBER, "upper": _NUMBER, "effort!": _NUMBER, "velocity!": _NUMBER},
     "dynamics": {"damping": _NUMBER, "friction": _NUMBER},
-    "mimic": {"joint!": _TEXT, "multiplier": _NUMBER, "offset": _NUMBER},
+    "mimic": {"joint!": _TEXT, "multiplier": _SIZE, "offset": _SIZE},
 }
 # The elements in each element, at most one of a kind.
 _CHILDREN: dict[str, tuple[str, ...]] = {
@@ -122,19 +129,46 @@ def read_urdf(text: str, file: str) -> Urdf:
     ------
     LoadError
         With the line: for XML that does not parse, elements and attributes that are missing or
-        wrong, unknown links and joint types, links that do not form one tree.
+        wrong, inertias that no body has, unknown links and joint types, links that do not form
+        one tree.
     """
     root = parsed(text, file)
     check_root(root, "robot", "a URDF")
     robot = _checked(root, file, "robot")
+    count = sum(child.tag in ("link", "joint") for child in root.children)
+    check_count(robot, count, MOST_PARTS, "links and joints")
     links, joints = _named(root, "link", file), _named(root, "joint", file)
     if not links:
         raise robot.error("there are no links")
+    for link in links.values():
+        _check_inertial(link)
     for name, joint in joints.items():
         _check_joint(name, joint, links)
         _check_mimic(name, joint, joints)
     _check_tree(links, joints)
+    _warn_of_rotors(root, file)
     return Urdf(robot, links, joints)
+
+
+def _warn_of_rotors(root: Element, file: str) -> None:
+    """URDF has no rotor inertia, but dialects have: ignored, it must not be in silence."""
+    lines = [
+        element.line
+        for element in root.each()
+        if any(map(_names_rotor, (element.tag, *element.attributes)))
+    ]
+    if lines:
+        log.warning(
+            "%s: rotor inertias are no part of URDF and are not read (line %s); set "
+            "model.armature, or rotorInertia and rotorGearRatio, and use mech.with_model(model)",
+            file, ", ".join(map(str, lines[:10])),
+        )  # fmt: skip
+
+
+def _names_rotor(word: str) -> bool:
+    """Whether a tag or attribute is what dialects of URDF call a rotor inertia."""
+    plain = word.rpartition(":")[2].replace("_", "").lower()
+    return plain in ("armature", "rotorinertia", "motorinertia")
 
 
 # --------------------------------------------------------------------------------- elements
@@ -210,7 +244,24 @@ def _value(text: str, kind: str) -> Any:
     if kind == _TEXT:
         return text or None
     numbers = decimals(text, [3 if kind == _VECTOR else 1])
-    return numbers if numbers is None or kind == _VECTOR else numbers[0]
+    if numbers is None or (kind != _NUMBER and max(map(abs, numbers)) > LARGEST):
+        return None
+    return numbers if kind == _VECTOR else numbers[0]
+
+
+def _check_inertial(link: Part) -> None:
+    """Refuse a mass or an inertia that no body has; all zero, it is no body, and allowed."""
+    if "inertial" not in link.parts:
+        return
+    mass, inertia = (link.parts["inertial"].parts[tag] for tag in ("mass", "inertia"))
+    with blamed_on(mass):
+        check_mass(f"link {link.owner!r}", mass.values["value"])
+    xx, xy, xz, yy, yz, zz = (
+        inertia.values[f"i{of}"] for of in ("xx", "xy", "xz", "yy", "yz", "zz")
+    )
+    with blamed_on(inertia):
+        moments = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        check_moments(f"link {link.owner!r}: inertia", moments)
 
 
 # ----------------------------------------------------------------------------- joints, tree

@@ -1,34 +1,23 @@
 """XML whose elements know where they stand, so that an error can name the line.
 
 Nothing but the text itself is read: document types, and so entities and files named by them,
-are refused. Nesting is limited.
+are refused. Nesting and counts are limited.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
 from xml.parsers import expat
 
 from holoctl.errors import InputError, LoadError
+from holoctl.io.limits import DECIMAL, MOST_ATTRIBUTES, MOST_ELEMENTS, Place
 
-__all__ = ["Element", "Place", "blamed_on", "check_root", "check_size", "decimals", "parsed"]
+__all__ = ["Element", "blamed_on", "check_root", "decimals", "parsed"]
 
 _DEEPEST = 400
-_MOST_COORDINATES = 250
-_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-
-
-class Place(Protocol):
-    """Something in a file that may be at fault: errors name the file, the element, the line."""
-
-    def error(self, message: str) -> LoadError:
-        """An error at this place in the file."""
-        ...
 
 
 @contextmanager
@@ -52,18 +41,6 @@ def check_root(root: Element, tag: str, kind: str) -> None:
             f"{kind} starts with <{tag}>; this file starts with <{root.tag[:60]}>{hint}",
             file=root.file,
             line=root.line,
-        )
-
-
-def check_size(place: Place, coordinates: int) -> None:
-    """Refuse a robot that is too large: Pinocchio's workspace grows with the cube.
-
-    With 250 coordinates it takes about a gigabyte, with 1000 no computer has the memory.
-    """
-    if coordinates > _MOST_COORDINATES:
-        raise place.error(
-            f"there are more than {_MOST_COORDINATES} coordinates, for which Pinocchio needs too "
-            "much memory"
         )
 
 
@@ -102,16 +79,23 @@ def parsed(text: str, file: str) -> Element:
     Raises
     ------
     LoadError
-        With the line: for what is not XML, for document types (and so for entities), and for
-        elements nested more than 400 deep.
+        With the line: for what is not XML, for document types (and so for entities), for
+        elements nested more than 400 deep, for more elements or attributes than are read.
     """
     parser = expat.ParserCreate("utf-8")
     stack = [Element("", {}, file, 0)]
+    count = 0
 
     def refusal(message: str) -> LoadError:
         return LoadError(message, file=file, line=parser.CurrentLineNumber)
 
     def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal count
+        count += 1
+        if count > MOST_ELEMENTS:
+            raise refusal(f"more than {MOST_ELEMENTS} elements are not read")
+        if len(attributes) > MOST_ATTRIBUTES:
+            raise refusal(f"more than {MOST_ATTRIBUTES} attributes of an element are not read")
         if len(stack) > _DEEPEST:
             raise refusal(f"elements are nested more than {_DEEPEST} deep")
         element = Element(tag, attributes, file, parser.CurrentLineNumber)
@@ -127,7 +111,7 @@ def parsed(text: str, file: str) -> Element:
     def doctype(*_: object) -> None:
         raise refusal("document types and entities are not read; write the values out")
 
-    parser.buffer_text = True
+    parser.buffer_text, parser.buffer_size = True, 2**20  # long texts come in few pieces
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler = characters
     parser.StartDoctypeDeclHandler = doctype
@@ -142,8 +126,9 @@ def parsed(text: str, file: str) -> Element:
 
 def decimals(text: str, sizes: Iterable[int]) -> tuple[float, ...] | None:
     """The finite decimal numbers in a text, if it is nothing else and has one of the sizes."""
-    words = text.split()
-    if len(words) not in sizes or not all(map(_DECIMAL.fullmatch, words)):
+    sizes = list(sizes)
+    words = text.split(maxsplit=max(sizes))
+    if len(words) not in sizes or not all(map(DECIMAL.fullmatch, words)):
         return None
     found = tuple(map(float, words))
     return found if all(map(math.isfinite, found)) else None

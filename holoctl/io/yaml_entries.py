@@ -6,20 +6,18 @@ refused, and so is a key that stands twice.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import yaml
 
 from holoctl.checks import suggestion
 from holoctl.errors import LoadError
+from holoctl.io.limits import DECIMAL, LARGEST, MOST_VALUES
 
 __all__ = ["Entry", "yaml_document"]
 
 _TEXT = "tag:yaml.org,2002:str"
 _DEEPEST = 20
-# YAML 1.1 has octals, base 60 and no 1e-3: a number here is what it looks like instead.
-_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -59,14 +57,17 @@ class Entry:
         return str(self.node.value)
 
     def number(self) -> float:
-        """The value as a finite decimal number."""
+        """The value as a decimal number, of at most 1e12 in size."""
+        # YAML 1.1 has octals, base 60 and no 1e-3: a number here is what it looks like instead
         if (
             isinstance(self.node, yaml.ScalarNode)
             and self.node.style is None
-            and _DECIMAL.fullmatch(self.node.value)
-            and abs(x := float(self.node.value)) < float("inf")
+            and DECIMAL.fullmatch(self.node.value)
         ):
-            return x
+            x = float(self.node.value)
+            if abs(x) <= LARGEST:
+                return x
+            raise self._not(f"a finite number of at most {LARGEST:g} in size")
         raise self._not("a finite number")
 
     def numbers(self) -> list[float]:
@@ -75,10 +76,17 @@ class Entry:
             return [entry.number() for entry in self.items()]
         return [self.number()]
 
+    @property
+    def is_list(self) -> bool:
+        """Whether the value is a list."""
+        return isinstance(self.node, yaml.SequenceNode)
+
     def items(self) -> list[Entry]:
         """The elements of a list."""
         if not isinstance(self.node, yaml.SequenceNode):
-            raise self._not("a list, such as [a, b]")
+            one = isinstance(self.node, yaml.ScalarNode) and self.node.value
+            hint = f"; one element is a list too: [{self.node.value[:60]}]" if one else ""
+            raise self._not("a list, such as [a, b]", hint)
         return [Entry(node, self.file, self.key) for node in self.node.value]
 
     def fields(self, valid: tuple[str, ...] = ()) -> dict[str, Entry]:
@@ -100,12 +108,15 @@ class Entry:
         return found
 
     def _not(self, expected: str, hint: str = "") -> LoadError:
-        if isinstance(self.node, yaml.ScalarNode):
-            got = repr(self.node.value[:60]) if self.node.value else "nothing"
-        else:
-            got = "a list" if isinstance(self.node, yaml.SequenceNode) else "a mapping"
         about = f"{self.key}: " if self.key else ""
-        return self.error(f"{about}expected {expected}; got {got}{hint}")
+        return self.error(f"{about}expected {expected}; got {self.shown}{hint}")
+
+    @property
+    def shown(self) -> str:
+        """The value for a message."""
+        if isinstance(self.node, yaml.ScalarNode):
+            return repr(self.node.value[:60]) if self.node.value else "nothing"
+        return "a list" if self.is_list else "a mapping"
 
 
 def yaml_document(text: str, file: str) -> Entry:
@@ -114,18 +125,22 @@ def yaml_document(text: str, file: str) -> Entry:
     Raises
     ------
     LoadError
-        If the text is not YAML, is empty, or uses anchors, aliases or tags.
+        If the text is not YAML, is empty, uses anchors, aliases or tags, or has more values than
+        are read.
     """
     try:
-        depth = 0
+        depth = count = 0
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
+            count += isinstance(event, yaml.NodeEvent)
             wrong = None
             if getattr(event, "anchor", None) or getattr(event, "tag", None):
                 wrong = "anchors (&), aliases (*) and tags (!) are not read; write the value out"
             elif depth > _DEEPEST:
-                wrong = "lists and mappings are nested too deeply"
+                wrong = f"lists and mappings are nested too deeply, more than {_DEEPEST} levels"
+            elif count > MOST_VALUES:
+                wrong = f"more than {MOST_VALUES} values are not read"
             if wrong is not None:
                 line = event.start_mark.line + 1 if event.start_mark else None
                 raise LoadError(wrong, file=file, line=line)

@@ -1,0 +1,102 @@
+"""Closures that turn across the hinges of their loop: frames whose z points elsewhere.
+
+In a planar loop all hinges are parallel, the closing one too. A closure turns about one axis of its
+frames, z for a revolute one; where the frames were drawn with another axis along the hinges, the
+loop locks, or cannot be closed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.checks import Vector
+from holoctl.constraints.closure import Closure
+from holoctl.constraints.wrench import WrenchRows
+from holoctl.mechanism import Mechanism, workspace
+from holoctl.tree import kinematics
+
+__all__ = ["CrossedAxis", "crossed_axes"]
+
+Array = NDArray[np.float64]
+
+PARALLEL = 1e-6
+"""Sine of the angle below which hinges of a loop are parallel."""
+
+ACROSS = 0.02
+"""Sine of the angle from which an axis was not meant to be parallel: less is rounding."""
+
+
+@dataclass(frozen=True)
+class CrossedAxis:
+    """A closure that turns about another axis than the hinges of its otherwise planar loop.
+
+    Attributes
+    ----------
+    closure : str
+    hinges : str
+        Direction of the hinges in the frames of the closure: ``"x"``, ``"y"``, or a vector; for
+        both, where they differ.
+    turns : str
+        The axis of its frames that the closure turns about.
+    axes : str
+        The axes with which it would turn about the hinges; empty where no axis is along them.
+    """
+
+    closure: str
+    hinges: str
+    turns: str
+    axes: str
+
+
+def crossed_axes(mech: Mechanism, q: Vector, t: float) -> tuple[CrossedAxis, ...]:
+    """Look at all closures that turn about one axis; q need not be closed."""
+    kin = kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), t)
+    found = []
+    for c, name, rows in zip(mech.constraints, mech.constraint_names, mech._bound, strict=True):
+        if not (isinstance(c, Closure) and c.parallel_axis and isinstance(rows, WrenchRows)):
+            continue
+        n = _common_axis(kin.J[:, rows.support.any(axis=0)])
+        if n is None:
+            continue
+        turns = c.parallel_axis
+        seen = [kin.placements[f.joint].rotation @ f.placement.rotation for f in rows.anchors]
+        local = [R.T @ n for R in seen]
+        off = [float(np.linalg.norm(np.delete(x, "xyz".index(turns)))) for x in local]
+        if max(off) > ACROSS:
+            hinges = list(dict.fromkeys(map(_direction, local)))
+            found.append(CrossedAxis(name, " and ".join(hinges), turns, _axes(hinges, rows)))
+    return tuple(found)
+
+
+def _common_axis(J: Array) -> Vector | None:
+    """The direction of at least two hinges, where the others, and all slides, keep to a plane."""
+    linear, angular = J[:3].T, J[3:].T
+    sizes = np.linalg.norm(angular, axis=1)
+    turning = sizes > 1e-9
+    if np.count_nonzero(turning) < 2:
+        return None
+    n: Vector = angular[turning][0] / sizes[turning][0]
+    size = max(float(np.abs(linear).max()), 1e-9)
+    across = np.abs(np.cross(angular, n)).max() > PARALLEL
+    return None if across or np.abs(linear @ n).max() > PARALLEL * size else n
+
+
+def _direction(x: Vector) -> str:
+    """A direction in a frame: an axis, if it is along one."""
+    i = int(np.argmax(np.abs(x)))
+    if np.linalg.norm(np.delete(x, i)) < ACROSS:
+        return "xyz"[i]
+    one_way = np.copysign(1.0, x[i]) * x + 0.0  # a line has no sense
+    return f"({', '.join(f'{entry:.2g}' for entry in one_way)})"
+
+
+def _axes(hinges: list[str], rows: WrenchRows) -> str:
+    """The axes of a closure that turns about the hinges, and holds what this one holds."""
+    if len(hinges) > 1 or hinges[0] not in ("x", "y", "z"):
+        return ""
+    held = [label.rsplit(".", 1)[-1] for label in rows.labels]
+    lengths = [axis for axis in held if axis in ("x", "y", "z")]
+    return " ".join([*lengths, *(f"r{axis}" for axis in "xyz" if axis != hinges[0])])
