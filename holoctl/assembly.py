@@ -20,7 +20,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, listing, number, positive, vector, whole
+from holoctl.checks import Vector, listing, number, positive, quiet, vector, whole
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.coupling import Coupling
 from holoctl.constraints.wrench import WrenchRows, direction, stacked, wrench_rows
@@ -64,6 +64,7 @@ RANK = 1e-8
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
+@quiet
 def assemble(
     mech: Mechanism,
     q_guess: Any = None,

@@ -28,7 +28,7 @@ from holoctl.assembly import (
     nearby_configurations,
     scaled_jacobian,
 )
-from holoctl.checks import Vector, listing, number, one_of
+from holoctl.checks import Vector, listing, number, one_of, quiet
 from holoctl.constraints.contract import Rows
 from holoctl.equation import (
     Terms,
@@ -203,6 +203,7 @@ class Projection:
 # ------------------------------------------------------------------------------- partition
 
 
+@quiet
 def partition(
     mech: Mechanism, q: Any, *, independent: Iterable[str] | None = None, t: float = 0.0
 ) -> Partition:
@@ -356,6 +357,7 @@ def _coordinates(mech: Mechanism, indices: Indices) -> str:
 # --------------------------------------------------------------------------------- project
 
 
+@quiet
 def project(
     mech: Mechanism,
     q: Any,
@@ -631,6 +633,7 @@ def _finite(P: Projection) -> Projection:
 # ----------------------------------------------------------------------------- multipliers
 
 
+@quiet
 def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArray[np.bool_]]:
     """lambda with ``G^T lambda = force``, and which entries are unique.
 

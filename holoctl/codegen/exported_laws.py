@@ -135,7 +135,7 @@ def _kept(E: Expressions, a: SX) -> SX:
         for k, entry in rows.jacobian[i].items():
             x = x + entry * a[k]
         if T is not None:
-            x = x + (2.0 / T) * rows.rate[i] + rows.error[i] / T**2
+            x = x + (2.0 / T) * rows.rate[i] + rows.error[i] / (T * T)
         found.append(x)
     return _scaled(mech.row_scale[E.partition.rows], found)
 

@@ -452,7 +452,7 @@ def _right(E: Expressions) -> list[SX]:
     for i, time in enumerate(T):
         x = r.drift[i]
         if np.isfinite(time):
-            x = x + (2.0 / time) * r.rate[i] + r.error[i] / time**2
+            x = x + (2.0 / time) * r.rate[i] + r.error[i] / (time * time)
         found.append(-x)
     return found
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.certificate import Certificate, certify, raise_if_bad
-from holoctl.checks import Vector, listing, one_of, vector
+from holoctl.checks import Vector, listing, one_of, quiet, vector
 from holoctl.equation import Terms, TimeConstants
 from holoctl.errors import InconsistentError, InputError, NotActuatedError, SingularityError
 from holoctl.linalg import PivotedQR, cholesky, orthonormal_columns, pivoted_qr
@@ -76,6 +76,7 @@ class InverseDynamics:
         return self
 
 
+@quiet
 def inverse_dynamics(
     mech: Mechanism,
     q: Any,
