@@ -85,8 +85,14 @@ class Terms:
 
     @cached_property
     def h(self) -> Vector:
-        """(nv,) Coriolis, centrifugal and gravity efforts, N m or N."""
-        return nonlinear_efforts(self.mechanism, self.q, self.v)
+        """(nv,) Coriolis, centrifugal and gravity efforts, N m or N; `InputError` if infinite."""
+        h = nonlinear_efforts(self.mechanism, self.q, self.v)
+        if not np.isfinite(h).all():
+            raise InputError(
+                f"{self.mechanism.name}: h, the Coriolis, centrifugal and gravity efforts, is not "
+                "finite at this state; q or v is out of range"
+            )
+        return h
 
     @property
     def error(self) -> Vector:

@@ -40,7 +40,7 @@ from holoctl.equation import (
     terms_at,
 )
 from holoctl.errors import InconsistentError, InputError, SingularityError
-from holoctl.linalg import PivotedQR, lu, pivoted_qr
+from holoctl.linalg import PivotedQR, lu, pivoted_qr, singular_values
 from holoctl.mechanism import (
     Mechanism,
     check_configuration,
@@ -238,7 +238,7 @@ def partition(
     """
     q, t = check_configuration(mech, q), number("t", t, "time, s")
     G, error = _scaled_jacobian(mech, q, t)
-    if error > CLOSED:
+    if not error <= CLOSED:
         raise InconsistentError(
             f"{mech.name}: q is not closed (largest scaled error {error:.1e}), so rank and rows "
             "cannot be decided there; call hc.assemble(mech, q) first",
@@ -293,7 +293,7 @@ def _scaled_jacobian(mech: Mechanism, q: Vector, t: float) -> tuple[Array, float
 
 def _rank_and_gap(G: Array, error: float) -> tuple[int, float]:
     rank = manifold_rank(G, error)
-    s = np.linalg.svd(G, compute_uv=False) if G.size else np.zeros(0)
+    s = singular_values(G)
     left_out = s[rank] if rank < s.size else 0.0
     if rank == 0 or left_out == 0.0:
         return rank, float("inf")

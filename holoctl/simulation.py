@@ -233,7 +233,8 @@ def _started(plant: Mechanism, q: Vector, v: Vector) -> Partition:
     _, rows = constraint_rows(plant, q, v)
     off = np.abs(plant.row_scale * rows.error).max(initial=0.0)
     slip = np.abs(plant.row_scale * rows.rate).max(initial=0.0)
-    if off > CLOSED or slip > CLOSED * (1.0 + np.abs(v / plant.column_scale).max()):
+    speed = 1.0 + np.abs(v / plant.column_scale).max()
+    if not (off <= CLOSED and slip <= CLOSED * speed):
         raise InconsistentError(
             f"{plant.name}: the start is not on the constraints (scaled error {off:.1e}, rate "
             f"{slip:.1e}); call hc.assemble(mech, q0, v0) first",
