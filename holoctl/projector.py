@@ -40,7 +40,7 @@ from holoctl.equation import (
     terms_at,
 )
 from holoctl.errors import InconsistentError, InputError, SingularityError
-from holoctl.linalg import PivotedQR, lu, pivoted_qr, singular_values
+from holoctl.linalg import PivotedQR, in_range, lu, pivoted_qr, singular_values
 from holoctl.mechanism import (
     Mechanism,
     check_configuration,
@@ -703,7 +703,7 @@ def corrected(
         off = r * rows.error[keep]
         last, error = error, float(np.abs(off).max(initial=0.0))
         if error <= tol or (error <= 1e-9 and error > 0.5 * last):
-            return q, v - c * _shortest(qr, r * rows.rate[keep])
+            return q, in_range(v - c * _shortest(qr, r * rows.rate[keep]))
         q = pin.normalize(mech.model, pin.integrate(mech.model, q, -c * _shortest(qr, off)))
     raise InconsistentError(
         f"{mech.name}: the state is too far off the constraints to correct (scaled error "
