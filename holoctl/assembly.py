@@ -20,12 +20,12 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, listing, number, positive, vector, whole
+from holoctl.checks import Vector, listing, number, positive, quiet, vector, whole
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.coupling import Coupling
 from holoctl.constraints.wrench import WrenchRows, direction, stacked, wrench_rows
 from holoctl.errors import AssemblyError, InputError
-from holoctl.linalg import null_space_by_svd
+from holoctl.linalg import in_range, least_squares, null_space_by_svd, singular_values
 from holoctl.mechanism import (
     Mechanism,
     check_configuration,
@@ -77,6 +77,7 @@ LIGHTEST = 1e-6
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
+@quiet
 def assemble(
     mech: Mechanism,
     q_guess: Any = None,
@@ -282,8 +283,7 @@ def _damped_step(G: Array, error: Vector, mu: float) -> Vector:
     """argmin |G step + error|^2 + mu |step|^2."""
     n = G.shape[1]
     stacked = np.vstack([G, np.sqrt(mu) * np.eye(n)])
-    step: Vector = np.linalg.lstsq(stacked, -np.append(error, np.zeros(n)), rcond=None)[0]
-    return step
+    return least_squares(stacked, -np.append(error, np.zeros(n)))
 
 
 def _residual(p: _Problem, q: Vector, polarity: WrenchRows | None) -> tuple[Vector, Array]:
@@ -370,7 +370,7 @@ def _nearest(p: _Problem, q: Vector) -> Vector:
         Z, slope, multipliers = _reduced_gradient(p, q)
         if Z.shape[1] == 0 or np.linalg.norm(slope) <= 1e-11 * (1.0 + np.sqrt(distance)):
             return q
-        values, vectors = np.linalg.eigh(_reduced_hessian(p, q, Z, multipliers))
+        values, vectors = np.linalg.eigh(in_range(_reduced_hessian(p, q, Z, multipliers)))
         values = np.maximum(np.abs(values), 1e-8 * max(1.0, float(np.abs(values).max())))
         step = -Z @ (vectors @ ((vectors.T @ slope) / values))
         step *= min(1.0, LONGEST_STEP / float(np.linalg.norm(step)))
@@ -443,12 +443,12 @@ def _nearest_velocity(p: _Problem, q: Vector, v0: Vector) -> Vector:
     U1, s, V1, Z = null_space_by_svd(G, manifold_rank(G, _largest(r * rows.error)))
     step = -V1 @ ((U1.T @ (r * rows.rate)) / s)
     w = np.sqrt(p.weights[p.free] / _weight_unit(p)) * metric
-    step += Z @ np.linalg.lstsq(w[:, None] * Z, -w * step, rcond=1e-12)[0]
+    step += Z @ least_squares(w[:, None] * Z, -w * step, rcond=1e-12)
     v = v0.copy()
     v[p.free] += metric * step
     left = r * constraint_rows(mech, q, v, p.t)[1].rate
     size = 1.0 + float(np.abs(r * rows.rate).max())
-    if _largest(left) > 1e-9 * size:
+    if not _largest(left) <= 1e-9 * size:
         names = row_names(mech)
         worst = [(names[i], float(abs(left[i]))) for i in np.argsort(-np.abs(left))[:5]]
         raise AssemblyError(
@@ -456,7 +456,7 @@ def _nearest_velocity(p: _Problem, q: Vector, v0: Vector) -> Vector:
             f"the locked rates; worst rows: {', '.join(f'{n} {e:.2g}' for n, e in worst)}",
             residual=_largest(left), worst=worst, q=q,
         )  # fmt: skip
-    return v
+    return in_range(v)
 
 
 # ------------------------------------------------------------------------------------ rank
@@ -482,7 +482,7 @@ def manifold_rank(G: Array, error: float) -> int:
     """
     if G.size == 0:
         return 0
-    s = np.linalg.svd(G, compute_uv=False)
+    s = singular_values(G)
     threshold = max(RANK, RANK_OPEN * np.sqrt(error)) * max(float(s[0]), 1.0)
     return int(np.count_nonzero(s > threshold))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from holoctl.checks import Vector
+from holoctl.checks import Vector, quiet
 from holoctl.consistency import TOLERANCES
 from holoctl.equation import Terms
 from holoctl.errors import HoloctlError, InconsistentError, SingularityError
@@ -126,6 +126,7 @@ def raise_if_bad(certificate: Certificate) -> None:
     raise error
 
 
+@quiet
 def certify(
     T: Terms, rank: int, a: Vector, efforts: Vector, multipliers: Vector, condition: float
 ) -> Certificate:

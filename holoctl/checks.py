@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
 from holoctl.errors import InputError
 
@@ -25,6 +26,7 @@ __all__ = [
     "numbers",
     "one_of",
     "positive",
+    "quiet",
     "shaped",
     "stored",
     "suggestion",
@@ -33,6 +35,11 @@ __all__ = [
 ]
 
 Vector = NDArray[np.float64]
+
+quiet = np.errstate(all="ignore")
+"""Decorator of functions that users call. Numbers that leave the range of floats on the way are
+judged by what comes out, in the library's own words: numpy neither warns of them nor raises its
+FloatingPointError, whatever the caller has set."""
 
 
 def vector(name: str, value: Any, size: int, meaning: str = "") -> Vector:
@@ -65,8 +72,11 @@ def as_given(name: str, value: Any, size: int) -> Vector:
 
 
 def finite(x: Vector) -> bool:
-    """Whether all numbers are finite, and their squares; at next to no cost."""
-    return bool(x.dot(x) < _INF)
+    """Whether all numbers are finite, and their squares; at next to no cost.
+
+    By BLAS itself, which says nothing of an overflow, whatever numpy is told to do there.
+    """
+    return not x.size or bool(_DOT(x, x) < _INF)
 
 
 def stored(name: str, place: Any, x: Vector) -> Vector:
@@ -83,11 +93,20 @@ def stored(name: str, place: Any, x: Vector) -> Vector:
     return place
 
 
-_FLOAT, _INF = np.dtype(float), float("inf")
+_FLOAT, _INF, _DOT = np.dtype(float), float("inf"), blas.ddot
 
 
 def numbers(name: str, value: Any, meaning: str = "") -> Vector:
-    """`value` as a float array of any shape, or an `InputError`: no strings, no objects."""
+    """`value` as a float array of any shape, or an `InputError`: no strings, no objects.
+
+    A masked array is refused where entries are masked: what is behind the mask is no number.
+    """
+    if _masked(value):
+        about = f" ({meaning})" if meaning else ""
+        raise InputError(
+            f"{name}{about} has masked entries, which are no numbers: fill them "
+            "(numpy.ma.filled) or leave them out"
+        )
     try:
         x = np.asarray(value)
         if x.dtype.kind in "fiu":
@@ -98,6 +117,17 @@ def numbers(name: str, value: Any, meaning: str = "") -> Vector:
     raise InputError(
         f"{name}{about} must be an array of real numbers; got {type(value).__name__} "
         f"{str(value)[:60]!r}"
+    )
+
+
+def _masked(value: Any, depth: int = 3) -> bool:
+    """Whether entries are masked, in an array or in lists of arrays; deeper ones fit nowhere."""
+    if isinstance(value, np.ma.MaskedArray):
+        return bool(np.ma.is_masked(value))
+    return (
+        depth > 0
+        and isinstance(value, (list, tuple))
+        and any(_masked(entry, depth - 1) for entry in value)
     )
 
 

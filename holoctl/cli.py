@@ -21,17 +21,20 @@ import pinocchio as pin
 
 import holoctl
 from holoctl.assembly import assemble, scaled_jacobian
-from holoctl.checks import Vector, known_name
+from holoctl.checks import Vector, known_name, number
 from holoctl.consistency import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.doctor.examination import mobility
 from holoctl.doctor.report import plain
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.errors import HoloctlError, InputError
 from holoctl.io.description import load, robot_file, robot_names
-from holoctl.mechanism import Mechanism
+from holoctl.mechanism import Mechanism, check_configuration
 from holoctl.tree import translational
 
 __all__ = ["main"]
+
+FARTHEST = 1e6
+"""Positions of joints beyond this, rad or m, are taken for slips of the keyboard."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -126,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
         "demo",
         help="draw a figure with a closed-chain robot under torque control",
         description="Load a robot, close it, draw a figure with it under torque control at "
-        "1 kHz for 4 s, against an exact plant and one 10 %% heavier; print a table and write "
+        "1 kHz for 4 s, against an exact plant and one 10 % heavier; print a table and write "
         "a picture and the data.",
         epilog="example: holoctl demo delta --out results",
     )
@@ -194,12 +197,20 @@ def _robot(given: argparse.Namespace) -> tuple[Mechanism, Vector, list[str]]:
             raise InputError(f"--set: {name!r} is cut and has no coordinate; set another joint")
         known_name(name, list(mech.model.names)[1:], "joint", "--set")
         try:
-            values = [float(n) for n in numbers.split(",")]
-        except ValueError:
+            values = [number(f"--set: {name}", float(n)) for n in numbers.split(",")]
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
             raise InputError(f"--set: {name} takes numbers; got {numbers!r}") from None
+        if max(map(abs, values)) > FARTHEST:
+            raise InputError(
+                f"--set: {name} takes rad or m, {FARTHEST:g} at most, so that digits are left for "
+                f"closing; got {numbers!r}"
+            )
         if name in held:
             raise InputError(f"--set: joint {name!r} is set twice")
         _put(mech.model, q, name, values)
+        q = check_configuration(mech, q, f"--set {text}")
         held.append(name)
     return mech, q, held
 
@@ -348,9 +359,10 @@ def _write_table(rows: Sequence[tuple[Any, ...]], units: Sequence[str] = ()) -> 
 
 
 def _demo(given: argparse.Namespace) -> int:
-    from holoctl.demo import demo, write
+    from holoctl.demo import demo, make_folder, write
 
     start = time.perf_counter()
+    make_folder(given.out)
     progress = not given.no_progress and sys.stderr.isatty()
     result = demo(given.robot, duration=given.duration, progress=progress)
     paths = write(result, given.out)

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from holoctl.assembly import assemble
 from holoctl.certificate import TOLERANCES, Certificate
-from holoctl.checks import Vector, known_name
+from holoctl.checks import Vector, known_name, positive
 from holoctl.constraints.closure import Closure
 from holoctl.control.computed_torque import ComputedTorque, Reference
 from holoctl.dynamics.inverse import inverse_dynamics
+from holoctl.errors import HoloctlError, InputError
 from holoctl.io.description import load, robot_file
 from holoctl.mechanism import Mechanism
 from holoctl.simulation import Run, simulate
@@ -28,6 +29,9 @@ from holoctl.simulation import Run, simulate
 __all__ = ["DEMOS", "Demo", "Scenario", "demo"]
 
 Array = NDArray[np.float64]
+
+DURATIONS = 0.1, 600.0
+"""The shortest and the longest figure, s."""
 
 KP, KD = 900.0, 60.0  # natural frequency 30 rad/s, critically damped
 
@@ -133,8 +137,15 @@ def demo(
     Raises
     ------
     InputError
-        For an unknown name.
+        For an unknown name, a duration outside `DURATIONS`, a rate that is not above zero.
     """
+    duration, rate = positive("duration", duration, "s"), positive("rate", rate, "ticks per s")
+    if not DURATIONS[0] <= duration <= DURATIONS[1]:
+        shortest, longest = DURATIONS
+        raise InputError(
+            f"duration must be from {shortest:g} to {longest:g} s; got {duration:g}: faster is "
+            "more than the motors of a model can follow, and slower shows nothing more"
+        )
     drawing = DEMOS[known_name(name, list(DEMOS), "demo", "demo")]
     mech = load(robot_file(name))
     figure_at = clover(drawing, duration)
@@ -256,10 +267,21 @@ def write(result: Demo, out: Path) -> list[Path]:
     """Save the runs (.npz) and the picture (.png); return the paths."""
     from holoctl.plot import tracking_picture
 
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     names = ("exact", "continuous", "heavier")
-    paths = [
-        s.run.save(out / f"{result.mech.name}_{name}.npz")
-        for s, name in zip(result.scenarios, names, strict=True)
-    ]
-    return [*paths, tracking_picture(result, out / f"{result.mech.name}.png")]
+    try:
+        paths = [
+            s.run.save(out / f"{result.mech.name}_{name}.npz")
+            for s, name in zip(result.scenarios, names, strict=True)
+        ]
+        return [*paths, tracking_picture(result, out / f"{result.mech.name}.png")]
+    except OSError as error:
+        raise HoloctlError(f"the demo cannot be written to {out}: {error}") from error
+
+
+def make_folder(out: Path) -> None:
+    """The folder to write to, or a `HoloctlError`: to be asked before the work is done."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HoloctlError(f"the demo cannot be written to {out}: {error}") from error

@@ -18,10 +18,17 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, known_name, positive
+from holoctl.checks import Vector, known_name, positive, quiet
 from holoctl.constraints.contract import Constraint, Rows
 from holoctl.errors import InputError
-from holoctl.mechanism import Mechanism, check_mechanism, check_state, constraint_rows, rows_of
+from holoctl.mechanism import (
+    Mechanism,
+    check_mechanism,
+    check_state,
+    constraint_rows,
+    row_names,
+    rows_of,
+)
 from holoctl.open_tree import inertia, nonlinear_efforts
 from holoctl.tree import Kinematics
 
@@ -78,8 +85,14 @@ class Terms:
 
     @cached_property
     def h(self) -> Vector:
-        """(nv,) Coriolis, centrifugal and gravity efforts, N m or N."""
-        return nonlinear_efforts(self.mechanism, self.q, self.v)
+        """(nv,) Coriolis, centrifugal and gravity efforts, N m or N; `InputError` if infinite."""
+        h = nonlinear_efforts(self.mechanism, self.q, self.v)
+        if not np.isfinite(h).all():
+            raise InputError(
+                f"{self.mechanism.name}: h, the Coriolis, centrifugal and gravity efforts, is not "
+                "finite at this state; q or v is out of range"
+            )
+        return h
 
     @property
     def error(self) -> Vector:
@@ -107,6 +120,7 @@ class Terms:
         return Rows(r.error[here], r.rate[here], r.jacobian[here], r.drift[here])
 
 
+@quiet
 def terms(
     mech: Mechanism, q: Any, v: Any, *, t: float = 0.0, t_stab: TimeConstants = None
 ) -> Terms:
@@ -133,7 +147,7 @@ def terms(
     Raises
     ------
     InputError
-        For wrong shapes, or numbers that are not finite.
+        For wrong shapes, or numbers that are not finite, or so large that rows are not.
 
     References
     ----------
@@ -142,7 +156,9 @@ def terms(
     check_mechanism(mech)
     q, v, t = check_state(mech, q, v, t)
     _check_time_constants(mech, t_stab)
-    return terms_at(mech, q, v, t, t_stab)
+    T = terms_at(mech, q, v, t, t_stab)
+    _check_range(T)
+    return T
 
 
 def terms_at(
@@ -154,6 +170,19 @@ def terms_at(
     kin, rows = constraint_rows(mech, q, v, t)
     stabilisation = _stabilisation(mech, rows, t_stab) - rows.jacobian @ pull
     return Terms(mech, q, v, t, rows, stabilisation, pull, kin, given)
+
+
+def _check_range(T: Terms) -> None:
+    """Raise `InputError` where numbers of the rows are beyond floats; it names such a row."""
+    rows = T.rows
+    sizes = np.abs([rows.error, rows.rate, rows.drift, T.stabilisation]).sum(axis=0)
+    sizes += np.abs(rows.jacobian).sum(axis=1)
+    bad = np.flatnonzero(~np.isfinite(sizes))
+    if bad.size:
+        raise InputError(
+            f"{T.mechanism.name}: row {row_names(T.mechanism)[bad[0]]!r} is not finite at this "
+            "state; q, v or t is out of range, or t_stab too short"
+        )
 
 
 def check_terms(T: Any, mech: Mechanism, q: Any, v: Any, t: Any) -> Terms:
@@ -209,7 +238,7 @@ def _charted(
     T = _time_constant(mech.constraints[i], mech.constraint_names[i], t_stab)
     if T is not None:
         move = pin.difference(mech.model, q0, corrected.q)
-        pull = (2.0 / T) * (corrected.v - v0) + move / T**2
+        pull = (2.0 / T) * (corrected.v - v0) + move / T / T  # T^2 may be beyond floats
     return corrected.q, corrected.v, pull
 
 
@@ -220,5 +249,5 @@ def _stabilisation(mech: Mechanism, rows: Rows, t_stab: TimeConstants) -> Vector
         T = _time_constant(c, name, t_stab)
         if T is not None:
             here = rows_of(mech, name)
-            extra[here] = (2.0 / T) * rows.rate[here] + rows.error[here] / T**2
+            extra[here] = (2.0 / T) * rows.rate[here] + rows.error[here] / T / T
     return extra

@@ -13,7 +13,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, known_name
+from holoctl.checks import Vector, known_name, quiet
 from holoctl.constraints.closure import Closure
 from holoctl.mechanism import Mechanism, check_mechanism, check_state, workspace
 from holoctl.tree import Frame, Kinematics, kinematics, resolve_frame, support
@@ -44,6 +44,7 @@ class JointMotion:
     jacobian: Array
 
 
+@quiet
 def joint_motion(mech: Mechanism, name: str, q: Any, v: Any = None, t: float = 0.0) -> JointMotion:
     """Position and rate of a joint: one of the tree, or a `Closure` that is a joint.
 

@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
+from holoctl.errors import InputError
+
 __all__ = [
     "LU",
     "Cholesky",
@@ -27,10 +29,13 @@ __all__ = [
     "cholesky",
     "in_place_band_lu",
     "in_place_lu",
+    "in_range",
+    "least_squares",
     "lu",
     "null_space_by_svd",
     "orthonormal_columns",
     "pivoted_qr",
+    "singular_values",
 ]
 
 Array = NDArray[np.float64]
@@ -187,15 +192,41 @@ def orthonormal_columns(a: Array) -> Array:
     return q
 
 
+def in_range(a: Array) -> Array:
+    """`a`, or an `InputError` if an entry is not finite: LAPACK's iterations may not end on it."""
+    if not np.isfinite(a).all():
+        raise InputError(
+            "numbers beyond the range of floats on the way: an input or the model is out of range"
+        )
+    return a
+
+
+def least_squares(a: Array, b: Array, rcond: float | None = None) -> Array:
+    """The shortest x of least ``|a x - b|``; singular values below `rcond` x the first are zero.
+
+    Raises
+    ------
+    InputError
+        For numbers that are not finite.
+    """
+    return np.asarray(np.linalg.lstsq(in_range(a), in_range(b), rcond=rcond)[0], dtype=float)
+
+
+def singular_values(a: Array) -> Array:
+    """In descending order; an `InputError` for numbers that are not finite."""
+    return np.asarray(np.linalg.svd(in_range(a), compute_uv=False)) if a.size else np.zeros(0)
+
+
 def null_space_by_svd(a: Array, rank: int) -> tuple[Array, Array, Array, Array]:
     """``(U1, s, V1, V2)`` of the SVD of `a` cut at `rank`; V2 spans its null space.
 
-    For decisions that are made once (rank, redundancy). Never in a control tick.
+    For decisions that are made once (rank, redundancy). Never in a control tick. An `InputError`
+    for numbers that are not finite.
     """
     m, n = a.shape
     if m == 0 or n == 0:
         return np.zeros((m, 0)), np.zeros(0), np.zeros((n, 0)), np.eye(n)
-    u, s, vt = np.linalg.svd(a, full_matrices=True)
+    u, s, vt = np.linalg.svd(in_range(a), full_matrices=True)
     return u[:, :rank], s[:rank], vt[:rank].T, vt[rank:].T
 
 

@@ -25,6 +25,7 @@ from holoctl.checks import (
     number,
     numbers,
     one_of,
+    quiet,
     vector,
 )
 from holoctl.constraints.closure import Closure
@@ -174,6 +175,7 @@ class Linkage:
             f"{counted(len(self.loops), 'loop')}>"
         )
 
+    @quiet
     def add_body(
         self, name: str, mass: float, com: Any = (0.0, 0.0, 0.0), inertia: Any = None
     ) -> None:
@@ -205,6 +207,7 @@ class Linkage:
         lever = vector(f"{owner}: com", com, 3, "m, axes of the body")
         self._bodies[name] = rigid_body(m, lever, _checked_inertia(owner, inertia))
 
+    @quiet
     def add_joint(
         self,
         name: str,
@@ -250,6 +253,7 @@ class Linkage:
         at_child = _placement(f"{owner}: placement_child", placement_child)
         self._joints[name] = _Joint(name, type, *ends, at_parent, at_child)
 
+    @quiet
     def mechanism(
         self,
         cut: Iterable[str] = (),

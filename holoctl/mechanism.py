@@ -19,6 +19,7 @@ from holoctl.checks import (
     name_list,
     number,
     numbers,
+    quiet,
     shaped,
     vector,
     whole,
@@ -149,6 +150,7 @@ class Mechanism:
     _blocks: tuple[tuple[BoundRows, NDArray[np.intp]], ...] = field(init=False)
     _local: threading.local = field(init=False)
 
+    @quiet
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
@@ -429,7 +431,7 @@ def by_constraint(mech: Mechanism, x: Any) -> dict[str, Vector]:
         For a wrong shape, or what is no numbers.
     """
     check_mechanism(mech)
-    is_mask = isinstance(x, np.ndarray) and x.dtype == bool
+    is_mask = isinstance(x, np.ndarray) and x.dtype == bool and not np.ma.is_masked(x)
     if not (is_mask and x.shape == mech.row_scale.shape):
         x = shaped("x", x, mech.row_scale.size, "one number for each row")
     return {name: x[rows_of(mech, name)] for name in mech.constraint_names}

@@ -13,7 +13,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, vector
+from holoctl.checks import Vector, numbers, vector
 from holoctl.errors import InputError
 from holoctl.mechanism import Mechanism, workspace
 from holoctl.tree import Kinematics, resolve_frame, support
@@ -97,9 +97,10 @@ def external_efforts(mech: Mechanism, kin: Kinematics, f_ext: Any) -> Vector:
     kin : Kinematics
         At the state where the forces act.
     f_ext : mapping, pin.StdVec_Force or None
-        A frame name to 6 numbers (force in N, moment in N m) in world axes at the origin of
-        the frame, or to a `pin.Force` so expressed; or one `pin.Force` for each joint, in
-        joint frames, as Pinocchio's algorithms take it.
+        A frame name to a pair (force in N, moment in N m) of three numbers each, or to the 6
+        numbers in a row, in world axes at the origin of the frame, or to a `pin.Force` so
+        expressed; or one `pin.Force` for each joint, in joint frames, as Pinocchio's algorithms
+        take it.
 
     Raises
     ------
@@ -112,8 +113,7 @@ def external_efforts(mech: Mechanism, kin: Kinematics, f_ext: Any) -> Vector:
     if isinstance(f_ext, Mapping):
         for name, given in f_ext.items():
             frame = resolve_frame(mech.model, name, "f_ext")
-            numbers = given.vector if isinstance(given, pin.Force) else given
-            f = vector(f"f_ext[{name!r}]", numbers, 6, "force, moment; world axes")
+            f = _wrench(f"f_ext[{name!r}]", given)
             moment = f[3:] + np.cross(kin.point(frame), f[:3])  # about the world origin
             wrench = np.concatenate([f[:3], moment])
             efforts += support(mech.model, frame.joint) * (kin.J.T @ wrench)
@@ -130,6 +130,19 @@ def external_efforts(mech: Mechanism, kin: Kinematics, f_ext: Any) -> Vector:
             efforts += support(mech.model, joint) * (kin.J.T @ world)
         return efforts
     raise InputError(
-        "f_ext must be a mapping from frame names to 6 numbers (force, moment), or a "
+        "f_ext must be a mapping from frame names to (force, moment), three numbers each, or a "
         f"pin.StdVec_Force; got {type(f_ext).__name__}"
     )
+
+
+def _wrench(name: str, given: Any) -> Vector:
+    """Force and moment as 6 numbers: of a pair of three, of six in a row, or of a `pin.Force`."""
+    if isinstance(given, pin.Force):
+        given = given.vector
+    x = numbers(name, given, "force, moment; world axes")
+    if x.shape not in ((6,), (2, 3)):
+        raise InputError(
+            f"{name} must be a pair (force, moment), shape (2, 3), or the six numbers in a row, "
+            f"shape (6,); got shape {x.shape}"
+        )
+    return vector(name, x.reshape(-1), 6, "force, moment; world axes")

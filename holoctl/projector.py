@@ -28,7 +28,7 @@ from holoctl.assembly import (
     nearby_configurations,
     scaled_jacobian,
 )
-from holoctl.checks import Vector, listing, number, one_of
+from holoctl.checks import Vector, listing, number, one_of, quiet
 from holoctl.constraints.contract import Rows
 from holoctl.equation import (
     Terms,
@@ -40,7 +40,7 @@ from holoctl.equation import (
     terms_at,
 )
 from holoctl.errors import InconsistentError, InputError, SingularityError
-from holoctl.linalg import PivotedQR, lu, pivoted_qr
+from holoctl.linalg import PivotedQR, in_range, lu, pivoted_qr, singular_values
 from holoctl.mechanism import (
     Mechanism,
     check_configuration,
@@ -209,6 +209,7 @@ class Projection:
 # ------------------------------------------------------------------------------- partition
 
 
+@quiet
 def partition(
     mech: Mechanism, q: Any, *, independent: Iterable[str] | None = None, t: float = 0.0
 ) -> Partition:
@@ -243,7 +244,7 @@ def partition(
     """
     q, t = check_configuration(mech, q), number("t", t, "time, s")
     G, error = _scaled_jacobian(mech, q, t)
-    if error > CLOSED:
+    if not error <= CLOSED:
         raise InconsistentError(
             f"{mech.name}: q is not closed (largest scaled error {error:.1e}), so rank and rows "
             "cannot be decided there; call hc.assemble(mech, q) first",
@@ -298,7 +299,7 @@ def _scaled_jacobian(mech: Mechanism, q: Vector, t: float) -> tuple[Array, float
 
 def _rank_and_gap(G: Array, error: float) -> tuple[int, float]:
     rank = manifold_rank(G, error)
-    s = np.linalg.svd(G, compute_uv=False) if G.size else np.zeros(0)
+    s = singular_values(G)
     left_out = s[rank] if rank < s.size else 0.0
     if rank == 0 or left_out == 0.0:
         return rank, float("inf")
@@ -362,6 +363,7 @@ def _coordinates(mech: Mechanism, indices: Indices) -> str:
 # --------------------------------------------------------------------------------- project
 
 
+@quiet
 def project(
     mech: Mechanism,
     q: Any,
@@ -637,6 +639,7 @@ def _finite(P: Projection) -> Projection:
 # ----------------------------------------------------------------------------- multipliers
 
 
+@quiet
 def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArray[np.bool_]]:
     """lambda with ``G^T lambda = force``, and which entries are unique.
 
@@ -706,7 +709,7 @@ def corrected(
         off = r * rows.error[keep]
         last, error = error, float(np.abs(off).max(initial=0.0))
         if error <= tol or (error <= CORRECTED and error > 0.5 * last):
-            return q, v - c * _shortest(qr, r * rows.rate[keep])
+            return q, in_range(v - c * _shortest(qr, r * rows.rate[keep]))
         q = pin.normalize(mech.model, pin.integrate(mech.model, q, -c * _shortest(qr, off)))
     raise InconsistentError(
         f"{mech.name}: the state is too far off the constraints to correct (scaled error "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.checks import Vector, one_of, vector
+from holoctl.checks import Vector, one_of, quiet, vector
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism import Mechanism, check_configuration, check_mechanism, rows_of, workspace
 from holoctl.tree import Frame, kinematics
@@ -42,6 +42,7 @@ class ConstraintWrench:
     moment: Vector
 
 
+@quiet
 def constraint_wrenches(
     mech: Mechanism, q: Any, multipliers: Any, axes: str = "world"
 ) -> dict[str, tuple[ConstraintWrench, ConstraintWrench]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import platform
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from importlib.metadata import version
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, positive, vector, whole
-from holoctl.control.computed_torque import Controller
+from holoctl.checks import Vector, positive, quiet, vector, whole
+from holoctl.control.computed_torque import ComputedTorque, Controller
 from holoctl.dynamics.prepared_forward import PreparedForwardDynamics
 from holoctl.errors import HoloctlError, InconsistentError, InputError
 from holoctl.mechanism import Mechanism, check_mechanism, check_state, constraint_rows
@@ -31,6 +31,9 @@ log = logging.getLogger(__name__)
 
 MOST_STEPS = 10_000
 """Evaluations of the dynamics within one tick before a run counts as gone wild."""
+
+MOST_TICKS = 10_000_000
+"""A run records every tick: more would fill the memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +145,8 @@ def simulate(
     Raises
     ------
     InputError
-        For wrong shapes, a plant that does not match, a controller that returns the wrong
-        shape or numbers that are not finite.
+        For wrong shapes, a plant that does not match, more than ten million ticks, a controller
+        that returns the wrong shape or numbers that are not finite.
     InconsistentError
         If the start is not on the manifold, or the motion gets too fast to integrate.
     SingularityError
@@ -154,9 +157,19 @@ def simulate(
     check_mechanism(plant, "plant")
     _check_plant(mech, plant)
     if not callable(controller):
-        raise InputError(f"controller must be a function (t, q, v) -> u; got {controller!r}")
+        hint = ""
+        if isinstance(controller, ComputedTorque):
+            hint = "; ctl.track(reference) makes one, with reference(t) -> (q_ref, v_ref, a_ref)"
+        raise InputError(
+            f"controller must be a function (t, q, v) -> u; got a {type(controller).__name__}{hint}"
+        )
     q, v, _ = check_state(plant, q0, v0, names=("q0", "v0"))
     duration, rate = positive("duration", duration, "s"), positive("rate", rate, "ticks per s")
+    if not duration * rate <= MOST_TICKS:
+        raise InputError(
+            f"duration and rate make {duration * rate:.3g} ticks; a run has at most "
+            f"{MOST_TICKS:.0e}, all of them recorded"
+        )
     sigma = vector("noise", noise, 2, "standard deviations of q and v")
     if sigma.min() < 0.0:
         raise InputError(f"noise must be two standard deviations >= 0; got {noise!r}")
@@ -164,9 +177,11 @@ def simulate(
     seed = whole("seed", seed, 0)
     if sigma.any() and not hold:
         raise InputError("noise is drawn at ticks, so it needs hold=True")
-    part = _started(plant, q, v)
-    dynamics = PreparedForwardDynamics(plant, part)
-    q, v = corrected(plant, part, q, v, 0.0)
+    theirs = np.geterr()  # of the caller: the controller is theirs too
+    with np.errstate(all="ignore"):
+        part = _started(plant, q, v)
+        dynamics = PreparedForwardDynamics(plant, part)
+        q, v = corrected(plant, part, q, v, 0.0)
     rng = np.random.default_rng(seed)
     N = max(1, int(np.ceil(duration * rate - 1e-9)))
     t = np.append(np.arange(N) / rate, duration)
@@ -180,22 +195,27 @@ def simulate(
         return pin.integrate(plant.model, q, e), v + sigma[1] * rng.normal(size=plant.nv)
 
     def command(t: float, q: Vector, v: Vector) -> Vector:
-        return vector(
-            "the controller's u", controller(t, q.copy(), v.copy()), plant.nu, "motor efforts"
-        )
+        with np.errstate(**theirs):
+            given = controller(t, q.copy(), v.copy())
+        return vector("the controller's u", given, plant.nu, "motor efforts")
+
+    @quiet
+    def tick(i: int, q: Vector, v: Vector) -> tuple[Vector, Vector]:
+        seen = measured(q, v)
+        start = time.perf_counter()
+        u = command(t[i], *seen)
+        spent[i] = time.perf_counter() - start
+        Q[i], V[i], U[i] = q, v, u
+        if i == N:
+            return q, v
+        held = (lambda s, x, y: u) if hold else command
+        q, v = _advanced(dynamics, held, q, v, t[i], t[i + 1], rtol, atol)
+        closure[i + 1] = _closure(plant, q, v, t[i + 1])
+        return corrected(plant, part, q, v, t[i + 1])
 
     for i in _progress(range(N + 1), progress):
         try:
-            seen = measured(q, v)
-            start = time.perf_counter()
-            u = command(t[i], *seen)
-            spent[i] = time.perf_counter() - start
-            Q[i], V[i], U[i] = q, v, u
-            if i < N:
-                held = (lambda s, x, y, u=u: u) if hold else command
-                q, v = _advanced(dynamics, held, q, v, t[i], t[i + 1], rtol, atol)
-                closure[i + 1] = _closure(plant, q, v, t[i + 1])
-                q, v = corrected(plant, part, q, v, t[i + 1])
+            q, v = tick(i, q, v)
         except HoloctlError as error:
             error.add_note(f"in the simulation of {plant.name!r}, at t = {t[i]:.6g} s")
             raise
@@ -213,7 +233,8 @@ def _started(plant: Mechanism, q: Vector, v: Vector) -> Partition:
     _, rows = constraint_rows(plant, q, v)
     off = np.abs(plant.row_scale * rows.error).max(initial=0.0)
     slip = np.abs(plant.row_scale * rows.rate).max(initial=0.0)
-    if off > CLOSED or slip > CLOSED * (1.0 + np.abs(v / plant.column_scale).max()):
+    speed = 1.0 + np.abs(v / plant.column_scale).max()
+    if not (off <= CLOSED and slip <= CLOSED * speed):
         raise InconsistentError(
             f"{plant.name}: the start is not on the constraints (scaled error {off:.1e}, rate "
             f"{slip:.1e}); call hc.assemble(mech, q0, v0) first",
@@ -229,40 +250,51 @@ def _advanced(
     """The state at `stop`: q = q0 (+) d, with (d, v) integrated from (0, v0).
 
     Rotations: d stays well below a turn, where its Jacobian is singular, in shorter pieces.
+    Evaluations are counted for the tick as a whole, however many pieces it has.
     """
     flat = dynamics.mech.nq == dynamics.mech.nv
-    pieces = 1 if flat else max(1, int(np.ceil(np.abs(v0).max() * (stop - start))))
-    times = np.linspace(start, stop, pieces + 1)
-    q, v = q0, v0
+    turns = 0.0 if flat else float(np.abs(v0).max()) * (stop - start)
+    if not turns < MOST_STEPS:
+        raise _too_fast(dynamics.mech, command(start, q0, v0))
+    times = np.linspace(start, stop, max(1, int(np.ceil(turns))) + 1)
+    q, v, calls = q0, v0, count(1)
     for first, last in pairwise(times):
-        q, v = _integrated(dynamics, command, q, v, first, last, rtol, atol)
+        q, v = _integrated(dynamics, command, q, v, first, last, rtol, atol, calls)
     return q, v
+
+
+def _too_fast(plant: Mechanism, u: Vector) -> InconsistentError:
+    """The error of a motion that asks for too many steps, with what may be the cause."""
+    cause = "are the gains too high for the rate, or is the loop unstable?"
+    if not u.any():
+        cause = (
+            "no motor acts on it: is it close to a singular configuration, has a body next to no "
+            "inertia, or is a tick (1 / rate) too long?"
+        )
+    return InconsistentError(
+        f"{plant.name}: the motion is too fast to integrate ({MOST_STEPS} evaluations within one "
+        f"tick); {cause}"
+    )
 
 
 def _integrated(
     dynamics: PreparedForwardDynamics, command: Controller, q0: Vector, v0: Vector,
-    start: float, stop: float, rtol: float, atol: float,
+    start: float, stop: float, rtol: float, atol: float, calls: Iterator[int],
 ) -> tuple[Vector, Vector]:  # fmt: skip
-    """One piece of a tick."""
+    """One piece of a tick; `calls` counts the evaluations of all its pieces."""
     from scipy.integrate import solve_ivp
 
     plant = dynamics.mech
     model, nv = plant.model, plant.nv
     flat = model.nq == model.nv
 
-    calls = 0
-
     def derivative(t: float, x: Vector) -> Vector:
-        nonlocal calls
-        calls += 1
-        if calls > MOST_STEPS:
-            raise InconsistentError(
-                f"{plant.name}: the motion is too fast to integrate ({MOST_STEPS} evaluations "
-                "within one tick); are the gains too high for the rate, or is it unstable?"
-            )
         d, v = x[:nv], x[nv:]
         q = pin.integrate(model, q0, d)
-        a = dynamics.acceleration(q, v, plant.B @ command(t, q, v), float(t))
+        u = command(t, q, v)
+        if next(calls) > MOST_STEPS:
+            raise _too_fast(plant, u)
+        a = dynamics.acceleration(q, v, plant.B @ u, float(t))
         if not flat:  # v = D(d) d', the right Jacobian of the joint spaces
             D = pin.dIntegrate(model, q0, d, pin.ArgumentPosition.ARG1)
             v = np.linalg.solve(D, v)

@@ -74,6 +74,7 @@ FLOORS = {
     "codegen.symbolic_tree": 3,
     "codegen.c_source": 3,
     "codegen.elimination": 3,
+    "codegen.module_cache": 1,
     "codegen.extension": 2,
     "codegen.c_library": 4,
     "codegen.symbolic_rows": 7,

@@ -188,3 +188,59 @@ def test_a_reader_that_stops_early_is_no_crash():
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.stdout == "{\n"
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("given", ["nan", "inf", "-inf", "1e400", "1e308", "-1e7"])
+@pytest.mark.parametrize("command", ["doctor", "assemble", "torque"])
+def test_set_takes_positions_within_reason(capsys, command, given):
+    code, out = run(capsys, command, "five_bar", f"--set=motor_left={given}")
+    assert code == 1
+    assert "--set" in out.err
+    assert "motor_left" in out.err
+    assert "q_guess" not in out.err
+
+
+@pytest.mark.parametrize("given", ["0,0,1,0,0,2,1", "0,0,1,0,0,0,0", "0,0,nan,0,0,0,1"])
+def test_set_speaks_of_itself_where_a_quaternion_is_wrong(capsys, given):
+    code, out = run(capsys, "assemble", "leg", "--free-flyer", f"--set=root_joint={given}")
+    assert code == 1
+    assert out.err.startswith("holoctl: InputError: --set")
+
+
+@pytest.mark.parametrize("option", ["--kp", "--kd", "--closure-limit"])
+@pytest.mark.parametrize("given", ["nan", "inf", "-1", "1e400"])
+def test_export_refuses_numbers_that_are_none(capsys, tmp_path, option, given):
+    pytest.importorskip("casadi")
+    gains = {"--kp": "1", "--kd": "1"} | {option: given}
+    arguments = [f"{name}={value}" for name, value in gains.items()]
+    code, out = run(capsys, "export", "five_bar", "--out", str(tmp_path / "c"), *arguments)
+    assert code == 1
+    assert out.err.startswith("holoctl: InputError: ")
+    assert option[2:].replace("-", "_") in out.err
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize(
+    "given", ["0", "-1", "nan", "inf", "-inf", "1e400", "1e308", "1e-308", "1e-3", "1e4"]
+)
+def test_demo_refuses_a_duration_that_is_none(capsys, tmp_path, given):
+    code, out = run(capsys, "demo", f"--duration={given}", "--out", str(tmp_path))
+    assert code == 1
+    assert out.err.startswith("holoctl: InputError: duration")
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_demo_asks_for_its_folder_before_it_works(capsys, tmp_path, place):
+    (tmp_path / "file").write_text("")
+    code, out = run(capsys, "demo", "--out", str(tmp_path / place))
+    assert code == 1
+    assert "cannot be written to" in out.err
+
+
+@pytest.mark.parametrize("command", ["", "doctor", "assemble", "torque", "export", "demo"])
+def test_help_prints_percent_signs_once(capsys, command):
+    with pytest.raises(SystemExit):
+        main([*command.split(), "--help"])
+    text = capsys.readouterr().out
+    assert "%" not in text.replace("10 % heavier", "")
+    assert (command == "demo") == ("10 %" in text)

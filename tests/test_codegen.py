@@ -32,7 +32,7 @@ from zoo import ZOO
 
 import holoctl as hc
 from holoctl.certificate import Certificate
-from holoctl.codegen import extension
+from holoctl.codegen import extension, module_cache
 from holoctl.constraints.wrench import stacked
 from holoctl.dynamics.forward import accelerate
 from holoctl.dynamics.inverse import actuation, driven_acceleration
@@ -1140,7 +1140,7 @@ def test_what_was_harmed_in_the_cache_is_not_loaded(monkeypatch, tmp_path, harm)
         "cut off": data[: len(data) // 2], "empty": b"", "another": b"x" + data[1:],
         "changed": data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],
     }[harm])  # fmt: skip
-    extension._loaded.cache_clear()
+    module_cache.loaded.cache_clear()
     again = hc.compile(mech, ["inverse_dynamics"], partition=part,
                        flags=["-O0", f"-DH={len(harm)}"])  # fmt: skip
     np.testing.assert_array_equal(again.inverse_dynamics(q, v, np.ones(1)), u)
@@ -1154,9 +1154,102 @@ def test_a_cache_that_others_may_write_to_is_refused(monkeypatch, tmp_path):
     monkeypatch.setenv("HOLOCTL_CACHE", str(folder))
     hc.compile(mech, ["inverse_dynamics"], partition=part, flags=["-O0"])
     folder.chmod(0o777)
-    extension._loaded.cache_clear()
+    module_cache.loaded.cache_clear()
     with pytest.raises(hc.HoloctlError, match="others may write to"):
         hc.compile(mech, ["inverse_dynamics"], partition=part, flags=["-O0"])
+
+
+def never(*args):
+    raise AssertionError("it was built")
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners of files on this system")
+@pytest.mark.parametrize("place", ["cache", "above"])
+@pytest.mark.parametrize("mode", [0o777, 0o757, 0o1777])
+def test_nothing_is_built_where_others_may_write(monkeypatch, tmp_path, place, mode):
+    """In the folder, or above it, where another folder could be put in its place."""
+    above, folder = tmp_path / "above", tmp_path / "above" / "cache"
+    folder.mkdir(parents=True)
+    above.chmod(mode if place == "above" else 0o700)
+    folder.chmod(mode if place == "cache" else 0o700)
+    monkeypatch.setenv("HOLOCTL_CACHE", str(folder))
+    monkeypatch.setattr(extension, "_compile", never)
+    sticky = place == "above" and mode & 0o1000  # as /tmp is: nobody else can rename ours
+    with pytest.raises(AssertionError if sticky else hc.HoloctlError,
+                       match="built" if sticky else "others may write to"):  # fmt: skip
+        hc.compile(mechanism("four_bar"), ["terms"], flags=["-O0"])
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners of files on this system")
+def test_nothing_is_built_in_a_folder_of_another_user(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOLOCTL_CACHE", str(tmp_path))
+    monkeypatch.setattr(extension, "_compile", never)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 12345)
+    if os.getuid() == 0:
+        os.chown(tmp_path, 54321, 54321)
+    with pytest.raises(hc.HoloctlError, match="belongs to another user"):
+        hc.compile(mechanism("four_bar"), ["terms"], flags=["-O0"])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes and links on this system")
+@pytest.mark.parametrize("which", ["module", "hash"])
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder", "device", "writable"])
+def test_what_is_no_file_of_ours_in_the_cache_is_refused(monkeypatch, tmp_path, which, kind):
+    monkeypatch.setenv("HOLOCTL_CACHE", str(tmp_path / "new" / "cache"))
+    old = os.umask(0)
+    try:
+        folder = module_cache.private_folder(module_cache.cache_folder())
+    finally:
+        os.umask(old)
+    assert [p.stat().st_mode & 0o777 for p in (folder, folder.parent)] == [0o700, 0o700]
+    path = folder / "holoctl_law_x.so"
+    module_cache.keep(path, b"code")
+    assert module_cache.kept(path) == b"code"
+    assert len(list(folder.iterdir())) == 2  # nothing is left behind
+    at = path if which == "module" else module_cache._mark(path)
+    content = at.read_bytes()
+    at.unlink()
+    if kind == "pipe":
+        os.mkfifo(at)
+    elif kind == "link":
+        (tmp_path / "elsewhere").write_bytes(content)
+        at.symlink_to(tmp_path / "elsewhere")
+    elif kind == "folder":
+        at.mkdir()
+    elif kind == "device":
+        at.symlink_to("/dev/zero")
+    else:
+        at.write_bytes(content)
+        at.chmod(0o666)
+    with pytest.raises(hc.HoloctlError, match="HOLOCTL_CACHE"):
+        module_cache.kept(path)
+
+
+def test_what_was_hashed_is_what_is_loaded(monkeypatch, tmp_path):
+    """Whatever is put in the place of the file after it was judged."""
+    mech, part = case("four_bar")
+    monkeypatch.setenv("HOLOCTL_CACHE", str(tmp_path / "cache"))
+    q, v = closed_states("four_bar")[0]
+    u = hc.compile(mech, ["inverse_dynamics"], partition=part, flags=["-O0"])
+    module_cache.loaded.cache_clear()
+    load = module_cache.loaded
+
+    def swapped(module, data, folder):
+        for kept in folder.iterdir():
+            kept.unlink()
+            kept.write_bytes(b"not what was hashed")
+        return load(module, data, folder)
+
+    monkeypatch.setattr(extension, "loaded", swapped)
+    again = hc.compile(mech, ["inverse_dynamics"], partition=part, flags=["-O0"])
+    target = np.ones(1)
+    assert again.inverse_dynamics(q, v, target) == u.inverse_dynamics(q, v, target)
+
+
+def test_a_cache_of_no_user_is_refused(monkeypatch):
+    monkeypatch.setenv("HOLOCTL_CACHE", "~there-is-no-such-user/cache")
+    with pytest.raises(hc.HoloctlError, match="HOLOCTL_CACHE"):
+        hc.compile(mechanism("four_bar"), ["terms"], flags=["-O0"])
 
 
 @pytest.mark.parametrize("flag", ["-ffast-math", "-Ofast", "-ffinite-math-only"])

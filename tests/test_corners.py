@@ -88,3 +88,29 @@ def test_simulation_refuses_a_negative_noise_and_a_start_that_is_open():
         hc.simulate(mech, idle, q, v, duration=0.01, noise=(-1.0, 0.0))
     with pytest.raises(hc.InconsistentError, match="assemble"):
         hc.simulate(mech, idle, q + 0.1, v, duration=0.01)
+
+
+@pytest.mark.parametrize("function", ["forward", "inverse", "relaxed"])
+def test_external_forces_are_a_pair_or_six_numbers_in_a_row(function):
+    """(force, moment), as documented; all forms are the same force."""
+    mech, part = mechanism("spatial_arms"), shared_partition("spatial_arms")
+    q, v = closed_states("spatial_arms")[0]
+    call = {
+        "forward": lambda f: hc.forward_dynamics(mech, q, v, np.ones(6), {"b2": f}, partition=part),
+        "inverse": lambda f: hc.inverse_dynamics(mech, q, v, np.ones(3), {"b2": f}, partition=part),
+        "relaxed": lambda f: hc.inverse_dynamics_relaxed(
+            mech, q, v, np.ones(3), f_ext={"b2": f}, partition=part
+        ),
+    }[function]
+    force, moment = np.array([1.0, -2.0, 3.0]), [0.4, 0.5, -0.6]
+    wanted = call([*force, *moment]).a, call([*force, *moment]).multipliers
+    assert np.abs(wanted[1] - call(np.zeros(6)).multipliers).max() > 1e-3  # guard: it matters
+    for pair in ((force, moment), [tuple(force), moment], np.array([force, moment]),
+                 pin.Force(force, np.array(moment))):  # fmt: skip
+        np.testing.assert_array_equal(call(pair).a, wanted[0])
+        np.testing.assert_array_equal(call(pair).multipliers, wanted[1])
+    for wrong in ((force,), (force, moment, moment), np.ones((3, 2)), np.ones(5), (force, 1.0)):
+        with pytest.raises(hc.InputError, match=r"f_ext\['b2'\].*(pair|real numbers)"):
+            call(wrong)
+    with pytest.raises(hc.InputError, match=r"f_ext\['b2'\].*finite"):
+        call((force, [0.0, np.nan, 0.0]))

@@ -154,3 +154,15 @@ def test_callbacks_that_make_no_sense_are_refused(make, words):
 
 def arm(custom):
     return hc.Mechanism(mechanism("sine_gear").model, [custom])
+
+
+@pytest.mark.parametrize("scale", [[1.0, 1.0], [1.0, 2.0, 3.0]])
+def test_more_scales_than_rows_are_told_about_rows(scale):
+    with pytest.raises(hc.InputError, match=rf"rows=1.*did you mean rows={len(scale)}\?"):
+        hc.Custom(lambda q: q[: len(scale)], scale=scale)
+
+
+def test_more_numbers_than_rows_are_told_about_rows():
+    mech = zoo.ZOO["four_bar"]()
+    with pytest.raises(hc.InputError, match=r"got \(2,\); rows=1 tells how many"):
+        mech.with_constraints(hc.Custom(lambda q: q[:2]))

@@ -9,6 +9,7 @@ from support import closed_states, mechanism, rows
 from zoo import ZOO
 
 import holoctl as hc
+from holoctl import simulation
 from holoctl.open_tree import energy
 
 
@@ -85,3 +86,45 @@ def test_a_progress_bar_writes_to_stderr_only(capfd):
     out, err = capfd.readouterr()
     assert out == ""
     assert "simulating" in err
+
+
+def wheel():
+    """One continuous motor: a rotation, which is integrated in pieces of a tick."""
+    m = pin.Model()
+    j = m.addJoint(0, pin.JointModelRUBZ(), pin.SE3.Identity(), "motor")
+    m.appendBodyToJoint(j, pin.Inertia(1.0, np.zeros(3), 0.01 * np.eye(3)), pin.SE3.Identity())
+    return hc.Mechanism(m, [], ["motor"], name="wheel")
+
+
+@pytest.mark.parametrize("speed", [1e3, 1e5, 1e30, 1e300])
+@pytest.mark.parametrize("torque", [0.0, 1.0])
+def test_evaluations_are_counted_for_all_pieces_of_a_tick(monkeypatch, speed, torque):
+    monkeypatch.setattr(simulation, "MOST_STEPS", 300)
+    mech = wheel()
+    hc.simulate(mech, lambda t, q, v: [torque], [1.0, 0.0], [10.0], 0.1, rate=10.0)
+    with pytest.raises(hc.InconsistentError, match="300 evaluations within one tick") as caught:
+        hc.simulate(mech, lambda t, q, v: [torque], [1.0, 0.0], [speed], 0.1, rate=10.0)
+    # gains and loops are to blame only where a motor acts
+    assert ("gains" in str(caught.value)) == (torque != 0.0)
+    assert ("no motor acts on it" in str(caught.value)) == (torque == 0.0)
+
+
+def test_an_unstable_loop_ends_within_a_tick(monkeypatch):
+    monkeypatch.setattr(simulation, "MOST_STEPS", 2000)
+    with pytest.raises(hc.InconsistentError, match="gains"):
+        hc.simulate(wheel(), lambda t, q, v: 1.0 * v, [1.0, 0.0], [1.0], 10.0, rate=100.0)
+
+
+@pytest.mark.parametrize(("duration", "rate"), [(1e9, 1e3), (1e308, 1e3), (1.0, 1e9)])
+def test_more_ticks_than_fit_into_memory_are_refused(duration, rate):
+    with pytest.raises(hc.InputError, match="ticks; a run has at most 1e"):
+        hc.simulate(wheel(), lambda t, q, v: [0.0], [1.0, 0.0], [0.0], duration, rate=rate)
+
+
+def test_a_controller_in_the_place_of_its_function_is_told_how():
+    mech = mechanism("four_bar")
+    ctl = hc.ComputedTorque(mech, 1.0, 1.0)
+    with pytest.raises(hc.InputError, match=r"got a ComputedTorque; ctl\.track\(reference\)"):
+        hc.simulate(mech, ctl, mech.reference, np.zeros(3), 0.1)
+    with pytest.raises(hc.InputError, match=r"got a Mechanism$"):
+        hc.simulate(mech, mech, mech.reference, np.zeros(3), 0.1)

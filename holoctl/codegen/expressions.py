@@ -555,7 +555,7 @@ def _needed(mech: Mechanism, rows: SymbolicRows, which: Indices) -> list[SX]:
     for i, time in enumerate(_time_constants(mech)[which]):
         x = rows.drift[i]
         if np.isfinite(time):
-            x = x + (2.0 / time) * rows.rate[i] + rows.error[i] / time**2
+            x = x + (2.0 / time) * rows.rate[i] + rows.error[i] / (time * time)
         found.append(x)
     return found
 

@@ -22,8 +22,6 @@ flags, compiler and Python.
 from __future__ import annotations
 
 import hashlib
-import importlib.machinery
-import importlib.util
 import os
 import shlex
 import shutil
@@ -39,6 +37,7 @@ from typing import Any
 
 import numpy as np
 
+from holoctl.codegen.module_cache import cache_folder, keep, kept, loaded, private_folder
 from holoctl.errors import HoloctlError, InputError
 
 __all__ = ["Law", "built", "cache_folder", "extension_source"]
@@ -345,7 +344,7 @@ def built(kernel: str, law: Law, flags: Sequence[str] = ()) -> Any:
     InputError
         Without a C compiler or the headers of Python, and with what to do about it.
     HoloctlError
-        If the compiler fails, with its message.
+        If the compiler fails, with its message; if others could change what is in the cache.
     """
     compiler = _compiler()
     include = _headers()
@@ -357,23 +356,20 @@ def built(kernel: str, law: Law, flags: Sequence[str] = ()) -> Any:
     ])  # fmt: skip
     module = f"holoctl_law_{hashlib.sha256(key.encode()).hexdigest()[:24]}"
     suffix = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
-    path = cache_folder() / f"{module}{suffix}"
-    if not _trusted(path):
+    folder = private_folder(cache_folder())
+    path = folder / f"{module}{suffix}"
+    data = kept(path)
+    if data is None:
         source = extension_source(kernel, law, module)
-        _compile(compiler, [*all_flags, *(f"-I{folder}" for folder in include)], source, path)
-    return _loaded(module, path)
-
-
-def cache_folder() -> Path:
-    """Where compiled modules are kept: ``HOLOCTL_CACHE``, or the user's cache."""
-    given = os.environ.get("HOLOCTL_CACHE")
-    if given:
-        return Path(given).expanduser()
-    if sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "holoctl"
+        try:
+            data = _compile(compiler, [*all_flags, *(f"-I{x}" for x in include)], source, folder)
+            keep(path, data)
+        except OSError as error:
+            raise HoloctlError(
+                f"the compiled law cannot be kept in {folder}: {error}; name another folder in "
+                "the environment variable HOLOCTL_CACHE"
+            ) from error
+    return loaded(module, data, folder)
 
 
 def _compiler() -> tuple[str, ...]:
@@ -422,69 +418,17 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(list(command), capture_output=True, text=True, check=False)
 
 
-def _trusted(path: Path) -> bool:
-    """Whether what is kept there is what was put there, and nobody else can change it.
-
-    Loading a file that was cut off would end the process, so its hash stands beside it.
-    """
-    mark = path.with_name(path.name + ".sha256")
-    try:
-        if not path.exists():
-            return False
-        data, told = path.read_bytes(), mark.read_text(encoding="ascii")
-        places = [place.stat() for place in (path.parent, path, mark)]
-    except FileNotFoundError:
-        return False
-    except (OSError, UnicodeDecodeError) as error:
-        raise HoloctlError(
-            f"the compiled law cannot be read from {path.parent}: {error}; name another folder in "
-            "the environment variable HOLOCTL_CACHE"
-        ) from error
-    if hasattr(os, "getuid"):
-        trusted = (0, os.getuid())
-        if any(place.st_uid not in trusted or place.st_mode & 0o022 for place in places):
+def _compile(compiler: tuple[str, ...], flags: list[str], source: str, folder: Path) -> bytes:
+    """The extension module of a source, made in a new folder of this user's alone in `folder`."""
+    with tempfile.TemporaryDirectory(dir=folder) as private:
+        c, made = Path(private) / "law.c", Path(private) / "law.so"
+        c.write_text(source, encoding="utf-8")
+        shared = ["-bundle", "-undefined", "dynamic_lookup"]
+        shared = shared if sys.platform == "darwin" else ["-shared"]
+        done = _run([*compiler, *flags, *shared, str(c), "-o", str(made), "-lm"])
+        if done.returncode:
             raise HoloctlError(
-                f"{path.parent} or what is in it belongs to another user, or others may write to "
-                "it, so no code is loaded from there; name another folder in the environment "
-                "variable HOLOCTL_CACHE"
+                f"{' '.join(compiler)} could not compile the law (exit code "
+                f"{done.returncode}): {done.stderr.strip()[-2000:]}"
             )
-    return hashlib.sha256(data).hexdigest() == told.strip()
-
-
-def _compile(compiler: tuple[str, ...], flags: list[str], source: str, path: Path) -> None:
-    """Compile into a file beside `path`, then move it there in one step."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            c, made = Path(folder) / "law.c", Path(folder) / "law.so"
-            c.write_text(source, encoding="utf-8")
-            shared = ["-bundle", "-undefined", "dynamic_lookup"]
-            shared = shared if sys.platform == "darwin" else ["-shared"]
-            done = _run([*compiler, *flags, *shared, str(c), "-o", str(made), "-lm"])
-            if done.returncode:
-                raise HoloctlError(
-                    f"{' '.join(compiler)} could not compile the law (exit code "
-                    f"{done.returncode}): {done.stderr.strip()[-2000:]}"
-                )
-            mark = Path(folder) / "law.sha256"
-            mark.write_text(hashlib.sha256(made.read_bytes()).hexdigest(), encoding="ascii")
-            made.chmod(0o755)
-            mark.chmod(0o644)
-            made.replace(path)
-            mark.replace(path.with_name(path.name + ".sha256"))
-    except OSError as error:
-        raise HoloctlError(
-            f"the compiled law cannot be kept in {path.parent}: {error}; name another folder in "
-            "the environment variable HOLOCTL_CACHE"
-        ) from error
-
-
-@cache
-def _loaded(module: str, path: Path) -> Any:
-    loader = importlib.machinery.ExtensionFileLoader(module, str(path))
-    spec = importlib.util.spec_from_file_location(module, path, loader=loader)
-    if spec is None:
-        raise HoloctlError(f"{path} cannot be loaded")
-    found = importlib.util.module_from_spec(spec)
-    loader.exec_module(found)
-    return found
+        return made.read_bytes()

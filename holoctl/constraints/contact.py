@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from holoctl.checks import Vector, positive, vector
+from holoctl.checks import Vector, positive, quiet, vector
 from holoctl.constraints.wrench import WrenchRows, linear, wrench_rows
 from holoctl.errors import InputError
 from holoctl.tree import Frame, FrameLike, default_pair_name, own_frame, place, resolve_frame
@@ -56,6 +56,7 @@ class Contact:
     name: str | None = None
     t_stab: float | None = None
 
+    @quiet
     def __post_init__(self) -> None:
         owner = f"Contact {self.default_name!r}"
         object.__setattr__(self, "point", own_frame(self.point))

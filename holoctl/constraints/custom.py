@@ -99,9 +99,11 @@ class Custom:
             raise InputError(f"{owner}: rate_t needs time=True")
         scale = numbers(f"{owner}: scale", self.scale)
         if scale.shape not in ((), (self.rows,)) or not (scale > 0.0).all():
+            too_many = scale.ndim == 1 and scale.size > self.rows
+            hint = f" (did you mean rows={scale.size}?)" if too_many else ""
             raise InputError(
-                f"{owner}: scale must be a number above zero, or {self.rows} of them; got "
-                f"{self.scale!r}"
+                f"{owner}: scale must be a number above zero, or one for each row, and there are "
+                f"rows={self.rows}; got {self.scale!r}{hint}"
             )
         if not np.isfinite(scale).all():
             raise InputError(f"{owner}: scale must be finite; got {self.scale!r}")
@@ -240,7 +242,9 @@ class BoundCustom:
         if x.ndim == 1 and shape[0] == 1 and x.size == shape[-1]:
             x = x.reshape(shape)
         if x.shape != shape:
-            raise InputError(f"{owner} must return shape {shape}; got {x.shape}")
+            others = x.ndim > 0 and x.shape[0] != shape[0]
+            hint = f"; rows={self.description.rows} tells how many rows there are" if others else ""
+            raise InputError(f"{owner} must return shape {shape}; got {x.shape}{hint}")
         if not np.isfinite(x).all():
             raise InputError(f"{owner} must return finite numbers; got {x}")
         return x

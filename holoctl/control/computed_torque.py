@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from holoctl.checks import Vector, as_given, finite, numbers, one_of, stored, vector
+from holoctl.checks import Vector, as_given, finite, numbers, one_of, quiet, stored, vector
 from holoctl.consistency import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.dynamics.prepared import PreparedInverseDynamics
 from holoctl.errors import InputError, NotActuatedError
@@ -89,6 +89,7 @@ class ComputedTorque:
     _prepared: PreparedInverseDynamics = field(init=False, repr=False)
     _law: Callable[[Vector, Vector, Any, Vector], Vector] = field(init=False, repr=False)
 
+    @quiet
     def __post_init__(self) -> None:
         mech = self.mech
         check_mechanism(mech)
@@ -115,6 +116,7 @@ class ComputedTorque:
             self.closure_limit, self.velocity_limit,
         )  # fmt: skip
 
+    @quiet
     def torque(
         self,
         q: Any,
@@ -168,9 +170,6 @@ class ComputedTorque:
         v_ref, a_ref = as_given("v_ref", v_ref, mech.nu), as_given("a_ref", a_ref, mech.nu)
         try:
             return self._torque(q, v, q_ref, v_ref, a_ref, t, out)
-        except (FloatingPointError, RuntimeWarning):  # where the caller has numpy raise them
-            with np.errstate(all="ignore"):
-                return self._torque(q, v, q_ref, v_ref, a_ref, t, out)
         except InputError:
             _check_finite(q=q, v=v, q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
             raise

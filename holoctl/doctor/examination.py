@@ -14,7 +14,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.assembly import RANK, configuration_along, opposite_closures
-from holoctl.checks import Vector, number
+from holoctl.checks import Vector, number, quiet
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.contradiction import Closing, closing
 from holoctl.doctor.crossed import crossed_axes
@@ -50,6 +50,7 @@ UNCERTAIN = 100.0
 factor."""
 
 
+@quiet
 def mobility(mech: Mechanism, q: Any = None, *, t: float = 0.0) -> MobilityReport:
     """Examine a mechanism: mobility, redundant rows, locked joints, motors, contradictions.
 

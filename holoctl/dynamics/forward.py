@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.certificate import Certificate, certify, raise_if_bad
-from holoctl.checks import Vector, listing, one_of, vector
+from holoctl.checks import Vector, listing, one_of, quiet, vector
 from holoctl.constraints.contact import Contact
 from holoctl.equation import Terms, TimeConstants, scaled_rows
 from holoctl.errors import InputError, SingularityError
@@ -63,6 +63,7 @@ class ForwardDynamics:
         return self
 
 
+@quiet
 def forward_dynamics(
     mech: Mechanism,
     q: Any,

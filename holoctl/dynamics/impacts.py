@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, known_name, listing, number, one_of, vector
+from holoctl.checks import Vector, known_name, listing, number, one_of, quiet, vector
 from holoctl.constraints.contact import Contact
 from holoctl.equation import Terms
 from holoctl.errors import InconsistentError, InputError, SingularityError
@@ -61,6 +61,7 @@ class Impact:
     balance: float
 
 
+@quiet
 def impulse(
     mech: Mechanism,
     q: Any,

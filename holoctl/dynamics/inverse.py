@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.certificate import Certificate, certify, raise_if_bad
-from holoctl.checks import Vector, listing, one_of, vector
+from holoctl.checks import Vector, listing, one_of, quiet, vector
 from holoctl.equation import Terms, TimeConstants
 from holoctl.errors import InconsistentError, InputError, NotActuatedError, SingularityError
-from holoctl.linalg import PivotedQR, cholesky, orthonormal_columns, pivoted_qr
+from holoctl.linalg import PivotedQR, cholesky, least_squares, orthonormal_columns, pivoted_qr
 from holoctl.mechanism import Mechanism, check_mechanism
 from holoctl.open_tree import external_efforts, inverse_tree_dynamics
 from holoctl.projector import (
@@ -76,6 +76,7 @@ class InverseDynamics:
         return self
 
 
+@quiet
 def inverse_dynamics(
     mech: Mechanism,
     q: Any,
@@ -326,8 +327,7 @@ def driven_acceleration(
                 residual=off,
             )
         if off > 0.0:
-            nearest = np.linalg.lstsq(np.hstack([f.r1, f.r2]).T, wanted[f.pivots], rcond=None)
-            x = np.asarray(nearest[0], dtype=float)
+            x = least_squares(np.hstack([f.r1, f.r2]).T, wanted[f.pivots])
     a = act.driven @ x + P.bias
     N = act.passive
     if N.shape[1] == 0:
@@ -358,7 +358,7 @@ def _admissible(P: Projection, target: Vector, inconsistent: str) -> Vector:
             residual=off,
         )
     scaled = P.gamma * P.scale / mech.column_scale[:, None]
-    y = np.linalg.lstsq(scaled, (target - P.bias) / mech.column_scale, rcond=None)[0]
+    y = least_squares(scaled, (target - P.bias) / mech.column_scale)
     return P.gamma @ (P.scale * y) + P.bias
 
 

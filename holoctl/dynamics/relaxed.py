@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from holoctl.certificate import certify
-from holoctl.checks import numbers, vector
+from holoctl.checks import numbers, quiet, vector
 from holoctl.dynamics.inverse import InverseDynamics, effort_scales
 from holoctl.equation import Terms, TimeConstants, scaled_rows
 from holoctl.errors import InputError, NotActuatedError, SingularityError
@@ -30,6 +30,7 @@ FULL = 1e-8
 """Pivots of the scaled N' B below this count as zero."""
 
 
+@quiet
 def inverse_dynamics_relaxed(
     mech: Mechanism,
     q: Any,
@@ -112,6 +113,7 @@ def inverse_dynamics_relaxed(
     return InverseDynamics(u, a, lam, unique, P.gamma.T @ force, certificate)
 
 
+@quiet
 def is_fully_actuated(
     mech: Mechanism, q: Any, *, t: float = 0.0, partition: Partition | None = None
 ) -> bool:

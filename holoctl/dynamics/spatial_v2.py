@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, numbers, vector
+from holoctl.checks import Vector, numbers, quiet, vector
 from holoctl.constraints.gamma_q import GammaCallback, call_gamma_q
 from holoctl.errors import InputError, SingularityError
 from holoctl.linalg import cholesky
@@ -22,6 +22,7 @@ __all__ = ["fdgq"]
 Array = NDArray[np.float64]
 
 
+@quiet
 def fdgq(
     model: pin.Model,
     gamma_q: GammaCallback,
