@@ -86,8 +86,12 @@ def difference(f, h):
 def jacobian_by_differences(mech, q, v):
     """d(error)/d(step), column by column."""
 
+    rest = np.zeros_like(v)  # the error does not depend on v
+
     def column(e):
-        return difference(lambda s: rows(mech, pin.integrate(mech.model, q, s * e), v).error, 1e-2)
+        return difference(
+            lambda s: rows(mech, pin.integrate(mech.model, q, s * e), rest).error, 1e-2
+        )
 
     return np.column_stack([column(e) for e in np.eye(mech.nv)])
 
