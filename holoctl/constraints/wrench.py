@@ -125,12 +125,19 @@ class WrenchRows:
         return np.flatnonzero(self.kinds != "orientation")
 
     @cached_property
-    def _is_direction(self) -> NDArray[np.bool_]:
-        return np.asarray(self.kinds == "direction")[:, None]
+    def _lines(self) -> _Lines:
+        i, kinds = self._along, self.kinds[self._along, None]
+        length = np.where(kinds == "rod", self.length[i, None], 1.0)
+        is_direction, is_rod = kinds == "direction", kinds == "rod"
+        any_direction, any_rod = bool(is_direction.any()), bool(is_rod.any())
+        return _Lines(
+            self.pair[i], self.a[i], self.b[i], length, is_direction, is_rod, any_direction, any_rod
+        )
 
     @cached_property
-    def _is_rod(self) -> NDArray[np.bool_]:
-        return np.asarray(self.kinds == "rod")[:, None]
+    def _signs(self) -> Array:
+        signs: Array = self.S[self.pair]
+        return signs
 
     def scale(self, length: Vector, columns: Vector) -> Vector:
         """Lengths are divided by the characteristic length; angles stay."""
@@ -142,6 +149,8 @@ class WrenchRows:
 
     def _evaluated(self, g: _Geometry) -> tuple[Array, Array, Array, Array]:
         """Error, w, wdot and extra of all rows."""
+        if not self._turning.size:
+            return _between(self, g, self._along)
         m = len(self.labels)
         error, extra, W, Wdot = np.empty(m), np.empty(m), np.empty((m, 6)), np.empty((m, 6))
         for i, evaluate in ((self._along, _between), (self._turning, _orientation)):
@@ -153,7 +162,7 @@ class WrenchRows:
         """Error, rate, Jacobian and drift of all rows."""
         g = _geometry(self, kin)
         error, W, Wdot, extra = self._evaluated(g)
-        jacobian = (W @ kin.J) * self.S[self.pair]
+        jacobian = (W @ kin.J) * self._signs
         if not g.moving:  # as assembly asks, most often of all
             return Rows(error, np.zeros(len(error)), jacobian, np.zeros(len(error)), W)
         dV, dA = g.dV[self.pair], g.dA[self.pair]
@@ -208,6 +217,20 @@ def stacked(tables: Iterable[WrenchRows]) -> WrenchRows:
 
 
 @dataclass(frozen=True, eq=False)
+class _Lines:
+    """What `_between` reads of the rows along a vector, picked out once."""
+
+    pair: Indices
+    a: Array
+    b: Array
+    length: Array  # (n, 1), 1 where the row is no rod
+    is_direction: NDArray[np.bool_]  # (n, 1)
+    is_rod: NDArray[np.bool_]
+    any_direction: bool
+    any_rod: bool
+
+
+@dataclass(frozen=True, eq=False)
 class _Geometry:
     """Positions and motions of the C pairs, in world axes (points in m, spatial at origin)."""
 
@@ -257,27 +280,27 @@ def _between(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array,
     direction: error n . b,                 n fixed in 1, s = b fixed in 2, no force
     rod:       error (d . d - L^2) / (2 L), n = d / L,    s = p2
     """
-    c, is_direction, is_rod = table.pair[i], table._is_direction[i], table._is_rod[i]
-    directions, rods = is_direction.any(), is_rod.any()
-    n, s, d = _turn(g.R1[c], table.a[i]), g.p2[c], g.p2[c] - g.p1[c]
+    t = table._lines
+    c, is_direction, is_rod, L = t.pair, t.is_direction, t.is_rod, t.length
+    n, s = _turn(g.R1[c], t.a), g.p2[c]
+    d = s - g.p1[c]
     n1, error = n, _dot(n, d)
-    if directions:
-        s = np.where(is_direction, _turn(g.R2[c], table.b[i]), s)
+    if t.any_direction:
+        s = np.where(is_direction, _turn(g.R2[c], t.b), s)
         error = np.where(is_direction[:, 0], _dot(n, s), error)
-    if rods:
-        L = np.where(is_rod, table.length[i, None], 1.0)
+    if t.any_rod:
         n = np.where(is_rod, d / L, n)
         stretch = (_dot(d, d) - L[:, 0] ** 2) / (2.0 * L[:, 0])
         error = np.where(is_rod[:, 0], stretch, error)
     w, wdot = np.empty((len(i), 6)), np.zeros((len(i), 6))
-    w[:, :3], w[:, 3:] = np.where(is_direction, 0.0, n) if directions else n, _cross(s, n)
+    w[:, :3], w[:, 3:] = np.where(is_direction, 0.0, n) if t.any_direction else n, _cross(s, n)
     if g.moving:
         ndot, sdot = _cross(g.omega1[c], n1), g.p2dot[c]
-        if directions:
+        if t.any_direction:
             sdot = np.where(is_direction, _cross(g.omega2[c], s), sdot)
-        if rods:
+        if t.any_rod:
             ndot = np.where(is_rod, (g.p2dot[c] - g.p1dot[c]) / L, ndot)
-        wdot[:, :3] = np.where(is_direction, 0.0, ndot) if directions else ndot
+        wdot[:, :3] = np.where(is_direction, 0.0, ndot) if t.any_direction else ndot
         wdot[:, 3:] = _cross(sdot, n) + _cross(s, ndot)
     return error, w, wdot, np.zeros(len(i))
 
