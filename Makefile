@@ -17,11 +17,15 @@ help: ## list the targets
 demo: $(READY) ## track a trajectory with a five-bar; writes pictures and data
 	$(BIN)/holoctl demo
 
-test: $(READY) ## all tests but the slow ones
-	$(BIN)/python -m pytest -m "not slow"
+# A process for each core, at most 8 (400 MB each): JOBS=2 takes two, JOBS=0 works without.
+JOBS ?= auto
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal --durations 15
+
+test: $(READY) ## all tests but the slow ones, on all cores; JOBS=2: on two
+	$(PYTEST) -m "not slow"
 
 test-all: $(READY) ## all tests
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 lint: $(READY) ## style: ruff
 	$(BIN)/ruff check .

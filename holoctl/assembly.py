@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -168,7 +169,7 @@ class _Problem:
     rows: NDArray[np.intp] | None = None
     blind: float = 1e-10
 
-    @property
+    @cached_property
     def metric(self) -> Vector:
         floor = LIGHTEST * (self.weights * self.mech.column_scale**2).max()
         scaled = np.maximum(self.weights * self.mech.column_scale**2, floor if floor > 0 else 1.0)

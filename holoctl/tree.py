@@ -94,12 +94,18 @@ class Kinematics:
 
 def kinematics(model: pin.Model, data: pin.Data, q: Vector, v: Vector, t: float) -> Kinematics:
     """The kinematics of `model` at (q, v); `data` is a workspace and may be used again."""
-    pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))  # explicit: data.a is stale else
-    pin.computeJointJacobians(model, data)
     # Everything in data is a live view; tolist(True) copies in one call.
+    if v.any():
+        at_zero = np.zeros(model.nv)  # explicit: data.a is stale else
+        pin.forwardKinematics(model, data, q, v, at_zero)
+        accelerations = tuple(data.a.tolist(True))
+    else:
+        pin.forwardKinematics(model, data, q)
+        accelerations = (pin.Motion.Zero(),) * model.njoints
+    pin.computeJointJacobians(model, data)
     # With one coordinate the bindings give J as a vector, hence the shape.
     J = data.J.reshape(6, model.nv).copy()
-    return Kinematics(q, v, t, tuple(data.oMi.tolist(True)), tuple(data.a.tolist(True)), J)
+    return Kinematics(q, v, t, tuple(data.oMi.tolist(True)), accelerations, J)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,16 +1,26 @@
-"""What every test run shares: no screen, fixed seeds, and no silent skip of the robots in CI."""
+"""What every test run shares.
+
+No screen, one thread a process, fixed seeds, one folder for what is compiled and computed, no
+silent skip of the robots in CI, and at the end what ran and how long it took.
+"""
 
 from __future__ import annotations
 
 import os
 import random
+import shutil
+import tempfile
+from collections import defaultdict
 
 os.environ["MPLBACKEND"] = "Agg"  # before anything imports matplotlib; subprocesses inherit it
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: there is a process for each core
+os.environ["OMP_NUM_THREADS"] = "1"
 
 import hypothesis
 import numpy as np
 import pinocchio as pin
 import pytest
+from support import SHARED
 
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("ci")
@@ -21,6 +31,51 @@ ROBOTS = {
     "HOLOCTL_REQUIRE_COMPILER": "no C compiler",
 }
 """A test that skips for want of these robots, or of a compiler, says so in its reason."""
+
+
+def pytest_configure(config):
+    """One folder for the run, which the processes of pytest-xdist share: see `support.shared`.
+
+    Compiled laws go there too: what a test builds is not there from another day.
+    """
+    if hasattr(config, "workerinput"):
+        return  # a process of pytest-xdist: the folder is that of the process that started it
+    folder = tempfile.mkdtemp(prefix="holoctl-tests-")
+    os.environ[SHARED] = folder
+    os.environ["HOLOCTL_CACHE"] = os.path.join(folder, "compiled")
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+def pytest_collection_modifyitems(items):
+    """Within a file, tests of one mechanism stand together.
+
+    The processes of pytest-xdist take tests that stand together, so few of them compute and
+    compile the same.
+    """
+    ranks: dict = {}
+
+    def rank(item):
+        name = getattr(item, "callspec", None) and item.callspec.params.get("name")
+        return tuple(ranks.setdefault(x, len(ranks)) for x in (str(item.path), str(name)))
+
+    items.sort(key=rank)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Which files ran, how many tests each, and how long they took, all processes together."""
+    count, seconds = defaultdict(set), defaultdict(float)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                file = report.nodeid.partition("::")[0]
+                count[file].add(report.nodeid)
+                seconds[file] += report.duration
+    if len(count) > 1:
+        terminalreporter.section("what ran")
+        for file in sorted(count, key=seconds.__getitem__, reverse=True):
+            terminalreporter.write_line(
+                f"{file:<36} {len(count[file]):>5} tests {seconds[file]:>7.1f} s"
+            )
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import tempfile
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
@@ -25,6 +29,25 @@ def solve_tolerance(condition):
     return max(TOL["solve"], 100.0 * EPS * condition)
 
 
+SHARED = "HOLOCTL_TESTS_SHARED"
+"""Environment variable: a folder where the processes of one test run leave results."""
+
+
+def shared(name, make):
+    """What `make` returns, from whichever process of this test run was first to need it."""
+    folder = os.environ.get(SHARED)
+    if folder is None:
+        return make()
+    path = Path(folder) / f"{name}.pickle"
+    if path.exists():
+        return pickle.loads(path.read_bytes())
+    made = make()
+    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+        pickle.dump(made, file)
+    os.replace(file.name, path)  # in one step: a process that looks meanwhile finds all or nothing
+    return made
+
+
 @cache
 def mechanism(name):
     return ZOO[name]()
@@ -33,6 +56,11 @@ def mechanism(name):
 @cache
 def closed_states(name, count=100, seed=0, spread=0.4):
     """Seeded closed states (q, v) with G v = 0: far from each other, none at rest."""
+    key = f"closed-{name}-{count}-{seed}-{spread}"
+    return shared(key, lambda: _closed_states(name, count, seed, spread))
+
+
+def _closed_states(name, count, seed, spread):
     mech = mechanism(name)
     rng = np.random.default_rng(seed)
     states = []
@@ -86,8 +114,12 @@ def difference(f, h):
 def jacobian_by_differences(mech, q, v):
     """d(error)/d(step), column by column."""
 
+    rest = np.zeros_like(v)  # the error does not depend on v
+
     def column(e):
-        return difference(lambda s: rows(mech, pin.integrate(mech.model, q, s * e), v).error, 1e-2)
+        return difference(
+            lambda s: rows(mech, pin.integrate(mech.model, q, s * e), rest).error, 1e-2
+        )
 
     return np.column_stack([column(e) for e in np.eye(mech.nv)])
 

@@ -79,6 +79,19 @@ def test_drift_is_the_derivative_of_the_rate(name, where):
     assert largest > 0.1 or (name, where) == ("third_bar", "closed")  # its coupler only translates
 
 
+def test_rows_at_rest_are_those_in_motion_without_their_rates(name):
+    """At rest the terms in v are left out, not computed to be zero."""
+    mech = mechanism(name)
+    for q, v in open_states(name)[:10]:
+        rest, moving = rows(mech, q, 0.0 * v), rows(mech, q, v)
+        np.testing.assert_array_equal(rest.error, moving.error)
+        np.testing.assert_array_equal(rest.jacobian, moving.jacobian)
+        if name != "timed_arm":
+            assert not rest.rate.any()
+            assert not rest.drift.any()
+        assert np.abs(moving.rate).max() > 1e-3
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_gamma_and_bias_satisfy_all_rows_on_the_manifold(name, method):
     mech, part = mechanism(name), shared_partition(name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import gc
 import math
+import os
 import re
 import subprocess
 import sys
@@ -118,9 +119,11 @@ with hc.realtime():
     import scipy.linalg
     print(before, *(lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"))
 """
+    usual = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
-    )
+        [sys.executable, "-c", program],
+        capture_output=True, text=True, timeout=60, check=True, env=usual,
+    )  # fmt: skip
     before, *threads = done.stdout.split()
     assert before == "False"
     assert set(threads) <= {"1"}

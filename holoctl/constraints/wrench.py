@@ -125,12 +125,19 @@ class WrenchRows:
         return np.flatnonzero(self.kinds != "orientation")
 
     @cached_property
-    def _is_direction(self) -> NDArray[np.bool_]:
-        return np.asarray(self.kinds == "direction")[:, None]
+    def _lines(self) -> _Lines:
+        i, kinds = self._along, self.kinds[self._along, None]
+        length = np.where(kinds == "rod", self.length[i, None], 1.0)
+        is_direction, is_rod = kinds == "direction", kinds == "rod"
+        any_direction, any_rod = bool(is_direction.any()), bool(is_rod.any())
+        return _Lines(
+            self.pair[i], self.a[i], self.b[i], length, is_direction, is_rod, any_direction, any_rod
+        )
 
     @cached_property
-    def _is_rod(self) -> NDArray[np.bool_]:
-        return np.asarray(self.kinds == "rod")[:, None]
+    def _signs(self) -> Array:
+        signs: Array = self.S[self.pair]
+        return signs
 
     def scale(self, length: Vector, columns: Vector) -> Vector:
         """Lengths are divided by the characteristic length; angles stay."""
@@ -142,6 +149,8 @@ class WrenchRows:
 
     def _evaluated(self, g: _Geometry) -> tuple[Array, Array, Array, Array]:
         """Error, w, wdot and extra of all rows."""
+        if not self._turning.size:
+            return _between(self, g, self._along)
         m = len(self.labels)
         error, extra, W, Wdot = np.empty(m), np.empty(m), np.empty((m, 6)), np.empty((m, 6))
         for i, evaluate in ((self._along, _between), (self._turning, _orientation)):
@@ -153,11 +162,14 @@ class WrenchRows:
         """Error, rate, Jacobian and drift of all rows."""
         g = _geometry(self, kin)
         error, W, Wdot, extra = self._evaluated(g)
+        jacobian = (W @ kin.J) * self._signs
+        if not g.moving:  # as assembly asks, most often of all
+            return Rows(error, np.zeros(len(error)), jacobian, np.zeros(len(error)), W)
         dV, dA = g.dV[self.pair], g.dA[self.pair]
         return Rows(
             error=error,
             rate=_dot(W, dV),
-            jacobian=(W @ kin.J) * self.S[self.pair],
+            jacobian=jacobian,
             drift=_dot(W, dA) + _dot(Wdot, dV) + extra,
             wrenches=W,
         )
@@ -205,6 +217,20 @@ def stacked(tables: Iterable[WrenchRows]) -> WrenchRows:
 
 
 @dataclass(frozen=True, eq=False)
+class _Lines:
+    """What `_between` reads of the rows along a vector, picked out once."""
+
+    pair: Indices
+    a: Array
+    b: Array
+    length: Array  # (n, 1), 1 where the row is no rod
+    is_direction: NDArray[np.bool_]  # (n, 1)
+    is_rod: NDArray[np.bool_]
+    any_direction: bool
+    any_rod: bool
+
+
+@dataclass(frozen=True, eq=False)
 class _Geometry:
     """Positions and motions of the C pairs, in world axes (points in m, spatial at origin)."""
 
@@ -218,6 +244,7 @@ class _Geometry:
     p2dot: Array
     dV: Array  # (C, 6): V2 - V1
     dA: Array  # (C, 6): A2 - A1 at zero joint acceleration
+    moving: bool  # False where v = 0, and with it all motions
 
 
 def _geometry(table: WrenchRows, kin: Kinematics) -> _Geometry:
@@ -225,6 +252,10 @@ def _geometry(table: WrenchRows, kin: Kinematics) -> _Geometry:
     X2 = [kin.placements[f.joint] * f.placement for f in table.frames2]
     R1, p1 = np.array([X.rotation for X in X1]), np.array([X.translation for X in X1])
     R2, p2 = np.array([X.rotation for X in X2]), np.array([X.translation for X in X2])
+    if not kin.v.any():
+        none = np.zeros((len(p1), 6))
+        turn = none[:, :3]
+        return _Geometry(R1, R2, p1, p2, turn, turn, turn, turn, none, none, moving=False)
     V1 = (table.on1 * kin.v) @ kin.J.T
     V2 = (table.on2 * kin.v) @ kin.J.T
     moving = table.S * kin.v
@@ -236,6 +267,7 @@ def _geometry(table: WrenchRows, kin: Kinematics) -> _Geometry:
         p2dot=V2[:, :3] + _cross(V2[:, 3:], p2),
         dV=moving @ kin.J.T,
         dA=kin.bias_accelerations(table.frames2) - kin.bias_accelerations(table.frames1),
+        moving=True,
     )  # fmt: skip
 
 
@@ -248,26 +280,28 @@ def _between(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array,
     direction: error n . b,                 n fixed in 1, s = b fixed in 2, no force
     rod:       error (d . d - L^2) / (2 L), n = d / L,    s = p2
     """
-    c, is_direction, is_rod = table.pair[i], table._is_direction[i], table._is_rod[i]
-    n = _turn(g.R1[c], table.a[i])
-    ndot = _cross(g.omega1[c], n)
-    s, sdot, d = g.p2[c], g.p2dot[c], g.p2[c] - g.p1[c]
-    error = _dot(n, d)
-    if is_direction.any():
-        b = _turn(g.R2[c], table.b[i])
-        s = np.where(is_direction, b, s)
-        sdot = np.where(is_direction, _cross(g.omega2[c], b), sdot)
-        error = np.where(is_direction[:, 0], _dot(n, b), error)
-    if is_rod.any():
-        L = np.where(is_rod, table.length[i, None], 1.0)
+    t = table._lines
+    c, is_direction, is_rod, L = t.pair, t.is_direction, t.is_rod, t.length
+    n, s = _turn(g.R1[c], t.a), g.p2[c]
+    d = s - g.p1[c]
+    n1, error = n, _dot(n, d)
+    if t.any_direction:
+        s = np.where(is_direction, _turn(g.R2[c], t.b), s)
+        error = np.where(is_direction[:, 0], _dot(n, s), error)
+    if t.any_rod:
         n = np.where(is_rod, d / L, n)
-        ndot = np.where(is_rod, (g.p2dot[c] - g.p1dot[c]) / L, ndot)
         stretch = (_dot(d, d) - L[:, 0] ** 2) / (2.0 * L[:, 0])
         error = np.where(is_rod[:, 0], stretch, error)
-    w, wdot = np.empty((len(i), 6)), np.empty((len(i), 6))
-    w[:, :3], w[:, 3:] = np.where(is_direction, 0.0, n), _cross(s, n)
-    wdot[:, :3] = np.where(is_direction, 0.0, ndot)
-    wdot[:, 3:] = _cross(sdot, n) + _cross(s, ndot)
+    w, wdot = np.empty((len(i), 6)), np.zeros((len(i), 6))
+    w[:, :3], w[:, 3:] = np.where(is_direction, 0.0, n) if t.any_direction else n, _cross(s, n)
+    if g.moving:
+        ndot, sdot = _cross(g.omega1[c], n1), g.p2dot[c]
+        if t.any_direction:
+            sdot = np.where(is_direction, _cross(g.omega2[c], s), sdot)
+        if t.any_rod:
+            ndot = np.where(is_rod, (g.p2dot[c] - g.p1dot[c]) / L, ndot)
+        wdot[:, :3] = np.where(is_direction, 0.0, ndot) if t.any_direction else ndot
+        wdot[:, 3:] = _cross(sdot, n) + _cross(s, ndot)
     return error, w, wdot, np.zeros(len(i))
 
 
@@ -275,14 +309,17 @@ def _orientation(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Ar
     """error 2 x_i, w = (0, R1 E_i^T), wdot = (0, omega1 x R1 E_i^T),
     extra = -|omega2 - omega1|^2 x_i / 2, with E = w I - skew(x)."""
     c, k = table.pair[i], table.component[i]
-    quaternion = {j: _half_turn_free(g.R1[j].T @ g.R2[j]) for j in np.unique(c)}
+    quaternion = {j: _half_turn_free(g.R1[j].T @ g.R2[j]) for j in set(c.tolist())}
     x = np.array([quaternion[j][:3] for j in c])
     E = np.array([_half_rotation(quaternion[j]) for j in c])
-    moment = _turn(g.R1[c], E[np.arange(len(i)), k])
-    domega = g.omega2[c] - g.omega1[c]
-    xk = x[np.arange(len(i)), k]
+    every = np.arange(len(i))
+    moment, xk = _turn(g.R1[c], E[every, k]), x[every, k]
     w, wdot = np.zeros((len(i), 6)), np.zeros((len(i), 6))
-    w[:, 3:], wdot[:, 3:] = moment, _cross(g.omega1[c], moment)
+    w[:, 3:] = moment
+    if not g.moving:
+        return 2.0 * xk, w, wdot, np.zeros(len(i))
+    domega = g.omega2[c] - g.omega1[c]
+    wdot[:, 3:] = _cross(g.omega1[c], moment)
     return 2.0 * xk, w, wdot, -0.5 * _dot(domega, domega) * xk
 
 
@@ -308,8 +345,8 @@ def _dot(a: Array, b: Array) -> Array:
 
 
 def _cross(a: Array, b: Array) -> Array:
-    """Row-wise cross product; np.cross costs several times as much at these sizes."""
-    return a[:, YZX] * b[:, ZXY] - a[:, ZXY] * b[:, YZX]
+    """Row-wise cross product; np.cross, or indices in brackets, cost several times as much."""
+    return a.take(YZX, 1) * b.take(ZXY, 1) - a.take(ZXY, 1) * b.take(YZX, 1)
 
 
 YZX, ZXY = np.array([1, 2, 0]), np.array([2, 0, 1])
