@@ -28,6 +28,7 @@ from holoctl.constraints.contract import BoundRows, Constraint, Rows
 from holoctl.constraints.gamma_q import BoundGammaQ
 from holoctl.constraints.wrench import WrenchRows, stacked
 from holoctl.errors import InputError
+from holoctl.frozen_model import FrozenModel, check_unchanged, live
 from holoctl.inertia import check_mass, check_moments
 from holoctl.motors import MotorPlaces, motor_places, position_reader
 from holoctl.tree import (
@@ -205,7 +206,7 @@ class Mechanism:
         return (
             Mechanism,
             (
-                self.model,
+                self.model.copy(),
                 self.constraints,
                 self.actuated,
                 self.actuation,
@@ -442,6 +443,7 @@ def check_mechanism(mech: Any, what: str = "mech") -> None:
     if not isinstance(mech, Mechanism):
         hint = "; hc.Mechanism(model, ...) makes one" if isinstance(mech, pin.Model) else ""
         raise InputError(f"{what} must be a Mechanism; got {type(mech).__name__}{hint}")
+    check_unchanged(mech.model, mech.name)
 
 
 def check_state(
@@ -550,7 +552,7 @@ def _checked_model(model: Any) -> pin.Model:
         raise InputError("Mechanism: the gravity of the model is not finite")
     copy = model.copy()
     copy.armature = _rotors(model)
-    return copy
+    return FrozenModel(copy)
 
 
 def _check_body(model: pin.Model, j: int) -> None:
@@ -767,12 +769,8 @@ def _spread(
     """Diagonal of the box around joint origins, centres of mass and closure frames, m."""
     model = mech.model
     joints = np.unique(mech.joint_of[columns]).tolist()
-    points = [kin.placements[j].translation for j in joints]
-    points += [
-        kin.placements[j].act(model.inertias[j].lever)
-        for j in joints
-        if model.inertias[j].mass > 0.0
-    ]
+    points, inertias = [kin.placements[j].translation for j in joints], live(model, "inertias")
+    points += [kin.placements[j].act(inertias[j].lever) for j in joints if inertias[j].mass > 0.0]
     points += [kin.point(frame) for b in bound for frame in b.anchors]
     if not points:
         return 1.0

@@ -182,6 +182,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
               1.0 / of("certificate.SHORTEST"))),
     (DECISIONS, "within {} of norm 1 (single precision)", "mechanism.SINGLE"),
     (DECISIONS, "triangle inequality by {} of its size", "linkage.ROUNDED"),
+    (DECISIONS, "may be off by {} of mass times", "inertia.MOVED"),
     (DECISIONS, "by steps of {} for first and {} for second",
      ("constraints.custom.FIRST", "constraints.custom.SECOND")),
     (DECISIONS, "idempotent to {} (1 + largest", "constraints.gamma_q.IDEMPOTENT"),
@@ -349,7 +350,7 @@ def test_custom_calls_phi_as_often_as_it_says():
             model = pin.Model()
             for i in range(nv):
                 j = model.addJoint(i, pin.JointModelRZ(), pin.SE3.Identity(), f"j{i}")
-                model.appendBodyToJoint(j, pin.Inertia.Random(), pin.SE3.Identity())
+                model.appendBodyToJoint(j, pin.Inertia.FromSphere(1.0, 0.1), pin.SE3.Identity())
             mech = hc.Mechanism(model, [hc.Custom(phi, time=time)])
             calls.clear()
             hc.terms(mech, np.zeros(nv), np.ones(nv))

@@ -27,6 +27,7 @@ from holoctl.checks import (
     name_list,
     numbers,
     one_of,
+    quiet,
     stored,
     vector,
     whole,
@@ -83,6 +84,7 @@ class CompiledTerms(NamedTuple):
     h: Vector
 
 
+@quiet
 def compile(
     what: Mechanism | ComputedTorque,
     functions: Iterable[str] | None = None,
@@ -433,6 +435,7 @@ class Compiled:
         """
         return self._derivatives("forward_dynamics_derivatives", (q, v, tau), t, self.mech.nv)
 
+    @quiet
     def certificate(self, q: Any, v: Any, target: Any, t: float = 0.0) -> Certificate:
         """The certificate of the efforts that `inverse_dynamics` returns at a state.
 

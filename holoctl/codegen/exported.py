@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.checks import one_of
+from holoctl.checks import one_of, quiet
 from holoctl.codegen.c_library import (
     MARK,
     array,
@@ -69,6 +69,7 @@ LAW = "HOLOCTL_DIVIDES static"
 """What stands before the C functions of the laws; see ``c_templates/divides.c.in``."""
 
 
+@quiet
 def export_c(
     what: Mechanism | ComputedTorque,
     folder: str | PathLike[str],

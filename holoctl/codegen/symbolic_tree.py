@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from holoctl.codegen.extra import SX, casadi_module
 from holoctl.errors import InputError
+from holoctl.frozen_model import live
 
 __all__ = [
     "Column",
@@ -121,11 +122,12 @@ def symbolic_tree(model: pin.Model, q: SX) -> Tree:
     ca = casadi_module()
     steps = [Step(0, ca.SX.eye(3), ca.SX.zeros(3), (), *_NO_BODY)]
     of_joint, unit_parts = [0], []
+    placements, inertias = live(model, "jointPlacements"), live(model, "inertias")
     for j in range(1, model.njoints):
         at = of_joint[model.parents[j]]
-        pieces = _pieces(model.joints[j], model.names[j], model.jointPlacements[j])
+        pieces = _pieces(model.joints[j], model.names[j], placements[j])
         for i, piece in enumerate(pieces):
-            body = _moments(model.inertias[j]) if i == len(pieces) - 1 else _NO_BODY
+            body = _moments(inertias[j]) if i == len(pieces) - 1 else _NO_BODY
             here = q[list(piece.entries)]
             R, p = piece.motion(here)
             R0, p0 = constant(piece.placement.rotation), constant(piece.placement.translation)

@@ -27,7 +27,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching, reverse_cuthill_mck
 
 from holoctl.assembly import assemble
 from holoctl.certificate import off_constraints, off_dynamics, off_rows
-from holoctl.checks import Vector, as_given, finite, instant, one_of, stored, vector
+from holoctl.checks import Vector, as_given, finite, instant, one_of, quiet, stored, vector
 from holoctl.consistency import (
     CLOSURE_LIMIT,
     VELOCITY_LIMIT,
@@ -126,6 +126,7 @@ class PreparedInverseDynamics:
     _limits: StateLimits = field(init=False, repr=False)
     _local: threading.local = field(init=False, repr=False)
 
+    @quiet
     def __post_init__(self) -> None:
         mech = self.mech
         check_mechanism(mech)
@@ -155,6 +156,7 @@ class PreparedInverseDynamics:
         """
         return _reason(self.mech, self.partition)
 
+    @quiet
     def torque(
         self,
         q: Any,
@@ -209,6 +211,7 @@ class PreparedInverseDynamics:
             efforts = vector("efforts", efforts, mech.nv, "efforts on the coordinates")
         return self.answer(q, v, target, t, efforts, out)
 
+    @quiet
     def holding(self, q: Any, t: float = 0.0, *, out: Vector | None = None) -> Vector:
         """The motor efforts that hold the mechanism at rest, as far as the motors can.
 

@@ -24,7 +24,7 @@ from scipy.linalg import lapack
 
 from holoctl.anchors import anchored, anchors, motion_of_rows
 from holoctl.assembly import assemble
-from holoctl.checks import Vector, as_given, finite, instant, stored, vector
+from holoctl.checks import Vector, as_given, finite, instant, quiet, stored, vector
 from holoctl.dynamics.forward import accelerate
 from holoctl.errors import InputError
 from holoctl.fast_rows import fast_rows, in_own_workspace, why_not
@@ -89,6 +89,7 @@ class PreparedForwardDynamics:
     partition: Partition = None  # type: ignore[assignment]
     _local: threading.local = field(init=False, repr=False)
 
+    @quiet
     def __post_init__(self) -> None:
         check_mechanism(self.mech)
         if self.partition is None:
@@ -104,6 +105,7 @@ class PreparedForwardDynamics:
         """Why every call goes through the general path; empty where the fast one serves."""
         return why_not(self.mech)
 
+    @quiet
     def acceleration(
         self, q: Any, v: Any, tau: Any, t: float = 0.0, *, out: Vector | None = None
     ) -> Vector:
@@ -142,6 +144,7 @@ class PreparedForwardDynamics:
             a = self._by_the_general_path(q, v, tau, t)
         return a if out is None else stored("out", out, a)
 
+    @quiet
     def at(self, q: Any, v: Any, t: float = 0.0) -> Response:
         """The same at one state for many efforts: everything but tau is solved once.
 
@@ -329,6 +332,7 @@ def _dense(prepared: PreparedForwardDynamics) -> _Tick | None:
     ) -> Response:
         """Owns its arrays: later calls do not reach into it."""
 
+        @quiet
         def a(tau: Any) -> Vector:
             b = np.concatenate([back * (as_given("tau", tau, n) - h), scaled_right])
             x, _ = getrs(factors, order, b, 0, 1)
