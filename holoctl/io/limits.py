@@ -61,7 +61,7 @@ MOST_KEYS = 1000
 MOST_CLASSES = 1000
 """Default classes of an MJCF: each is a copy of the one it stands in."""
 
-MOST_CONSTRAINTS = 1000
+MOST_CONSTRAINTS = 500
 """Closures, couplings, equalities of a file."""
 
 MOST_COORDINATES = 250
