@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from holoctl.checks import Vector
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench import WrenchRows, is_plain
 from holoctl.mechanism import Mechanism, constraint_rows
 from holoctl.tree import Frame, Kinematics
 
@@ -122,7 +122,7 @@ def anchors(mech: Mechanism) -> tuple[Anchor, ...]:
     between: dict[tuple[int, int], list[Anchor]] = {}
     start = 0
     for table in mech._bound:
-        if not isinstance(table, WrenchRows):
+        if not isinstance(table, WrenchRows) or not is_plain(table):
             return ()
         rows, start = np.arange(start, start + len(table.labels)), start + len(table.labels)
         bodies = table.frames1[0].joint, table.frames2[0].joint

@@ -74,14 +74,13 @@ def _refused(name: str) -> Any:
 
 def _freeze() -> None:
     sample = pin.Model()
-    for name in dir(pin.Model):
+    for name in CHANGING:
+        setattr(FrozenModel, name, _refused(name))
+    for name, attribute in vars(pin.Model).items():
         if name in WATCHED:
             setattr(FrozenModel, name, _handed_out(name))
-        elif name in CHANGING:
-            setattr(FrozenModel, name, _refused(name))
-        elif isinstance(getattr(pin.Model, name), property):
-            if isinstance(getattr(sample, name), np.ndarray):
-                setattr(FrozenModel, name, _read_only(name))
+        elif type(attribute) is property and isinstance(getattr(sample, name), np.ndarray):
+            setattr(FrozenModel, name, _read_only(name))
 
 
 _freeze()

@@ -26,7 +26,7 @@ from holoctl.checks import (
 )
 from holoctl.constraints.contract import BoundRows, Constraint, Rows
 from holoctl.constraints.gamma_q import BoundGammaQ
-from holoctl.constraints.wrench import WrenchRows, stacked
+from holoctl.constraints.wrench import WrenchRows, is_plain, stacked
 from holoctl.errors import InputError
 from holoctl.frozen_model import FrozenModel, check_unchanged, live
 from holoctl.inertia import check_mass, check_moments
@@ -389,7 +389,7 @@ def rows_that_open(mech: Mechanism) -> NDArray[np.bool_]:
     analytic functions of q: one that vanishes at several random q does so everywhere.
     """
     opens = np.ones(mech.row_scale.size, dtype=bool)
-    tables = [(block, where) for block, where in mech._blocks if type(block) is WrenchRows]
+    tables = [(block, where) for block, where in mech._blocks if is_plain(block)]
     if not tables:
         return opens
     rng, (table, where) = np.random.default_rng(0), tables[0]

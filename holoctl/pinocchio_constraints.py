@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from holoctl.anchors import Anchor, anchored, anchors, is_point, is_weld
 from holoctl.checks import Vector, listing
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench import WrenchRows, is_plain
 from holoctl.equation import Terms
 from holoctl.errors import InconsistentError, InputError
 from holoctl.linalg import cholesky, lu
@@ -137,7 +137,7 @@ def rigid_constraints(mech: Mechanism) -> pin.StdVec_RigidConstraintModel:
     """
     others, models = [], pin.StdVec_RigidConstraintModel()
     for name, rows in zip(mech.constraint_names, mech._bound, strict=True):
-        if not isinstance(rows, WrenchRows):
+        if not isinstance(rows, WrenchRows) or not is_plain(rows):
             others.append(name)
             continue
         weld = is_weld(rows)

@@ -90,8 +90,11 @@ def constraint_wrenches(
 
     found = {}
     for name, rows in zip(mech.constraint_names, mech._bound, strict=True):
-        if isinstance(rows, WrenchRows):
-            w = lam[rows_of(mech, name)] @ rows.wrenches(kin)  # about the world origin, on b
+        if not isinstance(rows, WrenchRows):
+            continue
+        wrenches = rows.rows(kin).wrenches
+        if wrenches is not None:
+            w = lam[rows_of(mech, name)] @ wrenches  # about the world origin, on b
             force, moment = w[:3], w[3:]
             a, b = rows.frames1[0], rows.frames2[0]
             found[name] = (on(a, -force, -moment), on(b, force, moment))

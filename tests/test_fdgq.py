@@ -246,7 +246,7 @@ def charted_and_closed():
     import zoo
 
     base = zoo.four_bar()
-    m = base.model
+    m = base.model.copy()
     zoo._add(m, 0, pin.JointModelRZ(), zoo._at(0, 0.5), "wheel", zoo._bar(0.1))
 
     def gamma_q(model, q0, v0):
@@ -449,7 +449,7 @@ def test_a_chart_that_iterates_or_floats_is_taken():
     wheel = m.addJoint(base, pin.JointModelRUBZ(), pin.SE3.Identity(), "wheel")
     m.addJoint(wheel, pin.JointModelPX(), pin.SE3.Identity(), "slide")
     for j in (1, 2, 3):
-        m.inertias[j] = pin.Inertia.Random()
+        m.inertias[j] = zoo._inertia(np.random.default_rng(j))
 
     def cam(sign):
         def gamma_q(model, q0, v0):

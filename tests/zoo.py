@@ -300,7 +300,7 @@ def third_bar():
 def six_row_four_bar():
     """A four-bar whose pin is a joint of the tree, closed by a weld: six rows of rank three."""
     base = four_bar()
-    m = base.model
+    m = base.model.copy()
     _add(m, "rocker", pin.JointModelRZ(), _at(0.4), "pin", _bar(0.05, 0.1))
     # the pin's frame turns to match the coupler's, so the weld leaves the four-bar's motion
     loop = hc.Closure(("coupler", _at(0.5)), "pin", joint="weld", name="weld")

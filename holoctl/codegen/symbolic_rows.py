@@ -30,7 +30,7 @@ from holoctl.codegen.extra import SX, casadi_module
 from holoctl.codegen.symbolic_tree import Tree, constant, tangent
 from holoctl.constraints.coupling import BoundCoupling
 from holoctl.constraints.custom import BoundCustom
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench import WrenchRows, is_plain
 from holoctl.errors import InputError
 from holoctl.mechanism import Mechanism
 from holoctl.tree import Frame
@@ -67,7 +67,7 @@ class SymbolicRows:
 def check_rows(mech: Mechanism) -> None:
     """Raise `InputError` for a constraint that has no expressions, by name."""
     for bound, name in zip(mech._bound, mech.constraint_names, strict=True):
-        if type(bound) is WrenchRows or type(bound) is BoundCoupling:
+        if is_plain(bound) or type(bound) is BoundCoupling:
             continue
         if type(bound) is BoundCustom:
             if bound.description.casadi is not None:
@@ -79,7 +79,9 @@ def check_rows(mech: Mechanism) -> None:
         elif bound is mech.chart:
             why = "an explicit chart moves the state by a Python function; state it as rows"
         else:
-            why = f"rows of a {type(bound).__name__} have no expressions"
+            kinds = set(getattr(bound, "kinds", ())) - set(_KINDS)
+            what = f"kind {', '.join(sorted(kinds))}" if kinds else f"a {type(bound).__name__}"
+            why = f"rows of {what} have no expressions"
         raise InputError(f"{mech.name}: constraint {name!r} cannot be compiled: {why}")
 
 

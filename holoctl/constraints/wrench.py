@@ -32,6 +32,7 @@ __all__ = [
     "Row",
     "WrenchRows",
     "direction",
+    "is_plain",
     "linear",
     "orientation",
     "rod",
@@ -53,6 +54,10 @@ class Row:
     b: tuple[float, float, float] = (0.0, 0.0, 0.0)
     component: int = 0
     length: float = 0.0
+
+
+KINDS = ("linear", "direction", "orientation", "rod")
+"""What this module evaluates. Others have read what each of them is, and know no more."""
 
 
 def linear(label: str, n: Sequence[float]) -> Row:
@@ -173,6 +178,12 @@ class WrenchRows:
             drift=_dot(W, dA) + _dot(Wdot, dV) + extra,
             wrenches=W,
         )
+
+
+def is_plain(bound: object) -> bool:
+    """Whether rows are of the kinds of this module and evaluated as here: those that other ways
+    of evaluating them know. A class of one's own, or a kind of one's own, may be anything."""
+    return type(bound) is WrenchRows and bool(np.isin(bound.kinds, KINDS).all())
 
 
 def wrench_rows(

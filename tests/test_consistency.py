@@ -1,0 +1,442 @@
+"""One rule for all paths: which states get a torque, and which do not."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from functools import cache
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from exported import Exported
+from support import closed_states, mechanism, relative, shared_partition
+from zoo import ZOO
+
+import holoctl as hc
+from holoctl.certificate import off_constraints
+from holoctl.consistency import (
+    CLOSURE_LIMIT,
+    MOST_CONDITION,
+    TOLERANCES,
+    VELOCITY_LIMIT,
+    allowed_acceleration,
+)
+from holoctl.constraints import wrench
+from holoctl.mechanism import rows_that_open
+
+COMPILED = ["five_bar_revolute", "bennett", "floating_leg", "weld_chain", "geared_slider"]
+"""With redundant rows, passive motions, orientation rows, couplings."""
+
+
+@cache
+def paths(name):
+    """Every path to a torque but the exported one, as functions of (q, v, target)."""
+    mech, part = mechanism(name), shared_partition(name)
+    prepared = hc.PreparedInverseDynamics(mech, part, inconsistent="project")
+    options = {"partition": part, "inconsistent": "project", "flags": ["-O0"]}
+    compiled = hc.compile(mech, ["inverse_dynamics"], **options)
+    return {
+        "general": lambda q, v, x: prepared._by_the_general_path(q, v, x, 0.0, None),
+        "prepared": prepared.torque,
+        "compiled": compiled.inverse_dynamics,
+    }
+
+
+@pytest.fixture(scope="module")
+def c_of_five_bar(tmp_path_factory):
+    return Exported(mechanism("five_bar_revolute"), tmp_path_factory.mktemp("five_bar"))
+
+
+def answer(path, q, v, target):
+    """The torque, or the error instead of it."""
+    try:
+        return path(q, v, target)
+    except (hc.InconsistentError, hc.SingularityError) as error:
+        return error
+
+
+def noisy(name, size, count, seed=0):
+    """Closed states with noise on positions and rates."""
+    mech, rng = mechanism(name), np.random.default_rng(seed)
+    states = []
+    for q, v in closed_states(name)[:count]:
+        off = size * rng.normal(size=(2, mech.nv)) * mech.column_scale
+        states.append((pin.integrate(mech.model, q, off[0]), v + 10.0 * off[1]))
+    return states
+
+
+# ------------------------------------------------------------------------------- the limits
+
+
+def elbow_off():
+    q, v = closed_states("five_bar_revolute")[0]
+    return q + np.array([0.0, 1.0, 0.0, 0.0]), v
+
+
+def failed_rate():
+    q, v = closed_states("five_bar_revolute")[0]
+    return q, v + np.array([0.0, 300.0, 0.0, 0.0])
+
+
+def far_out():
+    q, v = closed_states("five_bar_revolute")[0]
+    return np.where([True, False, False, False], 1e200, q), v
+
+
+@pytest.mark.parametrize(
+    ("state", "words", "status"),
+    [(elbow_off, "open by", "OPEN"), (failed_rate, "rates break", "SLIDING"),
+     (far_out, "open by", "OPEN")],
+)  # fmt: skip
+def test_no_path_drives_an_open_or_sliding_state(state, words, status, c_of_five_bar):
+    q, v = state()
+    mech, part = mechanism("five_bar_revolute"), shared_partition("five_bar_revolute")
+    for name, path in paths("five_bar_revolute").items():
+        with pytest.raises(hc.InconsistentError, match=words) as caught:
+            path(q, v, np.ones(2))
+        assert caught.value.residual > 0.0, name
+    for compensation in ("full", "gravity"):
+        ctl = hc.ComputedTorque(mech, 400.0, 40.0, compensation=compensation, partition=part)
+        out = np.full(2, 7.0)
+        with pytest.raises(hc.InconsistentError, match=words):
+            ctl.torque(q, v, np.zeros(2), np.zeros(2), np.zeros(2), out=out)
+        assert (out == 7.0).all()
+    c_of_five_bar.reset()
+    found, u = c_of_five_bar.call("inverse_dynamics", q, v, np.ones(2))
+    assert (found, *u) == (status, 0.0, 0.0)
+
+
+def test_limits_may_be_switched_off_and_are_kept():
+    mech, part = mechanism("five_bar_revolute"), shared_partition("five_bar_revolute")
+    off = {"closure_limit": None, "velocity_limit": None}
+    q, v = elbow_off()
+    prepared = hc.PreparedInverseDynamics(mech, part, **off)
+    compiled = hc.compile(mech, ["inverse_dynamics"], partition=part, flags=["-O0"], **off)
+    expected = hc.inverse_dynamics(mech, q, v, [1.0, 2.0], partition=part).u
+    for path in (prepared.torque, compiled.inverse_dynamics):
+        assert relative(path(q, v, [1.0, 2.0]), expected) < 1e-12
+    assert compiled.fallbacks == 0
+    again = pickle.loads(pickle.dumps(prepared))
+    assert again.closure_limit is None
+    assert again.velocity_limit is None
+    assert pickle.loads(pickle.dumps(compiled)).limits == compiled.limits
+    ctl = hc.ComputedTorque(mech, 1.0, 1.0, partition=part, closure_limit=0.2, velocity_limit=0.3)
+    again = pickle.loads(pickle.dumps(ctl))
+    assert (again.closure_limit, again.velocity_limit) == (0.2, 0.3)
+    limits = hc.compile(ctl, ["torque"], flags=["-O0"]).limits
+    assert (limits.closure, limits.velocity) == (0.2, 0.3)
+
+
+@pytest.mark.parametrize("name", ["closure_limit", "velocity_limit"])
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf, "1", True])
+def test_limits_that_are_none_are_refused(name, value):
+    mech, part = mechanism("five_bar"), shared_partition("five_bar")
+    for make in (
+        lambda **x: hc.PreparedInverseDynamics(mech, part, **x),
+        lambda **x: hc.ComputedTorque(mech, 1.0, 1.0, partition=part, **x),
+        lambda **x: hc.compile(mech, ["inverse_dynamics"], partition=part, **x),
+    ):
+        with pytest.raises(hc.InputError, match=name):
+            make(**{name: value})
+
+
+def test_a_controller_brings_its_own_limits(tmp_path):
+    ctl = hc.ComputedTorque(mechanism("five_bar"), 1.0, 1.0, partition=shared_partition("five_bar"))
+    with pytest.raises(hc.InputError, match="brings its own closure_limit"):
+        hc.compile(ctl, ["torque"], closure_limit=0.5)
+    with pytest.raises(hc.InputError, match="brings its own closure_limit"):
+        hc.export_c(ctl, tmp_path, velocity_limit=None)
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_all_paths_draw_the_line_where_the_certificate_measures(name):
+    """Noise on both sides of the limits: the same answer or the same refusal."""
+    mech, rng, seen = mechanism(name), np.random.default_rng(1), set()
+    states = [s for size in (1e-4, 2e-3, 6e-3, 2e-2) for s in noisy(name, size, 25)]
+    for q, v in states:
+        T, target = hc.terms(mech, q, v), rng.normal(size=mech.nu)
+        closure, velocity = off_constraints(T)
+        refused = closure > CLOSURE_LIMIT or velocity > VELOCITY_LIMIT
+        found = {path: answer(f, q, v, target) for path, f in paths(name).items()}
+        errors = {path: x for path, x in found.items() if isinstance(x, Exception)}
+        assert len(errors) in (0, 3), (name, q, v, found)
+        assert bool(errors) >= refused
+        if not errors:
+            assert relative(found["prepared"], found["general"]) < 1e-9
+            assert relative(found["compiled"], found["general"]) < 1e-9
+        seen.add((bool(errors), refused))
+    assert {(True, True), (False, False)} <= seen
+    # what is refused beside the limits is near a singular state, or its redundant rows count
+    assert (True, False) not in seen or name in ("bennett",)
+
+
+def test_redundant_rows_count_too():
+    """A weld of the plane: its kept rows closed, a redundant one open."""
+    base = mechanism("five_bar_revolute")
+    loop = base.constraints[0]
+    name, place = loop.b
+    lifted = pin.SE3(place.rotation, place.translation + np.array([0.0, 0.0, 0.05]))
+    mech = dataclasses.replace(base, constraints=[dataclasses.replace(loop, b=(name, lifted))])
+    part = shared_partition("five_bar_revolute")
+    q, v = closed_states("five_bar_revolute")[0]
+    T = hc.terms(mech, q, v)
+    assert np.abs(T.error[part.rows]).max() < 1e-9
+    assert off_constraints(T)[0] > CLOSURE_LIMIT
+    with pytest.raises(hc.InconsistentError, match="open by"):
+        hc.PreparedInverseDynamics(mech, part).torque(q, v, np.ones(2))
+
+
+@pytest.mark.parametrize("name", list(ZOO))
+def test_rows_that_never_open_are_the_ones_that_are_zero(name):
+    mech, rng = mechanism(name), np.random.default_rng(11)
+    opens, largest = rows_that_open(mech), np.zeros(mech.row_scale.size)
+    for _ in range(20):
+        q = pin.integrate(mech.model, pin.neutral(mech.model), 2.0 * rng.normal(size=mech.nv))
+        try:
+            T = hc.terms(mech, q, rng.normal(size=mech.nv))
+        except hc.HoloctlError:
+            continue  # a chart that is not defined there
+        for x in (T.error, T.rate, T.drift, np.abs(T.jacobian).max(axis=1)):
+            largest = np.maximum(largest, np.abs(x))
+    assert (largest[~opens] < 1e-9).all()
+    assert (largest[opens] > 1e-9).all()
+
+
+# ------------------------------------------------------------- what the certificate refuses
+
+
+def check_against_certificate(name, states, seed=0):
+    """No path gives a torque where the certificate refuses; how many states got one."""
+    mech, part, rng = mechanism(name), shared_partition(name), np.random.default_rng(seed)
+    given = early = 0
+    for q, v in states:
+        target = 10.0 * rng.normal(size=mech.nu)
+        try:
+            certificate = hc.inverse_dynamics(
+                mech, q, v, target, inconsistent="project", partition=part
+            ).certificate
+        except (hc.SingularityError, hc.InconsistentError):
+            certificate = None
+        for path, f in paths(name).items():
+            u = answer(f, q, v, target)
+            if isinstance(u, Exception):
+                early += certificate is not None and certificate.condition < 0.9 * MOST_CONDITION
+                continue
+            given += 1
+            assert certificate is not None, (path, q, v)
+            c = certificate
+            assert c.condition <= TOLERANCES["condition"], (path, q, v, c)
+            assert c.closure <= CLOSURE_LIMIT, (path, q, v, c)
+            # both of all rows, which off the manifold contradict each other a little
+            allowed = allowed_acceleration(c.closure, c.velocity)
+            assert c.dynamics <= allowed, (path, q, v, c)
+            assert c.acceleration <= 1.001 * allowed, (path, q, v, c)
+    return given, early
+
+
+def test_near_a_dead_point():
+    """A five-bar with an arm stretched to within s: huge torques from tiny rates."""
+    mech, states, rng = mechanism("five_bar_revolute"), [], np.random.default_rng(3)
+    q0, _ = closed_states("five_bar_revolute")[0]
+    for s in np.logspace(-1, -12, 120):
+        try:  # elbow_left nearly stretched
+            guess = np.array([q0[0], 0.0, *q0[2:]])
+            q, _ = hc.assemble(mech, guess, restarts=0)
+            q, _ = hc.assemble(
+                mech,
+                q + np.array([0.0, s, 0.0, 0.0]),
+                restarts=0,
+                locked=mech.coordinate_names[1:2],
+            )
+        except hc.AssemblyError:
+            continue
+        v = s * rng.normal(size=4)
+        states += [(q, v), (q, 0.0 * v)]
+    assert len(states) > 50
+    check_against_certificate("five_bar_revolute", states)
+
+
+def test_the_torque_of_a_state_that_was_given_by_accident():
+    mech = hc.load(hc.robot_file("five_bar"))
+    q = np.array([1.1592794808088933, -2.0183210293788476, 1.9823131173107735, 3.4418305856431557])
+    v, target = np.array([-0.064, -0.189, -0.194, -0.172]), np.array([-9.08, 7.93])
+    prepared = hc.PreparedInverseDynamics(mech)
+    compiled = hc.compile(mech, ["inverse_dynamics"], flags=["-O0"])
+    for path in (prepared.torque, compiled.inverse_dynamics):
+        with pytest.raises(hc.SingularityError, match="condition"):
+            path(q, v, target)
+
+
+def test_links_folded_flat():
+    """A parallelogram with a third bar folds flat: there its redundant rows count."""
+    name = "third_bar"
+    mech, rng, states = mechanism(name), np.random.default_rng(5), []
+    q = np.array([6.283185291622706, -2.0359159313157945e-09, -3.6668235972139846e-08,
+                  6.283185249399995])  # fmt: skip
+    for path in paths(name).values():
+        assert isinstance(answer(path, q, np.zeros(4), np.array([-772.45])), Exception)
+    for s in np.logspace(-1, -9, 60):
+        states.append((s * rng.normal(size=4), s * rng.normal(size=4)))
+        states.append((s * rng.normal() * np.array([1.0, -1.0, 1.0, 1.0]), np.zeros(4)))
+        states.append((s * rng.normal(size=4), np.zeros(4)))
+    given, _ = check_against_certificate(name, states)
+    assert given > 20
+    assert mech.nv == 4
+
+
+@pytest.mark.parametrize("name", ["bennett", "bricard", "third_bar", "six_row_four_bar"])
+def test_noise_does_not_take_the_torque_of_a_good_robot(name):
+    """Redundant rows contradict the kept ones off the manifold: as far as that, they may."""
+    mech, part, rng = mechanism(name), shared_partition(name), np.random.default_rng(2)
+    prepared, refused = hc.PreparedInverseDynamics(mech, part, inconsistent="project"), 0
+    states = noisy(name, 5e-4, 100)
+    for q, v in states:
+        refused += isinstance(answer(prepared.torque, q, v, rng.normal(size=mech.nu)), Exception)
+    assert refused <= 0.05 * len(states)
+
+
+# ------------------------------------------------------------------- kinds nobody knows yet
+
+
+def slot_rows(table, g, i):
+    """``n . (p2 - p1) = 0`` with n fixed in frame 2, beside the kinds that are known."""
+    c = table.pair[i]
+    n, d = wrench._turn(g.R2[c], table.a[i]), g.p2[c] - g.p1[c]
+    ndot, s, sdot = wrench._cross(g.omega2[c], n), g.p1[c], g.p1dot[c]
+    w, wdot = np.hstack([n, wrench._cross(s, n)]), np.empty((len(i), 6))
+    wdot[:, :3], wdot[:, 3:] = ndot, wrench._cross(sdot, n) + wrench._cross(s, ndot)
+    return wrench._dot(n, d), w, wdot, np.zeros(len(i))
+
+
+def slotted(monkeypatch):
+    """A five-bar whose tip slides along a line of the other tip: a kind added to one table."""
+    between = wrench._between
+
+    def with_slots(table, g, i):
+        parts = [np.empty(len(i)), np.empty((len(i), 6)), np.empty((len(i), 6)), np.zeros(len(i))]
+        is_slot = table.kinds[i] == "slot"
+        for mask, evaluate in ((is_slot, slot_rows), (~is_slot, between)):
+            if mask.any():
+                for whole, part in zip(parts, evaluate(table, g, i[mask]), strict=True):
+                    whole[mask] = part
+        return tuple(parts)
+
+    monkeypatch.setattr(wrench, "_between", with_slots)
+
+    class Slot:
+        name = t_stab = None
+        default_name = "slot"
+
+        def bind(self, model, name, reference):
+            loop = mechanism("five_bar").constraints[0].bind(model, name, reference)
+            row = wrench.Row("slot", "y", a=(0.0, 1.0, 0.0))
+            return wrench.wrench_rows(model, loop.frames1[0], loop.frames2[0], [row], name)
+
+    base = mechanism("five_bar")
+    return dataclasses.replace(base, constraints=[Slot()])
+
+
+def test_a_new_kind_of_row_goes_the_general_way_or_is_refused_by_name(monkeypatch):
+    mech = slotted(monkeypatch)
+    q, v = hc.assemble(mech, v_guess=[1.0, -0.5, 0.3, 0.7])
+    part = hc.partition(mech, q)
+    assert part.rank == 1
+    step = 1e-6
+    rates = [hc.terms(mech, q + s * v, v).rate for s in (step, -step)]
+    drift = hc.terms(mech, q, v).drift
+    assert np.abs((rates[0] - rates[1]) / (2.0 * step) - drift).max() < 1e-7
+    target = np.array([1.0, 2.0])
+    res = hc.inverse_dynamics(mech, q, v, target, partition=part)
+    assert res.certificate.ok
+    assert relative(hc.PreparedInverseDynamics(mech, part).torque(q, v, target), res.u) < 1e-10
+    a = hc.forward_dynamics(mech, q, v, mech.B @ res.u, partition=part).a
+    prepared = hc.PreparedForwardDynamics(mech, part)
+    assert relative(prepared.acceleration(q, v, mech.B @ res.u), a) < 1e-9
+    assert np.abs(drift).max() > 1e-3
+    with pytest.raises(hc.InputError, match=r"'slot'.*rows of kind slot have no expressions"):
+        hc.compile(mech, ["inverse_dynamics"])
+    with pytest.raises(hc.InputError, match="cannot express 'slot'"):
+        hc.forward_dynamics(mech, q, v, np.zeros(4), partition=part, method="proximal")
+
+
+def test_rows_of_a_subclass_are_asked():
+    """Rows that another class evaluates are not merged with those of the library."""
+
+    class Bound(wrench.WrenchRows):
+        def rows(self, kin):
+            r = super().rows(kin)
+            return dataclasses.replace(r, drift=r.drift + 3.0)
+
+    class Shifted:
+        name = t_stab = None
+        default_name = "shifted"
+
+        def bind(self, model, name, reference):
+            loop = mechanism("five_bar").constraints[0].bind(model, name, reference)
+            return Bound(**{f.name: getattr(loop, f.name) for f in dataclasses.fields(loop)})
+
+    plain = mechanism("five_bar")
+    mech = dataclasses.replace(plain, constraints=[Shifted()])
+    q, v = closed_states("five_bar")[0]
+    difference = hc.terms(mech, q, v).drift - hc.terms(plain, q, v).drift
+    np.testing.assert_allclose(difference, 3.0)
+    part = hc.partition(mech, q)
+    u = hc.inverse_dynamics(mech, q, v, np.ones(2), partition=part).u
+    assert relative(hc.PreparedInverseDynamics(mech, part).torque(q, v, np.ones(2)), u) < 1e-10
+    with pytest.raises(hc.InputError, match=r"'shifted'.*rows of a Bound have no expressions"):
+        hc.compile(mech, ["inverse_dynamics"])
+
+
+# ------------------------------------------------------------------------ the model as it is
+
+
+def test_a_mechanism_that_somebody_changes_says_so():
+    part, (q, v) = shared_partition("five_bar"), closed_states("five_bar")[0]
+    for change in (
+        lambda m: setattr(m.inertias[2], "mass", 50.0),
+        lambda m: setattr(m.jointPlacements[1], "translation", np.ones(3)),
+        lambda m: setattr(m.gravity, "linear", np.zeros(3)),
+    ):
+        mech = dataclasses.replace(mechanism("five_bar"))
+        before = hc.inverse_dynamics(mech, q, v, np.ones(2), partition=part).u
+        prepared = hc.PreparedInverseDynamics(mech, part)
+        prepared.torque(q, v, np.ones(2))
+        change(mech.model)
+        assert relative(prepared.torque(q, v, np.ones(2)), before) < 1e-12  # what it was made for
+        for call in (
+            lambda mech=mech: hc.inverse_dynamics(mech, q, v, np.ones(2)),
+            lambda mech=mech: hc.assemble(mech),
+            lambda mech=mech: hc.compile(mech, ["inverse_dynamics"]),
+            lambda mech=mech: hc.PreparedInverseDynamics(mech),
+        ):
+            with pytest.raises(hc.InputError, match=r"of its model was changed.*with_model"):
+                call()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: setattr(m, "gravity", pin.Motion.Zero()),
+        lambda m: setattr(m, "armature", np.ones(m.nv)),
+        lambda m: m.addJoint(0, pin.JointModelRZ(), pin.SE3.Identity(), "more"),
+        lambda m: m.appendBodyToJoint(1, pin.Inertia.FromSphere(1.0, 0.1), pin.SE3.Identity()),
+    ],
+)
+def test_the_model_of_a_mechanism_cannot_be_changed(change):
+    with pytest.raises(hc.InputError, match=r"does not change.*with_model"):
+        change(mechanism("five_bar").model)
+
+
+def test_arrays_of_the_model_are_read_only_and_a_copy_is_not():
+    mech = mechanism("five_bar")
+    with pytest.raises(ValueError, match="read-only"):
+        mech.model.armature[0] = 1.0
+    model = mech.model.copy()
+    model.armature[0], model.inertias[1].mass = 1.0, 50.0
+    heavy = mech.with_model(model)
+    q, v = closed_states("five_bar")[0]
+    u, more = (hc.inverse_dynamics(m, q, v, np.ones(2)).u for m in (mech, heavy))
+    assert relative(u, more) > 0.1
+    again = pickle.loads(pickle.dumps(mech.model))
+    assert (again.armature == mech.model.armature).all()
