@@ -136,6 +136,7 @@ def random_step():
 
 
 DERIVATIONS, DECISIONS = "docs/derivations.md", "docs/decisions.md"
+REALTIME = "docs/realtime.md"
 
 CLAIMS = [  # page, the words around each number {}, what the code has in its place
     (DERIVATIONS, "Where s is below {} (a relative rotation of {} degrees",

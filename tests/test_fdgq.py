@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+import zoo
 from scipy.integrate import solve_ivp
 from support import relative
 
@@ -243,8 +244,6 @@ def test_a_chart_with_stabilisation_is_fdgq(name, method):
 
 def charted_and_closed():
     """A four-bar whose crank is geared by a sine to a wheel (a chart), with the loop as rows."""
-    import zoo
-
     base = zoo.four_bar()
     m = base.model.copy()
     zoo._add(m, 0, pin.JointModelRZ(), zoo._at(0, 0.5), "wheel", zoo._bar(0.1))
