@@ -184,6 +184,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "within {} of norm 1 (single precision)", "mechanism.SINGLE"),
     (DECISIONS, "triangle inequality by {} of its size", "linkage.ROUNDED"),
     (DECISIONS, "may be off by {} of mass times", "inertia.MOVED"),
+    (DECISIONS, "joints are set within {} rad or m", "cli.FARTHEST"),
     (DECISIONS, "a run has at most {} ticks", "simulation.MOST_TICKS"),
     (DECISIONS, "`closure_limit` is {} by default", "consistency.CLOSURE_LIMIT"),
     (DECISIONS, "`velocity_limit` is {}: a failed", "consistency.VELOCITY_LIMIT"),
