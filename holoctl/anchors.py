@@ -146,7 +146,7 @@ def _is_whole(mech: Mechanism, kin: Kinematics, wrenches: Array, anchor: Anchor)
     if anchor.rows.size != 6:
         return False
     scale = mech.row_scale[anchor.rows]
-    is_length = np.isin(np.concatenate([t.kinds for t in anchor.tables]), ("linear", "rod"))
+    is_length = np.concatenate([t.is_length for t in anchor.tables])
     if not is_length.any():
         return False
     length = 1.0 / scale[is_length].max()

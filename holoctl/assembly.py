@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from holoctl.checks import Vector, listing, number, positive, quiet, vector, whole
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.coupling import Coupling
-from holoctl.constraints.wrench import WrenchRows, direction, stacked, wrench_rows
+from holoctl.constraints.kinds import direction
+from holoctl.constraints.wrench import WrenchRows, stacked, wrench_rows
 from holoctl.errors import AssemblyError, InputError
 from holoctl.linalg import in_range, least_squares, null_space_by_svd, singular_values
 from holoctl.mechanism import (

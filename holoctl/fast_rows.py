@@ -5,15 +5,15 @@ all rows are lines of one table, and the motion of the bodies is read where Pino
 world axes at the world origin: placements X, velocities V, bias accelerations A. A row between
 bodies 1 and 2 is the wrench w = (n, s x n) on body 2 (direction rows: (0, s x n)), with
 
-    n, s     affine in X: n = R1 a, rod: n = (p2 - p1) / L; s = p2, direction: s = R2 b
+    n, s     affine in X: n = R_n a, rod: n = (p2 - p1) / L; s = p_s, direction: s = R_s b
     U        V2 - V1, with angular part omega_U
-    e        rate of s seen from body 1: U at s            (direction: omega_U x s)
-    sdot     rate of s seen from the world: V2 at s        (direction: omega_2 x s)
+    e        U at s                                        (direction: omega_U x s)
+    sdot     rate of s seen from the world: V_s at s       (direction: omega_s x s)
 
-and then
+with the bodies n and s that constraints/kinds.py names (1 and 2, slot: 2 and 1), and then
 
     G = (w J) * S
-    -drift = w . (A1 - A2) + (n x omega_1) . e + (omega_U x n) . sdot - |e|^2 / L (rods only)
+    -drift = w . (A1 - A2) + (n x omega_n) . e + (omega_U x n) . sdot - |e|^2 / L (rods only)
     rate = w . U    error = n . d    d: p2 - p1 (direction: s; rod: (p2 - p1) / 2, less L / 2)
 
 Error and rate judge the state, those of redundant rows too: see `StateLimits`. They come out of
@@ -36,7 +36,7 @@ from holoctl.checks import Vector
 from holoctl.consistency import TOLERANCES, StateLimits, allowed_acceleration
 from holoctl.constraints.contract import BoundRows
 from holoctl.constraints.coupling import BoundCoupling
-from holoctl.constraints.wrench import YZX, ZXY, WrenchRows
+from holoctl.constraints.wrench import YZX, ZXY, WrenchRows, is_plain
 from holoctl.errors import InputError
 from holoctl.mechanism import Mechanism, rows_that_open
 from holoctl.tree import Frame, LiveMotion, kinematics, live_motion
@@ -54,9 +54,6 @@ HALF_TURN = 0.1
 
 UNLIMITED = 1e6
 """Errors are counted over this where they are not limited."""
-
-KINDS = {"linear": "along", "direction": "along", "rod": "along", "orientation": "turning"}
-"""Rows between bodies that this module knows; all others take the general way."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,8 +193,8 @@ def _by_kind(mech: Mechanism, rows: Indices) -> Iterator[tuple[str, BoundRows, l
 
 def _kind(block: BoundRows, row: int) -> str:
     """What a row is laid out as. What is not known by its very type may be anything."""
-    if type(block) is WrenchRows:
-        return KINDS.get(str(block.kinds[row]), "other")
+    if isinstance(block, WrenchRows) and is_plain(block):
+        return "turning" if block.kinds[row] == "orientation" else "along"
     return "coupling" if type(block) is BoundCoupling else "other"
 
 
@@ -262,7 +259,7 @@ def _busy(*_: Any) -> None:
     )
 
 
-# ------------------------------------------------------- linear rows, direction rows and rods
+# ------------------------------------------------------------------------ rows along a vector
 
 
 def _along(
@@ -274,24 +271,26 @@ def _along(
     limits: StateLimits | None,
 ) -> _Part:
     """Rows along a vector n: see the head of this file."""
-    m, kinds, pair = i.size, table.kinds[i], table.pair[i]
-    direction, rod = kinds == "direction", kinds == "rod"
-    frames1, frames2 = [table.frames1[c] for c in pair], [table.frames2[c] for c in pair]
-    length = np.where(rod, table.length[i], 1.0)
+    m, line = i.size, table.lines(i)
+    direction, rod, length = ~line.point, line.rod, line.length
+    sides = [table.frames1[c] for c in line.pair], [table.frames2[c] for c in line.pair]
+    frames1, frames2 = sides
     per_length = np.where(rod, scale / length, 0.0)
     n_s_d = np.zeros((3, m, 4 * motion.bodies))
     for k in range(m):
+        n_k, s_k, d_k = n_s_d[:, k]
         if rod[k]:
-            _add_vector(n_s_d[0, k], frames2[k], [0, 0, 0, per_length[k]])
-            _add_vector(n_s_d[0, k], frames1[k], [0, 0, 0, -per_length[k]])
+            _add_vector(n_k, frames2[k], [0, 0, 0, per_length[k]])
+            _add_vector(n_k, frames1[k], [0, 0, 0, -per_length[k]])
         else:
-            _add_vector(n_s_d[0, k], frames1[k], [*(scale[k] * table.a[i[k]]), 0])
-        arm = [*table.b[i[k]], 0] if direction[k] else [0, 0, 0, 1]
-        _add_vector(n_s_d[1, k], frames2[k], arm)
+            _add_vector(n_k, sides[line.normal[k]][k], [*(scale[k] * line.a[k]), 0])
+        _add_vector(s_k, sides[line.arm[k]][k], [0, 0, 0, 1] if line.point[k] else [*line.b[k], 0])
         half = 0.5 if rod[k] else 1.0
-        _add_vector(n_s_d[2, k], frames2[k], [half * x for x in arm])
-        if not direction[k]:
-            _add_vector(n_s_d[2, k], frames1[k], [0, 0, 0, -half])
+        if direction[k]:
+            d_k[:] = s_k
+        else:
+            _add_vector(d_k, frames2[k], [0, 0, 0, half])
+            _add_vector(d_k, frames1[k], [0, 0, 0, -half])
     if limits is None:
         n_s_d = n_s_d[:2]
 
@@ -301,19 +300,20 @@ def _along(
     work, part, start = _workspace(shapes)
     row, component = np.arange(m), np.arange(3)[:, None]
     n, s, d = (start["n_s_d"] + 3 * (m * k + row) + component for k in range(3))
-    v2, u = (start["V"] + 3 * m * component + m * k + row for k in (1, 2))
-    omega1, omega2, omega_u = (start["V"] + 3 * m * (3 + component) + m * k + row for k in range(3))
-    s_x_n, n_x_omega1, omega_u_x_n = (
+    v, omega = (start["V"] + 3 * m * (at + component) + row for at in (0, 3))  # of bodies 1
+    v_s, omega_n, omega_s = v + m * line.arm, omega + m * line.normal, omega + m * line.arm
+    u, omega_u = v + 2 * m, omega + 2 * m
+    s_x_n, n_x_omega_n, omega_u_x_n = (
         start["crosses"] + m * (3 * k + component) + row for k in range(3)
     )
     zero = np.full((3, m), start["zero"])
-    first, second = np.stack([s, n, omega_u, omega_u, omega2]), np.stack([n, omega1, n, s, s])
+    first, second = np.stack([s, n, omega_u, omega_u, omega_s]), np.stack([n, omega_n, n, s, s])
     gather_factors = np.ascontiguousarray(
         [[first[:, YZX], first[:, ZXY]], [second[:, ZXY], second[:, YZX]]]
     )
     force = np.where(direction, zero, n)
-    e_sdot = [np.where(direction, zero, u), np.where(direction, zero, v2)]  # less what turns
-    left, right_side = [force, s_x_n, n_x_omega1, omega_u_x_n], list[Indices]()
+    e_sdot = [np.where(direction, zero, u), np.where(direction, zero, v_s)]  # less what turns
+    left, right_side = [force, s_x_n, n_x_omega_n, omega_u_x_n], list[Indices]()
     if limits is not None:
         left, right_side = [*left, force, s_x_n, n], [u, omega_u, d]
     gather_terms = np.stack([*e_sdot, *right_side, *left])
@@ -344,7 +344,7 @@ def _along(
         both_and_difference()  # V1, V2, U
         work.take(gather_factors, None, factors, "clip")
         np.multiply(P, Q, P)
-        np.subtract(P1, P2, crosses)  # s x n, n x omega_1, omega_U x n, omega_U x s, omega_2 x s
+        np.subtract(P1, P2, crosses)  # s x n, n x omega_n, omega_U x n, omega_U x s, omega_s x s
         work.take(gather_terms, None, gathered, "clip")
         difference()  # A1 - A2
         np.add(rates, turning, rates)  # e and sdot

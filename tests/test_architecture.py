@@ -33,6 +33,7 @@ FLOORS = {
     "motors": 3,
     "constraints.contract": 3,
     "constraints.differences": 4,
+    "constraints.kinds": 3,
     "constraints.wrench": 4,
     "constraints.closure": 5,
     "constraints.rod": 5,

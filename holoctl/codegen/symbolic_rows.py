@@ -30,6 +30,7 @@ from holoctl.codegen.extra import SX, casadi_module
 from holoctl.codegen.symbolic_tree import Tree, constant, tangent
 from holoctl.constraints.coupling import BoundCoupling
 from holoctl.constraints.custom import BoundCustom
+from holoctl.constraints.kinds import KINDS
 from holoctl.constraints.wrench import WrenchRows, is_plain
 from holoctl.errors import InputError
 from holoctl.mechanism import Mechanism
@@ -79,9 +80,7 @@ def check_rows(mech: Mechanism) -> None:
         elif bound is mech.chart:
             why = "an explicit chart moves the state by a Python function; state it as rows"
         else:
-            kinds = set(getattr(bound, "kinds", ())) - set(_KINDS)
-            what = f"kind {', '.join(sorted(kinds))}" if kinds else f"a {type(bound).__name__}"
-            why = f"rows of {what} have no expressions"
+            why = f"rows of a {type(bound).__name__} have no expressions"
         raise InputError(f"{mech.name}: constraint {name!r} cannot be compiled: {why}")
 
 
@@ -166,6 +165,11 @@ def _pair(
     return _Pair(one, two, R1, R2, p1, p2)
 
 
+def _mirrored(pair: _Pair) -> _Pair:
+    """The same frames, with 1 and 2 exchanged."""
+    return _Pair(pair.two, pair.one, pair.R2, pair.R1, pair.p2, pair.p1)
+
+
 def _ancestors(tree: Tree, step: int) -> list[int]:
     """The step, what it stands on, and so on down to the world."""
     found = [step]
@@ -229,12 +233,26 @@ def _wrench_rows(
     by_kind: dict[str, list[tuple[int, int]]] = {}
     for i, k in here:
         by_kind.setdefault(str(table.kinds[k]), []).append((i, k))
-    for kind, members in by_kind.items():
-        _KINDS[kind](found, table, members, pair, same_space)
+    for name, members in by_kind.items():
+        kind = KINDS[name]
+        if kind is None:
+            _orientation(found, table, members, pair, same_space)
+        elif not kind.point:
+            _direction(found, table, members, pair)
+        elif kind.normal is None:
+            _rod(found, table, members, pair)
+        elif kind.normal == 1:
+            _linear(found, members, pair, table.a, same_space)
+        else:  # seen from the other frame: n . (p2 - p1) = -n . (p1 - p2)
+            _linear(found, members, _mirrored(pair), -table.a, same_space)
 
 
 def _linear(
-    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: _Pair, free: bool
+    found: SymbolicRows,
+    members: list[tuple[int, int]],
+    pair: _Pair,
+    normals: NDArray[np.float64],
+    free: bool,
 ) -> None:
     """``n . (p2 - p1)``: the acceleration of p2 seen from body 1, along n."""
     ca = casadi_module()
@@ -242,7 +260,7 @@ def _linear(
     v2, a2 = _point_motion(pair.two, pair.p2)
     d, U = pair.p2 - pair.p1, v2 - v1
     D = a2 - a1 - 2.0 * ca.cross(pair.one.omega, U)
-    axes = np.array([table.a[k] for _, k in members])
+    axes = np.array([normals[k] for _, k in members])
     directions = [pair.R1 @ constant(a) for a in axes]
     if free:
         directions = _constant_span(axes, directions, pair.R1)
@@ -253,7 +271,7 @@ def _linear(
 
 
 def _rod(
-    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: _Pair, free: bool
+    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: _Pair
 ) -> None:
     v1, a1 = _point_motion(pair.one, pair.p1)
     v2, a2 = _point_motion(pair.two, pair.p2)
@@ -269,7 +287,7 @@ def _rod(
 
 
 def _direction(
-    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: _Pair, free: bool
+    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: _Pair
 ) -> None:
     ca = casadi_module()
     w1, w2 = pair.one.omega, pair.two.omega
@@ -308,11 +326,6 @@ def _orientation(
         found.error[i], found.rate[i] = 2.0 * part, _dot(m, dw)
         found.drift[i] = _dot(m, D) - fast * part
         found.jacobian[i].update(_entries((j, _dot(m, turn)) for j, turn in _turns(pair)))
-
-
-_KINDS: dict[str, Any] = {
-    "linear": _linear, "rod": _rod, "direction": _direction, "orientation": _orientation,
-}  # fmt: skip
 
 
 def _moved(pair: _Pair, p1: SX, p2: SX) -> list[tuple[int, SX]]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import pinocchio as pin
 
 from holoctl.checks import Vector, listing, one_of, positive
-from holoctl.constraints.wrench import Row, WrenchRows, direction, linear, orientation, wrench_rows
+from holoctl.constraints.kinds import Row, direction, linear, orientation
+from holoctl.constraints.wrench import WrenchRows, wrench_rows
 from holoctl.errors import InputError
 from holoctl.tree import FrameLike, default_pair_name, own_frame, resolve_frame
 

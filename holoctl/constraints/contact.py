@@ -10,7 +10,8 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.checks import Vector, positive, quiet, vector
-from holoctl.constraints.wrench import WrenchRows, linear, wrench_rows
+from holoctl.constraints.kinds import linear
+from holoctl.constraints.wrench import WrenchRows, wrench_rows
 from holoctl.errors import InputError
 from holoctl.tree import Frame, FrameLike, default_pair_name, own_frame, place, resolve_frame
 

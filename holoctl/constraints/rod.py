@@ -8,7 +8,8 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.checks import Vector, positive
-from holoctl.constraints.wrench import WrenchRows, rod, wrench_rows
+from holoctl.constraints.kinds import rod
+from holoctl.constraints.wrench import WrenchRows, wrench_rows
 from holoctl.errors import InputError
 from holoctl.tree import FrameLike, default_pair_name, own_frame, place, resolve_frame
 

@@ -22,62 +22,23 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector
+from holoctl.checks import Vector, one_of
 from holoctl.constraints.contract import Rows
+from holoctl.constraints.kinds import KINDS, Row
 from holoctl.tree import Frame, Kinematics, support
 
 __all__ = [
     "YZX",
     "ZXY",
-    "Row",
+    "Lines",
     "WrenchRows",
-    "direction",
     "is_plain",
-    "linear",
-    "orientation",
-    "rod",
     "stacked",
     "wrench_rows",
 ]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row between frames 1 and 2: see `linear`, `direction`, `orientation`, `rod`."""
-
-    kind: str
-    label: str
-    a: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    b: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    component: int = 0
-    length: float = 0.0
-
-
-KINDS = ("linear", "direction", "orientation", "rod")
-"""What this module evaluates. Others have read what each of them is, and know no more."""
-
-
-def linear(label: str, n: Sequence[float]) -> Row:
-    """``n . (p2 - p1) = 0`` with n fixed in frame 1."""
-    return Row("linear", label, a=(n[0], n[1], n[2]))
-
-
-def direction(label: str, a: Sequence[float], b: Sequence[float]) -> Row:
-    """``a . b = 0`` with a fixed in frame 1 and b in frame 2."""
-    return Row("direction", label, a=(a[0], a[1], a[2]), b=(b[0], b[1], b[2]))
-
-
-def orientation(label: str, component: int) -> Row:
-    """``2 x_i = 0`` with (w, x) the quaternion of R1^T R2, w >= 0."""
-    return Row("orientation", label, component=component)
-
-
-def rod(label: str, length: float) -> Row:
-    """``(d . d - L^2) / (2 L) = 0`` with d = p2 - p1: the distance stays L."""
-    return Row("rod", label, length=length)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +50,8 @@ class WrenchRows:
     frames1, frames2 : the C pairs of frames.
     on1, on2 : (C, nv) arrays of 0 and 1: the coordinates that move frame 1, frame 2.
     pair : (m,) int array: the pair of each row.
-    kinds : (m,) array of "linear", "direction", "orientation", "rod".
-    a, b : (m, 3) arrays: vectors fixed in frame 1 and in frame 2.
+    kinds : (m,) array of names in constraints/kinds.py.
+    a, b : (m, 3) arrays: the vectors of rows along a vector.
     component : (m,) int array, for orientation rows.
     length : (m,) array, m, for rods.
     """
@@ -130,13 +91,22 @@ class WrenchRows:
         return np.flatnonzero(self.kinds != "orientation")
 
     @cached_property
-    def _lines(self) -> _Lines:
-        i, kinds = self._along, self.kinds[self._along, None]
-        length = np.where(kinds == "rod", self.length[i, None], 1.0)
-        is_direction, is_rod = kinds == "direction", kinds == "rod"
-        any_direction, any_rod = bool(is_direction.any()), bool(is_rod.any())
-        return _Lines(
-            self.pair[i], self.a[i], self.b[i], length, is_direction, is_rod, any_direction, any_rod
+    def _lines(self) -> Lines:
+        return self.lines(self._along)
+
+    def lines(self, i: Indices) -> Lines:
+        """What rows along a vector are, in numbers."""
+        along = [kind for name in self.kinds[i].tolist() if (kind := KINDS[name]) is not None]
+        rod = np.array([kind.normal is None for kind in along], dtype=bool)
+        return Lines(
+            pair=self.pair[i],
+            a=self.a[i],
+            b=self.b[i],
+            normal=np.array([(kind.normal or 1) - 1 for kind in along], dtype=np.intp),
+            arm=np.array([kind.arm - 1 for kind in along], dtype=np.intp),
+            point=np.array([kind.point for kind in along], dtype=bool),
+            rod=rod,
+            length=np.where(rod, self.length[i], 1.0),
         )
 
     @cached_property
@@ -146,7 +116,13 @@ class WrenchRows:
 
     def scale(self, length: Vector, columns: Vector) -> Vector:
         """Lengths are divided by the characteristic length; angles stay."""
-        return np.where(np.isin(self.kinds, ("linear", "rod")), 1.0 / length, 1.0)
+        return np.where(self.is_length, 1.0 / length, 1.0)
+
+    @cached_property
+    def is_length(self) -> NDArray[np.bool_]:
+        """(m,) whether the error of a row is a length; else it is an angle."""
+        kinds = [KINDS[kind] for kind in self.kinds.tolist()]
+        return np.array([kind is not None and kind.point for kind in kinds], dtype=bool)
 
     def wrenches(self, kin: Kinematics) -> Array:
         """(m, 6): w of every row, (force, moment) about the world origin, on body 2."""
@@ -183,13 +159,21 @@ class WrenchRows:
 def is_plain(bound: object) -> bool:
     """Whether rows are of the kinds of this module and evaluated as here: those that other ways
     of evaluating them know. A class of one's own, or a kind of one's own, may be anything."""
-    return type(bound) is WrenchRows and bool(np.isin(bound.kinds, KINDS).all())
+    return type(bound) is WrenchRows and set(bound.kinds.tolist()) <= KINDS.keys()
 
 
 def wrench_rows(
     model: pin.Model, frame1: Frame, frame2: Frame, rows: Sequence[Row], name: str
 ) -> WrenchRows:
-    """Bind the rows of one pair of frames to a model; labels become ``name.label``."""
+    """Bind the rows of one pair of frames to a model; labels become ``name.label``.
+
+    Raises
+    ------
+    InputError
+        For a kind of row that constraints/kinds.py does not know.
+    """
+    for row in rows:
+        one_of(f"constraint {name!r}: the kind of row {row.label!r}", row.kind, list(KINDS))
     return WrenchRows(
         labels=tuple(f"{name}.{row.label}" for row in rows),
         frames1=(frame1,),
@@ -228,90 +212,96 @@ def stacked(tables: Iterable[WrenchRows]) -> WrenchRows:
 
 
 @dataclass(frozen=True, eq=False)
-class _Lines:
-    """What `_between` reads of the rows along a vector, picked out once."""
+class Lines:
+    """n rows along a vector, in numbers: which frame holds what, 0 for frame 1 and 1 for frame 2.
+
+    Attributes
+    ----------
+    pair : (n,) int array: the pair of frames.
+    a, b : (n, 3) arrays: the vector n where it is fixed in a frame, and s where it is a direction.
+    normal, arm : (n,) int arrays: the frame that holds n (that a rod turns with), and s.
+    point : (n,) bool array: whether s is the origin of its frame, and the row has a force.
+    rod : (n,) bool array: whether n is d / L.
+    length : (n,) array: L, 1 where the row is no rod.
+    """
 
     pair: Indices
     a: Array
     b: Array
-    length: Array  # (n, 1), 1 where the row is no rod
-    is_direction: NDArray[np.bool_]  # (n, 1)
-    is_rod: NDArray[np.bool_]
-    any_direction: bool
-    any_rod: bool
+    normal: Indices
+    arm: Indices
+    point: NDArray[np.bool_]
+    rod: NDArray[np.bool_]
+    length: Vector
+
+    @cached_property
+    def any_direction(self) -> bool:
+        return not self.point.all()
+
+    @cached_property
+    def any_rod(self) -> bool:
+        return bool(self.rod.any())
 
 
 @dataclass(frozen=True, eq=False)
 class _Geometry:
     """Positions and motions of the C pairs, in world axes (points in m, spatial at origin)."""
 
-    R1: Array  # (C, 3, 3)
-    R2: Array
-    p1: Array  # (C, 3)
-    p2: Array
-    omega1: Array
-    omega2: Array
-    p1dot: Array
-    p2dot: Array
+    R: Array  # (2, C, 3, 3): of frames 1, of frames 2
+    p: Array  # (2, C, 3)
+    omega: Array  # (2, C, 3)
+    pdot: Array  # (2, C, 3)
     dV: Array  # (C, 6): V2 - V1
     dA: Array  # (C, 6): A2 - A1 at zero joint acceleration
     moving: bool  # False where v = 0, and with it all motions
 
 
 def _geometry(table: WrenchRows, kin: Kinematics) -> _Geometry:
-    X1 = [kin.placements[f.joint] * f.placement for f in table.frames1]
-    X2 = [kin.placements[f.joint] * f.placement for f in table.frames2]
-    R1, p1 = np.array([X.rotation for X in X1]), np.array([X.translation for X in X1])
-    R2, p2 = np.array([X.rotation for X in X2]), np.array([X.translation for X in X2])
+    sides = table.frames1, table.frames2
+    X = [[kin.placements[f.joint] * f.placement for f in frames] for frames in sides]
+    R = np.array([[x.rotation for x in side] for side in X])
+    p = np.array([[x.translation for x in side] for side in X])
     if not kin.v.any():
-        none = np.zeros((len(p1), 6))
-        turn = none[:, :3]
-        return _Geometry(R1, R2, p1, p2, turn, turn, turn, turn, none, none, moving=False)
-    V1 = (table.on1 * kin.v) @ kin.J.T
-    V2 = (table.on2 * kin.v) @ kin.J.T
-    moving = table.S * kin.v
+        none = np.zeros((2, len(table.frames1), 6))
+        turn = none[:, :, :3]
+        return _Geometry(R, p, turn, turn, none[0], none[0], moving=False)
+    V = np.array([(on * kin.v) @ kin.J.T for on in (table.on1, table.on2)])
+    moving, omega = table.S * kin.v, V[:, :, 3:]
     return _Geometry(
-        R1, R2, p1, p2,
-        omega1=V1[:, 3:],
-        omega2=V2[:, 3:],
-        p1dot=V1[:, :3] + _cross(V1[:, 3:], p1),
-        p2dot=V2[:, :3] + _cross(V2[:, 3:], p2),
+        R,
+        p,
+        omega,
+        pdot=V[:, :, :3] + _cross(omega, p),
         dV=moving @ kin.J.T,
         dA=kin.bias_accelerations(table.frames2) - kin.bias_accelerations(table.frames1),
         moving=True,
-    )  # fmt: skip
+    )
 
 
 def _between(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array, Array, Array]:
-    """Rows along a vector n: linear, direction and rod are three choices of n and an arm s,
+    """Rows along a vector n at an arm s, as constraints/kinds.py says what they are:
 
-        w = (n or 0, s x n)        wdot = (ndot or 0, sdot x n + s x ndot)
-
-    linear:    error n . d,                 n fixed in 1, s = p2
-    direction: error n . b,                 n fixed in 1, s = b fixed in 2, no force
-    rod:       error (d . d - L^2) / (2 L), n = d / L,    s = p2
+    w = (n or 0, s x n)        wdot = (ndot or 0, sdot x n + s x ndot)
     """
     t = table._lines
-    c, is_direction, is_rod, L = t.pair, t.is_direction, t.is_rod, t.length
-    n, s = _turn(g.R1[c], t.a), g.p2[c]
-    d = s - g.p1[c]
-    n1, error = n, _dot(n, d)
+    c, no_force, is_rod, L = t.pair, ~t.point[:, None], t.rod[:, None], t.length[:, None]
+    n, s, d = _turn(g.R[t.normal, c], t.a), g.p[t.arm, c], g.p[1, c] - g.p[0, c]
+    fixed, error = n, _dot(n, d)
     if t.any_direction:
-        s = np.where(is_direction, _turn(g.R2[c], t.b), s)
-        error = np.where(is_direction[:, 0], _dot(n, s), error)
+        s = np.where(no_force, _turn(g.R[t.arm, c], t.b), s)
+        error = np.where(t.point, error, _dot(n, s))
     if t.any_rod:
         n = np.where(is_rod, d / L, n)
-        stretch = (_dot(d, d) - L[:, 0] ** 2) / (2.0 * L[:, 0])
-        error = np.where(is_rod[:, 0], stretch, error)
+        error = np.where(t.rod, (_dot(d, d) - t.length**2) / (2.0 * t.length), error)
     w, wdot = np.empty((len(i), 6)), np.zeros((len(i), 6))
-    w[:, :3], w[:, 3:] = np.where(is_direction, 0.0, n) if t.any_direction else n, _cross(s, n)
+    w[:, :3], w[:, 3:] = np.where(no_force, 0.0, n) if t.any_direction else n, _cross(s, n)
     if g.moving:
-        ndot, sdot = _cross(g.omega1[c], n1), g.p2dot[c]
+        ndot, sdot = _cross(g.omega[t.normal, c], fixed), g.pdot[t.arm, c]
         if t.any_direction:
-            sdot = np.where(is_direction, _cross(g.omega2[c], s), sdot)
+            sdot = np.where(no_force, _cross(g.omega[t.arm, c], s), sdot)
         if t.any_rod:
-            ndot = np.where(is_rod, (g.p2dot[c] - g.p1dot[c]) / L, ndot)
-        wdot[:, :3] = np.where(is_direction, 0.0, ndot) if t.any_direction else ndot
+            ndot = np.where(is_rod, (g.pdot[1, c] - g.pdot[0, c]) / L, ndot)
+        wdot[:, :3] = np.where(no_force, 0.0, ndot) if t.any_direction else ndot
         wdot[:, 3:] = _cross(sdot, n) + _cross(s, ndot)
     return error, w, wdot, np.zeros(len(i))
 
@@ -320,17 +310,17 @@ def _orientation(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Ar
     """error 2 x_i, w = (0, R1 E_i^T), wdot = (0, omega1 x R1 E_i^T),
     extra = -|omega2 - omega1|^2 x_i / 2, with E = w I - skew(x)."""
     c, k = table.pair[i], table.component[i]
-    quaternion = {j: _half_turn_free(g.R1[j].T @ g.R2[j]) for j in set(c.tolist())}
+    quaternion = {j: _half_turn_free(g.R[0, j].T @ g.R[1, j]) for j in set(c.tolist())}
     x = np.array([quaternion[j][:3] for j in c])
     E = np.array([_half_rotation(quaternion[j]) for j in c])
     every = np.arange(len(i))
-    moment, xk = _turn(g.R1[c], E[every, k]), x[every, k]
+    moment, xk = _turn(g.R[0, c], E[every, k]), x[every, k]
     w, wdot = np.zeros((len(i), 6)), np.zeros((len(i), 6))
     w[:, 3:] = moment
     if not g.moving:
         return 2.0 * xk, w, wdot, np.zeros(len(i))
-    domega = g.omega2[c] - g.omega1[c]
-    wdot[:, 3:] = _cross(g.omega1[c], moment)
+    domega = g.omega[1, c] - g.omega[0, c]
+    wdot[:, 3:] = _cross(g.omega[0, c], moment)
     return 2.0 * xk, w, wdot, -0.5 * _dot(domega, domega) * xk
 
 
@@ -357,7 +347,7 @@ def _dot(a: Array, b: Array) -> Array:
 
 def _cross(a: Array, b: Array) -> Array:
     """Row-wise cross product; np.cross, or indices in brackets, cost several times as much."""
-    return a.take(YZX, 1) * b.take(ZXY, 1) - a.take(ZXY, 1) * b.take(YZX, 1)
+    return a.take(YZX, -1) * b.take(ZXY, -1) - a.take(ZXY, -1) * b.take(YZX, -1)
 
 
 YZX, ZXY = np.array([1, 2, 0]), np.array([2, 0, 1])
