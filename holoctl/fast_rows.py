@@ -23,6 +23,7 @@ one product of two gathered tables. Derivation: docs/derivations.md, "Rows in a 
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ from holoctl.checks import Vector
 from holoctl.consistency import TOLERANCES, StateLimits, allowed_acceleration
 from holoctl.constraints.contract import BoundRows
 from holoctl.constraints.coupling import BoundCoupling
+from holoctl.constraints.kinds import KINDS, Along, Composed, Orientation
 from holoctl.constraints.wrench import YZX, ZXY, WrenchRows, is_plain
 from holoctl.errors import InputError
 from holoctl.mechanism import Mechanism, rows_that_open
@@ -51,6 +53,9 @@ DENSE = 1200
 
 HALF_TURN = 0.1
 """Orientation rows are not evaluated where cos(angle / 2) is smaller."""
+
+LAYOUTS: dict[type, str] = {Along: "along", Orientation: "turning", Composed: "composed"}
+"""How kinds of rows between bodies are laid out here."""
 
 UNLIMITED = 1e6
 """Errors are counted over this where they are not limited."""
@@ -141,7 +146,7 @@ def fast_rows(
             parts.append(_coupling(block, scale, WJ[at], limits))
         elif isinstance(block, WrenchRows):
             S[at] = block.S[block.pair[local]]
-            lay_out = _turning if kind == "turning" else _along
+            lay_out = {"along": _along, "turning": _turning, "composed": _composed}[kind]
             parts.append(lay_out(block, local, scale, motion, WJ[at], limits))
     if others:
         rest_of_WJ = WJ[judged.size - sum(len(local) for _, local, _ in others) :]
@@ -194,7 +199,7 @@ def _by_kind(mech: Mechanism, rows: Indices) -> Iterator[tuple[str, BoundRows, l
 def _kind(block: BoundRows, row: int) -> str:
     """What a row is laid out as. What is not known by its very type may be anything."""
     if isinstance(block, WrenchRows) and is_plain(block):
-        return "turning" if block.kinds[row] == "orientation" else "along"
+        return LAYOUTS[type(KINDS[str(block.kinds[row])])]
     return "coupling" if type(block) is BoundCoupling else "other"
 
 
@@ -588,6 +593,41 @@ _HALF_ROTATION[[1, 2, 0], [2, 3, 7]] = -1.0
 
 
 # ------------------------------------------------------------------------------- all others
+
+
+def _composed(
+    table: WrenchRows,
+    i: Indices,
+    scale: Vector,
+    motion: LiveMotion,
+    WJ: Array,
+    limits: StateLimits | None,
+) -> _Part:
+    """Functions of rows along vectors, by the chain rule: see constraints/kinds.py."""
+    wanted = [c for c in table.composed if c[0] in i.tolist()]
+    parts, right, off = table.parts, np.zeros(i.size), np.zeros((2, i.size))
+    count, flat_off = len(parts.labels), off.reshape(-1)
+    WJ_x = np.zeros((count, WJ.shape[1]))
+    unscaled = _along(parts, np.arange(count), np.ones(count), motion, WJ_x, StateLimits(1.0, 1.0))
+    per_velocity, per_closure = _per_limit(limits)
+    xdots, xs = unscaled.off
+    atan2, floor = math.atan2, math.floor
+
+    def evaluate(q: Vector, v: Vector, t: float) -> float:
+        if not unscaled.evaluate(q, v, t) < np.inf:
+            return np.nan
+        for k, (row, kind, at) in enumerate(wanted):
+            x, xdot, size = xs[at].tolist(), xdots[at].tolist(), float(table.size[row])
+            if not kind.doubt(x) < 1.0:
+                return np.nan
+            f_x = scale[k] * np.array(kind.gradient(x, size))
+            WJ[k] = f_x.dot(WJ_x[at])
+            right[k] = f_x.dot(unscaled.right[at]) - scale[k] * kind.curvature(x, xdot, size)
+            off[0, k] = per_velocity * f_x.dot(xdots[at])
+            off[1, k] = per_closure * scale[k] * kind.value(x, size, atan2, floor)
+        return float(flat_off.dot(flat_off))
+
+    return _Part(evaluate, right, off)
 
 
 def _coupling(bound: BoundCoupling, scale: Vector, WJ: Array, limits: StateLimits | None) -> _Part:

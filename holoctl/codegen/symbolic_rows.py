@@ -30,7 +30,7 @@ from holoctl.codegen.extra import SX, casadi_module
 from holoctl.codegen.symbolic_tree import Tree, constant, tangent
 from holoctl.constraints.coupling import BoundCoupling
 from holoctl.constraints.custom import BoundCustom
-from holoctl.constraints.kinds import KINDS
+from holoctl.constraints.kinds import KINDS, Composed, Orientation
 from holoctl.constraints.wrench import WrenchRows, is_plain
 from holoctl.errors import InputError
 from holoctl.mechanism import Mechanism
@@ -235,8 +235,10 @@ def _wrench_rows(
         by_kind.setdefault(str(table.kinds[k]), []).append((i, k))
     for name, members in by_kind.items():
         kind = KINDS[name]
-        if kind is None:
+        if isinstance(kind, Orientation):
             _orientation(found, table, members, pair, same_space)
+        elif isinstance(kind, Composed):
+            _composed(found, table, members, pair)
         elif not kind.point:
             _direction(found, table, members, pair)
         elif kind.normal is None:
@@ -278,7 +280,7 @@ def _rod(
     d, rate = pair.p2 - pair.p1, v2 - v1
     columns = _moved(pair, pair.p1, pair.p2)
     for i, k in members:
-        L = float(table.length[k])
+        L = float(table.size[k])
         n = d / L
         found.error[i] = (_dot(d, d) - L**2) / (2.0 * L)
         found.rate[i] = _dot(n, rate)
@@ -326,6 +328,35 @@ def _orientation(
         found.error[i], found.rate[i] = 2.0 * part, _dot(m, dw)
         found.drift[i] = _dot(m, D) - fast * part
         found.jacobian[i].update(_entries((j, _dot(m, turn)) for j, turn in _turns(pair)))
+
+
+def _composed(
+    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: _Pair
+) -> None:
+    """f(x) of rows along vectors, and the chain rule."""
+    ca = casadi_module()
+    for row, kind, at in table.composed:
+        places = [i for i, k in members if k == row]
+        if not places:
+            continue
+        i, n, size = places[0], len(kind.parts), float(table.size[row])
+        parts = SymbolicRows([None] * n, [None] * n, [None] * n, [{} for _ in kind.parts], [])
+        _wrench_rows(parts, table.parts, list(enumerate(range(at.start, at.stop))), pair, False)
+        x, xdot = ca.SX.sym("x", n), ca.SX.sym("xdot", n)
+        f = kind.value([x[k] for k in range(n)], size, ca.atan2, ca.floor)
+        f_x = ca.gradient(f, x)
+        rate = ca.dot(f_x, xdot)
+        function = ca.Function("f", [x, xdot], [f, f_x, rate, ca.jtimes(rate, x, xdot)])
+        given = [ca.vertcat(*parts.error), ca.vertcat(*parts.rate)]
+        value, along, rate, curvature = function.call(given, True, False)
+        found.error[i], found.rate[i] = value, rate
+        found.drift[i] = ca.dot(along, ca.vertcat(*parts.drift)) + curvature
+        for k, entries in enumerate(parts.jacobian):
+            for column, entry in entries.items():
+                term = along[k] * entry
+                row_of_G = found.jacobian[i]
+                row_of_G[column] = row_of_G[column] + term if column in row_of_G else term
+        found.doubt.append(kind.doubt(parts.error) ** 2)
 
 
 def _moved(pair: _Pair, p1: SX, p2: SX) -> list[tuple[int, SX]]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pinocchio as pin
 
-from holoctl.checks import Vector, listing, one_of, positive
-from holoctl.constraints.kinds import Row, direction, linear, orientation
+from holoctl.checks import Vector, listing, number, one_of, positive
+from holoctl.constraints.kinds import Row, direction, linear, orientation, screw
 from holoctl.constraints.wrench import WrenchRows, wrench_rows
 from holoctl.errors import InputError
 from holoctl.tree import FrameLike, default_pair_name, own_frame, resolve_frame
@@ -34,9 +34,13 @@ JOINTS: dict[str, tuple[Row, ...]] = {
     "prismatic": (*_POINT[:2], *_TURN),
     "planar": (_POINT[2], *_Z_PARALLEL),
     "weld": (*_POINT, *_TURN),
+    "screw": (*_POINT[:2], *_Z_PARALLEL, screw("screw", 1.0)),
 }
-"""The rows of each joint. Axes: z for revolute, prismatic, cylindrical; the normal z for
-planar; universal keeps x of frame 1 perpendicular to y of frame 2."""
+"""The rows of each joint. Axes: z for revolute, prismatic, cylindrical, screw; the normal z for
+planar; universal keeps x of frame 1 perpendicular to y of frame 2. A screw has its own pitch."""
+
+_ONE_WAY = ("revolute", "cylindrical", "planar", "screw")
+"""Joints whose axes z may also point in opposite directions, as far as their rows go."""
 
 # One angular axis: the two axes whose angle changes when b turns about it.
 _ONE_ANGLE = {"rx": ("y", "z"), "ry": ("z", "x"), "rz": ("x", "y")}
@@ -59,8 +63,9 @@ class Closure:
         joint name (or ``"universe"``, the world) with a placement in it.
     joint : str, optional
         ``"spherical"``, ``"revolute"``, ``"universal"``, ``"cylindrical"``, ``"prismatic"``,
-        ``"planar"`` or ``"weld"``. The axis is z of both frames for revolute, cylindrical and
-        prismatic, the normal z for planar; universal keeps x of `a` perpendicular to y of `b`.
+        ``"planar"``, ``"screw"`` or ``"weld"``. The axis is z of both frames for revolute,
+        cylindrical, prismatic and screw, the normal z for planar; universal keeps x of `a`
+        perpendicular to y of `b`.
     axes : str, optional
         Instead of `joint`: any of ``"x y z rx ry rz"``, which become rows in the order
         written. One angular axis fixes an angle and leaves the other two free; two keep the
@@ -69,12 +74,17 @@ class Closure:
         Name for messages, multipliers and reports. Default: ``"a-b"``.
     t_stab : float, optional
         Time constant of Baumgarte's stabilisation of these rows, s. Default: none.
+    pitch : float, optional
+        Of a screw, m/rad: `b` moves along z by so much for each radian that it turns about z.
+        Right-handed where positive. The row is ``pitch wrap(z / pitch - angle)``, so any number
+        of turns is right; with wrap to half a turn, as the frames alone cannot count turns.
 
     Raises
     ------
     InputError
         For an unknown joint or axis, both or neither of `joint` and `axes`, a time constant
-        that is not above zero. Unknown frames are refused by `Mechanism`.
+        that is not above zero, a screw whose pitch is zero or not finite. Unknown frames are
+        refused by `Mechanism`.
 
     Notes
     -----
@@ -90,6 +100,7 @@ class Closure:
     axes: str | None = None
     name: str | None = None
     t_stab: float | None = None
+    pitch: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "a", own_frame(self.a))
@@ -105,6 +116,13 @@ class Closure:
             one_of(f"{owner}: joint", self.joint, list(JOINTS))
         if self.axes is not None:
             _subset(self.axes, owner)
+        if (self.joint == "screw") != (self.pitch is not None):
+            raise InputError(
+                f"{owner}: a screw, and no other joint, has a pitch= (m/rad); got "
+                f"joint={self.joint!r}, pitch={self.pitch!r}"
+            )
+        if self.pitch is not None and abs(number(f"{owner}: pitch", self.pitch, "m/rad")) < 1e-100:
+            raise InputError(f"{owner}: the pitch must not be zero; use joint='revolute'")
         if self.t_stab is not None:
             positive(f"{owner}: t_stab", self.t_stab, "s")
 
@@ -117,7 +135,7 @@ class Closure:
     def parallel_axis(self) -> str | None:
         """The axis of both frames that must point the same way, where rows leave it open."""
         if self.joint is not None:
-            return "z" if self.joint in ("revolute", "cylindrical", "planar") else None
+            return "z" if self.joint in _ONE_WAY else None
         angular = [axis for axis in str(self.axes).split() if axis in _ONE_ANGLE]
         return _remaining(angular) if len(angular) == 2 else None
 
@@ -125,6 +143,8 @@ class Closure:
         """Rows of this closure on `model`."""
         owner = f"Closure {name!r}"
         rows = JOINTS[self.joint] if self.joint is not None else _subset(str(self.axes), owner)
+        if self.pitch is not None:
+            rows = tuple(screw(r.label, self.pitch) if r.kind == "screw" else r for r in rows)
         frame1 = resolve_frame(model, self.a, owner)
         frame2 = resolve_frame(model, self.b, owner)
         if frame1.joint == frame2.joint:

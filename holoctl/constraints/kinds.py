@@ -12,18 +12,54 @@ A row *along* a vector n is a wrench w at an arm s, and its error a projection o
 | direction | a, fixed in frame 1  | b, fixed in frame 2  | a at right angles to b                 |
 | rod       | d / L                | origin of frame 2    | the distance: error (d . d - L^2) / 2L |
 
+A row *composed* of such rows x is a function f(x), by the chain rule:
+
+    error f(x)        w = f_x w_x        drift = f_x drift_x + xdot' f_xx xdot
+
+| kind      | f                                                                                    |
+|-----------|--------------------------------------------------------------------------------------|
+| screw     | pitch wrap(z / pitch - angle): z is the linear row along z of frame 1, the angle     |
+|           | that of frame 2 about it, atan2(y1 . x2 - x1 . y2, x1 . x2 + y1 . y2)                |
+
 Rows of an *orientation* (``2 x_i`` of the quaternion of R1^T R2) are a kind of their own. Errors,
 rates and drift are derived in docs/derivations.md, "Closure rows" and "Rows in a tick".
 
-A new kind along a vector is one line of `KINDS`, and a function that makes its `Row`.
+A new kind is one entry of `KINDS`, and a function that makes its `Row`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["KINDS", "Along", "Row", "direction", "linear", "orientation", "rod", "slot"]
+__all__ = [
+    "KINDS",
+    "Along",
+    "Composed",
+    "Orientation",
+    "Row",
+    "direction",
+    "linear",
+    "orientation",
+    "rod",
+    "screw",
+    "slot",
+]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row between frames 1 and 2: made by `linear`, `slot`, `direction`, `orientation`, `rod`,
+    `screw`; `size` is the length of a rod, m, or the pitch of a screw, m/rad."""
+
+    kind: str
+    label: str
+    a: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    b: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    component: int = 0
+    size: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -48,25 +84,39 @@ class Along:
         return 1 if self.normal == 2 else 2
 
 
-KINDS: dict[str, Along | None] = {
-    "linear": Along(normal=1),
-    "slot": Along(normal=2),
-    "direction": Along(normal=1, point=False),
-    "rod": Along(normal=None),
-    "orientation": None,  # not along a vector
-}
+@dataclass(frozen=True)
+class Composed:
+    """Rows that are a function f of rows along vectors, between the same frames.
+
+    Attributes
+    ----------
+    parts : tuple of Row
+        The rows x.
+    value : function (x, size, atan2, floor) -> f
+        In arithmetic and these two functions alone, for x are floats or CasADi's expressions;
+        `size` is the number of the row.
+    gradient : function (x, size) -> f_x
+    curvature : function (x, xdot, size) -> float
+        ``xdot' f_xx xdot``.
+    doubt : function (x) -> number
+        From one on, the row is not to be trusted: near where f is not smooth.
+    point : bool
+        Whether the row is a length; else an angle.
+    """
+
+    parts: tuple[Row, ...]
+    value: Callable[[Sequence[Any], float, Callable[..., Any], Callable[..., Any]], Any]
+    gradient: Callable[[Sequence[float], float], Sequence[float]]
+    curvature: Callable[[Sequence[float], Sequence[float], float], float]
+    doubt: Callable[[Sequence[Any]], Any]
+    point: bool = True
 
 
 @dataclass(frozen=True)
-class Row:
-    """One row between frames 1 and 2: see `linear`, `slot`, `direction`, `orientation`, `rod`."""
+class Orientation:
+    """Rows of the rotation between the frames; angles."""
 
-    kind: str
-    label: str
-    a: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    b: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    component: int = 0
-    length: float = 0.0
+    point: bool = False
 
 
 def linear(label: str, n: Sequence[float]) -> Row:
@@ -91,4 +141,63 @@ def orientation(label: str, component: int) -> Row:
 
 def rod(label: str, length: float) -> Row:
     """``(d . d - L^2) / (2 L) = 0`` with d = p2 - p1: the distance stays L."""
-    return Row("rod", label, length=length)
+    return Row("rod", label, size=length)
+
+
+def screw(label: str, pitch: float) -> Row:
+    """``pitch wrap(z / pitch - angle) = 0``: the frames turn about z as they move along it."""
+    return Row("screw", label, size=pitch)
+
+
+# ------------------------------------------------------------------------------- the screw
+
+_X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+def _sine_cosine(x: Sequence[Any]) -> tuple[Any, Any]:
+    """Sine and cosine of the angle of frame 2 about z of frame 1, times 1 + z1 . z2."""
+    _, yx, xy, xx, yy = x
+    return yx - xy, xx + yy
+
+
+def _screw(
+    x: Sequence[Any], pitch: float, atan2: Callable[..., Any], floor: Callable[..., Any]
+) -> Any:
+    turns = x[0] / pitch - atan2(*_sine_cosine(x))
+    return pitch * (turns - 2.0 * math.pi * floor((turns + math.pi) / (2.0 * math.pi)))
+
+
+def _screw_gradient(x: Sequence[float], pitch: float) -> Sequence[float]:
+    S, C = _sine_cosine(x)
+    along_S, along_C = -pitch * C / (S * S + C * C), pitch * S / (S * S + C * C)
+    return (1.0, along_S, -along_S, along_C, along_C)
+
+
+def _screw_curvature(x: Sequence[float], xdot: Sequence[float], pitch: float) -> float:
+    (S, C), (Sdot, Cdot) = _sine_cosine(x), _sine_cosine(xdot)
+    N = S * S + C * C
+    found: float = 2.0 * pitch * (C * Sdot - S * Cdot) * (S * Sdot + C * Cdot) / (N * N)
+    return found
+
+
+def _screw_doubt(x: Sequence[Any]) -> Any:
+    """Where the axes are opposite there is no angle."""
+    S, C = _sine_cosine(x)
+    return OPPOSITE**2 / (S * S + C * C)
+
+
+OPPOSITE = 0.2
+"""A screw has no angle to be trusted where 1 + z1 . z2 is smaller."""
+
+KINDS: dict[str, Along | Composed | Orientation] = {
+    "linear": Along(normal=1),
+    "slot": Along(normal=2),
+    "direction": Along(normal=1, point=False),
+    "rod": Along(normal=None),
+    "orientation": Orientation(),
+    "screw": Composed(
+        (linear("z", _Z), direction("yx", _Y, _X), direction("xy", _X, _Y),
+         direction("xx", _X, _X), direction("yy", _Y, _Y)),
+        _screw, _screw_gradient, _screw_curvature, _screw_doubt,
+    ),
+}  # fmt: skip

@@ -14,9 +14,11 @@ wrench on body 2. Derivation and table of rows: docs/derivations.md, "Closure ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -24,7 +26,7 @@ from numpy.typing import NDArray
 
 from holoctl.checks import Vector, one_of
 from holoctl.constraints.contract import Rows
-from holoctl.constraints.kinds import KINDS, Row
+from holoctl.constraints.kinds import KINDS, Along, Composed, Orientation, Row
 from holoctl.tree import Frame, Kinematics, support
 
 __all__ = [
@@ -41,6 +43,10 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
+_Evaluate = Callable[["WrenchRows", "_Geometry", Indices], tuple[Array, Array, Array, Array]]
+"""evaluate(table, geometry, rows) -> error, w, wdot and extra of these rows."""
+
+
 @dataclass(frozen=True, eq=False)
 class WrenchRows:
     """Rows between pairs of frames, laid out as arrays so that all are evaluated at once.
@@ -53,7 +59,7 @@ class WrenchRows:
     kinds : (m,) array of names in constraints/kinds.py.
     a, b : (m, 3) arrays: the vectors of rows along a vector.
     component : (m,) int array, for orientation rows.
-    length : (m,) array, m, for rods.
+    size : (m,) array: the length of a rod, m, or the pitch of a screw, m/rad.
     """
 
     labels: tuple[str, ...]
@@ -66,7 +72,7 @@ class WrenchRows:
     a: Array
     b: Array
     component: Indices
-    length: Vector
+    size: Vector
 
     @cached_property
     def S(self) -> Array:
@@ -82,13 +88,39 @@ class WrenchRows:
     def anchors(self) -> tuple[Frame, ...]:
         return self.frames1 + self.frames2
 
+    def of(self, sort: type) -> Indices:
+        """The rows whose kind is of one sort: `Along`, `Orientation` or `Composed`."""
+        return np.flatnonzero([isinstance(KINDS[name], sort) for name in self.kinds.tolist()])
+
     @cached_property
-    def _turning(self) -> Indices:
-        return np.flatnonzero(self.kinds == "orientation")
+    def _sorts(self) -> tuple[tuple[Indices, _Evaluate], ...]:
+        """The rows of each sort, and how they are evaluated."""
+        sorts: tuple[tuple[type, _Evaluate], ...] = (
+            (Along, _between), (Orientation, _orientation), (Composed, _composed),
+        )  # fmt: skip
+        found = ((self.of(sort), evaluate) for sort, evaluate in sorts)
+        return tuple((i, evaluate) for i, evaluate in found if i.size)
 
     @cached_property
     def _along(self) -> Indices:
-        return np.flatnonzero(self.kinds != "orientation")
+        return self.of(Along)
+
+    @cached_property
+    def composed(self) -> tuple[tuple[int, Composed, slice], ...]:
+        """Rows that are composed: which, of what kind, and where their parts are in `parts`."""
+        found, stop = [], 0
+        for i in self.of(Composed).tolist():
+            kind = KINDS[str(self.kinds[i])]
+            if isinstance(kind, Composed):
+                found.append((i, kind, slice(stop, stop := stop + len(kind.parts))))
+        return tuple(found)
+
+    @cached_property
+    def parts(self) -> WrenchRows:
+        """The parts of all composed rows, between the same pairs of frames."""
+        rows = [row for _, kind, _ in self.composed for row in kind.parts]
+        pair = [self.pair[i] for i, kind, _ in self.composed for _ in kind.parts]
+        return replace(self, pair=np.array(pair, dtype=np.intp), **_columns(rows))
 
     @cached_property
     def _lines(self) -> Lines:
@@ -96,7 +128,7 @@ class WrenchRows:
 
     def lines(self, i: Indices) -> Lines:
         """What rows along a vector are, in numbers."""
-        along = [kind for name in self.kinds[i].tolist() if (kind := KINDS[name]) is not None]
+        along = [k for name in self.kinds[i].tolist() if isinstance(k := KINDS[name], Along)]
         rod = np.array([kind.normal is None for kind in along], dtype=bool)
         return Lines(
             pair=self.pair[i],
@@ -106,7 +138,7 @@ class WrenchRows:
             arm=np.array([kind.arm - 1 for kind in along], dtype=np.intp),
             point=np.array([kind.point for kind in along], dtype=bool),
             rod=rod,
-            length=np.where(rod, self.length[i], 1.0),
+            length=np.where(rod, self.size[i], 1.0),
         )
 
     @cached_property
@@ -121,8 +153,7 @@ class WrenchRows:
     @cached_property
     def is_length(self) -> NDArray[np.bool_]:
         """(m,) whether the error of a row is a length; else it is an angle."""
-        kinds = [KINDS[kind] for kind in self.kinds.tolist()]
-        return np.array([kind is not None and kind.point for kind in kinds], dtype=bool)
+        return np.array([KINDS[kind].point for kind in self.kinds.tolist()], dtype=bool)
 
     def wrenches(self, kin: Kinematics) -> Array:
         """(m, 6): w of every row, (force, moment) about the world origin, on body 2."""
@@ -130,13 +161,13 @@ class WrenchRows:
 
     def _evaluated(self, g: _Geometry) -> tuple[Array, Array, Array, Array]:
         """Error, w, wdot and extra of all rows."""
-        if not self._turning.size:
-            return _between(self, g, self._along)
+        if len(self._sorts) == 1:
+            i, evaluate = self._sorts[0]
+            return evaluate(self, g, i)
         m = len(self.labels)
         error, extra, W, Wdot = np.empty(m), np.empty(m), np.empty((m, 6)), np.empty((m, 6))
-        for i, evaluate in ((self._along, _between), (self._turning, _orientation)):
-            if i.size:
-                error[i], W[i], Wdot[i], extra[i] = evaluate(self, g, i)
+        for i, evaluate in self._sorts:
+            error[i], W[i], Wdot[i], extra[i] = evaluate(self, g, i)
         return error, W, Wdot, extra
 
     def rows(self, kin: Kinematics) -> Rows:
@@ -175,18 +206,25 @@ def wrench_rows(
     for row in rows:
         one_of(f"constraint {name!r}: the kind of row {row.label!r}", row.kind, list(KINDS))
     return WrenchRows(
-        labels=tuple(f"{name}.{row.label}" for row in rows),
         frames1=(frame1,),
         frames2=(frame2,),
         on1=support(model, frame1.joint)[None, :].astype(float),
         on2=support(model, frame2.joint)[None, :].astype(float),
         pair=np.zeros(len(rows), dtype=np.intp),
-        kinds=np.array([row.kind for row in rows], dtype=np.str_),
-        a=np.array([row.a for row in rows]),
-        b=np.array([row.b for row in rows]),
-        component=np.array([row.component for row in rows], dtype=np.intp),
-        length=np.array([row.length for row in rows]),
+        **_columns(rows) | {"labels": tuple(f"{name}.{row.label}" for row in rows)},
     )
+
+
+def _columns(rows: Sequence[Row]) -> dict[str, Any]:
+    """What a table keeps of its rows, column by column."""
+    return {
+        "labels": tuple(row.label for row in rows),
+        "kinds": np.array([row.kind for row in rows], dtype=np.str_),
+        "a": np.array([row.a for row in rows]),
+        "b": np.array([row.b for row in rows]),
+        "component": np.array([row.component for row in rows], dtype=np.intp),
+        "size": np.array([row.size for row in rows]),
+    }
 
 
 def stacked(tables: Iterable[WrenchRows]) -> WrenchRows:
@@ -204,7 +242,7 @@ def stacked(tables: Iterable[WrenchRows]) -> WrenchRows:
         a=np.vstack([x.a for x in t]),
         b=np.vstack([x.b for x in t]),
         component=np.concatenate([x.component for x in t]),
-        length=np.concatenate([x.length for x in t]),
+        size=np.concatenate([x.size for x in t]),
     )
 
 
@@ -322,6 +360,21 @@ def _orientation(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Ar
     domega = g.omega[1, c] - g.omega[0, c]
     wdot[:, 3:] = _cross(g.omega[0, c], moment)
     return 2.0 * xk, w, wdot, -0.5 * _dot(domega, domega) * xk
+
+
+def _composed(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array, Array, Array]:
+    """Functions of rows along vectors: w and wdot by f_x, extra ``xdot' f_xx xdot``."""
+    parts, m = table.parts, len(i)
+    x, w_x, wdot_x, _ = _between(parts, g, np.arange(len(parts.labels)))
+    xdot = _dot(w_x, g.dV[parts.pair])
+    error, w, wdot, extra = np.empty(m), np.empty((m, 6)), np.empty((m, 6)), np.empty(m)
+    for k, (row, kind, at) in enumerate(table.composed):
+        here, size = x[at].tolist(), float(table.size[row])
+        f_x = np.array(kind.gradient(here, size))
+        error[k] = kind.value(here, size, math.atan2, math.floor)
+        w[k], wdot[k] = f_x @ w_x[at], f_x @ wdot_x[at]
+        extra[k] = kind.curvature(here, xdot[at].tolist(), size)
+    return error, w, wdot, extra
 
 
 def _half_turn_free(R: Array) -> Array:
