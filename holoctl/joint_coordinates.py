@@ -61,6 +61,7 @@ def joint_motion(mech: Mechanism, name: str, q: Any, v: Any = None, t: float = 0
     planar       x and y in axes of a, angle about z
     spherical    quaternion x y z w (of a cut joint: w >= 0); angular velocity in axes of b
     free         position in axes of a, quaternion; velocity, angular velocity in axes of b
+    screw        angle about z of a; of a cut joint in (-pi, pi]
     weld         nothing: arrays of size zero
     ===========  ======================================================================
 
@@ -189,7 +190,7 @@ def _between(mech: Mechanism, kin: Kinematics, a: Frame, b: Frame, kind: str) ->
     linear, angular = R @ T[:3], R @ T[3:]  # the same in axes of a
     angle = np.arctan2(R[1, 0], R[0, 0])
     value: Any
-    if kind == "revolute":
+    if kind in ("revolute", "screw"):
         value, rows = [angle], angular[2:]
     elif kind == "prismatic":
         value, rows = p[2:], linear[2:]

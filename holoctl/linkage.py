@@ -28,7 +28,7 @@ from holoctl.checks import (
     quiet,
     vector,
 )
-from holoctl.constraints.closure import Closure
+from holoctl.constraints.closure import Closure, check_pitch
 from holoctl.errors import InputError
 from holoctl.inertia import ROUNDED, check_mass, check_moments, rigid_body
 from holoctl.joint_coordinates import child_frame, part_names
@@ -56,8 +56,11 @@ Not Pinocchio's composite and universal joints, whose dJ is wrong; not its plana
 angle is a cosine and a sine."""
 
 _DOF = {name: len(parts) for name, parts in _IN_SERIES.items()} | {
-    "spherical": 3, "weld": 0, "free": 6,
+    "screw": 1, "spherical": 3, "weld": 0, "free": 6,
 }  # fmt: skip
+
+_OTHER_UPSIDE_DOWN = ("spherical", "free")
+"""Joints that have other coordinates where the parent hangs from the child."""
 
 JOINT_TYPES = tuple(sorted(_DOF))
 """The types of joints that `Linkage.add_joint` takes."""
@@ -73,6 +76,7 @@ class _Joint:
     child: str
     at_parent: pin.SE3
     at_child: pin.SE3
+    pitch: float | None = None
 
     @property
     def dof(self) -> int:
@@ -216,6 +220,8 @@ class Linkage:
         child: str,
         placement_parent: pin.SE3 | None = None,
         placement_child: pin.SE3 | None = None,
+        *,
+        pitch: float | None = None,
     ) -> None:
         """Add a joint; its bodies may follow later.
 
@@ -230,18 +236,21 @@ class Linkage:
             ``"revolute"`` (about z of the joint frame), ``"prismatic"`` (along z),
             ``"cylindrical"`` (along z, about z), ``"universal"`` (about x of the parent's
             frame, then about y of the child's), ``"spherical"``, ``"planar"`` (x, y, about the
-            normal z), ``"weld"``, ``"free"``.
+            normal z), ``"screw"`` (about z and along it), ``"weld"``, ``"free"``.
         parent, child : str
             Two bodies, or one of them ``"universe"``.
         placement_parent, placement_child : pin.SE3, optional
             The joint frame in each body; at zero the two coincide. Default: that of the body.
             To turn z along x, in both: ``pin.SE3(pin.utils.rotate("y", np.pi / 2), point)``.
+        pitch : float, optional
+            Of a screw, and of no other joint, m/rad: as in `Closure`.
 
         Raises
         ------
         InputError
             For a name that is in use, an unknown type, two equal bodies, a placement that is
-            none. Nothing is added then.
+            none, a screw without a pitch or with one that is zero or not finite. Nothing is
+            added then.
         """
         self._check_new(name, "joint")
         owner = f"joint {name!r}"
@@ -251,7 +260,8 @@ class Linkage:
             raise InputError(f"{owner}: parent and child are the same body {parent!r}")
         at_parent = _placement(f"{owner}: placement_parent", placement_parent)
         at_child = _placement(f"{owner}: placement_child", placement_child)
-        self._joints[name] = _Joint(name, type, *ends, at_parent, at_child)
+        check_pitch(owner, type, pitch)
+        self._joints[name] = _Joint(name, type, *ends, at_parent, at_child, pitch)
 
     @quiet
     def mechanism(
@@ -394,7 +404,7 @@ class Linkage:
 
     def _check_motors(self, motors: Mapping[str, _Joint], upside: set[str]) -> None:
         for motor, joint in motors.items():
-            if joint.name in upside and joint.type not in _IN_SERIES:
+            if joint.name in upside and joint.type in _OTHER_UPSIDE_DOWN:
                 raise InputError(
                     f"{self.name}: actuated: in this tree {joint.parent!r} hangs from "
                     f"{joint.child!r}, so {motor!r} would act in other axes than those of the "
@@ -437,7 +447,7 @@ class Linkage:
                 f"{joint.name!r} away, or cut one of the welds"
             )
         a, b = (above, A * joint.at_parent), (below, B * joint.at_child)
-        return Closure(a, b, joint=joint.type, name=joint.name)
+        return Closure(a, b, joint=joint.type, name=joint.name, pitch=joint.pitch)
 
     def _reference(
         self, model: pin.Model, reference: Any, cut: set[str], upside: set[str]
@@ -581,7 +591,7 @@ def _hang(model: pin.Model, branch: _Branch, place: _Place) -> _Place:
     if j.type == "weld":
         _add_frame(model, j.name, last, X, pin.FrameType.FIXED_JOINT)
         return last, X * below.inverse()
-    if branch.reversed and j.type not in _IN_SERIES:
+    if branch.reversed and j.type in _OTHER_UPSIDE_DOWN:
         _add_frame(model, child_frame(j.name), last, X, pin.FrameType.OP_FRAME)
     for name, kind in _pinocchio_joints(j, branch.reversed):
         number = model.addJoint(model.getJointId(last), kind, X, name)
@@ -598,6 +608,11 @@ def _pinocchio_joints(j: _Joint, upside: bool) -> list[tuple[str, pin.JointModel
         return [(j.name, pin.JointModelSpherical())]
     if j.type == "free":
         return [(j.name, pin.JointModelFreeFlyer())]
+    if (
+        j.type == "screw"
+    ):  # seen from the child it turns and moves the other way, so the pitch stays
+        axis = np.array([0.0, 0.0, -1.0 if upside else 1.0])
+        return [(j.name, pin.JointModelHelicalUnaligned(axis, j.pitch))]
     kinds = [_pinocchio_joint(part, upside) for part in _IN_SERIES[j.type]]
     return list(zip(j.coordinates, kinds, strict=True))[:: -1 if upside else 1]
 
@@ -639,7 +654,7 @@ def _position(joint: _Joint, given: Any, upside: bool) -> Vector:
     if size == 0:
         raise InputError(f"{what}: a weld has no coordinate that could be set")
     value = vector(what, [given] if np.isscalar(given) else given, size, joint.type)
-    if not upside or joint.type in _IN_SERIES:
+    if not upside or joint.type not in _OTHER_UPSIDE_DOWN:
         return value
     rotation, norm = value[-4:], float(np.linalg.norm(value[-4:]))
     if not norm > 0.0:

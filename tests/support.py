@@ -81,14 +81,20 @@ def shared_partition(name):
 
 
 def open_states(name, count=100, seed=1):
-    """Seeded states off the manifold, away from half a turn, where orientation rows jump."""
+    """Seeded states off the manifold, away from half a turn, where orientation rows and screws
+    jump."""
     mech = mechanism(name)
     rng = np.random.default_rng(seed)
+    turns = [(row_names(mech).index(f"{name}.screw"), c.pitch)
+             for c, name in zip(mech.constraints, mech.constraint_names, strict=True)
+             if getattr(c, "pitch", None)]  # fmt: skip
     turning = [i for i, label in enumerate(row_names(mech)) if label.endswith(("rx", "ry", "rz"))]
     states = []
     while len(states) < count:
         q = pin.integrate(mech.model, mech.reference, rng.normal(size=mech.nv))
         v = 2.0 * rng.normal(size=mech.nv)
+        if any(abs(rows(mech, q, v).error[i]) > 0.7 * np.pi * pitch for i, pitch in turns):
+            continue
         if len(turning) < 3 or np.linalg.norm(rows(mech, q, v).error[turning]) < 1.9:
             states.append((q, v))
     return states

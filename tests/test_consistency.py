@@ -23,6 +23,7 @@ from holoctl.consistency import (
     allowed_acceleration,
 )
 from holoctl.constraints import wrench
+from holoctl.constraints.kinds import KINDS, Along, Row
 from holoctl.mechanism import rows_that_open
 
 COMPILED = ["five_bar_revolute", "bennett", "floating_leg", "weld_chain", "geared_slider"]
@@ -299,65 +300,53 @@ def test_noise_does_not_take_the_torque_of_a_good_robot(name):
 # ------------------------------------------------------------------- kinds nobody knows yet
 
 
-def slot_rows(table, g, i):
-    """``n . (p2 - p1) = 0`` with n fixed in frame 2, beside the kinds that are known."""
-    c = table.pair[i]
-    n, d = wrench._turn(g.R2[c], table.a[i]), g.p2[c] - g.p1[c]
-    ndot, s, sdot = wrench._cross(g.omega2[c], n), g.p1[c], g.p1dot[c]
-    w, wdot = np.hstack([n, wrench._cross(s, n)]), np.empty((len(i), 6))
-    wdot[:, :3], wdot[:, 3:] = ndot, wrench._cross(sdot, n) + wrench._cross(s, ndot)
-    return wrench._dot(n, d), w, wdot, np.zeros(len(i))
+def test_a_kind_that_nobody_knows_is_refused_by_name():
+    """A row is data that every path reads in one place: what is not there binds to nothing."""
 
-
-def slotted(monkeypatch):
-    """A five-bar whose tip slides along a line of the other tip: a kind added to one table."""
-    between = wrench._between
-
-    def with_slots(table, g, i):
-        parts = [np.empty(len(i)), np.empty((len(i), 6)), np.empty((len(i), 6)), np.zeros(len(i))]
-        is_slot = table.kinds[i] == "slot"
-        for mask, evaluate in ((is_slot, slot_rows), (~is_slot, between)):
-            if mask.any():
-                for whole, part in zip(parts, evaluate(table, g, i[mask]), strict=True):
-                    whole[mask] = part
-        return tuple(parts)
-
-    monkeypatch.setattr(wrench, "_between", with_slots)
-
-    class Slot:
+    class Wobbly:
         name = t_stab = None
-        default_name = "slot"
+        default_name = "wobbly"
 
         def bind(self, model, name, reference):
             loop = mechanism("five_bar").constraints[0].bind(model, name, reference)
-            row = wrench.Row("slot", "y", a=(0.0, 1.0, 0.0))
+            row = Row("wobble", "y", a=(0.0, 1.0, 0.0))
             return wrench.wrench_rows(model, loop.frames1[0], loop.frames2[0], [row], name)
 
-    base = mechanism("five_bar")
-    return dataclasses.replace(base, constraints=[Slot()])
+    with pytest.raises(hc.InputError, match=r"'wobbly'.*kind of row 'y'.*'linear'.*'wobble'"):
+        dataclasses.replace(mechanism("five_bar"), constraints=[Wobbly()])
 
 
-def test_a_new_kind_of_row_goes_the_general_way_or_is_refused_by_name(monkeypatch):
-    mech = slotted(monkeypatch)
-    q, v = hc.assemble(mech, v_guess=[1.0, -0.5, 0.3, 0.7])
-    part = hc.partition(mech, q)
-    assert part.rank == 1
-    step = 1e-6
-    rates = [hc.terms(mech, q + s * v, v).rate for s in (step, -step)]
-    drift = hc.terms(mech, q, v).drift
-    assert np.abs((rates[0] - rates[1]) / (2.0 * step) - drift).max() < 1e-7
-    target = np.array([1.0, 2.0])
-    res = hc.inverse_dynamics(mech, q, v, target, partition=part)
-    assert res.certificate.ok
-    assert relative(hc.PreparedInverseDynamics(mech, part).torque(q, v, target), res.u) < 1e-10
-    a = hc.forward_dynamics(mech, q, v, mech.B @ res.u, partition=part).a
-    prepared = hc.PreparedForwardDynamics(mech, part)
-    assert relative(prepared.acceleration(q, v, mech.B @ res.u), a) < 1e-9
-    assert np.abs(drift).max() > 1e-3
-    with pytest.raises(hc.InputError, match=r"'slot'.*rows of kind slot have no expressions"):
-        hc.compile(mech, ["inverse_dynamics"])
-    with pytest.raises(hc.InputError, match="cannot express 'slot'"):
-        hc.forward_dynamics(mech, q, v, np.zeros(4), partition=part, method="proximal")
+def test_a_kind_that_was_added_is_right_on_every_path(monkeypatch):
+    """One entry of the table: cosines between two axes, seen from body 2."""
+    monkeypatch.setitem(KINDS, "mirrored", Along(normal=2, point=False))
+    # its vectors the other way round: a in frame 2, b in frame 1
+    rows = {"direction": Row("direction", "y", a=(0.0, 1.0, 0.0), b=(1.0, 0.0, 0.0)),
+            "mirrored": Row("mirrored", "y", a=(1.0, 0.0, 0.0), b=(0.0, 1.0, 0.0))}  # fmt: skip
+    found = []
+    for row in rows.values():
+
+        class Own:
+            name = t_stab = None
+            default_name = "own"
+
+            def bind(self, model, name, reference, row=row):
+                arms = mechanism("screw_chain").constraints[0].bind(model, name, reference)
+                return wrench.wrench_rows(model, arms.frames1[0], arms.frames2[0], [row], name)
+
+        mech = dataclasses.replace(mechanism("screw_chain"), constraints=[Own()])
+        q, v = hc.assemble(mech, v_guess=np.linspace(-1.0, 1.0, mech.nv))
+        part, target = hc.partition(mech, q), np.ones(mech.nu)
+        f = hc.compile(mech, ["inverse_dynamics"], partition=part, flags=["-O0"])
+        general = hc.inverse_dynamics(mech, q, v, target, partition=part)
+        assert general.certificate.ok
+        prepared = hc.PreparedInverseDynamics(mech, part)
+        assert not prepared.general
+        for path in (prepared.torque, f.inverse_dynamics):
+            assert relative(path(q, v, target), general.u) < 1e-10
+        assert f.fallbacks == 0
+        found.append((q, general.u, hc.terms(mech, q, v).drift))
+    for one, other in zip(*found, strict=True):
+        assert relative(one, other) < 1e-9
 
 
 def test_rows_of_a_subclass_are_asked():
@@ -386,6 +375,74 @@ def test_rows_of_a_subclass_are_asked():
     assert relative(hc.PreparedInverseDynamics(mech, part).torque(q, v, np.ones(2)), u) < 1e-10
     with pytest.raises(hc.InputError, match=r"'shifted'.*rows of a Bound have no expressions"):
         hc.compile(mech, ["inverse_dynamics"])
+
+
+# ------------------------------------------------------------------------------- the screw
+
+
+def nut(pitch):
+    """A nut that turns and slides, tied to a spindle along z by a screw."""
+    link = hc.Linkage("nut")
+    link.add_body("slider", 1.0, inertia=np.diag([0.01] * 3))
+    link.add_body("nut", 2.0, (0.1, 0.0, 0.0), np.diag([0.02] * 3))
+    link.add_joint("slide", "prismatic", "universe", "slider")
+    link.add_joint("turn", "revolute", "slider", "nut")
+    link.add_joint("thread", "screw", "universe", "nut", pitch=pitch)
+    return link
+
+
+@pytest.mark.parametrize("pitch", [0.02, -0.3])
+def test_a_screw_counts_any_number_of_turns(pitch):
+    mech = nut(pitch).mechanism(cut=["thread"], actuated=["turn"])
+    for turns in (0.0, 0.4, 3.7, -25.2, 1000.3):
+        q = np.zeros(2)
+        q[mech.coordinate_names.index("turn")] = 2.0 * np.pi * turns
+        q[mech.coordinate_names.index("slide")] = pitch * 2.0 * np.pi * turns
+        T = hc.terms(mech, q, np.ones(2))
+        assert np.abs(T.error).max() < 1e-10
+        assert hc.partition(mech, q).rank == 1
+        v = np.zeros(2)
+        v[mech.coordinate_names.index("turn")] = 1.0
+        v[mech.coordinate_names.index("slide")] = pitch
+        assert np.abs(T.jacobian @ v).max() < 1e-12
+        angle = hc.joint_motion(mech, "thread", q, v)
+        assert np.cos(angle.value[0] - 2.0 * np.pi * turns) == pytest.approx(1.0)
+        np.testing.assert_allclose(angle.rate, 1.0)
+
+
+def test_a_screw_of_the_tree_is_the_screw_that_closes():
+    """The same torque at the nut, cut or not, and upside down."""
+    pitch, q_nut, target = 0.05, 0.7, 3.0
+    closed = nut(pitch).mechanism(cut=["thread"], actuated=["turn"])
+    q, v = hc.assemble(closed, np.array([pitch * q_nut, q_nut]), [2.0 * pitch, 2.0])
+    expected = hc.inverse_dynamics(closed, q, v, [target]).raise_if_bad().u
+    for upside in (False, True):
+        link = hc.Linkage("tree")
+        link.add_body("nut", 2.0, (0.1, 0.0, 0.0), np.diag([0.02] * 3))
+        link.add_body("slider", 1.0, inertia=np.diag([0.01] * 3))
+        ends = ("nut", "universe") if upside else ("universe", "nut")
+        link.add_joint("thread", "screw", *ends, pitch=pitch)
+        link.add_joint("turn", "revolute", "slider", "nut")
+        link.add_joint("slide", "prismatic", "universe", "slider")
+        mech = link.mechanism(cut=["slide"], actuated=["thread"])
+        sign = -1.0 if upside else 1.0
+        where = dict(zip(mech.coordinate_names, range(2), strict=True))
+        q, v = np.zeros(2), np.zeros(2)
+        q[where["thread"]], v[where["thread"]] = sign * q_nut, sign * 2.0
+        q[where["turn"]], v[where["turn"]] = q_nut, 2.0
+        u = hc.inverse_dynamics(mech, q, v, [sign * target]).raise_if_bad().u
+        np.testing.assert_allclose(u, sign * expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("pitch", [0.0, np.nan, np.inf, "1", None])
+def test_a_screw_needs_a_pitch(pitch):
+    link = nut(0.1)
+    with pytest.raises(hc.InputError, match="pitch"):
+        link.add_joint("other", "screw", "universe", "nut", pitch=pitch)
+    with pytest.raises(hc.InputError, match="pitch"):
+        hc.Closure("a", "b", joint="screw", pitch=pitch)
+    with pytest.raises(hc.InputError, match="no other joint, has a pitch"):
+        hc.Closure("a", "b", joint="revolute", pitch=0.1)
 
 
 # ------------------------------------------------------------------------ the model as it is

@@ -413,7 +413,8 @@ def test_comments_name_what_each_block_computes(five_bar):
 
 # -------------------------------------------------------------------------------- numbers
 
-QUICK = ("five_bar_revolute", "geared_slider", "three_motors", "third_bar", "floating_leg")
+QUICK = ("five_bar_revolute", "geared_slider", "three_motors", "third_bar", "floating_leg",
+         "screw_chain", "slotted_arms")  # fmt: skip
 SLOW = (
     "four_bar", "spatial_arms", "universal_rods", "hung_plate", "standing_leg", "bennett",
     "six_row_four_bar", "idle_rod", "weld_chain", "prismatic_chain", "planar_chain",

@@ -122,7 +122,9 @@ def replayed(link, order):
         for n, b in link._bodies.items()
     ]
     adds += [
-        lambda j=j: new.add_joint(j.name, j.type, j.parent, j.child, j.at_parent, j.at_child)
+        lambda j=j: new.add_joint(
+            j.name, j.type, j.parent, j.child, j.at_parent, j.at_child, pitch=j.pitch
+        )
         for j in link._joints.values()
     ]
     for i in order(len(adds)):
@@ -284,7 +286,13 @@ def test_the_ground_is_not_divided_and_a_body_may_be_divided_twice():
 # ------------------------------------------------------------------------------ joint_motion
 
 DOF = {"revolute": 1, "prismatic": 1, "cylindrical": 2, "universal": 2, "spherical": 3,
-       "planar": 3, "weld": 0}  # fmt: skip
+       "planar": 3, "screw": 1, "weld": 0}  # fmt: skip
+
+PITCH = 0.4
+
+
+def pitch_of(kind):
+    return PITCH if kind == "screw" else None
 
 
 def closed_by(kind, outwards=True, seed=3):
@@ -312,9 +320,10 @@ def closed_by(kind, outwards=True, seed=3):
     end = somewhere()
     # the child against the parent is X; the ground is the parent, or the child
     if outwards:
-        link.add_joint("end", kind, "universe", above, hand * end * X.inverse(), end)
+        ends = ("universe", above, hand * end * X.inverse(), end)
     else:
-        link.add_joint("end", kind, above, "universe", end, hand * end * X)
+        ends = (above, "universe", end, hand * end * X)
+    link.add_joint("end", kind, *ends, pitch=pitch_of(kind))
     return link, reference, shown
 
 
@@ -329,6 +338,8 @@ def position(kind, rng):
         return x, turn("z", x[0])
     if kind == "prismatic":
         return x, at(0, 0, x[0])
+    if kind == "screw":
+        return x, at(0, 0, PITCH * x[0]) * turn("z", x[0])
     if kind == "cylindrical":
         return x, at(0, 0, x[0]) * turn("z", x[1])
     if kind == "universal":
@@ -766,7 +777,7 @@ def test_random_graphs_build_or_are_refused(edges, bodies, seed):
         X, Y = (pin.SE3(pin.exp3(rng.normal(size=3)), rng.normal(size=3)) for _ in range(2))
         before = link.joints
         try:
-            link.add_joint(f"j{i}", kind, parent, child, X, Y)
+            link.add_joint(f"j{i}", kind, parent, child, X, Y, pitch=pitch_of(kind))
         except hc.InputError:
             assert link.joints == before
     single = [j for j in link.joints if link._joints[j].type in ("revolute", "prismatic")]
@@ -800,7 +811,8 @@ def test_random_graphs_are_not_all_refused():
         names = ["universe", *"abcd"]
         for i, name in enumerate(names[1:]):
             add_lump(link, name, 1.0)
-            link.add_joint(f"t{i}", str(rng.choice(JOINT_TYPES)), names[rng.integers(i + 1)], name)
+            kind, above = str(rng.choice(JOINT_TYPES)), names[rng.integers(i + 1)]
+            link.add_joint(f"t{i}", kind, above, name, pitch=pitch_of(kind))
         for i in range(2):
             with contextlib.suppress(hc.InputError):
                 link.add_joint(f"l{i}", "revolute", *map(str, rng.choice(names, 2, replace=False)))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pinocchio as pin
 
 import holoctl as hc
+from holoctl.constraints.kinds import slot
+from holoctl.constraints.wrench import wrench_rows
+from holoctl.tree import resolve_frame
 
 
 def _inertia(rng, mass=1.0):
@@ -346,8 +351,49 @@ def closed_chain(joint, free):
     data = m.createData()
     pin.forwardKinematics(m, data, reference)
     end = pin.SE3(pin.exp3(rng.normal(size=3)), 0.2 * rng.normal(size=3))
-    loop = hc.Closure(("universe", data.oMi[n] * end), (f"j{n - 1}", end), joint=joint)
+    a, b = ("universe", data.oMi[n] * end), (f"j{n - 1}", end)
+    loop = hc.Closure(a, b, joint=joint, pitch=0.3 if joint == "screw" else None)
     return hc.Mechanism(m, [loop], ["j0", "j1"], reference=reference, name=f"{joint}_chain")
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A point of a moving body that stays in a slot of another one: its normal turns with that.
+
+    A constraint of one's own that is made of the library's kinds of rows.
+    """
+
+    point: tuple[str, pin.SE3]
+    groove: tuple[str, pin.SE3]
+    name: str | None = None
+    t_stab: float | None = None
+
+    @property
+    def default_name(self):
+        return self.name or "slot"
+
+    def bind(self, model, name, reference):
+        a, b = (resolve_frame(model, frame, name) for frame in (self.point, self.groove))
+        return wrench_rows(model, a, b, [slot("y", [0, 1, 0]), slot("z", [0, 0, 1])], name)
+
+
+def slotted_arms():
+    """Two spatial arms; the tip of one slides along a groove of the other."""
+    rng = np.random.default_rng(21)
+    m = pin.Model()
+    for arm, x in (("a", -0.3), ("b", 0.3)):
+        parent = 0
+        for i in range(3):
+            place = _at(x, 0, 0.1) if i == 0 else _at(0.3, 0.05, 0.02, pin.exp3(rng.normal(size=3)))
+            parent = _add(m, parent, pin.JointModelRY(), place, f"{arm}{i + 1}", _inertia(rng))
+    reference, data = 0.5 * rng.normal(size=m.nv), m.createData()
+    pin.forwardKinematics(m, data, reference)
+    a3, b3 = (m.getJointId(name) for name in ("a3", "b3"))
+    tip = _at(0.2, 0.1, 0.05)
+    groove = data.oMi[b3].actInv(data.oMi[a3] * tip)
+    loop = Slot(("a3", tip), ("b3", groove))
+    motors = ["a1", "a2", "b1", "b2"]
+    return hc.Mechanism(m, [loop], motors, reference=reference, name="slotted_arms")
 
 
 def welded_arms():
@@ -448,6 +494,8 @@ ZOO = {
     "cylindrical_chain": lambda: closed_chain("cylindrical", 2),
     "universal_chain": lambda: closed_chain("universal", 2),
     "planar_chain": lambda: closed_chain("planar", 3),
+    "screw_chain": lambda: closed_chain("screw", 1),
+    "slotted_arms": slotted_arms,
     "welded_arms": welded_arms,
     "held_foot": held_foot,
 }

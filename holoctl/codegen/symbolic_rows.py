@@ -239,14 +239,15 @@ def _wrench_rows(
             _orientation(found, table, members, pair, same_space)
         elif isinstance(kind, Composed):
             _composed(found, table, members, pair)
-        elif not kind.point:
-            _direction(found, table, members, pair)
         elif kind.normal is None:
             _rod(found, table, members, pair)
-        elif kind.normal == 1:
-            _linear(found, members, pair, table.a, same_space)
-        else:  # seen from the other frame: n . (p2 - p1) = -n . (p1 - p2)
-            _linear(found, members, _mirrored(pair), -table.a, same_space)
+        else:  # seen from the frame that n is fixed in
+            seen = pair if kind.normal == 1 else _mirrored(pair)
+            if not kind.point:
+                _direction(found, table, members, seen)
+            else:  # n . (p2 - p1) = -n . (p1 - p2)
+                normals = table.a if kind.normal == 1 else -table.a
+                _linear(found, members, seen, normals, same_space)
 
 
 def _linear(

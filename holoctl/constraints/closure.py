@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pinocchio as pin
 
@@ -12,7 +13,7 @@ from holoctl.constraints.wrench import WrenchRows, wrench_rows
 from holoctl.errors import InputError
 from holoctl.tree import FrameLike, default_pair_name, own_frame, resolve_frame
 
-__all__ = ["JOINTS", "Closure"]
+__all__ = ["JOINTS", "Closure", "check_pitch"]
 
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
@@ -116,13 +117,7 @@ class Closure:
             one_of(f"{owner}: joint", self.joint, list(JOINTS))
         if self.axes is not None:
             _subset(self.axes, owner)
-        if (self.joint == "screw") != (self.pitch is not None):
-            raise InputError(
-                f"{owner}: a screw, and no other joint, has a pitch= (m/rad); got "
-                f"joint={self.joint!r}, pitch={self.pitch!r}"
-            )
-        if self.pitch is not None and abs(number(f"{owner}: pitch", self.pitch, "m/rad")) < 1e-100:
-            raise InputError(f"{owner}: the pitch must not be zero; use joint='revolute'")
+        check_pitch(owner, self.joint, self.pitch)
         if self.t_stab is not None:
             positive(f"{owner}: t_stab", self.t_stab, "s")
 
@@ -153,6 +148,17 @@ class Closure:
                 "so the closure cannot constrain any motion; is one of the names wrong?"
             )
         return wrench_rows(model, frame1, frame2, rows, name)
+
+
+def check_pitch(owner: str, joint: str | None, pitch: Any) -> None:
+    """Raise `InputError` for a screw without a usable pitch, or another joint with one."""
+    if (joint == "screw") != (pitch is not None):
+        raise InputError(
+            f"{owner}: a screw, and no other joint, has a pitch=, m/rad (lead over 2 pi); got "
+            f"{joint!r} with pitch={pitch!r}"
+        )
+    if pitch is not None and abs(number(f"{owner}: pitch", pitch, "m/rad")) < 1e-100:
+        raise InputError(f"{owner}: the pitch must not be zero; a revolute joint turns without it")
 
 
 def _remaining(angular: list[str]) -> str:

@@ -135,6 +135,9 @@ def _check_pairs(pairs: Sequence[Entry]) -> None:
 
 def _closure(a: str, b: str, kind: str, name: str | None) -> Closure:
     joint = _CLOSURES.get(kind.lower(), kind)
+    word, _, pitch = kind.partition(" ")
+    if word == "screw":
+        return Closure(a, b, joint=word, name=name, pitch=_pitch(pitch))
     if joint in JOINTS:
         return Closure(a, b, joint=joint, name=name)
     if set(kind.split()) & set(_AXES):
@@ -144,6 +147,16 @@ def _closure(a: str, b: str, kind: str, name: str | None) -> Closure:
         f"type: there is no closure {kind!r}{suggestion(kind, valid)}; "
         f"valid names: {', '.join(valid)}, or any of {' '.join(_AXES)!r}"
     )
+
+
+def _pitch(text: str) -> float | None:
+    """The number behind the word screw, m/rad; None where there is none."""
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise InputError(
+            f"type: the pitch of a screw must be a number, m/rad; got {text!r}"
+        ) from None
 
 
 def _coupling(entry: Entry) -> tuple[Constraint, Place]:
