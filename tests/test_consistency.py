@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from exported import Exported
-from support import closed_states, mechanism, relative, shared_partition
+from support import closed_states, difference, mechanism, relative, shared_partition
 from zoo import ZOO
 
 import holoctl as hc
@@ -23,7 +23,7 @@ from holoctl.consistency import (
     allowed_acceleration,
 )
 from holoctl.constraints import wrench
-from holoctl.constraints.kinds import KINDS, Along, Row
+from holoctl.constraints.kinds import KINDS, Composed, Row, direction
 from holoctl.mechanism import rows_that_open
 
 COMPILED = ["five_bar_revolute", "bennett", "floating_leg", "weld_chain", "geared_slider"]
@@ -316,14 +316,22 @@ def test_a_kind_that_nobody_knows_is_refused_by_name():
         dataclasses.replace(mechanism("five_bar"), constraints=[Wobbly()])
 
 
+BENT = Composed(
+    (direction("c", (0.0, 1.0, 0.0), (1.0, 0.0, 0.0)),),
+    value=lambda x, size, atan2, floor: size * (x[0] + 0.5 * x[0] * x[0]),
+    gradient=lambda x, size: (size * (1.0 + x[0]),),
+    curvature=lambda x, xdot, size: size * xdot[0] * xdot[0],
+    doubt=lambda x: x[0] * x[0],
+    point=False,
+)
+"""A function of a cosine that vanishes with it: the same motion as that of the cosine."""
+
+
 def test_a_kind_that_was_added_is_right_on_every_path(monkeypatch):
-    """One entry of the table: cosines between two axes, seen from body 2."""
-    monkeypatch.setitem(KINDS, "mirrored", Along(normal=2, point=False))
-    # its vectors the other way round: a in frame 2, b in frame 1
-    rows = {"direction": Row("direction", "y", a=(0.0, 1.0, 0.0), b=(1.0, 0.0, 0.0)),
-            "mirrored": Row("mirrored", "y", a=(1.0, 0.0, 0.0), b=(0.0, 1.0, 0.0))}  # fmt: skip
+    """One entry of the table is all that a new kind takes."""
+    monkeypatch.setitem(KINDS, "bent", BENT)
     found = []
-    for row in rows.values():
+    for row in (BENT.parts[0], Row("bent", "y", size=2.0)):
 
         class Own:
             name = t_stab = None
@@ -336,15 +344,26 @@ def test_a_kind_that_was_added_is_right_on_every_path(monkeypatch):
         mech = dataclasses.replace(mechanism("screw_chain"), constraints=[Own()])
         q, v = hc.assemble(mech, v_guess=np.linspace(-1.0, 1.0, mech.nv))
         part, target = hc.partition(mech, q), np.ones(mech.nu)
-        f = hc.compile(mech, ["inverse_dynamics"], partition=part, flags=["-O0"])
-        general = hc.inverse_dynamics(mech, q, v, target, partition=part)
-        assert general.certificate.ok
-        prepared = hc.PreparedInverseDynamics(mech, part)
+        f = hc.compile(
+            mech, ["inverse_dynamics", "terms"], partition=part, flags=["-O0"],
+            closure_limit=None, velocity_limit=None,
+        )  # fmt: skip
+        assert hc.inverse_dynamics(mech, q, v, target, partition=part).certificate.ok
+        prepared = hc.PreparedInverseDynamics(mech, part, closure_limit=None, velocity_limit=None)
         assert not prepared.general
-        for path in (prepared.torque, f.inverse_dynamics):
-            assert relative(path(q, v, target), general.u) < 1e-10
+        off = q + 0.1 * np.linspace(-1.0, 1.0, mech.nv)
+        for x in (q, off):
+            u = hc.inverse_dynamics(mech, x, v, target, partition=part).u
+            for path in (prepared.torque, f.inverse_dynamics):
+                assert relative(path(x, v, target), u) < 1e-10
         assert f.fallbacks == 0
-        found.append((q, general.u, hc.terms(mech, q, v).drift))
+        T = hc.terms(mech, off, v)
+        assert relative(f.terms(off, v).drift, T.drift) < 1e-12
+        drift = difference(lambda s: hc.terms(mech, off + s * v, v).rate, 1e-3)  # noqa: B023
+        rate = difference(lambda s: hc.terms(mech, off + s * v, v).error, 1e-3)  # noqa: B023
+        assert np.abs(drift - T.drift).max() < 1e-8 * (1.0 + np.abs(T.drift).max())
+        assert np.abs(rate - T.rate).max() < 1e-9
+        found.append((q, hc.inverse_dynamics(mech, q, v, target, partition=part).u))
     for one, other in zip(*found, strict=True):
         assert relative(one, other) < 1e-9
 

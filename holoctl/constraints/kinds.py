@@ -34,6 +34,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from holoctl.errors import InputError
+
 __all__ = [
     "KINDS",
     "Along",
@@ -69,7 +71,8 @@ class Along:
     Attributes
     ----------
     normal : int or None
-        The frame, 1 or 2, that the vector a of a row is fixed in; None: n is d / L.
+        The frame, 1 or 2, that the vector a of a row is fixed in; None: n is d / L. Of cosines
+        always 1, for the other way round is the same row with its vectors exchanged.
     point : bool
         Whether s is the origin of the other frame, and the row a length with a force; else s is
         the vector b of the row, fixed in the other frame, and the row is a cosine.
@@ -77,6 +80,10 @@ class Along:
 
     normal: int | None
     point: bool = True
+
+    def __post_init__(self) -> None:
+        if self.normal not in ((1, 2, None) if self.point else (1,)):
+            raise InputError(f"no such rows along a vector: normal={self.normal}, {self.point=}")
 
     @property
     def arm(self) -> int:
