@@ -1268,3 +1268,34 @@ def test_a_compiler_that_is_no_command(monkeypatch):
     monkeypatch.setenv("CC", '"gcc')
     with pytest.raises(hc.InputError, match="is no command"):
         hc.compile(mech, ["inverse_dynamics"], partition=part, flags=["-O0"])
+
+
+def turned(mech, q, angle):
+    """A configuration with its floating base turned about the vertical through the world."""
+    X = pin.SE3(pin.exp3(np.array([0.0, 0.0, angle])), np.zeros(3))
+    return np.concatenate([pin.SE3ToXYZQUAT(X * pin.XYZQUATToSE3(q[:7])), q[7:]])
+
+
+@pytest.mark.parametrize("hold", ["contact", "weld"])
+def test_the_heading_of_a_robot_does_not_matter(hold):
+    """Rows across a free joint are taken in its axes: its pivots do not turn with the robot."""
+    mech = hc.load(hc.robot_file("leg"), free_flyer=True)
+    q, _ = hc.assemble(mech)
+    foot = mech.model.names[-1]
+    if hold == "contact":
+        extra = hc.Contact(foot, name="foot")
+    else:
+        data = mech.model.createData()
+        pin.forwardKinematics(mech.model, data, q)
+        extra = hc.Closure("universe", (foot, data.oMi[mech.model.getJointId(foot)].inverse()),
+                           joint="spherical", name="foot")  # fmt: skip
+    mech = dataclasses.replace(mech, reference=q).with_constraints(extra)
+    part = hc.partition(mech, hc.assemble(mech)[0])
+    f = hc.compile(mech, ["inverse_dynamics"], partition=part, flags=["-O0"], **ANY_STATE)
+    prepared, rng = hc.PreparedInverseDynamics(mech, part, **ANY_STATE), np.random.default_rng(0)
+    for degrees in (0, 45, 88, 89, 90, 91, 92, 135, 180, 270):
+        x = turned(mech, hc.assemble(mech)[0], np.deg2rad(degrees))
+        v, target = rng.normal(size=mech.nv), rng.normal(size=mech.nu)
+        u = prepared.torque(x, v, target)
+        assert relative(f.inverse_dynamics(x, v, target), u) < 1e-9
+    assert f.fallbacks == 0

@@ -37,7 +37,7 @@ from holoctl.codegen.exported_laws import (
     golden_states,
     plant_functions,
 )
-from holoctl.codegen.expressions import Expressions, inverse_function, symbolic
+from holoctl.codegen.expressions import Expressions, earlier, inverse_function, symbolic
 from holoctl.codegen.extra import casadi_module
 from holoctl.codegen.symbolic_tree import tree_efforts
 from holoctl.consistency import (
@@ -195,6 +195,7 @@ def _values(
         "kept": laws.law.numel_out(5),
         "closure_limit": _limit(limits.closure), "velocity_limit": _limit(limits.velocity),
         "pivot_limit": number(PIVOT_LIMIT),
+        "earlier": number(earlier(E)),
         "allowance": number(ALLOWANCE), "tolerance": number(TOLERANCES["acceleration"]),
         "POLICY": in_trouble.upper(),
         "usual_call": f"{prefix}_{function}(&c, {calls}, {'t, ' if timed else ''}u);",

@@ -78,8 +78,8 @@ def exported_laws(E: Expressions, controller: ComputedTorque | None, weights: Ar
     u, a, doubt = inverse_function(E, weights, "project").call([E.q, E.v, target, E.t], True, False)
     off = measures(E)
     state = [_dense(off.errors), _dense(off.rates), off.speed]
-    kept, size = broken_rows(E, a, np.arange(E.open.size))
-    outputs = [u, doubt, *state, _dense(kept), size, ca.SX(mech.B.T) @ a - target]
+    kept, redundant, size = broken_rows(E, a)
+    outputs = [u, doubt, *state, _dense([*kept, *redundant]), size, ca.SX(mech.B.T) @ a - target]
     holding: list[SX] = []
     if controller is not None and controller.compensation == "gravity":
         holding = holding_function(E, weights).call([E.q, E.t], True, False)

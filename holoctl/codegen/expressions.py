@@ -53,6 +53,7 @@ __all__ = [
     "Measures",
     "broken_rows",
     "derivatives",
+    "earlier",
     "forward_function",
     "holding_function",
     "inverse_function",
@@ -73,6 +74,11 @@ REDUCED = 1e7
 
 DERIVED = 3.0
 """Derivatives are in doubt at pivots so many times larger than their function."""
+
+TURNED = 3.0
+"""The largest sum of magnitudes along three axes, ``max_k sum_j |e_k . w_j|``, changes by so much
+at most when the axes are turned: it is at least a third of the sum of all ``|w_j|``, and no more
+than that sum."""
 
 SAMPLES = 8
 """Pivots are chosen at so many closed configurations near the reference, besides it."""
@@ -306,6 +312,10 @@ def derivatives(E: Expressions, function: Any) -> Any:
 class Measures:
     """What a certificate is made of, as expressions; scaled, an entry for each row.
 
+    The kept rows of the law may stand along other axes than those of the constraint. Errors and
+    rates are of the rows as they are defined; what they are compared with is taken along the axes
+    of the law, where it is computed already, and divided by `TURNED` to be on the safe side.
+
     Attributes
     ----------
     errors, rates : lists
@@ -324,35 +334,65 @@ class Measures:
 
     @property
     def velocity(self) -> SX:
-        """`velocity` of the certificate."""
+        """`velocity` of the certificate, or up to `earlier` times it."""
         return _largest(self.rates) / self.speed
 
 
 def measures(E: Expressions) -> Measures:
     """How far the state is off, over all rows."""
     scales, rows = E.mech.row_scale[E.open], E.every
-    moved = [
-        _total(_magnitude(float(s) * g * E.v[k]) for k, g in row.items())
-        for s, row in zip(scales, rows.jacobian, strict=True)
-    ]
     return Measures(
         [float(s) * e for s, e in zip(scales, rows.error, strict=True)],
         [float(s) * r for s, r in zip(scales, rows.rate, strict=True)],
-        1.0 + _largest(moved),
+        1.0 + _largest(_row_sums(_terms(E, _scalars(E.v)))) / _safety(E),
     )
 
 
-def broken_rows(E: Expressions, a: SX, which: Indices) -> tuple[list[SX], SX]:
-    """``G a + drift`` of rows among those that can be off, scaled, and what it is compared with.
+def _safety(E: Expressions) -> float:
+    return TURNED if E.rows.turned else 1.0
+
+
+def earlier(E: Expressions) -> float:
+    """How many times `velocity` and `acceleration` may be larger than those of the certificate."""
+    return _safety(E) ** 2
+
+
+def broken_rows(E: Expressions, a: SX) -> tuple[list[SX], list[SX], SX]:
+    """``G a + drift`` of kept and of redundant rows, scaled, and what it is compared with.
 
     Baumgarte's terms are added where a constraint asks for them.
     """
-    scales, needed, rows = E.mech.row_scale[E.open], _needed(E.mech, E.every, E.open), E.every
-    terms = [[float(s) * g * a[k] for k, g in row.items()]
-             for s, row in zip(scales, rows.jacobian, strict=True)]  # fmt: skip
+    mech, kept, redundant = E.mech, E.partition.rows, _left_out(E)
+    needed = [
+        *_needed(mech, E.rows, kept),
+        *(_needed(mech, E.every, E.open)[i] for i in redundant),
+    ]
+    scales = mech.row_scale[np.concatenate([kept, E.open[redundant]])]
     needed = [float(s) * x for s, x in zip(scales, needed, strict=True)]
-    size = 1.0 + _largest([_total(map(_magnitude, row)) for row in terms]) + _largest(needed)
-    return [_total(terms[i]) + needed[i] for i in which], size
+    terms = _terms(E, _scalars(a))
+    size = _largest(_row_sums(terms)) + _largest(needed)
+    left = [_total(row) + x for row, x in zip(terms, needed, strict=True)]
+    safe = 1.0 + size / _safety(E)
+    return left[: len(kept)], left[len(kept) :], safe
+
+
+def _left_out(E: Expressions) -> Indices:
+    """Places, among the rows that can be off, of those that are not kept."""
+    return np.flatnonzero(~np.isin(E.open, E.partition.rows))
+
+
+def _terms(E: Expressions, x: list[SX]) -> list[list[SX]]:
+    """Products of the entries of kept and redundant rows, scaled, with those of a vector."""
+    kept, redundant = E.partition.rows, _left_out(E)
+    rows = [*E.rows.jacobian, *(E.every.jacobian[i] for i in redundant)]
+    scales = E.mech.row_scale[np.concatenate([kept, E.open[redundant]])]
+    return [
+        [float(s) * g * x[k] for k, g in row.items()] for s, row in zip(scales, rows, strict=True)
+    ]
+
+
+def _row_sums(terms: list[list[SX]]) -> list[SX]:
+    return [_total(map(_magnitude, row)) for row in terms]
 
 
 def state_doubt(E: Expressions, limits: StateLimits) -> list[SX]:
@@ -367,13 +407,12 @@ def state_doubt(E: Expressions, limits: StateLimits) -> list[SX]:
 
 def _redundant_doubt(E: Expressions, a: SX) -> list[SX]:
     """Likewise where the motion keeps the redundant rows, as far as the state allows."""
-    redundant = np.flatnonzero(~np.isin(E.open, E.partition.rows))
-    if not redundant.size:
+    if not _left_out(E).size:
         return []
-    left, size = broken_rows(E, a, redundant)
+    _, left, size = broken_rows(E, a)
     off = measures(E)
     allowed = casadi_module().fmax(
-        TOLERANCES["acceleration"], ALLOWANCE * (off.closure + off.velocity)
+        TOLERANCES["acceleration"], ALLOWANCE * (off.closure + off.velocity / earlier(E))
     )
     return [(x / (allowed * size)) ** 2 for x in left]
 

@@ -1,7 +1,8 @@
 """The constraint rows as expressions: error, rate, Jacobian, drift.
 
 Rows between two bodies do not change under a common motion, so each pair of frames is evaluated
-in the axes of the nearest body that carries both: the joints above it drop out. With p, omega,
+in the axes of the nearest body that carries both (the joints above it drop out), or of a free body
+or ball that stands on that: its motions are constant in its own axes. With p, omega,
 alpha the motion of the frames seen from there, at zero joint acceleration,
 
     d = p2 - p1        U = v2 - v1 at p2        D = bias of the acceleration of p2 seen from body 1
@@ -56,6 +57,8 @@ class SymbolicRows:
         Coordinate to entry of G; what is not there is zero.
     doubt : list of scalar expressions
         Each is below one where the rows can be trusted.
+    turned : bool
+        Whether some rows are taken along other axes of the same span.
     """
 
     error: list[SX]
@@ -63,6 +66,7 @@ class SymbolicRows:
     drift: list[SX]
     jacobian: list[dict[int, SX]]
     doubt: list[SX]
+    turned: bool = False
 
 
 def check_rows(mech: Mechanism) -> None:
@@ -99,7 +103,7 @@ def symbolic_rows(
         Whether other rows of the same span may stand in their places.
     """
     r = len(rows)
-    found = SymbolicRows([None] * r, [None] * r, [None] * r, [{} for _ in rows], [])
+    found = SymbolicRows([None] * r, [None] * r, [None] * r, [{} for _ in rows], [], same_space)
     seen: dict[tuple[int, int], _Seen] = {}
     start = 0
     for bound in mech._bound:
@@ -153,9 +157,10 @@ def _pair(
 ) -> _Pair:
     frame1, frame2 = bound.frames1[pair], bound.frames2[pair]
     step1, step2 = tree.of_joint[frame1.joint], tree.of_joint[frame2.joint]
-    above = _ancestors(tree, step1)
-    base = next(i for i in _ancestors(tree, step2) if i in above)
-    one, two = _see(tree, base, step1, v, seen), _see(tree, base, step2, v, seen)
+    above1, above2 = _ancestors(tree, step1), _ancestors(tree, step2)
+    base = next(i for i in above2 if i in above1)
+    root = _root(tree, base, above2, above1)
+    one, two = (_see(tree, (root, base), step, v, seen) for step in (step1, step2))
 
     def placed(s: _Seen, frame: Frame) -> tuple[SX, SX]:
         X = frame.placement
@@ -163,6 +168,17 @@ def _pair(
 
     (R1, p1), (R2, p2) = placed(one, frame1), placed(two, frame2)
     return _Pair(one, two, R1, R2, p1, p2)
+
+
+def _root(tree: Tree, base: int, *chains: list[int]) -> int:
+    """The step from whose axes all is seen: the nearest that carries both frames, or a free body
+    or ball just above it. In their axes the motions of such a joint are constant, and so are the
+    pivots of rows across it, whatever way the body is turned."""
+    for chain in chains:
+        first = chain[chain.index(base) - 1] if chain[0] != base else base
+        if sum(c.angular.any() for c in tree.steps[first].columns) == 3:
+            return first
+    return base
 
 
 def _mirrored(pair: _Pair) -> _Pair:
@@ -178,17 +194,24 @@ def _ancestors(tree: Tree, step: int) -> list[int]:
     return found
 
 
-def _see(tree: Tree, base: int, i: int, v: SX, seen: dict[tuple[int, int], _Seen]) -> _Seen:
-    """Step i seen from step `base`; all at zero acceleration of the coordinates."""
+def _see(
+    tree: Tree, start: tuple[int, int], i: int, v: SX, seen: dict[tuple[int, int], _Seen]
+) -> _Seen:
+    """Step i seen from the step ``start = (root, base)``; all at zero acceleration of the
+    coordinates. The root is the base, or stands on it."""
     ca = casadi_module()
-    if (base, i) in seen:
-        return seen[base, i]
-    if i == base:
+    root, base = start
+    if (root, i) in seen:
+        return seen[root, i]
+    if i == root:
         zero = ca.SX.zeros(3)
-        seen[base, i] = _Seen(ca.SX.eye(3), zero, zero, zero, zero, zero, ())
-        return seen[base, i]
+        seen[root, i] = _Seen(ca.SX.eye(3), zero, zero, zero, zero, zero, ())
+        return seen[root, i]
+    if i == base:
+        seen[root, i] = _from_above(tree, root, v)
+        return seen[root, i]
     s, cross = tree.steps[i], ca.cross
-    below = _see(tree, base, s.parent, v, seen)
+    below = _see(tree, start, s.parent, v, seen)
     R, r = below.R @ s.R, below.R @ s.p
     o = below.o + r
     columns = list(below.columns)
@@ -199,7 +222,7 @@ def _see(tree: Tree, base: int, i: int, v: SX, seen: dict[tuple[int, int], _Seen
         columns.append((c.coordinate, angular, linear, o))
         turn, slide = turn + angular * v[c.coordinate], slide + linear * v[c.coordinate]
     w = below.omega
-    seen[base, i] = _Seen(
+    seen[root, i] = _Seen(
         R,
         o,
         omega=w + turn,
@@ -209,7 +232,25 @@ def _see(tree: Tree, base: int, i: int, v: SX, seen: dict[tuple[int, int], _Seen
         + cross(w + w + turn, slide),
         columns=tuple(columns),
     )  # fmt: skip
-    return seen[base, i]
+    return seen[root, i]
+
+
+def _from_above(tree: Tree, i: int, v: SX) -> _Seen:
+    """What step i stands on, seen from it: it moves the other way. The motions of the step's
+    joint are constant in its own axes, so that they have no acceleration of their own there."""
+    ca, s = casadi_module(), tree.steps[i]
+    zero = ca.SX.zeros(3)
+    columns, turn, slide = [], zero, zero
+    for c in s.columns:
+        angular, linear = -constant(c.angular), -constant(c.linear)
+        columns.append((c.coordinate, angular, linear, zero))
+        turn, slide = turn + angular * v[c.coordinate], slide + linear * v[c.coordinate]
+    o = -(s.R.T @ s.p)
+    odot = slide + ca.cross(turn, o)
+    return _Seen(
+        s.R.T, o, omega=turn, odot=odot, alpha=zero, oddot=ca.cross(turn, odot),
+        columns=tuple(columns),
+    )  # fmt: skip
 
 
 def _point_motion(s: _Seen, p: SX) -> tuple[SX, SX]:
