@@ -68,6 +68,13 @@ def test_sanitizers_find_nothing(name, tmp_path):
     assert "all is well" in build_and_test(tmp_path, compilers()[0], "-DHOLOCTL_SANITIZE=ON")
 
 
+def test_the_storm_of_the_self_test_must_see_torques_that_are_not_finite(five_bar, leg):
+    """By most rates; were it refused for these, or were the numbers too small, it would not."""
+    for exported in (five_bar, leg):
+        text = next(x for x in exported.paths if x.name.endswith("_test.c")).read_text()
+        assert '_OVERFLOW] > 0, "OVERFLOW in a storm")' in text
+
+
 @pytest.mark.parametrize("compensation", ["full", "gravity"])
 def test_a_continuous_motor_and_gravity(compensation, tmp_path):
     cmake()
@@ -277,6 +284,58 @@ def test_another_rounding_mode_gives_no_torque(five_bar, mode):
     assert not without[1].any()  # after an init that failed there is nothing to hold
     five_bar.reset()
     np.testing.assert_array_equal(five_bar.call("torque", *inputs)[1], good)
+
+
+ROUNDING = """
+#include <fenv.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+{code}
+int main(void) {{
+  const int modes[4] = {{FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO}};
+  int found[6];
+  for (int i = 0; i < 4; i++) {{
+    fesetround(modes[i]);
+    found[i] = rounds();
+  }}
+  fesetround(FE_TONEAREST);
+  found[4] = arithmetic_is_sound();
+  found[5] = 0;
+#ifdef SHORT /* registers of 24 bits, as a library for drawing may leave them behind */
+  const unsigned short word = 0x007f;
+  __asm__ volatile("fldcw %0" : : "m"(word));
+  found[5] = rounds();
+  __asm__ volatile("fninit");
+#endif
+  for (int i = 0; i < 6; i++) printf("%d", found[i]);
+  return 0;
+}}
+"""
+
+
+@pytest.mark.parametrize("long_registers", [False, True], ids=["", "long registers"])
+@pytest.mark.parametrize("angles", [True, False], ids=["angles", "no angles"])
+def test_each_tick_looks_at_the_sums_themselves(angles, long_registers, tmp_path):
+    """Also where nothing is reduced, or by a floor, which is the same in every mode."""
+    from holoctl.codegen.c_library import filled
+
+    flags = []
+    if long_registers:
+        if platform.machine() not in ("x86_64", "AMD64"):
+            pytest.skip("such registers are those of another processor")
+        flags = ["-std=gnu99", "-mfpmath=387", "-DSHORT"]
+    code = filled("sines_cosines.c", {}) if angles else ""
+    (tmp_path / "main.c").write_text(ROUNDING.format(code=code + filled("arithmetic.c", {})))
+    for compiler in compilers():
+        for level in ("-O0", "-O2"):
+            run(compiler, "-std=c99", level, *flags, tmp_path / "main.c", "-o",
+                tmp_path / "main", "-lm")  # fmt: skip
+            assert run(tmp_path / "main") == "100010"
+
+
+def test_the_header_says_that_traps_must_be_off(five_bar):
+    assert "traps must be off" in five_bar.paths[0].read_text()
 
 
 @pytest.mark.parametrize("function", ["torque", "inverse_dynamics"])
@@ -777,6 +836,28 @@ def test_what_cannot_be_exported(what, options, says, tmp_path):
     with pytest.raises(hc.InputError, match=says):
         hc.export_c(what(), tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("limit", [1e-5, 1e-7])
+def test_narrow_limits_have_states_for_the_self_test(limit, tmp_path):
+    for i, name in enumerate(("closure_limit", "velocity_limit")):
+        exported = Exported(mechanism("five_bar"), tmp_path / f"{i}", **{name: limit})
+        program, _ = compiled(tmp_path, exported.paths, compilers()[0], "-O1")
+        assert last_line(program) == (0, "all is well")
+
+
+def test_limits_below_rounding_are_named(tmp_path):
+    says = "past closure_limit 0.01 or velocity_limit 1e-18 .* too narrow"
+    with pytest.raises(hc.HoloctlError, match=says):
+        hc.export_c(mechanism("five_bar"), tmp_path, velocity_limit=1e-18)
+
+
+def test_a_reference_far_out_is_refused_at_once(tmp_path):
+    mech = mechanism("five_bar")
+    reference = np.array([1e308, 0.1, 0.2, 0.1])
+    far = hc.Mechanism(mech.model, mech.constraints, mech.actuator_names, reference=reference)
+    with pytest.raises(hc.InputError, match=r"within 1e\+06 for an export; .*\[0\] = 1e\+308"):
+        hc.export_c(far, tmp_path)
 
 
 def test_without_casadi_the_extra_is_named(tmp_path, monkeypatch):
