@@ -935,6 +935,47 @@ def test_the_plant_moves_as_python_says(tmp_path):
     np.testing.assert_array_equal(q, before)
 
 
+def test_the_plant_refuses_steps_that_leave_the_loops_open(tmp_path):
+    import ctypes
+
+    mech = robot("five_bar")
+    source = next(x for x in hc.export_c(mech, tmp_path, plant=True) if x.stem.endswith("_plant")
+                  and x.suffix == ".c")  # fmt: skip
+    run(compilers()[0], "-std=c99", "-O1", "-fPIC", "-shared", source, "-o", tmp_path / "p.so",
+        "-lm")  # fmt: skip
+    library = ctypes.CDLL(str(tmp_path / "p.so"))
+
+    def step(q, v, dt):
+        given = [ctypes.c_void_p(x.ctypes.data) for x in (q, v, np.zeros(mech.nu))]
+        return library.holoctl_five_bar_plant_step(*given, ctypes.c_double(dt))
+
+    def closure(q):
+        result = hc.inverse_dynamics(
+            mech, q, np.zeros(mech.nv), np.zeros(mech.nu), inconsistent="project"
+        )
+        return result.certificate.closure
+
+    went = {True: 0, False: 0}
+    middle = hc.assemble(mech)[0]
+    for dt in (1e-3, 1e-2, 3e-2, 0.1, 0.3):
+        for speed in np.linspace(-13.0, 13.0, 16):
+            q, v = hc.assemble(mech, middle, np.array([speed, 0.0, 0.0, 0.0]))
+            before = q.copy(), v.copy()
+            moved = bool(step(q, v, dt))
+            went[moved] += 1
+            if moved:
+                assert closure(q) < 1e-5, (dt, speed)
+            else:
+                np.testing.assert_array_equal((q, v), before)
+    assert min(went.values()) > 10
+    slightly, far = middle.copy(), middle.copy()
+    slightly[0] += 1e-3
+    far[0] += 1e-2
+    assert step(slightly, np.zeros(mech.nv), 1e-4)
+    assert closure(slightly) < 1e-5
+    assert not step(far, np.zeros(mech.nv), 1e-4)
+
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "embedded.md").read_text(encoding="utf-8")
 

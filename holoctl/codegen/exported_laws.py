@@ -139,7 +139,10 @@ def _matrix(E: Expressions) -> SX:
 
 
 def plant_functions(E: Expressions, timed: bool) -> tuple[Any, Any]:
-    """``motion(q, v, u[, t]) -> qdot, a, doubt`` and ``correction(q, v[, t]) -> dq, dv, doubt``."""
+    """``motion(q, v, u[, t]) -> qdot, a, doubt``, ``correction(q, v[, t]) -> dq, dv, doubt, off``.
+
+    Of them `off` is the largest error of the kept rows before the correction, scaled.
+    """
     ca, mech = casadi_module(), E.mech
     u = ca.SX.sym("u", mech.nu)
     a, doubt = forward_function(E).call([E.q, E.v, ca.SX(mech.B) @ u, E.t], True, False)
@@ -149,21 +152,21 @@ def plant_functions(E: Expressions, timed: bool) -> tuple[Any, Any]:
         "motion", [E.q, E.v, u, *t], [ca.densify(T @ E.v), ca.densify(a), doubt],
         ["q", "v", "u", *label], ["qdot", "a", "doubt"],
     )  # fmt: skip
-    dq, dv, doubt = _correction(E)
+    dq, dv, doubt, off = _correction(E)
     correction = ca.Function(
-        "correction", [E.q, E.v, *t], [ca.densify(T @ dq), dv, doubt], ["q", "v", *label],
-        ["dq", "dv", "doubt"],
+        "correction", [E.q, E.v, *t], [ca.densify(T @ dq), dv, doubt, off], ["q", "v", *label],
+        ["dq", "dv", "doubt", "off"],
     )  # fmt: skip
     return motion, correction
 
 
-def _correction(E: Expressions) -> tuple[SX, SX, SX]:
+def _correction(E: Expressions) -> tuple[SX, SX, SX, SX]:
     """Steps of the dependent coordinates that take errors and rates of the kept rows to zero."""
     ca, mech, part = casadi_module(), E.mech, E.partition
     dependent, r = part.dependent.tolist(), len(part.rows)
     dq, dv, doubt = ca.SX.zeros(mech.nv), ca.SX.zeros(mech.nv), ca.SX(0.0)
     if not r:
-        return dq, dv, doubt
+        return dq, dv, doubt, ca.SX(0.0)
     rows: list[dict[int, SX]] = []
     for row in E.rows.jacobian:
         rows.append({j: row[k] for j, k in enumerate(dependent) if k in row})
@@ -183,7 +186,10 @@ def _correction(E: Expressions) -> tuple[SX, SX, SX]:
         strict=True,
     ):
         dq[k], dv[k] = x, y
-    return dq, dv, sum(factors.doubt, ca.SX(0.0))
+    off = ca.SX(0.0)
+    for unit_of_row, e in zip(row_unit.tolist(), E.rows.error, strict=True):
+        off = ca.fmax(off, ca.fabs(unit_of_row * e))
+    return dq, dv, sum(factors.doubt, ca.SX(0.0)), off
 
 
 # --------------------------------------------------------------------------- the self-test
