@@ -19,7 +19,7 @@ if importlib.util.find_spec("casadi") is None:
 mech = hc.load(hc.robot_file("five_bar"))
 controller = hc.ComputedTorque(mech, kp=400.0, kd=40.0, closure_limit=0.02)
 
-folder = "five_bar_c"
+folder = "out/five_bar_c"
 for path in hc.export_c(controller, folder, in_trouble="hold", plant=True):
     print(f"{path}: {len(path.read_text().splitlines())} lines")
 

@@ -39,7 +39,8 @@ def rounded(text):
 
 
 @pytest.mark.parametrize(("command", "printed"), list(sessions()))
-def test_a_command_prints_what_the_page_says(command, printed, capsys):
+def test_a_command_prints_what_the_page_says(command, printed, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # what a command writes, it writes there
     program, *arguments = shlex.split(command.removeprefix("$ "))
     assert program == "holoctl"
     for i, argument in enumerate(arguments):

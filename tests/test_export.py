@@ -68,6 +68,13 @@ def test_sanitizers_find_nothing(name, tmp_path):
     assert "all is well" in build_and_test(tmp_path, compilers()[0], "-DHOLOCTL_SANITIZE=ON")
 
 
+def test_the_storm_of_the_self_test_must_see_torques_that_are_not_finite(five_bar, leg):
+    """By most rates; were it refused for these, or were the numbers too small, it would not."""
+    for exported in (five_bar, leg):
+        text = next(x for x in exported.paths if x.name.endswith("_test.c")).read_text()
+        assert '_OVERFLOW] > 0, "OVERFLOW in a storm")' in text
+
+
 @pytest.mark.parametrize("compensation", ["full", "gravity"])
 def test_a_continuous_motor_and_gravity(compensation, tmp_path):
     cmake()
@@ -277,6 +284,58 @@ def test_another_rounding_mode_gives_no_torque(five_bar, mode):
     assert not without[1].any()  # after an init that failed there is nothing to hold
     five_bar.reset()
     np.testing.assert_array_equal(five_bar.call("torque", *inputs)[1], good)
+
+
+ROUNDING = """
+#include <fenv.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+{code}
+int main(void) {{
+  const int modes[4] = {{FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO}};
+  int found[6];
+  for (int i = 0; i < 4; i++) {{
+    fesetround(modes[i]);
+    found[i] = rounds();
+  }}
+  fesetround(FE_TONEAREST);
+  found[4] = arithmetic_is_sound();
+  found[5] = 0;
+#ifdef SHORT /* registers of 24 bits, as a library for drawing may leave them behind */
+  const unsigned short word = 0x007f;
+  __asm__ volatile("fldcw %0" : : "m"(word));
+  found[5] = rounds();
+  __asm__ volatile("fninit");
+#endif
+  for (int i = 0; i < 6; i++) printf("%d", found[i]);
+  return 0;
+}}
+"""
+
+
+@pytest.mark.parametrize("long_registers", [False, True], ids=["", "long registers"])
+@pytest.mark.parametrize("angles", [True, False], ids=["angles", "no angles"])
+def test_each_tick_looks_at_the_sums_themselves(angles, long_registers, tmp_path):
+    """Also where nothing is reduced, or by a floor, which is the same in every mode."""
+    from holoctl.codegen.c_library import filled
+
+    flags = []
+    if long_registers:
+        if platform.machine() not in ("x86_64", "AMD64"):
+            pytest.skip("such registers are those of another processor")
+        flags = ["-std=gnu99", "-mfpmath=387", "-DSHORT"]
+    code = filled("sines_cosines.c", {}) if angles else ""
+    (tmp_path / "main.c").write_text(ROUNDING.format(code=code + filled("arithmetic.c", {})))
+    for compiler in compilers():
+        for level in ("-O0", "-O2"):
+            run(compiler, "-std=c99", level, *flags, tmp_path / "main.c", "-o",
+                tmp_path / "main", "-lm")  # fmt: skip
+            assert run(tmp_path / "main") == "100010"
+
+
+def test_the_header_says_that_traps_must_be_off(five_bar):
+    assert "traps must be off" in five_bar.paths[0].read_text()
 
 
 @pytest.mark.parametrize("function", ["torque", "inverse_dynamics"])
@@ -780,6 +839,28 @@ def test_what_cannot_be_exported(what, options, says, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("limit", [1e-5, 1e-7])
+def test_narrow_limits_have_states_for_the_self_test(limit, tmp_path):
+    for i, name in enumerate(("closure_limit", "velocity_limit")):
+        exported = Exported(mechanism("five_bar"), tmp_path / f"{i}", **{name: limit})
+        program, _ = compiled(tmp_path, exported.paths, compilers()[0], "-O1")
+        assert last_line(program) == (0, "all is well")
+
+
+def test_limits_below_rounding_are_named(tmp_path):
+    says = "past closure_limit 0.01 or velocity_limit 1e-18 .* too narrow"
+    with pytest.raises(hc.HoloctlError, match=says):
+        hc.export_c(mechanism("five_bar"), tmp_path, velocity_limit=1e-18)
+
+
+def test_a_reference_far_out_is_refused_at_once(tmp_path):
+    mech = mechanism("five_bar")
+    reference = np.array([1e308, 0.1, 0.2, 0.1])
+    far = hc.Mechanism(mech.model, mech.constraints, mech.actuator_names, reference=reference)
+    with pytest.raises(hc.InputError, match=r"within 1e\+06 for an export; .*\[0\] = 1e\+308"):
+        hc.export_c(far, tmp_path)
+
+
 def test_without_casadi_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "casadi", None)
     with pytest.raises(hc.InputError, match=r"holoctl\[codegen\]"):
@@ -853,6 +934,47 @@ def test_the_plant_moves_as_python_says(tmp_path):
         pointer(q), pointer(v), pointer(u), ctypes.c_double(1e-4)
     )
     np.testing.assert_array_equal(q, before)
+
+
+def test_the_plant_refuses_steps_that_leave_the_loops_open(tmp_path):
+    import ctypes
+
+    mech = robot("five_bar")
+    source = next(x for x in hc.export_c(mech, tmp_path, plant=True) if x.stem.endswith("_plant")
+                  and x.suffix == ".c")  # fmt: skip
+    run(compilers()[0], "-std=c99", "-O1", "-fPIC", "-shared", source, "-o", tmp_path / "p.so",
+        "-lm")  # fmt: skip
+    library = ctypes.CDLL(str(tmp_path / "p.so"))
+
+    def step(q, v, dt):
+        given = [ctypes.c_void_p(x.ctypes.data) for x in (q, v, np.zeros(mech.nu))]
+        return library.holoctl_five_bar_plant_step(*given, ctypes.c_double(dt))
+
+    def closure(q):
+        result = hc.inverse_dynamics(
+            mech, q, np.zeros(mech.nv), np.zeros(mech.nu), inconsistent="project"
+        )
+        return result.certificate.closure
+
+    went = {True: 0, False: 0}
+    middle = hc.assemble(mech)[0]
+    for dt in (1e-3, 1e-2, 3e-2, 0.1, 0.3):
+        for speed in np.linspace(-13.0, 13.0, 16):
+            q, v = hc.assemble(mech, middle, np.array([speed, 0.0, 0.0, 0.0]))
+            before = q.copy(), v.copy()
+            moved = bool(step(q, v, dt))
+            went[moved] += 1
+            if moved:
+                assert closure(q) < 1e-5, (dt, speed)
+            else:
+                np.testing.assert_array_equal((q, v), before)
+    assert min(went.values()) > 10
+    slightly, far = middle.copy(), middle.copy()
+    slightly[0] += 1e-3
+    far[0] += 1e-2
+    assert step(slightly, np.zeros(mech.nv), 1e-4)
+    assert closure(slightly) < 1e-5
+    assert not step(far, np.zeros(mech.nv), 1e-4)
 
 
 ROOT = Path(__file__).resolve().parents[1]

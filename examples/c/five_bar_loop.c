@@ -67,7 +67,7 @@ int main(int count, char **arguments) {
   }
   holoctl_five_bar_plant_start(start, v);
   memcpy(q, start, sizeof q);
-  q[0] += 0.01; /* a disturbance that the controller does not know of; the first step closes it */
+  q[0] += 0.001; /* a disturbance that the controller does not know of; the first step closes it */
   clock_gettime(CLOCK_MONOTONIC, &next);
 
   for (int k = 0; k < ticks; k++) {

@@ -63,6 +63,10 @@ PIVOT_LIMIT = 0.02
 """With a smaller pivot, whatever their order, a state in doubt counts as singular: one over the
 multiplier that is in doubt."""
 
+LARGEST_REFERENCE = 1e6
+"""Of the reference configuration, in rad and m: the states of the self-test, drawn around it, then
+have ten digits left."""
+
 POLICIES = ("hold", "zero")
 
 LAW = "HOLOCTL_DIVIDES static"
@@ -158,11 +162,24 @@ def export_c(
         raise InputError(f"folder must be a path; got {folder!r}") from None
     prefix = f"holoctl_{identifier(mech.name if name is None else name)}"
     weights = effort_weights(mech, weights)
+    _check_reference(mech)
     E = symbolic(mech, partition)
     laws = exported_laws(E, controller, weights)
     values = _values(E, laws, prefix, limits, in_trouble)
     states = golden_states(E, laws, weights, limits)
     return write_files(place, _files(E, laws, states, values, plant, _symbols(E, weights)))
+
+
+def _check_reference(mech: Mechanism) -> None:
+    """The states of the self-test are around it; beyond some size doubles lie too far apart."""
+    far = np.flatnonzero(~(np.abs(mech.reference) <= LARGEST_REFERENCE))
+    if far.size:
+        found = ", ".join(f"reference[{i}] = {mech.reference[i]:g}" for i in far)
+        raise InputError(
+            f"{mech.name}: numbers of the reference configuration must be within "
+            f"{LARGEST_REFERENCE:g} for an export; got {found}. Likely causes: another unit than "
+            "rad and m, or an angle that was summed up over many turns"
+        )
 
 
 # ------------------------------------------------------------------------------ the files
@@ -424,6 +441,8 @@ def _test(laws: Laws, states: States, values: dict[str, object]) -> str:
         }
     if timed:
         more["more_bad"] += "  bad_numbers(&x.t, 1, &x);\n"
+    seen = f'  check(c.count[{values["U"]}_OVERFLOW] > 0, "OVERFLOW in a storm");\n'
+    more["storm_seen"] = seen if states.overflow else ""
     return filled(
         "test.c",
         values
