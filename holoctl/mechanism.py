@@ -42,10 +42,13 @@ from holoctl.tree import (
 )
 
 __all__ = [
+    "FARTHEST",
+    "FASTEST",
     "Mechanism",
     "by_constraint",
     "check_configuration",
     "check_mechanism",
+    "check_range",
     "check_state",
     "constraint_rows",
     "coordinate_indices",
@@ -64,6 +67,9 @@ ALWAYS_CLOSED = 1e-11
 
 RANDOM_CONFIGURATIONS = 6
 """So many are asked."""
+
+FARTHEST, FASTEST = 1e6, 1e4
+"""Translational coordinates and their rates may be so large, m and m/s."""
 
 SINGLE = 1e-6
 """Norms that miss one by this much are mended: quaternions in single precision."""
@@ -149,6 +155,7 @@ class Mechanism:
     _bound: tuple[BoundRows, ...] = field(init=False)
     _row_names: tuple[str, ...] = field(init=False)
     _blocks: tuple[tuple[BoundRows, NDArray[np.intp]], ...] = field(init=False)
+    _lengths: tuple[NDArray[np.intp], NDArray[np.intp]] = field(init=False)
     _local: threading.local = field(init=False)
 
     @quiet
@@ -172,6 +179,7 @@ class Mechanism:
         put("_bound", tuple(c.bind(model, name, self.reference) for c, name in named))
         put("_row_names", sum((bound.labels for bound in self._bound), ()))
         put("_blocks", _blocks(self._bound))
+        put("_lengths", _lengths(model))
         put("_local", threading.local())
         if self.actuation is not None and name_list("Mechanism: actuated", self.actuated):
             raise InputError("Mechanism: give one of actuated= and actuation=, not both")
@@ -451,7 +459,28 @@ def check_state(
 ) -> tuple[Vector, Vector, float]:
     """q, v and t as floats, checked: shapes, finite entries, unit quaternions."""
     q = check_configuration(mech, q, names[0])
-    return q, vector(names[1], v, mech.nv, "velocity"), number("t", t, "time, s")
+    v = vector(names[1], v, mech.nv, "velocity")
+    check_range(mech, q, v, names)
+    return q, v, number("t", t, "time, s")
+
+
+def check_range(mech: Mechanism, q: Vector, v: Vector, names: tuple[str, str] = ("q", "v")) -> None:
+    """Raise `InputError` for lengths and speeds that leave no digits for what moves near by.
+
+    Motions of bodies are taken about the origin of the world: a common motion of all drops out of
+    every torque, but takes its share of the digits with it.
+    """
+    in_q, in_v = mech._lengths
+    for name, x, at, most, unit in (
+        (names[0], q, in_q, FARTHEST, "m"), (names[1], v, in_v, FASTEST, "m/s"),
+    ):  # fmt: skip
+        beyond = at[(np.abs(x[at]) > most) & np.isfinite(x[at])]
+        if beyond.size:
+            raise InputError(
+                f"{name}: entry {beyond[0]} is {x[beyond[0]]:.3g} {unit}, more than {most:g} "
+                f"{unit}: rounding there would be felt in the torques; is it a wrong unit, or a "
+                "failed sensor? Else put the origin of the world nearer to the robot"
+            )
 
 
 def check_configuration(mech: Mechanism, q: Any, name: str = "q") -> Vector:
@@ -695,6 +724,14 @@ def _blocks(bound: Sequence[BoundRows]) -> tuple[tuple[BoundRows, NDArray[np.int
         blocks.append((table, np.concatenate([where[i] for i in closures])))
     blocks += [(b, where[i]) for i, b in enumerate(bound) if i not in closures]
     return tuple(blocks)
+
+
+def _lengths(model: pin.Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where translational coordinates stand in q and in v; in q they come first of their joint."""
+    in_v = np.flatnonzero(translational(model))
+    joint = joint_of_coordinate(model)[in_v]
+    first_q, first_v = np.array(list(model.idx_qs)), np.array(list(model.idx_vs))
+    return in_v - first_v[joint] + first_q[joint], in_v
 
 
 def _checked_motors(actuated: Any, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -204,6 +204,27 @@ def test_rows_that_never_open_are_the_ones_that_are_zero(name):
     assert (largest[opens] > 1e-9).all()
 
 
+@pytest.mark.parametrize(
+    ("entry", "size", "words"), [("q", 1e7, "1e.07 m, more"), ("v", 1e5, "m/s")]
+)
+def test_a_base_so_far_or_fast_that_digits_are_lost_is_refused(entry, size, words):
+    """The torque does not depend on either, but rounding about the origin of the world does."""
+    mech = hc.load(hc.robot_file("leg"), free_flyer=True)
+    q, v = hc.assemble(mech, v_guess=np.ones(mech.nv))
+    part, target = hc.partition(mech, q), np.ones(mech.nu)
+    prepared = hc.PreparedInverseDynamics(mech, part)
+    expected = prepared.torque(q, v, target)
+    for share, refused in ((1e-3, False), (1.0, True)):
+        x, xdot = q.copy(), v.copy()
+        (x if entry == "q" else xdot)[0] += share * size
+        for path in (prepared.torque, lambda *s: hc.inverse_dynamics(mech, *s, partition=part).u):
+            if refused:
+                with pytest.raises(hc.InputError, match=words):
+                    path(x, xdot, target)
+            else:
+                assert relative(path(x, xdot, target), expected) < 1e-8
+
+
 # ------------------------------------------------------------- what the certificate refuses
 
 

@@ -47,7 +47,15 @@ from holoctl.equation import terms_at
 from holoctl.errors import InputError, NotActuatedError
 from holoctl.fast_rows import fast_rows, in_own_workspace, why_not
 from holoctl.linalg import in_place_band_lu, in_place_lu
-from holoctl.mechanism import Mechanism, check_configuration, check_mechanism, check_state
+from holoctl.mechanism import (
+    FARTHEST,
+    FASTEST,
+    Mechanism,
+    check_configuration,
+    check_mechanism,
+    check_range,
+    check_state,
+)
 from holoctl.open_tree import inverse_tree_dynamics
 from holoctl.projector import (
     Partition,
@@ -124,6 +132,7 @@ class PreparedInverseDynamics:
     closure_limit: float | None = CLOSURE_LIMIT
     velocity_limit: float | None = VELOCITY_LIMIT
     _limits: StateLimits = field(init=False, repr=False)
+    _slides: bool = field(init=False, repr=False)
     _local: threading.local = field(init=False, repr=False)
 
     @quiet
@@ -136,6 +145,7 @@ class PreparedInverseDynamics:
         object.__setattr__(self, "weights", effort_weights(mech, self.weights))
         limits = state_limits(self.closure_limit, self.velocity_limit)
         object.__setattr__(self, "_limits", limits)
+        object.__setattr__(self, "_slides", mech._lengths[0].size > 0)
         if self.partition is None:
             object.__setattr__(self, "partition", partition(mech, assemble(mech)[0]))
         check_partition(mech, self.partition)
@@ -246,6 +256,10 @@ class PreparedInverseDynamics:
         mech, t = self.mech, instant(t)
         if mech.nq != mech.nv and not pin.isNormalized(mech.model, q, 1e-12):
             q = check_configuration(mech, q)
+        if self._slides:  # as one number each, which costs less
+            x, xdot = q.take(mech._lengths[0]), v.take(mech._lengths[1])
+            if not (x.dot(x) <= FARTHEST**2 and xdot.dot(xdot) <= FASTEST**2):
+                check_range(mech, q, v)
         u = in_own_workspace(self._local, _lay_out, self, q, v, target, t, efforts)
         if u is None or not finite(u):
             u = self._by_the_general_path(q, v, target, t, efforts)
