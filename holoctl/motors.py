@@ -53,7 +53,10 @@ def motor_places(model: pin.Model, motors: Sequence[str]) -> MotorPlaces:
             if model.nvs[joint] > 1 and not missing:
                 kind = model.joints[joint].shortname()
                 missing = f"{motor!r} drives one coordinate of a {kind}"
-    return MotorPlaces(where, np.array(turning, dtype=np.intp), missing)
+    places = MotorPlaces(where, np.array(turning, dtype=np.intp), missing)
+    places.where.setflags(write=False)
+    places.turning.setflags(write=False)
+    return places
 
 
 def position_reader(places: MotorPlaces) -> Callable[[Vector], Vector]:
