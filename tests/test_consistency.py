@@ -145,10 +145,20 @@ def test_limits_that_are_none_are_refused(name, value):
 
 def test_a_controller_brings_its_own_limits(tmp_path):
     ctl = hc.ComputedTorque(mechanism("five_bar"), 1.0, 1.0, partition=shared_partition("five_bar"))
-    with pytest.raises(hc.InputError, match="brings its own closure_limit"):
-        hc.compile(ctl, ["torque"], closure_limit=0.5)
-    with pytest.raises(hc.InputError, match="brings its own closure_limit"):
-        hc.export_c(ctl, tmp_path, velocity_limit=None)
+    off = dataclasses.replace(ctl, closure_limit=None, velocity_limit=None)
+    given = [{"closure_limit": 0.5}, {"velocity_limit": None}, {"closure_limit": CLOSURE_LIMIT},
+             {"closure_limit": CLOSURE_LIMIT, "velocity_limit": VELOCITY_LIMIT}]  # fmt: skip
+    for controller in (ctl, off):
+        for limits in given:  # the usual ones too: who gives them wants them
+            with pytest.raises(hc.InputError, match="brings its own closure_limit"):
+                hc.compile(controller, ["torque"], **limits)
+            with pytest.raises(hc.InputError, match="brings its own closure_limit"):
+                hc.export_c(controller, tmp_path, **limits)
+    compiled = hc.compile(off, ["torque"], flags=["-O0"])
+    assert compiled.closure_limit is None
+    assert compiled.velocity_limit is None
+    compiled = hc.compile(off.mech, ["inverse_dynamics"], flags=["-O0"], velocity_limit=None)
+    assert (compiled.closure_limit, compiled.velocity_limit) == (CLOSURE_LIMIT, None)
 
 
 @pytest.mark.parametrize("name", COMPILED)
