@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import pickle
 from functools import cache
@@ -482,6 +483,16 @@ def test_a_mechanism_that_somebody_changes_says_so():
         lambda m: setattr(m.inertias[2], "mass", 50.0),
         lambda m: setattr(m.jointPlacements[1], "translation", np.ones(3)),
         lambda m: setattr(m.gravity, "linear", np.zeros(3)),
+        lambda m: setattr(m.frames[3], "placement", pin.SE3.Random()),
+        lambda m: m.frames.__setitem__(3, pin.Frame()),
+        lambda m: m.parents.__setitem__(2, 0),
+        lambda m: m.idx_vs.__setitem__(2, 0),
+        lambda m: m.names.__setitem__(1, "other"),
+        lambda m: m.joints.__setitem__(2, pin.JointModelPX()),
+        lambda m: m.joints[2].setIndexes(2, 0, 0),
+        lambda m: m.children[1].__setitem__(0, 4),
+        lambda m: m.sparsity_pattern_vector[1].__setitem__(0, False),
+        lambda m: m.referenceConfigurations.__setitem__("new", np.zeros(4)),
     ):
         mech = dataclasses.replace(mechanism("five_bar"))
         before = hc.inverse_dynamics(mech, q, v, np.ones(2), partition=part).u
@@ -495,7 +506,9 @@ def test_a_mechanism_that_somebody_changes_says_so():
             lambda mech=mech: hc.compile(mech, ["inverse_dynamics"]),
             lambda mech=mech: hc.PreparedInverseDynamics(mech),
         ):
-            with pytest.raises(hc.InputError, match=r"of its model was changed.*with_model"):
+            with pytest.raises(
+                hc.InputError, match=r"of its model (was changed|were added).*with_model"
+            ):
                 call()
 
 
@@ -511,6 +524,43 @@ def test_a_mechanism_that_somebody_changes_says_so():
 def test_the_model_of_a_mechanism_cannot_be_changed(change):
     with pytest.raises(hc.InputError, match=r"does not change.*with_model"):
         change(mechanism("five_bar").model)
+
+
+def test_a_model_that_has_grown_says_so():
+    """Functions of the class reach the model itself; its size tells."""
+    more, frame = pin.SE3.Identity(), pin.Frame("more", 1, pin.SE3.Identity(), pin.OP_FRAME)
+    for change in (
+        lambda m: pin.Model.addJoint(m, 0, pin.JointModelRZ(), more, "more"),
+        lambda m: pin.Model.addFrame(m, frame),
+    ):
+        mech = dataclasses.replace(mechanism("five_bar"))
+        change(mech.model)
+        with pytest.raises(hc.InputError, match=r"of its model were added.*with_model"):
+            hc.assemble(mech)
+
+
+def test_to_look_at_a_model_changes_nothing():
+    """Every property may be read; what is read is what the model is, and no complaint follows."""
+    mech = dataclasses.replace(mechanism("five_bar"))
+    own = mech.model.copy()
+    for name, attribute in vars(pin.Model).items():
+        if isinstance(attribute, property):
+            getattr(mech.model, name)
+    assert mech.model.names.tolist() == own.names.tolist()
+    assert mech.model.frames.tolist() == own.frames.tolist()
+    assert mech.model.joints.tolist() == own.joints.tolist()
+    assert mech.model.names is mech.model.names
+    hc.assemble(mech)
+    again = hc.assemble(dataclasses.replace(mech))[0]
+    np.testing.assert_array_equal(again, hc.assemble(mech)[0])
+
+
+def test_the_library_looks_at_no_copies():
+    """What nobody has looked at need not be compared at every door."""
+    mech = hc.load(hc.robot_file("stewart"))
+    q, v = hc.assemble(mech)
+    hc.inverse_dynamics(mech, q, v, np.zeros(mech.nu))
+    assert set(mech.model._shown) <= {"gravity"}
 
 
 def test_arrays_of_the_model_are_read_only_and_a_copy_is_not():
@@ -568,3 +618,45 @@ def test_arrays_that_went_through_a_pickle_are_those_of_before():
     assert as_given("q", q, mech.nq) is q
     with pytest.raises(hc.InputError, match="out must be an array of 2 floats"):
         prepared.torque(q, v, target, out=np.zeros(2, dtype=">f8"))
+
+
+def test_descriptions_do_not_change_behind_a_mechanism():
+    """Else a variant or a pickle of the mechanism would be another robot, without a word."""
+    place = pin.SE3(np.eye(3), np.array([0.1, 0.2, 0.3]))
+    described = [
+        hc.Closure(("a", place), ("b", place), joint="spherical"),
+        hc.Rod(("a", place), "b", 1.0),
+        hc.Contact(("a", place)),
+    ]
+    place.translation = np.zeros(3)  # the caller's own
+    for c in described:
+        frame = c.point if isinstance(c, hc.Contact) else c.a
+        for change in (
+            lambda X: setattr(X, "translation", np.zeros(3)),
+            lambda X: setattr(X, "rotation", np.eye(3)),
+            lambda X: X.translation.__setitem__(0, 7.0),
+            lambda X: X.rotation.__setitem__(0, 7.0),
+            lambda X: X.setIdentity(),
+            lambda X: X.setRandom(),
+        ):
+            for X in (frame[1], pickle.loads(pickle.dumps(frame[1]))):
+                with pytest.raises((hc.InputError, ValueError), match=r"does not change|read-only"):
+                    change(X)
+        for again in (pickle.loads(pickle.dumps(c)), copy.copy(c), copy.deepcopy(c)):
+            other = again.point if isinstance(c, hc.Contact) else again.a
+            assert other == frame
+            assert other[1].translation.tolist() == [0.1, 0.2, 0.3]
+        assert dataclasses.replace(c, name="new").name == "new"
+    given = {"a": 1.0, "b": -2.0}
+    gear = hc.Coupling(given, offset=0.1, t_stab=1.0)
+    given["a"] = 7.0
+    with pytest.raises(TypeError):
+        gear.coefficients["a"] = 7.0
+    for again in (gear, pickle.loads(pickle.dumps(gear)), copy.deepcopy(gear), copy.copy(gear),
+                  dataclasses.replace(gear, name=None)):  # fmt: skip
+        assert again.coefficients == {"a": 1.0, "b": -2.0}
+        assert (again.offset, again.name, again.t_stab) == (0.1, None, 1.0)
+        with pytest.raises(TypeError):
+            again.coefficients["a"] = 7.0
+    own = hc.Custom(lambda q: q[:2], rows=2, scale=[1.0, 2.0])
+    assert own.scale == (1.0, 2.0)

@@ -119,7 +119,8 @@ def compile(
         ``"raise"`` or ``"project"``: as in `PreparedInverseDynamics`.
     closure_limit, velocity_limit : float or None, optional
         How far the state may be off for a torque, None for by any amount: as in
-        `PreparedInverseDynamics`. Default: 1e-2 and 0.1; not for a controller, which brings its own.
+        `PreparedInverseDynamics`. Default: 1e-2 and 0.1; not for a controller, which brings its
+        own.
     flags : iterable of str, optional
         More flags for the compiler, behind our own: such as ``"-O1"`` to build faster.
 
