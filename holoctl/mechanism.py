@@ -526,6 +526,9 @@ def _checked_model(model: Any) -> pin.Model:
             f"Mechanism: model must be a pinocchio.Model; got {type(model).__name__} "
             "(to read a file use hc.load)"
         )
+    if isinstance(model, FrozenModel):  # that of another mechanism
+        check_unchanged(model, "Mechanism")
+        model = plain(model)
     if model.njoints < 2 or model.nv == 0:
         raise InputError("Mechanism: the model has no joints, so there is nothing to move")
     if len(model.mimicking_joints):

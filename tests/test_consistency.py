@@ -505,6 +505,7 @@ def test_a_mechanism_that_somebody_changes_says_so():
             lambda mech=mech: hc.assemble(mech),
             lambda mech=mech: hc.compile(mech, ["inverse_dynamics"]),
             lambda mech=mech: hc.PreparedInverseDynamics(mech),
+            lambda mech=mech: dataclasses.replace(mech),
         ):
             with pytest.raises(
                 hc.InputError, match=r"of its model (was changed|were added).*with_model"
