@@ -33,7 +33,8 @@ class FrozenModel(pin.Model):  # type: ignore[misc]
 
     def __init__(self, model: pin.Model) -> None:
         super().__init__(model)
-        self.__dict__.update(_plain=model.copy(), _shown={})
+        sizes = model.njoints, model.nframes
+        self.__dict__.update(_plain=model.copy(), _sizes=sizes, _shown={})
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise InputError(f"{name}: {HOW}")
@@ -119,8 +120,9 @@ def plain(model: pin.Model) -> pin.Model:
 
 def check_unchanged(model: pin.Model, owner: str) -> None:
     """Raise `InputError` where somebody has changed what a frozen model handed out."""
-    for name, (shown, as_made) in model._shown.items():
+    own = model.__dict__
+    for name, (shown, as_made) in own["_shown"].items():
         if _entries(shown) != as_made:
             raise InputError(f"{owner}: {name} of its model was changed; {HOW}")
-    if model.njoints != model._plain.njoints or model.nframes != model._plain.nframes:
+    if (model.njoints, model.nframes) != own["_sizes"]:
         raise InputError(f"{owner}: joints or frames of its model were added; {HOW}")
