@@ -27,6 +27,7 @@ from holoctl.constraints.coupling import Coupling
 from holoctl.constraints.kinds import direction
 from holoctl.constraints.wrench import WrenchRows, stacked, wrench_rows
 from holoctl.errors import AssemblyError, InputError
+from holoctl.frozen_model import plain
 from holoctl.linalg import in_range, least_squares, null_space_by_svd, singular_values
 from holoctl.mechanism import (
     Mechanism,
@@ -212,9 +213,10 @@ def _free(mech: Mechanism, locked: Iterable[str]) -> NDArray[np.intp]:
     joints = mech.joint_of
     for j in np.unique(joints[indices]).tolist():
         count = int(np.count_nonzero(joints[indices] == j))
-        if mech.model.nqs[j] != mech.model.nvs[j] and count < mech.model.nvs[j]:
+        nq, nv = plain(mech.model).nqs[j], plain(mech.model).nvs[j]
+        if nq != nv and count < nv:
             raise InputError(
-                f"locked: the coordinates of joint {mech.model.names[j]!r} are parts of one "
+                f"locked: the coordinates of joint {plain(mech.model).names[j]!r} are parts of one "
                 "rotation and cannot be locked singly; lock the whole joint by its name"
             )
     return np.setdiff1d(np.arange(mech.nv), indices)

@@ -66,7 +66,7 @@ def shaped(name: str, value: Any, size: int, meaning: str = "") -> Vector:
 
 def as_given(name: str, value: Any, size: int) -> Vector:
     """`shaped` for a control tick: a float vector is taken as it is, at next to no cost."""
-    if type(value) is np.ndarray and value.dtype is _FLOAT and value.shape == (size,):
+    if type(value) is np.ndarray and value.shape == (size,) and _is_float(value.dtype):
         return value
     return shaped(name, value, size)
 
@@ -81,7 +81,7 @@ def finite(x: Vector) -> bool:
 
 def stored(name: str, place: Any, x: Vector) -> Vector:
     """`place`, an array of the caller's, with the numbers of x in it; or an `InputError`."""
-    if type(place) is not np.ndarray or place.dtype is not _FLOAT or place.shape != x.shape:
+    if type(place) is not np.ndarray or place.shape != x.shape or not _is_float(place.dtype):
         kind = f"{place.dtype} {place.shape}" if isinstance(place, np.ndarray) else ""
         raise InputError(
             f"{name} must be an array of {x.size} floats, shape {x.shape}; got "
@@ -94,6 +94,11 @@ def stored(name: str, place: Any, x: Vector) -> Vector:
 
 
 _FLOAT, _INF, _DOT = np.dtype(float), float("inf"), blas.ddot
+
+
+def _is_float(dtype: np.dtype[Any]) -> bool:
+    """Whether it is that of floats; after a pickle it may be an equal one, not the same."""
+    return dtype is _FLOAT or dtype == _FLOAT
 
 
 def numbers(name: str, value: Any, meaning: str = "") -> Vector:

@@ -15,6 +15,7 @@ however good the solution is: so they may be broken by as much as the state is o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from holoctl.checks import positive
@@ -24,8 +25,10 @@ __all__ = [
     "ALLOWANCE",
     "CLOSURE_LIMIT",
     "MOST_CONDITION",
+    "NOT_GIVEN",
     "TOLERANCES",
     "VELOCITY_LIMIT",
+    "NotGiven",
     "StateLimits",
     "allowed_acceleration",
     "check_solution",
@@ -50,6 +53,19 @@ ALLOWANCE = 10.0
 
 MOST_CONDITION = TOLERANCES["condition"] / 10.0
 """A tick refuses from this condition number on: ten times earlier than the certificate."""
+
+
+class NotGiven(Enum):
+    """The type of `NOT_GIVEN`, for limits that may also be None, which is off."""
+
+    NOT_GIVEN = "not given"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+NOT_GIVEN = NotGiven.NOT_GIVEN
+"""Default of a limit that a controller may bring instead."""
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,12 @@ import pinocchio as pin
 
 from holoctl.errors import InputError
 
-__all__ = ["FrozenModel", "check_unchanged", "live"]
+__all__ = ["FrozenModel", "check_unchanged", "plain"]
 
 HOW = (
     "the model of a mechanism does not change, for laws are laid out from it: change a copy, "
     "m = mech.model.copy(), and make another mechanism with mech.with_model(m)"
 )
-
-WATCHED = ("inertias", "jointPlacements", "gravity")
-"""What is handed out as a copy, and compared with the model later."""
 
 CHANGING = (
     "addBodyFrame", "addFrame", "addJoint", "addJointFrame", "appendBodyToJoint",
@@ -33,6 +30,11 @@ CHANGING = (
 
 class FrozenModel(pin.Model):  # type: ignore[misc]
     """A private copy of a `pin.Model` that cannot be changed; ``copy()`` gives one that can."""
+
+    def __init__(self, model: pin.Model) -> None:
+        super().__init__(model)
+        sizes = model.njoints, model.nframes
+        self.__dict__.update(_plain=model.copy(), _sizes=sizes, _shown={})
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise InputError(f"{name}: {HOW}")
@@ -45,11 +47,11 @@ def _handed_out(name: str) -> property:
     live = getattr(pin.Model, name)
 
     def get(self: FrozenModel) -> Any:
-        shown = self.__dict__.get(name)
-        if shown is None:
-            value = live.fget(self)
-            shown = self.__dict__[name] = type(value)(value)
-        return shown
+        shown: dict[str, tuple[Any, Any]] = self.__dict__["_shown"]
+        if name not in shown:
+            value = getattr(self._plain, name)
+            shown[name] = _copy(value), _entries(value)
+        return shown[name][0]
 
     return property(get, doc=live.__doc__)
 
@@ -77,34 +79,50 @@ def _freeze() -> None:
     for name in CHANGING:
         setattr(FrozenModel, name, _refused(name))
     for name, attribute in vars(pin.Model).items():
-        if name in WATCHED:
-            setattr(FrozenModel, name, _handed_out(name))
-        elif type(attribute) is property and isinstance(getattr(sample, name), np.ndarray):
+        if type(attribute) is not property:  # gravity981 is static: of the class
+            continue
+        value = getattr(sample, name)
+        if isinstance(value, np.ndarray):
             setattr(FrozenModel, name, _read_only(name))
+        elif not isinstance(value, (int, float, str)):
+            setattr(FrozenModel, name, _handed_out(name))
+
+
+def _copy(value: Any) -> Any:
+    if not isinstance(value, pin.StdMap_String_VectorXd):
+        return type(value)(value)
+    copy = pin.StdMap_String_VectorXd()
+    for entry in value:
+        copy[entry.key()] = entry.data().copy()
+    return copy
+
+
+def _entries(value: Any) -> Any:
+    """What was handed out, as lists that ``==`` compares by what is in them."""
+    if isinstance(value, pin.StdMap_String_VectorXd):
+        return {entry.key(): entry.data().tolist() for entry in value}
+    if not hasattr(value, "tolist"):
+        return value
+    entries = value.tolist()
+    if entries and hasattr(entries[0], "tolist"):
+        return [entry.tolist() for entry in entries]
+    return entries
 
 
 _freeze()
 
 
-def live(model: pin.Model, name: str) -> Any:
-    """``model.inertias`` or the like itself, to be read only: nothing to be compared later."""
-    return getattr(pin.Model, name).fget(model)
+def plain(model: pin.Model) -> pin.Model:
+    """The library's own copy of a frozen model, to be read only: nothing is handed out, and there
+    is nothing to compare later. Any other model as it is."""
+    return model._plain if isinstance(model, FrozenModel) else model
 
 
 def check_unchanged(model: pin.Model, owner: str) -> None:
     """Raise `InputError` where somebody has changed what a frozen model handed out."""
-    for name in WATCHED:
-        shown = model.__dict__.get(name)
-        if shown is None:
-            continue
-        real = live(model, name)
-        if name == "gravity":
-            same = shown == real
-        else:
-            same = len(shown) == len(real) and all(map(_equal, shown, real))
-        if not same:
+    own = model.__dict__
+    for name, (shown, as_made) in own["_shown"].items():
+        if _entries(shown) != as_made:
             raise InputError(f"{owner}: {name} of its model was changed; {HOW}")
-
-
-def _equal(a: Any, b: Any) -> bool:
-    return bool(a == b)
+    if (model.njoints, model.nframes) != own["_sizes"]:
+        raise InputError(f"{owner}: joints or frames of its model were added; {HOW}")

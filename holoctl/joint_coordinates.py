@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from holoctl.checks import Vector, known_name, quiet
 from holoctl.constraints.closure import Closure
+from holoctl.frozen_model import plain
 from holoctl.mechanism import Mechanism, check_mechanism, check_state, workspace
 from holoctl.tree import Frame, Kinematics, kinematics, resolve_frame, support
 
@@ -107,13 +108,13 @@ def joint_motion(mech: Mechanism, name: str, q: Any, v: Any = None, t: float = 0
         if upper is not None:
             lower = resolve_frame(mech.model, name, "joint_motion")
             kin = kinematics(mech.model, workspace(mech), q, v, t)
-            kind = "free" if mech.model.nvs[lower.joint] == 6 else "spherical"
+            kind = "free" if plain(mech.model).nvs[lower.joint] == 6 else "spherical"
             return _between(mech, kin, lower, upper, kind)
         return _of_tree(mech, parts, q, v)
-    welds = {f.name for f in mech.model.frames[1:] if f.type == pin.FrameType.FIXED_JOINT}
+    welds = {f.name for f in plain(mech.model).frames[1:] if f.type == pin.FrameType.FIXED_JOINT}
     if isinstance(name, str) and name in welds:
         return JointMotion(np.zeros(0), np.zeros(0), np.zeros((0, mech.nv)))
-    valid = sorted({*mech.model.names[1:], *_series(mech.model), *closures})
+    valid = sorted({*plain(mech.model).names[1:], *_series(mech.model), *closures})
     known_name(name, valid, "joint", f"{mech.name}: joint_motion")
     closure = closures[name]
     a, b = (resolve_frame(mech.model, f, name) for f in (closure.a, closure.b))
@@ -123,6 +124,7 @@ def joint_motion(mech: Mechanism, name: str, q: Any, v: Any = None, t: float = 0
 
 def part_names(model: pin.Model, name: Any) -> tuple[str, ...]:
     """The joints of the model that make up a joint: itself, or ``name[0], name[1], ...``."""
+    model = plain(model)
     if not isinstance(name, str):
         return ()
     if name != "universe" and model.existJointName(name):
@@ -144,6 +146,7 @@ def child_frame(name: str) -> str:
 
 def _upside_down(model: pin.Model, parts: tuple[str, ...]) -> Frame | None:
     """The frame in the child body, where a spherical or free joint hangs upside down."""
+    model = plain(model)
     j = model.getJointId(parts[0])
     if model.joints[j].shortname() not in ("JointModelSpherical", "JointModelFreeFlyer"):
         return None
@@ -156,12 +159,13 @@ def _upside_down(model: pin.Model, parts: tuple[str, ...]) -> Frame | None:
 
 
 def _series(model: pin.Model) -> list[str]:
+    model = plain(model)
     return [name[:-3] for name in model.names if name.endswith("[0]")]
 
 
 def _of_tree(mech: Mechanism, parts: tuple[str, ...], q: Vector, v: Vector) -> JointMotion:
     """A joint whose coordinates are those of the mechanism."""
-    model = mech.model
+    model = plain(mech.model)
     values: list[Vector] = []
     columns: list[int] = []
     for part in parts:

@@ -28,7 +28,7 @@ from holoctl.constraints.contract import BoundRows, Constraint, Rows
 from holoctl.constraints.gamma_q import BoundGammaQ
 from holoctl.constraints.wrench import WrenchRows, is_plain, stacked
 from holoctl.errors import InputError
-from holoctl.frozen_model import FrozenModel, check_unchanged, live
+from holoctl.frozen_model import FrozenModel, check_unchanged, plain
 from holoctl.inertia import check_mass, check_moments
 from holoctl.motors import MotorPlaces, motor_places, position_reader
 from holoctl.tree import (
@@ -555,6 +555,9 @@ def _checked_model(model: Any) -> pin.Model:
             f"Mechanism: model must be a pinocchio.Model; got {type(model).__name__} "
             "(to read a file use hc.load)"
         )
+    if isinstance(model, FrozenModel):  # that of another mechanism
+        check_unchanged(model, "Mechanism")
+        model = plain(model)
     if model.njoints < 2 or model.nv == 0:
         raise InputError("Mechanism: the model has no joints, so there is nothing to move")
     if len(model.mimicking_joints):
@@ -634,6 +637,7 @@ def _rotors(model: pin.Model) -> Vector:
 
 
 def _checked_configuration(model: pin.Model, given: Any, name: str) -> Vector:
+    model = plain(model)
     q = vector(name, given, model.nq, "configuration, nq entries")
     if model.nq == model.nv or pin.isNormalized(model, q, 1e-12):
         return q
@@ -806,7 +810,7 @@ def _spread(
     """Diagonal of the box around joint origins, centres of mass and closure frames, m."""
     model = mech.model
     joints = np.unique(mech.joint_of[columns]).tolist()
-    points, inertias = [kin.placements[j].translation for j in joints], live(model, "inertias")
+    points, inertias = [kin.placements[j].translation for j in joints], plain(model).inertias
     points += [kin.placements[j].act(inertias[j].lever) for j in joints if inertias[j].mass > 0.0]
     points += [kin.point(frame) for b in bound for frame in b.anchors]
     if not points:

@@ -15,6 +15,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.checks import Vector
+from holoctl.frozen_model import plain
 from holoctl.tree import coordinate_names, joint_of_coordinate
 
 __all__ = ["MotorPlaces", "motor_places", "position_reader"]
@@ -42,6 +43,7 @@ class MotorPlaces:
 
 def motor_places(model: pin.Model, motors: Sequence[str]) -> MotorPlaces:
     """The places of the motors with these coordinate names, in their order."""
+    model = plain(model)
     names, joint_of = coordinate_names(model), joint_of_coordinate(model)
     where, turning, missing = np.zeros(len(motors), dtype=np.intp), [], ""
     for i, motor in enumerate(motors):
@@ -53,7 +55,10 @@ def motor_places(model: pin.Model, motors: Sequence[str]) -> MotorPlaces:
             if model.nvs[joint] > 1 and not missing:
                 kind = model.joints[joint].shortname()
                 missing = f"{motor!r} drives one coordinate of a {kind}"
-    return MotorPlaces(where, np.array(turning, dtype=np.intp), missing)
+    places = MotorPlaces(where, np.array(turning, dtype=np.intp), missing)
+    places.where.setflags(write=False)
+    places.turning.setflags(write=False)
+    return places
 
 
 def position_reader(places: MotorPlaces) -> Callable[[Vector], Vector]:

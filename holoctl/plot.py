@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from holoctl.checks import Vector
 from holoctl.errors import InputError
+from holoctl.frozen_model import plain
 from holoctl.mechanism import Mechanism, workspace
 from holoctl.simulation import Run
 from holoctl.tree import kinematics
@@ -72,7 +73,7 @@ def draw_mechanism(
     look: dict[str, object] = {"color": "0.55", "marker": "o", "markersize": 4, "linewidth": 2.5}
     for j in range(1, mech.model.njoints):
         ends = [kin.point(f) for b in mech._bound for f in b.anchors if f.joint == j]
-        ends += [origin[c] for c in mech.model.children[j]]
+        ends += [origin[c] for c in plain(mech.model).children[j]]
         for end in ends:
             line = np.array([origin[j], end])[:, list(plane)]
             axes.plot(line[:, 0], line[:, 1], **{**look, **style})  # type: ignore[arg-type]

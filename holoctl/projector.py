@@ -14,8 +14,8 @@ docs/derivations.md, "Projection".
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 import numpy as np
 import pinocchio as pin
@@ -56,6 +56,7 @@ __all__ = [
     "Projection",
     "check_motors",
     "check_partition",
+    "constraint_effort",
     "corrected",
     "multipliers",
     "partition",
@@ -65,6 +66,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+_T = TypeVar("_T", bound=np.generic)
 
 METHODS = ("auto", "split", "qr", "orthonormal")
 
@@ -129,6 +131,13 @@ class Partition:
     coordinate_names: tuple[str, ...]
     row_names: tuple[str, ...]
     B: Array
+
+    def __post_init__(self) -> None:
+        for name in ("rows", "independent", "dependent", "B"):
+            object.__setattr__(self, name, _fixed(getattr(self, name)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Partition, tuple(getattr(self, f.name) for f in fields(self))
 
     @property
     def uncertain(self) -> bool:
@@ -204,6 +213,14 @@ class Projection:
     def k(self) -> int:
         """Degrees of freedom: the columns of gamma."""
         return int(self.gamma.shape[1])
+
+
+def _fixed(x: NDArray[_T]) -> NDArray[_T]:
+    """`x` itself where it cannot be written to, else such a copy: laws are laid out from it."""
+    if x.flags.writeable:
+        x = x.copy()
+        x.setflags(write=False)
+    return x
 
 
 # ------------------------------------------------------------------------------- partition
@@ -674,6 +691,17 @@ def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArr
     e = pivoted_qr(E, rank)
     leverage = (e.q[:, :rank] ** 2).sum(axis=1)
     return mech.row_scale * _shortest(e, on_kept), leverage > 1.0 - UNIQUE
+
+
+def constraint_effort(T: Terms, part: Partition, force: Vector) -> Vector:
+    """The part of `force` (nv,) that the kept rows can give, ``G_keep^T lambda``: least squares."""
+    c = T.mechanism.column_scale
+    G = T.mechanism.row_scale[part.rows, None] * T.rows.jacobian[part.rows] * c
+    qr = pivoted_qr(G.T, part.rank)
+    on_kept = np.zeros(part.rank)
+    on_kept[qr.pivots] = qr.solve_r1(qr.q[:, : part.rank].T @ (c * force))
+    effort: Vector = G.T @ on_kept / c
+    return effort
 
 
 # ------------------------------------------------------------------------------ correction

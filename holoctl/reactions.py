@@ -9,6 +9,7 @@ import numpy as np
 
 from holoctl.checks import Vector, one_of, quiet, vector
 from holoctl.constraints.wrench import WrenchRows
+from holoctl.frozen_model import plain
 from holoctl.mechanism import Mechanism, check_configuration, check_mechanism, rows_of, workspace
 from holoctl.tree import Frame, kinematics
 
@@ -85,7 +86,7 @@ def constraint_wrenches(
             R = kin.placements[frame.joint].rotation
         if axes == "frame":
             R = R @ frame.placement.rotation
-        body = mech.model.names[frame.joint]
+        body = plain(mech.model).names[frame.joint]
         return ConstraintWrench(frame.name, body, point, R.T @ force, R.T @ about_point)
 
     found = {}

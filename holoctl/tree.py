@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pinocchio as pin
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from holoctl.checks import Vector, listing, suggestion
 from holoctl.errors import InputError
+from holoctl.frozen_model import plain
 
 __all__ = [
     "Frame",
@@ -176,6 +177,7 @@ def _address(x: Array) -> int:
 
 def coordinate_names(model: pin.Model) -> tuple[str, ...]:
     """Names of the nv coordinates: the joint's, or ``joint[i]`` where it has several."""
+    model = plain(model)
     names: list[str] = []
     for j in range(1, model.njoints):
         name, n = model.names[j], model.nvs[j]
@@ -185,11 +187,13 @@ def coordinate_names(model: pin.Model) -> tuple[str, ...]:
 
 def joint_of_coordinate(model: pin.Model) -> NDArray[np.intp]:
     """Joint index of each of the nv coordinates."""
+    model = plain(model)
     return np.repeat(np.arange(model.njoints), list(model.nvs)).astype(np.intp)
 
 
 def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
     """Find a frame by name (a joint first, then a body, then any other frame), or check a pair."""
+    model = plain(model)
     if isinstance(frame, tuple) and len(frame) == 2 and isinstance(frame[1], pin.SE3):
         name, placement = frame
         if not isinstance(name, str):
@@ -232,10 +236,53 @@ def check_placement(what: str, placement: pin.SE3) -> None:
 
 
 def own_frame(frame: FrameLike) -> FrameLike:
-    """The frame, with a placement that the caller cannot change any more."""
+    """The frame, with a placement that nobody can change any more."""
     if isinstance(frame, tuple) and len(frame) == 2 and isinstance(frame[1], pin.SE3):
-        return (frame[0], frame[1].copy())
+        return (frame[0], FrozenPlacement(frame[1]))
     return frame
+
+
+class FrozenPlacement(pin.SE3):  # type: ignore[misc]
+    """A placement of a description, which does not change; ``copy()`` gives one that can."""
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise InputError(_PLACED.format(name))
+
+    def setIdentity(self) -> NoReturn:
+        """Refused."""
+        raise InputError(_PLACED.format("setIdentity"))
+
+    def setRandom(self) -> NoReturn:
+        """Refused."""
+        raise InputError(_PLACED.format("setRandom"))
+
+    @property
+    def rotation(self) -> Array:
+        """(3, 3), read-only."""
+        return _read_only(pin.SE3.rotation.fget(self))
+
+    @property
+    def translation(self) -> Vector:
+        """(3,), m, read-only."""
+        return _read_only(pin.SE3.translation.fget(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _placed, (np.array(self.rotation), np.array(self.translation))
+
+
+_PLACED = (
+    "{}: the placement of a constraint does not change, for mechanisms are made from it: make "
+    "another constraint with dataclasses.replace"
+)
+
+
+def _placed(rotation: Array, translation: Vector) -> FrozenPlacement:
+    return FrozenPlacement(pin.SE3(rotation, translation))
+
+
+def _read_only(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    x.setflags(write=False)
+    return x
 
 
 def default_pair_name(*frames: Any) -> str:
@@ -255,6 +302,7 @@ def place(model: pin.Model, q: Vector, frame: Frame) -> pin.SE3:
 
 def support(model: pin.Model, joint: int) -> NDArray[np.bool_]:
     """Mask of the nv coordinates that move the body of `joint`."""
+    model = plain(model)
     mask = np.zeros(model.nv, dtype=bool)
     while joint > 0:
         mask[model.idx_vs[joint] : model.idx_vs[joint] + model.nvs[joint]] = True
@@ -271,6 +319,7 @@ def translational(model: pin.Model) -> NDArray[np.bool_]:
 
 def depth_first_order(model: pin.Model) -> list[int]:
     """Joint indices in a valid depth-first order, the world first, siblings as they stand."""
+    model = plain(model)
     children: list[list[int]] = [[] for _ in range(model.njoints)]
     for j in range(1, model.njoints):
         children[model.parents[j]].append(j)

@@ -100,6 +100,15 @@ def open_states(name, count=100, seed=1):
     return states
 
 
+def stretched(s):
+    """The five-bar of the zoo with elbows at 0.8 cos(s)-ish: at s = 0 its rods are in line."""
+    left, right = np.pi - s, s
+    x, y = 0.1 + 0.3 * np.cos(s), 0.3 * np.sin(s)
+    tip = y + np.sqrt(max(0.16 - x * x, 0.0))
+    a, b = np.arctan2(tip - y, x), np.arctan2(tip - y, -x)
+    return np.array([left, a - left, right, b - right])
+
+
 def feasible_target(P, rng=None):
     """Random accelerations of the motors that the constraints allow, also for too many motors."""
     ydd = np.ones(P.k) if rng is None else 5.0 * rng.normal(size=P.k)

@@ -25,7 +25,7 @@ FLOORS = {
     "checks": 1,
     "linalg": 1,
     "consistency": 2,
-    "frozen_model": 2,
+    "frozen_model": 1,
     "inertia": 2,
     "timing": 2,
     "saddle_point": 2,

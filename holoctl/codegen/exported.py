@@ -42,11 +42,10 @@ from holoctl.codegen.extra import casadi_module
 from holoctl.codegen.symbolic_tree import tree_efforts
 from holoctl.consistency import (
     ALLOWANCE,
-    CLOSURE_LIMIT,
+    NOT_GIVEN,
     TOLERANCES,
-    VELOCITY_LIMIT,
+    NotGiven,
     StateLimits,
-    state_limits,
 )
 from holoctl.control.computed_torque import ComputedTorque, limits_of
 from holoctl.dynamics.inverse import effort_weights
@@ -81,8 +80,8 @@ def export_c(
     name: str | None = None,
     partition: Partition | None = None,
     weights: Any = None,
-    closure_limit: float | None = CLOSURE_LIMIT,
-    velocity_limit: float | None = VELOCITY_LIMIT,
+    closure_limit: float | NotGiven | None = NOT_GIVEN,
+    velocity_limit: float | NotGiven | None = NOT_GIVEN,
     in_trouble: str = "hold",
     plant: bool = False,
 ) -> tuple[Path, ...]:
@@ -108,8 +107,9 @@ def export_c(
     weights : (nu,) array_like, optional
         For more motors than motions: as in `PreparedInverseDynamics`. Not for a controller.
     closure_limit, velocity_limit : float or None, optional
-        There is no torque but a status where the state is open, or slides, by more: as in
-        `PreparedInverseDynamics`. May be changed in C. Not for a controller, which brings its own.
+        There is no torque but a status where the state is open, or slides, by more; None for by
+        any amount: as in `PreparedInverseDynamics`. May be changed in C. Default: 1e-2 and 0.1;
+        not for a controller, which brings its own.
     in_trouble : str, optional
         What C gives without a torque: ``"hold"``, the last good one, or ``"zero"``. May be
         changed in C.
@@ -153,8 +153,7 @@ def export_c(
         if partition is not None or weights is not None:
             raise InputError("a controller brings its own partition and weights; give neither")
         partition, weights = controller.partition, controller.weights
-        closure_limit, velocity_limit = limits_of(controller, closure_limit, velocity_limit)
-    limits = state_limits(closure_limit, velocity_limit)
+    limits = limits_of(controller, closure_limit, velocity_limit)
     one_of("in_trouble", in_trouble, POLICIES)
     try:
         place = Path(fspath(folder))

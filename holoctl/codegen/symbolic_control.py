@@ -18,7 +18,7 @@ from holoctl.codegen.expressions import (
     inverse_function,
     state_doubt,
 )
-from holoctl.codegen.extra import SX, casadi_module
+from holoctl.codegen.extra import casadi_module
 from holoctl.consistency import StateLimits
 from holoctl.control.computed_torque import ComputedTorque
 
@@ -32,17 +32,20 @@ def command_function(controller: ComputedTorque) -> Any:
     coordinate of a rotation.
     """
     ca, mech = casadi_module(), controller.mech
-    if not mech.actuated:
+    places = mech._motors
+    if not mech.actuated or places.missing:
         return None
     q, v = ca.SX.sym("q", mech.nq), ca.SX.sym("v", mech.nv)
     q_ref, v_ref = ca.SX.sym("q_ref", mech.nu), ca.SX.sym("v_ref", mech.nu)
     a_ref = ca.SX.sym("a_ref", mech.nu)
     found = []
     for i, motor in enumerate(mech.actuated):
-        k = mech.coordinate_names.index(motor)
-        e = _error(controller, k, q, q_ref[i])
-        if e is None:
-            return None
+        k, where = mech.coordinate_names.index(motor), int(places.where[i])
+        if i in places.turning:  # the shorter way round
+            d = q_ref[i] - ca.atan2(q[where + 1], q[where]) + np.pi
+            e = d - 2.0 * np.pi * ca.floor(d / (2.0 * np.pi)) - np.pi
+        else:
+            e = q_ref[i] - q[where]
         law = float(controller.kp[i]) * e + float(controller.kd[i]) * (v_ref[i] - v[k])
         found.append(law + a_ref[i] if controller.compensation == "full" else law)
     return ca.Function(
@@ -76,16 +79,3 @@ def torque_function(E: Expressions, controller: ComputedTorque, limits: StateLim
         u = held + c
         doubt = sum(state_doubt(E, limits), doubt)
     return ca.Function("torque", [E.q, E.v, *refs, E.t], [u, doubt], [*names, "t"], ["u", "doubt"])
-
-
-def _error(controller: ComputedTorque, coordinate: int, q: SX, wanted: SX) -> SX:
-    """From the motor's position to the one wanted; None where it has none."""
-    ca, mech = casadi_module(), controller.mech
-    model, joint = mech.model, int(mech.joint_of[coordinate])
-    where = model.idx_qs[joint] + coordinate - model.idx_vs[joint]
-    if model.nqs[joint] == model.nvs[joint]:
-        return wanted - q[where]
-    if model.nvs[joint] > 1:
-        return None
-    d = wanted - ca.atan2(q[where + 1], q[where]) + np.pi
-    return d - 2.0 * np.pi * ca.floor(d / (2.0 * np.pi)) - np.pi

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from holoctl.codegen.extra import SX, casadi_module
 from holoctl.errors import InputError
-from holoctl.frozen_model import live
+from holoctl.frozen_model import plain
 
 __all__ = [
     "Column",
@@ -119,10 +119,11 @@ def symbolic_tree(model: pin.Model, q: SX) -> Tree:
     InputError
         For a kind of joint that has no expression here, by name.
     """
+    model = plain(model)
     ca = casadi_module()
     steps = [Step(0, ca.SX.eye(3), ca.SX.zeros(3), (), *_NO_BODY)]
     of_joint, unit_parts = [0], []
-    placements, inertias = live(model, "jointPlacements"), live(model, "inertias")
+    placements, inertias = model.jointPlacements, model.inertias
     for j in range(1, model.njoints):
         at = of_joint[model.parents[j]]
         pieces = _pieces(model.joints[j], model.names[j], placements[j])
@@ -301,6 +302,7 @@ def _exact(x: Array) -> SX:
 
 def tangent(model: pin.Model, q: SX) -> SX:
     """(nq, nv) T: the rates of the entries of q are ``T v``."""
+    model = plain(model)
     ca = casadi_module()
     T = ca.SX(model.nq, model.nv)
     for j in range(1, model.njoints):

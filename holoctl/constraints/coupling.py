@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from holoctl.checks import Vector, known_name, number, positive
 from holoctl.constraints.contract import Rows
 from holoctl.errors import InputError
+from holoctl.frozen_model import plain
 from holoctl.tree import Frame, Kinematics, coordinate_names, joint_of_coordinate
 
 __all__ = ["Coupling"]
@@ -61,7 +64,7 @@ class Coupling:
                 "Coupling: coefficients must be a mapping of coordinate names to numbers, "
                 f"with one entry or more; got {self.coefficients!r}"
             )
-        object.__setattr__(self, "coefficients", dict(self.coefficients))
+        object.__setattr__(self, "coefficients", MappingProxyType(dict(self.coefficients)))
         for name, c in self.coefficients.items():
             if abs(number(f"Coupling: coefficient of {name!r}", c)) < 1e-100:
                 raise InputError(
@@ -71,6 +74,9 @@ class Coupling:
         if self.t_stab is not None:
             positive("Coupling: t_stab", self.t_stab, "s")
 
+    def __reduce__(self) -> tuple[Any, ...]:  # a mapping that is read-only does not pickle
+        return Coupling, (dict(self.coefficients), self.offset, self.name, self.t_stab)
+
     @property
     def default_name(self) -> str:
         """The name as given, or the coordinates joined by "-"."""
@@ -78,6 +84,7 @@ class Coupling:
 
     def bind(self, model: pin.Model, name: str, reference: Vector) -> BoundCoupling:
         """The row of this coupling on `model`."""
+        model = plain(model)
         owner = f"Coupling {name!r}"
         names = coordinate_names(model)
         jacobian = np.zeros((1, model.nv))

@@ -107,7 +107,7 @@ class Custom:
             )
         if not np.isfinite(scale).all():
             raise InputError(f"{owner}: scale must be finite; got {self.scale!r}")
-        object.__setattr__(self, "scale", scale.tolist())
+        object.__setattr__(self, "scale", tuple(scale.tolist()) if scale.ndim else float(scale))
         if self.t_stab is not None:
             positive(f"{owner}: t_stab", self.t_stab, "s")
 

@@ -10,11 +10,18 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.checks import Vector, as_given, finite, numbers, one_of, quiet, stored, vector
-from holoctl.consistency import CLOSURE_LIMIT, VELOCITY_LIMIT
+from holoctl.consistency import (
+    CLOSURE_LIMIT,
+    NOT_GIVEN,
+    VELOCITY_LIMIT,
+    NotGiven,
+    StateLimits,
+    state_limits,
+)
 from holoctl.dynamics.prepared import PreparedInverseDynamics
 from holoctl.errors import InputError, NotActuatedError
 from holoctl.mechanism import Mechanism, check_configuration, check_mechanism
-from holoctl.motors import motor_places, position_reader
+from holoctl.motors import position_reader
 from holoctl.projector import Partition
 
 __all__ = ["ComputedTorque", "Controller", "Reference", "limits_of"]
@@ -204,15 +211,22 @@ class ComputedTorque:
 
 
 def limits_of(
-    controller: ComputedTorque, closure_limit: Any, velocity_limit: Any
-) -> tuple[float | None, float | None]:
-    """A controller's own limits, where no others are given beside it; else an `InputError`."""
-    if (closure_limit, velocity_limit) != (CLOSURE_LIMIT, VELOCITY_LIMIT):
+    controller: ComputedTorque | None,
+    closure_limit: float | NotGiven | None,
+    velocity_limit: float | NotGiven | None,
+) -> StateLimits:
+    """The limits that are given, or the usual ones; beside a controller its own, and no others."""
+    if controller is None:
+        return state_limits(
+            CLOSURE_LIMIT if closure_limit is NOT_GIVEN else closure_limit,
+            VELOCITY_LIMIT if velocity_limit is NOT_GIVEN else velocity_limit,
+        )
+    if closure_limit is not NOT_GIVEN or velocity_limit is not NOT_GIVEN:
         raise InputError(
             "a controller brings its own closure_limit and velocity_limit; give them to "
             "hc.ComputedTorque"
         )
-    return controller.closure_limit, controller.velocity_limit
+    return StateLimits(controller.closure_limit, controller.velocity_limit)
 
 
 def _law(
@@ -224,7 +238,7 @@ def _law(
         BT = np.ascontiguousarray(mech.B.T)
         return lambda q, v, q_ref, v_ref: kp * error_of(q, q_ref) + kd * (v_ref - BT.dot(v))
     motors = np.argmax(mech.B, axis=0)  # B selects
-    places = motor_places(mech.model, mech.actuated)
+    places = mech._motors
     if places.turning.size:
         return lambda q, v, q_ref, v_ref: kp * error_of(q, q_ref) + kd * (v_ref - v.take(motors))
     at, nu, for_motors = position_reader(places), mech.nu, (mech.nu,)
@@ -242,7 +256,7 @@ def _law(
 
 def _position_error(mech: Mechanism) -> Callable[[Vector, Any], Vector]:
     """A function (q, q_ref) that gives e (nu,), from the motors' positions at q to q_ref."""
-    nu, places = mech.nu, motor_places(mech.model, mech.actuated)
+    nu, places = mech.nu, mech._motors
     at, turning = position_reader(places), places.turning
     for_motors = (nu,) if mech.actuated else None
 

@@ -23,6 +23,7 @@ from holoctl.doctor.redundancy import Redundancy, redundancy
 from holoctl.doctor.report import MobilityReport
 from holoctl.doctor.samples import Sample, Samples, sample, samples
 from holoctl.errors import SingularityError
+from holoctl.frozen_model import plain
 from holoctl.linalg import lu, pivoted_qr
 from holoctl.mechanism import (
     Mechanism,
@@ -163,7 +164,7 @@ def _told(mech: Mechanism, q: Vector, t: float) -> dict[str, Any]:
         "crossed": list(crossed_axes(mech, q, t)),
         "size": size,
         "loop_sizes": sizes,
-        "mass": sum(float(inertia.mass) for inertia in mech.model.inertias[1:]),
+        "mass": sum(float(inertia.mass) for inertia in plain(mech.model).inertias[1:]),
     }
 
 

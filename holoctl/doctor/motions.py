@@ -21,6 +21,7 @@ from holoctl.checks import Vector
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.samples import Sample, Samples, travelled
+from holoctl.frozen_model import plain
 from holoctl.joint_coordinates import joint_motion, part_names
 from holoctl.linalg import null_space_by_svd, pivoted_qr
 from holoctl.mechanism import Mechanism, workspace
@@ -159,7 +160,7 @@ def _rates(
 ) -> dict[str, Array]:
     """For each joint, of the tree or cut, the rates of its coordinates by the velocity."""
     if names is None:
-        tree = [_whole(mech.model, n) for n in mech.model.names[1:]]
+        tree = [_whole(mech.model, n) for n in plain(mech.model).names[1:]]
         cut = [
             name
             for name, c in zip(mech.constraint_names, mech.constraints, strict=True)
@@ -171,6 +172,7 @@ def _rates(
 
 def _whole(model: pin.Model, joint: str) -> str:
     """The joint that a joint of the model is a part of: ``name`` for ``name[i]``, or itself."""
+    model = plain(model)
     name = joint.rpartition("[")[0]
     return name if joint in part_names(model, name) else joint
 
@@ -258,7 +260,7 @@ class _Bodies:
         self.on = [support(mech.model, j) for j in range(mech.model.njoints)]
         J = kin.J * mech.column_scale
         self.J = np.vstack([(J[:3] - np.cross(self.middle, J[3:].T).T) / self.size, J[3:]])
-        model = mech.model
+        model = plain(mech.model)
         self.auxiliary = _auxiliary(model)
         # a joint of the tree or a closure: two bodies and a point, world; a free joint ties nothing
         self.edges = [
@@ -273,7 +275,7 @@ class _Bodies:
 
     def _above(self, body: int) -> int:
         """The body that this one hangs from."""
-        parent = int(self.mech.model.parents[body])
+        parent = int(plain(self.mech.model).parents[body])
         return self._above(parent) if parent in self.auxiliary else parent
 
     @cached_property
@@ -323,12 +325,13 @@ class _Bodies:
         links = [_link(self.mech.model, b) for b in shown]
         # without a link: an auxiliary body, such as half of one, or between joints in series
         return tuple(sorted(filter(None, links))) or tuple(
-            sorted(self.mech.model.names[b] for b in shown)
+            sorted(plain(self.mech.model).names[b] for b in shown)
         )
 
 
 def _auxiliary(model: pin.Model) -> frozenset[int]:
     """Bodies between the parts ``name[0], name[1], ...`` of one joint: they have no mass."""
+    model = plain(model)
 
     def whole(j: int) -> str:
         return _whole(model, model.names[j])
@@ -345,6 +348,7 @@ def _auxiliary(model: pin.Model) -> frozenset[int]:
 
 def _link(model: pin.Model, joint: int) -> str:
     """The first link that the joint carries, or nothing."""
+    model = plain(model)
     links = (
         f.name for f in model.frames if f.parentJoint == joint and f.type == pin.FrameType.BODY
     )

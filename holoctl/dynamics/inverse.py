@@ -248,7 +248,7 @@ class Actuation:
 
 
 def effort_weights(mech: Mechanism, weights: Any) -> Vector | None:
-    """Weights of the motor efforts, checked."""
+    """Weights of the motor efforts, checked; not writable."""
     if weights is None:
         return None
     w = vector("weights", weights, mech.nu, "one weight a motor")
@@ -258,6 +258,7 @@ def effort_weights(mech: Mechanism, weights: Any) -> Vector | None:
         raise InputError(
             f"weights of the efforts may differ by a factor of {MOST_UNEQUAL:.0e}; got {w}"
         )
+    w.setflags(write=False)
     return w
 
 

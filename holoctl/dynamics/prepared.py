@@ -61,6 +61,7 @@ from holoctl.projector import (
     Partition,
     check_motors,
     check_partition,
+    constraint_effort,
     partition,
     projection_of,
 )
@@ -291,8 +292,8 @@ class PreparedInverseDynamics:
         broken = missing = 0.0
         if target is not None:  # else nothing moves, and what the motors cannot hold is left out
             reached = mech.B @ u + known
-            left = (act.basis / mech.column_scale[:, None]) @ (act.basis.T @ (w - reached))
-            constraint = w - reached - left / mech.column_scale
+            # by the rows themselves: near a singularity the basis is not at right angles to them
+            constraint = constraint_effort(T, self.partition, w - reached)
             broken, missing = off_rows(T, a), off_dynamics(T, w, reached, constraint)
         check_solution(mech.name, *off, broken, missing, act.condition)
         return u

@@ -10,6 +10,7 @@ from holoctl.checks import known_name, suggestion
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.errors import InputError, LoadError
+from holoctl.frozen_model import plain
 from holoctl.io.limits import MOST_BYTES, MOST_SHEET_BYTES, Place, check_size, content
 from holoctl.io.mjcf import read_mjcf
 from holoctl.io.sdf import read_sdf
@@ -210,7 +211,7 @@ def _angles(mech: Mechanism) -> dict[str, float]:
     """Angles of the reference that do not wrap, but for those whose turns a coupling counts."""
     counted = {n for c in mech.constraints if isinstance(c, Coupling) for n in c.coefficients}
     straight, found = translational(mech.model), {}
-    for joint, name in zip(mech.model.joints[1:], mech.model.names[1:], strict=True):
+    for joint, name in zip(plain(mech.model).joints[1:], plain(mech.model).names[1:], strict=True):
         if (joint.nq, joint.nv) == (1, 1) and not straight[joint.idx_v] and name not in counted:
             found[name] = float(mech.reference[joint.idx_q])
     return found
