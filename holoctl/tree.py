@@ -266,6 +266,12 @@ class FrozenPlacement(pin.SE3):  # type: ignore[misc]
         """(3,), m, read-only."""
         return _read_only(pin.SE3.translation.fget(self))
 
+    def __copy__(self) -> FrozenPlacement:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FrozenPlacement:
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _placed, (np.array(self.rotation), np.array(self.translation))
 

@@ -661,7 +661,7 @@ def test_descriptions_do_not_change_behind_a_mechanism():
             lambda X: X.setIdentity(),
             lambda X: X.setRandom(),
         ):
-            for X in (frame[1], pickle.loads(pickle.dumps(frame[1]))):
+            for X in (frame[1], pickle.loads(pickle.dumps(frame[1])), copy.deepcopy(frame[1])):
                 with pytest.raises((hc.InputError, ValueError), match=r"does not change|read-only"):
                     change(X)
         for again in (pickle.loads(pickle.dumps(c)), copy.copy(c), copy.deepcopy(c)):

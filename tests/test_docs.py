@@ -241,7 +241,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      lambda: (written("codegen/expressions.py", r"<= (1e-\d+) \* \(1\.0 \+ np\.abs\(expected"),)),
     (DECISIONS, "in parts of {} lines", "codegen.c_source.PART"),
     (DECISIONS, "`closure_limit` is {} by default",
-     lambda: (default(hc.export_c, "closure_limit"),)),
+     lambda: (default(hc.ComputedTorque, "closure_limit"),)),
     (DECISIONS, "is mended to {}, as in Python", "mechanism.SINGLE"),
     (DECISIONS, "below a pivot of {}, one over", "codegen.exported.PIVOT_LIMIT"),
     (DECISIONS, "up to {} rad; beyond, libm",
