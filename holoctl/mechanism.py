@@ -734,7 +734,8 @@ def _lengths(model: pin.Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Where translational coordinates stand in q and in v; in q they come first of their joint."""
     in_v = np.flatnonzero(translational(model))
     joint = joint_of_coordinate(model)[in_v]
-    first_q, first_v = np.array(list(model.idx_qs)), np.array(list(model.idx_vs))
+    own = plain(model)
+    first_q, first_v = np.array(list(own.idx_qs)), np.array(list(own.idx_vs))
     return in_v - first_v[joint] + first_q[joint], in_v
 
 
