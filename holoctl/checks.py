@@ -178,7 +178,9 @@ def name_list(argument: str, names: Any) -> list[Any]:
     """The entries of a list of names, or an `InputError` for what is no list."""
     if not isinstance(names, (str, bytes, Mapping)):
         try:
-            return list(names)
+            found = list(names)
+            set(found)  # rows of a matrix, records: what cannot even be compared with names
+            return found
         except TypeError:
             pass
     raise InputError(f"{argument} must be a list of names; got {str(names)[:60]!r}")
