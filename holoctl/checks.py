@@ -18,6 +18,7 @@ __all__ = [
     "as_given",
     "counted",
     "finite",
+    "flag",
     "instant",
     "known_name",
     "listing",
@@ -163,6 +164,13 @@ def whole(name: str, value: Any, least: int) -> int:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least:
         return int(value)
     raise InputError(f"{name} must be a whole number, {least} or more; got {str(value)[:60]!r}")
+
+
+def flag(name: str, value: Any) -> bool:
+    """`value` if it is True or False, or an `InputError`: "no" is true to Python."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise InputError(f"{name} must be True or False; got {str(value)[:60]!r}")
 
 
 def one_of(name: str, value: Any, valid: Sequence[str]) -> str:

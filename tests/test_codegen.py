@@ -1268,3 +1268,10 @@ def test_a_compiler_that_is_no_command(monkeypatch):
     monkeypatch.setenv("CC", '"gcc')
     with pytest.raises(hc.InputError, match="is no command"):
         hc.compile(mech, ["inverse_dynamics"], partition=part, flags=["-O0"])
+
+
+def test_a_compiler_that_makes_nothing(monkeypatch):
+    mech, part = case("four_bar")
+    monkeypatch.setenv("CC", "echo")
+    with pytest.raises(hc.HoloctlError, match=r"^echo ended .* made nothing"):
+        hc.compile(mech, ["inverse_dynamics"], partition=part, flags=["-O0"])
