@@ -18,6 +18,7 @@ __all__ = [
     "as_given",
     "counted",
     "finite",
+    "flag",
     "instant",
     "known_name",
     "listing",
@@ -170,6 +171,13 @@ def whole(name: str, value: Any, least: int) -> int:
     raise InputError(f"{name} must be a whole number, {least} or more; got {str(value)[:60]!r}")
 
 
+def flag(name: str, value: Any) -> bool:
+    """`value` if it is True or False, or an `InputError`: "no" is true to Python."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise InputError(f"{name} must be True or False; got {str(value)[:60]!r}")
+
+
 def one_of(name: str, value: Any, valid: Sequence[str]) -> str:
     """`value` if it is one of the words `valid`, or an `InputError` that lists them."""
     if isinstance(value, str) and value in valid:
@@ -183,7 +191,9 @@ def name_list(argument: str, names: Any) -> list[Any]:
     """The entries of a list of names, or an `InputError` for what is no list."""
     if not isinstance(names, (str, bytes, Mapping)):
         try:
-            return list(names)
+            found = list(names)
+            set(found)  # rows of a matrix, records: what cannot even be compared with names
+            return found
         except TypeError:
             pass
     raise InputError(f"{argument} must be a list of names; got {str(names)[:60]!r}")

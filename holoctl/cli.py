@@ -28,6 +28,7 @@ from holoctl.doctor.report import plain
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.errors import HoloctlError, InputError
 from holoctl.io.description import load, robot_file, robot_names
+from holoctl.io.limits import DECIMAL
 from holoctl.mechanism import Mechanism, check_configuration
 from holoctl.tree import translational
 
@@ -103,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
         "the reference; --set moves that. Files of another origin are not overwritten.",
         "holoctl export five_bar --out five_bar_c --kp 400 --kd 40",
     )  # fmt: skip
-    export.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="to write to")
+    export.add_argument("--out", type=_folder, required=True, metavar="FOLDER", help="to write to")
     export.add_argument("--kp", metavar="GAIN", help="1/s^2; commas between one for each motor")
     export.add_argument("--kd", metavar="GAIN", help="1/s; likewise")
     export.add_argument(
@@ -112,11 +113,11 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     export.add_argument("--name", help="of the library (default: that of the robot)")
     export.add_argument(
-        "--closure-limit", type=float, default=CLOSURE_LIMIT, metavar="ERROR",
+        "--closure-limit", type=_number, default=CLOSURE_LIMIT, metavar="ERROR",
         help="scaled closure error above which there is no torque (%(default)s)",
     )  # fmt: skip
     export.add_argument(
-        "--velocity-limit", type=float, default=VELOCITY_LIMIT, metavar="ERROR",
+        "--velocity-limit", type=_number, default=VELOCITY_LIMIT, metavar="ERROR",
         help="likewise for rates, as a share of the speed (%(default)s)",
     )  # fmt: skip
     export.add_argument(
@@ -137,8 +138,8 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument(
         "robot", nargs="?", default="five_bar", help="five_bar (default), delta or stewart"
     )
-    demo.add_argument("--out", type=Path, default=Path("out"), help="folder to write to (out)")
-    demo.add_argument("--duration", type=float, default=4.0, help="seconds to draw for (4)")
+    demo.add_argument("--out", type=_folder, default=Path("out"), help="folder to write to (out)")
+    demo.add_argument("--duration", type=_number, default=4.0, help="seconds to draw for (4)")
     demo.add_argument("--no-progress", action="store_true", help="no progress bars")
     return parser
 
@@ -173,6 +174,29 @@ def _command(
     return parser
 
 
+def _folder(text: str) -> Path:
+    """A folder to write to: without a name it would be the one that the shell is in."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("a folder is needed, and its name is empty")
+    return Path(text)
+
+
+def _decimal(text: str) -> float:
+    """A number as files have it, or one that is not finite; a `ValueError` for what Python takes
+    besides: 1_0, digits of other scripts."""
+    word = text.strip()
+    if not DECIMAL.fullmatch(word) and word.lower().lstrip("+-") not in ("nan", "inf", "infinity"):
+        raise ValueError(f"{text!r} is no number")
+    return float(word)
+
+
+def _number(text: str) -> float:
+    try:
+        return _decimal(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _formats(parser: argparse.ArgumentParser) -> None:
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--json", action="store_true", help="for programs")
@@ -197,7 +221,7 @@ def _robot(given: argparse.Namespace) -> tuple[Mechanism, Vector, list[str]]:
             raise InputError(f"--set: {name!r} is cut and has no coordinate; set another joint")
         known_name(name, list(mech.model.names)[1:], "joint", "--set")
         try:
-            values = [number(f"--set: {name}", float(n)) for n in numbers.split(",")]
+            values = [number(f"--set: {name}", _decimal(n)) for n in numbers.split(",")]
         except ValueError as error:
             if isinstance(error, InputError):
                 raise
@@ -329,7 +353,7 @@ def _export(given: argparse.Namespace) -> int:
 
 def _gain(name: str, text: str) -> float | list[float]:
     try:
-        found = [float(x) for x in text.split(",")]
+        found = [_decimal(x) for x in text.split(",")]
     except ValueError:
         raise InputError(f"{name} takes a number, or one for each motor; got {text!r}") from None
     return found[0] if len(found) == 1 else found

@@ -33,6 +33,8 @@ from holoctl.inertia import check_mass, check_moments
 from holoctl.motors import MotorPlaces, motor_places, position_reader
 from holoctl.tree import (
     Kinematics,
+    check_joint,
+    check_placement,
     coordinate_names,
     depth_first_order,
     is_depth_first,
@@ -86,7 +88,9 @@ class Mechanism:
     ----------
     model : pin.Model
         The tree, with at least one joint, numbered depth-first (`hc.renumbered` makes such a
-        copy) and without mimic joints. A private copy is taken. Its friction and damping are
+        copy) and without mimic joints. The axes of joints must have norm 1, and placements must
+        be rotations, up to 1e-9: Pinocchio takes others and gives wrong efforts without a word.
+        A private copy is taken. Its friction and damping are
         not part of the equation of motion: add them to the efforts where they matter. Inertias
         must be those of bodies: no negative mass or principal moment (about the centre of mass),
         none larger than the sum of the others, up to 1e-5 of the largest entry; points, rods and
@@ -165,7 +169,9 @@ class Mechanism:
 
         model = _checked_model(self.model)
         put("model", model)
-        put("name", str(self.name or model.name or "mechanism"))
+        if not isinstance(self.name, str):
+            raise InputError(f"Mechanism: name must be text; got {str(self.name)[:60]!r}")
+        put("name", self.name or model.name or "mechanism")
         put("nq", int(model.nq))
         put("nv", int(model.nv))
         put("coordinate_names", _unique_coordinates(coordinate_names(model)))
@@ -499,7 +505,11 @@ def coordinate_indices(
     for name in given:
         if joints_too and isinstance(name, str) and mech.model.existJointName(name):
             indices += np.flatnonzero(of_joint == mech.model.getJointId(name)).tolist()
-        elif name in mech.constraint_names and name not in mech.coordinate_names:
+        elif (
+            isinstance(name, str)
+            and name in mech.constraint_names
+            and name not in mech.coordinate_names
+        ):
             raise InputError(
                 f"{argument}: {name!r} is a constraint of {mech.name} (a joint that is cut), and "
                 f"has no coordinate; valid names: {listing(mech.coordinate_names)}"
@@ -558,6 +568,9 @@ def _checked_model(model: Any) -> pin.Model:
     if isinstance(model, FrozenModel):  # that of another mechanism
         check_unchanged(model, "Mechanism")
         model = plain(model)
+    for j in range(1, model.njoints):
+        # first of all: Pinocchio's createData ends the process for a composite without parts
+        check_joint(f"Mechanism: joint {model.names[j]!r}", model.joints[j])
     if model.njoints < 2 or model.nv == 0:
         raise InputError("Mechanism: the model has no joints, so there is nothing to move")
     if len(model.mimicking_joints):
@@ -578,10 +591,18 @@ def _checked_model(model: Any) -> pin.Model:
         raise InputError(f"Mechanism: joint names must differ; used twice: {listing(twice)}")
     for j in range(1, model.njoints):
         _check_body(model, j)
-        if not np.isfinite(model.jointPlacements[j].homogeneous).all():
-            raise InputError(f"Mechanism: the placement of joint {names[j]!r} is not finite")
-    if not np.isfinite(model.gravity.vector).all():
+        what = f"Mechanism: the placement of joint {names[j]!r}"
+        check_placement(what, model.jointPlacements[j])
+    for frame in model.frames:
+        check_placement(f"Mechanism: the placement of frame {frame.name!r}", frame.placement)
+    gravity = model.gravity
+    if not np.isfinite(gravity.vector).all():
         raise InputError("Mechanism: the gravity of the model is not finite")
+    if gravity.angular.any():
+        raise InputError(
+            "Mechanism: the gravity of the model has an angular part, which no gravity has; got "
+            f"{gravity.angular.tolist()} (model.gravity.linear is the acceleration, m/s^2)"
+        )
     copy = model.copy()
     copy.armature = _rotors(model)
     return FrozenModel(copy)
@@ -614,6 +635,13 @@ def _rotors(model: pin.Model) -> Vector:
     Pinocchio's own convention: what it reads from an SRDF it stores as rotor inertia, gear ratio
     and, as armature, ratio^2 times rotor inertia; its dynamics know the armature alone.
     """
+    for what in ("armature", "rotorInertia", "rotorGearRatio"):
+        size = np.size(getattr(model, what))
+        if size != model.nv:
+            raise InputError(
+                f"Mechanism: model.{what} must have {model.nv} entries, one for each coordinate; "
+                f"got {size}"
+            )
     armature = np.array(model.armature)
     rotor, ratio = np.asarray(model.rotorInertia), np.asarray(model.rotorGearRatio)
     behind = (armature == 0.0) & (rotor != 0.0)

@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, positive, quiet, vector, whole
+from holoctl.checks import Vector, flag, positive, quiet, vector, whole
 from holoctl.control.computed_torque import ComputedTorque, Controller
 from holoctl.dynamics.prepared_forward import PreparedForwardDynamics
 from holoctl.errors import HoloctlError, InconsistentError, InputError
@@ -156,13 +156,17 @@ def simulate(
     plant = mech if plant is None else plant
     check_mechanism(plant, "plant")
     _check_plant(mech, plant)
-    if not callable(controller):
+    of = getattr(controller, "__self__", None)
+    methods = [getattr(ComputedTorque, name) for name in dir(ComputedTorque)]
+    its_own = isinstance(of, ComputedTorque) and getattr(controller, "__func__", 0) in methods
+    if not callable(controller) or its_own:
         hint = ""
-        if isinstance(controller, ComputedTorque):
+        if isinstance(controller, ComputedTorque) or its_own:
             hint = "; ctl.track(reference) makes one, with reference(t) -> (q_ref, v_ref, a_ref)"
-        raise InputError(
-            f"controller must be a function (t, q, v) -> u; got a {type(controller).__name__}{hint}"
+        what = (
+            f"{type(of).__name__}.{controller.__name__}" if its_own else type(controller).__name__
         )
+        raise InputError(f"controller must be a function (t, q, v) -> u; got a {what}{hint}")
     q, v, _ = check_state(plant, q0, v0, names=("q0", "v0"))
     duration, rate = positive("duration", duration, "s"), positive("rate", rate, "ticks per s")
     if not duration * rate <= MOST_TICKS:
@@ -175,6 +179,7 @@ def simulate(
         raise InputError(f"noise must be two standard deviations >= 0; got {noise!r}")
     rtol, atol = positive("rtol", rtol), positive("atol", atol)
     seed = whole("seed", seed, 0)
+    hold, progress = flag("hold", hold), flag("progress", progress)
     if sigma.any() and not hold:
         raise InputError("noise is drawn at ticks, so it needs hold=True")
     theirs = np.geterr()  # of the caller: the controller is theirs too

@@ -220,6 +220,29 @@ def test_export_refuses_numbers_that_are_none(capsys, tmp_path, option, given):
     assert not (tmp_path / "c").exists()
 
 
+@pytest.mark.parametrize("given", ["1_0", "\uff11\uff10", "0x1", "1e", ""])
+def test_numbers_are_those_of_files(capsys, tmp_path, given):
+    code, out = run(capsys, "assemble", "five_bar", f"--set=motor_left={given}")
+    assert (code, "takes numbers" in out.err) == (1, True)
+    for option in ("--kp", "--kd"):
+        gains = {"--kp": "1", "--kd": "1"} | {option: given}
+        arguments = [f"{name}={value}" for name, value in gains.items()]
+        code, out = run(capsys, "export", "five_bar", "--out", str(tmp_path / "c"), *arguments)
+        assert (code, f"{option} takes a number" in out.err) == (1, True)
+    for command in (("export", "five_bar", "--out=c", "--closure-limit"), ("demo", "--duration")):
+        with pytest.raises(SystemExit, match="2"):
+            main([*command[:-1], f"{command[-1]}={given}"])
+        assert "is no number" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [("export", "five_bar"), ("demo",)])
+@pytest.mark.parametrize("folder", ["", " "])
+def test_a_folder_without_a_name_is_refused(capsys, command, folder):
+    with pytest.raises(SystemExit, match="2"):
+        main([*command, "--out", folder])
+    assert "its name is empty" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "given", ["0", "-1", "nan", "inf", "-inf", "1e400", "1e308", "1e-308", "1e-3", "1e4"]
 )

@@ -1299,3 +1299,10 @@ def test_the_heading_of_a_robot_does_not_matter(hold):
         u = prepared.torque(x, v, target)
         assert relative(f.inverse_dynamics(x, v, target), u) < 1e-9
     assert f.fallbacks == 0
+
+
+def test_a_compiler_that_makes_nothing(monkeypatch):
+    mech, part = case("four_bar")
+    monkeypatch.setenv("CC", "echo")
+    with pytest.raises(hc.HoloctlError, match=r"^echo ended .* made nothing"):
+        hc.compile(mech, ["inverse_dynamics"], partition=part, flags=["-O0"])

@@ -106,6 +106,25 @@ def test_derivatives_are_compared_where_phi_is_defined():
         hc.Mechanism(model, [hc.Custom(phi, lambda q: -np.array(jacobian(q)))])
 
 
+def test_rows_of_any_size_are_compared_by_their_own():
+    """One row in other units must not hide what is wrong with another."""
+    model = mechanism("sine_gear").model
+
+    def phi(q):
+        return [1e6 * q[0], 1e-3 * np.sin(q[1])]
+
+    def custom(factor):
+        def jacobian(q):
+            return [[1e6, 0.0], [0.0, factor * 1e-3 * np.cos(q[1])]]
+
+        return hc.Custom(phi, jacobian, rows=2)
+
+    hc.Mechanism(model, [custom(1.0)])
+    for factor in (2.0, 1.001, 0.0):
+        with pytest.raises(hc.InputError, match="jacobian @ v of row 1 is"):
+            hc.Mechanism(model, [custom(factor)])
+
+
 def test_a_constraint_in_time_drives_the_mechanism():
     """Simulated, the tip follows the bench; its velocity is the imposed one."""
     mech = mechanism("timed_arm")

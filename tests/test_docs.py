@@ -194,6 +194,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "break them by {} times what the state is off", "consistency.ALLOWANCE"),
     (DERIVATIONS, "times what the state is off, or by {}.",
      lambda: (of("consistency.TOLERANCES")["acceleration"],)),
+    (DECISIONS, "Lengths up to {} m and speeds up to {} m/s",
+     ("mechanism.FARTHEST", "mechanism.FASTEST")),
     (REALTIME, "the condition number is above {}, a tenth", "consistency.MOST_CONDITION"),
     (REALTIME, "the certificate's `closure` ({} by default) and `velocity` ({}),",
      ("consistency.CLOSURE_LIMIT", "consistency.VELOCITY_LIMIT")),

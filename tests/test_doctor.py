@@ -874,11 +874,17 @@ LEANING = pin.utils.rotate("x", 0.4)
 
 
 @pytest.mark.parametrize("q", [None, [1.0, 0.3, 2.0, -0.5]])
-@pytest.mark.parametrize("joint", ["revolute", "cylindrical", "planar"])
-def test_a_closure_across_the_hinges_of_its_loop(joint, q):
-    report = hc.mobility(five_bar_closed_by(UP, UP, joint=joint), q)
+@pytest.mark.parametrize(
+    ("held", "options"),
+    [
+        ("x y z", {"joint": "revolute"}),
+        ("x y z", {"axes": "x y z rx ry"}),
+        ("x z", {"axes": "x z rx ry"}),
+    ],
+)
+def test_a_closure_across_the_hinges_of_its_loop(held, options, q):
+    report = hc.mobility(five_bar_closed_by(UP, UP, **options), q)
     (found,) = report.crossed
-    held = {"revolute": "x y z", "cylindrical": "x y", "planar": "z"}[joint]
     assert (found.closure, found.hinges, found.turns) == ("pin", "y", "z")
     assert found.axes == f"{held} rx rz"
     assert (
@@ -895,6 +901,30 @@ def test_the_axes_that_the_doctor_gives_are_the_remedy():
     turned = hc.mobility(five_bar_closed_by(ALONG, ALONG))
     assert mended.crossed == turned.crossed == []
     assert (mended.dof, mended.active) == (turned.dof, turned.active) == (2, 2)
+
+
+@pytest.mark.parametrize("joint", ["cylindrical", "planar"])
+def test_a_slide_in_the_plane_of_its_loop_is_right(joint):
+    """A piston does not turn; were it let turn about the hinges, the robot had a motion more."""
+    slides = hc.mobility(five_bar_closed_by(UP, UP, joint=joint))
+    assert slides.crossed == []
+    assert "Crossed axis" not in said(slides)
+    held = {"cylindrical": "x y", "planar": "z"}[joint]
+    assert hc.mobility(five_bar_closed_by(UP, UP, axes=f"{held} rx rz")).dof == slides.dof + 1
+
+
+@pytest.mark.parametrize("options", [{"joint": "revolute"}, {"axes": "x z rx ry"}])
+@pytest.mark.parametrize("right_angle", [1.5708, 1.570796])
+def test_hinges_of_files_with_rounded_right_angles_are_parallel(right_angle, options):
+    mech = five_bar_closed_by(UP, UP, **options)
+    model = mech.model.copy()
+    for j in range(1, model.njoints):  # there and back, as rpy in a file has it
+        off = right_angle - np.pi / 2
+        X = model.jointPlacements[j]
+        turn = pin.utils.rotate("x", off if j % 2 else -2.0 * off)
+        model.jointPlacements[j] = pin.SE3(X.rotation @ turn, X.translation)
+    (found,) = hc.mobility(hc.Mechanism(model, mech.constraints, mech.actuated)).crossed
+    assert found.hinges == "y"
 
 
 @pytest.mark.parametrize(

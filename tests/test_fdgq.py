@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pinocchio as pin
 import pytest
 import zoo
 from scipy.integrate import solve_ivp
+from scipy.interpolate import PchipInterpolator, make_interp_spline
 from support import relative
 
 import holoctl as hc
@@ -463,6 +465,29 @@ def test_a_chart_that_iterates_or_floats_is_taken():
     hc.Mechanism(m, [cam(1.0)])
     with pytest.raises(hc.InputError, match=r"'cam'.*'slide'.*wrong one"):
         hc.Mechanism(m, [cam(-1.0)])
+
+
+@pytest.mark.parametrize("kind", ["linear", "pchip"])
+def test_a_chart_from_a_table_is_taken(kind):
+    """Kinks at its nodes, a tenth of a degree apart, are no wrong derivatives."""
+    nodes = np.deg2rad(np.arange(-3600, 3601) * 0.1)
+    model, states = tree(golden("planar2g")), np.random.default_rng(0).uniform(-2.0, 2.0, 60)
+    make = PchipInterpolator if kind == "pchip" else partial(make_interp_spline, k=1)
+    table = make(nodes, 2.0 * np.sin(nodes))
+    first, second = table.derivative(1), table.derivative(2) if kind == "pchip" else np.zeros_like
+
+    def chart(factor):
+        def gamma_q(model, q0, v0):
+            y, yd = q0[0], v0[0]
+            G = np.array([1.0, factor * first(y)])
+            return [y, table(y)], G * yd, G, [0.0, factor * float(second(y)) * yd**2]
+
+        return [hc.GammaQ(gamma_q, ["q1"])]
+
+    for y in states:
+        hc.Mechanism(model, chart(1.0), reference=[y, table(y)])
+        with pytest.raises(hc.InputError, match="G is not the derivative"):
+            hc.Mechanism(model, chart(1.02), reference=[y, table(y)])
 
 
 def test_a_callback_that_is_not_idempotent_is_refused():

@@ -284,10 +284,14 @@ def test_byte_order_mark_and_foreign_elements_are_no_matter(robot):
     assert robot("\ufeff" + urdf, "\ufeff" + YAML).model == robot().model
 
 
-@pytest.mark.parametrize("type_", [*JOINTS, "6d", "3D", "x y", "rz x y", "z rx ry"])
+@pytest.mark.parametrize(
+    "type_",
+    [*(j for j in JOINTS if j != "screw"), "screw 0.02", "6d", "3D", "x y", "rz x y", "z rx ry"],
+)
 def test_every_closure_type(robot, type_):
     (c,) = robot(yaml=YAML.replace("3d", type_)).constraints
-    expected = {"6d": "weld", "3D": "spherical"}.get(type_, type_)
+    expected = {"6d": "weld", "3D": "spherical", "screw 0.02": "screw"}.get(type_, type_)
+    assert c.pitch == (0.02 if expected == "screw" else None)
     assert (c.a, c.b) == ("tip_a", "arm_b")
     assert (c.joint, c.axes) == ((expected, None) if expected in JOINTS else (None, expected))
 

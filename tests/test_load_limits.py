@@ -180,3 +180,45 @@ def test_absurd_masses_and_places_of_geoms(geom, refused):
 )  # fmt: skip
 def test_absurd_numbers(suffix, text, refused):
     assert refused("1e.12", suffix, text).line
+
+
+def test_a_file_that_has_nothing_to_give_yet(tmp_path, monkeypatch):
+    """As a log of the kernel, which gives None to those who do not wait."""
+
+    class Waiting:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def fileno(self):
+            return self.file.fileno()
+
+        def read(self, _):
+            return None
+
+    path = tmp_path / "x.urdf"
+    path.write_text(ARM, "utf-8")
+    with path.open("rb") as file:
+        Waiting.file = file
+        monkeypatch.setattr(limits, "open", lambda *_, **__: Waiting(), raising=False)
+        with pytest.raises(hc.LoadError, match="do not wait"):
+            hc.load(path)
+
+
+def test_long_chains_of_frames_are_walked_once(tmp_path):
+    """Frames fixed to frames, the last of the chain first: the time must not grow with the cube."""
+    n = 2500
+    frames = "".join(
+        f'<frame name="f{i}" attached_to="{f"f{i + 1}" if i + 1 < n else "a"}"/>' for i in range(n)
+    )
+    joint = '<joint name="j" type="revolute"><parent>f0</parent><child>b</child><axis/></joint>'
+    joints = joint + joint.replace('"j"', '"k"').replace(">f0<", ">f1<").replace(">b<", ">c<")
+    mass = "<inertial><mass>1</mass></inertial></link>"
+    links = "".join(f'<link name="{name}">{mass}' for name in "abc")
+    path = tmp_path / "x.sdf"
+    path.write_text(SDF.format(links + frames + joints), "utf-8")
+    start = time.perf_counter()
+    assert hc.load(path).nv == 2
+    assert time.perf_counter() - start < 10.0

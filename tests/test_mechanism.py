@@ -1138,3 +1138,96 @@ def test_a_rotor_that_is_none_is_refused(rotor, ratio):
     model.rotorInertia, model.rotorGearRatio = np.array([rotor]), np.array([ratio])
     with pytest.raises(hc.InputError, match=r"'hinge'.*rotorInertia.*rotorGearRatio"):
         hc.Mechanism(model)
+
+
+# ------------------------------------------------------------- joints that no motion belongs to
+
+
+def arm_of(joint, placement=None, frame=None):
+    """A body on this joint."""
+    model = pin.Model()
+    model.addJoint(0, joint, placement or pin.SE3.Identity(), "lower")
+    model.appendBodyToJoint(1, _inertia(np.random.default_rng(0)), pin.SE3.Identity())
+    model.addFrame(pin.Frame("tool", 1, 0, frame or pin.SE3.Identity(), pin.FrameType.OP_FRAME))
+    return model
+
+
+def composite(*joints, placement=None):
+    made = pin.JointModelComposite()
+    for joint in joints:
+        made.addJoint(joint, placement or pin.SE3.Identity())
+    return made
+
+
+LONG, X, Y = np.array([1.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
+MIRROR = pin.SE3(np.diag([1.0, 1.0, -1.0]), np.zeros(3))
+ROUNDED = pin.SE3(pin.utils.rotate("z", 0.7).round(3), np.zeros(3))
+NOTHING = pin.SE3(np.zeros((3, 3)), np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("joint", "words"),
+    [
+        (pin.JointModelRevoluteUnaligned(LONG), "axis must .* axis / np.linalg.norm.axis."),
+        (pin.JointModelPrismaticUnaligned(0.5 * X), "axis must .* norm 0.5"),
+        (pin.JointModelRevoluteUnaligned(np.full(3, np.nan)), "axis must be finite"),
+        (pin.JointModelHelicalUnaligned(LONG, 0.1), "axis must"),
+        (pin.JointModelHelicalUnaligned(X, np.nan), "pitch must be finite"),
+        (pin.JointModelHX(0.0), "pitch must be finite and not zero"),
+        (pin.JointModelUniversal(2.0 * X, Y), "axis1 must"),
+        (pin.JointModelUniversal(X, 2.0 * Y), "axis2 must"),
+        (pin.JointModelUniversal(X, LONG / np.sqrt(2.0)), "right angles"),
+        (composite(pin.JointModelRX(), pin.JointModelRevoluteUnaligned(LONG)), "part 1: axis must"),
+        (composite(composite(pin.JointModelHY(np.inf))), "part 0: part 0: the pitch"),
+        (composite(pin.JointModelRX(), placement=MIRROR), "placement of part 0 has a rotation"),
+        (composite(), "without parts"),
+        (composite(pin.JointModelRX(), composite()), "part 1 is a composite joint without parts"),
+    ],
+)
+def test_a_joint_that_pinocchio_gets_wrong_is_refused(joint, words):
+    with pytest.raises(hc.InputError, match=f"joint 'lower'.*{words}"):
+        hc.Mechanism(arm_of(joint), [])
+
+
+def test_joints_of_unit_axes_are_taken():
+    axis = np.array([1.0, 2.0, -2.0]) / 3.0
+    for joint in (
+        pin.JointModelRevoluteUnaligned(axis), pin.JointModelHelicalUnaligned(axis, -0.1),
+        pin.JointModelUniversal(X, Y), pin.JointModelHZ(0.1), pin.JointModelRUBX(),
+        composite(pin.JointModelRX(), composite(pin.JointModelPY(), pin.JointModelSpherical())),
+    ):  # fmt: skip
+        assert hc.Mechanism(arm_of(joint), []).nv == joint.nv
+
+
+@pytest.mark.parametrize("placement", [MIRROR, ROUNDED, NOTHING])
+def test_a_placement_that_is_no_rotation_is_refused(placement):
+    with pytest.raises(hc.InputError, match="placement of joint 'lower' has a rotation"):
+        hc.Mechanism(arm_of(pin.JointModelRX(), placement), [])
+    with pytest.raises(hc.InputError, match="placement of frame 'tool' has a rotation"):
+        hc.Mechanism(arm_of(pin.JointModelRX(), frame=placement), [])
+
+
+def test_gravity_that_turns_is_refused():
+    model = arm_of(pin.JointModelRX())
+    model.gravity = pin.Motion(np.ones(6))
+    with pytest.raises(hc.InputError, match="angular part"):
+        hc.Mechanism(model, [])
+
+
+@pytest.mark.parametrize("what", ["armature", "rotorInertia", "rotorGearRatio"])
+@pytest.mark.parametrize("size", [0, 3])
+def test_rotors_of_another_number_are_refused(what, size):
+    model = arm_of(pin.JointModelRX())
+    setattr(model, what, np.ones(size))
+    with pytest.raises(hc.InputError, match=f"model.{what} must have 1 entries.*got {size}"):
+        hc.Mechanism(model, [])
+
+
+def test_names_that_are_no_text_are_refused():
+    with pytest.raises(hc.InputError, match="name must be text"):
+        hc.Mechanism(arm_of(pin.JointModelRX()), [], name=np.array(["a", "b"]))
+    mech = five_bar()
+    records = np.rec.fromarrays([["left"], [1]], names="a,b")
+    for locked in (np.array([mech.coordinate_names[:2]]), records):
+        with pytest.raises(hc.InputError, match="locked"):
+            hc.assemble(mech, mech.reference, locked=locked)

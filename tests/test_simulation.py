@@ -128,3 +128,23 @@ def test_a_controller_in_the_place_of_its_function_is_told_how():
         hc.simulate(mech, ctl, mech.reference, np.zeros(3), 0.1)
     with pytest.raises(hc.InputError, match=r"got a Mechanism$"):
         hc.simulate(mech, mech, mech.reference, np.zeros(3), 0.1)
+
+
+@pytest.mark.parametrize("method", ["torque", "track"])
+def test_a_method_of_a_controller_is_no_controller(method):
+    mech = hc.load(hc.robot_file("five_bar"))
+    ctl = hc.ComputedTorque(mech, 1.0, 1.0)
+    q, v = hc.assemble(mech)
+    with pytest.raises(hc.InputError, match=rf"got a ComputedTorque.{method}; ctl.track"):
+        hc.simulate(mech, getattr(ctl, method), q, v, 0.01)
+
+
+@pytest.mark.parametrize("given", ["no", 0, None])
+def test_what_is_neither_true_nor_false_is_refused(given):
+    mech = hc.load(hc.robot_file("five_bar"))
+    q, v = hc.assemble(mech)
+    for what in ("hold", "progress"):
+        with pytest.raises(hc.InputError, match=f"{what} must be True or False"):
+            hc.simulate(mech, lambda t, q, v: np.zeros(2), q, v, 0.01, **{what: given})
+    with pytest.raises(hc.InputError, match="free_flyer must be True or False"):
+        hc.load(hc.robot_file("leg"), free_flyer=given)

@@ -431,4 +431,9 @@ def _compile(compiler: tuple[str, ...], flags: list[str], source: str, folder: P
                 f"{' '.join(compiler)} could not compile the law (exit code "
                 f"{done.returncode}): {done.stderr.strip()[-2000:]}"
             )
+        if not made.exists():
+            raise HoloctlError(
+                f"{' '.join(compiler)} ended without an error and made nothing; is it a C "
+                "compiler? The environment variable CC names another"
+            )
         return made.read_bytes()

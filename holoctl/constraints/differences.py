@@ -6,7 +6,7 @@ torque and in its certificate alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from holoctl.checks import Vector
 
-__all__ = ["REACHES", "STATES", "STEP", "Difference", "difference"]
+__all__ = ["BESIDE", "FINER", "REACHES", "STATES", "STEP", "Difference", "difference", "worst"]
 
 REACHES = (0.5, 0.5, 0.2, 0.05, 1e-2, 1e-3, 1e-5)
 """How far from the reference callbacks are tried (rad, m), in turn, as far as they are defined."""
@@ -22,39 +22,72 @@ REACHES = (0.5, 0.5, 0.2, 0.05, 1e-2, 1e-3, 1e-5)
 STATES, STEP = 3, 1e-3
 """So many states are enough; the step of a difference (rad, m), a tenth of a smaller reach."""
 
+FINER = (1.0, 0.1, 0.01)
+"""Parts of a step that are tried: a table that is interpolated has a kink at every node, and two
+nodes may be less than a step apart."""
+
+BESIDE = 0.99
+"""Part of the way to a state that disagrees, where it is asked once more: it may have been beside a
+node by chance, and a wrong derivative is wrong there too."""
+
 AGREE = 1e-4
 """Derivatives given and differenced may differ by this much of their size."""
 
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """A derivative by differences, and how far it may be off, entry by entry."""
+    """A derivative by differences, and how far it may be off, entry by entry: in all, and because
+    the function is known to so many digits only."""
 
     value: NDArray[np.float64]
     error: NDArray[np.float64]
+    rounding: NDArray[np.float64]
 
     def __getitem__(self, i: int) -> Difference:
-        return Difference(self.value[i], self.error[i])
+        return Difference(self.value[i], self.error[i], self.rounding[i])
 
-    def worst(self, given: Vector) -> int | None:
-        """The entry of `given` that is farthest from the derivative; None if all agree."""
-        size = np.maximum(np.abs(given), np.abs(self.value))
-        excess = np.abs(given - self.value) - AGREE * size - self.error
-        excess -= 1e-2 * AGREE * size.max()  # entries that are zero but for rounding
-        i = int(np.argmax(excess))
-        return i if excess[i] > 0.0 else None
+
+def worst(given: Vector, tries: Sequence[Difference], size: Vector) -> int | None:
+    """The entry of `given` that is farthest from the derivative; None if all agree.
+
+    Parameters
+    ----------
+    given : (n,) array
+    tries : sequence of Difference
+        The same derivative by steps of `FINER`. An entry agrees if it does with one of them.
+        Those after the first have no say where they are too fine for the digits of the function.
+    size : (n,) array
+        Of the terms that each entry is the sum of: entries that are zero but for rounding are
+        judged by it. Of its own row, as rows may be of any size.
+
+    Returns
+    -------
+    int or None
+    """
+    excess = np.full(given.shape, np.inf)
+    for i, d in enumerate(tries):
+        own = np.maximum(np.abs(given), np.abs(d.value))
+        off = np.abs(given - d.value) - AGREE * own - d.error - 1e-2 * AGREE * size
+        if i:
+            off[d.rounding > AGREE * np.maximum(own, size)] = np.inf
+        excess = np.minimum(excess, off)
+    i = int(np.argmax(excess))
+    return i if excess[i] > 0.0 else None
 
 
 def difference(
-    f: Callable[[float], NDArray[np.float64]], h: float, noise: float = 0.0
+    f: Callable[[float], NDArray[np.float64]],
+    h: float,
+    noise: NDArray[np.float64] | float = 0.0,
 ) -> Difference:
     """f'(0) by central differences of fourth order; f may be off by `noise`.
 
-    That of second order tells how good it is, so a kink or a noisy function refuses nothing.
+    That of second order tells how good it is where f is smooth. A kink within the step may pass
+    for smooth: hence several steps, see `worst`.
     """
     there, back = f(h), f(-h)
     near = (there - back) / (2.0 * h)
     best = (4.0 * near - (f(2.0 * h) - f(-2.0 * h)) / (4.0 * h)) / 3.0
-    size = 1.0 + float(max(np.abs(there).max(), np.abs(back).max()))
-    rounding = 10.0 * max(noise, 10.0 * float(np.finfo(float).eps) * size) / h
-    return Difference(best, 4.0 * np.abs(best - near) + rounding)
+    size = 1.0 + np.maximum(np.abs(there), np.abs(back))
+    rounding = 10.0 * np.maximum(noise, 10.0 * float(np.finfo(float).eps) * size) / h
+    return Difference(best, 4.0 * np.abs(best - near) + rounding, rounding)

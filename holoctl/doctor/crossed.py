@@ -2,7 +2,8 @@
 
 In a planar loop all hinges are parallel, the closing one too. A closure turns about one axis of its
 frames, z for a revolute one; where the frames were drawn with another axis along the hinges, the
-loop locks, or cannot be closed.
+loop locks, or cannot be closed. A cylindrical closure whose z is in the plane of the loop is right
+as it is: its z is a slide. So is every closure that leaves a slide in that plane.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ __all__ = ["CrossedAxis", "crossed_axes"]
 
 Array = NDArray[np.float64]
 
-PARALLEL = 1e-6
-"""Sine of the angle below which hinges of a loop are parallel."""
+PARALLEL = 1e-4
+"""Sine of the angle below which hinges of a loop are parallel: files write a right angle as 1.5708,
+which is off by 3.7e-6, at every joint of a chain."""
 
 ACROSS = 0.02
 """Sine of the angle from which an axis was not meant to be parallel: less is rounding."""
@@ -64,6 +66,8 @@ def crossed_axes(mech: Mechanism, q: Vector, t: float) -> tuple[CrossedAxis, ...
         turns = c.parallel_axis
         seen = [kin.placements[f.joint].rotation @ f.placement.rotation for f in rows.anchors]
         local = [R.T @ n for R in seen]
+        if not _pins(local[0], rows):
+            continue  # a piston, which slides in the plane of the loop and is not to turn
         off = [float(np.linalg.norm(np.delete(x, "xyz".index(turns)))) for x in local]
         if max(off) > ACROSS:
             hinges = list(dict.fromkeys(map(_direction, local)))
@@ -84,6 +88,20 @@ def _common_axis(J: Array) -> Vector | None:
     return None if across or np.abs(linear @ n).max() > PARALLEL * size else n
 
 
+def _lengths(rows: WrenchRows) -> list[str]:
+    """The axes of frame 1 along which a closure holds the point."""
+    held = [label.rsplit(".", 1)[-1] for label in rows.labels]
+    return [axis for axis in held if axis in ("x", "y", "z")]
+
+
+def _pins(n: Vector, rows: WrenchRows) -> bool:
+    """Whether a closure holds its point in the plane across n, which is given in frame 1."""
+    axes = np.eye(3)[["xyz".index(axis) for axis in _lengths(rows)]]
+    in_plane = axes - np.outer(axes @ n, n)
+    sizes = np.linalg.svd(in_plane, compute_uv=False)
+    return bool(np.count_nonzero(sizes > ACROSS) == 2)
+
+
 def _direction(x: Vector) -> str:
     """A direction in a frame: an axis, if it is along one."""
     i = int(np.argmax(np.abs(x)))
@@ -97,6 +115,4 @@ def _axes(hinges: list[str], rows: WrenchRows) -> str:
     """The axes of a closure that turns about the hinges, and holds what this one holds."""
     if len(hinges) > 1 or hinges[0] not in ("x", "y", "z"):
         return ""
-    held = [label.rsplit(".", 1)[-1] for label in rows.labels]
-    lengths = [axis for axis in held if axis in ("x", "y", "z")]
-    return " ".join([*lengths, *(f"r{axis}" for axis in "xyz" if axis != hinges[0])])
+    return " ".join([*_lengths(rows), *(f"r{axis}" for axis in "xyz" if axis != hinges[0])])

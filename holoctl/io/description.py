@@ -6,7 +6,7 @@ import logging
 import os
 from pathlib import Path
 
-from holoctl.checks import known_name, suggestion
+from holoctl.checks import flag, known_name, suggestion
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.errors import InputError, LoadError
@@ -118,6 +118,7 @@ def load(
     ``<mimic>`` in a URDF becomes a `Coupling` called ``joint-mimic``. A continuous joint in a
     coupling becomes a revolute one, for its turns count.
     """
+    free_flyer = flag("load: free_flyer", free_flyer)
     main, beside = _files(path, closures)
     suffix = main.suffix.lower()
     if suffix in (".xml", ".mjcf"):

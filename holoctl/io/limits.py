@@ -114,7 +114,12 @@ def content(path: Path, most: int) -> bytes:
     _check_regular(path, os.stat(path).st_mode)
     with open(str(path), "rb", opener=_open_without_waiting) as file:
         _check_regular(path, os.fstat(file.fileno()).st_mode)
-        found = file.read(most + 1)
+        found: bytes | None = file.read(most + 1)
+    if found is None:  # some files of the system, such as logs of the kernel, have to be waited for
+        raise LoadError(
+            "the file cannot be read: it has nothing to give now, and readers do not wait",
+            file=str(path),
+        )
     if len(found) > most:
         raise LoadError(f"the file has more than {most} bytes, too many to read", file=str(path))
     return found

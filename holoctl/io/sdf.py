@@ -225,7 +225,10 @@ def _pose(element: Element) -> pin.SE3:
 
 @dataclass
 class _Model:
-    """A model of the file: its links, joints and frames, and where they are drawn in it."""
+    """A model of the file: its links, joints and frames, and where they are drawn in it.
+
+    `bodies` remembers what `body` found, so that long chains of frames are walked once.
+    """
 
     element: Element
     version: int
@@ -233,6 +236,7 @@ class _Model:
     joints: dict[str, Element] = field(default_factory=dict)
     frames: dict[str, Element] = field(default_factory=dict)
     placed: dict[str, pin.SE3] = field(default_factory=dict)
+    bodies: dict[str, str] = field(default_factory=dict)
     springs: list[str] = field(default_factory=list)
     odd: dict[str, Array] = field(default_factory=dict)
 
@@ -291,9 +295,14 @@ class _Model:
         """The link, or the ground, that a frame is fixed to."""
         seen: set[str] = set()
         while name not in self.links:
+            if name in self.bodies:
+                name = self.bodies[name]
+                break
             if name == "world":
-                return _GROUND
-            if name in seen or (name != "__model__" and name not in (*self.frames, *self.joints)):
+                name = _GROUND
+                break
+            known = name == "__model__" or name in self.frames or name in self.joints
+            if name in seen or not known:
                 valid = [*self.links, *self.frames]
                 raise place.error(
                     f"{place}: there is no link called {name[:60]!r}{suggestion(name, valid)}; "
@@ -306,6 +315,7 @@ class _Model:
                 name = _word(self.joints[name], "child")
             else:
                 name = self.frames[name].attributes.get("attached_to") or "__model__"
+        self.bodies.update(dict.fromkeys(seen, name))
         return name
 
     @property
