@@ -237,6 +237,15 @@ def test_a_base_so_far_or_fast_that_digits_are_lost_is_refused(entry, size, word
                 assert relative(path(x, xdot, target), expected) < 1e-8
 
 
+def test_what_has_no_part_in_the_torque_must_be_finite_too():
+    ctl = hc.ComputedTorque(mechanism("five_bar"), 1.0, 1.0, compensation="gravity",
+                            partition=shared_partition("five_bar"))  # fmt: skip
+    (q, v), zero = closed_states("five_bar")[0], np.zeros(2)
+    for path in (ctl.torque, hc.compile(ctl, ["torque"], flags=["-O0"]).torque):
+        with pytest.raises(hc.InputError, match="a_ref"):
+            path(q, v, zero, zero, np.array([np.nan, 0.0]))
+
+
 # ------------------------------------------------------------- what the certificate refuses
 
 

@@ -316,6 +316,7 @@ NO_CONSTANTS = {  # numbers of these pages that are no limits of the code, by th
         "below 2e-16 up to",  # measured, by a test of its own
         "16 within 1e-4 of it, drawn",
         "is `max(1e-12, 100 eps cond)`",
+        "each alone at 1e200, make",
         "off by more than 1e-8 is not timed",  # benchmarks
         "quaternions within 1e-2 of unit norm",
     ),

@@ -46,7 +46,7 @@ class ComputedTorque:
 
     so that a perfect model leaves ``e'' + kd e' + kp e = 0``. ``compensation="gravity"`` is
     the simpler law ``u = u_gravity(q) + kd (v_ref - B' v) + kp e``, with gains in N m/rad and
-    N m s/rad; it needs no velocity in the model and ignores a_ref.
+    N m s/rad; it needs no velocity in the model and a_ref, which must be finite, has no part in it.
 
     Motor accelerations that contradict each other (more motors than motions) are projected on
     the nearest possible ones; passive motions follow the dynamics.
@@ -189,7 +189,7 @@ class ComputedTorque:
         if self.compensation == "full":
             return self._prepared.answer(q, v, a_ref + command, t, None, out)
         u = self._prepared.answer(q, v, None, t, None, None) + command
-        if not finite(u):
+        if not (finite(u) and finite(a_ref)):  # all inputs, as on the other paths
             raise InputError("the torque is not finite")
         return u if out is None else stored("out", out, u)
 
