@@ -201,7 +201,7 @@ def test_a_rod_takes_its_length_from_the_reference():
         (_, hook), (_, corner) = rod.a, rod.b
         expected = np.linalg.norm(data.oMi[1].act(corner.translation) - hook.translation)
         assert bound.size[0] == pytest.approx(expected)
-    longer = [hc.Rod(r.a, r.b, 1.1 * b.length[0]) for r, b in zip(mech.constraints, mech._bound,
+    longer = [hc.Rod(r.a, r.b, 1.1 * b.size[0]) for r, b in zip(mech.constraints, mech._bound,
                                                                 strict=True)]  # fmt: skip
     q, _ = hc.assemble(hc.Mechanism(mech.model, [longer[0]]))
     pin.forwardKinematics(mech.model, data, q)
