@@ -146,7 +146,11 @@ class PreparedInverseDynamics:
         object.__setattr__(self, "weights", effort_weights(mech, self.weights))
         limits = state_limits(self.closure_limit, self.velocity_limit)
         object.__setattr__(self, "_limits", limits)
-        object.__setattr__(self, "_slides", mech._lengths[0].size > 0)
+        # what loops hold near the world is judged by their closure
+        held = np.zeros(mech.nv, dtype=bool)
+        for bound in mech._bound:
+            held |= bound.support.any(axis=0)
+        object.__setattr__(self, "_slides", not held[mech._lengths[1]].all())
         if self.partition is None:
             object.__setattr__(self, "partition", partition(mech, assemble(mech)[0]))
         check_partition(mech, self.partition)
