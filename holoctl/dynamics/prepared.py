@@ -89,7 +89,7 @@ class PreparedInverseDynamics:
 
     The same numbers to rounding, and no certificate, multipliers or copies of anything. States
     that are ill-conditioned, or input that is not usable, go through the general path, which
-    takes ten to twenty times as long and gives the exact answer or the error that explains.
+    takes an order of magnitude longer and gives the exact answer or the error that explains.
 
     Parameters
     ----------

@@ -61,8 +61,8 @@ class PreparedForwardDynamics:
     """`forward_dynamics` at the rate of a control loop or of an integrator: a alone.
 
     The same numbers to rounding, without certificate and multipliers. States that are
-    ill-conditioned, or input that is not usable, go through the general path, which takes some
-    twenty times as long.
+    ill-conditioned, or input that is not usable, go through the general path, which takes an
+    order of magnitude longer.
 
     Parameters
     ----------
