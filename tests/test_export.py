@@ -327,7 +327,10 @@ def test_each_tick_looks_at_the_sums_themselves(angles, long_registers, tmp_path
         flags = ["-std=gnu99", "-mfpmath=387", "-DSHORT"]
     code = filled("sines_cosines.c", {}) if angles else ""
     (tmp_path / "main.c").write_text(ROUNDING.format(code=code + filled("arithmetic.c", {})))
-    for compiler in compilers():
+    usable = [c for c in compilers() if c == "gcc" or not long_registers]  # clang has none such
+    if not usable:
+        pytest.skip("no compiler for such registers is here")
+    for compiler in usable:
         for level in ("-O0", "-O2"):
             run(compiler, "-std=c99", level, *flags, tmp_path / "main.c", "-o",
                 tmp_path / "main", "-lm")  # fmt: skip

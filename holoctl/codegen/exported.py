@@ -465,7 +465,7 @@ def _refused(laws: Laws, states: States, values: dict[str, object]) -> str:
         lines += [
             "  x = good_input(0);",
             f"  {values['P']}_init(&c);",
-            "  c.kp[0] = INFINITY;",
+            "  c.kp[0] = HUGE_VAL;",
             f'  check(tick(&c, &x, u) == {U}_OVERFLOW && finite_u(u), "OVERFLOW");',
         ]
     if states.open is not None:
