@@ -604,7 +604,8 @@ def _composed(
     limits: StateLimits | None,
 ) -> _Part:
     """Functions of rows along vectors, by the chain rule: see constraints/kinds.py."""
-    wanted = [c for c in table.composed if c[0] in i.tolist()]
+    of_row = {row: (row, kind, at) for row, kind, at in table.composed}
+    wanted = [of_row[row] for row in i.tolist()]  # in the order of i, which need not be theirs
     parts, right, off = table.parts, np.zeros(i.size), np.zeros((2, i.size))
     count, flat_off = len(parts.labels), off.reshape(-1)
     WJ_x = np.zeros((count, WJ.shape[1]))

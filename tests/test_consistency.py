@@ -26,7 +26,9 @@ from holoctl.consistency import (
 )
 from holoctl.constraints import wrench
 from holoctl.constraints.kinds import KINDS, Composed, Row, direction
+from holoctl.fast_rows import fast_rows
 from holoctl.mechanism import rows_that_open
+from holoctl.tree import live_motion
 
 COMPILED = ["five_bar_revolute", "bennett", "floating_leg", "weld_chain", "geared_slider"]
 """With redundant rows, passive motions, orientation rows, couplings."""
@@ -491,6 +493,26 @@ def test_a_screw_of_the_tree_is_the_screw_that_closes():
         q[where["turn"]], v[where["turn"]] = q_nut, 2.0
         u = hc.inverse_dynamics(mech, q, v, [sign * target]).raise_if_bad().u
         np.testing.assert_allclose(u, sign * expected, rtol=1e-9)
+
+
+def test_screws_in_any_order_stay_apart():
+    """Rows of a tick come in an order of their own: kept ones first, or along a band."""
+    base = mechanism("screw_chain")
+    loop = base.constraints[0]
+    other = dataclasses.replace(loop, a=("j1", pin.SE3.Identity()), pitch=0.8, name="other")
+    mech = base.with_constraints(other)
+    m, data = mech.row_scale.size, mech.model.createData()
+    order, wanted = np.arange(m)[::-1].copy(), np.arange(m * mech.nv)
+    fast = fast_rows(mech, live_motion(mech.model, data), order, wanted)
+    q, v = base.reference, np.linspace(-1.0, 1.0, mech.nv)
+    assert fast.evaluate(q, v, 0.0)
+    T = hc.terms(mech, q, v)
+    G, right = mech.row_scale[:, None] * T.jacobian, -mech.row_scale * T.drift
+    assert relative(fast.entries.reshape(m, -1), G[order]) < 1e-13
+    assert relative(fast.right, right[order]) < 1e-13
+    screws = [i for i, kind in enumerate(mech._blocks[0][0].kinds) if kind == "screw"]
+    assert len(screws) == 2
+    assert abs(right[screws[0]] - right[screws[1]]) > 1e-3
 
 
 @pytest.mark.parametrize("pitch", [0.0, np.nan, np.inf, "1", None])
