@@ -126,3 +126,5 @@ def check_unchanged(model: pin.Model, owner: str) -> None:
             raise InputError(f"{owner}: {name} of its model was changed; {HOW}")
     if (model.njoints, model.nframes) != own["_sizes"]:
         raise InputError(f"{owner}: joints or frames of its model were added; {HOW}")
+    if not pin.Model.__eq__(model, own["_plain"]):  # as pin.loadRotorParameters does, in C++
+        raise InputError(f"{owner}: numbers of its model were written over; {HOW}")

@@ -565,6 +565,24 @@ def test_a_mechanism_that_somebody_changes_says_so():
                 call()
 
 
+def test_what_pinocchio_itself_writes_into_a_model_is_noticed(tmp_path):
+    """In C++ nothing is read-only."""
+    mech = dataclasses.replace(mechanism("five_bar"))
+    motor = mech.actuated[0]
+    (tmp_path / "x.srdf").write_text(
+        f'<robot name="x"><rotor_params><joint name="{motor}" mass="0.1" gear_ratio="10"/>'
+        "</rotor_params></robot>"
+    )
+    q, v = closed_states("five_bar")[0]
+    hc.inverse_dynamics(mech, q, v, np.ones(2))
+    pin.loadRotorParameters(mech.model, str(tmp_path / "x.srdf"), False)
+    assert np.abs(mech.model.armature).max() > 1.0
+    for call in (lambda: hc.inverse_dynamics(mech, q, v, np.ones(2)),
+                 lambda: hc.PreparedInverseDynamics(mech)):  # fmt: skip
+        with pytest.raises(hc.InputError, match="written over"):
+            call()
+
+
 @pytest.mark.parametrize(
     "change",
     [
