@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 import holoctl as hc
-from holoctl.dynamics.prepared import _lay_out
+from holoctl.dynamics.tick.prepared_inverse import _lay_out
 
 Array = NDArray[np.float64]
 

@@ -19,8 +19,8 @@ from columns import Array, Case, Column, constraint_dynamics
 from mechanisms import Loop
 
 import holoctl as hc
-from holoctl.dynamics.prepared_forward import Response, _lay_out
-from holoctl.tree import Frame, resolve_frame
+from holoctl.dynamics.tick.prepared_forward import Response, _lay_out
+from holoctl.tree.kinematics import Frame, resolve_frame
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 

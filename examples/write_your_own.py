@@ -9,8 +9,8 @@ import pinocchio as pin
 
 import holoctl as hc
 from holoctl.constraints.contract import Rows
-from holoctl.mechanism import constraint_rows
-from holoctl.tree import Frame, Kinematics, coordinate_names
+from holoctl.mechanism.mechanism import constraint_rows
+from holoctl.tree.kinematics import Frame, Kinematics, coordinate_names
 
 
 @dataclass(frozen=True)

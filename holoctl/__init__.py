@@ -17,30 +17,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from holoctl.assembly import assemble
-    from holoctl.certificate import Certificate
-    from holoctl.codegen.compiled import Compiled, compile
-    from holoctl.codegen.exported import export_c
-    from holoctl.constraints.closure import Closure
-    from holoctl.constraints.contact import Contact
-    from holoctl.constraints.coupling import Coupling
-    from holoctl.constraints.custom import Custom
-    from holoctl.constraints.gamma_q import GammaQ
-    from holoctl.constraints.rod import Rod
-    from holoctl.control.computed_torque import ComputedTorque
-    from holoctl.doctor.examination import mobility
-    from holoctl.doctor.motions import Motion
-    from holoctl.doctor.redundancy import RowGroup
-    from holoctl.doctor.report import MobilityReport
-    from holoctl.dynamics.forward import ForwardDynamics, forward_dynamics
-    from holoctl.dynamics.impacts import Impact, impulse
-    from holoctl.dynamics.inverse import InverseDynamics, inverse_dynamics
-    from holoctl.dynamics.prepared import PreparedInverseDynamics
-    from holoctl.dynamics.prepared_forward import PreparedForwardDynamics
-    from holoctl.dynamics.relaxed import inverse_dynamics_relaxed, is_fully_actuated
-    from holoctl.dynamics.spatial_v2 import fdgq
-    from holoctl.equation import Terms, terms
-    from holoctl.errors import (
+    from holoctl.base.errors import (
         AssemblyError,
         HoloctlError,
         InconsistentError,
@@ -49,21 +26,44 @@ if TYPE_CHECKING:
         NotActuatedError,
         SingularityError,
     )
+    from holoctl.closing.assembly import assemble
+    from holoctl.codegen.compiled.compiled import Compiled, compile
+    from holoctl.codegen.exported.export import export_c
+    from holoctl.constraints.closure import Closure
+    from holoctl.constraints.contact import Contact
+    from holoctl.constraints.coupling import Coupling
+    from holoctl.constraints.custom import Custom
+    from holoctl.constraints.gamma_q import GammaQ
+    from holoctl.constraints.rod import Rod
+    from holoctl.control.computed_torque import ComputedTorque
+    from holoctl.control.realtime import LoopStatistics, realtime, run_at_rate
+    from holoctl.doctor.examination import mobility
+    from holoctl.doctor.motions import Motion
+    from holoctl.doctor.redundancy import RowGroup
+    from holoctl.doctor.report import MobilityReport
+    from holoctl.dynamics.certificate import Certificate
+    from holoctl.dynamics.forward import ForwardDynamics, forward_dynamics
+    from holoctl.dynamics.impacts import Impact, impulse
+    from holoctl.dynamics.inverse import InverseDynamics, inverse_dynamics
+    from holoctl.dynamics.reference.fdgq import fdgq
+    from holoctl.dynamics.relaxed import inverse_dynamics_relaxed, is_fully_actuated
+    from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
+    from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
     from holoctl.io.description import load, robot_file, robot_names
-    from holoctl.joint_coordinates import JointMotion, joint_motion
-    from holoctl.linkage import Linkage
-    from holoctl.mechanism import Mechanism, by_constraint
-    from holoctl.projector import Partition, Projection, partition, project
-    from holoctl.reactions import ConstraintWrench, constraint_wrenches
-    from holoctl.simulation import Run, simulate
-    from holoctl.timing import LoopStatistics, realtime, run_at_rate
-    from holoctl.tree import renumbered
+    from holoctl.mechanism.joint_coordinates import JointMotion, joint_motion
+    from holoctl.mechanism.linkage import Linkage
+    from holoctl.mechanism.mechanism import Mechanism, by_constraint
+    from holoctl.projector.projection import Partition, Projection, partition, project
+    from holoctl.rows.reactions import ConstraintWrench, constraint_wrenches
+    from holoctl.rows.terms import Terms, terms
+    from holoctl.simulation.simulate import Run, simulate
+    from holoctl.tree.kinematics import renumbered
 
 _HOMES = {
-    "assembly": ["assemble"],
-    "certificate": ["Certificate"],
-    "codegen.compiled": ["Compiled", "compile"],
-    "codegen.exported": ["export_c"],
+    "closing.assembly": ["assemble"],
+    "dynamics.certificate": ["Certificate"],
+    "codegen.compiled.compiled": ["Compiled", "compile"],
+    "codegen.exported.export": ["export_c"],
     "constraints.closure": ["Closure"],
     "constraints.contact": ["Contact"],
     "constraints.coupling": ["Coupling"],
@@ -78,24 +78,24 @@ _HOMES = {
     "dynamics.forward": ["ForwardDynamics", "forward_dynamics"],
     "dynamics.impacts": ["Impact", "impulse"],
     "dynamics.inverse": ["InverseDynamics", "inverse_dynamics"],
-    "dynamics.prepared": ["PreparedInverseDynamics"],
-    "dynamics.prepared_forward": ["PreparedForwardDynamics"],
+    "dynamics.tick.prepared_inverse": ["PreparedInverseDynamics"],
+    "dynamics.tick.prepared_forward": ["PreparedForwardDynamics"],
     "dynamics.relaxed": ["inverse_dynamics_relaxed", "is_fully_actuated"],
-    "dynamics.spatial_v2": ["fdgq"],
-    "equation": ["Terms", "terms"],
-    "errors": [
+    "dynamics.reference.fdgq": ["fdgq"],
+    "rows.terms": ["Terms", "terms"],
+    "base.errors": [
         "AssemblyError", "HoloctlError", "InconsistentError", "InputError", "LoadError",
         "NotActuatedError", "SingularityError",
     ],
     "io.description": ["load", "robot_file", "robot_names"],
-    "joint_coordinates": ["JointMotion", "joint_motion"],
-    "linkage": ["Linkage"],
-    "mechanism": ["Mechanism", "by_constraint"],
-    "projector": ["Partition", "Projection", "partition", "project"],
-    "reactions": ["ConstraintWrench", "constraint_wrenches"],
-    "simulation": ["Run", "simulate"],
-    "timing": ["LoopStatistics", "realtime", "run_at_rate"],
-    "tree": ["renumbered"],
+    "mechanism.joint_coordinates": ["JointMotion", "joint_motion"],
+    "mechanism.linkage": ["Linkage"],
+    "mechanism.mechanism": ["Mechanism", "by_constraint"],
+    "projector.projection": ["Partition", "Projection", "partition", "project"],
+    "rows.reactions": ["ConstraintWrench", "constraint_wrenches"],
+    "simulation.simulate": ["Run", "simulate"],
+    "control.realtime": ["LoopStatistics", "realtime", "run_at_rate"],
+    "tree.kinematics": ["renumbered"],
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

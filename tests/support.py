@@ -13,7 +13,7 @@ import pinocchio as pin
 from zoo import ZOO
 
 import holoctl as hc
-from holoctl.mechanism import constraint_rows, row_names
+from holoctl.mechanism.mechanism import constraint_rows, row_names
 
 EPS = np.finfo(float).eps
 

@@ -1,7 +1,4 @@
-"""The house rules, read off the source: one way through, each file stands on lower floors only.
-
-The floors are explained in docs/architecture.md; change both together.
-"""
+"""The house rules, read off the source: a folder is a floor, and stands on lower floors only."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
-from fnmatch import fnmatch
+from graphlib import CycleError, TopologicalSorter
 from importlib.util import resolve_name
 from pathlib import Path
 
@@ -20,82 +17,27 @@ import holoctl as hc
 
 ROOT = Path(hc.__file__).parent
 
-FLOORS = {
-    "errors": 0,
-    "checks": 1,
-    "linalg": 1,
-    "consistency": 2,
-    "frozen_model": 1,
-    "inertia": 2,
-    "timing": 2,
-    "saddle_point": 2,
-    "tree": 2,
-    "motors": 3,
-    "constraints.contract": 3,
-    "constraints.differences": 4,
-    "constraints.kinds": 3,
-    "constraints.wrench": 4,
-    "constraints.closure": 5,
-    "constraints.rod": 5,
-    "constraints.contact": 5,
-    "constraints.coupling": 5,
-    "constraints.custom": 5,
-    "constraints.gamma_q": 5,
-    "mechanism": 6,
-    "anchors": 7,
-    "fast_rows": 7,
-    "open_tree": 7,
-    "assembly": 7,
-    "reactions": 7,
-    "joint_coordinates": 7,
-    "linkage": 8,
-    "equation": 8,
-    "doctor.contradiction": 8,
-    "doctor.samples": 8,
-    "doctor.crossed": 8,
-    "doctor.motions": 9,
-    "doctor.redundancy": 9,
-    "doctor.report": 10,
-    "doctor.examination": 11,
-    "pinocchio_constraints": 9,
-    "projector": 9,
-    "certificate": 9,
-    "dynamics.prepared": 11,  # the first entry that matches a module counts
-    "dynamics.prepared_forward": 11,
-    "dynamics.relaxed": 11,
-    "dynamics.*": 10,
-    "control.*": 12,
-    "io.limits": 1,
-    "io.xml": 2,
-    "io.yaml_entries": 2,
-    "io.rotations": 2,
-    "io.sheet": 10,
-    "io.mjcf_elements": 10,
-    "io.mjcf_inertia": 11,
-    "codegen.extra": 2,
-    "codegen.symbolic_tree": 3,
-    "codegen.c_source": 3,
-    "codegen.elimination": 3,
-    "codegen.module_cache": 1,
-    "codegen.extension": 2,
-    "codegen.c_library": 4,
-    "codegen.symbolic_rows": 7,
-    "codegen.expressions": 12,
-    "codegen.symbolic_control": 13,
-    "codegen.compiled": 14,
-    "codegen.exported_laws": 14,
-    "codegen.exported": 15,
-    "io.description": 13,
-    "io.*": 12,  # helpers of io.description
-    "simulation": 13,
-    "plot": 14,
-    "demo": 15,
-    "cli": 16,
-}
-"""Floor of each module. A module imports from strictly lower floors, never sideways or up."""
+FLOORS = [
+    "base",
+    "tree",
+    "constraints",
+    "mechanism",
+    "io",
+    "rows",
+    "closing",
+    "projector",
+    "dynamics",
+    "doctor",
+    "control",
+    "codegen",
+    "simulation",
+    "app",
+]
+"""From the ground up. A folder imports from folders that stand before it, never after it."""
 
 SLOW_TO_IMPORT = {"matplotlib", "cvxpy", "tqdm", "casadi"}
-PRINTERS = {"cli", "demo"}
+PRINTERS = {"app.cli", "app.demo"}
+WITHOUT_CODE = {"robots"}
 
 
 # ------------------------------------------------------------------------- reading the source
@@ -113,12 +55,23 @@ PACKAGES = {module_name(path) for path in FILES if path.name == "__init__.py"}
 MODULES = sorted(TREES.keys() - PACKAGES)
 
 
-def floor(module: str) -> int | None:
-    """The floor of a module; a package stands as high as the highest module it re-exports."""
-    if module not in PACKAGES:
-        return next((f for pattern, f in FLOORS.items() if fnmatch(module, pattern)), None)
-    inside = [m for m in MODULES if m.startswith(f"{module}.")] if module else hc._HOMES
-    return max((f for f in map(floor, inside) if f is not None), default=0)
+def room(module: str) -> str:
+    """The folder at the top that a module is in; "" for the package itself and `__main__`."""
+    return module.partition(".")[0] if "." in module or module in PACKAGES else ""
+
+
+def units(folder: str) -> dict[str, set[str]]:
+    """What stands in a folder, files and folders, each with those beside it that it imports."""
+    inside = [m for m in MODULES if m.startswith(f"{folder}.")]
+
+    def unit(module: str) -> str:
+        return module.removeprefix(f"{folder}.").partition(".")[0]
+
+    found: dict[str, set[str]] = {unit(m): set() for m in inside}
+    for module in inside:
+        targets = {own_module(imported) for imported in imports(module)}
+        found[unit(module)] |= {unit(t) for t in targets if t in inside} - {unit(module)}
+    return found
 
 
 def package_of(module: str) -> str:
@@ -189,39 +142,48 @@ def complaints(found: list[str]) -> str:
 # ------------------------------------------------------------------------------------ floors
 
 
-def test_every_module_has_a_floor():
-    homeless = [m for m in MODULES if floor(m) is None]
-    assert not homeless, (
-        f"no floor for {homeless}: add each to FLOORS in tests/test_architecture.py "
-        "and to the table in docs/architecture.md"
-    )
+def test_every_file_is_in_a_room():
+    found = {room(module) for module in MODULES} - {""}
+    assert found == set(FLOORS), "a new room needs its place in FLOORS"
+    assert [m for m in MODULES if not room(m)] == ["__main__"]
+    assert not WITHOUT_CODE & found
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_from_lower_floors_only(module):
-    here = floor(module)
-    wrong = []
+    if not room(module):
+        return
+    here, wrong = FLOORS.index(room(module)), []
     for imported, line in imports(module).items():
         target = own_module(imported)
-        if here is None or target is None:
-            continue
-        there = floor(target)
-        if there is None or there >= here:
+        there = room(target) if target else ""
+        if there and there != room(module) and FLOORS.index(there) >= here:
             wrong.append(
-                f"{where(module, line)}: {module} (floor {here}) imports {imported} "
-                f"(floor {there}); only lower floors may be imported"
+                f"{where(module, line)}: {imported} is on floor {there!r}, which stands above "
+                f"{room(module)!r}"
             )
     assert not wrong, complaints(wrong)
 
 
-@pytest.mark.parametrize("package", sorted(PACKAGES - {""}))
-def test_package_imports_its_own_modules_only(package):
-    wrong = [
-        f"{where(package, line)}: {imported}"
-        for imported, line in imports(package).items()
-        if (target := own_module(imported)) is not None and not target.startswith(f"{package}.")
-    ]
-    assert not wrong, complaints(wrong)
+@pytest.mark.parametrize("folder", sorted(PACKAGES - {""} - WITHOUT_CODE))
+def test_the_files_of_a_room_stand_on_each_other_in_one_order(folder):
+    try:
+        order = tuple(TopologicalSorter(units(folder)).static_order())
+    except CycleError as circle:
+        pytest.fail(f"holoctl/{folder}: these import each other: {' -> '.join(circle.args[1])}")
+    assert order, f"holoctl/{folder} is empty"
+
+
+@pytest.mark.parametrize("folder", sorted(PACKAGES - {""}))
+def test_a_room_says_what_it_is_for_and_imports_nothing(folder):
+    tree = TREES[folder]
+    lines = (ast.get_docstring(tree) or "").splitlines()
+    assert len(tree.body) == 1, f"holoctl/{folder}/__init__.py: a docstring, and nothing else"
+    if folder not in WITHOUT_CODE:
+        told = "what it is for; what comes in, what goes out; a habit of the room"
+        assert len(lines) == 4, f"holoctl/{folder}/__init__.py: {told}"
+        assert lines[2].startswith("In: "), f"holoctl/{folder}/__init__.py: {told}"
+        assert "Out: " in lines[2], f"holoctl/{folder}/__init__.py: {told}"
 
 
 def test_importing_holoctl_imports_none_of_its_modules_eagerly():
@@ -234,23 +196,19 @@ def test_importing_holoctl_imports_none_of_its_modules_eagerly():
 
 
 def test_dynamics_and_control_consume_the_projector():
-    consumers = {"dynamics.forward", "dynamics.inverse"}
-    missing = consumers - set(MODULES)
-    assert not missing, f"not there: {sorted(missing)}"
-    control = {m for m in MODULES if m.startswith("control.")}
-    assert control, "no module in holoctl/control/"
-    without = [
-        m
-        for m in sorted(consumers | control)
-        if "projector" not in {own_module(i) for i in imports(m, type_checking=False)}
-    ]
-    assert not without, f"these do not import holoctl.projector: {without}"
+    consumers = ["dynamics.forward", "dynamics.inverse", "control.computed_torque"]
+    assert not set(consumers) - set(MODULES)
+    taken = {
+        m: {own_module(i) for i in imports(m, type_checking=False)} - {None} for m in consumers
+    }
+    without = [m for m in consumers if "projector" not in {room(str(t)) for t in taken[m]}]
+    assert not without, f"these do not import from holoctl/projector: {without}"
 
 
-def test_no_module_bears_the_name_of_a_public_function():
+def test_no_room_bears_the_name_of_a_public_function():
     functions = {name for name in hc.__all__ if inspect.isfunction(getattr(hc, name))}
     assert functions
-    shadowing = [m for m in TREES if m.rpartition(".")[2] in functions]
+    shadowing = [m for m in TREES if m in functions]
     assert not shadowing, f"importing these would hide the function of that name: {shadowing}"
 
 
@@ -273,7 +231,9 @@ def test_no_print_no_assert_no_inverse(module):
     wrong = []
     for node in nodes(TREES[module]):
         if isinstance(node, ast.Assert):
-            wrong.append(f"{where(module, node.lineno)}: assert; raise an error of holoctl.errors")
+            wrong.append(
+                f"{where(module, node.lineno)}: assert; raise an error of holoctl.base.errors"
+            )
         prints = isinstance(node, ast.Call) and ast.unparse(node.func) == "print"
         if prints and module not in PRINTERS:
             wrong.append(f"{where(module, node.lineno)}: print; log it, or return it")

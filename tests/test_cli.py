@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import holoctl as hc
-from holoctl.cli import main
+from holoctl.app.cli import main
 
 TOO_LONG = """<robot name="too_long">
   <link name="ground"/>
@@ -184,7 +184,7 @@ def test_every_command_explains_itself_with_an_example(capsys):
 
 
 def test_a_reader_that_stops_early_is_no_crash():
-    command = f"{sys.executable} -m holoctl.cli doctor stewart --json | head -n 1"
+    command = f"{sys.executable} -m holoctl doctor stewart --json | head -n 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.stdout == "{\n"
     assert "Traceback" not in done.stderr

@@ -31,13 +31,13 @@ from support import (
 from zoo import ZOO
 
 import holoctl as hc
-from holoctl.certificate import Certificate
-from holoctl.codegen import extension, module_cache
+from holoctl.base.linalg import cholesky
+from holoctl.codegen.compiled import extension, module_cache
 from holoctl.constraints.wrench import stacked
+from holoctl.dynamics.certificate import Certificate
 from holoctl.dynamics.forward import accelerate
 from holoctl.dynamics.inverse import actuation, driven_acceleration
-from holoctl.linalg import cholesky
-from holoctl.projector import projected
+from holoctl.projector.projection import projected
 
 if importlib.util.find_spec("casadi") is None:
     pytest.skip("the extra holoctl[codegen] is not installed", allow_module_level=True)
@@ -46,7 +46,7 @@ import casadi as ca
 
 from holoctl.codegen.c_source import PART, c_function
 from holoctl.codegen.elimination import eliminate, pivot_order
-from holoctl.codegen.expressions import (
+from holoctl.codegen.laws import (
     derivatives,
     forward_function,
     holding_function,
@@ -54,7 +54,7 @@ from holoctl.codegen.expressions import (
     symbolic,
     terms_function,
 )
-from holoctl.codegen.symbolic_tree import mass_matrix, symbolic_tree, tangent, tree_efforts
+from holoctl.codegen.tree import mass_matrix, symbolic_tree, tangent, tree_efforts
 
 REFUSED = {"sine_gear": "'sine'.*casadi=", "timed_arm": "'bench'.*casadi=",
            "sine_chart": "explicit chart"}  # fmt: skip

@@ -15,20 +15,20 @@ from support import closed_states, difference, mechanism, relative, shared_parti
 from zoo import ZOO
 
 import holoctl as hc
-from holoctl.certificate import off_constraints
-from holoctl.checks import as_given
-from holoctl.consistency import (
+from holoctl.base.checks import as_given
+from holoctl.constraints import wrench
+from holoctl.constraints.kinds import KINDS, Composed, Row, direction
+from holoctl.dynamics.certificate import off_constraints
+from holoctl.mechanism.mechanism import rows_that_open
+from holoctl.rows.consistency import (
     CLOSURE_LIMIT,
     MOST_CONDITION,
     TOLERANCES,
     VELOCITY_LIMIT,
     allowed_acceleration,
 )
-from holoctl.constraints import wrench
-from holoctl.constraints.kinds import KINDS, Composed, Row, direction
-from holoctl.fast_rows import fast_rows
-from holoctl.mechanism import rows_that_open
-from holoctl.tree import live_motion
+from holoctl.rows.tick import fast_rows
+from holoctl.tree.kinematics import live_motion
 
 COMPILED = ["five_bar_revolute", "bennett", "floating_leg", "weld_chain", "geared_slider"]
 """With redundant rows, passive motions, orientation rows, couplings."""

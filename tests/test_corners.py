@@ -10,7 +10,7 @@ import pytest
 from support import closed_states, mechanism, shared_partition
 
 import holoctl as hc
-from holoctl.linalg import cholesky, lu, null_space_by_svd, orthonormal_columns, pivoted_qr
+from holoctl.base.linalg import cholesky, lu, null_space_by_svd, orthonormal_columns, pivoted_qr
 
 
 def test_lu_solves():

@@ -7,8 +7,8 @@ import pinocchio as pin
 import pytest
 
 import holoctl as hc
-from holoctl.cli import main
-from holoctl.demo import DEMOS, demo
+from holoctl.app.cli import main
+from holoctl.app.demo import DEMOS, demo
 
 
 def check_figures(result, left_by_the_hold=1e-4):

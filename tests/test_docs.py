@@ -17,10 +17,14 @@ import pytest
 from shared_robots import SHARED_ROBOT_NAMES, shared_robot
 
 import holoctl as hc
-from holoctl.cli import main
+from holoctl.app.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+MODULES = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for path in (ROOT / "holoctl").rglob("*.py")
+]
 
 
 def sessions():
@@ -101,10 +105,12 @@ def test_no_program_looks_up_positions_by_places_in_v(path):
 
 
 def of(name):
-    """A constant by ``module.NAME``, of an entry with ``module.NAME[key]``."""
-    module, _, rest = name.rpartition(".")
+    """A constant by ``file.NAME``, of an entry with ``file.NAME[key]``; a file of a name that
+    others have too, by ``room.file.NAME``."""
+    file, _, rest = name.rpartition(".")
     constant, _, key = rest.rstrip("]").partition("[")
-    value = getattr(import_module(f"holoctl.{module}"), constant)
+    (module,) = (m for m in MODULES if f".{m}".endswith(f".{file}"))
+    value = getattr(import_module(module), constant)
     return value[int(key) if key.isdigit() else key] if key else value
 
 
@@ -122,7 +128,7 @@ def written(path, pattern):
 
 def half_turn():
     """The relative rotation in whole degrees at which a quaternion's scalar is the limit."""
-    return math.floor(math.degrees(2.0 * math.acos(of("fast_rows.HALF_TURN"))))
+    return math.floor(math.degrees(2.0 * math.acos(of("tick.HALF_TURN"))))
 
 
 WORDS = {"three": 3, "six": 6, "nine": 9, "twenty": 20, "a third": 3, "half": 0.5, "quarter": 0.25}
@@ -141,42 +147,42 @@ REALTIME = "docs/realtime.md"
 
 CLAIMS = [  # page, the words around each number {}, what the code has in its place
     (DERIVATIONS, "Where s is below {} (a relative rotation of {} degrees",
-     lambda: (of("fast_rows.HALF_TURN"), half_turn())),
-    (DERIVATIONS, "| jacobian | phi along each coordinate | {} |", "constraints.custom.FIRST"),
-    (DERIVATIONS, "| rate_t | phi along t | {} s |", "constraints.custom.FIRST"),
-    (DERIVATIONS, "`q (+) s v`, `t + s` | {} / max(1, abs(v)) s |", "constraints.custom.FIRST"),
-    (DERIVATIONS, "along the same path, twice | {} / max", "constraints.custom.SECOND"),
-    (DERIVATIONS, "which is refused above {} (1 + max", "constraints.gamma_q.IDEMPOTENT"),
-    (DERIVATIONS, "At {} seeded states near the", "constraints.differences.STATES"),
-    (DERIVATIONS, "must be `G yd` and gs, to {} of", "constraints.differences.AGREE"),
+     lambda: (of("tick.HALF_TURN"), half_turn())),
+    (DERIVATIONS, "| jacobian | phi along each coordinate | {} |", "custom.FIRST"),
+    (DERIVATIONS, "| rate_t | phi along t | {} s |", "custom.FIRST"),
+    (DERIVATIONS, "`q (+) s v`, `t + s` | {} / max(1, abs(v)) s |", "custom.FIRST"),
+    (DERIVATIONS, "along the same path, twice | {} / max", "custom.SECOND"),
+    (DERIVATIONS, "which is refused above {} (1 + max", "gamma_q.IDEMPOTENT"),
+    (DERIVATIONS, "At {} seeded states near the", "differences.STATES"),
+    (DERIVATIONS, "must be `G yd` and gs, to {} of", "differences.AGREE"),
     (DERIVATIONS, "above `max({}, {} sqrt(e))` times the largest, or times {} where",
-     ("assembly.RANK", "assembly.RANK_OPEN", "projector.UNIT")),
-    (DERIVATIONS, "no rank is decided where e > {}.", "projector.CLOSED"),
+     ("assembly.RANK", "assembly.RANK_OPEN", "projection.UNIT")),
+    (DERIVATIONS, "no rank is decided where e > {}.", "projection.CLOSED"),
     (DERIVATIONS, "drawn at random, followed by {} forwards", random_step),
-    (DERIVATIONS, "below {} the rank is called uncertain", "doctor.examination.UNCERTAIN"),
+    (DERIVATIONS, "below {} the rank is called uncertain", "examination.UNCERTAIN"),
     (DERIVATIONS, "with a floor of {} of the largest, while", "assembly.LIGHTEST"),
     (DERIVATIONS, "The factor is divided by {} after a success and multiplied by {} after",
      lambda: (1.0 / of("assembly.EASIER"), of("assembly.HARDER"))),
     (DERIVATIONS, "Steps are at most {} long", "assembly.LONGEST_STEP"),
     (DERIVATIONS, "while the squared error falls to a {} or less", "assembly.FALLING"),
     (DERIVATIONS, "the guess and {} seeded random ones", restarts),
-    (DERIVATIONS, "has a condition number above {} (`gamma", "projector.SPLIT_LIMIT"),
+    (DERIVATIONS, "has a condition number above {} (`gamma", "projection.SPLIT_LIMIT"),
     (DERIVATIONS, "take only pivots above {} of the largest, or of {} where",
-     lambda: (1.0 / of("projector.SPLIT_LIMIT"), of("projector.UNIT"))),
-    (DERIVATIONS, "more than {} times worse conditioned than free", "projector.PREFERENCE"),
+     lambda: (1.0 / of("projection.SPLIT_LIMIT"), of("projection.UNIT"))),
+    (DERIVATIONS, "more than {} times worse conditioned than free", "projection.PREFERENCE"),
     (DERIVATIONS, "factorisation of the system with -{} in the place", "pinocchio_constraints.MU"),
     (DERIVATIONS, "with a regularisation of {}.", "pinocchio_constraints.MU"),
     (DERIVATIONS, "by the sparse factorisation, without the -{},", "pinocchio_constraints.MU"),
-    (DERIVATIONS, "by more than {} of its size is refused", "dynamics.inverse.CONSISTENT"),
+    (DERIVATIONS, "by more than {} of its size is refused", "inverse.CONSISTENT"),
     (DERIVATIONS, "nearly singular (condition number above {})",
-     "dynamics.inverse.ACTUATION_SINGULAR"),
+     "inverse.ACTUATION_SINGULAR"),
     (DERIVATIONS, "It is used from {} rows on, if it is at most {} as wide",
-     lambda: (of("dynamics.prepared.BAND_FROM"),
-              written("dynamics/prepared.py", r"if (\d) \* \(2 \* lower \+ upper"))),
-    (DERIVATIONS, "inverse pivots above {} is a sign of trouble", "dynamics.prepared.DOUBT"),
-    (DERIVATIONS, "With passive motions the limit is {}, since", "dynamics.prepared.PASSIVE_DOUBT"),
+     lambda: (of("prepared_inverse.BAND_FROM"),
+              written("dynamics/tick/prepared_inverse.py", r"if (\d) \* \(2 \* lower \+ upper"))),
+    (DERIVATIONS, "inverse pivots above {} is a sign of trouble", "prepared_inverse.DOUBT"),
+    (DERIVATIONS, "With passive motions the limit is {}, since", "prepared_inverse.PASSIVE_DOUBT"),
     (DERIVATIONS, "The limits ({}, and {} in scaled entries)",
-     ("codegen.elimination.GROWTH", "codegen.elimination.LEAST_PIVOT")),
+     ("elimination.GROWTH", "elimination.LEAST_PIVOT")),
     (DERIVATIONS, "The step h is at most {} s and moves the mechanism by at most {} (scaled). "
      "Where the velocity would change by more than {} percent on the way, h is shortened until "
      "it does not, but no more than by a factor of {}.",
@@ -186,7 +192,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "triangle inequality by {} of its size", "linkage.ROUNDED"),
     (DECISIONS, "may be off by {} of mass times", "inertia.MOVED"),
     (DECISIONS, "joints are set within {} rad or m", "cli.FARTHEST"),
-    (DECISIONS, "a run has at most {} ticks", "simulation.MOST_TICKS"),
+    (DECISIONS, "a run has at most {} ticks", "simulate.MOST_TICKS"),
     (DECISIONS, "`closure_limit` is {} by default", "consistency.CLOSURE_LIMIT"),
     (DECISIONS, "`velocity_limit` is {}: a failed", "consistency.VELOCITY_LIMIT"),
     (DECISIONS, "refuses from a condition number of {} on", "consistency.MOST_CONDITION"),
@@ -200,85 +206,85 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (REALTIME, "the certificate's `closure` ({} by default) and `velocity` ({}),",
      ("consistency.CLOSURE_LIMIT", "consistency.VELOCITY_LIMIT")),
     (REALTIME, "(a scaled multiplier above {}, a scaled pivot below {})",
-     ("codegen.elimination.GROWTH", "codegen.elimination.LEAST_PIVOT")),
+     ("elimination.GROWTH", "elimination.LEAST_PIVOT")),
     (DECISIONS, "by steps of {} for first and {} for second",
-     ("constraints.custom.FIRST", "constraints.custom.SECOND")),
-    (DECISIONS, "idempotent to {} (1 + largest", "constraints.gamma_q.IDEMPOTENT"),
+     ("custom.FIRST", "custom.SECOND")),
+    (DECISIONS, "idempotent to {} (1 + largest", "gamma_q.IDEMPOTENT"),
     (DECISIONS, "at up to {} seeded states near the reference; a difference of {} is refused",
-     ("constraints.differences.STATES", "constraints.differences.AGREE")),
+     ("differences.STATES", "differences.AGREE")),
     (DECISIONS, "if it turns nothing (to {}) at",
-     lambda: (written("tree.py", r"> (1e-\d+)\)\.any"),)),
+     lambda: (written("tree/kinematics.py", r"> (1e-\d+)\)\.any"),)),
     (DECISIONS, "above `max({}, {} sqrt(error))` times the largest, or times {} where",
-     ("assembly.RANK", "assembly.RANK_OPEN", "projector.UNIT")),
-    (DECISIONS, "decided at a scaled error above {}.", "projector.CLOSED"),
+     ("assembly.RANK", "assembly.RANK_OPEN", "projection.UNIT")),
+    (DECISIONS, "decided at a scaled error above {}.", "projection.CLOSED"),
     (DECISIONS, "both signs, steps of {}.", random_step),
-    (DECISIONS, "A gap below {} between", "doctor.examination.UNCERTAIN"),
-    (DECISIONS, "unless that is {} times worse", "projector.PREFERENCE"),
+    (DECISIONS, "A gap below {} between", "examination.UNCERTAIN"),
+    (DECISIONS, "unless that is {} times worse", "projection.PREFERENCE"),
     (DECISIONS, "Tolerance {} on the largest scaled", lambda: (default(hc.assemble, "tol"),)),
     (DECISIONS, "At most {} iterations for each start, the guess and {} seeded",
      lambda: tuple(default(hc.assemble, x) for x in ("max_iter", "restarts"))),
     (DECISIONS, "A closing step is at most {} (scaled", "assembly.LONGEST_STEP"),
-    (DECISIONS, "the split up to a condition number of {}, then", "projector.SPLIT_LIMIT"),
+    (DECISIONS, "the split up to a condition number of {}, then", "projection.SPLIT_LIMIT"),
     (DECISIONS, "with a matrix above {}; `gamma^T B` is singular above {}.",
-     ("projector.SINGULAR", "dynamics.inverse.ACTUATION_SINGULAR")),
-    (DECISIONS, "off by no more than {} of its size", "dynamics.inverse.CONSISTENT"),
-    (DECISIONS, "leverage exceeds 1 - {}.", "projector.UNIQUE"),
+     ("projection.SINGULAR", "inverse.ACTUATION_SINGULAR")),
+    (DECISIONS, "off by no more than {} of its size", "inverse.CONSISTENT"),
+    (DECISIONS, "leverage exceeds 1 - {}.", "projection.UNIQUE"),
     (DECISIONS, "Random steps of {} (scaled), six directions", random_step),
-    (DECISIONS, "{} of the points reached are looked at", "doctor.samples.LOOKED_AT"),
-    (DECISIONS, "after a step of {} keeps more than", "doctor.samples.REACH"),
+    (DECISIONS, "{} of the points reached are looked at", "samples.LOOKED_AT"),
+    (DECISIONS, "after a step of {} keeps more than", "samples.REACH"),
     (DECISIONS, "counts as open by {} at least", "assembly.ROUNDED"),
     (DECISIONS, "compared with their terms, and with {} of the weight", "certificate.AT_REST"),
     (DECISIONS, "the best of {} starts is at rest: `|G^T phi|` below {} of",
-     lambda: (1 + default(hc.assemble, "restarts"), of("doctor.contradiction.STATIONARY"))),
+     lambda: (1 + default(hc.assemble, "restarts"), of("contradiction.STATIONARY"))),
     (DECISIONS, "closure and velocity {}, acceleration and dynamics {}, power {}, condition {}.",
      tuple(f"certificate.TOLERANCES[{x}]" for x in ("closure", "dynamics", "power", "condition"))),
     (DECISIONS, "from up to {} closed configurations",
-     lambda: (1 + of("codegen.expressions.SAMPLES"),)),
-    (DECISIONS, "least fill-in among pivots of at least {} of", "codegen.elimination.THRESHOLD"),
+     lambda: (1 + of("codegen.laws.SAMPLES"),)),
+    (DECISIONS, "least fill-in among pivots of at least {} of", "elimination.THRESHOLD"),
     (DECISIONS, "multipliers over {}, scaled pivots under {}, reduced",
-     ("codegen.elimination.GROWTH", "codegen.elimination.LEAST_PIVOT")),
+     ("elimination.GROWTH", "elimination.LEAST_PIVOT")),
     (DECISIONS, "is compared with its phi at {} configurations",
-     lambda: (1 + of("codegen.expressions.SAMPLES"),)),
+     lambda: (1 + of("codegen.laws.SAMPLES"),)),
     (DECISIONS, "a difference of {} is refused.\n- C is printed",
-     lambda: (written("codegen/expressions.py", r"<= (1e-\d+) \* \(1\.0 \+ np\.abs\(expected"),)),
-    (DECISIONS, "in parts of {} lines", "codegen.c_source.PART"),
+     lambda: (written("codegen/laws.py", r"<= (1e-\d+) \* \(1\.0 \+ np\.abs\(expected"),)),
+    (DECISIONS, "in parts of {} lines", "c_source.PART"),
     (DECISIONS, "`closure_limit` is {} by default",
      lambda: (default(hc.ComputedTorque, "closure_limit"),)),
     (DECISIONS, "is mended to {}, as in Python", "mechanism.SINGLE"),
-    (DECISIONS, "below a pivot of {}, one over", "codegen.exported.PIVOT_LIMIT"),
+    (DECISIONS, "below a pivot of {}, one over", "export.PIVOT_LIMIT"),
     (DECISIONS, "up to {} rad; beyond, libm",
-     lambda: (written("codegen/c_templates/sines_cosines.c.in", r"< (1e\d)\)\)"),)),
+     lambda: (written("codegen/exported/templates/sines_cosines.c.in", r"< (1e\d)\)\)"),)),
     (DECISIONS, "embeds {} states on the manifold and {} within",
-     lambda: (of("codegen.exported_laws.STATES") - of("codegen.exported_laws.NEAR"),
-              of("codegen.exported_laws.NEAR"))),
+     lambda: (of("exported.laws.STATES") - of("exported.laws.NEAR"),
+              of("exported.laws.NEAR"))),
     (DECISIONS, "inverse scaled pivots above {}, or {} with passive",
-     ("dynamics.prepared.DOUBT", "dynamics.prepared.PASSIVE_DOUBT")),
-    (DECISIONS, "differ by a factor of {}.", "dynamics.inverse.MOST_UNEQUAL"),
-    (DECISIONS, "The band is used from {} dependent", "dynamics.prepared.BAND_FROM"),
-    (DECISIONS, "Rates are from {} to {} Hz.", ("timing.SLOWEST", "timing.FASTEST")),
+     ("prepared_inverse.DOUBT", "prepared_inverse.PASSIVE_DOUBT")),
+    (DECISIONS, "differ by a factor of {}.", "inverse.MOST_UNEQUAL"),
+    (DECISIONS, "The band is used from {} dependent", "prepared_inverse.BAND_FROM"),
+    (DECISIONS, "Rates are from {} to {} Hz.", ("realtime.SLOWEST", "realtime.FASTEST")),
     (DECISIONS, "with {} % bins from {} us to {} s",
-     lambda: (100.0 * (of("timing.RESOLUTION") - 1.0), 1e6 * of("timing.SHORTEST"),
-              of("timing.LONGEST"))),
+     lambda: (100.0 * (of("realtime.RESOLUTION") - 1.0), 1e6 * of("realtime.SHORTEST"),
+              of("realtime.LONGEST"))),
     (DECISIONS, "`rtol` {}, `atol` {};",
      lambda: tuple(default(hc.simulate, x) for x in ("rtol", "atol"))),
-    (DECISIONS, "The start may be off by {} (scaled)", "projector.CLOSED"),
-    (DECISIONS, "More than {} evaluations of the dynamics", "simulation.MOST_STEPS"),
+    (DECISIONS, "The start may be off by {} (scaled)", "projection.CLOSED"),
+    (DECISIONS, "More than {} evaluations of the dynamics", "simulate.MOST_STEPS"),
     (DECISIONS, "The correction takes at most {} steps, to {}, or to {} where",
-     lambda: (of("projector.CORRECTIONS"), default(of("projector.corrected"), "tol"),
-              of("projector.CORRECTED"))),
-    (DECISIONS, "with bounds of {} rad: an angle", "io.urdf.FREE"),
+     lambda: (of("projection.CORRECTIONS"), default(of("projection.corrected"), "tol"),
+              of("projection.CORRECTED"))),
+    (DECISIONS, "with bounds of {} rad: an angle", "urdf.FREE"),
     (DECISIONS, "first motor off ({} rad or {} mm)",
      lambda: (of("demo.DEMOS[five_bar]").start, 1e3 * of("demo.DEMOS[stewart]").start)),
     ("docs/doctor.md", "tries the guess and {} random starts", restarts),
-    ("docs/from-spatial-v2.md", "q must stay within {} |", "constraints.gamma_q.IDEMPOTENT"),
-    ("docs/file-formats.md", "get bounds of {} rad or m, finite", "io.urdf.FREE"),
+    ("docs/from-spatial-v2.md", "q must stay within {} |", "gamma_q.IDEMPOTENT"),
+    ("docs/file-formats.md", "get bounds of {} rad or m, finite", "urdf.FREE"),
     ("docs/embedded.md", "off norm one by more than {}; smaller", "mechanism.SINGLE"),
-    ("docs/embedded.md", "the self-test: {} states with torques", "codegen.exported_laws.STATES"),
-    ("docs/embedded.md", "the {} states tell whether", "codegen.exported_laws.STATES"),
+    ("docs/embedded.md", "the self-test: {} states with torques", "exported.laws.STATES"),
+    ("docs/embedded.md", "the {} states tell whether", "exported.laws.STATES"),
     ("holoctl/constraints/custom.py", "(steps of {} rad or m) and along time",
-     "constraints.custom.FIRST"),
-    ("holoctl/timing.py", "at most {} % too high ({} us stands",
-     lambda: (100.0 * (of("timing.RESOLUTION") - 1.0), 1e6 * of("timing.SHORTEST"))),
+     "custom.FIRST"),
+    ("holoctl/control/realtime.py", "at most {} % too high ({} us stands",
+     lambda: (100.0 * (of("realtime.RESOLUTION") - 1.0), 1e6 * of("realtime.SHORTEST"))),
 ]  # fmt: skip
 
 NUMBER = r"(\d[\d,]*(?:\.\d+)?(?:e-?\d+)?|" + "|".join(sorted(WORDS, key=len, reverse=True)) + ")"

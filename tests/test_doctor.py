@@ -15,8 +15,8 @@ from shared_robots import SHARED_ROBOT_NAMES, shared_robot
 from zoo import ZOO
 
 import holoctl as hc
-from holoctl.assembly import nearby_configurations
-from holoctl.mechanism import constraint_rows, row_names
+from holoctl.closing.assembly import nearby_configurations
+from holoctl.mechanism.mechanism import constraint_rows, row_names
 
 IDLE = {"spherical_loop": ["rod"], "stewart_6sps": [f"cylinder_{i} + rod_{i}" for i in range(1, 7)]}
 """Bodies that spin without effect; none in the other linkages."""

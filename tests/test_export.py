@@ -18,7 +18,7 @@ from exported import STATUSES, STRICT, Exported, build_and_test, cmake, compiler
 from support import EPS, closed_states, mechanism, stretched
 
 import holoctl as hc
-from holoctl.cli import main
+from holoctl.app.cli import main
 
 pytest.importorskip("casadi")
 
@@ -318,7 +318,7 @@ int main(void) {{
 @pytest.mark.parametrize("angles", [True, False], ids=["angles", "no angles"])
 def test_each_tick_looks_at_the_sums_themselves(angles, long_registers, tmp_path):
     """Also where nothing is reduced, or by a floor, which is the same in every mode."""
-    from holoctl.codegen.c_library import filled
+    from holoctl.codegen.exported.library import filled
 
     flags = []
     if long_registers:
@@ -597,7 +597,7 @@ int main(void) {{
 
 def test_sines_and_cosines(tmp_path):
     """Ours with those of libm, from -1e5 to 1e5; with and without extended precision."""
-    from holoctl.codegen.c_library import filled
+    from holoctl.codegen.exported.library import filled
 
     code = filled("sines_cosines.c", {})
     for i, text in enumerate((code, code.replace("FLT_EVAL_METHOD == 0", "0"))):
@@ -988,7 +988,7 @@ def test_the_commands_of_the_page_run(tmp_path):
             command = shlex.split(line)
             command = [x if x != "2" else "0.5" for x in command]  # a shorter run
             if command[0] == "holoctl":
-                command = [sys.executable, "-m", "holoctl.cli", *command[1:]]
+                command = [sys.executable, "-m", "holoctl.app.cli", *command[1:]]
             if command[0] == "cc":
                 command[0] = compilers()[0]
             printed[line] = run(*command, cwd=tmp_path)

@@ -250,7 +250,7 @@ def test_multipliers_are_of_least_norm_and_know_what_is_unique(name):
 
 def test_a_certificate_is_lost_when_a_solution_is_spoilt(name):
     """Guard: every residual reacts to the error that it is there for."""
-    from holoctl.certificate import certify
+    from holoctl.dynamics.certificate import certify
 
     mech, part = mechanism(name), shared_partition(name)
     q, v = closed_states(name)[0]

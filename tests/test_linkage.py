@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from linkages import LINKAGES, add_bar, add_lump, at, bennett, four_bar, stewart, umbrella
 
 import holoctl as hc
-from holoctl.linkage import JOINT_TYPES
-from holoctl.mechanism import constraint_rows
-from holoctl.open_tree import energy
+from holoctl.mechanism.linkage import JOINT_TYPES
+from holoctl.mechanism.mechanism import constraint_rows
+from holoctl.mechanism.open_tree import energy
 
 MOVING = [name for name in LINKAGES if name != "triangle"]
 DRIVEN = [name for name in MOVING if name != "spherical_loop"]

@@ -19,10 +19,10 @@ from support import (
 from zoo import ZOO, _add, _at, _inertia, standing_leg
 
 import holoctl as hc
-from holoctl import saddle_point
-from holoctl.equation import scaled_rows
-from holoctl.linalg import null_space_by_svd
-from holoctl.pinocchio_constraints import direct_by_anchors
+from holoctl.base.linalg import null_space_by_svd
+from holoctl.dynamics.reference import saddle_point
+from holoctl.dynamics.reference.pinocchio_constraints import direct_by_anchors
+from holoctl.rows.terms import scaled_rows
 
 GENERAL = ["direct", "range_space", "null_space"]
 CONTACTS_ONLY = {"standing_leg"}

@@ -22,9 +22,9 @@ from support import (
 from zoo import ZOO
 
 import holoctl as hc
-from holoctl import anchors as anchors_module
-from holoctl.anchors import anchors
-from holoctl.dynamics import prepared_forward as module
+from holoctl.dynamics.tick import prepared_forward as module
+from holoctl.rows import anchors as anchors_module
+from holoctl.rows.anchors import anchors
 
 WELDS = ("weld_chain", "welded_arms")
 ANCHORED = (*WELDS, "held_foot", "spatial_arms", "universal_rods", "idle_rod")

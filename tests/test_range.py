@@ -14,7 +14,7 @@ from support import mechanism, shared_partition
 from zoo import ZOO
 
 import holoctl as hc
-from holoctl.linalg import least_squares, null_space_by_svd, singular_values
+from holoctl.base.linalg import least_squares, null_space_by_svd, singular_values
 
 METHODS = ("projection", "direct", "range_space", "null_space", "kokkevis", "proximal")
 

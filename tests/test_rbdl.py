@@ -18,7 +18,7 @@ from rbdl import BIPEDS, CASES, LOOPS, TOLERANCE, array, golden, off, states
 from support import TOL, drift_by_differences, jacobian_by_differences, rate_by_differences
 
 import holoctl as hc
-from holoctl.mechanism import row_names
+from holoctl.mechanism.mechanism import row_names
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "from-rbdl.md"
 

@@ -9,8 +9,8 @@ from support import closed_states, mechanism, rows
 from zoo import ZOO
 
 import holoctl as hc
-from holoctl import simulation
-from holoctl.open_tree import energy
+from holoctl.mechanism.open_tree import energy
+from holoctl.simulation import simulate as simulation
 
 
 @pytest.mark.parametrize("name", [n for n in ZOO if n != "timed_arm"])

@@ -151,7 +151,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr("holoctl.timing.time", clock)
+    monkeypatch.setattr("holoctl.control.realtime.time", clock)
     return clock
 
 

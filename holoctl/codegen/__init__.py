@@ -1,1 +1,5 @@
-"""The laws as symbolic expressions (CasADi), and as C that the machine's compiler compiled."""
+"""Machine code: the laws as expressions, and C made of them.
+
+In: a `Mechanism` or a controller. Out: expressions, and plain C.
+`compiled` runs it here, `exported` sends it to the robot.
+"""

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from holoctl.base.errors import InputError
 from holoctl.codegen.extra import casadi_module
-from holoctl.errors import InputError
 
 __all__ = ["c_function", "parameters"]
 

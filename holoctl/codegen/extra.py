@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holoctl.errors import InputError
+from holoctl.base.errors import InputError
 
 __all__ = ["SX", "casadi_module"]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pinocchio as pin
 
-from holoctl.checks import Vector, listing, number, one_of, positive
+from holoctl.base.checks import Vector, listing, number, one_of, positive
+from holoctl.base.errors import InputError
 from holoctl.constraints.kinds import Row, direction, linear, orientation, screw
 from holoctl.constraints.wrench import WrenchRows, wrench_rows
-from holoctl.errors import InputError
-from holoctl.tree import FrameLike, default_pair_name, own_frame, resolve_frame
+from holoctl.tree.kinematics import FrameLike, default_pair_name, own_frame, resolve_frame
 
 __all__ = ["JOINTS", "Closure", "check_pitch"]
 

@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from holoctl.checks import Vector, positive, quiet, vector
+from holoctl.base.checks import Vector, positive, quiet, vector
+from holoctl.base.errors import InputError
 from holoctl.constraints.kinds import linear
 from holoctl.constraints.wrench import WrenchRows, wrench_rows
-from holoctl.errors import InputError
-from holoctl.tree import Frame, FrameLike, default_pair_name, own_frame, place, resolve_frame
+from holoctl.tree.kinematics import (
+    Frame,
+    FrameLike,
+    default_pair_name,
+    own_frame,
+    place,
+    resolve_frame,
+)
 
 __all__ = ["Contact"]
 

@@ -42,8 +42,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector
-from holoctl.tree import Frame, Kinematics
+from holoctl.base.checks import Vector
+from holoctl.tree.kinematics import Frame, Kinematics
 
 __all__ = ["BoundRows", "Chart", "Constraint", "Rows"]
 

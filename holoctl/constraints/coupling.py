@@ -11,11 +11,11 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, known_name, number, positive
+from holoctl.base.checks import Vector, known_name, number, positive
+from holoctl.base.errors import InputError
 from holoctl.constraints.contract import Rows
-from holoctl.errors import InputError
-from holoctl.frozen_model import plain
-from holoctl.tree import Frame, Kinematics, coordinate_names, joint_of_coordinate
+from holoctl.tree.frozen_model import plain
+from holoctl.tree.kinematics import Frame, Kinematics, coordinate_names, joint_of_coordinate
 
 __all__ = ["Coupling"]
 

@@ -10,7 +10,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, numbers, positive, whole
+from holoctl.base.checks import Vector, numbers, positive, whole
+from holoctl.base.errors import InputError
 from holoctl.constraints.contract import Rows
 from holoctl.constraints.differences import (
     BESIDE,
@@ -22,8 +23,7 @@ from holoctl.constraints.differences import (
     difference,
     worst,
 )
-from holoctl.errors import InputError
-from holoctl.tree import Frame, Kinematics
+from holoctl.tree.kinematics import Frame, Kinematics
 
 __all__ = ["Custom"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector
+from holoctl.base.checks import Vector
 
 __all__ = ["BESIDE", "FINER", "REACHES", "STATES", "STEP", "Difference", "difference", "worst"]
 

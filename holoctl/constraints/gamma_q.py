@@ -10,7 +10,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, known_name, listing, name_list, numbers, positive, vector
+from holoctl.base.checks import Vector, known_name, listing, name_list, numbers, positive, vector
+from holoctl.base.errors import InconsistentError, InputError
 from holoctl.constraints.contract import Chart, Rows
 from holoctl.constraints.differences import (
     BESIDE,
@@ -22,8 +23,7 @@ from holoctl.constraints.differences import (
     difference,
     worst,
 )
-from holoctl.errors import InconsistentError, InputError
-from holoctl.tree import Frame, Kinematics, coordinate_names
+from holoctl.tree.kinematics import Frame, Kinematics, coordinate_names
 
 __all__ = ["BoundGammaQ", "GammaCallback", "GammaQ", "call_gamma_q"]
 

@@ -34,7 +34,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holoctl.errors import InputError
+from holoctl.base.errors import InputError
 
 __all__ = [
     "KINDS",

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from holoctl.checks import Vector, positive
+from holoctl.base.checks import Vector, positive
+from holoctl.base.errors import InputError
 from holoctl.constraints.kinds import rod
 from holoctl.constraints.wrench import WrenchRows, wrench_rows
-from holoctl.errors import InputError
-from holoctl.tree import FrameLike, default_pair_name, own_frame, place, resolve_frame
+from holoctl.tree.kinematics import FrameLike, default_pair_name, own_frame, place, resolve_frame
 
 __all__ = ["Rod"]
 

@@ -24,10 +24,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, one_of
+from holoctl.base.checks import Vector, one_of
 from holoctl.constraints.contract import Rows
 from holoctl.constraints.kinds import KINDS, Along, Composed, Orientation, Row
-from holoctl.tree import Frame, Kinematics, support
+from holoctl.tree.kinematics import Frame, Kinematics, support
 
 __all__ = [
     "YZX",

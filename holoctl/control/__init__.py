@@ -1,1 +1,5 @@
-"""Controllers: feedback cancellation with a reference law."""
+"""Controllers: the law of a loop, and the loop itself.
+
+In: a `Mechanism`, gains, and (q, v) at every tick. Out: motor efforts.
+`realtime` keeps the loop free of what makes it wait.
+"""

@@ -9,8 +9,13 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from holoctl.checks import Vector, as_given, finite, numbers, one_of, quiet, stored, vector
-from holoctl.consistency import (
+from holoctl.base.checks import Vector, as_given, finite, numbers, one_of, quiet, stored, vector
+from holoctl.base.errors import InputError, NotActuatedError
+from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
+from holoctl.mechanism.mechanism import Mechanism, check_configuration, check_mechanism
+from holoctl.mechanism.motors import position_reader
+from holoctl.projector.projection import Partition
+from holoctl.rows.consistency import (
     CLOSURE_LIMIT,
     NOT_GIVEN,
     VELOCITY_LIMIT,
@@ -18,11 +23,6 @@ from holoctl.consistency import (
     StateLimits,
     state_limits,
 )
-from holoctl.dynamics.prepared import PreparedInverseDynamics
-from holoctl.errors import InputError, NotActuatedError
-from holoctl.mechanism import Mechanism, check_configuration, check_mechanism
-from holoctl.motors import position_reader
-from holoctl.projector import Partition
 
 __all__ = ["ComputedTorque", "Controller", "Reference", "limits_of"]
 

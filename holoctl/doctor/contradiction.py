@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from holoctl.assembly import assemble, scaled_jacobian
-from holoctl.checks import Vector
+from holoctl.base.checks import Vector
+from holoctl.base.errors import AssemblyError
+from holoctl.closing.assembly import assemble, scaled_jacobian
 from holoctl.constraints.coupling import Coupling
-from holoctl.errors import AssemblyError
-from holoctl.mechanism import Mechanism, row_names, rows_of
+from holoctl.mechanism.mechanism import Mechanism, row_names, rows_of
 
 __all__ = ["Closing", "closing"]
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector
+from holoctl.base.checks import Vector
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.wrench import WrenchRows
-from holoctl.mechanism import Mechanism, workspace
-from holoctl.tree import kinematics
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.tree.kinematics import kinematics
 
 __all__ = ["CrossedAxis", "crossed_axes"]
 

@@ -13,8 +13,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.assembly import RANK, configuration_along, opposite_closures
-from holoctl.checks import Vector, number, quiet
+from holoctl.base.checks import Vector, number, quiet
+from holoctl.base.errors import SingularityError
+from holoctl.base.linalg import lu, pivoted_qr
+from holoctl.closing.assembly import RANK, configuration_along, opposite_closures
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.contradiction import Closing, closing
 from holoctl.doctor.crossed import crossed_axes
@@ -22,10 +24,7 @@ from holoctl.doctor.motions import actuation, motions
 from holoctl.doctor.redundancy import Redundancy, redundancy
 from holoctl.doctor.report import MobilityReport
 from holoctl.doctor.samples import Sample, Samples, sample, samples
-from holoctl.errors import SingularityError
-from holoctl.frozen_model import plain
-from holoctl.linalg import lu, pivoted_qr
-from holoctl.mechanism import (
+from holoctl.mechanism.mechanism import (
     Mechanism,
     check_configuration,
     check_mechanism,
@@ -33,8 +32,9 @@ from holoctl.mechanism import (
     row_names,
     workspace,
 )
-from holoctl.projector import SINGULAR, UNIT, partition
-from holoctl.tree import kinematics
+from holoctl.projector.projection import SINGULAR, UNIT, partition
+from holoctl.tree.frozen_model import plain
+from holoctl.tree.kinematics import kinematics
 
 __all__ = ["mobility"]
 

@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path
 
-from holoctl.assembly import manifold_rank
-from holoctl.checks import Vector
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import null_space_by_svd, pivoted_qr
+from holoctl.closing.assembly import manifold_rank
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.samples import Sample, Samples, travelled
-from holoctl.frozen_model import plain
-from holoctl.joint_coordinates import joint_motion, part_names
-from holoctl.linalg import null_space_by_svd, pivoted_qr
-from holoctl.mechanism import Mechanism, workspace
-from holoctl.open_tree import nonlinear_efforts
-from holoctl.tree import Kinematics, kinematics, support
+from holoctl.mechanism.joint_coordinates import joint_motion, part_names
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.mechanism.open_tree import nonlinear_efforts
+from holoctl.tree.frozen_model import plain
+from holoctl.tree.kinematics import Kinematics, kinematics, support
 
 __all__ = ["Motion", "Motions", "actuation", "motions"]
 

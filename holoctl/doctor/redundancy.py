@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from holoctl.assembly import nearby_configurations, scaled_jacobian
-from holoctl.checks import Vector
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import pivoted_qr
+from holoctl.closing.assembly import nearby_configurations, scaled_jacobian
 from holoctl.doctor.samples import REACH, Samples
-from holoctl.linalg import pivoted_qr
-from holoctl.mechanism import Mechanism, row_names
+from holoctl.mechanism.mechanism import Mechanism, row_names
 
 __all__ = ["Redundancy", "RowGroup", "redundancy"]
 

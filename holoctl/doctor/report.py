@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from holoctl.checks import Vector, counted
+from holoctl.base.checks import Vector, counted
 from holoctl.doctor.crossed import CrossedAxis
 from holoctl.doctor.motions import Motion
 from holoctl.doctor.redundancy import RowGroup

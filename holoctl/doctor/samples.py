@@ -13,16 +13,16 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.assembly import (
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import null_space_by_svd
+from holoctl.closing.assembly import (
     ROUNDED,
     configuration_along,
     manifold_rank,
     nearby_configurations,
     scaled_jacobian,
 )
-from holoctl.checks import Vector
-from holoctl.linalg import null_space_by_svd
-from holoctl.mechanism import Mechanism
+from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["REACH", "Sample", "Samples", "sample", "samples", "travelled"]
 

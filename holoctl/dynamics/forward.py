@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.certificate import Certificate, certify, raise_if_bad
-from holoctl.checks import Vector, listing, one_of, quiet, vector
+from holoctl.base.checks import Vector, listing, one_of, quiet, vector
+from holoctl.base.errors import InputError, SingularityError
+from holoctl.base.linalg import cholesky
 from holoctl.constraints.contact import Contact
-from holoctl.equation import Terms, TimeConstants, scaled_rows
-from holoctl.errors import InputError, SingularityError
-from holoctl.linalg import cholesky
-from holoctl.mechanism import Mechanism, check_mechanism
-from holoctl.open_tree import (
+from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad
+from holoctl.dynamics.reference.pinocchio_constraints import direct_by_anchors, proximal
+from holoctl.dynamics.reference.saddle_point import direct, null_space, range_space
+from holoctl.mechanism.mechanism import Mechanism, check_mechanism
+from holoctl.mechanism.open_tree import (
     articulated_body_solver,
     external_efforts,
     inverse_tree_dynamics,
     sparse_solver,
 )
-from holoctl.pinocchio_constraints import direct_by_anchors, proximal
-from holoctl.projector import (
+from holoctl.projector.projection import (
     SINGULAR,
     Partition,
     Projection,
@@ -30,7 +30,7 @@ from holoctl.projector import (
     resolve_projection,
     resolve_terms,
 )
-from holoctl.saddle_point import direct, null_space, range_space
+from holoctl.rows.terms import Terms, TimeConstants, scaled_rows
 
 __all__ = ["ForwardDynamics", "accelerate", "forward_dynamics"]
 

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.certificate import Certificate, certify, raise_if_bad
-from holoctl.checks import Vector, listing, one_of, quiet, vector
-from holoctl.equation import Terms, TimeConstants
-from holoctl.errors import InconsistentError, InputError, NotActuatedError, SingularityError
-from holoctl.linalg import PivotedQR, cholesky, least_squares, orthonormal_columns, pivoted_qr
-from holoctl.mechanism import Mechanism, check_mechanism
-from holoctl.open_tree import external_efforts, inverse_tree_dynamics
-from holoctl.projector import (
+from holoctl.base.checks import Vector, listing, one_of, quiet, vector
+from holoctl.base.errors import InconsistentError, InputError, NotActuatedError, SingularityError
+from holoctl.base.linalg import PivotedQR, cholesky, least_squares, orthonormal_columns, pivoted_qr
+from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad
+from holoctl.mechanism.mechanism import Mechanism, check_mechanism
+from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
+from holoctl.projector.projection import (
     SINGULAR,
     UNIT,
     Partition,
@@ -24,6 +23,7 @@ from holoctl.projector import (
     multipliers,
     resolve_projection,
 )
+from holoctl.rows.terms import Terms, TimeConstants
 
 __all__ = ["Actuation", "InverseDynamics", "actuation", "inverse_dynamics"]
 

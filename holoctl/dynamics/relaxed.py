@@ -13,16 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.certificate import certify
-from holoctl.checks import numbers, quiet, vector
+from holoctl.base.checks import numbers, quiet, vector
+from holoctl.base.errors import InputError, NotActuatedError, SingularityError
+from holoctl.base.linalg import orthonormal_columns, pivoted_qr
+from holoctl.dynamics.certificate import certify
 from holoctl.dynamics.inverse import InverseDynamics, effort_scales
-from holoctl.equation import Terms, TimeConstants, scaled_rows
-from holoctl.errors import InputError, NotActuatedError, SingularityError
-from holoctl.linalg import orthonormal_columns, pivoted_qr
-from holoctl.mechanism import Mechanism, check_mechanism
-from holoctl.open_tree import external_efforts, inverse_tree_dynamics
-from holoctl.projector import SINGULAR, UNIT, Partition, multipliers, project, resolve_terms
-from holoctl.saddle_point import direct
+from holoctl.dynamics.reference.saddle_point import direct
+from holoctl.mechanism.mechanism import Mechanism, check_mechanism
+from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
+from holoctl.projector.projection import (
+    SINGULAR,
+    UNIT,
+    Partition,
+    multipliers,
+    project,
+    resolve_terms,
+)
+from holoctl.rows.terms import Terms, TimeConstants, scaled_rows
 
 __all__ = ["inverse_dynamics_relaxed", "is_fully_actuated"]
 

@@ -1,1 +1,5 @@
-"""Readers of robot descriptions."""
+"""Readers of robot descriptions: URDF, MJCF, SDF, and the YAML sheet beside them.
+
+In: files. Out: a `Mechanism`, or an error that names the line.
+One file for each format; `description` chooses.
+"""

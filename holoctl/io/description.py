@@ -6,11 +6,10 @@ import logging
 import os
 from pathlib import Path
 
-from holoctl.checks import flag, known_name, suggestion
+from holoctl.base.checks import flag, known_name, suggestion
+from holoctl.base.errors import InputError, LoadError
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
-from holoctl.errors import InputError, LoadError
-from holoctl.frozen_model import plain
 from holoctl.io.limits import MOST_BYTES, MOST_SHEET_BYTES, Place, check_size, content
 from holoctl.io.mjcf import read_mjcf
 from holoctl.io.sdf import read_sdf
@@ -25,8 +24,9 @@ from holoctl.io.sheet import (
 from holoctl.io.urdf import Urdf, model_of, read_urdf
 from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry, yaml_document
-from holoctl.mechanism import Mechanism
-from holoctl.tree import coordinate_names, translational
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.frozen_model import plain
+from holoctl.tree.kinematics import coordinate_names, translational
 
 __all__ = ["load", "robot_file", "robot_names"]
 

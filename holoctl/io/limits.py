@@ -12,7 +12,7 @@ import stat
 from pathlib import Path
 from typing import Protocol
 
-from holoctl.errors import LoadError
+from holoctl.base.errors import LoadError
 
 __all__ = [
     "DECIMAL",

@@ -18,7 +18,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, listing, suggestion
+from holoctl.base.checks import Vector, listing, suggestion
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
@@ -42,8 +42,8 @@ from holoctl.io.mjcf_elements import (
 from holoctl.io.mjcf_inertia import Lump, lump_of, scaled_to_total
 from holoctl.io.rotations import z_to
 from holoctl.io.xml import Element, blamed_on, check_root, parsed
-from holoctl.mechanism import Mechanism
-from holoctl.tree import coordinate_names
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.kinematics import coordinate_names
 
 __all__ = ["read_mjcf"]
 

@@ -16,8 +16,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, suggestion
-from holoctl.errors import LoadError
+from holoctl.base.checks import Vector, suggestion
+from holoctl.base.errors import LoadError
 from holoctl.io import rotations
 from holoctl.io.limits import LARGEST, MOST_CLASSES, check_count
 from holoctl.io.rotations import turn, z_to

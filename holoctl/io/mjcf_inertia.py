@@ -10,11 +10,11 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector
-from holoctl.inertia import rigid_body
+from holoctl.base.checks import Vector
 from holoctl.io.limits import LARGEST
 from holoctl.io.mjcf_elements import Compiler, Item
 from holoctl.io.rotations import z_to
+from holoctl.tree.inertia import rigid_body
 
 __all__ = ["Lump", "lump_of", "scaled_to_total"]
 

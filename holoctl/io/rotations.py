@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector
+from holoctl.base.checks import Vector
 
 __all__ = ["quaternion", "turn", "z_to"]
 

@@ -16,17 +16,17 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.checks import Vector, listing, suggestion
+from holoctl.base.checks import Vector, listing, suggestion
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
-from holoctl.inertia import ROUNDED, nearest_moments
 from holoctl.io.limits import LARGEST, MOST_PARTS, Place, check_count, check_size
 from holoctl.io.rotations import quaternion, turn, z_to
 from holoctl.io.sheet import Sheet, check_constraints, motors_of, read_sheet
 from holoctl.io.xml import Element, blamed_on, check_root, decimals, parsed
 from holoctl.io.yaml_entries import Entry
-from holoctl.linkage import Linkage
-from holoctl.mechanism import Mechanism
+from holoctl.mechanism.linkage import Linkage
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.inertia import ROUNDED, nearest_moments
 
 __all__ = ["read_sdf"]
 

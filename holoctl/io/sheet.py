@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pinocchio as pin
 
-from holoctl.checks import Vector, known_name, listing, suggestion
+from holoctl.base.checks import Vector, known_name, listing, suggestion
+from holoctl.base.errors import InputError, LoadError
 from holoctl.constraints.closure import JOINTS, Closure
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
-from holoctl.errors import InputError, LoadError
 from holoctl.io.limits import MOST_CONSTRAINTS, Place, check_count
 from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry

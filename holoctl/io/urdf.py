@@ -19,11 +19,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pinocchio as pin
 
-from holoctl.checks import listing, suggestion
-from holoctl.errors import LoadError
-from holoctl.inertia import check_mass, check_moments
+from holoctl.base.checks import listing, suggestion
+from holoctl.base.errors import LoadError
 from holoctl.io.limits import LARGEST, MOST_PARTS, check_count
 from holoctl.io.xml import Element, blamed_on, check_root, decimals, parsed
+from holoctl.tree.inertia import check_mass, check_moments
 
 __all__ = ["Part", "Urdf", "model_of", "read_urdf"]
 

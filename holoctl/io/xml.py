@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from holoctl.errors import InputError, LoadError
+from holoctl.base.errors import InputError, LoadError
 from holoctl.io.limits import DECIMAL, MOST_ATTRIBUTES, MOST_ELEMENTS, Place
 
 __all__ = ["Element", "blamed_on", "check_root", "decimals", "parsed"]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import yaml
 
-from holoctl.checks import suggestion
-from holoctl.errors import LoadError
+from holoctl.base.checks import suggestion
+from holoctl.base.errors import LoadError
 from holoctl.io.limits import DECIMAL, LARGEST, MOST_VALUES
 
 __all__ = ["Entry", "yaml_document"]

@@ -1,0 +1,287 @@
+"""The main job as a program: a closed-chain robot draws a figure under torque control.
+
+    description -> Mechanism -> assemble -> reference motion -> ComputedTorque -> simulate
+
+`holoctl demo` runs it. It is also the long example: every step is a call of the public face.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, known_name, positive
+from holoctl.base.errors import HoloctlError, InputError
+from holoctl.closing.assembly import assemble
+from holoctl.constraints.closure import Closure
+from holoctl.control.computed_torque import ComputedTorque, Reference
+from holoctl.dynamics.certificate import TOLERANCES, Certificate
+from holoctl.dynamics.inverse import inverse_dynamics
+from holoctl.io.description import load, robot_file
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.simulation.simulate import Run, simulate
+
+__all__ = ["DEMOS", "Demo", "Scenario", "demo"]
+
+Array = NDArray[np.float64]
+
+DURATIONS = 0.1, 600.0
+"""The shortest and the longest figure, s."""
+
+KP, KD = 900.0, 60.0  # natural frequency 30 rad/s, critically damped
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a robot draws: a figure in a plane of two world axes, lengths in m.
+
+    `hold` are the axes of the tip that the reference fixes; they leave the robot no freedom.
+    `start` is how far the first motor is off at the start, rad or m.
+    """
+
+    tip: str
+    plane: tuple[int, int]
+    centre: tuple[float, float, float]
+    radius: float
+    hold: str
+    start: float
+
+
+DEMOS = {
+    "five_bar": Drawing("tip", (0, 2), (0, 0, 0.40), radius=0.07, hold="x z", start=0.03),
+    "delta": Drawing("tip", (0, 1), (0, 0, -0.36), radius=0.08, hold="x y z", start=0.03),
+    "stewart": Drawing(
+        "tip", (0, 1), (0, 0, 0.32), radius=0.05, hold="x y z rx ry rz", start=0.005
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One simulated run and how well it tracked."""
+
+    label: str
+    run: Run
+    tip: Array
+    error: Vector
+
+    def worst_after(self, transient: float) -> float:
+        """Largest distance between tip and figure after the transient, m."""
+        return float(self.error[self.run.t >= transient].max())
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the demo found."""
+
+    mech: Mechanism
+    figure: Array
+    scenarios: tuple[Scenario, ...]
+    certificates: tuple[Certificate, ...]
+    transient: float
+    drawing: Drawing
+
+    def table(self) -> str:
+        """Tracking errors, tick times and the worst certificate numbers, as text."""
+        lines = [
+            f"{'tracking':<34}{'worst error':>13}{'rms error':>13}"
+            f"{'tick median':>13}{'tick p99':>11}",
+            "-" * 84,
+        ]
+        for s in self.scenarios:
+            settled = s.error[s.run.t >= self.transient]
+            median, p99 = np.percentile(s.run.tick_time, [50, 99]) * 1e6
+            lines.append(
+                f"{s.label:<34}{settled.max():>11.2e} m{np.sqrt((settled**2).mean()):>11.2e} m"
+                f"{median:>10.0f} us{p99:>8.0f} us"
+            )
+        lines += [
+            f"(errors of the tip after the transient of {self.transient:g} s)",
+            "",
+            f"{'certificate, worst of ' + str(len(self.certificates)) + ' states':<34}"
+            f"{'value':>13}{'tolerance':>13}",
+            "-" * 84,
+        ]
+        for name, tolerance in TOLERANCES.items():
+            value = max(getattr(c, name) for c in self.certificates)
+            lines.append(f"{name:<34}{value:>13.1e}{tolerance:>13.0e}")
+        ok = sum(c.ok for c in self.certificates)
+        lines.append(f"certified: {ok} of {len(self.certificates)} states")
+        return "\n".join(lines)
+
+
+def demo(
+    name: str = "five_bar",
+    *,
+    duration: float = 4.0,
+    rate: float = 1000.0,
+    progress: bool = False,
+) -> Demo:
+    """Draw a figure with a robot: exact plant at `rate`, exact plant continuously, and a plant
+    whose masses are 10 % off.
+
+    Parameters
+    ----------
+    name : str
+        One of `DEMOS`.
+    duration, rate : float
+        s, ticks per s.
+    progress : bool
+        Show progress bars.
+
+    Raises
+    ------
+    InputError
+        For an unknown name, a duration outside `DURATIONS`, a rate that is not above zero.
+    """
+    duration, rate = positive("duration", duration, "s"), positive("rate", rate, "ticks per s")
+    if not DURATIONS[0] <= duration <= DURATIONS[1]:
+        shortest, longest = DURATIONS
+        raise InputError(
+            f"duration must be from {shortest:g} to {longest:g} s; got {duration:g}: faster is "
+            "more than the motors of a model can follow, and slower shows nothing more"
+        )
+    drawing = DEMOS[known_name(name, list(DEMOS), "demo", "demo")]
+    mech = load(robot_file(name))
+    figure_at = clover(drawing, duration)
+    reference, start = motion(mech, drawing, figure_at, duration)
+    q0, v0 = displaced(mech, start, drawing.start)
+    ctl = ComputedTorque(mech, KP, KD)
+    plants = [
+        (f"exact plant, {rate:g} Hz", mech, True),
+        ("exact plant, continuous", mech, False),
+        (f"plant 10 % heavier, {rate:g} Hz", heavier(mech, 1.10), True),
+    ]
+    scenarios = []
+    for label, plant, hold in plants:
+        run = simulate(
+            mech, ctl.track(reference), q0, v0, duration,
+            plant=plant, rate=rate, hold=hold, progress=progress,
+        )  # fmt: skip
+        tip = np.array([tip_position(mech, drawing, q) for q in run.q])
+        wanted = np.array([figure_at(t) for t in run.t])
+        scenarios.append(Scenario(label, run, tip, np.linalg.norm(tip - wanted, axis=1)))
+    times = np.linspace(0.0, duration, 400)
+    return Demo(
+        mech, np.array([figure_at(t) for t in times]), tuple(scenarios),
+        certificates(mech, ctl, scenarios[-1].run, reference), min(1.0, duration / 2), drawing,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------------- the reference
+
+
+class clover:
+    """Point of a three-leaved figure at time t, run through once, at rest at both ends."""
+
+    def __init__(self, drawing: Drawing, duration: float) -> None:
+        self.drawing, self.duration = drawing, duration
+
+    def __call__(self, t: float) -> Vector:
+        s = min(max(t / self.duration, 0.0), 1.0)
+        angle = 2.0 * np.pi * s**4 * (35.0 - 84.0 * s + 70.0 * s**2 - 20.0 * s**3)
+        r = self.drawing.radius * (1.0 + 0.35 * np.cos(3.0 * angle))
+        point = np.array(self.drawing.centre, dtype=float)
+        point[list(self.drawing.plane)] += r * np.sin(angle), r * np.cos(angle)
+        return point
+
+
+def motion(
+    mech: Mechanism, drawing: Drawing, figure_at: clover, duration: float
+) -> tuple[Reference, Vector]:
+    """Motor positions, rates and accelerations that draw the figure, and the first configuration.
+
+    Inverse kinematics is assembly with one more closure: the tip held at a point. The motor
+    positions at the knots, 200 a second, become a spline of degree 7, smooth enough to
+    differentiate.
+    """
+    from scipy.interpolate import make_interp_spline
+
+    knots = max(101, round(200 * duration) + 1)
+    times = np.linspace(0.0, duration, knots)
+    guess, motors = mech.reference, np.empty((knots, mech.nu))
+    for i, t in enumerate(times):
+        q = reach(mech, drawing, figure_at(float(t)), guess)
+        if i == 0:
+            start = q
+        guess, motors[i] = q, mech.motor_positions(q)
+    motors = np.unwrap(motors, axis=0)  # continuous joints count their turns
+    position = make_interp_spline(times, motors, k=7)
+    rate, acceleration = position.derivative(1), position.derivative(2)
+
+    def reference(t: float) -> tuple[Vector, Vector, Vector]:
+        return position(t), rate(t), acceleration(t)
+
+    return reference, start
+
+
+def reach(mech: Mechanism, drawing: Drawing, point: Vector, guess: Vector) -> Vector:
+    """The configuration near `guess` with the tip at `point`, along the axes that are held."""
+    place = ("universe", pin.SE3(np.eye(3), point))
+    hold = Closure(place, drawing.tip, axes=drawing.hold, name="hold tip")
+    held = Mechanism(mech.model, [*mech.constraints, hold])
+    return assemble(held, guess, restarts=0)[0]  # no restart: it might end in another posture
+
+
+def displaced(mech: Mechanism, q: Vector, by: float) -> tuple[Vector, Vector]:
+    """A start at rest, the first motor a little off, so that there is a transient."""
+    step = by * mech.B[:, 0]
+    return assemble(mech, pin.integrate(mech.model, q, step), locked=mech.actuated, restarts=0)
+
+
+def heavier(mech: Mechanism, factor: float) -> Mechanism:
+    """The same mechanism with all masses and inertias multiplied."""
+    model = mech.model.copy()
+    for j in range(1, model.njoints):
+        body = model.inertias[j]
+        model.inertias[j] = pin.Inertia(body.mass * factor, body.lever, body.inertia * factor)
+    return dataclasses.replace(mech, model=model, name=f"{mech.name} x {factor:g}")
+
+
+def tip_position(mech: Mechanism, drawing: Drawing, q: Vector) -> Vector:
+    """Where the tip is, m."""
+    data = mech.model.createData()
+    pin.framesForwardKinematics(mech.model, data, q)
+    p: Vector = data.oMf[mech.model.getFrameId(drawing.tip)].translation.copy()
+    return p
+
+
+def certificates(
+    mech: Mechanism, ctl: ComputedTorque, run: Run, reference: Reference, count: int = 41
+) -> tuple[Certificate, ...]:
+    """Certificates of the model's torques at states along a run."""
+    found = []
+    for i in np.linspace(0, len(run.t) - 1, count).astype(int):
+        _, _, a_ref = reference(float(run.t[i]))
+        solution = inverse_dynamics(mech, run.q[i], run.v[i], a_ref, partition=ctl.partition)
+        found.append(solution.certificate)
+    return tuple(found)
+
+
+def write(result: Demo, out: Path) -> list[Path]:
+    """Save the runs (.npz) and the picture (.png); return the paths."""
+    from holoctl.app.plot import tracking_picture
+
+    make_folder(out)
+    names = ("exact", "continuous", "heavier")
+    try:
+        paths = [
+            s.run.save(out / f"{result.mech.name}_{name}.npz")
+            for s, name in zip(result.scenarios, names, strict=True)
+        ]
+        return [*paths, tracking_picture(result, out / f"{result.mech.name}.png")]
+    except OSError as error:
+        raise HoloctlError(f"the demo cannot be written to {out}: {error}") from error
+
+
+def make_folder(out: Path) -> None:
+    """The folder to write to, or a `HoloctlError`: to be asked before the work is done."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HoloctlError(f"the demo cannot be written to {out}: {error}") from error

@@ -1,0 +1,235 @@
+"""Checks at the door: shapes, numbers and names of what a caller hands in."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas
+
+from holoctl.base.errors import InputError
+
+__all__ = [
+    "Vector",
+    "as_given",
+    "counted",
+    "finite",
+    "flag",
+    "instant",
+    "known_name",
+    "listing",
+    "name_list",
+    "number",
+    "numbers",
+    "one_of",
+    "positive",
+    "quiet",
+    "shaped",
+    "stored",
+    "suggestion",
+    "vector",
+    "whole",
+]
+
+Vector = NDArray[np.float64]
+
+quiet = np.errstate(all="ignore")
+"""Decorator of functions that users call. Numbers that leave the range of floats on the way are
+judged by what comes out, in the library's own words: numpy neither warns of them nor raises its
+FloatingPointError, whatever the caller has set."""
+
+
+def vector(name: str, value: Any, size: int, meaning: str = "") -> Vector:
+    """`value` as a new float array of shape (size,), or an `InputError` that says why not."""
+    x = shaped(name, value, size, meaning).copy()
+    if not np.isfinite(x).all():
+        about = f" ({meaning})" if meaning else ""
+        bad = np.flatnonzero(~np.isfinite(x))
+        raise InputError(
+            f"{name}{about} must be finite; entry {bad[0]} is {x[bad[0]]}"
+            + (f", and {bad.size - 1} more" if bad.size > 1 else "")
+        )
+    return x
+
+
+def shaped(name: str, value: Any, size: int, meaning: str = "") -> Vector:
+    """`value` as a float array of shape (size,), its entries not looked at, or an `InputError`."""
+    x = numbers(name, value, meaning)
+    if x.shape != (size,):
+        about = f" ({meaning})" if meaning else ""
+        raise InputError(f"{name}{about} must have shape ({size},); got shape {x.shape}")
+    return x
+
+
+def as_given(name: str, value: Any, size: int) -> Vector:
+    """`shaped` for a control tick: a float vector is taken as it is, at next to no cost."""
+    if type(value) is np.ndarray and value.shape == (size,) and _is_float(value.dtype):
+        return value
+    return shaped(name, value, size)
+
+
+def finite(x: Vector) -> bool:
+    """Whether all numbers are finite, and their squares; at next to no cost.
+
+    By BLAS itself, which says nothing of an overflow, whatever numpy is told to do there.
+    """
+    return not x.size or bool(_DOT(x, x) < _INF)
+
+
+def stored(name: str, place: Any, x: Vector) -> Vector:
+    """`place`, an array of the caller's, with the numbers of x in it; or an `InputError`."""
+    if type(place) is not np.ndarray or place.shape != x.shape or not _is_float(place.dtype):
+        kind = f"{place.dtype} {place.shape}" if isinstance(place, np.ndarray) else ""
+        raise InputError(
+            f"{name} must be an array of {x.size} floats, shape {x.shape}; got "
+            f"{type(place).__name__} {kind}".rstrip()
+        )
+    if not place.flags.writeable:
+        raise InputError(f"{name} must be an array that can be written to; this one is read-only")
+    place[:] = x
+    return place
+
+
+_FLOAT, _INF, _DOT = np.dtype(float), float("inf"), blas.ddot
+
+
+def _is_float(dtype: np.dtype[Any]) -> bool:
+    """Whether it is that of floats; after a pickle it may be an equal one, not the same."""
+    return dtype is _FLOAT or dtype == _FLOAT
+
+
+def numbers(name: str, value: Any, meaning: str = "") -> Vector:
+    """`value` as a float array of any shape, or an `InputError`: no strings, no objects.
+
+    A masked array is refused where entries are masked: what is behind the mask is no number.
+    """
+    if _masked(value):
+        about = f" ({meaning})" if meaning else ""
+        raise InputError(
+            f"{name}{about} has masked entries, which are no numbers: fill them "
+            "(numpy.ma.filled) or leave them out"
+        )
+    try:
+        x = np.asarray(value)
+        if x.dtype.kind in "fiu":
+            return x.astype(float, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    about = f" ({meaning})" if meaning else ""
+    raise InputError(
+        f"{name}{about} must be an array of real numbers; got {type(value).__name__} "
+        f"{str(value)[:60]!r}"
+    )
+
+
+def _masked(value: Any, depth: int = 3) -> bool:
+    """Whether entries are masked, in an array or in lists of arrays; deeper ones fit nowhere."""
+    if isinstance(value, np.ma.MaskedArray):
+        return bool(np.ma.is_masked(value))
+    return (
+        depth > 0
+        and isinstance(value, (list, tuple))
+        and any(_masked(entry, depth - 1) for entry in value)
+    )
+
+
+def number(name: str, value: Any, meaning: str = "") -> float:
+    """`value` as a finite float, or an `InputError`."""
+    about = f" ({meaning})" if meaning else ""
+    if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, bool):
+        raise InputError(f"{name}{about} must be a number; got {str(value)[:60]!r}")
+    try:
+        x = float(value)
+    except OverflowError:
+        x = float("inf")
+    if not np.isfinite(x):
+        raise InputError(f"{name}{about} must be finite; got {x}")
+    return x
+
+
+def instant(t: Any) -> float:
+    """A time as a finite float, or an `InputError`: `number` at next to no cost."""
+    return t if type(t) is float and t - t == 0.0 else number("t", t, "time, s")
+
+
+def positive(name: str, value: Any, meaning: str = "") -> float:
+    """`value` as a finite float above zero, or an `InputError`."""
+    x = number(name, value, meaning)
+    if x <= 0.0:
+        raise InputError(f"{name}{f' ({meaning})' if meaning else ''} must be above zero; got {x}")
+    return x
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """`value` as an int of at least `least`, or an `InputError`."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least:
+        return int(value)
+    raise InputError(f"{name} must be a whole number, {least} or more; got {str(value)[:60]!r}")
+
+
+def flag(name: str, value: Any) -> bool:
+    """`value` if it is True or False, or an `InputError`: "no" is true to Python."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise InputError(f"{name} must be True or False; got {str(value)[:60]!r}")
+
+
+def one_of(name: str, value: Any, valid: Sequence[str]) -> str:
+    """`value` if it is one of the words `valid`, or an `InputError` that lists them."""
+    if isinstance(value, str) and value in valid:
+        return value
+    raise InputError(
+        f"{name} must be one of {listing(valid)}; got {str(value)[:60]!r}{suggestion(value, valid)}"
+    )
+
+
+def name_list(argument: str, names: Any) -> list[Any]:
+    """The entries of a list of names, or an `InputError` for what is no list."""
+    if not isinstance(names, (str, bytes, Mapping)):
+        try:
+            found = list(names)
+            set(found)  # rows of a matrix, records: what cannot even be compared with names
+            return found
+        except TypeError:
+            pass
+    raise InputError(f"{argument} must be a list of names; got {str(names)[:60]!r}")
+
+
+def known_name(name: Any, valid: Sequence[str], what: str, owner: str) -> str:
+    """`name` if it is one of `valid`, or an `InputError` that lists the valid names."""
+    if isinstance(name, str) and name in valid:
+        return name
+    raise InputError(
+        f"{owner}: there is no {what} called {name!r}{suggestion(name, valid)}; "
+        f"valid names: {listing(valid)}"
+    )
+
+
+def suggestion(name: Any, valid: Iterable[str]) -> str:
+    """A hint such as ``(did you mean 'knee'?)``, or nothing."""
+    given, known = str(name)[:200], list(valid)
+    close = difflib.get_close_matches(given, known, n=1)
+    close = close or [other for other in known if _words(other) == _words(given)]
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _words(name: str) -> list[str]:
+    """The words of a name, whatever their order, their case and what is between them."""
+    return sorted(re.findall(r"[^\W_]+", name.lower()))
+
+
+def listing(names: Sequence[str], most: int = 40) -> str:
+    """Names for a message: all of them, or the first `most` and how many more there are."""
+    if not names:
+        return "none"
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown + (f", ... ({len(names) - most} more)" if len(names) > most else "")
+
+
+def counted(n: int, what: str, many: str | None = None) -> str:
+    """A number of things for a message: ``1 row``, ``2 rows``."""
+    return f"{n} {what if n == 1 else many or what + 's'}"

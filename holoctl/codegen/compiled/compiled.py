@@ -1,0 +1,746 @@
+"""`compile`: the laws of a mechanism or controller as machine code, called from Python.
+
+Expressions become C, C becomes an extension module, and a tick goes straight into it. Where the
+numbers that the pivots were chosen for do not hold, the guard says so and the Python path gives
+the answer, or the error that explains.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import (
+    Vector,
+    as_given,
+    finite,
+    instant,
+    name_list,
+    numbers,
+    one_of,
+    quiet,
+    stored,
+    vector,
+    whole,
+)
+from holoctl.base.errors import HoloctlError, InputError, SingularityError
+from holoctl.codegen.c_source import c_function
+from holoctl.codegen.compiled.extension import Law, built
+from holoctl.codegen.controller import torque_function
+from holoctl.codegen.extra import casadi_module
+from holoctl.codegen.laws import (
+    Expressions,
+    derivatives,
+    forward_function,
+    inverse_function,
+    symbolic,
+    terms_function,
+)
+from holoctl.control.computed_torque import ComputedTorque, limits_of
+from holoctl.dynamics.certificate import Certificate, certify
+from holoctl.dynamics.inverse import effort_weights, inverse_dynamics
+from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
+from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
+from holoctl.mechanism.mechanism import Mechanism, check_mechanism
+from holoctl.mechanism.open_tree import inverse_tree_dynamics
+from holoctl.projector.projection import Partition, multipliers
+from holoctl.rows.consistency import NOT_GIVEN, NotGiven, StateLimits
+from holoctl.rows.terms import terms
+
+__all__ = ["Compiled", "CompiledTerms", "compile"]
+
+Array = NDArray[np.float64]
+
+log = logging.getLogger("holoctl")
+
+FUNCTIONS = (
+    "inverse_dynamics", "forward_dynamics", "terms", "torque",
+    "inverse_dynamics_derivatives", "forward_dynamics_derivatives",
+)  # fmt: skip
+
+TICKS = ("inverse_dynamics", "forward_dynamics", "torque")
+"""Called in control loops."""
+
+PIECE = 1024
+"""States of a batch that one thread takes at a time, at most."""
+
+
+class CompiledTerms(NamedTuple):
+    """All rows and the terms of the equation of motion at one state; see `Terms`."""
+
+    error: Vector
+    rate: Vector
+    jacobian: Array
+    drift: Vector
+    M: Array
+    h: Vector
+
+
+@quiet
+def compile(
+    what: Mechanism | ComputedTorque,
+    functions: Iterable[str] | None = None,
+    *,
+    partition: Partition | None = None,
+    weights: Any = None,
+    inconsistent: str = "raise",
+    closure_limit: float | NotGiven | None = NOT_GIVEN,
+    velocity_limit: float | NotGiven | None = NOT_GIVEN,
+    flags: Iterable[str] = (),
+) -> Compiled:
+    """Compile a mechanism or a controller with the machine's C compiler.
+
+    Needs CasADi (the extra ``holoctl[codegen]``), a C compiler and the headers of Python, all
+    for building only. What is compiled is kept in the user's cache folder (or the one that
+    ``HOLOCTL_CACHE`` names), so that the compiler runs once for a mechanism.
+
+    Parameters
+    ----------
+    what : Mechanism or ComputedTorque
+        A controller brings its partition, weights and limits, and projects targets.
+    functions : iterable of str, optional
+        Of ``"inverse_dynamics"``, ``"forward_dynamics"``, ``"terms"``, ``"torque"`` (of a
+        controller), ``"inverse_dynamics_derivatives"``, ``"forward_dynamics_derivatives"``.
+        Default: the first three (the first only where there are motors), and the torque of a
+        controller.
+    partition : Partition, optional
+        Default: decided at the configuration assembled from the mechanism's reference.
+    weights : (nu,) array_like, optional
+        For more motors than motions: as in `PreparedInverseDynamics`.
+    inconsistent : str, optional
+        ``"raise"`` or ``"project"``: as in `PreparedInverseDynamics`.
+    closure_limit, velocity_limit : float or None, optional
+        How far the state may be off for a torque, None for by any amount: as in
+        `PreparedInverseDynamics`. Default: 1e-2 and 0.1; not for a controller, which brings its
+        own.
+    flags : iterable of str, optional
+        More flags for the compiler, behind our own: such as ``"-O1"`` to build faster.
+
+    Returns
+    -------
+    Compiled
+
+    Raises
+    ------
+    InputError
+        Without CasADi, a compiler or Python.h; for unknown functions; for joints and constraints
+        that have no expressions, by name; where the motors drive fewer motions than there are
+        motors and motions.
+    NotActuatedError
+        If torques are asked of a mechanism that has no motors or no motion.
+    AssemblyError
+        If the reference configuration cannot be assembled.
+    HoloctlError
+        If the compiler fails.
+
+    Examples
+    --------
+    >>> import numpy as np, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> fast = hc.compile(mech, ["inverse_dynamics"])
+    >>> q, v = hc.assemble(mech)
+    >>> bool(np.allclose(fast.inverse_dynamics(q, v, np.zeros(2)),
+    ...                  hc.inverse_dynamics(mech, q, v, [0.0, 0.0]).u))
+    True
+    """
+    controller = what if isinstance(what, ComputedTorque) else None
+    mech = what.mech if isinstance(what, ComputedTorque) else what
+    check_mechanism(mech, "what")
+    if controller is not None:
+        if partition is not None or weights is not None:
+            raise InputError("a controller brings its own partition and weights; give neither")
+        partition, weights, inconsistent = controller.partition, controller.weights, "project"
+    limits = limits_of(controller, closure_limit, velocity_limit)
+    wanted = _wanted(functions, mech, controller)
+    more = tuple(name_list("flags", flags))
+    casadi_module()
+    E = symbolic(mech, partition)
+    weights = effort_weights(mech, weights)
+    functions_ = _functions(E, controller, wanted, weights, inconsistent, limits)
+    sources, laws = [c_function(f) for f in functions_], [_law_of(f) for f in functions_]
+    with ThreadPoolExecutor() as pool:  # the compiler runs for several at once
+        modules = list(pool.map(lambda source, law: built(source, law, more), sources, laws))
+    found = {law.name: (module, law) for module, law in zip(modules, laws, strict=True)}
+    return Compiled(
+        mech, E.partition, controller, wanted, weights, inconsistent, limits, more, _laws=found
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Compiled:
+    """What `compile` returns: functions of raw arrays, in machine code.
+
+    Arrays of the right shape, float64 and contiguous, go straight into C; everything else that
+    the Python functions take is brought into that form first, which takes longer. Where the
+    guard is in doubt (near singular states, states that are open or slide, orientation closures
+    near half a turn, quaternions that are not normalised, numbers that are not finite) the Python
+    path answers, or raises its error; `fallbacks` counts how often, and the first time is logged
+    as a warning.
+
+    It may be shared between threads, copied and pickled; a pickle builds anew, or finds the
+    cache. The methods of functions that were not compiled raise an `InputError`.
+
+    Attributes
+    ----------
+    mech : Mechanism
+    partition : Partition
+    controller : ComputedTorque or None
+    functions : tuple of str
+        What was compiled.
+    weights : (nu,) array or None
+    inconsistent : str
+    limits : StateLimits
+        How far the state may be off for a torque: both of the next.
+    closure_limit, velocity_limit : float or None
+        As in `PreparedInverseDynamics`.
+    flags : tuple of str
+    """
+
+    mech: Mechanism
+    partition: Partition
+    controller: ComputedTorque | None
+    functions: tuple[str, ...]
+    weights: Vector | None
+    inconsistent: str
+    limits: StateLimits
+    flags: tuple[str, ...]
+    _laws: dict[str, tuple[Any, Law]] = field(repr=False)
+    _inverse: PreparedInverseDynamics | None = field(init=False, repr=False)
+    _forward: PreparedForwardDynamics = field(init=False, repr=False)
+    _count: list[int] = field(init=False, repr=False)
+    _lock: threading.Lock = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        put("_inverse", None)
+        if "inverse_dynamics" in self.functions:
+            options = self.partition, self.weights, self.inconsistent
+            limits = self.limits.closure, self.limits.velocity
+            put("_inverse", PreparedInverseDynamics(self.mech, *options, *limits))
+        put("_forward", PreparedForwardDynamics(self.mech, self.partition))
+        put("_count", [0])
+        put("_lock", threading.Lock())
+        # The C functions stand before the methods of the same name, and call them where needed.
+        doubtful = {
+            "inverse_dynamics": self._inverse_in_python,
+            "forward_dynamics": self._forward_in_python,
+            "torque": self._torque_in_python,
+        }
+        for name, otherwise in doubtful.items():
+            if name in self._laws:
+                module, _ = self._laws[name]
+                unusual = getattr(type(self), name).__get__(self)
+                put(name, module.bind(unusual, otherwise))
+
+    def __repr__(self) -> str:
+        return f"<Compiled {self.mech.name!r}: {', '.join(self.functions)}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (
+            self.mech, self.partition, self.controller, self.functions, self.weights,
+            self.inconsistent, self.limits, self.flags,
+        )  # fmt: skip
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        return self  # it does not change; what is mutable counts
+
+    @property
+    def closure_limit(self) -> float | None:
+        """How far open the state may be for a torque, scaled; None for by any amount."""
+        return self.limits.closure
+
+    @property
+    def velocity_limit(self) -> float | None:
+        """How far the rates may break the constraints, as a share of the speed, or None."""
+        return self.limits.velocity
+
+    @property
+    def fallbacks(self) -> int:
+        """How many answers or errors came from the Python path because the guard was in doubt."""
+        return self._count[0]
+
+    # ------------------------------------------------------------------------- the functions
+
+    def inverse_dynamics(
+        self, q: Any, v: Any, target: Any, t: float = 0.0, *, out: Vector | None = None
+    ) -> Vector:
+        """The motor efforts that cause the accelerations `target` of the motors.
+
+        Parameters
+        ----------
+        q : (nq,) array_like
+        v : (nv,) array_like
+        target : (nu,) array_like
+            ``B' a``, rad/s^2 or m/s^2.
+        t : float, optional
+            Time, s, for constraints that depend on it.
+        out : (nu,) array, optional
+            Takes the result; left as it is where an error is raised.
+
+        Returns
+        -------
+        u : (nu,) array
+            N m or N: `out`, or a new array.
+
+        Raises
+        ------
+        InputError, SingularityError, InconsistentError
+            As `PreparedInverseDynamics.torque`.
+        """
+        found = self._answer("inverse_dynamics", (q, v, target), t)
+        if found is None:
+            return self._inverse_in_python(q, v, target, t, out=out)
+        return found if out is None else stored("out", out, found)
+
+    def forward_dynamics(
+        self, q: Any, v: Any, tau: Any, t: float = 0.0, *, out: Vector | None = None
+    ) -> Vector:
+        """The acceleration that efforts on the coordinates cause.
+
+        Parameters
+        ----------
+        q : (nq,) array_like
+        v : (nv,) array_like
+        tau : (nv,) array_like
+            Efforts on the coordinates, N m or N; ``mech.B @ u`` for motors.
+        t : float, optional
+            Time, s.
+        out : (nv,) array, optional
+            Takes the result.
+
+        Returns
+        -------
+        a : (nv,) array
+            rad/s^2 or m/s^2: `out`, or a new array.
+
+        Raises
+        ------
+        InputError, SingularityError
+            As `PreparedForwardDynamics.acceleration`.
+        """
+        found = self._answer("forward_dynamics", (q, v, tau), t)
+        if found is None:
+            return self._forward_in_python(q, v, tau, t, out=out)
+        return found if out is None else stored("out", out, found)
+
+    def torque(
+        self,
+        q: Any,
+        v: Any,
+        q_ref: Any,
+        v_ref: Any,
+        a_ref: Any,
+        t: float = 0.0,
+        *,
+        out: Vector | None = None,
+    ) -> Vector:
+        """The motor efforts of the controller, for one tick.
+
+        A whole configuration as `q_ref`, and motors without a position of their own, take the
+        controller's own way through Python.
+
+        Parameters
+        ----------
+        q, v, q_ref, v_ref, a_ref, t, out
+            As in `ComputedTorque.torque`.
+
+        Returns
+        -------
+        u : (nu,) array
+            N m or N: `out`, or a new array.
+
+        Raises
+        ------
+        InputError, SingularityError, InconsistentError
+            As `ComputedTorque.torque`.
+        """
+        if self.controller is None or "torque" not in self.functions:
+            raise _not_compiled("torque", "hc.compile(controller)")
+        if "torque" not in self._laws or np.shape(q_ref) != (self.mech.nu,):
+            return self.controller.torque(q, v, q_ref, v_ref, a_ref, t, out=out)
+        found = self._answer("torque", (q, v, q_ref, v_ref, a_ref), t)
+        if found is None:
+            return self._torque_in_python(q, v, q_ref, v_ref, a_ref, t, out=out)
+        return found if out is None else stored("out", out, found)
+
+    def terms(self, q: Any, v: Any, t: float = 0.0) -> CompiledTerms:
+        """Error, rate, Jacobian and drift of all rows, M and h.
+
+        Parameters
+        ----------
+        q : (nq,) array_like
+        v : (nv,) array_like
+        t : float, optional
+            Time, s.
+
+        Returns
+        -------
+        CompiledTerms
+            A named tuple of arrays: error, rate, jacobian, drift, M, h.
+
+        Raises
+        ------
+        InputError
+            As the function `terms`.
+        """
+        found = self._raw("terms", (q, v), t)
+        if found is None:
+            self._fell_back("terms")
+            T = terms(self.mech, q, v, t=t)
+            return CompiledTerms(T.error, T.rate, T.jacobian, T.drift, T.M, T.h)
+        m, n = self.mech.row_scale.size, self.mech.nv
+        error, rate, G, drift, M, h = found
+        return CompiledTerms(error, rate, G.reshape(m, n), drift, M.reshape(n, n), h)
+
+    def inverse_dynamics_derivatives(
+        self, q: Any, v: Any, target: Any, t: float = 0.0
+    ) -> tuple[Array, Array, Array]:
+        """Derivatives of u by a step in q, by v and by the target.
+
+        Parameters
+        ----------
+        q, v, target, t
+            As in `inverse_dynamics`.
+
+        Returns
+        -------
+        u_q, u_v, u_target : (nu, nv), (nu, nv), (nu, nu) arrays
+            A step in q is in the tangent space, as `pin.integrate` takes it; off the manifold
+            too, where the step opens the closures.
+
+        Raises
+        ------
+        InputError
+            For wrong shapes, or numbers that are not finite.
+        SingularityError
+            Where the guard is in doubt: no derivative is given there.
+        """
+        return self._derivatives("inverse_dynamics_derivatives", (q, v, target), t, self.mech.nu)
+
+    def forward_dynamics_derivatives(
+        self, q: Any, v: Any, tau: Any, t: float = 0.0
+    ) -> tuple[Array, Array, Array]:
+        """Derivatives of a by a step in q, by v and by tau.
+
+        Parameters
+        ----------
+        q, v, tau, t
+            As in `forward_dynamics`.
+
+        Returns
+        -------
+        a_q, a_v, a_tau : (nv, nv) arrays
+
+        Raises
+        ------
+        InputError, SingularityError
+            As `inverse_dynamics_derivatives`.
+        """
+        return self._derivatives("forward_dynamics_derivatives", (q, v, tau), t, self.mech.nv)
+
+    @quiet
+    def certificate(self, q: Any, v: Any, target: Any, t: float = 0.0) -> Certificate:
+        """The certificate of the efforts that `inverse_dynamics` returns at a state.
+
+        Measured in Python: the acceleration is that of the general path, the efforts are ours.
+
+        Parameters
+        ----------
+        q, v, target, t
+            As in `inverse_dynamics`.
+
+        Returns
+        -------
+        Certificate
+
+        Raises
+        ------
+        InputError, SingularityError, InconsistentError, NotActuatedError
+            As the function `inverse_dynamics`.
+        """
+        mech, part = self.mech, self.partition
+        T = terms(mech, q, v, t=t)
+        general = inverse_dynamics(
+            mech, q, v, target, inconsistent=self.inconsistent, weights=self.weights, t=t,
+            partition=part, terms=T,
+        )  # fmt: skip
+        efforts = mech.B @ self.inverse_dynamics(q, v, target, t)
+        w = inverse_tree_dynamics(mech, T.q, T.v, general.a)
+        reactions, _ = multipliers(T, part, w - efforts)
+        condition = general.certificate.condition
+        return certify(T, part.rank, general.a, efforts, reactions, condition)
+
+    def inverse_dynamics_batch(
+        self,
+        Q: Any,
+        V: Any,
+        T: Any,
+        t: float = 0.0,
+        *,
+        out: Array | None = None,
+        workers: int | None = None,
+        progress: bool = False,
+    ) -> Array:
+        """`inverse_dynamics` at many states, on all cores.
+
+        Parameters
+        ----------
+        Q : (N, nq) array_like
+        V : (N, nv) array_like
+        T : (N, nu) array_like
+            Targets.
+        t : float, optional
+            Time, s, the same for all.
+        out : (N, nu) array, optional
+            Takes the result; contiguous. What it holds after an error is not defined.
+        workers : int, optional
+            How many threads; default: one for each core. They do not hold the GIL.
+        progress : bool, optional
+            Show a progress bar (needs tqdm).
+
+        Returns
+        -------
+        U : (N, nu) array
+            N m or N: `out`, or a new array.
+
+        Raises
+        ------
+        InputError, SingularityError, InconsistentError
+            As `inverse_dynamics`; a note on the error tells at which state.
+        """
+        module, law = self._law("inverse_dynamics")
+        Q, V, T = (
+            _table(name, x, size)
+            for name, x, (_, size) in zip("QVT", (Q, V, T), law.inputs, strict=True)
+        )
+        N = len(Q)
+        if not N == len(V) == len(T):
+            raise InputError(f"Q, V and T must have as many rows; got {N}, {len(V)}, {len(T)}")
+        t = instant(t)
+        U = np.empty((N, self.mech.nu)) if out is None else _place(out, (N, self.mech.nu))
+        if out is not None:  # inputs are read again where the guard is in doubt
+            Q, V, T = (x.copy() if np.may_share_memory(x, U) else x for x in (Q, V, T))
+        count = _cores() if workers is None else whole("workers", workers, 1)
+        doubt, taken = np.zeros(N, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+        piece = max(1, min(PIECE, N // (8 * count)))
+        count = max(1, min(count, -(-N // piece)))
+
+        def work() -> None:
+            module.batch(Q, V, T, t, U, doubt, taken, piece, N)
+
+        if count == 1 and not progress:
+            work()
+        else:
+            with ThreadPoolExecutor(count) as pool:
+                jobs = [pool.submit(work) for _ in range(count)]
+                if progress:
+                    _show(jobs, taken, N)
+            for job in jobs:
+                job.result()
+        for i in np.flatnonzero(doubt).tolist():
+            try:
+                U[i] = self._inverse_in_python(Q[i], V[i], T[i], t)
+            except HoloctlError as error:
+                error.add_note(f"at state {i} of the batch")
+                raise
+        return U
+
+    # ---------------------------------------------------------------------------- behind them
+
+    def _law(self, name: str) -> tuple[Any, Law]:
+        if name not in self._laws:
+            raise _not_compiled(name, f"hc.compile(mech, [{name!r}, ...])")
+        return self._laws[name]
+
+    def _raw(self, name: str, inputs: Sequence[Any], t: Any) -> list[Array] | None:
+        """The outputs but the last, of inputs in any form; None where the guard is in doubt."""
+        module, law = self._law(name)
+        given = [
+            np.require(as_given(label, x, size), requirements=["C", "A"])
+            for x, (label, size) in zip(inputs, law.inputs, strict=True)
+        ]
+        results = [np.empty(size) for _, size in law.outputs]
+        module.raw(*given, instant(t), *results)
+        good = results[-1][0] < 1.0 and all(finite(x) for x in (*given, *results[:-1]))
+        return results[:-1] if good else None
+
+    def _answer(self, name: str, inputs: Sequence[Any], t: Any) -> Vector | None:
+        found = self._raw(name, inputs, t)
+        return None if found is None else found[0]
+
+    def _derivatives(
+        self, name: str, inputs: Sequence[Any], t: Any, rows: int
+    ) -> tuple[Array, Array, Array]:
+        found = self._raw(name, inputs, t)
+        if found is None:
+            for x, (label, size) in zip(inputs, self._laws[name][1].inputs, strict=True):
+                vector(label, x, size)  # raises for what is not finite
+            raise SingularityError(
+                f"{self.mech.name}: the guard of the compiled function is in doubt at this state "
+                "(near a singular configuration, or q is not normalised), so no derivative is "
+                "given there"
+            )
+        by_q, by_v, by_input = (part.reshape(rows, -1) for part in found)
+        return by_q, by_v, by_input
+
+    def _fell_back(self, name: str) -> None:
+        with self._lock:
+            self._count[0] += 1
+            first = self._count[0] == 1
+        if first:
+            log.warning(
+                "%s: the guard of the compiled %s is in doubt at a state, and the Python path "
+                "answers; further ones are only counted, in .fallbacks", self.mech.name, name,
+            )  # fmt: skip
+
+    def _inverse_in_python(
+        self, q: Any, v: Any, target: Any, t: Any = 0.0, *, out: Vector | None = None
+    ) -> Vector:
+        self._fell_back("inverse_dynamics")
+        if self._inverse is None:
+            raise _not_compiled("inverse_dynamics", "hc.compile(mech, ['inverse_dynamics'])")
+        return self._inverse.torque(q, v, target, t, out=out)
+
+    def _forward_in_python(
+        self, q: Any, v: Any, tau: Any, t: Any = 0.0, *, out: Vector | None = None
+    ) -> Vector:
+        self._fell_back("forward_dynamics")
+        return self._forward.acceleration(q, v, tau, t, out=out)
+
+    def _torque_in_python(
+        self, q: Any, v: Any, q_ref: Any, v_ref: Any, a_ref: Any, t: Any = 0.0, *,
+        out: Vector | None = None,
+    ) -> Vector:  # fmt: skip
+        self._fell_back("torque")
+        if self.controller is None:
+            raise _not_compiled("torque", "hc.compile(controller)")
+        return self.controller.torque(q, v, q_ref, v_ref, a_ref, t, out=out)
+
+
+def _not_compiled(name: str, how: str) -> InputError:
+    return InputError(f"{name} was not compiled; {how} does it")
+
+
+def _again(
+    mech: Mechanism,
+    partition: Partition,
+    controller: ComputedTorque | None,
+    functions: tuple[str, ...],
+    weights: Vector | None,
+    inconsistent: str,
+    limits: StateLimits,
+    flags: tuple[str, ...],
+) -> Compiled:
+    if controller is not None:
+        return compile(controller, functions, flags=flags)
+    return compile(
+        mech, functions, partition=partition, weights=weights, inconsistent=inconsistent,
+        closure_limit=limits.closure, velocity_limit=limits.velocity, flags=flags,
+    )  # fmt: skip
+
+
+# --------------------------------------------------------------------------------- building
+
+
+def _wanted(functions: Any, mech: Mechanism, controller: ComputedTorque | None) -> tuple[str, ...]:
+    if functions is None:
+        motors = ("inverse_dynamics",) if mech.nu else ()
+        return (*motors, "forward_dynamics", "terms", *(("torque",) if controller else ()))
+    wanted = tuple(dict.fromkeys(name_list("functions", functions)))
+    for name in wanted:
+        one_of("functions", name, FUNCTIONS)
+    if not wanted:
+        raise InputError(f"functions: name one or more of {', '.join(FUNCTIONS)}")
+    if "torque" in wanted and controller is None:
+        raise InputError("torque is that of a controller: hc.compile(hc.ComputedTorque(...))")
+    return wanted
+
+
+def _functions(
+    E: Expressions,
+    controller: ComputedTorque | None,
+    wanted: tuple[str, ...],
+    weights: Vector | None,
+    inconsistent: str,
+    limits: StateLimits,
+) -> list[Any]:
+    """The function of each name, as far as there are expressions for it."""
+
+    def inverse(limits: StateLimits | None = None) -> Any:
+        return inverse_function(E, weights, inconsistent, limits)
+
+    make: dict[str, Callable[[], Any]] = {
+        "inverse_dynamics": lambda: inverse(limits),
+        "forward_dynamics": lambda: forward_function(E),
+        "terms": lambda: terms_function(E),
+        "torque": lambda: torque_function(E, controller, limits) if controller else None,
+        "inverse_dynamics_derivatives": lambda: derivatives(E, inverse()),
+        "forward_dynamics_derivatives": lambda: derivatives(E, forward_function(E)),
+    }
+    found = [make[name]() for name in wanted]
+    return [f for f in found if f is not None]
+
+
+def _law_of(function: Any) -> Law:
+    """The law of a function of `expressions`."""
+    count = function.n_in() - 1  # t is the last
+    return Law(
+        function.name(),
+        tuple((function.name_in(i), function.numel_in(i)) for i in range(count)),
+        tuple((function.name_out(i), function.numel_out(i)) for i in range(function.n_out())),
+        tick=function.name() in TICKS,
+    )
+
+
+# ------------------------------------------------------------------------------------ batch
+
+
+def _cores() -> int:
+    """How many this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _table(name: str, value: Any, size: int) -> Array:
+    x = numbers(name, value)
+    if x.ndim != 2 or x.shape[1] != size:
+        raise InputError(f"{name} must have shape (N, {size}); got {x.shape}")
+    return np.require(x, requirements=["C", "A"])
+
+
+def _place(out: Any, shape: tuple[int, int]) -> Array:
+    good = (
+        type(out) is np.ndarray and out.dtype == np.float64 and out.shape == shape
+        and out.flags.carray
+    )  # fmt: skip
+    if not good:
+        raise InputError(
+            f"out must be a contiguous array of floats that can be written to, shape {shape}"
+        )
+    place: Array = out
+    return place
+
+
+def _show(jobs: Sequence[Future[None]], taken: NDArray[np.int64], count: int) -> None:
+    """A progress bar until all jobs are done."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        log.info("no progress bar: tqdm is not installed")
+        return
+    with tqdm(total=count, desc="inverse dynamics", unit=" states", unit_scale=True) as bar:
+        left = True
+        while left:
+            left = bool(wait(jobs, timeout=0.1).not_done)
+            bar.update(min(int(taken[0]), count) - bar.n)

@@ -1,0 +1,469 @@
+"""The constraint rows as expressions: error, rate, Jacobian, drift.
+
+Rows between two bodies do not change under a common motion, so each pair of frames is evaluated
+in the axes of the nearest body that carries both (the joints above it drop out), or of a free body
+or ball that stands on that: its motions are constant in its own axes. With p, omega,
+alpha the motion of the frames seen from there, at zero joint acceleration,
+
+    d = p2 - p1        U = v2 - v1 at p2        D = bias of the acceleration of p2 seen from body 1
+
+    linear n       n . d                     n . U                     n . D
+    direction      n . b                     dw . (b x n)              (dalpha, dw terms)
+    rod            (d . d - L^2) / (2 L)     n . U,   n = d / L        n . (a2 - a1) + |ddot|^2 / L
+    orientation    2 x_i                     m_i . dw                  m_i . (dalpha - omega1 x dw)
+                                                                         - |dw|^2 x_i / 2
+
+The rows are those of constraints/wrench.py, which is the oracle in the tests. For a law that does
+not care which basis of the rows it gets, rows that span a constant space (three linear rows, two
+in a plane, three of an orientation) are taken along constant axes: an invertible combination of
+the same rows, exact off the manifold too, with fewer operations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.errors import InputError
+from holoctl.codegen.extra import SX, casadi_module
+from holoctl.codegen.tree import Tree, constant, tangent
+from holoctl.constraints.coupling import BoundCoupling
+from holoctl.constraints.custom import BoundCustom
+from holoctl.constraints.kinds import KINDS, Composed, Orientation
+from holoctl.constraints.wrench import WrenchRows, is_plain
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.kinematics import Frame
+
+__all__ = ["SymbolicRows", "check_rows", "symbolic_rows"]
+
+Indices = NDArray[np.intp]
+
+HALF_TURN = 0.1
+"""Orientation rows are in doubt where cos(angle / 2) is smaller."""
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolicRows:
+    """Rows as expressions.
+
+    Attributes
+    ----------
+    error, rate, drift : (r,) lists of scalar expressions
+        As in `Rows`.
+    jacobian : (r,) list of dict
+        Coordinate to entry of G; what is not there is zero.
+    doubt : list of scalar expressions
+        Each is below one where the rows can be trusted.
+    turned : bool
+        Whether some rows are taken along other axes of the same span.
+    """
+
+    error: list[SX]
+    rate: list[SX]
+    drift: list[SX]
+    jacobian: list[dict[int, SX]]
+    doubt: list[SX]
+    turned: bool = False
+
+
+def check_rows(mech: Mechanism) -> None:
+    """Raise `InputError` for a constraint that has no expressions, by name."""
+    for bound, name in zip(mech._bound, mech.constraint_names, strict=True):
+        if is_plain(bound) or type(bound) is BoundCoupling:
+            continue
+        if type(bound) is BoundCustom:
+            if bound.description.casadi is not None:
+                continue
+            why = (
+                "its functions are Python; give it casadi=, a function that returns phi as a "
+                "CasADi expression"
+            )
+        elif bound is mech.chart:
+            why = "an explicit chart moves the state by a Python function; state it as rows"
+        else:
+            why = f"rows of a {type(bound).__name__} have no expressions"
+        raise InputError(f"{mech.name}: constraint {name!r} cannot be compiled: {why}")
+
+
+def symbolic_rows(
+    mech: Mechanism, tree: Tree, v: SX, t: SX, rows: Indices, same_space: bool = False
+) -> SymbolicRows:
+    """Some rows of a mechanism, in the order wanted; see `check_rows`.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    tree : Tree
+    v, t : (nv, 1) symbols, symbol
+    rows : (r,) int array
+    same_space : bool
+        Whether other rows of the same span may stand in their places.
+    """
+    r = len(rows)
+    found = SymbolicRows([None] * r, [None] * r, [None] * r, [{} for _ in rows], [], same_space)
+    seen: dict[tuple[int, int], _Seen] = {}
+    start = 0
+    for bound in mech._bound:
+        m = len(bound.labels)
+        here = [(i, int(row) - start) for i, row in enumerate(rows) if start <= row < start + m]
+        start += m
+        if not here:
+            continue
+        if isinstance(bound, WrenchRows):
+            for pair in np.unique(bound.pair[[k for _, k in here]]).tolist():
+                of_pair = [(i, k) for i, k in here if bound.pair[k] == pair]
+                motion = _pair(tree, bound, pair, v, seen)
+                _wrench_rows(found, bound, of_pair, motion, same_space)
+        elif isinstance(bound, BoundCoupling):
+            _coupling(found, bound, here[0][0], tree.q, v)
+        elif isinstance(bound, BoundCustom):
+            _custom(found, bound, here, tree.q, v, t)
+    return found
+
+
+# ------------------------------------------------------------------------- relative motion
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """The motion of a step seen from another one above it, in the axes of that one."""
+
+    R: SX
+    o: SX
+    omega: SX
+    odot: SX
+    alpha: SX
+    oddot: SX
+    columns: tuple[tuple[int, SX, SX, SX], ...]  # coordinate, angular, linear, origin
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """Frames 1 and 2 of a closure, seen from the nearest step that carries both."""
+
+    one: _Seen
+    two: _Seen
+    R1: SX  # axes of the frames
+    R2: SX
+    p1: SX
+    p2: SX
+
+
+def _pair(
+    tree: Tree, bound: WrenchRows, pair: int, v: SX, seen: dict[tuple[int, int], _Seen]
+) -> _Pair:
+    frame1, frame2 = bound.frames1[pair], bound.frames2[pair]
+    step1, step2 = tree.of_joint[frame1.joint], tree.of_joint[frame2.joint]
+    above1, above2 = _ancestors(tree, step1), _ancestors(tree, step2)
+    base = next(i for i in above2 if i in above1)
+    root = _root(tree, base, above2, above1)
+    one, two = (_see(tree, (root, base), step, v, seen) for step in (step1, step2))
+
+    def placed(s: _Seen, frame: Frame) -> tuple[SX, SX]:
+        X = frame.placement
+        return s.R @ constant(X.rotation), s.o + s.R @ constant(X.translation)
+
+    (R1, p1), (R2, p2) = placed(one, frame1), placed(two, frame2)
+    return _Pair(one, two, R1, R2, p1, p2)
+
+
+def _root(tree: Tree, base: int, *chains: list[int]) -> int:
+    """The step from whose axes all is seen: the nearest that carries both frames, or a free body
+    or ball just above it. In their axes the motions of such a joint are constant, and so are the
+    pivots of rows across it, whatever way the body is turned."""
+    for chain in chains:
+        first = chain[chain.index(base) - 1] if chain[0] != base else base
+        if sum(c.angular.any() for c in tree.steps[first].columns) == 3:
+            return first
+    return base
+
+
+def _mirrored(pair: _Pair) -> _Pair:
+    """The same frames, with 1 and 2 exchanged."""
+    return _Pair(pair.two, pair.one, pair.R2, pair.R1, pair.p2, pair.p1)
+
+
+def _ancestors(tree: Tree, step: int) -> list[int]:
+    """The step, what it stands on, and so on down to the world."""
+    found = [step]
+    while found[-1]:
+        found.append(tree.steps[found[-1]].parent)
+    return found
+
+
+def _see(
+    tree: Tree, start: tuple[int, int], i: int, v: SX, seen: dict[tuple[int, int], _Seen]
+) -> _Seen:
+    """Step i seen from the step ``start = (root, base)``; all at zero acceleration of the
+    coordinates. The root is the base, or stands on it."""
+    ca = casadi_module()
+    root, base = start
+    if (root, i) in seen:
+        return seen[root, i]
+    if i == root:
+        zero = ca.SX.zeros(3)
+        seen[root, i] = _Seen(ca.SX.eye(3), zero, zero, zero, zero, zero, ())
+        return seen[root, i]
+    if i == base:
+        seen[root, i] = _from_above(tree, root, v)
+        return seen[root, i]
+    s, cross = tree.steps[i], ca.cross
+    below = _see(tree, start, s.parent, v, seen)
+    R, r = below.R @ s.R, below.R @ s.p
+    o = below.o + r
+    columns = list(below.columns)
+    turn, slide = ca.SX.zeros(3), ca.SX.zeros(3)
+    for c in s.columns:
+        angular = below.R @ (s.R @ constant(c.angular))
+        linear = below.R @ (s.R @ constant(c.linear))
+        columns.append((c.coordinate, angular, linear, o))
+        turn, slide = turn + angular * v[c.coordinate], slide + linear * v[c.coordinate]
+    w = below.omega
+    seen[root, i] = _Seen(
+        R,
+        o,
+        omega=w + turn,
+        odot=below.odot + cross(w, r) + slide,
+        alpha=below.alpha + cross(w, turn),
+        oddot=below.oddot + cross(below.alpha, r) + cross(w, cross(w, r))
+        + cross(w + w + turn, slide),
+        columns=tuple(columns),
+    )  # fmt: skip
+    return seen[root, i]
+
+
+def _from_above(tree: Tree, i: int, v: SX) -> _Seen:
+    """What step i stands on, seen from it: it moves the other way. The motions of the step's
+    joint are constant in its own axes, so that they have no acceleration of their own there."""
+    ca, s = casadi_module(), tree.steps[i]
+    zero = ca.SX.zeros(3)
+    columns, turn, slide = [], zero, zero
+    for c in s.columns:
+        angular, linear = -constant(c.angular), -constant(c.linear)
+        columns.append((c.coordinate, angular, linear, zero))
+        turn, slide = turn + angular * v[c.coordinate], slide + linear * v[c.coordinate]
+    o = -(s.R.T @ s.p)
+    odot = slide + ca.cross(turn, o)
+    return _Seen(
+        s.R.T, o, omega=turn, odot=odot, alpha=zero, oddot=ca.cross(turn, odot),
+        columns=tuple(columns),
+    )  # fmt: skip
+
+
+def _point_motion(s: _Seen, p: SX) -> tuple[SX, SX]:
+    """Velocity, and acceleration at zero joint acceleration, of what is at p on the body."""
+    cross = casadi_module().cross
+    arm = p - s.o
+    velocity = cross(s.omega, arm)
+    return s.odot + velocity, s.oddot + cross(s.alpha, arm) + cross(s.omega, velocity)
+
+
+# ---------------------------------------------------------------------------- wrench rows
+
+
+def _wrench_rows(
+    found: SymbolicRows,
+    table: WrenchRows,
+    here: list[tuple[int, int]],
+    pair: _Pair,
+    same_space: bool,
+) -> None:
+    by_kind: dict[str, list[tuple[int, int]]] = {}
+    for i, k in here:
+        by_kind.setdefault(str(table.kinds[k]), []).append((i, k))
+    for name, members in by_kind.items():
+        kind = KINDS[name]
+        if isinstance(kind, Orientation):
+            _orientation(found, table, members, pair, same_space)
+        elif isinstance(kind, Composed):
+            _composed(found, table, members, pair)
+        elif kind.normal is None:
+            _rod(found, table, members, pair)
+        else:  # seen from the frame that n is fixed in
+            seen = pair if kind.normal == 1 else _mirrored(pair)
+            if not kind.point:
+                _direction(found, table, members, seen)
+            else:  # n . (p2 - p1) = -n . (p1 - p2)
+                normals = table.a if kind.normal == 1 else -table.a
+                _linear(found, members, seen, normals, same_space)
+
+
+def _linear(
+    found: SymbolicRows,
+    members: list[tuple[int, int]],
+    pair: _Pair,
+    normals: NDArray[np.float64],
+    free: bool,
+) -> None:
+    """``n . (p2 - p1)``: the acceleration of p2 seen from body 1, along n."""
+    ca = casadi_module()
+    v1, a1 = _point_motion(pair.one, pair.p2)
+    v2, a2 = _point_motion(pair.two, pair.p2)
+    d, U = pair.p2 - pair.p1, v2 - v1
+    D = a2 - a1 - 2.0 * ca.cross(pair.one.omega, U)
+    axes = np.array([normals[k] for _, k in members])
+    directions = [pair.R1 @ constant(a) for a in axes]
+    if free:
+        directions = _constant_span(axes, directions, pair.R1)
+    columns = _moved(pair, pair.p2, pair.p2)
+    for (i, _), n in zip(members, directions, strict=True):
+        found.error[i], found.rate[i], found.drift[i] = _dot(n, d), _dot(n, U), _dot(n, D)
+        found.jacobian[i].update(_entries((c, _dot(n, g)) for c, g in columns))
+
+
+def _rod(
+    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: _Pair
+) -> None:
+    v1, a1 = _point_motion(pair.one, pair.p1)
+    v2, a2 = _point_motion(pair.two, pair.p2)
+    d, rate = pair.p2 - pair.p1, v2 - v1
+    columns = _moved(pair, pair.p1, pair.p2)
+    for i, k in members:
+        L = float(table.size[k])
+        n = d / L
+        found.error[i] = (_dot(d, d) - L**2) / (2.0 * L)
+        found.rate[i] = _dot(n, rate)
+        found.drift[i] = _dot(n, a2 - a1) + _dot(rate, rate) / L
+        found.jacobian[i].update(_entries((c, _dot(n, g)) for c, g in columns))
+
+
+def _direction(
+    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: _Pair
+) -> None:
+    ca = casadi_module()
+    w1, w2 = pair.one.omega, pair.two.omega
+    dw, dalpha = w2 - w1, pair.two.alpha - pair.one.alpha
+    for i, k in members:
+        n, b = pair.R1 @ constant(table.a[k]), pair.R2 @ constant(table.b[k])
+        c = ca.cross(b, n)
+        cdot = ca.cross(ca.cross(w2, b), n) + ca.cross(b, ca.cross(w1, n))
+        found.error[i], found.rate[i] = _dot(n, b), _dot(c, dw)
+        found.drift[i] = _dot(c, dalpha) + _dot(cdot, dw)
+        found.jacobian[i].update(_entries((j, _dot(c, turn)) for j, turn in _turns(pair)))
+
+
+def _orientation(
+    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: _Pair, free: bool
+) -> None:
+    ca = casadi_module()
+    w1 = pair.one.omega
+    dw = pair.two.omega - w1
+    D = pair.two.alpha - pair.one.alpha - ca.cross(w1, dw)
+    R = pair.R1.T @ pair.R2
+    w = 0.5 * ca.sqrt(1.0 + ca.trace(R))
+    x = ca.vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]) / (4.0 * w)
+    found.doubt.append((HALF_TURN / w) ** 2)
+    fast = 0.5 * _dot(dw, dw)
+    if free and len(members) == 3:
+        # E^-1 takes 2 x to 2 x / w and E to the identity: rows along constant axes
+        x = pair.R1 @ (x / w)
+        moments = [constant(e) for e in np.eye(3)]
+        parts = [x[c] for c in range(3)]
+    else:
+        E = w * ca.SX.eye(3) - ca.skew(x)
+        moments = [pair.R1 @ E[int(table.component[k]), :].T for _, k in members]
+        parts = [x[int(table.component[k])] for _, k in members]
+    for (i, _), m, part in zip(members, moments, parts, strict=True):
+        found.error[i], found.rate[i] = 2.0 * part, _dot(m, dw)
+        found.drift[i] = _dot(m, D) - fast * part
+        found.jacobian[i].update(_entries((j, _dot(m, turn)) for j, turn in _turns(pair)))
+
+
+def _composed(
+    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: _Pair
+) -> None:
+    """f(x) of rows along vectors, and the chain rule."""
+    ca = casadi_module()
+    for row, kind, at in table.composed:
+        places = [i for i, k in members if k == row]
+        if not places:
+            continue
+        i, n, size = places[0], len(kind.parts), float(table.size[row])
+        parts = SymbolicRows([None] * n, [None] * n, [None] * n, [{} for _ in kind.parts], [])
+        _wrench_rows(parts, table.parts, list(enumerate(range(at.start, at.stop))), pair, False)
+        x, xdot = ca.SX.sym("x", n), ca.SX.sym("xdot", n)
+        f = kind.value([x[k] for k in range(n)], size, ca.atan2, ca.floor)
+        f_x = ca.gradient(f, x)
+        rate = ca.dot(f_x, xdot)
+        function = ca.Function("f", [x, xdot], [f, f_x, rate, ca.jtimes(rate, x, xdot)])
+        given = [ca.vertcat(*parts.error), ca.vertcat(*parts.rate)]
+        value, along, rate, curvature = function.call(given, True, False)
+        found.error[i], found.rate[i] = value, rate
+        found.drift[i] = ca.dot(along, ca.vertcat(*parts.drift)) + curvature
+        for k, entries in enumerate(parts.jacobian):
+            for column, entry in entries.items():
+                term = along[k] * entry
+                row_of_G = found.jacobian[i]
+                row_of_G[column] = row_of_G[column] + term if column in row_of_G else term
+        found.doubt.append(kind.doubt(parts.error) ** 2)
+
+
+def _moved(pair: _Pair, p1: SX, p2: SX) -> list[tuple[int, SX]]:
+    """What each coordinate does to the points at p2 on body 2 and p1 on body 1, as 2 - 1."""
+    cross = casadi_module().cross
+    one = [(c, -(u + cross(w, p1 - o))) for c, w, u, o in pair.one.columns]
+    return one + [(c, u + cross(w, p2 - o)) for c, w, u, o in pair.two.columns]
+
+
+def _turns(pair: _Pair) -> list[tuple[int, SX]]:
+    one = [(c, -w) for c, w, _, _ in pair.one.columns]
+    return one + [(c, w) for c, w, _, _ in pair.two.columns]
+
+
+def _constant_span(axes: NDArray[np.float64], directions: list[SX], R1: SX) -> list[SX]:
+    """Constant directions of the same span, where there are; else the directions."""
+    ca = casadi_module()
+    count = len(axes)
+    if count == 1 or not np.allclose(axes @ axes.T, np.eye(count), atol=1e-14):
+        return directions
+    if count == 3:
+        return [constant(e) for e in np.eye(3)]
+    normal = R1 @ constant(np.cross(axes[0], axes[1]))
+    if not normal.is_constant():
+        return directions
+    n = np.array(ca.DM(normal)).reshape(3)
+    first = np.eye(3)[int(np.argmin(np.abs(n)))]
+    first = first - n * (n @ first)
+    first /= np.linalg.norm(first)
+    return [constant(first), constant(np.cross(n, first))]
+
+
+# ----------------------------------------------------------------------- other constraints
+
+
+def _coupling(found: SymbolicRows, bound: BoundCoupling, i: int, q: SX, v: SX) -> None:
+    """``c . q - offset``."""
+    ca = casadi_module()
+    found.error[i] = sum((float(c) * q[k] for k, c in enumerate(bound.of_q) if c), ca.SX(0.0))
+    found.error[i] -= bound.offset
+    row = bound.jacobian[0]
+    found.rate[i] = sum((float(c) * v[k] for k, c in enumerate(row) if c), ca.SX(0.0))
+    found.drift[i] = ca.SX(0.0)
+    found.jacobian[i].update({k: ca.SX(float(c)) for k, c in enumerate(row) if c})
+
+
+def _custom(
+    found: SymbolicRows, bound: BoundCustom, here: list[tuple[int, int]], q: SX, v: SX, t: SX
+) -> None:
+    """phi as an expression, differentiated along v and t."""
+    ca = casadi_module()
+    phi = bound.expression(q, t)
+    qdot = tangent(bound.model, q) @ v
+    rate = ca.jtimes(phi, q, qdot) + ca.jtimes(phi, t, ca.SX(1.0))
+    G = ca.jacobian(rate, v)
+    drift = ca.jtimes(rate, q, qdot) + ca.jtimes(rate, t, ca.SX(1.0))
+    for i, k in here:
+        found.error[i], found.rate[i], found.drift[i] = phi[k], rate[k], drift[k]
+        found.jacobian[i].update(_entries((c, G[k, c]) for c in range(v.numel())))
+
+
+def _entries(pairs: Any) -> dict[int, SX]:
+    """The entries that are not always zero."""
+    return {c: x for c, x in pairs if not x.is_zero()}
+
+
+def _dot(a: SX, b: SX) -> SX:
+    return casadi_module().dot(a, b)

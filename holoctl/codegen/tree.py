@@ -1,0 +1,469 @@
+"""The kinematic tree as expressions: relative poses, M a + h, M.
+
+Every joint becomes one or more *steps*. A step carries its own axes from a parent step,
+
+    pose in the parent   R(q), p(q)
+    relative motion      omega = S_w v, velocity of the origin = S_v v, in its own axes
+
+with constant S_w and S_v; a joint whose subspace moves (universal, spherical ZYX, composite) is
+several steps, of which the last carries the body. Forces and motions are computed in the axes of
+the steps, where most entries are zero or constant, and CasADi folds these.
+References: R. Featherstone, Rigid Body Dynamics Algorithms, chapter 5 (recursive Newton-Euler)
+and chapter 6 (composite rigid bodies).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.errors import InputError
+from holoctl.codegen.extra import SX, casadi_module
+from holoctl.tree.frozen_model import plain
+
+__all__ = [
+    "Column",
+    "Step",
+    "Tree",
+    "constant",
+    "mass_matrix",
+    "symbolic_tree",
+    "tangent",
+    "tree_efforts",
+]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """What one coordinate moves at unit rate: constant, in the axes of the step, at its origin."""
+
+    coordinate: int
+    angular: Array
+    linear: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One step of the tree.
+
+    Attributes
+    ----------
+    parent : int
+        Index of the step it stands on; step 0 is the world.
+    R, p : (3, 3), (3,) expressions
+        Its axes and its origin in those of the parent.
+    columns : tuple of Column
+        One for each of its coordinates.
+    mass, first, second : float, (3,) array, (3, 3) array
+        Mass of the body, kg, and the integrals of r and of ``r r^T`` over it, about the origin.
+    """
+
+    parent: int
+    R: SX
+    p: SX
+    columns: tuple[Column, ...]
+    mass: float
+    first: Array
+    second: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """The steps of a model, parents before children.
+
+    Attributes
+    ----------
+    steps : tuple of Step
+        The first is the world.
+    of_joint : tuple of int
+        The step that carries the body of each joint.
+    q : (nq, 1) symbols
+    gravity : (3,) array
+        m/s^2, world axes.
+    armature : (nv,) array
+        Rotor inertia of each coordinate.
+    unit_parts : tuple of tuple of int
+        The entries of q that together have norm one: quaternions, cosine-sine pairs.
+    """
+
+    steps: tuple[Step, ...]
+    of_joint: tuple[int, ...]
+    q: SX
+    gravity: Array
+    armature: Array
+    unit_parts: tuple[tuple[int, ...], ...]
+
+    @property
+    def nv(self) -> int:
+        """How many coordinates there are."""
+        return int(self.armature.size)
+
+
+# ---------------------------------------------------------------------------------- joints
+
+_NO_BODY = (0.0, np.zeros(3), np.zeros((3, 3)))
+
+
+def symbolic_tree(model: pin.Model, q: SX) -> Tree:
+    """The steps of `model` at the symbols `q`.
+
+    Raises
+    ------
+    InputError
+        For a kind of joint that has no expression here, by name.
+    """
+    model = plain(model)
+    ca = casadi_module()
+    steps = [Step(0, ca.SX.eye(3), ca.SX.zeros(3), (), *_NO_BODY)]
+    of_joint, unit_parts = [0], []
+    placements, inertias = model.jointPlacements, model.inertias
+    for j in range(1, model.njoints):
+        at = of_joint[model.parents[j]]
+        pieces = _pieces(model.joints[j], model.names[j], placements[j])
+        for i, piece in enumerate(pieces):
+            body = _moments(inertias[j]) if i == len(pieces) - 1 else _NO_BODY
+            here = q[list(piece.entries)]
+            R, p = piece.motion(here)
+            R0, p0 = constant(piece.placement.rotation), constant(piece.placement.translation)
+            steps.append(Step(at, R0 @ R, p0 + R0 @ p, piece.columns, *body))
+            at = len(steps) - 1
+            if piece.unit:
+                unit_parts.append(tuple(piece.entries[piece.unit]))
+        of_joint.append(at)
+    return Tree(
+        tuple(steps), tuple(of_joint), q, np.array(model.gravity.linear, dtype=float),
+        np.array(model.armature, dtype=float), tuple(unit_parts),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """A joint, or a part of one: entries of q, constant columns, ``motion(q) -> R, p``."""
+
+    placement: pin.SE3
+    entries: tuple[int, ...]
+    columns: tuple[Column, ...]
+    motion: Callable[[SX], tuple[SX, SX]]
+    unit: slice | None = None
+
+
+def _pieces(joint: Any, name: str, placement: pin.SE3) -> list[_Piece]:
+    """The steps of one joint; `joint` knows where its entries of q and v are."""
+    kind = joint.shortname().removeprefix("JointModel")
+    iq, iv, zero = joint.idx_q, joint.idx_v, np.zeros(3)
+    if kind == "Composite":
+        found: list[_Piece] = []
+        joint = joint.extract() if hasattr(joint, "extract") else joint
+        for part, at in zip(joint.joints, joint.jointPlacements, strict=True):
+            found += _pieces(part, name, placement * at)
+            placement = pin.SE3.Identity()
+        return found
+    if joint.nv == 1 and kind in _ONE_DOF:
+        S = _subspace(joint)
+        column = (Column(iv, S[3:], S[:3]),)
+        if kind.startswith("RevoluteUnbounded") or kind.startswith("RUB"):
+            turn = _turn_by_pair(S[3:])
+            return [_Piece(placement, (iq, iq + 1), column, turn, slice(0, 2))]
+        return [_Piece(placement, (iq,), column, _screw(S[3:], S[:3]))]
+    if kind in ("Universal", "SphericalZYX"):
+        axes = np.eye(3)[::-1]
+        if kind == "Universal":
+            bare = joint.extract() if hasattr(joint, "extract") else joint
+            axes = np.array([bare.axis1, bare.axis2])
+        places = [placement] + [pin.SE3.Identity()] * (len(axes) - 1)
+        return [
+            _Piece(at, (iq + i,), (Column(iv + i, axis, zero),), _screw(axis, zero))
+            for i, (axis, at) in enumerate(zip(axes, places, strict=True))
+        ]
+    e = np.eye(3)
+    if kind == "Translation":
+        slides = tuple(Column(iv + i, zero, e[i]) for i in range(3))
+        return [_Piece(placement, (iq, iq + 1, iq + 2), slides, _shift)]
+    if kind == "Spherical":
+        turns = tuple(Column(iv + i, e[i], zero) for i in range(3))
+        entries = tuple(range(iq, iq + 4))
+        return [_Piece(placement, entries, turns, _ball, slice(0, 4))]
+    if kind == "FreeFlyer":
+        free = tuple(Column(iv + i, zero, e[i]) for i in range(3))
+        free += tuple(Column(iv + 3 + i, e[i], zero) for i in range(3))
+        return [_Piece(placement, tuple(range(iq, iq + 7)), free, _free, slice(3, 7))]
+    if kind == "Planar":
+        slide = tuple(Column(iv + i, zero, e[i]) for i in range(2))
+        plane = (*slide, Column(iv + 2, e[2], zero))
+        return [_Piece(placement, tuple(range(iq, iq + 4)), plane, _plane, slice(2, 4))]
+    raise InputError(
+        f"no expressions for joint {name!r}: a {joint.shortname()} cannot be compiled; emulate it "
+        "by simpler joints"
+    )
+
+
+_ONE_DOF = (
+    "RX", "RY", "RZ", "RUBX", "RUBY", "RUBZ", "PX", "PY", "PZ", "HX", "HY", "HZ",
+    "RevoluteUnaligned", "RevoluteUnboundedUnaligned", "PrismaticUnaligned", "HelicalUnaligned",
+)  # fmt: skip
+
+
+def _subspace(joint: Any) -> Array:
+    """(6,) S of a joint of one coordinate, linear part first; it does not depend on q."""
+    model = pin.Model()
+    model.addJoint(0, joint, pin.SE3.Identity(), "joint")
+    data = model.createData()
+    S: Array = pin.computeJointJacobians(model, data, pin.neutral(model)).reshape(6)
+    return np.where(np.abs(S) < 1e-15, 0.0, S)
+
+
+def _screw(axis: Array, along: Array) -> Callable[[SX], tuple[SX, SX]]:
+    """A turn by q about `axis`, and a shift by q along `along`; either may be zero."""
+
+    def motion(q: SX) -> tuple[SX, SX]:
+        ca = casadi_module()
+        shift = constant(along) * q
+        if not axis.any():
+            return ca.SX.eye(3), shift
+        return _rotation(axis, ca.cos(q), ca.sin(q)), shift
+
+    return motion
+
+
+def _turn_by_pair(axis: Array) -> Callable[[SX], tuple[SX, SX]]:
+    return lambda q: (_rotation(axis, q[0], q[1]), casadi_module().SX.zeros(3))
+
+
+def _rotation(axis: Array, c: SX, s: SX) -> SX:
+    """``c I + s skew(n) + (1 - c) n n^T``; along an axis of coordinates without the last term."""
+    ca = casadi_module()
+    n = axis / np.linalg.norm(axis)
+    if np.count_nonzero(n) == 1:
+        along = np.diag(np.abs(n))
+        return constant(along) + c * constant(np.eye(3) - along) + s * constant(pin.skew(n))
+    return c * ca.SX.eye(3) + s * constant(pin.skew(n)) + (1.0 - c) * constant(np.outer(n, n))
+
+
+def _shift(q: SX) -> tuple[SX, SX]:
+    return casadi_module().SX.eye(3), q
+
+
+def _ball(q: SX) -> tuple[SX, SX]:
+    return _of_quaternion(q), casadi_module().SX.zeros(3)
+
+
+def _free(q: SX) -> tuple[SX, SX]:
+    return _of_quaternion(q[3:]), q[:3]
+
+
+def _plane(q: SX) -> tuple[SX, SX]:
+    ca = casadi_module()
+    return _rotation(np.array([0.0, 0.0, 1.0]), q[2], q[3]), ca.vertcat(q[0], q[1], 0.0)
+
+
+def _of_quaternion(xyzw: SX) -> SX:
+    """R of a unit quaternion, the way Pinocchio and Eigen have it."""
+    ca = casadi_module()
+    x, y, z, w = (xyzw[i] for i in range(4))
+    x2, y2, z2 = 2.0 * x, 2.0 * y, 2.0 * z
+    wx, wy, wz, xx, xy, xz = w * x2, w * y2, w * z2, x * x2, x * y2, x * z2
+    yy, yz, zz = y * y2, y * z2, z * z2
+    return ca.vertcat(
+        ca.horzcat(1.0 - (yy + zz), xy - wz, xz + wy),
+        ca.horzcat(xy + wz, 1.0 - (xx + zz), yz - wx),
+        ca.horzcat(xz - wy, yz + wx, 1.0 - (xx + yy)),
+    )
+
+
+def _moments(inertia: pin.Inertia) -> tuple[float, Array, Array]:
+    """Mass, and the integrals of r and ``r r^T``: ``J = tr(I) / 2 - I`` about the origin."""
+    c = np.array(inertia.lever)
+    about_origin = inertia.inertia + inertia.mass * ((c @ c) * np.eye(3) - np.outer(c, c))
+    second = 0.5 * np.trace(about_origin) * np.eye(3) - about_origin
+    size = np.abs(second).max()
+    return inertia.mass, inertia.mass * c, np.where(np.abs(second) < 1e-16 * size, 0.0, second)
+
+
+def constant(x: Array) -> SX:
+    """Expressions of constants; what is zero or one to rounding is so exactly, and folds."""
+    ca = casadi_module()
+    x = np.array(x, dtype=float)
+    near = np.round(x)
+    return ca.SX(ca.DM(np.where(np.abs(x - near) < 1e-15, near, x)))
+
+
+def _exact(x: Array) -> SX:
+    """Expressions of constants that have a unit, so that no size is small in itself."""
+    ca = casadi_module()
+    return ca.SX(ca.DM(np.array(x, dtype=float)))
+
+
+def tangent(model: pin.Model, q: SX) -> SX:
+    """(nq, nv) T: the rates of the entries of q are ``T v``."""
+    model = plain(model)
+    ca = casadi_module()
+    T = ca.SX(model.nq, model.nv)
+    for j in range(1, model.njoints):
+        _fill_tangent(T, model.joints[j], model.names[j], q)
+    return T
+
+
+def _fill_tangent(T: SX, joint: Any, name: str, q: SX) -> None:
+    kind = joint.shortname().removeprefix("JointModel")
+    iq, iv = joint.idx_q, joint.idx_v
+    if kind == "Composite":
+        bare = joint.extract() if hasattr(joint, "extract") else joint
+        for part in bare.joints:
+            _fill_tangent(T, part, name, q)
+    elif joint.nq == joint.nv:
+        for i in range(joint.nv):
+            T[iq + i, iv + i] = 1.0
+    elif joint.nv == 1:
+        T[iq, iv], T[iq + 1, iv] = -q[iq + 1], q[iq]
+    elif kind == "Planar":
+        c, s = q[iq + 2], q[iq + 3]
+        T[iq, iv], T[iq, iv + 1], T[iq + 1, iv], T[iq + 1, iv + 1] = c, -s, s, c
+        T[iq + 2, iv + 2], T[iq + 3, iv + 2] = -s, c
+    else:
+        if kind == "FreeFlyer":
+            T[iq : iq + 3, iv : iv + 3] = _of_quaternion(q[iq + 3 : iq + 7])
+            iq, iv = iq + 3, iv + 3
+        x, y, z, w = (q[iq + i] for i in range(4))
+        half = ((w, -z, y), (z, w, -x), (-y, x, w), (-x, -y, -z))
+        for i, row in enumerate(half):
+            for k, entry in enumerate(row):
+                T[iq + i, iv + k] = 0.5 * entry
+
+
+# ------------------------------------------------------------------------------- dynamics
+
+
+def tree_efforts(tree: Tree, v: SX, a: SX, gravity: bool = True) -> SX:
+    """``M a + h`` (nv, 1), by the recursive Newton-Euler algorithm in the axes of the bodies.
+
+    With U = skew(alpha) + skew(omega)^2, a point at r moves with acceleration ``a0 + U r``, so
+
+        force = m a0 + U c,      moment = axial(U J) + c x a0
+
+    with c and J the integrals of r and ``r r^T`` over the body. Without velocities and gravity
+    this is ``M a``.
+    """
+    ca = casadi_module()
+    cross, zero = ca.cross, ca.SX.zeros(3)
+    n = len(tree.steps)
+    omega, alpha, at, U = [zero] * n, [zero] * n, [zero] * n, [ca.SX.zeros(3, 3)] * n
+    at[0] = -constant(tree.gravity) if gravity else zero
+    force, moment = [zero] * n, [zero] * n
+    for i, s in enumerate(tree.steps[1:], 1):
+        j, Rt = s.parent, s.R.T
+        carried = Rt @ omega[j]
+        turn, slide = _motion(s, v)
+        turn_a, slide_a = _motion(s, a)
+        omega[i] = carried + turn
+        alpha[i] = Rt @ alpha[j] + cross(carried, turn) + turn_a
+        at[i] = Rt @ (at[j] + U[j] @ s.p) + slide_a
+        if not slide.is_zero():
+            at[i] += cross(carried + omega[i], slide)
+        U[i] = _second_rate(omega[i], alpha[i])
+        if s.mass or s.second.any():
+            c, UJ = _exact(s.first), U[i] @ _exact(s.second)
+            force[i] = s.mass * at[i] + U[i] @ c
+            moment[i] = cross(c, at[i]) + _axial(UJ)
+    efforts = ca.SX.zeros(tree.nv)
+    for i in range(n - 1, 0, -1):
+        s = tree.steps[i]
+        for c in s.columns:
+            k = c.coordinate
+            efforts[k] = _dot(c.angular, moment[i]) + _dot(c.linear, force[i])
+            if tree.armature[k]:
+                efforts[k] += tree.armature[k] * a[k]
+        if s.parent:
+            pushed = s.R @ force[i]
+            force[s.parent] = force[s.parent] + pushed
+            moment[s.parent] = moment[s.parent] + s.R @ moment[i] + cross(s.p, pushed)
+    return efforts
+
+
+def mass_matrix(tree: Tree) -> SX:
+    """M (nv, nv), by the composite-rigid-body algorithm; entries that are always zero are not
+    stored."""
+    ca = casadi_module()
+    n, cross = len(tree.steps), ca.cross
+    mass = [s.mass for s in tree.steps]
+    first = [_exact(s.first) for s in tree.steps]
+    second = [_exact(s.second) for s in tree.steps]
+    M = ca.SX(tree.nv, tree.nv)
+    for i in range(n - 1, 0, -1):
+        s = tree.steps[i]
+        J, c = second[i], first[i]
+        inertia = ca.trace(J) * ca.SX.eye(3) - J
+        for column in s.columns:
+            w, u = constant(column.angular), constant(column.linear)
+            f, m = mass[i] * u + cross(w, c), inertia @ w + cross(c, u)
+            _fill_column(M, tree, i, column.coordinate, f, m)
+            k = column.coordinate
+            if tree.armature[k]:
+                M[k, k] += tree.armature[k]
+        if s.parent:
+            turned = s.R @ c
+            mixed = s.p @ turned.T
+            mass[s.parent] += mass[i]
+            first[s.parent] = first[s.parent] + turned + mass[i] * s.p
+            second[s.parent] = (
+                second[s.parent] + s.R @ J @ s.R.T + mixed + mixed.T + mass[i] * (s.p @ s.p.T)
+            )
+    return M
+
+
+def _fill_column(M: SX, tree: Tree, i: int, k: int, f: SX, m: SX) -> None:
+    """Row and column k of M from the force that unit acceleration of k takes at step i."""
+    ca = casadi_module()
+    while i:
+        s = tree.steps[i]
+        for other in s.columns:
+            value = _dot(other.angular, m) + _dot(other.linear, f)
+            if not value.is_zero():
+                M[other.coordinate, k] = M[k, other.coordinate] = value
+        f = s.R @ f
+        m = s.R @ m + ca.cross(s.p, f)
+        i = s.parent
+
+
+def _motion(s: Step, rates: SX) -> tuple[SX, SX]:
+    """``S_w x`` and ``S_v x`` of a step."""
+    ca = casadi_module()
+    turn, slide = ca.SX.zeros(3), ca.SX.zeros(3)
+    for c in s.columns:
+        turn = turn + constant(c.angular) * rates[c.coordinate]
+        slide = slide + constant(c.linear) * rates[c.coordinate]
+    return turn, slide
+
+
+def _second_rate(w: SX, alpha: SX) -> SX:
+    """``skew(alpha) + skew(w)^2``."""
+    ca = casadi_module()
+    x, y, z = w[0], w[1], w[2]
+    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
+    ax, ay, az = alpha[0], alpha[1], alpha[2]
+    return ca.vertcat(
+        ca.horzcat(-(yy + zz), xy - az, xz + ay),
+        ca.horzcat(xy + az, -(xx + zz), yz - ax),
+        ca.horzcat(xz - ay, yz + ax, -(xx + yy)),
+    )
+
+
+def _axial(A: SX) -> SX:
+    """The integral of r x (U r), from A = U J."""
+    ca = casadi_module()
+    return ca.vertcat(A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1])
+
+
+def _dot(constant: Sequence[float] | Array, x: SX) -> SX:
+    """A constant vector times an expression, without the terms that are zero."""
+    total = casadi_module().SX(0.0)
+    for c, entry in zip(constant, x.elements(), strict=True):
+        if c:
+            total = total + float(c) * entry
+    return total

@@ -1,0 +1,228 @@
+"""The certificate: what a solution is worth, measured with all rows and the whole equation.
+
+Residuals use every constraint row, also the redundant ones that the projector left out, and
+the equation of motion of the whole tree, not its projection. The power balance is independent
+of all that: the change of energy is differenced along the motion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.base.checks import Vector, quiet
+from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.open_tree import energy, inverse_tree_dynamics
+from holoctl.rows.consistency import TOLERANCES
+from holoctl.rows.terms import Terms
+
+__all__ = ["TOLERANCES", "Certificate", "certify", "off_constraints", "off_dynamics", "off_rows"]
+
+AT_REST = 1e-6
+"""Where all efforts are rounding, as in a pendulum that hangs, they are compared with this share
+of the weight of all bodies on a lever of the size of the mechanism."""
+
+MOVED, LONGEST, SHORTEST = 1e-2, 1e-2, 1e-2
+"""Energy is differenced over a step that moves the mechanism by this much (scaled) and its velocity
+by this share, s at the most; the velocity shortens it by this factor at the most."""
+
+REST = 1e-9
+"""Below this scaled speed, 1/s, a mechanism counts as standing still."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Residuals of a solution of the constrained equation of motion; all pure numbers.
+
+    Attributes
+    ----------
+    closure : float
+        Largest constraint error of all rows, lengths divided by the size of their loop; with
+        an explicit chart also how far it moved the state.
+    velocity : float
+        Largest rate of all rows, scaled likewise, over 1 + the size of its terms (1/s).
+    acceleration : float
+        Largest ``G a + drift`` (plus stabilisation) of all rows, over 1 + its terms (1/s^2).
+    dynamics : float
+        Largest entry of ``M a + h - B u - J^T f - G^T lambda``, over the size of its terms.
+    power : float
+        ``dE/dt - v^T (B u + J^T f + G^T lambda)``, over the size of its terms. dE/dt is taken
+        by differences of the energy along the motion (v, a).
+    condition : float
+        Condition number of gamma' B with an orthonormal gamma in scaled coordinates (inverse
+        dynamics; the same for every choice of coordinates), or of gamma' M gamma with unit
+        diagonal (forward dynamics).
+    rank : int
+        Rank of G.
+    ok : bool
+        Whether every number is within `TOLERANCES`.
+    """
+
+    closure: float
+    velocity: float
+    acceleration: float
+    dynamics: float
+    power: float
+    condition: float
+    rank: int
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """The names of the numbers that exceed their tolerance."""
+        return tuple(n for n, limit in TOLERANCES.items() if not getattr(self, n) <= limit)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every number is within its tolerance."""
+        return not self.failures
+
+    def __str__(self) -> str:
+        verdict = "This solution is certified" if self.ok else "This solution is NOT certified"
+        text = (
+            f"{verdict}. The state closes all constraints to {self.closure:.1e} and moves along "
+            f"them to {self.velocity:.1e}; the acceleration keeps them to {self.acceleration:.1e}. "
+            f"The equation of motion of the whole tree holds to {self.dynamics:.1e}, the power "
+            f"balance to {self.power:.1e}. The constraints have rank {self.rank}; the matrix "
+            f"solved with has condition number {self.condition:.2g}."
+        )
+        for name in self.failures:
+            text += f" {_MEANING[name]} ({getattr(self, name):.1e} > {TOLERANCES[name]:.0e})."
+        return text
+
+
+_MEANING = {
+    "closure": "The configuration is not closed: assemble it, or check the sensors",
+    "velocity": "The velocity violates the constraints: project it",
+    "acceleration": "The acceleration breaks constraints that were left out as redundant: the "
+    "state is off the manifold or the target contradicts them",
+    "dynamics": "The equation of motion is not satisfied: the motors cannot produce this motion",
+    "power": "The power balance fails",
+    "condition": "The matrix is close to singular: motors that barely move the mechanism here, "
+    "or a motion with hardly any inertia",
+}
+
+
+def raise_if_bad(certificate: Certificate) -> None:
+    """Raise what a certificate that is not `ok` says.
+
+    Raises
+    ------
+    SingularityError
+        If the condition number is the trouble.
+    InconsistentError
+        If a residual is.
+    """
+    if certificate.ok:
+        return
+    error: HoloctlError
+    if "condition" in certificate.failures:
+        error = SingularityError(str(certificate), condition=certificate.condition)
+    else:
+        worst = max(getattr(certificate, name) for name in certificate.failures)
+        error = InconsistentError(str(certificate), residual=worst)
+    raise error
+
+
+@quiet
+def certify(
+    T: Terms, rank: int, a: Vector, efforts: Vector, multipliers: Vector, condition: float
+) -> Certificate:
+    """Measure a solution.
+
+    Parameters
+    ----------
+    T : Terms
+    rank : rank of G
+    a : (nv,) acceleration
+    efforts : (nv,) B u + J^T f
+    multipliers : (m,) lambda
+    condition : condition number of the matrix that was solved with
+    """
+    mech, h = T.mechanism, T.h
+    constraint = T.rows.jacobian.T @ multipliers
+    w = inverse_tree_dynamics(mech, T.q, T.v, a)
+    closure, velocity = off_constraints(T)
+    return Certificate(
+        closure,
+        velocity,
+        acceleration=off_rows(T, a),
+        dynamics=off_dynamics(T, w, efforts, constraint),
+        power=_power_balance(mech, T.q, T.v, a, efforts + constraint, np.abs(w - h) + np.abs(h)),
+        condition=condition,
+        rank=rank,
+    )
+
+
+def off_constraints(T: Terms) -> tuple[float, float]:
+    """`closure` and `velocity` of a certificate: of the state alone."""
+    mech, rows, r, c = T.mechanism, T.rows, T.mechanism.row_scale, T.mechanism.column_scale
+    # an explicit chart has moved the state: by how much counts as well
+    moved = pin.difference(mech.model, T.given[0], T.q) / c
+    pushed = (T.v - T.given[1]) / c
+    speed = 1.0 + _largest(np.abs(r[:, None] * rows.jacobian) @ np.abs(T.v))
+    return (
+        max(_largest(r * rows.error), _largest(moved)),
+        max(_largest(r * rows.rate), _largest(pushed)) / speed,
+    )
+
+
+def off_rows(T: Terms, a: Vector) -> float:
+    """`acceleration` of a certificate."""
+    rows, r = T.rows, T.mechanism.row_scale
+    needed = r * (rows.drift + T.stabilisation)
+    size = 1.0 + _largest(np.abs(r[:, None] * rows.jacobian) @ np.abs(a)) + _largest(needed)
+    return _largest(r * (rows.jacobian @ a) + needed) / size
+
+
+def off_dynamics(T: Terms, w: Vector, efforts: Vector, constraint: Vector) -> float:
+    """`dynamics` of a certificate: what is left of ``w = M a + h``, over the size of its terms."""
+    c, h = T.mechanism.column_scale, T.h  # M a and h may cancel, as in free fall: sizes apart
+    terms = (w - h, h, efforts, constraint)
+    size = sum(_largest(c * x) for x in terms) + AT_REST * _weight(T.mechanism)
+    return _ratio(_largest(c * (w - efforts - constraint)), size)
+
+
+def _weight(mech: Mechanism) -> float:
+    """Weight of all bodies, N, times the size of the largest loop, m (1 m without lengths)."""
+    gravity = float(np.linalg.norm(mech.model.gravity.linear))
+    size = float((1.0 / mech.row_scale).max(initial=float(mech.column_scale.max())))
+    return float(pin.computeTotalMass(mech.model)) * gravity * size
+
+
+def _power_balance(
+    mech: Mechanism, q: Vector, v: Vector, a: Vector, efforts: Vector, sizes: Vector
+) -> float:
+    """Relative error of dE/dt = v . efforts, with E differenced along q + s v, v + s a."""
+    speed = float(np.abs(v / mech.column_scale).max())
+    rise = float(np.abs(a / mech.column_scale).max())
+    if speed < REST:
+        return 0.0  # no motion, no power: the balance is empty, not wrong
+    h = min(MOVED / speed, LONGEST)
+    if rise > 0.0:
+        h = min(h, max(MOVED * speed / rise, SHORTEST * h))
+    samples = {s: _energy(mech, q, v, a, s * h) for s in _SIXTH_ORDER}
+    rate = sum(w * samples[s][0] for s, w in _SIXTH_ORDER.items()) / h
+    noise = 1e-9 * max(size for _, size in samples.values()) / h
+    terms = float((sizes + np.abs(efforts)) @ np.abs(v))
+    return _ratio(abs(rate - float(efforts @ v)), terms + noise)
+
+
+_SIXTH_ORDER = {-3: -1 / 60, -2: 3 / 20, -1: -3 / 4, 1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
+"""Weights of the central difference of sixth order."""
+
+
+def _energy(mech: Mechanism, q: Vector, v: Vector, a: Vector, s: float) -> tuple[float, float]:
+    """Total energy a time s along the motion, J, and the sum of the sizes of its parts."""
+    kinetic, potential = energy(mech, pin.integrate(mech.model, q, s * v), v + s * a)
+    return kinetic + potential, kinetic + abs(potential)
+
+
+def _largest(x: Vector) -> float:
+    return float(np.abs(x).max()) if x.size else 0.0
+
+
+def _ratio(error: float, size: float) -> float:
+    return error / size if size > 0.0 else (0.0 if error == 0.0 else float("inf"))

@@ -1,0 +1,106 @@
+"""FDgq: forward dynamics under explicit constraints q = gamma(y), as spatial_v2 calls it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, numbers, quiet, vector
+from holoctl.base.errors import InputError, SingularityError
+from holoctl.base.linalg import cholesky
+from holoctl.constraints.gamma_q import GammaCallback, call_gamma_q
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.open_tree import inertia, nonlinear_efforts
+from holoctl.projector.projection import SINGULAR
+from holoctl.tree.kinematics import support
+
+__all__ = ["fdgq"]
+
+Array = NDArray[np.float64]
+
+
+@quiet
+def fdgq(
+    model: pin.Model,
+    gamma_q: GammaCallback,
+    q: Any,
+    v: Any,
+    tau: Any,
+    f_ext: Any = None,
+) -> Vector:
+    """Acceleration of a tree under an explicit constraint ``q = gamma(y)``.
+
+    A reference, kept apart from mechanisms: what spatial_v2's FDgq computes, with Pinocchio's
+    H and C. The stabilisation is the callback's own.
+
+    Parameters
+    ----------
+    model : pin.Model
+        A tree of joints with one number each way (nq = nv).
+    gamma_q : callable
+        ``gamma_q(model, q0, v0) -> q, v, G, gs``: from a state that need not satisfy the
+        constraint, one that does (or does better), the Jacobian G (nv, k) of gamma (called
+        `gamma` elsewhere in this library), and the bias gs (nv,) = ``Gdot yd`` plus its
+        stabilisation, such as ``(2/T) (v - v0) + (q - q0) / T^2``.
+    q, v : (nv,) array_like
+        State, rad or m, rad/s or m/s. Never changed.
+    tau : (nv,) array_like
+        Efforts, N m or N.
+    f_ext : (njoints - 1, 6) array_like, optional
+        Row i: the external force on the body of joint i + 1, as moment about the base origin
+        (N m), then force (N), in base axes.
+
+    Returns
+    -------
+    (nv,) array
+        Acceleration, rad/s^2 or m/s^2.
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, numbers that are not finite, here or from the callback.
+    SingularityError
+        If some motion has no inertia.
+
+    References
+    ----------
+    R. Featherstone, Rigid Body Dynamics Algorithms, section 3.2, and the documentation of
+    spatial_v2 on gamma_q; docs/from-spatial-v2.md.
+    """
+    mech = Mechanism(model)
+    nv = mech.nv
+    if mech.nq != nv:
+        raise InputError(
+            "fdgq: spatial_v2's convention needs nq = nv; this model has joints (free-flyer, "
+            f"spherical, continuous) with nq = {mech.nq}, nv = {nv}"
+        )
+    q0, v0 = vector("q", q, nv, "configuration"), vector("v", v, nv, "velocity")
+    tau = vector("tau", tau, nv, "efforts")
+    q, v, G, gs = call_gamma_q(gamma_q, mech.model, q0, v0)
+    H = inertia(mech, q)
+    C = nonlinear_efforts(mech, q, v) - _base_forces(mech, q, f_ext)
+    GHG = cholesky(G.T @ H @ G)
+    if GHG.condition > SINGULAR:
+        raise SingularityError(
+            f"fdgq: some motion has no inertia (condition number of G' H G {GHG.condition:.1e})",
+            condition=GHG.condition,
+        )
+    return G @ GHG.solve(G.T @ (tau - C - H @ gs)) + gs
+
+
+def _base_forces(mech: Mechanism, q: Vector, f_ext: Any) -> Vector:
+    """Efforts of forces given as (moment about the base origin, force), a row for each body."""
+    if f_ext is None:
+        return np.zeros(mech.nv)
+    bodies = mech.model.njoints - 1
+    f = numbers("f_ext", f_ext, "a row for each body: moment, force")
+    if f.shape != (bodies, 6) or not np.isfinite(f).all():
+        raise InputError(f"f_ext must be finite, with shape ({bodies}, 6); got shape {f.shape}")
+    J = pin.computeJointJacobians(mech.model, mech.model.createData(), q).reshape(6, mech.nv)
+    wrenches = np.hstack([f[:, 3:], f[:, :3]])  # linear part first, as Pinocchio has it
+    on = np.array([support(mech.model, j + 1) for j in range(bodies)])
+    efforts: Vector = (on * (wrenches @ J)).sum(axis=0)
+    return efforts

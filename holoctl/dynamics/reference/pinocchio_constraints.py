@@ -1,0 +1,164 @@
+"""Pinocchio's own constrained dynamics, for the constraints that it can express whole.
+
+The proximal algorithm iterates towards the solution with a small regularisation, which makes
+redundant rows harmless. It is there to compare with, and for its speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, listing
+from holoctl.base.errors import InconsistentError, InputError
+from holoctl.base.linalg import cholesky, lu
+from holoctl.constraints.wrench import WrenchRows, is_plain
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.rows.anchors import Anchor, anchored, anchors, is_point, is_weld
+from holoctl.rows.terms import Terms
+
+__all__ = ["direct_by_anchors", "proximal", "rigid_constraints"]
+
+MU, ITERATIONS, ACCURACY = 1e-10, 30, 1e-13
+"""Regularisation, most iterations, and the accuracy at which they end."""
+
+CLOSED = 1e-6
+"""The proximal method takes states up to this scaled error."""
+
+REFINEMENTS, REFINED = 3, 1e-13
+"""Steps of refinement at most, and to what its rows and its equations of motion then hold, each
+relative to the largest of their terms."""
+
+BLIND = 1e6
+"""Condition number from which on rows of ours do not tell those of an anchor."""
+
+
+def proximal(T: Terms, efforts: Vector) -> tuple[Vector, float]:
+    """``a`` by `pinocchio.constraintDynamics`, and the condition number of M."""
+    mech = T.mechanism
+    if T.stabilisation.any():
+        raise InputError(f"{mech.name}: method 'proximal' does not stabilise; leave t_stab out")
+    models = rigid_constraints(mech)
+    error = float(np.abs(mech.row_scale * T.error).max(initial=0.0))
+    if error > CLOSED:
+        raise InconsistentError(
+            f"{mech.name}: method 'proximal' has rows that are ours on the manifold only; the "
+            f"largest scaled error is {error:.1e}: assemble the state, or use another method",
+            residual=error,
+        )
+    datas = pin.StdVec_RigidConstraintData()
+    for m in models:
+        datas.append(m.createData())
+    data = mech.model.createData()
+    pin.initConstraintDynamics(mech.model, data, models, datas)
+    settings = pin.ProximalSettings(ACCURACY, MU, ITERATIONS)
+    a = pin.constraintDynamics(mech.model, data, T.q, T.v, efforts, models, datas, settings)
+    if not abs(float(a.sum())) < float("inf"):
+        raise InconsistentError(f"{mech.name}: Pinocchio's proximal algorithm found no solution")
+    return a.copy(), cholesky(T.M).condition
+
+
+def direct_by_anchors(T: Terms, efforts: Vector) -> tuple[Vector, float] | None:
+    """``a`` by Pinocchio's sparse factorisation of the whole system, where all rows are whole
+    anchors: see anchors.py.
+
+    The factorisation is of a system with `MU` in the place of the zero block, so that redundant
+    anchors do no harm; refinement with the true system, which is not put together for it, removes
+    what that changed. Returns None where rows make up no anchors, or the refined solution is not
+    exact: the dense form serves.
+    """
+    mech, model = T.mechanism, T.mechanism.model
+    held = getattr(mech._local, "anchors", None)  # constraint models do not pickle: one a thread
+    if held is None:
+        found = anchors(mech)
+        held = mech._local.anchors = found, anchored(model, found) if found else None
+    found, workspace = held
+    if workspace is None:
+        return None
+    rows = _rows_of_anchors(T, found)
+    if rows is None:
+        return None
+    J, right = rows
+    models, datas, data = workspace.models, workspace.datas, workspace.data
+    pin.computeAllTerms(model, data, T.q, T.v)
+    for m, d in zip(models, datas, strict=True):
+        m.calc(model, data, d)
+    workspace.factors.compute(model, data, models, datas, MU)
+    f, size = efforts - T.h, right.size
+    reactions, a = np.zeros(size), np.zeros(mech.nv)
+    off_rows, off_efforts = right, f
+    for refinements in range(1 + REFINEMENTS):
+        step = np.ravel(workspace.factors.solve(np.concatenate([off_rows, off_efforts])))
+        reactions, a = reactions + step[:size], a + step[size:]
+        off_rows, off_efforts = right - J @ a, f - J.T @ reactions - T.M @ a
+        if refinements == 0:
+            continue
+        of_rows = np.abs(J) @ np.abs(a) + np.abs(right)
+        of_efforts = np.abs(J.T) @ np.abs(reactions) + np.abs(T.M) @ np.abs(a) + np.abs(f)
+        rows_hold = (np.abs(off_rows) <= REFINED * of_rows.max()).all()
+        if rows_hold and (np.abs(off_efforts) <= REFINED * of_efforts.max()).all():
+            return a, cholesky(T.M).condition
+    return None
+
+
+def _rows_of_anchors(
+    T: Terms, found: Sequence[Anchor]
+) -> tuple[NDArray[np.float64], Vector] | None:
+    """J and the right-hand side of ``J a = right`` from our rows; None where they do not tell."""
+    if T.rows.wrenches is None:
+        return None
+    ours = np.column_stack([T.jacobian, -(T.drift + T.stabilisation)])
+    theirs, ends = np.empty_like(ours), np.cumsum([anchor.rows.size for anchor in found])
+    points = [i for i, anchor in enumerate(found) if anchor.rows.size == 3]
+    if points:  # all at once
+        rows = np.array([found[i].rows for i in points])
+        axes = np.array([found[i].tables[0].a for i in points])  # their T, constant and regular
+        theirs[ends[points, None] + [-3, -2, -1]] = np.linalg.solve(axes, ours[rows])
+    for anchor, end in zip(found, ends, strict=True):
+        if anchor.rows.size == 6:
+            factors = lu(anchor.transformation(T.kinematics, T.rows.wrenches))
+            if not factors.condition < BLIND:
+                return None
+            theirs[end - 6 : end] = factors.solve(ours[anchor.rows])
+    return theirs[:, :-1], theirs[:, -1]
+
+
+def rigid_constraints(mech: Mechanism) -> pin.StdVec_RigidConstraintModel:
+    """The constraints of a mechanism as Pinocchio has them.
+
+    Raises
+    ------
+    InputError
+        If there are others than points with three rows (spherical closures, contacts with two
+        tangents) and welds; it names them.
+    """
+    others, models = [], pin.StdVec_RigidConstraintModel()
+    for name, rows in zip(mech.constraint_names, mech._bound, strict=True):
+        if not isinstance(rows, WrenchRows) or not is_plain(rows):
+            others.append(name)
+            continue
+        weld = is_weld(rows)
+        if not weld and not is_point(rows):
+            others.append(name)
+            continue
+        # the body first: the world as the first body is a trap of some of Pinocchio's algorithms
+        b, a = rows.frames2[0], rows.frames1[0]
+        if b.joint == 0:
+            a, b = b, a
+        kind = pin.ContactType.CONTACT_6D if weld else pin.ContactType.CONTACT_3D
+        models.append(
+            pin.RigidConstraintModel(
+                kind, mech.model, b.joint, b.placement, a.joint, a.placement,
+                pin.ReferenceFrame.LOCAL,
+            )
+        )  # fmt: skip
+    if others:
+        raise InputError(
+            f"{mech.name}: method 'proximal' is for points with three rows (spherical closures, "
+            f"contacts with two tangents) and welds; it cannot express {listing(others)}; any "
+            "other method serves"
+        )
+    return models

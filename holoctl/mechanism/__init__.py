@@ -1,0 +1,5 @@
+"""The mechanism: tree, constraints, motors, scales, all checked once.
+
+In: a model and constraints, or the bodies and joints of a `Linkage`. Out: a `Mechanism`.
+Also the tree alone: M, h, `M a + h`, energy.
+"""

@@ -1,0 +1,76 @@
+"""Where the motors stand: one position for each, read off a configuration.
+
+Names of coordinates are places in v. In q a joint may stand elsewhere and have more numbers than
+coordinates: a continuous joint has the cosine and the sine of its angle, a ball four numbers of
+which none is a position. So whoever wants the position of a motor asks here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.tree.frozen_model import plain
+from holoctl.tree.kinematics import coordinate_names, joint_of_coordinate
+
+__all__ = ["MotorPlaces", "motor_places", "position_reader"]
+
+
+@dataclass(frozen=True, eq=False)
+class MotorPlaces:
+    """Where the positions of motors stand in q.
+
+    Attributes
+    ----------
+    where : (nu,) int array
+        Index into q of each motor's position; of its cosine, with the sine behind it, where the
+        motor turns without end.
+    turning : (n,) int array
+        Which motors turn without end.
+    missing : str
+        Which motor has no position of its own, and why; empty if all have one.
+    """
+
+    where: NDArray[np.intp]
+    turning: NDArray[np.intp]
+    missing: str
+
+
+def motor_places(model: pin.Model, motors: Sequence[str]) -> MotorPlaces:
+    """The places of the motors with these coordinate names, in their order."""
+    model = plain(model)
+    names, joint_of = coordinate_names(model), joint_of_coordinate(model)
+    where, turning, missing = np.zeros(len(motors), dtype=np.intp), [], ""
+    for i, motor in enumerate(motors):
+        coordinate = names.index(motor)
+        joint = int(joint_of[coordinate])
+        where[i] = model.idx_qs[joint] + coordinate - model.idx_vs[joint]
+        if model.nqs[joint] != model.nvs[joint]:
+            turning.append(i)
+            if model.nvs[joint] > 1 and not missing:
+                kind = model.joints[joint].shortname()
+                missing = f"{motor!r} drives one coordinate of a {kind}"
+    places = MotorPlaces(where, np.array(turning, dtype=np.intp), missing)
+    places.where.setflags(write=False)
+    places.turning.setflags(write=False)
+    return places
+
+
+def position_reader(places: MotorPlaces) -> Callable[[Vector], Vector]:
+    """A function q -> positions (nu,), rad or m; of what turns without end in (-pi, pi]."""
+    where, turning = places.where, places.turning
+    if not turning.size:
+        return lambda q: q.take(where)
+    cosine, sine = where[turning], where[turning] + 1
+
+    def positions(q: Vector) -> Vector:
+        found = q.take(where)
+        found[turning] = np.arctan2(q[sine], q[cosine])
+        return found
+
+    return positions

@@ -1,0 +1,148 @@
+"""The equation of motion of the open tree, without constraints: M a + h, J^T f, energy.
+
+Pinocchio does the work; here are the conventions. h holds Coriolis, centrifugal and gravity
+efforts. Rotor inertias (``model.armature``) are part of M everywhere, the energy included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, numbers, vector
+from holoctl.base.errors import InputError
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.tree.kinematics import Kinematics, resolve_frame, support
+
+__all__ = [
+    "articulated_body_solver",
+    "energy",
+    "external_efforts",
+    "inertia",
+    "inverse_tree_dynamics",
+    "nonlinear_efforts",
+    "sparse_solver",
+]
+
+Array = NDArray[np.float64]
+
+
+def inertia(mech: Mechanism, q: Vector) -> Array:
+    """M, shape (nv, nv), by the composite-rigid-body algorithm."""
+    M: Array = pin.crba(mech.model, workspace(mech), q)
+    return M
+
+
+def nonlinear_efforts(mech: Mechanism, q: Vector, v: Vector) -> Vector:
+    """h, shape (nv,): Coriolis, centrifugal and gravity efforts, N m or N."""
+    h: Vector = pin.nonLinearEffects(mech.model, workspace(mech), q, v)
+    return h
+
+
+def inverse_tree_dynamics(mech: Mechanism, q: Vector, v: Vector, a: Vector) -> Vector:
+    """``M a + h``, shape (nv,), by the recursive Newton-Euler algorithm; M is not formed."""
+    w: Vector = pin.rnea(mech.model, workspace(mech), q, v, a)
+    return w
+
+
+def sparse_solver(mech: Mechanism, q: Vector) -> Callable[[Array], Array]:
+    """A function that solves ``M x = b`` for the columns of b, by the sparse factorisation.
+
+    M is factored here, once; the workspace must not be used for another state in between.
+    """
+    model, data = mech.model, workspace(mech)
+    pin.crba(model, data, q)
+    pin.cholesky.decompose(model, data)
+
+    def solve(b: Array) -> Array:
+        return np.column_stack([pin.cholesky.solve(model, data, column) for column in b.T])
+
+    return solve
+
+
+def articulated_body_solver(mech: Mechanism, q: Vector) -> Callable[[Array], Array]:
+    """A function that solves ``M x = b`` for the columns of b by the articulated-body algorithm:
+    the accelerations from rest under the efforts b, without gravity."""
+    held = getattr(mech._local, "weightless", None)
+    if held is None:
+        model = mech.model.copy()
+        model.gravity = pin.Motion.Zero()
+        held = mech._local.weightless = model, model.createData()
+    weightless, data = held
+    rest = np.zeros(mech.nv)
+
+    def solve(b: Array) -> Array:
+        columns = [pin.aba(weightless, data, q, rest, column).copy() for column in b.T]
+        return np.column_stack(columns)
+
+    return solve
+
+
+def energy(mech: Mechanism, q: Vector, v: Vector) -> tuple[float, float]:
+    """Kinetic and potential energy, J."""
+    kinetic = 0.5 * float(v @ inertia(mech, q) @ v)
+    return kinetic, float(pin.computePotentialEnergy(mech.model, workspace(mech), q))
+
+
+def external_efforts(mech: Mechanism, kin: Kinematics, f_ext: Any) -> Vector:
+    """``J^T f``, shape (nv,), of external forces.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    kin : Kinematics
+        At the state where the forces act.
+    f_ext : mapping, pin.StdVec_Force or None
+        A frame name to a pair (force in N, moment in N m) of three numbers each, or to the 6
+        numbers in a row, in world axes at the origin of the frame, or to a `pin.Force` so
+        expressed; or one `pin.Force` for each joint, in joint frames, as Pinocchio's algorithms
+        take it.
+
+    Raises
+    ------
+    InputError
+        For unknown frames, wrong shapes, numbers that are not finite.
+    """
+    efforts = np.zeros(mech.nv)
+    if f_ext is None:
+        return efforts
+    if isinstance(f_ext, Mapping):
+        for name, given in f_ext.items():
+            frame = resolve_frame(mech.model, name, "f_ext")
+            f = _wrench(f"f_ext[{name!r}]", given)
+            moment = f[3:] + np.cross(kin.point(frame), f[:3])  # about the world origin
+            wrench = np.concatenate([f[:3], moment])
+            efforts += support(mech.model, frame.joint) * (kin.J.T @ wrench)
+        return efforts
+    if isinstance(f_ext, pin.StdVec_Force):
+        if len(f_ext) != mech.model.njoints:
+            raise InputError(
+                f"f_ext must have one force for each of the {mech.model.njoints} joints, the "
+                f"universe included; got {len(f_ext)}"
+            )
+        for joint in range(1, mech.model.njoints):
+            f = vector(f"f_ext[{joint}]", f_ext[joint].vector, 6, "force, moment; joint axes")
+            world = kin.placements[joint].act(pin.Force(f)).vector
+            efforts += support(mech.model, joint) * (kin.J.T @ world)
+        return efforts
+    raise InputError(
+        "f_ext must be a mapping from frame names to (force, moment), three numbers each, or a "
+        f"pin.StdVec_Force; got {type(f_ext).__name__}"
+    )
+
+
+def _wrench(name: str, given: Any) -> Vector:
+    """Force and moment as 6 numbers: of a pair of three, of six in a row, or of a `pin.Force`."""
+    if isinstance(given, pin.Force):
+        given = given.vector
+    x = numbers(name, given, "force, moment; world axes")
+    if x.shape not in ((6,), (2, 3)):
+        raise InputError(
+            f"{name} must be a pair (force, moment), shape (2, 3), or the six numbers in a row, "
+            f"shape (6,); got shape {x.shape}"
+        )
+    return vector(name, x.reshape(-1), 6, "force, moment; world axes")

@@ -1,0 +1,139 @@
+"""When a state, and a torque for it, may be used: one rule for all paths.
+
+    closure       max |r phi|                                                    closure_limit
+    velocity      max |r rate| / (1 + max |r G| |v|)                             velocity_limit
+    acceleration  max |r (G a + drift)| / (1 + max |r G| |a| + max |r drift|)    see below
+    condition     that of the matrix solved with                                 MOST_CONDITION
+
+r scales the rows, and all rows count, redundant ones too. These are measures of the certificate.
+Its tolerances say what is certified; the limits here say what a robot with noise in its sensors
+may still be driven by. Off the manifold the redundant rows contradict the kept ones a little,
+however good the solution is: so they may be broken by as much as the state is off, times
+`ALLOWANCE`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from holoctl.base.checks import positive
+from holoctl.base.errors import InconsistentError, SingularityError
+
+__all__ = [
+    "ALLOWANCE",
+    "CLOSURE_LIMIT",
+    "MOST_CONDITION",
+    "NOT_GIVEN",
+    "TOLERANCES",
+    "VELOCITY_LIMIT",
+    "NotGiven",
+    "StateLimits",
+    "allowed_acceleration",
+    "check_solution",
+    "state_limits",
+]
+
+TOLERANCES = {
+    "closure": 1e-6,
+    "velocity": 1e-6,
+    "acceleration": 1e-8,
+    "dynamics": 1e-8,
+    "power": 1e-6,
+    "condition": 1e8,
+}
+"""A certificate is `ok` when every number is at most this."""
+
+CLOSURE_LIMIT, VELOCITY_LIMIT = 1e-2, 0.1
+"""How far a state may be off in a tick, unless told otherwise."""
+
+ALLOWANCE = 10.0
+"""Redundant rows may be broken by so many times what the state is off."""
+
+MOST_CONDITION = TOLERANCES["condition"] / 10.0
+"""A tick refuses from this condition number on: ten times earlier than the certificate."""
+
+
+class NotGiven(Enum):
+    """The type of `NOT_GIVEN`, for limits that may also be None, which is off."""
+
+    NOT_GIVEN = "not given"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+NOT_GIVEN = NotGiven.NOT_GIVEN
+"""Default of a limit that a controller may bring instead."""
+
+
+@dataclass(frozen=True)
+class StateLimits:
+    """How far a state may be off its constraints for a torque to be given; None: by any amount."""
+
+    closure: float | None = CLOSURE_LIMIT
+    velocity: float | None = VELOCITY_LIMIT
+
+    def allow(self, closure: float, velocity: float) -> bool:
+        """Whether a state that is off by so much is within the limits."""
+        return (self.closure is None or closure <= self.closure) and (
+            self.velocity is None or velocity <= self.velocity
+        )
+
+    def check(self, owner: str, closure: float, velocity: float) -> None:
+        """Raise `InconsistentError` for a state that is open, or slides, beyond its limits."""
+        if self.closure is not None and not closure <= self.closure:
+            raise InconsistentError(
+                f"{owner}: the closures are open by {closure:.2g} (scaled: lengths over the size "
+                f"of their loop), more than closure_limit = {self.closure:g}, so no torque is "
+                "given; check the sensors, or assemble the configuration",
+                residual=closure,
+            )
+        if self.velocity is not None and not velocity <= self.velocity:
+            raise InconsistentError(
+                f"{owner}: the rates break the constraints by {velocity:.2g} of the speed, more "
+                f"than velocity_limit = {self.velocity:g}, so no torque is given; check the "
+                "sensors of the rates",
+                residual=velocity,
+            )
+
+
+def state_limits(closure_limit: Any, velocity_limit: Any) -> StateLimits:
+    """Limits from arguments of these names: above zero, or None."""
+    return StateLimits(
+        None if closure_limit is None else positive("closure_limit", closure_limit),
+        None if velocity_limit is None else positive("velocity_limit", velocity_limit),
+    )
+
+
+def allowed_acceleration(closure: float, velocity: float) -> float:
+    """How much of the acceleration may break rows, at a state that is off by so much."""
+    return max(TOLERANCES["acceleration"], ALLOWANCE * (closure + velocity))
+
+
+def check_solution(
+    owner: str, closure: float, velocity: float, acceleration: float, dynamics: float,
+    condition: float,
+) -> None:  # fmt: skip
+    """Raise what measures of a solution say against its torque."""
+    if not condition <= MOST_CONDITION:
+        raise SingularityError(
+            f"{owner}: close to singular here: the matrix that gives the torque has condition "
+            f"number {condition:.1e}, more than {MOST_CONDITION:.0e}; no torque is given",
+            condition=condition,
+        )
+    limit = allowed_acceleration(closure, velocity)
+    if not acceleration <= limit:
+        raise InconsistentError(
+            f"{owner}: the motion breaks constraint rows that were left out as redundant, by "
+            f"{acceleration:.1e} of the acceleration (state off by {closure + velocity:.1e}): "
+            "they count at this configuration, so no torque is given",
+            residual=acceleration,
+        )
+    if not dynamics <= TOLERANCES["dynamics"]:
+        raise InconsistentError(
+            f"{owner}: the equation of motion does not hold with any torque (off by "
+            f"{dynamics:.1e}), so none is given",
+            residual=dynamics,
+        )

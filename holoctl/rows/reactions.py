@@ -1,0 +1,108 @@
+"""What constraints do to bodies: forces and moments, from multipliers or impulses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from holoctl.base.checks import Vector, one_of, quiet, vector
+from holoctl.constraints.wrench import WrenchRows
+from holoctl.mechanism.mechanism import (
+    Mechanism,
+    check_configuration,
+    check_mechanism,
+    rows_of,
+    workspace,
+)
+from holoctl.tree.frozen_model import plain
+from holoctl.tree.kinematics import Frame, kinematics
+
+__all__ = ["ConstraintWrench", "constraint_wrenches"]
+
+AXES = ("world", "body", "frame")
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintWrench:
+    """What a constraint does to one of its two bodies, at the origin of its frame there.
+
+    Attributes
+    ----------
+    frame : str
+        Name of the frame, or of the joint that it is placed in.
+    body : str
+        Name of the joint that moves the body; ``"universe"`` for the ground.
+    point : (3,) array
+        Origin of the frame, world axes, m: where the force acts.
+    force : (3,) array
+        N, or N s from impulses.
+    moment : (3,) array
+        About `point`, N m, or N m s.
+    """
+
+    frame: str
+    body: str
+    point: Vector
+    force: Vector
+    moment: Vector
+
+
+@quiet
+def constraint_wrenches(
+    mech: Mechanism, q: Any, multipliers: Any, axes: str = "world"
+) -> dict[str, tuple[ConstraintWrench, ConstraintWrench]]:
+    """Forces and moments of closures, rods and contacts on their bodies.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like
+        Configuration.
+    multipliers : (m,) array_like
+        lambda of every row (or impulses), as results have them.
+    axes : str, optional
+        Axes of force and moment: ``"world"``, ``"body"`` (those of the joint that moves the
+        body) or ``"frame"`` (those of the frame itself).
+
+    Returns
+    -------
+    dict
+        Constraint name to the wrenches on the bodies of its frames `a` and `b` (a contact: the
+        ground, then the body). At one point they are opposite. Couplings, `Custom` and `GammaQ`
+        act on coordinates, by ``G^T lambda``, and are not in it.
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, or numbers that are not finite.
+    """
+    check_mechanism(mech)
+    q = check_configuration(mech, q)
+    lam = vector("multipliers", multipliers, mech.row_scale.size, "one for each row")
+    one_of("axes", axes, AXES)
+    kin = kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), 0.0)
+
+    def on(frame: Frame, force: Vector, moment: Vector) -> ConstraintWrench:
+        point = kin.point(frame)
+        about_point = moment - np.cross(point, force)
+        R = np.eye(3)
+        if axes != "world":
+            R = kin.placements[frame.joint].rotation
+        if axes == "frame":
+            R = R @ frame.placement.rotation
+        body = plain(mech.model).names[frame.joint]
+        return ConstraintWrench(frame.name, body, point, R.T @ force, R.T @ about_point)
+
+    found = {}
+    for name, rows in zip(mech.constraint_names, mech._bound, strict=True):
+        if not isinstance(rows, WrenchRows):
+            continue
+        wrenches = rows.rows(kin).wrenches
+        if wrenches is not None:
+            w = lam[rows_of(mech, name)] @ wrenches  # about the world origin, on b
+            force, moment = w[:3], w[3:]
+            a, b = rows.frames1[0], rows.frames2[0]
+            found[name] = (on(a, -force, -moment), on(b, force, moment))
+    return found

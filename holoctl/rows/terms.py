@@ -1,0 +1,253 @@
+"""The terms of the equation of motion at one state, computed once and shared.
+
+    M a + h = tau + J^T f + G^T lambda        G a = -(drift + stabilisation)
+
+Everything that solves this system, by whatever method, starts from these terms. This is the only
+module that adds stabilisation, and the only one that lets an explicit chart correct the state.
+Derivations: docs/derivations.md, "Explicit charts" and "Stabilisation".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, known_name, positive, quiet
+from holoctl.base.errors import InputError
+from holoctl.constraints.contract import Constraint, Rows
+from holoctl.mechanism.mechanism import (
+    Mechanism,
+    check_mechanism,
+    check_state,
+    constraint_rows,
+    row_names,
+    rows_of,
+)
+from holoctl.mechanism.open_tree import inertia, nonlinear_efforts
+from holoctl.tree.kinematics import Kinematics
+
+__all__ = [
+    "Terms",
+    "TimeConstants",
+    "check_same_state",
+    "check_terms",
+    "scaled_rows",
+    "terms",
+    "terms_at",
+]
+
+Array = NDArray[np.float64]
+TimeConstants = float | Mapping[str, float | None] | None
+"""Of Baumgarte's stabilisation, s: of all constraints or by name; False where there is none, None
+for that of each constraint."""
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What `terms` returns; M and h are computed when they are first asked for, and kept.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    q, v, t
+        The state; with an explicit chart (`GammaQ`), the one that it corrected.
+    rows : Rows
+        Error, rate, Jacobian and drift of all m rows, unscaled.
+    stabilisation : (m,) array
+        Baumgarte's term of each row, zero unless asked for: ``G a = -drift - stabilisation``.
+    pull : (nv,) array
+        What the stabilisation of an explicit chart adds to the acceleration.
+    kinematics : Kinematics
+    given : ((nq,) array, (nv,) array)
+        The state as it was given.
+    """
+
+    mechanism: Mechanism
+    q: Vector
+    v: Vector
+    t: float
+    rows: Rows
+    stabilisation: Vector
+    pull: Vector
+    kinematics: Kinematics
+    given: tuple[Vector, Vector]
+
+    @cached_property
+    def M(self) -> Array:
+        """(nv, nv) inertia matrix of the tree."""
+        return inertia(self.mechanism, self.q)
+
+    @cached_property
+    def h(self) -> Vector:
+        """(nv,) Coriolis, centrifugal and gravity efforts, N m or N; `InputError` if infinite."""
+        h = nonlinear_efforts(self.mechanism, self.q, self.v)
+        if not np.isfinite(h).all():
+            raise InputError(
+                f"{self.mechanism.name}: h, the Coriolis, centrifugal and gravity efforts, is not "
+                "finite at this state; q or v is out of range"
+            )
+        return h
+
+    @property
+    def error(self) -> Vector:
+        """(m,) phi(q, t), m or rad."""
+        return self.rows.error
+
+    @property
+    def rate(self) -> Vector:
+        """(m,) ``G v + phi_t``, m/s or rad/s."""
+        return self.rows.rate
+
+    @property
+    def jacobian(self) -> Array:
+        """(m, nv) G."""
+        return self.rows.jacobian
+
+    @property
+    def drift(self) -> Vector:
+        """(m,) second time derivative of phi at zero acceleration, m/s^2 or rad/s^2."""
+        return self.rows.drift
+
+    def of(self, name: str) -> Rows:
+        """The rows of one constraint, by its name."""
+        here, r = rows_of(self.mechanism, name), self.rows
+        return Rows(r.error[here], r.rate[here], r.jacobian[here], r.drift[here])
+
+
+@quiet
+def terms(
+    mech: Mechanism, q: Any, v: Any, *, t: float = 0.0, t_stab: TimeConstants = None
+) -> Terms:
+    """Everything that the equation of motion holds at (q, v), to be shared by several calls.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like
+        Configuration; may be off the manifold.
+    v : (nv,) array_like
+        Velocity, rad/s or m/s.
+    t : float, optional
+        Time, s.
+    t_stab : float, False or mapping of str to float or False, optional
+        Time constant T of Baumgarte's stabilisation, s:
+        ``G a = -drift - (2/T) rate - error / T^2``; of all constraints, or by name. False: none.
+        Default, and for those not named: that of each constraint, or none.
+
+    Returns
+    -------
+    Terms
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, or numbers that are not finite, or so large that rows are not.
+
+    References
+    ----------
+    docs/derivations.md, "Stabilisation".
+    """
+    check_mechanism(mech)
+    q, v, t = check_state(mech, q, v, t)
+    _check_time_constants(mech, t_stab)
+    T = terms_at(mech, q, v, t, t_stab)
+    _check_range(T)
+    return T
+
+
+def terms_at(
+    mech: Mechanism, q: Vector, v: Vector, t: float, t_stab: TimeConstants = None
+) -> Terms:
+    """`terms` without the checks: for callers that have made them."""
+    given = q, v
+    q, v, pull = _charted(mech, q, v, t_stab)
+    kin, rows = constraint_rows(mech, q, v, t)
+    stabilisation = _stabilisation(mech, rows, t_stab) - rows.jacobian @ pull
+    return Terms(mech, q, v, t, rows, stabilisation, pull, kin, given)
+
+
+def _check_range(T: Terms) -> None:
+    """Raise `InputError` where numbers of the rows are beyond floats; it names such a row."""
+    rows = T.rows
+    sizes = np.abs([rows.error, rows.rate, rows.drift, T.stabilisation]).sum(axis=0)
+    sizes += np.abs(rows.jacobian).sum(axis=1)
+    bad = np.flatnonzero(~np.isfinite(sizes))
+    if bad.size:
+        raise InputError(
+            f"{T.mechanism.name}: row {row_names(T.mechanism)[bad[0]]!r} is not finite at this "
+            "state; q, v or t is out of range, or t_stab too short"
+        )
+
+
+def check_terms(T: Any, mech: Mechanism, q: Any, v: Any, t: Any) -> Terms:
+    """Shared terms, if they are those of this mechanism at this state; or an `InputError`."""
+    if not isinstance(T, Terms) or T.mechanism is not mech:
+        raise InputError("terms must be Terms of this very mechanism")
+    check_same_state(T, "terms were", q, v, t)
+    return T
+
+
+def check_same_state(T: Terms, what: str, q: Any, v: Any, t: Any) -> None:
+    """Raise `InputError` unless the terms are those of the state that the caller gives."""
+    q, v, t = check_state(T.mechanism, q, v, t)
+    same = np.array_equal(q, T.given[0]) and np.array_equal(v, T.given[1])
+    if not same or t != T.t:
+        raise InputError(f"{what} made at another state or time than the one given")
+
+
+def scaled_rows(T: Terms, keep: NDArray[np.intp]) -> tuple[Array, Vector]:
+    """``Dr G Dc`` and ``-Dr (drift + stabilisation)`` of the rows `keep`."""
+    mech = T.mechanism
+    r = mech.row_scale[keep]
+    G = r[:, None] * T.rows.jacobian[keep] * mech.column_scale
+    return G, -r * (T.rows.drift + T.stabilisation)[keep]
+
+
+def _check_time_constants(mech: Mechanism, t_stab: Any) -> None:
+    if isinstance(t_stab, Mapping):
+        for name, T in t_stab.items():
+            known_name(name, mech.constraint_names, "constraint", "t_stab")
+            if T is not None and T is not False:
+                positive(f"t_stab[{name!r}]", T, "s")
+    elif t_stab is not None and t_stab is not False:
+        positive("t_stab", t_stab, "s")
+
+
+def _time_constant(constraint: Constraint, name: str, t_stab: TimeConstants) -> float | None:
+    """T of one constraint, or None where it is not stabilised."""
+    T = t_stab.get(name) if isinstance(t_stab, Mapping) else t_stab
+    T = constraint.t_stab if T is None else T
+    return None if T is False else T
+
+
+def _charted(
+    mech: Mechanism, q0: Vector, v0: Vector, t_stab: TimeConstants
+) -> tuple[Vector, Vector, Vector]:
+    """State corrected by the chart, and its stabilisation ``(2/T) (v - v0) + (q - q0) / T^2``."""
+    chart, pull = mech.chart, np.zeros(mech.nv)
+    if chart is None:
+        return q0, v0, pull
+    corrected = chart.chart(q0, v0)
+    i = next(i for i, b in enumerate(mech._bound) if b is chart)
+    T = _time_constant(mech.constraints[i], mech.constraint_names[i], t_stab)
+    if T is not None:
+        move = pin.difference(mech.model, q0, corrected.q)
+        pull = (2.0 / T) * (corrected.v - v0) + move / T / T  # T^2 may be beyond floats
+    return corrected.q, corrected.v, pull
+
+
+def _stabilisation(mech: Mechanism, rows: Rows, t_stab: TimeConstants) -> Vector:
+    """Baumgarte's terms ``(2/T) rate + error / T^2`` of each row; zero unless asked for."""
+    extra = np.zeros_like(rows.error)
+    for c, name in zip(mech.constraints, mech.constraint_names, strict=True):
+        T = _time_constant(c, name, t_stab)
+        if T is not None:
+            here = rows_of(mech, name)
+            extra[here] = (2.0 / T) * rows.rate[here] + rows.error[here] / T / T
+    return extra

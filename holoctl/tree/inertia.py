@@ -1,0 +1,89 @@
+"""Which masses and inertias a rigid body can have, up to the rounding of numbers in a file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.errors import InputError
+
+__all__ = ["ROUNDED", "check_mass", "check_moments", "nearest_moments", "rigid_body"]
+
+Array = NDArray[np.float64]
+
+ROUNDED = 1e-5
+"""Relative error of numbers that were rounded to six digits in a file."""
+
+MOVED = 1e-13
+"""Rounding of an inertia that was moved to the centre of mass, as a share of mass times lever^2:
+a point then has moments that are not quite zero, and may be below."""
+
+
+def rigid_body(mass: float, com: Array, inertia: Array) -> pin.Inertia:
+    """A body of mass, kg, centre of mass (3,), m, and inertia (3, 3) about it, kg m^2.
+
+    Pinocchio's own constructor raises where rounding makes a zero moment negative.
+    """
+    found = pin.Inertia.Zero()
+    found.mass, found.lever, found.inertia = mass, com, inertia
+    return found
+
+
+def check_mass(what: str, mass: float) -> None:
+    """Raise `InputError` for a mass, kg, that is negative or not finite; none at all is one."""
+    if mass < 0.0 or not np.isfinite(mass):
+        wanted = "not be negative" if mass < 0.0 else "be finite"
+        why = "; no body has a negative mass" if mass < 0.0 else ""
+        raise InputError(f"{what}: mass (kg) must {wanted}; got {mass:.6g}{why}")
+
+
+def check_moments(what: str, inertia: Array, moved: float = 0.0) -> None:
+    """Refuse an inertia that no distribution of mass has.
+
+    Points (all moments zero) and rods (one zero, two equal) are bodies. So is what has moments and
+    no mass: a rotor, idealised.
+
+    Parameters
+    ----------
+    what : str
+        The body, for messages.
+    inertia : (3, 3) array
+        About the centre of mass, kg m^2, in any axes; symmetric.
+    moved : float, optional
+        mass times lever^2, kg m^2, where the inertia may have been moved to the centre of mass from
+        so far away: its rounding is let through.
+
+    Raises
+    ------
+    InputError
+        For numbers that are not finite, a negative principal moment, or one that is larger than
+        the sum of the others; with the three of them.
+    """
+    if not np.isfinite(inertia).all():
+        raise InputError(f"{what} (kg m^2) must be finite; got {inertia.tolist()}")
+    size = float(np.abs(inertia).max())
+    if size == 0.0:
+        return
+    moments = size * np.linalg.eigvalsh(inertia / size)  # scaled: no overflow, no underflow
+    small, middle, large = moments.tolist()
+    told = f"its principal moments are {small:.6g}, {middle:.6g}, {large:.6g} kg m^2"
+    if small < -ROUNDED * size - MOVED * moved:
+        raise InputError(f"{what} must have no negative principal moment; {told}")
+    if small + middle < (1.0 - ROUNDED) * large - MOVED * moved:
+        raise InputError(
+            f"{what}: no body has it, for one principal moment is larger than the sum of the "
+            f"others; {told}. Is it about the centre of mass, and are its axes those of the body?"
+        )
+
+
+def nearest_moments(inertia: Array) -> Array:
+    """The nearest inertia that a body has, in the Frobenius norm, to one without negative moments.
+
+    What the largest principal moment has too much is shared among the three.
+    """
+    moments, axes = np.linalg.eigh(inertia)
+    excess = max(float(moments[2] - moments[0] - moments[1]), 0.0)
+    moments = moments + excess / 3.0 * np.array([1.0, 1.0, -1.0])
+    found: Array = (axes * moments) @ axes.T
+    return found
