@@ -27,7 +27,7 @@ from holoctl.rows.consistency import (
     VELOCITY_LIMIT,
     allowed_acceleration,
 )
-from holoctl.rows.tick import fast_rows
+from holoctl.rows.tick.fast_rows import fast_rows
 from holoctl.tree.kinematics import live_motion
 
 COMPILED = ["five_bar_revolute", "bennett", "floating_leg", "weld_chain", "geared_slider"]

@@ -16,12 +16,12 @@ from support import EPS, closed_states, mechanism, open_states, relative, rows, 
 from zoo import ZOO
 
 import holoctl as hc
-import holoctl.rows.tick
+import holoctl.rows.tick.fast_rows
 from holoctl.base.linalg import cholesky
 from holoctl.dynamics.inverse import actuation, driven_acceleration
 from holoctl.dynamics.tick import prepared_inverse as module
 from holoctl.mechanism.open_tree import external_efforts
-from holoctl.rows.tick import HALF_TURN, fast_rows
+from holoctl.rows.tick.fast_rows import HALF_TURN, fast_rows
 from holoctl.tree.kinematics import live_motion
 
 ALWAYS_GENERAL = {"sine_chart": "explicit chart"}
@@ -165,7 +165,7 @@ def test_another_layout_of_pinocchio_takes_the_general_path(monkeypatch):
     prepared = prepare("five_bar")
     q, v = closed_states("five_bar")[0]
     u = prepared.torque(q, v, np.ones(2))
-    for place in (module, holoctl.rows.tick):
+    for place in (module, holoctl.rows.tick.fast_rows):
         monkeypatch.setattr(place, "live_motion", lambda model, data: None)
     other = prepare("five_bar")
     assert "another layout" in other.general

@@ -36,7 +36,7 @@ from holoctl.mechanism.mechanism import (
 from holoctl.mechanism.open_tree import inertia
 from holoctl.projector.projection import Partition, check_partition, partition, projected
 from holoctl.rows.anchors import anchored, anchors, motion_of_rows
-from holoctl.rows.tick import fast_rows, in_own_workspace, why_not
+from holoctl.rows.tick.fast_rows import fast_rows, in_own_workspace, why_not
 from holoctl.tree.kinematics import live_motion
 
 __all__ = ["PreparedForwardDynamics"]

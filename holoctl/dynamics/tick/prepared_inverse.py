@@ -64,7 +64,7 @@ from holoctl.rows.consistency import (
     state_limits,
 )
 from holoctl.rows.terms import terms_at
-from holoctl.rows.tick import fast_rows, in_own_workspace, why_not
+from holoctl.rows.tick.fast_rows import fast_rows, in_own_workspace, why_not
 from holoctl.tree.kinematics import LiveMotion, live_motion
 
 __all__ = ["PreparedInverseDynamics"]
