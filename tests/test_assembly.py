@@ -197,11 +197,11 @@ def test_a_rod_takes_its_length_from_the_reference():
     mech = mechanism("hung_plate")
     data = mech.model.createData()
     pin.forwardKinematics(mech.model, data, mech.reference)
-    for rod, bound in zip(mech.constraints, mech._bound, strict=True):
+    for rod, bound in zip(mech.constraints, mech.bound, strict=True):
         (_, hook), (_, corner) = rod.a, rod.b
         expected = np.linalg.norm(data.oMi[1].act(corner.translation) - hook.translation)
         assert bound.size[0] == pytest.approx(expected)
-    longer = [hc.Rod(r.a, r.b, 1.1 * b.size[0]) for r, b in zip(mech.constraints, mech._bound,
+    longer = [hc.Rod(r.a, r.b, 1.1 * b.size[0]) for r, b in zip(mech.constraints, mech.bound,
                                                                 strict=True)]  # fmt: skip
     q, _ = hc.assemble(hc.Mechanism(mech.model, [longer[0]]))
     pin.forwardKinematics(mech.model, data, q)

@@ -128,7 +128,7 @@ def written(path, pattern):
 
 def half_turn():
     """The relative rotation in whole degrees at which a quaternion's scalar is the limit."""
-    return math.floor(math.degrees(2.0 * math.acos(of("fast_rows.HALF_TURN"))))
+    return math.floor(math.degrees(2.0 * math.acos(of("turning.HALF_TURN"))))
 
 
 WORDS = {"three": 3, "six": 6, "nine": 9, "twenty": 20, "a third": 3, "half": 0.5, "quarter": 0.25}
@@ -147,7 +147,7 @@ REALTIME = "docs/realtime.md"
 
 CLAIMS = [  # page, the words around each number {}, what the code has in its place
     (DERIVATIONS, "Where s is below {} (a relative rotation of {} degrees",
-     lambda: (of("fast_rows.HALF_TURN"), half_turn())),
+     lambda: (of("turning.HALF_TURN"), half_turn())),
     (DERIVATIONS, "| jacobian | phi along each coordinate | {} |", "custom.FIRST"),
     (DERIVATIONS, "| rate_t | phi along t | {} s |", "custom.FIRST"),
     (DERIVATIONS, "`q (+) s v`, `t + s` | {} / max(1, abs(v)) s |", "custom.FIRST"),
@@ -246,7 +246,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "is compared with its phi at {} configurations",
      lambda: (1 + of("codegen.laws.SAMPLES"),)),
     (DECISIONS, "a difference of {} is refused.\n- C is printed",
-     lambda: (written("codegen/laws.py", r"<= (1e-\d+) \* \(1\.0 \+ np\.abs\(expected"),)),
+     lambda: (written("codegen/rows.py", r"<= (1e-\d+) \* \(1\.0 \+ np\.abs\(expected"),)),
     (DECISIONS, "in parts of {} lines", "c_source.PART"),
     (DECISIONS, "`closure_limit` is {} by default",
      lambda: (default(hc.ComputedTorque, "closure_limit"),)),

@@ -136,7 +136,7 @@ def test_forward_dynamics_agrees_with_the_dense_kkt_system(name, method):
 def pinocchio_constraints(mech):
     """The closures as Pinocchio's own points (planar ones: a point with one row too many)."""
     found = pin.StdVec_RigidConstraintModel()
-    for bound in mech._bound:
+    for bound in mech.bound:
         f1, f2 = bound.frames1[0], bound.frames2[0]
         found.append(
             pin.RigidConstraintModel(

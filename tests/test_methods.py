@@ -427,7 +427,7 @@ def test_wrenches_do_the_work_of_the_multipliers(name, axes):
         pin.computeJointJacobians(mech.model, data, q)
         wrenches = hc.constraint_wrenches(mech, q, lam, axes)
         efforts = np.zeros(mech.nv)
-        for constraint, bound in zip(mech.constraint_names, mech._bound, strict=True):
+        for constraint, bound in zip(mech.constraint_names, mech.bound, strict=True):
             for w, frame in zip(
                 wrenches[constraint], (bound.frames1[0], bound.frames2[0]), strict=True
             ):

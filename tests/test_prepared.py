@@ -21,7 +21,8 @@ from holoctl.base.linalg import cholesky
 from holoctl.dynamics.inverse import actuation, driven_acceleration
 from holoctl.dynamics.tick import prepared_inverse as module
 from holoctl.mechanism.open_tree import external_efforts
-from holoctl.rows.tick.fast_rows import HALF_TURN, fast_rows
+from holoctl.rows.tick.fast_rows import fast_rows
+from holoctl.rows.tick.turning import HALF_TURN
 from holoctl.tree.kinematics import live_motion
 
 ALWAYS_GENERAL = {"sine_chart": "explicit chart"}
@@ -122,7 +123,7 @@ def test_orientation_rows_have_no_answer_at_half_a_turn():
 
 
 def test_a_constraint_derived_from_a_coupling_is_asked_for_its_rows():
-    class Bound(type(mechanism("geared_slider")._bound[1])):
+    class Bound(type(mechanism("geared_slider").bound[1])):
         def rows(self, kin):
             r = super().rows(kin)
             return dataclasses.replace(r, drift=r.drift + 3.0)

@@ -72,7 +72,7 @@ def draw_mechanism(
     origin = [X.translation for X in kin.placements]
     look: dict[str, object] = {"color": "0.55", "marker": "o", "markersize": 4, "linewidth": 2.5}
     for j in range(1, mech.model.njoints):
-        ends = [kin.point(f) for b in mech._bound for f in b.anchors if f.joint == j]
+        ends = [kin.point(f) for b in mech.bound for f in b.anchors if f.joint == j]
         ends += [origin[c] for c in plain(mech.model).children[j]]
         for end in ends:
             line = np.array([origin[j], end])[:, list(plane)]

@@ -305,7 +305,7 @@ def _residual(p: _Problem, q: Vector, polarity: WrenchRows | None) -> tuple[Vect
 def _polarity_rows(mech: Mechanism) -> WrenchRows | None:
     """For each closure that keeps an axis parallel: the cosine between that axis of both."""
     tables = []
-    for c, name, bound in zip(mech.constraints, mech.constraint_names, mech._bound, strict=True):
+    for c, name, bound in zip(mech.constraints, mech.constraint_names, mech.bound, strict=True):
         axis = c.parallel_axis if isinstance(c, Closure) else None
         if axis is not None and isinstance(bound, WrenchRows):
             cosine = direction(axis, _AXES[axis], _AXES[axis])

@@ -32,7 +32,7 @@ def command_function(controller: ComputedTorque) -> Any:
     coordinate of a rotation.
     """
     ca, mech = casadi_module(), controller.mech
-    places = mech._motors
+    places = mech.motors
     if not mech.actuated or places.missing:
         return None
     q, v = ca.SX.sym("q", mech.nq), ca.SX.sym("v", mech.nv)

@@ -39,9 +39,8 @@ from holoctl.codegen.elimination import (
     pivot_order,
 )
 from holoctl.codegen.extra import SX, casadi_module
-from holoctl.codegen.rows import SymbolicRows, check_rows, symbolic_rows
+from holoctl.codegen.rows import SymbolicRows, check_expressions, check_rows, symbolic_rows
 from holoctl.codegen.tree import Tree, mass_matrix, symbolic_tree, tangent, tree_efforts
-from holoctl.constraints.custom import BoundCustom
 from holoctl.dynamics.inverse import CONSISTENT, effort_scales
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism, rows_that_open
@@ -150,30 +149,13 @@ def symbolic(mech: Mechanism, partition_: Partition | None = None) -> Expression
     q, v, t = ca.SX.sym("q", mech.nq), ca.SX.sym("v", mech.nv), ca.SX.sym("t")
     tree = symbolic_tree(mech.model, q)
     samples = _samples(mech, middle)
-    _check_customs(mech, q, t, samples)
+    check_expressions(mech, tree, t, samples)
     rows = symbolic_rows(mech, tree, v, t, part.rows, same_space=True)
     can_open = np.flatnonzero(rows_that_open(mech))
     every = symbolic_rows(mech, tree, v, t, can_open)
     norms = [sum(q[i] * q[i] for i in unit) - 1.0 for unit in tree.unit_parts]
     doubt = (*rows.doubt, *((UNIT_NORM * x) ** 2 for x in norms))
     return Expressions(mech, part, q, v, t, tree, rows, every, can_open, samples, doubt)
-
-
-def _check_customs(mech: Mechanism, q: SX, t: SX, samples: Array) -> None:
-    """Raise `InputError` where the expression of a Custom is not its phi."""
-    ca = casadi_module()
-    for bound, name in zip(mech._bound, mech.constraint_names, strict=True):
-        if not isinstance(bound, BoundCustom):
-            continue
-        phi = ca.Function("phi", [q, t], [bound.expression(q, t)])
-        for i, sample in enumerate(samples):
-            x = pin.integrate(mech.model, sample, np.full(mech.nv, 0.1))  # not where it is zero
-            expected, found = bound.error(x, 0.1 * i), np.array(phi(x, 0.1 * i))[:, 0]
-            if not np.abs(found - expected).max() <= 1e-9 * (1.0 + np.abs(expected).max()):
-                raise InputError(
-                    f"{mech.name}: casadi of constraint {name!r} is not its phi: at one "
-                    f"configuration it gives {found}, phi gives {expected}"
-                )
 
 
 def _samples(mech: Mechanism, middle: Array) -> Array:
@@ -603,7 +585,7 @@ def _time_constants(mech: Mechanism) -> Array:
     """t_stab of each row, s; inf for none."""
     times = [
         np.full(len(b.labels), np.inf if c.t_stab is None else c.t_stab)
-        for b, c in zip(mech._bound, mech.constraints, strict=True)
+        for b, c in zip(mech.bound, mech.constraints, strict=True)
     ]
     return np.concatenate([np.zeros(0), *times])
 

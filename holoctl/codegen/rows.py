@@ -21,24 +21,26 @@ the same rows, exact off the manifold too, with fewer operations.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.errors import InputError
 from holoctl.codegen.extra import SX, casadi_module
 from holoctl.codegen.tree import Tree, constant, tangent
-from holoctl.constraints.coupling import BoundCoupling
-from holoctl.constraints.custom import BoundCustom
-from holoctl.constraints.kinds import KINDS, Composed, Orientation
-from holoctl.constraints.wrench import WrenchRows, is_plain
+from holoctl.constraints.contract import BoundRows, offered
+from holoctl.constraints.kinds import Along, Composed, Kind, Orientation
+from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.tree.kinematics import Frame
+from holoctl.tree.kinematics import Frame, kinematics
 
-__all__ = ["SymbolicRows", "check_rows", "symbolic_rows"]
+__all__ = ["SymbolicRows", "check_expressions", "check_rows", "symbolic_rows"]
 
+Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 HALF_TURN = 0.1
@@ -71,21 +73,21 @@ class SymbolicRows:
 
 def check_rows(mech: Mechanism) -> None:
     """Raise `InputError` for a constraint that has no expressions, by name."""
-    for bound, name in zip(mech._bound, mech.constraint_names, strict=True):
-        if is_plain(bound) or type(bound) is BoundCoupling:
-            continue
-        if type(bound) is BoundCustom:
-            if bound.description.casadi is not None:
-                continue
-            why = (
-                "its functions are Python; give it casadi=, a function that returns phi as a "
-                "CasADi expression"
-            )
-        elif bound is mech.chart:
-            why = "an explicit chart moves the state by a Python function; state it as rows"
-        else:
-            why = f"rows of a {type(bound).__name__} have no expressions"
-        raise InputError(f"{mech.name}: constraint {name!r} cannot be compiled: {why}")
+    for bound, name in zip(mech.bound, mech.constraint_names, strict=True):
+        if why := _opaque(bound):
+            raise InputError(f"{mech.name}: constraint {name!r} cannot be compiled: {why}")
+
+
+def _opaque(bound: BoundRows) -> str:
+    """Why rows have no expressions; empty where they have."""
+    if type(bound) is WrenchRows:  # a subclass may evaluate otherwise
+        sorts = {type(kind).__name__: type(kind) for kind in bound.kinds}
+        unknown = [name for name, sort in sorts.items() if sort not in EXPRESSIONS]
+        return f"rows of the sort {unknown[0]} have no expressions" if unknown else ""
+    why: str = getattr(bound, "opaque", "")
+    if why or offered(bound, "expression"):
+        return why
+    return f"rows of a {type(bound).__name__} have no expressions"
 
 
 def symbolic_rows(
@@ -106,22 +108,69 @@ def symbolic_rows(
     found = SymbolicRows([None] * r, [None] * r, [None] * r, [{} for _ in rows], [], same_space)
     seen: dict[tuple[int, int], _Seen] = {}
     start = 0
-    for bound in mech._bound:
+    for bound in mech.bound:
         m = len(bound.labels)
         here = [(i, int(row) - start) for i, row in enumerate(rows) if start <= row < start + m]
         start += m
         if not here:
             continue
-        if isinstance(bound, WrenchRows):
+        if type(bound) is WrenchRows:
             for pair in np.unique(bound.pair[[k for _, k in here]]).tolist():
                 of_pair = [(i, k) for i, k in here if bound.pair[k] == pair]
                 motion = _pair(tree, bound, pair, v, seen)
                 _wrench_rows(found, bound, of_pair, motion, same_space)
-        elif isinstance(bound, BoundCoupling):
-            _coupling(found, bound, here[0][0], tree.q, v)
-        elif isinstance(bound, BoundCustom):
-            _custom(found, bound, here, tree.q, v, t)
+        else:
+            _differentiated(found, mech, bound, here, tree, v, t)
     return found
+
+
+def check_expressions(mech: Mechanism, tree: Tree, t: SX, samples: Array) -> None:
+    """Raise `InputError` where an expression that a constraint offers is not its phi, by name.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    tree : Tree
+    t : symbol
+    samples : (s, nq) array
+        Configurations: it is compared beside each, where phi is not zero.
+    """
+    ca, data = casadi_module(), mech.model.createData()
+    for bound, name in zip(mech.bound, mech.constraint_names, strict=True):
+        if type(bound) is WrenchRows:
+            continue
+        phi = ca.Function("phi", [tree.q, t], [_phi(mech, bound, tree, t)])
+        for i, sample in enumerate(samples):
+            x = pin.integrate(mech.model, sample, np.full(mech.nv, 0.1))
+            kin = kinematics(mech.model, data, x, np.zeros(mech.nv), 0.1 * i)
+            expected, found = bound.rows(kin).error, np.array(phi(x, 0.1 * i))[:, 0]
+            if not np.abs(found - expected).max() <= 1e-9 * (1.0 + np.abs(expected).max()):
+                raise InputError(
+                    f"{mech.name}: casadi of constraint {name!r} is not its phi: at one "
+                    f"configuration it gives {found}, phi gives {expected}"
+                )
+
+
+def _phi(mech: Mechanism, bound: BoundRows, tree: Tree, t: SX) -> SX:
+    """The errors of a constraint that offers an expression, checked."""
+    ca = casadi_module()
+    expression, m = offered(bound, "expression"), len(bound.labels)
+    seen: dict[tuple[int, int], _Seen] = {}
+
+    def place(frame: Frame) -> tuple[SX, SX]:
+        s = _see(tree, (0, 0), tree.of_joint[frame.joint], ca.SX.zeros(mech.nv), seen)
+        return _placed(s, frame)
+
+    phi: Any = None if expression is None else expression(tree.q, t, place)
+    if type(phi) is not ca.SX or phi.numel() != m or min(phi.shape) != 1:
+        name = bound.labels[0].rsplit(".", 1)[0]
+        given = phi.shape if type(phi) is ca.SX else type(phi).__name__
+        raise InputError(
+            f"{mech.name}: expression of constraint {name!r} must return a casadi.SX of {m} "
+            f"entries; got {given}"
+        )
+    column: SX = phi.reshape((m, 1))
+    return column
 
 
 # ------------------------------------------------------------------------- relative motion
@@ -162,12 +211,14 @@ def _pair(
     root = _root(tree, base, above2, above1)
     one, two = (_see(tree, (root, base), step, v, seen) for step in (step1, step2))
 
-    def placed(s: _Seen, frame: Frame) -> tuple[SX, SX]:
-        X = frame.placement
-        return s.R @ constant(X.rotation), s.o + s.R @ constant(X.translation)
-
-    (R1, p1), (R2, p2) = placed(one, frame1), placed(two, frame2)
+    (R1, p1), (R2, p2) = _placed(one, frame1), _placed(two, frame2)
     return _Pair(one, two, R1, R2, p1, p2)
+
+
+def _placed(s: _Seen, frame: Frame) -> tuple[SX, SX]:
+    """Axes and origin of a frame on a step."""
+    X = frame.placement
+    return s.R @ constant(X.rotation), s.o + s.R @ constant(X.translation)
 
 
 def _root(tree: Tree, base: int, *chains: list[int]) -> int:
@@ -271,24 +322,27 @@ def _wrench_rows(
     pair: _Pair,
     same_space: bool,
 ) -> None:
-    by_kind: dict[str, list[tuple[int, int]]] = {}
+    by_kind: dict[Kind, list[tuple[int, int]]] = {}
     for i, k in here:
-        by_kind.setdefault(str(table.kinds[k]), []).append((i, k))
-    for name, members in by_kind.items():
-        kind = KINDS[name]
-        if isinstance(kind, Orientation):
-            _orientation(found, table, members, pair, same_space)
-        elif isinstance(kind, Composed):
-            _composed(found, table, members, pair)
-        elif kind.normal is None:
-            _rod(found, table, members, pair)
-        else:  # seen from the frame that n is fixed in
-            seen = pair if kind.normal == 1 else _mirrored(pair)
-            if not kind.point:
-                _direction(found, table, members, seen)
-            else:  # n . (p2 - p1) = -n . (p1 - p2)
-                normals = table.a if kind.normal == 1 else -table.a
-                _linear(found, members, seen, normals, same_space)
+        by_kind.setdefault(table.kinds[k], []).append((i, k))
+    for kind, members in by_kind.items():
+        EXPRESSIONS[type(kind)](found, table, members, pair, same_space)
+
+
+def _along(
+    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: _Pair, free: bool
+) -> None:
+    """Rows along a vector n, seen from the frame that n is fixed in."""
+    kind = table.kinds[members[0][1]]
+    if not isinstance(kind, Along) or kind.normal is None:
+        _rod(found, table, members, pair)
+        return
+    seen = pair if kind.normal == 1 else _mirrored(pair)
+    if not kind.point:
+        _direction(found, table, members, seen)
+    else:  # n . (p2 - p1) = -n . (p1 - p2)
+        normals = table.a if kind.normal == 1 else -table.a
+        _linear(found, members, seen, normals, free)
 
 
 def _linear(
@@ -373,7 +427,7 @@ def _orientation(
 
 
 def _composed(
-    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: _Pair
+    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: _Pair, free: bool
 ) -> None:
     """f(x) of rows along vectors, and the chain rule."""
     ca = casadi_module()
@@ -399,6 +453,14 @@ def _composed(
                 row_of_G = found.jacobian[i]
                 row_of_G[column] = row_of_G[column] + term if column in row_of_G else term
         found.doubt.append(kind.doubt(parts.error) ** 2)
+
+
+EXPRESSIONS: dict[type, Callable[..., None]] = {
+    Along: _along,
+    Orientation: _orientation,
+    Composed: _composed,
+}
+"""Rows between two bodies as expressions, sort by sort."""
 
 
 def _moved(pair: _Pair, p1: SX, p2: SX) -> list[tuple[int, SX]]:
@@ -434,24 +496,14 @@ def _constant_span(axes: NDArray[np.float64], directions: list[SX], R1: SX) -> l
 # ----------------------------------------------------------------------- other constraints
 
 
-def _coupling(found: SymbolicRows, bound: BoundCoupling, i: int, q: SX, v: SX) -> None:
-    """``c . q - offset``."""
-    ca = casadi_module()
-    found.error[i] = sum((float(c) * q[k] for k, c in enumerate(bound.of_q) if c), ca.SX(0.0))
-    found.error[i] -= bound.offset
-    row = bound.jacobian[0]
-    found.rate[i] = sum((float(c) * v[k] for k, c in enumerate(row) if c), ca.SX(0.0))
-    found.drift[i] = ca.SX(0.0)
-    found.jacobian[i].update({k: ca.SX(float(c)) for k, c in enumerate(row) if c})
-
-
-def _custom(
-    found: SymbolicRows, bound: BoundCustom, here: list[tuple[int, int]], q: SX, v: SX, t: SX
-) -> None:
+def _differentiated(
+    found: SymbolicRows, mech: Mechanism, bound: BoundRows, here: list[tuple[int, int]],
+    tree: Tree, v: SX, t: SX,
+) -> None:  # fmt: skip
     """phi as an expression, differentiated along v and t."""
-    ca = casadi_module()
-    phi = bound.expression(q, t)
-    qdot = tangent(bound.model, q) @ v
+    ca, q = casadi_module(), tree.q
+    phi = _phi(mech, bound, tree, t)
+    qdot = tangent(mech.model, q) @ v
     rate = ca.jtimes(phi, q, qdot) + ca.jtimes(phi, t, ca.SX(1.0))
     G = ca.jacobian(rate, v)
     drift = ca.jtimes(rate, q, qdot) + ca.jtimes(rate, t, ca.SX(1.0))

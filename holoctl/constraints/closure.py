@@ -9,7 +9,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector, listing, number, one_of, positive
 from holoctl.base.errors import InputError
-from holoctl.constraints.kinds import Row, direction, linear, orientation, screw
+from holoctl.constraints.kinds import SCREW, Row, direction, linear, orientation, screw
 from holoctl.constraints.wrench import WrenchRows, wrench_rows
 from holoctl.tree.kinematics import FrameLike, default_pair_name, own_frame, resolve_frame
 
@@ -139,7 +139,7 @@ class Closure:
         owner = f"Closure {name!r}"
         rows = JOINTS[self.joint] if self.joint is not None else _subset(str(self.axes), owner)
         if self.pitch is not None:
-            rows = tuple(screw(r.label, self.pitch) if r.kind == "screw" else r for r in rows)
+            rows = tuple(screw(r.label, self.pitch) if r.kind is SCREW else r for r in rows)
         frame1 = resolve_frame(model, self.a, owner)
         frame2 = resolve_frame(model, self.b, owner)
         if frame1.joint == frame2.joint:

@@ -20,8 +20,11 @@ examples/write_your_own.py does both for the same constraint; its comments bear 
 
 1. Describe: a frozen dataclass with `name`, `t_stab`, `default_name` and what the constraint
    needs, as names and numbers. It knows no model; check here what can be checked without one.
-2. Bind: look up every name in the model, raise `InputError` for an unknown one, and return
-   an object with indices in place of names. Indices into q and v differ where nq != nv.
+2. Bind: look up every name in the model, raise `InputError` for an unknown one. Where a common
+   motion of both bodies leaves the rows unchanged, return `hc.wrench_rows(...)`, and all is done:
+   its rows are data, of kinds that are there or of one of your own (`hc.kinds`), right and fast on
+   every path. Otherwise return an object with indices in place of names, and go on here. Indices
+   into q and v differ where nq != nv.
 3. Say what it depends on: `labels`, one for each row; `support`, True for every coordinate
    that a row may ever depend on; `anchors`, frames that tell how large the loop is, or ().
 4. Scale: factors that make rows pure numbers of order one, ``1 / length`` for an error in m,
@@ -31,12 +34,17 @@ examples/write_your_own.py does both for the same constraint; its comments bear 
    into the drift. No state may be kept between calls: mechanisms are shared by threads.
 6. Check: compare rate and ``G a + drift`` with differences of the error along a path, at
    states off the manifold. An error in the drift shows nowhere else at low speed.
+7. Offer more, or leave it: with `tick` the rows are fast in a control loop, with `expression` they
+   compile. Without the first, loops evaluate `rows`; without the second, `hc.compile` and
+   `hc.export_c` refuse the constraint by its name. What is offered is compared with `rows`, and
+   refused where it differs; where a subclass has `rows` of its own, it is not used.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pinocchio as pin
@@ -45,7 +53,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.tree.kinematics import Frame, Kinematics
 
-__all__ = ["BoundRows", "Chart", "Constraint", "Rows"]
+__all__ = ["BoundChart", "BoundRows", "Chart", "Constraint", "Evaluate", "Place", "Rows", "offered"]
 
 Array = NDArray[np.float64]
 
@@ -95,6 +103,14 @@ class Chart:
     g: Vector
 
 
+Evaluate = Callable[[Vector, Vector, float], None]
+"""evaluate(q, v, t) fills the arrays of some `Rows`."""
+
+Place = Callable[[Frame], tuple[Any, Any]]
+"""place(frame) -> R, p: the axes (3, 3) and the origin (3,) of a frame in the world, at q, as
+`casadi.SX`."""
+
+
 class BoundRows(Protocol):
     """Rows of one or more constraints, tied to a model.
 
@@ -103,6 +119,21 @@ class BoundRows(Protocol):
     labels : m names, ``constraint.row``.
     support : (m, nv) bool array: the coordinates that the row may depend on.
     anchors : frames of the closure, used to find the characteristic length of the loop.
+
+    Notes
+    -----
+    It may also have
+
+    ``tick(motion, rows) -> evaluate`` : motion a `LiveMotion`, rows a `Rows` of arrays
+        The same rows in a control loop: a function (q, v, t) that fills the four arrays of `rows`.
+        It is made once for each thread. `motion` shows the motion of all bodies at (q, v); the
+        arrays are zero at first, and keep what is in them from tick to tick.
+    ``linear`` : bool
+        Whether Jacobian and drift are constant; `tick` then fills them at once.
+    ``expression(q, t, place) -> phi`` : q (nq, 1) and t symbols, place a `Place`
+        The errors as a `casadi.SX` column of m entries; derivatives are taken of it.
+    ``opaque`` : str
+        Why there is no `expression`, for those who ask.
     """
 
     @property
@@ -127,6 +158,19 @@ class BoundRows(Protocol):
         ...
 
 
+class BoundChart(BoundRows, Protocol):
+    """Rows that are an explicit chart as well, q = gamma(y)."""
+
+    @property
+    def independent(self) -> NDArray[np.intp]: ...
+    @property
+    def dependent(self) -> NDArray[np.intp]: ...
+
+    def chart(self, q0: Vector, v0: Vector) -> Chart:
+        """The corrected state, and the chart there."""
+        ...
+
+
 class Constraint(Protocol):
     """The description of a constraint, before it meets a model."""
 
@@ -144,3 +188,17 @@ class Constraint(Protocol):
         take a length or a point from it.
         """
         ...
+
+
+def offered(bound: BoundRows, what: str) -> Callable[..., Any] | None:
+    """The `tick` or `expression` of bound rows; None where there is none, and where a subclass has
+    `rows` of its own, which those of the class that it is made from need not be."""
+    given: Callable[..., Any] | None = getattr(bound, what, None)
+    if given is None:
+        return None
+    places = [getattr(bound, "__dict__", {}), *(vars(c) for c in type(bound).__mro__)]
+    of_rows, of_given = (
+        next((i for i, place in enumerate(places) if name in place), len(places))
+        for name in ("rows", what)
+    )
+    return given if of_given <= of_rows else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pinocchio as pin
@@ -13,9 +13,15 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, known_name, number, positive
 from holoctl.base.errors import InputError
-from holoctl.constraints.contract import Rows
+from holoctl.constraints.contract import Evaluate, Place, Rows
 from holoctl.tree.frozen_model import plain
-from holoctl.tree.kinematics import Frame, Kinematics, coordinate_names, joint_of_coordinate
+from holoctl.tree.kinematics import (
+    Frame,
+    Kinematics,
+    LiveMotion,
+    coordinate_names,
+    joint_of_coordinate,
+)
 
 __all__ = ["Coupling"]
 
@@ -108,6 +114,8 @@ class Coupling:
 class BoundCoupling:
     """A coupling tied to a model: ``of_q . q - offset``, with constant Jacobian."""
 
+    linear: ClassVar[bool] = True
+
     labels: tuple[str, ...]
     of_q: Vector
     offset: float
@@ -133,3 +141,21 @@ class BoundCoupling:
             jacobian=self.jacobian,
             drift=np.zeros(1),
         )
+
+    def tick(self, motion: LiveMotion, rows: Rows) -> Evaluate:
+        """The Jacobian stays; error and rate are one product each."""
+        of_q, of_v, offset, error, rate = (
+            self.of_q, self.jacobian[0], self.offset, rows.error, rows.rate,
+        )  # fmt: skip
+        rows.jacobian[:] = self.jacobian
+
+        def evaluate(q: Vector, v: Vector, t: float) -> None:
+            error[0] = of_q.dot(q) - offset
+            rate[0] = of_v.dot(v)
+
+        return evaluate
+
+    def expression(self, q: Any, t: Any, place: Place) -> Any:
+        """``c . q - offset``."""
+        terms = [float(c) * q[k] for k, c in enumerate(self.of_q) if c]
+        return sum(terms[1:], terms[0]) - self.offset

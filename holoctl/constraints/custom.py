@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, numbers, positive, whole
 from holoctl.base.errors import InputError
-from holoctl.constraints.contract import Rows
+from holoctl.constraints.contract import Evaluate, Place, Rows
 from holoctl.constraints.differences import (
     BESIDE,
     FINER,
@@ -23,7 +23,7 @@ from holoctl.constraints.differences import (
     difference,
     worst,
 )
-from holoctl.tree.kinematics import Frame, Kinematics
+from holoctl.tree.kinematics import Frame, Kinematics, LiveMotion
 
 __all__ = ["Custom"]
 
@@ -163,7 +163,27 @@ class BoundCustom:
         """phi alone."""
         return self._phi(q, t)
 
-    def expression(self, q: Any, t: Any) -> Any:
+    def tick(self, motion: LiveMotion, rows: Rows) -> Evaluate:
+        """The callbacks again: they know the tree themselves."""
+
+        def evaluate(q: Vector, v: Vector, t: float) -> None:
+            found = self.evaluate(q, v, t)
+            rows.error[:], rows.rate[:], rows.drift[:] = found.error, found.rate, found.drift
+            rows.jacobian[:] = found.jacobian
+
+        return evaluate
+
+    @property
+    def opaque(self) -> str:
+        """Why there is no expression; empty where there is one."""
+        if self.description.casadi is not None:
+            return ""
+        return (
+            "its functions are Python; give it casadi=, a function that returns phi as a CasADi "
+            "expression"
+        )
+
+    def expression(self, q: Any, t: Any, place: Place) -> Any:
         """phi as a `casadi.SX` column, of symbols q and t; checked."""
         d = self.description
         owner = f"casadi of Custom {self.labels[0].rsplit('.', 1)[0]!r}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pinocchio as pin
@@ -122,6 +122,10 @@ class GammaQ:
 @dataclass(frozen=True, eq=False)
 class BoundGammaQ:
     """A chart tied to a model; also rows ``v_dep - G_dep v_ind = 0``."""
+
+    opaque: ClassVar[str] = (
+        "an explicit chart moves the state by a Python function; state it as rows"
+    )
 
     gamma_q: GammaCallback
     model: pin.Model

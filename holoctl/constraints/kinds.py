@@ -24,7 +24,8 @@ A row *composed* of such rows x is a function f(x), by the chain rule:
 Rows of an *orientation* (``2 x_i`` of the quaternion of R1^T R2) are a kind of their own. Errors,
 rates and drift are derived in docs/derivations.md, "Closure rows" and "Rows in a tick".
 
-A new kind is one entry of `KINDS`, and a function that makes its `Row`.
+A new kind is a value of `Along` or `Composed`, and a function that makes its `Row`. Nothing else
+knows it: one of your own is as fast as these, and compiles.
 """
 
 from __future__ import annotations
@@ -37,9 +38,15 @@ from typing import Any
 from holoctl.base.errors import InputError
 
 __all__ = [
-    "KINDS",
+    "DIRECTION",
+    "LINEAR",
+    "ORIENTATION",
+    "ROD",
+    "SCREW",
+    "SLOT",
     "Along",
     "Composed",
+    "Kind",
     "Orientation",
     "Row",
     "direction",
@@ -49,19 +56,6 @@ __all__ = [
     "screw",
     "slot",
 ]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row between frames 1 and 2: made by `linear`, `slot`, `direction`, `orientation`, `rod`,
-    `screw`; `size` is the length of a rod, m, or the pitch of a screw, m/rad."""
-
-    kind: str
-    label: str
-    a: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    b: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    component: int = 0
-    size: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -126,34 +120,57 @@ class Orientation:
     point: bool = False
 
 
+Kind = Along | Composed | Orientation
+"""What a row is: of which of three sorts, and what tells it from others of that sort."""
+
+LINEAR = Along(normal=1)
+SLOT = Along(normal=2)
+DIRECTION = Along(normal=1, point=False)
+ROD = Along(normal=None)
+ORIENTATION = Orientation()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row between frames 1 and 2: made by `linear`, `slot`, `direction`, `orientation`, `rod`,
+    `screw`; `size` is the length of a rod, m, or the pitch of a screw, m/rad."""
+
+    kind: Kind
+    label: str
+    a: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    b: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    component: int = 0
+    size: float = 0.0
+
+
 def linear(label: str, n: Sequence[float]) -> Row:
     """``n . (p2 - p1) = 0`` with n fixed in frame 1."""
-    return Row("linear", label, a=(n[0], n[1], n[2]))
+    return Row(LINEAR, label, a=(n[0], n[1], n[2]))
 
 
 def slot(label: str, n: Sequence[float]) -> Row:
     """``n . (p2 - p1) = 0`` with n fixed in frame 2."""
-    return Row("slot", label, a=(n[0], n[1], n[2]))
+    return Row(SLOT, label, a=(n[0], n[1], n[2]))
 
 
 def direction(label: str, a: Sequence[float], b: Sequence[float]) -> Row:
     """``a . b = 0`` with a fixed in frame 1 and b in frame 2."""
-    return Row("direction", label, a=(a[0], a[1], a[2]), b=(b[0], b[1], b[2]))
+    return Row(DIRECTION, label, a=(a[0], a[1], a[2]), b=(b[0], b[1], b[2]))
 
 
 def orientation(label: str, component: int) -> Row:
     """``2 x_i = 0`` with (w, x) the quaternion of R1^T R2, w >= 0."""
-    return Row("orientation", label, component=component)
+    return Row(ORIENTATION, label, component=component)
 
 
 def rod(label: str, length: float) -> Row:
     """``(d . d - L^2) / (2 L) = 0`` with d = p2 - p1: the distance stays L."""
-    return Row("rod", label, size=length)
+    return Row(ROD, label, size=length)
 
 
 def screw(label: str, pitch: float) -> Row:
     """``pitch wrap(z / pitch - angle) = 0``: the frames turn about z as they move along it."""
-    return Row("screw", label, size=pitch)
+    return Row(SCREW, label, size=pitch)
 
 
 # ------------------------------------------------------------------------------- the screw
@@ -196,15 +213,8 @@ def _screw_doubt(x: Sequence[Any]) -> Any:
 OPPOSITE = 0.2
 """A screw has no angle to be trusted where 1 + z1 . z2 is smaller."""
 
-KINDS: dict[str, Along | Composed | Orientation] = {
-    "linear": Along(normal=1),
-    "slot": Along(normal=2),
-    "direction": Along(normal=1, point=False),
-    "rod": Along(normal=None),
-    "orientation": Orientation(),
-    "screw": Composed(
-        (linear("z", _Z), direction("yx", _Y, _X), direction("xy", _X, _Y),
-         direction("xx", _X, _X), direction("yy", _Y, _Y)),
-        _screw, _screw_gradient, _screw_curvature, _screw_doubt,
-    ),
-}  # fmt: skip
+SCREW = Composed(
+    (linear("z", _Z), direction("yx", _Y, _X), direction("xy", _X, _Y),
+     direction("xx", _X, _X), direction("yy", _Y, _Y)),
+    _screw, _screw_gradient, _screw_curvature, _screw_doubt,
+)  # fmt: skip

@@ -24,17 +24,18 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, one_of
+from holoctl.base.checks import Vector
+from holoctl.base.errors import InputError
 from holoctl.constraints.contract import Rows
-from holoctl.constraints.kinds import KINDS, Along, Composed, Orientation, Row
+from holoctl.constraints.kinds import Along, Composed, Kind, Orientation, Row
 from holoctl.tree.kinematics import Frame, Kinematics, support
 
 __all__ = [
+    "EVALUATIONS",
     "YZX",
     "ZXY",
     "Lines",
     "WrenchRows",
-    "is_plain",
     "stacked",
     "wrench_rows",
 ]
@@ -56,7 +57,7 @@ class WrenchRows:
     frames1, frames2 : the C pairs of frames.
     on1, on2 : (C, nv) arrays of 0 and 1: the coordinates that move frame 1, frame 2.
     pair : (m,) int array: the pair of each row.
-    kinds : (m,) array of names in constraints/kinds.py.
+    kinds : tuple of m values of constraints/kinds.py.
     a, b : (m, 3) arrays: the vectors of rows along a vector.
     component : (m,) int array, for orientation rows.
     size : (m,) array: the length of a rod, m, or the pitch of a screw, m/rad.
@@ -68,7 +69,7 @@ class WrenchRows:
     on1: Array
     on2: Array
     pair: Indices
-    kinds: NDArray[np.str_]
+    kinds: tuple[Kind, ...]
     a: Array
     b: Array
     component: Indices
@@ -90,16 +91,12 @@ class WrenchRows:
 
     def of(self, sort: type) -> Indices:
         """The rows whose kind is of one sort: `Along`, `Orientation` or `Composed`."""
-        return np.flatnonzero([isinstance(KINDS[name], sort) for name in self.kinds.tolist()])
+        return np.flatnonzero([type(kind) is sort for kind in self.kinds])
 
     @cached_property
     def _sorts(self) -> tuple[tuple[Indices, _Evaluate], ...]:
         """The rows of each sort, and how they are evaluated."""
-        sorts: tuple[tuple[type, _Evaluate], ...] = (
-            (Along, _between), (Orientation, _orientation), (Composed, _composed),
-        )  # fmt: skip
-        found = ((self.of(sort), evaluate) for sort, evaluate in sorts)
-        return tuple((i, evaluate) for i, evaluate in found if i.size)
+        return tuple((i, how) for sort, how in EVALUATIONS.items() if (i := self.of(sort)).size)
 
     @cached_property
     def _along(self) -> Indices:
@@ -110,7 +107,7 @@ class WrenchRows:
         """Rows that are composed: which, of what kind, and where their parts are in `parts`."""
         found, stop = [], 0
         for i in self.of(Composed).tolist():
-            kind = KINDS[str(self.kinds[i])]
+            kind = self.kinds[i]
             if isinstance(kind, Composed):
                 found.append((i, kind, slice(stop, stop := stop + len(kind.parts))))
         return tuple(found)
@@ -128,7 +125,7 @@ class WrenchRows:
 
     def lines(self, i: Indices) -> Lines:
         """What rows along a vector are, in numbers."""
-        along = [k for name in self.kinds[i].tolist() if isinstance(k := KINDS[name], Along)]
+        along = [k for row in i.tolist() if isinstance(k := self.kinds[row], Along)]
         rod = np.array([kind.normal is None for kind in along], dtype=bool)
         return Lines(
             pair=self.pair[i],
@@ -153,7 +150,7 @@ class WrenchRows:
     @cached_property
     def is_length(self) -> NDArray[np.bool_]:
         """(m,) whether the error of a row is a length; else it is an angle."""
-        return np.array([KINDS[kind].point for kind in self.kinds.tolist()], dtype=bool)
+        return np.array([kind.point for kind in self.kinds], dtype=bool)
 
     def wrenches(self, kin: Kinematics) -> Array:
         """(m, 6): w of every row, (force, moment) about the world origin, on body 2."""
@@ -187,24 +184,33 @@ class WrenchRows:
         )
 
 
-def is_plain(bound: object) -> bool:
-    """Whether rows are of the kinds of this module and evaluated as here: those that other ways
-    of evaluating them know. A class of one's own, or a kind of one's own, may be anything."""
-    return type(bound) is WrenchRows and set(bound.kinds.tolist()) <= KINDS.keys()
-
-
 def wrench_rows(
     model: pin.Model, frame1: Frame, frame2: Frame, rows: Sequence[Row], name: str
 ) -> WrenchRows:
     """Bind the rows of one pair of frames to a model; labels become ``name.label``.
 
+    Parameters
+    ----------
+    model : pin.Model
+    frame1, frame2 : Frame
+        As `resolve_frame` finds them.
+    rows : sequence of Row
+        Made by the functions of `kinds`.
+    name : str
+        That of the constraint.
+
     Raises
     ------
     InputError
-        For a kind of row that constraints/kinds.py does not know.
+        For a row of no kind that constraints/kinds.py has a sort for.
     """
     for row in rows:
-        one_of(f"constraint {name!r}: the kind of row {row.label!r}", row.kind, list(KINDS))
+        if type(row.kind) not in EVALUATIONS:
+            sorts = ", ".join(sort.__name__ for sort in EVALUATIONS)
+            raise InputError(
+                f"constraint {name!r}: the kind of row {row.label!r} must be a value of one of "
+                f"{sorts}; got {row.kind!r}"
+            )
     return WrenchRows(
         frames1=(frame1,),
         frames2=(frame2,),
@@ -219,7 +225,7 @@ def _columns(rows: Sequence[Row]) -> dict[str, Any]:
     """What a table keeps of its rows, column by column."""
     return {
         "labels": tuple(row.label for row in rows),
-        "kinds": np.array([row.kind for row in rows], dtype=np.str_),
+        "kinds": tuple(row.kind for row in rows),
         "a": np.array([row.a for row in rows]),
         "b": np.array([row.b for row in rows]),
         "component": np.array([row.component for row in rows], dtype=np.intp),
@@ -238,7 +244,7 @@ def stacked(tables: Iterable[WrenchRows]) -> WrenchRows:
         on1=np.vstack([x.on1 for x in t]),
         on2=np.vstack([x.on2 for x in t]),
         pair=np.concatenate([x.pair + start for x, start in zip(t, first, strict=False)]),
-        kinds=np.concatenate([x.kinds for x in t]),
+        kinds=sum((x.kinds for x in t), ()),
         a=np.vstack([x.a for x in t]),
         b=np.vstack([x.b for x in t]),
         component=np.concatenate([x.component for x in t]),
@@ -404,3 +410,10 @@ def _cross(a: Array, b: Array) -> Array:
 
 
 YZX, ZXY = np.array([1, 2, 0]), np.array([2, 0, 1])
+
+EVALUATIONS: dict[type, _Evaluate] = {
+    Along: _between,
+    Orientation: _orientation,
+    Composed: _composed,
+}
+"""How rows of each sort are evaluated: all sorts that there are."""

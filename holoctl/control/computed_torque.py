@@ -238,7 +238,7 @@ def _law(
         BT = np.ascontiguousarray(mech.B.T)
         return lambda q, v, q_ref, v_ref: kp * error_of(q, q_ref) + kd * (v_ref - BT.dot(v))
     motors = np.argmax(mech.B, axis=0)  # B selects
-    places = mech._motors
+    places = mech.motors
     if places.turning.size:
         return lambda q, v, q_ref, v_ref: kp * error_of(q, q_ref) + kd * (v_ref - v.take(motors))
     at, nu, for_motors = position_reader(places), mech.nu, (mech.nu,)
@@ -256,7 +256,7 @@ def _law(
 
 def _position_error(mech: Mechanism) -> Callable[[Vector, Any], Vector]:
     """A function (q, q_ref) that gives e (nu,), from the motors' positions at q to q_ref."""
-    nu, places = mech.nu, mech._motors
+    nu, places = mech.nu, mech.motors
     at, turning = position_reader(places), places.turning
     for_motors = (nu,) if mech.actuated else None
 

@@ -57,7 +57,7 @@ def crossed_axes(mech: Mechanism, q: Vector, t: float) -> tuple[CrossedAxis, ...
     """Look at all closures that turn about one axis; q need not be closed."""
     kin = kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), t)
     found = []
-    for c, name, rows in zip(mech.constraints, mech.constraint_names, mech._bound, strict=True):
+    for c, name, rows in zip(mech.constraints, mech.constraint_names, mech.bound, strict=True):
         if not (isinstance(c, Closure) and c.parallel_axis and isinstance(rows, WrenchRows)):
             continue
         n = _common_axis(kin.J[:, rows.support.any(axis=0)])

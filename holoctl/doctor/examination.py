@@ -281,7 +281,7 @@ def _loops(mech: Mechanism, at: Sample, r: Redundancy, t: float) -> list[str]:
     concerned = {names[i].rsplit(".", 1)[0] for i in r.redundant}
     kin = kinematics(mech.model, workspace(mech), at.q, np.zeros(mech.nv), t)
     kinds: dict[str, list[str]] = {}
-    for name, rows in zip(mech.constraint_names, mech._bound, strict=True):
+    for name, rows in zip(mech.constraint_names, mech.bound, strict=True):
         if name in concerned and isinstance(rows, WrenchRows):
             kind = _kind(kin.J[:, rows.support.any(axis=0)])
             kinds.setdefault(kind, []).append(name)

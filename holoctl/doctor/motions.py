@@ -268,7 +268,7 @@ class _Bodies:
             for j in range(1, model.njoints)
             if model.nvs[j] < 6 and j not in self.auxiliary
         ]
-        for rows in mech._bound:
+        for rows in mech.bound:
             if isinstance(rows, WrenchRows):
                 pairs = zip(rows.frames1, rows.frames2, strict=True)
                 self.edges += [(a.joint, b.joint, kin.point(a)) for a, b in pairs]

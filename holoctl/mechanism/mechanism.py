@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pinocchio as pin
@@ -25,9 +26,8 @@ from holoctl.base.checks import (
     whole,
 )
 from holoctl.base.errors import InputError
-from holoctl.constraints.contract import BoundRows, Constraint, Rows
-from holoctl.constraints.gamma_q import BoundGammaQ
-from holoctl.constraints.wrench import WrenchRows, is_plain, stacked
+from holoctl.constraints.contract import BoundChart, BoundRows, Constraint, Rows, offered
+from holoctl.constraints.wrench import WrenchRows, stacked
 from holoctl.mechanism.motors import MotorPlaces, motor_places, position_reader
 from holoctl.tree.frozen_model import FrozenModel, check_unchanged, plain
 from holoctl.tree.inertia import check_mass, check_moments
@@ -63,6 +63,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 _T = TypeVar("_T", bound=np.generic)
+_Made = TypeVar("_Made")
 
 ALWAYS_CLOSED = 1e-11
 """A row between bodies whose scaled error is below this at random configurations is zero always."""
@@ -75,6 +76,18 @@ FARTHEST, FASTEST = 1e6, 1e4
 
 SINGLE = 1e-6
 """Norms that miss one by this much are mended: quaternions in single precision."""
+
+
+class Block(NamedTuple):
+    """Rows that are evaluated together, and where they stand among all: `where` ascends."""
+
+    rows: BoundRows
+    where: NDArray[np.intp]
+
+    @property
+    def table(self) -> WrenchRows | None:
+        """The rows as a table of rows between bodies; None where they are something else."""
+        return self.rows if type(self.rows) is WrenchRows else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,6 +144,16 @@ class Mechanism:
         factor that makes its largest scaled coefficient 1.
     column_scale : (nv,) array
         L for translational coordinates, 1 for angular ones.
+    bound : tuple of bound rows
+        What each constraint is on this model, in their order.
+    row_names : tuple of m str
+        ``constraint.row``.
+    blocks : tuple of Block
+        The same rows as they are evaluated: those between bodies in one table, others one by one.
+    lengths : ((n,) int array, (n,) int array)
+        Where translational coordinates stand in q, and in v.
+    motors : MotorPlaces
+        Where the positions of motors stand in q.
 
     Raises
     ------
@@ -155,11 +178,11 @@ class Mechanism:
     joint_of: NDArray[np.intp] = field(init=False)
     row_scale: Vector = field(init=False)
     column_scale: Vector = field(init=False)
-    _motors: MotorPlaces = field(init=False)
-    _bound: tuple[BoundRows, ...] = field(init=False)
-    _row_names: tuple[str, ...] = field(init=False)
-    _blocks: tuple[tuple[BoundRows, NDArray[np.intp]], ...] = field(init=False)
-    _lengths: tuple[NDArray[np.intp], NDArray[np.intp]] = field(init=False)
+    bound: tuple[BoundRows, ...] = field(init=False)
+    row_names: tuple[str, ...] = field(init=False)
+    blocks: tuple[Block, ...] = field(init=False)
+    lengths: tuple[NDArray[np.intp], NDArray[np.intp]] = field(init=False)
+    motors: MotorPlaces = field(init=False)
     _local: threading.local = field(init=False)
 
     @quiet
@@ -182,15 +205,15 @@ class Mechanism:
         names = _unique_names([*self.constraints, *(c for _, c in self.parked)])
         put("constraint_names", names[: len(self.constraints)])
         named = zip(self.constraints, self.constraint_names, strict=True)
-        put("_bound", tuple(c.bind(model, name, self.reference) for c, name in named))
-        put("_row_names", sum((bound.labels for bound in self._bound), ()))
-        put("_blocks", _blocks(self._bound))
-        put("_lengths", _lengths(model))
+        put("bound", tuple(c.bind(model, name, self.reference) for c, name in named))
+        put("row_names", sum((bound.labels for bound in self.bound), ()))
+        put("blocks", _blocks(self.bound))
+        put("lengths", _lengths(model))
         put("_local", threading.local())
         if self.actuation is not None and name_list("Mechanism: actuated", self.actuated):
             raise InputError("Mechanism: give one of actuated= and actuation=, not both")
         put("actuated", _checked_motors(self.actuated, self.coordinate_names))
-        put("_motors", motor_places(model, self.actuated))
+        put("motors", motor_places(model, self.actuated))
         put("B", _frozen(_actuation_matrix(self)))
         put("nu", int(self.B.shape[1]))
         if self.actuation is not None:
@@ -200,9 +223,10 @@ class Mechanism:
         put("column_scale", _frozen(column_scale))
 
     @property
-    def chart(self) -> BoundGammaQ | None:
+    def chart(self) -> BoundChart | None:
         """The first explicit chart, which moves the state; None without one."""
-        return next((b for b in self._bound if isinstance(b, BoundGammaQ)), None)
+        charts: list[Any] = [b for b in self.bound if offered(b, "chart")]
+        return charts[0] if charts else None
 
     @property
     def actuator_names(self) -> tuple[str, ...]:
@@ -258,17 +282,17 @@ class Mechanism:
         [2.2, 0.9]
         """
         q = _checked_configuration(self.model, q, "q")
-        if self.actuation is not None or self._motors.missing:
+        if self.actuation is not None or self.motors.missing:
             why = (
-                f"motor {self._motors.missing}"
-                if self._motors.missing
+                f"motor {self.motors.missing}"
+                if self.motors.missing
                 else "its motors were given by a matrix, actuation="
             )
             raise InputError(
                 f"{self.name}: {why}, so there is no position of its own to give; "
                 "motor_rates(v) are the rates, and a controller takes a whole configuration"
             )
-        return position_reader(self._motors)(q)
+        return position_reader(self.motors)(q)
 
     def motor_rates(self, v: Any) -> Vector:
         """How fast the motors move: ``B.T @ v``, in the order of u.
@@ -290,6 +314,26 @@ class Mechanism:
         """
         rates: Vector = self.B.T @ vector("v", v, self.nv, "velocity")
         return rates
+
+    def per_thread(self, key: str, make: Callable[[], _Made]) -> _Made:
+        """What `make` makes, once for each thread: workspaces, which are written into.
+
+        Parameters
+        ----------
+        key : str
+            What it is, for all who ask for the same.
+        make : function () -> object
+
+        Returns
+        -------
+        object
+            That of this thread; it is not pickled, and goes with the mechanism.
+        """
+        held: dict[str, Any] = self._local.__dict__
+        if key not in held:
+            held[key] = make()
+        made: _Made = held[key]
+        return made
 
     # Sets of constraints that change, as when a foot lands: each gives a new mechanism.
 
@@ -368,10 +412,7 @@ class Mechanism:
 
 def workspace(mech: Mechanism) -> pin.Data:
     """Pinocchio's workspace for this mechanism, one per thread."""
-    data = getattr(mech._local, "data", None)
-    if data is None:
-        data = mech._local.data = mech.model.createData()
-    return data
+    return mech.per_thread("data", mech.model.createData)
 
 
 def constraint_rows(
@@ -380,11 +421,11 @@ def constraint_rows(
     """Kinematics and all constraint rows at (q, v), rows in the order of the constraints."""
     if kin is None:
         kin = kinematics(mech.model, workspace(mech), q, v, t)
-    if len(mech._blocks) == 1:
-        return kin, mech._blocks[0][0].rows(kin)
+    if len(mech.blocks) == 1:
+        return kin, mech.blocks[0].rows.rows(kin)
     m = len(mech.row_scale)
     error, rate, drift, G = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros((m, mech.nv))
-    for block, where in mech._blocks:
+    for block, where in mech.blocks:
         r = block.rows(kin)
         error[where], rate[where], drift[where] = r.error, r.rate, r.drift
         G[where] = r.jacobian
@@ -393,7 +434,7 @@ def constraint_rows(
 
 def row_names(mech: Mechanism) -> tuple[str, ...]:
     """Names of the m rows, ``constraint.row``."""
-    return mech._row_names
+    return mech.row_names
 
 
 def rows_that_open(mech: Mechanism) -> NDArray[np.bool_]:
@@ -403,7 +444,7 @@ def rows_that_open(mech: Mechanism) -> NDArray[np.bool_]:
     analytic functions of q: one that vanishes at several random q does so everywhere.
     """
     opens = np.ones(mech.row_scale.size, dtype=bool)
-    tables = [(block, where) for block, where in mech._blocks if is_plain(block)]
+    tables = [block for block in mech.blocks if block.table is not None]
     if not tables:
         return opens
     rng, (table, where) = np.random.default_rng(0), tables[0]
@@ -422,8 +463,8 @@ def rows_of(mech: Mechanism, name: Any) -> slice:
     i = mech.constraint_names.index(
         known_name(name, mech.constraint_names, "constraint", mech.name)
     )
-    start = sum(len(bound.labels) for bound in mech._bound[:i])
-    return slice(start, start + len(mech._bound[i].labels))
+    start = sum(len(bound.labels) for bound in mech.bound[:i])
+    return slice(start, start + len(mech.bound[i].labels))
 
 
 def by_constraint(mech: Mechanism, x: Any) -> dict[str, Vector]:
@@ -476,7 +517,7 @@ def check_range(mech: Mechanism, q: Vector, v: Vector, names: tuple[str, str] = 
     Motions of bodies are taken about the origin of the world: a common motion of all drops out of
     every torque, but takes its share of the digits with it.
     """
-    in_q, in_v = mech._lengths
+    in_q, in_v = mech.lengths
     for name, x, at, most, unit in (
         (names[0], q, in_q, FARTHEST, "m"), (names[1], v, in_v, FASTEST, "m/s"),
     ):  # fmt: skip
@@ -534,9 +575,9 @@ def loop_sizes(mech: Mechanism) -> tuple[float, list[float]]:
     model = mech.model
     kin = kinematics(model, workspace(mech), mech.reference, np.zeros(mech.nv), 0.0)
     found = []
-    for columns, members in _coupled_groups(mech._bound, mech.nv):
-        bound = [mech._bound[i] for i in members]
-        if any(isinstance(b, WrenchRows) for b in bound):
+    for columns, members in _coupled_groups(mech.bound, mech.nv):
+        bound = [mech.bound[i] for i in members]
+        if any(b.anchors for b in bound):
             found.append(_spread(mech, kin, columns, bound))
     return _spread(mech, kin, np.ones(mech.nv, dtype=bool), []), found
 
@@ -744,18 +785,17 @@ def _unique_names(constraints: Sequence[Constraint]) -> tuple[str, ...]:
     return names
 
 
-def _blocks(bound: Sequence[BoundRows]) -> tuple[tuple[BoundRows, NDArray[np.intp]], ...]:
-    """All wrench rows as one table, the other constraints one by one, each with its rows."""
+def _blocks(bound: Sequence[BoundRows]) -> tuple[Block, ...]:
+    """All rows between bodies as one table, the other constraints one by one."""
     starts = np.cumsum([0, *(len(b.labels) for b in bound)])
-    where = [np.arange(starts[i], starts[i + 1]) for i in range(len(bound))]
-    blocks: list[tuple[BoundRows, NDArray[np.intp]]] = []
+    where = [np.arange(start, stop) for start, stop in pairwise(starts)]
     # a subclass may evaluate otherwise, so only the very type may be merged
-    closures = [i for i, b in enumerate(bound) if type(b) is WrenchRows]
-    if closures:
-        table = stacked([b for b in bound if type(b) is WrenchRows])
-        blocks.append((table, np.concatenate([where[i] for i in closures])))
-    blocks += [(b, where[i]) for i, b in enumerate(bound) if i not in closures]
-    return tuple(blocks)
+    tables = {i: b for i, b in enumerate(bound) if type(b) is WrenchRows}
+    others = [Block(b, where[i]) for i, b in enumerate(bound) if i not in tables]
+    if not tables:
+        return tuple(others)
+    of_all = np.concatenate([where[i] for i in tables])
+    return (Block(stacked(tables.values()), of_all), *others)
 
 
 def _lengths(model: pin.Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -805,14 +845,14 @@ def _scales(mech: Mechanism) -> tuple[Vector, Vector]:
     kin = kinematics(model, model.createData(), mech.reference, np.zeros(nv), 0.0)
     everything = np.ones(nv, dtype=bool)
     length = np.full(nv, _spread(mech, kin, everything, []))
-    row_length: list[Vector] = [np.zeros(0)] * len(mech._bound)
-    for columns, members in _coupled_groups(mech._bound, nv):
-        L = _spread(mech, kin, columns, [mech._bound[i] for i in members])
+    row_length: list[Vector] = [np.zeros(0)] * len(mech.bound)
+    for columns, members in _coupled_groups(mech.bound, nv):
+        L = _spread(mech, kin, columns, [mech.bound[i] for i in members])
         length[columns] = L
         for i in members:
-            row_length[i] = np.full(len(mech._bound[i].labels), L)
+            row_length[i] = np.full(len(mech.bound[i].labels), L)
     column_scale = np.where(translational(model), length, 1.0)
-    rows = [b.scale(n, column_scale) for b, n in zip(mech._bound, row_length, strict=True)]
+    rows = [b.scale(n, column_scale) for b, n in zip(mech.bound, row_length, strict=True)]
     return np.concatenate(rows) if rows else np.zeros(0), column_scale
 
 

@@ -67,12 +67,13 @@ def sparse_solver(mech: Mechanism, q: Vector) -> Callable[[Array], Array]:
 def articulated_body_solver(mech: Mechanism, q: Vector) -> Callable[[Array], Array]:
     """A function that solves ``M x = b`` for the columns of b by the articulated-body algorithm:
     the accelerations from rest under the efforts b, without gravity."""
-    held = getattr(mech._local, "weightless", None)
-    if held is None:
+
+    def without_gravity() -> tuple[pin.Model, pin.Data]:
         model = mech.model.copy()
         model.gravity = pin.Motion.Zero()
-        held = mech._local.weightless = model, model.createData()
-    weightless, data = held
+        return model, model.createData()
+
+    weightless, data = mech.per_thread("weightless", without_gravity)
     rest = np.zeros(mech.nv)
 
     def solve(b: Array) -> Array:

@@ -22,6 +22,7 @@ docs/derivations.md, "Anchors".
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +33,8 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector
-from holoctl.constraints.wrench import WrenchRows, is_plain
+from holoctl.constraints.kinds import LINEAR, ORIENTATION
+from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism, constraint_rows
 from holoctl.tree.kinematics import Frame, Kinematics
 
@@ -104,13 +106,13 @@ class Anchor:
 
 def is_point(rows: WrenchRows) -> bool:
     """Whether a table holds a point: three linear rows that are independent."""
-    straight = rows.kinds.tolist() == 3 * ["linear"]
+    straight = rows.kinds == 3 * (LINEAR,)
     return straight and abs(float(np.linalg.det(rows.a))) > 1e-3
 
 
 def is_weld(rows: WrenchRows) -> bool:
     """Whether a table is that of a weld: a point, and all orientation rows."""
-    return sorted(rows.kinds.tolist()) == 3 * ["linear"] + 3 * ["orientation"]
+    return Counter(rows.kinds) == {LINEAR: 3, ORIENTATION: 3}
 
 
 def anchors(mech: Mechanism) -> tuple[Anchor, ...]:
@@ -121,8 +123,8 @@ def anchors(mech: Mechanism) -> tuple[Anchor, ...]:
     """
     between: dict[tuple[int, int], list[Anchor]] = {}
     start = 0
-    for table in mech._bound:
-        if not isinstance(table, WrenchRows) or not is_plain(table):
+    for table in mech.bound:
+        if type(table) is not WrenchRows:
             return ()
         rows, start = np.arange(start, start + len(table.labels)), start + len(table.labels)
         bodies = table.frames1[0].joint, table.frames2[0].joint
@@ -205,7 +207,7 @@ def motion_of_rows(
         return _of_point(found, right)
     if len(anchor.tables) == 1 and is_weld(table):
         return _of_weld(found, right)
-    if all(set(t.kinds.tolist()) == {"linear"} for t in anchor.tables):
+    if all(set(t.kinds) == {LINEAR} for t in anchor.tables):
         return _of_contacts(mech, anchor, found, right)
     return None
 

@@ -96,7 +96,7 @@ def constraint_wrenches(
         return ConstraintWrench(frame.name, body, point, R.T @ force, R.T @ about_point)
 
     found = {}
-    for name, rows in zip(mech.constraint_names, mech._bound, strict=True):
+    for name, rows in zip(mech.constraint_names, mech.bound, strict=True):
         if not isinstance(rows, WrenchRows):
             continue
         wrenches = rows.rows(kin).wrenches

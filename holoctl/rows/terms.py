@@ -234,7 +234,7 @@ def _charted(
     if chart is None:
         return q0, v0, pull
     corrected = chart.chart(q0, v0)
-    i = next(i for i, b in enumerate(mech._bound) if b is chart)
+    i = next(i for i, b in enumerate(mech.bound) if b is chart)
     T = _time_constant(mech.constraints[i], mech.constraint_names[i], t_stab)
     if T is not None:
         move = pin.difference(mech.model, q0, corrected.q)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InconsistentError, InputError
 from holoctl.base.linalg import cholesky, lu
-from holoctl.constraints.wrench import WrenchRows, is_plain
+from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.anchors import Anchor, anchored, anchors, is_point, is_weld
+from holoctl.rows.anchors import Anchor, Anchored, anchored, anchors, is_point, is_weld
 from holoctl.rows.terms import Terms
 
 __all__ = ["direct_by_anchors", "proximal", "rigid_constraints"]
@@ -71,11 +71,12 @@ def direct_by_anchors(T: Terms, efforts: Vector) -> tuple[Vector, float] | None:
     exact: the dense form serves.
     """
     mech, model = T.mechanism, T.mechanism.model
-    held = getattr(mech._local, "anchors", None)  # constraint models do not pickle: one a thread
-    if held is None:
+
+    def lay_out() -> tuple[tuple[Anchor, ...], Anchored | None]:
         found = anchors(mech)
-        held = mech._local.anchors = found, anchored(model, found) if found else None
-    found, workspace = held
+        return found, anchored(model, found) if found else None
+
+    found, workspace = mech.per_thread("anchors", lay_out)
     if workspace is None:
         return None
     rows = _rows_of_anchors(T, found)
@@ -136,8 +137,8 @@ def rigid_constraints(mech: Mechanism) -> pin.StdVec_RigidConstraintModel:
         tangents) and welds; it names them.
     """
     others, models = [], pin.StdVec_RigidConstraintModel()
-    for name, rows in zip(mech.constraint_names, mech._bound, strict=True):
-        if not isinstance(rows, WrenchRows) or not is_plain(rows):
+    for name, rows in zip(mech.constraint_names, mech.bound, strict=True):
+        if type(rows) is not WrenchRows:
             others.append(name)
             continue
         weld = is_weld(rows)

@@ -26,6 +26,7 @@ from holoctl.base.checks import Vector, as_given, finite, instant, quiet, stored
 from holoctl.base.errors import InputError
 from holoctl.closing.assembly import assemble
 from holoctl.dynamics.forward import accelerate
+from holoctl.dynamics.tick.own_workspace import in_own_workspace
 from holoctl.mechanism.mechanism import (
     Mechanism,
     check_configuration,
@@ -36,7 +37,8 @@ from holoctl.mechanism.mechanism import (
 from holoctl.mechanism.open_tree import inertia
 from holoctl.projector.projection import Partition, check_partition, partition, projected
 from holoctl.rows.anchors import anchored, anchors, motion_of_rows
-from holoctl.rows.tick.fast_rows import fast_rows, in_own_workspace, why_not
+from holoctl.rows.tick.fast_rows import fast_rows, why_not
+from holoctl.rows.tick.given import check_ticks
 from holoctl.tree.kinematics import live_motion
 
 __all__ = ["PreparedForwardDynamics"]
@@ -95,6 +97,7 @@ class PreparedForwardDynamics:
         if self.partition is None:
             object.__setattr__(self, "partition", partition(self.mech, assemble(self.mech)[0]))
         check_partition(self.mech, self.partition)
+        check_ticks(self.mech)
         object.__setattr__(self, "_local", threading.local())
 
     def __reduce__(self) -> tuple[Any, ...]:

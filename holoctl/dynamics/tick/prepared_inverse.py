@@ -38,6 +38,7 @@ from holoctl.dynamics.inverse import (
     effort_scales,
     effort_weights,
 )
+from holoctl.dynamics.tick.own_workspace import in_own_workspace
 from holoctl.mechanism.mechanism import (
     FARTHEST,
     FASTEST,
@@ -64,7 +65,8 @@ from holoctl.rows.consistency import (
     state_limits,
 )
 from holoctl.rows.terms import terms_at
-from holoctl.rows.tick.fast_rows import fast_rows, in_own_workspace, why_not
+from holoctl.rows.tick.fast_rows import fast_rows, why_not
+from holoctl.rows.tick.given import check_ticks
 from holoctl.tree.kinematics import LiveMotion, live_motion
 
 __all__ = ["PreparedInverseDynamics"]
@@ -148,13 +150,14 @@ class PreparedInverseDynamics:
         object.__setattr__(self, "_limits", limits)
         # what loops hold near the world is judged by their closure
         held = np.zeros(mech.nv, dtype=bool)
-        for bound in mech._bound:
+        for bound in mech.bound:
             held |= bound.support.any(axis=0)
-        object.__setattr__(self, "_slides", not held[mech._lengths[1]].all())
+        object.__setattr__(self, "_slides", not held[mech.lengths[1]].all())
         if self.partition is None:
             object.__setattr__(self, "partition", partition(mech, assemble(mech)[0]))
         check_partition(mech, self.partition)
         check_motors(mech, self.partition)
+        check_ticks(mech)
         object.__setattr__(self, "_local", threading.local())
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -262,7 +265,7 @@ class PreparedInverseDynamics:
         if mech.nq != mech.nv and not pin.isNormalized(mech.model, q, 1e-12):
             q = check_configuration(mech, q)
         if self._slides:  # as one number each, which costs less
-            x, xdot = q.take(mech._lengths[0]), v.take(mech._lengths[1])
+            x, xdot = q.take(mech.lengths[0]), v.take(mech.lengths[1])
             if not (x.dot(x) <= FARTHEST**2 and xdot.dot(xdot) <= FASTEST**2):
                 check_range(mech, q, v)
         u = in_own_workspace(self._local, _lay_out, self, q, v, target, t, efforts)
@@ -402,7 +405,7 @@ def _ordered(mech: Mechanism, part: Partition) -> tuple[Indices, Indices, int, i
     dense = part.rows, part.dependent, -1, -1
     if part.rank < BAND_FROM:
         return dense
-    support = np.concatenate([b.support for b in mech._bound])
+    support = np.concatenate([b.support for b in mech.bound])
     pattern = support[np.ix_(part.rows, part.dependent)]
     match = maximum_bipartite_matching(coo_array(pattern).tocsr(), perm_type="column")
     if (match < 0).any():

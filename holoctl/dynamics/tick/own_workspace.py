@@ -1,0 +1,41 @@
+"""A workspace for each thread, which one call at a time may use."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from holoctl.base.errors import InputError
+
+__all__ = ["in_own_workspace"]
+
+
+def in_own_workspace(
+    local: threading.local, lay_out: Callable[[Any], Any], owner: Any, *args: Any
+) -> Any:
+    """``tick(*args)`` with the tick that ``lay_out(owner)`` made for this thread; None without
+    one, or where the caller has numpy raise its floating-point errors and it did.
+
+    While it runs it cannot be called again in the same thread: its workspace is in use.
+    """
+    try:
+        tick = local.tick
+    except AttributeError:
+        tick = local.tick = lay_out(owner)
+    if tick is None:
+        return None
+    local.tick = _busy
+    try:
+        return tick(*args)
+    except (FloatingPointError, RuntimeWarning):
+        return None
+    finally:
+        local.tick = tick
+
+
+def _busy(*_: Any) -> None:
+    raise InputError(
+        "called while another call in this thread was under way, from a signal handler or a "
+        "callback; the workspace of the thread is in use: set a flag there instead"
+    )

@@ -1,0 +1,56 @@
+"""Functions of rows along vectors in a tick."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.constraints.wrench import WrenchRows
+from holoctl.rows.consistency import StateLimits
+from holoctl.rows.tick.along import along
+from holoctl.rows.tick.part import Part, per_limit
+from holoctl.tree.kinematics import LiveMotion
+
+__all__ = ["composed"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+def composed(
+    table: WrenchRows,
+    i: Indices,
+    scale: Vector,
+    motion: LiveMotion,
+    WJ: Array,
+    limits: StateLimits | None,
+) -> Part:
+    """Functions of rows along vectors, by the chain rule: see constraints/kinds.py."""
+    of_row = {row: (row, kind, at) for row, kind, at in table.composed}
+    wanted = [of_row[row] for row in i.tolist()]  # in the order of i, which need not be theirs
+    parts, right, off = table.parts, np.zeros(i.size), np.zeros((2, i.size))
+    count, flat_off = len(parts.labels), off.reshape(-1)
+    WJ_x = np.zeros((count, WJ.shape[1]))
+    unscaled = along(parts, np.arange(count), np.ones(count), motion, WJ_x, StateLimits(1.0, 1.0))
+    per_velocity, per_closure = per_limit(limits)
+    xdots, xs = unscaled.off
+    atan2, floor = math.atan2, math.floor
+
+    def evaluate(q: Vector, v: Vector, t: float) -> float:
+        if not unscaled.evaluate(q, v, t) < np.inf:
+            return np.nan
+        for k, (row, kind, at) in enumerate(wanted):
+            x, xdot, size = xs[at].tolist(), xdots[at].tolist(), float(table.size[row])
+            if not kind.doubt(x) < 1.0:
+                return np.nan
+            f_x = scale[k] * np.array(kind.gradient(x, size))
+            WJ[k] = f_x.dot(WJ_x[at])
+            right[k] = f_x.dot(unscaled.right[at]) - scale[k] * kind.curvature(x, xdot, size)
+            off[0, k] = per_velocity * f_x.dot(xdots[at])
+            off[1, k] = per_closure * scale[k] * kind.value(x, size, atan2, floor)
+        return float(flat_off.dot(flat_off))
+
+    return Part(evaluate, right, off)

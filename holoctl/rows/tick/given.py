@@ -1,0 +1,146 @@
+"""Rows known through the contract of constraints alone, in a tick.
+
+Those that offer a `tick` fill their arrays themselves; the others are evaluated by their `rows`,
+which takes the kinematics once more. See constraints/contract.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.errors import InputError
+from holoctl.constraints.contract import BoundRows, Evaluate, Rows, offered
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.rows.consistency import StateLimits
+from holoctl.rows.tick.part import Part, per_limit
+from holoctl.tree.kinematics import LiveMotion, kinematics, live_motion
+
+__all__ = ["Given", "check_ticks", "given"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+SAME = 1e-9
+"""A tick that is offered may differ from the rows by this much of the largest entry."""
+
+STATES, REACH = 3, 0.3
+"""It is compared at so many states, at steps from the reference of this size (scaled)."""
+
+
+class Given(NamedTuple):
+    """Rows of one block: which of them, and their scales."""
+
+    block: BoundRows
+    which: Indices
+    scale: Vector
+
+
+def given(
+    mech: Mechanism,
+    motion: LiveMotion,
+    blocks: Sequence[Given],
+    WJ: Array,
+    limits: StateLimits | None,
+) -> Part:
+    """Lay out rows one block after the other."""
+    counts = [len(b.block.labels) for b in blocks]
+    starts = np.cumsum([0, *counts])
+    rates_errors, drift = np.zeros((2, starts[-1])), np.zeros(starts[-1])
+    G, fills, asked = np.zeros((starts[-1], mech.nv)), list[Evaluate](), []
+    for (block, _, _), start, count in zip(blocks, starts, counts, strict=False):
+        at = slice(start, start + count)
+        rows = Rows(rates_errors[1, at], rates_errors[0, at], G[at], drift[at])
+        if tick := offered(block, "tick"):
+            fills.append(tick(motion, rows))
+        else:
+            asked.append((block, rows))
+    which = np.concatenate([b.which + start for b, start in zip(blocks, starts, strict=False)])
+    scale = np.concatenate([b.scale for b in blocks])
+    factors, column = np.outer(per_limit(limits), scale), scale[:, None]
+    right, off = np.zeros(which.size), np.zeros((2, which.size))
+    flat_off, moving = off.reshape(-1), not all(_is_linear(b.block) for b in blocks)
+
+    def scaled() -> None:
+        G.take(which, 0, WJ, "clip")
+        np.multiply(WJ, column, WJ)
+        drift.take(which, None, right, "clip")
+        np.multiply(right, -scale, right)
+
+    if not moving:
+        scaled()
+
+    def evaluate(q: Vector, v: Vector, t: float) -> float:
+        for fill in fills:
+            fill(q, v, t)
+        if asked:
+            kin = kinematics(mech.model, motion.data, q, v, t)
+            for block, rows in asked:
+                _copy(block.rows(kin), rows)
+        if moving:
+            scaled()
+        rates_errors.take(which, 1, off, "clip")
+        np.multiply(off, factors, off)
+        return float(flat_off.dot(flat_off))
+
+    return Part(evaluate, right, off)
+
+
+def _is_linear(block: BoundRows) -> bool:
+    """Whether Jacobian and drift are constant, as a tick that is offered says."""
+    return offered(block, "tick") is not None and bool(getattr(block, "linear", False))
+
+
+def _copy(found: Rows, rows: Rows) -> None:
+    rows.error[:], rows.rate[:], rows.drift[:] = found.error, found.rate, found.drift
+    rows.jacobian[:] = found.jacobian
+
+
+def check_ticks(mech: Mechanism) -> None:
+    """Raise `InputError` where a tick that is offered is not that of the rows, by name.
+
+    Those of the library are compared by its tests.
+    """
+    motion = live_motion(mech.model, mech.model.createData())
+    for bound, name in zip(mech.bound, mech.constraint_names, strict=True):
+        tick = offered(bound, "tick")
+        if tick is None or motion is None or type(bound).__module__.startswith("holoctl."):
+            continue
+        m, nv = len(bound.labels), mech.nv
+        rows = Rows(np.zeros(m), np.zeros(m), np.zeros((m, nv)), np.zeros(m))
+        evaluate = tick(motion, rows)
+        at_once = rows.jacobian.copy(), rows.drift.copy()
+        for q, v, t, by_rows in _seen(mech, bound.rows):
+            pin.computeForwardKinematicsDerivatives(mech.model, motion.data, q, v, np.zeros(nv))
+            evaluate(q, v, t)
+            G, drift = at_once if _is_linear(bound) else (rows.jacobian, rows.drift)
+            pairs = {"error": rows.error, "rate": rows.rate, "jacobian": G, "drift": drift}
+            for what, ticked in pairs.items():
+                expected = np.asarray(getattr(by_rows, what), dtype=float)
+                off = np.abs(ticked - expected).reshape(m, -1).max(axis=1)
+                if not off.max() <= SAME * (1.0 + np.abs(expected).max()):
+                    row = bound.labels[int(np.argmax(np.where(np.isnan(off), np.inf, off)))]
+                    raise InputError(
+                        f"{mech.name}: tick of constraint {name!r} is not its rows: {what} of row "
+                        f"{row!r} is off by {off.max():.1e} at q = {q.round(4).tolist()}, "
+                        f"v = {v.round(4).tolist()}"
+                    )
+
+
+def _seen(mech: Mechanism, rows: Callable[..., Rows]) -> list[tuple[Vector, Vector, float, Rows]]:
+    """Seeded states off the manifold, with the rows there; those where they are not defined are
+    left out."""
+    rng, data, found = np.random.default_rng(0), mech.model.createData(), []
+    for i in range(STATES):
+        step, v = rng.normal(size=(2, mech.nv)) * mech.column_scale
+        q, t = pin.integrate(mech.model, mech.reference, REACH * step), 0.1 * i
+        try:
+            found.append((q, v, t, rows(kinematics(mech.model, data, q, v, t))))
+        except Exception:
+            continue
+    return found

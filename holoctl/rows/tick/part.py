@@ -1,0 +1,39 @@
+"""Rows of one sort in a tick: what they fill in, and what their errors are counted by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.rows.consistency import StateLimits
+
+__all__ = ["Part", "per_limit"]
+
+Array = NDArray[np.float64]
+
+
+UNLIMITED = 1e6
+"""Errors are counted over this where they are not limited."""
+
+
+class Part(NamedTuple):
+    """Rows of one kind: (m,) -drift and (2, m) rates and errors over their limits, scaled.
+
+    `evaluate` fills them and the part's rows of WJ. It returns the sum of the squares of `off`,
+    or what is not a number where it cannot evaluate.
+    """
+
+    evaluate: Callable[[Vector, Vector, float], float]
+    right: Vector
+    off: Array
+
+
+def per_limit(limits: StateLimits | None) -> tuple[float, float]:
+    """Factors of rates and errors: one over their limits."""
+    if limits is None:
+        return 0.0, 0.0
+    return 1.0 / (limits.velocity or UNLIMITED), 1.0 / (limits.closure or UNLIMITED)
