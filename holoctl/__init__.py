@@ -29,12 +29,15 @@ if TYPE_CHECKING:
     from holoctl.closing.assembly import assemble
     from holoctl.codegen.compiled.compiled import Compiled, compile
     from holoctl.codegen.exported.export import export_c
+    from holoctl.constraints import kinds
     from holoctl.constraints.closure import Closure
     from holoctl.constraints.contact import Contact
+    from holoctl.constraints.contract import BoundRows, Constraint, Rows
     from holoctl.constraints.coupling import Coupling
     from holoctl.constraints.custom import Custom
     from holoctl.constraints.gamma_q import GammaQ
     from holoctl.constraints.rod import Rod
+    from holoctl.constraints.wrench import wrench_rows
     from holoctl.control.computed_torque import ComputedTorque
     from holoctl.control.realtime import LoopStatistics, realtime, run_at_rate
     from holoctl.doctor.examination import mobility
@@ -57,7 +60,7 @@ if TYPE_CHECKING:
     from holoctl.rows.reactions import ConstraintWrench, constraint_wrenches
     from holoctl.rows.terms import Terms, terms
     from holoctl.simulation.simulate import Run, simulate
-    from holoctl.tree.kinematics import renumbered
+    from holoctl.tree.kinematics import Frame, Kinematics, LiveMotion, renumbered, resolve_frame
 
 _HOMES = {
     "closing.assembly": ["assemble"],
@@ -66,10 +69,13 @@ _HOMES = {
     "codegen.exported.export": ["export_c"],
     "constraints.closure": ["Closure"],
     "constraints.contact": ["Contact"],
+    "constraints.contract": ["BoundRows", "Constraint", "Rows"],
     "constraints.coupling": ["Coupling"],
     "constraints.custom": ["Custom"],
     "constraints.gamma_q": ["GammaQ"],
+    "constraints.kinds": ["kinds"],  # the module itself
     "constraints.rod": ["Rod"],
+    "constraints.wrench": ["wrench_rows"],
     "control.computed_torque": ["ComputedTorque"],
     "doctor.examination": ["mobility"],
     "doctor.motions": ["Motion"],
@@ -95,8 +101,9 @@ _HOMES = {
     "rows.reactions": ["ConstraintWrench", "constraint_wrenches"],
     "simulation.simulate": ["Run", "simulate"],
     "control.realtime": ["LoopStatistics", "realtime", "run_at_rate"],
-    "tree.kinematics": ["renumbered"],
+    "tree.kinematics": ["Frame", "Kinematics", "LiveMotion", "renumbered", "resolve_frame"],
 }  # fmt: skip
+_MODULES = {"kinds"}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [*sorted(_HOME_OF), "__version__"]  # noqa: PLE0604
@@ -111,7 +118,8 @@ def __getattr__(name: str) -> Any:
 
         value: Any = version("holoctl")
     elif name in _HOME_OF:
-        value = getattr(importlib.import_module(f"holoctl.{_HOME_OF[name]}"), name)
+        home = importlib.import_module(f"holoctl.{_HOME_OF[name]}")
+        value = home if name in _MODULES else getattr(home, name)
     else:
         raise AttributeError(f"module 'holoctl' has no attribute {name!r}")
     globals()[name] = value

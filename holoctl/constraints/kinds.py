@@ -112,6 +112,10 @@ class Composed:
     doubt: Callable[[Sequence[Any]], Any]
     point: bool = True
 
+    def __post_init__(self) -> None:
+        if not self.parts or not all(isinstance(part.kind, Along) for part in self.parts):
+            raise InputError("a composed row is made of rows along vectors, one or more")
+
 
 @dataclass(frozen=True)
 class Orientation:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
 from holoctl.constraints.contract import Rows
+from holoctl.constraints.differences import FINER, REACHES, STATES, STEP, difference, worst
 from holoctl.constraints.kinds import Along, Composed, Kind, Orientation, Row
 from holoctl.tree.kinematics import Frame, Kinematics, support
 
@@ -202,7 +203,8 @@ def wrench_rows(
     Raises
     ------
     InputError
-        For a row of no kind that constraints/kinds.py has a sort for.
+        For a row of no kind that constraints/kinds.py has a sort for, and for one of a kind of your
+        own whose gradient or curvature is not that of its value.
     """
     for row in rows:
         if type(row.kind) not in EVALUATIONS:
@@ -211,6 +213,8 @@ def wrench_rows(
                 f"constraint {name!r}: the kind of row {row.label!r} must be a value of one of "
                 f"{sorts}; got {row.kind!r}"
             )
+        if isinstance(row.kind, Composed) and (told := _told(row.kind, row.size)):
+            raise InputError(f"constraint {name!r}: row {row.label!r}: {told}")
     return WrenchRows(
         frames1=(frame1,),
         frames2=(frame2,),
@@ -219,6 +223,36 @@ def wrench_rows(
         pair=np.zeros(len(rows), dtype=np.intp),
         **_columns(rows) | {"labels": tuple(f"{name}.{row.label}" for row in rows)},
     )
+
+
+@lru_cache(maxsize=1000)
+def _told(kind: Composed, size: float) -> str:
+    """What is wrong with the derivatives of a function of rows; empty if nothing."""
+    rng, told = np.random.default_rng(0), list[str]()
+    for reach in REACHES[:STATES]:
+        x, xdot = rng.normal(size=(2, len(kind.parts)))
+        x *= reach
+        if not kind.doubt(x.tolist()) < 1.0:
+            continue
+        f_x = np.asarray(kind.gradient(x.tolist(), size), dtype=float)
+        if f_x.shape != x.shape:
+            return f"gradient must give a number for each of {x.size} parts; got {f_x.shape}"
+
+        def along(s: float, x: Vector = x, xdot: Vector = xdot) -> Vector:
+            there = (x + s * xdot).tolist()
+            slope = np.asarray(kind.gradient(there, size)).dot(xdot)
+            return np.array([kind.value(there, size, math.atan2, math.floor), slope])
+
+        given = np.array([f_x.dot(xdot), kind.curvature(x.tolist(), xdot.tolist(), size)])
+        tries = [difference(along, part * STEP) for part in FINER]
+        terms = np.full(2, np.abs(f_x).dot(np.abs(xdot)))
+        if (i := worst(given, tries, terms)) is not None:
+            what = ("gradient . xdot", "curvature")[i]
+            told.append(
+                f"at x = {x.round(4).tolist()}, xdot = {xdot.round(4).tolist()} its {what} is "
+                f"{given[i]:.6g}, and by differences {tries[0].value[i]:.6g}"
+            )
+    return told[-1] if len(told) > 1 else ""  # one alone may be beside a kink
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, Any]:
