@@ -1,0 +1,384 @@
+"""Constraints of one's own: the same answer on every path, or the same refusal."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import dataclasses
+import importlib.util
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from support import difference, mechanism, relative
+from zoo import ZOO
+
+import holoctl as hc
+from holoctl.constraints import wrench
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "write_your_own.py"
+ANY = {"closure_limit": None, "velocity_limit": None}
+CASADI = importlib.util.find_spec("casadi") is not None
+
+
+@pytest.fixture(scope="module")
+def example():
+    """The example, run."""
+    spec = importlib.util.spec_from_file_location("write_your_own", EXAMPLE)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["write_your_own"] = module  # dataclasses look themselves up
+    with contextlib.redirect_stdout(io.StringIO()):
+        spec.loader.exec_module(module)
+    return module
+
+
+def test_the_example_needs_public_names_only():
+    tree = ast.parse(EXAMPLE.read_text(encoding="utf-8"))
+    imported = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)]
+    named = {a.name for n in imported if isinstance(n, ast.Import) for a in n.names}
+    assert named <= {"holoctl", "numpy", "pinocchio", "casadi"}
+    assert {n.module for n in imported if isinstance(n, ast.ImportFrom)} <= {
+        "collections.abc", "dataclasses", "typing",
+    }  # fmt: skip
+    used = {n.attr for n in ast.walk(tree)
+            if isinstance(n, ast.Attribute) and ast.unparse(n.value) == "hc"}  # fmt: skip
+    assert used <= set(hc.__all__)
+    assert {"kinds", "wrench_rows", "resolve_frame", "Rows", "Kinematics", "LiveMotion"} <= used
+
+
+class Asked:
+    """How often rows were evaluated by the general way."""
+
+    count = 0
+
+
+def counted(bound, asked):
+    """The same bound rows, which count how often they are asked; what they offer stays theirs."""
+    rows = type(bound).rows
+
+    def counting(self, kin):
+        asked.count += 1
+        return rows(self, kin)
+
+    given = {k: v for k, v in vars(type(bound)).items() if k in ("tick", "expression", "linear")}
+    cls = type("Counted", (type(bound),), {"rows": counting, **given})
+    return cls(**{f.name: getattr(bound, f.name) for f in dataclasses.fields(bound)})
+
+
+@dataclasses.dataclass(frozen=True)
+class Bound:
+    """Any bound rows, as a constraint."""
+
+    make: object
+    name: str = "own"
+    t_stab: float | None = None
+
+    @property
+    def default_name(self):
+        return self.name
+
+    def bind(self, model, name, reference):
+        return self.make(model, name, reference)
+
+
+def variant(example, **methods):
+    """The nut on the screw, with other methods; None takes one away."""
+    cls = type("Other", (example.BoundScrew,), methods)
+
+    def make(model, name, reference):
+        bound = example.Screw("carriage", "spindle", 0.02, 0.01).bind(model, name, reference)
+        return cls(**{f.name: getattr(bound, f.name) for f in dataclasses.fields(bound)})
+
+    return dataclasses.replace(example.own, constraints=[Bound(make)])
+
+
+def states(mech, count=4):
+    """Closed states, and others well off the manifold."""
+    rng = np.random.default_rng(3)
+    for i in range(count):
+        q, v = hc.assemble(mech, 0.5 * rng.normal(size=mech.nq), rng.normal(size=mech.nv))
+        yield (
+            (q, v) if i % 2 else (q + 0.05 * rng.normal(size=mech.nv), v + rng.normal(size=mech.nv))
+        )
+
+
+@pytest.mark.parametrize("which", ["own", "drum"])
+def test_it_is_exact_on_every_path(example, which):
+    mech = getattr(example, which)
+    part = hc.partition(mech, hc.assemble(mech)[0])
+    prepared = hc.PreparedInverseDynamics(mech, part, **ANY)
+    forward = hc.PreparedForwardDynamics(mech, part)
+    assert not prepared.general
+    compiled = CASADI and hc.compile(
+        mech,
+        ["inverse_dynamics", "forward_dynamics", "terms"],
+        partition=part,
+        flags=["-O0"],
+        **ANY,
+    )
+    for q, v in states(mech):
+        target = np.linspace(1.0, 2.0, mech.nu)
+        result = hc.inverse_dynamics(mech, q, v, target, partition=part)
+        assert np.abs(result.u).max() > 1e-3
+        assert relative(prepared.torque(q, v, target), result.u) < 1e-10
+        tau = mech.B @ result.u
+        a = hc.forward_dynamics(mech, q, v, tau, partition=part).a
+        assert relative(forward.acceleration(q, v, tau), a) < 1e-9
+        T = hc.terms(mech, q, v)
+        rate = difference(lambda s: hc.terms(mech, q + s * v, v).error, 1e-3)  # noqa: B023
+        drift = difference(lambda s: hc.terms(mech, q + s * v, v).rate, 1e-3)  # noqa: B023
+        assert np.abs(rate - T.rate).max() < 1e-8
+        assert np.abs(drift - T.drift).max() < 1e-7 * (1.0 + np.abs(T.drift).max())
+        assert np.abs(T.drift).max() > 1e-4
+        if compiled:
+            assert relative(compiled.inverse_dynamics(q, v, target), result.u) < 1e-10
+            assert relative(compiled.forward_dynamics(q, v, tau), a) < 1e-9
+            found = compiled.terms(q, v)
+            for what in ("error", "rate", "jacobian", "drift"):
+                assert np.abs(getattr(found, what) - getattr(T, what)).max() < 1e-12
+    assert not compiled or compiled.fallbacks == 0
+
+
+@pytest.mark.skipif(not CASADI, reason="the extra holoctl[codegen] is not installed")
+@pytest.mark.parametrize("which", ["own", "drum"])
+def test_it_is_exact_in_exported_c(example, which, tmp_path):
+    compilers = pytest.importorskip("exported")
+    if not compilers.compilers():
+        pytest.skip("no C compiler")
+    mech = getattr(example, which)
+    part = hc.partition(mech, hc.assemble(mech)[0])
+    made = compilers.Exported(mech, tmp_path, name=which, partition=part, **ANY)
+    for q, v in states(mech):
+        target = np.linspace(1.0, 2.0, mech.nu)
+        u = hc.inverse_dynamics(mech, q, v, target, partition=part).u
+        status, found = made.call("inverse_dynamics", q, v, target)
+        assert status == "OK"
+        assert relative(found, u) < 1e-10
+
+
+def test_a_tick_takes_the_place_of_rows_in_a_loop(example):
+    asked, (q, v) = Asked(), hc.assemble(example.own, v_guess=np.ones(3))
+    mech = dataclasses.replace(example.own, constraints=[Bound(
+        lambda model, name, reference: counted(
+            example.Screw("carriage", "spindle", 0.02, 0.01).bind(model, name, reference), asked
+        )
+    )])  # fmt: skip
+    for law in (hc.PreparedInverseDynamics(mech), hc.PreparedForwardDynamics(mech)):
+        call = law.torque if isinstance(law, hc.PreparedInverseDynamics) else law.acceleration
+        given = np.ones(mech.nu if isinstance(law, hc.PreparedInverseDynamics) else mech.nv)
+        call(q, v, given)
+        before = asked.count
+        for _ in range(5):
+            call(q, v, given)
+        assert asked.count == before
+
+
+def test_without_a_tick_the_rows_are_asked(example):
+    """Also where a subclass has rows of its own, which the tick need not be of."""
+
+    def rows(self, kin):
+        r = example.BoundScrew.rows(self, kin)
+        return dataclasses.replace(r, error=2.0 * r.error, rate=2.0 * r.rate,
+                                   jacobian=2.0 * r.jacobian, drift=2.0 * r.drift)  # fmt: skip
+
+    for mech in (variant(example, tick=None), variant(example, rows=rows)):
+        part = hc.partition(mech, hc.assemble(mech)[0])
+        prepared = hc.PreparedInverseDynamics(mech, part, **ANY)
+        assert not prepared.general
+        for q, v in states(mech):
+            u = hc.inverse_dynamics(mech, q, v, [1.0], partition=part).u
+            assert relative(prepared.torque(q, v, [1.0]), u) < 1e-10
+
+
+@pytest.mark.skipif(not CASADI, reason="the extra holoctl[codegen] is not installed")
+@pytest.mark.parametrize("methods", [{"expression": None}, {"rows": lambda self, kin: None}])
+def test_without_an_expression_it_is_refused_by_name(example, methods, tmp_path):
+    if "rows" in methods:  # rows of its own, the same in this case
+        methods = {"rows": lambda self, kin: example.BoundScrew.rows(self, kin)}
+    mech = variant(example, **methods)
+    for call in (lambda: hc.compile(mech), lambda: hc.export_c(mech, tmp_path / "c")):
+        with pytest.raises(hc.InputError, match=r"'own' cannot be compiled: rows of a Other"):
+            call()
+    assert not (tmp_path / "c").exists()
+
+
+def wrong_tick(what, factor=1.1):
+    def tick(self, motion, rows):
+        evaluate = type(self).__mro__[1].tick(self, motion, rows)
+
+        def off(q, v, t):
+            evaluate(q, v, t)
+            getattr(rows, what)[:] *= factor
+
+        return off
+
+    return tick
+
+
+@pytest.mark.parametrize("what", ["error", "rate", "jacobian", "drift"])
+@pytest.mark.parametrize("factor", [1.1, np.nan])
+def test_a_tick_that_is_not_its_rows_is_refused(example, what, factor):
+    mech = variant(example, tick=wrong_tick(what, factor))
+    for make in (hc.PreparedInverseDynamics, hc.PreparedForwardDynamics):
+        with pytest.raises(
+            hc.InputError, match=rf"tick of constraint 'own'.*{what} of row 'own.nut'"
+        ):
+            make(mech)
+
+
+def test_a_tick_that_says_it_is_linear_and_is_not_is_refused(example):
+    with pytest.raises(hc.InputError, match="tick of constraint 'own'"):
+        hc.PreparedInverseDynamics(variant(example, linear=True))
+
+
+@pytest.mark.skipif(not CASADI, reason="the extra holoctl[codegen] is not installed")
+def test_an_expression_that_is_not_its_rows_is_refused(example):
+    base = example.BoundScrew.expression
+    wrong = {
+        "is not its phi": lambda self, q, t, place: 1.1 * base(self, q, t, place),
+        "casadi.SX of 1 entries; got float": lambda self, q, t, place: 1.0,
+        "casadi.SX of 1 entries; got": lambda self, q, t, place: q,
+    }
+    for words, expression in wrong.items():
+        with pytest.raises(hc.InputError, match=words):
+            hc.compile(variant(example, expression=expression))
+
+
+@pytest.mark.skipif(not CASADI, reason="the extra holoctl[codegen] is not installed")
+def test_an_expression_may_ask_where_frames_are(example):
+    """The peg once more, as an expression of the places of its frames, against its rows as data."""
+
+    def expression(self, q, t, place):
+        R, p1 = place(self.frames1[0])
+        _, p2 = place(self.frames2[0])
+        d = R.T @ (p2 - p1)
+        return (d[0] ** 2 + d[1] ** 2 - 0.15**2) / 0.3
+
+    cls = type("Placed", (wrench.WrenchRows,), {
+        "expression": expression, "rows": lambda self, kin: wrench.WrenchRows.rows(self, kin),
+    })  # fmt: skip
+
+    def make(model, name, reference):
+        table = example.Peg("first", "tip", 0.15).bind(model, name, reference)
+        return cls(**{f.name: getattr(table, f.name) for f in dataclasses.fields(table)})
+
+    mech = dataclasses.replace(example.drum, constraints=[Bound(make)])
+    f = hc.compile(mech, ["inverse_dynamics"], flags=["-O0"], **ANY)
+    part = hc.partition(example.drum, hc.assemble(example.drum)[0])
+    for q, v in states(example.drum):
+        u = hc.inverse_dynamics(example.drum, q, v, np.ones(2), partition=part).u
+        assert relative(f.inverse_dynamics(q, v, np.ones(2)), u) < 1e-10
+    assert f.fallbacks == 0
+
+
+# ---------------------------------------------------------------------- kinds nobody knows yet
+
+
+@dataclasses.dataclass(frozen=True)
+class Reversed:
+    """A sort of rows that was not there: linear ones of opposite sign."""
+
+    point: bool = True
+
+
+@pytest.fixture
+def reversed_rows(monkeypatch):
+    """The five-bar, its loop held by rows of a sort that only the general evaluation knows."""
+
+    def evaluate(table, geometry, i):
+        d = geometry.p[1, table.pair[i]] - geometry.p[0, table.pair[i]]
+        R, pdot = geometry.R[0, table.pair[i]], geometry.pdot[1, table.pair[i]]
+        n = (R @ table.a[i][:, :, None])[:, :, 0]
+        ndot = np.cross(geometry.omega[0, table.pair[i]], n)
+        s = geometry.p[1, table.pair[i]]
+        w = np.hstack([n, np.cross(s, n)])
+        wdot = np.hstack([ndot, np.cross(pdot, n) + np.cross(s, ndot)])
+        return -(n * d).sum(axis=1), -w, -wdot, np.zeros(len(i))
+
+    monkeypatch.setitem(wrench.EVALUATIONS, Reversed, evaluate)
+    base = mechanism("five_bar")
+    loop = base.constraints[0]
+
+    def make(model, name, reference):
+        table = loop.bind(model, name, reference)
+        return dataclasses.replace(
+            table,
+            kinds=tuple(Reversed() if k == hc.kinds.LINEAR else k for k in table.kinds),
+        )
+
+    return base, dataclasses.replace(base, constraints=[Bound(make, loop.default_name)])
+
+
+def test_a_sort_that_a_path_does_not_know_goes_the_general_way_or_is_refused(
+    reversed_rows, tmp_path
+):
+    base, mech = reversed_rows
+    rng = np.random.default_rng(0)
+    part = hc.partition(base, hc.assemble(base)[0])
+    own = hc.partition(mech, hc.assemble(mech)[0])
+    prepared, forward = (
+        law(mech, own) for law in (hc.PreparedInverseDynamics, hc.PreparedForwardDynamics)
+    )
+    assert not prepared.general
+    for _ in range(3):
+        q, v = hc.assemble(base, base.reference + 0.1 * rng.normal(size=4), rng.normal(size=4))
+        target, tau = rng.normal(size=2), rng.normal(size=4)
+        expected = hc.inverse_dynamics(base, q, v, target, partition=part)
+        found = hc.inverse_dynamics(mech, q, v, target, partition=own)
+        assert found.certificate.ok
+        assert relative(found.u, expected.u) < 1e-9
+        assert relative(prepared.torque(q, v, target), expected.u) < 1e-9
+        a = hc.forward_dynamics(base, q, v, tau, partition=part).a
+        assert relative(forward.acceleration(q, v, tau), a) < 1e-9
+        here, there = (hc.constraint_wrenches(m, q, r.multipliers)
+                       for m, r in ((base, expected), (mech, found)))  # fmt: skip
+        for one, other in zip(here.values(), there.values(), strict=True):
+            assert relative(other[1].force, one[1].force) < 1e-8
+    with pytest.raises(hc.InputError, match="proximal"):
+        hc.forward_dynamics(mech, q, v, tau, method="proximal")
+    direct = hc.forward_dynamics(mech, q, v, tau, partition=own, method="direct").a
+    assert relative(direct, a) < 1e-9
+    assert hc.mobility(mech).generic_rank == hc.mobility(base).generic_rank
+    if CASADI:
+        for call in (lambda: hc.compile(mech), lambda: hc.export_c(mech, tmp_path / "c")):
+            with pytest.raises(hc.InputError, match=r"cannot be compiled: .*sort Reversed"):
+                call()
+
+
+@pytest.mark.parametrize("wrong", ["gradient", "curvature", "count"])
+def test_a_kind_with_derivatives_that_are_not_its_own_is_refused(example, wrong):
+    right = example.ON_CYLINDER
+    change = {
+        "gradient": {"gradient": lambda x, r: (x[0] / r, 1.01 * x[1] / r)},
+        "curvature": {"curvature": lambda x, xdot, r: -right.curvature(x, xdot, r)},
+        "count": {"gradient": lambda x, r: (x[0] / r,)},
+    }[wrong]
+    kind = dataclasses.replace(right, **change)
+
+    def make(model, name, reference):
+        a, b = (hc.resolve_frame(model, f, "own") for f in ("first", "tip"))
+        return hc.wrench_rows(model, a, b, [hc.kinds.Row(kind, "r", size=0.15)], name)
+
+    with pytest.raises(
+        hc.InputError, match=rf"'own': row 'r'.*{'gradient' if wrong == 'count' else wrong}"
+    ):
+        dataclasses.replace(example.drum, constraints=[Bound(make)])
+
+
+def test_a_composed_row_is_made_of_rows_along_vectors():
+    for parts in ((), (hc.kinds.orientation("x", 0),)):
+        with pytest.raises(hc.InputError, match="rows along vectors"):
+            hc.kinds.Composed(parts, None, None, None, None)
+
+
+def test_the_zoo_has_every_kind():
+    found = {
+        kind for name in ZOO for b in mechanism(name).blocks if b.table for kind in b.table.kinds
+    }
+    kinds = hc.kinds
+    assert {kinds.LINEAR, kinds.SLOT, kinds.DIRECTION, kinds.ROD, kinds.ORIENTATION,
+            kinds.SCREW} <= found  # fmt: skip
+    assert pin.__version__
