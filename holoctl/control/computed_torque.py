@@ -11,8 +11,13 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector, as_given, finite, numbers, one_of, quiet, stored, vector
 from holoctl.base.errors import InputError, NotActuatedError
-from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
-from holoctl.mechanism.mechanism import Mechanism, check_configuration, check_mechanism
+from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, answer
+from holoctl.mechanism.mechanism import (
+    Mechanism,
+    check_configuration,
+    check_mechanism,
+    state_in_a_tick,
+)
 from holoctl.mechanism.motors import position_reader
 from holoctl.projector.projection import Partition
 from holoctl.rows.consistency import (
@@ -173,24 +178,18 @@ class ComputedTorque:
             motion.
         """
         mech = self.mech
-        q, v = as_given("q", q, mech.nq), as_given("v", v, mech.nv)
         v_ref, a_ref = as_given("v_ref", v_ref, mech.nu), as_given("a_ref", a_ref, mech.nu)
         try:
-            return self._torque(q, v, q_ref, v_ref, a_ref, t, out)
+            q, v, t = state_in_a_tick(mech, q, v, t)
+            command = self._law(q, v, q_ref, v_ref)
+            if self.compensation == "full":
+                return answer(self._prepared, q, v, a_ref + command, t, None, out)
+            u = answer(self._prepared, q, v, None, t, None, None) + command
+            if not (finite(u) and finite(a_ref)):  # all inputs, as on the other paths
+                raise InputError("the torque is not finite")
         except InputError:
             _check_finite(q=q, v=v, q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
             raise
-
-    def _torque(
-        self, q: Vector, v: Vector, q_ref: Any, v_ref: Vector, a_ref: Vector, t: float,
-        out: Vector | None,
-    ) -> Vector:  # fmt: skip
-        command = self._law(q, v, q_ref, v_ref)
-        if self.compensation == "full":
-            return self._prepared.answer(q, v, a_ref + command, t, None, out)
-        u = self._prepared.answer(q, v, None, t, None, None) + command
-        if not (finite(u) and finite(a_ref)):  # all inputs, as on the other paths
-            raise InputError("the torque is not finite")
         return u if out is None else stored("out", out, u)
 
     def track(self, reference: Reference) -> Controller:

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import (
     Vector,
+    as_given,
     counted,
+    instant,
     known_name,
     listing,
     name_list,
@@ -58,6 +60,7 @@ __all__ = [
     "row_names",
     "rows_of",
     "rows_that_open",
+    "state_in_a_tick",
     "workspace",
 ]
 
@@ -152,6 +155,8 @@ class Mechanism:
         The same rows as they are evaluated: those between bodies in one table, others one by one.
     lengths : ((n,) int array, (n,) int array)
         Where translational coordinates stand in q, and in v.
+    slides : bool
+        Whether some translational coordinate is in no constraint.
     motors : MotorPlaces
         Where the positions of motors stand in q.
 
@@ -182,6 +187,7 @@ class Mechanism:
     row_names: tuple[str, ...] = field(init=False)
     blocks: tuple[Block, ...] = field(init=False)
     lengths: tuple[NDArray[np.intp], NDArray[np.intp]] = field(init=False)
+    slides: bool = field(init=False)
     motors: MotorPlaces = field(init=False)
     _local: threading.local = field(init=False)
 
@@ -209,6 +215,8 @@ class Mechanism:
         put("row_names", sum((bound.labels for bound in self.bound), ()))
         put("blocks", _blocks(self.bound))
         put("lengths", _lengths(model))
+        held = np.any([b.support.any(axis=0) for b in self.bound], axis=0) & np.ones(model.nv, bool)
+        put("slides", not held[self.lengths[1]].all())
         put("_local", threading.local())
         if self.actuation is not None and name_list("Mechanism: actuated", self.actuated):
             raise InputError("Mechanism: give one of actuated= and actuation=, not both")
@@ -528,6 +536,24 @@ def check_range(mech: Mechanism, q: Vector, v: Vector, names: tuple[str, str] = 
                 f"{unit}: rounding there would be felt in the torques; is it a wrong unit, or a "
                 "failed sensor? Else put the origin of the world nearer to the robot"
             )
+
+
+def state_in_a_tick(
+    mech: Mechanism, q: Any, v: Any, t: Any, of_any_size: bool = False
+) -> tuple[Vector, Vector, float]:
+    """q, v and t of a tick: shapes, unit quaternions, sizes; finite or not, the result tells.
+
+    They are the caller's own arrays where there is nothing to mend. What loops hold near the world
+    is judged by their closure, so only coordinates that none holds are looked at for their size.
+    """
+    q, v, t = as_given("q", q, mech.nq), as_given("v", v, mech.nv), instant(t)
+    if mech.nq != mech.nv and not pin.isNormalized(mech.model, q, 1e-12):
+        q = check_configuration(mech, q)
+    if mech.slides and not of_any_size:  # as one number each, which costs less
+        x, xdot = q.take(mech.lengths[0]), v.take(mech.lengths[1])
+        if not (x.dot(x) <= FARTHEST**2 and xdot.dot(xdot) <= FASTEST**2):
+            check_range(mech, q, v)
+    return q, v, t
 
 
 def check_configuration(mech: Mechanism, q: Any, name: str = "q") -> Vector:

@@ -22,20 +22,19 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from holoctl.base.checks import Vector, as_given, finite, instant, quiet, stored, vector
+from holoctl.base.checks import Vector, as_given, finite, quiet, stored, vector
 from holoctl.base.errors import InputError
 from holoctl.closing.assembly import assemble
-from holoctl.dynamics.forward import accelerate
+from holoctl.dynamics.tick.general import general_acceleration
 from holoctl.dynamics.tick.own_workspace import in_own_workspace
 from holoctl.mechanism.mechanism import (
     Mechanism,
-    check_configuration,
     check_mechanism,
-    check_state,
     constraint_rows,
+    state_in_a_tick,
 )
 from holoctl.mechanism.open_tree import inertia
-from holoctl.projector.projection import Partition, check_partition, partition, projected
+from holoctl.projector.projection import Partition, check_partition, partition
 from holoctl.rows.anchors import anchored, anchors, motion_of_rows
 from holoctl.rows.tick.fast_rows import fast_rows, why_not
 from holoctl.rows.tick.given import check_ticks
@@ -144,7 +143,7 @@ class PreparedForwardDynamics:
         tau = as_given("tau", tau, self.mech.nv)
         a, q, v, t = self._tick(q, v, tau, t)
         if not isinstance(a, np.ndarray) or not finite(a):
-            a = self._by_the_general_path(q, v, tau, t)
+            a = general_acceleration(self.mech, self.partition, q, v, tau, t)
         return a if out is None else stored("out", out, a)
 
     @quiet
@@ -172,32 +171,18 @@ class PreparedForwardDynamics:
         response, q, v, t = self._tick(q, v, None, t)
         if response is not None and not isinstance(response, np.ndarray):
             return response
-        self._by_the_general_path(q, v, np.zeros(self.mech.nv), t)  # raises, if anything does
+        mech, part = self.mech, self.partition
+        general_acceleration(mech, part, q, v, np.zeros(mech.nv), t)  # raises, if anything does
         q, v = q.copy(), v.copy()
-        return lambda tau: self._by_the_general_path(
-            q, v, as_given("tau", tau, self.mech.nv), t
-        )  # fmt: skip
+        return lambda tau: general_acceleration(mech, part, q, v, as_given("tau", tau, mech.nv), t)
 
     def _tick(
         self, q: Any, v: Any, tau: Vector | None, t: Any
     ) -> tuple[Vector | Response | None, Vector, Vector, float]:
         """The answer of the fast path, if it has one, and the state as it was checked."""
-        mech, t = self.mech, instant(t)
-        q, v = as_given("q", q, mech.nq), as_given("v", v, mech.nv)
-        if mech.nq != mech.nv and not pin.isNormalized(mech.model, q, 1e-12):
-            q = check_configuration(mech, q)
+        q, v, t = state_in_a_tick(self.mech, q, v, t, of_any_size=True)
         found = in_own_workspace(self._local, _lay_out, self, q, v, tau, t)
         return found, q, v, t
-
-    @np.errstate(all="ignore")
-    def _by_the_general_path(self, q: Vector, v: Vector, tau: Vector, t: float) -> Vector:
-        mech = self.mech
-        q, v, t = check_state(mech, q, v, t)
-        tau = vector("tau", tau, mech.nv, "efforts on the coordinates; mech.B @ u for motors")
-        a, _ = accelerate(projected(mech, q, v, t, self.partition), tau)
-        if not np.isfinite(a).all():
-            raise InputError("the acceleration is not finite: an input is out of range")
-        return a
 
 
 def _lay_out(prepared: PreparedForwardDynamics) -> _Tick | None:

@@ -7,8 +7,8 @@ With the kept rows split into dependent and independent columns,
     G_dep' y = w_dep                       two vector solves in all: gamma is not formed
     gamma' B u = w_ind - G_ind' y
 
-The general path through `projected` and `actuation` gives the same numbers, and takes over
-wherever the fast one has doubts. Derivation: docs/derivations.md, "In a tick".
+The general path (dynamics/tick/general.py) gives the same numbers, and takes over wherever the
+fast one has doubts. Derivation: docs/derivations.md, "In a tick".
 """
 
 from __future__ import annotations
@@ -25,51 +25,40 @@ from scipy.linalg import lapack
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import maximum_bipartite_matching, reverse_cuthill_mckee
 
-from holoctl.base.checks import Vector, as_given, finite, instant, one_of, quiet, stored, vector
-from holoctl.base.errors import InputError, NotActuatedError
+from holoctl.base.checks import Vector, as_given, finite, one_of, quiet, stored, vector
+from holoctl.base.errors import NotActuatedError
 from holoctl.base.linalg import in_place_band_lu, in_place_lu
 from holoctl.closing.assembly import assemble
-from holoctl.dynamics.certificate import off_constraints, off_dynamics, off_rows
 from holoctl.dynamics.inverse import (
     CONSISTENT,
     POLICIES,
-    actuation,
-    driven_acceleration,
     effort_scales,
     effort_weights,
 )
+from holoctl.dynamics.tick.general import general_efforts
 from holoctl.dynamics.tick.own_workspace import in_own_workspace
 from holoctl.mechanism.mechanism import (
-    FARTHEST,
-    FASTEST,
     Mechanism,
-    check_configuration,
     check_mechanism,
-    check_range,
-    check_state,
+    state_in_a_tick,
 )
-from holoctl.mechanism.open_tree import inverse_tree_dynamics
 from holoctl.projector.projection import (
     Partition,
     check_motors,
     check_partition,
-    constraint_effort,
     partition,
-    projection_of,
 )
 from holoctl.rows.consistency import (
     CLOSURE_LIMIT,
     VELOCITY_LIMIT,
     StateLimits,
-    check_solution,
     state_limits,
 )
-from holoctl.rows.terms import terms_at
 from holoctl.rows.tick.fast_rows import fast_rows, why_not
 from holoctl.rows.tick.given import check_ticks
 from holoctl.tree.kinematics import LiveMotion, live_motion
 
-__all__ = ["PreparedInverseDynamics"]
+__all__ = ["PreparedInverseDynamics", "answer"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -107,6 +96,11 @@ class PreparedInverseDynamics:
         There is no torque where the state is open, or slides along a row, by more than this:
         `closure` and `velocity` of the certificate, over all rows. None: by any amount.
 
+    Attributes
+    ----------
+    limits : StateLimits
+        These two.
+
     Raises
     ------
     InputError
@@ -134,8 +128,7 @@ class PreparedInverseDynamics:
     inconsistent: str = "raise"
     closure_limit: float | None = CLOSURE_LIMIT
     velocity_limit: float | None = VELOCITY_LIMIT
-    _limits: StateLimits = field(init=False, repr=False)
-    _slides: bool = field(init=False, repr=False)
+    limits: StateLimits = field(init=False, repr=False)
     _local: threading.local = field(init=False, repr=False)
 
     @quiet
@@ -147,12 +140,7 @@ class PreparedInverseDynamics:
             raise NotActuatedError(f"{mech.name} has no motors, so there are no torques")
         object.__setattr__(self, "weights", effort_weights(mech, self.weights))
         limits = state_limits(self.closure_limit, self.velocity_limit)
-        object.__setattr__(self, "_limits", limits)
-        # what loops hold near the world is judged by their closure
-        held = np.zeros(mech.nv, dtype=bool)
-        for bound in mech.bound:
-            held |= bound.support.any(axis=0)
-        object.__setattr__(self, "_slides", not held[mech.lengths[1]].all())
+        object.__setattr__(self, "limits", limits)
         if self.partition is None:
             object.__setattr__(self, "partition", partition(mech, assemble(mech)[0]))
         check_partition(mech, self.partition)
@@ -223,11 +211,11 @@ class PreparedInverseDynamics:
             target and ``inconsistent="raise"``.
         """
         mech = self.mech
-        q, v = as_given("q", q, mech.nq), as_given("v", v, mech.nv)
+        q, v, t = state_in_a_tick(mech, q, v, t)
         target = as_given("target", target, mech.nu)
         if efforts is not None:
             efforts = vector("efforts", efforts, mech.nv, "efforts on the coordinates")
-        return self.answer(q, v, target, t, efforts, out)
+        return answer(self, q, v, target, t, efforts, out)
 
     @quiet
     def holding(self, q: Any, t: float = 0.0, *, out: Vector | None = None) -> Vector:
@@ -253,57 +241,24 @@ class PreparedInverseDynamics:
         InputError, SingularityError, InconsistentError
             As `torque`.
         """
-        q = as_given("q", q, self.mech.nq)
-        return self.answer(q, np.zeros(self.mech.nv), None, t, None, out)
+        q, v, t = state_in_a_tick(self.mech, q, np.zeros(self.mech.nv), t)
+        return answer(self, q, v, None, t, None, out)
 
-    def answer(
-        self, q: Vector, v: Vector, target: Vector | None, t: float,
-        efforts: Vector | None, out: Vector | None,
-    ) -> Vector:  # fmt: skip
-        """The fast path, or where that gives nothing finite, the general one."""
-        mech, t = self.mech, instant(t)
-        if mech.nq != mech.nv and not pin.isNormalized(mech.model, q, 1e-12):
-            q = check_configuration(mech, q)
-        if self._slides:  # as one number each, which costs less
-            x, xdot = q.take(mech.lengths[0]), v.take(mech.lengths[1])
-            if not (x.dot(x) <= FARTHEST**2 and xdot.dot(xdot) <= FASTEST**2):
-                check_range(mech, q, v)
-        u = in_own_workspace(self._local, _lay_out, self, q, v, target, t, efforts)
-        if u is None or not finite(u):
-            u = self._by_the_general_path(q, v, target, t, efforts)
-        return u if out is None else stored("out", out, u)
 
-    @np.errstate(all="ignore")
-    def _by_the_general_path(
-        self, q: Vector, v: Vector, target: Vector | None, t: float, efforts: Vector | None
-    ) -> Vector:
-        mech = self.mech
-        q, v, t = check_state(mech, q, v, t)
-        T = terms_at(mech, q, v, t)
-        off = off_constraints(T)
-        self._limits.check(mech.name, *off)
-        if target is None and v.any():  # the state is judged as it is, and held at rest
-            T = terms_at(mech, q, np.zeros(mech.nv), t)
-        P = projection_of(T, self.partition)
-        act = actuation(P, self.weights)
-        known = np.zeros(mech.nv) if efforts is None else efforts
-        if target is None:
-            a = np.zeros(mech.nv)
-        else:
-            target = vector("target", target, mech.nu, "accelerations of the motors, B' a")
-            a = driven_acceleration(P, act, target, known, self.inconsistent)
-        w = inverse_tree_dynamics(mech, P.q, P.v, a)
-        u = act.efforts(w - known)
-        if not np.isfinite(u).all():
-            raise InputError("the torque is not finite: an input or the model is out of range")
-        broken = missing = 0.0
-        if target is not None:  # else nothing moves, and what the motors cannot hold is left out
-            reached = mech.B @ u + known
-            # by the rows themselves: near a singularity the basis is not at right angles to them
-            constraint = constraint_effort(T, self.partition, w - reached)
-            broken, missing = off_rows(T, a), off_dynamics(T, w, reached, constraint)
-        check_solution(mech.name, *off, broken, missing, act.condition)
-        return u
+def answer(
+    prepared: PreparedInverseDynamics, q: Vector, v: Vector, target: Vector | None, t: float,
+    efforts: Vector | None, out: Vector | None,
+) -> Vector:  # fmt: skip
+    """The motor efforts of a state that was checked: by the fast path, or where that gives nothing
+    finite by the general one. Without a target, those that hold still."""
+    mech, part = prepared.mech, prepared.partition
+    u = in_own_workspace(prepared._local, _lay_out, prepared, q, v, target, t, efforts)
+    if u is None or not finite(u):
+        u = general_efforts(
+            mech, part, q, v, target, t, efforts, weights=prepared.weights,
+            inconsistent=prepared.inconsistent, limits=prepared.limits,
+        )  # fmt: skip
+    return u if out is None else stored("out", out, u)
 
 
 # --------------------------------------------------------------------------------- layout
@@ -333,11 +288,11 @@ def _lay_out(prepared: PreparedInverseDynamics) -> Tick | None:
         return None
     motors = _motor_coordinates(mech, part)
     if motors is None:
-        split = _split(mech, part, part.independent, motion, DOUBT, prepared._limits)
+        split = _split(mech, part, part.independent, motion, DOUBT, prepared.limits)
         return _tick(mech, split, _actuated(mech, split, prepared.weights, prepared.inconsistent))
     passive = np.setdiff1d(part.independent, motors)
     independent, doubt = np.concatenate([motors, passive]), PASSIVE_DOUBT if passive.size else DOUBT
-    return _tick(mech, _split(mech, part, independent, motion, doubt, prepared._limits), None)
+    return _tick(mech, _split(mech, part, independent, motion, doubt, prepared.limits), None)
 
 
 def _motor_coordinates(mech: Mechanism, part: Partition) -> Indices | None:

@@ -1,0 +1,90 @@
+"""The general path of a tick: where the fast one has doubts, it decides.
+
+It solves by the projector, as `inverse_dynamics` and `forward_dynamics` do, an order of magnitude
+slower; and it judges what it found, so that there is the exact answer or the error that explains.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from holoctl.base.checks import Vector, vector
+from holoctl.base.errors import InputError
+from holoctl.dynamics.certificate import off_constraints, off_dynamics, off_rows
+from holoctl.dynamics.forward import accelerate
+from holoctl.dynamics.inverse import actuation, driven_acceleration
+from holoctl.mechanism.mechanism import Mechanism, check_state
+from holoctl.mechanism.open_tree import inverse_tree_dynamics
+from holoctl.projector.projection import Partition, constraint_effort, projected, projection_of
+from holoctl.rows.consistency import StateLimits, check_solution
+from holoctl.rows.terms import terms_at
+
+__all__ = ["general_acceleration", "general_efforts"]
+
+
+@np.errstate(all="ignore")
+def general_efforts(
+    mech: Mechanism,
+    part: Partition,
+    q: Vector,
+    v: Vector,
+    target: Vector | None,
+    t: float,
+    known: Vector | None = None,
+    *,
+    weights: Vector | None,
+    inconsistent: str,
+    limits: StateLimits,
+) -> Vector:
+    """The motor efforts for a target of the motors; without one, those that hold still.
+
+    Raises
+    ------
+    InputError, SingularityError, InconsistentError
+        As `PreparedInverseDynamics.torque`.
+    """
+    q, v, t = check_state(mech, q, v, t)
+    T = terms_at(mech, q, v, t)
+    off = off_constraints(T)
+    limits.check(mech.name, *off)
+    if target is None and v.any():  # the state is judged as it is, and held at rest
+        T = terms_at(mech, q, np.zeros(mech.nv), t)
+    P = projection_of(T, part)
+    act = actuation(P, weights)
+    known = np.zeros(mech.nv) if known is None else known
+    if target is None:
+        a = np.zeros(mech.nv)
+    else:
+        target = vector("target", target, mech.nu, "accelerations of the motors, B' a")
+        a = driven_acceleration(P, act, target, known, inconsistent)
+    w = inverse_tree_dynamics(mech, P.q, P.v, a)
+    u = act.efforts(w - known)
+    if not np.isfinite(u).all():
+        raise InputError("the torque is not finite: an input or the model is out of range")
+    broken = missing = 0.0
+    if target is not None:  # else nothing moves, and what the motors cannot hold is left out
+        reached = mech.B @ u + known
+        # by the rows themselves: near a singularity the basis is not at right angles to them
+        constraint = constraint_effort(T, part, w - reached)
+        broken, missing = off_rows(T, a), off_dynamics(T, w, reached, constraint)
+    check_solution(mech.name, *off, broken, missing, act.condition)
+    return u
+
+
+@np.errstate(all="ignore")
+def general_acceleration(
+    mech: Mechanism, part: Partition, q: Vector, v: Vector, tau: Vector, t: float
+) -> Vector:
+    """The acceleration that efforts on the coordinates cause.
+
+    Raises
+    ------
+    InputError, SingularityError
+        As `PreparedForwardDynamics.acceleration`.
+    """
+    q, v, t = check_state(mech, q, v, t)
+    tau = vector("tau", tau, mech.nv, "efforts on the coordinates; mech.B @ u for motors")
+    a, _ = accelerate(projected(mech, q, v, t, part), tau)
+    if not np.isfinite(a).all():
+        raise InputError("the acceleration is not finite: an input is out of range")
+    return a
