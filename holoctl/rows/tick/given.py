@@ -74,6 +74,8 @@ def given(
 
     if not moving:
         scaled()
+        if limits is None:  # constant rows, and nobody judges the state
+            return Part(lambda q, v, t: 0.0, right, off)
 
     def evaluate(q: Vector, v: Vector, t: float) -> float:
         for fill in fills:
