@@ -10,7 +10,9 @@ import pinocchio as pin
 import holoctl as hc
 from holoctl.constraints.contract import Rows
 from holoctl.mechanism.mechanism import constraint_rows
-from holoctl.tree.kinematics import Frame, Kinematics, coordinate_names
+from holoctl.tree.coordinates import coordinate_names
+from holoctl.tree.frames import Frame
+from holoctl.tree.kinematics import Kinematics
 
 
 @dataclass(frozen=True)

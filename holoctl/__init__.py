@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from holoctl.rows.reactions import ConstraintWrench, constraint_wrenches
     from holoctl.rows.terms import Terms, terms
     from holoctl.simulation.simulate import Run, simulate
-    from holoctl.tree.kinematics import renumbered
+    from holoctl.tree.numbering import renumbered
 
 _HOMES = {
     "closing.assembly": ["assemble"],
@@ -95,7 +95,7 @@ _HOMES = {
     "rows.reactions": ["ConstraintWrench", "constraint_wrenches"],
     "simulation.simulate": ["Run", "simulate"],
     "control.realtime": ["LoopStatistics", "realtime", "run_at_rate"],
-    "tree.kinematics": ["renumbered"],
+    "tree.numbering": ["renumbered"],
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -213,7 +213,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "at up to {} seeded states near the reference; a difference of {} is refused",
      ("differences.STATES", "differences.AGREE")),
     (DECISIONS, "if it turns nothing (to {}) at",
-     lambda: (written("tree/kinematics.py", r"> (1e-\d+)\)\.any"),)),
+     lambda: (written("tree/coordinates.py", r"> (1e-\d+)\)\.any"),)),
     (DECISIONS, "above `max({}, {} sqrt(error))` times the largest, or times {} where",
      ("assembly.RANK", "assembly.RANK_OPEN", "projection.UNIT")),
     (DECISIONS, "decided at a scaled error above {}.", "projection.CLOSED"),

@@ -22,7 +22,7 @@ from holoctl.dynamics.inverse import actuation, driven_acceleration
 from holoctl.dynamics.tick import prepared_inverse as module
 from holoctl.mechanism.open_tree import external_efforts
 from holoctl.rows.tick import HALF_TURN, fast_rows
-from holoctl.tree.kinematics import live_motion
+from holoctl.tree.live_motion import live_motion
 
 ALWAYS_GENERAL = {"sine_chart": "explicit chart"}
 

@@ -35,7 +35,7 @@ from holoctl.constraints.custom import BoundCustom
 from holoctl.constraints.kinds import KINDS, Composed, Orientation
 from holoctl.constraints.wrench import WrenchRows, is_plain
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.tree.kinematics import Frame
+from holoctl.tree.frames import Frame
 
 __all__ = ["SymbolicRows", "check_rows", "symbolic_rows"]
 

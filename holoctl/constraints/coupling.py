@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, known_name, number, positive
 from holoctl.base.errors import InputError
 from holoctl.constraints.contract import Rows
+from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate
+from holoctl.tree.frames import Frame
 from holoctl.tree.frozen_model import plain
-from holoctl.tree.kinematics import Frame, Kinematics, coordinate_names, joint_of_coordinate
+from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["Coupling"]
 

@@ -23,7 +23,8 @@ from holoctl.constraints.differences import (
     difference,
     worst,
 )
-from holoctl.tree.kinematics import Frame, Kinematics
+from holoctl.tree.frames import Frame
+from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["Custom"]
 

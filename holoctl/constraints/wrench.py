@@ -27,7 +27,9 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, one_of
 from holoctl.constraints.contract import Rows
 from holoctl.constraints.kinds import KINDS, Along, Composed, Orientation, Row
-from holoctl.tree.kinematics import Frame, Kinematics, support
+from holoctl.tree.coordinates import support
+from holoctl.tree.frames import Frame
+from holoctl.tree.kinematics import Kinematics
 
 __all__ = [
     "YZX",

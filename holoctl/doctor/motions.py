@@ -25,8 +25,9 @@ from holoctl.doctor.samples import Sample, Samples, travelled
 from holoctl.mechanism.joint_coordinates import joint_motion, part_names
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import nonlinear_efforts
+from holoctl.tree.coordinates import support
 from holoctl.tree.frozen_model import plain
-from holoctl.tree.kinematics import Kinematics, kinematics, support
+from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = ["Motion", "Motions", "actuation", "motions"]
 

@@ -43,7 +43,7 @@ from holoctl.io.mjcf_inertia import Lump, lump_of, scaled_to_total
 from holoctl.io.rotations import z_to
 from holoctl.io.xml import Element, blamed_on, check_root, parsed
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.tree.kinematics import coordinate_names
+from holoctl.tree.coordinates import coordinate_names
 
 __all__ = ["read_mjcf"]
 

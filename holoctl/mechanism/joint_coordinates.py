@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, known_name, quiet
 from holoctl.constraints.closure import Closure
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism, check_state, workspace
+from holoctl.tree.coordinates import support
+from holoctl.tree.frames import Frame, resolve_frame
 from holoctl.tree.frozen_model import plain
-from holoctl.tree.kinematics import Frame, Kinematics, kinematics, resolve_frame, support
+from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = ["JointMotion", "child_frame", "joint_motion", "part_names"]
 

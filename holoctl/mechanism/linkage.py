@@ -33,7 +33,7 @@ from holoctl.constraints.closure import Closure, check_pitch
 from holoctl.mechanism.joint_coordinates import child_frame, part_names
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.inertia import ROUNDED, check_mass, check_moments, rigid_body
-from holoctl.tree.kinematics import check_placement
+from holoctl.tree.joints import check_placement
 
 __all__ = ["JOINT_TYPES", "Linkage"]
 

@@ -15,8 +15,8 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate
 from holoctl.tree.frozen_model import plain
-from holoctl.tree.kinematics import coordinate_names, joint_of_coordinate
 
 __all__ = ["MotorPlaces", "motor_places", "position_reader"]
 

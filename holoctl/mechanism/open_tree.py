@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, numbers, vector
 from holoctl.base.errors import InputError
 from holoctl.mechanism.mechanism import Mechanism, workspace
-from holoctl.tree.kinematics import Kinematics, resolve_frame, support
+from holoctl.tree.coordinates import support
+from holoctl.tree.frames import resolve_frame
+from holoctl.tree.kinematics import Kinematics
 
 __all__ = [
     "articulated_body_solver",

@@ -34,7 +34,8 @@ from scipy.linalg import lapack
 from holoctl.base.checks import Vector
 from holoctl.constraints.wrench import WrenchRows, is_plain
 from holoctl.mechanism.mechanism import Mechanism, constraint_rows
-from holoctl.tree.kinematics import Frame, Kinematics
+from holoctl.tree.frames import Frame
+from holoctl.tree.kinematics import Kinematics
 
 __all__ = [
     "Anchor",

@@ -41,7 +41,9 @@ from holoctl.constraints.kinds import KINDS, Along, Composed, Orientation
 from holoctl.constraints.wrench import YZX, ZXY, WrenchRows, is_plain
 from holoctl.mechanism.mechanism import Mechanism, rows_that_open
 from holoctl.rows.consistency import TOLERANCES, StateLimits, allowed_acceleration
-from holoctl.tree.kinematics import Frame, LiveMotion, kinematics, live_motion
+from holoctl.tree.frames import Frame
+from holoctl.tree.kinematics import kinematics
+from holoctl.tree.live_motion import LiveMotion, live_motion
 
 __all__ = ["FastRows", "fast_rows", "in_own_workspace", "why_not"]
 

@@ -37,7 +37,7 @@ from holoctl.mechanism.open_tree import inertia
 from holoctl.projector.projection import Partition, check_partition, partition, projected
 from holoctl.rows.anchors import anchored, anchors, motion_of_rows
 from holoctl.rows.tick import fast_rows, in_own_workspace, why_not
-from holoctl.tree.kinematics import live_motion
+from holoctl.tree.live_motion import live_motion
 
 __all__ = ["PreparedForwardDynamics"]
 

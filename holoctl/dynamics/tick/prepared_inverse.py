@@ -65,7 +65,7 @@ from holoctl.rows.consistency import (
 )
 from holoctl.rows.terms import terms_at
 from holoctl.rows.tick import fast_rows, in_own_workspace, why_not
-from holoctl.tree.kinematics import LiveMotion, live_motion
+from holoctl.tree.live_motion import LiveMotion, live_motion
 
 __all__ = ["PreparedInverseDynamics"]
 
