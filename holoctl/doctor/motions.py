@@ -73,16 +73,24 @@ class Motions:
         Motions that no motor drives and that move bodies between two others and nothing else:
         the spin of a rod between two ball joints.
     undriven : tuple of Motion
-        The other motions that no motor drives.
+        The other motions that no motor drives; none are named where there are no motors at all.
     actuation_rank, generic_actuation_rank : int
         Rank of gamma' B, here and in general.
+    actuation : str
+        ``"none"``, ``"fully"``, ``"under"``, ``"redundantly"``, ``"both"``; ``"unknown"``.
     """
 
-    locked_joints: tuple[str, ...]
-    idle: tuple[Motion, ...]
-    undriven: tuple[Motion, ...]
-    actuation_rank: int
-    generic_actuation_rank: int
+    locked_joints: tuple[str, ...] = ()
+    idle: tuple[Motion, ...] = ()
+    undriven: tuple[Motion, ...] = ()
+    actuation_rank: int = 0
+    generic_actuation_rank: int = 0
+    actuation: str = "unknown"
+
+    @property
+    def idle_names(self) -> tuple[str, ...]:
+        """For each idle motion the bodies that make it, joined by plus signs."""
+        return tuple(" + ".join(motion.bodies) for motion in self.idle)
 
 
 def motions(mech: Mechanism, s: Samples, t: float) -> Motions:
@@ -101,10 +109,22 @@ def motions(mech: Mechanism, s: Samples, t: float) -> Motions:
     return Motions(
         _locked_joints(mech, s, t),
         tuple(idle),
-        _described(_bodies(mech, at, t), _without(grip.undriven, basis)),
+        _described(_bodies(mech, at, t), _without(grip.undriven, basis)) if mech.nu else (),
         actuation(mech, s.here, s.here.null).rank,
         rank,
+        _verdict(mech.nu, rank, s.finite_dof - len(idle)),
     )
+
+
+def _verdict(motors: int, rank: int, dof: int) -> str:
+    """What so many motors of this rank make of so many motions."""
+    if motors == 0:
+        return "none"
+    if rank == motors == dof:
+        return "fully"
+    if rank == motors:
+        return "under"
+    return "redundantly" if rank == dof else "both"
 
 
 @dataclass(frozen=True, eq=False)
