@@ -2,15 +2,15 @@
 
     M(q) a + h(q, v) = tau + J^T f
 
-| here                      | gives                                | by                             |
-|---------------------------|--------------------------------------|--------------------------------|
-| `inertia`                 | M                                    | composite rigid bodies         |
-| `nonlinear_efforts`       | h: Coriolis, centrifugal, gravity    | recursive Newton-Euler         |
-| `inverse_tree_dynamics`   | M a + h, in one pass without M       | recursive Newton-Euler         |
-| `sparse_solver`           | M^-1 b, M factored once              | sparse Cholesky factors        |
-| `articulated_body_solver` | M^-1 b, without M                    | articulated bodies, at rest    |
-| `external_efforts`        | J^T f: a sum over the bodies         | the world Jacobian             |
-| `energy`                  | v^T M v / 2, and that of gravity     |                                |
+| here                      | gives                                | by                            |
+|---------------------------|--------------------------------------|-------------------------------|
+| `inertia`                 | M                                    | composite rigid bodies        |
+| `nonlinear_efforts`       | h: Coriolis, centrifugal, gravity    | recursive Newton-Euler        |
+| `inverse_tree_dynamics`   | M a + h, in one pass without M       | recursive Newton-Euler        |
+| `sparse_solver`           | M^-1 b, M factored once              | sparse Cholesky factors       |
+| `articulated_body_solver` | M^-1 b, without M                    | articulated bodies, at rest   |
+| `external_efforts`        | J^T f: a sum over the bodies         | the world Jacobian            |
+| `energy`                  | v^T M v / 2, and that of gravity     |                               |
 
 Pinocchio does the work; here are the conventions. Rotor inertias (``model.armature``) are part of
 M everywhere, the energy included.
