@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from holoctl.control.computed_torque import ComputedTorque
     from holoctl.control.realtime import LoopStatistics, realtime, run_at_rate
     from holoctl.doctor.examination import mobility
-    from holoctl.doctor.motions import Motion
+    from holoctl.doctor.motion import Motion
     from holoctl.doctor.redundancy import RowGroup
     from holoctl.doctor.report import MobilityReport
     from holoctl.dynamics.certificate import Certificate
@@ -72,7 +72,7 @@ _HOMES = {
     "constraints.rod": ["Rod"],
     "control.computed_torque": ["ComputedTorque"],
     "doctor.examination": ["mobility"],
-    "doctor.motions": ["Motion"],
+    "doctor.motion": ["Motion"],
     "doctor.redundancy": ["RowGroup"],
     "doctor.report": ["MobilityReport"],
     "dynamics.forward": ["ForwardDynamics", "forward_dynamics"],

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from holoctl.base.checks import Vector
 from holoctl.closing.assembly import RANK
-from holoctl.doctor.motions import Motions, actuation
+from holoctl.doctor.actuation import actuation
+from holoctl.doctor.motions import Motions
 from holoctl.doctor.samples import Samples
 from holoctl.mechanism.mechanism import Mechanism
 

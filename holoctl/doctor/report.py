@@ -14,7 +14,8 @@ from holoctl.doctor.counting import Counts
 from holoctl.doctor.crossed import CrossedAxis
 from holoctl.doctor.dimensions import Dimensions
 from holoctl.doctor.margins import Margins
-from holoctl.doctor.motions import Motion, Motions
+from holoctl.doctor.motion import Motion
+from holoctl.doctor.motions import Motions
 from holoctl.doctor.redundancy import Redundancy, RowGroup
 
 __all__ = ["MobilityReport", "plain"]
