@@ -16,7 +16,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 import holoctl as hc
-from holoctl.tree.kinematics import Frame, resolve_frame
+from holoctl.tree.frames import Frame, resolve_frame
 
 Vector = NDArray[np.float64]
 Point = Sequence[float]

@@ -20,7 +20,7 @@ from mechanisms import Loop
 
 import holoctl as hc
 from holoctl.dynamics.tick.prepared_forward import Response, _lay_out
-from holoctl.tree.kinematics import Frame, resolve_frame
+from holoctl.tree.frames import Frame, resolve_frame
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 

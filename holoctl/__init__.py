@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from holoctl.control.computed_torque import ComputedTorque
     from holoctl.control.realtime import LoopStatistics, realtime, run_at_rate
     from holoctl.doctor.examination import mobility
-    from holoctl.doctor.motions import Motion
+    from holoctl.doctor.motion import Motion
     from holoctl.doctor.redundancy import RowGroup
     from holoctl.doctor.report import MobilityReport
     from holoctl.dynamics.certificate import Certificate
@@ -60,7 +60,10 @@ if TYPE_CHECKING:
     from holoctl.rows.reactions import ConstraintWrench, constraint_wrenches
     from holoctl.rows.terms import Terms, terms
     from holoctl.simulation.simulate import Run, simulate
-    from holoctl.tree.kinematics import Frame, Kinematics, LiveMotion, renumbered, resolve_frame
+    from holoctl.tree.frames import Frame, resolve_frame
+    from holoctl.tree.kinematics import Kinematics
+    from holoctl.tree.live_motion import LiveMotion
+    from holoctl.tree.numbering import renumbered
 
 _HOMES = {
     "closing.assembly": ["assemble"],
@@ -78,7 +81,7 @@ _HOMES = {
     "constraints.wrench": ["wrench_rows"],
     "control.computed_torque": ["ComputedTorque"],
     "doctor.examination": ["mobility"],
-    "doctor.motions": ["Motion"],
+    "doctor.motion": ["Motion"],
     "doctor.redundancy": ["RowGroup"],
     "doctor.report": ["MobilityReport"],
     "dynamics.forward": ["ForwardDynamics", "forward_dynamics"],
@@ -101,7 +104,10 @@ _HOMES = {
     "rows.reactions": ["ConstraintWrench", "constraint_wrenches"],
     "simulation.simulate": ["Run", "simulate"],
     "control.realtime": ["LoopStatistics", "realtime", "run_at_rate"],
-    "tree.kinematics": ["Frame", "Kinematics", "LiveMotion", "renumbered", "resolve_frame"],
+    "tree.frames": ["Frame", "resolve_frame"],
+    "tree.kinematics": ["Kinematics"],
+    "tree.live_motion": ["LiveMotion"],
+    "tree.numbering": ["renumbered"],
 }  # fmt: skip
 _MODULES = {"kinds"}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

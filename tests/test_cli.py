@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 import json
 import subprocess
@@ -181,6 +182,31 @@ def test_every_command_explains_itself_with_an_example(capsys):
         with pytest.raises(SystemExit, match="0"):
             main([command, "--help"])
         assert f"example: holoctl {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["doctor", "four_bar"]])
+def test_python_m_holoctl_is_the_command(capfd, arguments):
+    done = subprocess.run(
+        [sys.executable, "-m", "holoctl", *arguments], capture_output=True, text=True, check=False
+    )
+    try:
+        code = main(arguments)
+    except SystemExit as leaving:
+        code = leaving.code
+    assert (done.returncode, done.stdout, done.stderr) == (code, *capfd.readouterr())
+
+
+def test_python_m_holoctl_leaves_with_the_code_of_the_command():
+    command = [sys.executable, "-m", "holoctl", "doctor", "no_such_robot"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "no_such_robot" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_importing_main_starts_nothing(capsys):
+    importlib.import_module("holoctl.__main__")
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_reader_that_stops_early_is_no_crash():

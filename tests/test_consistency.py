@@ -28,7 +28,7 @@ from holoctl.rows.consistency import (
     allowed_acceleration,
 )
 from holoctl.rows.tick.fast_rows import fast_rows
-from holoctl.tree.kinematics import live_motion
+from holoctl.tree.live_motion import live_motion
 
 COMPILED = ["five_bar_revolute", "bennett", "floating_leg", "weld_chain", "geared_slider"]
 """With redundant rows, passive motions, orientation rows, couplings."""

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from linkages import LINKAGES, add_bar, add_lump, at, bennett, four_bar, stewart, umbrella
 
 import holoctl as hc
-from holoctl.mechanism.linkage import JOINT_TYPES
+from holoctl.mechanism.joint_types import JOINT_TYPES
 from holoctl.mechanism.mechanism import constraint_rows
 from holoctl.mechanism.open_tree import energy
 

@@ -23,7 +23,7 @@ from holoctl.dynamics.tick import prepared_inverse as module
 from holoctl.mechanism.open_tree import external_efforts
 from holoctl.rows.tick.fast_rows import fast_rows
 from holoctl.rows.tick.turning import HALF_TURN
-from holoctl.tree.kinematics import live_motion
+from holoctl.tree.live_motion import live_motion
 
 ALWAYS_GENERAL = {"sine_chart": "explicit chart"}
 

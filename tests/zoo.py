@@ -10,7 +10,7 @@ import pinocchio as pin
 import holoctl as hc
 from holoctl.constraints.kinds import slot
 from holoctl.constraints.wrench import wrench_rows
-from holoctl.tree.kinematics import resolve_frame
+from holoctl.tree.frames import resolve_frame
 
 
 def _inertia(rng, mass=1.0):

@@ -30,7 +30,7 @@ from holoctl.io.description import load, robot_file, robot_names
 from holoctl.io.limits import DECIMAL
 from holoctl.mechanism.mechanism import Mechanism, check_configuration
 from holoctl.rows.consistency import CLOSURE_LIMIT, VELOCITY_LIMIT
-from holoctl.tree.kinematics import translational
+from holoctl.tree.coordinates import translational
 
 __all__ = ["main"]
 

@@ -20,10 +20,11 @@ from holoctl.base.errors import HoloctlError, InputError
 from holoctl.closing.assembly import assemble
 from holoctl.constraints.closure import Closure
 from holoctl.control.computed_torque import ComputedTorque, Reference
-from holoctl.dynamics.certificate import TOLERANCES, Certificate
+from holoctl.dynamics.certificate import Certificate
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.io.description import load, robot_file
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.rows.consistency import TOLERANCES
 from holoctl.simulation.simulate import Run, simulate
 
 __all__ = ["DEMOS", "Demo", "Scenario", "demo"]

@@ -37,6 +37,7 @@ from holoctl.mechanism.mechanism import (
     row_names,
     workspace,
 )
+from holoctl.tree.frames import AXES
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import kinematics
 
@@ -76,8 +77,6 @@ FALLING = 0.25
 
 LIGHTEST = 1e-6
 """Weights below this share of the largest count as it, in the metric of steps."""
-
-_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
 @quiet
@@ -308,7 +307,7 @@ def _polarity_rows(mech: Mechanism) -> WrenchRows | None:
     for c, name, bound in zip(mech.constraints, mech.constraint_names, mech.bound, strict=True):
         axis = c.parallel_axis if isinstance(c, Closure) else None
         if axis is not None and isinstance(bound, WrenchRows):
-            cosine = direction(axis, _AXES[axis], _AXES[axis])
+            cosine = direction(axis, AXES[axis], AXES[axis])
             tables.append(
                 wrench_rows(mech.model, bound.frames1[0], bound.frames2[0], [cosine], name)
             )

@@ -36,7 +36,8 @@ from holoctl.constraints.contract import BoundRows, offered
 from holoctl.constraints.kinds import Along, Composed, Kind, Orientation
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.tree.kinematics import Frame, kinematics
+from holoctl.tree.frames import Frame
+from holoctl.tree.kinematics import kinematics
 
 __all__ = ["SymbolicRows", "check_expressions", "check_rows", "symbolic_rows"]
 

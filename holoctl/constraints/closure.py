@@ -11,19 +11,18 @@ from holoctl.base.checks import Vector, listing, number, one_of, positive
 from holoctl.base.errors import InputError
 from holoctl.constraints.kinds import SCREW, Row, direction, linear, orientation, screw
 from holoctl.constraints.wrench import WrenchRows, wrench_rows
-from holoctl.tree.kinematics import FrameLike, default_pair_name, own_frame, resolve_frame
+from holoctl.tree.frames import AXES, FrameLike, default_pair_name, resolve_frame
+from holoctl.tree.frozen_placement import own_frame
 
 __all__ = ["JOINTS", "Closure", "check_pitch"]
-
-_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
 def _parallel(label: str, of1: str, of2: str) -> Row:
     """Axis `of1` of frame 1 stays perpendicular to axis `of2` of frame 2."""
-    return direction(label, _AXES[of1], _AXES[of2])
+    return direction(label, AXES[of1], AXES[of2])
 
 
-_POINT = tuple(linear(axis, _AXES[axis]) for axis in "xyz")
+_POINT = tuple(linear(axis, AXES[axis]) for axis in "xyz")
 _TURN = tuple(orientation("r" + axis, i) for i, axis in enumerate("xyz"))
 _Z_PARALLEL = (_parallel("ry", "x", "z"), _parallel("rx", "y", "z"))
 
@@ -168,7 +167,7 @@ def _remaining(angular: list[str]) -> str:
 def _subset(axes: str, owner: str) -> tuple[Row, ...]:
     """Rows of an axis subset, in the order written."""
     words = axes.split() if isinstance(axes, str) else []
-    unknown = [word for word in words if word not in (*_AXES, *_ONE_ANGLE)]
+    unknown = [word for word in words if word not in (*AXES, *_ONE_ANGLE)]
     if not words or unknown or len(set(words)) != len(words):
         raise InputError(
             f"{owner}: axes must be one or more of 'x y z rx ry rz', each once; got {axes!r}"
@@ -176,8 +175,8 @@ def _subset(axes: str, owner: str) -> tuple[Row, ...]:
     angular = [word for word in words if word in _ONE_ANGLE]
     rows: list[Row] = []
     for word in words:
-        if word in _AXES:
-            rows.append(linear(word, _AXES[word]))
+        if word in AXES:
+            rows.append(linear(word, AXES[word]))
         elif len(angular) == 3:
             rows.append(orientation(word, "xyz".index(word[1])))
         elif len(angular) == 2:

@@ -51,7 +51,8 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.tree.kinematics import Frame, Kinematics
+from holoctl.tree.frames import Frame
+from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["BoundChart", "BoundRows", "Chart", "Constraint", "Evaluate", "Place", "Rows", "offered"]
 

@@ -14,14 +14,11 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, known_name, number, positive
 from holoctl.base.errors import InputError
 from holoctl.constraints.contract import Evaluate, Place, Rows
+from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate
+from holoctl.tree.frames import Frame
 from holoctl.tree.frozen_model import plain
-from holoctl.tree.kinematics import (
-    Frame,
-    Kinematics,
-    LiveMotion,
-    coordinate_names,
-    joint_of_coordinate,
-)
+from holoctl.tree.kinematics import Kinematics
+from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["Coupling"]
 

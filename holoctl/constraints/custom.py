@@ -23,7 +23,9 @@ from holoctl.constraints.differences import (
     difference,
     worst,
 )
-from holoctl.tree.kinematics import Frame, Kinematics, LiveMotion
+from holoctl.tree.frames import Frame
+from holoctl.tree.kinematics import Kinematics
+from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["Custom"]
 

@@ -23,7 +23,9 @@ from holoctl.constraints.differences import (
     difference,
     worst,
 )
-from holoctl.tree.kinematics import Frame, Kinematics, coordinate_names
+from holoctl.tree.coordinates import coordinate_names
+from holoctl.tree.frames import Frame
+from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["BoundGammaQ", "GammaCallback", "GammaQ", "call_gamma_q"]
 

@@ -29,7 +29,9 @@ from holoctl.base.errors import InputError
 from holoctl.constraints.contract import Rows
 from holoctl.constraints.differences import FINER, REACHES, STATES, STEP, difference, worst
 from holoctl.constraints.kinds import Along, Composed, Kind, Orientation, Row
-from holoctl.tree.kinematics import Frame, Kinematics, support
+from holoctl.tree.coordinates import support
+from holoctl.tree.frames import Frame
+from holoctl.tree.kinematics import Kinematics
 
 __all__ = [
     "EVALUATIONS",

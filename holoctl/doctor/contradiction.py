@@ -42,6 +42,10 @@ class Closing:
         Closures that close only with their axes in opposite directions.
     message : str
         What assembly said where it found no way and no contradiction is proved.
+    error : float
+        Largest constraint error at q (scaled).
+    far : tuple of str
+        Coordinates that had to move far to close it.
     """
 
     q: Vector
@@ -49,6 +53,8 @@ class Closing:
     contradictions: tuple[str, ...] = ()
     opposite: tuple[str, ...] = ()
     message: str = ""
+    error: float = 0.0
+    far: tuple[str, ...] = ()
 
 
 def closing(mech: Mechanism, q: Vector, t: float) -> Closing:

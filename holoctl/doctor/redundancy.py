@@ -8,7 +8,7 @@ Reference: docs/doctor.md, "How rows are judged".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,9 +64,9 @@ class Redundancy:
     ----------
     kept : int array
         Rows that say all there is to say.
-    redundant : int array
+    redundant : tuple of str
         Rows that may be left out, all of them together.
-    latent : int array
+    latent : tuple of str
         Rows that impose nothing to first order here, and yet may not be left out: they hold a
         shaky mechanism.
     essential : tuple of str
@@ -77,12 +77,12 @@ class Redundancy:
         little different they would be redundant.
     """
 
-    kept: Indices
-    redundant: Indices
-    latent: Indices
-    essential: tuple[str, ...]
-    groups: tuple[RowGroup, ...]
-    weak: tuple[str, ...]
+    kept: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    redundant: tuple[str, ...] = ()
+    latent: tuple[str, ...] = ()
+    essential: tuple[str, ...] = ()
+    groups: tuple[RowGroup, ...] = ()
+    weak: tuple[str, ...] = ()
 
 
 def redundancy(mech: Mechanism, s: Samples, t: float) -> Redundancy:
@@ -100,8 +100,8 @@ def redundancy(mech: Mechanism, s: Samples, t: float) -> Redundancy:
     used = follows.any(axis=0)
     return Redundancy(
         kept,
-        redundant,
-        latent,
+        tuple(names[i] for i in redundant),
+        tuple(names[i] for i in latent),
         tuple(names[i] for i in kept[~used]),
         _groups(names, kept, redundant, follows),
         _weak(names, s),

@@ -25,8 +25,8 @@ from holoctl.io.urdf import Urdf, model_of, read_urdf
 from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry, yaml_document
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.coordinates import coordinate_names, translational
 from holoctl.tree.frozen_model import plain
-from holoctl.tree.kinematics import coordinate_names, translational
 
 __all__ = ["load", "robot_file", "robot_names"]
 

@@ -28,7 +28,7 @@ _COMMON = (
 _KEYS = (*_COMMON, "joint_name", "joint_type")
 _KEYS_OF_SDF = (*_COMMON, "cut")
 _CLOSURES = {"6d": "weld", "3d": "spherical"}
-_AXES = ("x", "y", "z", "rx", "ry", "rz")
+_HELD_AXES = ("x", "y", "z", "rx", "ry", "rz")
 _TURN = 2.0 * np.pi + 1e-9
 _UNIVERSAL = re.compile(r"ujoint_([xyz])(?!\1)([xyz])")
 
@@ -140,12 +140,12 @@ def _closure(a: str, b: str, kind: str, name: str | None) -> Closure:
         return Closure(a, b, joint=word, name=name, pitch=_pitch(pitch))
     if joint in JOINTS:
         return Closure(a, b, joint=joint, name=name)
-    if set(kind.split()) & set(_AXES):
+    if set(kind.split()) & set(_HELD_AXES):
         return Closure(a, b, axes=kind, name=name)
     valid = [*_CLOSURES, *JOINTS]
     raise InputError(
         f"type: there is no closure {kind!r}{suggestion(kind, valid)}; "
-        f"valid names: {', '.join(valid)}, or any of {' '.join(_AXES)!r}"
+        f"valid names: {', '.join(valid)}, or any of {' '.join(_HELD_AXES)!r}"
     )
 
 

@@ -23,6 +23,7 @@ from holoctl.base.checks import listing, suggestion
 from holoctl.base.errors import LoadError
 from holoctl.io.limits import LARGEST, MOST_PARTS, check_count
 from holoctl.io.xml import Element, blamed_on, check_root, decimals, parsed
+from holoctl.tree.frames import AXES
 from holoctl.tree.inertia import check_mass, check_moments
 
 __all__ = ["Part", "Urdf", "model_of", "read_urdf"]
@@ -66,7 +67,6 @@ _OTHERS = (
     "version",
 )  # fmt: skip
 """Words of URDF, or of its dialects, that say nothing about the mechanism."""
-_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 _DEEPEST = 1000
 _SINGLE = ("revolute", "continuous", "prismatic")
 _TYPES = (*_SINGLE, "fixed", "floating", "planar")
@@ -405,7 +405,7 @@ def _rewritten(
     if replacement == "fixed":
         yield joint.changed({"type": "fixed"})
     elif replacement == "spherical":
-        yield joint.changed({"type": "continuous"}, axis={"xyz": _AXES["x"]})  # see _with_balls
+        yield joint.changed({"type": "continuous"}, axis={"xyz": AXES["x"]})  # see _with_balls
     elif replacement is not None:
         names = [f"{name}[0]", f"{name}[1]"]
         links = [f"{name}[0].link", f"{name}[1].link"]
@@ -414,7 +414,7 @@ def _rewritten(
                 raise joint.error(f"the universal joint {name!r} needs the name {taken!r} itself")
         for link in links:
             yield Part("link", joint.file, joint.line, name, {"name": link}, {})
-        a, b = ({"xyz": _AXES[axis]} for axis in replacement)
+        a, b = ({"xyz": AXES[axis]} for axis in replacement)
         first: dict[str, Any] = {"name": names[0], "type": "revolute"}
         yield joint.changed(first, child={"link": links[0]}, axis=a, limit=limit)
         second: dict[str, Any] = {"name": names[1], "type": "revolute"}

@@ -1,7 +1,13 @@
 """Position and rate of any joint in its own coordinates, also where it closes a loop.
 
 A joint of the tree has coordinates; a joint that was cut has none, but its angle or length can
-still be read off its two frames, and a motor on it acts through the Jacobian of its rate.
+still be read off its two frames A and B, and a motor on it acts through the Jacobian of its rate:
+
+    X = A^-1 B                        frame b seen from frame a: the value is read off X
+    T = Ad(B)^-1 (J_b - J_a)          twist of b against a by v; axes and origin of b
+    jacobian = S^T T                  its parts along the axes of the joint, S
+    rate = jacobian v
+    efforts = jacobian^T tau          of a motor tau on the joint: the same power
 """
 
 from __future__ import annotations
@@ -16,8 +22,10 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, known_name, quiet
 from holoctl.constraints.closure import Closure
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism, check_state, workspace
+from holoctl.tree.coordinates import support
+from holoctl.tree.frames import Frame, resolve_frame
 from holoctl.tree.frozen_model import plain
-from holoctl.tree.kinematics import Frame, Kinematics, kinematics, resolve_frame, support
+from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = ["JointMotion", "child_frame", "joint_motion", "part_names"]
 

@@ -31,19 +31,12 @@ from holoctl.base.errors import InputError
 from holoctl.constraints.contract import BoundChart, BoundRows, Constraint, Rows, offered
 from holoctl.constraints.wrench import WrenchRows, stacked
 from holoctl.mechanism.motors import MotorPlaces, motor_places, position_reader
+from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate, translational
 from holoctl.tree.frozen_model import FrozenModel, check_unchanged, plain
 from holoctl.tree.inertia import check_mass, check_moments
-from holoctl.tree.kinematics import (
-    Kinematics,
-    check_joint,
-    check_placement,
-    coordinate_names,
-    depth_first_order,
-    is_depth_first,
-    joint_of_coordinate,
-    kinematics,
-    translational,
-)
+from holoctl.tree.joints import check_joint, check_placement
+from holoctl.tree.kinematics import Kinematics, kinematics
+from holoctl.tree.numbering import depth_first_order, is_depth_first
 
 __all__ = [
     "FARTHEST",

@@ -1,5 +1,8 @@
 """Where the motors stand: one position for each, read off a configuration.
 
+    position = q[i]                       i = idx_q + (coordinate - idx_v) of the joint
+    position = atan2(q[i + 1], q[i])      where the motor turns without end
+
 Names of coordinates are places in v. In q a joint may stand elsewhere and have more numbers than
 coordinates: a continuous joint has the cosine and the sine of its angle, a ball four numbers of
 which none is a position. So whoever wants the position of a motor asks here.
@@ -15,8 +18,8 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate
 from holoctl.tree.frozen_model import plain
-from holoctl.tree.kinematics import coordinate_names, joint_of_coordinate
 
 __all__ = ["MotorPlaces", "motor_places", "position_reader"]
 

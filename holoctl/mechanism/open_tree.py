@@ -1,7 +1,20 @@
-"""The equation of motion of the open tree, without constraints: M a + h, J^T f, energy.
+"""The equation of motion of the open tree, without constraints:
 
-Pinocchio does the work; here are the conventions. h holds Coriolis, centrifugal and gravity
-efforts. Rotor inertias (``model.armature``) are part of M everywhere, the energy included.
+    M(q) a + h(q, v) = tau + J^T f
+
+| here                      | gives                                | by                            |
+|---------------------------|--------------------------------------|-------------------------------|
+| `inertia`                 | M                                    | composite rigid bodies        |
+| `nonlinear_efforts`       | h: Coriolis, centrifugal, gravity    | recursive Newton-Euler        |
+| `inverse_tree_dynamics`   | M a + h, in one pass without M       | recursive Newton-Euler        |
+| `sparse_solver`           | M^-1 b, M factored once              | sparse Cholesky factors       |
+| `articulated_body_solver` | M^-1 b, without M                    | articulated bodies, at rest   |
+| `external_efforts`        | J^T f: a sum over the bodies         | the world Jacobian            |
+| `energy`                  | v^T M v / 2, and that of gravity     |                               |
+
+Pinocchio does the work; here are the conventions. Rotor inertias (``model.armature``) are part of
+M everywhere, the energy included.
+Reference: R. Featherstone, Rigid Body Dynamics Algorithms, chapters 5 to 7.
 """
 
 from __future__ import annotations
@@ -16,7 +29,9 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, numbers, vector
 from holoctl.base.errors import InputError
 from holoctl.mechanism.mechanism import Mechanism, workspace
-from holoctl.tree.kinematics import Kinematics, resolve_frame, support
+from holoctl.tree.coordinates import support
+from holoctl.tree.frames import resolve_frame
+from holoctl.tree.kinematics import Kinematics
 
 __all__ = [
     "articulated_body_solver",

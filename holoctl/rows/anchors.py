@@ -36,7 +36,8 @@ from holoctl.base.checks import Vector
 from holoctl.constraints.kinds import LINEAR, ORIENTATION
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism, constraint_rows
-from holoctl.tree.kinematics import Frame, Kinematics
+from holoctl.tree.frames import Frame
+from holoctl.tree.kinematics import Kinematics
 
 __all__ = [
     "Anchor",

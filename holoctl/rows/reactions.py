@@ -16,8 +16,9 @@ from holoctl.mechanism.mechanism import (
     rows_of,
     workspace,
 )
+from holoctl.tree.frames import Frame
 from holoctl.tree.frozen_model import plain
-from holoctl.tree.kinematics import Frame, kinematics
+from holoctl.tree.kinematics import kinematics
 
 __all__ = ["ConstraintWrench", "constraint_wrenches"]
 

@@ -52,7 +52,7 @@ from holoctl.rows.consistency import (
     NotGiven,
     StateLimits,
 )
-from holoctl.tree.kinematics import translational
+from holoctl.tree.coordinates import translational
 
 __all__ = ["export_c"]
 

@@ -15,7 +15,7 @@ from holoctl.constraints.gamma_q import GammaCallback, call_gamma_q
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inertia, nonlinear_efforts
 from holoctl.projector.projection import SINGULAR
-from holoctl.tree.kinematics import support
+from holoctl.tree.coordinates import support
 
 __all__ = ["fdgq"]
 

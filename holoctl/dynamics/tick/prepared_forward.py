@@ -38,7 +38,7 @@ from holoctl.projector.projection import Partition, check_partition, partition
 from holoctl.rows.anchors import anchored, anchors, motion_of_rows
 from holoctl.rows.tick.fast_rows import fast_rows, why_not
 from holoctl.rows.tick.given import check_ticks
-from holoctl.tree.kinematics import live_motion
+from holoctl.tree.live_motion import live_motion
 
 __all__ = ["PreparedForwardDynamics"]
 

@@ -56,7 +56,7 @@ from holoctl.rows.consistency import (
 )
 from holoctl.rows.tick.fast_rows import fast_rows, why_not
 from holoctl.rows.tick.given import check_ticks
-from holoctl.tree.kinematics import LiveMotion, live_motion
+from holoctl.tree.live_motion import LiveMotion, live_motion
 
 __all__ = ["PreparedInverseDynamics", "answer"]
 

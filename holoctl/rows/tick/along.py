@@ -16,7 +16,7 @@ from holoctl.rows.tick.gathers import (
     workspace,
 )
 from holoctl.rows.tick.part import Part, per_limit
-from holoctl.tree.kinematics import LiveMotion
+from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["along"]
 

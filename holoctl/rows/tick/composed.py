@@ -12,7 +12,7 @@ from holoctl.constraints.wrench import WrenchRows
 from holoctl.rows.consistency import StateLimits
 from holoctl.rows.tick.along import along
 from holoctl.rows.tick.part import Part, per_limit
-from holoctl.tree.kinematics import LiveMotion
+from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["composed"]
 

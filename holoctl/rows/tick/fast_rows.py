@@ -42,7 +42,7 @@ from holoctl.rows.tick.composed import composed
 from holoctl.rows.tick.given import Given, given
 from holoctl.rows.tick.part import Part, per_limit
 from holoctl.rows.tick.turning import turning
-from holoctl.tree.kinematics import LiveMotion, live_motion
+from holoctl.tree.live_motion import LiveMotion, live_motion
 
 __all__ = ["FastRows", "fast_rows", "why_not"]
 

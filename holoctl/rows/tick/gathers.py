@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.tree.kinematics import Frame
+from holoctl.tree.frames import Frame
 
 __all__ = ["add_vector", "affine_map", "both_and_difference", "difference", "workspace"]
 

@@ -19,7 +19,8 @@ from holoctl.constraints.contract import BoundRows, Evaluate, Rows, offered
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.consistency import StateLimits
 from holoctl.rows.tick.part import Part, per_limit
-from holoctl.tree.kinematics import LiveMotion, kinematics, live_motion
+from holoctl.tree.kinematics import kinematics
+from holoctl.tree.live_motion import LiveMotion, live_motion
 
 __all__ = ["Given", "check_ticks", "given"]
 

@@ -10,7 +10,7 @@ from holoctl.constraints.wrench import YZX, ZXY, WrenchRows
 from holoctl.rows.consistency import StateLimits
 from holoctl.rows.tick.gathers import add_vector, affine_map
 from holoctl.rows.tick.part import Part, per_limit
-from holoctl.tree.kinematics import LiveMotion
+from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["turning"]
 

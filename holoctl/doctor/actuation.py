@@ -1,0 +1,56 @@
+"""What the motors do to the motions: gamma' B, its rank, and what it leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import null_space_by_svd
+from holoctl.closing.assembly import manifold_rank
+from holoctl.doctor.samples import Sample
+from holoctl.mechanism.mechanism import Mechanism
+
+__all__ = ["Actuation", "actuation", "verdict"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Actuation:
+    """The motors on the admissible motions at one configuration.
+
+    Attributes
+    ----------
+    rank : int
+    values : array
+        Singular values of gamma' B, for an orthonormal gamma and motors of unit length (scaled).
+    undriven : (nv, n) array
+        Orthonormal basis of the motions that move no motor, scaled coordinates.
+    """
+
+    rank: int
+    values: Vector
+    undriven: Array
+
+
+def actuation(mech: Mechanism, at: Sample, gamma: Array) -> Actuation:
+    """``gamma' B`` at one configuration, for motions gamma in scaled coordinates."""
+    B = mech.column_scale[:, None] * mech.B
+    A = (B / np.linalg.norm(B, axis=0)).T @ gamma  # (nu, k)
+    rank = manifold_rank(A, at.error)
+    values = np.linalg.svd(A, compute_uv=False) if A.size else np.zeros(0)
+    return Actuation(rank, values, gamma @ null_space_by_svd(A, rank)[3])
+
+
+def verdict(motors: int, rank: int, dof: int) -> str:
+    """What so many motors of this rank make of so many motions."""
+    if motors == 0:
+        return "none"
+    if rank == motors == dof:
+        return "fully"
+    if rank == motors:
+        return "under"
+    return "redundantly" if rank == dof else "both"

@@ -1,0 +1,77 @@
+"""Which coordinates to use as independent: as `partition` chooses, the motors, a good choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.errors import SingularityError
+from holoctl.base.linalg import lu, pivoted_qr
+from holoctl.doctor.redundancy import Redundancy
+from holoctl.doctor.samples import Sample, Samples
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.projection import SINGULAR, UNIT, partition
+
+__all__ = ["Choice", "choice"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Independent coordinates, and the condition numbers of the rows on the others (scaled).
+
+    Attributes
+    ----------
+    independent, independent_condition : tuple of str, float
+        As `partition` chooses them, motors first.
+    actuated_condition : float or None
+        Of the actuated coordinates; inf where they do not determine the others; None where there
+        are not as many motors as motions.
+    best_independent, best_condition : tuple of str, float
+        By pivoting: not always the very best.
+    """
+
+    independent: tuple[str, ...] = ()
+    independent_condition: float = float("inf")
+    actuated_condition: float | None = None
+    best_independent: tuple[str, ...] = ()
+    best_condition: float = float("inf")
+
+
+def choice(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> Choice:
+    """Which coordinates to use: as `partition` chooses, the motors, the best."""
+    at = s.generic[0]
+    names = mech.coordinate_names
+    kept = at.G[r.kept]
+    pivots = np.sort(pivoted_qr(kept, s.generic_rank).pivots[: s.generic_rank])
+    dependent = _dependent(mech, at, t, pivots)
+    best = min(dependent, pivots, key=lambda columns: _condition(kept, columns))
+    motors = [names.index(n) for n in mech.actuated]
+    condition = None
+    if motors and len(motors) == mech.nv - s.generic_rank:
+        others = np.setdiff1d(np.arange(mech.nv), motors)
+        condition = _condition(kept, others)
+
+    def without(columns: NDArray[np.intp]) -> tuple[str, ...]:
+        return tuple(names[i] for i in np.setdiff1d(np.arange(mech.nv), columns))
+
+    return Choice(
+        without(dependent), _condition(kept, dependent), condition,
+        without(best), _condition(kept, best),
+    )  # fmt: skip
+
+
+def _dependent(mech: Mechanism, at: Sample, t: float, best: NDArray[np.intp]) -> NDArray[np.intp]:
+    try:
+        return partition(mech, at.q, t=t).dependent
+    except SingularityError:
+        return best
+
+
+def _condition(kept: Array, columns: NDArray[np.intp]) -> float:
+    size = max(float(np.abs(kept).sum(axis=0).max(initial=0.0)), UNIT)
+    condition = lu(kept[:, columns], size).condition
+    return condition if condition <= SINGULAR else float("inf")

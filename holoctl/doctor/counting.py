@@ -1,0 +1,122 @@
+"""How many motions there are, and why counting joints and rows gives another number.
+
+    dof = open_dof - rank(G)        Gruebler-Kutzbach: open_dof - rows
+
+Rows that repeat others take no motion away, so the rule of Gruebler and Kutzbach counts too few:
+by three for every planar or spherical loop.
+Reference: K. J. Waldron and G. L. Kinzel, Kinematics, Dynamics, and Design of Machinery, on
+mobility and its exceptions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.constraints.wrench import WrenchRows
+from holoctl.doctor.redundancy import Redundancy
+from holoctl.doctor.samples import Sample, Samples
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.tree.kinematics import kinematics
+
+__all__ = ["Counts", "counts"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Coordinates, rows, ranks.
+
+    Attributes
+    ----------
+    open_dof, rows : int
+        Coordinates of the tree; constraint rows.
+    active, generic_rank : int
+        Rank of the rows here, and in general.
+    finite_dof : int
+        Motions that go on, in general.
+    reason : str
+        Why the rule of Gruebler and Kutzbach gives another number than `dof`; empty where not.
+    """
+
+    open_dof: int
+    rows: int
+    active: int
+    generic_rank: int
+    finite_dof: int
+    reason: str = ""
+
+    @property
+    def dof(self) -> int:
+        """Motions that are possible at this instant."""
+        return self.open_dof - self.active
+
+    @property
+    def gruebler(self) -> int:
+        """Motions by the rule of Gruebler and Kutzbach, as if all rows were independent."""
+        return self.open_dof - self.rows
+
+    @property
+    def shaky(self) -> int:
+        """Motions that are possible to first order, in general, and do not go on."""
+        return self.open_dof - self.generic_rank - self.finite_dof
+
+
+def counts(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> Counts:
+    """Count, where the mechanism closes."""
+    reason = _reason(mech, s, r, t)
+    return Counts(mech.nv, mech.row_scale.size, s.here.rank, s.generic_rank, s.finite_dof, reason)
+
+
+def _reason(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> str:
+    if mech.row_scale.size == s.here.rank:
+        return ""
+    reasons = []
+    if r.redundant:
+        n = len(r.redundant)
+        text = f"{n} row{' repeats' if n == 1 else 's repeat'} what is so anyway"
+        kinds = _loops(mech, s.generic[0], r, t)
+        if kinds:
+            text += f" ({'; '.join(kinds)})"
+        reasons.append(text)
+    short = mech.row_scale.size - s.here.rank - len(r.redundant)
+    if short > 0:
+        rows = "row has" if short == 1 else "rows have"
+        reasons.append(f"{short} {rows} no effect at this configuration")
+    return ", and ".join(reasons)
+
+
+def _loops(mech: Mechanism, at: Sample, r: Redundancy, t: float) -> list[str]:
+    """What is special about the loops with redundant rows."""
+    concerned = {row.rsplit(".", 1)[0] for row in r.redundant}
+    kin = kinematics(mech.model, workspace(mech), at.q, np.zeros(mech.nv), t)
+    kinds: dict[str, list[str]] = {}
+    for name, rows in zip(mech.constraint_names, mech.bound, strict=True):
+        if name in concerned and isinstance(rows, WrenchRows):
+            kind = _kind(kin.J[:, rows.support.any(axis=0)])
+            kinds.setdefault(kind, []).append(name)
+    return [f"{', '.join(loops)}: {kind}" for kind, loops in kinds.items()]
+
+
+def _kind(J: Array) -> str:
+    """Planar, spherical, or special: from the screws (6, n) of the joints of a loop."""
+    linear, angular = J[:3].T, J[3:].T
+    turning = np.linalg.norm(angular, axis=1) > 1e-9
+    size = max(float(np.abs(linear).max()), 1e-9)
+    if turning.any():
+        n = angular[turning][0] / np.linalg.norm(angular[turning][0])
+        parallel = np.abs(np.cross(angular, n)).max() < 1e-7
+        if parallel and np.abs(linear @ n).max() < 1e-7 * size:
+            return "a planar loop"
+        # v + omega x p = 0 at one point p of all
+        A = np.concatenate([pin.skew(w) for w in angular])
+        p = np.linalg.lstsq(A, -linear.ravel(), rcond=None)[0]
+        if np.abs(A @ p + linear.ravel()).max() < 1e-7 * size:
+            return "a spherical loop, all axes meet in a point"
+    elif np.linalg.matrix_rank(linear, tol=1e-7 * size) < 3:
+        return "a loop of parallel slides"
+    return "special dimensions or directions"

@@ -1,0 +1,61 @@
+"""Joints that cannot move, of the tree and cut ones alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.constraints.closure import Closure
+from holoctl.doctor.bodies import AT_REST, whole_joint
+from holoctl.doctor.samples import Samples
+from holoctl.mechanism.joint_coordinates import joint_motion, part_names
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.frozen_model import plain
+
+__all__ = ["locked_joints"]
+
+Array = NDArray[np.float64]
+
+
+def locked_joints(mech: Mechanism, s: Samples, t: float) -> tuple[str, ...]:
+    """Joints without a part in any finite motion, and such coordinates of joints in series.
+
+    Joints of the tree and cut ones are judged alike, by their rates.
+    """
+    found: list[str] = []
+    for name, rates in _rates(mech, s.generic[0].q, t).items():
+        moving = np.zeros(rates.shape[0], dtype=bool)
+        for at, T in zip(s.generic, s.tangents, strict=True):
+            J = _rates(mech, at.q, t, [name])[name] * mech.column_scale
+            size = np.maximum(np.abs(J).max(axis=1, initial=0.0), 1e-9)
+            moving |= (np.abs(J @ T) > AT_REST * size[:, None]).any(axis=1)
+        if not moving.any():
+            found.append(name)
+        elif part_names(mech.model, name) != (name,) and _in_series(mech, name):
+            found += [f"{name}[{i}]" for i in np.flatnonzero(~moving)]
+    return tuple(found)
+
+
+def _rates(
+    mech: Mechanism, q: Vector, t: float, names: Iterable[str] | None = None
+) -> dict[str, Array]:
+    """For each joint, of the tree or cut, the rates of its coordinates by the velocity."""
+    if names is None:
+        tree = [whole_joint(mech.model, n) for n in plain(mech.model).names[1:]]
+        cut = [
+            name
+            for name, c in zip(mech.constraint_names, mech.constraints, strict=True)
+            if isinstance(c, Closure) and c.joint not in (None, "weld")
+        ]
+        names = dict.fromkeys([*tree, *cut])
+    return {name: joint_motion(mech, name, q, t=t).jacobian for name in names}
+
+
+def _in_series(mech: Mechanism, name: str) -> bool:
+    """Whether the coordinates are those of joints one after the other, not parts of a rotation."""
+    kinds = dict(zip(mech.constraint_names, mech.constraints, strict=True))
+    closure = kinds.get(name)
+    return not (isinstance(closure, Closure) and closure.joint == "spherical")

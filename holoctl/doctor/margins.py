@@ -1,0 +1,71 @@
+"""How far a mechanism is from another rank: singular values next to the line that was drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holoctl.base.checks import Vector
+from holoctl.closing.assembly import RANK
+from holoctl.doctor.actuation import actuation
+from holoctl.doctor.motions import Motions
+from holoctl.doctor.samples import Samples
+from holoctl.mechanism.mechanism import Mechanism
+
+__all__ = ["Margins", "margins"]
+
+UNCERTAIN = 100.0
+"""A smaller gap between singular values leaves the rank open, as does one that counts by a smaller
+factor."""
+
+INF = float("inf")
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Singular values of the scaled rows, and of the motors on the motions.
+
+    Attributes
+    ----------
+    margin, usual_margin : float
+        The smallest that counts: here, and the largest such at configurations nearby.
+    gap : float
+        Ratio of the smallest that counts to the largest that does not.
+    uncertain : bool
+        Whether that gap is so small that the rank is a matter of opinion.
+    actuation_margin : float
+        The smallest of gamma' B that should count; inf without motors.
+    """
+
+    margin: float = INF
+    usual_margin: float = INF
+    gap: float = INF
+    uncertain: bool = False
+    actuation_margin: float = INF
+
+
+def margins(mech: Mechanism, s: Samples, m: Motions) -> Margins:
+    """Measure here; `usual_margin` at all samples."""
+    here = s.here
+    counted, left_out = here.values[: here.rank], here.values[here.rank :]
+    gap = _gap(counted, left_out)
+    should = min(mech.nu, s.finite_dof - len(m.idle))
+    return Margins(
+        margin=float(counted[-1]) if counted.size else INF,
+        usual_margin=max(_smallest(at.values, at.rank) for at in s.generic),
+        gap=gap,
+        uncertain=gap < UNCERTAIN or _smallest(counted, here.rank) < UNCERTAIN * RANK,
+        actuation_margin=_smallest(actuation(mech, here, here.null).values, should),
+    )
+
+
+def _gap(counted: Vector, left_out: Vector) -> float:
+    if not counted.size or not left_out.size or left_out[0] == 0.0:
+        return INF
+    return float(counted[-1] / left_out[0])
+
+
+def _smallest(values: Vector, count: int) -> float:
+    """The smallest of those that should count; 0 where there are not so many."""
+    if count == 0:
+        return INF
+    return float(values[count - 1]) if values.size >= count else 0.0

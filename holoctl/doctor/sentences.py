@@ -1,0 +1,361 @@
+"""The sentences of a report: what each finding means, and what to do about it.
+
+One function for each finding; each yields paragraphs. A paragraph says the verdict first, then why.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from holoctl.base.checks import counted
+from holoctl.doctor.choice import Choice
+from holoctl.doctor.contradiction import Closing
+from holoctl.doctor.counting import Counts
+from holoctl.doctor.crossed import CrossedAxis
+from holoctl.doctor.dimensions import Dimensions
+from holoctl.doctor.margins import Margins
+from holoctl.doctor.motion import Motion
+from holoctl.doctor.motions import Motions
+from holoctl.doctor.redundancy import Redundancy, RowGroup
+
+__all__ = [
+    "actuation",
+    "closes",
+    "coordinates",
+    "crossed",
+    "does_not_close",
+    "joints",
+    "margins",
+    "mobility",
+    "redundancy",
+    "size",
+    "wrapped",
+]
+
+
+def wrapped(paragraph: str) -> str:
+    """A paragraph in lines of 88 characters, items indented."""
+    indent = "    " if paragraph.startswith("  - ") else "  "
+    return textwrap.fill(
+        paragraph, 88, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def does_not_close(found: Closing, c: Counts) -> Iterator[str]:
+    """Why not, as far as it is known."""
+    if found.contradictions:
+        one = len(found.contradictions) == 1
+        rows = _names(found.contradictions)
+        what = f"{rows} cannot be met" if one else f"{rows} pull against each other"
+        yield (
+            f"Contradiction: the mechanism cannot be closed, not near the configuration given nor "
+            f"from starts around it: {what}. At best the error is {found.error:.2g} (lengths in "
+            "units of the size of their loop, angles in rad), and no small motion makes it less."
+        )
+        yield (
+            "Likely causes: a bar too long or too short, a frame in the wrong place, a joint "
+            "whose axis points elsewhere, or couplings that demand different things."
+        )
+    else:
+        yield f"Not closed: {found.message}"
+        yield "It is not proved that it cannot close: give a configuration nearer to a closed one."
+    yield (
+        f"Counted: {counted(c.open_dof, 'degree')} of freedom in the open tree, "
+        f"{counted(c.rows, 'constraint row')}."
+    )
+
+
+def closes(found: Closing, c: Counts) -> Iterator[str]:
+    """How well, and how far away."""
+    if found.opposite:
+        yield (
+            f"Frames the wrong way round: it closes only with the axes of {_names(found.opposite)} "
+            "in opposite directions. Turn one of the two frames by half a turn about an axis "
+            "across it. What follows is about the closed configuration with opposite axes."
+        )
+    if c.rows:
+        yield f"It closes: the largest error is {found.error:.0e} of the size of its loop."
+        if found.far:
+            yield (
+                f"That is far from the configuration given: {_names(found.far)} had to move a long "
+                "way. Is it the posture that was meant, and are its axes the right way round?"
+            )
+    else:
+        yield "It has no constraints: an open tree."
+
+
+def crossed(axes: Sequence[CrossedAxis]) -> Iterator[str]:
+    """Closures that turn across the hinges of their loop."""
+    for c in axes:
+        text = (
+            f"Crossed axis: the hinges of the loop of '{c.closure}' are parallel to {c.hinges} of "
+            f"its frames, the closure turns about {c.turns}. If it is to turn as they do, turn "
+            f"both frames until {c.turns} is along the hinges"
+        )
+        yield text + (f', or give axes "{c.axes}".' if c.axes else ".")
+
+
+def size(d: Dimensions) -> str:
+    """Metres and kilograms, to be looked at."""
+    sizes = d.loop_sizes or (d.size,)
+    least, most = f"{min(sizes):.3g} m", f"{max(sizes):.3g} m"
+    what = "it measures"
+    if d.loop_sizes:
+        several = "the groups of coupled loops measure"
+        what = "its loops measure" if len(sizes) == 1 else several
+    span = least if least == most else f"{least} to {most}"
+    text = f"Size: {what} {span}, and all that moves weighs {d.mass:.3g} kg."
+    if max(d.size, *sizes) > _LARGE:
+        text += " Lengths are in metres: is it drawn in millimetres?"
+    return text
+
+
+_LARGE = 20.0  # m: larger than robots are, and than a hand is in millimetres
+
+
+def mobility(c: Counts) -> Iterator[str]:
+    """How many motions there are, and what is special about them."""
+    head = {0: "It cannot move.", 1: "It has one motion."}.get(
+        c.finite_dof, f"It has {c.finite_dof} independent motions."
+    )
+    text = f"Mobility: {head} The open tree has {counted(c.open_dof, 'degree')} of freedom"
+    if c.rows:
+        act = "acts" if c.generic_rank == 1 else "act"
+        text += f"; of {counted(c.rows, 'constraint row')} {c.generic_rank} {act} in general"
+        text += f", which leaves {c.open_dof - c.generic_rank}"
+    yield text + "."
+    if c.finite_dof == 0 and not c.shaky:
+        yield "It is rigid: a locked structure, not a mechanism."
+    if c.shaky:
+        what = "is shaky and" if c.finite_dof == 0 else "also"
+        yield (
+            f"Shaky: it {what} gives way in {counted(c.shaky, 'direction')} that the constraints "
+            "do not resist to first order, yet cannot move on: a chain of bars stretched flat, or "
+            "a plane framework whose bars meet in a point. Forces there are very large, and no "
+            "torque can be computed from them. Change the dimensions."
+            + (" For finite motions it is rigid." if c.finite_dof == 0 else "")
+        )
+    if c.active < c.generic_rank:
+        extra = counted(c.generic_rank - c.active, "row loses", "rows lose")
+        yield (
+            f"Bifurcation: here {extra} effect, which nearby configurations do not share: the "
+            f"rank is {c.active} here and {c.generic_rank} nearby. Paths of the mechanism cross or "
+            "end here, and torques do not decide which one it takes. Keep away from it, or add a "
+            "constraint that leaves one path."
+        )
+    if c.gruebler == c.dof:
+        if c.rows:
+            yield f"Counting joints and rows (Gruebler-Kutzbach) gives {c.gruebler} as well."
+    else:
+        yield (
+            f"Counting joints and rows (Gruebler-Kutzbach) gives {c.open_dof} - {c.rows} = "
+            f"{c.gruebler}, not {c.dof}: {c.reason}."
+        )
+
+
+def redundancy(r: Redundancy, c: Counts, margin: float) -> Iterator[str]:
+    """Rows that say nothing new."""
+    if not c.rows:
+        return
+    if not r.redundant:
+        all_act = c.rows == c.active
+        yield f"Redundant rows: none{'; every row takes a motion away' if all_act else ''}."
+    else:
+        yield (
+            f"Redundant rows: {len(r.redundant)} of {c.rows} may be left out without a change of "
+            "the motion. Forces along them depend on how stiff the parts are, not on the motion."
+        )
+        by_themselves = [row for g in r.groups if g.kind == "trivial" for row in g.redundant]
+        if by_themselves:
+            yield f"  - {_trivial(by_themselves)}"
+        for group in r.groups:
+            if group.kind != "trivial":
+                yield f"  - {_group(group)}"
+    if r.weak:
+        yield (
+            f"Nearly redundant: {_names(r.weak)} act in part with only {margin:.1g} of full "
+            "strength. Often dimensions are a little off what was meant, such as axes that should "
+            "be parallel and were rounded in a file. With them exact there may be more motions, "
+            "and joints that are locked now may move."
+        )
+    if r.latent:
+        yield (
+            f"Not redundant, though without first-order effect here: {_names(r.latent)}; without "
+            "them the mechanism would move."
+        )
+
+
+def _trivial(rows: Sequence[str]) -> str:
+    means = [f"'{row}' ({_meaning(row)})" for row in rows]
+    verb = "holds by itself" if len(rows) == 1 else "hold by themselves"
+    return f"{_joined(means)} {verb}."
+
+
+def _group(g: RowGroup) -> str:
+    rows, among, one = _names(g.redundant), _names(g.among), len(g.redundant) == 1
+    if g.kind == "duplicate":
+        return f"{rows} {'repeats' if one else 'repeat'} {among}."
+    return f"{rows} {'follows' if one else 'follow'} from {among} together."
+
+
+_MEANINGS = {
+    **{axis: f"no displacement along {axis}" for axis in "xyz"},
+    **{f"r{axis}": f"no tilt about {axis}" for axis in "xyz"},
+    "sum": "the sum of a coupling",
+    "length": "the length of a rod",
+    "normal": "no motion along the normal",
+    "tangent1": "no slip",
+    "tangent2": "no slip",
+}
+
+
+def _meaning(row: str) -> str:
+    return _MEANINGS.get(row.rsplit(".", 1)[-1], "always satisfied")
+
+
+def joints(m: Motions) -> Iterator[str]:
+    """Joints that cannot move, and motions that move nothing else."""
+    if m.locked_joints:
+        many = len(m.locked_joints) > 1
+        yield (
+            f"Locked joints: {_names(m.locked_joints)} cannot move; "
+            f"{'they' if many else 'it'} might as well be fixed."
+        )
+    if m.idle:
+        many = len(m.idle) > 1
+        loaded = _loaded(m.idle, [f"'{name}'" for name in m.idle_names])
+        yield (
+            f"Idle: {'the motions' if many else 'the motion'} of {_names(m.idle_names)} "
+            f"{'move' if many else 'moves'} no other body, as the spin of a rod between two ball "
+            f"joints.{loaded}"
+        )
+
+
+def _loaded(motions: Sequence[Motion], names: Sequence[str]) -> str:
+    """Which of these motions gravity drives."""
+    loaded = [name for motion, name in zip(motions, names, strict=True) if motion.loaded]
+    if not loaded:
+        return ""
+    them = "it" if len(loaded) == 1 else "them"
+    return f" Gravity works on {_joined(loaded)} here: no motor can hold {them} at rest."
+
+
+def actuation(m: Motions, c: Counts, motors: Sequence[str], margin: float) -> Iterator[str]:
+    """What the motors do."""
+    if m.actuation == "none":
+        yield "Motors: none."
+        return
+    yield f"Motors: {_verdict(m, c, len(motors))}."
+    single = [x.rates[0][0] for x in m.undriven if len(x.rates) == 1]
+    if single:
+        yield f"  - No motor moves {_names(single)}."
+    for motion in m.undriven:
+        if len(motion.rates) > 1:
+            yield f"  - No motor drives {_motion(motion)}."
+    loaded = _loaded(m.undriven, [f"that of '{x.rates[0][0]}'" for x in m.undriven])
+    if loaded:
+        yield f"  -{loaded}"
+    if m.actuation_rank < m.generic_actuation_rank:
+        yield (
+            "Actuation singularity: this is a dead point. Motors that drive "
+            f"{counted(m.generic_actuation_rank, 'motion')} in general drive {m.actuation_rank} "
+            "here; no motor torque has an effect along the rest, and nearby a load would take a "
+            "torque without bound."
+        )
+    elif margin < 0.02:
+        yield (
+            f"Close to a dead point: the weakest grip of the motors is {margin:.1g} "
+            "(1 is strong), so some torques are very large."
+        )
+
+
+def _verdict(m: Motions, c: Counts, n: int) -> str:
+    driven, idle = m.generic_actuation_rank, len(m.idle)
+    k = c.finite_dof - idle
+    counts = f"{counted(n, 'motor')} for {counted(k, 'motion')}"
+    counts += f" (and {idle} idle)" if idle else ""
+    if k == 0:
+        return f"{n}, and nothing that they could move"
+    if m.actuation == "fully":
+        return f"fully actuated{' but for idle motions' if idle else ''}; {counts}"
+    if m.actuation == "under":
+        return f"under-actuated; {counts}, so {k - driven} {_missing(k - driven)} missing"
+    if m.actuation == "redundantly":
+        spare = n - driven
+        return f"redundantly actuated; {counts}, so {spare} can only work against the others"
+    return f"{counts}; together they drive {driven}, so there are both too many and too few"
+
+
+def _missing(n: int) -> str:
+    return "is" if n == 1 else "are"
+
+
+def _motion(motion: Motion) -> str:
+    name, *others = [name for name, _ in motion.rates]
+    shown = [f"'{other}'" for other in others[:3]]
+    if len(others) > 3:
+        shown.append(counted(len(others) - 3, "other"))
+    return f"the motion of '{name}', with {_joined(shown)}"
+
+
+def coordinates(chosen: Choice, c: Counts, motors: Sequence[str]) -> Iterator[str]:
+    """Which coordinates to use."""
+    if not c.rows or not chosen.independent:
+        return
+    if chosen.actuated_condition is None:
+        text = f"Independent coordinates: {_names(chosen.independent)}"
+        text += ", motors first" if set(motors) & set(chosen.independent) else ""
+        text += f" (condition number {_number(chosen.independent_condition)})"
+    elif chosen.actuated_condition < float("inf"):
+        verb = "determines" if len(motors) == 1 else "determine"
+        text = f"Independent coordinates: {_names(motors)}, which the motors move, {verb} all "
+        text += f"others with condition number {_number(chosen.actuated_condition)}"
+    else:
+        text = f"Independent coordinates: not {_names(motors)}, which the motors move and which "
+        text += f"do not determine the others, but {_names(chosen.independent)} (condition number "
+        text += f"{_number(chosen.independent_condition)})"
+    told = chosen.actuated_condition
+    if told is None or told == float("inf"):
+        told = chosen.independent_condition
+    if told < 100.0 or chosen.best_condition > told / 3.0:
+        yield text + "."
+    else:
+        best = f"{_names(chosen.best_independent)} ({_number(chosen.best_condition)})"
+        yield f"{text}; a better choice is {best}."
+
+
+def margins(g: Margins) -> str:
+    """How clear all this is."""
+    parts = []
+    if g.margin < float("inf"):
+        text = f"the weakest active row combination has size {g.margin:.2g} (1 is strong)"
+        if g.gap < float("inf"):
+            text += f", the strongest that does not count is {g.gap:.0e} times weaker"
+        parts.append(text)
+    if g.actuation_margin < float("inf"):
+        parts.append(f"the weakest grip of the motors is {g.actuation_margin:.2g}")
+    text = "Margins: " + "; ".join(parts) + "." if parts else "Margins: nothing to measure."
+    if g.margin < min(0.02, 0.3 * g.usual_margin):
+        text += f" This is close to a singular configuration: nearby it is {g.usual_margin:.2g}."
+    if g.uncertain:
+        text += " The rank is uncertain: that gap is small; close the mechanism more exactly."
+    return text
+
+
+def _names(names: Sequence[str]) -> str:
+    """Names in a sentence."""
+    return _joined([f"'{n}'" for n in names])
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """a, b and c; the first twelve."""
+    shown = list(parts[:12])
+    if len(parts) > len(shown):
+        shown.append(f"{len(parts) - len(shown)} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _number(x: float) -> str:
+    """Two digits, and no exponent for hundreds."""
+    return f"{x:.2g}" if x < 100.0 or x >= 1e5 else f"{x:.0f}"

@@ -1,0 +1,138 @@
+"""Links and joints of an SDF as bodies and joints of a `Linkage`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, suggestion
+from holoctl.io.rotations import z_to
+from holoctl.io.sdf_elements import (
+    GROUND,
+    ROOT_JOINT,
+    TYPES,
+    child_of,
+    number,
+    pose_of,
+    true,
+    word,
+    yes,
+)
+from holoctl.io.sdf_frames import Drawing
+from holoctl.io.xml import Element, blamed_on
+from holoctl.mechanism.linkage import Linkage
+from holoctl.tree.inertia import ROUNDED, nearest_moments
+
+__all__ = ["add_bodies", "add_joint", "add_root", "coordinates"]
+
+Array = NDArray[np.float64]
+
+_LIGHT = 1e-3  # share of the masses, and of the moments, of the model that hardly counts
+_REFUSED_TYPES = {
+    "screw": "a screw couples a turn with a slide; use a cylindrical joint of hc.Linkage with "
+    "a hc.Coupling",
+    "piston": "use a cylindrical joint of hc.Linkage",
+}
+
+
+def add_bodies(model: Drawing, linkage: Linkage) -> None:
+    """All links; moments that no body has are mended where nothing depends on them, else refused.
+
+    Cassie's files have some, in links that carry the name of a frame and hardly any mass.
+    """
+    found = {name: _inertia(link) for name, link in model.links.items()}
+    most = _LIGHT * sum(mass for mass, _, _ in found.values())
+    most_moment = _LIGHT * sum(float(np.abs(moments).max()) for _, _, moments in found.values())
+    for name, (mass, com, inertia) in found.items():
+        small, middle, large = np.linalg.eigvalsh(inertia).tolist()
+        odd = small >= 0.0 and small + middle < (1.0 - ROUNDED) * large
+        used = inertia
+        if odd and mass <= most and large <= most_moment:
+            model.odd[name], used = inertia, nearest_moments(inertia)
+        with blamed_on(model.links[name]):
+            linkage.add_body(name, mass, com, used)
+
+
+def _inertia(link: Element) -> tuple[float, Vector, Array]:
+    """Mass, centre of mass, and inertia about it in the axes of the link."""
+    if not true(link, "gravity", True):
+        raise link.error(f"{link}: a link without gravity is not read")
+    if true(link, "kinematic", False):
+        raise link.error(f"{link}: a kinematic link is moved from outside, which is not read")
+    inertial = child_of(link, "inertial")
+    if inertial is None:
+        return 1.0, np.zeros(3), np.eye(3)  # what SDF says that such a link has
+    if yes(inertial, inertial.attributes.get("auto", "false"), "auto"):
+        raise inertial.error(f"{link}: auto: the inertia of shapes is not computed; give it")
+    pose = child_of(inertial, "pose")
+    if pose is not None and (pose.attributes.get("frame") or pose.attributes.get("relative_to")):
+        raise pose.error(f"{link}: the pose of <inertial> must be in the link itself")
+    frame, I = pose_of(inertial), child_of(inertial, "inertia")  # noqa: E741
+    moments = np.eye(3)
+    if I is not None:
+        xx, yy, zz = (number(I, tag, 1.0) for tag in ("ixx", "iyy", "izz"))
+        xy, xz, yz = (number(I, tag, 0.0) for tag in ("ixy", "ixz", "iyz"))
+        moments = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    R = frame.rotation
+    return number(inertial, "mass", 1.0), frame.translation, R @ moments @ R.T
+
+
+def add_root(model: Drawing, linkage: Linkage, free_flyer: bool) -> dict[str, list[float]]:
+    """Tie the model to the world, where no joint does; the reference of that joint."""
+    for joint in model.joints.values():
+        ends = [model.body(word(joint, end), joint) for end in ("parent", "child")]
+        if joint.attributes.get("type") != "gearbox" and GROUND in ends:
+            if free_flyer:
+                raise joint.error(f"free_flyer: {joint} holds the model to the world")
+            return {}
+    link = model.canonical
+    pose = model.placed["world"].inverse() * model.placed[link]
+    with blamed_on(model.links[link]):
+        if free_flyer:
+            linkage.add_joint(ROOT_JOINT, "free", GROUND, link)
+            return {ROOT_JOINT: pin.SE3ToXYZQUAT(pose).tolist()}
+        linkage.add_joint(ROOT_JOINT, "weld", GROUND, link, pose)
+    return {}
+
+
+def add_joint(name: str, joint: Element, model: Drawing, linkage: Linkage) -> None:
+    """One joint; its frame in both links is where it is drawn."""
+    kind = joint.attributes.get("type", "")
+    if kind == "gearbox":
+        return
+    if kind not in TYPES:
+        valid = [*TYPES, "gearbox"]
+        raise joint.error(
+            f"{joint}: the type {kind[:60]!r} is not read: "
+            + _REFUSED_TYPES.get(kind, f"valid: {', '.join(valid)}{suggestion(kind, valid)}")
+        )
+    parent, child = (model.body(word(joint, end), joint) for end in ("parent", "child"))
+    frame = model.placed[name]
+    if TYPES[kind] == "universal":
+        frame = pin.SE3(_cross(joint, model), frame.translation)
+    elif TYPES[kind] in ("revolute", "prismatic"):
+        R = z_to(frame.rotation.T @ model.axis(joint, "axis"))
+        frame = frame * pin.SE3(R, np.zeros(3))
+    at = (model.where(body).actInv(frame) for body in (parent, child))
+    linkage.add_joint(name, TYPES[kind], parent, child, *at)
+
+
+def _cross(joint: Element, model: Drawing) -> Array:
+    """The axes of a universal joint: x turns first, then y."""
+    first, second = model.axis(joint, "axis"), model.axis(joint, "axis2")
+    if abs(first @ second) > 1e-6:
+        raise joint.error(f"{joint}: axis and axis2 must be at right angles")
+    second = second - (first @ second) * first
+    second /= np.linalg.norm(second)
+    return np.column_stack((first, second, np.cross(first, second)))
+
+
+def coordinates(model: Drawing) -> dict[str, list[str]]:
+    """The coordinates that each joint of the file has where it is not cut."""
+    sizes = {"revolute": 1, "prismatic": 1, "universal": 2, "spherical": 3}
+    found: dict[str, list[str]] = {}
+    for name, joint in model.joints.items():
+        size = sizes.get(TYPES.get(joint.attributes.get("type", ""), ""), 0)
+        found[name] = [name] if size == 1 else [f"{name}[{i}]" for i in range(size)]
+    return found

@@ -1,0 +1,71 @@
+"""Frames fixed to bodies, by the names that people give them.
+
+A name is looked up as a joint first, then as a body, then as any other frame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pinocchio as pin
+
+from holoctl.base.checks import listing, suggestion
+from holoctl.base.errors import InputError
+from holoctl.tree.frozen_model import plain
+from holoctl.tree.joints import check_placement
+
+__all__ = ["AXES", "Frame", "FrameLike", "default_pair_name", "resolve_frame"]
+
+AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+"""The axes of a frame, by letter."""
+
+FrameLike = str | tuple[str, pin.SE3]
+"""The name of a joint, body or frame, or (such a name or "universe", placement in it)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A frame fixed to a body: the joint that moves it, and its placement in that joint."""
+
+    joint: int
+    placement: pin.SE3
+    name: str
+
+
+def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
+    """Find a frame by name (a joint first, then a body, then any other frame), or check a pair."""
+    model = plain(model)
+    if isinstance(frame, tuple) and len(frame) == 2 and isinstance(frame[1], pin.SE3):
+        name, placement = frame
+        if not isinstance(name, str):
+            raise InputError(f"{owner}: {name!r} is no name of a joint, body or frame")
+        base = resolve_frame(model, name, owner)
+        check_placement(f"{owner}: the placement given in {name!r}", placement)
+        return Frame(base.joint, base.placement * placement, name)
+    if not isinstance(frame, str):
+        raise InputError(
+            f"{owner}: a frame is the name of a joint, body or frame of the model, or "
+            f"(such a name, pin.SE3); got {frame!r}"
+        )
+    if model.existJointName(frame):
+        return Frame(model.getJointId(frame), pin.SE3.Identity(), frame)
+    named = [f for f in model.frames if f.name == frame]
+    found = [f for f in named if f.type == pin.FrameType.BODY] or named
+    if len(found) > 1:
+        raise InputError(
+            f"{owner}: {frame!r} names {len(found)} frames of the model; "
+            "give (joint name, pin.SE3) instead"
+        )
+    if not found:
+        names = list(dict.fromkeys([*model.names, *(f.name for f in model.frames)]))
+        raise InputError(
+            f"{owner}: there is no joint or frame called {frame!r}"
+            f"{suggestion(frame, names)}; valid names: {listing(names)}"
+        )
+    return Frame(found[0].parentJoint, found[0].placement.copy(), frame)
+
+
+def default_pair_name(*frames: Any) -> str:
+    """``a-b`` from the names of frames, or of the joints that they are placed in."""
+    return "-".join(str(f[0] if isinstance(f, tuple) and f else f) for f in frames)

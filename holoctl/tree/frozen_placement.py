@@ -1,0 +1,73 @@
+"""The placement of a frame of a constraint, which does not change: mechanisms are made from it."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.errors import InputError
+from holoctl.tree.frames import FrameLike
+
+__all__ = ["FrozenPlacement", "own_frame"]
+
+Array = NDArray[np.float64]
+
+
+def own_frame(frame: FrameLike) -> FrameLike:
+    """The frame, with a placement that nobody can change any more."""
+    if isinstance(frame, tuple) and len(frame) == 2 and isinstance(frame[1], pin.SE3):
+        return (frame[0], FrozenPlacement(frame[1]))
+    return frame
+
+
+class FrozenPlacement(pin.SE3):  # type: ignore[misc]
+    """A placement of a description, which does not change; ``copy()`` gives one that can."""
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise InputError(_PLACED.format(name))
+
+    def setIdentity(self) -> NoReturn:
+        """Refused."""
+        raise InputError(_PLACED.format("setIdentity"))
+
+    def setRandom(self) -> NoReturn:
+        """Refused."""
+        raise InputError(_PLACED.format("setRandom"))
+
+    @property
+    def rotation(self) -> Array:
+        """(3, 3), read-only."""
+        return _read_only(pin.SE3.rotation.fget(self))
+
+    @property
+    def translation(self) -> Vector:
+        """(3,), m, read-only."""
+        return _read_only(pin.SE3.translation.fget(self))
+
+    def __copy__(self) -> FrozenPlacement:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FrozenPlacement:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _placed, (np.array(self.rotation), np.array(self.translation))
+
+
+_PLACED = (
+    "{}: the placement of a constraint does not change, for mechanisms are made from it: make "
+    "another constraint with dataclasses.replace"
+)
+
+
+def _placed(rotation: Array, translation: Vector) -> FrozenPlacement:
+    return FrozenPlacement(pin.SE3(rotation, translation))
+
+
+def _read_only(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    x.setflags(write=False)
+    return x

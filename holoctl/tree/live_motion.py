@@ -1,0 +1,77 @@
+"""The motion of all bodies where Pinocchio keeps it, without a copy: for control ticks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+__all__ = ["LiveMotion", "live_motion"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LiveMotion:
+    """Where a `pin.Data` keeps the motion of all bodies: views that change with it.
+
+    Filled by ``pin.computeForwardKinematicsDerivatives``; world axes at the world origin.
+
+    Attributes
+    ----------
+    placements : (4 njoints, 3) array
+        ``[R p]^T`` of every joint frame, one below the other: the columns of R, then p.
+    velocities, accelerations : (njoints, 6) arrays
+        Spatial, linear part first.
+    J : (6, nv) array
+        World Jacobian.
+    data : pin.Data
+        What they are views of; it must live as long as they do.
+    """
+
+    placements: Array
+    velocities: Array
+    accelerations: Array
+    J: Array
+    data: pin.Data
+
+    @property
+    def bodies(self) -> int:
+        """How many joints there are, the universe included."""
+        return int(self.velocities.shape[0])
+
+
+def live_motion(model: pin.Model, data: pin.Data) -> LiveMotion | None:
+    """The live views of `data`, or None if this build of Pinocchio lays them out otherwise.
+
+    To read them one by one through the bindings costs more than all else in a control tick.
+    """
+    placements = _one_block([X.rotation.T for X in data.oMi], 12)
+    velocities = _one_block([V.vector for V in data.ov], 6)
+    accelerations = _one_block([A.vector for A in data.oa], 6)
+    if placements is None or velocities is None or accelerations is None:
+        return None
+    here = data.oMi[0]
+    if _address(here.translation) != _address(here.rotation) + 9 * 8:
+        return None
+    J = data.J.reshape(6, model.nv, order="F")  # a vector where nv = 1
+    if J.dtype != np.float64 or _address(J) != _address(data.J):
+        return None  # a copy, which would not change with the workspace
+    return LiveMotion(placements.reshape(-1, 3), velocities, accelerations, J, data)
+
+
+def _one_block(items: list[Array], size: int) -> Array | None:
+    """The array that these views, `size` numbers apart, are parts of; None if they are not."""
+    starts = np.array([_address(item) for item in items])
+    if not np.array_equal(starts, starts[0] + 8 * size * np.arange(len(items))):
+        return None
+    if any(item.dtype != np.float64 or not item.flags.c_contiguous for item in items):
+        return None
+    return as_strided(items[0], shape=(len(items), size), strides=(8 * size, 8))
+
+
+def _address(x: Array) -> int:
+    return int(x.__array_interface__["data"][0])

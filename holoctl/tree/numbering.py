@@ -1,0 +1,106 @@
+"""The numbering of joints: depth-first, as Pinocchio's algorithms need it.
+
+The descendants of every joint follow it without a gap; siblings stand in any order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.base.errors import InputError
+from holoctl.tree.frozen_model import plain
+
+__all__ = ["depth_first_order", "is_depth_first", "renumbered"]
+
+
+def depth_first_order(model: pin.Model) -> list[int]:
+    """Joint indices in a valid depth-first order, the world first, siblings as they stand."""
+    model = plain(model)
+    children: list[list[int]] = [[] for _ in range(model.njoints)]
+    for j in range(1, model.njoints):
+        children[model.parents[j]].append(j)
+    order: list[int] = []
+    stack = [0]
+    while stack:
+        j = stack.pop()
+        order.append(j)
+        stack += reversed(children[j])
+    return order
+
+
+def is_depth_first(model: pin.Model) -> bool:
+    """Whether the descendants of every joint follow it without a gap."""
+    return depth_first_order(model) == list(range(model.njoints))
+
+
+def renumbered(model: pin.Model) -> pin.Model:
+    """A copy of `model` with its joints numbered depth-first.
+
+    Pinocchio's composite-rigid-body algorithm, its sparse factorisations and its constraint
+    Jacobians need that numbering and give wrong numbers without it, silently. Joints keep
+    their names, siblings their order; inertias, limits, gains, frames, gravity and reference
+    configurations move along. The entries of q and v are those of the new order.
+
+    Parameters
+    ----------
+    model : pin.Model
+        Any kinematic tree. It is not changed.
+
+    Returns
+    -------
+    pin.Model
+        The renumbered copy.
+
+    Raises
+    ------
+    InputError
+        If `model` is not a pin.Model, or has mimic joints.
+    """
+    if not isinstance(model, pin.Model):
+        raise InputError(f"renumbered: a pin.Model is needed; got {type(model).__name__}")
+    if len(model.mimicking_joints):
+        raise InputError(
+            "renumbered: the model has mimic joints; build it without (mimic=False) and "
+            "impose each as a hc.Coupling"
+        )
+    order = depth_first_order(model)
+    new = pin.Model()
+    new.name, new.gravity = model.name, model.gravity.copy()
+    place = {0: 0}
+    for j in order[1:]:
+        place[j] = new.addJoint(
+            place[model.parents[j]], model.joints[j], model.jointPlacements[j], model.names[j]
+        )
+        new.inertias[place[j]] = model.inertias[j]
+    new.inertias[0] = model.inertias[0]
+    of_v = np.concatenate(
+        [np.arange(model.nvs[j]) + model.idx_vs[j] for j in order[1:]] or [np.zeros(0)]
+    ).astype(int)
+    of_q = np.concatenate(
+        [np.arange(model.nqs[j]) + model.idx_qs[j] for j in order[1:]] or [np.zeros(0)]
+    ).astype(int)
+    for per_v in _PER_VELOCITY:
+        setattr(new, per_v, getattr(model, per_v)[of_v])
+    for per_q in _PER_CONFIGURATION:
+        setattr(new, per_q, getattr(model, per_q)[of_q])
+    frame_place: dict[int, int] = {0: 0}
+    for i, f in enumerate(model.frames):
+        if i:
+            moved = pin.Frame(
+                f.name, place[f.parentJoint], frame_place.get(f.parentFrame, 0), f.placement,
+                f.type, f.inertia,
+            )  # fmt: skip
+            frame_place[i] = new.addFrame(moved, False)
+    for entry in model.referenceConfigurations:
+        new.referenceConfigurations[entry.key()] = entry.data()[of_q]
+    return new
+
+
+_PER_VELOCITY = (
+    "armature", "damping", "rotorInertia", "rotorGearRatio",
+    "lowerEffortLimit", "upperEffortLimit", "lowerVelocityLimit", "upperVelocityLimit",
+    "lowerDryFrictionLimit", "upperDryFrictionLimit",
+)  # fmt: skip
+
+_PER_CONFIGURATION = ("lowerPositionLimit", "upperPositionLimit", "positionLimitMargin")
