@@ -1,7 +1,18 @@
 """holoctl: inverse dynamics and torque control of robots with holonomic constraints.
 
-One way through the house: a robot description becomes a `Mechanism`; its constraint rows
-become a `Projection`; the projection feeds forward dynamics, inverse dynamics and control.
+One way through the house, from the ground up:
+
+    base, tree     what is asked of a bare `pin.Model`
+    constraints    a `Closure`, `Rod`, `Contact`, `Coupling`, ... binds to a model: rows of phi = 0
+    mechanism      tree, constraints and motors become a `Mechanism`; io reads one from a file
+    rows           at (q, v) its rows and the equation of motion become `Terms`
+    closing        `assemble` finds a closed state; the rank of G is decided there
+    projector      `partition` decides once; `project` makes gamma and bias: a `Projection`
+    dynamics       it feeds `inverse_dynamics` and `forward_dynamics`, each with a `Certificate`
+    doctor         `mobility` explains what moves, what is redundant, and why
+    control        `ComputedTorque` is the law of a loop
+    codegen        `compile` and `export_c` make machine code of it
+    simulation     `simulate` runs it against a plant; app is the command line
 
 >>> import holoctl as hc
 >>> mech = hc.load(hc.robot_file("five_bar"))
