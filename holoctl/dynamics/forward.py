@@ -30,7 +30,8 @@ from holoctl.projector.projection import (
     resolve_projection,
     resolve_terms,
 )
-from holoctl.rows.terms import Terms, TimeConstants, scaled_rows
+from holoctl.rows.stabilisation import TimeConstants
+from holoctl.rows.terms import Terms, scaled_rows
 
 __all__ = ["ForwardDynamics", "accelerate", "forward_dynamics"]
 

@@ -23,7 +23,8 @@ from holoctl.projector.projection import (
     multipliers,
     resolve_projection,
 )
-from holoctl.rows.terms import Terms, TimeConstants
+from holoctl.rows.stabilisation import TimeConstants
+from holoctl.rows.terms import Terms
 
 __all__ = ["Actuation", "InverseDynamics", "actuation", "inverse_dynamics"]
 

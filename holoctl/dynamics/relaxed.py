@@ -29,7 +29,8 @@ from holoctl.projector.projection import (
     project,
     resolve_terms,
 )
-from holoctl.rows.terms import Terms, TimeConstants, scaled_rows
+from holoctl.rows.stabilisation import TimeConstants
+from holoctl.rows.terms import Terms, scaled_rows
 
 __all__ = ["inverse_dynamics_relaxed", "is_fully_actuated"]
 

@@ -39,9 +39,9 @@ from holoctl.mechanism.mechanism import (
     coordinate_indices,
     row_names,
 )
+from holoctl.rows.stabilisation import TimeConstants
 from holoctl.rows.terms import (
     Terms,
-    TimeConstants,
     check_same_state,
     check_terms,
     scaled_rows,
