@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, number, quiet
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import lu, pivoted_qr
-from holoctl.closing.assembly import RANK, configuration_along, opposite_closures
+from holoctl.closing.nearby import configuration_along
+from holoctl.closing.polarity import opposite_closures
+from holoctl.closing.rank import RANK, SINGULAR, UNIT
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.contradiction import Closing, closing
 from holoctl.doctor.crossed import crossed_axes
@@ -32,7 +34,7 @@ from holoctl.mechanism.mechanism import (
     row_names,
     workspace,
 )
-from holoctl.projector.projection import SINGULAR, UNIT, partition
+from holoctl.projector.projection import partition
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import kinematics
 

@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import null_space_by_svd, pivoted_qr
-from holoctl.closing.assembly import manifold_rank
+from holoctl.closing.rank import manifold_rank
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.samples import Sample, Samples, travelled

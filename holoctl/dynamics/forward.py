@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing, one_of, quiet, vector
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import cholesky
+from holoctl.closing.rank import SINGULAR
 from holoctl.constraints.contact import Contact
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad
 from holoctl.dynamics.reference.pinocchio_constraints import direct_by_anchors, proximal
@@ -23,7 +24,6 @@ from holoctl.mechanism.open_tree import (
     sparse_solver,
 )
 from holoctl.projector.projection import (
-    SINGULAR,
     Partition,
     Projection,
     multipliers,

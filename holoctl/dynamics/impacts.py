@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, known_name, listing, number, one_of, quiet, vector
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
+from holoctl.closing.rank import SINGULAR
 from holoctl.constraints.contact import Contact
 from holoctl.dynamics.reference.saddle_point import direct, null_space, range_space
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism, row_names, rows_of
 from holoctl.mechanism.open_tree import sparse_solver
-from holoctl.projector.projection import SINGULAR, Partition, multipliers, resolve_terms
+from holoctl.projector.projection import Partition, multipliers, resolve_terms
 from holoctl.rows.terms import Terms
 
 __all__ = ["Impact", "impulse"]

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing, one_of, quiet, vector
 from holoctl.base.errors import InconsistentError, InputError, NotActuatedError, SingularityError
 from holoctl.base.linalg import PivotedQR, cholesky, least_squares, orthonormal_columns, pivoted_qr
+from holoctl.closing.rank import SINGULAR, UNIT
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism
 from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
 from holoctl.projector.projection import (
-    SINGULAR,
-    UNIT,
     Partition,
     Projection,
     check_motors,

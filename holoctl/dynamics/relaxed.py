@@ -16,14 +16,13 @@ import numpy as np
 from holoctl.base.checks import numbers, quiet, vector
 from holoctl.base.errors import InputError, NotActuatedError, SingularityError
 from holoctl.base.linalg import orthonormal_columns, pivoted_qr
+from holoctl.closing.rank import SINGULAR, UNIT
 from holoctl.dynamics.certificate import certify
 from holoctl.dynamics.inverse import InverseDynamics, effort_scales
 from holoctl.dynamics.reference.saddle_point import direct
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism
 from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
 from holoctl.projector.projection import (
-    SINGULAR,
-    UNIT,
     Partition,
     multipliers,
     project,

@@ -18,24 +18,25 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, listing, number, one_of, quiet
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
-from holoctl.base.linalg import PivotedQR, in_range, lu, pivoted_qr, singular_values
-from holoctl.closing.assembly import (
+from holoctl.base.linalg import largest, lu, pivoted_qr, singular_values
+from holoctl.closing.assembly import assemble
+from holoctl.closing.nearby import nearby_configurations
+from holoctl.closing.rank import (
     ROUNDED,
-    assemble,
+    SINGULAR,
+    UNIT,
     manifold_rank,
-    nearby_configurations,
     scaled_jacobian,
+    scaled_size,
 )
 from holoctl.constraints.contract import Rows
 from holoctl.mechanism.mechanism import (
     Mechanism,
     check_configuration,
-    constraint_rows,
     coordinate_indices,
     row_names,
 )
@@ -57,7 +58,6 @@ __all__ = [
     "check_motors",
     "check_partition",
     "constraint_effort",
-    "corrected",
     "multipliers",
     "partition",
     "project",
@@ -80,17 +80,8 @@ SPLIT_LIMIT = 1e5
 """`method="auto"` leaves the chosen split for the rank-revealing QR above this condition number
 (gamma' M gamma squares it)."""
 
-UNIT = 1.0
-"""Size of scaled rows and of scaled motor columns: what a condition number is relative to."""
-
 UNIQUE = 1e-9
 """A multiplier is unique if its leverage misses one by no more than this."""
-
-CORRECTIONS, CORRECTED = 8, 1e-9
-"""Steps that a correction may take; the error (scaled) with which it ends if it falls no more."""
-
-SINGULAR = 1e12
-"""No solution is given with a matrix whose condition number is above this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,7 +285,7 @@ def partition(
             )
         dependent = np.setdiff1d(np.arange(mech.nv), chosen)
     free = np.setdiff1d(np.arange(mech.nv), dependent)
-    condition = lu(kept[:, dependent], _size(kept)).condition
+    condition = lu(kept[:, dependent], scaled_size(kept)).condition
     if condition > SINGULAR:
         raise SingularityError(
             f"{mech.name}: the coordinates {_coordinates(mech, free)} do not determine the "
@@ -311,7 +302,7 @@ def partition(
 def _scaled_jacobian(mech: Mechanism, q: Vector, t: float) -> tuple[Array, float]:
     """G in scaled rows and coordinates, and the largest scaled error."""
     G, error = scaled_jacobian(mech, q, t)
-    return G, float(np.abs(error).max(initial=0.0))
+    return G, largest(error)
 
 
 def _rank_and_gap(G: Array, error: float) -> tuple[int, float]:
@@ -341,14 +332,9 @@ def _preferred_dependents(mech: Mechanism, kept: Array, rank: int) -> Indices:
     best = np.sort(pivoted_qr(kept, rank).pivots[:rank])
     if len(found) < rank:
         return best
-    size = _size(kept)
+    size = scaled_size(kept)
     good = lu(kept[:, best], size).condition * PREFERENCE
     return preferred if lu(kept[:, preferred], size).condition <= good else best
-
-
-def _size(G: Array) -> float:
-    """1-norm of scaled rows, or 1 where that is larger: they are of order one by their scaling."""
-    return max(float(np.abs(G).sum(axis=0).max(initial=0.0)), UNIT)
 
 
 def _actuation_rank(mech: Mechanism, rank: int, q: Vector, t: float, nearby: list[Vector]) -> int:
@@ -527,7 +513,7 @@ def _basis(mech: Mechanism, G: Array, target: Array, part: Partition, method: st
     """By index split, by column-pivoted QR, or orthonormal; "auto" is the first that is good."""
     if method == "orthonormal":
         return _orthonormal(mech, G, target, part)
-    size = _size(G)
+    size = scaled_size(G)
     if method != "qr":
         factors = lu(G[:, part.dependent], size)
         if method == "split" or factors.condition <= SPLIT_LIMIT:
@@ -569,7 +555,7 @@ def _orthonormal(mech: Mechanism, G: Array, target: Array, part: Partition) -> _
         )  # fmt: skip
     none = np.zeros(0, dtype=np.intp)
     return _Basis(
-        qr.q[:, part.rank :], _shortest(qr, target), none, none, qr.condition, "orthonormal"
+        qr.q[:, part.rank :], qr.shortest(target), none, none, qr.condition, "orthonormal"
     )
 
 
@@ -680,8 +666,7 @@ def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArr
     m = mech.row_scale.size
     G = mech.row_scale[:, None] * T.rows.jacobian * mech.column_scale
     qr = pivoted_qr(G[keep].T, rank)  # G_keep^T P = Q [R1; 0]
-    on_kept = np.zeros(rank)
-    on_kept[qr.pivots] = qr.solve_r1(qr.q[:, :rank].T @ (mech.column_scale * force))
+    on_kept = qr.fitted(mech.column_scale * force)
     if m == rank:
         return mech.row_scale * on_kept, np.ones(m, dtype=bool)
     # Redundant rows: G = E G_keep on the manifold, so G^T l = G_keep^T (E^T l), and the
@@ -690,7 +675,7 @@ def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArr
     E[:, qr.pivots] = qr.solve_r1((G @ qr.q[:, :rank]).T).T
     e = pivoted_qr(E, rank)
     leverage = (e.q[:, :rank] ** 2).sum(axis=1)
-    return mech.row_scale * _shortest(e, on_kept), leverage > 1.0 - UNIQUE
+    return mech.row_scale * e.shortest(on_kept), leverage > 1.0 - UNIQUE
 
 
 def constraint_effort(T: Terms, part: Partition, force: Vector) -> Vector:
@@ -698,55 +683,5 @@ def constraint_effort(T: Terms, part: Partition, force: Vector) -> Vector:
     c = T.mechanism.column_scale
     G = T.mechanism.row_scale[part.rows, None] * T.rows.jacobian[part.rows] * c
     qr = pivoted_qr(G.T, part.rank)
-    on_kept = np.zeros(part.rank)
-    on_kept[qr.pivots] = qr.solve_r1(qr.q[:, : part.rank].T @ (c * force))
-    effort: Vector = G.T @ on_kept / c
+    effort: Vector = G.T @ qr.fitted(c * force) / c
     return effort
-
-
-# ------------------------------------------------------------------------------ correction
-
-
-def corrected(
-    mech: Mechanism, part: Partition, q: Vector, v: Vector, t: float, tol: float = 1e-13
-) -> tuple[Vector, Vector]:
-    """A state on the manifold close to a nearby (q, v), by Newton on the kept rows.
-
-    Steps are the shortest in scaled coordinates. For states that integration or measurement
-    moved off by little; from farther away use `assemble`.
-
-    Raises
-    ------
-    SingularityError
-        If the kept rows lose rank on the way.
-    InconsistentError
-        If the state is too far off for Newton's method.
-    """
-    c, keep = mech.column_scale, part.rows
-    r = mech.row_scale[keep]
-    error = np.inf
-    for _ in range(CORRECTIONS):
-        _, rows = constraint_rows(mech, q, v, t)
-        qr = pivoted_qr((r[:, None] * rows.jacobian[keep] * c).T, part.rank, size=UNIT)
-        if qr.condition > SINGULAR:
-            raise SingularityError(
-                f"{mech.name}: the kept rows are singular here (condition number "
-                f"{qr.condition:.1e})",
-                condition=qr.condition,
-            )
-        off = r * rows.error[keep]
-        last, error = error, float(np.abs(off).max(initial=0.0))
-        if error <= tol or (error <= CORRECTED and error > 0.5 * last):
-            return q, in_range(v - c * _shortest(qr, r * rows.rate[keep]))
-        q = pin.normalize(mech.model, pin.integrate(mech.model, q, -c * _shortest(qr, off)))
-    raise InconsistentError(
-        f"{mech.name}: the state is too far off the constraints to correct (scaled error "
-        f"{error:.1e}); call hc.assemble",
-        residual=error,
-    )
-
-
-def _shortest(qr: PivotedQR, b: Vector) -> Vector:
-    """The shortest x with ``A x = b``, where ``A^T P = Q [R1; 0]``."""
-    rank = qr.r1.shape[0]
-    return qr.q[:, :rank] @ qr.solve_r1(b[qr.pivots], transposed=True)

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, flag, positive, quiet, vector, whole
 from holoctl.base.errors import HoloctlError, InconsistentError, InputError
+from holoctl.closing.correction import corrected
 from holoctl.control.computed_torque import ComputedTorque, Controller
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism, check_state, constraint_rows
-from holoctl.projector.projection import CLOSED, Partition, corrected, partition
+from holoctl.projector.projection import CLOSED, Partition, partition
 
 __all__ = ["Run", "simulate"]
 
@@ -186,7 +187,7 @@ def simulate(
     with np.errstate(all="ignore"):
         part = _started(plant, q, v)
         dynamics = PreparedForwardDynamics(plant, part)
-        q, v = corrected(plant, part, q, v, 0.0)
+        q, v = corrected(plant, part.rows, q, v, 0.0)
     rng = np.random.default_rng(seed)
     N = max(1, int(np.ceil(duration * rate - 1e-9)))
     t = np.append(np.arange(N) / rate, duration)
@@ -216,7 +217,7 @@ def simulate(
         held = (lambda s, x, y: u) if hold else command
         q, v = _advanced(dynamics, held, q, v, t[i], t[i + 1], rtol, atol)
         closure[i + 1] = _closure(plant, q, v, t[i + 1])
-        return corrected(plant, part, q, v, t[i + 1])
+        return corrected(plant, part.rows, q, v, t[i + 1])
 
     for i in _progress(range(N + 1), progress):
         try:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, numbers, quiet, vector
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import cholesky
+from holoctl.closing.rank import SINGULAR
 from holoctl.constraints.gamma_q import GammaCallback, call_gamma_q
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inertia, nonlinear_efforts
-from holoctl.projector.projection import SINGULAR
 from holoctl.tree.kinematics import support
 
 __all__ = ["fdgq"]
