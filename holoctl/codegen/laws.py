@@ -45,7 +45,8 @@ from holoctl.constraints.custom import BoundCustom
 from holoctl.dynamics.inverse import CONSISTENT, effort_scales
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism, rows_that_open
-from holoctl.projector.projection import Partition, check_partition, partition, projected
+from holoctl.projector.partition import Partition, check_partition, partition
+from holoctl.projector.projection import projected
 from holoctl.rows.consistency import ALLOWANCE, TOLERANCES, StateLimits
 
 __all__ = [

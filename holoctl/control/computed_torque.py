@@ -14,7 +14,7 @@ from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.mechanism.mechanism import Mechanism, check_configuration, check_mechanism
 from holoctl.mechanism.motors import position_reader
-from holoctl.projector.projection import Partition
+from holoctl.projector.partition import Partition
 from holoctl.rows.consistency import (
     CLOSURE_LIMIT,
     NOT_GIVEN,

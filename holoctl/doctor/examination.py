@@ -34,7 +34,7 @@ from holoctl.mechanism.mechanism import (
     row_names,
     workspace,
 )
-from holoctl.projector.projection import partition
+from holoctl.projector.partition import partition
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import kinematics
 

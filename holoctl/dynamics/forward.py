@@ -23,13 +23,10 @@ from holoctl.mechanism.open_tree import (
     inverse_tree_dynamics,
     sparse_solver,
 )
-from holoctl.projector.projection import (
-    Partition,
-    Projection,
-    multipliers,
-    resolve_projection,
-    resolve_terms,
-)
+from holoctl.projector.given import Given, given_projection, given_terms
+from holoctl.projector.multipliers import multipliers
+from holoctl.projector.partition import Partition
+from holoctl.projector.projection import Projection
 from holoctl.rows.stabilisation import TimeConstants
 from holoctl.rows.terms import Terms, scaled_rows
 
@@ -130,13 +127,14 @@ def forward_dynamics(
     check_mechanism(mech)
     one_of("method", method, METHODS)
     tau = vector("tau", tau, mech.nv, "efforts on the coordinates; mech.B @ u for motors")
+    given = Given(mech, q, v, t, t_stab, partition, projection, terms)
     if method == "projection":
-        P = resolve_projection(mech, q, v, t, t_stab, partition, projection, terms)
+        P = given_projection(given)
         T, part = P.terms, P.partition
         efforts = tau + external_efforts(mech, T.kinematics, f_ext)
         a, condition = accelerate(P, efforts)
     else:
-        T, part = resolve_terms(mech, q, v, t, t_stab, partition, projection, terms)
+        T, part = given_terms(given)
         efforts = tau + external_efforts(mech, T.kinematics, f_ext)
         a, condition = _solved(T, part, efforts, method)
     w = inverse_tree_dynamics(mech, T.q, T.v, a)

@@ -22,7 +22,9 @@ from holoctl.constraints.contact import Contact
 from holoctl.dynamics.reference.saddle_point import direct, null_space, range_space
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism, row_names, rows_of
 from holoctl.mechanism.open_tree import sparse_solver
-from holoctl.projector.projection import Partition, multipliers, resolve_terms
+from holoctl.projector.given import Given, given_terms
+from holoctl.projector.multipliers import multipliers
+from holoctl.projector.partition import Partition
 from holoctl.rows.terms import Terms
 
 __all__ = ["Impact", "impulse"]
@@ -121,7 +123,7 @@ def impulse(
     """
     check_mechanism(mech)
     one_of("method", method, METHODS)
-    T, part = resolve_terms(mech, q, v, t, None, partition, None, terms)
+    T, part = given_terms(Given(mech, q, v, t, partition=partition, terms=terms))
     before = T.given[1]  # an explicit chart has taken the impact out of T.v
     phi_t = T.rows.rate - T.rows.jacobian @ T.v
     wanted = _wanted(mech, T.rows.jacobian @ before + phi_t, v_plus, restitution)

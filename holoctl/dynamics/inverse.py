@@ -15,13 +15,10 @@ from holoctl.closing.rank import SINGULAR, UNIT
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism
 from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
-from holoctl.projector.projection import (
-    Partition,
-    Projection,
-    check_motors,
-    multipliers,
-    resolve_projection,
-)
+from holoctl.projector.given import Given, given_projection
+from holoctl.projector.multipliers import multipliers
+from holoctl.projector.partition import Partition, check_motors
+from holoctl.projector.projection import Projection
 from holoctl.rows.stabilisation import TimeConstants
 from holoctl.rows.terms import Terms
 
@@ -161,7 +158,7 @@ def inverse_dynamics(
         target = vector("target", target, mech.nu, "accelerations of the motors, B' a")
     elif coordinates == "all":
         target = vector("target", target, mech.nv, "accelerations of all coordinates")
-    P = resolve_projection(mech, q, v, t, t_stab, partition, projection, terms)
+    P = given_projection(Given(mech, q, v, t, t_stab, partition, projection, terms))
     check_motors(mech, P.partition)
     act = actuation(P, effort_weights(mech, weights))
     efforts = external_efforts(mech, P.terms.kinematics, f_ext)

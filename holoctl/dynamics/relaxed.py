@@ -22,12 +22,10 @@ from holoctl.dynamics.inverse import InverseDynamics, effort_scales
 from holoctl.dynamics.reference.saddle_point import direct
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism
 from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
-from holoctl.projector.projection import (
-    Partition,
-    multipliers,
-    project,
-    resolve_terms,
-)
+from holoctl.projector.given import Given, given_terms
+from holoctl.projector.multipliers import multipliers
+from holoctl.projector.partition import Partition
+from holoctl.projector.projection import project
 from holoctl.rows.stabilisation import TimeConstants
 from holoctl.rows.terms import Terms, scaled_rows
 
@@ -97,7 +95,7 @@ def inverse_dynamics_relaxed(
     if mech.nu == 0:
         raise NotActuatedError(f"{mech.name} has no motors, so there are no torques to compute")
     target = vector("target", target, mech.nu, "accelerations of the motors, B' a")
-    T, part = resolve_terms(mech, q, v, t, t_stab, partition, None, terms)
+    T, part = given_terms(Given(mech, q, v, t, t_stab, partition, terms=terms))
     W = _stiffness(mech, T, stiffness)
     efforts = external_efforts(mech, T.kinematics, f_ext)
     B, c = mech.B, mech.column_scale

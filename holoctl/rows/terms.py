@@ -41,8 +41,8 @@ from holoctl.tree.kinematics import Kinematics
 __all__ = [
     "Terms",
     "check_same_state",
-    "check_terms",
     "scaled_rows",
+    "shared_terms",
     "terms",
     "terms_at",
 ]
@@ -187,12 +187,18 @@ def _check_range(T: Terms) -> None:
         )
 
 
-def check_terms(T: Any, mech: Mechanism, q: Any, v: Any, t: Any) -> Terms:
-    """Shared terms, if they are those of this mechanism at this state; or an `InputError`."""
-    if not isinstance(T, Terms) or T.mechanism is not mech:
+def shared_terms(
+    given: Terms | None, mech: Mechanism, q: Any, v: Any, t: Any, t_stab: TimeConstants
+) -> Terms:
+    """The terms a consumer works with: those it was given, checked, or new ones."""
+    if given is None:
+        return terms(mech, q, v, t=t, t_stab=t_stab)
+    if t_stab is not None:
+        raise InputError("give t_stab= to terms, not along with terms=")
+    if not isinstance(given, Terms) or given.mechanism is not mech:
         raise InputError("terms must be Terms of this very mechanism")
-    check_same_state(T, "terms were", q, v, t)
-    return T
+    check_same_state(given, "terms were", q, v, t)
+    return given
 
 
 def check_same_state(T: Terms, what: str, q: Any, v: Any, t: Any) -> None:

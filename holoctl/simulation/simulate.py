@@ -22,7 +22,7 @@ from holoctl.closing.correction import corrected
 from holoctl.control.computed_torque import ComputedTorque, Controller
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism, check_state, constraint_rows
-from holoctl.projector.projection import CLOSED, Partition, partition
+from holoctl.projector.partition import CLOSED, Partition, partition
 
 __all__ = ["Run", "simulate"]
 

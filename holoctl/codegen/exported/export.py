@@ -44,7 +44,7 @@ from holoctl.codegen.tree import tree_efforts
 from holoctl.control.computed_torque import ComputedTorque, limits_of
 from holoctl.dynamics.inverse import effort_weights
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism
-from holoctl.projector.projection import Partition
+from holoctl.projector.partition import Partition
 from holoctl.rows.consistency import (
     ALLOWANCE,
     NOT_GIVEN,

@@ -34,7 +34,8 @@ from holoctl.mechanism.mechanism import (
     constraint_rows,
 )
 from holoctl.mechanism.open_tree import inertia
-from holoctl.projector.projection import Partition, check_partition, partition, projected
+from holoctl.projector.partition import Partition, check_partition, partition
+from holoctl.projector.projection import projected
 from holoctl.rows.anchors import anchored, anchors, motion_of_rows
 from holoctl.rows.tick import fast_rows, in_own_workspace, why_not
 from holoctl.tree.kinematics import live_motion

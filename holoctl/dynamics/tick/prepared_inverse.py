@@ -48,14 +48,9 @@ from holoctl.mechanism.mechanism import (
     check_state,
 )
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
-from holoctl.projector.projection import (
-    Partition,
-    check_motors,
-    check_partition,
-    constraint_effort,
-    partition,
-    projection_of,
-)
+from holoctl.projector.multipliers import constraint_effort
+from holoctl.projector.partition import Partition, check_motors, check_partition, partition
+from holoctl.projector.projection import projection_of
 from holoctl.rows.consistency import (
     CLOSURE_LIMIT,
     VELOCITY_LIMIT,
