@@ -20,7 +20,15 @@ from holoctl.mechanism.open_tree import energy, inverse_tree_dynamics
 from holoctl.rows.consistency import TOLERANCES
 from holoctl.rows.terms import Terms
 
-__all__ = ["TOLERANCES", "Certificate", "certify", "off_constraints", "off_dynamics", "off_rows"]
+__all__ = [
+    "TOLERANCES",
+    "Certificate",
+    "certify",
+    "off_constraints",
+    "off_dynamics",
+    "off_rows",
+    "verdict",
+]
 
 AT_REST = 1e-6
 """Where all efforts are rounding, as in a pendulum that hangs, they are compared with this share
@@ -106,6 +114,11 @@ _MEANING = {
 }
 
 
+def verdict(certificate: Certificate) -> str:
+    """Whether a result is certified, for its `repr`; if not, what exceeds its tolerance."""
+    return "certified" if certificate.ok else f"NOT certified ({', '.join(certificate.failures)})"
+
+
 def raise_if_bad(certificate: Certificate) -> None:
     """Raise what a certificate that is not `ok` says.
 
@@ -163,7 +176,7 @@ def off_constraints(T: Terms) -> tuple[float, float]:
     # an explicit chart has moved the state: by how much counts as well
     moved = pin.difference(mech.model, T.given[0], T.q) / c
     pushed = (T.v - T.given[1]) / c
-    speed = 1.0 + largest(np.abs(r[:, None] * rows.jacobian) @ np.abs(T.v))
+    speed = 1.0 + largest(T.sizes @ np.abs(T.v))
     return (
         max(largest(r * rows.error), largest(moved)),
         max(largest(r * rows.rate), largest(pushed)) / speed,
@@ -174,7 +187,7 @@ def off_rows(T: Terms, a: Vector) -> float:
     """`acceleration` of a certificate."""
     rows, r = T.rows, T.mechanism.row_scale
     needed = r * (rows.drift + T.stabilisation)
-    size = 1.0 + largest(np.abs(r[:, None] * rows.jacobian) @ np.abs(a)) + largest(needed)
+    size = 1.0 + largest(T.sizes @ np.abs(a)) + largest(needed)
     return largest(r * (rows.jacobian @ a) + needed) / size
 
 

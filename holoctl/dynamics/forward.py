@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing, one_of, quiet, vector
+from holoctl.base.checks import Vector, counted, listing, one_of, quiet, vector
 from holoctl.base.errors import InputError, SingularityError
-from holoctl.base.linalg import cholesky
+from holoctl.base.linalg import cholesky, largest
 from holoctl.closing.rank import SINGULAR
 from holoctl.constraints.contact import Contact
-from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad
+from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
 from holoctl.dynamics.reference.pinocchio_constraints import direct_by_anchors, proximal
 from holoctl.dynamics.reference.saddle_point import direct, null_space, range_space
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism
@@ -55,6 +55,12 @@ class ForwardDynamics:
     unique: NDArray[np.bool_]
     certificate: Certificate
 
+    def __repr__(self) -> str:
+        return (
+            f"<ForwardDynamics: {counted(self.a.size, 'acceleration')} up to "
+            f"{largest(self.a):.3g} rad/s^2 or m/s^2, {verdict(self.certificate)}>"
+        )
+
     def raise_if_bad(self) -> ForwardDynamics:
         """This result, or `SingularityError` or `InconsistentError` if it is not certified."""
         raise_if_bad(self.certificate)
@@ -67,9 +73,9 @@ def forward_dynamics(
     q: Any,
     v: Any,
     tau: Any,
+    *,
     f_ext: Any = None,
     method: str = "projection",
-    *,
     t: float = 0.0,
     t_stab: TimeConstants = None,
     partition: Partition | None = None,

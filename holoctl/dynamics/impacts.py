@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, known_name, listing, number, one_of, quiet, vector
+from holoctl.base.checks import Vector, counted, known_name, listing, number, one_of, quiet, vector
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
+from holoctl.base.linalg import largest
 from holoctl.closing.rank import SINGULAR
 from holoctl.constraints.contact import Contact
 from holoctl.dynamics.reference.saddle_point import direct, null_space, range_space
@@ -62,6 +63,13 @@ class Impact:
     unique: NDArray[np.bool_]
     energy: float
     balance: float
+
+    def __repr__(self) -> str:
+        return (
+            f"<Impact: {counted(self.v.size, 'velocity', 'velocities')} up to "
+            f"{largest(self.v):.3g} rad/s or m/s after it, kinetic energy changed by "
+            f"{self.energy:.3g} J>"
+        )
 
 
 @quiet

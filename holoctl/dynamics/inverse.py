@@ -8,11 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing, one_of, quiet, vector
+from holoctl.base.checks import Vector, counted, listing, one_of, quiet, vector
 from holoctl.base.errors import InconsistentError, InputError, NotActuatedError, SingularityError
-from holoctl.base.linalg import PivotedQR, cholesky, least_squares, orthonormal_columns, pivoted_qr
+from holoctl.base.linalg import (
+    PivotedQR,
+    cholesky,
+    largest,
+    least_squares,
+    orthonormal_columns,
+    pivoted_qr,
+)
 from holoctl.closing.rank import SINGULAR, UNIT
-from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad
+from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism
 from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
 from holoctl.projector.given import Given, given_projection
@@ -67,6 +74,12 @@ class InverseDynamics:
     unbalanced: Vector
     certificate: Certificate
 
+    def __repr__(self) -> str:
+        return (
+            f"<InverseDynamics: {counted(self.u.size, 'effort')} up to {largest(self.u):.3g} N m "
+            f"or N, {verdict(self.certificate)}>"
+        )
+
     def raise_if_bad(self) -> InverseDynamics:
         """This result, or `SingularityError` or `InconsistentError` if it is not certified."""
         raise_if_bad(self.certificate)
@@ -79,9 +92,9 @@ def inverse_dynamics(
     q: Any,
     v: Any,
     target: Any,
+    *,
     f_ext: Any = None,
     coordinates: str = "actuated",
-    *,
     inconsistent: str = "raise",
     weights: Any = None,
     t: float = 0.0,

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing, number, quiet
+from holoctl.base.checks import Vector, counted, listing, number, quiet
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest, lu, pivoted_qr, singular_values
 from holoctl.closing.assembly import assemble
@@ -105,6 +105,15 @@ class Partition:
     coordinate_names: tuple[str, ...]
     row_names: tuple[str, ...]
     B: Array
+
+    def __repr__(self) -> str:
+        names = listing([self.coordinate_names[i] for i in self.independent], 6)
+        unclear = ", which is not clear" if self.uncertain else ""
+        return (
+            f"<Partition: rank {self.rank}{unclear}, "
+            f"{self.independent.size} of {counted(len(self.coordinate_names), 'coordinate')} "
+            f"independent: {names}; condition number {self.condition:.2g}>"
+        )
 
     def __post_init__(self) -> None:
         for name in ("rows", "independent", "dependent", "B"):

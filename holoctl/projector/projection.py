@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing, one_of, quiet
+from holoctl.base.checks import Vector, counted, listing, one_of, quiet
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import lu, pivoted_qr
 from holoctl.closing.rank import SINGULAR, UNIT, scaled_size
@@ -187,6 +187,14 @@ class Projection:
     method: str
     partition: Partition
     terms: Terms
+
+    def __repr__(self) -> str:
+        names = [self.mechanism.coordinate_names[i] for i in self.independent]
+        of = f" of {listing(names, 6)}" if names else ""
+        return (
+            f"<Projection of {self.mechanism.name!r}: {counted(self.k, 'motion')}{of}, method "
+            f"{self.method!r}, condition number {self.condition:.2g}>"
+        )
 
     @property
     def mechanism(self) -> Mechanism:

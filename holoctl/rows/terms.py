@@ -17,8 +17,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, quiet
+from holoctl.base.checks import Vector, counted, quiet
 from holoctl.base.errors import InputError
+from holoctl.base.linalg import largest
 from holoctl.constraints.contract import Rows
 from holoctl.mechanism.mechanism import (
     Mechanism,
@@ -96,6 +97,11 @@ class Terms:
             )
         return h
 
+    @cached_property
+    def sizes(self) -> Array:
+        """(m, nv) ``|Dr G|``: what the terms of a scaled row are as large as."""
+        return np.abs(self.mechanism.row_scale[:, None] * self.rows.jacobian)
+
     @property
     def error(self) -> Vector:
         """(m,) phi(q, t), m or rad."""
@@ -115,6 +121,14 @@ class Terms:
     def drift(self) -> Vector:
         """(m,) second time derivative of phi at zero acceleration, m/s^2 or rad/s^2."""
         return self.rows.drift
+
+    def __repr__(self) -> str:
+        off = largest(self.mechanism.row_scale * self.error)
+        stabilised = ", stabilised" if self.stabilisation.any() or self.pull.any() else ""
+        return (
+            f"<Terms of {self.mechanism.name!r} at t = {self.t:g} s: "
+            f"{counted(self.error.size, 'row')}, closed to {off:.1e} (scaled){stabilised}>"
+        )
 
     def of(self, name: str) -> Rows:
         """The rows of one constraint, by its name."""

@@ -16,8 +16,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, flag, positive, quiet, vector, whole
+from holoctl.base.checks import Vector, counted, flag, positive, quiet, vector, whole
 from holoctl.base.errors import HoloctlError, InconsistentError, InputError
+from holoctl.base.linalg import largest
 from holoctl.closing.correction import corrected
 from holoctl.control.computed_torque import ComputedTorque, Controller
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
@@ -70,6 +71,14 @@ class Run:
     tick_time: Vector
     seed: int
     versions: str
+
+    def __repr__(self) -> str:
+        return (
+            f"<Run: {counted(self.v.shape[1], 'coordinate')} and "
+            f"{counted(self.u.shape[1], 'motor')} over {self.t[-1]:g} s, "
+            f"{counted(self.t.size, 'instant')}, off the constraints by at most "
+            f"{largest(self.closure):.1e} (scaled)>"
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write all of it to a ``.npz`` file (the suffix is added), and return the path."""

@@ -29,6 +29,7 @@ def fdgq(
     q: Any,
     v: Any,
     tau: Any,
+    *,
     f_ext: Any = None,
 ) -> Vector:
     """Acceleration of a tree under an explicit constraint ``q = gamma(y)``.
