@@ -8,9 +8,9 @@ import pickle
 
 import numpy as np
 import pytest
+from support import closed_states, mechanism, shared_partition
 
 import holoctl as hc
-from support import closed_states, mechanism, shared_partition
 
 LAWS = [hc.forward_dynamics, hc.inverse_dynamics, hc.inverse_dynamics_relaxed, hc.impulse, hc.fdgq]
 
