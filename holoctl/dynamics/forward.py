@@ -1,4 +1,12 @@
-"""Forward dynamics: the acceleration that given efforts cause."""
+"""Forward dynamics: the acceleration that given efforts cause.
+
+    gamma' M gamma ydd = gamma' (tau + J' f - h - M bias)        a = gamma ydd + bias
+    G' lambda = M a + h - tau - J' f
+
+This is FDgq of spatial_v2 with gamma from rows. Other methods solve the same saddle-point system.
+References: R. Featherstone, Rigid Body Dynamics Algorithms, section 3.2; docs/derivations.md,
+"Forward dynamics" and "Saddle-point methods".
+"""
 
 from __future__ import annotations
 
@@ -33,6 +41,28 @@ from holoctl.rows.terms import Terms, scaled_rows
 __all__ = ["ForwardDynamics", "accelerate", "forward_dynamics"]
 
 METHODS = ("projection", "direct", "range_space", "null_space", "kokkevis", "proximal")
+
+
+# -------------------------------------------------------------------------------------- the law
+
+
+def accelerate(P: Projection, efforts: Vector) -> tuple[Vector, float]:
+    """``a`` under ``efforts = tau + J^T f``, and the condition number of gamma' M gamma."""
+    gamma, bias, T = P.gamma, P.bias, P.terms
+    Mr = cholesky(gamma.T @ T.M @ gamma)
+    if Mr.condition > SINGULAR:
+        raise SingularityError(
+            f"{P.mechanism.name}: some motion that the constraints allow has no inertia "
+            f"(condition number of gamma' M gamma {Mr.condition:.1e}): bodies without mass, or "
+            "coordinates that barely determine the others here (split: "
+            f"{P.condition:.1e})",
+            condition=Mr.condition,
+        )
+    ydd = Mr.solve(gamma.T @ (efforts - T.h - T.M @ bias))  # ydd = (g' M g)^-1 g' (...)
+    return gamma @ ydd + bias, Mr.condition
+
+
+# ------------------------------------------------------------------------------ value and door
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,21 +179,7 @@ def forward_dynamics(
     return ForwardDynamics(a, lam, unique, certificate)
 
 
-def accelerate(P: Projection, efforts: Vector) -> tuple[Vector, float]:
-    """``a`` under ``efforts = tau + J^T f``, and the condition number of gamma' M gamma."""
-    gamma, bias, T = P.gamma, P.bias, P.terms
-    Mr = cholesky(gamma.T @ T.M @ gamma)
-    if Mr.condition > SINGULAR:
-        raise SingularityError(
-            f"{P.mechanism.name}: some motion that the constraints allow has no inertia "
-            f"(condition number of gamma' M gamma {Mr.condition:.1e}): bodies without mass, or "
-            "coordinates that barely determine the others here (split: "
-            f"{P.condition:.1e})",
-            condition=Mr.condition,
-        )
-    # FDgq: ydd = (g' M g)^-1 g' (tau + J' f - h - M bias),  a = g ydd + bias
-    ydd = Mr.solve(gamma.T @ (efforts - T.h - T.M @ bias))
-    return gamma @ ydd + bias, Mr.condition
+# ------------------------------------------------------------------------------- other methods
 
 
 def _solved(T: Terms, part: Partition, efforts: Vector, method: str) -> tuple[Vector, float]:

@@ -17,8 +17,9 @@ from holoctl.base.checks import numbers, quiet, vector
 from holoctl.base.errors import InputError, NotActuatedError, SingularityError
 from holoctl.base.linalg import orthonormal_columns, pivoted_qr
 from holoctl.closing.rank import SINGULAR, UNIT
+from holoctl.dynamics.actuation import effort_scales
 from holoctl.dynamics.certificate import certify
-from holoctl.dynamics.inverse import InverseDynamics, effort_scales
+from holoctl.dynamics.inverse import InverseDynamics
 from holoctl.dynamics.reference.saddle_point import direct
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism
 from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics

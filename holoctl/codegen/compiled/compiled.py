@@ -45,8 +45,9 @@ from holoctl.codegen.laws import (
     terms_function,
 )
 from holoctl.control.computed_torque import ComputedTorque, limits_of
+from holoctl.dynamics.actuation import effort_weights
 from holoctl.dynamics.certificate import Certificate, certify
-from holoctl.dynamics.inverse import effort_weights, inverse_dynamics
+from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism

@@ -29,15 +29,9 @@ from holoctl.base.checks import Vector, as_given, finite, instant, one_of, quiet
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.linalg import in_place_band_lu, in_place_lu
 from holoctl.closing.assembly import assemble
+from holoctl.dynamics.actuation import actuation, effort_scales, effort_weights
 from holoctl.dynamics.certificate import off_constraints, off_dynamics, off_rows
-from holoctl.dynamics.inverse import (
-    CONSISTENT,
-    POLICIES,
-    actuation,
-    driven_acceleration,
-    effort_scales,
-    effort_weights,
-)
+from holoctl.dynamics.inverse import CONSISTENT, POLICIES, driven_acceleration
 from holoctl.mechanism.mechanism import (
     FARTHEST,
     FASTEST,
