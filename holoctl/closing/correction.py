@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InconsistentError, SingularityError
-from holoctl.base.linalg import in_range, pivoted_qr
+from holoctl.base.linalg import in_range, largest, pivoted_qr
 from holoctl.closing.rank import SINGULAR, UNIT
 from holoctl.mechanism.mechanism import Mechanism, constraint_rows
 
@@ -54,7 +54,7 @@ def corrected(
                 condition=qr.condition,
             )
         off = r * rows.error[keep]
-        last, error = error, float(np.abs(off).max(initial=0.0))
+        last, error = error, largest(off)
         if error <= tol or (error <= CORRECTED and error > 0.5 * last):
             return q, in_range(v - c * qr.shortest(r * rows.rate[keep]))
         q = pin.normalize(mech.model, pin.integrate(mech.model, q, -c * qr.shortest(off)))

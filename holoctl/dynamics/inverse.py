@@ -101,9 +101,8 @@ def _admissible(P: Projection, target: Vector, inconsistent: str) -> Vector:
     """A target for all coordinates, checked against (or projected on) G a + drift = 0."""
     mech, r = P.mechanism, P.mechanism.row_scale
     missing = r * (P.rows.jacobian @ target + P.rows.drift + P.terms.stabilisation)
-    terms = r[:, None] * np.abs(P.rows.jacobian)
-    size = 1.0 + float((terms @ np.abs(target)).max(initial=0.0))
-    off = float(np.abs(missing).max(initial=0.0))
+    size = 1.0 + largest(P.terms.sizes @ np.abs(target))
+    off = largest(missing)
     if off > CONSISTENT * size and inconsistent == "raise":
         raise InconsistentError(
             f"{mech.name}: the target acceleration contradicts the constraints (G a + drift is "

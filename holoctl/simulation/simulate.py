@@ -246,14 +246,13 @@ def _check_plant(mech: Mechanism, plant: Mechanism) -> None:
 
 def _started(plant: Mechanism, q: Vector, v: Vector) -> Partition:
     _, rows = constraint_rows(plant, q, v)
-    off = np.abs(plant.row_scale * rows.error).max(initial=0.0)
-    slip = np.abs(plant.row_scale * rows.rate).max(initial=0.0)
-    speed = 1.0 + np.abs(v / plant.column_scale).max()
+    off, slip = largest(plant.row_scale * rows.error), largest(plant.row_scale * rows.rate)
+    speed = 1.0 + largest(v / plant.column_scale)
     if not (off <= CLOSED and slip <= CLOSED * speed):
         raise InconsistentError(
             f"{plant.name}: the start is not on the constraints (scaled error {off:.1e}, rate "
             f"{slip:.1e}); call hc.assemble(mech, q0, v0) first",
-            residual=float(max(off, slip)),
+            residual=max(off, slip),
         )
     return partition(plant, q)
 
@@ -325,7 +324,7 @@ def _integrated(
 
 def _closure(mech: Mechanism, q: Vector, v: Vector, t: float) -> float:
     _, rows = constraint_rows(mech, q, v, t)
-    return float(np.abs(mech.row_scale * rows.error).max(initial=0.0))
+    return largest(mech.row_scale * rows.error)
 
 
 def _progress(ticks: Iterable[int], show: bool) -> Iterable[int]:
