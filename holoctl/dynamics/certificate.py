@@ -1,5 +1,11 @@
 """The certificate: what a solution is worth, measured with all rows and the whole equation.
 
+    closure, velocity    r phi, r (G v + phi_t)
+    acceleration         r (G a + drift)
+    dynamics             M a + h - B u - J' f - G' lambda
+    power                dE/dt - v' (B u + J' f + G' lambda)
+
+each over the size of its terms, which may cancel; r scales the rows.
 Residuals use every constraint row, also the redundant ones that the projector left out, and
 the equation of motion of the whole tree, not its projection. The power balance is independent
 of all that: the change of energy is differenced along the motion.

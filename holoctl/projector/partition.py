@@ -178,31 +178,13 @@ def partition(
             residual=error,
         )
     rank, gap = _rank_and_gap(G, error)
-    nearby: list[Vector] = []
-    if rank < min(G.shape):
-        nearby = nearby_configurations(mech, q, t)
-        generic = max(
-            (manifold_rank(_scaled_jacobian(mech, x, t)[0], ROUNDED) for x in nearby), default=0
-        )
-        if generic > rank:
-            raise SingularityError(
-                f"{mech.name}: the constraints have rank {rank} at this configuration but "
-                f"{generic} nearby: a singular configuration (a dead point or a bifurcation), "
-                "where the independent coordinates are not defined; move away from it",
-                names=_vanishing_rows(mech, G, rank),
-            )
-    rows = np.sort(pivoted_qr(G.T, rank).pivots[:rank])
+    nearby = _neighbours(mech, G, rank, q, t)
+    rows = np.sort(pivoted_qr(G.T, rank).pivots[:rank])  # G'^T P = Q R
     kept = G[rows]
     if independent is None:
         dependent = _preferred_dependents(mech, kept, rank)
     else:
-        chosen = coordinate_indices(mech, independent, "independent")
-        if chosen.size != mech.nv - rank:
-            raise InputError(
-                f"independent: {mech.nv} coordinates and rank {rank} leave {mech.nv - rank} "
-                f"independent ones; got {chosen.size}: {coordinates(mech, chosen)}"
-            )
-        dependent = np.setdiff1d(np.arange(mech.nv), chosen)
+        dependent = _given_dependents(mech, independent, rank)
     free = np.setdiff1d(np.arange(mech.nv), dependent)
     condition = lu(kept[:, dependent], scaled_size(kept)).condition
     if condition > SINGULAR:
@@ -231,6 +213,35 @@ def _rank_and_gap(G: Array, error: float) -> tuple[int, float]:
     if rank == 0 or left_out == 0.0:
         return rank, float("inf")
     return rank, float(s[rank - 1] / left_out)
+
+
+def _neighbours(mech: Mechanism, G: Array, rank: int, q: Vector, t: float) -> list[Vector]:
+    """Closed configurations near q, where the rank is short; `SingularityError` if only at q."""
+    if rank == min(G.shape):
+        return []
+    nearby = nearby_configurations(mech, q, t)
+    generic = max(
+        (manifold_rank(_scaled_jacobian(mech, x, t)[0], ROUNDED) for x in nearby), default=0
+    )
+    if generic > rank:
+        raise SingularityError(
+            f"{mech.name}: the constraints have rank {rank} at this configuration but "
+            f"{generic} nearby: a singular configuration (a dead point or a bifurcation), "
+            "where the independent coordinates are not defined; move away from it",
+            names=_vanishing_rows(mech, G, rank),
+        )
+    return nearby
+
+
+def _given_dependents(mech: Mechanism, independent: Iterable[str], rank: int) -> Indices:
+    """All coordinates but those that the caller names as independent."""
+    chosen = coordinate_indices(mech, independent, "independent")
+    if chosen.size != mech.nv - rank:
+        raise InputError(
+            f"independent: {mech.nv} coordinates and rank {rank} leave {mech.nv - rank} "
+            f"independent ones; got {chosen.size}: {coordinates(mech, chosen)}"
+        )
+    return np.setdiff1d(np.arange(mech.nv), chosen)
 
 
 def _preferred_dependents(mech: Mechanism, kept: Array, rank: int) -> Indices:
