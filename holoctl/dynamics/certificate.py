@@ -5,7 +5,7 @@
     dynamics             M a + h - B u - J' f - G' lambda
     power                dE/dt - v' (B u + J' f + G' lambda)
 
-each over the size of its terms, which may cancel; r scales the rows.
+r scales the rows; all but the first are taken over the size of their terms, which may cancel.
 Residuals use every constraint row, also the redundant ones that the projector left out, and
 the equation of motion of the whole tree, not its projection. The power balance is independent
 of all that: the change of energy is differenced along the motion.
