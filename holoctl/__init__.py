@@ -67,7 +67,8 @@ if TYPE_CHECKING:
     from holoctl.mechanism.joint_coordinates import JointMotion, joint_motion
     from holoctl.mechanism.linkage import Linkage
     from holoctl.mechanism.mechanism import Mechanism, by_constraint
-    from holoctl.projector.projection import Partition, Projection, partition, project
+    from holoctl.projector.partition import Partition, partition
+    from holoctl.projector.projection import Projection, project
     from holoctl.rows.reactions import ConstraintWrench, constraint_wrenches
     from holoctl.rows.terms import Terms, terms
     from holoctl.simulation.simulate import Run, simulate
@@ -111,7 +112,8 @@ _HOMES = {
     "mechanism.joint_coordinates": ["JointMotion", "joint_motion"],
     "mechanism.linkage": ["Linkage"],
     "mechanism.mechanism": ["Mechanism", "by_constraint"],
-    "projector.projection": ["Partition", "Projection", "partition", "project"],
+    "projector.partition": ["Partition", "partition"],
+    "projector.projection": ["Projection", "project"],
     "rows.reactions": ["ConstraintWrench", "constraint_wrenches"],
     "simulation.simulate": ["Run", "simulate"],
     "control.realtime": ["LoopStatistics", "realtime", "run_at_rate"],

@@ -34,9 +34,10 @@ import holoctl as hc
 from holoctl.base.linalg import cholesky
 from holoctl.codegen.compiled import extension, module_cache
 from holoctl.constraints.wrench import stacked
+from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.certificate import Certificate
 from holoctl.dynamics.forward import accelerate
-from holoctl.dynamics.inverse import actuation, driven_acceleration
+from holoctl.dynamics.inverse import driven_acceleration
 from holoctl.projector.projection import projected
 
 if importlib.util.find_spec("casadi") is None:

@@ -96,8 +96,12 @@ def test_external_forces_are_a_pair_or_six_numbers_in_a_row(function):
     mech, part = mechanism("spatial_arms"), shared_partition("spatial_arms")
     q, v = closed_states("spatial_arms")[0]
     call = {
-        "forward": lambda f: hc.forward_dynamics(mech, q, v, np.ones(6), {"b2": f}, partition=part),
-        "inverse": lambda f: hc.inverse_dynamics(mech, q, v, np.ones(3), {"b2": f}, partition=part),
+        "forward": lambda f: hc.forward_dynamics(
+            mech, q, v, np.ones(6), f_ext={"b2": f}, partition=part
+        ),
+        "inverse": lambda f: hc.inverse_dynamics(
+            mech, q, v, np.ones(3), f_ext={"b2": f}, partition=part
+        ),
         "relaxed": lambda f: hc.inverse_dynamics_relaxed(
             mech, q, v, np.ones(3), f_ext={"b2": f}, partition=part
         ),

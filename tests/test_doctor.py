@@ -15,7 +15,7 @@ from shared_robots import SHARED_ROBOT_NAMES, shared_robot
 from zoo import ZOO
 
 import holoctl as hc
-from holoctl.closing.assembly import nearby_configurations
+from holoctl.closing.nearby import nearby_configurations
 from holoctl.mechanism.mechanism import constraint_rows, row_names
 
 IDLE = {"spherical_loop": ["rod"], "stewart_6sps": [f"cylinder_{i} + rod_{i}" for i in range(1, 7)]}

@@ -166,10 +166,10 @@ ARRAYS = {
         s.mech, s.q, s.v, x, coordinates="all"
     ),
     "forward_dynamics: f_ext['rocker']": lambda s, x: hc.forward_dynamics(
-        s.mech, s.q, s.v, s.tau, {"rocker": x}
+        s.mech, s.q, s.v, s.tau, f_ext={"rocker": x}
     ),
     "inverse_dynamics: f_ext['rocker']": lambda s, x: hc.inverse_dynamics(
-        s.mech, s.q, s.v, s.one, {"rocker": x}
+        s.mech, s.q, s.v, s.one, f_ext={"rocker": x}
     ),
     "torque: q": lambda s, x: s.ctl.torque(x, s.v, s.one, s.one, s.one),
     "torque: v": lambda s, x: s.ctl.torque(s.q, x, s.one, s.one, s.one),
@@ -455,11 +455,11 @@ NAMES = {
         ("independent", *COORDINATES),
     ),
     "forward_dynamics: f_ext": (
-        lambda s, x: hc.forward_dynamics(s.mech, s.q, s.v, s.tau, {x: s.wrench}),
+        lambda s, x: hc.forward_dynamics(s.mech, s.q, s.v, s.tau, f_ext={x: s.wrench}),
         ("f_ext", "'universe'", *COORDINATES),
     ),
     "inverse_dynamics: f_ext": (
-        lambda s, x: hc.inverse_dynamics(s.mech, s.q, s.v, s.one, {x: s.wrench}),
+        lambda s, x: hc.inverse_dynamics(s.mech, s.q, s.v, s.one, f_ext={x: s.wrench}),
         ("f_ext", "'universe'", *COORDINATES),
     ),
 }
@@ -982,8 +982,8 @@ def forces(*sizes):
 )
 def test_forces_must_be_a_mapping_or_a_vector_of_forces(s, f_ext):
     for call in (
-        lambda: hc.forward_dynamics(s.mech, s.q, s.v, s.tau, f_ext),
-        lambda: hc.inverse_dynamics(s.mech, s.q, s.v, s.one, f_ext),
+        lambda: hc.forward_dynamics(s.mech, s.q, s.v, s.tau, f_ext=f_ext),
+        lambda: hc.inverse_dynamics(s.mech, s.q, s.v, s.one, f_ext=f_ext),
     ):
         refused(call, hc.InputError, "f_ext", "mapping", "StdVec_Force")
 
@@ -991,25 +991,25 @@ def test_forces_must_be_a_mapping_or_a_vector_of_forces(s, f_ext):
 @pytest.mark.parametrize("count", [0, 1, 3, 5])
 def test_forces_must_be_one_for_each_joint(s, count):
     for call in (
-        lambda: hc.forward_dynamics(s.mech, s.q, s.v, s.tau, forces(*[1.0] * count)),
-        lambda: hc.inverse_dynamics(s.mech, s.q, s.v, s.one, forces(*[1.0] * count)),
+        lambda: hc.forward_dynamics(s.mech, s.q, s.v, s.tau, f_ext=forces(*[1.0] * count)),
+        lambda: hc.inverse_dynamics(s.mech, s.q, s.v, s.one, f_ext=forces(*[1.0] * count)),
     ):
         refused(call, hc.InputError, "f_ext", "4", str(count), "universe")
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_forces_that_are_not_finite_are_told(s, bad):
-    refused(lambda: hc.forward_dynamics(s.mech, s.q, s.v, s.tau, forces(0.0, 0.0, bad, 0.0)),
+    refused(lambda: hc.forward_dynamics(s.mech, s.q, s.v, s.tau, f_ext=forces(0.0, 0.0, bad, 0.0)),
             hc.InputError, "f_ext[2]")  # fmt: skip
     force = pin.Force(np.array([0.0, 0.0, 0.0, 0.0, 0.0, bad]))
-    refused(lambda: hc.inverse_dynamics(s.mech, s.q, s.v, s.one, {"rocker": force}),
+    refused(lambda: hc.inverse_dynamics(s.mech, s.q, s.v, s.one, f_ext={"rocker": force}),
             hc.InputError, "f_ext['rocker']", "entry 5")  # fmt: skip
 
 
 def test_forces_are_not_changed(s):
     given_forces, force = forces(1.0, 2.0, 3.0, 4.0), {"rocker": pin.Force(s.wrench)}
-    hc.forward_dynamics(s.mech, s.q, s.v, s.tau, given_forces)
-    hc.inverse_dynamics(s.mech, s.q, s.v, s.one, force)
+    hc.forward_dynamics(s.mech, s.q, s.v, s.tau, f_ext=given_forces)
+    hc.inverse_dynamics(s.mech, s.q, s.v, s.one, f_ext=force)
     assert [f.vector[0] for f in given_forces] == [1.0, 2.0, 3.0, 4.0]
     assert np.array_equal(force["rocker"].vector, s.wrench)
 
@@ -1603,13 +1603,20 @@ FUNCTIONS = {
     "partition": lambda s, q: hc.partition(s.mech, q),
     "project": lambda s, q, v: hc.project(s.mech, q, v, partition=s.part),
     "forward_dynamics": lambda s, q, v, tau, f: hc.forward_dynamics(
-        s.mech, q, v, tau, {"rocker": f}, partition=s.part
+        s.mech, q, v, tau, f_ext={"rocker": f}, partition=s.part
     ),
     "inverse_dynamics": lambda s, q, v, a, f: hc.inverse_dynamics(
-        s.mech, q, v, a, {"rocker": f}, partition=s.part
+        s.mech, q, v, a, f_ext={"rocker": f}, partition=s.part
     ),
     "inverse_dynamics, all": lambda s, q, v, a, f: hc.inverse_dynamics(
-        s.mech, q, v, a, {"rocker": f}, "all", inconsistent="project", partition=s.part
+        s.mech,
+        q,
+        v,
+        a,
+        f_ext={"rocker": f},
+        coordinates="all",
+        inconsistent="project",
+        partition=s.part,
     ),
     "torque": lambda s, *x: s.ctl.torque(*x),
     "ComputedTorque": lambda s, kp, kd: hc.ComputedTorque(s.mech, kp, kd, partition=s.part),

@@ -125,7 +125,7 @@ def test_accelerations_of_spatial_v2(name):
         q, v, G, gs = CHARTS[name](model, q0, v0)
         for mine, theirs in ((q, "q"), (v, "qd"), (G, "G"), (gs, "gs")):
             assert close(mine, s[theirs]) < 1e-10
-        a = hc.fdgq(model, CHARTS[name], q0, v0, s["tau"], s["f_ext"])
+        a = hc.fdgq(model, CHARTS[name], q0, v0, s["tau"], f_ext=s["f_ext"])
         assert close(a, s["qdd"]) < 1e-10
         assert close(a, s["qdd_free"]) > 1e-4  # guard: the constraint does something
         violating += s["violating"]
@@ -190,7 +190,7 @@ def test_external_forces_are_those_of_the_body_at_the_base_origin():
     for j in (1, 2):
         J = pin.getJointJacobian(model, data, j, pin.ReferenceFrame.WORLD)
         efforts += J.T @ np.concatenate([f[j - 1, 3:], f[j - 1, :3]])
-    with_forces = hc.fdgq(model, planar2g, q, v, tau, f)
+    with_forces = hc.fdgq(model, planar2g, q, v, tau, f_ext=f)
     assert relative(with_forces, hc.fdgq(model, planar2g, q, v, efforts)) < 1e-12
     assert np.abs(with_forces).max() > 0.1
 

@@ -976,7 +976,7 @@ def test_a_single_joint_may_be_closed_to_the_world():
 
 def test_a_single_joint_may_bear_an_external_force():
     mech = hc.Mechanism(one_slider(), actuated=["slider"])
-    result = hc.forward_dynamics(mech, [0.0], [0.0], [0.0], {"slider": [6.0, 0, 0, 0, 0, 0]})
+    result = hc.forward_dynamics(mech, [0.0], [0.0], [0.0], f_ext={"slider": [6.0, 0, 0, 0, 0, 0]})
     assert unlike(result.a, [3.0]) < ROUNDING
 
 

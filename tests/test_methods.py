@@ -22,6 +22,7 @@ import holoctl as hc
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.dynamics.reference import saddle_point
 from holoctl.dynamics.reference.pinocchio_constraints import direct_by_anchors
+from holoctl.rows.stabilisation import stabilisation, time_constants
 from holoctl.rows.terms import scaled_rows
 
 GENERAL = ["direct", "range_space", "null_space"]
@@ -607,7 +608,7 @@ def test_time_constants_by_name_are_those_of_the_constraints():
     np.testing.assert_array_equal(hc.terms(plain, q, v, t_stab=given).stabilisation, expected)
     np.testing.assert_array_equal(hc.terms(own, q, v, t_stab={"pin": 0.05}).stabilisation, expected)
     np.testing.assert_array_equal(
-        hc.terms(own, q, v, t_stab={"pin": False, "gear": None}).stabilisation[2:], expected[2:]
+        hc.terms(own, q, v, t_stab={"pin": False}).stabilisation[2:], expected[2:]
     )
     assert not hc.terms(own, q, v, t_stab={"pin": False}).stabilisation[:2].any()
     assert not hc.terms(own, q, v, t_stab=False).stabilisation.any()
@@ -619,7 +620,30 @@ def test_time_constants_by_name_are_those_of_the_constraints():
         np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
-@pytest.mark.parametrize("wrong", [{"pn": 0.1}, {"pin": 0.0}, {"pin": "x"}, True, 0, {1: 0.1}])
+def test_time_constants_of_rows_are_inf_where_there_are_none():
+    own, inf = stabilised(pin=0.05), np.inf
+    for t_stab, expected in [
+        (None, [0.05, 0.05, inf, inf]), (False, [inf] * 4), ({"pin": False}, [inf] * 4),
+        ({"gear": 0.2}, [0.05, 0.05, 0.2, inf]), (0.1, [0.1] * 4),
+    ]:  # fmt: skip
+        np.testing.assert_array_equal(time_constants(own, t_stab), expected)
+
+
+def test_the_formula_of_stabilisation_serves_numbers_arrays_and_expressions():
+    ca = pytest.importorskip("casadi")
+    rate, error, T = np.array([0.3, -2.0]), np.array([1e-3, 0.02]), np.array([0.1, 0.7])
+    expected = 2.0 / T * rate + error / T**2
+    np.testing.assert_allclose(stabilisation(rate, error, T), expected, rtol=1e-15)
+    x, y = ca.SX.sym("rate"), ca.SX.sym("error")
+    for i in range(2):
+        one = stabilisation(float(rate[i]), float(error[i]), float(T[i]))
+        f = ca.Function("f", [x, y], [stabilisation(x, y, float(T[i]))])
+        np.testing.assert_allclose([one, float(f(rate[i], error[i]))], expected[i], rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"pn": 0.1}, {"pin": 0.0}, {"pin": "x"}, {"pin": None}, True, 0, {1: 0.1}]
+)
 def test_time_constants_that_are_none(wrong):
     mech = stabilised()
     with pytest.raises(hc.InputError, match="t_stab"):

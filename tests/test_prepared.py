@@ -18,7 +18,8 @@ from zoo import ZOO
 import holoctl as hc
 import holoctl.rows.tick.fast_rows
 from holoctl.base.linalg import cholesky
-from holoctl.dynamics.inverse import actuation, driven_acceleration
+from holoctl.dynamics.actuation import actuation
+from holoctl.dynamics.inverse import driven_acceleration
 from holoctl.dynamics.tick import prepared_inverse as module
 from holoctl.mechanism.open_tree import external_efforts
 from holoctl.rows.tick.fast_rows import fast_rows

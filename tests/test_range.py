@@ -40,7 +40,7 @@ def general_calls(mech, part, q, v, target, tau):
         "project, t_stab": lambda: hc.project(mech, q, v, partition=part, t_stab=1e-3),
         "inverse": lambda: hc.inverse_dynamics(mech, q, v, target, partition=part),
         "inverse, f_ext": lambda: hc.inverse_dynamics(
-            mech, q, v, target, {last: [1e300] * 6}, partition=part
+            mech, q, v, target, f_ext={last: [1e300] * 6}, partition=part
         ),
         "inverse, all": lambda: hc.inverse_dynamics(
             mech, q, v, tau, coordinates="all", partition=part, inconsistent="project"
@@ -182,9 +182,11 @@ MASKED = {
     "inverse_dynamics": lambda s: hc.inverse_dynamics(s.mech, s.q, s.v, masked(s.one)),
     "a list of it": lambda s: hc.inverse_dynamics(s.mech, s.q, s.v, [np.ma.masked]),
     "weights": lambda s: hc.inverse_dynamics(s.mech, s.q, s.v, s.one, weights=masked(s.one)),
-    "f_ext": lambda s: hc.inverse_dynamics(s.mech, s.q, s.v, s.one, {"rocker": masked([1] * 6)}),
+    "f_ext": lambda s: hc.inverse_dynamics(
+        s.mech, s.q, s.v, s.one, f_ext={"rocker": masked([1] * 6)}
+    ),
     "f_ext, a pair": lambda s: hc.inverse_dynamics(
-        s.mech, s.q, s.v, s.one, {"rocker": (masked([1] * 3), [0, 0, 0])}
+        s.mech, s.q, s.v, s.one, f_ext={"rocker": (masked([1] * 3), [0, 0, 0])}
     ),
     "relaxed": lambda s: hc.inverse_dynamics_relaxed(s.mech, s.q, s.v, masked(s.one)),
     "stiffness": lambda s: hc.inverse_dynamics_relaxed(

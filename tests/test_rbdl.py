@@ -252,7 +252,7 @@ def test_external_forces(name):
         cases = [(of_joints, "direct"), *((of_frames, m) for n, m in SOLVED if n == name)]
         for f_ext, method in cases:
             res = hc.forward_dynamics(
-                mech, s["q"], s["qd"], s["tau"], f_ext, method, partition=part
+                mech, s["q"], s["qd"], s["tau"], f_ext=f_ext, method=method, partition=part
             )
             agree(res.a, theirs["qdd"])
             agree(res.multipliers, conversion(name, s).T @ array(theirs["lambda"]))
@@ -275,7 +275,7 @@ def test_baumgarte(name):
         agree(-to_rbdl @ (T.drift + T.stabilisation), theirs["gamma"])
         for method in [m for n, m in SOLVED if n == name]:
             res = hc.forward_dynamics(
-                mech, s["q"], s["qd"], s["tau"], None, method, t_stab=T_STAB, partition=part
+                mech, s["q"], s["qd"], s["tau"], method=method, t_stab=T_STAB, partition=part
             )
             agree(res.a, theirs["qdd"])
             agree(res.multipliers, to_rbdl.T @ array(theirs["lambda"]))

@@ -22,7 +22,8 @@ import pinocchio as pin
 import holoctl
 from holoctl.base.checks import Vector, known_name, number
 from holoctl.base.errors import HoloctlError, InputError
-from holoctl.closing.assembly import assemble, scaled_jacobian
+from holoctl.closing.assembly import assemble
+from holoctl.closing.rank import scaled_jacobian
 from holoctl.doctor.examination import mobility
 from holoctl.doctor.report import plain
 from holoctl.dynamics.inverse import inverse_dynamics

@@ -30,6 +30,7 @@ __all__ = [
     "in_place_band_lu",
     "in_place_lu",
     "in_range",
+    "largest",
     "least_squares",
     "lu",
     "null_space_by_svd",
@@ -159,6 +160,18 @@ class PivotedQR:
             return np.zeros(b.shape)
         return _triangular(self.r1, b, transposed=transposed)
 
+    def fitted(self, b: Array) -> Array:
+        """x (n,) of least ``|A x - b|``, zero beyond the pivot columns."""
+        rank, x = self.r1.shape[0], np.zeros(self.pivots.size)
+        x[self.pivots[:rank]] = self.solve_r1(self.q[:, :rank].T @ b)
+        return x
+
+    def shortest(self, b: Array) -> Array:
+        """The shortest x with ``A^T x = b``, where A has full column rank."""
+        rank = self.r1.shape[0]
+        x: Array = self.q[:, :rank] @ self.solve_r1(b[self.pivots[:rank]], transposed=True)
+        return x
+
 
 def pivoted_qr(a: Array, rank: int | None = None, tol: float = 0.0, size: float = 0.0) -> PivotedQR:
     """QR with column pivoting, cut at `rank`, or at pivots below `tol` x the first (or `size`)."""
@@ -190,6 +203,11 @@ def orthonormal_columns(a: Array) -> Array:
     q: Array
     q, _, _ = lapack.dorgqr(qr, tau)
     return q
+
+
+def largest(x: Array) -> float:
+    """The largest magnitude of the entries; zero where there are none."""
+    return float(np.abs(x).max()) if x.size else 0.0
 
 
 def in_range(a: Array) -> Array:

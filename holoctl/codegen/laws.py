@@ -41,10 +41,12 @@ from holoctl.codegen.elimination import (
 from holoctl.codegen.extra import SX, casadi_module
 from holoctl.codegen.rows import SymbolicRows, check_expressions, check_rows, symbolic_rows
 from holoctl.codegen.tree import Tree, mass_matrix, symbolic_tree, tangent, tree_efforts
-from holoctl.dynamics.inverse import CONSISTENT, effort_scales
+from holoctl.dynamics.actuation import effort_scales
+from holoctl.dynamics.inverse import CONSISTENT
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism, rows_that_open
-from holoctl.projector.projection import Partition, check_partition, partition, projected
+from holoctl.projector.partition import Partition, check_partition, partition
+from holoctl.projector.projection import projected
 from holoctl.rows.consistency import ALLOWANCE, TOLERANCES, StateLimits
 
 __all__ = [

@@ -19,7 +19,7 @@ from holoctl.mechanism.mechanism import (
     state_in_a_tick,
 )
 from holoctl.mechanism.motors import position_reader
-from holoctl.projector.projection import Partition
+from holoctl.projector.partition import Partition
 from holoctl.rows.consistency import (
     CLOSURE_LIMIT,
     NOT_GIVEN,

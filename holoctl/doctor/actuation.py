@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import null_space_by_svd
-from holoctl.closing.assembly import manifold_rank
+from holoctl.closing.rank import manifold_rank
 from holoctl.doctor.samples import Sample
 from holoctl.mechanism.mechanism import Mechanism
 

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import lu, pivoted_qr
+from holoctl.closing.rank import SINGULAR, UNIT
 from holoctl.doctor.redundancy import Redundancy
 from holoctl.doctor.samples import Sample, Samples
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.projector.projection import SINGULAR, UNIT, partition
+from holoctl.projector.partition import partition
 
 __all__ = ["Choice", "choice"]
 

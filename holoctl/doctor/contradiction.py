@@ -14,7 +14,8 @@ import numpy as np
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import AssemblyError
-from holoctl.closing.assembly import assemble, scaled_jacobian
+from holoctl.closing.assembly import assemble
+from holoctl.closing.rank import scaled_jacobian
 from holoctl.constraints.coupling import Coupling
 from holoctl.mechanism.mechanism import Mechanism, row_names, rows_of
 

@@ -13,7 +13,8 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Vector, number, quiet
-from holoctl.closing.assembly import configuration_along, opposite_closures
+from holoctl.closing.nearby import configuration_along
+from holoctl.closing.polarity import opposite_closures
 from holoctl.doctor.choice import choice
 from holoctl.doctor.contradiction import Closing, closing
 from holoctl.doctor.counting import Counts, counts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holoctl.base.checks import Vector
-from holoctl.closing.assembly import RANK
+from holoctl.closing.rank import RANK
 from holoctl.doctor.actuation import actuation
 from holoctl.doctor.motions import Motions
 from holoctl.doctor.samples import Samples

@@ -17,7 +17,8 @@ from scipy.sparse.csgraph import connected_components
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import pivoted_qr
-from holoctl.closing.assembly import nearby_configurations, scaled_jacobian
+from holoctl.closing.nearby import nearby_configurations
+from holoctl.closing.rank import scaled_jacobian
 from holoctl.doctor.samples import REACH, Samples
 from holoctl.mechanism.mechanism import Mechanism, row_names
 

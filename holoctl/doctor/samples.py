@@ -15,13 +15,8 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import null_space_by_svd
-from holoctl.closing.assembly import (
-    ROUNDED,
-    configuration_along,
-    manifold_rank,
-    nearby_configurations,
-    scaled_jacobian,
-)
+from holoctl.closing.nearby import configuration_along, nearby_configurations
+from holoctl.closing.rank import ROUNDED, manifold_rank, scaled_jacobian
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["REACH", "Sample", "Samples", "sample", "samples", "travelled"]

@@ -1,5 +1,11 @@
 """The certificate: what a solution is worth, measured with all rows and the whole equation.
 
+    closure, velocity    r phi, r (G v + phi_t)
+    acceleration         r (G a + drift)
+    dynamics             M a + h - B u - J' f - G' lambda
+    power                dE/dt - v' (B u + J' f + G' lambda)
+
+r scales the rows; all but the first are taken over the size of their terms, which may cancel.
 Residuals use every constraint row, also the redundant ones that the projector left out, and
 the equation of motion of the whole tree, not its projection. The power balance is independent
 of all that: the change of energy is differenced along the motion.
@@ -14,12 +20,21 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector, quiet
 from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
+from holoctl.base.linalg import largest
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import energy, inverse_tree_dynamics
 from holoctl.rows.consistency import TOLERANCES
 from holoctl.rows.terms import Terms
 
-__all__ = ["TOLERANCES", "Certificate", "certify", "off_constraints", "off_dynamics", "off_rows"]
+__all__ = [
+    "TOLERANCES",
+    "Certificate",
+    "certify",
+    "off_constraints",
+    "off_dynamics",
+    "off_rows",
+    "verdict",
+]
 
 AT_REST = 1e-6
 """Where all efforts are rounding, as in a pendulum that hangs, they are compared with this share
@@ -105,6 +120,11 @@ _MEANING = {
 }
 
 
+def verdict(certificate: Certificate) -> str:
+    """Whether a result is certified, for its `repr`; if not, what exceeds its tolerance."""
+    return "certified" if certificate.ok else f"NOT certified ({', '.join(certificate.failures)})"
+
+
 def raise_if_bad(certificate: Certificate) -> None:
     """Raise what a certificate that is not `ok` says.
 
@@ -162,10 +182,10 @@ def off_constraints(T: Terms) -> tuple[float, float]:
     # an explicit chart has moved the state: by how much counts as well
     moved = pin.difference(mech.model, T.given[0], T.q) / c
     pushed = (T.v - T.given[1]) / c
-    speed = 1.0 + _largest(np.abs(r[:, None] * rows.jacobian) @ np.abs(T.v))
+    speed = 1.0 + largest(T.sizes @ np.abs(T.v))
     return (
-        max(_largest(r * rows.error), _largest(moved)),
-        max(_largest(r * rows.rate), _largest(pushed)) / speed,
+        max(largest(r * rows.error), largest(moved)),
+        max(largest(r * rows.rate), largest(pushed)) / speed,
     )
 
 
@@ -173,16 +193,16 @@ def off_rows(T: Terms, a: Vector) -> float:
     """`acceleration` of a certificate."""
     rows, r = T.rows, T.mechanism.row_scale
     needed = r * (rows.drift + T.stabilisation)
-    size = 1.0 + _largest(np.abs(r[:, None] * rows.jacobian) @ np.abs(a)) + _largest(needed)
-    return _largest(r * (rows.jacobian @ a) + needed) / size
+    size = 1.0 + largest(T.sizes @ np.abs(a)) + largest(needed)
+    return largest(r * (rows.jacobian @ a) + needed) / size
 
 
 def off_dynamics(T: Terms, w: Vector, efforts: Vector, constraint: Vector) -> float:
     """`dynamics` of a certificate: what is left of ``w = M a + h``, over the size of its terms."""
     c, h = T.mechanism.column_scale, T.h  # M a and h may cancel, as in free fall: sizes apart
     terms = (w - h, h, efforts, constraint)
-    size = sum(_largest(c * x) for x in terms) + AT_REST * _weight(T.mechanism)
-    return _ratio(_largest(c * (w - efforts - constraint)), size)
+    size = sum(largest(c * x) for x in terms) + AT_REST * _weight(T.mechanism)
+    return _ratio(largest(c * (w - efforts - constraint)), size)
 
 
 def _weight(mech: Mechanism) -> float:
@@ -218,10 +238,6 @@ def _energy(mech: Mechanism, q: Vector, v: Vector, a: Vector, s: float) -> tuple
     """Total energy a time s along the motion, J, and the sum of the sizes of its parts."""
     kinetic, potential = energy(mech, pin.integrate(mech.model, q, s * v), v + s * a)
     return kinetic + potential, kinetic + abs(potential)
-
-
-def _largest(x: Vector) -> float:
-    return float(np.abs(x).max()) if x.size else 0.0
 
 
 def _ratio(error: float, size: float) -> float:

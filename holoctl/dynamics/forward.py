@@ -1,4 +1,12 @@
-"""Forward dynamics: the acceleration that given efforts cause."""
+"""Forward dynamics: the acceleration that given efforts cause.
+
+    gamma' M gamma ydd = gamma' (tau + J' f - h - M bias)        a = gamma ydd + bias
+    G' lambda = M a + h - tau - J' f
+
+This is FDgq of spatial_v2 with gamma from rows. Other methods solve the same saddle-point system.
+References: R. Featherstone, Rigid Body Dynamics Algorithms, section 3.2; docs/derivations.md,
+"Forward dynamics" and "Saddle-point methods".
+"""
 
 from __future__ import annotations
 
@@ -8,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing, one_of, quiet, vector
+from holoctl.base.checks import Vector, counted, listing, one_of, quiet, vector
 from holoctl.base.errors import InputError, SingularityError
-from holoctl.base.linalg import cholesky
+from holoctl.base.linalg import cholesky, largest
+from holoctl.closing.rank import SINGULAR
 from holoctl.constraints.contact import Contact
-from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad
+from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
 from holoctl.dynamics.reference.pinocchio_constraints import direct_by_anchors, proximal
 from holoctl.dynamics.reference.saddle_point import direct, null_space, range_space
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism
@@ -22,19 +31,38 @@ from holoctl.mechanism.open_tree import (
     inverse_tree_dynamics,
     sparse_solver,
 )
-from holoctl.projector.projection import (
-    SINGULAR,
-    Partition,
-    Projection,
-    multipliers,
-    resolve_projection,
-    resolve_terms,
-)
-from holoctl.rows.terms import Terms, TimeConstants, scaled_rows
+from holoctl.projector.given import Given, given_projection, given_terms
+from holoctl.projector.multipliers import multipliers
+from holoctl.projector.partition import Partition
+from holoctl.projector.projection import Projection
+from holoctl.rows.stabilisation import TimeConstants
+from holoctl.rows.terms import Terms, scaled_rows
 
 __all__ = ["ForwardDynamics", "accelerate", "forward_dynamics"]
 
 METHODS = ("projection", "direct", "range_space", "null_space", "kokkevis", "proximal")
+
+
+# -------------------------------------------------------------------------------------- the law
+
+
+def accelerate(P: Projection, efforts: Vector) -> tuple[Vector, float]:
+    """``a`` under ``efforts = tau + J^T f``, and the condition number of gamma' M gamma."""
+    gamma, bias, T = P.gamma, P.bias, P.terms
+    Mr = cholesky(gamma.T @ T.M @ gamma)
+    if Mr.condition > SINGULAR:
+        raise SingularityError(
+            f"{P.mechanism.name}: some motion that the constraints allow has no inertia "
+            f"(condition number of gamma' M gamma {Mr.condition:.1e}): bodies without mass, or "
+            "coordinates that barely determine the others here (split: "
+            f"{P.condition:.1e})",
+            condition=Mr.condition,
+        )
+    ydd = Mr.solve(gamma.T @ (efforts - T.h - T.M @ bias))  # ydd = (g' M g)^-1 g' (...)
+    return gamma @ ydd + bias, Mr.condition
+
+
+# ------------------------------------------------------------------------------ value and door
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +85,12 @@ class ForwardDynamics:
     unique: NDArray[np.bool_]
     certificate: Certificate
 
+    def __repr__(self) -> str:
+        return (
+            f"<ForwardDynamics: {counted(self.a.size, 'acceleration')} up to "
+            f"{largest(self.a):.3g} rad/s^2 or m/s^2, {verdict(self.certificate)}>"
+        )
+
     def raise_if_bad(self) -> ForwardDynamics:
         """This result, or `SingularityError` or `InconsistentError` if it is not certified."""
         raise_if_bad(self.certificate)
@@ -69,9 +103,9 @@ def forward_dynamics(
     q: Any,
     v: Any,
     tau: Any,
+    *,
     f_ext: Any = None,
     method: str = "projection",
-    *,
     t: float = 0.0,
     t_stab: TimeConstants = None,
     partition: Partition | None = None,
@@ -129,13 +163,14 @@ def forward_dynamics(
     check_mechanism(mech)
     one_of("method", method, METHODS)
     tau = vector("tau", tau, mech.nv, "efforts on the coordinates; mech.B @ u for motors")
+    given = Given(mech, q, v, t, t_stab, partition, projection, terms)
     if method == "projection":
-        P = resolve_projection(mech, q, v, t, t_stab, partition, projection, terms)
+        P = given_projection(given)
         T, part = P.terms, P.partition
         efforts = tau + external_efforts(mech, T.kinematics, f_ext)
         a, condition = accelerate(P, efforts)
     else:
-        T, part = resolve_terms(mech, q, v, t, t_stab, partition, projection, terms)
+        T, part = given_terms(given)
         efforts = tau + external_efforts(mech, T.kinematics, f_ext)
         a, condition = _solved(T, part, efforts, method)
     w = inverse_tree_dynamics(mech, T.q, T.v, a)
@@ -144,21 +179,7 @@ def forward_dynamics(
     return ForwardDynamics(a, lam, unique, certificate)
 
 
-def accelerate(P: Projection, efforts: Vector) -> tuple[Vector, float]:
-    """``a`` under ``efforts = tau + J^T f``, and the condition number of gamma' M gamma."""
-    gamma, bias, T = P.gamma, P.bias, P.terms
-    Mr = cholesky(gamma.T @ T.M @ gamma)
-    if Mr.condition > SINGULAR:
-        raise SingularityError(
-            f"{P.mechanism.name}: some motion that the constraints allow has no inertia "
-            f"(condition number of gamma' M gamma {Mr.condition:.1e}): bodies without mass, or "
-            "coordinates that barely determine the others here (split: "
-            f"{P.condition:.1e})",
-            condition=Mr.condition,
-        )
-    # FDgq: ydd = (g' M g)^-1 g' (tau + J' f - h - M bias),  a = g ydd + bias
-    ydd = Mr.solve(gamma.T @ (efforts - T.h - T.M @ bias))
-    return gamma @ ydd + bias, Mr.condition
+# ------------------------------------------------------------------------------- other methods
 
 
 def _solved(T: Terms, part: Partition, efforts: Vector, method: str) -> tuple[Vector, float]:

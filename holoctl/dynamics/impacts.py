@@ -15,13 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, known_name, listing, number, one_of, quiet, vector
+from holoctl.base.checks import Vector, counted, known_name, listing, number, one_of, quiet, vector
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
+from holoctl.base.linalg import largest
+from holoctl.closing.rank import SINGULAR
 from holoctl.constraints.contact import Contact
 from holoctl.dynamics.reference.saddle_point import direct, null_space, range_space
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism, row_names, rows_of
 from holoctl.mechanism.open_tree import sparse_solver
-from holoctl.projector.projection import SINGULAR, Partition, multipliers, resolve_terms
+from holoctl.projector.given import Given, given_terms
+from holoctl.projector.multipliers import multipliers
+from holoctl.projector.partition import Partition
 from holoctl.rows.terms import Terms
 
 __all__ = ["Impact", "impulse"]
@@ -33,6 +37,35 @@ SEPARATING = 1e-9
 
 CONSISTENT = 1e-8
 """Rows that were left out as redundant may miss v_plus by this much, relative to its size."""
+
+
+# -------------------------------------------------------------------------------------- the law
+
+
+def _struck(T: Terms, part: Partition, before: Vector, after: Vector, method: str) -> Vector:
+    """v+ with ``G v+ = after``, from ``before = v-``."""
+    mech, c, r, keep = T.mechanism, T.mechanism.column_scale, T.mechanism.row_scale, part.rows
+    M, G = c[:, None] * T.M * c, r[:, None] * T.rows.jacobian * c
+    v_minus, k = before / c, r * after
+    if method == "range_space":
+        # x is the change of velocity here, so that no factor of M meets M v-
+        change = (k - G @ v_minus)[keep]
+        found = range_space(sparse_solver(mech, T.q), c, M, G[keep], np.zeros(mech.nv), change)
+        x = v_minus + found.x
+    else:  # [M G'; G 0] (v+, -p) = (M v-, k)
+        found = (direct if method == "direct" else null_space)(M, G[keep], M @ v_minus, k[keep])
+        x = found.x
+    if not found.condition <= SINGULAR or not np.isfinite(x).all():
+        raise SingularityError(
+            f"{mech.name}: the impact meets a singular matrix (condition number "
+            f"{found.condition:.1e}): bodies or motions without inertia",
+            condition=found.condition,
+        )
+    _check_rows(mech, G, np.abs(x) + np.abs(v_minus), x, k)
+    return c * x
+
+
+# ------------------------------------------------------------------------------ value and door
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +92,13 @@ class Impact:
     unique: NDArray[np.bool_]
     energy: float
     balance: float
+
+    def __repr__(self) -> str:
+        return (
+            f"<Impact: {counted(self.v.size, 'velocity', 'velocities')} up to "
+            f"{largest(self.v):.3g} rad/s or m/s after it, kinetic energy changed by "
+            f"{self.energy:.3g} J>"
+        )
 
 
 @quiet
@@ -120,30 +160,11 @@ def impulse(
     """
     check_mechanism(mech)
     one_of("method", method, METHODS)
-    T, part = resolve_terms(mech, q, v, t, None, partition, None, terms)
+    T, part = given_terms(Given(mech, q, v, t, partition=partition, terms=terms))
     before = T.given[1]  # an explicit chart has taken the impact out of T.v
     phi_t = T.rows.rate - T.rows.jacobian @ T.v
     wanted = _wanted(mech, T.rows.jacobian @ before + phi_t, v_plus, restitution)
-    c, r, keep = mech.column_scale, mech.row_scale, part.rows
-    G = r[:, None] * T.rows.jacobian * c
-    k = r * (wanted - phi_t)
-    M, v_minus = c[:, None] * T.M * c, before / c
-    if method == "range_space":
-        # x is the change of velocity here, so that no factor of M meets M v-
-        change = (k - G @ v_minus)[keep]
-        found = range_space(sparse_solver(mech, T.q), c, M, G[keep], np.zeros(mech.nv), change)
-        x = v_minus + found.x
-    else:
-        found = (direct if method == "direct" else null_space)(M, G[keep], M @ v_minus, k[keep])
-        x = found.x
-    if not found.condition <= SINGULAR or not np.isfinite(x).all():
-        raise SingularityError(
-            f"{mech.name}: the impact meets a singular matrix (condition number "
-            f"{found.condition:.1e}): bodies or motions without inertia",
-            condition=found.condition,
-        )
-    _check_rows(mech, G, np.abs(x) + np.abs(v_minus), x, k)
-    after = c * x
+    after = _struck(T, part, before, wanted - phi_t, method)
     momentum = T.M @ (after - before)
     p, unique = multipliers(T, part, momentum)
     energy = 0.5 * float((after - before) @ T.M @ (after + before))
@@ -151,10 +172,9 @@ def impulse(
     at_rest = (np.abs(phi_t) <= 1e-10 * sizes.max(initial=1e-300)).all()  # but for rounding
     if restitution is not None and at_rest:
         _check_energy(mech, 0.5 * float(before @ T.M @ before), energy, restitution)
-    off = c * (momentum - T.rows.jacobian.T @ p)
-    size = c * (np.abs(T.M) @ (np.abs(after) + np.abs(before)))
-    largest = float(size.max(initial=0.0))
-    balance = float(np.abs(off).max(initial=0.0)) / largest if largest > 0.0 else 0.0
+    off = largest(mech.column_scale * (momentum - T.rows.jacobian.T @ p))
+    size = largest(mech.column_scale * (np.abs(T.M) @ (np.abs(after) + np.abs(before))))
+    balance = off / size if size > 0.0 else 0.0
     if not np.isfinite([energy, balance, *p]).all():
         raise InputError("the impact is not finite: an input is out of range")
     return Impact(after, p, unique, energy, balance)
@@ -201,7 +221,7 @@ def _check_rows(
 ) -> None:
     """All rows must have the rate that was asked for, those left out as redundant too."""
     off = np.abs(G @ x - k)
-    size = float((np.abs(G) @ speeds + np.abs(k)).max(initial=0.0))
+    size = largest(np.abs(G) @ speeds + np.abs(k))
     bad = np.flatnonzero(~(off <= CONSISTENT * size))
     if bad.size:
         names = [row_names(mech)[i] for i in bad]

@@ -1,4 +1,14 @@
-"""Inverse dynamics: the motor efforts that cause a given acceleration. Mirror of forward.py."""
+"""Inverse dynamics: the motor efforts that cause a given acceleration. Mirror of forward.py.
+
+    w = M a + h - J' f        gamma' B u = gamma' w        G' lambda = w - B u
+
+with a from the target. Where the target is for the motors, passive motions follow the dynamics:
+
+    a = driven x + passive z + bias        B' a = target        passive' w = 0
+
+References: R. Featherstone, Rigid Body Dynamics Algorithms, chapter 8 (closed-loop systems) and
+chapter 9 (hybrid dynamics); docs/derivations.md, "Inverse dynamics".
+"""
 
 from __future__ import annotations
 
@@ -8,39 +18,104 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing, one_of, quiet, vector
+from holoctl.base.checks import Vector, counted, listing, one_of, quiet, vector
 from holoctl.base.errors import InconsistentError, InputError, NotActuatedError, SingularityError
-from holoctl.base.linalg import PivotedQR, cholesky, least_squares, orthonormal_columns, pivoted_qr
-from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad
+from holoctl.base.linalg import cholesky, largest, least_squares
+from holoctl.closing.rank import SINGULAR
+from holoctl.dynamics.actuation import Actuation, actuation, effort_weights
+from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism
 from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
-from holoctl.projector.projection import (
-    SINGULAR,
-    UNIT,
-    Partition,
-    Projection,
-    check_motors,
-    multipliers,
-    resolve_projection,
-)
-from holoctl.rows.terms import Terms, TimeConstants
+from holoctl.projector.given import Given, given_projection
+from holoctl.projector.multipliers import multipliers
+from holoctl.projector.partition import Partition, check_motors
+from holoctl.projector.projection import Projection
+from holoctl.rows.stabilisation import TimeConstants
+from holoctl.rows.terms import Terms
 
-__all__ = ["Actuation", "InverseDynamics", "actuation", "inverse_dynamics"]
-
-Array = NDArray[np.float64]
+__all__ = ["InverseDynamics", "driven_acceleration", "inverse_dynamics"]
 
 COORDINATES = ("actuated", "independent", "all")
 POLICIES = ("raise", "project")
 
+
 CONSISTENT = 1e-6
 """A target may miss what the constraints allow by this much, relative to its size."""
 
-ACTUATION_SINGULAR = 1e10
-"""Above this condition number of gamma' B the motors do not determine the motion."""
+
+# -------------------------------------------------------------------------------------- the law
 
 
-MOST_UNEQUAL = 1e12
-"""Weights of motors that differ by more leave no digits for the lighter ones."""
+def _delivered(P: Projection, act: Actuation, a: Vector, efforts: Vector) -> InverseDynamics:
+    """What motors and constraints deliver at the acceleration a, under ``efforts = J' f``."""
+    mech, T = P.mechanism, P.terms
+    w = inverse_tree_dynamics(mech, P.q, P.v, a) - efforts  # w = M a + h - J' f
+    u = act.efforts(w)  # gamma' B u = gamma' w
+    force = w - mech.B @ u
+    lam, unique = multipliers(T, P.partition, force)  # G' lambda = w - B u
+    certificate = certify(T, P.rank, a, mech.B @ u + efforts, lam, act.condition)
+    return InverseDynamics(u, a, lam, unique, P.gamma.T @ force, certificate)
+
+
+def driven_acceleration(
+    P: Projection, act: Actuation, target: Vector, efforts: Vector, inconsistent: str = "raise"
+) -> Vector:
+    """a with ``B' a = target``; motions that no motor drives follow the dynamics.
+
+    ``a = driven x + passive z + bias``: x from the target, z from the dynamics of the passive
+    motions, ``passive' (M a + h - J' f) = 0``.
+    """
+    mech, f = P.mechanism, act.factors
+    wanted = act.u_scale * (target - mech.B.T @ P.bias)  # (A P)' = [R1 R2]' Q', so [R1 R2]' x
+    first, more = wanted[f.pivots[: act.rank]], wanted[f.pivots[act.rank :]]
+    x = f.solve_r1(first, transposed=True)
+    if more.size:
+        off = float(np.abs(f.r2.T @ x - more).max())
+        terms = np.abs(target) + np.abs(mech.B.T @ P.bias)
+        size = 1.0 + float((act.u_scale * terms).max())
+        if off > CONSISTENT * size and inconsistent == "raise":
+            raise InconsistentError(
+                f"{mech.name}: the target accelerations of the {mech.nu} motors contradict the "
+                f"constraints, which leave them {act.rank} independent motions (off by "
+                f"{off:.2g}, scaled); make them consistent, or pass inconsistent='project'",
+                residual=off,
+            )
+        if off > 0.0:
+            x = least_squares(np.hstack([f.r1, f.r2]).T, wanted[f.pivots])
+    a = act.driven @ x + P.bias
+    N = act.passive
+    if N.shape[1] == 0:
+        return a
+    M, h = P.terms.M, P.terms.h
+    reduced = cholesky(N.T @ M @ N)
+    if reduced.condition > SINGULAR:
+        raise SingularityError(
+            f"{mech.name}: a motion that no motor drives has no inertia either (condition "
+            f"number {reduced.condition:.1e}); give its bodies a mass",
+            condition=reduced.condition,
+        )
+    return a + N @ reduced.solve(N.T @ (efforts - h - M @ a))
+
+
+def _admissible(P: Projection, target: Vector, inconsistent: str) -> Vector:
+    """A target for all coordinates, checked against (or projected on) G a + drift = 0."""
+    mech, r = P.mechanism, P.mechanism.row_scale
+    missing = r * (P.rows.jacobian @ target + P.rows.drift + P.terms.stabilisation)
+    size = 1.0 + largest(P.terms.sizes @ np.abs(target))
+    off = largest(missing)
+    if off > CONSISTENT * size and inconsistent == "raise":
+        raise InconsistentError(
+            f"{mech.name}: the target acceleration contradicts the constraints (G a + drift is "
+            f"off by {off:.2g}, scaled); give actuated or independent accelerations instead, "
+            "or pass inconsistent='project'",
+            residual=off,
+        )
+    scaled = P.gamma * P.scale / mech.column_scale[:, None]
+    y = least_squares(scaled, (target - P.bias) / mech.column_scale)
+    return P.gamma @ (P.scale * y) + P.bias
+
+
+# ------------------------------------------------------------------------------ value and door
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +145,12 @@ class InverseDynamics:
     unbalanced: Vector
     certificate: Certificate
 
+    def __repr__(self) -> str:
+        return (
+            f"<InverseDynamics: {counted(self.u.size, 'effort')} up to {largest(self.u):.3g} N m "
+            f"or N, {verdict(self.certificate)}>"
+        )
+
     def raise_if_bad(self) -> InverseDynamics:
         """This result, or `SingularityError` or `InconsistentError` if it is not certified."""
         raise_if_bad(self.certificate)
@@ -82,9 +163,9 @@ def inverse_dynamics(
     q: Any,
     v: Any,
     target: Any,
+    *,
     f_ext: Any = None,
     coordinates: str = "actuated",
-    *,
     inconsistent: str = "raise",
     weights: Any = None,
     t: float = 0.0,
@@ -161,7 +242,7 @@ def inverse_dynamics(
         target = vector("target", target, mech.nu, "accelerations of the motors, B' a")
     elif coordinates == "all":
         target = vector("target", target, mech.nv, "accelerations of all coordinates")
-    P = resolve_projection(mech, q, v, t, t_stab, partition, projection, terms)
+    P = given_projection(Given(mech, q, v, t, t_stab, partition, projection, terms))
     check_motors(mech, P.partition)
     act = actuation(P, effort_weights(mech, weights))
     efforts = external_efforts(mech, P.terms.kinematics, f_ext)
@@ -177,190 +258,7 @@ def inverse_dynamics(
         a = P.gamma @ target + P.bias
     else:
         a = _admissible(P, target, inconsistent)
-    w = inverse_tree_dynamics(mech, P.q, P.v, a) - efforts
-    u = act.efforts(w)
-    lam, unique = multipliers(P.terms, P.partition, w - mech.B @ u)
-    return InverseDynamics(
-        u, a, lam, unique,
-        unbalanced=P.gamma.T @ (w - mech.B @ u),
-        certificate=certify(P.terms, P.rank, a, mech.B @ u + efforts, lam, act.condition),
-    )  # fmt: skip
-
-
-# ------------------------------------------------------------------------------- actuation
-
-
-@dataclass(frozen=True, eq=False)
-class Actuation:
-    """``A = N' B`` factored, ``A P = Q [R1 R2; 0 0]``, cut at its rank rho.
-
-    N is gamma made orthonormal in scaled coordinates, so that rank, condition number and least
-    squares do not depend on the choice of coordinates; B is scaled by `u_scale`.
-
-    Attributes
-    ----------
-    basis : (nv, k) array
-        N, for unscaled velocities: ``v = N z``.
-    factors : PivotedQR
-        The first rho columns of Q are the driven motions, the others the passive.
-    u_scale : (nu,) array
-        u = u_scale x scaled u.
-    cost : (nu,) array
-        Size of each scaled effort in the norm that redundant motors share by.
-    rank : int
-        rho: how many independent motions the motors drive.
-    """
-
-    basis: Array
-    factors: PivotedQR
-    u_scale: Vector
-    cost: Vector
-    rank: int
-
-    @property
-    def condition(self) -> float:
-        """Condition number of R1."""
-        return self.factors.condition
-
-    @property
-    def driven(self) -> Array:
-        """(nv, rho): basis of the motions that the motors drive."""
-        return self.basis @ self.factors.q[:, : self.rank]
-
-    @property
-    def passive(self) -> Array:
-        """(nv, k - rho): basis of the motions that no motor drives."""
-        return self.basis @ self.factors.q[:, self.rank :]
-
-    def efforts(self, w: Vector) -> Vector:
-        """u with ``gamma' B u = gamma' w``: least squares in it, least norm in u."""
-        f = self.factors
-        rhs = self.driven.T @ w
-        scaled = np.zeros(self.u_scale.size)
-        if f.r2.size == 0:
-            scaled[f.pivots] = f.solve_r1(rhs)
-        else:
-            cost = self.cost[f.pivots]
-            wide = pivoted_qr((np.hstack([f.r1, f.r2]) / cost).T, self.rank)  # ' P = Q [S; 0]
-            x = wide.solve_r1(rhs[wide.pivots], transposed=True)
-            scaled[f.pivots] = wide.q[:, : self.rank] @ x / cost
-        return self.u_scale * scaled
-
-
-def effort_weights(mech: Mechanism, weights: Any) -> Vector | None:
-    """Weights of the motor efforts, checked; not writable."""
-    if weights is None:
-        return None
-    w = vector("weights", weights, mech.nu, "one weight a motor")
-    if w.min() <= 0.0:
-        raise InputError(f"weights of the efforts must be above zero; got {w}")
-    if w.max() > MOST_UNEQUAL * w.min():
-        raise InputError(
-            f"weights of the efforts may differ by a factor of {MOST_UNEQUAL:.0e}; got {w}"
-        )
-    w.setflags(write=False)
-    return w
-
-
-def effort_scales(mech: Mechanism, weights: Vector | None = None) -> tuple[Vector, Vector]:
-    """`u_scale` and `cost` of `Actuation`: Dc B u_scale has columns of norm one."""
-    u_scale: Vector = 1.0 / np.linalg.norm(mech.column_scale[:, None] * mech.B, axis=0)
-    return u_scale, np.ones(mech.nu) if weights is None else np.sqrt(weights) * u_scale
-
-
-def actuation(P: Projection, weights: Vector | None = None) -> Actuation:
-    """Factor gamma' B at the rank that the partition found.
-
-    Raises
-    ------
-    NotActuatedError
-        If the mechanism cannot move, or the motors drive none of its motions.
-    SingularityError
-        If the motors drive fewer motions here than nearby.
-    """
-    mech, rho = P.mechanism, P.partition.actuation_rank
-    if P.k == 0:
-        raise NotActuatedError(
-            f"{mech.name} has no degree of freedom ({mech.nv} coordinates, constraints of rank "
-            f"{P.rank}), so torques do not move it and are not determined"
-        )
-    if rho == 0:
-        raise NotActuatedError(
-            f"{mech.name}: the motors {listing(mech.actuator_names)} drive none of its "
-            f"{P.k} motions"
-        )
-    u_scale, cost = effort_scales(mech, weights)
-    c = mech.column_scale
-    basis = c[:, None] * orthonormal_columns(P.gamma * P.scale / c[:, None])
-    factors = pivoted_qr((basis.T @ mech.B) * u_scale, rho, size=UNIT)
-    if factors.condition > ACTUATION_SINGULAR:
-        raise SingularityError(
-            f"{mech.name}: the motors {listing(mech.actuator_names)} do not determine the "
-            f"motion at this configuration (condition number of gamma' B "
-            f"{factors.condition:.1e}): an actuation singularity, such as a dead point; no "
-            "torque is given there",
-            condition=factors.condition, names=mech.actuator_names,
-        )  # fmt: skip
-    return Actuation(basis, factors, u_scale, cost, rho)
-
-
-def driven_acceleration(
-    P: Projection, act: Actuation, target: Vector, efforts: Vector, inconsistent: str = "raise"
-) -> Vector:
-    """a with ``B' a = target``; motions that no motor drives follow the dynamics.
-
-    ``a = driven x + passive z + bias``: x from the target, z from the dynamics of the passive
-    motions, ``passive' (M a + h - J' f) = 0``.
-    """
-    mech, f = P.mechanism, act.factors
-    wanted = act.u_scale * (target - mech.B.T @ P.bias)  # (A P)' = [R1 R2]' Q', so [R1 R2]' x
-    first, more = wanted[f.pivots[: act.rank]], wanted[f.pivots[act.rank :]]
-    x = f.solve_r1(first, transposed=True)
-    if more.size:
-        off = float(np.abs(f.r2.T @ x - more).max())
-        terms = np.abs(target) + np.abs(mech.B.T @ P.bias)
-        size = 1.0 + float((act.u_scale * terms).max())
-        if off > CONSISTENT * size and inconsistent == "raise":
-            raise InconsistentError(
-                f"{mech.name}: the target accelerations of the {mech.nu} motors contradict the "
-                f"constraints, which leave them {act.rank} independent motions (off by "
-                f"{off:.2g}, scaled); make them consistent, or pass inconsistent='project'",
-                residual=off,
-            )
-        if off > 0.0:
-            x = least_squares(np.hstack([f.r1, f.r2]).T, wanted[f.pivots])
-    a = act.driven @ x + P.bias
-    N = act.passive
-    if N.shape[1] == 0:
-        return a
-    M, h = P.terms.M, P.terms.h
-    reduced = cholesky(N.T @ M @ N)
-    if reduced.condition > SINGULAR:
-        raise SingularityError(
-            f"{mech.name}: a motion that no motor drives has no inertia either (condition "
-            f"number {reduced.condition:.1e}); give its bodies a mass",
-            condition=reduced.condition,
-        )
-    return a + N @ reduced.solve(N.T @ (efforts - h - M @ a))
-
-
-def _admissible(P: Projection, target: Vector, inconsistent: str) -> Vector:
-    """A target for all coordinates, checked against (or projected on) G a + drift = 0."""
-    mech, r = P.mechanism, P.mechanism.row_scale
-    missing = r * (P.rows.jacobian @ target + P.rows.drift + P.terms.stabilisation)
-    terms = r[:, None] * np.abs(P.rows.jacobian)
-    size = 1.0 + float((terms @ np.abs(target)).max(initial=0.0))
-    off = float(np.abs(missing).max(initial=0.0))
-    if off > CONSISTENT * size and inconsistent == "raise":
-        raise InconsistentError(
-            f"{mech.name}: the target acceleration contradicts the constraints (G a + drift is "
-            f"off by {off:.2g}, scaled); give actuated or independent accelerations instead, "
-            "or pass inconsistent='project'",
-            residual=off,
-        )
-    scaled = P.gamma * P.scale / mech.column_scale[:, None]
-    y = least_squares(scaled, (target - P.bias) / mech.column_scale)
-    return P.gamma @ (P.scale * y) + P.bias
+    return _delivered(P, act, a, efforts)
 
 
 def _independent(P: Projection) -> str:

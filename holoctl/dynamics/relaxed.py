@@ -16,20 +16,19 @@ import numpy as np
 from holoctl.base.checks import numbers, quiet, vector
 from holoctl.base.errors import InputError, NotActuatedError, SingularityError
 from holoctl.base.linalg import orthonormal_columns, pivoted_qr
+from holoctl.closing.rank import SINGULAR, UNIT
+from holoctl.dynamics.actuation import effort_scales
 from holoctl.dynamics.certificate import certify
-from holoctl.dynamics.inverse import InverseDynamics, effort_scales
+from holoctl.dynamics.inverse import InverseDynamics
 from holoctl.dynamics.reference.saddle_point import direct
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism
 from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
-from holoctl.projector.projection import (
-    SINGULAR,
-    UNIT,
-    Partition,
-    multipliers,
-    project,
-    resolve_terms,
-)
-from holoctl.rows.terms import Terms, TimeConstants, scaled_rows
+from holoctl.projector.given import Given, given_terms
+from holoctl.projector.multipliers import multipliers
+from holoctl.projector.partition import Partition
+from holoctl.projector.projection import project
+from holoctl.rows.stabilisation import TimeConstants
+from holoctl.rows.terms import Terms, scaled_rows
 
 __all__ = ["inverse_dynamics_relaxed", "is_fully_actuated"]
 
@@ -43,8 +42,8 @@ def inverse_dynamics_relaxed(
     q: Any,
     v: Any,
     target: Any,
-    f_ext: Any = None,
     *,
+    f_ext: Any = None,
     stiffness: Any = None,
     t: float = 0.0,
     t_stab: TimeConstants = None,
@@ -97,7 +96,7 @@ def inverse_dynamics_relaxed(
     if mech.nu == 0:
         raise NotActuatedError(f"{mech.name} has no motors, so there are no torques to compute")
     target = vector("target", target, mech.nu, "accelerations of the motors, B' a")
-    T, part = resolve_terms(mech, q, v, t, t_stab, partition, None, terms)
+    T, part = given_terms(Given(mech, q, v, t, t_stab, partition, terms=terms))
     W = _stiffness(mech, T, stiffness)
     efforts = external_efforts(mech, T.kinematics, f_ext)
     B, c = mech.B, mech.column_scale

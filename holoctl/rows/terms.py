@@ -2,14 +2,13 @@
 
     M a + h = tau + J^T f + G^T lambda        G a = -(drift + stabilisation)
 
-Everything that solves this system, by whatever method, starts from these terms. This is the only
-module that adds stabilisation, and the only one that lets an explicit chart correct the state.
+Everything that solves this system, by whatever method, starts from these terms. Here stabilisation
+is added, and an explicit chart corrects the state.
 Derivations: docs/derivations.md, "Explicit charts" and "Stabilisation".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,9 +17,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, known_name, positive, quiet
+from holoctl.base.checks import Vector, counted, quiet
 from holoctl.base.errors import InputError
-from holoctl.constraints.contract import Constraint, Rows
+from holoctl.base.linalg import largest
+from holoctl.constraints.contract import Rows
 from holoctl.mechanism.mechanism import (
     Mechanism,
     check_mechanism,
@@ -30,22 +30,25 @@ from holoctl.mechanism.mechanism import (
     rows_of,
 )
 from holoctl.mechanism.open_tree import inertia, nonlinear_efforts
+from holoctl.rows.stabilisation import (
+    TimeConstants,
+    check_time_constants,
+    stabilisation,
+    time_constant,
+    time_constants,
+)
 from holoctl.tree.kinematics import Kinematics
 
 __all__ = [
     "Terms",
-    "TimeConstants",
     "check_same_state",
-    "check_terms",
     "scaled_rows",
+    "shared_terms",
     "terms",
     "terms_at",
 ]
 
 Array = NDArray[np.float64]
-TimeConstants = float | Mapping[str, float | None] | None
-"""Of Baumgarte's stabilisation, s: of all constraints or by name; False where there is none, None
-for that of each constraint."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +97,11 @@ class Terms:
             )
         return h
 
+    @cached_property
+    def sizes(self) -> Array:
+        """(m, nv) ``|Dr G|``: what the terms of a scaled row are as large as."""
+        return np.abs(self.mechanism.row_scale[:, None] * self.rows.jacobian)
+
     @property
     def error(self) -> Vector:
         """(m,) phi(q, t), m or rad."""
@@ -113,6 +121,14 @@ class Terms:
     def drift(self) -> Vector:
         """(m,) second time derivative of phi at zero acceleration, m/s^2 or rad/s^2."""
         return self.rows.drift
+
+    def __repr__(self) -> str:
+        off = largest(self.mechanism.row_scale * self.error)
+        stabilised = ", stabilised" if self.stabilisation.any() or self.pull.any() else ""
+        return (
+            f"<Terms of {self.mechanism.name!r} at t = {self.t:g} s: "
+            f"{counted(self.error.size, 'row')}, closed to {off:.1e} (scaled){stabilised}>"
+        )
 
     def of(self, name: str) -> Rows:
         """The rows of one constraint, by its name."""
@@ -155,7 +171,7 @@ def terms(
     """
     check_mechanism(mech)
     q, v, t = check_state(mech, q, v, t)
-    _check_time_constants(mech, t_stab)
+    check_time_constants(mech, t_stab)
     T = terms_at(mech, q, v, t, t_stab)
     _check_range(T)
     return T
@@ -168,8 +184,8 @@ def terms_at(
     given = q, v
     q, v, pull = _charted(mech, q, v, t_stab)
     kin, rows = constraint_rows(mech, q, v, t)
-    stabilisation = _stabilisation(mech, rows, t_stab) - rows.jacobian @ pull
-    return Terms(mech, q, v, t, rows, stabilisation, pull, kin, given)
+    term = _stabilised(mech, rows, t_stab) - rows.jacobian @ pull
+    return Terms(mech, q, v, t, rows, term, pull, kin, given)
 
 
 def _check_range(T: Terms) -> None:
@@ -185,12 +201,18 @@ def _check_range(T: Terms) -> None:
         )
 
 
-def check_terms(T: Any, mech: Mechanism, q: Any, v: Any, t: Any) -> Terms:
-    """Shared terms, if they are those of this mechanism at this state; or an `InputError`."""
-    if not isinstance(T, Terms) or T.mechanism is not mech:
+def shared_terms(
+    given: Terms | None, mech: Mechanism, q: Any, v: Any, t: Any, t_stab: TimeConstants
+) -> Terms:
+    """The terms a consumer works with: those it was given, checked, or new ones."""
+    if given is None:
+        return terms(mech, q, v, t=t, t_stab=t_stab)
+    if t_stab is not None:
+        raise InputError("give t_stab= to terms, not along with terms=")
+    if not isinstance(given, Terms) or given.mechanism is not mech:
         raise InputError("terms must be Terms of this very mechanism")
-    check_same_state(T, "terms were", q, v, t)
-    return T
+    check_same_state(given, "terms were", q, v, t)
+    return given
 
 
 def check_same_state(T: Terms, what: str, q: Any, v: Any, t: Any) -> None:
@@ -209,45 +231,25 @@ def scaled_rows(T: Terms, keep: NDArray[np.intp]) -> tuple[Array, Vector]:
     return G, -r * (T.rows.drift + T.stabilisation)[keep]
 
 
-def _check_time_constants(mech: Mechanism, t_stab: Any) -> None:
-    if isinstance(t_stab, Mapping):
-        for name, T in t_stab.items():
-            known_name(name, mech.constraint_names, "constraint", "t_stab")
-            if T is not None and T is not False:
-                positive(f"t_stab[{name!r}]", T, "s")
-    elif t_stab is not None and t_stab is not False:
-        positive("t_stab", t_stab, "s")
-
-
-def _time_constant(constraint: Constraint, name: str, t_stab: TimeConstants) -> float | None:
-    """T of one constraint, or None where it is not stabilised."""
-    T = t_stab.get(name) if isinstance(t_stab, Mapping) else t_stab
-    T = constraint.t_stab if T is None else T
-    return None if T is False else T
-
-
 def _charted(
     mech: Mechanism, q0: Vector, v0: Vector, t_stab: TimeConstants
 ) -> tuple[Vector, Vector, Vector]:
-    """State corrected by the chart, and its stabilisation ``(2/T) (v - v0) + (q - q0) / T^2``."""
+    """State corrected by the chart, and the stabilisation that pulls there from the one given."""
     chart, pull = mech.chart, np.zeros(mech.nv)
     if chart is None:
         return q0, v0, pull
     corrected = chart.chart(q0, v0)
     i = next(i for i, b in enumerate(mech.bound) if b is chart)
-    T = _time_constant(mech.constraints[i], mech.constraint_names[i], t_stab)
-    if T is not None:
+    T = time_constant(mech.constraints[i], mech.constraint_names[i], t_stab)
+    if np.isfinite(T):
         move = pin.difference(mech.model, q0, corrected.q)
-        pull = (2.0 / T) * (corrected.v - v0) + move / T / T  # T^2 may be beyond floats
+        pull = stabilisation(corrected.v - v0, move, T)
     return corrected.q, corrected.v, pull
 
 
-def _stabilisation(mech: Mechanism, rows: Rows, t_stab: TimeConstants) -> Vector:
-    """Baumgarte's terms ``(2/T) rate + error / T^2`` of each row; zero unless asked for."""
-    extra = np.zeros_like(rows.error)
-    for c, name in zip(mech.constraints, mech.constraint_names, strict=True):
-        T = _time_constant(c, name, t_stab)
-        if T is not None:
-            here = rows_of(mech, name)
-            extra[here] = (2.0 / T) * rows.rate[here] + rows.error[here] / T / T
-    return extra
+def _stabilised(mech: Mechanism, rows: Rows, t_stab: TimeConstants) -> Vector:
+    """Baumgarte's term of each row; zero unless asked for."""
+    T, term = time_constants(mech, t_stab), np.zeros_like(rows.error)
+    on = np.isfinite(T)
+    term[on] = stabilisation(rows.rate[on], rows.error[on], T[on])
+    return term

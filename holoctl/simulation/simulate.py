@@ -16,12 +16,14 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, flag, positive, quiet, vector, whole
+from holoctl.base.checks import Vector, counted, flag, positive, quiet, vector, whole
 from holoctl.base.errors import HoloctlError, InconsistentError, InputError
+from holoctl.base.linalg import largest
+from holoctl.closing.correction import corrected
 from holoctl.control.computed_torque import ComputedTorque, Controller
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism, check_state, constraint_rows
-from holoctl.projector.projection import CLOSED, Partition, corrected, partition
+from holoctl.projector.partition import CLOSED, Partition, partition
 
 __all__ = ["Run", "simulate"]
 
@@ -69,6 +71,14 @@ class Run:
     tick_time: Vector
     seed: int
     versions: str
+
+    def __repr__(self) -> str:
+        return (
+            f"<Run: {counted(self.v.shape[1], 'coordinate')} and "
+            f"{counted(self.u.shape[1], 'motor')} over {self.t[-1]:g} s, "
+            f"{counted(self.t.size, 'instant')}, off the constraints by at most "
+            f"{largest(self.closure):.1e} (scaled)>"
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write all of it to a ``.npz`` file (the suffix is added), and return the path."""
@@ -186,7 +196,7 @@ def simulate(
     with np.errstate(all="ignore"):
         part = _started(plant, q, v)
         dynamics = PreparedForwardDynamics(plant, part)
-        q, v = corrected(plant, part, q, v, 0.0)
+        q, v = corrected(plant, part.rows, q, v, 0.0)
     rng = np.random.default_rng(seed)
     N = max(1, int(np.ceil(duration * rate - 1e-9)))
     t = np.append(np.arange(N) / rate, duration)
@@ -216,7 +226,7 @@ def simulate(
         held = (lambda s, x, y: u) if hold else command
         q, v = _advanced(dynamics, held, q, v, t[i], t[i + 1], rtol, atol)
         closure[i + 1] = _closure(plant, q, v, t[i + 1])
-        return corrected(plant, part, q, v, t[i + 1])
+        return corrected(plant, part.rows, q, v, t[i + 1])
 
     for i in _progress(range(N + 1), progress):
         try:
@@ -236,14 +246,13 @@ def _check_plant(mech: Mechanism, plant: Mechanism) -> None:
 
 def _started(plant: Mechanism, q: Vector, v: Vector) -> Partition:
     _, rows = constraint_rows(plant, q, v)
-    off = np.abs(plant.row_scale * rows.error).max(initial=0.0)
-    slip = np.abs(plant.row_scale * rows.rate).max(initial=0.0)
-    speed = 1.0 + np.abs(v / plant.column_scale).max()
+    off, slip = largest(plant.row_scale * rows.error), largest(plant.row_scale * rows.rate)
+    speed = 1.0 + largest(v / plant.column_scale)
     if not (off <= CLOSED and slip <= CLOSED * speed):
         raise InconsistentError(
             f"{plant.name}: the start is not on the constraints (scaled error {off:.1e}, rate "
             f"{slip:.1e}); call hc.assemble(mech, q0, v0) first",
-            residual=float(max(off, slip)),
+            residual=max(off, slip),
         )
     return partition(plant, q)
 
@@ -315,7 +324,7 @@ def _integrated(
 
 def _closure(mech: Mechanism, q: Vector, v: Vector, t: float) -> float:
     _, rows = constraint_rows(mech, q, v, t)
-    return float(np.abs(mech.row_scale * rows.error).max(initial=0.0))
+    return largest(mech.row_scale * rows.error)
 
 
 def _progress(ticks: Iterable[int], show: bool) -> Iterable[int]:

@@ -45,13 +45,15 @@ from holoctl.codegen.laws import (
     terms_function,
 )
 from holoctl.control.computed_torque import ComputedTorque, limits_of
+from holoctl.dynamics.actuation import effort_weights
 from holoctl.dynamics.certificate import Certificate, certify
-from holoctl.dynamics.inverse import effort_weights, inverse_dynamics
+from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
-from holoctl.projector.projection import Partition, multipliers
+from holoctl.projector.multipliers import multipliers
+from holoctl.projector.partition import Partition
 from holoctl.rows.consistency import NOT_GIVEN, NotGiven, StateLimits
 from holoctl.rows.terms import terms
 

@@ -42,9 +42,9 @@ from holoctl.codegen.extra import casadi_module
 from holoctl.codegen.laws import Expressions, earlier, inverse_function, symbolic
 from holoctl.codegen.tree import tree_efforts
 from holoctl.control.computed_torque import ComputedTorque, limits_of
-from holoctl.dynamics.inverse import effort_weights
+from holoctl.dynamics.actuation import effort_weights
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism
-from holoctl.projector.projection import Partition
+from holoctl.projector.partition import Partition
 from holoctl.rows.consistency import (
     ALLOWANCE,
     NOT_GIVEN,

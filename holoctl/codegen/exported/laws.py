@@ -29,7 +29,8 @@ from holoctl.codegen.laws import (
 )
 from holoctl.codegen.tree import tangent
 from holoctl.control.computed_torque import ComputedTorque
-from holoctl.dynamics.inverse import effort_scales, inverse_dynamics
+from holoctl.dynamics.actuation import effort_scales
+from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.consistency import CLOSURE_LIMIT, VELOCITY_LIMIT, StateLimits

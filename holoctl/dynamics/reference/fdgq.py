@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, numbers, quiet, vector
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import cholesky
+from holoctl.closing.rank import SINGULAR
 from holoctl.constraints.gamma_q import GammaCallback, call_gamma_q
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inertia, nonlinear_efforts
-from holoctl.projector.projection import SINGULAR
 from holoctl.tree.coordinates import support
 
 __all__ = ["fdgq"]
@@ -29,6 +29,7 @@ def fdgq(
     q: Any,
     v: Any,
     tau: Any,
+    *,
     f_ext: Any = None,
 ) -> Vector:
     """Acceleration of a tree under an explicit constraint ``q = gamma(y)``.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InconsistentError, InputError
-from holoctl.base.linalg import cholesky, lu
+from holoctl.base.linalg import cholesky, largest, lu
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.anchors import Anchor, Anchored, anchored, anchors, is_point, is_weld
@@ -42,7 +42,7 @@ def proximal(T: Terms, efforts: Vector) -> tuple[Vector, float]:
     if T.stabilisation.any():
         raise InputError(f"{mech.name}: method 'proximal' does not stabilise; leave t_stab out")
     models = rigid_constraints(mech)
-    error = float(np.abs(mech.row_scale * T.error).max(initial=0.0))
+    error = largest(mech.row_scale * T.error)
     if error > CLOSED:
         raise InconsistentError(
             f"{mech.name}: method 'proximal' has rows that are ours on the manifold only; the "

@@ -74,14 +74,11 @@ def null_space(M: Array, G: Array, f: Vector, k: Vector) -> Solution:
     """First x = Y y + Z z, with Y spanning the range of G^T and Z the null space of G; then
     lambda from the equations along Y."""
     qr = pivoted_qr(G.T, G.shape[0])  # G^T P = [Y Z] [R; 0]
-    r = G.shape[0]
-    Y, Z = qr.q[:, :r], qr.q[:, r:]
-    y = qr.solve_r1(k[qr.pivots], transposed=True)
-    fixed = Y @ y
+    Z = qr.q[:, G.shape[0] :]
+    fixed = qr.shortest(k)  # Y y
     reduced = cholesky(Z.T @ M @ Z)
     x = fixed + Z @ reduced.solve(Z.T @ (f - M @ fixed))
-    lam = np.zeros(r)
-    lam[qr.pivots] = qr.solve_r1(Y.T @ (M @ x - f))
+    lam = qr.fitted(M @ x - f)  # Y^T G^T lambda = Y^T (M x - f)
     return Solution(x, lam, max(qr.condition, reduced.condition))
 
 

@@ -10,12 +10,15 @@ import numpy as np
 
 from holoctl.base.checks import Vector, vector
 from holoctl.base.errors import InputError
+from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.certificate import off_constraints, off_dynamics, off_rows
 from holoctl.dynamics.forward import accelerate
-from holoctl.dynamics.inverse import actuation, driven_acceleration
+from holoctl.dynamics.inverse import driven_acceleration
 from holoctl.mechanism.mechanism import Mechanism, check_state
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
-from holoctl.projector.projection import Partition, constraint_effort, projected, projection_of
+from holoctl.projector.multipliers import constraint_effort
+from holoctl.projector.partition import Partition
+from holoctl.projector.projection import projected, projection_of
 from holoctl.rows.consistency import StateLimits, check_solution
 from holoctl.rows.terms import terms_at
 

@@ -34,7 +34,7 @@ from holoctl.mechanism.mechanism import (
     state_in_a_tick,
 )
 from holoctl.mechanism.open_tree import inertia
-from holoctl.projector.projection import Partition, check_partition, partition
+from holoctl.projector.partition import Partition, check_partition, partition
 from holoctl.rows.anchors import anchored, anchors, motion_of_rows
 from holoctl.rows.tick.fast_rows import fast_rows, why_not
 from holoctl.rows.tick.given import check_ticks

@@ -29,12 +29,8 @@ from holoctl.base.checks import Vector, as_given, finite, one_of, quiet, stored,
 from holoctl.base.errors import NotActuatedError
 from holoctl.base.linalg import in_place_band_lu, in_place_lu
 from holoctl.closing.assembly import assemble
-from holoctl.dynamics.inverse import (
-    CONSISTENT,
-    POLICIES,
-    effort_scales,
-    effort_weights,
-)
+from holoctl.dynamics.actuation import effort_scales, effort_weights
+from holoctl.dynamics.inverse import CONSISTENT, POLICIES
 from holoctl.dynamics.tick.general import general_efforts
 from holoctl.dynamics.tick.own_workspace import in_own_workspace
 from holoctl.mechanism.mechanism import (
@@ -42,12 +38,7 @@ from holoctl.mechanism.mechanism import (
     check_mechanism,
     state_in_a_tick,
 )
-from holoctl.projector.projection import (
-    Partition,
-    check_motors,
-    check_partition,
-    partition,
-)
+from holoctl.projector.partition import Partition, check_motors, check_partition, partition
 from holoctl.rows.consistency import (
     CLOSURE_LIMIT,
     VELOCITY_LIMIT,

@@ -1,0 +1,92 @@
+"""The closed configuration nearest to a guess: Newton's method within the tangent space.
+
+    step = -Z (Z^T H Z)^-1 Z^T g        G' Z = 0        G'^T l = g (least squares)
+
+g is the gradient of half the squared weighted distance, H the second derivative of that distance
+less l . e. Each step is closed again.
+References: J. Nocedal and S. Wright, Numerical Optimization, the chapter on equality-constrained
+problems; docs/derivations.md, "Assembly".
+"""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import in_range, largest, null_space_by_svd
+from holoctl.closing.newton import LONGEST_STEP, Problem, newton
+from holoctl.closing.polarity import flipped, polarity_rows
+from holoctl.closing.rank import manifold_rank
+
+__all__ = ["nearest_configuration"]
+
+Array = NDArray[np.float64]
+log = logging.getLogger(__name__)
+
+
+def nearest_configuration(p: Problem, q: Vector) -> Vector:
+    """Slide along the manifold to a local minimum of the weighted distance from the guess."""
+    polarity = polarity_rows(p.mech)
+    distance = _distance(p, q)
+    for _ in range(min(p.max_iter, 100)):
+        Z, slope, multipliers = _reduced_gradient(p, q)
+        if Z.shape[1] == 0 or np.linalg.norm(slope) <= 1e-11 * (1.0 + np.sqrt(distance)):
+            return q
+        values, vectors = np.linalg.eigh(in_range(_reduced_hessian(p, q, Z, multipliers)))
+        values = np.maximum(np.abs(values), 1e-8 * max(1.0, float(np.abs(values).max())))
+        step = -Z @ (vectors @ ((vectors.T @ slope) / values))
+        step *= min(1.0, LONGEST_STEP / float(np.linalg.norm(step)))
+        for fraction in 0.5 ** np.arange(20):
+            trial = newton(p, p.moved(q, fraction * step), None)
+            new = _distance(p, trial)
+            closed = largest(p.scaled_rows(trial)[0]) <= p.tol
+            if closed and new < distance and not flipped(p.mech, trial, p.t, polarity):
+                q, distance = trial, new
+                break
+        else:
+            if np.linalg.norm(slope) > 1e-6 * (1.0 + np.sqrt(distance)):
+                log.warning(
+                    "%s: closed, but the distance to the guess is not quite minimal "
+                    "(slope %.1e)", p.mech.name, float(np.linalg.norm(slope)),
+                )  # fmt: skip
+            return q
+    return q
+
+
+def _distance(p: Problem, q: Vector) -> float:
+    d = pin.difference(p.mech.model, p.guess, q)
+    return float(d @ (p.weights * d)) / p.weight_unit
+
+
+def _gradient(p: Problem, q: Vector) -> Vector:
+    """Derivative of half the squared distance by steps in the metric."""
+    d = pin.difference(p.mech.model, p.guess, q)
+    D = pin.dDifference(p.mech.model, p.guess, q, pin.ArgumentPosition.ARG1)
+    g: Vector = (D.T @ (p.weights * d))[p.free] * p.metric / p.weight_unit
+    return g
+
+
+def _reduced_gradient(p: Problem, q: Vector) -> tuple[Array, Vector, Vector]:
+    error, G = p.scaled_rows(q)
+    rank = manifold_rank(G, largest(error))
+    U1, s, V1, Z = null_space_by_svd(G, rank)
+    g = _gradient(p, q)
+    return Z, Z.T @ g, U1 @ ((V1.T @ g) / s)
+
+
+def _reduced_hessian(
+    p: Problem, q: Vector, Z: Array, multipliers: Vector, h: float = 1e-5
+) -> Array:
+    """Second derivative of distance - multipliers . error along Z, by central differences."""
+
+    def slope(step: Vector) -> Vector:
+        x = p.moved(q, step)
+        return _gradient(p, x) - p.scaled_rows(x)[1].T @ multipliers
+
+    H = np.column_stack([(slope(h * z) - slope(-h * z)) / (2.0 * h) for z in Z.T])
+    reduced = Z.T @ H
+    return 0.5 * (reduced + reduced.T)

@@ -1,0 +1,47 @@
+"""The velocity on the constraints nearest to a guess: one linear problem, solved at once.
+
+    min (v - v0)' W (v - v0)        G v + phi_t = 0
+
+The shortest step that meets the rows, then its part in the null space by weighted least squares.
+Derivation: docs/derivations.md, "Assembly".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from holoctl.base.checks import Vector
+from holoctl.base.errors import AssemblyError
+from holoctl.base.linalg import in_range, largest, least_squares, null_space_by_svd
+from holoctl.closing.newton import Problem
+from holoctl.closing.rank import manifold_rank
+from holoctl.mechanism.mechanism import constraint_rows, row_names
+
+__all__ = ["nearest_velocity"]
+
+
+def nearest_velocity(p: Problem, q: Vector, v0: Vector) -> Vector:
+    """argmin (v - v0)' W (v - v0) subject to G v + phi_t = 0 and locked rates kept."""
+    mech, metric = p.mech, p.metric
+    _, rows = constraint_rows(mech, q, v0, p.t)
+    if not rows.rate.any():
+        return v0.copy()
+    r = mech.row_scale
+    G = r[:, None] * rows.jacobian[:, p.free] * metric
+    U1, s, V1, Z = null_space_by_svd(G, manifold_rank(G, largest(r * rows.error)))
+    step = -V1 @ ((U1.T @ (r * rows.rate)) / s)
+    w = np.sqrt(p.weights[p.free] / p.weight_unit) * metric
+    step += Z @ least_squares(w[:, None] * Z, -w * step, rcond=1e-12)
+    v = v0.copy()
+    v[p.free] += metric * step
+    left = r * constraint_rows(mech, q, v, p.t)[1].rate
+    size = 1.0 + float(np.abs(r * rows.rate).max())
+    if not largest(left) <= 1e-9 * size:
+        names = row_names(mech)
+        worst = [(names[i], float(abs(left[i]))) for i in np.argsort(-np.abs(left))[:5]]
+        raise AssemblyError(
+            f"{mech.name}: no velocity satisfies the constraints at this configuration with "
+            f"the locked rates; worst rows: {', '.join(f'{n} {e:.2g}' for n, e in worst)}",
+            residual=largest(left), worst=worst, q=q,
+        )  # fmt: skip
+    return in_range(v)

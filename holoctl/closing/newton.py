@@ -1,0 +1,150 @@
+"""Closing a configuration: damped Newton steps on the scaled rows e(q), shortest in a metric.
+
+    (G'^T G' + mu I) step = -G'^T e        mu = damping * min(|e|^2, 1)
+
+This is Levenberg-Marquardt; the damping vanishes with the square of the error, which keeps
+convergence quadratic where rows are redundant. Axes of closures that point in opposite directions
+are pushed off by rows of their own.
+References: J. Nocedal and S. Wright, Numerical Optimization, the chapter on nonlinear least
+squares; docs/derivations.md, "Assembly".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import largest, least_squares
+from holoctl.closing.polarity import cosine_rows
+from holoctl.closing.rank import RANK
+from holoctl.constraints.wrench import WrenchRows
+from holoctl.mechanism.mechanism import Mechanism, constraint_rows
+
+__all__ = ["LONGEST_STEP", "Problem", "damped_step", "everywhere", "newton"]
+
+Array = NDArray[np.float64]
+
+ROUNDING = 1e-15
+"""A scaled error of this size is none."""
+
+LONGEST_STEP = 0.5
+"""A closing step is at most this long (scaled, about rad)."""
+
+EASIER, HARDER = 0.2, 10.0
+"""Factors of the damping after a step that helped, and after one that did not."""
+
+FALLING = 0.25
+"""Past the tolerance closing goes on while the squared error falls to this much of it."""
+
+LIGHTEST = 1e-6
+"""Weights below this share of the largest count as it, in the metric of steps."""
+
+
+def newton(p: Problem, q: Vector, polarity: WrenchRows | None) -> Vector:
+    """Levenberg-Marquardt on the scaled rows, with push-off rows if `polarity` is given.
+
+    With the push-off it stops once the axes agree and the rows are nearly closed; without, it
+    goes on past `tol` until the error no longer falls, so that little is left but rounding.
+    """
+    pushing = polarity is not None
+    damping = 1e-3
+    error, G = _residual(p, q, polarity)
+    for _ in range(p.max_iter):
+        size = float(error @ error)
+        if largest(error) <= ROUNDING or (pushing and size < 1e-8):
+            break
+        # not below, so that rows which vanish but for rounding ask for no step
+        mu = max(damping * min(size, 1.0), p.blind**2)
+        step = damped_step(G, error, mu)
+        length = float(np.linalg.norm(step))
+        trial = p.moved(q, step * min(1.0, LONGEST_STEP / length) if length > 0.0 else step)
+        new_error, new_G = _residual(p, trial, polarity)
+        new_size = float(new_error @ new_error)
+        if new_size < size:
+            slow = largest(error) <= p.tol and new_size > FALLING * size
+            q, error, G = trial, new_error, new_G
+            damping = max(EASIER * damping, 1e-12)
+            if slow:
+                break
+        elif largest(error) <= p.tol or damping > 1e12 or length < 1e-15:
+            break
+        else:
+            damping *= HARDER
+    return q
+
+
+def damped_step(G: Array, error: Vector, mu: float) -> Vector:
+    """argmin |G step + error|^2 + mu |step|^2."""
+    n = G.shape[1]
+    stacked = np.vstack([G, np.sqrt(mu) * np.eye(n)])
+    return least_squares(stacked, -np.append(error, np.zeros(n)))
+
+
+def _residual(p: Problem, q: Vector, polarity: WrenchRows | None) -> tuple[Vector, Array]:
+    error, G = p.scaled_rows(q)
+    if polarity is None:
+        return error, G
+    axes = cosine_rows(p.mech, q, p.t, polarity)
+    # cos(angle) - 1 has no slope at 180 degrees; only axes more than 60 degrees apart push
+    push = np.minimum(axes.error - 0.5, 0.0)
+    slope = (push < 0.0)[:, None] * axes.jacobian[:, p.free] * p.metric
+    return np.concatenate([error, push]), np.vstack([G, slope])
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What the steps below share. `metric` (nf,) are the step sizes that weigh the same.
+
+    `rows` are those that count: all, where it is None. Combinations of rows with a singular value
+    below `blind` ask for no step.
+    """
+
+    mech: Mechanism
+    guess: Vector
+    t: float
+    tol: float
+    max_iter: int
+    weights: Vector
+    free: NDArray[np.intp]
+    rows: NDArray[np.intp] | None = None
+    blind: float = 1e-10
+
+    @cached_property
+    def metric(self) -> Vector:
+        floor = LIGHTEST * (self.weights * self.mech.column_scale**2).max()
+        scaled = np.maximum(self.weights * self.mech.column_scale**2, floor if floor > 0 else 1.0)
+        scale: Vector = (self.mech.column_scale / np.sqrt(scaled / scaled.max()))[self.free]
+        return scale
+
+    @cached_property
+    def weight_unit(self) -> float:
+        """Weights enter relative to the largest, in scaled coordinates."""
+        unit = float((self.weights * self.mech.column_scale**2).max())
+        return unit if unit > 0.0 else 1.0
+
+    def moved(self, q: Vector, step: Vector) -> Vector:
+        """q after a step in the metric of the free coordinates."""
+        d = np.zeros(self.mech.nv)
+        d[self.free] = self.metric * step
+        new: Vector = pin.normalize(self.mech.model, pin.integrate(self.mech.model, q, d))
+        return new
+
+    def scaled_rows(self, q: Vector) -> tuple[Vector, Array]:
+        """Scaled error, and its Jacobian by steps in the metric."""
+        _, rows = constraint_rows(self.mech, q, np.zeros(self.mech.nv), self.t)
+        r = self.mech.row_scale
+        error, G = r * rows.error, r[:, None] * rows.jacobian[:, self.free] * self.metric
+        return (error, G) if self.rows is None else (error[self.rows], G[self.rows])
+
+
+def everywhere(
+    mech: Mechanism, q: Vector, t: float, rows: NDArray[np.intp] | None = None
+) -> Problem:
+    """All coordinates are free and weigh the same."""
+    everything, weights = np.arange(mech.nv), 1.0 / mech.column_scale**2
+    return Problem(mech, q, t, 1e-9, 50, weights, everything, rows, RANK)

@@ -1,0 +1,52 @@
+"""Axes that a closure keeps parallel, and the two ways in which they can be: along or against.
+
+The rows of such a closure, a cross product, vanish both ways; the cosine tells them apart.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from holoctl.base.checks import Vector
+from holoctl.constraints.closure import Closure
+from holoctl.constraints.contract import Rows
+from holoctl.constraints.kinds import direction
+from holoctl.constraints.wrench import WrenchRows, stacked, wrench_rows
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.tree.kinematics import kinematics
+
+__all__ = ["cosine_rows", "flipped", "opposite_closures", "polarity_rows"]
+
+_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+
+
+def polarity_rows(mech: Mechanism) -> WrenchRows | None:
+    """For each closure that keeps an axis parallel: the cosine between that axis of both."""
+    tables = []
+    for c, name, bound in zip(mech.constraints, mech.constraint_names, mech.bound, strict=True):
+        axis = c.parallel_axis if isinstance(c, Closure) else None
+        if axis is not None and isinstance(bound, WrenchRows):
+            cosine = direction(axis, _AXES[axis], _AXES[axis])
+            tables.append(
+                wrench_rows(mech.model, bound.frames1[0], bound.frames2[0], [cosine], name)
+            )
+    return stacked(tables) if tables else None
+
+
+def cosine_rows(mech: Mechanism, q: Vector, t: float, polarity: WrenchRows) -> Rows:
+    """The cosines at q, with their Jacobian."""
+    return polarity.rows(kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), t))
+
+
+def flipped(mech: Mechanism, q: Vector, t: float, polarity: WrenchRows | None) -> tuple[str, ...]:
+    """Labels of the axes that point in opposite directions at q."""
+    if polarity is None:
+        return ()
+    cosines = cosine_rows(mech, q, t, polarity).error
+    return tuple(label for label, c in zip(polarity.labels, cosines, strict=True) if c < 0.0)
+
+
+def opposite_closures(mech: Mechanism, q: Vector, t: float) -> tuple[str, ...]:
+    """Closures whose axes point in opposite directions at q."""
+    labels = flipped(mech, q, t, polarity_rows(mech))
+    return tuple(sorted({label.rsplit(".", 1)[0] for label in labels}))

@@ -1,0 +1,73 @@
+"""The rank of G at a closed configuration, in scaled rows and columns.
+
+    G' = Dr G Dc        sigma_i > max(1e-8, 10 sqrt(e)) max(sigma_1, 1)        e: scaled error
+
+counts the singular values. Overconstrained loops have their rank on the manifold only: open by e,
+singular values that vanish there are as large as sqrt(e).
+Derivation: docs/derivations.md, "Scaling and rank".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import singular_values
+from holoctl.mechanism.mechanism import Mechanism, constraint_rows
+
+__all__ = [
+    "RANK",
+    "ROUNDED",
+    "SINGULAR",
+    "UNIT",
+    "manifold_rank",
+    "scaled_jacobian",
+    "scaled_size",
+]
+
+Array = NDArray[np.float64]
+
+RANK, RANK_OPEN = 1e-8, 10.0
+"""Smaller singular values (scaled) do not count for the rank; at a configuration that is open by
+e, nor do those below the second number times sqrt(e)."""
+
+ROUNDED = 1e-16
+"""A configuration that was closed by iteration is open by so much (scaled), even if its error
+happens to be zero."""
+
+UNIT = 1.0
+"""Size of scaled rows and of scaled motor columns: what a condition number is relative to."""
+
+SINGULAR = 1e12
+"""No solution is given with a matrix whose condition number is above this."""
+
+
+def manifold_rank(G: Array, error: float) -> int:
+    """Rank of a scaled matrix at a configuration closed to within `error` (scaled).
+
+    Overconstrained loops lose rank only when closed: open by e, a vanishing singular value
+    grows like sqrt(e) or e, so the threshold is `RANK_OPEN` sqrt(e), at least `RANK`, times the
+    largest. Scaled rows are of order one, so it is not less than that times 1: all of them may
+    vanish together.
+    """
+    if G.size == 0:
+        return 0
+    s = singular_values(G)
+    threshold = max(RANK, RANK_OPEN * np.sqrt(error)) * max(float(s[0]), 1.0)
+    return int(np.count_nonzero(s > threshold))
+
+
+def scaled_jacobian(
+    mech: Mechanism, q: Vector, t: float, rows: NDArray[np.intp] | None = None
+) -> tuple[Array, Vector]:
+    """G in scaled rows and scaled coordinates, and the scaled error, at q."""
+    _, found = constraint_rows(mech, q, np.zeros(mech.nv), t)
+    r = mech.row_scale
+    G, error = r[:, None] * found.jacobian * mech.column_scale, r * found.error
+    return (G, error) if rows is None else (G[rows], error[rows])
+
+
+def scaled_size(G: Array) -> float:
+    """1-norm of scaled rows, or 1 where that is larger: they are of order one by their scaling."""
+    return max(float(np.abs(G).sum(axis=0).max(initial=0.0)), UNIT)

@@ -1,0 +1,148 @@
+"""Actuation: which motions the motors drive, and the efforts that balance a given force.
+
+    A = N' B = Q [R1 R2; 0 0] P'        N: gamma made orthonormal
+    gamma' B u = gamma' w               u: least squares in it, least norm in u
+
+The first columns of N Q are the motions that motors drive, the others the passive ones.
+Derivation: docs/derivations.md, "Inverse dynamics".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, listing, vector
+from holoctl.base.errors import InputError, NotActuatedError, SingularityError
+from holoctl.base.linalg import PivotedQR, orthonormal_columns, pivoted_qr
+from holoctl.closing.rank import UNIT
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.projection import Projection
+
+__all__ = ["Actuation", "actuation", "effort_scales", "effort_weights"]
+
+Array = NDArray[np.float64]
+
+
+ACTUATION_SINGULAR = 1e10
+"""Above this condition number of gamma' B the motors do not determine the motion."""
+
+
+MOST_UNEQUAL = 1e12
+"""Weights of motors that differ by more leave no digits for the lighter ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class Actuation:
+    """``A = N' B`` factored, ``A P = Q [R1 R2; 0 0]``, cut at its rank rho.
+
+    N is gamma made orthonormal in scaled coordinates, so that rank, condition number and least
+    squares do not depend on the choice of coordinates; B is scaled by `u_scale`.
+
+    Attributes
+    ----------
+    basis : (nv, k) array
+        N, for unscaled velocities: ``v = N z``.
+    factors : PivotedQR
+        The first rho columns of Q are the driven motions, the others the passive.
+    u_scale : (nu,) array
+        u = u_scale x scaled u.
+    cost : (nu,) array
+        Size of each scaled effort in the norm that redundant motors share by.
+    rank : int
+        rho: how many independent motions the motors drive.
+    """
+
+    basis: Array
+    factors: PivotedQR
+    u_scale: Vector
+    cost: Vector
+    rank: int
+
+    @property
+    def condition(self) -> float:
+        """Condition number of R1."""
+        return self.factors.condition
+
+    @property
+    def driven(self) -> Array:
+        """(nv, rho): basis of the motions that the motors drive."""
+        return self.basis @ self.factors.q[:, : self.rank]
+
+    @property
+    def passive(self) -> Array:
+        """(nv, k - rho): basis of the motions that no motor drives."""
+        return self.basis @ self.factors.q[:, self.rank :]
+
+    def efforts(self, w: Vector) -> Vector:
+        """u with ``gamma' B u = gamma' w``: least squares in it, least norm in u."""
+        f = self.factors
+        rhs = self.driven.T @ w
+        scaled = np.zeros(self.u_scale.size)
+        if f.r2.size == 0:
+            scaled[f.pivots] = f.solve_r1(rhs)
+        else:
+            cost = self.cost[f.pivots]
+            wide = pivoted_qr((np.hstack([f.r1, f.r2]) / cost).T, self.rank)
+            scaled[f.pivots] = wide.shortest(rhs) / cost
+        return self.u_scale * scaled
+
+
+def actuation(P: Projection, weights: Vector | None = None) -> Actuation:
+    """Factor gamma' B at the rank that the partition found.
+
+    Raises
+    ------
+    NotActuatedError
+        If the mechanism cannot move, or the motors drive none of its motions.
+    SingularityError
+        If the motors drive fewer motions here than nearby.
+    """
+    mech, rho = P.mechanism, P.partition.actuation_rank
+    if P.k == 0:
+        raise NotActuatedError(
+            f"{mech.name} has no degree of freedom ({mech.nv} coordinates, constraints of rank "
+            f"{P.rank}), so torques do not move it and are not determined"
+        )
+    if rho == 0:
+        raise NotActuatedError(
+            f"{mech.name}: the motors {listing(mech.actuator_names)} drive none of its "
+            f"{P.k} motions"
+        )
+    u_scale, cost = effort_scales(mech, weights)
+    c = mech.column_scale
+    basis = c[:, None] * orthonormal_columns(P.gamma * P.scale / c[:, None])
+    factors = pivoted_qr((basis.T @ mech.B) * u_scale, rho, size=UNIT)
+    if factors.condition > ACTUATION_SINGULAR:
+        raise SingularityError(
+            f"{mech.name}: the motors {listing(mech.actuator_names)} do not determine the "
+            f"motion at this configuration (condition number of gamma' B "
+            f"{factors.condition:.1e}): an actuation singularity, such as a dead point; no "
+            "torque is given there",
+            condition=factors.condition, names=mech.actuator_names,
+        )  # fmt: skip
+    return Actuation(basis, factors, u_scale, cost, rho)
+
+
+def effort_scales(mech: Mechanism, weights: Vector | None = None) -> tuple[Vector, Vector]:
+    """`u_scale` and `cost` of `Actuation`: Dc B u_scale has columns of norm one."""
+    u_scale: Vector = 1.0 / np.linalg.norm(mech.column_scale[:, None] * mech.B, axis=0)
+    return u_scale, np.ones(mech.nu) if weights is None else np.sqrt(weights) * u_scale
+
+
+def effort_weights(mech: Mechanism, weights: Any) -> Vector | None:
+    """Weights of the motor efforts, checked; not writable."""
+    if weights is None:
+        return None
+    w = vector("weights", weights, mech.nu, "one weight a motor")
+    if w.min() <= 0.0:
+        raise InputError(f"weights of the efforts must be above zero; got {w}")
+    if w.max() > MOST_UNEQUAL * w.min():
+        raise InputError(
+            f"weights of the efforts may differ by a factor of {MOST_UNEQUAL:.0e}; got {w}"
+        )
+    w.setflags(write=False)
+    return w

@@ -1,0 +1,70 @@
+"""Multipliers: what the constraints have to give, told apart row by row.
+
+    G^T lambda = M a + h - B u - J^T f
+
+Kept rows have one solution. Redundant rows are combinations of them, ``G = E G_keep``, so that
+``G^T l = G_keep^T (E^T l)``: the shortest l with ``E^T l = lambda_keep``, and an entry is unique
+where the row of E has leverage one, so that no other row can stand in for it.
+Derivation: docs/derivations.md, "Multipliers".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, quiet
+from holoctl.base.linalg import pivoted_qr
+from holoctl.projector.partition import Partition
+from holoctl.rows.terms import Terms
+
+__all__ = ["constraint_effort", "multipliers"]
+
+
+UNIQUE = 1e-9
+"""A multiplier is unique if its leverage misses one by no more than this."""
+
+
+@quiet
+def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArray[np.bool_]]:
+    """lambda with ``G^T lambda = force``, and which entries are unique.
+
+    Where rows are redundant, lambda is the solution of least norm in scaled rows, and entries
+    that redundancy leaves open are not unique.
+
+    Parameters
+    ----------
+    T : Terms
+    part : Partition
+    force : (nv,) array
+        Effort of the constraints on the coordinates, ``M a + h - B u - J^T f``.
+
+    Returns
+    -------
+    lambda : (m,) array
+        N for linear rows, N m for angular ones; of unscaled rows.
+    unique : (m,) bool array
+    """
+    mech, keep, rank = T.mechanism, part.rows, part.rank
+    m = mech.row_scale.size
+    G = mech.row_scale[:, None] * T.rows.jacobian * mech.column_scale
+    qr = pivoted_qr(G[keep].T, rank)  # G_keep^T P = Q [R1; 0]
+    on_kept = qr.fitted(mech.column_scale * force)
+    if m == rank:
+        return mech.row_scale * on_kept, np.ones(m, dtype=bool)
+    # Redundant rows: G = E G_keep on the manifold, so G^T l = G_keep^T (E^T l), and the
+    # shortest l with E^T l = on_kept is E (E^T E)^-1 on_kept = Qe Re^-T on_kept.
+    E = np.zeros((m, rank))
+    E[:, qr.pivots] = qr.solve_r1((G @ qr.q[:, :rank]).T).T
+    e = pivoted_qr(E, rank)
+    leverage = (e.q[:, :rank] ** 2).sum(axis=1)
+    return mech.row_scale * e.shortest(on_kept), leverage > 1.0 - UNIQUE
+
+
+def constraint_effort(T: Terms, part: Partition, force: Vector) -> Vector:
+    """The part of `force` (nv,) that the kept rows can give, ``G_keep^T lambda``: least squares."""
+    c = T.mechanism.column_scale
+    G = T.mechanism.row_scale[part.rows, None] * T.rows.jacobian[part.rows] * c
+    qr = pivoted_qr(G.T, part.rank)
+    effort: Vector = G.T @ qr.fitted(c * force) / c
+    return effort

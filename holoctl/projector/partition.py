@@ -1,0 +1,346 @@
+"""The partition: which rows count and which coordinates are independent, decided once.
+
+    rank of G' = Dr G Dc at a closed q        rows: pivots of G'^T P = Q R
+    G'[rows] = [G_ind G_dep], G_dep regular   dependent: pivots of G'[rows] P = Q R
+
+in stages, so that actuated coordinates stay independent where they can.
+References: Wehage and Haug's coordinate partitioning; docs/derivations.md, "Scaling and rank" and
+"Projection".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, counted, listing, number, quiet
+from holoctl.base.errors import InconsistentError, InputError, SingularityError
+from holoctl.base.linalg import largest, lu, pivoted_qr, singular_values
+from holoctl.closing.assembly import assemble
+from holoctl.closing.nearby import nearby_configurations
+from holoctl.closing.rank import (
+    ROUNDED,
+    SINGULAR,
+    UNIT,
+    manifold_rank,
+    scaled_jacobian,
+    scaled_size,
+)
+from holoctl.mechanism.mechanism import (
+    Mechanism,
+    check_configuration,
+    coordinate_indices,
+    row_names,
+)
+from holoctl.rows.terms import Terms
+
+__all__ = [
+    "CLOSED",
+    "SPLIT_LIMIT",
+    "Partition",
+    "check_motors",
+    "check_partition",
+    "coordinates",
+    "partition",
+    "shared_partition",
+]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+_T = TypeVar("_T", bound=np.generic)
+
+
+CLOSED = 1e-6
+"""No rank is decided at a configuration whose scaled error is larger than this."""
+
+
+PREFERENCE = 1e3
+"""Actuated coordinates are chosen as independent unless this many times worse conditioned."""
+
+
+SPLIT_LIMIT = 1e5
+"""`method="auto"` leaves the chosen split for the rank-revealing QR above this condition number
+(gamma' M gamma squares it)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Which rows count and which coordinates are independent, decided once.
+
+    Attributes
+    ----------
+    rank : int
+        Rank of G on the constraint manifold.
+    rows : (rank,) int array
+        The kept rows, in ascending order. The others depend on them on the manifold.
+    independent : (nv - rank,) int array
+        Indices into v of the independent coordinates, in ascending order.
+    dependent : (rank,) int array
+        Indices into v of the others.
+    condition : float
+        Condition number of the scaled G[rows, dependent] where it was decided.
+    gap : float
+        Ratio of the smallest singular value that counts to the largest that does not (of the
+        scaled G; inf where none is left out).
+    actuation_rank : int
+        Rank of gamma' B (scaled), at generic configurations near the one given.
+    coordinate_names, row_names : tuple of str
+        What the indices mean: a mechanism with other coordinates or rows needs a partition of
+        its own.
+    B : (nv, nu) array
+        The actuation matrix that `actuation_rank` is about.
+    """
+
+    rank: int
+    rows: Indices
+    independent: Indices
+    dependent: Indices
+    condition: float
+    gap: float
+    actuation_rank: int
+    coordinate_names: tuple[str, ...]
+    row_names: tuple[str, ...]
+    B: Array
+
+    def __repr__(self) -> str:
+        names = listing([self.coordinate_names[i] for i in self.independent], 6)
+        unclear = ", which is not clear" if self.uncertain else ""
+        return (
+            f"<Partition: rank {self.rank}{unclear}, "
+            f"{self.independent.size} of {counted(len(self.coordinate_names), 'coordinate')} "
+            f"independent: {names}; condition number {self.condition:.2g}>"
+        )
+
+    def __post_init__(self) -> None:
+        for name in ("rows", "independent", "dependent", "B"):
+            object.__setattr__(self, name, _fixed(getattr(self, name)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Partition, tuple(getattr(self, f.name) for f in fields(self))
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether the rank is not clear: the gap in the singular values is less than 100."""
+        return self.gap < 100.0
+
+
+def _fixed(x: NDArray[_T]) -> NDArray[_T]:
+    """`x` itself where it cannot be written to, else such a copy: laws are laid out from it."""
+    if x.flags.writeable:
+        x = x.copy()
+        x.setflags(write=False)
+    return x
+
+
+@quiet
+def partition(
+    mech: Mechanism, q: Any, *, independent: Iterable[str] | None = None, t: float = 0.0
+) -> Partition:
+    """Decide rank, kept rows and independent coordinates at a closed configuration.
+
+    Without `independent`, actuated coordinates are preferred, unless that choice is a thousand
+    times worse conditioned than the best one.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like
+        A closed configuration: see `assemble`.
+    independent : iterable of str, optional
+        The independent coordinates to use, nv - rank names.
+    t : float, optional
+        Time, s.
+
+    Returns
+    -------
+    Partition
+
+    Raises
+    ------
+    InputError
+        For a wrong shape, unknown names, a wrong number of them.
+    InconsistentError
+        If q is not closed.
+    SingularityError
+        If the rank of G is lower here than nearby (a singular configuration, where no choice
+        holds), or the coordinates asked for as independent do not determine the others.
+    """
+    q, t = check_configuration(mech, q), number("t", t, "time, s")
+    G, error = _scaled_jacobian(mech, q, t)
+    if not error <= CLOSED:
+        raise InconsistentError(
+            f"{mech.name}: q is not closed (largest scaled error {error:.1e}), so rank and rows "
+            "cannot be decided there; call hc.assemble(mech, q) first",
+            residual=error,
+        )
+    rank, gap = _rank_and_gap(G, error)
+    nearby = _neighbours(mech, G, rank, q, t)
+    rows = np.sort(pivoted_qr(G.T, rank).pivots[:rank])  # G'^T P = Q R
+    kept = G[rows]
+    if independent is None:
+        dependent = _preferred_dependents(mech, kept, rank)
+    else:
+        dependent = _given_dependents(mech, independent, rank)
+    free = np.setdiff1d(np.arange(mech.nv), dependent)
+    condition = lu(kept[:, dependent], scaled_size(kept)).condition
+    if condition > SINGULAR:
+        raise SingularityError(
+            f"{mech.name}: the coordinates {coordinates(mech, free)} do not determine the "
+            f"others, {coordinates(mech, dependent)} (condition number {condition:.1e}); "
+            "choose others, or none",
+            condition=condition, names=[mech.coordinate_names[i] for i in dependent],
+        )  # fmt: skip
+    return Partition(
+        rank, rows, free, dependent, condition, gap,
+        _actuation_rank(mech, rank, q, t, nearby), mech.coordinate_names, row_names(mech), mech.B,
+    )  # fmt: skip
+
+
+def _scaled_jacobian(mech: Mechanism, q: Vector, t: float) -> tuple[Array, float]:
+    """G in scaled rows and coordinates, and the largest scaled error."""
+    G, error = scaled_jacobian(mech, q, t)
+    return G, largest(error)
+
+
+def _rank_and_gap(G: Array, error: float) -> tuple[int, float]:
+    rank = manifold_rank(G, error)
+    s = singular_values(G)
+    left_out = s[rank] if rank < s.size else 0.0
+    if rank == 0 or left_out == 0.0:
+        return rank, float("inf")
+    return rank, float(s[rank - 1] / left_out)
+
+
+def _neighbours(mech: Mechanism, G: Array, rank: int, q: Vector, t: float) -> list[Vector]:
+    """Closed configurations near q, where the rank is short; `SingularityError` if only at q."""
+    if rank == min(G.shape):
+        return []
+    nearby = nearby_configurations(mech, q, t)
+    generic = max(
+        (manifold_rank(_scaled_jacobian(mech, x, t)[0], ROUNDED) for x in nearby), default=0
+    )
+    if generic > rank:
+        raise SingularityError(
+            f"{mech.name}: the constraints have rank {rank} at this configuration but "
+            f"{generic} nearby: a singular configuration (a dead point or a bifurcation), "
+            "where the independent coordinates are not defined; move away from it",
+            names=_vanishing_rows(mech, G, rank),
+        )
+    return nearby
+
+
+def _given_dependents(mech: Mechanism, independent: Iterable[str], rank: int) -> Indices:
+    """All coordinates but those that the caller names as independent."""
+    chosen = coordinate_indices(mech, independent, "independent")
+    if chosen.size != mech.nv - rank:
+        raise InputError(
+            f"independent: {mech.nv} coordinates and rank {rank} leave {mech.nv - rank} "
+            f"independent ones; got {chosen.size}: {coordinates(mech, chosen)}"
+        )
+    return np.setdiff1d(np.arange(mech.nv), chosen)
+
+
+def _preferred_dependents(mech: Mechanism, kept: Array, rank: int) -> Indices:
+    """Pivot columns: what a chart says, then unactuated ones, then motors; or the best of all."""
+    late = np.where((mech.B != 0.0).any(axis=1), 2, 1)
+    if mech.chart is not None:
+        late[mech.chart.dependent] = 0
+    found: list[int] = []
+    left = kept
+    for stage in range(3):
+        columns = np.flatnonzero(late == stage)
+        wanted = rank - len(found) if stage == 2 else None
+        qr = pivoted_qr(left[:, columns], wanted, tol=1.0 / SPLIT_LIMIT, size=UNIT)
+        count = qr.r1.shape[0]
+        found += columns[qr.pivots[:count]].tolist()
+        left = qr.q[:, count:].T @ left  # what these columns do not span
+    preferred = np.sort(np.array(found, dtype=np.intp))
+    best = np.sort(pivoted_qr(kept, rank).pivots[:rank])
+    if len(found) < rank:
+        return best
+    size = scaled_size(kept)
+    good = lu(kept[:, best], size).condition * PREFERENCE
+    return preferred if lu(kept[:, preferred], size).condition <= good else best
+
+
+def _actuation_rank(mech: Mechanism, rank: int, q: Vector, t: float, nearby: list[Vector]) -> int:
+    """Rank of gamma' B, the most over q and closed configurations near it."""
+
+    def here(x: Vector) -> int:
+        G, error = _scaled_jacobian(mech, x, t)
+        null = pivoted_qr(G.T, rank).q[:, rank:]
+        B = mech.column_scale[:, None] * mech.B
+        A = null.T @ (B / np.linalg.norm(B, axis=0))
+        return manifold_rank(A, error)
+
+    found = here(q)
+    if found < min(mech.nu, mech.nv - rank):
+        found = max([found, *(here(x) for x in nearby or nearby_configurations(mech, q, t))])
+    return found
+
+
+def _vanishing_rows(mech: Mechanism, G: Array, rank: int) -> list[str]:
+    pivots = pivoted_qr(G.T, rank).pivots
+    names = row_names(mech)
+    return [names[i] for i in np.sort(pivots[rank:])]
+
+
+def coordinates(mech: Mechanism, indices: Indices) -> str:
+    """Names of coordinates, for a message."""
+    return listing([mech.coordinate_names[i] for i in indices])
+
+
+# --------------------------------------------------------------------- one that is there already
+
+
+def shared_partition(given: Partition | None, T: Terms) -> Partition:
+    """The partition a consumer works with: the one it was given, checked, or a new one."""
+    if given is None:
+        given = _nearest_partition(T.mechanism, T.q, T.t)
+    check_partition(T.mechanism, given)
+    return given
+
+
+def _nearest_partition(mech: Mechanism, q: Vector, t: float) -> Partition:
+    _, error = _scaled_jacobian(mech, q, t)
+    closed = q if error <= 1e-12 else assemble(mech, q, t=t)[0]
+    return partition(mech, closed, t=t)
+
+
+def check_partition(mech: Mechanism, partition: Any) -> None:
+    """Raise `InputError` for what is no Partition, or one that cannot be of this mechanism."""
+    if not isinstance(partition, Partition):
+        raise InputError(f"partition must be a Partition; got {type(partition).__name__}")
+    m = mech.row_scale.size
+    if partition.coordinate_names != mech.coordinate_names:
+        raise InputError(
+            "partition belongs to another mechanism, with coordinates "
+            f"{listing(partition.coordinate_names)}; {mech.name} has "
+            f"{listing(mech.coordinate_names)}"
+        )
+    if partition.row_names != row_names(mech):
+        raise InputError(
+            f"partition belongs to another mechanism, or to another set of its constraints, with "
+            f"rows {listing(partition.row_names)}; {mech.name} has {listing(row_names(mech))}; "
+            "decide one with hc.partition for each set"
+        )
+    columns = np.sort(np.concatenate([partition.independent, partition.dependent]))
+    fits = np.array_equal(columns, np.arange(mech.nv)) and (partition.rows < m).all()
+    if not fits or not partition.rows.size == partition.dependent.size == partition.rank:
+        raise InputError(
+            f"partition was changed, or belongs to another mechanism: its indices do not fit the "
+            f"{mech.nv} coordinates and {m} rows of {mech.name}"
+        )
+
+
+def check_motors(mech: Mechanism, partition: Partition) -> None:
+    """Raise `InputError` for a partition whose rank of the actuation is that of other motors."""
+    if not np.array_equal(partition.B, mech.B):
+        raise InputError(
+            f"partition was decided with other motors than those of {mech.name}: "
+            f"{listing(mech.actuator_names)}; decide one with hc.partition"
+        )

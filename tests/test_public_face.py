@@ -1,0 +1,87 @@
+"""What a caller meets: arguments that are given by name, results that print a sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+from support import closed_states, mechanism, shared_partition
+
+import holoctl as hc
+
+LAWS = [hc.forward_dynamics, hc.inverse_dynamics, hc.inverse_dynamics_relaxed, hc.impulse, hc.fdgq]
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_what_comes_after_the_target_is_given_by_name(law):
+    kinds = [p.kind for p in inspect.signature(law).parameters.values()]
+    positional = kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    assert positional == (5 if law is hc.fdgq else 4)
+    assert kinds[positional:] == [inspect.Parameter.KEYWORD_ONLY] * (len(kinds) - positional)
+    with pytest.raises(TypeError, match="positional"):
+        law(*[None] * (positional + 1))
+
+
+@pytest.fixture(scope="module")
+def results():
+    """One of each, of the four-bar."""
+    mech, part = mechanism("four_bar"), shared_partition("four_bar")
+    q, v = closed_states("four_bar")[0]
+    return {
+        "partition": part,
+        "projection": hc.project(mech, q, v, partition=part),
+        "orthonormal": hc.project(mech, q, v, "orthonormal", partition=part),
+        "terms": hc.terms(mech, q, v, t_stab=0.1),
+        "inverse": hc.inverse_dynamics(mech, q, v, [1.0], partition=part),
+        "relaxed": hc.inverse_dynamics_relaxed(mech, q, v, [1.0], partition=part),
+        "forward": hc.forward_dynamics(mech, q, v, np.zeros(mech.nv), partition=part),
+        "open": hc.forward_dynamics(mech, q + 0.1, v, np.zeros(mech.nv), partition=part),
+        "impact": hc.impulse(mech, q, np.ones(mech.nv), partition=part),
+        "run": hc.simulate(mech, lambda t, q, v: np.zeros(1), q, v, 0.002),
+    }
+
+
+SENTENCES = {
+    "partition": ["<Partition: rank 2, 1 of 3 coordinates independent: 'crank'; condition"],
+    "projection": ["<Projection of 'four_bar': 1 motion of 'crank', method 'split', condition"],
+    "orthonormal": ["<Projection of 'four_bar': 1 motion, method 'orthonormal', condition number"],
+    "terms": ["<Terms of 'four_bar' at t = 0 s: ", "closed to ", "(scaled), stabilised>"],
+    "inverse": ["<InverseDynamics: 1 effort up to ", "{u} N m or N, certified>"],
+    "relaxed": ["<InverseDynamics: 1 effort up to ", "{u} N m or N, certified>"],
+    "forward": ["<ForwardDynamics: 3 accelerations up to {a} rad/s^2 or m/s^2, certified>"],
+    "open": ["<ForwardDynamics: 3 accelerations up to ", ", NOT certified (closure, "],
+    "impact": ["<Impact: 3 velocities up to {v} rad/s or m/s after it, kinetic energy changed by"],
+    "run": [
+        "<Run: 3 coordinates and 1 motor over 0.002 s, 3 instants, off the constraints by at most "
+    ],
+}
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_a_result_prints_a_sentence(results, name):
+    result = results[name]
+    said, whole = repr(result), "".join(SENTENCES[name])
+    sizes = {x: np.abs(getattr(result, x)).max() for x in "uav" if f"{{{x}}}" in whole}
+    for part in SENTENCES[name]:
+        assert part.format(**{x: f"{size:.3g}" for x, size in sizes.items()}) in said
+    assert said.startswith("<")
+    assert said.endswith(">")
+    assert "\n" not in said
+    assert "array" not in said
+    assert str(result) == said
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_a_result_is_one_of_its_kind_and_survives_a_pickle(results, name):
+    result = results[name]
+    copied = pickle.loads(pickle.dumps(result))
+    assert result == result  # noqa: PLR0124
+    assert copied != result
+    assert repr(copied) == repr(result)
+    for field in dataclasses.fields(result):
+        mine, other = getattr(result, field.name), getattr(copied, field.name)
+        if isinstance(mine, np.ndarray):
+            np.testing.assert_array_equal(mine, other)
