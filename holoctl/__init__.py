@@ -66,9 +66,10 @@ if TYPE_CHECKING:
     from holoctl.io.description import load, robot_file, robot_names
     from holoctl.mechanism.joint_coordinates import JointMotion, joint_motion
     from holoctl.mechanism.linkage import Linkage
-    from holoctl.mechanism.mechanism import Mechanism, by_constraint
+    from holoctl.mechanism.mechanism import Mechanism
     from holoctl.projector.partition import Partition, partition
     from holoctl.projector.projection import Projection, project
+    from holoctl.rows.evaluate import by_constraint
     from holoctl.rows.reactions import ConstraintWrench, constraint_wrenches
     from holoctl.rows.terms import Terms, terms
     from holoctl.simulation.simulate import Run, simulate
@@ -111,9 +112,10 @@ _HOMES = {
     "io.description": ["load", "robot_file", "robot_names"],
     "mechanism.joint_coordinates": ["JointMotion", "joint_motion"],
     "mechanism.linkage": ["Linkage"],
-    "mechanism.mechanism": ["Mechanism", "by_constraint"],
+    "mechanism.mechanism": ["Mechanism"],
     "projector.partition": ["Partition", "partition"],
     "projector.projection": ["Projection", "project"],
+    "rows.evaluate": ["by_constraint"],
     "rows.reactions": ["ConstraintWrench", "constraint_wrenches"],
     "simulation.simulate": ["Run", "simulate"],
     "control.realtime": ["LoopStatistics", "realtime", "run_at_rate"],

@@ -29,7 +29,8 @@ from holoctl.doctor.report import plain
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.io.description import load, robot_file, robot_names
 from holoctl.io.limits import DECIMAL
-from holoctl.mechanism.mechanism import Mechanism, check_configuration
+from holoctl.mechanism.checks import check_configuration
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.consistency import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.tree.coordinates import translational
 

@@ -21,13 +21,8 @@ from holoctl.closing.nearest_velocity import nearest_velocity
 from holoctl.closing.newton import Problem, newton
 from holoctl.closing.polarity import flipped, polarity_rows
 from holoctl.constraints.coupling import Coupling
-from holoctl.mechanism.mechanism import (
-    Mechanism,
-    check_configuration,
-    check_mechanism,
-    coordinate_indices,
-    row_names,
-)
+from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["assemble"]
@@ -168,7 +163,7 @@ def _starts(p: Problem, restarts: int, seed: int) -> Iterator[Vector]:
 
 def _unassembled(p: Problem, q: Vector, error: float, opposite: tuple[str, ...]) -> AssemblyError:
     scaled = np.abs(p.scaled_rows(q)[0])
-    names = row_names(p.mech)
+    names = p.mech.row_names
     worst = [(names[i], float(scaled[i])) for i in np.argsort(-scaled)[:5] if scaled[i] > p.tol]
     rows = ", ".join(f"{name} {value:.2g}" for name, value in worst)
     if opposite:

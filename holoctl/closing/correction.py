@@ -16,7 +16,8 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import in_range, largest, pivoted_qr
 from holoctl.closing.rank import SINGULAR, UNIT
-from holoctl.mechanism.mechanism import Mechanism, constraint_rows
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.rows.evaluate import constraint_rows
 
 __all__ = ["corrected"]
 

@@ -15,7 +15,7 @@ from holoctl.base.errors import AssemblyError
 from holoctl.base.linalg import in_range, largest, least_squares, null_space_by_svd
 from holoctl.closing.newton import Problem
 from holoctl.closing.rank import manifold_rank
-from holoctl.mechanism.mechanism import constraint_rows, row_names
+from holoctl.rows.evaluate import constraint_rows
 
 __all__ = ["nearest_velocity"]
 
@@ -37,7 +37,7 @@ def nearest_velocity(p: Problem, q: Vector, v0: Vector) -> Vector:
     left = r * constraint_rows(mech, q, v, p.t)[1].rate
     size = 1.0 + float(np.abs(r * rows.rate).max())
     if not largest(left) <= 1e-9 * size:
-        names = row_names(mech)
+        names = mech.row_names
         worst = [(names[i], float(abs(left[i]))) for i in np.argsort(-np.abs(left))[:5]]
         raise AssemblyError(
             f"{mech.name}: no velocity satisfies the constraints at this configuration with "

@@ -23,7 +23,8 @@ from holoctl.base.linalg import largest, least_squares
 from holoctl.closing.polarity import cosine_rows
 from holoctl.closing.rank import RANK
 from holoctl.constraints.wrench import WrenchRows
-from holoctl.mechanism.mechanism import Mechanism, constraint_rows
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.rows.evaluate import constraint_rows
 
 __all__ = ["LONGEST_STEP", "Problem", "damped_step", "everywhere", "newton"]
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import singular_values
-from holoctl.mechanism.mechanism import Mechanism, constraint_rows
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.rows.evaluate import constraint_rows
 
 __all__ = [
     "RANK",

@@ -44,10 +44,12 @@ from holoctl.codegen.tree import Tree, mass_matrix, symbolic_tree, tangent, tree
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.dynamics.inverse import CONSISTENT
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
-from holoctl.mechanism.mechanism import Mechanism, check_mechanism, rows_that_open
+from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
 from holoctl.projector.projection import projected
 from holoctl.rows.consistency import ALLOWANCE, TOLERANCES, StateLimits
+from holoctl.rows.evaluate import rows_that_open
 
 __all__ = [
     "Expressions",

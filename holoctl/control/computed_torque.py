@@ -12,12 +12,8 @@ import pinocchio as pin
 from holoctl.base.checks import Vector, as_given, finite, numbers, one_of, quiet, stored, vector
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, answer
-from holoctl.mechanism.mechanism import (
-    Mechanism,
-    check_configuration,
-    check_mechanism,
-    state_in_a_tick,
-)
+from holoctl.mechanism.checks import check_configuration, check_mechanism, state_in_a_tick
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import position_reader
 from holoctl.projector.partition import Partition
 from holoctl.rows.consistency import (

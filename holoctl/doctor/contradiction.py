@@ -17,7 +17,8 @@ from holoctl.base.errors import AssemblyError
 from holoctl.closing.assembly import assemble
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.constraints.coupling import Coupling
-from holoctl.mechanism.mechanism import Mechanism, row_names, rows_of
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.rows.evaluate import rows_of
 
 __all__ = ["Closing", "closing"]
 
@@ -82,7 +83,7 @@ def _couplings(mech: Mechanism, t: float) -> tuple[str, ...]:
     where = np.concatenate([np.arange(s.start, s.stop) for s in parts])
     C, e = scaled_jacobian(mech, mech.reference, t, where)
     y = np.abs(e - C @ np.linalg.lstsq(C, e, rcond=1e-10)[0])
-    names = row_names(mech)
+    names = mech.row_names
     return tuple(names[where[i]] for i in np.flatnonzero(y > 1e-9 * (1.0 + np.abs(e).max())))
 
 
@@ -91,5 +92,5 @@ def _pulling(mech: Mechanism, q: Vector, t: float) -> tuple[str, ...]:
     G, error = scaled_jacobian(mech, q, t)
     if np.linalg.norm(G.T @ error) > STATIONARY * np.linalg.norm(error):
         return ()
-    names = row_names(mech)
+    names = mech.row_names
     return tuple(names[i] for i in np.flatnonzero(np.abs(error) > SHARE * np.abs(error).max()))

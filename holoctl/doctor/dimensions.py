@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holoctl.mechanism.mechanism import Mechanism, loop_sizes
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.scales import sizes
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["Dimensions", "dimensions"]
@@ -31,6 +32,6 @@ class Dimensions:
 
 def dimensions(mech: Mechanism) -> Dimensions:
     """Measure and weigh, at the reference."""
-    size, sizes = loop_sizes(mech)
+    size, of_loops = sizes(mech.model, mech.reference, mech.bound)
     mass = sum(float(inertia.mass) for inertia in plain(mech.model).inertias[1:])
-    return Dimensions(size, tuple(sizes), mass)
+    return Dimensions(size, tuple(of_loops), mass)

@@ -25,7 +25,8 @@ from holoctl.doctor.motions import motions
 from holoctl.doctor.redundancy import redundancy
 from holoctl.doctor.report import MobilityReport
 from holoctl.doctor.samples import sample, samples
-from holoctl.mechanism.mechanism import Mechanism, check_configuration, check_mechanism
+from holoctl.mechanism.checks import check_configuration, check_mechanism
+from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["mobility"]
 

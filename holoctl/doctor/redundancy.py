@@ -20,7 +20,7 @@ from holoctl.base.linalg import pivoted_qr
 from holoctl.closing.nearby import nearby_configurations
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.doctor.samples import REACH, Samples
-from holoctl.mechanism.mechanism import Mechanism, row_names
+from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Redundancy", "RowGroup", "redundancy"]
 
@@ -88,7 +88,7 @@ class Redundancy:
 
 def redundancy(mech: Mechanism, s: Samples, t: float) -> Redundancy:
     """Judge all rows where the rank is the generic one."""
-    m, names = mech.row_scale.size, row_names(mech)
+    m, names = mech.row_scale.size, mech.row_names
     kept = _first_independent([at.G for at in s.generic], s.generic_rank)
     left = np.setdiff1d(np.arange(m), kept)
     redundant = _harmless(mech, s, kept, left, t)

@@ -24,7 +24,8 @@ from holoctl.constraints.contact import Contact
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
 from holoctl.dynamics.reference.pinocchio_constraints import direct_by_anchors, proximal
 from holoctl.dynamics.reference.saddle_point import direct, null_space, range_space
-from holoctl.mechanism.mechanism import Mechanism, check_mechanism
+from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import (
     articulated_body_solver,
     external_efforts,

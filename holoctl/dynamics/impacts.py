@@ -21,11 +21,13 @@ from holoctl.base.linalg import largest
 from holoctl.closing.rank import SINGULAR
 from holoctl.constraints.contact import Contact
 from holoctl.dynamics.reference.saddle_point import direct, null_space, range_space
-from holoctl.mechanism.mechanism import Mechanism, check_mechanism, row_names, rows_of
+from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import sparse_solver
 from holoctl.projector.given import Given, given_terms
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition
+from holoctl.rows.evaluate import rows_of
 from holoctl.rows.terms import Terms
 
 __all__ = ["Impact", "impulse"]
@@ -224,7 +226,7 @@ def _check_rows(
     size = largest(np.abs(G) @ speeds + np.abs(k))
     bad = np.flatnonzero(~(off <= CONSISTENT * size))
     if bad.size:
-        names = [row_names(mech)[i] for i in bad]
+        names = [mech.row_names[i] for i in bad]
         raise InconsistentError(
             f"{mech.name}: the rates asked for contradict each other: with those of the rows that "
             f"count, {listing(names)} cannot have theirs (off by {off.max() / size:.1e} of the "

@@ -24,7 +24,8 @@ from holoctl.base.linalg import cholesky, largest, least_squares
 from holoctl.closing.rank import SINGULAR
 from holoctl.dynamics.actuation import Actuation, actuation, effort_weights
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
-from holoctl.mechanism.mechanism import Mechanism, check_mechanism
+from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
 from holoctl.projector.given import Given, given_projection
 from holoctl.projector.multipliers import multipliers

@@ -21,7 +21,8 @@ from holoctl.dynamics.actuation import effort_scales
 from holoctl.dynamics.certificate import certify
 from holoctl.dynamics.inverse import InverseDynamics
 from holoctl.dynamics.reference.saddle_point import direct
-from holoctl.mechanism.mechanism import Mechanism, check_mechanism
+from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
 from holoctl.projector.given import Given, given_terms
 from holoctl.projector.multipliers import multipliers

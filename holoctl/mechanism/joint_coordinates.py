@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, known_name, quiet
 from holoctl.constraints.closure import Closure
-from holoctl.mechanism.mechanism import Mechanism, check_mechanism, check_state, workspace
+from holoctl.mechanism.checks import check_mechanism, check_state
+from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.coordinates import support
 from holoctl.tree.frames import Frame, resolve_frame
 from holoctl.tree.frozen_model import plain

@@ -3,87 +3,39 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import (
-    Vector,
-    as_given,
-    counted,
-    instant,
-    known_name,
-    listing,
-    name_list,
-    number,
-    numbers,
-    quiet,
-    shaped,
-    vector,
-    whole,
-)
+from holoctl.base.checks import Vector, counted, known_name, name_list, quiet, vector
 from holoctl.base.errors import InputError
-from holoctl.constraints.contract import BoundChart, BoundRows, Constraint, Rows, offered
-from holoctl.constraints.wrench import WrenchRows, stacked
+from holoctl.constraints.contract import BoundChart, BoundRows, Constraint, offered
+from holoctl.mechanism.blocks import Block, blocks_of
+from holoctl.mechanism.description import (
+    actuation_matrix,
+    checked_constraints,
+    checked_model,
+    checked_motors,
+    checked_parked,
+    checked_reference,
+    unique_coordinates,
+    unique_names,
+)
 from holoctl.mechanism.motors import MotorPlaces, motor_places, position_reader
+from holoctl.mechanism.scales import scales
+from holoctl.tree.configurations import checked_configuration
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate, translational
-from holoctl.tree.frozen_model import FrozenModel, check_unchanged, plain
-from holoctl.tree.inertia import check_mass, check_moments
-from holoctl.tree.joints import check_joint, check_placement
-from holoctl.tree.kinematics import Kinematics, kinematics
-from holoctl.tree.numbering import depth_first_order, is_depth_first
+from holoctl.tree.frozen_model import plain
 
-__all__ = [
-    "FARTHEST",
-    "FASTEST",
-    "Mechanism",
-    "by_constraint",
-    "check_configuration",
-    "check_mechanism",
-    "check_range",
-    "check_state",
-    "constraint_rows",
-    "coordinate_indices",
-    "loop_sizes",
-    "row_names",
-    "rows_of",
-    "rows_that_open",
-    "state_in_a_tick",
-    "workspace",
-]
+__all__ = ["Mechanism", "workspace"]
 
 Array = NDArray[np.float64]
 _T = TypeVar("_T", bound=np.generic)
 _Made = TypeVar("_Made")
-
-ALWAYS_CLOSED = 1e-11
-"""A row between bodies whose scaled error is below this at random configurations is zero always."""
-
-RANDOM_CONFIGURATIONS = 6
-"""So many are asked."""
-
-FARTHEST, FASTEST = 1e6, 1e4
-"""Translational coordinates and their rates may be so large, m and m/s."""
-
-SINGLE = 1e-6
-"""Norms that miss one by this much are mended: quaternions in single precision."""
-
-
-class Block(NamedTuple):
-    """Rows that are evaluated together, and where they stand among all: `where` ascends."""
-
-    rows: BoundRows
-    where: NDArray[np.intp]
-
-    @property
-    def table(self) -> WrenchRows | None:
-        """The rows as a table of rows between bodies; None where they are something else."""
-        return self.rows if type(self.rows) is WrenchRows else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -189,37 +141,37 @@ class Mechanism:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        model = _checked_model(self.model)
+        model = checked_model(self.model)
         put("model", model)
         if not isinstance(self.name, str):
             raise InputError(f"Mechanism: name must be text; got {str(self.name)[:60]!r}")
         put("name", self.name or model.name or "mechanism")
         put("nq", int(model.nq))
         put("nv", int(model.nv))
-        put("coordinate_names", _unique_coordinates(coordinate_names(model)))
+        put("coordinate_names", unique_coordinates(coordinate_names(model)))
         put("joint_of", _frozen(joint_of_coordinate(model)))
-        put("reference", _frozen(_reference(model, self.reference)))
-        put("constraints", _checked_constraints(self.constraints))
-        put("parked", _checked_parked(self.parked))
-        names = _unique_names([*self.constraints, *(c for _, c in self.parked)])
+        put("reference", _frozen(checked_reference(model, self.reference)))
+        put("constraints", checked_constraints(self.constraints))
+        put("parked", checked_parked(self.parked))
+        names = unique_names([*self.constraints, *(c for _, c in self.parked)])
         put("constraint_names", names[: len(self.constraints)])
         named = zip(self.constraints, self.constraint_names, strict=True)
         put("bound", tuple(c.bind(model, name, self.reference) for c, name in named))
         put("row_names", sum((bound.labels for bound in self.bound), ()))
-        put("blocks", _blocks(self.bound))
+        put("blocks", blocks_of(self.bound))
         put("lengths", _lengths(model))
         held = np.any([b.support.any(axis=0) for b in self.bound], axis=0) & np.ones(model.nv, bool)
         put("slides", not held[self.lengths[1]].all())
         put("_local", threading.local())
         if self.actuation is not None and name_list("Mechanism: actuated", self.actuated):
             raise InputError("Mechanism: give one of actuated= and actuation=, not both")
-        put("actuated", _checked_motors(self.actuated, self.coordinate_names))
+        put("actuated", checked_motors(self.actuated, self.coordinate_names))
         put("motors", motor_places(model, self.actuated))
-        put("B", _frozen(_actuation_matrix(self)))
+        put("B", _frozen(actuation_matrix(self.actuated, self.actuation, self.coordinate_names)))
         put("nu", int(self.B.shape[1]))
         if self.actuation is not None:
             put("actuation", self.B)
-        row_scale, column_scale = _scales(self)
+        row_scale, column_scale = scales(model, self.reference, self.bound)
         put("row_scale", _frozen(row_scale))
         put("column_scale", _frozen(column_scale))
 
@@ -282,7 +234,7 @@ class Mechanism:
         >>> mech.motor_positions([2.2, -1.4, 0.9, 1.4]).tolist()
         [2.2, 0.9]
         """
-        q = _checked_configuration(self.model, q, "q")
+        q = checked_configuration(self.model, q, "q")
         if self.actuation is not None or self.motors.missing:
             why = (
                 f"motor {self.motors.missing}"
@@ -408,413 +360,14 @@ class Mechanism:
         return replace(self, constraints=on, parked=parked)
 
 
-# ------------------------------------------------------------------------------ evaluation
-
-
 def workspace(mech: Mechanism) -> pin.Data:
     """Pinocchio's workspace for this mechanism, one per thread."""
     return mech.per_thread("data", mech.model.createData)
 
 
-def constraint_rows(
-    mech: Mechanism, q: Vector, v: Vector, t: float = 0.0, kin: Kinematics | None = None
-) -> tuple[Kinematics, Rows]:
-    """Kinematics and all constraint rows at (q, v), rows in the order of the constraints."""
-    if kin is None:
-        kin = kinematics(mech.model, workspace(mech), q, v, t)
-    if len(mech.blocks) == 1:
-        return kin, mech.blocks[0].rows.rows(kin)
-    m = len(mech.row_scale)
-    error, rate, drift, G = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros((m, mech.nv))
-    for block, where in mech.blocks:
-        r = block.rows(kin)
-        error[where], rate[where], drift[where] = r.error, r.rate, r.drift
-        G[where] = r.jacobian
-    return kin, Rows(error, rate, G, drift)
-
-
-def row_names(mech: Mechanism) -> tuple[str, ...]:
-    """Names of the m rows, ``constraint.row``."""
-    return mech.row_names
-
-
-def rows_that_open(mech: Mechanism) -> NDArray[np.bool_]:
-    """Which of the m rows can be off at all; the others are zero whatever the configuration.
-
-    Such as the rows of a hinge that keep a planar loop in its plane. Rows between bodies are
-    analytic functions of q: one that vanishes at several random q does so everywhere.
-    """
-    opens = np.ones(mech.row_scale.size, dtype=bool)
-    tables = [block for block in mech.blocks if block.table is not None]
-    if not tables:
-        return opens
-    rng, (table, where) = np.random.default_rng(0), tables[0]
-    largest, data = np.zeros(where.size), mech.model.createData()
-    for _ in range(RANDOM_CONFIGURATIONS):
-        step = rng.normal(size=mech.nv) * mech.column_scale
-        q = pin.integrate(mech.model, pin.neutral(mech.model), step)
-        error = table.rows(kinematics(mech.model, data, q, np.zeros(mech.nv), 0.0)).error
-        largest = np.maximum(largest, np.abs(mech.row_scale[where] * error))
-    opens[where] = largest > ALWAYS_CLOSED
-    return opens
-
-
-def rows_of(mech: Mechanism, name: Any) -> slice:
-    """Where the rows of one constraint stand among all m."""
-    i = mech.constraint_names.index(
-        known_name(name, mech.constraint_names, "constraint", mech.name)
-    )
-    start = sum(len(bound.labels) for bound in mech.bound[:i])
-    return slice(start, start + len(mech.bound[i].labels))
-
-
-def by_constraint(mech: Mechanism, x: Any) -> dict[str, Vector]:
-    """Numbers of all rows, such as multipliers or impulses, as one array for each constraint.
-
-    Parameters
-    ----------
-    mech : Mechanism
-    x : (m,) array_like
-        One number for each row, finite or not; or True or False, as in ``result.unique``.
-
-    Returns
-    -------
-    dict
-        Constraint name to the numbers of its rows, in the order of ``mech.constraint_names``.
-
-    Raises
-    ------
-    InputError
-        For a wrong shape, or what is no numbers.
-    """
-    check_mechanism(mech)
-    is_mask = isinstance(x, np.ndarray) and x.dtype == bool and not np.ma.is_masked(x)
-    if not (is_mask and x.shape == mech.row_scale.shape):
-        x = shaped("x", x, mech.row_scale.size, "one number for each row")
-    return {name: x[rows_of(mech, name)] for name in mech.constraint_names}
-
-
-def check_mechanism(mech: Any, what: str = "mech") -> None:
-    """Raise `InputError` for what is no Mechanism."""
-    if not isinstance(mech, Mechanism):
-        hint = "; hc.Mechanism(model, ...) makes one" if isinstance(mech, pin.Model) else ""
-        raise InputError(f"{what} must be a Mechanism; got {type(mech).__name__}{hint}")
-    check_unchanged(mech.model, mech.name)
-
-
-def check_state(
-    mech: Mechanism, q: Any, v: Any, t: Any = 0.0, names: tuple[str, str] = ("q", "v")
-) -> tuple[Vector, Vector, float]:
-    """q, v and t as floats, checked: shapes, finite entries, unit quaternions."""
-    q = check_configuration(mech, q, names[0])
-    v = vector(names[1], v, mech.nv, "velocity")
-    check_range(mech, q, v, names)
-    return q, v, number("t", t, "time, s")
-
-
-def check_range(mech: Mechanism, q: Vector, v: Vector, names: tuple[str, str] = ("q", "v")) -> None:
-    """Raise `InputError` for lengths and speeds that leave no digits for what moves near by.
-
-    Motions of bodies are taken about the origin of the world: a common motion of all drops out of
-    every torque, but takes its share of the digits with it.
-    """
-    in_q, in_v = mech.lengths
-    for name, x, at, most, unit in (
-        (names[0], q, in_q, FARTHEST, "m"), (names[1], v, in_v, FASTEST, "m/s"),
-    ):  # fmt: skip
-        beyond = at[(np.abs(x[at]) > most) & np.isfinite(x[at])]
-        if beyond.size:
-            raise InputError(
-                f"{name}: entry {beyond[0]} is {x[beyond[0]]:.3g} {unit}, more than {most:g} "
-                f"{unit}: rounding there would be felt in the torques; is it a wrong unit, or a "
-                "failed sensor? Else put the origin of the world nearer to the robot"
-            )
-
-
-def state_in_a_tick(
-    mech: Mechanism, q: Any, v: Any, t: Any, of_any_size: bool = False
-) -> tuple[Vector, Vector, float]:
-    """q, v and t of a tick: shapes, unit quaternions, sizes; finite or not, the result tells.
-
-    They are the caller's own arrays where there is nothing to mend. What loops hold near the world
-    is judged by their closure, so only coordinates that none holds are looked at for their size.
-    """
-    q, v, t = as_given("q", q, mech.nq), as_given("v", v, mech.nv), instant(t)
-    if mech.nq != mech.nv and not pin.isNormalized(mech.model, q, 1e-12):
-        q = check_configuration(mech, q)
-    if mech.slides and not of_any_size:  # as one number each, which costs less
-        x, xdot = q.take(mech.lengths[0]), v.take(mech.lengths[1])
-        if not (x.dot(x) <= FARTHEST**2 and xdot.dot(xdot) <= FASTEST**2):
-            check_range(mech, q, v)
-    return q, v, t
-
-
-def check_configuration(mech: Mechanism, q: Any, name: str = "q") -> Vector:
-    """A configuration as floats, checked: shape, finite entries, unit quaternions."""
-    check_mechanism(mech)
-    return _checked_configuration(mech.model, q, name)
-
-
-def coordinate_indices(
-    mech: Mechanism, names: Iterable[str], argument: str, joints_too: bool = True
-) -> NDArray[np.intp]:
-    """Indices into v of coordinate names; a joint's name stands for all its coordinates."""
-    of_joint = mech.joint_of
-    indices: list[int] = []
-    given = name_list(argument, names)
-    for name in given:
-        if joints_too and isinstance(name, str) and mech.model.existJointName(name):
-            indices += np.flatnonzero(of_joint == mech.model.getJointId(name)).tolist()
-        elif (
-            isinstance(name, str)
-            and name in mech.constraint_names
-            and name not in mech.coordinate_names
-        ):
-            raise InputError(
-                f"{argument}: {name!r} is a constraint of {mech.name} (a joint that is cut), and "
-                f"has no coordinate; valid names: {listing(mech.coordinate_names)}"
-            )
-        else:
-            indices.append(
-                mech.coordinate_names.index(
-                    known_name(name, mech.coordinate_names, "coordinate", argument)
-                )
-            )
-    if len(set(indices)) != len(indices):
-        raise InputError(f"{argument} names a coordinate twice: {listing(given)}")
-    return np.array(indices, dtype=np.intp)
-
-
-def loop_sizes(mech: Mechanism) -> tuple[float, list[float]]:
-    """Size of the tree, and of each group of coupled loops, m.
-
-    It is the diagonal of the box around joints, centres of mass and frames of closures, at
-    ``mech.reference``.
-    """
-    model = mech.model
-    kin = kinematics(model, workspace(mech), mech.reference, np.zeros(mech.nv), 0.0)
-    found = []
-    for columns, members in _coupled_groups(mech.bound, mech.nv):
-        bound = [mech.bound[i] for i in members]
-        if any(b.anchors for b in bound):
-            found.append(_spread(mech, kin, columns, bound))
-    return _spread(mech, kin, np.ones(mech.nv, dtype=bool), []), found
-
-
-# ------------------------------------------------------------------------------- the door
-
-
 def _frozen(x: NDArray[_T]) -> NDArray[_T]:
     x.setflags(write=False)
     return x
-
-
-def _unique_coordinates(names: tuple[str, ...]) -> tuple[str, ...]:
-    twice = sorted({n for n in names if names.count(n) > 1})
-    if twice:
-        raise InputError(
-            f"Mechanism: coordinate names must differ; used twice: {listing(twice)} (a joint of "
-            "several coordinates names them joint[i])"
-        )
-    return names
-
-
-def _checked_model(model: Any) -> pin.Model:
-    if not isinstance(model, pin.Model):
-        raise InputError(
-            f"Mechanism: model must be a pinocchio.Model; got {type(model).__name__} "
-            "(to read a file use hc.load)"
-        )
-    if isinstance(model, FrozenModel):  # that of another mechanism
-        check_unchanged(model, "Mechanism")
-        model = plain(model)
-    for j in range(1, model.njoints):
-        # first of all: Pinocchio's createData ends the process for a composite without parts
-        check_joint(f"Mechanism: joint {model.names[j]!r}", model.joints[j])
-    if model.njoints < 2 or model.nv == 0:
-        raise InputError("Mechanism: the model has no joints, so there is nothing to move")
-    if len(model.mimicking_joints):
-        raise InputError(
-            "Mechanism: the model has mimic joints, which Pinocchio's Jacobians get wrong; "
-            "build it without (mimic=False) and impose each as a hc.Coupling"
-        )
-    if not is_depth_first(model) or not model.check(model.createData()):
-        order = [model.names[j] for j in depth_first_order(model)[1:]]
-        raise InputError(
-            "Mechanism: the joints of the model are not numbered depth-first, and Pinocchio's "
-            "inertia matrix and Jacobians would be silently wrong; hc.renumbered(model) makes "
-            f"a copy in a valid order, such as: {listing(order)}"
-        )
-    names = list(model.names)
-    twice = sorted({n for n in names if names.count(n) > 1})
-    if twice:
-        raise InputError(f"Mechanism: joint names must differ; used twice: {listing(twice)}")
-    for j in range(1, model.njoints):
-        _check_body(model, j)
-        what = f"Mechanism: the placement of joint {names[j]!r}"
-        check_placement(what, model.jointPlacements[j])
-    for frame in model.frames:
-        check_placement(f"Mechanism: the placement of frame {frame.name!r}", frame.placement)
-    gravity = model.gravity
-    if not np.isfinite(gravity.vector).all():
-        raise InputError("Mechanism: the gravity of the model is not finite")
-    if gravity.angular.any():
-        raise InputError(
-            "Mechanism: the gravity of the model has an angular part, which no gravity has; got "
-            f"{gravity.angular.tolist()} (model.gravity.linear is the acceleration, m/s^2)"
-        )
-    copy = model.copy()
-    copy.armature = _rotors(model)
-    return FrozenModel(copy)
-
-
-def _check_body(model: pin.Model, j: int) -> None:
-    """Refuse an inertia of a joint's body, all links on it together, that no body has."""
-    inertia = model.inertias[j]
-    try:
-        check_mass("it", inertia.mass)
-        if not np.isfinite(inertia.matrix()).all():
-            raise InputError(
-                f"the inertia about the joint is not finite, with {inertia.mass:.6g} kg and the "
-                f"centre of mass at {inertia.lever.tolist()} m"
-            )
-        away = inertia.mass * float(inertia.lever @ inertia.lever)
-        check_moments("the inertia about the centre of mass", inertia.inertia, away)
-    except InputError as error:
-        body = pin.FrameType.BODY
-        links = [f.name for f in model.frames if f.parentJoint == j and f.type == body]
-        raise InputError(
-            f"Mechanism: the body of joint {model.names[j]!r}"
-            f"{f' ({listing(links, 5)})' if links else ''}: {error}"
-        ) from None
-
-
-def _rotors(model: pin.Model) -> Vector:
-    """Rotor inertia of each coordinate: the armature; where it is zero, that of rotor and gear.
-
-    Pinocchio's own convention: what it reads from an SRDF it stores as rotor inertia, gear ratio
-    and, as armature, ratio^2 times rotor inertia; its dynamics know the armature alone.
-    """
-    for what in ("armature", "rotorInertia", "rotorGearRatio"):
-        size = np.size(getattr(model, what))
-        if size != model.nv:
-            raise InputError(
-                f"Mechanism: model.{what} must have {model.nv} entries, one for each coordinate; "
-                f"got {size}"
-            )
-    armature = np.array(model.armature)
-    rotor, ratio = np.asarray(model.rotorInertia), np.asarray(model.rotorGearRatio)
-    behind = (armature == 0.0) & (rotor != 0.0)
-    names = coordinate_names(model)
-    for i in np.flatnonzero(behind).tolist():
-        if not 0.0 < rotor[i] < np.inf or not 0.0 < abs(ratio[i]) < np.inf:
-            raise InputError(
-                f"Mechanism: {names[i]!r} has a rotor without armature; its rotorInertia must be "
-                f"positive and its rotorGearRatio not zero, both finite; got {rotor[i]:.6g} kg m^2 "
-                f"and {ratio[i]:.6g}"
-            )
-    armature[behind] = ratio[behind] ** 2 * rotor[behind]
-    wrong = ~((armature >= 0.0) & (armature < np.inf))
-    if wrong.any():
-        i = int(np.argmax(wrong))
-        raise InputError(
-            f"Mechanism: the armature (rotor inertia) of {names[i]!r} must be finite and not "
-            f"negative; got {armature[i]:.6g} kg m^2"
-        )
-    return armature
-
-
-def _checked_configuration(model: pin.Model, given: Any, name: str) -> Vector:
-    model = plain(model)
-    q = vector(name, given, model.nq, "configuration, nq entries")
-    if model.nq == model.nv or pin.isNormalized(model, q, 1e-12):
-        return q
-    if pin.isNormalized(model, q, SINGLE):  # good to single precision: made good to double
-        normalised: Vector = pin.normalize(model, q)
-        return normalised
-    for j in range(1, model.njoints):
-        here = slice(model.idx_qs[j], model.idx_qs[j] + model.nqs[j])
-        alone: Vector = pin.neutral(model)
-        alone[here] = q[here]
-        if not pin.isNormalized(model, alone, SINGLE):
-            break
-    kind, size = _unit_part(model.joints[j], q[here])
-    raise InputError(
-        f"{name}: the {kind} of joint {model.names[j]!r} must have norm 1{size}; "
-        "pinocchio.normalize(model, q) gives the nearest valid one"
-    )
-
-
-def _unit_part(joint: pin.JointModel, part: Vector) -> tuple[str, str]:
-    """What of a joint's configuration must have unit norm, and the norm it has."""
-    if "Composite" in joint.shortname():
-        return "quaternion or cosine-sine pair", ""
-    pair = joint.nq - joint.nv == 1 and joint.nv in (1, 3) and "Spherical" not in joint.shortname()
-    tail = part[-2:] if pair else part[-4:]
-    return "cosine-sine pair" if pair else "quaternion", f"; it has {np.linalg.norm(tail):.6g}"
-
-
-def _reference(model: pin.Model, reference: Any) -> Vector:
-    if reference is None:
-        neutral: Vector = pin.neutral(model)
-        return neutral
-    return _checked_configuration(model, reference, "reference")
-
-
-def _checked_constraints(constraints: Any) -> tuple[Constraint, ...]:
-    try:
-        found = tuple(constraints)
-    except TypeError:
-        raise InputError(
-            f"Mechanism: constraints must be a list of constraints; got {constraints!r}"
-        ) from None
-    for c in found:
-        parts = ("bind", "name", "default_name", "t_stab")
-        if isinstance(c, type) or not all(hasattr(c, part) for part in parts):
-            raise InputError(
-                f"Mechanism: {c!r} is not a constraint; expected hc.Closure, Rod, Contact, "
-                "Coupling, Custom or GammaQ, or a class of your own that follows "
-                "holoctl/constraints/contract.py"
-            )
-    return found
-
-
-def _checked_parked(parked: Any) -> tuple[tuple[int, Constraint], ...]:
-    try:
-        pairs = tuple((whole("parked: place", place, 0), c) for place, c in parked)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"Mechanism: parked must be a list of (place, constraint); got {parked!r}"
-        ) from None
-    _checked_constraints([c for _, c in pairs])
-    return tuple(sorted(pairs, key=lambda pair: pair[0]))
-
-
-def _unique_names(constraints: Sequence[Constraint]) -> tuple[str, ...]:
-    names = tuple(c.default_name for c in constraints)
-    for c in constraints:
-        if c.name is not None and (not isinstance(c.name, str) or not c.name):
-            raise InputError(f"Mechanism: the name of a constraint must be text; got {c.name!r}")
-    twice = sorted({n for n in names if names.count(n) > 1})
-    if twice:
-        raise InputError(
-            f"Mechanism: constraint names must differ; used twice: {listing(twice)}; "
-            "give the constraints a name="
-        )
-    return names
-
-
-def _blocks(bound: Sequence[BoundRows]) -> tuple[Block, ...]:
-    """All rows between bodies as one table, the other constraints one by one."""
-    starts = np.cumsum([0, *(len(b.labels) for b in bound)])
-    where = [np.arange(start, stop) for start, stop in pairwise(starts)]
-    # a subclass may evaluate otherwise, so only the very type may be merged
-    tables = {i: b for i, b in enumerate(bound) if type(b) is WrenchRows}
-    others = [Block(b, where[i]) for i, b in enumerate(bound) if i not in tables]
-    if not tables:
-        return tuple(others)
-    of_all = np.concatenate([where[i] for i in tables])
-    return (Block(stacked(tables.values()), of_all), *others)
 
 
 def _lengths(model: pin.Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -824,84 +377,3 @@ def _lengths(model: pin.Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     own = plain(model)
     first_q, first_v = np.array(list(own.idx_qs)), np.array(list(own.idx_vs))
     return in_v - first_v[joint] + first_q[joint], in_v
-
-
-def _checked_motors(actuated: Any, names: tuple[str, ...]) -> tuple[str, ...]:
-    motors = tuple(name_list("Mechanism: actuated", actuated))
-    for motor in motors:
-        known_name(motor, names, "coordinate", "Mechanism: actuated")
-    if len(set(motors)) != len(motors):
-        raise InputError(f"Mechanism: actuated names a coordinate twice: {listing(motors)}")
-    return motors
-
-
-def _actuation_matrix(mech: Mechanism) -> Array:
-    if mech.actuation is None:
-        B = np.zeros((mech.nv, len(mech.actuated)))
-        for column, motor in enumerate(mech.actuated):
-            B[mech.coordinate_names.index(motor), column] = 1.0
-        return B
-    B = numbers("Mechanism: actuation", mech.actuation).copy()
-    if B.ndim != 2 or B.shape[0] != mech.nv:
-        raise InputError(
-            f"Mechanism: actuation must have shape ({mech.nv}, nu), a row for each "
-            f"coordinate; got {B.shape}"
-        )
-    if not np.isfinite(B).all():
-        raise InputError("Mechanism: actuation must be finite")
-    idle = np.flatnonzero(~(B != 0.0).any(axis=0))
-    if idle.size:
-        raise InputError(f"Mechanism: column {idle[0]} of actuation is zero: a motor on nothing")
-    return B
-
-
-# --------------------------------------------------------------------------------- scales
-
-
-def _scales(mech: Mechanism) -> tuple[Vector, Vector]:
-    """Row and column scales from a characteristic length for each group of coupled loops."""
-    model, nv = mech.model, mech.nv
-    kin = kinematics(model, model.createData(), mech.reference, np.zeros(nv), 0.0)
-    everything = np.ones(nv, dtype=bool)
-    length = np.full(nv, _spread(mech, kin, everything, []))
-    row_length: list[Vector] = [np.zeros(0)] * len(mech.bound)
-    for columns, members in _coupled_groups(mech.bound, nv):
-        L = _spread(mech, kin, columns, [mech.bound[i] for i in members])
-        length[columns] = L
-        for i in members:
-            row_length[i] = np.full(len(mech.bound[i].labels), L)
-    column_scale = np.where(translational(model), length, 1.0)
-    rows = [b.scale(n, column_scale) for b, n in zip(mech.bound, row_length, strict=True)]
-    return np.concatenate(rows) if rows else np.zeros(0), column_scale
-
-
-def _coupled_groups(
-    bound: Sequence[BoundRows], nv: int
-) -> list[tuple[NDArray[np.bool_], list[int]]]:
-    """Constraints that share coordinates, directly or through others, with those coordinates."""
-    groups: list[tuple[NDArray[np.bool_], list[int]]] = []
-    for i, b in enumerate(bound):
-        columns: NDArray[np.bool_] = np.asarray(b.support.any(axis=0))
-        members, apart = [i], []
-        for other, theirs in groups:
-            if (other & columns).any():
-                columns, members = np.logical_or(columns, other), theirs + members
-            else:
-                apart.append((other, theirs))
-        groups = [*apart, (columns, members)]
-    return groups
-
-
-def _spread(
-    mech: Mechanism, kin: Kinematics, columns: NDArray[np.bool_], bound: Sequence[BoundRows]
-) -> float:
-    """Diagonal of the box around joint origins, centres of mass and closure frames, m."""
-    model = mech.model
-    joints = np.unique(mech.joint_of[columns]).tolist()
-    points, inertias = [kin.placements[j].translation for j in joints], plain(model).inertias
-    points += [kin.placements[j].act(inertias[j].lever) for j in joints if inertias[j].mass > 0.0]
-    points += [kin.point(frame) for b in bound for frame in b.anchors]
-    if not points:
-        return 1.0
-    diagonal = float(np.linalg.norm(np.ptp(np.array(points), axis=0)))
-    return diagonal if diagonal > 0.0 else 1.0

@@ -30,12 +30,8 @@ from holoctl.closing.rank import (
     scaled_jacobian,
     scaled_size,
 )
-from holoctl.mechanism.mechanism import (
-    Mechanism,
-    check_configuration,
-    coordinate_indices,
-    row_names,
-)
+from holoctl.mechanism.checks import check_configuration, coordinate_indices
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.terms import Terms
 
 __all__ = [
@@ -196,7 +192,7 @@ def partition(
         )  # fmt: skip
     return Partition(
         rank, rows, free, dependent, condition, gap,
-        _actuation_rank(mech, rank, q, t, nearby), mech.coordinate_names, row_names(mech), mech.B,
+        _actuation_rank(mech, rank, q, t, nearby), mech.coordinate_names, mech.row_names, mech.B,
     )  # fmt: skip
 
 
@@ -285,7 +281,7 @@ def _actuation_rank(mech: Mechanism, rank: int, q: Vector, t: float, nearby: lis
 
 def _vanishing_rows(mech: Mechanism, G: Array, rank: int) -> list[str]:
     pivots = pivoted_qr(G.T, rank).pivots
-    names = row_names(mech)
+    names = mech.row_names
     return [names[i] for i in np.sort(pivots[rank:])]
 
 
@@ -322,10 +318,10 @@ def check_partition(mech: Mechanism, partition: Any) -> None:
             f"{listing(partition.coordinate_names)}; {mech.name} has "
             f"{listing(mech.coordinate_names)}"
         )
-    if partition.row_names != row_names(mech):
+    if partition.row_names != mech.row_names:
         raise InputError(
             f"partition belongs to another mechanism, or to another set of its constraints, with "
-            f"rows {listing(partition.row_names)}; {mech.name} has {listing(row_names(mech))}; "
+            f"rows {listing(partition.row_names)}; {mech.name} has {listing(mech.row_names)}; "
             "decide one with hc.partition for each set"
         )
     columns = np.sort(np.concatenate([partition.independent, partition.dependent]))

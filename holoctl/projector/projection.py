@@ -28,7 +28,7 @@ from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import lu, pivoted_qr
 from holoctl.closing.rank import SINGULAR, UNIT, scaled_size
 from holoctl.constraints.contract import Rows
-from holoctl.mechanism.mechanism import Mechanism, row_names
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import SPLIT_LIMIT, Partition, coordinates, shared_partition
 from holoctl.rows.stabilisation import TimeConstants
 from holoctl.rows.terms import Terms, scaled_rows, shared_terms, terms_at
@@ -118,7 +118,7 @@ def _orthonormal(mech: Mechanism, G: Array, target: Array, part: Partition) -> _
     """gamma' spans the null space of G', particular' is the shortest solution."""
     qr = pivoted_qr(G.T, part.rank, size=UNIT)  # G'^T P = Q [R1; 0]
     if qr.condition > SINGULAR:
-        names = [row_names(mech)[i] for i in part.rows]
+        names = [mech.row_names[i] for i in part.rows]
         raise SingularityError(
             f"{mech.name}: the kept rows {listing(names)} are singular at this state "
             f"(condition number {qr.condition:.1e}): move away, or decide a partition here",

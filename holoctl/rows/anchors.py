@@ -35,7 +35,8 @@ from scipy.linalg import lapack
 from holoctl.base.checks import Vector
 from holoctl.constraints.kinds import LINEAR, ORIENTATION
 from holoctl.constraints.wrench import WrenchRows
-from holoctl.mechanism.mechanism import Mechanism, constraint_rows
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.rows.evaluate import constraint_rows
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import Kinematics
 

@@ -9,13 +9,9 @@ import numpy as np
 
 from holoctl.base.checks import Vector, one_of, quiet, vector
 from holoctl.constraints.wrench import WrenchRows
-from holoctl.mechanism.mechanism import (
-    Mechanism,
-    check_configuration,
-    check_mechanism,
-    rows_of,
-    workspace,
-)
+from holoctl.mechanism.checks import check_configuration, check_mechanism
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.rows.evaluate import rows_of
 from holoctl.tree.frames import Frame
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import kinematics

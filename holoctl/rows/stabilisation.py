@@ -19,7 +19,8 @@ import numpy as np
 from holoctl.base.checks import Vector, known_name, positive
 from holoctl.base.errors import InputError
 from holoctl.constraints.contract import Constraint
-from holoctl.mechanism.mechanism import Mechanism, rows_of
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.rows.evaluate import rows_of
 
 __all__ = [
     "TimeConstants",

@@ -21,15 +21,10 @@ from holoctl.base.checks import Vector, counted, quiet
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
 from holoctl.constraints.contract import Rows
-from holoctl.mechanism.mechanism import (
-    Mechanism,
-    check_mechanism,
-    check_state,
-    constraint_rows,
-    row_names,
-    rows_of,
-)
+from holoctl.mechanism.checks import check_mechanism, check_state
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inertia, nonlinear_efforts
+from holoctl.rows.evaluate import constraint_rows, rows_of
 from holoctl.rows.stabilisation import (
     TimeConstants,
     check_time_constants,
@@ -196,7 +191,7 @@ def _check_range(T: Terms) -> None:
     bad = np.flatnonzero(~np.isfinite(sizes))
     if bad.size:
         raise InputError(
-            f"{T.mechanism.name}: row {row_names(T.mechanism)[bad[0]]!r} is not finite at this "
+            f"{T.mechanism.name}: row {T.mechanism.row_names[bad[0]]!r} is not finite at this "
             "state; q, v or t is out of range, or t_stab too short"
         )
 

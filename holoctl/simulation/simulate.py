@@ -22,8 +22,10 @@ from holoctl.base.linalg import largest
 from holoctl.closing.correction import corrected
 from holoctl.control.computed_torque import ComputedTorque, Controller
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
-from holoctl.mechanism.mechanism import Mechanism, check_mechanism, check_state, constraint_rows
+from holoctl.mechanism.checks import check_mechanism, check_state
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import CLOSED, Partition, partition
+from holoctl.rows.evaluate import constraint_rows
 
 __all__ = ["Run", "simulate"]
 

@@ -50,7 +50,8 @@ from holoctl.dynamics.certificate import Certificate, certify
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
-from holoctl.mechanism.mechanism import Mechanism, check_mechanism
+from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition

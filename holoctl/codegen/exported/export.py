@@ -43,7 +43,8 @@ from holoctl.codegen.laws import Expressions, earlier, inverse_function, symboli
 from holoctl.codegen.tree import tree_efforts
 from holoctl.control.computed_torque import ComputedTorque, limits_of
 from holoctl.dynamics.actuation import effort_weights
-from holoctl.mechanism.mechanism import Mechanism, check_mechanism
+from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.consistency import (
     ALLOWANCE,

@@ -14,7 +14,8 @@ from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.certificate import off_constraints, off_dynamics, off_rows
 from holoctl.dynamics.forward import accelerate
 from holoctl.dynamics.inverse import driven_acceleration
-from holoctl.mechanism.mechanism import Mechanism, check_state
+from holoctl.mechanism.checks import check_state
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
 from holoctl.projector.multipliers import constraint_effort
 from holoctl.projector.partition import Partition

@@ -27,15 +27,12 @@ from holoctl.base.errors import InputError
 from holoctl.closing.assembly import assemble
 from holoctl.dynamics.tick.general import general_acceleration
 from holoctl.dynamics.tick.own_workspace import in_own_workspace
-from holoctl.mechanism.mechanism import (
-    Mechanism,
-    check_mechanism,
-    constraint_rows,
-    state_in_a_tick,
-)
+from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inertia
 from holoctl.projector.partition import Partition, check_partition, partition
 from holoctl.rows.anchors import anchored, anchors, motion_of_rows
+from holoctl.rows.evaluate import constraint_rows
 from holoctl.rows.tick.fast_rows import fast_rows, why_not
 from holoctl.rows.tick.given import check_ticks
 from holoctl.tree.live_motion import live_motion

@@ -33,11 +33,8 @@ from holoctl.dynamics.actuation import effort_scales, effort_weights
 from holoctl.dynamics.inverse import CONSISTENT, POLICIES
 from holoctl.dynamics.tick.general import general_efforts
 from holoctl.dynamics.tick.own_workspace import in_own_workspace
-from holoctl.mechanism.mechanism import (
-    Mechanism,
-    check_mechanism,
-    state_in_a_tick,
-)
+from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_motors, check_partition, partition
 from holoctl.rows.consistency import (
     CLOSURE_LIMIT,

@@ -35,8 +35,9 @@ from holoctl.base.checks import Vector
 from holoctl.constraints.contract import BoundRows
 from holoctl.constraints.kinds import Along, Composed, Orientation
 from holoctl.constraints.wrench import WrenchRows
-from holoctl.mechanism.mechanism import Mechanism, rows_that_open
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.consistency import TOLERANCES, StateLimits, allowed_acceleration
+from holoctl.rows.evaluate import rows_that_open
 from holoctl.rows.tick.along import along
 from holoctl.rows.tick.composed import composed
 from holoctl.rows.tick.given import Given, given

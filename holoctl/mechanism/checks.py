@@ -1,0 +1,130 @@
+"""Arguments of the functions that take a mechanism: the mechanism, its states, its names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import (
+    Vector,
+    as_given,
+    instant,
+    known_name,
+    listing,
+    name_list,
+    number,
+    vector,
+)
+from holoctl.base.errors import InputError
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.configurations import checked_configuration
+from holoctl.tree.frozen_model import check_unchanged
+
+__all__ = [
+    "FARTHEST",
+    "FASTEST",
+    "check_configuration",
+    "check_mechanism",
+    "check_range",
+    "check_state",
+    "coordinate_indices",
+    "state_in_a_tick",
+]
+
+FARTHEST, FASTEST = 1e6, 1e4
+"""Translational coordinates and their rates may be so large, m and m/s."""
+
+
+def check_mechanism(mech: Any, what: str = "mech") -> None:
+    """Raise `InputError` for what is no Mechanism."""
+    if not isinstance(mech, Mechanism):
+        hint = "; hc.Mechanism(model, ...) makes one" if isinstance(mech, pin.Model) else ""
+        raise InputError(f"{what} must be a Mechanism; got {type(mech).__name__}{hint}")
+    check_unchanged(mech.model, mech.name)
+
+
+def check_state(
+    mech: Mechanism, q: Any, v: Any, t: Any = 0.0, names: tuple[str, str] = ("q", "v")
+) -> tuple[Vector, Vector, float]:
+    """q, v and t as floats, checked: shapes, finite entries, unit quaternions."""
+    q = check_configuration(mech, q, names[0])
+    v = vector(names[1], v, mech.nv, "velocity")
+    check_range(mech, q, v, names)
+    return q, v, number("t", t, "time, s")
+
+
+def check_range(mech: Mechanism, q: Vector, v: Vector, names: tuple[str, str] = ("q", "v")) -> None:
+    """Raise `InputError` for lengths and speeds that leave no digits for what moves near by.
+
+    Motions of bodies are taken about the origin of the world: a common motion of all drops out of
+    every torque, but takes its share of the digits with it.
+    """
+    in_q, in_v = mech.lengths
+    for name, x, at, most, unit in (
+        (names[0], q, in_q, FARTHEST, "m"), (names[1], v, in_v, FASTEST, "m/s"),
+    ):  # fmt: skip
+        beyond = at[(np.abs(x[at]) > most) & np.isfinite(x[at])]
+        if beyond.size:
+            raise InputError(
+                f"{name}: entry {beyond[0]} is {x[beyond[0]]:.3g} {unit}, more than {most:g} "
+                f"{unit}: rounding there would be felt in the torques; is it a wrong unit, or a "
+                "failed sensor? Else put the origin of the world nearer to the robot"
+            )
+
+
+def state_in_a_tick(
+    mech: Mechanism, q: Any, v: Any, t: Any, of_any_size: bool = False
+) -> tuple[Vector, Vector, float]:
+    """q, v and t of a tick: shapes, unit quaternions, sizes; finite or not, the result tells.
+
+    They are the caller's own arrays where there is nothing to mend. What loops hold near the world
+    is judged by their closure, so only coordinates that none holds are looked at for their size.
+    """
+    q, v, t = as_given("q", q, mech.nq), as_given("v", v, mech.nv), instant(t)
+    if mech.nq != mech.nv and not pin.isNormalized(mech.model, q, 1e-12):
+        q = check_configuration(mech, q)
+    if mech.slides and not of_any_size:  # as one number each, which costs less
+        x, xdot = q.take(mech.lengths[0]), v.take(mech.lengths[1])
+        if not (x.dot(x) <= FARTHEST**2 and xdot.dot(xdot) <= FASTEST**2):
+            check_range(mech, q, v)
+    return q, v, t
+
+
+def check_configuration(mech: Mechanism, q: Any, name: str = "q") -> Vector:
+    """A configuration as floats, checked: shape, finite entries, unit quaternions."""
+    check_mechanism(mech)
+    return checked_configuration(mech.model, q, name)
+
+
+def coordinate_indices(
+    mech: Mechanism, names: Iterable[str], argument: str, joints_too: bool = True
+) -> NDArray[np.intp]:
+    """Indices into v of coordinate names; a joint's name stands for all its coordinates."""
+    of_joint = mech.joint_of
+    indices: list[int] = []
+    given = name_list(argument, names)
+    for name in given:
+        if joints_too and isinstance(name, str) and mech.model.existJointName(name):
+            indices += np.flatnonzero(of_joint == mech.model.getJointId(name)).tolist()
+        elif (
+            isinstance(name, str)
+            and name in mech.constraint_names
+            and name not in mech.coordinate_names
+        ):
+            raise InputError(
+                f"{argument}: {name!r} is a constraint of {mech.name} (a joint that is cut), and "
+                f"has no coordinate; valid names: {listing(mech.coordinate_names)}"
+            )
+        else:
+            indices.append(
+                mech.coordinate_names.index(
+                    known_name(name, mech.coordinate_names, "coordinate", argument)
+                )
+            )
+    if len(set(indices)) != len(indices):
+        raise InputError(f"{argument} names a coordinate twice: {listing(given)}")
+    return np.array(indices, dtype=np.intp)

@@ -1,0 +1,239 @@
+"""What a mechanism is described by, each part checked: model, constraints, motors, reference.
+
+The door of the library: what comes through here is not asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, known_name, listing, name_list, numbers, whole
+from holoctl.base.errors import InputError
+from holoctl.constraints.contract import Constraint
+from holoctl.tree.configurations import checked_configuration
+from holoctl.tree.coordinates import coordinate_names
+from holoctl.tree.frozen_model import FrozenModel, check_unchanged, plain
+from holoctl.tree.inertia import check_mass, check_moments
+from holoctl.tree.joints import check_joint, check_placement
+from holoctl.tree.numbering import depth_first_order, is_depth_first
+
+__all__ = [
+    "actuation_matrix",
+    "checked_constraints",
+    "checked_model",
+    "checked_motors",
+    "checked_parked",
+    "checked_reference",
+    "unique_coordinates",
+    "unique_names",
+]
+
+Array = NDArray[np.float64]
+
+
+def unique_coordinates(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of coordinates, which must differ."""
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise InputError(
+            f"Mechanism: coordinate names must differ; used twice: {listing(twice)} (a joint of "
+            "several coordinates names them joint[i])"
+        )
+    return names
+
+
+def checked_model(model: Any) -> pin.Model:
+    """A copy of a model that nobody changes, or what is wrong with it."""
+    if not isinstance(model, pin.Model):
+        raise InputError(
+            f"Mechanism: model must be a pinocchio.Model; got {type(model).__name__} "
+            "(to read a file use hc.load)"
+        )
+    if isinstance(model, FrozenModel):  # that of another mechanism
+        check_unchanged(model, "Mechanism")
+        model = plain(model)
+    for j in range(1, model.njoints):
+        # first of all: Pinocchio's createData ends the process for a composite without parts
+        check_joint(f"Mechanism: joint {model.names[j]!r}", model.joints[j])
+    if model.njoints < 2 or model.nv == 0:
+        raise InputError("Mechanism: the model has no joints, so there is nothing to move")
+    if len(model.mimicking_joints):
+        raise InputError(
+            "Mechanism: the model has mimic joints, which Pinocchio's Jacobians get wrong; "
+            "build it without (mimic=False) and impose each as a hc.Coupling"
+        )
+    if not is_depth_first(model) or not model.check(model.createData()):
+        order = [model.names[j] for j in depth_first_order(model)[1:]]
+        raise InputError(
+            "Mechanism: the joints of the model are not numbered depth-first, and Pinocchio's "
+            "inertia matrix and Jacobians would be silently wrong; hc.renumbered(model) makes "
+            f"a copy in a valid order, such as: {listing(order)}"
+        )
+    names = list(model.names)
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise InputError(f"Mechanism: joint names must differ; used twice: {listing(twice)}")
+    for j in range(1, model.njoints):
+        _check_body(model, j)
+        what = f"Mechanism: the placement of joint {names[j]!r}"
+        check_placement(what, model.jointPlacements[j])
+    for frame in model.frames:
+        check_placement(f"Mechanism: the placement of frame {frame.name!r}", frame.placement)
+    gravity = model.gravity
+    if not np.isfinite(gravity.vector).all():
+        raise InputError("Mechanism: the gravity of the model is not finite")
+    if gravity.angular.any():
+        raise InputError(
+            "Mechanism: the gravity of the model has an angular part, which no gravity has; got "
+            f"{gravity.angular.tolist()} (model.gravity.linear is the acceleration, m/s^2)"
+        )
+    copy = model.copy()
+    copy.armature = _rotors(model)
+    return FrozenModel(copy)
+
+
+def _check_body(model: pin.Model, j: int) -> None:
+    """Refuse an inertia of a joint's body, all links on it together, that no body has."""
+    inertia = model.inertias[j]
+    try:
+        check_mass("it", inertia.mass)
+        if not np.isfinite(inertia.matrix()).all():
+            raise InputError(
+                f"the inertia about the joint is not finite, with {inertia.mass:.6g} kg and the "
+                f"centre of mass at {inertia.lever.tolist()} m"
+            )
+        away = inertia.mass * float(inertia.lever @ inertia.lever)
+        check_moments("the inertia about the centre of mass", inertia.inertia, away)
+    except InputError as error:
+        body = pin.FrameType.BODY
+        links = [f.name for f in model.frames if f.parentJoint == j and f.type == body]
+        raise InputError(
+            f"Mechanism: the body of joint {model.names[j]!r}"
+            f"{f' ({listing(links, 5)})' if links else ''}: {error}"
+        ) from None
+
+
+def _rotors(model: pin.Model) -> Vector:
+    """Rotor inertia of each coordinate: the armature; where it is zero, that of rotor and gear.
+
+    Pinocchio's own convention: what it reads from an SRDF it stores as rotor inertia, gear ratio
+    and, as armature, ratio^2 times rotor inertia; its dynamics know the armature alone.
+    """
+    for what in ("armature", "rotorInertia", "rotorGearRatio"):
+        size = np.size(getattr(model, what))
+        if size != model.nv:
+            raise InputError(
+                f"Mechanism: model.{what} must have {model.nv} entries, one for each coordinate; "
+                f"got {size}"
+            )
+    armature = np.array(model.armature)
+    rotor, ratio = np.asarray(model.rotorInertia), np.asarray(model.rotorGearRatio)
+    behind = (armature == 0.0) & (rotor != 0.0)
+    names = coordinate_names(model)
+    for i in np.flatnonzero(behind).tolist():
+        if not 0.0 < rotor[i] < np.inf or not 0.0 < abs(ratio[i]) < np.inf:
+            raise InputError(
+                f"Mechanism: {names[i]!r} has a rotor without armature; its rotorInertia must be "
+                f"positive and its rotorGearRatio not zero, both finite; got {rotor[i]:.6g} kg m^2 "
+                f"and {ratio[i]:.6g}"
+            )
+    armature[behind] = ratio[behind] ** 2 * rotor[behind]
+    wrong = ~((armature >= 0.0) & (armature < np.inf))
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise InputError(
+            f"Mechanism: the armature (rotor inertia) of {names[i]!r} must be finite and not "
+            f"negative; got {armature[i]:.6g} kg m^2"
+        )
+    return armature
+
+
+def checked_reference(model: pin.Model, reference: Any) -> Vector:
+    """The reference configuration; by default the neutral one."""
+    if reference is None:
+        neutral: Vector = pin.neutral(model)
+        return neutral
+    return checked_configuration(model, reference, "reference")
+
+
+def checked_constraints(constraints: Any) -> tuple[Constraint, ...]:
+    """Constraints as a tuple, each with what the contract asks for."""
+    try:
+        found = tuple(constraints)
+    except TypeError:
+        raise InputError(
+            f"Mechanism: constraints must be a list of constraints; got {constraints!r}"
+        ) from None
+    for c in found:
+        parts = ("bind", "name", "default_name", "t_stab")
+        if isinstance(c, type) or not all(hasattr(c, part) for part in parts):
+            raise InputError(
+                f"Mechanism: {c!r} is not a constraint; expected hc.Closure, Rod, Contact, "
+                "Coupling, Custom or GammaQ, or a class of your own that follows "
+                "holoctl/constraints/contract.py"
+            )
+    return found
+
+
+def checked_parked(parked: Any) -> tuple[tuple[int, Constraint], ...]:
+    """Constraints that are switched off, with their places, in order."""
+    try:
+        pairs = tuple((whole("parked: place", place, 0), c) for place, c in parked)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"Mechanism: parked must be a list of (place, constraint); got {parked!r}"
+        ) from None
+    checked_constraints([c for _, c in pairs])
+    return tuple(sorted(pairs, key=lambda pair: pair[0]))
+
+
+def unique_names(constraints: Sequence[Constraint]) -> tuple[str, ...]:
+    """A name for each constraint; they must differ."""
+    names = tuple(c.default_name for c in constraints)
+    for c in constraints:
+        if c.name is not None and (not isinstance(c.name, str) or not c.name):
+            raise InputError(f"Mechanism: the name of a constraint must be text; got {c.name!r}")
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise InputError(
+            f"Mechanism: constraint names must differ; used twice: {listing(twice)}; "
+            "give the constraints a name="
+        )
+    return names
+
+
+def checked_motors(actuated: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Coordinates with a motor, each once."""
+    motors = tuple(name_list("Mechanism: actuated", actuated))
+    for motor in motors:
+        known_name(motor, names, "coordinate", "Mechanism: actuated")
+    if len(set(motors)) != len(motors):
+        raise InputError(f"Mechanism: actuated names a coordinate twice: {listing(motors)}")
+    return motors
+
+
+def actuation_matrix(actuated: Sequence[str], actuation: Any, names: Sequence[str]) -> Array:
+    """B from the names of coordinates with a motor, or as it was given."""
+    nv = len(names)
+    if actuation is None:
+        B = np.zeros((nv, len(actuated)))
+        for column, motor in enumerate(actuated):
+            B[names.index(motor), column] = 1.0
+        return B
+    B = numbers("Mechanism: actuation", actuation).copy()
+    if B.ndim != 2 or B.shape[0] != nv:
+        raise InputError(
+            f"Mechanism: actuation must have shape ({nv}, nu), a row for each "
+            f"coordinate; got {B.shape}"
+        )
+    if not np.isfinite(B).all():
+        raise InputError("Mechanism: actuation must be finite")
+    idle = np.flatnonzero(~(B != 0.0).any(axis=0))
+    if idle.size:
+        raise InputError(f"Mechanism: column {idle[0]} of actuation is zero: a motor on nothing")
+    return B

@@ -1,0 +1,86 @@
+"""What makes rows and coordinates pure numbers: a length for each group of coupled loops.
+
+    row_scale     1 / L for lengths, 1 for angles
+    column_scale  L for translational coordinates, 1 for angular ones
+
+L is the size of the loops at the reference configuration. docs/derivations.md, "Scaling and rank".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.constraints.contract import BoundRows
+from holoctl.tree.coordinates import joint_of_coordinate, translational
+from holoctl.tree.frozen_model import plain
+from holoctl.tree.kinematics import Kinematics, kinematics
+
+__all__ = ["scales", "sizes"]
+
+
+def scales(
+    model: pin.Model, reference: Vector, bound: Sequence[BoundRows]
+) -> tuple[Vector, Vector]:
+    """Row and column scales from a characteristic length for each group of coupled loops."""
+    nv = model.nv
+    kin = kinematics(model, model.createData(), reference, np.zeros(nv), 0.0)
+    length = np.full(nv, _spread(model, kin, np.ones(nv, dtype=bool), []))
+    row_length: list[Vector] = [np.zeros(0)] * len(bound)
+    for columns, members in _coupled_groups(bound, nv):
+        L = _spread(model, kin, columns, [bound[i] for i in members])
+        length[columns] = L
+        for i in members:
+            row_length[i] = np.full(len(bound[i].labels), L)
+    column_scale = np.where(translational(model), length, 1.0)
+    rows = [b.scale(n, column_scale) for b, n in zip(bound, row_length, strict=True)]
+    return np.concatenate(rows) if rows else np.zeros(0), column_scale
+
+
+def sizes(
+    model: pin.Model, reference: Vector, bound: Sequence[BoundRows]
+) -> tuple[float, list[float]]:
+    """Size of the tree, and of each group of coupled loops, m: the diagonal of the box around
+    joints, centres of mass and frames of closures, at the reference."""
+    kin = kinematics(model, model.createData(), reference, np.zeros(model.nv), 0.0)
+    found = []
+    for columns, members in _coupled_groups(bound, model.nv):
+        group = [bound[i] for i in members]
+        if any(b.anchors for b in group):
+            found.append(_spread(model, kin, columns, group))
+    return _spread(model, kin, np.ones(model.nv, dtype=bool), []), found
+
+
+def _coupled_groups(
+    bound: Sequence[BoundRows], nv: int
+) -> list[tuple[NDArray[np.bool_], list[int]]]:
+    """Constraints that share coordinates, directly or through others, with those coordinates."""
+    groups: list[tuple[NDArray[np.bool_], list[int]]] = []
+    for i, b in enumerate(bound):
+        columns: NDArray[np.bool_] = np.asarray(b.support.any(axis=0))
+        members, apart = [i], []
+        for other, theirs in groups:
+            if (other & columns).any():
+                columns, members = np.logical_or(columns, other), theirs + members
+            else:
+                apart.append((other, theirs))
+        groups = [*apart, (columns, members)]
+    return groups
+
+
+def _spread(
+    model: pin.Model, kin: Kinematics, columns: NDArray[np.bool_], bound: Sequence[BoundRows]
+) -> float:
+    """Diagonal of the box around joint origins, centres of mass and closure frames, m."""
+    joints = np.unique(joint_of_coordinate(model)[columns]).tolist()
+    points, inertias = [kin.placements[j].translation for j in joints], plain(model).inertias
+    points += [kin.placements[j].act(inertias[j].lever) for j in joints if inertias[j].mass > 0.0]
+    points += [kin.point(frame) for b in bound for frame in b.anchors]
+    if not points:
+        return 1.0
+    diagonal = float(np.linalg.norm(np.ptp(np.array(points), axis=0)))
+    return diagonal if diagonal > 0.0 else 1.0
