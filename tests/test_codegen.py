@@ -46,7 +46,7 @@ import casadi as ca
 
 from holoctl.codegen.c_source import PART, c_function
 from holoctl.codegen.elimination import eliminate, pivot_order
-from holoctl.codegen.laws import (
+from holoctl.codegen.laws.inverse_dynamics import (
     derivatives,
     forward_function,
     holding_function,

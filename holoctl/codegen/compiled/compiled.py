@@ -34,9 +34,8 @@ from holoctl.base.checks import (
 from holoctl.base.errors import HoloctlError, InputError, SingularityError
 from holoctl.codegen.c_source import c_function
 from holoctl.codegen.compiled.extension import Law, built
-from holoctl.codegen.controller import torque_function
 from holoctl.codegen.extra import casadi_module
-from holoctl.codegen.laws import (
+from holoctl.codegen.laws.inverse_dynamics import (
     Expressions,
     derivatives,
     forward_function,
@@ -44,6 +43,7 @@ from holoctl.codegen.laws import (
     symbolic,
     terms_function,
 )
+from holoctl.codegen.laws.torque import torque_function
 from holoctl.control.computed_torque import ComputedTorque, limits_of
 from holoctl.dynamics.certificate import Certificate, certify
 from holoctl.dynamics.inverse import effort_weights, inverse_dynamics

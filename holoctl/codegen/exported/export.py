@@ -39,7 +39,7 @@ from holoctl.codegen.exported.library import (
     write_files,
 )
 from holoctl.codegen.extra import casadi_module
-from holoctl.codegen.laws import Expressions, earlier, inverse_function, symbolic
+from holoctl.codegen.laws.inverse_dynamics import Expressions, earlier, inverse_function, symbolic
 from holoctl.codegen.tree import tree_efforts
 from holoctl.control.computed_torque import ComputedTorque, limits_of
 from holoctl.dynamics.inverse import effort_weights

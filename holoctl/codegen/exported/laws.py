@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from holoctl.base.errors import AssemblyError, HoloctlError, InconsistentError, SingularityError
 from holoctl.closing.assembly import assemble
-from holoctl.codegen.controller import command_function
 from holoctl.codegen.elimination import eliminate, pivot_order
 from holoctl.codegen.extra import SX, casadi_module
-from holoctl.codegen.laws import (
+from holoctl.codegen.laws.inverse_dynamics import (
     Expressions,
     broken_rows,
     forward_function,
@@ -27,6 +26,7 @@ from holoctl.codegen.laws import (
     inverse_function,
     measures,
 )
+from holoctl.codegen.laws.torque import command_function
 from holoctl.codegen.tree import tangent
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.dynamics.inverse import effort_scales, inverse_dynamics

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from holoctl.codegen.extra import casadi_module
-from holoctl.codegen.laws import (
+from holoctl.codegen.laws.inverse_dynamics import (
     Expressions,
     holding_function,
     inverse_function,
