@@ -46,14 +46,11 @@ import casadi as ca
 
 from holoctl.codegen.c_source import PART, c_function
 from holoctl.codegen.elimination import eliminate, pivot_order
-from holoctl.codegen.laws.inverse_dynamics import (
-    derivatives,
-    forward_function,
-    holding_function,
-    inverse_function,
-    symbolic,
-    terms_function,
-)
+from holoctl.codegen.expressions import symbolic
+from holoctl.codegen.laws.derivatives import derivatives
+from holoctl.codegen.laws.forward_dynamics import forward_function
+from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
+from holoctl.codegen.laws.terms import terms_function
 from holoctl.codegen.tree import mass_matrix, symbolic_tree, tangent, tree_efforts
 
 REFUSED = {"sine_gear": "'sine'.*casadi=", "timed_arm": "'bench'.*casadi=",

@@ -34,15 +34,12 @@ from holoctl.base.checks import (
 from holoctl.base.errors import HoloctlError, InputError, SingularityError
 from holoctl.codegen.c_source import c_function
 from holoctl.codegen.compiled.extension import Law, built
+from holoctl.codegen.expressions import Expressions, symbolic
 from holoctl.codegen.extra import casadi_module
-from holoctl.codegen.laws.inverse_dynamics import (
-    Expressions,
-    derivatives,
-    forward_function,
-    inverse_function,
-    symbolic,
-    terms_function,
-)
+from holoctl.codegen.laws.derivatives import derivatives
+from holoctl.codegen.laws.forward_dynamics import forward_function
+from holoctl.codegen.laws.inverse_dynamics import inverse_function
+from holoctl.codegen.laws.terms import terms_function
 from holoctl.codegen.laws.torque import torque_function
 from holoctl.control.computed_torque import ComputedTorque, limits_of
 from holoctl.dynamics.certificate import Certificate, certify

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import one_of, quiet
 from holoctl.base.errors import InputError
+from holoctl.codegen.entries import dense
 from holoctl.codegen.exported.laws import (
     STATES,
     Laws,
@@ -38,8 +39,10 @@ from holoctl.codegen.exported.library import (
     stack_bytes,
     write_files,
 )
+from holoctl.codegen.expressions import Expressions, symbolic
 from holoctl.codegen.extra import casadi_module
-from holoctl.codegen.laws.inverse_dynamics import Expressions, earlier, inverse_function, symbolic
+from holoctl.codegen.laws.inverse_dynamics import inverse_function
+from holoctl.codegen.laws.measures import earlier
 from holoctl.codegen.tree import tree_efforts
 from holoctl.control.computed_torque import ComputedTorque, limits_of
 from holoctl.dynamics.inverse import effort_weights
@@ -308,10 +311,7 @@ def _symbols(E: Expressions, weights: Array | None) -> Any:
     target = ca.SX.sym("target", mech.nu)
     given = [E.q, E.v, target, E.t]
     _, a, _ = inverse_function(E, weights, "project").call(given, True, False)
-    G = ca.SX.zeros(len(rows.jacobian), mech.nv)
-    for i, entries in enumerate(rows.jacobian):
-        for k, x in entries.items():
-            G[i, k] = x
+    G = dense(rows.jacobian, mech.nv)
     columns = [ca.vertcat(*x) for x in (rows.error, rows.rate, rows.drift)]
     return ca.Function(
         "symbols", given, [*columns, G, a, tree_efforts(E.tree, E.v, a)],

@@ -16,16 +16,13 @@ from numpy.typing import NDArray
 
 from holoctl.base.errors import AssemblyError, HoloctlError, InconsistentError, SingularityError
 from holoctl.closing.assembly import assemble
-from holoctl.codegen.elimination import eliminate, pivot_order
+from holoctl.codegen.entries import dense
+from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.extra import SX, casadi_module
-from holoctl.codegen.laws.inverse_dynamics import (
-    Expressions,
-    broken_rows,
-    forward_function,
-    holding_function,
-    inverse_function,
-    measures,
-)
+from holoctl.codegen.laws.bordered import eliminated
+from holoctl.codegen.laws.forward_dynamics import forward_function
+from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
+from holoctl.codegen.laws.measures import broken_rows, measures
 from holoctl.codegen.laws.torque import command_function
 from holoctl.codegen.tree import tangent
 from holoctl.control.computed_torque import ComputedTorque
@@ -122,17 +119,16 @@ def _dense(entries: list[SX]) -> SX:
 
 def _matrix(E: Expressions) -> SX:
     """The kept rows above those of the motors, scaled: singular where the law is."""
-    ca, mech = casadi_module(), E.mech
+    mech = E.mech
     u_scale, _ = effort_scales(mech)
-    kept = len(E.partition.rows)
-    A = ca.SX.zeros(kept + mech.nu, mech.nv)
-    for i, row in enumerate(E.partition.rows):
-        for k, x in E.rows.jacobian[i].items():
-            A[i, k] = float(mech.row_scale[row] * mech.column_scale[k]) * x
-    for i, column in enumerate(mech.B.T):
-        for k in np.flatnonzero(column).tolist():
-            A[kept + i, k] = float(u_scale[i] * column[k] * mech.column_scale[k])
-    return A
+    rows = [
+        {k: float(unit * mech.column_scale[k]) * x for k, x in row.items()}
+        for unit, row in zip(mech.row_scale[E.partition.rows], E.rows.jacobian, strict=True)
+    ]
+    for unit, column in zip(u_scale, mech.B.T, strict=True):
+        driven = np.flatnonzero(column).tolist()
+        rows.append({k: float(unit * column[k] * mech.column_scale[k]) for k in driven})
+    return dense(rows, mech.nv)
 
 
 # ----------------------------------------------------------------------------- the plant
@@ -163,22 +159,13 @@ def plant_functions(E: Expressions, timed: bool) -> tuple[Any, Any]:
 def _correction(E: Expressions) -> tuple[SX, SX, SX, SX]:
     """Steps of the dependent coordinates that take errors and rates of the kept rows to zero."""
     ca, mech, part = casadi_module(), E.mech, E.partition
-    dependent, r = part.dependent.tolist(), len(part.rows)
+    dependent = part.dependent.tolist()
     dq, dv, doubt = ca.SX.zeros(mech.nv), ca.SX.zeros(mech.nv), ca.SX(0.0)
-    if not r:
+    if not dependent:
         return dq, dv, doubt, ca.SX(0.0)
-    rows: list[dict[int, SX]] = []
-    for row in E.rows.jacobian:
-        rows.append({j: row[k] for j, k in enumerate(dependent) if k in row})
-    at = ca.SX.zeros(r, r)
-    for i, row in enumerate(rows):
-        for j, x in row.items():
-            at[i, j] = x
-    evaluate = ca.Function("G_dep", [E.q, E.t], [at])
-    row_unit, unit = mech.row_scale[part.rows], mech.column_scale[part.dependent]
-    samples = row_unit[:, None] * np.array([evaluate(q, 0.0) for q in E.samples]) * unit
-    order = pivot_order(samples[np.isfinite(samples).all(axis=(1, 2))])
-    factors = eliminate(rows, order, row_unit, unit)
+    rows = [{j: row[k] for j, k in enumerate(dependent) if k in row} for row in E.rows.jacobian]
+    row_unit = mech.row_scale[part.rows]
+    factors = eliminated(E, rows, row_unit, mech.column_scale[part.dependent])
     for k, x, y in zip(
         dependent,
         factors.solve([-e for e in E.rows.error]),

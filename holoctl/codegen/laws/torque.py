@@ -12,13 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.extra import casadi_module
-from holoctl.codegen.laws.inverse_dynamics import (
-    Expressions,
-    holding_function,
-    inverse_function,
-    state_doubt,
-)
+from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
+from holoctl.codegen.laws.measures import state_doubt
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.rows.consistency import StateLimits
 
