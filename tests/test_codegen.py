@@ -51,7 +51,8 @@ from holoctl.codegen.laws.derivatives import derivatives
 from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
 from holoctl.codegen.laws.terms import terms_function
-from holoctl.codegen.tree import mass_matrix, symbolic_tree, tangent, tree_efforts
+from holoctl.codegen.tree import symbolic_tree, tangent
+from holoctl.codegen.tree_dynamics import mass_matrix, tree_efforts
 
 REFUSED = {"sine_gear": "'sine'.*casadi=", "timed_arm": "'bench'.*casadi=",
            "sine_chart": "explicit chart"}  # fmt: skip

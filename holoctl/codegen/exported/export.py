@@ -43,7 +43,7 @@ from holoctl.codegen.expressions import Expressions, symbolic
 from holoctl.codegen.extra import casadi_module
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.measures import earlier
-from holoctl.codegen.tree import tree_efforts
+from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.control.computed_torque import ComputedTorque, limits_of
 from holoctl.dynamics.inverse import effort_weights
 from holoctl.mechanism.mechanism import Mechanism, check_mechanism

@@ -16,7 +16,7 @@ from holoctl.codegen.entries import column, scalars, total
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.extra import SX, casadi_module
 from holoctl.codegen.laws.bordered import bordered, selection
-from holoctl.codegen.tree import mass_matrix, tree_efforts
+from holoctl.codegen.tree_dynamics import mass_matrix, tree_efforts
 
 __all__ = ["follow", "forward_function"]
 

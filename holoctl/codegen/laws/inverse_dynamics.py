@@ -25,7 +25,7 @@ from holoctl.codegen.extra import SX, casadi_module
 from holoctl.codegen.laws.bordered import bordered, selection
 from holoctl.codegen.laws.forward_dynamics import follow
 from holoctl.codegen.laws.measures import redundant_doubt, state_doubt
-from holoctl.codegen.tree import tree_efforts
+from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.dynamics.inverse import CONSISTENT, effort_scales
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.projector.projection import projected

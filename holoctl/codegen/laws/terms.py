@@ -10,7 +10,7 @@ from holoctl.codegen.entries import column, dense, total
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.extra import casadi_module
 from holoctl.codegen.rows import symbolic_rows
-from holoctl.codegen.tree import mass_matrix, tree_efforts
+from holoctl.codegen.tree_dynamics import mass_matrix, tree_efforts
 
 __all__ = ["terms_function"]
 
