@@ -27,7 +27,8 @@ if TYPE_CHECKING:
         SingularityError,
     )
     from holoctl.closing.assembly import assemble
-    from holoctl.codegen.compiled.compiled import Compiled, compile
+    from holoctl.codegen.compiled.compile import compile
+    from holoctl.codegen.compiled.compiled import Compiled
     from holoctl.codegen.exported.export import export_c
     from holoctl.constraints.closure import Closure
     from holoctl.constraints.contact import Contact
@@ -62,7 +63,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "closing.assembly": ["assemble"],
     "dynamics.certificate": ["Certificate"],
-    "codegen.compiled.compiled": ["Compiled", "compile"],
+    "codegen.compiled.compile": ["compile"],
+    "codegen.compiled.compiled": ["Compiled"],
     "codegen.exported.export": ["export_c"],
     "constraints.closure": ["Closure"],
     "constraints.contact": ["Contact"],

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -18,7 +19,7 @@ from holoctl.base.checks import Vector
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import coordinate_names, joint_of_coordinate
 
-__all__ = ["MotorPlaces", "motor_places", "position_reader"]
+__all__ = ["MotorPlaces", "motor_places", "position_reader", "wrapped"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,3 +75,9 @@ def position_reader(places: MotorPlaces) -> Callable[[Vector], Vector]:
         return found
 
     return positions
+
+
+def wrapped(angle: Any, remainder: Callable[[Any, float], Any] = np.remainder) -> Any:
+    """An angle the shorter way round, in [-pi, pi): for the position error of what turns without
+    end. Of an array, or of an expression, which brings its own `remainder`."""
+    return remainder(angle + np.pi, 2.0 * np.pi) - np.pi

@@ -43,10 +43,10 @@ from holoctl.codegen.expressions import Expressions, symbolic
 from holoctl.codegen.extra import casadi_module
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.measures import earlier
+from holoctl.codegen.subject import subject_of
 from holoctl.codegen.tree_dynamics import tree_efforts
-from holoctl.control.computed_torque import ComputedTorque, limits_of
-from holoctl.dynamics.inverse import effort_weights
-from holoctl.mechanism.mechanism import Mechanism, check_mechanism
+from holoctl.control.computed_torque import ComputedTorque
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import Partition
 from holoctl.rows.consistency import (
     ALLOWANCE,
@@ -149,23 +149,17 @@ def export_c(
         raise InputError(
             f"what must be a Mechanism or a ComputedTorque; got a {type(what).__name__}"
         )
-    controller = what if isinstance(what, ComputedTorque) else None
-    mech = what.mech if isinstance(what, ComputedTorque) else what
-    check_mechanism(mech, "what")
-    if controller is not None:
-        if partition is not None or weights is not None:
-            raise InputError("a controller brings its own partition and weights; give neither")
-        partition, weights = controller.partition, controller.weights
-    limits = limits_of(controller, closure_limit, velocity_limit)
+    subject = subject_of(what, partition, weights, NOT_GIVEN, closure_limit, velocity_limit)
+    mech, controller, limits = subject.mech, subject.controller, subject.limits
     one_of("in_trouble", in_trouble, POLICIES)
     try:
         place = Path(fspath(folder))
     except TypeError:
         raise InputError(f"folder must be a path; got {folder!r}") from None
     prefix = f"holoctl_{identifier(mech.name if name is None else name)}"
-    weights = effort_weights(mech, weights)
+    weights = subject.weights
     _check_reference(mech)
-    E = symbolic(mech, partition)
+    E = symbolic(mech, subject.partition)
     laws = exported_laws(E, controller, weights)
     values = _values(E, laws, prefix, limits, in_trouble)
     states = golden_states(E, laws, weights, limits)

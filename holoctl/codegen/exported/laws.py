@@ -23,7 +23,7 @@ from holoctl.codegen.laws.bordered import eliminated
 from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
 from holoctl.codegen.laws.measures import broken_rows, measures
-from holoctl.codegen.laws.torque import command_function
+from holoctl.codegen.laws.torque import errors_function
 from holoctl.codegen.tree import tangent
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.dynamics.inverse import effort_scales, inverse_dynamics
@@ -69,7 +69,7 @@ class Laws:
 
 def exported_laws(E: Expressions, controller: ComputedTorque | None, weights: Array | None) -> Laws:
     ca, mech = casadi_module(), E.mech
-    errors = None if controller is None else _errors(controller)
+    errors = None if controller is None else errors_function(mech)
     controller = None if errors is None else controller
     target = ca.SX.sym("target", mech.nu)
     u, a, doubt = inverse_function(E, weights, "project").call([E.q, E.v, target, E.t], True, False)
@@ -95,20 +95,6 @@ def exported_laws(E: Expressions, controller: ComputedTorque | None, weights: Ar
         else None,
         timed,
     )
-
-
-def _errors(controller: ComputedTorque) -> Any:
-    """What the gains are multiplied with; None where the motors have no positions."""
-    ca, mech = casadi_module(), controller.mech
-    by_kp = command_function(replace(controller, kp=1.0, kd=0.0))
-    by_kd = command_function(replace(controller, kp=0.0, kd=1.0))
-    if by_kp is None:
-        return None
-    q, v = ca.SX.sym("q", mech.nq), ca.SX.sym("v", mech.nv)
-    q_ref, v_ref = ca.SX.sym("q_ref", mech.nu), ca.SX.sym("v_ref", mech.nu)
-    inputs = [q, v, q_ref, v_ref]
-    found = [f.call([*inputs, ca.SX.zeros(mech.nu)], True, False)[0] for f in (by_kp, by_kd)]
-    return ca.Function("errors", inputs, found, ["q", "v", "q_ref", "v_ref"], ["e", "rate"])
 
 
 def _dense(entries: list[SX]) -> SX:

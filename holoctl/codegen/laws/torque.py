@@ -1,78 +1,87 @@
-"""The reference law of `ComputedTorque` as expressions: what the motors are to do.
+"""The torque of `ComputedTorque` as an expression.
 
-e = q_ref - q_motors (continuous motors: wrapped), or B' difference(q, q_ref)
+e = q_ref - q_motors        wrapped to half a turn for motors that turn without end
+command = kd (v_ref - B' v) + kp e
 
-full      a_ref + kd (v_ref - B' v) + kp e
-gravity            kd (v_ref - B' v) + kp e, efforts that are added to those of holding
+full      a_ref + command is the target of the inverse dynamics
+gravity   command is added to the efforts of holding
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from holoctl.codegen.entries import column, scalars
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.extra import casadi_module
+from holoctl.codegen.extra import SX, casadi_module
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
 from holoctl.codegen.laws.measures import state_doubt
-from holoctl.control.computed_torque import ComputedTorque
-from holoctl.rows.consistency import StateLimits
+from holoctl.codegen.subject import Subject
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.motors import wrapped
 
-__all__ = ["command_function", "torque_function"]
-
-
-def command_function(controller: ComputedTorque) -> Any:
-    """``command(q, v, q_ref, v_ref, a_ref) -> command``, with q_ref of shape (nu,).
-
-    None where the motors have no positions of their own: for a general B, or a motor on one
-    coordinate of a rotation.
-    """
-    ca, mech = casadi_module(), controller.mech
-    places = mech._motors
-    if not mech.actuated or places.missing:
-        return None
-    q, v = ca.SX.sym("q", mech.nq), ca.SX.sym("v", mech.nv)
-    q_ref, v_ref = ca.SX.sym("q_ref", mech.nu), ca.SX.sym("v_ref", mech.nu)
-    a_ref = ca.SX.sym("a_ref", mech.nu)
-    found = []
-    for i, motor in enumerate(mech.actuated):
-        k, where = mech.coordinate_names.index(motor), int(places.where[i])
-        if i in places.turning:  # the shorter way round
-            d = q_ref[i] - ca.atan2(q[where + 1], q[where]) + np.pi
-            e = d - 2.0 * np.pi * ca.floor(d / (2.0 * np.pi)) - np.pi
-        else:
-            e = q_ref[i] - q[where]
-        law = float(controller.kp[i]) * e + float(controller.kd[i]) * (v_ref[i] - v[k])
-        found.append(law + a_ref[i] if controller.compensation == "full" else law)
-    return ca.Function(
-        "command", [q, v, q_ref, v_ref, a_ref], [ca.vertcat(*found)],
-        ["q", "v", "q_ref", "v_ref", "a_ref"], ["command"],
-    )  # fmt: skip
+__all__ = ["errors_function", "torque_function"]
 
 
-def torque_function(E: Expressions, controller: ComputedTorque, limits: StateLimits) -> Any:
+def torque_function(E: Expressions, subject: Subject) -> Any:
     """``torque(q, v, q_ref, v_ref, a_ref, t) -> u, doubt``, as `ComputedTorque.torque`.
 
-    None where `command_function` gives none.
+    None without a controller, and where `errors_function` gives none.
 
     Raises
     ------
     NotActuatedError, InputError
         As `inverse_function`, or for the compensation of gravity as `holding_function`.
     """
-    ca, command = casadi_module(), command_function(controller)
-    if command is None:
+    ca, mech, controller = casadi_module(), subject.mech, subject.controller
+    errors = errors_function(mech)
+    if controller is None or errors is None:
         return None
-    names = [command.name_in(i) for i in range(command.n_in())]
-    refs = [ca.SX.sym(n, controller.mech.nu) for n in names[2:]]
-    c = command.call([E.q, E.v, *refs], True, False)[0]
+    names = ["q_ref", "v_ref", "a_ref"]
+    q_ref, v_ref, a_ref = (ca.SX.sym(x, mech.nu) for x in names)
+    e, rate = errors.call([E.q, E.v, q_ref, v_ref], True, False)
+    gains = zip(controller.kp.tolist(), controller.kd.tolist(), strict=True)
+    feedback = zip(gains, scalars(e), scalars(rate), strict=True)
+    command = column(kp * x + kd * y for (kp, kd), x, y in feedback)
     if controller.compensation == "full":
-        law = inverse_function(E, controller.weights, "project", limits)
-        u, _, doubt = law.call([E.q, E.v, c, E.t], True, False)
+        law = inverse_function(E, subject.weights, subject.inconsistent, subject.limits)
+        u, _, doubt = law.call([E.q, E.v, command + a_ref, E.t], True, False)
     else:
-        law = holding_function(E, controller.weights)
+        law = holding_function(E, subject.weights)
         held, doubt = law.call([E.q, E.t], True, False)
-        u = held + c
-        doubt = sum(state_doubt(E, limits), doubt)
-    return ca.Function("torque", [E.q, E.v, *refs, E.t], [u, doubt], [*names, "t"], ["u", "doubt"])
+        u = held + command
+        doubt = sum(state_doubt(E, subject.limits), doubt)
+    return ca.Function(
+        "torque", [E.q, E.v, q_ref, v_ref, a_ref, E.t], [u, doubt],
+        ["q", "v", *names, "t"], ["u", "doubt"],
+    )  # fmt: skip
+
+
+def errors_function(mech: Mechanism) -> Any:
+    """``errors(q, v, q_ref, v_ref) -> e, rate``: what the gains are multiplied with.
+
+    None where the motors have no positions of their own: for a general B, or a motor on one
+    coordinate of a rotation.
+    """
+    ca, places = casadi_module(), mech._motors
+    if not mech.actuated or places.missing:
+        return None
+    q, v = ca.SX.sym("q", mech.nq), ca.SX.sym("v", mech.nv)
+    q_ref, v_ref = ca.SX.sym("q_ref", mech.nu), ca.SX.sym("v_ref", mech.nu)
+    e, rate = [], []
+    for i, motor in enumerate(mech.actuated):
+        at = int(places.where[i])
+        if i in places.turning:
+            e.append(wrapped(q_ref[i] - ca.atan2(q[at + 1], q[at]), _remainder))
+        else:
+            e.append(q_ref[i] - q[at])
+        rate.append(v_ref[i] - v[mech.coordinate_names.index(motor)])
+    return ca.Function(
+        "errors", [q, v, q_ref, v_ref], [column(e), column(rate)],
+        ["q", "v", "q_ref", "v_ref"], ["e", "rate"],
+    )  # fmt: skip
+
+
+def _remainder(x: SX, y: float) -> SX:
+    """``x - y floor(x / y)``, as `numpy.remainder`."""
+    return x - y * casadi_module().floor(x / y)
