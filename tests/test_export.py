@@ -325,8 +325,8 @@ def test_each_tick_looks_at_the_sums_themselves(angles, long_registers, tmp_path
         if platform.machine() not in ("x86_64", "AMD64"):
             pytest.skip("such registers are those of another processor")
         flags = ["-std=gnu99", "-mfpmath=387", "-DSHORT"]
-    code = filled("sines_cosines.c", {}) if angles else ""
-    (tmp_path / "main.c").write_text(ROUNDING.format(code=code + filled("arithmetic.c", {})))
+    code = filled("sines_cosines.c") if angles else ""
+    (tmp_path / "main.c").write_text(ROUNDING.format(code=code + filled("arithmetic.c")))
     usable = [c for c in compilers() if c == "gcc" or not long_registers]  # clang has none such
     if not usable:
         pytest.skip("no compiler for such registers is here")
@@ -599,7 +599,7 @@ def test_sines_and_cosines(tmp_path):
     """Ours with those of libm, from -1e5 to 1e5; with and without extended precision."""
     from holoctl.codegen.exported.library import filled
 
-    code = filled("sines_cosines.c", {})
+    code = filled("sines_cosines.c")
     for i, text in enumerate((code, code.replace("FLT_EVAL_METHOD == 0", "0"))):
         path = tmp_path / f"sines{i}.c"
         path.write_text(SINES.format(code=text))
