@@ -815,6 +815,19 @@ def test_a_controller_brings_its_own_partition():
         hc.compile(mech.model)
 
 
+def test_a_controller_projects_and_takes_no_other_policy():
+    mech, part = case("five_bar")
+    ctl = hc.ComputedTorque(mech, 1.0, 1.0, partition=part)
+    with pytest.raises(hc.InputError, match="'project', or left out; got 'raise'"):
+        hc.compile(ctl, ["torque"], inconsistent="raise")
+    for policy in ({}, {"inconsistent": "project"}):
+        assert hc.compile(ctl, ["torque"], flags=["-O0"], **policy).inconsistent == "project"
+    assert hc.compile(mech, ["terms"], partition=part, flags=["-O0"]).inconsistent == "raise"
+    for what, functions in ((ctl, ["torque"]), (mech, ["terms"])):
+        with pytest.raises(hc.InputError, match="inconsistent must be"):
+            hc.compile(what, functions, inconsistent="average")
+
+
 def test_holding_is_that_of_python():
     for name in ("five_bar", "spatial_arms", "three_motors"):
         mech, part = case(name)
