@@ -1,8 +1,8 @@
 """`export_c`: a controller or a mechanism as a small C library that needs nothing but libm.
 
-The laws are those of `expressions`, the code that of `c_source`; around them stands what a drive
-needs that runs without a supervisor: every input is judged, every result too, and there is a
-torque in all cases. The numbers of the self-test come from the Python path.
+The laws are those of `holoctl.codegen.laws`, the code that of `c_source`; around them stands what
+a drive needs that runs without a supervisor: every input is judged, every result too, and there is
+a torque in all cases. The numbers of the self-test come from the Python path.
 """
 
 from __future__ import annotations

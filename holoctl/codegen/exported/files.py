@@ -54,7 +54,6 @@ PIVOT_LIMIT = 0.02
 """With a smaller pivot, whatever their order, a state in doubt counts as singular: one over the
 multiplier that is in doubt."""
 
-
 LAW = "HOLOCTL_DIVIDES static"
 """What stands before the C functions of the laws; see ``templates/divides.c.in``."""
 

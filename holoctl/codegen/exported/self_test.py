@@ -26,7 +26,7 @@ def self_test(E: Expressions, laws: Laws, states: States, shared: Shared) -> str
         array("expected_inverse", states.inverse, "[STATES][NU]"),
         array("tolerance", states.tolerance, "[STATES]"),
     ]
-    copies, more_inputs, more_bad, golden_torque = "", "", "", ""
+    more_inputs, more_bad, golden_torque = "", "", ""
     copies = "  for (int i = 0; i < NU; i++) x.first[i] = target[k][i];\n"
     if controller:
         arrays += [array(x, getattr(states, x), "[STATES][NU]") for x in inputs]

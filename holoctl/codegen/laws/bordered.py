@@ -30,13 +30,21 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Bordered:
-    """``K = [G; C']`` eliminated."""
+    """``K = [G; C']`` eliminated.
+
+    Attributes
+    ----------
+    elimination : Elimination
+    right : list of expressions
+        ``-drift`` of the kept rows, stabilisation included.
+    """
 
     elimination: Elimination
     right: list[SX]
 
     @property
     def doubt(self) -> list[SX]:
+        """Of the elimination."""
         return self.elimination.doubt
 
     def motion(self, c: list[SX]) -> SX:
