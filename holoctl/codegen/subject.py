@@ -27,6 +27,7 @@ class Subject:
     partition : Partition or None
         None: to be decided at the configuration assembled from the mechanism's reference.
     weights : (nu,) array or None
+        Not writable.
     inconsistent : str
         What becomes of targets that contradict each other: as in `PreparedInverseDynamics`.
     limits : StateLimits
@@ -39,6 +40,15 @@ class Subject:
     weights: Vector | None
     inconsistent: str
     limits: StateLimits
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", effort_weights(self.mech, self.weights))
+
+    def __reduce__(self) -> tuple[Any, ...]:  # arrays in a pickle could be written to
+        return Subject, (
+            self.mech, self.controller, self.partition, self.weights, self.inconsistent,
+            self.limits,
+        )  # fmt: skip
 
 
 def subject_of(
@@ -73,4 +83,4 @@ def subject_of(
             )
         partition, weights, policy = controller.partition, controller.weights, "project"
     limits = limits_of(controller, closure_limit, velocity_limit)
-    return Subject(mech, controller, partition, effort_weights(mech, weights), policy, limits)
+    return Subject(mech, controller, partition, weights, policy, limits)
