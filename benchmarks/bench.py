@@ -17,7 +17,7 @@ import importlib.util
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ import exported
 import methods
 import numpy as np
 import report
-from columns import Case, Column, State, make_case, own_columns, path, prepared_torque
+from columns import Column, State, make_case, own_columns, path, prepared_torque
+from figures import Figures
 from mechanisms import MECHANISMS
 from numpy.typing import NDArray
 from peers import peer_columns
@@ -41,6 +42,11 @@ PASSES = 5
 BLOCKS = 10
 """The ticks for the jitter are run in so many blocks, outside and inside in turn."""
 
+JITTER = ("five_bar", "stewart")
+"""Mechanisms whose jitter is measured."""
+
+BATCHES = ("stewart", "biped")
+"""Mechanisms that many states at once are measured of."""
 
 BATCH = 40_000
 """States of a batch."""
@@ -57,37 +63,6 @@ class Plan:
     peers: bool = False
     methods_seconds: float = 3.0
     """For each mechanism of the table of methods, about."""
-
-
-@dataclass
-class Figures:
-    """What was measured of one mechanism."""
-
-    case: Case
-    times: dict[str, NDArray[np.int64]] = field(default_factory=dict)
-    """Column to times, ns, of every call but the first of each turn."""
-    first: dict[str, NDArray[np.int64]] = field(default_factory=dict)
-    """The same of the first calls."""
-    differences: dict[str, float] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
-    """Column to the reason why it was not timed."""
-    path: str = ""
-    """Which path of the prepared dynamics served, see `columns.path` and `methods.path`."""
-
-    def median(self, column: str) -> float:
-        """us; nan for what was not timed."""
-        times = self.times.get(column)
-        return float("nan") if times is None else float(np.median(times)) / 1e3
-
-    def first_median(self, column: str) -> float:
-        """us, of the first calls; nan for what was not timed."""
-        times = self.first.get(column)
-        return float("nan") if times is None else float(np.median(times)) / 1e3
-
-    def p99(self, column: str) -> float:
-        """us; nan for what was not timed."""
-        times = self.times.get(column)
-        return float("nan") if times is None else float(np.percentile(times, 99)) / 1e3
 
 
 # --------------------------------------------------------------------------------- measuring
@@ -239,8 +214,8 @@ def main() -> None:
     started = time.perf_counter()
     figures = [measure(name, plan) for name in progress(MECHANISMS)]
     by_method = [measure_methods(name, plan) for name in progress(methods.NAMES)]
-    ticks = {name: jitter(name, plan.ticks) for name in progress(report.JITTER)}
-    batches = {name: batch(name, plan.seconds / 4) for name in progress(report.BATCHES)}
+    ticks = {name: jitter(name, plan.ticks) for name in progress(JITTER)}
+    batches = {name: batch(name, plan.seconds / 4) for name in progress(BATCHES)}
     flags = [f"--{name}" for name in ("peers", "quick") if getattr(given, name)]
     command = " ".join(["python benchmarks/bench.py", *flags])
     text = report.results(

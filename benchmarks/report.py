@@ -9,24 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from columns import AGREEMENT
+from figures import Batches, Figures, Ticks
 from methods import more_rows
-from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from bench import Figures
-
-JITTER = ("five_bar", "stewart")
-"""Mechanisms whose jitter is measured."""
-
-BATCHES = ("stewart", "biped")
-"""Mechanisms that many states at once are measured of."""
-
-Batches = dict[str, dict[str, NDArray[np.float64]]]
-Ticks = dict[str, dict[str, NDArray[np.int64]]]
 
 PACKAGES = ("holoctl", "numpy", "scipy", "pin", "drake", "mujoco")
 

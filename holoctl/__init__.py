@@ -38,7 +38,8 @@ if TYPE_CHECKING:
         SingularityError,
     )
     from holoctl.closing.assembly import assemble
-    from holoctl.codegen.compiled.compiled import Compiled, compile
+    from holoctl.codegen.compiled.compile import compile
+    from holoctl.codegen.compiled.compiled import Compiled
     from holoctl.codegen.exported.export import export_c
     from holoctl.constraints import kinds
     from holoctl.constraints.closure import Closure
@@ -81,7 +82,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "closing.assembly": ["assemble"],
     "dynamics.certificate": ["Certificate"],
-    "codegen.compiled.compiled": ["Compiled", "compile"],
+    "codegen.compiled.compile": ["compile"],
+    "codegen.compiled.compiled": ["Compiled"],
     "codegen.exported.export": ["export_c"],
     "constraints.closure": ["Closure"],
     "constraints.contact": ["Contact"],

@@ -13,7 +13,8 @@ import pinocchio as pin
 from zoo import ZOO
 
 import holoctl as hc
-from holoctl.mechanism.mechanism import constraint_rows, row_names
+from holoctl.rows.evaluate import constraint_rows
+from holoctl.mechanism.mechanism import row_names
 
 EPS = np.finfo(float).eps
 

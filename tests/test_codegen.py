@@ -32,7 +32,8 @@ from zoo import ZOO
 
 import holoctl as hc
 from holoctl.base.linalg import cholesky
-from holoctl.codegen.compiled import extension, module_cache
+from holoctl.codegen.compiled import extension
+from holoctl.codegen.compiled import module_cache
 from holoctl.constraints.wrench import stacked
 from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.certificate import Certificate
@@ -47,15 +48,13 @@ import casadi as ca
 
 from holoctl.codegen.c_source import PART, c_function
 from holoctl.codegen.elimination import eliminate, pivot_order
-from holoctl.codegen.laws import (
-    derivatives,
-    forward_function,
-    holding_function,
-    inverse_function,
-    symbolic,
-    terms_function,
-)
-from holoctl.codegen.tree import mass_matrix, symbolic_tree, tangent, tree_efforts
+from holoctl.codegen.expressions import symbolic
+from holoctl.codegen.laws.derivatives import derivatives
+from holoctl.codegen.laws.forward_dynamics import forward_function
+from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
+from holoctl.codegen.laws.terms import terms_function
+from holoctl.codegen.tree import symbolic_tree, tangent
+from holoctl.codegen.tree_dynamics import mass_matrix, tree_efforts
 
 REFUSED = {"sine_gear": "'sine'.*casadi=", "timed_arm": "'bench'.*casadi=",
            "sine_chart": "explicit chart"}  # fmt: skip
@@ -831,6 +830,19 @@ def test_a_controller_brings_its_own_partition():
         hc.compile(mech, [])
     with pytest.raises(hc.InputError, match="Mechanism"):
         hc.compile(mech.model)
+
+
+def test_a_controller_projects_and_takes_no_other_policy():
+    mech, part = case("five_bar")
+    ctl = hc.ComputedTorque(mech, 1.0, 1.0, partition=part)
+    with pytest.raises(hc.InputError, match="'project', or left out; got 'raise'"):
+        hc.compile(ctl, ["torque"], inconsistent="raise")
+    for policy in ({}, {"inconsistent": "project"}):
+        assert hc.compile(ctl, ["torque"], flags=["-O0"], **policy).inconsistent == "project"
+    assert hc.compile(mech, ["terms"], partition=part, flags=["-O0"]).inconsistent == "raise"
+    for what, functions in ((ctl, ["torque"]), (mech, ["terms"])):
+        with pytest.raises(hc.InputError, match="inconsistent must be"):
+            hc.compile(what, functions, inconsistent="average")
 
 
 def test_holding_is_that_of_python():

@@ -19,7 +19,7 @@ from holoctl.base.checks import as_given
 from holoctl.constraints import wrench
 from holoctl.constraints.kinds import SCREW, Composed, Row, direction
 from holoctl.dynamics.certificate import off_constraints
-from holoctl.mechanism.mechanism import rows_that_open
+from holoctl.rows.evaluate import rows_that_open
 from holoctl.rows.consistency import (
     CLOSURE_LIMIT,
     MOST_CONDITION,

@@ -16,7 +16,8 @@ from zoo import ZOO
 
 import holoctl as hc
 from holoctl.closing.nearby import nearby_configurations
-from holoctl.mechanism.mechanism import constraint_rows, row_names
+from holoctl.rows.evaluate import constraint_rows
+from holoctl.mechanism.mechanism import row_names
 
 IDLE = {"spherical_loop": ["rod"], "stewart_6sps": [f"cylinder_{i} + rod_{i}" for i in range(1, 7)]}
 """Bodies that spin without effect; none in the other linkages."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import platform
 import re
@@ -325,8 +326,8 @@ def test_each_tick_looks_at_the_sums_themselves(angles, long_registers, tmp_path
         if platform.machine() not in ("x86_64", "AMD64"):
             pytest.skip("such registers are those of another processor")
         flags = ["-std=gnu99", "-mfpmath=387", "-DSHORT"]
-    code = filled("sines_cosines.c", {}) if angles else ""
-    (tmp_path / "main.c").write_text(ROUNDING.format(code=code + filled("arithmetic.c", {})))
+    code = filled("sines_cosines.c") if angles else ""
+    (tmp_path / "main.c").write_text(ROUNDING.format(code=code + filled("arithmetic.c")))
     usable = [c for c in compilers() if c == "gcc" or not long_registers]  # clang has none such
     if not usable:
         pytest.skip("no compiler for such registers is here")
@@ -599,7 +600,7 @@ def test_sines_and_cosines(tmp_path):
     """Ours with those of libm, from -1e5 to 1e5; with and without extended precision."""
     from holoctl.codegen.exported.library import filled
 
-    code = filled("sines_cosines.c", {})
+    code = filled("sines_cosines.c")
     for i, text in enumerate((code, code.replace("FLT_EVAL_METHOD == 0", "0"))):
         path = tmp_path / f"sines{i}.c"
         path.write_text(SINES.format(code=text))
@@ -801,6 +802,33 @@ def test_a_folder_that_cannot_be_written(tmp_path):
         hc.export_c(mechanism("five_bar"), tmp_path / "file" / "below")
     with pytest.raises(hc.InputError, match="folder must be a path"):
         hc.export_c(mechanism("five_bar"), 3)
+
+
+def test_no_folder_is_not_the_working_directory(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(hc.InputError, match="folder must be a path; got ''"):
+        hc.export_c(robot("five_bar"), "")
+    assert not list(tmp_path.iterdir())
+    assert hc.export_c(robot("five_bar"), ".")[0].exists()
+
+
+def test_templates_and_fields_fit():
+    """A name of a template without a field is an error, and so is a field that is not used."""
+    from holoctl.codegen.exported import contexts
+    from holoctl.codegen.exported import library
+
+    shared = {f.name for f in dataclasses.fields(contexts.Shared)}
+    texts = [x.read_text() for x in (Path(library.__file__).parent / "templates").iterdir()]
+    names = {name for text in texts for name in re.findall(r"@\{(\w+)\}", text)}
+    assert shared <= names
+    parts = contexts.Normalise("parts")
+    assert "parts" in library.filled("normalise.c", own=parts)
+    with pytest.raises(ValueError, match=r"normalise\.c: parts: without a field"):
+        library.filled("normalise.c")
+    with pytest.raises(ValueError, match=r"flags\.c: parts: not in the template"):
+        library.filled("flags.c", own=parts)
+    with pytest.raises(ValueError, match="told twice"):
+        library.filled("normalise.c", parts, parts)
 
 
 def test_names_that_end_comments_or_are_no_identifiers(tmp_path):

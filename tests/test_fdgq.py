@@ -304,7 +304,7 @@ def test_a_violated_chart_and_violated_rows_decay_with_their_time_constant():
         return np.concatenate([x[4:], hc.forward_dynamics(charted, x[:4], x[4:], np.zeros(4),
                                                         projection=P).a])  # fmt: skip
 
-    from holoctl.mechanism.mechanism import constraint_rows
+    from holoctl.rows.evaluate import constraint_rows
 
     def error(x):
         return constraint_rows(charted, x[:4], x[4:])[1].error

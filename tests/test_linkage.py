@@ -16,7 +16,7 @@ from linkages import LINKAGES, add_bar, add_lump, at, bennett, four_bar, stewart
 
 import holoctl as hc
 from holoctl.mechanism.joint_types import JOINT_TYPES
-from holoctl.mechanism.mechanism import constraint_rows
+from holoctl.rows.evaluate import constraint_rows
 from holoctl.mechanism.open_tree import energy
 
 MOVING = [name for name in LINKAGES if name != "triangle"]

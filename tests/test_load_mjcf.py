@@ -11,7 +11,7 @@ import pinocchio as pin
 import pytest
 
 import holoctl as hc
-from holoctl.mechanism.mechanism import constraint_rows, rows_of
+from holoctl.rows.evaluate import constraint_rows, rows_of
 
 GOLDEN = Path(__file__).parent / "golden" / "mjcf"
 FILES = sorted(path.stem for path in GOLDEN.glob("*.xml"))

@@ -11,7 +11,7 @@ import pytest
 from shared_robots import CASSIE_SDF_NAMES, cassie_sdf
 
 import holoctl as hc
-from holoctl.mechanism.mechanism import constraint_rows
+from holoctl.rows.evaluate import constraint_rows
 
 BOX = (
     "<inertial><pose>0.1 0.02 0 0.1 0.2 0.3</pose><mass>1.5</mass><inertia><ixx>0.02</ixx>"

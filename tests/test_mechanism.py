@@ -13,7 +13,8 @@ import pytest
 from zoo import ZOO, _add, _at, _bar, _inertia, _vertical, five_bar, floating_leg, four_bar
 
 import holoctl as hc
-from holoctl.mechanism.mechanism import constraint_rows, row_names
+from holoctl.rows.evaluate import constraint_rows
+from holoctl.mechanism.mechanism import row_names
 
 ROUNDING = 1e-12
 """Relative error of quantities that differ by the order of operations only."""

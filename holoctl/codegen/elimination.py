@@ -13,15 +13,25 @@ Matrices, the chapter on threshold pivoting.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holoctl.codegen.entries import total
 from holoctl.codegen.extra import SX, casadi_module
 
-__all__ = ["Elimination", "Factors", "eliminate", "factored", "least_squares", "pivot_order"]
+__all__ = [
+    "Elimination",
+    "Factors",
+    "eliminate",
+    "factored",
+    "least_squares",
+    "lower_solve",
+    "pivot_order",
+    "upper_solve",
+]
 
 Array = NDArray[np.float64]
 
@@ -66,7 +76,7 @@ class Elimination:
                 b[k] = b[k] - multiplier * b[i]
         for p in reversed(range(len(self.order))):
             i, j = self.order[p]
-            x[j] = (b[i] - _sum(u * x[k] for k, u in self.right[p].items())) * self.inverses[p]
+            x[j] = (b[i] - total(u * x[k] for k, u in self.right[p].items())) * self.inverses[p]
         return x
 
     def solve_transposed(self, c: list[SX]) -> list[SX]:
@@ -78,7 +88,7 @@ class Elimination:
             for k, u in self.right[p].items():
                 c[k] = c[k] - u * z[p]
         for p in reversed(range(len(self.order))):
-            y[self.order[p][0]] = z[p] - _sum(m * y[k] for k, m in self.below[p].items())
+            y[self.order[p][0]] = z[p] - total(m * y[k] for k, m in self.below[p].items())
         return y
 
 
@@ -127,7 +137,7 @@ def pivot_order(samples: Array) -> tuple[tuple[int, int], ...]:
 
 
 def eliminate(
-    rows: list[dict[int, SX]],
+    rows: Sequence[dict[int, SX]],
     order: tuple[tuple[int, int], ...],
     row_unit: Array,
     column_unit: Array,
@@ -188,7 +198,7 @@ class Factors:
             for i, entry in column.items():
                 x[i] = x[i] - entry * x[j]
         for j in reversed(range(len(x))):
-            x[j] = x[j] * self.inverses[j] - _sum(e * x[i] for i, e in self.lower[j].items())
+            x[j] = x[j] * self.inverses[j] - total(e * x[i] for i, e in self.lower[j].items())
         return x
 
 
@@ -225,22 +235,35 @@ def least_squares(A: list[list[SX]]) -> tuple[list[list[SX]], list[list[SX]], li
     R: list[list[SX]] = [[ca.SX(0.0)] * k for _ in range(k)]
     doubt = []
     for j in range(k):
-        size = ca.sqrt(_sum(x * x for x in left[j]))
+        size = ca.sqrt(total(x * x for x in left[j]))
         inverse = 1.0 / size
         R[j][j] = size
         Q.append([x * inverse for x in left[j]])
         for i in range(j + 1, k):
-            R[j][i] = _sum(x * y for x, y in zip(Q[j], left[i], strict=True))
+            R[j][i] = total(x * y for x, y in zip(Q[j], left[i], strict=True))
             left[i] = [y - R[j][i] * x for x, y in zip(Q[j], left[i], strict=True)]
         doubt.append(_square(10.0 * LEAST_PIVOT, inverse))
     return Q, R, doubt
 
 
-def _sum(terms: Iterable[SX]) -> SX:
-    total = casadi_module().SX(0.0)
-    for term in terms:
-        total = total + term
-    return total
+def upper_solve(R: list[list[SX]], b: list[SX]) -> list[SX]:
+    """x with ``R x = b``."""
+    x = list(b)
+    for j in reversed(range(len(b))):
+        x[j] = x[j] / R[j][j]
+        for i in range(j):
+            x[i] = x[i] - R[i][j] * x[j]
+    return x
+
+
+def lower_solve(R: list[list[SX]], b: list[SX]) -> list[SX]:
+    """x with ``R' x = b``."""
+    x = list(b)
+    for j in range(len(b)):
+        x[j] = x[j] / R[j][j]
+        for i in range(j + 1, len(b)):
+            x[i] = x[i] - R[j][i] * x[j]
+    return x
 
 
 def _square(factor: float, x: SX) -> SX:

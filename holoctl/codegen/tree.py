@@ -1,4 +1,4 @@
-"""The kinematic tree as expressions: relative poses, M a + h, M.
+"""The kinematic tree as expressions: steps from body to body.
 
 Every joint becomes one or more *steps*. A step carries its own axes from a parent step,
 
@@ -6,15 +6,12 @@ Every joint becomes one or more *steps*. A step carries its own axes from a pare
     relative motion      omega = S_w v, velocity of the origin = S_v v, in its own axes
 
 with constant S_w and S_v; a joint whose subspace moves (universal, spherical ZYX, composite) is
-several steps, of which the last carries the body. Forces and motions are computed in the axes of
-the steps, where most entries are zero or constant, and CasADi folds these.
-References: R. Featherstone, Rigid Body Dynamics Algorithms, chapter 5 (recursive Newton-Euler)
-and chapter 6 (composite rigid bodies).
+several steps, of which the last carries the body.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,10 +28,8 @@ __all__ = [
     "Step",
     "Tree",
     "constant",
-    "mass_matrix",
     "symbolic_tree",
     "tangent",
-    "tree_efforts",
 ]
 
 Array = NDArray[np.float64]
@@ -294,12 +289,6 @@ def constant(x: Array) -> SX:
     return ca.SX(ca.DM(np.where(np.abs(x - near) < 1e-15, near, x)))
 
 
-def _exact(x: Array) -> SX:
-    """Expressions of constants that have a unit, so that no size is small in itself."""
-    ca = casadi_module()
-    return ca.SX(ca.DM(np.array(x, dtype=float)))
-
-
 def tangent(model: pin.Model, q: SX) -> SX:
     """(nq, nv) T: the rates of the entries of q are ``T v``."""
     model = plain(model)
@@ -335,135 +324,3 @@ def _fill_tangent(T: SX, joint: Any, name: str, q: SX) -> None:
         for i, row in enumerate(half):
             for k, entry in enumerate(row):
                 T[iq + i, iv + k] = 0.5 * entry
-
-
-# ------------------------------------------------------------------------------- dynamics
-
-
-def tree_efforts(tree: Tree, v: SX, a: SX, gravity: bool = True) -> SX:
-    """``M a + h`` (nv, 1), by the recursive Newton-Euler algorithm in the axes of the bodies.
-
-    With U = skew(alpha) + skew(omega)^2, a point at r moves with acceleration ``a0 + U r``, so
-
-        force = m a0 + U c,      moment = axial(U J) + c x a0
-
-    with c and J the integrals of r and ``r r^T`` over the body. Without velocities and gravity
-    this is ``M a``.
-    """
-    ca = casadi_module()
-    cross, zero = ca.cross, ca.SX.zeros(3)
-    n = len(tree.steps)
-    omega, alpha, at, U = [zero] * n, [zero] * n, [zero] * n, [ca.SX.zeros(3, 3)] * n
-    at[0] = -constant(tree.gravity) if gravity else zero
-    force, moment = [zero] * n, [zero] * n
-    for i, s in enumerate(tree.steps[1:], 1):
-        j, Rt = s.parent, s.R.T
-        carried = Rt @ omega[j]
-        turn, slide = _motion(s, v)
-        turn_a, slide_a = _motion(s, a)
-        omega[i] = carried + turn
-        alpha[i] = Rt @ alpha[j] + cross(carried, turn) + turn_a
-        at[i] = Rt @ (at[j] + U[j] @ s.p) + slide_a
-        if not slide.is_zero():
-            at[i] += cross(carried + omega[i], slide)
-        U[i] = _second_rate(omega[i], alpha[i])
-        if s.mass or s.second.any():
-            c, UJ = _exact(s.first), U[i] @ _exact(s.second)
-            force[i] = s.mass * at[i] + U[i] @ c
-            moment[i] = cross(c, at[i]) + _axial(UJ)
-    efforts = ca.SX.zeros(tree.nv)
-    for i in range(n - 1, 0, -1):
-        s = tree.steps[i]
-        for c in s.columns:
-            k = c.coordinate
-            efforts[k] = _dot(c.angular, moment[i]) + _dot(c.linear, force[i])
-            if tree.armature[k]:
-                efforts[k] += tree.armature[k] * a[k]
-        if s.parent:
-            pushed = s.R @ force[i]
-            force[s.parent] = force[s.parent] + pushed
-            moment[s.parent] = moment[s.parent] + s.R @ moment[i] + cross(s.p, pushed)
-    return efforts
-
-
-def mass_matrix(tree: Tree) -> SX:
-    """M (nv, nv), by the composite-rigid-body algorithm; entries that are always zero are not
-    stored."""
-    ca = casadi_module()
-    n, cross = len(tree.steps), ca.cross
-    mass = [s.mass for s in tree.steps]
-    first = [_exact(s.first) for s in tree.steps]
-    second = [_exact(s.second) for s in tree.steps]
-    M = ca.SX(tree.nv, tree.nv)
-    for i in range(n - 1, 0, -1):
-        s = tree.steps[i]
-        J, c = second[i], first[i]
-        inertia = ca.trace(J) * ca.SX.eye(3) - J
-        for column in s.columns:
-            w, u = constant(column.angular), constant(column.linear)
-            f, m = mass[i] * u + cross(w, c), inertia @ w + cross(c, u)
-            _fill_column(M, tree, i, column.coordinate, f, m)
-            k = column.coordinate
-            if tree.armature[k]:
-                M[k, k] += tree.armature[k]
-        if s.parent:
-            turned = s.R @ c
-            mixed = s.p @ turned.T
-            mass[s.parent] += mass[i]
-            first[s.parent] = first[s.parent] + turned + mass[i] * s.p
-            second[s.parent] = (
-                second[s.parent] + s.R @ J @ s.R.T + mixed + mixed.T + mass[i] * (s.p @ s.p.T)
-            )
-    return M
-
-
-def _fill_column(M: SX, tree: Tree, i: int, k: int, f: SX, m: SX) -> None:
-    """Row and column k of M from the force that unit acceleration of k takes at step i."""
-    ca = casadi_module()
-    while i:
-        s = tree.steps[i]
-        for other in s.columns:
-            value = _dot(other.angular, m) + _dot(other.linear, f)
-            if not value.is_zero():
-                M[other.coordinate, k] = M[k, other.coordinate] = value
-        f = s.R @ f
-        m = s.R @ m + ca.cross(s.p, f)
-        i = s.parent
-
-
-def _motion(s: Step, rates: SX) -> tuple[SX, SX]:
-    """``S_w x`` and ``S_v x`` of a step."""
-    ca = casadi_module()
-    turn, slide = ca.SX.zeros(3), ca.SX.zeros(3)
-    for c in s.columns:
-        turn = turn + constant(c.angular) * rates[c.coordinate]
-        slide = slide + constant(c.linear) * rates[c.coordinate]
-    return turn, slide
-
-
-def _second_rate(w: SX, alpha: SX) -> SX:
-    """``skew(alpha) + skew(w)^2``."""
-    ca = casadi_module()
-    x, y, z = w[0], w[1], w[2]
-    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
-    ax, ay, az = alpha[0], alpha[1], alpha[2]
-    return ca.vertcat(
-        ca.horzcat(-(yy + zz), xy - az, xz + ay),
-        ca.horzcat(xy + az, -(xx + zz), yz - ax),
-        ca.horzcat(xz - ay, yz + ax, -(xx + yy)),
-    )
-
-
-def _axial(A: SX) -> SX:
-    """The integral of r x (U r), from A = U J."""
-    ca = casadi_module()
-    return ca.vertcat(A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1])
-
-
-def _dot(constant: Sequence[float] | Array, x: SX) -> SX:
-    """A constant vector times an expression, without the terms that are zero."""
-    total = casadi_module().SX(0.0)
-    for c, entry in zip(constant, x.elements(), strict=True):
-        if c:
-            total = total + float(c) * entry
-    return total

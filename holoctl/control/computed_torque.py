@@ -14,7 +14,7 @@ from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, answer
 from holoctl.mechanism.checks import check_configuration, check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.mechanism.motors import position_reader
+from holoctl.mechanism.motors import position_reader, wrapped
 from holoctl.projector.partition import Partition
 from holoctl.rows.consistency import (
     CLOSURE_LIMIT,
@@ -265,7 +265,7 @@ def _position_error(mech: Mechanism) -> Callable[[Vector, Any], Vector]:
                 )
             e: Vector = as_given("q_ref", wanted, nu) - at(q)
             if turning.size:  # the shorter way round
-                e[turning] = (e[turning] + np.pi) % (2.0 * np.pi) - np.pi
+                e[turning] = wrapped(e[turning])
             return e
         if wanted.shape == (mech.nq,):
             if mech.nq != mech.nv:

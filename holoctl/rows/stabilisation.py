@@ -4,8 +4,7 @@
 
 The formula stands here and nowhere else, and so does the answer to whose T it is: that of the call,
 by name or of all, before that of the constraint. "None" is said `False`; None is "not given".
-References: J. Baumgarte, Stabilization of constraints and integrals of motion in dynamical
-systems (1972); R. Featherstone, Rigid Body Dynamics Algorithms, section 8.3;
+References: Baumgarte; R. Featherstone, Rigid Body Dynamics Algorithms, section 8.3;
 docs/derivations.md, "Stabilisation".
 """
 

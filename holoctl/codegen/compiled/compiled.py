@@ -1,79 +1,40 @@
-"""`compile`: the laws of a mechanism or controller as machine code, called from Python.
-
-Expressions become C, C becomes an extension module, and a tick goes straight into it. Where the
-numbers that the pivots were chosen for do not hold, the guard says so and the Python path gives
-the answer, or the error that explains.
-"""
+"""`Compiled`: functions of raw arrays in machine code, with the Python path behind them."""
 
 from __future__ import annotations
 
 import logging
-import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import (
-    Vector,
-    as_given,
-    finite,
-    instant,
-    name_list,
-    numbers,
-    one_of,
-    quiet,
-    stored,
-    vector,
-    whole,
-)
-from holoctl.base.errors import HoloctlError, InputError, SingularityError
-from holoctl.codegen.c_source import c_function
-from holoctl.codegen.compiled.extension import Law, built
-from holoctl.codegen.controller import torque_function
-from holoctl.codegen.extra import casadi_module
-from holoctl.codegen.laws import (
-    Expressions,
-    derivatives,
-    forward_function,
-    inverse_function,
-    symbolic,
-    terms_function,
-)
-from holoctl.control.computed_torque import ComputedTorque, limits_of
-from holoctl.dynamics.actuation import effort_weights
+from holoctl.base.checks import Vector, as_given, finite, instant, quiet, stored, vector
+from holoctl.base.errors import InputError, SingularityError
+from holoctl.codegen.compiled.batch import answers
+from holoctl.codegen.compiled.extension_source import Law
+from holoctl.codegen.compiled.functions import machine_code
+from holoctl.codegen.expressions import symbolic
+from holoctl.codegen.subject import Subject
+from holoctl.control.computed_torque import ComputedTorque
 from holoctl.dynamics.certificate import Certificate, certify
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
-from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition
-from holoctl.rows.consistency import NOT_GIVEN, NotGiven, StateLimits
+from holoctl.rows.consistency import StateLimits
 from holoctl.rows.terms import terms
 
-__all__ = ["Compiled", "CompiledTerms", "compile"]
+__all__ = ["Compiled", "CompiledTerms", "from_subject"]
 
 Array = NDArray[np.float64]
 
 log = logging.getLogger("holoctl")
-
-FUNCTIONS = (
-    "inverse_dynamics", "forward_dynamics", "terms", "torque",
-    "inverse_dynamics_derivatives", "forward_dynamics_derivatives",
-)  # fmt: skip
-
-TICKS = ("inverse_dynamics", "forward_dynamics", "torque")
-"""Called in control loops."""
-
-PIECE = 1024
-"""States of a batch that one thread takes at a time, at most."""
 
 
 class CompiledTerms(NamedTuple):
@@ -85,96 +46,6 @@ class CompiledTerms(NamedTuple):
     drift: Vector
     M: Array
     h: Vector
-
-
-@quiet
-def compile(
-    what: Mechanism | ComputedTorque,
-    functions: Iterable[str] | None = None,
-    *,
-    partition: Partition | None = None,
-    weights: Any = None,
-    inconsistent: str = "raise",
-    closure_limit: float | NotGiven | None = NOT_GIVEN,
-    velocity_limit: float | NotGiven | None = NOT_GIVEN,
-    flags: Iterable[str] = (),
-) -> Compiled:
-    """Compile a mechanism or a controller with the machine's C compiler.
-
-    Needs CasADi (the extra ``holoctl[codegen]``), a C compiler and the headers of Python, all
-    for building only. What is compiled is kept in the user's cache folder (or the one that
-    ``HOLOCTL_CACHE`` names), so that the compiler runs once for a mechanism.
-
-    Parameters
-    ----------
-    what : Mechanism or ComputedTorque
-        A controller brings its partition, weights and limits, and projects targets.
-    functions : iterable of str, optional
-        Of ``"inverse_dynamics"``, ``"forward_dynamics"``, ``"terms"``, ``"torque"`` (of a
-        controller), ``"inverse_dynamics_derivatives"``, ``"forward_dynamics_derivatives"``.
-        Default: the first three (the first only where there are motors), and the torque of a
-        controller.
-    partition : Partition, optional
-        Default: decided at the configuration assembled from the mechanism's reference.
-    weights : (nu,) array_like, optional
-        For more motors than motions: as in `PreparedInverseDynamics`.
-    inconsistent : str, optional
-        ``"raise"`` or ``"project"``: as in `PreparedInverseDynamics`.
-    closure_limit, velocity_limit : float or None, optional
-        How far the state may be off for a torque, None for by any amount: as in
-        `PreparedInverseDynamics`. Default: 1e-2 and 0.1; not for a controller, which brings its
-        own.
-    flags : iterable of str, optional
-        More flags for the compiler, behind our own: such as ``"-O1"`` to build faster.
-
-    Returns
-    -------
-    Compiled
-
-    Raises
-    ------
-    InputError
-        Without CasADi, a compiler or Python.h; for unknown functions; for joints and constraints
-        that have no expressions, by name; where the motors drive fewer motions than there are
-        motors and motions.
-    NotActuatedError
-        If torques are asked of a mechanism that has no motors or no motion.
-    AssemblyError
-        If the reference configuration cannot be assembled.
-    HoloctlError
-        If the compiler fails.
-
-    Examples
-    --------
-    >>> import numpy as np, holoctl as hc
-    >>> mech = hc.load(hc.robot_file("five_bar"))
-    >>> fast = hc.compile(mech, ["inverse_dynamics"])
-    >>> q, v = hc.assemble(mech)
-    >>> bool(np.allclose(fast.inverse_dynamics(q, v, np.zeros(2)),
-    ...                  hc.inverse_dynamics(mech, q, v, [0.0, 0.0]).u))
-    True
-    """
-    controller = what if isinstance(what, ComputedTorque) else None
-    mech = what.mech if isinstance(what, ComputedTorque) else what
-    check_mechanism(mech, "what")
-    if controller is not None:
-        if partition is not None or weights is not None:
-            raise InputError("a controller brings its own partition and weights; give neither")
-        partition, weights, inconsistent = controller.partition, controller.weights, "project"
-    limits = limits_of(controller, closure_limit, velocity_limit)
-    wanted = _wanted(functions, mech, controller)
-    more = tuple(name_list("flags", flags))
-    casadi_module()
-    E = symbolic(mech, partition)
-    weights = effort_weights(mech, weights)
-    functions_ = _functions(E, controller, wanted, weights, inconsistent, limits)
-    sources, laws = [c_function(f) for f in functions_], [_law_of(f) for f in functions_]
-    with ThreadPoolExecutor() as pool:  # the compiler runs for several at once
-        modules = list(pool.map(lambda source, law: built(source, law, more), sources, laws))
-    found = {law.name: (module, law) for module, law in zip(modules, laws, strict=True)}
-    return Compiled(
-        mech, E.partition, controller, wanted, weights, inconsistent, limits, more, _laws=found
-    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -249,10 +120,10 @@ class Compiled:
         return f"<Compiled {self.mech.name!r}: {', '.join(self.functions)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (
-            self.mech, self.partition, self.controller, self.functions, self.weights,
-            self.inconsistent, self.limits, self.flags,
-        )  # fmt: skip
+        subject = Subject(
+            self.mech, self.controller, self.partition, self.weights, self.inconsistent, self.limits
+        )
+        return from_subject, (subject, self.functions, self.flags)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         return self  # it does not change; what is mutable counts
@@ -522,41 +393,7 @@ class Compiled:
             As `inverse_dynamics`; a note on the error tells at which state.
         """
         module, law = self._law("inverse_dynamics")
-        Q, V, T = (
-            _table(name, x, size)
-            for name, x, (_, size) in zip("QVT", (Q, V, T), law.inputs, strict=True)
-        )
-        N = len(Q)
-        if not N == len(V) == len(T):
-            raise InputError(f"Q, V and T must have as many rows; got {N}, {len(V)}, {len(T)}")
-        t = instant(t)
-        U = np.empty((N, self.mech.nu)) if out is None else _place(out, (N, self.mech.nu))
-        if out is not None:  # inputs are read again where the guard is in doubt
-            Q, V, T = (x.copy() if np.may_share_memory(x, U) else x for x in (Q, V, T))
-        count = _cores() if workers is None else whole("workers", workers, 1)
-        doubt, taken = np.zeros(N, dtype=np.uint8), np.zeros(1, dtype=np.int64)
-        piece = max(1, min(PIECE, N // (8 * count)))
-        count = max(1, min(count, -(-N // piece)))
-
-        def work() -> None:
-            module.batch(Q, V, T, t, U, doubt, taken, piece, N)
-
-        if count == 1 and not progress:
-            work()
-        else:
-            with ThreadPoolExecutor(count) as pool:
-                jobs = [pool.submit(work) for _ in range(count)]
-                if progress:
-                    _show(jobs, taken, N)
-            for job in jobs:
-                job.result()
-        for i in np.flatnonzero(doubt).tolist():
-            try:
-                U[i] = self._inverse_in_python(Q[i], V[i], T[i], t)
-            except HoloctlError as error:
-                error.add_note(f"at state {i} of the batch")
-                raise
-        return U
+        return answers(module, law, (Q, V, T), t, out, workers, progress, self._inverse_in_python)
 
     # ---------------------------------------------------------------------------- behind them
 
@@ -630,120 +467,16 @@ class Compiled:
         return self.controller.torque(q, v, q_ref, v_ref, a_ref, t, out=out)
 
 
+@quiet
+def from_subject(subject: Subject, functions: tuple[str, ...], flags: tuple[str, ...]) -> Compiled:
+    """Build what was asked for, now or when a pickle is read."""
+    E = symbolic(subject.mech, subject.partition)
+    laws = machine_code(E, subject, functions, flags)
+    return Compiled(
+        subject.mech, E.partition, subject.controller, functions, subject.weights,
+        subject.inconsistent, subject.limits, flags, laws,
+    )  # fmt: skip
+
+
 def _not_compiled(name: str, how: str) -> InputError:
     return InputError(f"{name} was not compiled; {how} does it")
-
-
-def _again(
-    mech: Mechanism,
-    partition: Partition,
-    controller: ComputedTorque | None,
-    functions: tuple[str, ...],
-    weights: Vector | None,
-    inconsistent: str,
-    limits: StateLimits,
-    flags: tuple[str, ...],
-) -> Compiled:
-    if controller is not None:
-        return compile(controller, functions, flags=flags)
-    return compile(
-        mech, functions, partition=partition, weights=weights, inconsistent=inconsistent,
-        closure_limit=limits.closure, velocity_limit=limits.velocity, flags=flags,
-    )  # fmt: skip
-
-
-# --------------------------------------------------------------------------------- building
-
-
-def _wanted(functions: Any, mech: Mechanism, controller: ComputedTorque | None) -> tuple[str, ...]:
-    if functions is None:
-        motors = ("inverse_dynamics",) if mech.nu else ()
-        return (*motors, "forward_dynamics", "terms", *(("torque",) if controller else ()))
-    wanted = tuple(dict.fromkeys(name_list("functions", functions)))
-    for name in wanted:
-        one_of("functions", name, FUNCTIONS)
-    if not wanted:
-        raise InputError(f"functions: name one or more of {', '.join(FUNCTIONS)}")
-    if "torque" in wanted and controller is None:
-        raise InputError("torque is that of a controller: hc.compile(hc.ComputedTorque(...))")
-    return wanted
-
-
-def _functions(
-    E: Expressions,
-    controller: ComputedTorque | None,
-    wanted: tuple[str, ...],
-    weights: Vector | None,
-    inconsistent: str,
-    limits: StateLimits,
-) -> list[Any]:
-    """The function of each name, as far as there are expressions for it."""
-
-    def inverse(limits: StateLimits | None = None) -> Any:
-        return inverse_function(E, weights, inconsistent, limits)
-
-    make: dict[str, Callable[[], Any]] = {
-        "inverse_dynamics": lambda: inverse(limits),
-        "forward_dynamics": lambda: forward_function(E),
-        "terms": lambda: terms_function(E),
-        "torque": lambda: torque_function(E, controller, limits) if controller else None,
-        "inverse_dynamics_derivatives": lambda: derivatives(E, inverse()),
-        "forward_dynamics_derivatives": lambda: derivatives(E, forward_function(E)),
-    }
-    found = [make[name]() for name in wanted]
-    return [f for f in found if f is not None]
-
-
-def _law_of(function: Any) -> Law:
-    """The law of a function of `expressions`."""
-    count = function.n_in() - 1  # t is the last
-    return Law(
-        function.name(),
-        tuple((function.name_in(i), function.numel_in(i)) for i in range(count)),
-        tuple((function.name_out(i), function.numel_out(i)) for i in range(function.n_out())),
-        tick=function.name() in TICKS,
-    )
-
-
-# ------------------------------------------------------------------------------------ batch
-
-
-def _cores() -> int:
-    """How many this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _table(name: str, value: Any, size: int) -> Array:
-    x = numbers(name, value)
-    if x.ndim != 2 or x.shape[1] != size:
-        raise InputError(f"{name} must have shape (N, {size}); got {x.shape}")
-    return np.require(x, requirements=["C", "A"])
-
-
-def _place(out: Any, shape: tuple[int, int]) -> Array:
-    good = (
-        type(out) is np.ndarray and out.dtype == np.float64 and out.shape == shape
-        and out.flags.carray
-    )  # fmt: skip
-    if not good:
-        raise InputError(
-            f"out must be a contiguous array of floats that can be written to, shape {shape}"
-        )
-    place: Array = out
-    return place
-
-
-def _show(jobs: Sequence[Future[None]], taken: NDArray[np.int64], count: int) -> None:
-    """A progress bar until all jobs are done."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        log.info("no progress bar: tqdm is not installed")
-        return
-    with tqdm(total=count, desc="inverse dynamics", unit=" states", unit_scale=True) as bar:
-        left = True
-        while left:
-            left = bool(wait(jobs, timeout=0.1).not_done)
-            bar.update(min(int(taken[0]), count) - bar.n)

@@ -1,17 +1,14 @@
 """Files of a C library: names that C can read, templates to fill, a folder to write them to.
 
-The straight-line code of `c_source` is arranged for short waiting: see `source`.
-
 The texts are in ``templates/``, with ``@{name}`` where something is filled in. What the names
-stand for is decided in `exported`.
+stand for is told by the fields of the values in `contexts`.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -20,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from holoctl.base.errors import HoloctlError, InputError
-from holoctl.codegen.c_source import c_function
 
 __all__ = [
     "MARK",
@@ -29,7 +25,6 @@ __all__ = [
     "filled",
     "identifier",
     "number",
-    "source",
     "stack_bytes",
     "write_files",
 ]
@@ -46,10 +41,33 @@ class _At(Template):
     delimiter = "@"
 
 
-def filled(name: str, values: Mapping[str, object]) -> str:
-    """A template with its names filled in; `name` is that of the file without ``.in``."""
-    text = (_TEMPLATES / f"{name}.in").read_text(encoding="utf-8")
-    return _At(text).substitute(values)
+def filled(name: str, shared: Any = None, own: Any = None) -> str:
+    """A template with its names filled in; `name` is that of the file without ``.in``.
+
+    Parameters
+    ----------
+    name : str
+    shared, own : dataclass, optional
+        Their fields are what the names of the template stand for: what several templates share,
+        and what is of this one alone.
+
+    Raises
+    ------
+    ValueError
+        For a name of the template that is no field, a field that is in both, and one of its own
+        that the template does not use.
+    """
+    template = _At((_TEMPLATES / f"{name}.in").read_text(encoding="utf-8"))
+    fields = [vars(x) if x is not None else {} for x in (shared, own)]
+    names = set(template.get_identifiers())
+    for wrong, what in (
+        (names - fields[0].keys() - fields[1].keys(), "without a field"),
+        (fields[0].keys() & fields[1].keys(), "told twice"),
+        (fields[1].keys() - names, "not in the template"),
+    ):
+        if wrong:
+            raise ValueError(f"template {name}: {', '.join(sorted(wrong))}: {what}")
+    return template.substitute(fields[0] | fields[1])
 
 
 def identifier(name: str) -> str:
@@ -169,84 +187,3 @@ def _refuse(paths: list[Path]) -> None:
             f"{', '.join(map(str, paths))}: there already, and without the mark {MARK!r} in the "
             "first line, so nothing is overwritten; move it away, or name another folder"
         )
-
-
-# ---------------------------------------------------------------------- shared slow steps
-
-_TURN = re.compile(r"  const double (x\d+) = (sin|cos)\((\S+)\);")
-_LOAD = re.compile(r"  const double (x\d+) = (\w+\[\d+\]);")
-_QUOTIENT = re.compile(r"  const double (x\d+) = (\S+) / (\S+);")
-_AT_ONCE = 4
-"""Angles are filled up with zeros to a multiple of this, for processors that take several."""
-
-
-def source(functions: Iterable[Any], qualifier: str = "static", symbols: Any = None) -> str:
-    """The C of several functions, without slow steps that can be shared.
-
-    `qualifier` and `symbols` are those of `c_function`.
-    """
-    found = "\n".join(
-        _shared(c_function(f, qualifier=qualifier, symbols=symbols)) for f in functions
-    )
-    return filled("sines_cosines.c", {}) + found if "sines_cosines" in found else found
-
-
-def _shared(source: str) -> str:
-    """Sines and cosines of all angles together; one division for all quotients by a value.
-
-    A product is there three times as soon as a quotient, and most of a tick is waiting for what
-    was computed before. Within each C function, for its values are its own.
-    """
-    return "\n".join(map(_shared_in, source.split("\n}\n")))
-
-
-def _shared_in(function: str) -> str:
-    if not function.strip():
-        return ""
-    given = function.splitlines()
-    loads = {m.group(1): m.group(2) for m in map(_LOAD.fullmatch, given) if m}
-    turned = dict.fromkeys(str(m.group(3)) for m in map(_TURN.fullmatch, given) if m)
-    angles = [x for x in turned if x in loads or not x.startswith("x")]
-    divisors = Counter(m.group(3) for m in map(_QUOTIENT.fullmatch, given) if m)
-    lines, inverses = list[str](), set[str]()
-    for old in given:
-        line, turn, quotient = old, _TURN.fullmatch(old), _QUOTIENT.fullmatch(old)
-        if turn is not None and turn.group(3) in angles:
-            value, kind, angle = turn.groups()
-            line = f"  const double {value} = {kind}_of[{angles.index(angle)}];"
-        elif quotient is not None and divisors[quotient.group(3)] > 1:
-            value, above, below = quotient.groups()
-            inverse = f"per_{re.sub(r'[^a-z0-9]+', '_', below).strip('_')}"
-            if below not in inverses:
-                inverses.add(below)
-                lines.append(f"  const double {inverse} = 1.0 / {below};")
-            line = f"  const double {value} = {above} * {inverse};"
-        lines.append(line)
-        if angles and line.endswith("{"):
-            lines += _together([loads.get(x, x) for x in angles])
-    return "\n".join([*_without_unused(lines, angles), "}", ""])
-
-
-def _without_unused(lines: list[str], angles: list[str]) -> Iterator[str]:
-    """Angles are read from their array now; elsewhere they may be needed still, or not."""
-    uses = Counter(re.findall(r"\bx\d+\b", "\n".join(lines)))
-    for line in lines:
-        load = _LOAD.fullmatch(line)
-        if load is None or load.group(1) not in angles or uses[load.group(1)] > 1:
-            yield line
-
-
-def _together(angles: list[str]) -> list[str]:
-    n = len(angles)
-    if angles == [f"q[{i}]" for i in range(n)]:
-        return [
-            f"  double sin_of[{n}], cos_of[{n}];",
-            f"  sines_cosines(q, {n}, sin_of, cos_of);",
-        ]
-    n = -(-len(angles) // _AT_ONCE) * _AT_ONCE
-    filling = ["0.0"] * (n - len(angles))
-    return [
-        f"  const double angle[{n}] = {{{', '.join([*angles, *filling])}}};",
-        f"  double sin_of[{n}], cos_of[{n}];",
-        f"  sines_cosines(angle, {n}, sin_of, cos_of);",
-    ]

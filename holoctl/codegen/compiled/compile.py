@@ -1,0 +1,98 @@
+"""`compile`: the laws of a mechanism or controller as machine code, called from Python.
+
+Expressions become C, C becomes an extension module, and a tick goes straight into it. Where the
+numbers that the pivots were chosen for do not hold, the guard says so and the Python path gives
+the answer, or the error that explains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from holoctl.base.checks import name_list, quiet
+from holoctl.codegen.compiled.compiled import Compiled, from_subject
+from holoctl.codegen.compiled.functions import wanted_functions
+from holoctl.codegen.extra import casadi_module
+from holoctl.codegen.subject import subject_of
+from holoctl.control.computed_torque import ComputedTorque
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+from holoctl.rows.consistency import NOT_GIVEN, NotGiven
+
+__all__ = ["compile"]
+
+
+@quiet
+def compile(
+    what: Mechanism | ComputedTorque,
+    functions: Iterable[str] | None = None,
+    *,
+    partition: Partition | None = None,
+    weights: Any = None,
+    inconsistent: str | NotGiven = NOT_GIVEN,
+    closure_limit: float | NotGiven | None = NOT_GIVEN,
+    velocity_limit: float | NotGiven | None = NOT_GIVEN,
+    flags: Iterable[str] = (),
+) -> Compiled:
+    """Compile a mechanism or a controller with the machine's C compiler.
+
+    Needs CasADi (the extra ``holoctl[codegen]``), a C compiler and the headers of Python, all
+    for building only. What is compiled is kept in the user's cache folder (or the one that
+    ``HOLOCTL_CACHE`` names), so that the compiler runs once for a mechanism.
+
+    Parameters
+    ----------
+    what : Mechanism or ComputedTorque
+        A controller brings its partition, weights and limits, and projects targets.
+    functions : iterable of str, optional
+        Of ``"inverse_dynamics"``, ``"forward_dynamics"``, ``"terms"``, ``"torque"`` (of a
+        controller), ``"inverse_dynamics_derivatives"``, ``"forward_dynamics_derivatives"``.
+        Default: the first three (the first only where there are motors), and the torque of a
+        controller.
+    partition : Partition, optional
+        Default: decided at the configuration assembled from the mechanism's reference.
+    weights : (nu,) array_like, optional
+        For more motors than motions: as in `PreparedInverseDynamics`.
+    inconsistent : str, optional
+        ``"raise"`` or ``"project"``: as in `PreparedInverseDynamics`. Default: ``"raise"``; a
+        controller takes ``"project"`` alone.
+    closure_limit, velocity_limit : float or None, optional
+        How far the state may be off for a torque, None for by any amount: as in
+        `PreparedInverseDynamics`. Default: 1e-2 and 0.1; not for a controller, which brings its
+        own.
+    flags : iterable of str, optional
+        More flags for the compiler, behind our own: such as ``"-O1"`` to build faster.
+
+    Returns
+    -------
+    Compiled
+
+    Raises
+    ------
+    InputError
+        Without CasADi, a compiler or Python.h; for unknown functions; for joints and constraints
+        that have no expressions, by name; where the motors drive fewer motions than there are
+        motors and motions.
+    NotActuatedError
+        If torques are asked of a mechanism that has no motors or no motion.
+    AssemblyError
+        If the reference configuration cannot be assembled.
+    HoloctlError
+        If the compiler fails.
+
+    Examples
+    --------
+    >>> import numpy as np, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> fast = hc.compile(mech, ["inverse_dynamics"])
+    >>> q, v = hc.assemble(mech)
+    >>> bool(np.allclose(fast.inverse_dynamics(q, v, np.zeros(2)),
+    ...                  hc.inverse_dynamics(mech, q, v, [0.0, 0.0]).u))
+    True
+    """
+    subject = subject_of(what, partition, weights, inconsistent, closure_limit, velocity_limit)
+    wanted = wanted_functions(functions, subject)
+    more = tuple(name_list("flags", flags))
+    casadi_module()
+    return from_subject(subject, wanted, more)

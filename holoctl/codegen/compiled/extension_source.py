@@ -1,0 +1,312 @@
+"""The C source of an extension module around a C function.
+
+A *law* is a function ``void law(const double *in..., const double *t, double *out..., double
+*doubt)``. Its extension module has
+
+    raw(in..., t, out...)    fills arrays, judges nothing
+
+and where it is for control loops
+
+    bind(unusual, doubtful)  -> the tick, law(in..., [t], out=): arrays that can be taken as they
+                             are go straight into C; anything else goes to the first of the two
+                             Python functions, any doubt to the second
+    batch(in..., t, out, flags, next, piece, count)
+                             many states, without the GIL: takes pieces, from where next[0] is,
+                             until all are taken, so that several threads share them; flags tell
+                             of doubt
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["Law", "extension_source"]
+
+
+@dataclass(frozen=True)
+class Law:
+    """What the wrapper needs to know of one C function.
+
+    Attributes
+    ----------
+    name : str
+    inputs : tuple of (str, int)
+        Name and size of each input but t.
+    outputs : tuple of (str, int)
+        The same of the outputs; the first is what the tick returns, the last is ``doubt``.
+    tick : bool
+        Whether it is called in control loops and over many states, or its raw form is enough.
+    """
+
+    name: str
+    inputs: tuple[tuple[str, int], ...]
+    outputs: tuple[tuple[str, int], ...]
+    tick: bool = True
+
+
+# ----------------------------------------------------------------------------------- source
+
+_HEAD = """\
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#include <numpy/arrayobject.h>
+#include <math.h>
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#error "flags that assume finite numbers (-ffast-math, -Ofast) would remove the guard"
+#endif
+
+"""
+
+_SUPPORT = """
+/* A float64 vector of this size that can be read in place. */
+static inline const double *vector(PyObject *x, npy_intp size) {
+  PyArrayObject *a = (PyArrayObject *)x;
+  if (!PyArray_CheckExact(x) || PyArray_TYPE(a) != NPY_DOUBLE || PyArray_NDIM(a) != 1 ||
+      PyArray_DIM(a, 0) != size || !PyArray_ISCARRAY_RO(a))
+    return NULL;
+  return (const double *)PyArray_DATA(a);
+}
+
+/* The same of any shape, for callers that have checked it. */
+static inline double *numbers(PyObject *x, npy_intp size) {
+  PyArrayObject *a = (PyArrayObject *)x;
+  if (!PyArray_CheckExact(x) || PyArray_TYPE(a) != NPY_DOUBLE || PyArray_SIZE(a) < size ||
+      !PyArray_ISCARRAY_RO(a)) {
+    PyErr_SetString(PyExc_TypeError, "a float64 array, contiguous and large enough, is needed");
+    return NULL;
+  }
+  return (double *)PyArray_DATA(a);
+}
+
+/* A number that is finite if all entries are, and their squares. */
+static inline double squares(const double *x, int n) {
+  double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
+  int i = 0;
+  for (; i + 3 < n; i += 4) {
+    a += x[i] * x[i];
+    b += x[i + 1] * x[i + 1];
+    c += x[i + 2] * x[i + 2];
+    d += x[i + 3] * x[i + 3];
+  }
+  for (; i < n; i++) a += x[i] * x[i];
+  return (a + b) + (c + d);
+}
+
+static inline int is_word(PyObject *name, const char *word) {
+  return PyUnicode_CompareWithASCIIString(name, word) == 0;
+}
+"""
+
+_TICK = """
+/* self is (unusual, doubtful): the functions that take over, with the same arguments. */
+static PyObject *{name}_tick(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                             PyObject *names) {{
+  PyObject *out = NULL;
+  double t = 0.0, doubt = 0.0, finite{results};
+  if (nargs < {n} || nargs > {n_t}) goto unusual;
+  if (nargs == {n} + 1) {{
+    if (!PyFloat_Check(args[{n}])) goto unusual;
+    t = PyFloat_AS_DOUBLE(args[{n}]);
+  }}
+  if (names) {{
+    Py_ssize_t count = PyTuple_GET_SIZE(names);
+    for (Py_ssize_t i = 0; i < count; i++) {{
+      PyObject *value = args[nargs + i], *word = PyTuple_GET_ITEM(names, i);
+      if (is_word(word, "out")) out = value;
+      else goto unusual;
+    }}
+  }}
+  if (out == Py_None) out = NULL;
+{take}
+  if ({refused}!(t - t == 0.0)) goto unusual;
+  if (out && (!vector(out, {size}) || !PyArray_ISWRITEABLE((PyArrayObject *)out))) goto unusual;
+  {call};
+  finite = {squares};
+  if (!(doubt < 1.0) || !(finite < INFINITY))
+    return PyObject_Vectorcall(PyTuple_GET_ITEM(self, 1), args, nargs, names);
+  if (out) Py_INCREF(out);
+  else {{
+    npy_intp shape[1] = {{{size}}};
+    out = PyArray_SimpleNew(1, shape, NPY_DOUBLE);
+    if (!out) return NULL;
+  }}
+  memcpy(PyArray_DATA((PyArrayObject *)out), {first}, {size} * sizeof(double));
+  return out;
+unusual:
+  return PyObject_Vectorcall(PyTuple_GET_ITEM(self, 0), args, nargs, names);
+}}
+"""
+
+_RAW = """
+static PyObject *{name}_raw(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
+  double t, *p[{m}];
+  static const npy_intp sizes[{m}] = {{{sizes}}};
+  if (nargs != {m} + 1) {{
+    PyErr_SetString(PyExc_TypeError, "{name}_raw takes {m} arrays and t");
+    return NULL;
+  }}
+  t = PyFloat_AsDouble(args[{n}]);
+  if (t == -1.0 && PyErr_Occurred()) return NULL;
+  for (int i = 0; i < {m}; i++)
+    if (!(p[i] = numbers(args[i < {n} ? i : i + 1], sizes[i]))) return NULL;
+  Py_BEGIN_ALLOW_THREADS
+  {call};
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
+}}
+"""
+
+_BATCH = """
+static PyObject *{name}_batch(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
+  double t, *p[{n} + 1];
+  static const npy_intp sizes[{n} + 1] = {{{sizes}}};
+  Py_ssize_t piece, count;
+  unsigned char *flags;
+  npy_int64 *next;
+  if (nargs != {n} + 6) {{
+    PyErr_SetString(PyExc_TypeError,
+                    "{name}_batch takes {n} arrays, t, out, flags, next, piece, count");
+    return NULL;
+  }}
+  t = PyFloat_AsDouble(args[{n}]);
+  piece = PyLong_AsSsize_t(args[{n} + 4]);
+  count = PyLong_AsSsize_t(args[{n} + 5]);
+  if (PyErr_Occurred()) return NULL;
+  if (count < 0 || count > PY_SSIZE_T_MAX / 4096) {{
+    PyErr_SetString(PyExc_ValueError, "{name}_batch: so many states cannot be");
+    return NULL;
+  }}
+  for (int i = 0; i <= {n}; i++)
+    if (!(p[i] = numbers(args[i < {n} ? i : i + 1], count * sizes[i]))) return NULL;
+  if (!PyArray_CheckExact(args[{n} + 2]) || !PyArray_CheckExact(args[{n} + 3]) ||
+      PyArray_TYPE((PyArrayObject *)args[{n} + 2]) != NPY_UINT8 ||
+      PyArray_TYPE((PyArrayObject *)args[{n} + 3]) != NPY_INT64 ||
+      PyArray_SIZE((PyArrayObject *)args[{n} + 2]) < count ||
+      PyArray_SIZE((PyArrayObject *)args[{n} + 3]) != 1 || piece < 1) {{
+    PyErr_SetString(PyExc_TypeError, "flags must be of uint8, next of int64, piece above 0");
+    return NULL;
+  }}
+  flags = (unsigned char *)PyArray_DATA((PyArrayObject *)args[{n} + 2]);
+  next = (npy_int64 *)PyArray_DATA((PyArrayObject *)args[{n} + 3]);
+  Py_BEGIN_ALLOW_THREADS
+  Py_ssize_t k = 0, stop = 0;
+  for (;; k++) {{
+    if (k == stop) {{
+      k = (Py_ssize_t)__atomic_fetch_add(next, piece, __ATOMIC_RELAXED);
+      if (k >= count) break;
+      stop = k + piece < count ? k + piece : count;
+    }}
+    double doubt = 0.0, finite{results};
+    {call};
+    finite = {squares};
+    flags[k] = !(doubt < 1.0) || !(finite < INFINITY);
+    memcpy(p[{n}] + k * {size}, {first}, {size} * sizeof(double));
+  }}
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
+}}
+"""
+
+_MODULE = """
+static PyMethodDef methods[] = {{
+{methods}
+  {{NULL, NULL, 0, NULL}}
+}};
+
+static struct PyModuleDef definition = {{PyModuleDef_HEAD_INIT, "{module}", "", -1, methods}};
+
+PyMODINIT_FUNC PyInit_{module}(void) {{
+  import_array();
+  return PyModule_Create(&definition);
+}}
+"""
+
+_BIND = """
+static PyMethodDef {name}_definition = {{
+  "{name}", (PyCFunction)(void (*)(void)){name}_tick, METH_FASTCALL | METH_KEYWORDS,
+  "Compiled; see the method of this name of holoctl.Compiled."
+}};
+
+/* {name}_bind(unusual, doubtful) -> the tick, with these two functions behind it */
+static PyObject *{name}_bind(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {{
+  PyObject *self, *tick;
+  if (nargs != 2) {{
+    PyErr_SetString(PyExc_TypeError, "{name}_bind takes two functions");
+    return NULL;
+  }}
+  self = PyTuple_Pack(2, args[0], args[1]);
+  tick = self ? PyCFunction_NewEx(&{name}_definition, self, NULL) : NULL;
+  Py_XDECREF(self);
+  return tick;
+}}
+"""
+
+
+def extension_source(kernel: str, law: Law, module: str) -> str:
+    """The C source of the extension module around the C function of a law."""
+    parts, kinds = [_HEAD, kernel, _SUPPORT, _raw(law)], ["raw"]
+    if law.tick:
+        parts += [_tick(law), _batch(law), _BIND.format(name=law.name)]
+        kinds += ["batch", "bind"]
+    table = "\n".join(
+        f'  {{"{kind}", (PyCFunction)(void (*)(void)){law.name}_{kind}, METH_FASTCALL, ""}},'
+        for kind in kinds
+    )
+    return "".join([*parts, _MODULE.format(methods=table, module=module)])
+
+
+def _results(law: Law) -> str:
+    """Declarations of the outputs, in a declaration of doubles."""
+    return "".join(f", {name}[{max(size, 1)}]" for name, size in law.outputs[:-1])
+
+
+def _call(law: Law, given: Sequence[str], outputs: Sequence[str]) -> str:
+    return f"{law.name}({', '.join([*given, '&t', *outputs])})"
+
+
+def _squares(law: Law, given: Sequence[str]) -> str:
+    """Finite if all inputs and the result are."""
+    parts = [(x, size) for x, (_, size) in zip(given, law.inputs, strict=True)]
+    return " + ".join(f"squares({x}, {n})" for x, n in [*parts, law.outputs[0]])
+
+
+def _tick(law: Law) -> str:
+    names = [name for name, _ in law.inputs]
+    outputs = [name for name, _ in law.outputs[:-1]]
+    return _TICK.format(
+        name=law.name,
+        n=len(names),
+        n_t=len(names) + 1,
+        results=_results(law),
+        take="\n".join(f"  const double *{n} = vector(args[{i}], {s});"
+                       for i, (n, s) in enumerate(law.inputs)),
+        refused="".join(f"!{name} || " for name in names),
+        size=law.outputs[0][1],
+        first=outputs[0],
+        call=_call(law, names, [*outputs, "&doubt"]),
+        squares=_squares(law, names),
+    )  # fmt: skip
+
+
+def _raw(law: Law) -> str:
+    n, m = len(law.inputs), len(law.inputs) + len(law.outputs)
+    return _RAW.format(
+        name=law.name, n=n, m=m,
+        sizes=", ".join(str(size) for _, size in (*law.inputs, *law.outputs)),
+        call=_call(law, [f"p[{i}]" for i in range(n)], [f"p[{i}]" for i in range(n, m)]),
+    )  # fmt: skip
+
+
+def _batch(law: Law) -> str:
+    n = len(law.inputs)
+    size = law.outputs[0][1]
+    outputs = [name for name, _ in law.outputs[:-1]]
+    places = [f"p[{i}] + k * {s}" for i, (_, s) in enumerate(law.inputs)]
+    return _BATCH.format(
+        name=law.name, n=n, results=_results(law), size=size, first=outputs[0],
+        sizes=", ".join(str(s) for s in (*(s for _, s in law.inputs), size)),
+        call=_call(law, places, [*outputs, "&doubt"]),
+        squares=_squares(law, places),
+    )  # fmt: skip

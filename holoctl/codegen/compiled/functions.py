@@ -1,0 +1,87 @@
+"""The functions that can be compiled, by name: which are wanted, and their machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from holoctl.base.checks import name_list, one_of
+from holoctl.base.errors import InputError
+from holoctl.codegen.c_source import c_function
+from holoctl.codegen.compiled.extension import built
+from holoctl.codegen.compiled.extension_source import Law
+from holoctl.codegen.expressions import Expressions
+from holoctl.codegen.laws.derivatives import derivatives
+from holoctl.codegen.laws.forward_dynamics import forward_function
+from holoctl.codegen.laws.inverse_dynamics import inverse_function
+from holoctl.codegen.laws.terms import terms_function
+from holoctl.codegen.laws.torque import torque_function
+from holoctl.codegen.subject import Subject
+from holoctl.rows.consistency import StateLimits
+
+__all__ = ["machine_code", "wanted_functions"]
+
+FUNCTIONS = (
+    "inverse_dynamics", "forward_dynamics", "terms", "torque",
+    "inverse_dynamics_derivatives", "forward_dynamics_derivatives",
+)  # fmt: skip
+
+TICKS = ("inverse_dynamics", "forward_dynamics", "torque")
+"""Called in control loops."""
+
+
+def wanted_functions(functions: Any, subject: Subject) -> tuple[str, ...]:
+    """The names that are given, checked, or those that everyone gets."""
+    mech, controller = subject.mech, subject.controller
+    if functions is None:
+        motors = ("inverse_dynamics",) if mech.nu else ()
+        return (*motors, "forward_dynamics", "terms", *(("torque",) if controller else ()))
+    wanted = tuple(dict.fromkeys(name_list("functions", functions)))
+    for name in wanted:
+        one_of("functions", name, FUNCTIONS)
+    if not wanted:
+        raise InputError(f"functions: name one or more of {', '.join(FUNCTIONS)}")
+    if "torque" in wanted and controller is None:
+        raise InputError("torque is that of a controller: hc.compile(hc.ComputedTorque(...))")
+    return wanted
+
+
+def machine_code(
+    E: Expressions, subject: Subject, wanted: tuple[str, ...], flags: tuple[str, ...]
+) -> dict[str, tuple[Any, Law]]:
+    """Extension module and law of each function that there are expressions for."""
+    functions = _functions(E, subject, wanted)
+    sources, laws = [c_function(f) for f in functions], [_law_of(f) for f in functions]
+    with ThreadPoolExecutor() as pool:  # the compiler runs for several at once
+        modules = list(pool.map(lambda source, law: built(source, law, flags), sources, laws))
+    return {law.name: (module, law) for module, law in zip(modules, laws, strict=True)}
+
+
+def _functions(E: Expressions, subject: Subject, wanted: tuple[str, ...]) -> list[Any]:
+    """The function of each name, as far as there are expressions for it."""
+
+    def inverse(limits: StateLimits | None = None) -> Any:
+        return inverse_function(E, subject.weights, subject.inconsistent, limits)
+
+    make: dict[str, Callable[[], Any]] = {
+        "inverse_dynamics": lambda: inverse(subject.limits),
+        "forward_dynamics": lambda: forward_function(E),
+        "terms": lambda: terms_function(E),
+        "torque": lambda: torque_function(E, subject),
+        "inverse_dynamics_derivatives": lambda: derivatives(E, inverse()),
+        "forward_dynamics_derivatives": lambda: derivatives(E, forward_function(E)),
+    }
+    found = [make[name]() for name in wanted]
+    return [f for f in found if f is not None]
+
+
+def _law_of(function: Any) -> Law:
+    """What the wrapper needs to know of a function."""
+    count = function.n_in() - 1  # t is the last
+    return Law(
+        function.name(),
+        tuple((function.name_in(i), function.numel_in(i)) for i in range(count)),
+        tuple((function.name_out(i), function.numel_out(i)) for i in range(function.n_out())),
+        tick=function.name() in TICKS,
+    )

@@ -1,0 +1,306 @@
+"""What the templates are filled with: a value for each, and one that they share.
+
+A field is what ``@{field}`` stands for. Where something may be absent, its text is empty; texts
+that are lines of their own end with a newline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = [
+    "Build",
+    "GravityTorque",
+    "Header",
+    "Normalise",
+    "Plant",
+    "PlantHeader",
+    "Readme",
+    "SelfTest",
+    "Shared",
+    "Source",
+    "TorqueDeclaration",
+]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What several files of one library are told.
+
+    Attributes
+    ----------
+    P, U : str
+        What names of C begin with, in lower and in upper case; files, too.
+    marker : str
+        Tells that holoctl wrote the file, with its version.
+    title : str
+        The name of the mechanism, as it may stand in a comment.
+    nq, nv, nu : int
+    states : int
+        How many the self-test knows.
+    closure_limit, velocity_limit, pivot_limit : str
+        What init sets; numbers of C.
+    earlier : str
+        How many times `velocity` may be larger than that of a certificate.
+    POLICY : str
+        What is done in trouble: HOLD or ZERO.
+    usual_call : str
+        A call of the function that most will use, as a statement.
+    t_parameter, t_given, t_refused, t_contract : str
+        Where there is a time: its parameter, argument, check, and line of documentation.
+    state : str
+        Arguments: q, and t where there is a time.
+    normalised : str
+        Statements that normalise q in front of a law, where there is something to normalise.
+    flags, divides, arithmetic : str
+        C in front of others: refused flags of compilers, what a division is, and a check that the
+        arithmetic is that of doubles.
+    """
+
+    P: str
+    U: str
+    marker: str
+    title: str
+    nq: int
+    nv: int
+    nu: int
+    states: int
+    closure_limit: str
+    velocity_limit: str
+    pivot_limit: str
+    earlier: str
+    POLICY: str
+    usual_call: str
+    t_parameter: str
+    t_given: str
+    t_refused: str
+    t_contract: str
+    state: str
+    normalised: str
+    flags: str
+    divides: str
+    arithmetic: str
+
+
+@dataclass(frozen=True)
+class Header:
+    """``header.h``: the contract.
+
+    Attributes
+    ----------
+    what : str
+        What the library computes besides inverse dynamics.
+    version : int
+        Of holoctl, as one number.
+    q_table, v_table, motor_table : str
+        What each number of q, v and u is.
+    gains : str
+        The fields of the gains of a controller.
+    torque_declaration : str
+        The function for the torque of a controller.
+    stack : int
+        How much of it a call takes, bytes.
+    hash, content : str
+        Of the whole library, and its first 32 bits as a number of C; both empty while it is found.
+    """
+
+    what: str
+    version: int
+    q_table: str
+    v_table: str
+    motor_table: str
+    gains: str
+    torque_declaration: str
+    stack: int
+    hash: str
+    content: str
+
+
+@dataclass(frozen=True)
+class TorqueDeclaration:
+    """``torque.h``: the torque of a controller in the header.
+
+    Attributes
+    ----------
+    law : str
+        Its equations, lines of a comment.
+    """
+
+    law: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """``source.c``: the laws and what judges them.
+
+    Attributes
+    ----------
+    rows, closed, kept : int
+        Rows of the matrix, of the closure errors, of the acceleration.
+    allowance, tolerance : str
+        How far redundant rows may be broken.
+    laws : str
+        The straight-line code.
+    normalise : str
+        The functions that normalise, where they are needed.
+    state_parameters, matrix_arguments, law_arguments : str
+        Of functions that take the state.
+    trial, declare_t, read_t : str
+        The state at which init tries a tick; its time, where there is one.
+    set_gains : str
+        Statements that set the gains of a controller.
+    torque : str
+        The function for the torque of a controller.
+    """
+
+    rows: int
+    closed: int
+    kept: int
+    allowance: str
+    tolerance: str
+    laws: str
+    normalise: str
+    state_parameters: str
+    matrix_arguments: str
+    law_arguments: str
+    trial: str
+    declare_t: str
+    read_t: str
+    set_gains: str
+    torque: str
+
+
+@dataclass(frozen=True)
+class Normalise:
+    """``normalise.c``: quaternions and cosine-sine pairs of norm one.
+
+    Attributes
+    ----------
+    parts : str
+        A condition that normalises each of them.
+    """
+
+    parts: str
+
+
+@dataclass(frozen=True)
+class GravityTorque:
+    """``torque_gravity.c``: the torque of a controller that compensates gravity alone.
+
+    Attributes
+    ----------
+    hold_arguments : str
+        Of the law of holding.
+    """
+
+    hold_arguments: str
+
+
+@dataclass(frozen=True)
+class Plant:
+    """``plant.c``: the exact plant, for trials.
+
+    Attributes
+    ----------
+    laws : str
+        The straight-line code.
+    norm, parts : str
+        A function that normalises, where it is needed, and its calls.
+    start : str
+        The configuration to start at, an array.
+    t_ahead, after : str
+        Where there is a time: the argument for a stage of a step, and the time at its end.
+    motion_arguments, correction_arguments : str
+        Of the laws.
+    """
+
+    laws: str
+    norm: str
+    parts: str
+    start: str
+    t_ahead: str
+    after: str
+    motion_arguments: str
+    correction_arguments: str
+
+
+@dataclass(frozen=True)
+class PlantHeader:
+    """``plant.h``.
+
+    Attributes
+    ----------
+    plant_t_contract : str
+        The line of documentation of the time, where there is one.
+    stack : int
+        How much of it a call takes, bytes.
+    """
+
+    plant_t_contract: str
+    stack: int
+
+
+@dataclass(frozen=True)
+class SelfTest:
+    """``test.c``.
+
+    Attributes
+    ----------
+    arrays : str
+        The states and the torques expected there.
+    more_inputs : str
+        Declarations of the references of a controller, behind the first input.
+    copies : str
+        Statements that copy the inputs of state k.
+    tick : str
+        The call that is tested.
+    x_t : str
+        The time among its arguments, where there is one.
+    golden_torque : str
+        Statements that compare the torque of a controller.
+    more_bad : str
+        Statements that try what is not finite in inputs that not everyone has.
+    more_refused : str
+        Statements that try what not every mechanism can refuse.
+    storm_seen : str
+        A check that a storm of inputs made a torque overflow.
+    """
+
+    arrays: str
+    more_inputs: str
+    copies: str
+    tick: str
+    x_t: str
+    golden_torque: str
+    more_bad: str
+    more_refused: str
+    storm_seen: str
+
+
+@dataclass(frozen=True)
+class Build:
+    """``CMakeLists.txt``.
+
+    Attributes
+    ----------
+    more_sources : str
+        That of the plant, where it is written.
+    """
+
+    more_sources: str
+
+
+@dataclass(frozen=True)
+class Readme:
+    """``README.md``.
+
+    Attributes
+    ----------
+    summary : str
+        What the library computes.
+    more_files : str
+        Lines of the table of files, for the plant.
+    """
+
+    summary: str
+    more_files: str

@@ -1,0 +1,255 @@
+"""The files of a library, from its laws and the states of its self-test."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import replace
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.codegen.entries import dense
+from holoctl.codegen.exported.contexts import (
+    Build,
+    GravityTorque,
+    Header,
+    Normalise,
+    Plant,
+    PlantHeader,
+    Readme,
+    Shared,
+    Source,
+    TorqueDeclaration,
+)
+from holoctl.codegen.exported.laws import Laws
+from holoctl.codegen.exported.library import (
+    MARK,
+    array,
+    comment,
+    filled,
+    number,
+    stack_bytes,
+)
+from holoctl.codegen.exported.plant import plant_functions
+from holoctl.codegen.exported.self_test import self_test
+from holoctl.codegen.exported.shared_steps import source
+from holoctl.codegen.exported.states import STATES, States
+from holoctl.codegen.exported.tables import motor_table, q_table, v_table
+from holoctl.codegen.expressions import Expressions
+from holoctl.codegen.extra import casadi_module
+from holoctl.codegen.laws.inverse_dynamics import inverse_function
+from holoctl.codegen.laws.measures import earlier
+from holoctl.codegen.tree_dynamics import tree_efforts
+from holoctl.control.computed_torque import ComputedTorque
+from holoctl.rows.consistency import ALLOWANCE, TOLERANCES, StateLimits
+
+__all__ = ["library_files", "shared_context"]
+
+Array = NDArray[np.float64]
+
+PIVOT_LIMIT = 0.02
+"""With a smaller pivot, whatever their order, a state in doubt counts as singular: one over the
+multiplier that is in doubt."""
+
+LAW = "HOLOCTL_DIVIDES static"
+"""What stands before the C functions of the laws; see ``templates/divides.c.in``."""
+
+
+def library_files(
+    E: Expressions,
+    laws: Laws,
+    states: States,
+    shared: Shared,
+    plant: bool,
+    weights: Array | None,
+) -> dict[str, str]:
+    """Name to text of every file."""
+    P, symbols = shared.P, _symbols(E, weights)
+    body = filled("source.c", shared, _source(E, laws, states, shared, symbols))
+    header = _header(E, laws, shared, stack_bytes(body))
+    plant_files = _plant_files(E, laws.timed, shared, symbols) if plant else {}
+    known = [filled("header.h", shared, header), body, *plant_files.values()]
+    found = hashlib.sha256("".join(known).encode()).hexdigest()
+    header = replace(header, hash=found[:32], content=f"0x{found[:8]}")
+    row = f"| `{P}_plant.h`, `{P}_plant.c` | the exact plant, for trials on a computer |\n"
+    summary = "inverse dynamics" if laws.controller is None else "computed torque"
+    return {
+        f"{P}.h": filled("header.h", shared, header),
+        f"{P}.c": body,
+        **plant_files,
+        f"{P}_test.c": self_test(E, laws, states, shared),
+        "CMakeLists.txt": filled("CMakeLists.txt", shared, Build(f" {P}_plant.c" if plant else "")),
+        "README.md": filled("README.md", shared, Readme(summary, row if plant else "")),
+    }
+
+
+def shared_context(
+    E: Expressions, laws: Laws, prefix: str, limits: StateLimits, in_trouble: str
+) -> Shared:
+    """What several files are told."""
+    mech, timed, controller = E.mech, laws.timed, laws.controller
+    P, U = prefix, prefix.upper()
+    calls = "q, v, q_ref, v_ref, a_ref" if controller is not None else "q, v, target"
+    function = "torque" if controller is not None else "inverse_dynamics"
+    normalised = (
+        "  double unit[NQ];\n"
+        f"  if (!normalise_all(q, unit)) return refuse(c, {U}_NOT_NORMALISED, u);\n"
+        "  q = unit;\n"
+    )
+    return Shared(
+        P=P,
+        U=U,
+        marker=f"{MARK} {metadata.version('holoctl')}: export again instead of editing.",
+        title=comment(mech.name),
+        nq=mech.nq,
+        nv=mech.nv,
+        nu=mech.nu,
+        states=STATES,
+        closure_limit=_limit(limits.closure),
+        velocity_limit=_limit(limits.velocity),
+        pivot_limit=number(PIVOT_LIMIT),
+        earlier=number(earlier(E)),
+        POLICY=in_trouble.upper(),
+        usual_call=f"{P}_{function}(&c, {calls}, {'t, ' if timed else ''}u);",
+        t_parameter="double t, " if timed else "",
+        t_given="t, " if timed else "",
+        t_refused=" || !isfinite(t)" if timed else "",
+        t_contract="\n *   t            time, s" if timed else "",
+        state="q, t" if timed else "q",
+        normalised=normalised if E.tree.unit_parts else "",
+        flags=filled("flags.c"),
+        divides=filled("divides.c"),
+        arithmetic=filled("arithmetic.c"),
+    )
+
+
+def _limit(limit: float | None) -> str:
+    return "HUGE_VAL" if limit is None else number(limit)
+
+
+# ------------------------------------------------------------------------- header and source
+
+
+def _header(E: Expressions, laws: Laws, shared: Shared, stack: int) -> Header:
+    mech, controller = E.mech, laws.controller
+    gains, what, declaration = "", "", ""
+    if controller is not None:
+        gains = f"  double kp[{mech.nu}], kd[{mech.nu}]; /* of the export, at least 0 */\n"
+        what = " and computed torque"
+        law = TorqueDeclaration(" *   " + _LAWS[controller.compensation])
+        declaration = filled("torque.h", shared, law)
+    return Header(
+        what=what,
+        version=_version(metadata.version("holoctl")),
+        q_table=q_table(mech),
+        v_table=v_table(mech),
+        motor_table=motor_table(mech),
+        gains=gains,
+        torque_declaration=declaration,
+        stack=stack,
+        hash="",
+        content="",
+    )
+
+
+_LAWS = {
+    "full": "a_ref + kd (v_ref - B' v) + kp e = B' a\n *   gamma' B u = gamma' (M a + h)",
+    "gravity": "u = u_gravity(q) + kd (v_ref - B' v) + kp e",
+}
+
+
+def _source(E: Expressions, laws: Laws, states: States, shared: Shared, symbols: Any) -> Source:
+    timed, controller = laws.timed, laws.controller
+    functions = (laws.errors, laws.law, laws.hold, laws.matrix)
+    parts = " && ".join(f"normalise(unit + {p[0]}, {len(p)})" for p in E.tree.unit_parts)
+    return Source(
+        rows=laws.matrix.size1_out(0),
+        closed=laws.law.numel_out(2),
+        kept=laws.law.numel_out(5),
+        allowance=number(ALLOWANCE),
+        tolerance=number(TOLERANCES["acceleration"]),
+        laws=source([f for f in functions if f is not None], LAW, symbols),
+        normalise=filled("normalise.c", own=Normalise(parts)) if parts else "",
+        state_parameters="const double *q, double t" if timed else "const double *q",
+        matrix_arguments="q, &t" if timed else "q",
+        law_arguments="q, v, target, &t" if timed else "q, v, target",
+        trial=_trial(states, timed),
+        declare_t="  double t;\n" if timed else "",
+        read_t="  read(trial_t, 1, &t);\n" if timed else "",
+        set_gains="" if controller is None else _set_gains(controller),
+        torque="" if controller is None else _torque(controller, timed, shared),
+    )
+
+
+def _torque(controller: ComputedTorque, timed: bool, shared: Shared) -> str:
+    if controller.compensation == "full":
+        return filled("torque_full.c", shared)
+    arguments = "q, v, &t" if timed else "q, v"
+    return filled("torque_gravity.c", shared, GravityTorque(arguments))
+
+
+def _set_gains(controller: ComputedTorque) -> str:
+    lines = [
+        f"  c->{gain}[{i}] = {number(float(x))};\n"
+        for gain in ("kp", "kd")
+        for i, x in enumerate(getattr(controller, gain))
+    ]
+    return "".join(lines)
+
+
+def _trial(states: States, timed: bool) -> str:
+    """The state at which init tries a tick: the first of the self-test."""
+    given = [
+        ("q", states.q, "NQ"), ("v", states.v, "NV"), ("target", states.target, "NU"),
+        ("u", states.inverse, "NU"), ("tolerance", states.tolerance[:, None], "1"),
+    ]  # fmt: skip
+    if timed:
+        given.append(("t", states.t[:, None], "1"))
+    return "".join(f"  {array(f'trial_{x}', rows[0], f'[{size}]')}" for x, rows, size in given)
+
+
+def _version(text: str) -> int:
+    """A version as one number, for comparisons by the preprocessor: 0.1.2 is 102."""
+    major, minor, patch = (int(x) for x in (*re.findall(r"\d+", text), "0", "0")[:3])
+    return 10000 * major + 100 * minor + patch
+
+
+def _symbols(E: Expressions, weights: Array | None) -> Any:
+    """What the instructions of the laws compute on their way, for comments."""
+    ca, mech, rows = casadi_module(), E.mech, E.rows
+    target = ca.SX.sym("target", mech.nu)
+    given = [E.q, E.v, target, E.t]
+    _, a, _ = inverse_function(E, weights, "project").call(given, True, False)
+    G = dense(rows.jacobian, mech.nv)
+    columns = [ca.vertcat(*x) for x in (rows.error, rows.rate, rows.drift)]
+    return ca.Function(
+        "symbols", given, [*columns, G, a, tree_efforts(E.tree, E.v, a)],
+        ["q", "v", "target", "t"], ["phi", "phi_rate", "drift", "G", "a", "efforts"],
+    )  # fmt: skip
+
+
+# --------------------------------------------------------------------------------- the plant
+
+
+def _plant_files(E: Expressions, timed: bool, shared: Shared, symbols: Any) -> dict[str, str]:
+    parts = "".join(f"  normalise(q + {p[0]}, {len(p)});\n" for p in E.tree.unit_parts)
+    plant = Plant(
+        laws=source(plant_functions(E, timed), LAW, symbols),
+        norm=filled("plant_normalise.c") if parts else "",
+        parts=parts or "  (void)q;\n",
+        start=array("start", E.samples[0], "[NQ]"),
+        t_ahead="t + h, " if timed else "",
+        after="  const double after = t + dt;\n" if timed else "",
+        motion_arguments="q, v, u, &t" if timed else "q, v, u",
+        correction_arguments="q1, v1, &after" if timed else "q1, v1",
+    )
+    body = filled("plant.c", shared, plant)
+    contract = "\n *   t      time at the start of the step, s" if timed else ""
+    header = PlantHeader(contract, stack_bytes(body))
+    return {
+        f"{shared.P}_plant.h": filled("plant.h", shared, header),
+        f"{shared.P}_plant.c": body,
+    }

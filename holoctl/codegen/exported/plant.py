@@ -1,0 +1,57 @@
+"""The exact plant as functions of symbols: its motion, and the correction of its state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holoctl.codegen.entries import largest, total
+from holoctl.codegen.expressions import Expressions
+from holoctl.codegen.extra import SX, casadi_module
+from holoctl.codegen.laws.bordered import eliminated
+from holoctl.codegen.laws.forward_dynamics import forward_function
+from holoctl.codegen.tree import tangent
+
+__all__ = ["plant_functions"]
+
+
+def plant_functions(E: Expressions, timed: bool) -> tuple[Any, Any]:
+    """``motion(q, v, u[, t]) -> qdot, a, doubt``, ``correction(q, v[, t]) -> dq, dv, doubt, off``.
+
+    Of them `off` is the largest error of the kept rows before the correction, scaled.
+    """
+    ca, mech = casadi_module(), E.mech
+    u = ca.SX.sym("u", mech.nu)
+    a, doubt = forward_function(E).call([E.q, E.v, ca.SX(mech.B) @ u, E.t], True, False)
+    T = tangent(mech.model, E.q)
+    t, label = ([E.t], ["t"]) if timed else ([], [])
+    motion = ca.Function(
+        "motion", [E.q, E.v, u, *t], [ca.densify(T @ E.v), ca.densify(a), doubt],
+        ["q", "v", "u", *label], ["qdot", "a", "doubt"],
+    )  # fmt: skip
+    dq, dv, doubt, off = _correction(E)
+    correction = ca.Function(
+        "correction", [E.q, E.v, *t], [ca.densify(T @ dq), dv, doubt, off], ["q", "v", *label],
+        ["dq", "dv", "doubt", "off"],
+    )  # fmt: skip
+    return motion, correction
+
+
+def _correction(E: Expressions) -> tuple[SX, SX, SX, SX]:
+    """Steps of the dependent coordinates that take errors and rates of the kept rows to zero."""
+    ca, mech, part = casadi_module(), E.mech, E.partition
+    dependent = part.dependent.tolist()
+    dq, dv, doubt = ca.SX.zeros(mech.nv), ca.SX.zeros(mech.nv), ca.SX(0.0)
+    if not dependent:
+        return dq, dv, doubt, ca.SX(0.0)
+    rows = [{j: row[k] for j, k in enumerate(dependent) if k in row} for row in E.rows.jacobian]
+    row_unit = mech.row_scale[part.rows]
+    factors = eliminated(E, rows, row_unit, mech.column_scale[part.dependent])
+    for k, x, y in zip(
+        dependent,
+        factors.solve([-e for e in E.rows.error]),
+        factors.solve([-e for e in E.rows.rate]),
+        strict=True,
+    ):
+        dq[k], dv[k] = x, y
+    off = largest(float(x) * e for x, e in zip(row_unit, E.rows.error, strict=True))
+    return dq, dv, total(factors.doubt), off

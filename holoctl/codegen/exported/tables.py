@@ -1,0 +1,61 @@
+"""What each number of q, v and u is, as lines of a comment of C."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from holoctl.codegen.exported.library import comment
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.coordinates import translational
+
+__all__ = ["motor_table", "q_table", "v_table"]
+
+
+def q_table(mech: Mechanism) -> str:
+    """Joint by joint."""
+    model, length, lines = mech.model, translational(mech.model), []
+    for j in range(1, model.njoints):
+        iq, nq, nv = model.idx_qs[j], model.nqs[j], model.nvs[j]
+        unit = "m" if length[model.idx_vs[j] : model.idx_vs[j] + nv].all() else "rad"
+        kind = model.joints[j].shortname().removeprefix("JointModel")
+        lines.append(_line("q", iq, nq, f"{model.names[j]}: {_meaning(kind, nq, nv, unit)}"))
+    return "\n".join(lines)
+
+
+def v_table(mech: Mechanism) -> str:
+    """Coordinate by coordinate."""
+    length = translational(mech.model)
+    return "\n".join(
+        _line("v", i, 1, f"{name}, {'m/s' if length[i] else 'rad/s'}")
+        for i, name in enumerate(mech.coordinate_names)
+    )
+
+
+def motor_table(mech: Mechanism) -> str:
+    """Motor by motor."""
+    length, lines = translational(mech.model), []
+    for i, name in enumerate(mech.actuator_names):
+        kinds = set(np.where(length[mech.B[:, i] != 0.0], "N", "N m").tolist())
+        lines.append(_line("u", i, 1, f"{name}, {' and '.join(sorted(kinds))}"))
+    return "\n".join(lines)
+
+
+def _meaning(kind: str, nq: int, nv: int, unit: str) -> str:
+    if (nq, nv) == (1, 1):
+        return unit
+    if (nq, nv) == (2, 1):
+        return "cosine and sine of the angle"
+    if kind == "FreeFlyer":
+        return "position, m, and quaternion x y z w"
+    if kind == "Spherical":
+        return "quaternion x y z w"
+    if kind == "Planar":
+        return "x and y, m, cosine and sine of the angle"
+    if kind == "Translation":
+        return "x, y and z, m"
+    return f"{nq} numbers of a {kind}, as Pinocchio has them"
+
+
+def _line(letter: str, i: int, n: int, text: str) -> str:
+    place = f"{letter}[{i}]" if n == 1 else f"{letter}[{i}..{i + n - 1}]"
+    return f" *   {place:<10} {comment(text)}"

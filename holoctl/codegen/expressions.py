@@ -1,0 +1,119 @@
+"""A mechanism as expressions: symbols, tree, rows, and configurations to choose pivots at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.errors import AssemblyError
+from holoctl.closing.assembly import assemble
+from holoctl.codegen.extra import SX, casadi_module
+from holoctl.codegen.rows import SymbolicRows, check_expressions, check_rows, symbolic_rows
+from holoctl.codegen.tree import Tree, symbolic_tree
+from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition, check_partition, partition
+from holoctl.rows.evaluate import rows_that_open
+
+__all__ = ["Expressions", "symbolic"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+UNIT_NORM = 5e11
+"""One over how far the square of a norm may be from one: what Pinocchio takes as normalised."""
+
+SAMPLES = 8
+"""Pivots are chosen at so many closed configurations near the reference, besides it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Expressions:
+    """What the laws of one mechanism are made from; see `symbolic`.
+
+    Attributes
+    ----------
+    mech : Mechanism
+    partition : Partition
+        Which rows count, decided once.
+    q, v, t : (nq, 1), (nv, 1), (1, 1) symbols
+    tree : Tree
+    rows : SymbolicRows
+        The kept rows; along other axes of the same span where that is cheaper.
+    every : SymbolicRows
+        All rows that can be off at all, redundant ones too, as they are defined.
+    open : int array
+        Which rows these are.
+    samples : (s, nq) array
+        The closed configurations at which pivots are chosen.
+    doubt : tuple of expressions
+        Of the state: each is below one where the state can be trusted.
+    """
+
+    mech: Mechanism
+    partition: Partition
+    q: SX
+    v: SX
+    t: SX
+    tree: Tree
+    rows: SymbolicRows
+    every: SymbolicRows
+    open: Indices
+    samples: Array
+    doubt: tuple[SX, ...]
+
+
+def symbolic(mech: Mechanism, partition_: Partition | None = None) -> Expressions:
+    """Symbols, tree and rows of a mechanism, for the laws.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    partition_ : Partition, optional
+        Default: decided at the configuration assembled from ``mech.reference``.
+
+    Returns
+    -------
+    Expressions
+
+    Raises
+    ------
+    InputError
+        Without CasADi; for a joint or a constraint that has no expressions, or wrong ones, by
+        name; for a partition of another mechanism.
+    AssemblyError
+        If the reference configuration cannot be assembled.
+    """
+    ca = casadi_module()
+    check_mechanism(mech)
+    check_rows(mech)
+    middle, _ = assemble(mech)
+    part = partition(mech, middle) if partition_ is None else partition_
+    check_partition(mech, part)
+    q, v, t = ca.SX.sym("q", mech.nq), ca.SX.sym("v", mech.nv), ca.SX.sym("t")
+    tree = symbolic_tree(mech.model, q)
+    samples = _samples(mech, middle)
+    check_expressions(mech, tree, t, samples)
+    rows = symbolic_rows(mech, tree, v, t, part.rows, same_space=True)
+    can_open = np.flatnonzero(rows_that_open(mech))
+    every = symbolic_rows(mech, tree, v, t, can_open)
+    norms = [sum(q[i] * q[i] for i in unit) - 1.0 for unit in tree.unit_parts]
+    doubt = (*rows.doubt, *((UNIT_NORM * x) ** 2 for x in norms))
+    return Expressions(mech, part, q, v, t, tree, rows, every, can_open, samples, doubt)
+
+
+def _samples(mech: Mechanism, middle: Array) -> Array:
+    """Closed configurations near one, from near to far."""
+    rng, found = np.random.default_rng(0), [middle]
+    for i in range(SAMPLES):
+        step = (0.1, 0.2, 0.3, 0.4)[i % 4] * rng.normal(size=mech.nv) * mech.column_scale
+        try:
+            found.append(
+                assemble(mech, pin.integrate(mech.model, middle, step), restarts=0, max_iter=50)[0]
+            )
+        except AssemblyError:
+            continue
+    return np.array(found)

@@ -1,0 +1,95 @@
+"""The kept rows and one row for each independent motion make a square matrix,
+
+    K = [G; C']        K a = [-drift; c]        c: what is known of the acceleration
+
+with C the actuation matrix B, or a selection of coordinates. One elimination of K solves for the
+motion, and its transpose for the efforts: ``K' (y; x) = w`` gives x beside the multipliers of the
+kept rows, so that neither gamma nor X is formed. Where C selects the actuated coordinates, the
+elimination of K is that of G_dep, entry by entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.codegen.elimination import Elimination, eliminate, pivot_order
+from holoctl.codegen.entries import column, dense, scalars
+from holoctl.codegen.expressions import Expressions
+from holoctl.codegen.extra import SX, casadi_module
+from holoctl.codegen.stabilised import stabilised_drift
+
+__all__ = ["Bordered", "bordered", "eliminated", "selection"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Bordered:
+    """``K = [G; C']`` eliminated.
+
+    Attributes
+    ----------
+    elimination : Elimination
+    right : list of expressions
+        ``-drift`` of the kept rows, stabilisation included.
+    """
+
+    elimination: Elimination
+    right: list[SX]
+
+    @property
+    def doubt(self) -> list[SX]:
+        """Of the elimination."""
+        return self.elimination.doubt
+
+    def motion(self, c: list[SX]) -> SX:
+        """a with ``G a = -drift`` and ``C' a = c``."""
+        return column(self.elimination.solve([*self.right, *c]))
+
+    def efforts(self, w: SX) -> list[SX]:
+        """x with ``[G' C] (y; x) = w``."""
+        return self.elimination.solve_transposed(scalars(w))[len(self.right) :]
+
+    def basis(self, count: int) -> SX:
+        """The motions that the last `count` rows of C' alone measure, a column each."""
+        ca = casadi_module()
+        n = len(self.elimination.order)
+        columns = []
+        for k in range(n - count, n):
+            unit = [ca.SX(float(i == k)) for i in range(n)]
+            columns.append(ca.sparsify(column(self.elimination.solve(unit))))
+        return ca.horzcat(*columns)
+
+
+def bordered(E: Expressions, C: Array, unit: Array) -> Bordered:
+    """Eliminate ``[G; C']``; `unit` scales the rows of C'."""
+    ca = casadi_module()
+    mech, kept = E.mech, E.partition.rows
+    rows: list[dict[int, SX]] = [dict(row) for row in E.rows.jacobian]
+    rows += [{int(i): ca.SX(float(c[i])) for i in np.flatnonzero(c)} for c in C.T]
+    row_unit = np.concatenate([mech.row_scale[kept], unit])
+    needed = [-x for x in stabilised_drift(mech, E.rows, kept)]
+    return Bordered(eliminated(E, rows, row_unit, mech.column_scale), needed)
+
+
+def eliminated(
+    E: Expressions, rows: Sequence[dict[int, SX]], row_unit: Array, column_unit: Array
+) -> Elimination:
+    """Eliminate a square matrix, given by rows, with pivots that are large at all samples of E."""
+    ca = casadi_module()
+    evaluate = ca.Function("A", [E.q, E.t], [dense(rows, len(rows))])
+    scale = row_unit[:, None] * column_unit
+    samples = np.array([scale * np.array(evaluate(q, 0.0)) for q in E.samples])
+    order = pivot_order(samples[np.isfinite(samples).all(axis=(1, 2))])
+    return eliminate(rows, order, row_unit, column_unit)
+
+
+def selection(nv: int, coordinates: Indices) -> Array:
+    """C whose columns are those of the identity for these coordinates."""
+    chosen: Array = np.eye(nv)[:, coordinates]
+    return chosen

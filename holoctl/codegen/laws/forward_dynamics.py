@@ -1,0 +1,60 @@
+"""Forward dynamics: the motion that efforts cause.
+
+    a = a0 + N z        N' (M a + h - tau) = 0        C = E, N = gamma
+
+a0 is any motion that keeps the constraints, N the basis of those that keep them homogeneously;
+see `Bordered`. docs/derivations.md, "In a tick"; the Python path is the oracle in the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from holoctl.codegen.elimination import factored
+from holoctl.codegen.entries import column, scalars, total
+from holoctl.codegen.expressions import Expressions
+from holoctl.codegen.extra import SX, casadi_module
+from holoctl.codegen.laws.bordered import bordered, selection
+from holoctl.codegen.tree_dynamics import mass_matrix, tree_efforts
+
+__all__ = ["follow", "forward_function"]
+
+REDUCED = 1e7
+"""``N' M N`` is in doubt where a pivot is less than one over this of its diagonal entry."""
+
+
+def forward_function(E: Expressions) -> Any:
+    """``forward_dynamics(q, v, tau, t) -> a, doubt``, as `PreparedForwardDynamics.acceleration`."""
+    ca = casadi_module()
+    mech, part = E.mech, E.partition
+    tau = ca.SX.sym("tau", mech.nv)
+    free = part.independent
+    K = bordered(E, selection(mech.nv, free), 1.0 / mech.column_scale[free])
+    a, k = K.motion([ca.SX(0.0)] * free.size), free.size
+    doubt = [*E.doubt, *K.doubt]
+    if k:
+        N = K.basis(k)
+        w = tree_efforts(E.tree, E.v, a) - tau
+        z, more, again = follow(E, N, w)
+        a, doubt = a + N @ z, [*doubt, *more]
+        a = a + N @ again(tree_efforts(E.tree, E.v, a) - tau)  # what rounding left over
+    return ca.Function(
+        "forward_dynamics", [E.q, E.v, tau, E.t], [a, total(doubt)],
+        ["q", "v", "tau", "t"], ["a", "doubt"],
+    )  # fmt: skip
+
+
+def follow(E: Expressions, N: SX, w: SX) -> tuple[SX, list[SX], Callable[[SX], SX]]:
+    """z with ``N' (w + M N z) = 0``: the motions along N follow the dynamics.
+
+    Also the solve as a function: doubts add up, and errors multiply, so that a second step with
+    what the first has left over keeps them small up to where the guard trips.
+    """
+    NT = N.T
+    reduced = factored(NT @ (mass_matrix(E.tree) @ N), REDUCED)
+
+    def again(w: SX) -> SX:
+        return column(reduced.solve(scalars(-(NT @ w))))
+
+    return again(w), reduced.doubt, again

@@ -1,0 +1,192 @@
+"""Inverse dynamics: the motor efforts that cause a motion of the motors.
+
+    rho = nu = k   C = B                    u from K' (y; u) = M a + h
+    rho = nu < k   C = [B, E]               a = a0 + N z, N' (M a + h) = 0 along the passive motions
+    rho = k < nu   C = E, N = gamma         least norm in u, least squares in the target
+
+K is that of `bordered`, rho the rank of the actuation, k the number of motions, nu of motors.
+docs/derivations.md, "In a tick" and "Inverse dynamics"; the Python path is the oracle in the
+tests.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.errors import InputError, NotActuatedError
+from holoctl.base.linalg import pivoted_qr
+from holoctl.codegen.elimination import least_squares, lower_solve, upper_solve
+from holoctl.codegen.entries import column, columns, scalars, total
+from holoctl.codegen.expressions import Expressions
+from holoctl.codegen.extra import SX, casadi_module
+from holoctl.codegen.laws.bordered import bordered, selection
+from holoctl.codegen.laws.forward_dynamics import follow
+from holoctl.codegen.laws.measures import redundant_doubt, state_doubt
+from holoctl.codegen.tree_dynamics import tree_efforts
+from holoctl.dynamics.actuation import effort_scales
+from holoctl.dynamics.inverse import CONSISTENT
+from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
+from holoctl.projector.projection import projected
+from holoctl.rows.consistency import StateLimits
+
+__all__ = ["holding_function", "inverse_function"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+def inverse_function(
+    E: Expressions,
+    weights: Array | None = None,
+    inconsistent: str = "raise",
+    limits: StateLimits | None = None,
+) -> Any:
+    """``inverse_dynamics(q, v, target, t) -> u, a, doubt``, as `PreparedInverseDynamics.torque`.
+
+    With limits, doubt tells of the state and of redundant rows too.
+
+    Raises
+    ------
+    NotActuatedError
+        If the mechanism has no motors, cannot move, or its motors drive nothing.
+    InputError
+        If the motors drive fewer motions than there are motors and motions.
+    """
+    ca = casadi_module()
+    mech = E.mech
+    target = ca.SX.sym("target", mech.nu)
+    u, a, doubt = _inverse(E, weights, inconsistent, target)
+    if limits is not None:
+        doubt = total([doubt, *state_doubt(E, limits), *redundant_doubt(E, a)])
+    return ca.Function(
+        "inverse_dynamics", [E.q, E.v, target, E.t], [u, a, doubt],
+        ["q", "v", "target", "t"], ["u", "a", "doubt"],
+    )  # fmt: skip
+
+
+def holding_function(E: Expressions, weights: Array | None = None) -> Any:
+    """``holding(q, t) -> u, doubt``, as `PreparedInverseDynamics.holding`, of any state.
+
+    Raises
+    ------
+    NotActuatedError, InputError
+        As `inverse_function`; also where some motion is passive, which nothing may hold.
+    """
+    ca = casadi_module()
+    u, _, doubt = _inverse(E, weights, "project", None)
+    zero = ca.SX.zeros(E.mech.nv)
+    u, doubt = ca.substitute([u, doubt], [E.v], [zero])
+    return ca.Function("holding", [E.q, E.t], [u, doubt], ["q", "t"], ["u", "doubt"])
+
+
+def _inverse(
+    E: Expressions, weights: Array | None, inconsistent: str, target: SX | None
+) -> tuple[SX, SX, SX]:
+    """u, a and doubt; without a target, of holding still."""
+    mech, part = E.mech, E.partition
+    # the same checks, in the same words
+    prepared = PreparedInverseDynamics(mech, part, weights, inconsistent)
+    rho, k, nu = part.actuation_rank, part.independent.size, mech.nu
+    if k == 0 or rho == 0:
+        raise NotActuatedError(f"{mech.name}: the motors drive none of its {k} motions")
+    if rho < min(nu, k):
+        raise InputError(
+            f"{mech.name}: its {nu} motors drive {rho} of {k} motions, fewer than there are motors "
+            "and motions, so the inverse dynamics cannot be compiled (other functions can); "
+            "PreparedInverseDynamics takes it"
+        )
+    if rho < nu:
+        return _redundant(E, prepared.weights, inconsistent, target)
+    if rho < k and target is None:
+        raise InputError(
+            f"{mech.name}: some of its motions are passive, so nothing may hold it still and no "
+            "law for that can be compiled; PreparedInverseDynamics.holding takes it"
+        )
+    return _driven(E, target)
+
+
+def _driven(E: Expressions, target: SX | None) -> tuple[SX, SX, SX]:
+    """As many motors as motions, or fewer: u beside the multipliers, ``K' (y; u) = M a + h``."""
+    ca = casadi_module()
+    mech = E.mech
+    u_scale, _ = effort_scales(mech)
+    passive = _passive_coordinates(E)
+    C = np.hstack([mech.B, selection(mech.nv, passive)])
+    unit = np.concatenate([u_scale, 1.0 / mech.column_scale[passive]])
+    K = bordered(E, C, unit)
+    doubt = [*E.doubt, *K.doubt]
+    if target is None:
+        a = ca.SX.zeros(mech.nv)
+    else:
+        a = K.motion([*scalars(target), *[ca.SX(0.0)] * passive.size])
+    w = tree_efforts(E.tree, E.v, a)
+    if passive.size:
+        N = K.basis(passive.size)
+        z, more, again = follow(E, N, w)
+        a, doubt = a + N @ z, [*doubt, *more]
+        w = tree_efforts(E.tree, E.v, a)
+        moved = N @ again(w)  # what rounding left over
+        a, w = a + moved, w + _inertia_times(E, moved)
+    u = K.efforts(w)[: mech.nu]
+    return column(u), a, total(doubt)
+
+
+def _inertia_times(E: Expressions, a: SX) -> SX:
+    """``M a``, without forming M."""
+    return tree_efforts(E.tree, casadi_module().SX.zeros(E.mech.nv), a, gravity=False)
+
+
+def _passive_coordinates(E: Expressions) -> Indices:
+    """Coordinates that tell the passive motions apart best; none where there are no such."""
+    mech, part = E.mech, E.partition
+    count = part.independent.size - part.actuation_rank
+    if count <= 0:
+        return np.zeros(0, dtype=np.intp)
+    P = projected(mech, E.samples[0], np.zeros(mech.nv), 0.0, part, "orthonormal")
+    c = mech.column_scale[:, None]
+    gamma = P.gamma / c
+    driven = pivoted_qr(gamma.T @ (c * mech.B), part.actuation_rank)
+    passive = gamma @ driven.q[:, part.actuation_rank :]
+    return np.sort(pivoted_qr(passive.T, count).pivots[:count])
+
+
+def _redundant(
+    E: Expressions, weights: Array | None, inconsistent: str, target: SX | None
+) -> tuple[SX, SX, SX]:
+    """More motors than motions: the nearest motion, and the efforts of least norm."""
+    ca = casadi_module()
+    mech, independent = E.mech, E.partition.independent
+    unit = mech.column_scale[independent]
+    u_scale, cost = effort_scales(mech, weights)
+    K = bordered(E, selection(mech.nv, independent), 1.0 / unit)
+    N = K.basis(independent.size)
+    Y = ca.SX(np.diag(u_scale)) @ ca.SX(mech.B.T) @ N @ ca.SX(np.diag(unit))  # (nu, k), scaled
+    Q, R, doubt = least_squares(columns(Y))
+    a = ca.SX.zeros(mech.nv)
+    if target is not None:
+        bias = K.motion([ca.SX(0.0)] * independent.size)
+        left = scalars(ca.SX(u_scale) * (target - ca.SX(mech.B.T) @ bias))
+        y = []
+        for direction in Q:  # Q' (target - B' bias), and what is left of it
+            y.append(ca.dot(column(direction), column(left)))
+            left = [x - y[-1] * c for x, c in zip(left, direction, strict=True)]
+        if inconsistent == "raise":
+            doubt = [*doubt, *((x / (0.1 * CONSISTENT)) ** 2 for x in left)]
+        ydd = ca.SX(unit) * column(upper_solve(R, y))
+        a = bias + N @ ydd
+    w = scalars(ca.SX(unit) * (N.T @ tree_efforts(E.tree, E.v, a)))
+    if weights is not None:
+        Q, R, more = least_squares(columns(ca.SX(np.diag(1.0 / cost)) @ Y))
+        # weights are unequal by intention, so pivots may be a hundred times smaller here
+        doubt = [*doubt, *((0.01 / float(cost.min())) ** 2 * x for x in more)]
+    A = Y if weights is None else ca.SX(np.diag(1.0 / cost)) @ Y
+    x, left = ca.SX.zeros(mech.nu), column(w)
+    for _ in range(1 if weights is None else 2):  # with unequal weights Q loses digits
+        s = lower_solve(R, scalars(left))
+        x = x + sum((s[j] * column(Q[j]) for j in range(len(Q))), ca.SX.zeros(mech.nu))
+        left = column(w) - A.T @ x
+    u = ca.SX(u_scale / cost) * x
+    return u, a, total([*E.doubt, *K.doubt, *doubt])

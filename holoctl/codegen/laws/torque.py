@@ -1,0 +1,87 @@
+"""The torque of `ComputedTorque` as an expression.
+
+e = q_ref - q_motors        wrapped to half a turn for motors that turn without end
+command = kd (v_ref - B' v) + kp e
+
+full      a_ref + command is the target of the inverse dynamics
+gravity   command is added to the efforts of holding
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holoctl.codegen.entries import column, scalars
+from holoctl.codegen.expressions import Expressions
+from holoctl.codegen.extra import SX, casadi_module
+from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
+from holoctl.codegen.laws.measures import state_doubt
+from holoctl.codegen.subject import Subject
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.motors import wrapped
+
+__all__ = ["errors_function", "torque_function"]
+
+
+def torque_function(E: Expressions, subject: Subject) -> Any:
+    """``torque(q, v, q_ref, v_ref, a_ref, t) -> u, doubt``, as `ComputedTorque.torque`.
+
+    None without a controller, and where `errors_function` gives none.
+
+    Raises
+    ------
+    NotActuatedError, InputError
+        As `inverse_function`, or for the compensation of gravity as `holding_function`.
+    """
+    ca, mech, controller = casadi_module(), subject.mech, subject.controller
+    errors = errors_function(mech)
+    if controller is None or errors is None:
+        return None
+    names = ["q_ref", "v_ref", "a_ref"]
+    q_ref, v_ref, a_ref = (ca.SX.sym(x, mech.nu) for x in names)
+    e, rate = errors.call([E.q, E.v, q_ref, v_ref], True, False)
+    gains = zip(controller.kp.tolist(), controller.kd.tolist(), strict=True)
+    feedback = zip(gains, scalars(e), scalars(rate), strict=True)
+    command = column(kp * x + kd * y for (kp, kd), x, y in feedback)
+    if controller.compensation == "full":
+        law = inverse_function(E, subject.weights, subject.inconsistent, subject.limits)
+        u, _, doubt = law.call([E.q, E.v, command + a_ref, E.t], True, False)
+    else:
+        law = holding_function(E, subject.weights)
+        held, doubt = law.call([E.q, E.t], True, False)
+        u = held + command
+        doubt = sum(state_doubt(E, subject.limits), doubt)
+    return ca.Function(
+        "torque", [E.q, E.v, q_ref, v_ref, a_ref, E.t], [u, doubt],
+        ["q", "v", *names, "t"], ["u", "doubt"],
+    )  # fmt: skip
+
+
+def errors_function(mech: Mechanism) -> Any:
+    """``errors(q, v, q_ref, v_ref) -> e, rate``: what the gains are multiplied with.
+
+    None where the motors have no positions of their own: for a general B, or a motor on one
+    coordinate of a rotation.
+    """
+    ca, places = casadi_module(), mech.motors
+    if not mech.actuated or places.missing:
+        return None
+    q, v = ca.SX.sym("q", mech.nq), ca.SX.sym("v", mech.nv)
+    q_ref, v_ref = ca.SX.sym("q_ref", mech.nu), ca.SX.sym("v_ref", mech.nu)
+    e, rate = [], []
+    for i, motor in enumerate(mech.actuated):
+        at = int(places.where[i])
+        if i in places.turning:
+            e.append(wrapped(q_ref[i] - ca.atan2(q[at + 1], q[at]), _remainder))
+        else:
+            e.append(q_ref[i] - q[at])
+        rate.append(v_ref[i] - v[mech.coordinate_names.index(motor)])
+    return ca.Function(
+        "errors", [q, v, q_ref, v_ref], [column(e), column(rate)],
+        ["q", "v", "q_ref", "v_ref"], ["e", "rate"],
+    )  # fmt: skip
+
+
+def _remainder(x: SX, y: float) -> SX:
+    """``x - y floor(x / y)``, as `numpy.remainder`."""
+    return x - y * casadi_module().floor(x / y)
