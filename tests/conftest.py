@@ -72,9 +72,10 @@ def pytest_terminal_summary(terminalreporter):
                 seconds[file] += report.duration
     if len(count) > 1:
         terminalreporter.section("what ran")
+        width = max(map(len, count))
         for file in sorted(count, key=seconds.__getitem__, reverse=True):
             terminalreporter.write_line(
-                f"{file:<36} {len(count[file]):>5} tests {seconds[file]:>7.1f} s"
+                f"{file:<{width}} {len(count[file]):>5} tests {seconds[file]:>7.1f} s"
             )
 
 

@@ -17,6 +17,12 @@ from holoctl.mechanism.mechanism import constraint_rows, row_names
 
 EPS = np.finfo(float).eps
 
+ROOT = Path(__file__).resolve().parents[1]
+"""The project."""
+
+GOLDEN = Path(__file__).resolve().parent / "golden"
+"""Numbers of other programs, one folder each."""
+
 TOL = {
     "difference": 1e-8,  # against difference quotients, which are right to 1e-10
     "exact": 1e-12,  # identities that only rounding can break

@@ -17,14 +17,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from test_load import RICH, URDF
-from test_load_mjcf import ARM, GOLDEN, GRIPPER
+from test_load_mjcf import ARM, GRIPPER, MODELS
 from test_load_sdf import GEARS, LOOP, SHEET
 
 import holoctl as hc
 
 SEEDS = {
     "urdf": [URDF],
-    "xml": [ARM, GRIPPER, *(p.read_text("utf-8") for p in sorted(GOLDEN.glob("*.xml")))],
+    "xml": [ARM, GRIPPER, *(p.read_text("utf-8") for p in sorted(MODELS.glob("*.xml")))],
     "sdf": [LOOP, GEARS.format(m=("base", "motor"), w=("base", "wheel"), sm=1, sw=1)],
 }
 SHEETS = {"urdf": RICH, "sdf": SHEET}

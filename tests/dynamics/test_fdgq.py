@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
@@ -12,11 +11,10 @@ import pytest
 import zoo
 from scipy.integrate import solve_ivp
 from scipy.interpolate import PchipInterpolator, make_interp_spline
-from support import relative
+from support import GOLDEN, relative
 
 import holoctl as hc
 
-GOLDEN = Path(__file__).parent / "golden" / "fdgq"
 CASES = ["planar2g", "geared6r", "fourbar", "veeScrew"]
 JOINTS = {
     "Rx": pin.JointModelRX, "Ry": pin.JointModelRY, "Rz": pin.JointModelRZ,
@@ -25,7 +23,7 @@ JOINTS = {
 
 
 def golden(name):
-    return json.loads((GOLDEN / f"{name}.json").read_text())
+    return json.loads((GOLDEN / "fdgq" / f"{name}.json").read_text())
 
 
 def close(x, y):

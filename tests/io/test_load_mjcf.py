@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 import logging
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import pytest
+from support import GOLDEN
 
 import holoctl as hc
 from holoctl.mechanism.mechanism import constraint_rows, rows_of
 
-GOLDEN = Path(__file__).parent / "golden" / "mjcf"
-FILES = sorted(path.stem for path in GOLDEN.glob("*.xml"))
+MODELS = GOLDEN / "mjcf"
+FILES = sorted(path.stem for path in MODELS.glob("*.xml"))
 FREE, BALL, SLIDE, HINGE = range(4)
 
 
 def golden(name):
-    return json.loads((GOLDEN / f"{name}.json").read_text("utf-8"))
+    return json.loads((MODELS / f"{name}.json").read_text("utf-8"))
 
 
 def ours(model, numbers, qpos):
@@ -60,7 +60,7 @@ def velocity_map_rate(model, numbers, q, v):
 
 @pytest.mark.parametrize("name", FILES)
 def test_inertia_matrix_bias_and_places_are_those_of_mujoco(name):
-    mech, numbers = hc.load(GOLDEN / f"{name}.xml"), golden(name)
+    mech, numbers = hc.load(MODELS / f"{name}.xml"), golden(name)
     model, data = mech.model, mech.model.createData()
     for state in numbers["states"]:
         q = ours(model, numbers, state["qpos"])
@@ -83,7 +83,7 @@ def test_inertia_matrix_bias_and_places_are_those_of_mujoco(name):
 
 @pytest.mark.parametrize("name", FILES)
 def test_limits_losses_keys_and_home_are_those_of_mujoco(name):
-    mech, numbers = hc.load(GOLDEN / f"{name}.xml"), golden(name)
+    mech, numbers = hc.load(MODELS / f"{name}.xml"), golden(name)
     model = mech.model
     keys = numbers["keys"]
     expected = keys.get("home", next(iter(keys.values()), numbers["qpos0"]))
@@ -102,7 +102,7 @@ def test_limits_losses_keys_and_home_are_those_of_mujoco(name):
 
 @pytest.mark.parametrize("name", FILES)
 def test_rows_are_the_equalities_of_mujoco(name):
-    mech, numbers = hc.load(GOLDEN / f"{name}.xml"), golden(name)
+    mech, numbers = hc.load(MODELS / f"{name}.xml"), golden(name)
     for state in numbers["states"]:
         q = ours(mech.model, numbers, state["qpos"])
         error = constraint_rows(mech, q, np.zeros(mech.nv))[1].error
@@ -120,7 +120,7 @@ def test_rows_are_the_equalities_of_mujoco(name):
 
 
 def test_names_of_equalities_and_which_are_off():
-    mech = hc.load(GOLDEN / "closed.xml")
+    mech = hc.load(MODELS / "closed.xml")
     assert mech.constraint_names == (
         "bracket-rocker", "tie", "grip", "dock", "hold", "gear", "crank",
     )  # fmt: skip
@@ -128,14 +128,14 @@ def test_names_of_equalities_and_which_are_off():
 
 
 def test_motors_are_those_of_mujoco():
-    mech, numbers = hc.load(GOLDEN / "closed.xml"), golden("closed")
+    mech, numbers = hc.load(MODELS / "closed.xml"), golden("closed")
     moment = np.array(numbers["moment"])  # the servo has two actuators on one joint
     assert pytest.approx(moment[[0, 2, 3, 4]]) == mech.B.T
     assert mech.actuator_names == ("u[0]", "u[1]", "u[2]", "u[3]")
 
 
 def test_total_mass():
-    mech = hc.load(GOLDEN / "total.xml")
+    mech = hc.load(MODELS / "total.xml")
     fixed = golden("total")["masses"][1]
     assert pin.computeTotalMass(mech.model) + fixed == pytest.approx(12.0)
 

@@ -14,15 +14,13 @@ import re
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
+from support import ROOT
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import holoctl as hc
-
-ROOT = Path(__file__).resolve().parents[1]
 
 # ---------------------------------------------------------------------------------- realtime
 
@@ -113,6 +111,7 @@ def test_libraries_that_nothing_has_loaded_yet_are_limited_too():
     program = """
 import sys
 import holoctl as hc
+from support import ROOT
 from threadpoolctl import threadpool_info
 before = "scipy.linalg" in sys.modules
 with hc.realtime():

@@ -9,13 +9,12 @@ import shlex
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import pytest
 from exported import STATUSES, STRICT, Exported, build_and_test, cmake, compilers, run
-from support import EPS, closed_states, mechanism, stretched
+from support import EPS, ROOT, closed_states, mechanism, stretched
 
 import holoctl as hc
 from holoctl.app.cli import main
@@ -971,7 +970,6 @@ def test_the_plant_refuses_steps_that_leave_the_loops_open(tmp_path):
     assert not step(far, np.zeros(mech.nv), 1e-4)
 
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "embedded.md").read_text(encoding="utf-8")
 
 

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import pytest
 import rbdl
 from rbdl import BIPEDS, CASES, LOOPS, TOLERANCE, array, golden, off, states
-from support import TOL, drift_by_differences, jacobian_by_differences, rate_by_differences
+from support import ROOT, TOL, drift_by_differences, jacobian_by_differences, rate_by_differences
 
 import holoctl as hc
 from holoctl.mechanism.mechanism import row_names
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "from-rbdl.md"
+PAGE = ROOT / "docs" / "from-rbdl.md"
 
 METHODS = ["projection", "direct", "range_space", "null_space", "kokkevis"]
 SOLVED = [(name, m) for name in CASES for m in METHODS if m != "kokkevis" or name in BIPEDS]
