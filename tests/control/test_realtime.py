@@ -111,7 +111,6 @@ def test_libraries_that_nothing_has_loaded_yet_are_limited_too():
     program = """
 import sys
 import holoctl as hc
-from support import ROOT
 from threadpoolctl import threadpool_info
 before = "scipy.linalg" in sys.modules
 with hc.realtime():
