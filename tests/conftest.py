@@ -20,6 +20,7 @@ import hypothesis
 import numpy as np
 import pinocchio as pin
 import pytest
+from refusals import s, shared  # noqa: F401 (fixtures)
 from support import SHARED
 
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)

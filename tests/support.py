@@ -13,6 +13,7 @@ import pinocchio as pin
 from zoo import ZOO
 
 import holoctl as hc
+import holoctl.rows.tick
 from holoctl.mechanism.mechanism import constraint_rows, row_names
 
 EPS = np.finfo(float).eps
@@ -186,3 +187,17 @@ def dense_kkt(mech, q, v, tau):
     x = np.linalg.lstsq(scaled, rhs, rcond=1e-13)[0] / D
     a, lam = x[: mech.nv], x[mech.nv :]
     return a, G.T @ lam
+
+
+GENERAL = ["direct", "range_space", "null_space"]
+
+
+ALWAYS_GENERAL = {"sine_chart": "explicit chart"}
+
+
+ANY_STATE = {"closure_limit": None, "velocity_limit": None}
+"""The law is exact off the manifold too; these let it be asked there."""
+
+
+def prepare(name, **options):
+    return hc.PreparedInverseDynamics(mechanism(name), shared_partition(name), **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -499,3 +500,99 @@ ZOO = {
     "welded_arms": welded_arms,
     "held_foot": held_foot,
 }
+
+
+def slider_crank(motor="slider"):
+    """Crank 0.2, rod 0.5, slider on x; at crank = rod = 0 it stands in the dead centre."""
+    model = _vertical(pin.Model())
+    _add(model, 0, pin.JointModelRZ(), _at(), "crank", _bar(0.2))
+    _add(model, "crank", pin.JointModelRZ(), _at(0.2), "rod", _bar(0.5))
+    _add(model, 0, pin.JointModelPX(), _at(), "slider", _bar(0.1, 2.0))
+    loop = hc.Closure(("rod", _at(0.5)), "slider", axes="x y", name="pin")
+    return hc.Mechanism(model, [loop], [motor], reference=[1.0, -1.4, 0.6], name="slider_crank")
+
+
+DEAD_CENTRE = [0.0, 0.0, 0.7]
+
+
+def triangle(length=0.4):
+    """Two bars on two hinges 0.5 apart, tips pinned: a rigid truss, with a motor on it."""
+    model = _vertical(pin.Model())
+    _add(model, 0, pin.JointModelRZ(), _at(), "left", _bar(0.4))
+    _add(model, 0, pin.JointModelRZ(), _at(0.5), "right", _bar(length))
+    loop = hc.Closure(("left", _at(0.4)), ("right", _at(length)), axes="x y", name="tip")
+    return hc.Mechanism(model, [loop], ["left"], reference=[0.9, 2.2], name="triangle")
+
+
+def parallelogram():
+    """Opposite bars equal: folded at q = 0, where its rows lose rank."""
+    return four_bar(lengths=(0.3, 0.5, 0.3, 0.5))
+
+
+def facing_away():
+    """A four-bar with revolute closure whose frames have opposite z: planar motion cannot turn
+    one over, so its rows vanish only with the axes opposed."""
+    mech = four_bar("revolute")
+    over = _at(0.4, R=np.diag([1.0, -1.0, -1.0]))
+    loop = hc.Closure(("coupler", _at(0.5)), ("rocker", over), joint="revolute", name="pin")
+    return dataclasses.replace(mech, constraints=[loop])
+
+
+def feet(n, points):
+    """A trunk on n legs of six joints, each foot held at its corners by points with two tangents:
+    every foot has 3 x points rows, of which six count."""
+    rng = np.random.default_rng(5)
+    m = pin.Model()
+    _add(m, 0, pin.JointModelFreeFlyer(), _at(), "trunk", _inertia(rng, 20.0))
+    kinds = [pin.JointModelRZ, pin.JointModelRX, *3 * [pin.JointModelRY], pin.JointModelRX]
+    names = ["yaw", "roll", "hip", "knee", "ankle", "foot"]
+    places = [(0, 0, 0), (0, 0, -0.05), (0, 0, -0.05), (0, 0, -0.4), (0, 0, -0.4), (0, 0, -0.05)]
+    contacts, motors = [], []
+    for side in range(n):
+        parent = "trunk"
+        for kind, name, place in zip(kinds, names, places, strict=True):
+            at = _at(0.0, 0.1 - 0.2 * side, -0.1) if parent == "trunk" else _at(*place)
+            _add(m, parent, kind(), at, f"{name}_{side}", _inertia(rng, 1.5))
+            parent = f"{name}_{side}"
+            motors.append(parent)
+        corners = [(0.12, 0.05), (0.12, -0.05), (-0.08, 0.05), (-0.08, -0.05)][:points]
+        contacts += [
+            hc.Contact((parent, _at(x, y, -0.04)), name=f"corner_{side}_{i}")
+            for i, (x, y) in enumerate(corners)
+        ]
+    reference = pin.neutral(m)
+    reference[2] = 1.0
+    reference[7:] = n * [0.1, 0.05, -0.5, 1.0, -0.5, -0.05]
+    return hc.Mechanism(m, contacts, motors, reference=reference, name=f"{n}_feet")
+
+
+def one_of_each():
+    """A free-flyer, a hinge, a ball, a continuous, a composite and a planar joint in a row."""
+    rng = np.random.default_rng(5)
+    composite = pin.JointModelComposite()
+    for part in (pin.JointModelRX(), pin.JointModelSpherical(), pin.JointModelPY()):
+        composite.addJoint(part)
+    joints = {
+        "base": pin.JointModelFreeFlyer(), "hinge": pin.JointModelRX(),
+        "ball": pin.JointModelSpherical(), "wheel": pin.JointModelRUBZ(),
+        "wrist": composite, "sled": pin.JointModelPlanar(),
+    }  # fmt: skip
+    model, parent = pin.Model(), 0
+    for name, joint in joints.items():
+        parent = _add(model, parent, joint, _at(0.2, 0.1), name, _inertia(rng))
+    return model
+
+
+def two_hinges(*frames):
+    """A tree of two hinges with extra frames (name, joint, x, type)."""
+    model = pin.Model()
+    for name, x in (("left", 0.0), ("right", 0.5)):
+        joint = model.addJoint(0, pin.JointModelRZ(), _at(x), name)
+        model.addJointFrame(joint)
+        model.appendBodyToJoint(joint, _bar(0.3), _at())
+    for name, joint, x, kind in frames:
+        model.addFrame(pin.Frame(name, model.getJointId(joint), 0, _at(x), kind), False)
+    return model
+
+
+BODY, OP, SENSOR = pin.FrameType.BODY, pin.FrameType.OP_FRAME, pin.FrameType.SENSOR

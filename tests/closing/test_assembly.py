@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
+from refusals import refused
 from scipy.optimize import minimize
 from support import mechanism, rows
-from zoo import ZOO, _add, _at, _bar
+from zoo import ZOO, _add, _at, _bar, facing_away, triangle
 
 import holoctl as hc
 
@@ -276,3 +277,73 @@ def test_an_axis_that_points_elsewhere_is_among_the_likely_causes():
         hc.AssemblyError, match=r"joint axes or frames that point elsewhere .see 'pin\.r"
     ):
         hc.assemble(mech)
+
+
+# ----------------------------------------------------------------------------------------- assembly
+
+
+def test_bars_too_long_to_meet():
+    mech = triangle(length=2.0)
+    guess = np.array([0.9, 2.2])
+    e = refused(lambda: hc.assemble(mech, guess), hc.AssemblyError, "triangle", "tip.", "too long")
+    assert guess.tolist() == [0.9, 2.2]
+    assert 0.1 < e.residual < 1.0
+    names = [name for name, _ in e.worst]
+    assert names
+    assert set(names) <= {"tip.x", "tip.y"}
+    sizes = [size for _, size in e.worst]
+    assert sizes == sorted(sizes, reverse=True)
+    assert abs(sizes[0] - e.residual) < 1e-12
+    assert e.q.shape == (2,)
+    assert np.isfinite(e.q).all()
+
+
+def test_the_best_configuration_of_a_failed_assembly_is_the_best():
+    """Bars of 2.0 and 0.4 on hinges 0.5 apart miss each other by 1.1 at least."""
+    mech = triangle(length=2.0)
+    e = refused(lambda: hc.assemble(mech), hc.AssemblyError)
+    tips = [np.array([0.4 * np.cos(e.q[0]), 0.4 * np.sin(e.q[0])]),
+            np.array([0.5 + 2.0 * np.cos(e.q[1]), 2.0 * np.sin(e.q[1])])]  # fmt: skip
+    assert abs(np.linalg.norm(tips[1] - tips[0]) - 1.1) < 0.02
+
+
+def test_frames_that_face_opposite_ways():
+    mech = facing_away()
+    e = refused(lambda: hc.assemble(mech), hc.AssemblyError, "four_bar", "'pin'",
+                "opposite directions", "half a turn")  # fmt: skip
+    assert e.q.shape == (3,)
+    assert np.isfinite(e.q).all()
+    refused(lambda: hc.ComputedTorque(mech, 1.0, 1.0), hc.AssemblyError, "opposite directions")
+
+
+def test_locked_coordinates_that_leave_no_way(s):
+    wrong = s.q + np.array([0.1, 0.0, 0.0])
+    e = refused(lambda: hc.assemble(s.mech, wrong, locked=["crank", "coupler", "rocker"]),
+                hc.AssemblyError, "four_bar", "pin.", "locked")  # fmt: skip
+    assert np.array_equal(e.q, wrong)
+    assert e.worst
+
+
+def test_locked_rates_that_contradict_each_other(s):
+    e = refused(
+        lambda: hc.assemble(s.mech, s.q, [1.0, 0.0, 1.0], locked=["crank", "rocker"]),
+        hc.AssemblyError, "velocity", "pin.",
+    )  # fmt: skip
+    assert e.residual > 1e-3
+    assert {name for name, _ in e.worst} <= {"pin.x", "pin.y"}
+
+
+def test_couplings_that_contradict_each_other(s):
+    gears = [
+        hc.Coupling({"crank": 1.0}, offset=0.1, name="one"),
+        hc.Coupling({"crank": 1.0}, offset=0.3, name="two"),
+    ]
+    mech = hc.Mechanism(s.mech.model, gears)
+    e = refused(lambda: hc.assemble(mech), hc.AssemblyError, "one.sum", "two.sum")
+    assert abs(e.residual - 0.1) < 1e-3
+    assert abs(e.q[0] - 0.2) < 1e-3
+
+
+def test_failure_needs_no_log_and_no_guess(s, caplog):
+    refused(lambda: hc.assemble(triangle(length=2.0)), hc.AssemblyError)
+    assert not caplog.records

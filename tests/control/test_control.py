@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 
 import numpy as np
 import pinocchio as pin
 import pytest
+from refusals import refused, with_motors
 from support import closed_states, mechanism, relative, shared_partition
 from zoo import ZOO
 
@@ -174,8 +177,6 @@ def test_gravity_compensation_holds_still():
 
 
 def test_a_controller_is_a_frozen_value_that_copies():
-    import copy
-    import pickle
 
     mech = mechanism("spatial_arms")
     ctl = hc.ComputedTorque(mech, 10.0, 1.0)
@@ -244,3 +245,20 @@ def test_fewer_motions_driven_than_motors_and_than_motions():
         hc.inverse_dynamics(double, q, v, [3.0, 5.0], partition=part)
     near = hc.inverse_dynamics(double, q, v, [3.0, 5.0], partition=part, inconsistent="project")
     assert 2.5 < near.a[hip] < 3.0
+
+
+# -------------------------------------------------------------------------------------- controllers
+
+
+def test_motors_without_a_position_need_a_whole_reference(s):
+    mech = with_motors(s.floating, "base[5]")
+    ctl = hc.ComputedTorque(mech, 1.0, 1.0)
+    refused(lambda: ctl.torque(s.fq, np.zeros(14), [0.0], [0.0], [0.0]), hc.InputError,
+            "'base[5]'", f"({mech.nq},)")  # fmt: skip
+    assert np.isfinite(ctl.torque(s.fq, np.zeros(14), s.fq, [0.0], [0.0])).all()
+
+
+def test_a_general_actuation_needs_a_whole_reference(s):
+    mech = hc.Mechanism(s.mech.model, s.mech.constraints, actuation=s.B, reference=s.q)
+    ctl = hc.ComputedTorque(mech, 1.0, 1.0)
+    refused(lambda: ctl.torque(s.q, s.v, [1.0], [0.0], [0.0]), hc.InputError, "q_ref", "(3,)")

@@ -17,6 +17,7 @@ import time
 
 import numpy as np
 import pytest
+from refusals import refused
 from support import ROOT
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -361,3 +362,31 @@ def test_the_program_of_the_page_is_the_example():
     page = (ROOT / "docs" / "realtime.md").read_text("utf-8")
     (program,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     assert program == (ROOT / "examples" / "realtime_loop.py").read_text("utf-8")
+
+
+# -------------------------------------------------------------- places for results, loops at a rate
+
+
+@pytest.mark.parametrize("junk", [None, 5, "step", np.zeros(1)])
+def test_a_loop_needs_a_function(junk):
+    refused(lambda: hc.run_at_rate(junk, 1e3, 0.01), hc.InputError, "step", "function")
+
+
+@pytest.mark.parametrize("returned", [0, 1, 1.0, "stop", [], np.zeros(1), hc.InputError])
+def test_what_a_step_of_a_loop_must_not_return(returned):
+    e = refused(lambda: hc.run_at_rate(lambda t: returned, 1e3, 0.01), hc.InputError, "step")
+    assert "t = 0 s" in e.__notes__[0]
+
+
+@pytest.mark.parametrize("rate", [1e-4, 1e7])
+def test_rates_that_no_loop_keeps_are_refused(rate):
+    refused(lambda: hc.run_at_rate(lambda t: True, rate), hc.InputError, "rate", "ticks per s")
+
+
+def test_realtime_takes_nothing_and_passes_errors_on():
+    with pytest.raises(TypeError):
+        hc.realtime(1)
+    before = gc.isenabled(), gc.get_freeze_count()
+    with pytest.raises(hc.InputError, match="step"), hc.realtime():
+        hc.run_at_rate(None, 1e3)
+    assert (gc.isenabled(), gc.get_freeze_count()) == before

@@ -14,11 +14,11 @@ from xml.etree import ElementTree
 import hypothesis
 import numpy as np
 import pytest
+from documents import RICH, URDF
+from documents_mjcf import ARM, GRIPPER, MODELS
+from documents_sdf import GEARS, LOOP, SHEET
 from hypothesis import given
 from hypothesis import strategies as st
-from test_load import RICH, URDF
-from test_load_mjcf import ARM, GRIPPER, MODELS
-from test_load_sdf import GEARS, LOOP, SHEET
 
 import holoctl as hc
 

@@ -7,8 +7,9 @@ import dataclasses
 import numpy as np
 import pinocchio as pin
 import pytest
+from refusals import refused
 from support import mechanism
-from zoo import _add, _at, _bar, four_bar
+from zoo import DEAD_CENTRE, _add, _at, _bar, four_bar, parallelogram
 
 import holoctl as hc
 
@@ -162,3 +163,84 @@ def test_a_pendulum_that_hangs_needs_no_torque_and_that_is_certified():
         q = np.array([angle, 0.0])
         held = hc.inverse_dynamics(mech, q, np.zeros(2), np.zeros(2), coordinates="all")
         assert held.certificate.ok == ok
+
+
+# ------------------------------------------------------------------------------------ singularities
+
+
+@pytest.mark.parametrize("given_partition", [True, False])
+def test_inverse_dynamics_at_the_dead_centre(given_partition):
+    mech = slider_crank("slider")
+    part = hc.partition(mech, hc.assemble(mech)[0]) if given_partition else None
+    e = refused(
+        lambda: hc.inverse_dynamics(mech, DEAD_CENTRE, np.zeros(3), [1.0], partition=part),
+        hc.SingularityError, "slider_crank", "'slider'", "condition", "dead point",
+    )  # fmt: skip
+    assert e.condition > 1e10
+    assert e.names == ("slider",)
+
+
+def test_inverse_dynamics_at_the_dead_centre_is_fine_from_the_crank():
+    mech = slider_crank("crank")
+    assert hc.inverse_dynamics(mech, DEAD_CENTRE, np.zeros(3), [1.0]).certificate.ok
+
+
+@pytest.mark.parametrize("law", ["full", "gravity"])
+def test_computed_torque_at_the_dead_centre(law):
+    ctl = hc.ComputedTorque(slider_crank("slider"), 100.0, 20.0, law)
+    q = np.array(DEAD_CENTRE)
+    e = refused(lambda: ctl.torque(q, np.zeros(3), [0.7], [0.0], [0.0]), hc.SingularityError,
+                "slider_crank", "'slider'", "condition")  # fmt: skip
+    assert e.condition > 1e10
+    assert "slider" in e.names
+    assert q.tolist() == DEAD_CENTRE
+
+
+def test_a_split_that_is_singular_at_a_state():
+    mech = slider_crank("slider")
+    part = hc.partition(mech, hc.assemble(mech)[0])
+    e = refused(
+        lambda: hc.project(mech, DEAD_CENTRE, np.zeros(3), method="split", partition=part),
+        hc.SingularityError, "'crank'", "'rod'", "'slider'", "condition", "method='qr'",
+    )  # fmt: skip
+    assert e.names == ("crank", "rod")
+    assert e.condition > 1e12
+    for method in ("auto", "qr", "orthonormal"):
+        P = hc.project(mech, DEAD_CENTRE, np.zeros(3), method=method, partition=part)
+        assert P.rank == 2
+
+
+def test_independent_coordinates_that_do_not_determine_the_others():
+    mech = slider_crank("crank")
+    e = refused(lambda: hc.partition(mech, DEAD_CENTRE, independent=["slider"]),
+                hc.SingularityError, "'slider'", "'crank'", "'rod'", "condition")  # fmt: skip
+    assert e.names == ("crank", "rod")
+
+
+def test_partition_of_a_folded_parallelogram():
+    mech = parallelogram()
+    e = refused(lambda: hc.partition(mech, [0.0, 0.0, 0.0]), hc.SingularityError, "four_bar",
+                "rank 1", "2 nearby", "singular configuration")  # fmt: skip
+    assert e.names == ("pin.x",)
+    assert hc.partition(mech, hc.assemble(mech, [1.0, -1.0, 1.0])[0]).rank == 2
+
+
+@pytest.mark.parametrize("method", ["auto", "split", "qr", "orthonormal"])
+def test_projection_of_a_folded_parallelogram(method):
+    """With a decision from elsewhere: the kept rows themselves are singular."""
+    mech = parallelogram()
+    part = hc.partition(mech, hc.assemble(mech, [1.0, -1.0, 1.0])[0])
+    e = refused(
+        lambda: hc.project(mech, np.zeros(3), np.zeros(3), method=method, partition=part),
+        hc.SingularityError, "condition", "four_bar",
+    )  # fmt: skip
+    assert e.condition > 1e12
+    assert e.names
+
+
+def test_a_body_without_inertia():
+    model = pin.Model()
+    model.addJoint(0, pin.JointModelRX(), _at(), "ghost")
+    mech = hc.Mechanism(model, actuated=["ghost"])
+    refused(lambda: hc.forward_dynamics(mech, [0.0], [0.0], [1.0]), hc.SingularityError,
+            "no inertia")  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -148,3 +150,26 @@ def test_what_is_neither_true_nor_false_is_refused(given):
             hc.simulate(mech, lambda t, q, v: np.zeros(2), q, v, 0.01, **{what: given})
     with pytest.raises(hc.InputError, match="free_flyer must be True or False"):
         hc.load(hc.robot_file("leg"), free_flyer=given)
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_simulation_with_a_progress_bar_or_without_tqdm(installed, monkeypatch, capsys):
+    if installed:
+        pytest.importorskip("tqdm")
+    else:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+    mech = mechanism("five_bar")
+    q, v = closed_states("five_bar")[0]
+    run = hc.simulate(mech, lambda t, q, v: np.zeros(2), q, v, duration=0.003, progress=True)
+    assert len(run.t) == 4
+    assert ("ticks" in capsys.readouterr().err) == installed
+
+
+def test_simulation_refuses_a_negative_noise_and_a_start_that_is_open():
+    mech = mechanism("five_bar")
+    q, v = closed_states("five_bar")[0]
+    idle = lambda t, q, v: np.zeros(2)  # noqa: E731
+    with pytest.raises(hc.InputError, match="noise"):
+        hc.simulate(mech, idle, q, v, duration=0.01, noise=(-1.0, 0.0))
+    with pytest.raises(hc.InconsistentError, match="assemble"):
+        hc.simulate(mech, idle, q + 0.1, v, duration=0.01)
