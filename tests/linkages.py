@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
+from zoo import at, bennett_ring, bricard_ring
 
 import holoctl as hc
 
@@ -42,11 +43,6 @@ class Case(NamedTuple):
         return self.linkage.mechanism(
             **{"cut": self.cut, "actuated": self.motors, "reference": self.reference} | options
         )
-
-
-def at(x=0.0, y=0.0, z=0.0, R=None, scale=1.0):
-    """A placement, lengths times `scale`."""
-    return pin.SE3(np.eye(3) if R is None else np.asarray(R), scale * np.array([x, y, z], float))
 
 
 def add_bar(link, name, length, scale, mass=None):
@@ -167,14 +163,8 @@ def _ring(name, scale, links, angles, expected):
 
 
 def bennett(scale=1.0):
-    """Four hinges in space that move where counting says -2: sin(alpha) / a = sin(beta) / b."""
-    a, b, alpha = 0.4, 0.6, 0.5
-    beta = np.arcsin(b / a * np.sin(alpha))
-    K = np.sin((beta + alpha) / 2.0) / np.sin((beta - alpha) / 2.0)
-    first = 1.2
-    angles = [first, 2.0 * np.arctan(K / np.tan(first / 2.0)), -first]
-    links = [(a, alpha), (b, beta)] * 2
-    return _ring("bennett", scale, links, angles, Expected(4, 3, 2, 1, 5, -2))
+    """Bennett's loop, as in the zoo."""
+    return _ring("bennett", scale, *bennett_ring(), Expected(4, 3, 2, 1, 5, -2))
 
 
 def spherical_four_bar(scale=1.0):
@@ -185,12 +175,8 @@ def spherical_four_bar(scale=1.0):
 
 
 def bricard(scale=1.0):
-    """Six hinges with threefold symmetry, twists of a right angle: one motion, counted 0."""
-    first = 1.0
-    second = np.arccos(-np.cos(first) / (1.0 + np.cos(first)))
-    links = [(0.4, np.pi / 2 * (-1.0) ** i) for i in range(6)]
-    angles = [first, second, first, second, first]
-    return _ring("bricard", scale, links, angles, Expected(6, 5, 4, 1, 5, 0))
+    """Bricard's loop, as in the zoo."""
+    return _ring("bricard", scale, *bricard_ring(), Expected(6, 5, 4, 1, 5, 0))
 
 
 def third_bar(scale=1.0):

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from refusals import KINDS, closing, refused, with_motors
-from zoo import _at, five_bar, four_bar
+from zoo import at, five_bar, four_bar
 
 import holoctl as hc
 
@@ -25,7 +25,7 @@ NAMES = {
     "Closure: a": (lambda s, x: closing(s, x, "crank"), ("'extra'", "'universe'", *COORDINATES)),
     "Closure: b": (lambda s, x: closing(s, "crank", x), ("'extra'", "'universe'", *COORDINATES)),
     "Closure: pair": (
-        lambda s, x: closing(s, (x, _at()), "crank"),
+        lambda s, x: closing(s, (x, at()), "crank"),
         ("'extra'", "'universe'", *COORDINATES),
     ),
     "Coupling: coefficients": (lambda s, x: coupled(s, x), ("'gear'", *COORDINATES)),

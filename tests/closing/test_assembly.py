@@ -8,7 +8,7 @@ import pytest
 from refusals import refused
 from scipy.optimize import minimize
 from support import mechanism, rows
-from zoo import ZOO, _add, _at, _bar, facing_away, triangle
+from zoo import ZOO, add_body, at, bar, facing_away, triangle
 
 import holoctl as hc
 
@@ -127,7 +127,7 @@ def test_a_locked_joint_stays_as_a_whole():
 
 def test_a_bar_that_is_too_long_is_named():
     mech = ZOO["four_bar"]()
-    far = hc.Closure(("coupler", _at(5.0)), ("rocker", _at(0.1)), axes="x y", name="long bar")
+    far = hc.Closure(("coupler", at(5.0)), ("rocker", at(0.1)), axes="x y", name="long bar")
     with pytest.raises(hc.AssemblyError, match="too long") as caught:
         hc.assemble(hc.Mechanism(mech.model, [far]))
     error = caught.value
@@ -141,9 +141,7 @@ def flat_pair(turn):
     """A four-bar whose closing pin has its second frame turned by `turn` about x."""
     mech = ZOO["four_bar"]()
     R = pin.rpy.rpyToMatrix(turn, 0.0, 0.0)
-    loop = hc.Closure(
-        ("coupler", _at(0.5)), ("rocker", _at(0.4, R=R)), joint="revolute", name="pin"
-    )
+    loop = hc.Closure(("coupler", at(0.5)), ("rocker", at(0.4, R=R)), joint="revolute", name="pin")
     return hc.Mechanism(mech.model, [loop], reference=mech.reference)
 
 
@@ -160,7 +158,7 @@ def test_closure_axes_are_parallel_from_any_start():
     parent = 0
     for i in range(7):
         R = pin.exp3(rng.normal(size=3))
-        parent = _add(m, parent, pin.JointModelRZ(), _at(0.3, 0.1, 0.0, R), f"j{i}", _bar(0.3))
+        parent = add_body(m, parent, pin.JointModelRZ(), at(0.3, 0.1, 0.0, R), f"j{i}", bar(0.3))
     end = pin.SE3(pin.exp3(rng.normal(size=3)), np.array([0.3, 0.0, 0.0]))
     home = pin.SE3(pin.exp3(rng.normal(size=3)), np.array([0.5, 0.2, 0.4]))
     loop = hc.Closure(("universe", home), ("j6", end), joint="revolute")
@@ -180,7 +178,7 @@ def test_closure_axes_are_parallel_from_any_start():
 def test_every_joint_closes_a_floating_body(joint):
     """A free body tied to the world: what is left free is what the joint leaves free."""
     m = pin.Model()
-    _add(m, 0, pin.JointModelFreeFlyer(), _at(), "body", _bar(0.3))
+    add_body(m, 0, pin.JointModelFreeFlyer(), at(), "body", bar(0.3))
     here = pin.SE3(pin.exp3(np.array([0.3, -0.2, 0.9])), np.array([0.1, 0.2, 0.3]))
     mech = hc.Mechanism(m, [hc.Closure(("universe", here), "body", joint=joint)])
     rng = np.random.default_rng(5)
@@ -214,7 +212,7 @@ def test_a_rod_takes_its_length_from_the_reference():
 def test_a_contact_holds_its_point_where_it_is_told():
     mech = mechanism("standing_leg")
     ground = np.array([0.05, 0.12, -0.02])
-    foot = hc.Contact(("ankle", _at(-0.06, 0, -0.05)), ground=ground)
+    foot = hc.Contact(("ankle", at(-0.06, 0, -0.05)), ground=ground)
     held = hc.Mechanism(mech.model, [foot], reference=mech.reference)
     q, v = hc.assemble(held, v_guess=np.ones(mech.nv))
     data = mech.model.createData()
@@ -245,7 +243,7 @@ def test_a_contact_holds_its_point_where_it_is_told():
         (lambda: hc.Mechanism(mechanism("five_bar").model, [hc.Contact("universe")]), "world"),
         (
             lambda: hc.Mechanism(
-                mechanism("five_bar").model, [hc.Rod("left", ("left_rod", _at(-0.3)))],
+                mechanism("five_bar").model, [hc.Rod("left", ("left_rod", at(-0.3)))],
                 reference=np.zeros(4),
             ),
             "coincide",

@@ -133,10 +133,10 @@ def every_joint():
     ]  # fmt: skip
     m, parent = pin.Model(), 0
     for i, joint in enumerate(joints):
-        place = zoo._at(0.1, 0.2, 0.05 * i, pin.exp3(rng.normal(size=3)))
-        parent = zoo._add(m, parent, joint, place, f"j{i}", zoo._inertia(rng))
+        place = zoo.at(0.1, 0.2, 0.05 * i, pin.exp3(rng.normal(size=3)))
+        parent = zoo.add_body(m, parent, joint, place, f"j{i}", zoo.lump(rng))
     m.armature = rng.uniform(0.1, 0.2, size=m.nv)
-    end = hc.Contact((f"j{len(joints) - 1}", zoo._at(0.1)), normal=(0.2, 0.1, 1.0), name="end")
+    end = hc.Contact((f"j{len(joints) - 1}", zoo.at(0.1)), normal=(0.2, 0.1, 1.0), name="end")
     names = hc.Mechanism(m).coordinate_names
     return hc.Mechanism(m, [end], names[3:], name="every_joint")
 

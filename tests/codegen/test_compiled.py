@@ -226,7 +226,7 @@ def test_the_controller_is_that_of_python(name, compensation):
 
 def wheel():
     m = pin.Model()
-    zoo._add(m, 0, pin.JointModelRUBY(), zoo._at(), "wheel", zoo._bar(0.2))
+    zoo.add_body(m, 0, pin.JointModelRUBY(), zoo.at(), "wheel", zoo.bar(0.2))
     return hc.Mechanism(m, (), ["wheel"])
 
 

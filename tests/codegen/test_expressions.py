@@ -73,7 +73,7 @@ def test_rows_of_several_pairs_in_one_constraint():
 
 def test_a_joint_without_expressions_is_refused_by_name():
     m = pin.Model()
-    zoo._add(m, 0, pin.JointModelEllipsoid(0.1, 0.2, 0.3), zoo._at(), "egg", zoo._bar(0.1))
+    zoo.add_body(m, 0, pin.JointModelEllipsoid(0.1, 0.2, 0.3), zoo.at(), "egg", zoo.bar(0.1))
     with pytest.raises(hc.InputError, match=r"'egg'.*Ellipsoid"):
         symbolic_tree(m, ca.SX.sym("q", m.nq))
 

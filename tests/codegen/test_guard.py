@@ -8,9 +8,9 @@ import logging
 import numpy as np
 import pinocchio as pin
 import pytest
-import zoo
 from expressed import ANY_STATE, case, compiled, states
 from support import closed_states, mechanism, relative
+from zoo import slider_crank
 
 import holoctl as hc
 from holoctl.codegen.laws import inverse_function, symbolic
@@ -21,12 +21,7 @@ from holoctl.codegen.laws import inverse_function, symbolic
 def at_a_dead_point():
     """The four-bar driven at the rocker, and the slider-crank driven at the slider."""
     rocker = dataclasses.replace(mechanism("four_bar"), actuated=["rocker"])
-    m = pin.Model()
-    zoo._add(m, 0, pin.JointModelRZ(), zoo._at(), "crank", zoo._bar(0.3))
-    zoo._add(m, "crank", pin.JointModelRZ(), zoo._at(0.3), "rod", zoo._bar(1.0))
-    zoo._add(m, 0, pin.JointModelPX(), zoo._at(), "slider", zoo._bar(0.1))
-    loop = hc.Closure(("rod", zoo._at(1.0)), "slider", axes="x y")
-    slider = hc.Mechanism(m, [loop], ["slider"], reference=[0.8, -1.1, 1.1])
+    slider = slider_crank("slider", (0.3, 1.0), (0.8, -1.1, 1.1))
     return {
         "rocker": (rocker, hc.assemble(rocker, [0.9, 0.0, 1.6], locked=["coupler"])[0], "coupler"),
         "slider": (slider, np.array([0.0, 0.0, 1.3]), "crank"),

@@ -15,10 +15,10 @@ import holoctl as hc
 
 def without(*parts):
     """The sine gear with some of its callbacks left to differences."""
-    given = {"jacobian": zoo._sine_jacobian, "drift": zoo._sine_drift}
+    given = {"jacobian": zoo.sine_jacobian, "drift": zoo.sine_drift}
     kept = {name: f for name, f in given.items() if name not in parts}
     mech = mechanism("sine_gear")
-    return hc.Mechanism(mech.model, [hc.Custom(zoo._sine, **kept)], ["shoulder"])
+    return hc.Mechanism(mech.model, [hc.Custom(zoo.sine, **kept)], ["shoulder"])
 
 
 @pytest.mark.parametrize("left_out", [("drift",), ("jacobian",), ("jacobian", "drift")])
@@ -59,11 +59,11 @@ def _wave(q, t):
 
 
 def _wave_jacobian(q, t):
-    return zoo._sine_jacobian(q)
+    return zoo.sine_jacobian(q)
 
 
 def _wave_drift(q, v, t):
-    return [zoo._sine_drift(q, v)[0] + 0.45 * np.sin(3.0 * t)]
+    return [zoo.sine_drift(q, v)[0] + 0.45 * np.sin(3.0 * t)]
 
 
 WAVE = {"jacobian": _wave_jacobian, "rate_t": _rate_t, "drift": _wave_drift}
@@ -77,7 +77,7 @@ WAVE = {"jacobian": _wave_jacobian, "rate_t": _rate_t, "drift": _wave_drift}
         ("jacobian", lambda q, t: [[0.0, 1.0]]),
         ("rate_t", lambda q, t: [0.0]),
         ("drift", lambda q, v, t: np.zeros(1)),
-        ("drift", lambda q, v, t: zoo._sine_drift(q, v)),  # the terms of time forgotten
+        ("drift", lambda q, v, t: zoo.sine_drift(q, v)),  # the terms of time forgotten
         ("drift", lambda q, v, t: -np.array(_wave_drift(q, v, t))),
     ],
 )
@@ -131,7 +131,7 @@ def test_a_constraint_in_time_drives_the_mechanism():
     q, v = hc.assemble(mech, t=0.0)
     run = hc.simulate(mech, lambda t, q, v: np.zeros(2), q, v, 0.5, rate=50.0)
     for t, q, v in zip(run.t, run.q, run.v, strict=True):
-        assert abs(zoo._tip_height(q, t)[0]) < 1e-10
+        assert abs(zoo.tip_height(q, t)[0]) < 1e-10
         r = rows(mech, q, v, t)
         assert abs(r.rate[0]) < 1e-9
         assert r.jacobian @ v == pytest.approx(0.15 * np.cos(3.0 * t), abs=1e-8)
@@ -154,15 +154,15 @@ def test_named_callbacks_pickle():
     ("make", "words"),
     [
         (lambda: hc.Custom(None), "phi must be a function"),
-        (lambda: hc.Custom(zoo._sine, jacobian=3), "jacobian must be a function"),
-        (lambda: hc.Custom(zoo._sine, rows=0), "rows"),
-        (lambda: hc.Custom(zoo._sine, scale=0.0), "scale"),
-        (lambda: hc.Custom(zoo._sine, scale=[1.0, 2.0]), "scale"),
-        (lambda: hc.Custom(zoo._sine, rate_t=zoo._sine), "time=True"),
-        (lambda: hc.Custom(zoo._sine, t_stab=0.0), "t_stab"),
+        (lambda: hc.Custom(zoo.sine, jacobian=3), "jacobian must be a function"),
+        (lambda: hc.Custom(zoo.sine, rows=0), "rows"),
+        (lambda: hc.Custom(zoo.sine, scale=0.0), "scale"),
+        (lambda: hc.Custom(zoo.sine, scale=[1.0, 2.0]), "scale"),
+        (lambda: hc.Custom(zoo.sine, rate_t=zoo.sine), "time=True"),
+        (lambda: hc.Custom(zoo.sine, t_stab=0.0), "t_stab"),
         (lambda: arm(hc.Custom(lambda q: [1.0, 2.0], name="two")), "phi of Custom 'two'"),
         (lambda: arm(hc.Custom(lambda q: [np.nan], name="nan")), "finite"),
-        (lambda: arm(hc.Custom(zoo._sine, lambda q: [[1.0]], name="thin")), "jacobian of Custom"),
+        (lambda: arm(hc.Custom(zoo.sine, lambda q: [[1.0]], name="thin")), "jacobian of Custom"),
         (lambda: arm(hc.Custom(lambda q: "high", name="word")), "real numbers"),
     ],
 )

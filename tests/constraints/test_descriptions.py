@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from refusals import KINDS, closing, refused
-from zoo import _at
+from zoo import at
 
 import holoctl as hc
 
@@ -29,8 +29,8 @@ def test_a_misspelt_joint_gets_a_suggestion():
 
 @pytest.mark.parametrize(
     "frame",
-    [None, 5, (), ("crank",), ("crank", np.eye(4)), ("crank", None), (None, _at()), ["crank"],
-     _at(), {"crank": _at()}, ("crank", _at(), 1)],
+    [None, 5, (), ("crank",), ("crank", np.eye(4)), ("crank", None), (None, at()), ["crank"],
+     at(), {"crank": at()}, ("crank", at(), 1)],
 )  # fmt: skip
 @pytest.mark.parametrize("side", ["a", "b"])
 def test_frames_that_are_no_good_are_refused(s, side, frame):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pinocchio as pin
-from linkages import add_bar, at, planar
+from linkages import add_bar, planar
 from scipy.linalg import subspace_angles
+from zoo import DEAD_CENTRE, at, slider_crank
 
 import holoctl as hc
 from holoctl.closing.assembly import nearby_configurations
@@ -113,16 +116,8 @@ def gears(*more, offset=0.0):
     return hc.Mechanism(m, [gear, *more], ["a"], name="gears")
 
 
-def slider_crank(motor):
-    link = planar("slider_crank", 1.0)
-    for name, length in (("crank", 0.2), ("rod", 0.5), ("block", 0.1)):
-        add_bar(link, name, length, 1.0)
-    along_x = at(R=pin.utils.rotate("y", np.pi / 2))
-    link.add_joint("turn", "revolute", "universe", "crank")
-    link.add_joint("pin", "revolute", "crank", "rod", at(0.2))
-    link.add_joint("slide", "prismatic", "universe", "block", along_x, along_x)
-    link.add_joint("wrist", "revolute", "rod", "block", at(0.5))
-    return link.mechanism(["wrist"], [motor], {"slide": 0.7})
+def at_the_dead_centre(motor):
+    return dataclasses.replace(slider_crank(motor), reference=DEAD_CENTRE)
 
 
 def folded_parallelogram():

@@ -8,7 +8,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from examined import said
-from linkages import LINKAGES, at
+from linkages import LINKAGES
+from zoo import at
 
 import holoctl as hc
 

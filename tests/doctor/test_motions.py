@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from examined import assembled, said, slider_crank
-from linkages import LINKAGES, at
+from examined import assembled, at_the_dead_centre, said
+from linkages import LINKAGES
 from shared_robots import shared_robot
-from zoo import ZOO
+from zoo import ZOO, at
 
 import holoctl as hc
 from holoctl.mechanism.mechanism import constraint_rows
@@ -134,12 +134,12 @@ def test_independent_coordinates_and_how_good_they_are():
 
 
 def test_motors_that_barely_tell_where_the_others_are_have_a_large_condition_number():
-    base = slider_crank("slide")
+    base = at_the_dead_centre("slider")
     near, nearer = (
-        hc.mobility(base, hc.assemble(base, [a, -0.3 * a, 0.7], locked=["turn"])[0])
+        hc.mobility(base, hc.assemble(base, [a, -0.3 * a, 0.7], locked=["crank"])[0])
         for a in (0.3, 0.03)
     )
     assert 5 < near.actuated_condition < 0.2 * nearer.actuated_condition < np.inf
     assert near.best_condition < 3
-    assert near.best_independent != ["slide"]
+    assert near.best_independent != ["slider"]
     assert near.actuation_margin > 5 * nearer.actuation_margin

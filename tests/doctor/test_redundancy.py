@@ -6,8 +6,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from examined import assembled, check_redundant_rows, folded_parallelogram, gears, said, walk
-from linkages import LINKAGES, add_bar, at, planar
-from zoo import ZOO
+from linkages import LINKAGES, add_bar, planar
+from zoo import ZOO, at
 
 import holoctl as hc
 

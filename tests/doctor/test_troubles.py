@@ -6,18 +6,18 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from examined import (
+    at_the_dead_centre,
     bars,
     folded_parallelogram,
     gears,
     motions_without,
     positions,
     said,
-    slider_crank,
     verdicts,
 )
-from linkages import LINKAGES, add_bar, at, planar
+from linkages import LINKAGES, add_bar, planar
 from scipy.linalg import subspace_angles
-from zoo import ZOO
+from zoo import ZOO, at
 
 import holoctl as hc
 
@@ -46,7 +46,7 @@ def too_long():
 WORDS = {
     "rigid: a locked structure": lambda: LINKAGES["triangle"]().mechanism(),
     "Contradiction": too_long,
-    "Actuation singularity": lambda: slider_crank("slide"),
+    "Actuation singularity": lambda: at_the_dead_centre("slider"),
     "Bifurcation": folded_parallelogram,
     "shaky": stretched,
     "opposite directions": upside_down,
@@ -78,14 +78,14 @@ def test_a_bar_too_long():
 
 
 def test_a_dead_centre_is_singular_for_one_motor_and_not_for_the_other():
-    report = hc.mobility(slider_crank("slide"))
+    report = hc.mobility(at_the_dead_centre("slider"))
     assert report.singular == ["actuation singularity"]
     assert (report.actuation_rank, report.generic_actuation_rank) == (0, 1)
     assert (report.active, report.generic_rank) == (2, 2)
     assert report.actuation_margin < 1e-12
     assert report.actuated_condition == np.inf
     assert report.actuation == "fully"
-    report = hc.mobility(slider_crank("turn"))
+    report = hc.mobility(at_the_dead_centre("crank"))
     assert report.singular == []
     assert report.actuation_margin > 0.1
 
@@ -283,8 +283,8 @@ def test_an_idle_slide_beside_joints_in_series(cut):
 
 
 def test_the_sentence_on_independent_coordinates_compares_what_it_names():
-    mech = slider_crank("slide")
-    q, _ = hc.assemble(mech, [1e-4, -3e-5, 0.7], locked=["turn"])
+    mech = at_the_dead_centre("slider")
+    q, _ = hc.assemble(mech, [1e-4, -3e-5, 0.7], locked=["crank"])
     report = hc.mobility(mech, q)
     assert report.actuated_condition > 1e3
     assert "a better choice is" in said(report)

@@ -246,7 +246,7 @@ def charted_and_closed():
     """A four-bar whose crank is geared by a sine to a wheel (a chart), with the loop as rows."""
     base = zoo.four_bar()
     m = base.model.copy()
-    zoo._add(m, 0, pin.JointModelRZ(), zoo._at(0, 0.5), "wheel", zoo._bar(0.1))
+    zoo.add_body(m, 0, pin.JointModelRZ(), zoo.at(0, 0.5), "wheel", zoo.bar(0.1))
 
     def gamma_q(model, q0, v0):
         q, v = q0.copy(), v0.copy()
@@ -448,7 +448,7 @@ def test_a_chart_that_iterates_or_floats_is_taken():
     wheel = m.addJoint(base, pin.JointModelRUBZ(), pin.SE3.Identity(), "wheel")
     m.addJoint(wheel, pin.JointModelPX(), pin.SE3.Identity(), "slide")
     for j in (1, 2, 3):
-        m.inertias[j] = zoo._inertia(np.random.default_rng(j))
+        m.inertias[j] = zoo.lump(np.random.default_rng(j))
 
     def cam(sign):
         def gamma_q(model, q0, v0):

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from support import GENERAL, closed_states, mechanism, relative, shared_partition
-from zoo import ZOO, _add, _at, _inertia, feet, standing_leg
+from zoo import ZOO, add_body, at, feet, lump, standing_leg
 
 import holoctl as hc
 
@@ -111,8 +111,8 @@ def test_a_contact_that_separates_does_not_hit():
 
 def test_inertia_that_rows_do_not_show_is_missed_by_no_method():
     m = pin.Model()
-    _add(m, 0, pin.JointModelRZ(), _at(), "light", pin.Inertia.Zero())
-    _add(m, "light", pin.JointModelRZ(), _at(), "twin", _inertia(np.random.default_rng(0)))
+    add_body(m, 0, pin.JointModelRZ(), at(), "light", pin.Inertia.Zero())
+    add_body(m, "light", pin.JointModelRZ(), at(), "twin", lump(np.random.default_rng(0)))
     mech = hc.Mechanism(m, [], ["twin"])
     for method in ("projection", *GENERAL, "kokkevis"):
         with pytest.raises(hc.SingularityError):

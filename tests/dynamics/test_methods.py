@@ -17,7 +17,7 @@ from support import (
     shared_partition,
     solve_tolerance,
 )
-from zoo import ZOO, _at, feet
+from zoo import ZOO, at, feet
 
 import holoctl as hc
 from holoctl.base.linalg import null_space_by_svd
@@ -143,9 +143,9 @@ def redundant():
     """Rows twice over: two welds between the same bodies, four points on a foot."""
     arms = mechanism("welded_arms")
     weld = arms.constraints[0]
-    at = _at(0.1, 0.2, -0.1, pin.exp3(np.array([0.3, -0.2, 0.5])))
+    X = at(0.1, 0.2, -0.1, pin.exp3(np.array([0.3, -0.2, 0.5])))
     again = dataclasses.replace(
-        weld, a=(weld.a[0], weld.a[1] * at), b=(weld.b[0], weld.b[1] * at), name="again"
+        weld, a=(weld.a[0], weld.a[1] * X), b=(weld.b[0], weld.b[1] * X), name="again"
     )
     return {"two welds": arms.with_constraints(again), "four points": feet(1, 4)}
 

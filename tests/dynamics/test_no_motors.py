@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from refusals import refused, with_motors
-from zoo import _add, _at, _bar, _vertical, triangle
+from zoo import add_body, at, bar, triangle, vertical
 
 import holoctl as hc
 
@@ -63,9 +63,9 @@ def test_no_degree_of_freedom_is_no_trouble_elsewhere():
 
 def test_motors_that_drive_nothing():
     """The only motor sits on a joint that the loop holds still."""
-    model = _vertical(pin.Model())
-    _add(model, 0, pin.JointModelPX(), _at(), "held", _bar(0.1))
-    _add(model, "held", pin.JointModelRZ(), _at(), "swing", _bar(0.3))
+    model = vertical(pin.Model())
+    add_body(model, 0, pin.JointModelPX(), at(), "held", bar(0.1))
+    add_body(model, "held", pin.JointModelRZ(), at(), "swing", bar(0.3))
     stop = hc.Coupling({"held": 1.0}, name="stop")
     mech = hc.Mechanism(model, [stop], ["held"], name="jammed")
     refused(lambda: hc.inverse_dynamics(mech, [0.0, 0.0], [0.0, 0.0], [0.0]), hc.NotActuatedError,

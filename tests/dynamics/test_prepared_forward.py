@@ -106,7 +106,7 @@ def test_which_rows_are_anchors():
     assert module._sparse(prepare("six_row_four_bar")) is None
     arms = mechanism("spatial_arms")
     twice = arms.with_constraints(
-        hc.Closure(("a3", zoo._at(0.3)), ("b3", zoo._at(0.25)), joint="spherical", name="again")
+        hc.Closure(("a3", zoo.at(0.3)), ("b3", zoo.at(0.25)), joint="spherical", name="again")
     )  # fmt: skip
     assert [a.rows.tolist() for a in anchors(twice)] == [[0, 1, 2], [3, 4, 5]]
     prepared = hc.PreparedForwardDynamics(twice)

@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pinocchio as pin
 import pytest
-from linkages import add_lump, at
+from linkages import add_lump
+from zoo import at
 
 import holoctl as hc
 from holoctl.mechanism.mechanism import constraint_rows

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from compare import ROUNDING, assert_same, closed_state, numbers, rows_at, unlike
-from zoo import ZOO, _at, five_bar, floating_leg, four_bar
+from zoo import ZOO, at, five_bar, floating_leg, four_bar
 
 import holoctl as hc
 from holoctl.mechanism.mechanism import row_names
@@ -54,8 +54,8 @@ def test_changing_the_given_coefficients_changes_nothing():
 
 def test_changing_the_placement_given_to_a_closure_changes_nothing():
     """Neither in the mechanism nor in the copies and variants made of it later."""
-    place = _at(0.5)
-    loop = hc.Closure(("coupler", place), ("rocker", _at(0.5)), axes="x y", name="pin")
+    place = at(0.5)
+    loop = hc.Closure(("coupler", place), ("rocker", at(0.5)), axes="x y", name="pin")
     mech = dataclasses.replace(four_bar(), constraints=[loop])
     state = closed_state(mech)
     before = numbers(mech, *state)

@@ -8,7 +8,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from cut_loops import DOF, body_motions, close, closed_by, generic, motions, same_state
-from linkages import add_lump, at, four_bar
+from linkages import add_lump, four_bar
+from zoo import at
 
 import holoctl as hc
 from holoctl.mechanism.mechanism import constraint_rows

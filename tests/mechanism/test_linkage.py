@@ -22,7 +22,8 @@ from cut_loops import (
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from linkages import LINKAGES, add_bar, add_lump, at, bennett, four_bar, stewart, umbrella
+from linkages import LINKAGES, add_bar, add_lump, bennett, four_bar, stewart, umbrella
+from zoo import at
 
 import holoctl as hc
 from holoctl.mechanism.linkage import JOINT_TYPES

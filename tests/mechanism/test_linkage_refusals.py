@@ -6,7 +6,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from cut_loops import closed_by, refused
-from linkages import add_lump, at, four_bar, umbrella
+from linkages import add_lump, four_bar, umbrella
+from zoo import at
 
 import holoctl as hc
 

@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from compare import ROUNDING, assert_same, closed_state, numbers, rows_at, unlike
-from zoo import ZOO, _add, _at, _bar, five_bar, floating_leg, four_bar, one_of_each, two_hinges
+from zoo import ZOO, add_body, at, bar, five_bar, floating_leg, four_bar, one_of_each, two_hinges
 
 import holoctl as hc
 from holoctl.mechanism.mechanism import row_names
@@ -138,7 +138,7 @@ def test_a_closure_and_a_coupling_with_the_same_name_are_refused():
 
 def test_the_name_of_a_constraint_is_the_given_one_or_that_of_what_it_ties():
     loops = [
-        hc.Closure("left", ("right", _at(0.1)), axes="x"),
+        hc.Closure("left", ("right", at(0.1)), axes="x"),
         hc.Closure("left", "right", axes="y", name="second"),
         hc.Coupling({"right": 1.0, "left": 2.0}),
     ]
@@ -160,11 +160,11 @@ def test_one_description_serves_several_mechanisms():
 def rack_slider(unit):
     """A slider-crank with a rack on the slider's crank; `unit` is the length of a metre."""
     model = pin.Model()
-    _add(model, 0, pin.JointModelRZ(), _at(), "crank", _bar(0.2 * unit))
-    _add(model, "crank", pin.JointModelRZ(), _at(0.2 * unit), "rod", _bar(0.5 * unit))
-    _add(model, 0, pin.JointModelPX(), _at(), "slider", _bar(0.1 * unit))
-    _add(model, 0, pin.JointModelPX(), _at(0, 0.4 * unit), "rack", _bar(0.1 * unit))
-    pin_joint = hc.Closure(("rod", _at(0.5 * unit)), "slider", joint="revolute", name="pin")
+    add_body(model, 0, pin.JointModelRZ(), at(), "crank", bar(0.2 * unit))
+    add_body(model, "crank", pin.JointModelRZ(), at(0.2 * unit), "rod", bar(0.5 * unit))
+    add_body(model, 0, pin.JointModelPX(), at(), "slider", bar(0.1 * unit))
+    add_body(model, 0, pin.JointModelPX(), at(0, 0.4 * unit), "rack", bar(0.1 * unit))
+    pin_joint = hc.Closure(("rod", at(0.5 * unit)), "slider", joint="revolute", name="pin")
     rack = hc.Coupling({"rack": 1.0, "crank": -0.05 * unit}, offset=0.01 * unit, name="rack")
     return hc.Mechanism(
         model, [pin_joint, rack], ["crank"], reference=[1.0, -1.4, 0.6 * unit, 0.1 * unit]
@@ -261,7 +261,7 @@ def test_one_controller_in_two_threads():
 def one_slider():
     """The smallest mechanism: one mass on a rail, tied to nothing."""
     model = pin.Model()
-    _add(model, 0, pin.JointModelPX(), _at(), "slider", _bar(0.3, 2.0))
+    add_body(model, 0, pin.JointModelPX(), at(), "slider", bar(0.3, 2.0))
     return model
 
 
@@ -275,9 +275,9 @@ def test_a_mechanism_of_one_coordinate():
 def test_a_single_joint_may_be_closed_to_the_world():
     """One hinge, tied to the world at an angle: rows are evaluated, assembly finds the angle."""
     model = pin.Model()
-    _add(model, 0, pin.JointModelRZ(), _at(), "hinge", _bar(0.3))
-    post = ("universe", _at(0.3 * np.cos(0.4), 0.3 * np.sin(0.4)))
-    mech = hc.Mechanism(model, [hc.Closure(post, ("hinge", _at(0.3)), axes="x y")])
+    add_body(model, 0, pin.JointModelRZ(), at(), "hinge", bar(0.3))
+    post = ("universe", at(0.3 * np.cos(0.4), 0.3 * np.sin(0.4)))
+    mech = hc.Mechanism(model, [hc.Closure(post, ("hinge", at(0.3)), axes="x y")])
     q, _ = hc.assemble(mech, [0.1])
     assert unlike(q, [0.4]) < ROUNDING
     assert hc.partition(mech, q).rank == 1

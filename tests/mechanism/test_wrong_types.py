@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from refusals import refused
-from zoo import _at, four_bar
+from zoo import at, four_bar
 
 import holoctl as hc
 
@@ -77,7 +77,7 @@ def broken(**changes):
     if "lever" in changes:
         model.inertias[2] = pin.Inertia(1.0, np.full(3, changes["lever"]), np.eye(3))
     if "placement" in changes:
-        model.jointPlacements[2] = _at(changes["placement"])
+        model.jointPlacements[2] = at(changes["placement"])
     if "armature" in changes:
         model.armature = np.array([0.0, changes["armature"], 0.0])
     if "gravity" in changes:
@@ -105,5 +105,5 @@ def test_models_with_numbers_that_are_no_good_are_refused(changes, words):
 def test_two_joints_of_one_name_are_refused():
     model = pin.Model()
     for _ in range(2):
-        model.addJoint(0, pin.JointModelRX(), _at(), "hinge")
+        model.addJoint(0, pin.JointModelRX(), at(), "hinge")
     refused(lambda: hc.Mechanism(model), hc.InputError, "'hinge'")

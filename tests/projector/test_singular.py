@@ -9,24 +9,14 @@ import pinocchio as pin
 import pytest
 from refusals import refused
 from support import mechanism
-from zoo import DEAD_CENTRE, _add, _at, _bar, four_bar, parallelogram
+from zoo import DEAD_CENTRE, add_body, at, bar, four_bar, parallelogram, slider_crank
 
 import holoctl as hc
 
 
-def slider_crank():
-    """Driven at the slider, which does not move the crank at its dead points."""
-    m = pin.Model()
-    _add(m, 0, pin.JointModelRZ(), _at(), "crank", _bar(0.3))
-    _add(m, "crank", pin.JointModelRZ(), _at(0.3), "rod", _bar(1.0))
-    _add(m, 0, pin.JointModelPX(), _at(), "slider", _bar(0.1))
-    loop = hc.Closure(("rod", _at(1.0)), "slider", axes="x y")
-    return hc.Mechanism(m, [loop], ["slider"], reference=[0.8, -1.1, 1.1])
-
-
 @pytest.mark.parametrize("angle", [1e-3, 1e-6, 1e-9, 1e-11, 1e-13])
 def test_the_condition_number_grows_towards_a_dead_point(angle):
-    mech = slider_crank()
+    mech = slider_crank("slider", (0.3, 1.0), (0.8, -1.1, 1.1))
     part = hc.partition(mech, hc.assemble(mech)[0])
     q = np.array([angle, -angle - np.arcsin(0.3 * np.sin(angle)), 0.0])
     q[2] = 0.3 * np.cos(angle) + np.cos(np.arcsin(0.3 * np.sin(angle)))
@@ -49,14 +39,14 @@ def test_a_motor_on_a_locked_coordinate_drives_nothing():
     mech = four_bar()
     m = mech.model.copy()
     rng = np.random.default_rng(0)
-    _add(m, 0, pin.JointModelRZ(), _at(1.0), "locked", _bar(0.2))
-    _add(m, 0, pin.JointModelRY(), _at(2.0), "free", _bar(0.2))
+    add_body(m, 0, pin.JointModelRZ(), at(1.0), "locked", bar(0.2))
+    add_body(m, 0, pin.JointModelRY(), at(2.0), "free", bar(0.2))
     R = pin.exp3(rng.normal(size=3))
     data = m.createData()
     q0 = np.append(mech.reference, [0.7, 0.2])
     pin.forwardKinematics(m, data, q0)
-    tip = data.oMi[4] * _at(0.2, R=R)
-    weld = hc.Closure(("universe", tip), ("locked", _at(0.2, R=R)), joint="weld")
+    tip = data.oMi[4] * at(0.2, R=R)
+    weld = hc.Closure(("universe", tip), ("locked", at(0.2, R=R)), joint="weld")
     held = hc.Mechanism(m, [*mech.constraints, weld], ["locked"], reference=q0)
     q, v = hc.assemble(held)
     assert hc.partition(held, q).actuation_rank == 0
@@ -68,7 +58,7 @@ def test_a_split_on_one_row_is_judged_by_the_whole_row():
     """a + b + sin(c - 1) = 0.5 with c dependent, where cos(c - 1) vanishes: QR instead."""
     m = pin.Model()
     for name in "abc":
-        _add(m, 0, pin.JointModelPX(), _at(), name, pin.Inertia(1.0, np.zeros(3), np.eye(3)))
+        add_body(m, 0, pin.JointModelPX(), at(), name, pin.Inertia(1.0, np.zeros(3), np.eye(3)))
 
     def phi(q):
         return [q[0] + q[1] + np.sin(q[2] - 1.0) - 0.5]
@@ -91,7 +81,7 @@ def test_a_chart_does_not_hide_that_the_state_is_off():
 
     m = pin.Model()
     for name in "ab":
-        _add(m, 0, pin.JointModelPX(), _at(), name, _bar(0.1))
+        add_body(m, 0, pin.JointModelPX(), at(), name, bar(0.1))
     mech = hc.Mechanism(m, [hc.GammaQ(gamma_q, ["a"])], ["a"])
     on = hc.inverse_dynamics(mech, [0.5, 0.25], [1.0, 1.0], [1.0])
     off = hc.inverse_dynamics(mech, [0.5, 2.0], [1.0, -7.0], [1.0])
@@ -133,8 +123,8 @@ def test_a_run_is_as_long_as_it_was_asked_to_be(duration, rate):
 def test_a_tick_may_be_longer_than_a_turn():
     """A spinning free body, one tick of two seconds: the same as many short ones."""
     m = pin.Model()
-    _add(m, 0, pin.JointModelSpherical(), _at(), "top", _bar(0.3))
-    _add(m, "top", pin.JointModelRUBY(), _at(0.1), "wheel", _bar(0.1))
+    add_body(m, 0, pin.JointModelSpherical(), at(), "top", bar(0.3))
+    add_body(m, "top", pin.JointModelRUBY(), at(0.1), "wheel", bar(0.1))
     mech = hc.Mechanism(m, actuated=["wheel"])
     q, v = pin.neutral(m), np.array([0.1, 10.0, 0.0, 2.0])
     long = hc.simulate(mech, lambda t, q, v: [0.0], q, v, 2.0, rate=0.5)
@@ -240,7 +230,7 @@ def test_projection_of_a_folded_parallelogram(method):
 
 def test_a_body_without_inertia():
     model = pin.Model()
-    model.addJoint(0, pin.JointModelRX(), _at(), "ghost")
+    model.addJoint(0, pin.JointModelRX(), at(), "ghost")
     mech = hc.Mechanism(model, actuated=["ghost"])
     refused(lambda: hc.forward_dynamics(mech, [0.0], [0.0], [1.0]), hc.SingularityError,
             "no inertia")  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from refusals import refused
-from zoo import _add, _at, _bar
+from zoo import add_body, at, bar
 
 import holoctl as hc
 
@@ -86,8 +86,8 @@ def composite_and_ball():
     composite.addJoint(pin.JointModelSpherical())
     composite.addJoint(pin.JointModelRX())
     model = pin.Model()
-    _add(model, 0, composite, _at(), "wrist", _bar(0.2))
-    _add(model, "wrist", pin.JointModelSpherical(), _at(0.2), "ball", _bar(0.2))
+    add_body(model, 0, composite, at(), "wrist", bar(0.2))
+    add_body(model, "wrist", pin.JointModelSpherical(), at(0.2), "ball", bar(0.2))
     return hc.Mechanism(model)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from compare import closed_state
-from zoo import _inertia, five_bar
+from zoo import five_bar, lump
 
 import holoctl as hc
 
@@ -138,7 +138,7 @@ def arm_of(joint, placement=None, frame=None):
     """A body on this joint."""
     model = pin.Model()
     model.addJoint(0, joint, placement or pin.SE3.Identity(), "lower")
-    model.appendBodyToJoint(1, _inertia(np.random.default_rng(0)), pin.SE3.Identity())
+    model.appendBodyToJoint(1, lump(np.random.default_rng(0)), pin.SE3.Identity())
     model.addFrame(pin.Frame("tool", 1, 0, frame or pin.SE3.Identity(), pin.FrameType.OP_FRAME))
     return model
 

@@ -11,16 +11,16 @@ from compare import PER_VELOCITY, ROUNDING, carried, closed_state, numbers, unli
 from zoo import (
     OP,
     SENSOR,
-    _add,
-    _at,
-    _bar,
-    _inertia,
-    _vertical,
+    add_body,
+    at,
+    bar,
     five_bar,
     floating_leg,
     four_bar,
+    lump,
     one_of_each,
     two_hinges,
+    vertical,
 )
 
 import holoctl as hc
@@ -31,17 +31,17 @@ def naive_four_bar():
     rng = np.random.default_rng(2)
     model = pin.Model()
     model.name = "naive"
-    _add(model, 0, pin.JointModelRZ(), _at(0.0, 0.1), "crank", _inertia(rng))
-    _add(model, 0, pin.JointModelSpherical(), _at(0.5), "rocker", _inertia(rng))
-    _add(model, "crank", pin.JointModelPX(), _at(0.2), "coupler", _inertia(rng))
-    _add(model, "rocker", pin.JointModelRUBY(), _at(0.1), "wheel", _inertia(rng))
+    add_body(model, 0, pin.JointModelRZ(), at(0.0, 0.1), "crank", lump(rng))
+    add_body(model, 0, pin.JointModelSpherical(), at(0.5), "rocker", lump(rng))
+    add_body(model, "crank", pin.JointModelPX(), at(0.2), "coupler", lump(rng))
+    add_body(model, "rocker", pin.JointModelRUBY(), at(0.1), "wheel", lump(rng))
     model.gravity.linear = np.array([1.0, -9.0, 2.0])
     for name in ("lowerPositionLimit", "upperPositionLimit", "positionLimitMargin"):
         setattr(model, name, rng.uniform(1.0, 2.0, model.nq))
     for name in PER_VELOCITY:
         setattr(model, name, rng.uniform(1.0, 2.0, model.nv))
-    model.addFrame(pin.Frame("tip", model.getJointId("coupler"), 0, _at(0.3, 0.1), OP))
-    model.addFrame(pin.Frame("world mark", 0, 0, _at(1.0), SENSOR))
+    model.addFrame(pin.Frame("tip", model.getJointId("coupler"), 0, at(0.3, 0.1), OP))
+    model.addFrame(pin.Frame("world mark", 0, 0, at(1.0), SENSOR))
     for name in ("home", "away"):
         model.referenceConfigurations[name] = pin.normalize(model, rng.normal(size=model.nq))
     return model
@@ -134,10 +134,10 @@ def test_renumbered_leaves_a_valid_model_as_it_is():
 def test_renumbered_closes_the_same_loop():
     """The four-bar of the zoo, its joints in the naive order, gives the torque of the zoo."""
     zoo = four_bar()
-    naive = _vertical(pin.Model())
-    _add(naive, 0, pin.JointModelRZ(), _at(), "crank", _bar(0.2))
-    _add(naive, 0, pin.JointModelRZ(), _at(0.5), "rocker", _bar(0.4, 1.5))
-    _add(naive, "crank", pin.JointModelRZ(), _at(0.2), "coupler", _bar(0.5, 2.0))
+    naive = vertical(pin.Model())
+    add_body(naive, 0, pin.JointModelRZ(), at(), "crank", bar(0.2))
+    add_body(naive, 0, pin.JointModelRZ(), at(0.5), "rocker", bar(0.4, 1.5))
+    add_body(naive, "crank", pin.JointModelRZ(), at(0.2), "coupler", bar(0.5, 2.0))
     model = zoo.model.copy()
     for j in (1, 2, 3):
         naive.inertias[naive.getJointId(model.names[j])] = model.inertias[j]
