@@ -45,6 +45,30 @@ class Case(NamedTuple):
         )
 
 
+class Recorded(hc.Linkage):
+    """A linkage that knows how it was built."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        object.__setattr__(self, "calls", [])
+
+    def add_body(self, *arguments, **options):
+        super().add_body(*arguments, **options)
+        self.calls.append((hc.Linkage.add_body, arguments, options))
+
+    def add_joint(self, *arguments, **options):
+        super().add_joint(*arguments, **options)
+        self.calls.append((hc.Linkage.add_joint, arguments, options))
+
+    def replayed(self, order):
+        """The same linkage, its parts added in another order."""
+        new = hc.Linkage(self.name, self.gravity)
+        for i in order(len(self.calls)):
+            add, arguments, options = self.calls[i]
+            add(new, *arguments, **options)
+        return new
+
+
 def add_bar(link, name, length, scale, mass=None):
     """A slender bar along x, a little thick, 2 kg/m."""
     mass = 2.0 * length if mass is None else mass
@@ -61,11 +85,11 @@ def add_lump(link, name, scale, mass=1.0, com=(0.05, 0.08, 0.1)):
 
 def planar(name, scale):
     """Gravity along -y: the planar mechanisms move in x and y."""
-    return hc.Linkage(name, gravity=(0.0, -9.81 * scale, 0.0))
+    return Recorded(name, gravity=(0.0, -9.81 * scale, 0.0))
 
 
 def spatial(name, scale):
-    return hc.Linkage(name, gravity=(0.0, 0.0, -9.81 * scale))
+    return Recorded(name, gravity=(0.0, 0.0, -9.81 * scale))
 
 
 def four_bar(scale=1.0):

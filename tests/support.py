@@ -173,6 +173,53 @@ def relative(x, y):
     return float(np.abs(x - y).max(initial=0.0) / size) if size else 0.0
 
 
+def assert_rows_close(
+    mech, found, expected, tol, state=None, *, what="rows", by_size=False, labels=None
+):
+    """A quantity of the rows, (m,) or (m, n), is within `tol` of what is expected.
+
+    If not, the message names mechanism, state and the worst ``constraint.row``, with both numbers.
+    With `by_size` as ``relative(found, expected) < tol``. `labels`: names of the rows, where they
+    are not all of them in order. `state`: (q, v), or a word.
+    """
+    labels = row_names(mech) if labels is None else labels
+    _assert_close(mech, labels, found, expected, tol, state, what, by_size)
+
+
+def assert_coordinates_close(
+    mech, found, expected, tol, state=None, *, what="a", by_size=False, labels=None
+):
+    """As `assert_rows_close`, of a quantity of the coordinates, (nv,) or (nv, n)."""
+    labels = mech.coordinate_names if labels is None else labels
+    _assert_close(mech, labels, found, expected, tol, state, what, by_size)
+
+
+def _assert_close(mech, labels, found, expected, tol, state, what, by_size):
+    found, expected = np.asarray(found, float), np.asarray(expected, float)
+    expected = np.broadcast_to(expected, found.shape) if expected.ndim == 0 else expected
+    assert found.shape == expected.shape, f"{mech.name}: {what}: {found.shape}, {expected.shape}"
+    assert len(found) == len(labels), f"{mech.name}: {what}: {len(found)} for {len(labels)} names"
+    off = np.abs(found - expected)
+    worst = relative(found, expected) if by_size else off.max(initial=0.0)
+    if worst < tol:
+        return
+    at = np.unravel_index(np.argmax(off), off.shape)  # the first NaN, where there is one
+    where = labels[at[0]] + (f", column {at[1]}" if len(at) > 1 else "")
+    raise AssertionError(
+        f"{mech.name}: {what} of {where}: "
+        f"found {float(found[at])!r}, expected {float(expected[at])!r}; "
+        f"{'relatively ' if by_size else ''}off by {worst:.3g}, tolerance {tol:.3g}\n"
+        + _told(state)
+    )
+
+
+def _told(state):
+    """A state in full, to be pasted."""
+    if state is None or isinstance(state, str):
+        return f"state: {state}"
+    return "\n".join(f"{x} = {np.asarray(y).tolist()}" for x, y in zip("qv", state, strict=True))
+
+
 def dense_kkt(mech, q, v, tau):
     """Acceleration and G' lambda from one dense solve of the whole system, by numpy."""
     data = mech.model.createData()

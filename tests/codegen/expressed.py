@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import zoo
+from inside import general_path
 from support import EPS, closed_states, mechanism, open_states, shared_partition
 from zoo import ZOO
 
@@ -198,7 +199,7 @@ def forward_reference(mech, part, q, v, tau, t):
 def inverse_reference(prepared, q, v, target, t):
     """u by the general path, and the condition numbers on the way, cancellation included."""
     mech, part = prepared.mech, prepared.partition
-    u = prepared._by_the_general_path(q, v, target, t, None)
+    u = general_path(prepared, q, v, target, t, None)
     P = projected(mech, q, v, t, part)
     act = actuation(P, prepared.weights)
     N, M = act.passive, P.terms.M

@@ -96,18 +96,7 @@ def test_a_batch_does_not_hold_the_interpreter():
     thread = threading.Thread(target=count)
     thread.start()
     start = time.perf_counter()
-    module, _ = f._laws["inverse_dynamics"]
-    module.batch(
-        Q,
-        V,
-        T,
-        0.0,
-        np.empty_like(T),
-        np.zeros(len(Q), np.uint8),
-        np.zeros(1, np.int64),
-        64,
-        len(Q),
-    )
+    f.inverse_dynamics_batch(Q, V, T, workers=1)
     stop = time.perf_counter()
     done.set()
     thread.join()

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from support import closed_states, difference, mechanism, relative
+from support import assert_rows_close, closed_states, difference, mechanism, relative
 
 import holoctl as hc
 from holoctl.constraints import wrench
@@ -71,11 +71,13 @@ def test_a_kind_that_was_added_is_right_on_every_path(monkeypatch):
                 assert relative(path(x, v, target), u) < 1e-10
         assert f.fallbacks == 0
         T = hc.terms(mech, off, v)
-        assert relative(f.terms(off, v).drift, T.drift) < 1e-12
+        compiled = f.terms(off, v).drift
+        assert_rows_close(mech, compiled, T.drift, 1e-12, (off, v), what="drift", by_size=True)
         drift = difference(lambda s: hc.terms(mech, off + s * v, v).rate, 1e-3)  # noqa: B023
         rate = difference(lambda s: hc.terms(mech, off + s * v, v).error, 1e-3)  # noqa: B023
-        assert np.abs(drift - T.drift).max() < 1e-8 * (1.0 + np.abs(T.drift).max())
-        assert np.abs(rate - T.rate).max() < 1e-9
+        tol = 1e-8 * (1.0 + np.abs(T.drift).max())
+        assert_rows_close(mech, T.drift, drift, tol, (off, v), what="drift")
+        assert_rows_close(mech, T.rate, rate, 1e-9, (off, v), what="rate")
         found.append((q, hc.inverse_dynamics(mech, q, v, target, partition=part).u))
     for one, other in zip(*found, strict=True):
         assert relative(one, other) < 1e-9

@@ -10,6 +10,8 @@ import pinocchio as pin
 import pytest
 from support import (
     GENERAL,
+    assert_coordinates_close,
+    assert_rows_close,
     closed_states,
     mechanism,
     open_states,
@@ -57,9 +59,10 @@ def test_all_methods_agree(name, where):
             res = hc.forward_dynamics(mech, q, v, tau, method=method, partition=part, terms=T)
             cond = max(res.certificate.condition, expected.certificate.condition)
             tol = solve_tolerance(cond * hc.project(mech, q, v, partition=part).condition)
-            assert relative(res.a, expected.a) < tol
-            assert relative(T.jacobian.T @ res.multipliers, T.jacobian.T @ expected.multipliers) < (
-                10 * tol
+            assert_coordinates_close(mech, res.a, expected.a, tol, (q, v), by_size=True)
+            efforts, wanted = (T.jacobian.T @ x.multipliers for x in (res, expected))
+            assert_coordinates_close(
+                mech, efforts, wanted, 10 * tol, (q, v), what="G' lambda", by_size=True
             )
             assert (res.unique == expected.unique).all()
             if where == "closed":
@@ -76,8 +79,11 @@ def test_pinocchio_own_algorithm_agrees(name):
         tau = np.ones(mech.nv)
         expected = hc.forward_dynamics(mech, q, v, tau, partition=part)
         res = hc.forward_dynamics(mech, q, v, tau, method="proximal", partition=part)
-        assert relative(res.a, expected.a) < 1e-7
-        assert relative(res.multipliers, expected.multipliers) < 1e-6
+        assert_coordinates_close(mech, res.a, expected.a, 1e-7, (q, v), by_size=True)
+        assert_rows_close(
+            mech, res.multipliers, expected.multipliers, 1e-6, (q, v), what="multiplier",
+            by_size=True,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -99,8 +105,10 @@ def test_redundant_contacts(mech, rows, rank):
     assert not expected.unique.any()
     for method in [*GENERAL, "kokkevis", "proximal", "projection"]:
         res = hc.forward_dynamics(mech, q, v, tau, method=method, partition=part, terms=T)
-        assert relative(res.a, expected.a) < 1e-9
-        assert relative(res.multipliers, lam) < 1e-8
+        assert_coordinates_close(mech, res.a, expected.a, 1e-9, (q, v), by_size=True)
+        assert_rows_close(
+            mech, res.multipliers, lam, 1e-8, (q, v), what=f"{method}: multiplier", by_size=True
+        )
         assert res.certificate.ok
     assert hc.is_fully_actuated(mech, q, partition=part)
 
@@ -169,8 +177,11 @@ def test_redundant_anchors(name):
         assert found is None or relative(found[0], dense.a) < tol
         res = hc.forward_dynamics(mech, q, v, tau, method="direct", partition=part, terms=T)
         expected = hc.forward_dynamics(mech, q, v, tau, partition=part, terms=T)
-        assert relative(res.a, expected.a) < tol
-        assert relative(res.multipliers, expected.multipliers) < 1e-7
+        assert_coordinates_close(mech, res.a, expected.a, tol, (q, v), by_size=True)
+        assert_rows_close(
+            mech, res.multipliers, expected.multipliers, 1e-7, (q, v), what="multiplier",
+            by_size=True,
+        )  # fmt: skip
         assert res.certificate.ok or not closed
 
 
@@ -181,7 +192,9 @@ def test_six_rows_on_a_four_bar():
         for method in [*GENERAL, "proximal", "projection"]:
             res = hc.forward_dynamics(mech, q, v, np.ones(4), method=method, partition=part)
             lam = least_norm(mech, T, part, T.M @ res.a + T.h - np.ones(4))
-            assert relative(res.multipliers, lam) < 1e-8
+            assert_rows_close(
+                mech, res.multipliers, lam, 1e-8, (q, v), what=f"{method}: multiplier", by_size=True
+            )
             assert relative(res.a, hc.forward_dynamics(mech, q, v, np.ones(4), terms=T).a) < 1e-9
 
 

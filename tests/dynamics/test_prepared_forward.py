@@ -11,6 +11,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import zoo
+from inside import fast_path, general_path, sparse_path
 from support import (
     closed_states,
     dense_kkt,
@@ -22,7 +23,6 @@ from support import (
 from zoo import ZOO
 
 import holoctl as hc
-from holoctl.dynamics.tick import prepared_forward as module
 from holoctl.rows import anchors as anchors_module
 from holoctl.rows.anchors import anchors
 
@@ -39,13 +39,13 @@ def prepare(name):
 @pytest.mark.parametrize("name", list(ZOO))
 def test_it_is_forward_dynamics(name, where):
     prepared, rng = prepare(name), np.random.default_rng(0)
-    mech, tick = prepared.mech, module._lay_out(prepared)
+    mech, tick = prepared.mech, fast_path(prepared)
     states = closed_states(name)[:40] if where == "closed" else open_states(name, 40)
     fast = 0
     for q, v in states:
         tau, t = rng.normal(size=mech.nv), rng.uniform()
         try:
-            expected = prepared._by_the_general_path(q, v, tau, t)
+            expected = general_path(prepared, q, v, tau, t)
         except hc.SingularityError:
             with pytest.raises(hc.SingularityError):
                 prepared.acceleration(q, v, tau, t)
@@ -65,7 +65,7 @@ def test_it_is_forward_dynamics(name, where):
 def test_whole_anchors_go_through_the_sparse_factorisation(name, where, moving):
     """On the manifold and off it: our acceleration, not that of Pinocchio's rows."""
     prepared, rng = prepare(name), np.random.default_rng(0)
-    mech, sparse = prepared.mech, module._sparse(prepared)
+    mech, sparse = prepared.mech, sparse_path(prepared)
     states = closed_states(name)[:30] if where == "closed" else open_states(name, 30)
     served = 0
     for q, speed in states:
@@ -87,7 +87,7 @@ def test_off_the_manifold_the_rows_make_a_difference(name, monkeypatch):
     """The twist of a weld that is open and moves has an acceleration along our rows, and the
     test above sees it."""
     prepared = prepare(name)
-    sparse = module._sparse(prepared)
+    sparse = sparse_path(prepared)
     states = open_states(name, 5)
     ours = [sparse(q, v, np.zeros(prepared.mech.nv)) for q, v in states]
     monkeypatch.setattr(anchors_module, "AT_REST", 1e9)
@@ -103,14 +103,14 @@ def test_which_rows_are_anchors():
         "weld_chain": [6], "welded_arms": [6, 3], "held_foot": [6], "spatial_arms": [3],
         "universal_rods": [3], "idle_rod": [3], "six_row_four_bar": [6],
     }  # fmt: skip
-    assert module._sparse(prepare("six_row_four_bar")) is None
+    assert sparse_path(prepare("six_row_four_bar")) is None
     arms = mechanism("spatial_arms")
     twice = arms.with_constraints(
         hc.Closure(("a3", zoo.at(0.3)), ("b3", zoo.at(0.25)), joint="spherical", name="again")
     )  # fmt: skip
     assert [a.rows.tolist() for a in anchors(twice)] == [[0, 1, 2], [3, 4, 5]]
     prepared = hc.PreparedForwardDynamics(twice)
-    assert module._sparse(prepared) is None
+    assert sparse_path(prepared) is None
     q, v = closed_states("spatial_arms")[0]
     tau = np.ones(arms.nv)
     assert relative(prepared.acceleration(q, v, tau), dense_kkt(arms, q, v, tau)[0]) < 1e-10
@@ -119,22 +119,22 @@ def test_which_rows_are_anchors():
 def test_where_the_sparse_form_has_doubts_the_dense_one_answers():
     rng = np.random.default_rng(0)
     prepared = prepare("weld_chain")
-    mech, sparse = prepared.mech, module._sparse(prepared)
+    mech, sparse = prepared.mech, sparse_path(prepared)
     q, _ = closed_states("weld_chain")[0]
     for nearly in (0.95, 0.999):  # the weld open by this part of half a turn
         turned = dataclasses.replace(mech.constraints[0], a=_turned(mech, q, nearly * np.pi))
         twisted = dataclasses.replace(mech, constraints=[turned])
         half = hc.PreparedForwardDynamics(twisted)
         v, tau = rng.normal(size=mech.nv), rng.normal(size=mech.nv)
-        assert module._sparse(half)(q, v, tau) is None
-        expected = half._by_the_general_path(q, v, tau, 0.0)
+        assert sparse_path(half)(q, v, tau) is None
+        expected = general_path(half, q, v, tau, 0.0)
         assert relative(half.acceleration(q, v, tau), expected) < 1e-6
     assert sparse(np.full(mech.nq, np.nan), np.zeros(mech.nv), np.zeros(mech.nv)) is None
 
     foot = prepare("held_foot")
     q, _ = closed_states("held_foot")[0]
     tau = rng.normal(size=12)
-    assert module._sparse(foot)(q, np.zeros(12), tau) is not None
+    assert sparse_path(foot)(q, np.zeros(12), tau) is not None
     data = foot.mech.model.createData()
     pin.forwardKinematics(foot.mech.model, data, q)
     R = data.oMi[foot.mech.model.getJointId("leg_5")].rotation
@@ -142,7 +142,7 @@ def test_where_the_sparse_form_has_doubts_the_dense_one_answers():
     base = on_edge @ pin.Quaternion(q[3:7]).toRotationMatrix()
     fallen = q.copy()
     fallen[3:7] = pin.Quaternion(base).coeffs()
-    assert module._sparse(foot)(fallen, np.zeros(12), tau) is None
+    assert sparse_path(foot)(fallen, np.zeros(12), tau) is None
     with pytest.raises(hc.SingularityError):
         foot.acceleration(fallen, np.zeros(12), tau)
 
@@ -245,7 +245,7 @@ def test_size_does_not_matter(size):
     mech = zoo.four_bar(lengths=lengths)
     q, v = hc.assemble(mech, None, np.ones(3))
     prepared = hc.PreparedForwardDynamics(mech)
-    assert module._lay_out(prepared)(q, v, np.ones(3), 0.0) is not None
+    assert fast_path(prepared)(q, v, np.ones(3), 0.0) is not None
     a = hc.forward_dynamics(mech, q, v, np.ones(3), partition=prepared.partition).a
     assert relative(prepared.acceleration(q, v, np.ones(3)), a) < 1e-10
 

@@ -11,6 +11,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import zoo
+from inside import banded, fast_path, general_path
 from shared_robots import SHARED_ROBOT_NAMES, shared_robot
 from support import (
     ALWAYS_GENERAL,
@@ -29,13 +30,7 @@ import holoctl as hc
 import holoctl.rows.tick
 from holoctl.base.linalg import cholesky
 from holoctl.dynamics.inverse import actuation, driven_acceleration
-from holoctl.dynamics.tick import prepared_inverse as module
 from holoctl.mechanism.open_tree import external_efforts
-
-
-def tick_of(prepared):
-    """The fast path alone: None where it leaves the answer to the general one."""
-    return module._lay_out(prepared)
 
 
 def conditions(prepared, q, v, target, t, efforts):
@@ -54,7 +49,7 @@ def conditions(prepared, q, v, target, t, efforts):
 
 def agree(prepared, states, least=0.9, t=0.3, seed=0):
     """Fast and general path over states, with random targets and known efforts."""
-    mech, tick, rng = prepared.mech, tick_of(prepared), np.random.default_rng(seed)
+    mech, tick, rng = prepared.mech, fast_path(prepared), np.random.default_rng(seed)
     fast = 0
     for q, v in states:
         target, efforts = rng.normal(size=mech.nu), rng.normal(size=mech.nv)
@@ -62,7 +57,7 @@ def agree(prepared, states, least=0.9, t=0.3, seed=0):
         if u is None:
             continue
         fast += 1
-        expected = prepared._by_the_general_path(q, v, target, t, efforts)
+        expected = general_path(prepared, q, v, target, t, efforts)
         assert np.abs(expected).max() > 1e-6
         cond = conditions(prepared, q, v, target, t, efforts)
         assert relative(u, expected) < max(1e-12, 100.0 * EPS * cond)
@@ -108,7 +103,7 @@ def test_the_fast_path_serves_the_shared_robots(name):
 def test_what_the_fast_path_does_not_serve_is_said_and_still_right(name):
     prepared = prepare(name)
     assert ALWAYS_GENERAL[name] in prepared.general
-    assert tick_of(prepared) is None
+    assert fast_path(prepared) is None
     for q, v in closed_states(name)[:5]:
         target = np.ones(prepared.mech.nu)
         res = hc.inverse_dynamics(prepared.mech, q, v, target, partition=prepared.partition)
@@ -148,7 +143,7 @@ def test_chains_of_loops_use_the_band(n):
     mech = zoo.in_series(n)
     q, v = hc.assemble(mech, None, np.random.default_rng(0).normal(size=mech.nv))
     part = hc.partition(mech, q)
-    kept, dependent, lower, upper = module._ordered(mech, part)
+    kept, dependent, lower, upper = banded(mech, part)
     assert (lower, upper) == ((1, 1) if n >= 8 else (-1, -1))
     assert sorted(kept) == sorted(part.rows)
     assert sorted(dependent) == sorted(part.dependent)
@@ -166,7 +161,7 @@ def test_the_band_is_found_in_any_order_of_the_constraints():
     )
     q, v = hc.assemble(mech, None, np.random.default_rng(0).normal(size=mech.nv))
     part = hc.partition(mech, q)
-    assert module._ordered(mech, part)[2] > 0
+    assert banded(mech, part)[2] > 0
     agree(hc.PreparedInverseDynamics(mech, part), [(q, v)])
 
 
@@ -194,7 +189,7 @@ def test_redundant_motors_with_weights():
             res = hc.inverse_dynamics(
                 mech, q, v, target, weights=weights, partition=prepared.partition
             )
-            assert tick_of(prepared)(q, v, target, 0.0, None) is not None
+            assert fast_path(prepared)(q, v, target, 0.0, None) is not None
             assert relative(prepared.torque(q, v, target), res.u) < 1e-11
             with pytest.raises(hc.InconsistentError, match="contradict the constraints"):
                 prepared.torque(q, v, [1.0, 2.0, 3.0])
@@ -222,7 +217,7 @@ def test_holding_is_that_of_the_general_path_in_any_order(name):
     turns = zip(open_states(name, 40), closed_states(name)[:40], strict=True)
     for q in [q for pair in turns for q, _ in pair]:
         try:
-            expected = prepared._by_the_general_path(q, rest, None, 0.0, None)
+            expected = general_path(prepared, q, rest, None, 0.0, None)
         except hc.SingularityError:
             with pytest.raises(hc.SingularityError):
                 prepared.holding(q)
@@ -282,14 +277,14 @@ def test_redundant_motors_at_a_dead_point_give_no_torque():
 def test_passive_motions_near_a_singular_split_take_the_general_path():
     """Their inertia squares the condition number of the split: digits would be lost."""
     prepared = prepare("standing_leg", **ANY_STATE)
-    tick, rng, doubtful = tick_of(prepared), np.random.default_rng(0), 0
+    tick, rng, doubtful = fast_path(prepared), np.random.default_rng(0), 0
     for q, v in open_states("standing_leg", 3000):
         target = rng.normal(size=4)
         u = tick(q, v, target, 0.0, None)
         if u is None:
             doubtful += 1
         else:
-            expected = prepared._by_the_general_path(q, v, target, 0.0, None)
+            expected = general_path(prepared, q, v, target, 0.0, None)
             assert relative(u, expected) < 2e-10
     assert 5 < doubtful < 300
 

@@ -6,9 +6,10 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from documents import MIMIC, YAML, placement, replaced, some_q
+from inside import with_balls
 
 import holoctl as hc
-from holoctl.io.urdf import FREE, _with_balls
+from holoctl.io.urdf import FREE
 
 
 def turned(axis, angle):
@@ -42,8 +43,8 @@ def test_spherical(robot):
 def test_rebuilding_without_a_ball_changes_nothing(robot):
     for free_flyer in (False, True):
         model = robot(free_flyer=free_flyer).model
-        again = _with_balls(model, [])
-        again_and_again = _with_balls(again, [])
+        again = with_balls(model, [])
+        again_and_again = with_balls(again, [])
         assert again == again_and_again
         assert list(again.frames) == list(model.frames)
         assert list(again.inertias) == list(model.inertias)

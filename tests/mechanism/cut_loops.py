@@ -102,24 +102,6 @@ def close(a, b, tol=1e-9):
     return np.abs(a - b).max(initial=0.0) <= tol * (1.0 + np.abs(b).max(initial=0.0))
 
 
-def replayed(link, order):
-    """The same linkage, its parts added in another order."""
-    new = hc.Linkage(link.name, link.gravity)
-    adds = [
-        lambda n=n, b=b: new.add_body(n, b.mass, b.lever, b.inertia)
-        for n, b in link._bodies.items()
-    ]
-    adds += [
-        lambda j=j: new.add_joint(
-            j.name, j.type, j.parent, j.child, j.at_parent, j.at_child, pitch=j.pitch
-        )
-        for j in link._joints.values()
-    ]
-    for i in order(len(adds)):
-        adds[i]()
-    return new
-
-
 PITCH = 0.4
 
 

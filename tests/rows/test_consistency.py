@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from exported import Exported
+from inside import general_path
 from support import closed_states, mechanism, relative, shared_partition, stretched
 from zoo import ZOO
 
@@ -36,7 +37,7 @@ def paths(name):
     options = {"partition": part, "inconsistent": "project", "flags": ["-O0"]}
     compiled = hc.compile(mech, ["inverse_dynamics"], **options)
     return {
-        "general": lambda q, v, x: prepared._by_the_general_path(q, v, x, 0.0, None),
+        "general": lambda q, v, x: general_path(prepared, q, v, x, 0.0, None),
         "prepared": prepared.torque,
         "compiled": compiled.inverse_dynamics,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
+from inside import bound
 from support import closed_states, mechanism, relative
 from zoo import feet
 
@@ -24,9 +25,9 @@ def test_wrenches_do_the_work_of_the_multipliers(name, axes):
         pin.computeJointJacobians(mech.model, data, q)
         wrenches = hc.constraint_wrenches(mech, q, lam, axes)
         efforts = np.zeros(mech.nv)
-        for constraint, bound in zip(mech.constraint_names, mech._bound, strict=True):
+        for constraint, rows in zip(mech.constraint_names, bound(mech), strict=True):
             for w, frame in zip(
-                wrenches[constraint], (bound.frames1[0], bound.frames2[0]), strict=True
+                wrenches[constraint], (rows.frames1[0], rows.frames2[0]), strict=True
             ):
                 place = data.oMi[frame.joint] * frame.placement
                 assert w.body == mech.model.names[frame.joint]

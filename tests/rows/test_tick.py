@@ -7,9 +7,11 @@ import dataclasses
 import numpy as np
 import pinocchio as pin
 import pytest
+from inside import general_path
 from support import (
     ALWAYS_GENERAL,
     ANY_STATE,
+    assert_rows_close,
     closed_states,
     mechanism,
     open_states,
@@ -23,6 +25,7 @@ from zoo import ZOO
 import holoctl as hc
 import holoctl.rows.tick
 from holoctl.dynamics.tick import prepared_inverse as module
+from holoctl.mechanism.mechanism import row_names
 from holoctl.rows.tick import HALF_TURN, fast_rows
 from holoctl.tree.kinematics import live_motion
 
@@ -34,6 +37,7 @@ def test_rows_are_those_of_the_constraints(name):
     data = mech.model.createData()
     m = len(mech.row_scale)
     order = rng.permutation(m)
+    labels = np.array(row_names(mech))[order]
     wanted = np.append(np.arange(m * mech.nv), -1)
     fast = fast_rows(mech, live_motion(mech.model, data), order, wanted)
     largest = 0.0
@@ -42,9 +46,12 @@ def test_rows_are_those_of_the_constraints(name):
         assert fast.evaluate(q, v, t)
         r = rows(mech, q, v, t)
         G = (mech.row_scale[:, None] * r.jacobian)[order]
-        assert np.abs(fast.entries[:-1].reshape(m, -1) - G).max() < 1e-14 * max(1, np.abs(G).max())
+        tol = 1e-14 * max(1, np.abs(G).max())
+        found = fast.entries[:-1].reshape(m, -1)
+        assert_rows_close(mech, found, G, tol, (q, v), what="G", labels=labels)
         right = -(mech.row_scale * r.drift)[order]
-        assert np.abs(fast.right - right).max() < 1e-13 * (1.0 + np.abs(right).max())
+        tol = 1e-13 * (1.0 + np.abs(right).max())
+        assert_rows_close(mech, fast.right, right, tol, (q, v), what="-drift", labels=labels)
         assert fast.entries[-1] == 0.0
         largest = max(largest, np.abs(right).max())
     assert largest > 0.1 or name in ("sine_gear",)
@@ -65,7 +72,7 @@ def test_orientation_rows_have_no_answer_at_half_a_turn():
             assert not there
             seen += 1
             try:
-                expected = prepared._by_the_general_path(q, 0.0 * q, None, 0.0, None)
+                expected = general_path(prepared, q, 0.0 * q, None, 0.0, None)
             except hc.SingularityError:
                 continue
             prepared.holding(closed)
@@ -76,7 +83,10 @@ def test_orientation_rows_have_no_answer_at_half_a_turn():
 
 
 def test_a_constraint_derived_from_a_coupling_is_asked_for_its_rows():
-    class Bound(type(mechanism("geared_slider")._bound[1])):
+    base = mechanism("geared_slider")
+    bound = base.constraints[1].bind(base.model, "gear", base.reference)
+
+    class Bound(type(bound)):
         def rows(self, kin):
             r = super().rows(kin)
             return dataclasses.replace(r, drift=r.drift + 3.0)
@@ -86,7 +96,6 @@ def test_a_constraint_derived_from_a_coupling_is_asked_for_its_rows():
             plain = super().bind(model, name, reference)
             return Bound(plain.labels, plain.of_q, plain.offset, plain.jacobian)
 
-    base = mechanism("geared_slider")
     gear = Derived({"wheel": 1.0, "crank": -2.0}, offset=0.1, name="gear")
     mech = dataclasses.replace(base, constraints=[base.constraints[0], gear, base.constraints[2]])
     part = shared_partition("geared_slider")
