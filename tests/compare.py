@@ -57,9 +57,6 @@ def assert_same(one, other):
     assert not different
 
 
-# --------------------------------------------------------------------- depth-first numbering, mimic
-
-
 PER_VELOCITY = (
     "armature", "damping", "rotorInertia", "rotorGearRatio", "lowerEffortLimit",
     "upperEffortLimit", "lowerVelocityLimit", "upperVelocityLimit", "lowerDryFrictionLimit",

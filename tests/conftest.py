@@ -20,8 +20,13 @@ import hypothesis
 import numpy as np
 import pinocchio as pin
 import pytest
-from refusals import s, shared  # noqa: F401 (fixtures)
-from support import SHARED
+
+pytest.register_assert_rewrite(
+    "compare", "cut_loops", "examined", "exported", "expressed", "refusals", "support"
+)  # an assert that fails there shows its values too
+
+from refusals import bench, s  # noqa: E402, F401 (fixtures)
+from support import SHARED  # noqa: E402
 
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("ci")

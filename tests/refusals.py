@@ -14,12 +14,13 @@ from zoo import closed_chain, floating_leg, four_bar, standing_leg
 
 import holoctl as hc
 
+KINDS = ("'spherical'", "'revolute'", "'prismatic'", "'cylindrical'", "'universal'", "'planar'",
+         "'weld'")  # fmt: skip
+"""The joints that can close, as messages name them."""
+
 
 def with_motors(mech, *motors):
     return dataclasses.replace(mech, actuated=motors)
-
-
-# ------------------------------------------------------------------------------------------ helpers
 
 
 def refused(call, error=hc.InputError, *words):
@@ -59,7 +60,7 @@ class Bench(SimpleNamespace):
 
 
 @pytest.fixture(scope="module")
-def shared():
+def bench():
     """A four-bar at a closed state, and all that the functions take."""
     mech = four_bar()
     q, v = hc.assemble(mech, None, [1.0, 0.0, 0.0])
@@ -80,27 +81,21 @@ def shared():
 
 
 @pytest.fixture
-def s(shared):
-    """`shared`; afterwards every array in it, and the torque at the state, are as before."""
-    arrays = {n: x for n, x in vars(shared).items() if isinstance(x, np.ndarray)}
+def s(bench):
+    """The bench; afterwards every array in it, and the torque at the state, are as before."""
+    arrays = {n: x for n, x in vars(bench).items() if isinstance(x, np.ndarray)}
     before = copy.deepcopy(arrays)
-    yield shared
+    yield bench
     for name, x in arrays.items():
         assert np.array_equal(x, before[name]), f"{name} was changed"
-    u = hc.inverse_dynamics(shared.mech, shared.q, shared.v, [1.0], partition=shared.part).u
-    assert np.array_equal(u, shared.u), "the mechanism was changed"
-
-
-# -------------------------------------------------------------------------- arrays that are no good
+    u = hc.inverse_dynamics(bench.mech, bench.q, bench.v, [1.0], partition=bench.part).u
+    assert np.array_equal(u, bench.u), "the mechanism was changed"
 
 
 def relaxed(s, **changes):
     """The relaxed inverse dynamics of the four-bar."""
     arguments = {"q": s.q, "v": s.v, "target": s.one, "partition": s.part, **changes}
     return hc.inverse_dynamics_relaxed(s.mech, **arguments)
-
-
-# ------------------------------------------------------------------------- numbers that are no good
 
 
 def simulated(s, **changes):
@@ -113,7 +108,3 @@ def closing(s, *frames):
     """The four-bar with one more closure, between these frames."""
     loop = hc.Closure(*frames, joint="weld", name="extra")
     return dataclasses.replace(s.mech, constraints=[*s.mech.constraints, loop])
-
-
-KINDS = ("'spherical'", "'revolute'", "'prismatic'", "'cylindrical'", "'universal'", "'planar'",
-         "'weld'")  # fmt: skip

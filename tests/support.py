@@ -36,6 +36,15 @@ def solve_tolerance(condition):
     return max(TOL["solve"], 100.0 * EPS * condition)
 
 
+GENERAL = ["direct", "range_space", "null_space"]
+"""The methods of the constrained dynamics that take every mechanism."""
+
+ALWAYS_GENERAL = {"sine_chart": "explicit chart"}
+"""Mechanisms of the zoo without a fast path, and why."""
+
+ANY_STATE = {"closure_limit": None, "velocity_limit": None}
+"""The law is exact off the manifold too; these let it be asked there."""
+
 SHARED = "HOLOCTL_TESTS_SHARED"
 """Environment variable: a folder where the processes of one test run leave results."""
 
@@ -236,15 +245,6 @@ def dense_kkt(mech, q, v, tau):
     return a, G.T @ lam
 
 
-GENERAL = ["direct", "range_space", "null_space"]
-
-
-ALWAYS_GENERAL = {"sine_chart": "explicit chart"}
-
-
-ANY_STATE = {"closure_limit": None, "velocity_limit": None}
-"""The law is exact off the manifold too; these let it be asked there."""
-
-
 def prepare(name, **options):
+    """The inverse dynamics of a mechanism of the zoo, for a control loop."""
     return hc.PreparedInverseDynamics(mechanism(name), shared_partition(name), **options)

@@ -99,9 +99,9 @@ FUNCTIONS = {
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 @settings(max_examples=150)
 @given(data=st.data())
-def test_anything_at_all_gives_a_proper_result_or_an_error_of_the_family(shared, function, data):
+def test_anything_at_all_gives_a_proper_result_or_an_error_of_the_family(bench, function, data):
     """One to all of the array arguments are junk; the others are what they should be."""
-    s = shared
+    s = bench
     good = {
         "assemble": (s.q, s.v, s.weights), "partition": (s.q,), "project": (s.q, s.v),
         "forward_dynamics": (s.q, s.v, s.tau, s.wrench),

@@ -253,7 +253,7 @@ def test_a_masked_array_without_masked_entries_is_an_array():
                                   s.inverse.torque(s.q, s.v, s.one))  # fmt: skip
 
 
-# -------------------------------------------------------------------------------------- controllers
+# --------------------------------------------------- velocities whose squares are beyond floats
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -473,39 +473,6 @@ def in_series(n):
     return hc.Mechanism(m, loops, motors, reference=reference, name=f"{n}_in_series")
 
 
-ZOO = {
-    "four_bar": four_bar,
-    "five_bar": five_bar,
-    "five_bar_revolute": lambda: five_bar("revolute"),
-    "four_bar_weldless": lambda: four_bar("revolute"),
-    "spatial_arms": spatial_arms,
-    "floating_leg": floating_leg,
-    "geared_slider": geared_slider,
-    "universal_rods": universal_rods,
-    "hung_plate": hung_plate,
-    "standing_leg": standing_leg,
-    "sine_gear": sine_gear,
-    "timed_arm": timed_arm,
-    "sine_chart": sine_chart,
-    "bennett": bennett,
-    "bricard": bricard,
-    "third_bar": third_bar,
-    "six_row_four_bar": six_row_four_bar,
-    "idle_rod": idle_rod,
-    "three_motors": three_motors,
-    "weld_chain": lambda: closed_chain("weld", 0),
-    "prismatic_chain": lambda: closed_chain("prismatic", 1),
-    "revolute_chain": lambda: closed_chain("revolute", 1),
-    "cylindrical_chain": lambda: closed_chain("cylindrical", 2),
-    "universal_chain": lambda: closed_chain("universal", 2),
-    "planar_chain": lambda: closed_chain("planar", 3),
-    "screw_chain": lambda: closed_chain("screw", 1),
-    "slotted_arms": slotted_arms,
-    "welded_arms": welded_arms,
-    "held_foot": held_foot,
-}
-
-
 def slider_crank(motor="slider", lengths=(0.2, 0.5), reference=(1.0, -1.4, 0.6)):
     """Crank, rod, and a slider on x; at crank = rod = 0 it stands in the dead centre."""
     crank, rod = lengths
@@ -518,6 +485,7 @@ def slider_crank(motor="slider", lengths=(0.2, 0.5), reference=(1.0, -1.4, 0.6))
 
 
 DEAD_CENTRE = [0.0, 0.0, 0.7]
+"""Of the slider-crank."""
 
 
 def triangle(length=0.4):
@@ -588,6 +556,9 @@ def one_of_each():
     return model
 
 
+BODY, OP, SENSOR = pin.FrameType.BODY, pin.FrameType.OP_FRAME, pin.FrameType.SENSOR
+
+
 def two_hinges(*frames):
     """A tree of two hinges with extra frames (name, joint, x, type)."""
     model = pin.Model()
@@ -600,4 +571,34 @@ def two_hinges(*frames):
     return model
 
 
-BODY, OP, SENSOR = pin.FrameType.BODY, pin.FrameType.OP_FRAME, pin.FrameType.SENSOR
+ZOO = {
+    "four_bar": four_bar,
+    "five_bar": five_bar,
+    "five_bar_revolute": lambda: five_bar("revolute"),
+    "four_bar_weldless": lambda: four_bar("revolute"),
+    "spatial_arms": spatial_arms,
+    "floating_leg": floating_leg,
+    "geared_slider": geared_slider,
+    "universal_rods": universal_rods,
+    "hung_plate": hung_plate,
+    "standing_leg": standing_leg,
+    "sine_gear": sine_gear,
+    "timed_arm": timed_arm,
+    "sine_chart": sine_chart,
+    "bennett": bennett,
+    "bricard": bricard,
+    "third_bar": third_bar,
+    "six_row_four_bar": six_row_four_bar,
+    "idle_rod": idle_rod,
+    "three_motors": three_motors,
+    "weld_chain": lambda: closed_chain("weld", 0),
+    "prismatic_chain": lambda: closed_chain("prismatic", 1),
+    "revolute_chain": lambda: closed_chain("revolute", 1),
+    "cylindrical_chain": lambda: closed_chain("cylindrical", 2),
+    "universal_chain": lambda: closed_chain("universal", 2),
+    "planar_chain": lambda: closed_chain("planar", 3),
+    "screw_chain": lambda: closed_chain("screw", 1),
+    "slotted_arms": slotted_arms,
+    "welded_arms": welded_arms,
+    "held_foot": held_foot,
+}

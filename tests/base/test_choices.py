@@ -124,7 +124,7 @@ def test_restitution_must_be_a_mapping(s, junk):
     )  # fmt: skip
 
 
-# -------------------------------------------------------------- places for results, loops at a rate
+# ---------------------------------------------------------------------------- lists and choices
 
 
 LISTS = {

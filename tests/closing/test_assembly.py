@@ -283,7 +283,7 @@ def test_an_axis_that_points_elsewhere_is_among_the_likely_causes():
         hc.assemble(mech)
 
 
-# ----------------------------------------------------------------------------------------- assembly
+# -------------------------------------------------------------------------- what does not close
 
 
 def test_bars_too_long_to_meet():

@@ -10,7 +10,7 @@ import pinocchio as pin
 import pytest
 import zoo
 from inside import general_path
-from support import EPS, closed_states, mechanism, open_states, shared_partition
+from support import ANY_STATE, EPS, closed_states, mechanism, open_states, shared_partition
 from zoo import ZOO
 
 import holoctl as hc
@@ -78,10 +78,6 @@ EXTRA = {
     "feet_without_motors": lambda: dataclasses.replace(mechanism("standing_leg"), actuated=()),
 }
 """What the zoo does not have: name to mechanism."""
-
-
-ANY_STATE = {"closure_limit": None, "velocity_limit": None}
-"""The law is exact off the manifold too; these let it be asked there."""
 
 
 OPTIONS = {"weighted": {"weights": [1.0, 2.0, 5.0]}}

@@ -13,8 +13,6 @@ from support import closed_states, mechanism, relative
 
 import holoctl as hc
 
-# -------------------------------------------------------------------------------------------- batch
-
 
 def many(name, count, seed=0):
     mech, _ = case(name)
@@ -121,9 +119,6 @@ def test_threads_share_one():
     for thread in threads:
         thread.join()
     assert not wrong
-
-
-# ---------------------------------------------------------------------- what a hostile reader tried
 
 
 def test_a_batch_may_write_into_its_targets():

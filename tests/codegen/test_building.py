@@ -121,7 +121,7 @@ def test_clang_gives_the_same_numbers(monkeypatch):
         assert relative(f.inverse_dynamics(q, v, target), u) < 1e-11
 
 
-# ---------------------------------------------------------------------- what a hostile reader tried
+# ---------------------------------------------------------------- a cache that is nobody else's
 
 
 @pytest.mark.parametrize("harm", ["cut off", "changed", "empty", "another"])

@@ -9,7 +9,6 @@ import pinocchio as pin
 import pytest
 import zoo
 from expressed import (
-    ANY_STATE,
     EXPRESSED,
     case,
     compiled,
@@ -20,6 +19,7 @@ from expressed import (
     tolerance,
 )
 from support import (
+    ANY_STATE,
     assert_coordinates_close,
     assert_rows_close,
     closed_states,

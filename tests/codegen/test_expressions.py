@@ -26,7 +26,7 @@ from holoctl.codegen.laws import (
 from holoctl.codegen.tree import mass_matrix, symbolic_tree, tangent, tree_efforts
 from holoctl.constraints.wrench import stacked
 
-# ---------------------------------------------------------------------------------------- agreement
+# ----------------------------------------------------------------------- what has no expression
 
 
 @pytest.mark.parametrize(("name", "why"), REFUSED.items())
@@ -227,9 +227,6 @@ def test_compiled_derivatives():
         f.inverse_dynamics_derivatives(q, np.full(4, np.nan), [1.0, 2.0])
     with pytest.raises(hc.InputError, match="not compiled"):
         f.inverse_dynamics(q, v, [1.0, 2.0])
-
-
-# ----------------------------------------------------------------------------------------- building
 
 
 def test_terms_function_is_dense_and_named():

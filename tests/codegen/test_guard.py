@@ -8,15 +8,13 @@ import logging
 import numpy as np
 import pinocchio as pin
 import pytest
-from expressed import ANY_STATE, case, compiled, states
+from expressed import case, compiled, states
 from inside import general_path
-from support import assert_rows_close, closed_states, mechanism, relative
+from support import ANY_STATE, assert_rows_close, closed_states, mechanism, relative
 from zoo import slider_crank
 
 import holoctl as hc
 from holoctl.codegen.laws import inverse_function, symbolic
-
-# -------------------------------------------------------------------------------------------- guard
 
 
 def at_a_dead_point():
@@ -138,7 +136,7 @@ def test_a_target_that_contradicts_the_constraints_is_refused_or_projected():
     assert relative(u, hc.inverse_dynamics(mech, q, v, target, partition=part).u) < 1e-10
 
 
-# ---------------------------------------------------------------------- what a hostile reader tried
+# ----------------------------------------------------------------------- small, unequal, turned
 
 
 @pytest.mark.parametrize("size", [1e-3, 1e-4])

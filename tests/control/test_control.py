@@ -255,7 +255,7 @@ def test_fewer_motions_driven_than_motors_and_than_motions():
     assert 2.5 < near.a[hip] < 3.0
 
 
-# -------------------------------------------------------------------------------------- controllers
+# ---------------------------------------------------------------- references that must be whole
 
 
 def test_motors_without_a_position_need_a_whole_reference(s):

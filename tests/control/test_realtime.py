@@ -364,7 +364,7 @@ def test_the_program_of_the_page_is_the_example():
     assert program == (ROOT / "examples" / "realtime_loop.py").read_text("utf-8")
 
 
-# -------------------------------------------------------------- places for results, loops at a rate
+# ------------------------------------------------------------------------------ what is refused
 
 
 @pytest.mark.parametrize("junk", [None, 5, "step", np.zeros(1)])

@@ -73,17 +73,11 @@ def with_joint(before, after, urdf=URDF):
     return urdf.replace(before, after, 1)
 
 
-# --------------------------------------------------------------------------------- mistakes in YAML
-
-
 def line_of(text, start):
     """Number of the last line that starts like this (the later one of two is at fault)."""
     found = [i for i, line in enumerate(text.split("\n"), 1) if line.startswith(start)]
     assert found, start
     return found[-1]
-
-
-# ----------------------------------------------------------------------------------------- warnings
 
 
 EMPTY_SHEET = "closed_loop: []\ntype: []\nname_mot: []\n"

@@ -81,9 +81,6 @@ def line_of(piece, text=LOOP):
     return 1 + text[: text.index(piece)].count("\n")
 
 
-# ------------------------------------------------------------------------------------------ meaning
-
-
 GEARS = """\
 <sdf version="1.9"><model name="gears"><link name="base"/><link name="motor"/><link name="wheel"/>
 <joint name="m" type="revolute"><parent>{m[0]}</parent><child>{m[1]}</child>
@@ -94,9 +91,6 @@ GEARS = """\
 <gearbox_ratio>0.25</gearbox_ratio><gearbox_reference_body>base</gearbox_reference_body>
 <axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 0 1</xyz></axis2></joint>
 </model></sdf>"""
-
-
-# --------------------------------------------------------------------------------------------- YAML
 
 
 SHEET = """\

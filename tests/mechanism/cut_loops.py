@@ -102,6 +102,10 @@ def close(a, b, tol=1e-9):
     return np.abs(a - b).max(initial=0.0) <= tol * (1.0 + np.abs(b).max(initial=0.0))
 
 
+DOF = {"revolute": 1, "prismatic": 1, "cylindrical": 2, "universal": 2, "spherical": 3,
+       "planar": 3, "screw": 1, "weld": 0}  # fmt: skip
+"""Degrees of freedom of the joints."""
+
 PITCH = 0.4
 
 
@@ -144,10 +148,6 @@ def closed_by(kind, outwards=True, seed=3):
 def refused(match, call, *args, **kwargs):
     with pytest.raises(hc.InputError, match=match):
         call(*args, **kwargs)
-
-
-DOF = {"revolute": 1, "prismatic": 1, "cylindrical": 2, "universal": 2, "spherical": 3,
-       "planar": 3, "screw": 1, "weld": 0}  # fmt: skip
 
 
 def position(kind, rng):

@@ -155,7 +155,7 @@ def test_a_pendulum_that_hangs_needs_no_torque_and_that_is_certified():
         assert held.certificate.ok == ok
 
 
-# ------------------------------------------------------------------------------------ singularities
+# ---------------------------------------------------------------- the errors of singular states
 
 
 @pytest.mark.parametrize("given_partition", [True, False])

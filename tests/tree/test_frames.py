@@ -17,9 +17,6 @@ def gap_between(model, a, b):
     return rows_at(mech, mech.reference, np.zeros(mech.nv))[0]
 
 
-# ------------------------------------------------------------------------------------------- frames
-
-
 def test_a_joint_comes_before_a_body_of_its_name():
     """Seen from the right hinge, the left one is at -0.5; the body "left" would be at 0.2."""
     model = two_hinges(("left", "left", 0.7, BODY))
