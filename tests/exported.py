@@ -140,7 +140,7 @@ def good_inputs(exported):
     return [q, v, np.full(mech.nu, 0.3), np.zeros(mech.nu), np.ones(mech.nu)]
 
 
-def compiled(folder, paths, compiler, *flags):
+def self_test(folder, paths, compiler, *flags):
     """The self-test as a program, or what the compiler says."""
     made = folder / f"self-test{abs(hash((compiler, *flags)))}"
     sources = [x for x in paths if x.suffix == ".c" and not x.stem.endswith("_plant")]

@@ -7,8 +7,16 @@ import sys
 
 import numpy as np
 import pytest
-from exported import Exported, build_and_test, cmake, compilers, controller, last_line, robot
-from expressed import compiled
+from exported import (
+    Exported,
+    build_and_test,
+    cmake,
+    compilers,
+    controller,
+    last_line,
+    robot,
+    self_test,
+)
 from support import mechanism
 
 import holoctl as hc
@@ -90,7 +98,7 @@ def test_what_cannot_be_exported(what, options, says, tmp_path):
 def test_narrow_limits_have_states_for_the_self_test(limit, tmp_path):
     for i, name in enumerate(("closure_limit", "velocity_limit")):
         exported = Exported(mechanism("five_bar"), tmp_path / f"{i}", **{name: limit})
-        program, _ = compiled(tmp_path, exported.paths, compilers()[0], "-O1")
+        program, _ = self_test(tmp_path, exported.paths, compilers()[0], "-O1")
         assert last_line(program) == (0, "all is well")
 
 

@@ -9,8 +9,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from exported import STRICT, compilers, good_inputs, last_line, robot, run
-from expressed import compiled
+from exported import STRICT, compilers, good_inputs, last_line, robot, run, self_test
 from support import mechanism, stretched
 
 import holoctl as hc
@@ -62,7 +61,7 @@ def test_flags_that_change_numbers_stop_the_compiler_or_the_torque(five_bar, fla
         known(compiler, flags)
         for hidden in ("", SILENT):
             options = ["-O2", *flags.split(), *hidden.split()]
-            program, said = compiled(tmp_path, five_bar.paths, compiler, *options)
+            program, said = self_test(tmp_path, five_bar.paths, compiler, *options)
             if program is None:
                 assert "#error" in said or "must_be_double" in said
             else:
@@ -74,7 +73,7 @@ def test_flags_that_change_numbers_stop_the_compiler_or_the_torque(five_bar, fla
 def test_flags_that_do_not_change_numbers_change_nothing(five_bar, flags, tmp_path):
     for compiler in compilers():
         known(compiler, flags)
-        program, said = compiled(tmp_path, five_bar.paths, compiler, "-O2", *flags.split())
+        program, said = self_test(tmp_path, five_bar.paths, compiler, "-O2", *flags.split())
         assert program is not None, said
         assert last_line(program) == (0, "all is well")
 
@@ -91,7 +90,7 @@ def test_fast_math_for_the_linker_only_changes_nothing(five_bar, tmp_path):
 
 def test_short_doubles_are_refused(five_bar, tmp_path):
     short = ("-U__DBL_MANT_DIG__", "-D__DBL_MANT_DIG__=24")
-    program, said = compiled(tmp_path, five_bar.paths, compilers()[0], *short)
+    program, said = self_test(tmp_path, five_bar.paths, compilers()[0], *short)
     assert program is None
     assert "IEEE 754" in said
 
