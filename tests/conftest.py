@@ -20,7 +20,13 @@ import hypothesis
 import numpy as np
 import pinocchio as pin
 import pytest
-from support import SHARED
+
+pytest.register_assert_rewrite(
+    "compare", "cut_loops", "examined", "exported", "expressed", "refusals", "support"
+)  # an assert that fails there shows its values too
+
+from refusals import bench, s  # noqa: E402, F401 (fixtures)
+from support import SHARED  # noqa: E402
 
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("ci")
@@ -72,9 +78,10 @@ def pytest_terminal_summary(terminalreporter):
                 seconds[file] += report.duration
     if len(count) > 1:
         terminalreporter.section("what ran")
+        width = max(map(len, count))
         for file in sorted(count, key=seconds.__getitem__, reverse=True):
             terminalreporter.write_line(
-                f"{file:<36} {len(count[file]):>5} tests {seconds[file]:>7.1f} s"
+                f"{file:<{width}} {len(count[file]):>5} tests {seconds[file]:>7.1f} s"
             )
 
 

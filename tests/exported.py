@@ -124,3 +124,31 @@ class Exported:
         f = self.library[f"{self.prefix}_status_text"]
         f.restype = ctypes.c_char_p
         return f(status).decode()
+
+
+def robot(name):
+    return hc.load(hc.robot_file(name), free_flyer=name == "leg")
+
+
+def controller(name, **options):
+    return hc.ComputedTorque(robot(name), kp=400.0, kd=40.0, **options)
+
+
+def good_inputs(exported):
+    mech = exported.mech
+    q, v = hc.assemble(mech, v_guess=0.1 * np.ones(mech.nv))
+    return [q, v, np.full(mech.nu, 0.3), np.zeros(mech.nu), np.ones(mech.nu)]
+
+
+def self_test(folder, paths, compiler, *flags):
+    """The self-test as a program, or what the compiler says."""
+    made = folder / f"self-test{abs(hash((compiler, *flags)))}"
+    sources = [x for x in paths if x.suffix == ".c" and not x.stem.endswith("_plant")]
+    command = [compiler, "-std=c99", "-w", *flags, *sources, "-o", made, "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return (made, "") if done.returncode == 0 else (None, done.stderr)
+
+
+def last_line(program):
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout.splitlines()[-1]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
+from zoo import at, bennett_ring, bricard_ring
 
 import holoctl as hc
 
@@ -44,9 +45,28 @@ class Case(NamedTuple):
         )
 
 
-def at(x=0.0, y=0.0, z=0.0, R=None, scale=1.0):
-    """A placement, lengths times `scale`."""
-    return pin.SE3(np.eye(3) if R is None else np.asarray(R), scale * np.array([x, y, z], float))
+class Recorded(hc.Linkage):
+    """A linkage that knows how it was built."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        object.__setattr__(self, "calls", [])
+
+    def add_body(self, *arguments, **options):
+        super().add_body(*arguments, **options)
+        self.calls.append((hc.Linkage.add_body, arguments, options))
+
+    def add_joint(self, *arguments, **options):
+        super().add_joint(*arguments, **options)
+        self.calls.append((hc.Linkage.add_joint, arguments, options))
+
+    def replayed(self, order):
+        """The same linkage, its parts added in another order."""
+        new = hc.Linkage(self.name, self.gravity)
+        for i in order(len(self.calls)):
+            add, arguments, options = self.calls[i]
+            add(new, *arguments, **options)
+        return new
 
 
 def add_bar(link, name, length, scale, mass=None):
@@ -65,11 +85,11 @@ def add_lump(link, name, scale, mass=1.0, com=(0.05, 0.08, 0.1)):
 
 def planar(name, scale):
     """Gravity along -y: the planar mechanisms move in x and y."""
-    return hc.Linkage(name, gravity=(0.0, -9.81 * scale, 0.0))
+    return Recorded(name, gravity=(0.0, -9.81 * scale, 0.0))
 
 
 def spatial(name, scale):
-    return hc.Linkage(name, gravity=(0.0, 0.0, -9.81 * scale))
+    return Recorded(name, gravity=(0.0, 0.0, -9.81 * scale))
 
 
 def four_bar(scale=1.0):
@@ -167,14 +187,8 @@ def _ring(name, scale, links, angles, expected):
 
 
 def bennett(scale=1.0):
-    """Four hinges in space that move where counting says -2: sin(alpha) / a = sin(beta) / b."""
-    a, b, alpha = 0.4, 0.6, 0.5
-    beta = np.arcsin(b / a * np.sin(alpha))
-    K = np.sin((beta + alpha) / 2.0) / np.sin((beta - alpha) / 2.0)
-    first = 1.2
-    angles = [first, 2.0 * np.arctan(K / np.tan(first / 2.0)), -first]
-    links = [(a, alpha), (b, beta)] * 2
-    return _ring("bennett", scale, links, angles, Expected(4, 3, 2, 1, 5, -2))
+    """Bennett's loop, as in the zoo."""
+    return _ring("bennett", scale, *bennett_ring(), Expected(4, 3, 2, 1, 5, -2))
 
 
 def spherical_four_bar(scale=1.0):
@@ -185,12 +199,8 @@ def spherical_four_bar(scale=1.0):
 
 
 def bricard(scale=1.0):
-    """Six hinges with threefold symmetry, twists of a right angle: one motion, counted 0."""
-    first = 1.0
-    second = np.arccos(-np.cos(first) / (1.0 + np.cos(first)))
-    links = [(0.4, np.pi / 2 * (-1.0) ** i) for i in range(6)]
-    angles = [first, second, first, second, first]
-    return _ring("bricard", scale, links, angles, Expected(6, 5, 4, 1, 5, 0))
+    """Bricard's loop, as in the zoo."""
+    return _ring("bricard", scale, *bricard_ring(), Expected(6, 5, 4, 1, 5, 0))
 
 
 def third_bar(scale=1.0):

@@ -13,10 +13,16 @@ import pinocchio as pin
 from zoo import ZOO
 
 import holoctl as hc
+import holoctl.rows.tick.fast_rows
 from holoctl.rows.evaluate import constraint_rows
-from holoctl.mechanism.mechanism import row_names
 
 EPS = np.finfo(float).eps
+
+ROOT = Path(__file__).resolve().parents[1]
+"""The project."""
+
+GOLDEN = Path(__file__).resolve().parent / "golden"
+"""Numbers of other programs, one folder each."""
 
 TOL = {
     "difference": 1e-8,  # against difference quotients, which are right to 1e-10
@@ -29,6 +35,15 @@ def solve_tolerance(condition):
     """Relative tolerance after a solve with the given condition number."""
     return max(TOL["solve"], 100.0 * EPS * condition)
 
+
+GENERAL = ["direct", "range_space", "null_space"]
+"""The methods of the constrained dynamics that take every mechanism."""
+
+ALWAYS_GENERAL = {"sine_chart": "explicit chart"}
+"""Mechanisms of the zoo without a fast path, and why."""
+
+ANY_STATE = {"closure_limit": None, "velocity_limit": None}
+"""The law is exact off the manifold too; these let it be asked there."""
 
 SHARED = "HOLOCTL_TESTS_SHARED"
 """Environment variable: a folder where the processes of one test run leave results."""
@@ -86,10 +101,10 @@ def open_states(name, count=100, seed=1):
     jump."""
     mech = mechanism(name)
     rng = np.random.default_rng(seed)
-    turns = [(row_names(mech).index(f"{name}.screw"), c.pitch)
+    turns = [(mech.row_names.index(f"{name}.screw"), c.pitch)
              for c, name in zip(mech.constraints, mech.constraint_names, strict=True)
              if getattr(c, "pitch", None)]  # fmt: skip
-    turning = [i for i, label in enumerate(row_names(mech)) if label.endswith(("rx", "ry", "rz"))]
+    turning = [i for i, label in enumerate(mech.row_names) if label.endswith(("rx", "ry", "rz"))]
     states = []
     while len(states) < count:
         q = pin.integrate(mech.model, mech.reference, rng.normal(size=mech.nv))
@@ -167,6 +182,53 @@ def relative(x, y):
     return float(np.abs(x - y).max(initial=0.0) / size) if size else 0.0
 
 
+def assert_rows_close(
+    mech, found, expected, tol, state=None, *, what="rows", by_size=False, labels=None
+):
+    """A quantity of the rows, (m,) or (m, n), is within `tol` of what is expected.
+
+    If not, the message names mechanism, state and the worst ``constraint.row``, with both numbers.
+    With `by_size` as ``relative(found, expected) < tol``. `labels`: names of the rows, where they
+    are not all of them in order. `state`: (q, v), or a word.
+    """
+    labels = mech.row_names if labels is None else labels
+    _assert_close(mech, labels, found, expected, tol, state, what, by_size)
+
+
+def assert_coordinates_close(
+    mech, found, expected, tol, state=None, *, what="a", by_size=False, labels=None
+):
+    """As `assert_rows_close`, of a quantity of the coordinates, (nv,) or (nv, n)."""
+    labels = mech.coordinate_names if labels is None else labels
+    _assert_close(mech, labels, found, expected, tol, state, what, by_size)
+
+
+def _assert_close(mech, labels, found, expected, tol, state, what, by_size):
+    found, expected = np.asarray(found, float), np.asarray(expected, float)
+    expected = np.broadcast_to(expected, found.shape) if expected.ndim == 0 else expected
+    assert found.shape == expected.shape, f"{mech.name}: {what}: {found.shape}, {expected.shape}"
+    assert len(found) == len(labels), f"{mech.name}: {what}: {len(found)} for {len(labels)} names"
+    off = np.abs(found - expected)
+    worst = relative(found, expected) if by_size else off.max(initial=0.0)
+    if worst < tol:
+        return
+    at = np.unravel_index(np.argmax(off), off.shape)  # the first NaN, where there is one
+    where = labels[at[0]] + (f", column {at[1]}" if len(at) > 1 else "")
+    raise AssertionError(
+        f"{mech.name}: {what} of {where}: "
+        f"found {float(found[at])!r}, expected {float(expected[at])!r}; "
+        f"{'relatively ' if by_size else ''}off by {worst:.3g}, tolerance {tol:.3g}\n"
+        + _told(state)
+    )
+
+
+def _told(state):
+    """A state in full, to be pasted."""
+    if state is None or isinstance(state, str):
+        return f"state: {state}"
+    return "\n".join(f"{x} = {np.asarray(y).tolist()}" for x, y in zip("qv", state, strict=True))
+
+
 def dense_kkt(mech, q, v, tau):
     """Acceleration and G' lambda from one dense solve of the whole system, by numpy."""
     data = mech.model.createData()
@@ -181,3 +243,8 @@ def dense_kkt(mech, q, v, tau):
     x = np.linalg.lstsq(scaled, rhs, rcond=1e-13)[0] / D
     a, lam = x[: mech.nv], x[mech.nv :]
     return a, G.T @ lam
+
+
+def prepare(name, **options):
+    """The inverse dynamics of a mechanism of the zoo, for a control loop."""
+    return hc.PreparedInverseDynamics(mechanism(name), shared_partition(name), **options)

@@ -245,6 +245,30 @@ def test_no_print_no_assert_no_inverse(module):
     assert not wrong, complaints(wrong)
 
 
+def private(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Names with one underscore in front that are read from what is not self."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) not in ("self", "np"):
+            names = [node.attr]
+        elif isinstance(node, ast.ImportFrom):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        yield from ((n, node.lineno) for n in names if n[0] == "_" and not n.startswith("__"))
+
+
+def test_tests_use_public_names():
+    """What they must look at inside is in one file, tests/inside.py."""
+    files = [p for p in (ROOT.parent / "tests").rglob("*.py") if p.name != "inside.py"]
+    assert files
+    wrong = [
+        f"{path.relative_to(ROOT.parent)}:{line}: {name}"
+        for path in sorted(files)
+        for name, line in private(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert not wrong, complaints(wrong)
+
+
 IMPORT = """
 import sys, time
 start = time.perf_counter()

@@ -15,11 +15,11 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from shared_robots import SHARED_ROBOT_NAMES, shared_robot
+from support import ROOT
 
 import holoctl as hc
 from holoctl.app.cli import main
 
-ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 MODULES = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts)

@@ -7,6 +7,8 @@ import pinocchio as pin
 import pytest
 from support import (
     TOL,
+    assert_coordinates_close,
+    assert_rows_close,
     closed_states,
     dense_kkt,
     drift_by_differences,
@@ -24,6 +26,7 @@ from support import (
 from zoo import ZOO
 
 import holoctl as hc
+from holoctl.tree.frames import resolve_frame
 
 NAMES = list(ZOO)
 UNDERACTUATED = ("floating_leg", "universal_rods", "standing_leg", "idle_rod")
@@ -58,11 +61,15 @@ def test_jacobian_is_the_derivative_of_the_error(name, where):
         r = rows(mech, q, v)
         G = jacobian_by_differences(mech, q, v)
         largest = max(largest, np.abs(G).max())
-        assert np.abs(r.jacobian - G).max() < TOL["difference"] * (1.0 + np.abs(G).max())
+        tol = TOL["difference"] * (1.0 + np.abs(G).max())
+        assert_rows_close(mech, r.jacobian, G, tol, (q, v), what="G")
         rate = rate_by_differences(mech, q, v)
-        assert np.abs(r.rate - rate).max() < TOL["difference"] * (1.0 + np.abs(v).max())
+        size = 1.0 + np.abs(v).max()
+        assert_rows_close(mech, r.rate, rate, TOL["difference"] * size, (q, v), what="rate")
         if name != "timed_arm":
-            assert np.abs(r.rate - r.jacobian @ v).max() < TOL["exact"] * (1.0 + np.abs(v).max())
+            assert_rows_close(
+                mech, r.rate, r.jacobian @ v, TOL["exact"] * size, (q, v), what="rate"
+            )
     assert largest > 0.1
 
 
@@ -74,7 +81,8 @@ def test_drift_is_the_derivative_of_the_rate(name, where):
         v = 3.0 * slow  # the drift grows with the square
         r = rows(mech, q, v)
         drift = drift_by_differences(mech, q, v)
-        assert np.abs(r.drift - drift).max() < TOL["difference"] * (1.0 + np.abs(drift).max())
+        tol = TOL["difference"] * (1.0 + np.abs(drift).max())
+        assert_rows_close(mech, r.drift, drift, tol, (q, v), what="drift")
         largest = max(largest, np.abs(drift).max())
     assert largest > 0.1 or (name, where) == ("third_bar", "closed")  # its coupler only translates
 
@@ -104,11 +112,12 @@ def test_gamma_and_bias_satisfy_all_rows_on_the_manifold(name, method):
         assert (
             np.linalg.matrix_rank(P.gamma / mech.column_scale[:, None]) == P.k == mech.nv - P.rank
         )
-        assert np.abs(G @ P.gamma).max() < solve_tolerance(P.condition) * size
+        tol = solve_tolerance(P.condition) * size
+        assert_rows_close(mech, G @ P.gamma, 0.0, tol, (q, v), what="G gamma")
         bound = solve_tolerance(P.condition) * (1.0 + np.abs(P.bias).max())
-        assert np.abs(G @ P.bias + drift).max() < bound
+        assert_rows_close(mech, G @ P.bias, -drift, bound, (q, v), what="G bias")
         phi_t = r * (P.rows.rate - P.rows.jacobian @ v)
-        assert np.abs(G @ P.v_t + phi_t).max() < bound
+        assert_rows_close(mech, G @ P.v_t, -phi_t, bound, (q, v), what="G v_t")
         s = 1.0 / mech.column_scale
         left = np.linalg.lstsq(s[:, None] * P.gamma, s * (v - P.v_t), rcond=None)[0]
         assert np.abs(s * (P.gamma @ left + P.v_t - v)).max() < 1e-8 * (1.0 + np.abs(s * v).max())
@@ -127,8 +136,11 @@ def test_forward_dynamics_agrees_with_the_dense_kkt_system(name, method):
         a, constraint = dense_kkt(mech, q, v, tau)
         tol = solve_tolerance(P.condition * res.certificate.condition)
         largest = max(largest, np.abs(a).max())
-        assert relative(res.a, a) < tol
-        assert relative(P.rows.jacobian.T @ res.multipliers, constraint) < tol
+        assert_coordinates_close(mech, res.a, a, tol, (q, v), by_size=True)
+        efforts = P.rows.jacobian.T @ res.multipliers
+        assert_coordinates_close(
+            mech, efforts, constraint, tol, (q, v), what="G' lambda", by_size=True
+        )
         assert res.certificate.ok, str(res.certificate)
     assert largest > 1.0
 
@@ -136,8 +148,8 @@ def test_forward_dynamics_agrees_with_the_dense_kkt_system(name, method):
 def pinocchio_constraints(mech):
     """The closures as Pinocchio's own points (planar ones: a point with one row too many)."""
     found = pin.StdVec_RigidConstraintModel()
-    for bound in mech.bound:
-        f1, f2 = bound.frames1[0], bound.frames2[0]
+    for c in mech.constraints:
+        f1, f2 = (resolve_frame(mech.model, frame, c.default_name) for frame in (c.a, c.b))
         found.append(
             pin.RigidConstraintModel(
                 pin.ContactType.CONTACT_3D, mech.model, f1.joint, f1.placement, f2.joint,
@@ -162,7 +174,8 @@ def test_forward_dynamics_agrees_with_pinocchio(name):
         tau = 5.0 * rng.normal(size=mech.nv)
         a = pin.constraintDynamics(mech.model, data, q, v, tau, models, datas, settings)
         res = hc.forward_dynamics(mech, q, v, tau, partition=part)
-        assert relative(res.a, a) < solve_tolerance(res.certificate.condition)
+        tol = solve_tolerance(res.certificate.condition)
+        assert_coordinates_close(mech, res.a, a, tol, (q, v), by_size=True)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -176,8 +189,11 @@ def test_forward_undoes_inverse(name, method):
         forward = hc.forward_dynamics(mech, q, v, mech.B @ inverse.u, projection=P)
         tol = solve_tolerance(forward.certificate.condition * P.condition)
         assert relative(mech.B.T @ inverse.a, target) < tol
-        assert relative(forward.a, inverse.a) < tol
-        assert relative(forward.multipliers, inverse.multipliers) < tol
+        assert_coordinates_close(mech, forward.a, inverse.a, tol, (q, v), by_size=True)
+        assert_rows_close(
+            mech, forward.multipliers, inverse.multipliers, tol, (q, v), what="multiplier",
+            by_size=True,
+        )  # fmt: skip
         assert np.abs(inverse.u).max() > 1e-3
         assert inverse.certificate.ok, str(inverse.certificate)
 
@@ -194,9 +210,12 @@ def test_solutions_do_not_depend_on_the_basis(name):
                               * max(f.certificate.condition for f in forward))  # fmt: skip
         for x, y in zip(inverse[1:], forward[1:], strict=True):
             assert relative(x.u, inverse[0].u) < tol
-            assert relative(x.a, inverse[0].a) < tol
-            assert relative(y.a, forward[0].a) < tol
-            assert relative(y.multipliers, forward[0].multipliers) < tol
+            assert_coordinates_close(mech, x.a, inverse[0].a, tol, (q, v), by_size=True)
+            assert_coordinates_close(mech, y.a, forward[0].a, tol, (q, v), by_size=True)
+            assert_rows_close(
+                mech, y.multipliers, forward[0].multipliers, tol, (q, v), what="multiplier",
+                by_size=True,
+            )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in UNEQUAL])
@@ -241,7 +260,9 @@ def test_multipliers_are_of_least_norm_and_know_what_is_unique(name):
         scaled = res.multipliers / mech.row_scale
         shortest = np.linalg.lstsq(G.T, G.T @ scaled, rcond=1e-9)[0]
         assert np.abs(scaled).max() > 1e-3
-        assert relative(scaled, shortest) < 1e-9
+        assert_rows_close(
+            mech, scaled, shortest, 1e-9, (q, v), what="scaled multiplier", by_size=True
+        )
         _, s, Vt = np.linalg.svd(G.T)
         null = Vt[np.count_nonzero(s > 1e-9 * s[0]) :]
         free = np.abs(null).max(axis=0, initial=0.0) > 1e-8

@@ -13,10 +13,10 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from support import ROOT
 
 import holoctl as hc
 
-ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 

@@ -5,11 +5,13 @@ Whatever numpy is told to do about floating-point errors, and whatever is done a
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from refusals import refused
 from support import mechanism, shared_partition
 from zoo import ZOO
 
@@ -251,3 +253,20 @@ def test_a_masked_array_without_masked_entries_is_an_array():
     np.testing.assert_array_equal(whole, hc.inverse_dynamics(s.mech, s.q, s.v, [1.0]).u)
     np.testing.assert_array_equal(s.inverse.torque(np.ma.array(s.q), s.v, s.one),
                                   s.inverse.torque(s.q, s.v, s.one))  # fmt: skip
+
+
+# --------------------------------------------------- velocities whose squares are beyond floats
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_nothing_beyond_floats_is_given(s):
+    """Where squares of velocities overflow: an error, or a certificate that says no."""
+    v = 1e200 * s.v
+    refused(lambda: s.ctl.torque(s.q, v, s.one, s.one, s.one), hc.InputError, "finite")
+    refused(lambda: hc.project(s.mech, s.q, v, partition=s.part), hc.InputError, "finite")
+    for call in (
+        lambda: hc.inverse_dynamics(s.mech, s.q, v, s.one, partition=s.part),
+        lambda: hc.forward_dynamics(s.mech, s.q, v, s.tau, partition=s.part),
+    ):
+        with contextlib.suppress(hc.InputError):
+            assert not call().certificate.ok

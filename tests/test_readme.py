@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from pathlib import Path
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+from support import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def block(language):

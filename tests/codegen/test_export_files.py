@@ -1,0 +1,180 @@
+"""The files that are written: the same bytes each time, and only over our own."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from exported import (
+    Exported,
+    build_and_test,
+    cmake,
+    compilers,
+    controller,
+    last_line,
+    robot,
+    self_test,
+)
+from support import mechanism
+
+import holoctl as hc
+from holoctl.app.cli import main
+from holoctl.codegen.exported import contexts, library
+
+pytest.importorskip("casadi")
+
+
+# -------------------------------------------------------------------------------------------- files
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path):
+    for name in ("one", "two"):
+        hc.export_c(controller("five_bar"), tmp_path / name, plant=True)
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+    first = (tmp_path / "one" / "holoctl_five_bar.h").read_text()
+    hc.export_c(
+        hc.ComputedTorque(robot("five_bar"), kp=401.0, kd=40.0), tmp_path / "two", plant=True
+    )
+    hashes = [re.search(r'HASH "(\w+)"', text)[1] for text in
+              (first, (tmp_path / "two" / "holoctl_five_bar.h").read_text())]  # fmt: skip
+    assert hashes[0] != hashes[1]
+
+
+def test_only_files_of_our_own_are_overwritten(tmp_path):
+    hc.export_c(controller("four_bar"), tmp_path)
+    hc.export_c(controller("four_bar"), tmp_path)
+    (tmp_path / "README.md").write_text("my notes\n")
+    before = (tmp_path / "holoctl_four_bar.c").read_bytes()
+    what = hc.ComputedTorque(robot("four_bar"), kp=1.0, kd=1.0)
+    with pytest.raises(hc.InputError, match=r"README\.md: there already"):
+        hc.export_c(what, tmp_path)
+    assert (tmp_path / "README.md").read_text() == "my notes\n"
+    assert (tmp_path / "holoctl_four_bar.c").read_bytes() == before
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(hc.InputError, match="not a folder"):
+        hc.export_c(mechanism("five_bar"), tmp_path / "file")
+    with pytest.raises(hc.HoloctlError, match="cannot be written"):
+        hc.export_c(mechanism("five_bar"), tmp_path / "file" / "below")
+    with pytest.raises(hc.InputError, match="folder must be a path"):
+        hc.export_c(mechanism("five_bar"), 3)
+
+
+def test_names_that_end_comments_or_are_no_identifiers(tmp_path):
+    cmake()
+    mech = mechanism("five_bar")
+    odd = hc.Mechanism(
+        mech.model, mech.constraints, ["left", "right"], reference=mech.reference,
+        name="5-Bar */ #error\\\n\u00e4 --> ??/",
+    )  # fmt: skip
+    paths = hc.export_c(odd, tmp_path)
+    assert paths[0].name == "holoctl_5_bar_error.h"
+    build_and_test(tmp_path, compilers()[0])
+    with pytest.raises(hc.InputError, match="C identifier"):
+        hc.export_c(odd, tmp_path, name="???")
+
+
+@pytest.mark.parametrize(
+    ("what", "options", "says"),
+    [
+        (lambda: 3, {}, "must be a Mechanism or a ComputedTorque"),
+        (lambda: controller("five_bar"), {"weights": [1, 1]}, "brings its own"),
+        (lambda: mechanism("five_bar"), {"in_trouble": "panic"}, "hold"),
+        (lambda: mechanism("five_bar"), {"closure_limit": -1.0}, "closure_limit"),
+        (lambda: mechanism("sine_chart"), {}, "cannot be compiled"),
+    ],
+)
+def test_what_cannot_be_exported(what, options, says, tmp_path):
+    with pytest.raises(hc.InputError, match=says):
+        hc.export_c(what(), tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("limit", [1e-5, 1e-7])
+def test_narrow_limits_have_states_for_the_self_test(limit, tmp_path):
+    for i, name in enumerate(("closure_limit", "velocity_limit")):
+        exported = Exported(mechanism("five_bar"), tmp_path / f"{i}", **{name: limit})
+        program, _ = self_test(tmp_path, exported.paths, compilers()[0], "-O1")
+        assert last_line(program) == (0, "all is well")
+
+
+def test_limits_below_rounding_are_named(tmp_path):
+    says = "past closure_limit 0.01 or velocity_limit 1e-18 .* too narrow"
+    with pytest.raises(hc.HoloctlError, match=says):
+        hc.export_c(mechanism("five_bar"), tmp_path, velocity_limit=1e-18)
+
+
+def test_a_reference_far_out_is_refused_at_once(tmp_path):
+    mech = mechanism("five_bar")
+    reference = np.array([1e308, 0.1, 0.2, 0.1])
+    far = hc.Mechanism(mech.model, mech.constraints, mech.actuator_names, reference=reference)
+    with pytest.raises(hc.InputError, match=r"within 1e\+06 for an export; .*\[0\] = 1e\+308"):
+        hc.export_c(far, tmp_path)
+
+
+def test_without_casadi_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "casadi", None)
+    with pytest.raises(hc.InputError, match=r"holoctl\[codegen\]"):
+        hc.export_c(mechanism("five_bar"), tmp_path)
+
+
+# ------------------------------------------------------------------------------------- command line
+
+
+def test_the_command_writes_what_the_function_writes(tmp_path, capsys):
+    command = ["export", "five_bar", "--out", str(tmp_path / "a"), "--kp", "400", "--kd", "40,40"]
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    paths = hc.export_c(controller("five_bar"), tmp_path / "b")
+    for path in paths:
+        assert (tmp_path / "a" / path.name).read_bytes() == path.read_bytes()
+        assert path.name in printed
+
+
+def test_the_command_refuses(tmp_path, capsys):
+    out = ["--out", str(tmp_path)]
+    assert main(["export", "five_bar", *out, "--kp", "400"]) == 1
+    assert "belong together" in capsys.readouterr().err
+    assert main(["export", "five_bar", *out, "--kp", "x", "--kd", "1"]) == 1
+    assert "--kp takes a number" in capsys.readouterr().err
+    assert main(["export", "leg", "--free-flyer", *out, "--kp", "1", "--kd", "1",
+                 "--compensation", "gravity"]) == 1  # fmt: skip
+    assert "passive" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_without_gains_writes_the_inverse_dynamics(tmp_path, capsys):
+    assert main(["export", "five_bar", "--out", str(tmp_path), "--set", "motor_left=2.0"]) == 0
+    assert "inverse dynamics" in capsys.readouterr().out
+    assert "_torque(" not in (tmp_path / "holoctl_five_bar.h").read_text()
+
+
+def test_no_folder_is_not_the_working_directory(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(hc.InputError, match="folder must be a path; got ''"):
+        hc.export_c(robot("five_bar"), "")
+    assert not list(tmp_path.iterdir())
+    assert hc.export_c(robot("five_bar"), ".")[0].exists()
+
+
+def test_templates_and_fields_fit():
+    """A name of a template without a field is an error, and so is a field that is not used."""
+    shared = {f.name for f in dataclasses.fields(contexts.Shared)}
+    texts = [x.read_text() for x in (Path(library.__file__).parent / "templates").iterdir()]
+    names = {name for text in texts for name in re.findall(r"@\{(\w+)\}", text)}
+    assert shared <= names
+    parts = contexts.Normalise("parts")
+    assert "parts" in library.filled("normalise.c", own=parts)
+    with pytest.raises(ValueError, match=r"normalise\.c: parts: without a field"):
+        library.filled("normalise.c")
+    with pytest.raises(ValueError, match=r"flags\.c: parts: not in the template"):
+        library.filled("flags.c", own=parts)
+    with pytest.raises(ValueError, match="told twice"):
+        library.filled("normalise.c", parts, parts)

@@ -1,0 +1,46 @@
+"""What tests look at inside, each in one place: it has no public name yet."""
+
+from __future__ import annotations
+
+import sys
+
+import holoctl as hc
+from holoctl.dynamics.tick import prepared_forward, prepared_inverse
+from holoctl.dynamics.tick.general import general_acceleration, general_efforts
+from holoctl.io import urdf
+
+
+def general_path(prepared, *state):
+    """What a prepared dynamics answers where its fast path has doubts: the oracle."""
+    mech, part = prepared.mech, prepared.partition
+    if isinstance(prepared, hc.PreparedForwardDynamics):
+        return general_acceleration(mech, part, *state)
+    return general_efforts(
+        mech, part, *state, weights=prepared.weights, inconsistent=prepared.inconsistent,
+        limits=prepared.limits,
+    )  # fmt: skip
+
+
+def fast_path(prepared):
+    """The fast path alone: None, as a whole or at a state, where the general one answers."""
+    return sys.modules[type(prepared).__module__]._lay_out(prepared)
+
+
+def sparse_path(prepared):
+    """Of the forward dynamics, the part of the fast path that goes through Pinocchio."""
+    return prepared_forward._sparse(prepared)
+
+
+def banded(mech, part):
+    """Kept rows and dependent coordinates in the order of their band, and its widths."""
+    return prepared_inverse._ordered(mech, part)
+
+
+def with_balls(model, balls):
+    """A model of a file with some of its joints replaced by balls."""
+    return urdf._with_balls(model, balls)
+
+
+def shown(model):
+    """The names of what a frozen model has handed out copies of."""
+    return set(model._shown)

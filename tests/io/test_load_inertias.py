@@ -1,0 +1,174 @@
+"""Masses and inertias in files, and what is worth a warning."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from documents import EMPTY_SHEET, URDF, YAML
+
+import holoctl as hc
+
+# ----------------------------------------------------------------------------------------- inertias
+
+
+NO_BODIES = {  # xx, yy, zz, xy, xz, yz and what is wrong
+    "iyy below zero": ((1.0, -0.5, 1.0, 0.0, 0.0, 0.0), "negative principal moment"),
+    "izz below zero": ((1.0, 1.0, -1.0, 0.0, 0.0, 0.0), "negative principal moment"),
+    "large product": ((1.0, 1.0, 1.0, 9.0, 0.0, 0.0), "negative principal moment"),
+    "one too large": ((1.0, 1.0, 2.1, 0.0, 0.0, 0.0), "larger than the sum"),
+    "turned": ((1.0, 1.55, 1.55, 0.0, 0.0, 0.55), "larger than the sum"),  # 1, 1, 2.1
+}
+
+
+BODIES = {
+    "point": (0.0,) * 6,
+    "rod": (0.0, 1.0, 1.0, 0.0, 0.0, 0.0),
+    "rounded rod": (-4e-6, 1.0, 1.000002, 0.0, 0.0, 0.0),
+    "disk": (1.0, 1.0, 2.0, 0.0, 0.0, 0.0),
+    "rounded disk": (1.0, 1.0, 2.00001, 0.0, 0.0, 0.0),
+}
+
+
+def hinged(suffix, moments, mass=1.0):
+    """A file with one hinge, and a body of this inertia on it."""
+    xx, yy, zz, xy, xz, yz = moments
+    if suffix == "urdf":
+        return (
+            f'<robot name="r"><link name="base"/><link name="body"><inertial><mass value="{mass}"/>'
+            f'<inertia ixx="{xx}" iyy="{yy}" izz="{zz}" ixy="{xy}" ixz="{xz}" iyz="{yz}"/>'
+            '</inertial></link><joint name="j" type="continuous"><parent link="base"/>'
+            '<child link="body"/><axis xyz="0 0 1"/></joint></robot>'
+        )
+    if suffix == "sdf":
+        inertia = f"<ixx>{xx}</ixx><iyy>{yy}</iyy><izz>{zz}</izz>"
+        inertia += f"<ixy>{xy}</ixy><ixz>{xz}</ixz><iyz>{yz}</iyz>"
+        return (
+            '<sdf version="1.9"><model name="m"><link name="base"/><link name="body"><inertial>'
+            f"<mass>{mass}</mass><inertia>{inertia}</inertia></inertial></link>"
+            '<joint name="j" type="revolute"><parent>base</parent><child>body</child>'
+            "<axis><xyz>0 0 1</xyz></axis></joint></model></sdf>"
+        )
+    full = " ".join(map(str, moments))
+    return (
+        '<mujoco><worldbody><body name="body"><joint name="j" axis="0 0 1"/>'
+        f'<inertial pos="0 0 0" mass="{mass}" fullinertia="{full}"/></body></worldbody></mujoco>'
+    )
+
+
+@pytest.mark.parametrize("suffix", ["urdf", "sdf", "xml"])
+@pytest.mark.parametrize("case", NO_BODIES)
+def test_inertias_that_no_body_has_are_refused(suffix, case, tmp_path):
+    moments, words = NO_BODIES[case]
+    (tmp_path / f"r.{suffix}").write_text(hinged(suffix, moments), "utf-8")
+    with pytest.raises(hc.LoadError) as caught:
+        hc.load(tmp_path / f"r.{suffix}")
+    assert caught.value.line
+    if suffix != "xml":  # MuJoCo's own words
+        assert words in str(caught.value)
+        assert "'body'" in str(caught.value)
+        smallest = np.linalg.eigvalsh(matrix_of(moments))[0]
+        assert f"{smallest:.6g}" in str(caught.value)
+
+
+def matrix_of(moments):
+    xx, yy, zz, xy, xz, yz = moments
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+@pytest.mark.parametrize("suffix", ["urdf", "sdf"])
+@pytest.mark.parametrize("case", BODIES)
+def test_points_rods_and_rounded_inertias_are_bodies(suffix, case, tmp_path):
+    (tmp_path / f"r.{suffix}").write_text(hinged(suffix, BODIES[case]), "utf-8")
+    inertia = hc.load(tmp_path / f"r.{suffix}").model.inertias[1]
+    assert inertia.inertia == pytest.approx(matrix_of(BODIES[case]), abs=1e-15)
+
+
+@pytest.mark.parametrize("suffix", ["urdf", "sdf", "xml"])
+def test_negative_masses_are_refused_and_no_mass_is_not(suffix, tmp_path):
+    (tmp_path / f"r.{suffix}").write_text(hinged(suffix, BODIES["disk"], -1.0), "utf-8")
+    with pytest.raises(hc.LoadError, match="must not be negative; got -1") as caught:
+        hc.load(tmp_path / f"r.{suffix}")
+    assert caught.value.line
+    (tmp_path / f"r.{suffix}").write_text(hinged(suffix, BODIES["disk"], 0.0), "utf-8")
+    assert hc.load(tmp_path / f"r.{suffix}").model.inertias[1].mass == 0.0
+
+
+def test_the_inertia_of_a_link_that_is_fixed_to_another_counts_by_itself(robot):
+    """Together they would be a body: each must be one."""
+    odd = '<inertia ixx="0.001" ixy="0" ixz="0" iyy="0.001" iyz="0" izz="0.003"/>'
+    inertial = f'<inertial><mass value="0.1"/>{odd}</inertial>'
+    urdf = URDF.replace('<link name="tip_a"/>', f'<link name="tip_a">{inertial}</link>')
+    with pytest.raises(hc.LoadError, match=r"link 'tip_a'.*larger than the sum") as caught:
+        robot(urdf)
+    assert caught.value.line == 1 + urdf[: urdf.index(odd)].count("\n")
+
+
+# ----------------------------------------------------------------------------------------- warnings
+
+
+def told(caplog):
+    return " | ".join(record.getMessage() for record in caplog.records)
+
+
+def test_a_urdf_without_yaml_is_told(robot, tmp_path, caplog):
+    robot()
+    robot(yaml=EMPTY_SHEET)
+    assert told(caplog) == ""
+    (tmp_path / "arms.yaml").unlink()
+    robot(yaml=None)
+    assert "no YAML file beside it (arms.yaml or robot.yaml)" in told(caplog)
+
+
+def test_the_other_suffix_of_yaml(tmp_path, caplog):
+    (tmp_path / "arms.urdf").write_text(URDF)
+    (tmp_path / "robot.yml").write_text(EMPTY_SHEET.replace("mot: []", "mot: [elbow]"))
+    assert hc.load(tmp_path / "arms.urdf").actuated == ("elbow",)
+    (tmp_path / "arms.yml").write_text(YAML)
+    assert hc.load(tmp_path / "arms.urdf").actuated == ("b", "a")
+    assert told(caplog) == ""
+    (tmp_path / "arms.yaml").write_text(EMPTY_SHEET)
+    assert hc.load(tmp_path / "arms.urdf").actuated == ()
+    assert "arms.yaml is read, and arms.yml is not" in told(caplog)
+
+
+@pytest.mark.parametrize("joint", ["a", "b"])  # b is continuous: its angle wraps
+@pytest.mark.parametrize("angle", [6.2, -90.0])
+def test_a_reference_of_more_than_a_turn_is_told(robot, caplog, joint, angle):
+    mech = robot(yaml=EMPTY_SHEET + f"reference: {{{joint}: {angle}}}")
+    assert hc.joint_motion(mech, joint, mech.reference).value[0] == pytest.approx(
+        angle if joint == "a" else (angle + np.pi) % (2 * np.pi) - np.pi
+    )
+    assert (f"are these degrees? '{joint}': -90" in told(caplog)) == (angle == -90.0)
+
+
+def test_turns_that_a_coupling_counts_are_no_matter(robot, caplog):
+    couplings = "couplings:\n  - {coefficients: {a: 1, b: -10}}\n"
+    robot(yaml=EMPTY_SHEET + couplings + "reference: {a: 10, b: 1}")
+    assert told(caplog) == ""
+
+
+@pytest.mark.parametrize("suffix", ["sdf", "xml"])
+def test_a_reference_of_more_than_a_turn_in_other_formats(suffix, tmp_path, caplog):
+    text = hinged(suffix, BODIES["disk"])
+    if suffix == "xml":
+        text = text.replace("</mujoco>", '<keyframe><key qpos="90"/></keyframe></mujoco>')
+    else:
+        (tmp_path / "r.yaml").write_text("reference: {j: 90}")
+    (tmp_path / f"r.{suffix}").write_text(text)
+    assert hc.load(tmp_path / f"r.{suffix}").reference == [90.0]
+    assert "are these degrees? 'j': 90" in told(caplog)
+
+
+@pytest.mark.parametrize(
+    "rotor",
+    [
+        '<dynamics damping="0.2" armature="0.1"/>',
+        '<dynamics damping="0.2"/><drake:rotor_inertia xmlns:drake="d" value="0.1"/>',
+        '<dynamics damping="0.2"/><rotorInertia value="0.1"/>',
+    ],
+)
+def test_rotors_in_dialects_of_urdf_are_told(robot, caplog, rotor):
+    urdf = URDF.replace('<dynamics damping="0.2"/>', rotor)
+    robot(urdf)
+    line = 1 + urdf[: urdf.index(rotor)].count("\n")
+    assert f"not read (line {line})" in told(caplog)

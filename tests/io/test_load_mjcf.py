@@ -1,0 +1,476 @@
+"""Reading MJCF: the numbers are MuJoCo's, and what is not understood is named with its line."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from documents_mjcf import ARM, GRIPPER, MODELS
+
+import holoctl as hc
+from holoctl.rows.evaluate import constraint_rows, rows_of
+
+FILES = sorted(path.stem for path in MODELS.glob("*.xml"))
+FREE, BALL, SLIDE, HINGE = range(4)
+
+
+def golden(name):
+    return json.loads((MODELS / f"{name}.json").read_text("utf-8"))
+
+
+def ours(model, numbers, qpos):
+    """A configuration of MuJoCo's in our coordinates."""
+    q = np.array(qpos)
+    for j, kind in enumerate(numbers["joint_types"], start=1):
+        i = model.idx_qs[j]
+        if kind in (SLIDE, HINGE):
+            q[i] -= numbers["qpos0"][i]
+        else:
+            i += 3 * (kind == FREE)
+            q[i : i + 4] = np.roll(q[i : i + 4], -1)
+    return q
+
+
+def velocity_map(model, numbers, q):
+    """T with MuJoCo's v = T v: the linear velocity of a free body is in world axes there."""
+    T = np.eye(model.nv)
+    for j, kind in enumerate(numbers["joint_types"], start=1):
+        if kind == FREE:
+            R = pin.XYZQUATToSE3(q[model.idx_qs[j] : model.idx_qs[j] + 7]).rotation
+            T[model.idx_vs[j] :, model.idx_vs[j] :][:3, :3] = R
+    return T
+
+
+def velocity_map_rate(model, numbers, q, v):
+    rate = np.zeros(model.nv)
+    for j, kind in enumerate(numbers["joint_types"], start=1):
+        if kind == FREE:
+            R = pin.XYZQUATToSE3(q[model.idx_qs[j] : model.idx_qs[j] + 7]).rotation
+            i = model.idx_vs[j]
+            rate[i : i + 3] = R @ np.cross(v[i + 3 : i + 6], v[i : i + 3])
+    return rate
+
+
+# -------------------------------------------------------------------------------- goldens
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_inertia_matrix_bias_and_places_are_those_of_mujoco(name):
+    mech, numbers = hc.load(MODELS / f"{name}.xml"), golden(name)
+    model, data = mech.model, mech.model.createData()
+    for state in numbers["states"]:
+        q = ours(model, numbers, state["qpos"])
+        T = velocity_map(model, numbers, q)
+        v = np.linalg.solve(T, state["qvel"])
+        M = T.T @ state["M"] @ T
+        h = T.T @ (state["bias"] + np.array(state["M"]) @ velocity_map_rate(model, numbers, q, v))
+        terms = hc.terms(mech, q, v)
+        assert pytest.approx(M, rel=1e-11, abs=1e-12) == terms.M
+        assert terms.h == pytest.approx(h, rel=1e-10, abs=1e-11)
+        pin.framesForwardKinematics(model, data, q)
+        for kind, places in (
+            (pin.FrameType.BODY, state["bodies"]), (pin.FrameType.OP_FRAME, state["sites"])
+        ):  # fmt: skip
+            for frame, place in places.items():
+                if frame:
+                    found = data.oMf[model.getFrameId(frame, kind)].translation
+                    assert found == pytest.approx(np.array(place), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_limits_losses_keys_and_home_are_those_of_mujoco(name):
+    mech, numbers = hc.load(MODELS / f"{name}.xml"), golden(name)
+    model = mech.model
+    keys = numbers["keys"]
+    expected = keys.get("home", next(iter(keys.values()), numbers["qpos0"]))
+    off = pin.difference(model, mech.reference, ours(model, numbers, expected))
+    assert np.abs(off).max() < 1e-12
+    assert model.damping == pytest.approx(np.array(numbers["damping"]))
+    assert model.upperDryFrictionLimit == pytest.approx(np.array(numbers["frictionloss"]))
+    for j, bounds in enumerate(numbers["range"], start=1):
+        i = model.idx_qs[j]
+        if bounds is not None:
+            low, high = model.lowerPositionLimit[i], model.upperPositionLimit[i]
+            assert np.array([low, high]) + numbers["qpos0"][i] == pytest.approx(bounds)
+    q = pin.randomConfiguration(model)
+    assert np.isfinite(q).all()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_rows_are_the_equalities_of_mujoco(name):
+    mech, numbers = hc.load(MODELS / f"{name}.xml"), golden(name)
+    for state in numbers["states"]:
+        q = ours(mech.model, numbers, state["qpos"])
+        error = constraint_rows(mech, q, np.zeros(mech.nv))[1].error
+        for theirs, label in zip(state["equalities"], mech.constraint_names, strict=True):
+            assert theirs["name"] in (label, "")
+            mine, pos = error[rows_of(mech, label)], np.array(theirs["pos"])
+            assert mine.shape == pos.shape
+            if pos.size == 1:
+                assert mine == pytest.approx(pos, abs=1e-12)
+            else:  # in world axes there, in those of the first frame here
+                assert np.linalg.norm(mine[:3]) == pytest.approx(np.linalg.norm(pos[:3]))
+            if pos.size == 6:
+                turned = np.linalg.norm(mine[3:]) / 2.0
+                assert turned == pytest.approx(np.linalg.norm(pos[3:]), rel=1e-9)
+
+
+def test_names_of_equalities_and_which_are_off():
+    mech = hc.load(MODELS / "closed.xml")
+    assert mech.constraint_names == (
+        "bracket-rocker", "tie", "grip", "dock", "hold", "gear", "crank",
+    )  # fmt: skip
+    assert [(i, c.name) for i, c in mech.parked] == [(1, "pin"), (3, "glue")]
+
+
+def test_motors_are_those_of_mujoco():
+    mech, numbers = hc.load(MODELS / "closed.xml"), golden("closed")
+    moment = np.array(numbers["moment"])  # the servo has two actuators on one joint
+    assert pytest.approx(moment[[0, 2, 3, 4]]) == mech.B.T
+    assert mech.actuator_names == ("u[0]", "u[1]", "u[2]", "u[3]")
+
+
+def test_total_mass():
+    mech = hc.load(MODELS / "total.xml")
+    fixed = golden("total")["masses"][1]
+    assert pin.computeTotalMass(mech.model) + fixed == pytest.approx(12.0)
+
+
+@pytest.fixture
+def robot(tmp_path):
+    """Write a text; return a function that loads it."""
+
+    def load(text=ARM, suffix=".xml", **options):
+        (tmp_path / f"arm{suffix}").write_text(text, "utf-8")
+        return hc.load(tmp_path / f"arm{suffix}", **options)
+
+    return load
+
+
+def with_line(after, line, text=ARM):
+    """The text with one line more."""
+    assert after in text
+    return text.replace(after, f"{after}\n{line}", 1)
+
+
+def with_section(line, text=ARM):
+    return with_line("</worldbody>", line, text)
+
+
+@pytest.mark.parametrize("suffix", [".xml", ".mjcf", ".MJCF"])
+def test_suffixes(robot, suffix):
+    mech = robot(suffix=suffix)
+    assert mech.name == "arm"
+    assert mech.coordinate_names == ("shoulder", "elbow")
+    assert mech.model.existFrame("lower", pin.FrameType.BODY)
+    assert mech.model.existFrame("pin", pin.FrameType.OP_FRAME)
+
+
+def test_pinocchio_reads_the_same_where_it_reads_all(robot, tmp_path):
+    """One body in the world, hinges along axes, an inertial: Pinocchio's own reader is right."""
+    text = ARM.replace('<geom type="capsule" size="0.02" fromto="0 0 0 0.3 0 0"/>',
+                       '<inertial pos="0.1 0 0" mass="1" diaginertia="0.1 0.2 0.25"/>')  # fmt: skip
+    mech = robot(text)
+    theirs = pin.buildModelFromMJCF(str(tmp_path / "arm.xml"))
+    q, v = np.array([0.3, -0.4]), np.array([1.0, 2.0])
+    terms, data = hc.terms(mech, q, v), theirs.createData()
+    assert pytest.approx(pin.crba(theirs, data, q)) == terms.M
+    assert terms.h == pytest.approx(pin.nonLinearEffects(theirs, data, q, v))
+
+
+def test_two_bodies_in_the_world_and_a_joint_equality_are_kept(robot):
+    """Pinocchio's reader drops both, silently."""
+    text = with_line("<worldbody>", '<body><joint name="w" axis="0 0 1"/><geom size="1"/></body>')
+    mech = robot(with_section('<equality><joint joint1="w" joint2="elbow"/></equality>', text))
+    assert mech.coordinate_names == ("w", "shoulder", "elbow")
+    assert mech.constraint_names == ("w-elbow",)
+    assert dict(mech.constraints[0].coefficients) == {"w": 1.0, "elbow": -1.0}
+
+
+def test_names_are_made_up_where_there_are_none(robot):
+    text = ARM.replace('name="elbow" ', "").replace('name="lower" ', "")
+    text = with_line("<worldbody>", '<body name="ball"><freejoint/><geom size="1"/></body>', text)
+    mech = robot(text)
+    assert list(mech.model.names)[1:] == ["ball.free", "shoulder", "body_3.hinge"]
+
+
+def test_made_up_names_are_new(robot):
+    joints = '<joint axis="1 0 0"/><joint axis="0 1 0"/><joint name="lower.hinge_2"/>'
+    mech = robot(ARM.replace(JOINT, joints).replace('name="upper"', 'name="body_1"'))
+    assert mech.coordinate_names[1:] == ("lower.hinge", "lower.hinge_3", "lower.hinge_2")
+    ball = with_line("<worldbody>", '<body><joint type="ball"/><geom size="1"/></body>')
+    assert robot(ball).coordinate_names[0] == "body_1.ball[0]"
+    with pytest.raises(hc.LoadError, match=r"coordinate 'x\[1\]' of a ball or free joint"):
+        robot(ball.replace("<joint type", '<joint name="x" type').replace('"elbow"', '"x[1]"'))
+
+
+def test_switched_off_equalities_wait_in_parked(robot):
+    text = with_section(
+        "<equality>"
+        '<connect name="on" body1="lower" anchor="0.2 0 0"/>'
+        '<connect name="off" body1="lower" anchor="0.1 0 0" active="false"/></equality>'
+    )
+    mech = robot(text)
+    assert mech.constraint_names == ("on",)
+    both = mech.with_enabled(off=True)
+    assert both.constraint_names == ("on", "off")
+    flags = '<option><flag equality="disable" gravity="disable"/></option>'
+    mech = robot(with_section(flags, text))
+    assert mech.constraint_names == ()
+    assert [c.name for _, c in mech.parked] == ["on", "off"]
+    assert not mech.model.gravity.vector.any()
+
+
+def test_several_equalities_between_the_same_bodies_are_numbered(robot):
+    connect = '<connect body1="lower" anchor="0.2 {} 0"/>'
+    text = "<equality>" + "".join(connect.format(y) for y in (0, 1, 2)) + "</equality>"
+    mech = robot(with_section(text))
+    assert mech.constraint_names == ("lower-world", "lower-world-2", "lower-world-3")
+
+
+def test_motors_without_gear_keep_their_names(robot):
+    text = with_section(
+        '<actuator><motor joint="elbow"/><position joint="shoulder" kp="9"/>'
+        '<velocity joint="shoulder"/></actuator>'
+    )
+    mech = robot(text)
+    assert mech.actuated == ("elbow", "shoulder")
+    assert pytest.approx(np.array([[0.0, 1.0], [1.0, 0.0]])) == mech.B
+
+
+def test_a_key_called_home_comes_first(robot):
+    keys = '<keyframe><key qpos="1 2"/><key name="home" qpos="3 4"/><key name="x"/></keyframe>'
+    assert robot(with_section(keys)).reference == pytest.approx([3, 4])
+    assert robot(with_section(keys.replace("home", "other"))).reference == pytest.approx([1, 2])
+    assert robot(with_section("<keyframe/>")).reference == pytest.approx([0, 0])
+
+
+def test_springs_are_told_and_left_out(robot, caplog):
+    text = ARM.replace('name="elbow"', 'name="elbow" stiffness="3" springref="0.1"')
+    with caplog.at_level(logging.WARNING, "holoctl"):
+        mech = robot(text.replace('name="lower"', 'name="lower" gravcomp="1"'))
+    springs, lifted = (record.getMessage() for record in caplog.records)
+    assert "springs are not part of the equation of motion; pass them as efforts: 'elbow'" in (
+        springs
+    )  # fmt: skip
+    assert "gravcomp" in lifted
+    assert "'lower'" in lifted
+    assert hc.terms(mech, [0.5, 0.5], [0, 0]).h == pytest.approx(
+        hc.terms(robot(), [0.5, 0.5], [0, 0]).h
+    )
+    caplog.clear()
+    robot(ARM.replace('name="elbow"', 'name="elbow" stiffness="0"'))
+    assert not caplog.records
+
+
+def test_limits_and_losses(robot):
+    text = ARM.replace(
+        'name="elbow"',
+        'name="elbow" range="-1 2" ref="0.5" frictionloss="0.2" armature="0.3" '
+        'actuatorfrcrange="-5 6"',
+    )
+    model = robot(text).model
+    assert model.lowerPositionLimit == pytest.approx([-1e6, -1.5])
+    assert model.upperPositionLimit == pytest.approx([1e6, 1.5])
+    assert model.damping == pytest.approx([0.1, 0.0])
+    assert model.armature == pytest.approx([0.0, 0.3])
+    assert model.upperDryFrictionLimit == pytest.approx([0.0, 0.2])
+    assert (model.lowerEffortLimit[1], model.upperEffortLimit[1]) == (-5.0, 6.0)
+
+
+def test_free_flyer(robot):
+    with pytest.raises(hc.LoadError, match=r"arm.xml:5: .*first body has a joint"):
+        robot(free_flyer=True)
+    text = ARM.replace('<joint name="shoulder" axis="0 1 0" damping="0.1"/>', "")
+    mech = robot(text, free_flyer=True)
+    assert list(mech.model.names)[1:] == ["root_joint", "elbow"]
+    assert mech.reference == pytest.approx([0, 0, 1, 0, 0, 0, 1, 0])
+    free = ARM.replace('<joint name="shoulder" axis="0 1 0" damping="0.1"/>', "<freejoint/>")
+    assert robot(free).reference == pytest.approx(mech.reference)
+    with pytest.raises(hc.LoadError, match="says itself that this body is free"):
+        robot(free, free_flyer=True)
+    pair = with_line("<worldbody>", '<body name="z"><geom size="1"/></body>', free)
+    with pytest.raises(hc.LoadError, match="says itself that this body is free"):
+        robot(pair, free_flyer=True)
+
+
+def test_closures_argument_is_refused(robot, tmp_path):
+    with pytest.raises(hc.InputError, match="an MJCF has an <equality>"):
+        robot(closures=tmp_path / "arm.yaml")
+
+
+def test_a_gripper_with_a_tendon(robot):
+    """The words of a real gripper: all are known, and the actuator on a tendon has a reason."""
+    with pytest.raises(hc.LoadError, match=r"transmission 'tendon' is not read") as error:
+        robot(GRIPPER)
+    assert error.value.key == "fingers"
+    assert error.value.line == 1 + GRIPPER[: GRIPPER.index('name="fingers"')].count("\n")
+    mech = robot(GRIPPER.replace('tendon="split" ', 'joint="right" '))
+    assert mech.constraint_names == ("follower-right_coupler", "right-left")
+    assert mech.actuated == ("right",)
+    assert mech.model.armature == pytest.approx([0.005, 0, 0, 0.005])
+    q, _ = hc.assemble(mech)
+    assert q == pytest.approx(mech.reference)
+
+
+def test_a_mesh_that_has_the_mass_is_refused(robot):
+    text = GRIPPER.replace('<inertial mass="0.01" pos="0 0.02 0" diaginertia="2e-6 1.6e-6 4e-7"/>',
+                           "", 1)  # fmt: skip
+    with pytest.raises(hc.LoadError, match=r"from a mesh, .*give the body an <inertial>"):
+        robot(text)
+
+
+# ---------------------------------------------------------------------------------- errors
+
+JOINT = '<joint name="elbow" axis="0 1 0"/>'
+GEOM = '<geom type="capsule" size="0.02" fromto="0 0 0 0.2 0 0"/>'
+BODY = '<body name="lower" pos="0.3 0 0">'
+IN_BODY = [  # instead of a line of ARM, and what is said of it
+    (JOINT, '<joint name="elbow" axis="0 1"/>', "axis must be 3 finite numbers; got '0 1'"),
+    (JOINT, '<joint name="elbow" axis="0 0 0"/>', "axis: '0 0 0' has no direction"),
+    (JOINT, '<joint name="elbow" axis="0 nan 0"/>', "axis must be 3 finite numbers"),
+    (JOINT, '<joint name="elbow" type="hing"/>', r"type must be one of .*did you mean 'hinge'"),
+    (JOINT, '<joint name="elbow" axi="0 1 0"/>', r"no attribute 'axi' \(did you mean 'axis'\?\)"),
+    (JOINT, '<joint name="shoulder"/>', "two <joint> are called 'shoulder'"),
+    (JOINT, '<joint name="universe"/>', "the name 'universe' stands for the world"),
+    (JOINT, '<joint class="fast"/>', "there is no default class 'fast'; valid: main"),
+    (JOINT, '<joint armature="-1"/>', "armature must not be negative"),
+    (JOINT, '<joint range="1 0"/>', "range: 1.0 must be less than 0.0"),
+    (JOINT, '<joint limited="true"/>', "limited needs range"),
+    (JOINT, '<joint type="free"/>', "a free joint must be alone, in a body that stands in the"),
+    (JOINT, "<freejoint/>", "a free joint must be alone"),
+    (JOINT, '<plugin plugin="x"/>', "<plugin> in <body> is not read: what a plugin does is not"),
+    (JOINT, "<composite/>", "<composite> in <body> is not read"),
+    (JOINT, "<flexcomp/>", "<flexcomp> in <body> is not read"),
+    (JOINT, '<replicate count="3"/>', "<replicate> in <body> is not read"),
+    (JOINT, '<attach model="x"/>', "<attach> in <body> is not read"),
+    (JOINT, "<join/>", r"no element <join> in <body> \(did you mean 'joint'\?\)"),
+    (JOINT, '<include file="/etc/passwd"/>', "<include> is not read: other files are not opened"),
+    (GEOM, '<geom type="capsule" size="0.02"/>', "size must be 2 to 3 finite numbers"),
+    (GEOM, '<geom type="box" size="1 0 1"/>', "a box has 3 sizes above zero"),
+    (GEOM, '<geom type="sphere" size="1" fromto="0 0 0 1 1 1"/>', "fromto is for capsules"),
+    (GEOM, '<geom type="capsule" size="1" fromto="1 1 1 1 1 1"/>', "the two points are one"),
+    (GEOM, '<geom size="0.1" shellinertia="true"/>', "shellinertia is not read"),
+    (GEOM, '<geom type="plane" size="1 1 1"/>', "a plane can only be part of a body that does"),
+    (GEOM, '<geom mesh="x" type="mesh"/>', "come from a mesh, and files are not opened"),
+    (GEOM, '<geom mesh="x" type="box"/>', "come from a box, and files are not opened"),
+    (GEOM, '<geom hfield="x" type="hfield"/>', "come from a hfield"),
+    (GEOM, '<geom size="0.1" mass="-1"/>', "mass must not be negative"),
+    (GEOM, '<inertial pos="0 0 0" mass="1"/>', "diaginertia or fullinertia is needed"),
+    (GEOM, '<inertial mass="1" diaginertia="1 1 1"/>', "mass and pos are needed"),
+    (GEOM, '<inertial pos="0 0 0" mass="1" diaginertia="1 1 3"/>', "no body has these principal"),
+    (GEOM, '<inertial pos="0 0 0" mass="1" fullinertia="1 1 1 2 0 0"/>', "must be positive"),
+    (
+        GEOM,
+        '<inertial pos="0 0 0" mass="1" quat="1 1 0 0" fullinertia="1 1 1 0 0 0"/>',
+        "give fullinertia or an orientation",
+    ),
+    (
+        GEOM,
+        '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1" fullinertia="1 1 1 0 0 0"/>',
+        "one of diaginertia and fullinertia",
+    ),
+    (BODY, '<body name="upper">', "two <body> are called 'upper'"),
+    (BODY, '<body name="world">', "the name 'world' stands for the world"),
+    (BODY, '<body mocap="true">', "mocap bodies are moved from outside"),
+    (BODY, '<body quat="1 0 0 0" euler="0 0 0">', "give one of quat and euler, not both"),
+    (BODY, '<body quat="0 0 0 0">', "quat: '0 0 0 0' has no direction"),
+    (BODY, '<body xyaxes="1 0 0 1 0 0">', "xyaxes: '0 0 0' has no direction"),
+    (BODY, '<body pos="0 0 1e999">', "pos must be 3 finite numbers"),
+    (BODY, '<body childclass="no">', "there is no default class 'no'"),
+    (BODY, '<body coordinate="1">', "has no attribute 'coordinate'"),
+]
+SECTIONS = [
+    ('<equality><tendon tendon1="a"/></equality>', "<tendon> in <equality> is not read"),
+    ('<equality><flex flex="a"/></equality>', "<flex> in <equality> is not read"),
+    ('<equality><distance/></equality>', "<distance> in <equality> is not read: use hc.Rod"),
+    ('<equality><connect body1="lower"/></equality>', "give body1 and anchor"),
+    ('<equality><connect body1="low" anchor="0 0 0"/></equality>', "did you mean 'lower'"),
+    ('<equality><connect site1="pin"/></equality>', "with sites: give site1 and site2"),
+    ('<equality><weld site1="pin" site2="x"/></equality>', "there is no site called 'x'"),
+    ('<equality><weld body1="lower" relpose="0 0 0 0 0 0 1 1"/></equality>', "relpose must be 7"),
+    (
+        '<equality><connect body1="lower" body2="lower" anchor="0 0 0"/></equality>',
+        "fixed to the same body",
+    ),
+    (
+        '<equality><joint joint1="elbow" joint2="shoulder" polycoef="0 1 2"/></equality>',
+        "make a polynomial of higher order a hc.Custom",
+    ),
+    ('<equality><joint joint1="elbow" joint2="elbow"/></equality>', "are the same"),
+    ('<equality><joint joint1="elbo"/></equality>', "did you mean 'elbow'"),
+    (
+        '<equality><weld name="a" body1="lower"/><weld name="a" body1="upper"/></equality>',
+        "two equalities are called 'a'",
+    ),
+    ('<actuator><motor site="pin"/></actuator>', "its transmission 'site' is not read"),
+    ('<actuator><motor tendon="t"/></actuator>', "its transmission 'tendon' is not read"),
+    ('<actuator><motor/></actuator>', "an actuator drives one joint"),
+    ('<actuator><motor joint="elbow" gear="0"/></actuator>', "gear is zero: a motor on nothing"),
+    (
+        '<actuator><motor joint="elbow" gear="2"/><motor joint="elbow"/></actuator>',
+        "another actuator drives joint 'elbow' with another gear",
+    ),
+    ('<actuator><muscle joint="elbow"/></actuator>', "<muscle> in <actuator> is not read"),
+    ('<actuator><damper joint="elbow"/></actuator>', "<damper> in <actuator> is not read"),
+    ('<actuator><plugin joint="elbow"/></actuator>', "<plugin> in <actuator> is not read"),
+    ('<tendon><fixed armature="1"/></tendon>', "armature of a tendon is not read"),
+    ('<keyframe><key qpos="1 2 3"/></keyframe>', "qpos must be 2 finite numbers"),
+    ('<compiler coordinate="global"/>', "coordinate='global' is not read; only 'local' is"),
+    ('<compiler alignfree="true"/>', "alignfree='true' is not read"),
+    ('<compiler eulerseq="xy"/>', "eulerseq must be three letters"),
+    ('<compiler angle="grad"/>', "angle must be one of degree, radian"),
+    ('<default class="x"/>', "the class of the outermost <default> is 'main'"),
+    ('<default><default/></default>', "<default>: the class is missing"),
+    ('<default><default class="main"/></default>', "the class 'main' stands twice"),
+    ('<deformable><flex/></deformable>', "<flex> in <deformable> is not read: what bends"),
+    ('<option gravity="0 0"/>', "gravity must be 3 finite numbers"),
+    ('<option><flag gravity="off"/></option>', "gravity must be one of enable, disable"),
+    ('<sensors/>', r"no element <sensors> in <mujoco> .*did you mean 'sensor'"),
+    ('<worldbody><joint/></worldbody>', "no element <joint> in <worldbody>"),
+    ('<worldbody pos="0 0 1"/>', "<worldbody> has no attribute 'pos'"),
+    ('<asset><include file="x"/></asset>', "<include> is not read"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "instead", "message"), IN_BODY)
+def test_errors_in_bodies_name_the_line(robot, line, instead, message):
+    number = 1 + ARM[: ARM.index(line)].count("\n")
+    with pytest.raises(hc.LoadError, match=message) as error:
+        robot(ARM.replace(line, instead))
+    assert error.value.line == number
+    assert error.value.file.endswith("arm.xml")
+
+
+@pytest.mark.parametrize(("section", "message"), SECTIONS)
+def test_errors_in_sections_name_the_line(robot, section, message):
+    number = 2 + ARM[: ARM.index("</worldbody>")].count("\n")
+    with pytest.raises(hc.LoadError, match=message) as error:
+        robot(with_section(section))
+    assert error.value.line == number
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "this is not XML: no element found"),
+        ("<mujoco>", "this is not XML"),
+        ("<robot/>", "an MJCF starts with <mujoco>; .* <robot>, whose suffix should be .urdf"),
+        ("<mujoco/>", "the model has no joints"),
+        ('<!DOCTYPE m [<!ENTITY a "b">]><mujoco model="&a;"/>', "document types and entities"),
+        ("<mujoco>" + "<worldbody>" * 500, "nested more than 400 deep"),
+    ],
+)
+def test_other_documents(robot, text, message):
+    with pytest.raises(hc.LoadError, match=message):
+        robot(text)
+
+
+def test_a_yaml_beside_an_mjcf_is_not_read_and_that_is_told(robot, tmp_path, caplog):
+    (tmp_path / "arm.yaml").write_text("name_mot: [elbow]\n")
+    with caplog.at_level("WARNING", logger="holoctl"):
+        robot()
+    assert "arm.yaml beside it is not read" in caplog.text

@@ -1,0 +1,175 @@
+"""Simulation: energy, the manifold, sampling, and repeatability."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from support import assert_rows_close, closed_states, mechanism, rows
+from zoo import ZOO
+
+import holoctl as hc
+from holoctl.mechanism.open_tree import energy
+from holoctl.simulation import simulate as simulation
+
+
+@pytest.mark.parametrize("name", [n for n in ZOO if n != "timed_arm"])
+def test_energy_and_constraints_are_kept_without_efforts(name):
+    mech = mechanism(name)
+    q, v = closed_states(name)[0]
+    run = hc.simulate(mech, lambda t, q, v: np.zeros(mech.nu), q, v, 0.3, rate=50.0)
+    total = [sum(energy(mech, q, v)) for q, v in zip(run.q, run.v, strict=True)]
+    kinetic = [energy(mech, q, v)[0] for q, v in zip(run.q, run.v, strict=True)]
+    assert np.ptp(kinetic) > 1e-3
+    assert np.ptp(total) < 1e-6 * np.ptp(kinetic)
+    assert run.closure.max() < 1e-6
+    for q, v in zip(run.q, run.v, strict=True):
+        r = rows(mech, q, v)
+        assert_rows_close(mech, mech.row_scale * r.error, 0.0, 1e-12, (q, v), what="error")
+        assert_rows_close(mech, mech.row_scale * r.rate, 0.0, 1e-10, (q, v), what="rate")
+        assert pin.isNormalized(mech.model, q, 1e-12)
+
+
+def test_effort_is_held_between_ticks_and_sampled_at_them():
+    mech = mechanism("four_bar")
+    q, v = closed_states("four_bar")[0]
+    calls = []
+
+    def controller(t, q, v):
+        calls.append(t)
+        return np.array([np.sin(t)])
+
+    run = hc.simulate(mech, controller, q, v, 0.1, rate=100.0)
+    assert calls == pytest.approx(np.arange(11) / 100.0)
+    assert run.u[:, 0] == pytest.approx(np.sin(run.t))
+    assert run.t.shape == (11,)
+    assert run.q.shape == (11, 3)
+    continuous = hc.simulate(mech, controller, q, v, 0.1, rate=100.0, hold=False)
+    assert np.abs(continuous.q[-1] - run.q[-1]).max() > 1e-8
+
+
+def test_the_work_of_the_motors_is_the_energy_gained():
+    mech = mechanism("five_bar")
+    q, v = hc.assemble(mech)
+    u = np.array([3.0, -2.0])
+    run = hc.simulate(mech, lambda t, q, v: u, q, v, 0.2, rate=200.0)
+    work = u @ (mech.B.T @ pin.difference(mech.model, run.q[0], run.q[-1]))
+    gained = sum(energy(mech, run.q[-1], run.v[-1])) - sum(energy(mech, run.q[0], run.v[0]))
+    assert abs(work) > 1e-2
+    assert gained == pytest.approx(work, rel=1e-7)
+
+
+def test_runs_repeat_and_noise_depends_on_the_seed(tmp_path):
+    mech = mechanism("four_bar")
+    ctl = hc.ComputedTorque(mech, 100.0, 20.0)
+    q, v = hc.assemble(mech)
+    hold = ctl.track(lambda t: ([1.2], [0.0], [0.0]))
+    runs = [
+        hc.simulate(mech, hold, q, v, 0.05, noise=(1e-4, 1e-3), seed=seed) for seed in (1, 1, 2)
+    ]
+    assert (runs[0].u == runs[1].u).all()
+    assert np.abs(runs[0].u - runs[2].u).max() > 1e-3
+    path = runs[0].save(tmp_path / "deeper" / "run")
+    again = hc.Run.read(path)
+    assert (again.q == runs[0].q).all()
+    assert again.seed == 1
+    assert "pin==" in again.versions
+    with pytest.raises(hc.InputError, match="not a saved run"):
+        hc.Run.read(tmp_path / "none.npz")
+
+
+def test_a_progress_bar_writes_to_stderr_only(capfd):
+    pytest.importorskip("tqdm")
+    mech = mechanism("four_bar")
+    q, v = hc.assemble(mech)
+    hc.simulate(mech, lambda t, q, v: [0.0], q, v, 0.01, progress=True)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "simulating" in err
+
+
+def wheel():
+    """One continuous motor: a rotation, which is integrated in pieces of a tick."""
+    m = pin.Model()
+    j = m.addJoint(0, pin.JointModelRUBZ(), pin.SE3.Identity(), "motor")
+    m.appendBodyToJoint(j, pin.Inertia(1.0, np.zeros(3), 0.01 * np.eye(3)), pin.SE3.Identity())
+    return hc.Mechanism(m, [], ["motor"], name="wheel")
+
+
+@pytest.mark.parametrize("speed", [1e3, 1e5, 1e30, 1e300])
+@pytest.mark.parametrize("torque", [0.0, 1.0])
+def test_evaluations_are_counted_for_all_pieces_of_a_tick(monkeypatch, speed, torque):
+    monkeypatch.setattr(simulation, "MOST_STEPS", 300)
+    mech = wheel()
+    hc.simulate(mech, lambda t, q, v: [torque], [1.0, 0.0], [10.0], 0.1, rate=10.0)
+    with pytest.raises(hc.InconsistentError, match="300 evaluations within one tick") as caught:
+        hc.simulate(mech, lambda t, q, v: [torque], [1.0, 0.0], [speed], 0.1, rate=10.0)
+    # gains and loops are to blame only where a motor acts
+    assert ("gains" in str(caught.value)) == (torque != 0.0)
+    assert ("no motor acts on it" in str(caught.value)) == (torque == 0.0)
+
+
+def test_an_unstable_loop_ends_within_a_tick(monkeypatch):
+    monkeypatch.setattr(simulation, "MOST_STEPS", 2000)
+    with pytest.raises(hc.InconsistentError, match="gains"):
+        hc.simulate(wheel(), lambda t, q, v: 1.0 * v, [1.0, 0.0], [1.0], 10.0, rate=100.0)
+
+
+@pytest.mark.parametrize(("duration", "rate"), [(1e9, 1e3), (1e308, 1e3), (1.0, 1e9)])
+def test_more_ticks_than_fit_into_memory_are_refused(duration, rate):
+    with pytest.raises(hc.InputError, match="ticks; a run has at most 1e"):
+        hc.simulate(wheel(), lambda t, q, v: [0.0], [1.0, 0.0], [0.0], duration, rate=rate)
+
+
+def test_a_controller_in_the_place_of_its_function_is_told_how():
+    mech = mechanism("four_bar")
+    ctl = hc.ComputedTorque(mech, 1.0, 1.0)
+    with pytest.raises(hc.InputError, match=r"got a ComputedTorque; ctl\.track\(reference\)"):
+        hc.simulate(mech, ctl, mech.reference, np.zeros(3), 0.1)
+    with pytest.raises(hc.InputError, match=r"got a Mechanism$"):
+        hc.simulate(mech, mech, mech.reference, np.zeros(3), 0.1)
+
+
+@pytest.mark.parametrize("method", ["torque", "track"])
+def test_a_method_of_a_controller_is_no_controller(method):
+    mech = hc.load(hc.robot_file("five_bar"))
+    ctl = hc.ComputedTorque(mech, 1.0, 1.0)
+    q, v = hc.assemble(mech)
+    with pytest.raises(hc.InputError, match=rf"got a ComputedTorque.{method}; ctl.track"):
+        hc.simulate(mech, getattr(ctl, method), q, v, 0.01)
+
+
+@pytest.mark.parametrize("given", ["no", 0, None])
+def test_what_is_neither_true_nor_false_is_refused(given):
+    mech = hc.load(hc.robot_file("five_bar"))
+    q, v = hc.assemble(mech)
+    for what in ("hold", "progress"):
+        with pytest.raises(hc.InputError, match=f"{what} must be True or False"):
+            hc.simulate(mech, lambda t, q, v: np.zeros(2), q, v, 0.01, **{what: given})
+    with pytest.raises(hc.InputError, match="free_flyer must be True or False"):
+        hc.load(hc.robot_file("leg"), free_flyer=given)
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_simulation_with_a_progress_bar_or_without_tqdm(installed, monkeypatch, capsys):
+    if installed:
+        pytest.importorskip("tqdm")
+    else:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+    mech = mechanism("five_bar")
+    q, v = closed_states("five_bar")[0]
+    run = hc.simulate(mech, lambda t, q, v: np.zeros(2), q, v, duration=0.003, progress=True)
+    assert len(run.t) == 4
+    assert ("ticks" in capsys.readouterr().err) == installed
+
+
+def test_simulation_refuses_a_negative_noise_and_a_start_that_is_open():
+    mech = mechanism("five_bar")
+    q, v = closed_states("five_bar")[0]
+    idle = lambda t, q, v: np.zeros(2)  # noqa: E731
+    with pytest.raises(hc.InputError, match="noise"):
+        hc.simulate(mech, idle, q, v, duration=0.01, noise=(-1.0, 0.0))
+    with pytest.raises(hc.InconsistentError, match="assemble"):
+        hc.simulate(mech, idle, q + 0.1, v, duration=0.01)
