@@ -11,10 +11,11 @@ import pytest
 import holoctl as hc
 
 TRIVIAL = {"robot_names", "ForwardDynamics", "InverseDynamics", "Certificate", "Partition",
-           "Projection", "Run"}  # fmt: skip
-"""These raise nothing: a list of names, and results that the library makes."""
+           "Projection", "Run", "BoundRows", "Constraint"}  # fmt: skip
+"""These raise nothing: a list of names, results that the library makes, and protocols."""
 
-NAMES = [name for name in hc.__all__ if name != "__version__"]
+MODULES = [name for name in hc.__all__ if inspect.ismodule(getattr(hc, name))]
+NAMES = [name for name in hc.__all__ if name not in {"__version__", *MODULES}]
 
 
 def sections(doc):
@@ -107,6 +108,15 @@ def test_methods_and_properties_have_docstrings_too(name):
         if "Parameters" in (doc := sections(function.__doc__)):
             signature = list(inspect.signature(function).parameters)[1:]
             assert list(entries(doc["Parameters"])) == signature, f"{name}.{member}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_a_public_module_holds_has_docstrings(module):
+    module = getattr(hc, module)
+    for name in module.__all__:
+        thing = getattr(module, name)
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            assert thing.__doc__, name
 
 
 def test_the_checker_sees_what_is_wrong():

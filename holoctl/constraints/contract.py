@@ -138,11 +138,19 @@ class BoundRows(Protocol):
     """
 
     @property
-    def labels(self) -> tuple[str, ...]: ...
+    def labels(self) -> tuple[str, ...]:
+        """m names, ``constraint.row``."""
+        ...
+
     @property
-    def support(self) -> NDArray[np.bool_]: ...
+    def support(self) -> NDArray[np.bool_]:
+        """(m, nv): the coordinates that each row may ever depend on."""
+        ...
+
     @property
-    def anchors(self) -> tuple[Frame, ...]: ...
+    def anchors(self) -> tuple[Frame, ...]:
+        """Frames that tell how large the loop is, or ()."""
+        ...
 
     def scale(self, length: Vector, columns: Vector) -> Vector:
         """(m,) factors that make the rows pure numbers of order one.
@@ -176,17 +184,40 @@ class Constraint(Protocol):
     """The description of a constraint, before it meets a model."""
 
     @property
-    def name(self) -> str | None: ...
+    def name(self) -> str | None:
+        """As given; None for the default."""
+        ...
+
     @property
-    def t_stab(self) -> float | None: ...
+    def t_stab(self) -> float | None:
+        """Time constant of Baumgarte's stabilisation, s; None for none."""
+        ...
+
     @property
-    def default_name(self) -> str: ...
+    def default_name(self) -> str:
+        """The name as given, or one made of what the constraint holds."""
+        ...
 
     def bind(self, model: pin.Model, name: str, reference: Vector) -> BoundRows:
-        """Look up all names in `model`; raise `InputError` where one is unknown.
+        """Look up all names in a model.
 
-        `reference` (nq,) is the mechanism's reference configuration, for constraints that
-        take a length or a point from it.
+        Parameters
+        ----------
+        model : pin.Model
+        name : str
+            The name of the constraint, for labels and errors.
+        reference : (nq,) array
+            The mechanism's reference configuration, for constraints that take a length or a point
+            from it.
+
+        Returns
+        -------
+        BoundRows
+
+        Raises
+        ------
+        InputError
+            Where a name is unknown.
         """
         ...
 

@@ -202,6 +202,11 @@ def wrench_rows(
     name : str
         That of the constraint.
 
+    Returns
+    -------
+    WrenchRows
+        Bound rows, as `bind` is to return them.
+
     Raises
     ------
     InputError

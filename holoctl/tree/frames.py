@@ -26,7 +26,16 @@ FrameLike = str | tuple[str, pin.SE3]
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A frame fixed to a body: the joint that moves it, and its placement in that joint."""
+    """A frame fixed to a body.
+
+    Attributes
+    ----------
+    joint : int
+        Index of the joint that moves the body; 0 for the world.
+    placement : pin.SE3
+        Where the frame is in that joint.
+    name : str
+    """
 
     joint: int
     placement: pin.SE3
@@ -34,7 +43,25 @@ class Frame:
 
 
 def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
-    """Find a frame by name (a joint first, then a body, then any other frame), or check a pair."""
+    """Find a frame by name (a joint first, then a body, then any other frame), or check a pair.
+
+    Parameters
+    ----------
+    model : pin.Model
+    frame : str or (str, pin.SE3)
+        A name, or a name and a placement in what has it.
+    owner : str
+        Whom errors speak of, such as ``"Rod 'tie'"``.
+
+    Returns
+    -------
+    Frame
+
+    Raises
+    ------
+    InputError
+        For what is no frame, no name of one, a name of several, or a placement that is none.
+    """
     model = plain(model)
     if isinstance(frame, tuple) and len(frame) == 2 and isinstance(frame[1], pin.SE3):
         name, placement = frame
