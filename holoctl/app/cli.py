@@ -22,6 +22,7 @@ import pinocchio as pin
 import holoctl
 from holoctl.base.checks import Vector, known_name, number
 from holoctl.base.errors import HoloctlError, InputError
+from holoctl.base.tolerances import CLOSURE_LIMIT, TYPED_FARTHEST, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.doctor.examination import mobility
@@ -31,13 +32,9 @@ from holoctl.io.description import load, robot_file, robot_names
 from holoctl.io.limits import DECIMAL
 from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.consistency import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.tree.coordinates import translational
 
 __all__ = ["main"]
-
-FARTHEST = 1e6
-"""Positions of joints beyond this, rad or m, are taken for slips of the keyboard."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -228,10 +225,10 @@ def _robot(given: argparse.Namespace) -> tuple[Mechanism, Vector, list[str]]:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"--set: {name} takes numbers; got {numbers!r}") from None
-        if max(map(abs, values)) > FARTHEST:
+        if max(map(abs, values)) > TYPED_FARTHEST:
             raise InputError(
-                f"--set: {name} takes rad or m, {FARTHEST:g} at most, so that digits are left for "
-                f"closing; got {numbers!r}"
+                f"--set: {name} takes rad or m, {TYPED_FARTHEST:g} at most, so that digits are "
+                f"left for closing; got {numbers!r}"
             )
         if name in held:
             raise InputError(f"--set: joint {name!r} is set twice")

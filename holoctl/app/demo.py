@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, known_name, positive
 from holoctl.base.errors import HoloctlError, InputError
+from holoctl.base.tolerances import TOLERANCES
 from holoctl.closing.assembly import assemble
 from holoctl.constraints.closure import Closure
 from holoctl.control.computed_torque import ComputedTorque, Reference
@@ -24,7 +25,6 @@ from holoctl.dynamics.certificate import Certificate
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.io.description import load, robot_file
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.consistency import TOLERANCES
 from holoctl.simulation.simulate import Run, simulate
 
 __all__ = ["DEMOS", "Demo", "Scenario", "demo"]

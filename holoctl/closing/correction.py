@@ -15,16 +15,13 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import in_range, largest, pivoted_qr
-from holoctl.closing.rank import SINGULAR, UNIT
+from holoctl.base.tolerances import CORRECTED, CORRECTIONS, SINGULAR, UNIT
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import constraint_rows
 
 __all__ = ["corrected"]
 
 Indices = NDArray[np.intp]
-
-CORRECTIONS, CORRECTED = 8, 1e-9
-"""Steps that a correction may take; the error (scaled) with which it ends if it falls no more."""
 
 
 def corrected(

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import in_range, largest, null_space_by_svd
-from holoctl.closing.newton import LONGEST_STEP, Problem, newton
+from holoctl.base.tolerances import LONGEST_STEP
+from holoctl.closing.newton import Problem, newton
 from holoctl.closing.polarity import flipped, polarity_rows
 from holoctl.closing.rank import manifold_rank
 

@@ -20,30 +20,15 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, least_squares
+from holoctl.base.tolerances import EASIER, FALLING, HARDER, LIGHTEST, LONGEST_STEP, RANK, ROUNDING
 from holoctl.closing.polarity import cosine_rows
-from holoctl.closing.rank import RANK
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import constraint_rows
 
-__all__ = ["LONGEST_STEP", "Problem", "damped_step", "everywhere", "newton"]
+__all__ = ["Problem", "damped_step", "everywhere", "newton"]
 
 Array = NDArray[np.float64]
-
-ROUNDING = 1e-15
-"""A scaled error of this size is none."""
-
-LONGEST_STEP = 0.5
-"""A closing step is at most this long (scaled, about rad)."""
-
-EASIER, HARDER = 0.2, 10.0
-"""Factors of the damping after a step that helped, and after one that did not."""
-
-FALLING = 0.25
-"""Past the tolerance closing goes on while the squared error falls to this much of it."""
-
-LIGHTEST = 1e-6
-"""Weights below this share of the largest count as it, in the metric of steps."""
 
 
 def newton(p: Problem, q: Vector, polarity: WrenchRows | None) -> Vector:

@@ -14,34 +14,17 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import singular_values
+from holoctl.base.tolerances import RANK, RANK_OPEN, UNIT
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import constraint_rows
 
 __all__ = [
-    "RANK",
-    "ROUNDED",
-    "SINGULAR",
-    "UNIT",
     "manifold_rank",
     "scaled_jacobian",
     "scaled_size",
 ]
 
 Array = NDArray[np.float64]
-
-RANK, RANK_OPEN = 1e-8, 10.0
-"""Smaller singular values (scaled) do not count for the rank; at a configuration that is open by
-e, nor do those below the second number times sqrt(e)."""
-
-ROUNDED = 1e-16
-"""A configuration that was closed by iteration is open by so much (scaled), even if its error
-happens to be zero."""
-
-UNIT = 1.0
-"""Size of scaled rows and of scaled motor columns: what a condition number is relative to."""
-
-SINGULAR = 1e12
-"""No solution is given with a matrix whose condition number is above this."""
 
 
 def manifold_rank(G: Array, error: float) -> int:

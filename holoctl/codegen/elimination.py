@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from holoctl.base.tolerances import GROWTH, LEAST_PIVOT, PIVOT_THRESHOLD
 from holoctl.codegen.entries import total
 from holoctl.codegen.extra import SX, casadi_module
 
@@ -34,15 +35,6 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-
-GROWTH = 50.0
-"""A scaled multiplier of this size puts the result in doubt."""
-
-LEAST_PIVOT = 1e-4
-"""A scaled pivot of this size puts the result in doubt."""
-
-THRESHOLD = 0.15
-"""A pivot is acceptable if it is this large, compared with the entries below it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +108,7 @@ def pivot_order(samples: Array) -> tuple[tuple[int, int], ...]:
         alone = (in_row[:, None] == 1) | (in_column == 1)
         worth = np.where(alone, np.minimum(1.0, least / 0.05), ratio)
         cost = (in_row[:, None] - 1.0) * (in_column - 1.0)
-        good = live & (worth >= THRESHOLD) & (least > 10.0 * LEAST_PIVOT)
+        good = live & (worth >= PIVOT_THRESHOLD) & (least > 10.0 * LEAST_PIVOT)
         if good.any():
             rank = np.where(good, cost - 1e-3 * np.minimum(ratio, 1.0), np.inf)
             i, j = np.unravel_index(int(np.argmin(rank)), rank.shape)

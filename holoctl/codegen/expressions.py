@@ -9,6 +9,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.errors import AssemblyError
+from holoctl.base.tolerances import PIVOT_SAMPLES, UNIT_NORM
 from holoctl.closing.assembly import assemble
 from holoctl.codegen.extra import SX, casadi_module
 from holoctl.codegen.rows import SymbolicRows, check_expressions, check_rows, symbolic_rows
@@ -22,12 +23,6 @@ __all__ = ["Expressions", "symbolic"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-UNIT_NORM = 5e11
-"""One over how far the square of a norm may be from one: what Pinocchio takes as normalised."""
-
-SAMPLES = 8
-"""Pivots are chosen at so many closed configurations near the reference, besides it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +103,7 @@ def symbolic(mech: Mechanism, partition_: Partition | None = None) -> Expression
 def _samples(mech: Mechanism, middle: Array) -> Array:
     """Closed configurations near one, from near to far."""
     rng, found = np.random.default_rng(0), [middle]
-    for i in range(SAMPLES):
+    for i in range(PIVOT_SAMPLES):
         step = (0.1, 0.2, 0.3, 0.4)[i % 4] * rng.normal(size=mech.nv) * mech.column_scale
         try:
             found.append(

@@ -30,6 +30,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.errors import InputError
+from holoctl.base.tolerances import HALF_TURN
 from holoctl.codegen.extra import SX, casadi_module
 from holoctl.codegen.tree import Tree, constant, tangent
 from holoctl.constraints.contract import BoundRows, offered
@@ -43,9 +44,6 @@ __all__ = ["SymbolicRows", "check_expressions", "check_rows", "symbolic_rows"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-HALF_TURN = 0.1
-"""Orientation rows are in doubt where cos(angle / 2) is smaller."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, numbers, positive, whole
 from holoctl.base.errors import InputError
-from holoctl.constraints.contract import Evaluate, Place, Rows
-from holoctl.constraints.differences import (
-    BESIDE,
-    FINER,
-    REACHES,
-    STATES,
-    STEP,
-    Difference,
-    difference,
-    worst,
+from holoctl.base.tolerances import (
+    DIFFERENCE_BESIDE,
+    DIFFERENCE_PARTS,
+    DIFFERENCE_REACHES,
+    DIFFERENCE_STATES,
+    DIFFERENCE_STEP,
+    FIRST_DIFFERENCE,
+    SECOND_DIFFERENCE,
 )
+from holoctl.constraints.contract import Evaluate, Place, Rows
+from holoctl.constraints.differences import Difference, difference, worst
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion
@@ -30,9 +30,6 @@ from holoctl.tree.live_motion import LiveMotion
 __all__ = ["Custom"]
 
 Array = NDArray[np.float64]
-
-FIRST, SECOND = 1e-3, 1e-2
-"""Steps of first and of second differences: rad, m or s."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,20 +241,22 @@ class BoundCustom:
         given = None if drift is None else drift(q.copy(), v.copy(), *when)
         return self._checked("drift", given, (self.description.rows,))
 
-    def _along(self, q: Vector, t: float, step: Vector, dt: float, h: float = FIRST) -> Vector:
+    def _along(
+        self, q: Vector, t: float, step: Vector, dt: float, h: float = FIRST_DIFFERENCE
+    ) -> Vector:
         """Derivative of phi along a direction of (q, t)."""
         at = lambda s: self._phi(pin.integrate(self.model, q, s * step), t + s * dt)  # noqa: E731
         return _first(at, h)
 
     def _second_along(self, q: Vector, t: float, v: Vector) -> Vector:
         """Second time derivative of phi at constant v: shorter where v is fast."""
-        h = SECOND / max(1.0, float(np.abs(v).max(initial=0.0)))
+        h = SECOND_DIFFERENCE / max(1.0, float(np.abs(v).max(initial=0.0)))
         at = lambda s: self._phi(pin.integrate(self.model, q, s * v), t + s)  # noqa: E731
         return _second(at, h)
 
     def _drift_of_rate(self, q: Vector, v: Vector, t: float) -> Vector:
         """First time derivative of the rate at constant v."""
-        h = FIRST / max(1.0, float(np.abs(v).max(initial=0.0)))
+        h = FIRST_DIFFERENCE / max(1.0, float(np.abs(v).max(initial=0.0)))
 
         def rate(s: float) -> Vector:
             x = pin.integrate(self.model, q, s * v)
@@ -284,7 +283,7 @@ class BoundCustom:
 def _check_derivatives(bound: BoundCustom, reference: Vector) -> None:
     """Raise `InputError` where a derivative that is given is not that of phi."""
     model, rng, looked_at = bound.model, np.random.default_rng(0), 0
-    for reach in REACHES:
+    for reach in DIFFERENCE_REACHES:
         step, v = rng.normal(size=(2, model.nv))
         try:
             told = _told(bound, reference, reach * step, v, reach)
@@ -292,13 +291,13 @@ def _check_derivatives(bound: BoundCustom, reference: Vector) -> None:
             continue
         if told is not None:
             try:
-                again = _told(bound, reference, BESIDE * reach * step, v, reach)
+                again = _told(bound, reference, DIFFERENCE_BESIDE * reach * step, v, reach)
             except Exception:
                 again = told
             if again is not None:
                 raise InputError(told)
         looked_at += 1
-        if looked_at == STATES:
+        if looked_at == DIFFERENCE_STATES:
             return
 
 
@@ -306,10 +305,10 @@ def _told(
     bound: BoundCustom, reference: Vector, step: Vector, v: Vector, reach: float
 ) -> str | None:
     """What is wrong with the derivatives a step from the reference; None if nothing."""
-    d, h = bound.description, min(STEP, 0.1 * reach)
+    d, h = bound.description, min(DIFFERENCE_STEP, 0.1 * reach)
     with np.errstate(all="ignore"):
         q, t = pin.integrate(bound.model, reference, step), reach if d.time else 0.0
-        tries = [_compared(bound, q, v, t, part * h) for part in FINER]
+        tries = [_compared(bound, q, v, t, part * h) for part in DIFFERENCE_PARTS]
         terms = _terms(bound, q, v, t, h)
     for what, (of, given, by_differences) in tries[0].items():
         if (i := worst(given, [found[what][2] for found in tries], terms)) is not None:

@@ -13,25 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.base.tolerances import DERIVATIVES_AGREE
 
-__all__ = ["BESIDE", "FINER", "REACHES", "STATES", "STEP", "Difference", "difference", "worst"]
-
-REACHES = (0.5, 0.5, 0.2, 0.05, 1e-2, 1e-3, 1e-5)
-"""How far from the reference callbacks are tried (rad, m), in turn, as far as they are defined."""
-
-STATES, STEP = 3, 1e-3
-"""So many states are enough; the step of a difference (rad, m), a tenth of a smaller reach."""
-
-FINER = (1.0, 0.1, 0.01)
-"""Parts of a step that are tried: a table that is interpolated has a kink at every node, and two
-nodes may be less than a step apart."""
-
-BESIDE = 0.99
-"""Part of the way to a state that disagrees, where it is asked once more: it may have been beside a
-node by chance, and a wrong derivative is wrong there too."""
-
-AGREE = 1e-4
-"""Derivatives given and differenced may differ by this much of their size."""
+__all__ = ["Difference", "difference", "worst"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +38,9 @@ def worst(given: Vector, tries: Sequence[Difference], size: Vector) -> int | Non
     ----------
     given : (n,) array
     tries : sequence of Difference
-        The same derivative by steps of `FINER`. An entry agrees if it does with one of them.
-        Those after the first have no say where they are too fine for the digits of the function.
+        The same derivative by steps of `DIFFERENCE_PARTS`. An entry agrees if it does with one of
+        them. Those after the first have no say where they are too fine for the digits of the
+        function.
     size : (n,) array
         Of the terms that each entry is the sum of: entries that are zero but for rounding are
         judged by it. Of its own row, as rows may be of any size.
@@ -67,9 +52,14 @@ def worst(given: Vector, tries: Sequence[Difference], size: Vector) -> int | Non
     excess = np.full(given.shape, np.inf)
     for i, d in enumerate(tries):
         own = np.maximum(np.abs(given), np.abs(d.value))
-        off = np.abs(given - d.value) - AGREE * own - d.error - 1e-2 * AGREE * size
+        off = (
+            np.abs(given - d.value)
+            - DERIVATIVES_AGREE * own
+            - d.error
+            - 1e-2 * DERIVATIVES_AGREE * size
+        )
         if i:
-            off[d.rounding > AGREE * np.maximum(own, size)] = np.inf
+            off[d.rounding > DERIVATIVES_AGREE * np.maximum(own, size)] = np.inf
         excess = np.minimum(excess, off)
     i = int(np.argmax(excess))
     return i if excess[i] > 0.0 else None

@@ -12,17 +12,16 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, known_name, listing, name_list, numbers, positive, vector
 from holoctl.base.errors import InconsistentError, InputError
-from holoctl.constraints.contract import Chart, Rows
-from holoctl.constraints.differences import (
-    BESIDE,
-    FINER,
-    REACHES,
-    STATES,
-    STEP,
-    Difference,
-    difference,
-    worst,
+from holoctl.base.tolerances import (
+    DIFFERENCE_BESIDE,
+    DIFFERENCE_PARTS,
+    DIFFERENCE_REACHES,
+    DIFFERENCE_STATES,
+    DIFFERENCE_STEP,
+    IDEMPOTENT,
 )
+from holoctl.constraints.contract import Chart, Rows
+from holoctl.constraints.differences import Difference, difference, worst
 from holoctl.tree.coordinates import coordinate_names
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import Kinematics
@@ -33,9 +32,6 @@ Array = NDArray[np.float64]
 
 GammaCallback = Callable[[pin.Model, Vector, Vector], Any]
 """gamma_q(model, q0, v0) -> q, v, G, gs: see `GammaQ`."""
-
-IDEMPOTENT = 1e-8
-"""A corrected state may move by this much (rad, m) when it is corrected again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +200,7 @@ def _check_derivatives(bound: BoundGammaQ, start: Chart) -> None:
     """Raise `InputError` where G is not the derivative of gamma, or gs not that of G yd."""
     rng = np.random.default_rng(0)
     looked_at = 0
-    for reach in REACHES:
+    for reach in DIFFERENCE_REACHES:
         step, yd = rng.normal(size=(2, start.G.shape[1]))
         try:
             with np.errstate(all="ignore"):
@@ -215,14 +211,14 @@ def _check_derivatives(bound: BoundGammaQ, start: Chart) -> None:
         if (told := _told(bound, chart, dots, yd)) is not None:
             try:
                 with np.errstate(all="ignore"):
-                    way = start.G @ (BESIDE * reach * step)
+                    way = start.G @ (DIFFERENCE_BESIDE * reach * step)
                     again = _told(bound, *_differenced(bound, start, way, yd, reach), yd)
             except Exception:
                 again = told
             if again is not None:
                 raise InputError(told)
         looked_at += 1
-        if looked_at == STATES:
+        if looked_at == DIFFERENCE_STATES:
             return
 
 
@@ -267,8 +263,8 @@ def _differenced(
     noise = max(  # the callback may iterate: as much as it repeats itself
         float(np.abs(pin.difference(model, c.q, again)).max()), float(np.abs(v_again - c.v).max())
     )
-    h = min(STEP, 0.1 * reach) / max(1.0, float(np.abs(c.v).max()))
-    return c, [difference(moved, part * h, noise) for part in FINER]
+    h = min(DIFFERENCE_STEP, 0.1 * reach) / max(1.0, float(np.abs(c.v).max()))
+    return c, [difference(moved, part * h, noise) for part in DIFFERENCE_PARTS]
 
 
 def call_gamma_q(

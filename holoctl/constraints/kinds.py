@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holoctl.base.errors import InputError
+from holoctl.base.tolerances import OPPOSITE_AXES
 
 __all__ = [
     "DIRECTION",
@@ -211,11 +212,8 @@ def _screw_curvature(x: Sequence[float], xdot: Sequence[float], pitch: float) ->
 def _screw_doubt(x: Sequence[Any]) -> Any:
     """Where the axes are opposite there is no angle."""
     S, C = _sine_cosine(x)
-    return OPPOSITE**2 / (S * S + C * C)
+    return OPPOSITE_AXES**2 / (S * S + C * C)
 
-
-OPPOSITE = 0.2
-"""A screw has no angle to be trusted where 1 + z1 . z2 is smaller."""
 
 SCREW = Composed(
     (linear("z", _Z), direction("yx", _Y, _X), direction("xy", _X, _Y),

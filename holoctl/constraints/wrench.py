@@ -26,8 +26,14 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
+from holoctl.base.tolerances import (
+    DIFFERENCE_PARTS,
+    DIFFERENCE_REACHES,
+    DIFFERENCE_STATES,
+    DIFFERENCE_STEP,
+)
 from holoctl.constraints.contract import Rows
-from holoctl.constraints.differences import FINER, REACHES, STATES, STEP, difference, worst
+from holoctl.constraints.differences import difference, worst
 from holoctl.constraints.kinds import Along, Composed, Kind, Orientation, Row
 from holoctl.tree.coordinates import support
 from holoctl.tree.frames import Frame
@@ -236,7 +242,7 @@ def wrench_rows(
 def _told(kind: Composed, size: float) -> str:
     """What is wrong with the derivatives of a function of rows; empty if nothing."""
     rng, told = np.random.default_rng(0), list[str]()
-    for reach in REACHES[:STATES]:
+    for reach in DIFFERENCE_REACHES[:DIFFERENCE_STATES]:
         x, xdot = rng.normal(size=(2, len(kind.parts)))
         x *= reach
         if not kind.doubt(x.tolist()) < 1.0:
@@ -251,7 +257,7 @@ def _told(kind: Composed, size: float) -> str:
             return np.array([kind.value(there, size, math.atan2, math.floor), slope])
 
         given = np.array([f_x.dot(xdot), kind.curvature(x.tolist(), xdot.tolist(), size)])
-        tries = [difference(along, part * STEP) for part in FINER]
+        tries = [difference(along, part * DIFFERENCE_STEP) for part in DIFFERENCE_PARTS]
         terms = np.full(2, np.abs(f_x).dot(np.abs(xdot)))
         if (i := worst(given, tries, terms)) is not None:
             what = ("gradient . xdot", "curvature")[i]

@@ -11,19 +11,13 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector, as_given, finite, numbers, one_of, quiet, stored, vector
 from holoctl.base.errors import InputError, NotActuatedError
+from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, answer
 from holoctl.mechanism.checks import check_configuration, check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import position_reader, wrapped
 from holoctl.projector.partition import Partition
-from holoctl.rows.consistency import (
-    CLOSURE_LIMIT,
-    NOT_GIVEN,
-    VELOCITY_LIMIT,
-    NotGiven,
-    StateLimits,
-    state_limits,
-)
+from holoctl.rows.consistency import NOT_GIVEN, NotGiven, StateLimits, state_limits
 
 __all__ = ["ComputedTorque", "Controller", "Reference", "limits_of"]
 

@@ -12,6 +12,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path
 
 from holoctl.base.checks import Vector
+from holoctl.base.tolerances import BODY_AT_REST
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.samples import Sample
 from holoctl.mechanism.joint_coordinates import part_names
@@ -20,12 +21,9 @@ from holoctl.tree.coordinates import support
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
 
-__all__ = ["AT_REST", "Bodies", "bodies_at", "whole_joint"]
+__all__ = ["Bodies", "bodies_at", "whole_joint"]
 
 Array = NDArray[np.float64]
-
-AT_REST = 1e-5
-"""What moves by less than this share of a motion counts as at rest."""
 
 
 class Bodies:
@@ -83,7 +81,7 @@ class Bodies:
     def moving(self, x: Array) -> list[int]:
         """Bodies that any of these motions moves."""
         bodies = [b for b in range(1, self.mech.model.njoints) if b not in self.auxiliary]
-        return [b for b in bodies if np.abs(self.twists(b, x)).max(initial=0.0) > AT_REST]
+        return [b for b in bodies if np.abs(self.twists(b, x)).max(initial=0.0) > BODY_AT_REST]
 
     def from_far(self, body: int) -> Iterable[int]:
         """All other bodies, those behind most joints first."""
@@ -101,7 +99,7 @@ class Bodies:
 
         def ends(body: int) -> int:
             w = self.twists(body, x[:, None])[:, 0]
-            still = [np.abs(self.velocity(w, p)).max() <= AT_REST for _, p in edges]
+            still = [np.abs(self.velocity(w, p)).max() <= BODY_AT_REST for _, p in edges]
             return sum(still)
 
         shown = [b for b in group if ends(b) > 1] or list(group)

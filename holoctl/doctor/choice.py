@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import lu, pivoted_qr
-from holoctl.closing.rank import SINGULAR, UNIT
+from holoctl.base.tolerances import SINGULAR, UNIT
 from holoctl.doctor.redundancy import Redundancy
 from holoctl.doctor.samples import Sample, Samples
 from holoctl.mechanism.mechanism import Mechanism

@@ -14,6 +14,7 @@ import numpy as np
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import AssemblyError
+from holoctl.base.tolerances import CONTRADICTION_SHARE, STATIONARY
 from holoctl.closing.assembly import assemble
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.constraints.coupling import Coupling
@@ -21,12 +22,6 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import rows_of
 
 __all__ = ["Closing", "closing"]
-
-SHARE = 1e-3
-"""Rows count as part of a contradiction from this share of the largest error on."""
-
-STATIONARY = 1e-4
-"""Largest ``|G' phi| / |phi|`` (scaled) at which no motion reduces the error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,4 +88,6 @@ def _pulling(mech: Mechanism, q: Vector, t: float) -> tuple[str, ...]:
     if np.linalg.norm(G.T @ error) > STATIONARY * np.linalg.norm(error):
         return ()
     names = mech.row_names
-    return tuple(names[i] for i in np.flatnonzero(np.abs(error) > SHARE * np.abs(error).max()))
+    return tuple(
+        names[i] for i in np.flatnonzero(np.abs(error) > CONTRADICTION_SHARE * np.abs(error).max())
+    )

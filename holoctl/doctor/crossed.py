@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.base.tolerances import CROSSED_HINGES, PARALLEL_HINGES
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism, workspace
@@ -22,13 +23,6 @@ from holoctl.tree.kinematics import kinematics
 __all__ = ["CrossedAxis", "crossed_axes"]
 
 Array = NDArray[np.float64]
-
-PARALLEL = 1e-4
-"""Sine of the angle below which hinges of a loop are parallel: files write a right angle as 1.5708,
-which is off by 3.7e-6, at every joint of a chain."""
-
-ACROSS = 0.02
-"""Sine of the angle from which an axis was not meant to be parallel: less is rounding."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +63,7 @@ def crossed_axes(mech: Mechanism, q: Vector, t: float) -> tuple[CrossedAxis, ...
         if not _pins(local[0], rows):
             continue  # a piston, which slides in the plane of the loop and is not to turn
         off = [float(np.linalg.norm(np.delete(x, "xyz".index(turns)))) for x in local]
-        if max(off) > ACROSS:
+        if max(off) > CROSSED_HINGES:
             hinges = list(dict.fromkeys(map(_direction, local)))
             found.append(CrossedAxis(name, " and ".join(hinges), turns, _axes(hinges, rows)))
     return tuple(found)
@@ -84,8 +78,8 @@ def _common_axis(J: Array) -> Vector | None:
         return None
     n: Vector = angular[turning][0] / sizes[turning][0]
     size = max(float(np.abs(linear).max()), 1e-9)
-    across = np.abs(np.cross(angular, n)).max() > PARALLEL
-    return None if across or np.abs(linear @ n).max() > PARALLEL * size else n
+    across = np.abs(np.cross(angular, n)).max() > PARALLEL_HINGES
+    return None if across or np.abs(linear @ n).max() > PARALLEL_HINGES * size else n
 
 
 def _lengths(rows: WrenchRows) -> list[str]:
@@ -99,13 +93,13 @@ def _pins(n: Vector, rows: WrenchRows) -> bool:
     axes = np.eye(3)[["xyz".index(axis) for axis in _lengths(rows)]]
     in_plane = axes - np.outer(axes @ n, n)
     sizes = np.linalg.svd(in_plane, compute_uv=False)
-    return bool(np.count_nonzero(sizes > ACROSS) == 2)
+    return bool(np.count_nonzero(sizes > CROSSED_HINGES) == 2)
 
 
 def _direction(x: Vector) -> str:
     """A direction in a frame: an axis, if it is along one."""
     i = int(np.argmax(np.abs(x)))
-    if np.linalg.norm(np.delete(x, i)) < ACROSS:
+    if np.linalg.norm(np.delete(x, i)) < CROSSED_HINGES:
         return "xyz"[i]
     one_way = np.copysign(1.0, x[i]) * x + 0.0  # a line has no sense
     return f"({', '.join(f'{entry:.2g}' for entry in one_way)})"

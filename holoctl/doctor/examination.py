@@ -13,6 +13,7 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Vector, number, quiet
+from holoctl.base.tolerances import CLOSED_ALREADY, FAR
 from holoctl.closing.nearby import configuration_along
 from holoctl.closing.polarity import opposite_closures
 from holoctl.doctor.choice import choice
@@ -29,12 +30,6 @@ from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["mobility"]
-
-CLOSED = 1e-12
-"""A configuration that is open by more than this (scaled) is closed first."""
-
-FAR = 0.7
-"""A coordinate that moved by more (rad, or sizes of its loop) while closing is told."""
 
 
 @quiet
@@ -98,7 +93,7 @@ def mobility(mech: Mechanism, q: Any = None, *, t: float = 0.0) -> MobilityRepor
 def _closed(mech: Mechanism, guess: Vector, t: float) -> Closing:
     """The guess, where it is closed; else the closed configuration that is found from there."""
     found = Closing(guess, True)
-    if sample(mech, guess, t).error > CLOSED or opposite_closures(mech, guess, t):
+    if sample(mech, guess, t).error > CLOSED_ALREADY or opposite_closures(mech, guess, t):
         found = closing(mech, guess, t)
     if not found.closed:
         return found

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import null_space_by_svd
-from holoctl.doctor.bodies import AT_REST, Bodies
+from holoctl.base.tolerances import BODY_AT_REST
+from holoctl.doctor.bodies import Bodies
 from holoctl.doctor.motion import Motion, described
 from holoctl.doctor.samples import travelled
 
@@ -53,14 +54,14 @@ def _least(here: Bodies, space: Array, body: int) -> Array:
     """The motions in `space` that move `body` and as little else as possible: far bodies rest."""
     for other in here.from_far(body):
         resting = space @ _null(here.twists(other, space))
-        if resting.shape[1] and np.abs(here.twists(body, resting)).max() > AT_REST:
+        if resting.shape[1] and np.abs(here.twists(body, resting)).max() > BODY_AT_REST:
             space = resting
     return space
 
 
 def _null(A: Array) -> Array:
     s = np.linalg.svd(A, compute_uv=False)
-    return null_space_by_svd(A, int(np.count_nonzero(s > AT_REST)))[3]
+    return null_space_by_svd(A, int(np.count_nonzero(s > BODY_AT_REST)))[3]
 
 
 def _is_idle(here: Bodies, group: frozenset[int], x: Vector) -> bool:
@@ -76,7 +77,7 @@ def _is_idle(here: Bodies, group: frozenset[int], x: Vector) -> bool:
     twists = {body: here.twists(body, x[:, None])[:, 0] for body in group}
     size = max(float(np.abs(w).max()) for w in twists.values())
     same = next(iter(twists.values()))
-    if all(np.abs(w - same).max() <= AT_REST * size for w in twists.values()):
+    if all(np.abs(w - same).max() <= BODY_AT_REST * size for w in twists.values()):
         return True
 
     def ends(body: int) -> set[int]:
@@ -85,7 +86,7 @@ def _is_idle(here: Bodies, group: frozenset[int], x: Vector) -> bool:
         return {
             outside
             for outside, point in edges
-            if np.abs(here.velocity(w, point)).max() <= AT_REST * size
+            if np.abs(here.velocity(w, point)).max() <= BODY_AT_REST * size
         }
 
     fixed = {body: ends(body) for body in group}

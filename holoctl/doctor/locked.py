@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.base.tolerances import BODY_AT_REST
 from holoctl.constraints.closure import Closure
-from holoctl.doctor.bodies import AT_REST, whole_joint
+from holoctl.doctor.bodies import whole_joint
 from holoctl.doctor.samples import Samples
 from holoctl.mechanism.joint_coordinates import joint_motion, part_names
 from holoctl.mechanism.mechanism import Mechanism
@@ -31,7 +32,7 @@ def locked_joints(mech: Mechanism, s: Samples, t: float) -> tuple[str, ...]:
         for at, T in zip(s.generic, s.tangents, strict=True):
             J = _rates(mech, at.q, t, [name])[name] * mech.column_scale
             size = np.maximum(np.abs(J).max(axis=1, initial=0.0), 1e-9)
-            moving |= (np.abs(J @ T) > AT_REST * size[:, None]).any(axis=1)
+            moving |= (np.abs(J @ T) > BODY_AT_REST * size[:, None]).any(axis=1)
         if not moving.any():
             found.append(name)
         elif part_names(mech.model, name) != (name,) and _in_series(mech, name):

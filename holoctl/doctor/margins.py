@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holoctl.base.checks import Vector
-from holoctl.closing.rank import RANK
+from holoctl.base.tolerances import RANK, UNCERTAIN
 from holoctl.doctor.actuation import actuation
 from holoctl.doctor.motions import Motions
 from holoctl.doctor.samples import Samples
@@ -13,9 +13,6 @@ from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Margins", "margins"]
 
-UNCERTAIN = 100.0
-"""A smaller gap between singular values leaves the rank open, as does one that counts by a smaller
-factor."""
 
 INF = float("inf")
 

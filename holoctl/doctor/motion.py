@@ -9,15 +9,13 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.linalg import pivoted_qr
+from holoctl.base.tolerances import GRAVITY_WORKS
 from holoctl.doctor.bodies import Bodies
 from holoctl.mechanism.open_tree import nonlinear_efforts
 
 __all__ = ["Motion", "described"]
 
 Array = NDArray[np.float64]
-
-LIGHT = 1e-6
-"""Gravity works on a motion by more than this share of the weight of all times its size."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +54,6 @@ def described(here: Bodies, space: Array) -> tuple[Motion, ...]:
         parts = np.flatnonzero(np.abs(x) > 1e-9 * np.abs(x).max())
         order = sorted(parts.tolist(), key=lambda j: (j != i, -abs(x[j])))
         named = tuple((mech.coordinate_names[j], float(rates[j])) for j in order)
-        heavy = abs(gravity @ x) > LIGHT * weight * here.size * np.abs(x).max()
+        heavy = abs(gravity @ x) > GRAVITY_WORKS * weight * here.size * np.abs(x).max()
         found.append(Motion(named, bool(heavy)))
     return tuple(found)

@@ -17,24 +17,16 @@ from scipy.sparse.csgraph import connected_components
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import pivoted_qr
+from holoctl.base.tolerances import MOTION_REACH, REPEATS, VIOLATED, WEAK_ROWS
 from holoctl.closing.nearby import nearby_configurations
 from holoctl.closing.rank import scaled_jacobian
-from holoctl.doctor.samples import REACH, Samples
+from holoctl.doctor.samples import Samples
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Redundancy", "RowGroup", "redundancy"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-SUPPORT = 1e-6
-"""A row follows from another with a coefficient larger than this (scaled)."""
-
-WEAK = 5e-3
-"""Combinations of rows with a smaller singular value hardly act."""
-
-VIOLATED = 1e-7
-"""A row left out was needed where its scaled error grows beyond this."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +89,7 @@ def redundancy(mech: Mechanism, s: Samples, t: float) -> Redundancy:
     for at in s.generic:
         if redundant.size and kept.size:
             C = np.linalg.lstsq(at.G[kept].T, at.G[redundant].T, rcond=None)[0]
-            follows |= np.abs(C.T) > SUPPORT
+            follows |= np.abs(C.T) > REPEATS
     used = follows.any(axis=0)
     return Redundancy(
         kept,
@@ -111,7 +103,7 @@ def redundancy(mech: Mechanism, s: Samples, t: float) -> Redundancy:
 
 def _weak(names: tuple[str, ...], s: Samples) -> tuple[str, ...]:
     """Rows behind the singular values that count and are small at every sample."""
-    count = min(int(np.count_nonzero(at.values[: at.rank] < WEAK)) for at in s.generic)
+    count = min(int(np.count_nonzero(at.values[: at.rank] < WEAK_ROWS)) for at in s.generic)
     if count == 0:
         return ()
     at = s.generic[0]
@@ -157,7 +149,7 @@ def _harmless(mech: Mechanism, s: Samples, kept: Indices, left: Indices, t: floa
     while True:
         held, off = np.sort([*kept, *needed]).astype(np.intp), np.zeros(mech.row_scale.size)
         for at in s.generic:
-            for x in nearby_configurations(mech, at.q, t, rows=held, count=3, step=REACH):
+            for x in nearby_configurations(mech, at.q, t, rows=held, count=3, step=MOTION_REACH):
                 off = np.maximum(off, np.abs(scaled_jacobian(mech, x, t)[1]))
         harmless = [i for i in left.tolist() if i not in needed]
         violated = [i for i in harmless if off[i] > VIOLATED]

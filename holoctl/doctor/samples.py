@@ -15,19 +15,14 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import null_space_by_svd
+from holoctl.base.tolerances import LOOKED_AT, MOTION_REACH, ROUNDED
 from holoctl.closing.nearby import configuration_along, nearby_configurations
-from holoctl.closing.rank import ROUNDED, manifold_rank, scaled_jacobian
+from holoctl.closing.rank import manifold_rank, scaled_jacobian
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["REACH", "Sample", "Samples", "sample", "samples", "travelled"]
+__all__ = ["Sample", "Samples", "sample", "samples", "travelled"]
 
 Array = NDArray[np.float64]
-
-REACH = 0.02
-"""Scaled length of the steps that tell whether a motion goes on."""
-
-LOOKED_AT = 3
-"""So many reachable configurations are looked at closely, beside the one asked about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +126,8 @@ def _tangent(mech: Mechanism, s: Sample, t: float) -> Array:
 def travelled(mech: Mechanism, q: Vector, x: Vector, t: float) -> Vector | None:
     """How far the mechanism goes along a unit velocity x, over the length of the step: x, if it
     goes on; less for what leads back. None where it was not found out."""
-    there = configuration_along(mech, q, REACH * x, t)
+    there = configuration_along(mech, q, MOTION_REACH * x, t)
     if there is None:
         return None
     d: Vector = pin.difference(mech.model, q, there) / mech.column_scale
-    return d / REACH
+    return d / MOTION_REACH

@@ -18,21 +18,13 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing, vector
 from holoctl.base.errors import InputError, NotActuatedError, SingularityError
 from holoctl.base.linalg import PivotedQR, orthonormal_columns, pivoted_qr
-from holoctl.closing.rank import UNIT
+from holoctl.base.tolerances import ACTUATION_SINGULAR, MOST_UNEQUAL, UNIT
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import Projection
 
 __all__ = ["Actuation", "actuation", "effort_scales", "effort_weights"]
 
 Array = NDArray[np.float64]
-
-
-ACTUATION_SINGULAR = 1e10
-"""Above this condition number of gamma' B the motors do not determine the motion."""
-
-
-MOST_UNEQUAL = 1e12
-"""Weights of motors that differ by more leave no digits for the lighter ones."""
 
 
 @dataclass(frozen=True, eq=False)

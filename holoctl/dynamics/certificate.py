@@ -21,9 +21,16 @@ import pinocchio as pin
 from holoctl.base.checks import Vector, quiet
 from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
 from holoctl.base.linalg import largest
+from holoctl.base.tolerances import (
+    ENERGY_LONGEST,
+    ENERGY_MOVED,
+    ENERGY_SHORTEST,
+    STANDING,
+    TOLERANCES,
+    WEIGHT_SHARE,
+)
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import energy, inverse_tree_dynamics
-from holoctl.rows.consistency import TOLERANCES
 from holoctl.rows.terms import Terms
 
 __all__ = [
@@ -35,17 +42,6 @@ __all__ = [
     "off_rows",
     "verdict",
 ]
-
-AT_REST = 1e-6
-"""Where all efforts are rounding, as in a pendulum that hangs, they are compared with this share
-of the weight of all bodies on a lever of the size of the mechanism."""
-
-MOVED, LONGEST, SHORTEST = 1e-2, 1e-2, 1e-2
-"""Energy is differenced over a step that moves the mechanism by this much (scaled) and its velocity
-by this share, s at the most; the velocity shortens it by this factor at the most."""
-
-REST = 1e-9
-"""Below this scaled speed, 1/s, a mechanism counts as standing still."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +197,7 @@ def off_dynamics(T: Terms, w: Vector, efforts: Vector, constraint: Vector) -> fl
     """`dynamics` of a certificate: what is left of ``w = M a + h``, over the size of its terms."""
     c, h = T.mechanism.column_scale, T.h  # M a and h may cancel, as in free fall: sizes apart
     terms = (w - h, h, efforts, constraint)
-    size = sum(largest(c * x) for x in terms) + AT_REST * _weight(T.mechanism)
+    size = sum(largest(c * x) for x in terms) + WEIGHT_SHARE * _weight(T.mechanism)
     return _ratio(largest(c * (w - efforts - constraint)), size)
 
 
@@ -218,11 +214,11 @@ def _power_balance(
     """Relative error of dE/dt = v . efforts, with E differenced along q + s v, v + s a."""
     speed = float(np.abs(v / mech.column_scale).max())
     rise = float(np.abs(a / mech.column_scale).max())
-    if speed < REST:
+    if speed < STANDING:
         return 0.0  # no motion, no power: the balance is empty, not wrong
-    h = min(MOVED / speed, LONGEST)
+    h = min(ENERGY_MOVED / speed, ENERGY_LONGEST)
     if rise > 0.0:
-        h = min(h, max(MOVED * speed / rise, SHORTEST * h))
+        h = min(h, max(ENERGY_MOVED * speed / rise, ENERGY_SHORTEST * h))
     samples = {s: _energy(mech, q, v, a, s * h) for s in _SIXTH_ORDER}
     rate = sum(w * samples[s][0] for s, w in _SIXTH_ORDER.items()) / h
     noise = 1e-9 * max(size for _, size in samples.values()) / h

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, counted, listing, one_of, quiet, vector
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import cholesky, largest
-from holoctl.closing.rank import SINGULAR
+from holoctl.base.tolerances import SINGULAR
 from holoctl.constraints.contact import Contact
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
 from holoctl.dynamics.reference.pinocchio_constraints import direct_by_anchors, proximal

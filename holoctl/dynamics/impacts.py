@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, counted, known_name, listing, number, one_of, quiet, vector
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.closing.rank import SINGULAR
+from holoctl.base.tolerances import IMPACT_CONSISTENT, SEPARATING, SINGULAR
 from holoctl.constraints.contact import Contact
 from holoctl.dynamics.reference.saddle_point import direct, null_space, range_space
 from holoctl.mechanism.checks import check_mechanism
@@ -33,12 +33,6 @@ from holoctl.rows.terms import Terms
 __all__ = ["Impact", "impulse"]
 
 METHODS = ("direct", "range_space", "null_space")
-
-SEPARATING = 1e-9
-"""Contacts that open faster than this, relative to 1 + the fastest row, do not hit."""
-
-CONSISTENT = 1e-8
-"""Rows that were left out as redundant may miss v_plus by this much, relative to its size."""
 
 
 # -------------------------------------------------------------------------------------- the law
@@ -224,7 +218,7 @@ def _check_rows(
     """All rows must have the rate that was asked for, those left out as redundant too."""
     off = np.abs(G @ x - k)
     size = largest(np.abs(G) @ speeds + np.abs(k))
-    bad = np.flatnonzero(~(off <= CONSISTENT * size))
+    bad = np.flatnonzero(~(off <= IMPACT_CONSISTENT * size))
     if bad.size:
         names = [mech.row_names[i] for i in bad]
         raise InconsistentError(

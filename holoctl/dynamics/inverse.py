@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, counted, listing, one_of, quiet, vector
 from holoctl.base.errors import InconsistentError, InputError, NotActuatedError, SingularityError
 from holoctl.base.linalg import cholesky, largest, least_squares
-from holoctl.closing.rank import SINGULAR
+from holoctl.base.tolerances import SINGULAR, TARGET_CONSISTENT
 from holoctl.dynamics.actuation import Actuation, actuation, effort_weights
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
 from holoctl.mechanism.checks import check_mechanism
@@ -38,10 +38,6 @@ __all__ = ["InverseDynamics", "driven_acceleration", "inverse_dynamics"]
 
 COORDINATES = ("actuated", "independent", "all")
 POLICIES = ("raise", "project")
-
-
-CONSISTENT = 1e-6
-"""A target may miss what the constraints allow by this much, relative to its size."""
 
 
 # -------------------------------------------------------------------------------------- the law
@@ -74,7 +70,7 @@ def driven_acceleration(
         off = float(np.abs(f.r2.T @ x - more).max())
         terms = np.abs(target) + np.abs(mech.B.T @ P.bias)
         size = 1.0 + float((act.u_scale * terms).max())
-        if off > CONSISTENT * size and inconsistent == "raise":
+        if off > TARGET_CONSISTENT * size and inconsistent == "raise":
             raise InconsistentError(
                 f"{mech.name}: the target accelerations of the {mech.nu} motors contradict the "
                 f"constraints, which leave them {act.rank} independent motions (off by "
@@ -104,7 +100,7 @@ def _admissible(P: Projection, target: Vector, inconsistent: str) -> Vector:
     missing = r * (P.rows.jacobian @ target + P.rows.drift + P.terms.stabilisation)
     size = 1.0 + largest(P.terms.sizes @ np.abs(target))
     off = largest(missing)
-    if off > CONSISTENT * size and inconsistent == "raise":
+    if off > TARGET_CONSISTENT * size and inconsistent == "raise":
         raise InconsistentError(
             f"{mech.name}: the target acceleration contradicts the constraints (G a + drift is "
             f"off by {off:.2g}, scaled); give actuated or independent accelerations instead, "

@@ -16,7 +16,7 @@ import numpy as np
 from holoctl.base.checks import numbers, quiet, vector
 from holoctl.base.errors import InputError, NotActuatedError, SingularityError
 from holoctl.base.linalg import orthonormal_columns, pivoted_qr
-from holoctl.closing.rank import SINGULAR, UNIT
+from holoctl.base.tolerances import FULL_PIVOT, SINGULAR, UNIT
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.dynamics.certificate import certify
 from holoctl.dynamics.inverse import InverseDynamics
@@ -32,9 +32,6 @@ from holoctl.rows.stabilisation import TimeConstants
 from holoctl.rows.terms import Terms, scaled_rows
 
 __all__ = ["inverse_dynamics_relaxed", "is_fully_actuated"]
-
-FULL = 1e-8
-"""Pivots of the scaled N' B below this count as zero."""
 
 
 @quiet
@@ -154,7 +151,7 @@ def is_fully_actuated(
         return P.k == 0
     c = mech.column_scale[:, None]
     A = orthonormal_columns(P.gamma / c).T @ (c * mech.B * effort_scales(mech)[0])
-    return bool(pivoted_qr(A, tol=FULL, size=UNIT).r1.shape[0] == P.k)
+    return bool(pivoted_qr(A, tol=FULL_PIVOT, size=UNIT).r1.shape[0] == P.k)
 
 
 def _stiffness(mech: Mechanism, T: Terms, given: Any) -> np.ndarray[Any, np.dtype[np.float64]]:

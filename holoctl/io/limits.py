@@ -68,6 +68,10 @@ MOST_COORDINATES = 250
 """Pinocchio's workspace grows with the cube: with 250 coordinates it takes about a gigabyte, with
 1000 no computer has the memory."""
 
+FREE = 1e6
+"""Bound of a joint that may turn as far as it likes, rad: finite, so that random configurations
+can be drawn."""
+
 LARGEST = 1e12
 """Lengths (m), masses (kg), moments of inertia (kg m^2), densities, ratios: no robot has larger
 ones, and squares and products of them stay finite."""

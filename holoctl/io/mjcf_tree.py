@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Vector
-from holoctl.io.limits import check_size
+from holoctl.io.limits import FREE, check_size
 from holoctl.io.mjcf_elements import Defaults, Item, flattened, unit
 from holoctl.io.mjcf_inertia import Lump, lump_of, scaled_to_total
 from holoctl.io.rotations import z_to
@@ -22,7 +22,6 @@ __all__ = ["SINGLE", "WORLD", "Joint", "Tree"]
 
 WORLD = "world"  # MuJoCo's name for what Pinocchio calls universe
 _GROUND = "universe"
-_FREE = 1e6  # bound of a joint without limits, rad or m: finite, so that q can be drawn
 _MOST = sys.float_info.max  # bound of an effort or velocity without limits, as of Pinocchio
 _TYPES = ("hinge", "slide", "ball", "free")
 SINGLE = ("hinge", "slide")
@@ -203,7 +202,7 @@ class Tree:
 
     def _free(self, label: str, item: Item, placement: pin.SE3) -> Placed:
         """A free joint: its configuration is the pose of the body in the world."""
-        bounds = [_FREE] * 3 + [1.01] * 4
+        bounds = [FREE] * 3 + [1.01] * 4
         joint = self._add(
             label, "free", item, 0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), bounds
         )
@@ -221,7 +220,7 @@ class Tree:
         else:
             axis = np.array(item.numbers("axis", (0.0, 0.0, 1.0)))
             model = _along(kind, frame.rotation @ unit(item, "axis", axis))
-            bounds = [_FREE]
+            bounds = [FREE]
         joint = self._add(label, kind, item, above, model, at * to_anchor, bounds)
         return joint, to_anchor.inverse()
 

@@ -7,13 +7,12 @@ import sys
 
 import pinocchio as pin
 
+from holoctl.io.limits import FREE
 from holoctl.io.sdf_elements import GROUND, TYPES, child_of, number
 from holoctl.io.sdf_frames import Drawing
 from holoctl.io.xml import Element
 
 __all__ = ["completed"]
-
-_FREE = 1e6  # bound of a joint without limits, rad or m: finite, so that q can be drawn
 
 
 def completed(plain: pin.Model, model: Drawing) -> pin.Model:
@@ -26,8 +25,8 @@ def completed(plain: pin.Model, model: Drawing) -> pin.Model:
         new.addFrame(pin.Frame(name, joint, 0, at, pin.FrameType.OP_FRAME), False)
     for joint in new.joints[1:]:
         if (joint.nq, joint.nv) == (1, 1):
-            new.lowerPositionLimit[joint.idx_q] = -_FREE
-            new.upperPositionLimit[joint.idx_q] = _FREE
+            new.lowerPositionLimit[joint.idx_q] = -FREE
+            new.upperPositionLimit[joint.idx_q] = FREE
     for name, element in model.joints.items():
         for i, tag in enumerate(("axis", "axis2")):
             axis = child_of(element, tag)
@@ -56,12 +55,12 @@ def _limit(model: pin.Model, part: str, joint: Element, axis: Element) -> None:
     found = model.joints[model.getJointId(part)]
     of_v, single = slice(found.idx_v, found.idx_v + found.nv), found.nv == 1
     limit, losses = child_of(axis, "limit"), child_of(axis, "dynamics")
-    lower, upper, most = -_FREE, _FREE, sys.float_info.max
+    lower, upper, most = -FREE, FREE, sys.float_info.max
     effort = speed = most
     if limit is not None:
         turns = joint.attributes["type"] == "continuous"
-        lower = lower if turns else max(number(limit, "lower", -math.inf, True), -_FREE)
-        upper = upper if turns else min(number(limit, "upper", math.inf, True), _FREE)
+        lower = lower if turns else max(number(limit, "lower", -math.inf, True), -FREE)
+        upper = upper if turns else min(number(limit, "upper", math.inf, True), FREE)
         if lower > upper:
             raise limit.error(f"{joint}: lower {lower:g} is above upper {upper:g}")
         effort, speed = (number(limit, tag, -1.0, True) for tag in ("effort", "velocity"))

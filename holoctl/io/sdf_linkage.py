@@ -7,6 +7,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, suggestion
+from holoctl.base.tolerances import SIX_DIGITS
 from holoctl.io.rotations import z_to
 from holoctl.io.sdf_elements import (
     GROUND,
@@ -22,7 +23,7 @@ from holoctl.io.sdf_elements import (
 from holoctl.io.sdf_frames import Drawing
 from holoctl.io.xml import Element, blamed_on
 from holoctl.mechanism.linkage import Linkage
-from holoctl.tree.inertia import ROUNDED, nearest_moments
+from holoctl.tree.inertia import nearest_moments
 
 __all__ = ["add_bodies", "add_joint", "add_root", "coordinates"]
 
@@ -46,7 +47,7 @@ def add_bodies(model: Drawing, linkage: Linkage) -> None:
     most_moment = _LIGHT * sum(float(np.abs(moments).max()) for _, _, moments in found.values())
     for name, (mass, com, inertia) in found.items():
         small, middle, large = np.linalg.eigvalsh(inertia).tolist()
-        odd = small >= 0.0 and small + middle < (1.0 - ROUNDED) * large
+        odd = small >= 0.0 and small + middle < (1.0 - SIX_DIGITS) * large
         used = inertia
         if odd and mass <= most and large <= most_moment:
             model.odd[name], used = inertia, nearest_moments(inertia)

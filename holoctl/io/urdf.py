@@ -21,7 +21,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import listing, suggestion
 from holoctl.base.errors import LoadError
-from holoctl.io.limits import LARGEST, MOST_PARTS, check_count
+from holoctl.io.limits import FREE, LARGEST, MOST_PARTS, check_count
 from holoctl.io.xml import Element, blamed_on, check_root, decimals, parsed
 from holoctl.tree.frames import AXES
 from holoctl.tree.inertia import check_mass, check_moments
@@ -29,10 +29,6 @@ from holoctl.tree.inertia import check_mass, check_moments
 __all__ = ["Part", "Urdf", "model_of", "read_urdf"]
 
 log = logging.getLogger(__name__)
-
-FREE = 1e6
-"""Bound of a joint that may turn as far as it likes, rad: finite, so that random configurations
-can be drawn."""
 
 # ------------------------------------------------------------------------ what URDF may hold
 

@@ -20,13 +20,12 @@ from holoctl.base.checks import (
     vector,
 )
 from holoctl.base.errors import InputError
+from holoctl.base.tolerances import FARTHEST, FASTEST
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.configurations import checked_configuration
 from holoctl.tree.frozen_model import check_unchanged
 
 __all__ = [
-    "FARTHEST",
-    "FASTEST",
     "check_configuration",
     "check_mechanism",
     "check_range",
@@ -34,9 +33,6 @@ __all__ = [
     "coordinate_indices",
     "state_in_a_tick",
 ]
-
-FARTHEST, FASTEST = 1e6, 1e4
-"""Translational coordinates and their rates may be so large, m and m/s."""
 
 
 def check_mechanism(mech: Any, what: str = "mech") -> None:

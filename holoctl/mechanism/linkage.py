@@ -30,6 +30,7 @@ from holoctl.base.checks import (
     vector,
 )
 from holoctl.base.errors import InputError
+from holoctl.base.tolerances import SIX_DIGITS
 from holoctl.constraints.closure import Closure, check_pitch
 from holoctl.mechanism.joint_coordinates import part_names
 from holoctl.mechanism.joint_types import GROUND, JOINT_TYPES, OTHER_UPSIDE_DOWN, Joint
@@ -43,7 +44,7 @@ from holoctl.mechanism.spanning_tree import (
     spanning_tree,
 )
 from holoctl.mechanism.tree_model import Place, position, tree_model, weld_of_part
-from holoctl.tree.inertia import ROUNDED, check_mass, check_moments, rigid_body
+from holoctl.tree.inertia import check_mass, check_moments, rigid_body
 from holoctl.tree.joints import check_placement
 
 __all__ = ["Linkage"]
@@ -432,7 +433,7 @@ def _checked_inertia(owner: str, given: Any) -> Array:
     if not np.isfinite(matrix).all():
         raise InputError(f"{what} (kg m^2) must be finite; got {matrix.tolist()}")
     size = float(np.abs(matrix).max())
-    if np.abs(matrix - matrix.T).max() > ROUNDED * size:
+    if np.abs(matrix - matrix.T).max() > SIX_DIGITS * size:
         raise InputError(f"{what} must be symmetric; got {matrix.tolist()}")
     symmetric: Array = 0.5 * (matrix + matrix.T)
     check_moments(what, symmetric)

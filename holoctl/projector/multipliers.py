@@ -15,14 +15,11 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, quiet
 from holoctl.base.linalg import pivoted_qr
+from holoctl.base.tolerances import UNIQUE
 from holoctl.projector.partition import Partition
 from holoctl.rows.terms import Terms
 
 __all__ = ["constraint_effort", "multipliers"]
-
-
-UNIQUE = 1e-9
-"""A multiplier is unique if its leverage misses one by no more than this."""
 
 
 @quiet

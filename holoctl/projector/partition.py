@@ -20,23 +20,23 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, counted, listing, number, quiet
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest, lu, pivoted_qr, singular_values
-from holoctl.closing.assembly import assemble
-from holoctl.closing.nearby import nearby_configurations
-from holoctl.closing.rank import (
+from holoctl.base.tolerances import (
+    CLOSED,
+    PREFERENCE,
     ROUNDED,
     SINGULAR,
+    SPLIT_LIMIT,
+    UNCERTAIN,
     UNIT,
-    manifold_rank,
-    scaled_jacobian,
-    scaled_size,
 )
+from holoctl.closing.assembly import assemble
+from holoctl.closing.nearby import nearby_configurations
+from holoctl.closing.rank import manifold_rank, scaled_jacobian, scaled_size
 from holoctl.mechanism.checks import check_configuration, coordinate_indices
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.terms import Terms
 
 __all__ = [
-    "CLOSED",
-    "SPLIT_LIMIT",
     "Partition",
     "check_motors",
     "check_partition",
@@ -48,19 +48,6 @@ __all__ = [
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 _T = TypeVar("_T", bound=np.generic)
-
-
-CLOSED = 1e-6
-"""No rank is decided at a configuration whose scaled error is larger than this."""
-
-
-PREFERENCE = 1e3
-"""Actuated coordinates are chosen as independent unless this many times worse conditioned."""
-
-
-SPLIT_LIMIT = 1e5
-"""`method="auto"` leaves the chosen split for the rank-revealing QR above this condition number
-(gamma' M gamma squares it)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +108,7 @@ class Partition:
     @property
     def uncertain(self) -> bool:
         """Whether the rank is not clear: the gap in the singular values is less than 100."""
-        return self.gap < 100.0
+        return self.gap < UNCERTAIN
 
 
 def _fixed(x: NDArray[_T]) -> NDArray[_T]:

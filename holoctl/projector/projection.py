@@ -26,10 +26,11 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, counted, listing, one_of, quiet
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import lu, pivoted_qr
-from holoctl.closing.rank import SINGULAR, UNIT, scaled_size
+from holoctl.base.tolerances import SINGULAR, SPLIT_LIMIT, UNIT
+from holoctl.closing.rank import scaled_size
 from holoctl.constraints.contract import Rows
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.projector.partition import SPLIT_LIMIT, Partition, coordinates, shared_partition
+from holoctl.projector.partition import Partition, coordinates, shared_partition
 from holoctl.rows.stabilisation import TimeConstants
 from holoctl.rows.terms import Terms, scaled_rows, shared_terms, terms_at
 from holoctl.tree.kinematics import Kinematics

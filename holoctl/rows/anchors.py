@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector
+from holoctl.base.tolerances import ANCHOR_AT_REST, ANCHOR_DOUBT, ANCHOR_HALF_TURN, ANCHOR_WHOLE
 from holoctl.constraints.kinds import LINEAR, ORIENTATION
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
@@ -52,19 +53,6 @@ __all__ = [
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-INDEPENDENT = 1e-6
-"""Six rows count as whole where the least singular value of the scaled T is larger, at the
-reference."""
-
-HALF_TURN = 2.9
-"""A weld that is open by a larger angle is left to others: there our rows know no axis."""
-
-DOUBT = 1e4
-"""As are six other rows where a pivot of the scaled T is smaller than one over this."""
-
-AT_REST = 1e-9
-"""Twists up to this, m/s and rad/s, are rounding: their squares are nothing beside a."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +143,7 @@ def _is_whole(mech: Mechanism, kin: Kinematics, wrenches: Array, anchor: Anchor)
         return False
     length = 1.0 / scale[is_length].max()
     T = scale[:, None] * anchor.transformation(kin, wrenches) * np.array([length] * 3 + [1.0] * 3)
-    return bool(np.linalg.svd(T, compute_uv=False)[-1] > INDEPENDENT)
+    return bool(np.linalg.svd(T, compute_uv=False)[-1] > ANCHOR_WHOLE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,10 +217,10 @@ def _of_weld(found: Any, right: Vector) -> Callable[[], bool]:
     turn, d = found.constraint_position_error[3:], found.c1Mc2.translation
 
     def evaluate() -> bool:
-        if not turn.dot(turn) < HALF_TURN**2:
+        if not turn.dot(turn) < ANCHOR_HALF_TURN**2:
             return False
         np.negative(bias, right)
-        if not twist.dot(twist) < AT_REST**2:
+        if not twist.dot(twist) < ANCHOR_AT_REST**2:
             np.add(right, _of_moving_weld(twist.tolist(), turn.tolist(), d.tolist()), right)
         return True
 
@@ -299,10 +287,10 @@ def _of_contacts(
         if info:
             return False
         np.divide(1.0, factors.diagonal(), inverse)
-        if not inverse.dot(inverse) < DOUBT**2:
+        if not inverse.dot(inverse) < ANCHOR_DOUBT**2:
             return False
         np.negative(bias, right)
-        if not twist.dot(twist) < AT_REST**2:
+        if not twist.dot(twist) < ANCHOR_AT_REST**2:
             # -n . (w x (w x R r)) = |w|^2 n . R r - (n . w) (w . R r)
             inwards = w.dot(w) * along.dot(columns_of_R) - n.dot(w) * r.dot(w.dot(R))
             x = getrs(factors, order, inwards)[0].tolist()

@@ -20,39 +20,22 @@ from typing import Any
 
 from holoctl.base.checks import positive
 from holoctl.base.errors import InconsistentError, SingularityError
+from holoctl.base.tolerances import (
+    ALLOWANCE,
+    CLOSURE_LIMIT,
+    MOST_CONDITION,
+    TOLERANCES,
+    VELOCITY_LIMIT,
+)
 
 __all__ = [
-    "ALLOWANCE",
-    "CLOSURE_LIMIT",
-    "MOST_CONDITION",
     "NOT_GIVEN",
-    "TOLERANCES",
-    "VELOCITY_LIMIT",
     "NotGiven",
     "StateLimits",
     "allowed_acceleration",
     "check_solution",
     "state_limits",
 ]
-
-TOLERANCES = {
-    "closure": 1e-6,
-    "velocity": 1e-6,
-    "acceleration": 1e-8,
-    "dynamics": 1e-8,
-    "power": 1e-6,
-    "condition": 1e8,
-}
-"""A certificate is `ok` when every number is at most this."""
-
-CLOSURE_LIMIT, VELOCITY_LIMIT = 1e-2, 0.1
-"""How far a state may be off in a tick, unless told otherwise."""
-
-ALLOWANCE = 10.0
-"""Redundant rows may be broken by so many times what the state is off."""
-
-MOST_CONDITION = TOLERANCES["condition"] / 10.0
-"""A tick refuses from this condition number on: ten times earlier than the certificate."""
 
 
 class NotGiven(Enum):

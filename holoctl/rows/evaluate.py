@@ -12,18 +12,13 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, known_name, shaped
+from holoctl.base.tolerances import ALWAYS_CLOSED, RANDOM_CONFIGURATIONS
 from holoctl.constraints.contract import Rows
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = ["by_constraint", "constraint_rows", "rows_of", "rows_that_open"]
-
-ALWAYS_CLOSED = 1e-11
-"""A row between bodies whose scaled error is below this at random configurations is zero always."""
-
-RANDOM_CONFIGURATIONS = 6
-"""So many are asked."""
 
 
 def constraint_rows(

@@ -19,25 +19,19 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, counted, flag, positive, quiet, vector, whole
 from holoctl.base.errors import HoloctlError, InconsistentError, InputError
 from holoctl.base.linalg import largest
+from holoctl.base.tolerances import CLOSED, MOST_STEPS, MOST_TICKS
 from holoctl.closing.correction import corrected
 from holoctl.control.computed_torque import ComputedTorque, Controller
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
 from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.projector.partition import CLOSED, Partition, partition
+from holoctl.projector.partition import Partition, partition
 from holoctl.rows.evaluate import constraint_rows
 
 __all__ = ["Run", "simulate"]
 
 Array = NDArray[np.float64]
 log = logging.getLogger(__name__)
-
-
-MOST_STEPS = 10_000
-"""Evaluations of the dynamics within one tick before a run counts as gone wild."""
-
-MOST_TICKS = 10_000_000
-"""A run records every tick: more would fill the memory."""
 
 
 @dataclass(frozen=True, eq=False)

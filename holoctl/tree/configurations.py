@@ -9,12 +9,10 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector, vector
 from holoctl.base.errors import InputError
+from holoctl.base.tolerances import SINGLE_PRECISION
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["checked_configuration"]
-
-SINGLE = 1e-6
-"""Norms that miss one by this much are mended: quaternions in single precision."""
 
 
 def checked_configuration(model: pin.Model, given: Any, name: str) -> Vector:
@@ -23,14 +21,16 @@ def checked_configuration(model: pin.Model, given: Any, name: str) -> Vector:
     q = vector(name, given, model.nq, "configuration, nq entries")
     if model.nq == model.nv or pin.isNormalized(model, q, 1e-12):
         return q
-    if pin.isNormalized(model, q, SINGLE):  # good to single precision: made good to double
+    if pin.isNormalized(
+        model, q, SINGLE_PRECISION
+    ):  # good to single precision: made good to double
         normalised: Vector = pin.normalize(model, q)
         return normalised
     for j in range(1, model.njoints):
         here = slice(model.idx_qs[j], model.idx_qs[j] + model.nqs[j])
         alone: Vector = pin.neutral(model)
         alone[here] = q[here]
-        if not pin.isNormalized(model, alone, SINGLE):
+        if not pin.isNormalized(model, alone, SINGLE_PRECISION):
             break
     kind, size = _unit_part(model.joints[j], q[here])
     raise InputError(

@@ -7,17 +7,11 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.errors import InputError
+from holoctl.base.tolerances import MOVED_INERTIA, SIX_DIGITS
 
-__all__ = ["ROUNDED", "check_mass", "check_moments", "nearest_moments", "rigid_body"]
+__all__ = ["check_mass", "check_moments", "nearest_moments", "rigid_body"]
 
 Array = NDArray[np.float64]
-
-ROUNDED = 1e-5
-"""Relative error of numbers that were rounded to six digits in a file."""
-
-MOVED = 1e-13
-"""Rounding of an inertia that was moved to the centre of mass, as a share of mass times lever^2:
-a point then has moments that are not quite zero, and may be below."""
 
 
 def rigid_body(mass: float, com: Array, inertia: Array) -> pin.Inertia:
@@ -68,9 +62,9 @@ def check_moments(what: str, inertia: Array, moved: float = 0.0) -> None:
     moments = size * np.linalg.eigvalsh(inertia / size)  # scaled: no overflow, no underflow
     small, middle, large = moments.tolist()
     told = f"its principal moments are {small:.6g}, {middle:.6g}, {large:.6g} kg m^2"
-    if small < -ROUNDED * size - MOVED * moved:
+    if small < -SIX_DIGITS * size - MOVED_INERTIA * moved:
         raise InputError(f"{what} must have no negative principal moment; {told}")
-    if small + middle < (1.0 - ROUNDED) * large - MOVED * moved:
+    if small + middle < (1.0 - SIX_DIGITS) * large - MOVED_INERTIA * moved:
         raise InputError(
             f"{what}: no body has it, for one principal moment is larger than the sum of the "
             f"others; {told}. Is it about the centre of mass, and are its axes those of the body?"

@@ -9,11 +9,9 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
+from holoctl.base.tolerances import UNIT_AXIS
 
 __all__ = ["check_joint", "check_placement"]
-
-UNIT = 1e-9
-"""Norms of axes, and cosines of right angles, may be off by so much."""
 
 
 def check_placement(what: str, placement: pin.SE3) -> None:
@@ -47,13 +45,13 @@ def check_joint(what: str, joint: pin.JointModel) -> None:
         axes["axis"] = _turning_axis(own)
     for name, axis in axes.items():
         norm = float(np.linalg.norm(axis))
-        if not abs(norm - 1.0) <= UNIT:
+        if not abs(norm - 1.0) <= UNIT_AXIS:
             raise InputError(
                 f"{what}: {name} must be finite and have norm 1, and Pinocchio does not see to "
                 f"that; got {np.asarray(axis).tolist()}, norm {norm:.6g}; give "
                 f"{name} / np.linalg.norm({name})"
             )
-    if "axis2" in axes and abs(float(axes["axis1"] @ axes["axis2"])) > UNIT:
+    if "axis2" in axes and abs(float(axes["axis1"] @ axes["axis2"])) > UNIT_AXIS:
         raise InputError(
             f"{what}: axis1 and axis2 must be at right angles; got {axes['axis1'].tolist()} and "
             f"{axes['axis2'].tolist()}; two revolute joints turn about any axes"

@@ -90,7 +90,7 @@ def test_off_the_manifold_the_rows_make_a_difference(name, monkeypatch):
     sparse = sparse_path(prepared)
     states = open_states(name, 5)
     ours = [sparse(q, v, np.zeros(prepared.mech.nv)) for q, v in states]
-    monkeypatch.setattr(anchors_module, "AT_REST", 1e9)
+    monkeypatch.setattr(anchors_module, "ANCHOR_AT_REST", 1e9)
     for (q, v), a in zip(states, ours, strict=True):
         assert relative(sparse(q, v, np.zeros(prepared.mech.nv)), a) > 1e-3
 

@@ -15,14 +15,9 @@ from support import closed_states, mechanism, relative, shared_partition, stretc
 from zoo import ZOO
 
 import holoctl as hc
+from holoctl.base.tolerances import CLOSURE_LIMIT, MOST_CONDITION, TOLERANCES, VELOCITY_LIMIT
 from holoctl.dynamics.certificate import off_constraints
-from holoctl.rows.consistency import (
-    CLOSURE_LIMIT,
-    MOST_CONDITION,
-    TOLERANCES,
-    VELOCITY_LIMIT,
-    allowed_acceleration,
-)
+from holoctl.rows.consistency import allowed_acceleration
 from holoctl.rows.evaluate import rows_that_open
 
 COMPILED = ["five_bar_revolute", "bennett", "floating_leg", "weld_chain", "geared_slider"]

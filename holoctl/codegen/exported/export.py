@@ -15,6 +15,7 @@ import numpy as np
 
 from holoctl.base.checks import one_of, quiet
 from holoctl.base.errors import InputError
+from holoctl.base.tolerances import LARGEST_REFERENCE
 from holoctl.codegen.exported.files import library_files, shared_context
 from holoctl.codegen.exported.laws import exported_laws
 from holoctl.codegen.exported.library import identifier, write_files
@@ -28,9 +29,6 @@ from holoctl.rows.consistency import NOT_GIVEN, NotGiven
 
 __all__ = ["export_c"]
 
-LARGEST_REFERENCE = 1e6
-"""Of the reference configuration, in rad and m: the states of the self-test, drawn around it, then
-have ten digits left."""
 
 POLICIES = ("hold", "zero")
 

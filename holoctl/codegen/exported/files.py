@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holoctl.base.tolerances import ALLOWANCE, PIVOT_LIMIT, SELF_TEST_STATES, TOLERANCES
 from holoctl.codegen.entries import dense
 from holoctl.codegen.exported.contexts import (
     Build,
@@ -36,7 +37,7 @@ from holoctl.codegen.exported.library import (
 from holoctl.codegen.exported.plant import plant_functions
 from holoctl.codegen.exported.self_test import self_test
 from holoctl.codegen.exported.shared_steps import source
-from holoctl.codegen.exported.states import STATES, States
+from holoctl.codegen.exported.states import States
 from holoctl.codegen.exported.tables import motor_table, q_table, v_table
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.extra import casadi_module
@@ -44,15 +45,12 @@ from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.measures import earlier
 from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.control.computed_torque import ComputedTorque
-from holoctl.rows.consistency import ALLOWANCE, TOLERANCES, StateLimits
+from holoctl.rows.consistency import StateLimits
 
 __all__ = ["library_files", "shared_context"]
 
 Array = NDArray[np.float64]
 
-PIVOT_LIMIT = 0.02
-"""With a smaller pivot, whatever their order, a state in doubt counts as singular: one over the
-multiplier that is in doubt."""
 
 LAW = "HOLOCTL_DIVIDES static"
 """What stands before the C functions of the laws; see ``templates/divides.c.in``."""
@@ -107,7 +105,7 @@ def shared_context(
         nq=mech.nq,
         nv=mech.nv,
         nu=mech.nu,
-        states=STATES,
+        states=SELF_TEST_STATES,
         closure_limit=_limit(limits.closure),
         velocity_limit=_limit(limits.velocity),
         pivot_limit=number(PIVOT_LIMIT),

@@ -11,23 +11,18 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.errors import AssemblyError, HoloctlError, InconsistentError, SingularityError
+from holoctl.base.tolerances import CLOSURE_LIMIT, SELF_TEST_NEAR, SELF_TEST_STATES, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.codegen.exported.laws import Laws
 from holoctl.codegen.expressions import Expressions
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.consistency import CLOSURE_LIMIT, VELOCITY_LIMIT, StateLimits
+from holoctl.rows.consistency import StateLimits
 
-__all__ = ["STATES", "States", "golden_states"]
+__all__ = ["States", "golden_states"]
 
 Array = NDArray[np.float64]
-
-STATES = 64
-"""States of the self-test."""
-
-NEAR = 16
-"""So many of them are near the manifold, not on it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +55,7 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
     rows: list[tuple[Any, ...]] = []
     size, beyond, doubtful = min(1e-4, 0.01 * limit, 0.01 * slow), 0, 0
     for closed_q, closed_v, t in _closed_states(E, laws, rng):
-        off = size if len(rows) >= STATES - NEAR else 0.0
+        off = size if len(rows) >= SELF_TEST_STATES - SELF_TEST_NEAR else 0.0
         q, v = _nearby(mech, closed_q, closed_v, rng, off)
         target = 5.0 * rng.normal(size=mech.nu)
         asked = (q, v, target, t) if laws.timed else (q, v, target)
@@ -88,7 +83,7 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
             torque = laws.controller.torque(q, v, *reference, t=t)
         tolerance = max(1e-12, 100.0 * np.finfo(float).eps * condition)
         rows.append((q, v, t, target, *reference, inverse, torque, tolerance))
-        if len(rows) == STATES:
+        if len(rows) == SELF_TEST_STATES:
             columns = [np.array(column) for column in zip(*rows, strict=True)]
             found = States(*columns)
             return replace(
@@ -104,8 +99,8 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
             "by rounding alone, so these limits are too narrow"
         )
     raise HoloctlError(
-        f"{mech.name}: only {len(rows)} of {STATES} states for the self-test were found at which "
-        f"the torque can be trusted; {cause}"
+        f"{mech.name}: only {len(rows)} of {SELF_TEST_STATES} states for the self-test were "
+        f"found at which the torque can be trusted; {cause}"
     )
 
 
@@ -113,7 +108,7 @@ def _closed_states(
     E: Expressions, laws: Laws, rng: np.random.Generator
 ) -> Iterator[tuple[Array, Array, float]]:
     """Random closed and moving states around the samples."""
-    mech, most = E.mech, 20 * STATES
+    mech, most = E.mech, 20 * SELF_TEST_STATES
     for i in range(most):
         t = float(rng.uniform(0.0, 1.0)) if laws.timed else 0.0
         step = 0.1 * rng.normal(size=mech.nv) * mech.column_scale

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from holoctl.base.tolerances import DERIVED
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.extra import casadi_module
 from holoctl.codegen.tree import tangent
 
 __all__ = ["derivatives"]
-
-DERIVED = 3.0
-"""Derivatives are in doubt at pivots so many times larger than their function."""
 
 
 def derivatives(E: Expressions, function: Any) -> Any:

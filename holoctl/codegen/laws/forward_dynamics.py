@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from holoctl.base.tolerances import REDUCED
 from holoctl.codegen.elimination import factored
 from holoctl.codegen.entries import column, scalars, total
 from holoctl.codegen.expressions import Expressions
@@ -19,9 +20,6 @@ from holoctl.codegen.laws.bordered import bordered, selection
 from holoctl.codegen.tree_dynamics import mass_matrix, tree_efforts
 
 __all__ = ["follow", "forward_function"]
-
-REDUCED = 1e7
-"""``N' M N`` is in doubt where a pivot is less than one over this of its diagonal entry."""
 
 
 def forward_function(E: Expressions) -> Any:

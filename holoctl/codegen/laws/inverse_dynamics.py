@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.linalg import pivoted_qr
+from holoctl.base.tolerances import TARGET_CONSISTENT
 from holoctl.codegen.elimination import least_squares, lower_solve, upper_solve
 from holoctl.codegen.entries import column, columns, scalars, total
 from holoctl.codegen.expressions import Expressions
@@ -27,7 +28,6 @@ from holoctl.codegen.laws.forward_dynamics import follow
 from holoctl.codegen.laws.measures import redundant_doubt, state_doubt
 from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.dynamics.actuation import effort_scales
-from holoctl.dynamics.inverse import CONSISTENT
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.projector.projection import projected
 from holoctl.rows.consistency import StateLimits
@@ -174,7 +174,7 @@ def _redundant(
             y.append(ca.dot(column(direction), column(left)))
             left = [x - y[-1] * c for x, c in zip(left, direction, strict=True)]
         if inconsistent == "raise":
-            doubt = [*doubt, *((x / (0.1 * CONSISTENT)) ** 2 for x in left)]
+            doubt = [*doubt, *((x / (0.1 * TARGET_CONSISTENT)) ** 2 for x in left)]
         ydd = ca.SX(unit) * column(upper_solve(R, y))
         a = bias + N @ ydd
     w = scalars(ca.SX(unit) * (N.T @ tree_efforts(E.tree, E.v, a)))

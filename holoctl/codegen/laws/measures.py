@@ -14,11 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from holoctl.base.tolerances import ALLOWANCE, TOLERANCES, TURNED
 from holoctl.codegen.entries import largest, scalars, total
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.extra import SX, casadi_module
 from holoctl.codegen.stabilised import stabilised_drift
-from holoctl.rows.consistency import ALLOWANCE, TOLERANCES, StateLimits
+from holoctl.rows.consistency import StateLimits
 
 __all__ = [
     "Measures",
@@ -30,11 +31,6 @@ __all__ = [
 ]
 
 Indices = NDArray[np.intp]
-
-TURNED = 3.0
-"""The largest sum of magnitudes along three axes, ``max_k sum_j |e_k . w_j|``, changes by so much
-at most when the axes are turned: it is at least a third of the sum of all ``|w_j|``, and no more
-than that sum."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, numbers, quiet, vector
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import cholesky
-from holoctl.closing.rank import SINGULAR
+from holoctl.base.tolerances import SINGULAR
 from holoctl.constraints.gamma_q import GammaCallback, call_gamma_q
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inertia, nonlinear_efforts

@@ -15,25 +15,21 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InconsistentError, InputError
 from holoctl.base.linalg import cholesky, largest, lu
+from holoctl.base.tolerances import (
+    ANCHOR_BLIND,
+    PROXIMAL_ACCURACY,
+    PROXIMAL_CLOSED,
+    PROXIMAL_ITERATIONS,
+    PROXIMAL_MU,
+    REFINED,
+    REFINEMENTS,
+)
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.anchors import Anchor, Anchored, anchored, anchors, is_point, is_weld
 from holoctl.rows.terms import Terms
 
 __all__ = ["direct_by_anchors", "proximal", "rigid_constraints"]
-
-MU, ITERATIONS, ACCURACY = 1e-10, 30, 1e-13
-"""Regularisation, most iterations, and the accuracy at which they end."""
-
-CLOSED = 1e-6
-"""The proximal method takes states up to this scaled error."""
-
-REFINEMENTS, REFINED = 3, 1e-13
-"""Steps of refinement at most, and to what its rows and its equations of motion then hold, each
-relative to the largest of their terms."""
-
-BLIND = 1e6
-"""Condition number from which on rows of ours do not tell those of an anchor."""
 
 
 def proximal(T: Terms, efforts: Vector) -> tuple[Vector, float]:
@@ -43,7 +39,7 @@ def proximal(T: Terms, efforts: Vector) -> tuple[Vector, float]:
         raise InputError(f"{mech.name}: method 'proximal' does not stabilise; leave t_stab out")
     models = rigid_constraints(mech)
     error = largest(mech.row_scale * T.error)
-    if error > CLOSED:
+    if error > PROXIMAL_CLOSED:
         raise InconsistentError(
             f"{mech.name}: method 'proximal' has rows that are ours on the manifold only; the "
             f"largest scaled error is {error:.1e}: assemble the state, or use another method",
@@ -54,7 +50,7 @@ def proximal(T: Terms, efforts: Vector) -> tuple[Vector, float]:
         datas.append(m.createData())
     data = mech.model.createData()
     pin.initConstraintDynamics(mech.model, data, models, datas)
-    settings = pin.ProximalSettings(ACCURACY, MU, ITERATIONS)
+    settings = pin.ProximalSettings(PROXIMAL_ACCURACY, PROXIMAL_MU, PROXIMAL_ITERATIONS)
     a = pin.constraintDynamics(mech.model, data, T.q, T.v, efforts, models, datas, settings)
     if not abs(float(a.sum())) < float("inf"):
         raise InconsistentError(f"{mech.name}: Pinocchio's proximal algorithm found no solution")
@@ -65,10 +61,10 @@ def direct_by_anchors(T: Terms, efforts: Vector) -> tuple[Vector, float] | None:
     """``a`` by Pinocchio's sparse factorisation of the whole system, where all rows are whole
     anchors: see anchors.py.
 
-    The factorisation is of a system with `MU` in the place of the zero block, so that redundant
-    anchors do no harm; refinement with the true system, which is not put together for it, removes
-    what that changed. Returns None where rows make up no anchors, or the refined solution is not
-    exact: the dense form serves.
+    The factorisation is of a system with `PROXIMAL_MU` in the place of the zero block, so that
+    redundant anchors do no harm; refinement with the true system, which is not put together for
+    it, removes what that changed. Returns None where rows make up no anchors, or the refined
+    solution is not exact: the dense form serves.
     """
     mech, model = T.mechanism, T.mechanism.model
 
@@ -87,7 +83,7 @@ def direct_by_anchors(T: Terms, efforts: Vector) -> tuple[Vector, float] | None:
     pin.computeAllTerms(model, data, T.q, T.v)
     for m, d in zip(models, datas, strict=True):
         m.calc(model, data, d)
-    workspace.factors.compute(model, data, models, datas, MU)
+    workspace.factors.compute(model, data, models, datas, PROXIMAL_MU)
     f, size = efforts - T.h, right.size
     reactions, a = np.zeros(size), np.zeros(mech.nv)
     off_rows, off_efforts = right, f
@@ -121,7 +117,7 @@ def _rows_of_anchors(
     for anchor, end in zip(found, ends, strict=True):
         if anchor.rows.size == 6:
             factors = lu(anchor.transformation(T.kinematics, T.rows.wrenches))
-            if not factors.condition < BLIND:
+            if not factors.condition < ANCHOR_BLIND:
                 return None
             theirs[end - 6 : end] = factors.solve(ours[anchor.rows])
     return theirs[:, :-1], theirs[:, -1]

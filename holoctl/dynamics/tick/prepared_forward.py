@@ -24,6 +24,7 @@ from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector, as_given, finite, quiet, stored, vector
 from holoctl.base.errors import InputError
+from holoctl.base.tolerances import FORWARD_DOUBT, HEAVY
 from holoctl.closing.assembly import assemble
 from holoctl.dynamics.tick.general import general_acceleration
 from holoctl.dynamics.tick.own_workspace import in_own_workspace
@@ -39,12 +40,6 @@ from holoctl.tree.live_motion import live_motion
 
 __all__ = ["PreparedForwardDynamics"]
 
-HEAVY = 1e3
-"""The general path takes over where the inertias, scaled by those at the reference, are larger:
-the pivots then have no common measure."""
-
-DOUBT = 1e6
-"""The general path takes over where a scaled pivot is smaller than one over this."""
 
 Response = Callable[[Any], Vector]
 """a(tau): the acceleration at one state, for any efforts."""
@@ -251,7 +246,7 @@ def _sparse(prepared: PreparedForwardDynamics) -> _SparseTick | None:
         sizes = scaled.tolist()
         if not (scaled_inertias.dot(scaled_inertias) < HEAVY**2 and max(sizes) < HEAVY):
             return None
-        if not min(sizes) > 1.0 / DOUBT:
+        if not min(sizes) > 1.0 / FORWARD_DOUBT:
             return None
         np.subtract(tau, h, f)
         a: Vector = solve(rhs)[m:]
@@ -299,7 +294,7 @@ def _dense(prepared: PreparedForwardDynamics) -> _Tick | None:
         if info:
             return None
         np.divide(1.0, factors.diagonal(), inverse)
-        if not inverse.dot(inverse) < DOUBT**2:
+        if not inverse.dot(inverse) < FORWARD_DOUBT**2:
             return None
         if tau is None:
             if not (finite(h) and finite(right)):

@@ -28,20 +28,23 @@ from scipy.sparse.csgraph import maximum_bipartite_matching, reverse_cuthill_mck
 from holoctl.base.checks import Vector, as_given, finite, one_of, quiet, stored, vector
 from holoctl.base.errors import NotActuatedError
 from holoctl.base.linalg import in_place_band_lu, in_place_lu
+from holoctl.base.tolerances import (
+    CLOSURE_LIMIT,
+    INVERSE_DOUBT,
+    PASSIVE_DOUBT,
+    TARGET_CONSISTENT,
+    UNEQUAL_PIVOTS,
+    VELOCITY_LIMIT,
+)
 from holoctl.closing.assembly import assemble
 from holoctl.dynamics.actuation import effort_scales, effort_weights
-from holoctl.dynamics.inverse import CONSISTENT, POLICIES
+from holoctl.dynamics.inverse import POLICIES
 from holoctl.dynamics.tick.general import general_efforts
 from holoctl.dynamics.tick.own_workspace import in_own_workspace
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_motors, check_partition, partition
-from holoctl.rows.consistency import (
-    CLOSURE_LIMIT,
-    VELOCITY_LIMIT,
-    StateLimits,
-    state_limits,
-)
+from holoctl.rows.consistency import StateLimits, state_limits
 from holoctl.rows.tick.fast_rows import fast_rows, why_not
 from holoctl.rows.tick.given import check_ticks
 from holoctl.tree.live_motion import LiveMotion, live_motion
@@ -51,12 +54,6 @@ __all__ = ["PreparedInverseDynamics", "answer"]
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-DOUBT, PASSIVE_DOUBT = 1e4, 3e2
-"""The general path takes over where the inverse scaled pivots have a larger norm. The motion of
-passive coordinates depends on gamma' M gamma, whose condition number is that of G_dep squared."""
-
-UNEQUAL = 1e8
-"""So much may the pivots of weighted motors differ."""
 
 BAND_FROM = 16
 """From this many dependent coordinates on, a band is looked for."""
@@ -276,10 +273,13 @@ def _lay_out(prepared: PreparedInverseDynamics) -> Tick | None:
         return None
     motors = _motor_coordinates(mech, part)
     if motors is None:
-        split = _split(mech, part, part.independent, motion, DOUBT, prepared.limits)
+        split = _split(mech, part, part.independent, motion, INVERSE_DOUBT, prepared.limits)
         return _tick(mech, split, _actuated(mech, split, prepared.weights, prepared.inconsistent))
     passive = np.setdiff1d(part.independent, motors)
-    independent, doubt = np.concatenate([motors, passive]), PASSIVE_DOUBT if passive.size else DOUBT
+    independent, doubt = (
+        np.concatenate([motors, passive]),
+        PASSIVE_DOUBT if passive.size else INVERSE_DOUBT,
+    )
     return _tick(mech, _split(mech, part, independent, motion, doubt, prepared.limits), None)
 
 
@@ -439,7 +439,7 @@ def _passive(mech: Mechanism, split: _Split) -> Callable[[Vector, Vector, Vector
     N[coordinates, np.arange(count)] = 1.0
     NT, G_passive = N.T, split.G_ind[:, mech.nu :]
     X = np.zeros((dependent.size, count), order="F")
-    crba, posv, most = pin.crba, lapack.dposv, DOUBT**2
+    crba, posv, most = pin.crba, lapack.dposv, INVERSE_DOUBT**2
 
     def follow(q: Vector, w: Vector, a: Vector) -> bool:
         X[:] = G_passive
@@ -473,9 +473,9 @@ def _actuated(mech: Mechanism, split: _Split, weights: Vector | None, inconsiste
         solve(X, 1)  # G_dep' X = B_dep
         Y[:] = unit[:, None] * (B_ind - G_ind_T.dot(X)) * u_scale
         if square is not None:
-            return square.factor() < DOUBT**2
+            return square.factor() < INVERSE_DOUBT**2
         triangle, _, _, _ = lapack.dgeqrf(Y.T)
-        return bool(np.abs(triangle.diagonal()).min() > 1.0 / DOUBT)
+        return bool(np.abs(triangle.diagonal()).min() > 1.0 / INVERSE_DOUBT)
 
     def motion(target: Vector) -> Vector | None:
         wanted = u_scale * (target - X.T.dot(right))  # Y' ydd = target - B' bias
@@ -484,7 +484,7 @@ def _actuated(mech: Mechanism, split: _Split, weights: Vector | None, inconsiste
             ydd: Vector = unit * wanted
             return ydd
         _, x, _ = lapack.dgels(Y.T, wanted)
-        if inconsistent == "raise" and np.abs(x[k:]).max() > 0.1 * CONSISTENT:
+        if inconsistent == "raise" and np.abs(x[k:]).max() > 0.1 * TARGET_CONSISTENT:
             return None
         nearest: Vector = unit * x[:k]
         return nearest
@@ -496,7 +496,7 @@ def _actuated(mech: Mechanism, split: _Split, weights: Vector | None, inconsiste
         else:
             triangle, u, _ = lapack.dgels(Y / cost, np.concatenate([u, np.zeros(nu - k)]))
             pivots = np.abs(triangle.diagonal())
-            if not pivots.min() * UNEQUAL > pivots.max():
+            if not pivots.min() * UNEQUAL_PIVOTS > pivots.max():
                 return None
             u /= cost
         u *= u_scale

@@ -32,11 +32,12 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.base.tolerances import TOLERANCES
 from holoctl.constraints.contract import BoundRows
 from holoctl.constraints.kinds import Along, Composed, Orientation
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.consistency import TOLERANCES, StateLimits, allowed_acceleration
+from holoctl.rows.consistency import StateLimits, allowed_acceleration
 from holoctl.rows.evaluate import rows_that_open
 from holoctl.rows.tick.along import along
 from holoctl.rows.tick.composed import composed

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
+from holoctl.base.tolerances import TICK_AGREES, TICK_REACH, TICK_STATES
 from holoctl.constraints.contract import BoundRows, Evaluate, Rows, offered
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.consistency import StateLimits
@@ -26,12 +27,6 @@ __all__ = ["Given", "check_ticks", "given"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-SAME = 1e-9
-"""A tick that is offered may differ from the rows by this much of the largest entry."""
-
-STATES, REACH = 3, 0.3
-"""It is compared at so many states, at steps from the reference of this size (scaled)."""
 
 
 class Given(NamedTuple):
@@ -126,7 +121,7 @@ def check_ticks(mech: Mechanism) -> None:
             for what, ticked in pairs.items():
                 expected = np.asarray(getattr(by_rows, what), dtype=float)
                 off = np.abs(ticked - expected).reshape(m, -1).max(axis=1)
-                if not off.max() <= SAME * (1.0 + np.abs(expected).max()):
+                if not off.max() <= TICK_AGREES * (1.0 + np.abs(expected).max()):
                     row = bound.labels[int(np.argmax(np.where(np.isnan(off), np.inf, off)))]
                     raise InputError(
                         f"{mech.name}: tick of constraint {name!r} is not its rows: {what} of row "
@@ -139,9 +134,9 @@ def _seen(mech: Mechanism, rows: Callable[..., Rows]) -> list[tuple[Vector, Vect
     """Seeded states off the manifold, with the rows there; those where they are not defined are
     left out."""
     rng, data, found = np.random.default_rng(0), mech.model.createData(), []
-    for i in range(STATES):
+    for i in range(TICK_STATES):
         step, v = rng.normal(size=(2, mech.nv)) * mech.column_scale
-        q, t = pin.integrate(mech.model, mech.reference, REACH * step), 0.1 * i
+        q, t = pin.integrate(mech.model, mech.reference, TICK_REACH * step), 0.1 * i
         try:
             found.append((q, v, t, rows(kinematics(mech.model, data, q, v, t))))
         except Exception:

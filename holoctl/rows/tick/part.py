@@ -9,15 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.base.tolerances import UNLIMITED
 from holoctl.rows.consistency import StateLimits
 
 __all__ = ["Part", "per_limit"]
 
 Array = NDArray[np.float64]
-
-
-UNLIMITED = 1e6
-"""Errors are counted over this where they are not limited."""
 
 
 class Part(NamedTuple):

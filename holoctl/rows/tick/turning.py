@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.base.tolerances import HALF_TURN
 from holoctl.constraints.wrench import YZX, ZXY, WrenchRows
 from holoctl.rows.consistency import StateLimits
 from holoctl.rows.tick.gathers import add_vector, affine_map
@@ -16,10 +17,6 @@ __all__ = ["turning"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-
-HALF_TURN = 0.1
-"""Orientation rows are not evaluated where cos(angle / 2) is smaller."""
 
 
 def turning(

@@ -1,0 +1,317 @@
+"""All tolerances, in one table: name, value, unit, what it decides.
+
+What is scaled is a pure number: lengths over the size of their loop, angles as they are. Where no
+unit is given it is a ratio or a count. The pages in docs/ quote these numbers, and a test compares.
+"""
+
+from __future__ import annotations
+
+# --- The tree: what a model and a configuration may miss
+
+UNIT_AXIS = 1e-9
+"""Norms of axes, and cosines of right angles, may be off by so much."""
+
+SINGLE_PRECISION = 1e-6
+"""Norms that miss one by this much are mended: quaternions in single precision."""
+
+SIX_DIGITS = 1e-5
+"""Relative error of numbers that were rounded to six digits in a file."""
+
+MOVED_INERTIA = 1e-13
+"""Rounding of an inertia that was moved to the centre of mass, as a share of mass times lever^2:
+a point then has moments that are not quite zero, and may be below."""
+
+# --- Constraints: derivatives that a caller gives, and where rows are not to be trusted
+
+DIFFERENCE_REACHES = (0.5, 0.5, 0.2, 0.05, 1e-2, 1e-3, 1e-5)  # rad, m
+"""How far from the reference callbacks are tried (rad, m), in turn, as far as they are defined."""
+
+DIFFERENCE_STATES, DIFFERENCE_STEP = 3, 1e-3  # a count; rad, m
+"""Callbacks are compared at so many states; by differences of this step, or of a tenth of the
+reach where that is smaller."""
+
+DIFFERENCE_PARTS = (1.0, 0.1, 0.01)
+"""Parts of a step that are tried: a table that is interpolated has a kink at every node, and two
+nodes may be less than a step apart."""
+
+DIFFERENCE_BESIDE = 0.99
+"""Part of the way to a state that disagrees, where it is asked once more: it may have been
+beside a node by chance, and a wrong derivative is wrong there too."""
+
+DERIVATIVES_AGREE = 1e-4
+"""Derivatives given and differenced may differ by this much of their size."""
+
+FIRST_DIFFERENCE, SECOND_DIFFERENCE = 1e-3, 1e-2  # rad, m, s
+"""Steps of first and of second differences: rad, m or s."""
+
+IDEMPOTENT = 1e-8  # rad, m
+"""A corrected state may move by this much (rad, m) when it is corrected again."""
+
+OPPOSITE_AXES = 0.2
+"""A screw has no angle to be trusted where 1 + z1 . z2 of its axes is smaller."""
+
+HALF_TURN = 0.1
+"""Orientation rows are not evaluated where cos(angle / 2) is smaller."""
+
+# --- Rows: states, ticks, anchors
+
+FARTHEST, FASTEST = 1e6, 1e4  # m; m/s
+"""Translational coordinates and their rates may be so large, m and m/s."""
+
+ALWAYS_CLOSED = 1e-11  # scaled
+"""A row between bodies whose scaled error is below this at random configurations is zero always."""
+
+RANDOM_CONFIGURATIONS = 6
+"""That row is looked at in so many random configurations."""
+
+TOLERANCES = {
+    "closure": 1e-6,
+    "velocity": 1e-6,
+    "acceleration": 1e-8,
+    "dynamics": 1e-8,
+    "power": 1e-6,
+    "condition": 1e8,
+}
+"""A certificate is `ok` when every number is at most this."""
+
+CLOSURE_LIMIT, VELOCITY_LIMIT = 1e-2, 0.1  # scaled
+"""How far a state may be off in a tick, unless told otherwise."""
+
+ALLOWANCE = 10.0
+"""Redundant rows may be broken by so many times what the state is off."""
+
+MOST_CONDITION = TOLERANCES["condition"] / 10.0
+"""A tick refuses from this condition number on: ten times earlier than the certificate."""
+
+UNLIMITED = 1e6
+"""Errors are counted over this where they are not limited."""
+
+TICK_AGREES = 1e-9
+"""A tick that is offered may differ from the rows by this much of the largest entry."""
+
+TICK_STATES, TICK_REACH = 3, 0.3  # a count; scaled
+"""A tick that is offered is compared at so many states, at steps of this size from the
+reference."""
+
+ANCHOR_WHOLE = 1e-6
+"""Six rows count as an anchor where the least singular value of the scaled T is larger, at the
+reference."""
+
+ANCHOR_HALF_TURN = 2.9  # rad
+"""A weld that is open by a larger angle is left to others: there our rows know no axis."""
+
+ANCHOR_DOUBT = 1e4
+"""Six other rows of an anchor are left to others where a pivot of the scaled T is smaller than
+one over this."""
+
+ANCHOR_AT_REST = 1e-9  # m/s, rad/s
+"""Twists of an anchor up to this are rounding: their squares are nothing beside a."""
+
+# --- Closing: steps, and the rank of a closed state
+
+ROUNDING = 1e-15  # scaled
+"""A scaled error of this size is none."""
+
+LONGEST_STEP = 0.5  # scaled
+"""A closing step is at most this long (scaled, about rad)."""
+
+EASIER, HARDER = 0.2, 10.0
+"""Factors of the damping after a step that helped, and after one that did not."""
+
+FALLING = 0.25
+"""Past the tolerance closing goes on while the squared error falls to this much of it."""
+
+LIGHTEST = 1e-6
+"""Weights below this share of the largest count as it, in the metric of steps."""
+
+CORRECTIONS, CORRECTED = 8, 1e-9  # a count; scaled
+"""Steps that the correction of a state may take; the error with which it ends if it falls no
+more."""
+
+RANK, RANK_OPEN = 1e-8, 10.0
+"""Smaller singular values (scaled) do not count for the rank; at a configuration that is open by
+e, nor do those below the second number times sqrt(e)."""
+
+ROUNDED = 1e-16  # scaled
+"""A configuration that was closed by iteration is open by so much (scaled), even if its error
+happens to be zero."""
+
+UNIT = 1.0
+"""Size of scaled rows and of scaled motor columns: what a condition number is relative to."""
+
+SINGULAR = 1e12
+"""No solution is given with a matrix whose condition number is above this."""
+
+# --- The projector: which rows and coordinates
+
+CLOSED = 1e-6  # scaled
+"""No rank is decided at a configuration whose scaled error is larger than this."""
+
+PREFERENCE = 1e3
+"""Actuated coordinates are chosen as independent unless this many times worse conditioned."""
+
+SPLIT_LIMIT = 1e5
+"""`method="auto"` leaves the chosen split for the rank-revealing QR above this condition number
+(gamma' M gamma squares it)."""
+
+UNIQUE = 1e-9
+"""A multiplier is unique if its leverage misses one by no more than this."""
+
+UNCERTAIN = 100.0
+"""A smaller gap between singular values leaves the rank open, as does one that counts by a
+smaller factor."""
+
+# --- Dynamics: motors, targets, certificates
+
+ACTUATION_SINGULAR = 1e10
+"""Above this condition number of gamma' B the motors do not determine the motion."""
+
+MOST_UNEQUAL = 1e12
+"""Weights of motors that differ by more leave no digits for the lighter ones."""
+
+TARGET_CONSISTENT = 1e-6
+"""A target may miss what the constraints allow by this much, relative to its size."""
+
+SEPARATING = 1e-9
+"""Contacts that open faster than this, relative to 1 + the fastest row, do not hit."""
+
+IMPACT_CONSISTENT = 1e-8
+"""Rows that were left out as redundant may miss v_plus by this much, relative to its size."""
+
+FULL_PIVOT = 1e-8
+"""Whether the motors determine the motion: pivots of the scaled N' B below this count as zero."""
+
+WEIGHT_SHARE = 1e-6
+"""Where all efforts are rounding, as in a pendulum that hangs, they are compared with this share
+of the weight of all bodies on a lever of the size of the mechanism."""
+
+ENERGY_MOVED, ENERGY_LONGEST, ENERGY_SHORTEST = 1e-2, 1e-2, 1e-2  # scaled; s; -
+"""Energy is differenced over a step that moves the mechanism by this much (scaled) and its
+velocity by this share, s at the most; the velocity shortens it by this factor at the most."""
+
+STANDING = 1e-9  # 1/s
+"""Below this scaled speed, 1/s, a mechanism counts as standing still."""
+
+INVERSE_DOUBT, PASSIVE_DOUBT = 1e4, 3e2
+"""Inverse dynamics in a tick: the general path takes over where the inverse scaled pivots have a
+larger norm. The motion of passive coordinates depends on gamma' M gamma, whose condition number
+is that of G_dep squared."""
+
+UNEQUAL_PIVOTS = 1e8
+"""By so much the pivots of weighted motors may differ in a tick."""
+
+HEAVY = 1e3
+"""Forward dynamics in a tick: the general path takes over where the inertias, scaled by those at
+the reference, are larger: the pivots then have no common measure."""
+
+FORWARD_DOUBT = 1e6
+"""There too: the general path takes over where a scaled pivot is smaller than one over this."""
+
+PROXIMAL_MU, PROXIMAL_ITERATIONS, PROXIMAL_ACCURACY = 1e-10, 30, 1e-13
+"""Of Pinocchio's constrained dynamics: regularisation, most iterations, and the accuracy at
+which they end."""
+
+PROXIMAL_CLOSED = 1e-6  # scaled
+"""The proximal method takes states up to this scaled error."""
+
+REFINEMENTS, REFINED = 3, 1e-13
+"""Of the sparse factorisation: steps of refinement at most, and to what its rows and its
+equations of motion then hold, each relative to the largest of their terms."""
+
+ANCHOR_BLIND = 1e6
+"""Condition number from which on rows of ours do not tell those of an anchor."""
+
+# --- The doctor: what is worth a word
+
+CLOSED_ALREADY = 1e-12  # scaled
+"""A configuration that is open by more than this (scaled) is closed first."""
+
+FAR = 0.7  # scaled
+"""A coordinate that moved by more (rad, or sizes of its loop) while closing is told."""
+
+CONTRADICTION_SHARE = 1e-3
+"""Rows count as part of a contradiction from this share of the largest error on."""
+
+STATIONARY = 1e-4
+"""Largest ``|G' phi| / |phi|`` (scaled) at which no motion reduces the error."""
+
+PARALLEL_HINGES = 1e-4
+"""Sine of the angle below which hinges of a loop are parallel: files write a right angle as
+1.5708, which is off by 3.7e-6, at every joint of a chain."""
+
+CROSSED_HINGES = 0.02
+"""Sine of the angle from which an axis was not meant to be parallel: less is rounding."""
+
+BODY_AT_REST = 1e-5
+"""What moves by less than this share of a motion counts as at rest."""
+
+GRAVITY_WORKS = 1e-6
+"""Gravity works on a motion by more than this share of the weight of all times its size."""
+
+REPEATS = 1e-6  # scaled
+"""A row follows from another with a coefficient larger than this (scaled)."""
+
+WEAK_ROWS = 5e-3
+"""Combinations of rows with a smaller singular value hardly act."""
+
+VIOLATED = 1e-7  # scaled
+"""A row left out was needed where its scaled error grows beyond this."""
+
+MOTION_REACH = 0.02  # scaled
+"""Scaled length of the steps that tell whether a motion goes on."""
+
+LOOKED_AT = 3
+"""So many reachable configurations are looked at closely, beside the one asked about."""
+
+# --- Machine code: when its answer is in doubt
+
+GROWTH = 50.0
+"""A scaled multiplier of this size puts the result in doubt."""
+
+LEAST_PIVOT = 1e-4
+"""A scaled pivot of this size puts the result in doubt."""
+
+PIVOT_THRESHOLD = 0.15
+"""A pivot is acceptable if it is this large, compared with the entries below it."""
+
+UNIT_NORM = 5e11
+"""One over how far the square of a norm may be from one: what Pinocchio takes as normalised."""
+
+PIVOT_SAMPLES = 8
+"""Pivots are chosen at so many closed configurations near the reference, besides it."""
+
+DERIVED = 3.0
+"""Derivatives are in doubt at pivots so many times larger than their function."""
+
+REDUCED = 1e7
+"""``N' M N`` is in doubt where a pivot is less than one over this of its diagonal entry."""
+
+TURNED = 3.0
+"""The largest sum of magnitudes along three axes, ``max_k sum_j |e_k . w_j|``, changes by so
+much at most when the axes are turned: it is at least a third of the sum of all ``|w_j|``, and no
+more than that sum."""
+
+PIVOT_LIMIT = 0.02
+"""With a smaller pivot, whatever their order, a state in doubt counts as singular: one over the
+multiplier that is in doubt."""
+
+LARGEST_REFERENCE = 1e6  # rad, m
+"""Of the reference configuration, in rad and m: the states of the self-test, drawn around it,
+then have ten digits left."""
+
+SELF_TEST_STATES = 64
+"""States of the self-test."""
+
+SELF_TEST_NEAR = 16
+"""So many of them are near the manifold, not on it."""
+
+# --- Runs
+
+MOST_STEPS = 10_000
+"""Evaluations of the dynamics within one tick before a run counts as gone wild."""
+
+MOST_TICKS = 10_000_000
+"""A run records every tick: more would fill the memory."""
+
+TYPED_FARTHEST = 1e6  # rad, m
+"""Positions of joints beyond this, rad or m, are taken for slips of the keyboard."""
