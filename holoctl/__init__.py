@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from holoctl.constraints.contract import BoundRows, Constraint, Rows
     from holoctl.constraints.coupling import Coupling
     from holoctl.constraints.custom import Custom
-    from holoctl.constraints.gamma_q import GammaQ
+    from holoctl.constraints.explicit_chart import GammaQ
     from holoctl.constraints.rod import Rod
     from holoctl.constraints.wrench import wrench_rows
     from holoctl.control.computed_torque import ComputedTorque
@@ -61,10 +61,10 @@ if TYPE_CHECKING:
     from holoctl.dynamics.impacts import Impact, impulse
     from holoctl.dynamics.inverse import InverseDynamics, inverse_dynamics
     from holoctl.dynamics.reference.fdgq import fdgq
-    from holoctl.dynamics.relaxed import inverse_dynamics_relaxed, is_fully_actuated
+    from holoctl.dynamics.relaxed_inverse import inverse_dynamics_relaxed, is_fully_actuated
     from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
     from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
-    from holoctl.io.description import load, robot_file, robot_names
+    from holoctl.io.load import load, robot_file, robot_names
     from holoctl.mechanism.joint_coordinates import JointMotion, joint_motion
     from holoctl.mechanism.linkage import Linkage
     from holoctl.mechanism.mechanism import Mechanism
@@ -90,7 +90,7 @@ _HOMES = {
     "constraints.contract": ["BoundRows", "Constraint", "Rows"],
     "constraints.coupling": ["Coupling"],
     "constraints.custom": ["Custom"],
-    "constraints.gamma_q": ["GammaQ"],
+    "constraints.explicit_chart": ["GammaQ"],
     "constraints.kinds": ["kinds"],  # the module itself
     "constraints.rod": ["Rod"],
     "constraints.wrench": ["wrench_rows"],
@@ -104,14 +104,14 @@ _HOMES = {
     "dynamics.inverse": ["InverseDynamics", "inverse_dynamics"],
     "dynamics.tick.prepared_inverse": ["PreparedInverseDynamics"],
     "dynamics.tick.prepared_forward": ["PreparedForwardDynamics"],
-    "dynamics.relaxed": ["inverse_dynamics_relaxed", "is_fully_actuated"],
+    "dynamics.relaxed_inverse": ["inverse_dynamics_relaxed", "is_fully_actuated"],
     "dynamics.reference.fdgq": ["fdgq"],
     "rows.terms": ["Terms", "terms"],
     "base.errors": [
         "AssemblyError", "HoloctlError", "InconsistentError", "InputError", "LoadError",
         "NotActuatedError", "SingularityError",
     ],
-    "io.description": ["load", "robot_file", "robot_names"],
+    "io.load": ["load", "robot_file", "robot_names"],
     "mechanism.joint_coordinates": ["JointMotion", "joint_motion"],
     "mechanism.linkage": ["Linkage"],
     "mechanism.mechanism": ["Mechanism"],

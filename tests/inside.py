@@ -6,7 +6,7 @@ import sys
 
 import holoctl as hc
 from holoctl.dynamics.tick import prepared_forward, prepared_inverse
-from holoctl.dynamics.tick.general import general_acceleration, general_efforts
+from holoctl.dynamics.tick.general_path import general_acceleration, general_efforts
 from holoctl.io import urdf
 
 

@@ -139,7 +139,7 @@ def restarts():
 
 
 def random_step():
-    return (default(of("nearby.nearby_configurations"), "step"),)
+    return (default(of("closing.nearby_configurations.nearby_configurations"), "step"),)
 
 
 DERIVATIONS, DECISIONS = "docs/derivations.md", "docs/decisions.md"

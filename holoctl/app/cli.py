@@ -28,8 +28,8 @@ from holoctl.closing.rank import scaled_jacobian
 from holoctl.doctor.examination import mobility
 from holoctl.doctor.report import plain
 from holoctl.dynamics.inverse import inverse_dynamics
-from holoctl.io.description import load, robot_file, robot_names
 from holoctl.io.limits import DECIMAL
+from holoctl.io.load import load, robot_file, robot_names
 from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.coordinates import translational

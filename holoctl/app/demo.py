@@ -23,7 +23,7 @@ from holoctl.constraints.closure import Closure
 from holoctl.control.computed_torque import ComputedTorque, Reference
 from holoctl.dynamics.certificate import Certificate
 from holoctl.dynamics.inverse import inverse_dynamics
-from holoctl.io.description import load, robot_file
+from holoctl.io.load import load, robot_file
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.simulate import Run, simulate
 

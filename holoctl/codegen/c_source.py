@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holoctl.base.errors import InputError
-from holoctl.codegen.extra import casadi_module
+from holoctl.codegen.casadi_extra import casadi_module
 
 __all__ = ["c_function", "parameters"]
 

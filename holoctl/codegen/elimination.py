@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.tolerances import GROWTH, LEAST_PIVOT, PIVOT_THRESHOLD
-from holoctl.codegen.entries import total
-from holoctl.codegen.extra import SX, casadi_module
+from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.matrices import total
 
 __all__ = [
     "Elimination",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from holoctl.base.errors import AssemblyError
 from holoctl.base.tolerances import PIVOT_SAMPLES, UNIT_NORM
 from holoctl.closing.assembly import assemble
-from holoctl.codegen.extra import SX, casadi_module
+from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.rows import SymbolicRows, check_expressions, check_rows, symbolic_rows
 from holoctl.codegen.tree import Tree, symbolic_tree
 from holoctl.mechanism.checks import check_mechanism

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import HALF_TURN
-from holoctl.codegen.extra import SX, casadi_module
+from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.tree import Tree, constant, tangent
 from holoctl.constraints.contract import BoundRows, offered
 from holoctl.constraints.kinds import Along, Composed, Kind, Orientation

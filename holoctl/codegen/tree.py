@@ -20,7 +20,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.errors import InputError
-from holoctl.codegen.extra import SX, casadi_module
+from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.tree.frozen_model import plain
 
 __all__ = [

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.codegen.extra import SX, casadi_module
+from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.tree import Step, Tree, constant
 
 __all__ = ["mass_matrix", "tree_efforts"]

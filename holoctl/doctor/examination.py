@@ -14,12 +14,12 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector, number, quiet
 from holoctl.base.tolerances import CLOSED_ALREADY, FAR
-from holoctl.closing.nearby import configuration_along
+from holoctl.closing.nearby_configurations import configuration_along
 from holoctl.closing.polarity import opposite_closures
-from holoctl.doctor.choice import choice
 from holoctl.doctor.contradiction import Closing, closing
+from holoctl.doctor.coordinate_choice import choice
 from holoctl.doctor.counting import Counts, counts
-from holoctl.doctor.crossed import crossed_axes
+from holoctl.doctor.crossed_axes import crossed_axes
 from holoctl.doctor.dimensions import dimensions
 from holoctl.doctor.margins import margins
 from holoctl.doctor.motions import motions

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from holoctl.doctor.actuation import actuation, verdict
 from holoctl.doctor.bodies import bodies_at
-from holoctl.doctor.idle import idle_spaces, independent_motions
-from holoctl.doctor.locked import locked_joints
+from holoctl.doctor.idle_motions import idle_spaces, independent_motions
+from holoctl.doctor.locked_joints import locked_joints
 from holoctl.doctor.motion import Motion, described
 from holoctl.doctor.samples import Samples
 from holoctl.mechanism.mechanism import Mechanism

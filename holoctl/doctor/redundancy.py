@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import connected_components
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import pivoted_qr
 from holoctl.base.tolerances import MOTION_REACH, REPEATS, VIOLATED, WEAK_ROWS
-from holoctl.closing.nearby import nearby_configurations
+from holoctl.closing.nearby_configurations import nearby_configurations
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.doctor.samples import Samples
 from holoctl.mechanism.mechanism import Mechanism

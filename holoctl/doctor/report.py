@@ -8,10 +8,10 @@ from typing import Any
 
 from holoctl.base.checks import Vector
 from holoctl.doctor import sentences
-from holoctl.doctor.choice import Choice
 from holoctl.doctor.contradiction import Closing
+from holoctl.doctor.coordinate_choice import Choice
 from holoctl.doctor.counting import Counts
-from holoctl.doctor.crossed import CrossedAxis
+from holoctl.doctor.crossed_axes import CrossedAxis
 from holoctl.doctor.dimensions import Dimensions
 from holoctl.doctor.margins import Margins
 from holoctl.doctor.motion import Motion

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import LOOKED_AT, MOTION_REACH, ROUNDED
-from holoctl.closing.nearby import configuration_along, nearby_configurations
+from holoctl.closing.nearby_configurations import configuration_along, nearby_configurations
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
 from holoctl.mechanism.mechanism import Mechanism
 

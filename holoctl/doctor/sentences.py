@@ -9,10 +9,10 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from holoctl.base.checks import counted
-from holoctl.doctor.choice import Choice
 from holoctl.doctor.contradiction import Closing
+from holoctl.doctor.coordinate_choice import Choice
 from holoctl.doctor.counting import Counts
-from holoctl.doctor.crossed import CrossedAxis
+from holoctl.doctor.crossed_axes import CrossedAxis
 from holoctl.doctor.dimensions import Dimensions
 from holoctl.doctor.margins import Margins
 from holoctl.doctor.motion import Motion

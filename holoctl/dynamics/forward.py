@@ -32,7 +32,7 @@ from holoctl.mechanism.open_tree import (
     inverse_tree_dynamics,
     sparse_solver,
 )
-from holoctl.projector.given import Given, given_projection, given_terms
+from holoctl.projector.arguments import Given, given_projection, given_terms
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import Projection

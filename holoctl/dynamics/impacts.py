@@ -24,7 +24,7 @@ from holoctl.dynamics.reference.saddle_point import direct, null_space, range_sp
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import sparse_solver
-from holoctl.projector.given import Given, given_terms
+from holoctl.projector.arguments import Given, given_terms
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import rows_of

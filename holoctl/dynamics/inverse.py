@@ -27,7 +27,7 @@ from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, ver
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
-from holoctl.projector.given import Given, given_projection
+from holoctl.projector.arguments import Given, given_projection
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition, check_motors
 from holoctl.projector.projection import Projection

@@ -19,9 +19,9 @@ from holoctl.io.sdf_elements import ROOT_JOINT, check_words, child_of, name_of, 
 from holoctl.io.sdf_frames import Drawing
 from holoctl.io.sdf_limits import completed
 from holoctl.io.sdf_linkage import add_bodies, add_joint, add_root, coordinates
-from holoctl.io.sheet import Sheet, check_constraints, motors_of, read_sheet
 from holoctl.io.xml import Element, blamed_on, check_root, parsed
 from holoctl.io.yaml_entries import Entry
+from holoctl.io.yaml_sheet import Sheet, check_constraints, motors_of, read_sheet
 from holoctl.mechanism.linkage import Linkage
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.inertia import nearest_moments

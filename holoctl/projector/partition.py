@@ -30,7 +30,7 @@ from holoctl.base.tolerances import (
     UNIT,
 )
 from holoctl.closing.assembly import assemble
-from holoctl.closing.nearby import nearby_configurations
+from holoctl.closing.nearby_configurations import nearby_configurations
 from holoctl.closing.rank import manifold_rank, scaled_jacobian, scaled_size
 from holoctl.mechanism.checks import check_configuration, coordinate_indices
 from holoctl.mechanism.mechanism import Mechanism

@@ -11,7 +11,7 @@ from scipy.linalg import subspace_angles
 from zoo import DEAD_CENTRE, at, slider_crank
 
 import holoctl as hc
-from holoctl.closing.nearby import nearby_configurations
+from holoctl.closing.nearby_configurations import nearby_configurations
 from holoctl.rows.evaluate import constraint_rows
 
 

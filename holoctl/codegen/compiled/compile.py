@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from holoctl.base.checks import name_list, quiet
+from holoctl.codegen.casadi_extra import casadi_module
 from holoctl.codegen.compiled.compiled import Compiled, from_subject
 from holoctl.codegen.compiled.functions import wanted_functions
-from holoctl.codegen.extra import casadi_module
-from holoctl.codegen.subject import subject_of
+from holoctl.codegen.law_options import subject_of
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
-from holoctl.rows.consistency import NOT_GIVEN, NotGiven
+from holoctl.rows.state_limits import NOT_GIVEN, NotGiven
 
 __all__ = ["compile"]
 

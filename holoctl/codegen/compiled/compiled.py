@@ -17,7 +17,7 @@ from holoctl.codegen.compiled.batch import answers
 from holoctl.codegen.compiled.extension_source import Law
 from holoctl.codegen.compiled.functions import machine_code
 from holoctl.codegen.expressions import symbolic
-from holoctl.codegen.subject import Subject
+from holoctl.codegen.law_options import Subject
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.dynamics.certificate import Certificate, certify
 from holoctl.dynamics.inverse import inverse_dynamics
@@ -27,7 +27,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition
-from holoctl.rows.consistency import StateLimits
+from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.terms import terms
 
 __all__ = ["Compiled", "CompiledTerms", "from_subject"]

@@ -12,13 +12,13 @@ from holoctl.codegen.c_source import c_function
 from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.extension_source import Law
 from holoctl.codegen.expressions import Expressions
+from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.derivatives import derivatives
 from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.terms import terms_function
 from holoctl.codegen.laws.torque import torque_function
-from holoctl.codegen.subject import Subject
-from holoctl.rows.consistency import StateLimits
+from holoctl.rows.state_limits import StateLimits
 
 __all__ = ["machine_code", "wanted_functions"]
 

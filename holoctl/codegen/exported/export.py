@@ -18,14 +18,14 @@ from holoctl.base.errors import InputError
 from holoctl.base.tolerances import LARGEST_REFERENCE
 from holoctl.codegen.exported.files import library_files, shared_context
 from holoctl.codegen.exported.laws import exported_laws
-from holoctl.codegen.exported.library import identifier, write_files
 from holoctl.codegen.exported.states import golden_states
+from holoctl.codegen.exported.write_files import identifier, write_files
 from holoctl.codegen.expressions import symbolic
-from holoctl.codegen.subject import subject_of
+from holoctl.codegen.law_options import subject_of
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
-from holoctl.rows.consistency import NOT_GIVEN, NotGiven
+from holoctl.rows.state_limits import NOT_GIVEN, NotGiven
 
 __all__ = ["export_c"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.tolerances import ALLOWANCE, PIVOT_LIMIT, SELF_TEST_STATES, TOLERANCES
-from holoctl.codegen.entries import dense
+from holoctl.codegen.casadi_extra import casadi_module
 from holoctl.codegen.exported.contexts import (
     Build,
     GravityTorque,
@@ -26,7 +26,12 @@ from holoctl.codegen.exported.contexts import (
     TorqueDeclaration,
 )
 from holoctl.codegen.exported.laws import Laws
-from holoctl.codegen.exported.library import (
+from holoctl.codegen.exported.plant import plant_functions
+from holoctl.codegen.exported.self_test import self_test
+from holoctl.codegen.exported.shared_steps import source
+from holoctl.codegen.exported.states import States
+from holoctl.codegen.exported.tables import motor_table, q_table, v_table
+from holoctl.codegen.exported.write_files import (
     MARK,
     array,
     comment,
@@ -34,18 +39,13 @@ from holoctl.codegen.exported.library import (
     number,
     stack_bytes,
 )
-from holoctl.codegen.exported.plant import plant_functions
-from holoctl.codegen.exported.self_test import self_test
-from holoctl.codegen.exported.shared_steps import source
-from holoctl.codegen.exported.states import States
-from holoctl.codegen.exported.tables import motor_table, q_table, v_table
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.extra import casadi_module
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.measures import earlier
+from holoctl.codegen.matrices import dense
 from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.control.computed_torque import ComputedTorque
-from holoctl.rows.consistency import StateLimits
+from holoctl.rows.state_limits import StateLimits
 
 __all__ = ["library_files", "shared_context"]
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.codegen.entries import dense
+from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.extra import SX, casadi_module
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
 from holoctl.codegen.laws.measures import broken_rows, measures
 from holoctl.codegen.laws.torque import errors_function
+from holoctl.codegen.matrices import dense
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.dynamics.actuation import effort_scales
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from holoctl.codegen.entries import largest, total
+from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.extra import SX, casadi_module
 from holoctl.codegen.laws.bordered import eliminated
 from holoctl.codegen.laws.forward_dynamics import forward_function
+from holoctl.codegen.matrices import largest, total
 from holoctl.codegen.tree import tangent
 
 __all__ = ["plant_functions"]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from holoctl.codegen.c_source import c_function
-from holoctl.codegen.exported.library import filled
+from holoctl.codegen.exported.write_files import filled
 
 __all__ = ["source"]
 

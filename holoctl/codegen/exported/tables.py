@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holoctl.codegen.exported.library import comment
+from holoctl.codegen.exported.write_files import comment
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.coordinates import translational
 

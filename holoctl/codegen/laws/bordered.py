@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.elimination import Elimination, eliminate, pivot_order
-from holoctl.codegen.entries import column, dense, scalars
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.extra import SX, casadi_module
+from holoctl.codegen.matrices import column, dense, scalars
 from holoctl.codegen.stabilised import stabilised_drift
 
 __all__ = ["Bordered", "bordered", "eliminated", "selection"]

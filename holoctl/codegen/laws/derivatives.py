@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from holoctl.base.tolerances import DERIVED
+from holoctl.codegen.casadi_extra import casadi_module
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.extra import casadi_module
 from holoctl.codegen.tree import tangent
 
 __all__ = ["derivatives"]

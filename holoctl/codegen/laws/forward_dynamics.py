@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from holoctl.base.tolerances import REDUCED
+from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.elimination import factored
-from holoctl.codegen.entries import column, scalars, total
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.extra import SX, casadi_module
 from holoctl.codegen.laws.bordered import bordered, selection
+from holoctl.codegen.matrices import column, scalars, total
 from holoctl.codegen.tree_dynamics import mass_matrix, tree_efforts
 
 __all__ = ["follow", "forward_function"]

@@ -19,18 +19,18 @@ from numpy.typing import NDArray
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.linalg import pivoted_qr
 from holoctl.base.tolerances import TARGET_CONSISTENT
+from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.elimination import least_squares, lower_solve, upper_solve
-from holoctl.codegen.entries import column, columns, scalars, total
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.extra import SX, casadi_module
 from holoctl.codegen.laws.bordered import bordered, selection
 from holoctl.codegen.laws.forward_dynamics import follow
 from holoctl.codegen.laws.measures import redundant_doubt, state_doubt
+from holoctl.codegen.matrices import column, columns, scalars, total
 from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.projector.projection import projected
-from holoctl.rows.consistency import StateLimits
+from holoctl.rows.state_limits import StateLimits
 
 __all__ = ["holding_function", "inverse_function"]
 

@@ -4,7 +4,7 @@
     velocity      max |r rate| / (1 + max |r G| |v|)
     acceleration  max |r (G a + drift)| / (1 + max |r G| |a| + max |r drift|)
 
-r scales the rows. These are measures of the certificate; see rows/consistency.py.
+r scales the rows. These are measures of the certificate; see rows/state_limits.py.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.tolerances import ALLOWANCE, TOLERANCES, TURNED
-from holoctl.codegen.entries import largest, scalars, total
+from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.extra import SX, casadi_module
+from holoctl.codegen.matrices import largest, scalars, total
 from holoctl.codegen.stabilised import stabilised_drift
-from holoctl.rows.consistency import StateLimits
+from holoctl.rows.state_limits import StateLimits
 
 __all__ = [
     "Measures",

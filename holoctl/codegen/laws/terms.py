@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.codegen.entries import column, dense, total
+from holoctl.codegen.casadi_extra import casadi_module
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.extra import casadi_module
+from holoctl.codegen.matrices import column, dense, total
 from holoctl.codegen.rows import symbolic_rows
 from holoctl.codegen.tree_dynamics import mass_matrix, tree_efforts
 

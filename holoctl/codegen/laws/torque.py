@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from holoctl.codegen.entries import column, scalars
+from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.extra import SX, casadi_module
+from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
 from holoctl.codegen.laws.measures import state_doubt
-from holoctl.codegen.subject import Subject
+from holoctl.codegen.matrices import column, scalars
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import wrapped
 

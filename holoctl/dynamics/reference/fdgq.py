@@ -12,7 +12,7 @@ from holoctl.base.checks import Vector, numbers, quiet, vector
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import cholesky
 from holoctl.base.tolerances import SINGULAR
-from holoctl.constraints.gamma_q import GammaCallback, call_gamma_q
+from holoctl.constraints.explicit_chart import GammaCallback, call_gamma_q
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inertia, nonlinear_efforts
 from holoctl.tree.coordinates import support

@@ -26,7 +26,7 @@ from holoctl.base.checks import Vector, as_given, finite, quiet, stored, vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import FORWARD_DOUBT, HEAVY
 from holoctl.closing.assembly import assemble
-from holoctl.dynamics.tick.general import general_acceleration
+from holoctl.dynamics.tick.general_path import general_acceleration
 from holoctl.dynamics.tick.own_workspace import in_own_workspace
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
@@ -35,7 +35,7 @@ from holoctl.projector.partition import Partition, check_partition, partition
 from holoctl.rows.anchors import anchored, anchors, motion_of_rows
 from holoctl.rows.evaluate import constraint_rows
 from holoctl.rows.tick.fast_rows import fast_rows, why_not
-from holoctl.rows.tick.given import check_ticks
+from holoctl.rows.tick.other_rows import check_ticks
 from holoctl.tree.live_motion import live_motion
 
 __all__ = ["PreparedForwardDynamics"]

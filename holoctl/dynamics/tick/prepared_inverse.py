@@ -7,7 +7,7 @@ With the kept rows split into dependent and independent columns,
     G_dep' y = w_dep                       two vector solves in all: gamma is not formed
     gamma' B u = w_ind - G_ind' y
 
-The general path (dynamics/tick/general.py) gives the same numbers, and takes over wherever the
+The general path (dynamics/tick/general_path.py) gives the same numbers, and takes over wherever the
 fast one has doubts. Derivation: docs/derivations.md, "In a tick".
 """
 
@@ -39,14 +39,14 @@ from holoctl.base.tolerances import (
 from holoctl.closing.assembly import assemble
 from holoctl.dynamics.actuation import effort_scales, effort_weights
 from holoctl.dynamics.inverse import POLICIES
-from holoctl.dynamics.tick.general import general_efforts
+from holoctl.dynamics.tick.general_path import general_efforts
 from holoctl.dynamics.tick.own_workspace import in_own_workspace
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_motors, check_partition, partition
-from holoctl.rows.consistency import StateLimits, state_limits
+from holoctl.rows.state_limits import StateLimits, state_limits
 from holoctl.rows.tick.fast_rows import fast_rows, why_not
-from holoctl.rows.tick.given import check_ticks
+from holoctl.rows.tick.other_rows import check_ticks
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
 __all__ = ["PreparedInverseDynamics", "answer"]

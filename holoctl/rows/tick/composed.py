@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.constraints.wrench import WrenchRows
-from holoctl.rows.consistency import StateLimits
-from holoctl.rows.tick.along import along
+from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.tick.along_vector import along
 from holoctl.rows.tick.part import Part, per_limit
 from holoctl.tree.live_motion import LiveMotion
 

@@ -37,13 +37,13 @@ from holoctl.constraints.contract import BoundRows
 from holoctl.constraints.kinds import Along, Composed, Orientation
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.consistency import StateLimits, allowed_acceleration
 from holoctl.rows.evaluate import rows_that_open
-from holoctl.rows.tick.along import along
+from holoctl.rows.state_limits import StateLimits, allowed_acceleration
+from holoctl.rows.tick.along_vector import along
 from holoctl.rows.tick.composed import composed
-from holoctl.rows.tick.given import Given, given
+from holoctl.rows.tick.orientation import turning
+from holoctl.rows.tick.other_rows import Given, given
 from holoctl.rows.tick.part import Part, per_limit
-from holoctl.rows.tick.turning import turning
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
 __all__ = ["FastRows", "fast_rows", "why_not"]

@@ -18,7 +18,7 @@ from holoctl.base.errors import InputError
 from holoctl.base.tolerances import TICK_AGREES, TICK_REACH, TICK_STATES
 from holoctl.constraints.contract import BoundRows, Evaluate, Rows, offered
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.consistency import StateLimits
+from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.tick.part import Part, per_limit
 from holoctl.tree.kinematics import kinematics
 from holoctl.tree.live_motion import LiveMotion, live_motion

@@ -13,7 +13,10 @@ from holoctl.constraints.coupling import Coupling
 from holoctl.io.limits import MOST_BYTES, MOST_SHEET_BYTES, Place, check_size, content
 from holoctl.io.mjcf import read_mjcf
 from holoctl.io.sdf import read_sdf
-from holoctl.io.sheet import (
+from holoctl.io.urdf import Urdf, model_of, read_urdf
+from holoctl.io.xml import blamed_on
+from holoctl.io.yaml_entries import Entry, yaml_document
+from holoctl.io.yaml_sheet import (
     Sheet,
     check_constraints,
     motors_of,
@@ -21,9 +24,6 @@ from holoctl.io.sheet import (
     reference_of,
     warn_of_turns,
 )
-from holoctl.io.urdf import Urdf, model_of, read_urdf
-from holoctl.io.xml import blamed_on
-from holoctl.io.yaml_entries import Entry, yaml_document
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.coordinates import coordinate_names, translational
 from holoctl.tree.frozen_model import plain

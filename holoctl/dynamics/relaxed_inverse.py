@@ -24,7 +24,7 @@ from holoctl.dynamics.reference.saddle_point import direct
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
-from holoctl.projector.given import Given, given_terms
+from holoctl.projector.arguments import Given, given_terms
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import project

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.constraints.wrench import YZX, ZXY, WrenchRows
-from holoctl.rows.consistency import StateLimits
-from holoctl.rows.tick.gathers import (
+from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.tick.affine_maps import (
     add_vector,
     affine_map,
     both_and_difference,
