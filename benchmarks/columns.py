@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 import holoctl as hc
-from holoctl.dynamics.tick.prepared_inverse import _lay_out
+from holoctl.dynamics.tick.inverse_tick import lay_out
 
 Array = NDArray[np.float64]
 
@@ -174,7 +174,9 @@ def path(case: Case) -> str:
     """Which path of the inverse dynamics serves: at how many states the fast one answers, or why
     it never does."""
     prepared = hc.PreparedInverseDynamics(case.mech, partition=case.part)
-    tick = _lay_out(prepared)
+    tick = lay_out(
+        prepared.mech, prepared.partition, prepared.weights, prepared.inconsistent, prepared.limits
+    )
     if tick is None:
         return f"general: {prepared.general}"
     answers = [tick(s.q, s.v, s.target, 0.0, None) for s in case.states]

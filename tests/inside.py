@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
 import holoctl as hc
-from holoctl.dynamics.tick import prepared_forward, prepared_inverse
+from holoctl.dynamics.tick import forward_tick, inverse_tick
 from holoctl.dynamics.tick.general_path import general_acceleration, general_efforts
 from holoctl.io import urdf
 
@@ -23,17 +21,17 @@ def general_path(prepared, *state):
 
 def fast_path(prepared):
     """The fast path alone: None, as a whole or at a state, where the general one answers."""
-    return sys.modules[type(prepared).__module__]._lay_out(prepared)
+    mech, part = prepared.mech, prepared.partition
+    if isinstance(prepared, hc.PreparedForwardDynamics):
+        return forward_tick.lay_out(mech, part)
+    return inverse_tick.lay_out(
+        mech, part, prepared.weights, prepared.inconsistent, prepared.limits
+    )  # fmt: skip
 
 
 def sparse_path(prepared):
     """Of the forward dynamics, the part of the fast path that goes through Pinocchio."""
-    return prepared_forward._sparse(prepared)
-
-
-def banded(mech, part):
-    """Kept rows and dependent coordinates in the order of their band, and its widths."""
-    return prepared_inverse._ordered(mech, part)
+    return forward_tick.sparse_tick(prepared.mech, prepared.partition)
 
 
 def with_balls(model, balls):

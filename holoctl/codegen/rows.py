@@ -1,9 +1,7 @@
 """The constraint rows as expressions: error, rate, Jacobian, drift.
 
-Rows between two bodies do not change under a common motion, so each pair of frames is evaluated
-in the axes of the nearest body that carries both (the joints above it drop out), or of a free body
-or ball that stands on that: its motions are constant in its own axes. With p, omega,
-alpha the motion of the frames seen from there, at zero joint acceleration,
+Each pair of frames is seen from a body above both (codegen/relative_motion.py). With p, omega, alpha
+the motion of the frames seen from there, at zero joint acceleration,
 
     d = p2 - p1        U = v2 - v1 at p2        D = bias of the acceleration of p2 seen from body 1
 
@@ -32,6 +30,17 @@ from numpy.typing import NDArray
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import HALF_TURN
 from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.relative_motion import (
+    Pair,
+    Seen,
+    mirrored,
+    moved,
+    pair_of,
+    placed,
+    point_motion,
+    see,
+    turns,
+)
 from holoctl.codegen.tree import Tree, constant, tangent
 from holoctl.constraints.contract import BoundRows, offered
 from holoctl.constraints.kinds import Along, Composed, Kind, Orientation
@@ -105,7 +114,7 @@ def symbolic_rows(
     """
     r = len(rows)
     found = SymbolicRows([None] * r, [None] * r, [None] * r, [{} for _ in rows], [], same_space)
-    seen: dict[tuple[int, int], _Seen] = {}
+    seen: dict[tuple[int, int], Seen] = {}
     start = 0
     for bound in mech.bound:
         m = len(bound.labels)
@@ -116,7 +125,7 @@ def symbolic_rows(
         if type(bound) is WrenchRows:
             for pair in np.unique(bound.pair[[k for _, k in here]]).tolist():
                 of_pair = [(i, k) for i, k in here if bound.pair[k] == pair]
-                motion = _pair(tree, bound, pair, v, seen)
+                motion = pair_of(tree, bound, pair, v, seen)
                 _wrench_rows(found, bound, of_pair, motion, same_space)
         else:
             _differentiated(found, mech, bound, here, tree, v, t)
@@ -154,11 +163,11 @@ def _phi(mech: Mechanism, bound: BoundRows, tree: Tree, t: SX) -> SX:
     """The errors of a constraint that offers an expression, checked."""
     ca = casadi_module()
     expression, m = offered(bound, "expression"), len(bound.labels)
-    seen: dict[tuple[int, int], _Seen] = {}
+    seen: dict[tuple[int, int], Seen] = {}
 
     def place(frame: Frame) -> tuple[SX, SX]:
-        s = _see(tree, (0, 0), tree.of_joint[frame.joint], ca.SX.zeros(mech.nv), seen)
-        return _placed(s, frame)
+        s = see(tree, (0, 0), tree.of_joint[frame.joint], ca.SX.zeros(mech.nv), seen)
+        return placed(s, frame)
 
     phi: Any = None if expression is None else expression(tree.q, t, place)
     if type(phi) is not ca.SX or phi.numel() != m or min(phi.shape) != 1:
@@ -172,145 +181,6 @@ def _phi(mech: Mechanism, bound: BoundRows, tree: Tree, t: SX) -> SX:
     return column
 
 
-# ------------------------------------------------------------------------- relative motion
-
-
-@dataclass(frozen=True, eq=False)
-class _Seen:
-    """The motion of a step seen from another one above it, in the axes of that one."""
-
-    R: SX
-    o: SX
-    omega: SX
-    odot: SX
-    alpha: SX
-    oddot: SX
-    columns: tuple[tuple[int, SX, SX, SX], ...]  # coordinate, angular, linear, origin
-
-
-@dataclass(frozen=True, eq=False)
-class _Pair:
-    """Frames 1 and 2 of a closure, seen from the nearest step that carries both."""
-
-    one: _Seen
-    two: _Seen
-    R1: SX  # axes of the frames
-    R2: SX
-    p1: SX
-    p2: SX
-
-
-def _pair(
-    tree: Tree, bound: WrenchRows, pair: int, v: SX, seen: dict[tuple[int, int], _Seen]
-) -> _Pair:
-    frame1, frame2 = bound.frames1[pair], bound.frames2[pair]
-    step1, step2 = tree.of_joint[frame1.joint], tree.of_joint[frame2.joint]
-    above1, above2 = _ancestors(tree, step1), _ancestors(tree, step2)
-    base = next(i for i in above2 if i in above1)
-    root = _root(tree, base, above2, above1)
-    one, two = (_see(tree, (root, base), step, v, seen) for step in (step1, step2))
-
-    (R1, p1), (R2, p2) = _placed(one, frame1), _placed(two, frame2)
-    return _Pair(one, two, R1, R2, p1, p2)
-
-
-def _placed(s: _Seen, frame: Frame) -> tuple[SX, SX]:
-    """Axes and origin of a frame on a step."""
-    X = frame.placement
-    return s.R @ constant(X.rotation), s.o + s.R @ constant(X.translation)
-
-
-def _root(tree: Tree, base: int, *chains: list[int]) -> int:
-    """The step from whose axes all is seen: the nearest that carries both frames, or a free body
-    or ball just above it. In their axes the motions of such a joint are constant, and so are the
-    pivots of rows across it, whatever way the body is turned."""
-    for chain in chains:
-        first = chain[chain.index(base) - 1] if chain[0] != base else base
-        if sum(c.angular.any() for c in tree.steps[first].columns) == 3:
-            return first
-    return base
-
-
-def _mirrored(pair: _Pair) -> _Pair:
-    """The same frames, with 1 and 2 exchanged."""
-    return _Pair(pair.two, pair.one, pair.R2, pair.R1, pair.p2, pair.p1)
-
-
-def _ancestors(tree: Tree, step: int) -> list[int]:
-    """The step, what it stands on, and so on down to the world."""
-    found = [step]
-    while found[-1]:
-        found.append(tree.steps[found[-1]].parent)
-    return found
-
-
-def _see(
-    tree: Tree, start: tuple[int, int], i: int, v: SX, seen: dict[tuple[int, int], _Seen]
-) -> _Seen:
-    """Step i seen from the step ``start = (root, base)``; all at zero acceleration of the
-    coordinates. The root is the base, or stands on it."""
-    ca = casadi_module()
-    root, base = start
-    if (root, i) in seen:
-        return seen[root, i]
-    if i == root:
-        zero = ca.SX.zeros(3)
-        seen[root, i] = _Seen(ca.SX.eye(3), zero, zero, zero, zero, zero, ())
-        return seen[root, i]
-    if i == base:
-        seen[root, i] = _from_above(tree, root, v)
-        return seen[root, i]
-    s, cross = tree.steps[i], ca.cross
-    below = _see(tree, start, s.parent, v, seen)
-    R, r = below.R @ s.R, below.R @ s.p
-    o = below.o + r
-    columns = list(below.columns)
-    turn, slide = ca.SX.zeros(3), ca.SX.zeros(3)
-    for c in s.columns:
-        angular = below.R @ (s.R @ constant(c.angular))
-        linear = below.R @ (s.R @ constant(c.linear))
-        columns.append((c.coordinate, angular, linear, o))
-        turn, slide = turn + angular * v[c.coordinate], slide + linear * v[c.coordinate]
-    w = below.omega
-    seen[root, i] = _Seen(
-        R,
-        o,
-        omega=w + turn,
-        odot=below.odot + cross(w, r) + slide,
-        alpha=below.alpha + cross(w, turn),
-        oddot=below.oddot + cross(below.alpha, r) + cross(w, cross(w, r))
-        + cross(w + w + turn, slide),
-        columns=tuple(columns),
-    )  # fmt: skip
-    return seen[root, i]
-
-
-def _from_above(tree: Tree, i: int, v: SX) -> _Seen:
-    """What step i stands on, seen from it: it moves the other way. The motions of the step's
-    joint are constant in its own axes, so that they have no acceleration of their own there."""
-    ca, s = casadi_module(), tree.steps[i]
-    zero = ca.SX.zeros(3)
-    columns, turn, slide = [], zero, zero
-    for c in s.columns:
-        angular, linear = -constant(c.angular), -constant(c.linear)
-        columns.append((c.coordinate, angular, linear, zero))
-        turn, slide = turn + angular * v[c.coordinate], slide + linear * v[c.coordinate]
-    o = -(s.R.T @ s.p)
-    odot = slide + ca.cross(turn, o)
-    return _Seen(
-        s.R.T, o, omega=turn, odot=odot, alpha=zero, oddot=ca.cross(turn, odot),
-        columns=tuple(columns),
-    )  # fmt: skip
-
-
-def _point_motion(s: _Seen, p: SX) -> tuple[SX, SX]:
-    """Velocity, and acceleration at zero joint acceleration, of what is at p on the body."""
-    cross = casadi_module().cross
-    arm = p - s.o
-    velocity = cross(s.omega, arm)
-    return s.odot + velocity, s.oddot + cross(s.alpha, arm) + cross(s.omega, velocity)
-
-
 # ---------------------------------------------------------------------------- wrench rows
 
 
@@ -318,7 +188,7 @@ def _wrench_rows(
     found: SymbolicRows,
     table: WrenchRows,
     here: list[tuple[int, int]],
-    pair: _Pair,
+    pair: Pair,
     same_space: bool,
 ) -> None:
     by_kind: dict[Kind, list[tuple[int, int]]] = {}
@@ -329,14 +199,14 @@ def _wrench_rows(
 
 
 def _along(
-    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: _Pair, free: bool
+    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: Pair, free: bool
 ) -> None:
     """Rows along a vector n, seen from the frame that n is fixed in."""
     kind = table.kinds[members[0][1]]
     if not isinstance(kind, Along) or kind.normal is None:
         _rod(found, table, members, pair)
         return
-    seen = pair if kind.normal == 1 else _mirrored(pair)
+    seen = pair if kind.normal == 1 else mirrored(pair)
     if not kind.point:
         _direction(found, table, members, seen)
     else:  # n . (p2 - p1) = -n . (p1 - p2)
@@ -347,33 +217,33 @@ def _along(
 def _linear(
     found: SymbolicRows,
     members: list[tuple[int, int]],
-    pair: _Pair,
+    pair: Pair,
     normals: NDArray[np.float64],
     free: bool,
 ) -> None:
     """``n . (p2 - p1)``: the acceleration of p2 seen from body 1, along n."""
     ca = casadi_module()
-    v1, a1 = _point_motion(pair.one, pair.p2)
-    v2, a2 = _point_motion(pair.two, pair.p2)
+    v1, a1 = point_motion(pair.one, pair.p2)
+    v2, a2 = point_motion(pair.two, pair.p2)
     d, U = pair.p2 - pair.p1, v2 - v1
     D = a2 - a1 - 2.0 * ca.cross(pair.one.omega, U)
     axes = np.array([normals[k] for _, k in members])
     directions = [pair.R1 @ constant(a) for a in axes]
     if free:
         directions = _constant_span(axes, directions, pair.R1)
-    columns = _moved(pair, pair.p2, pair.p2)
+    columns = moved(pair, pair.p2, pair.p2)
     for (i, _), n in zip(members, directions, strict=True):
         found.error[i], found.rate[i], found.drift[i] = _dot(n, d), _dot(n, U), _dot(n, D)
         found.jacobian[i].update(_entries((c, _dot(n, g)) for c, g in columns))
 
 
 def _rod(
-    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: _Pair
+    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: Pair
 ) -> None:
-    v1, a1 = _point_motion(pair.one, pair.p1)
-    v2, a2 = _point_motion(pair.two, pair.p2)
+    v1, a1 = point_motion(pair.one, pair.p1)
+    v2, a2 = point_motion(pair.two, pair.p2)
     d, rate = pair.p2 - pair.p1, v2 - v1
-    columns = _moved(pair, pair.p1, pair.p2)
+    columns = moved(pair, pair.p1, pair.p2)
     for i, k in members:
         L = float(table.size[k])
         n = d / L
@@ -384,7 +254,7 @@ def _rod(
 
 
 def _direction(
-    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: _Pair
+    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: Pair
 ) -> None:
     ca = casadi_module()
     w1, w2 = pair.one.omega, pair.two.omega
@@ -395,11 +265,11 @@ def _direction(
         cdot = ca.cross(ca.cross(w2, b), n) + ca.cross(b, ca.cross(w1, n))
         found.error[i], found.rate[i] = _dot(n, b), _dot(c, dw)
         found.drift[i] = _dot(c, dalpha) + _dot(cdot, dw)
-        found.jacobian[i].update(_entries((j, _dot(c, turn)) for j, turn in _turns(pair)))
+        found.jacobian[i].update(_entries((j, _dot(c, turn)) for j, turn in turns(pair)))
 
 
 def _orientation(
-    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: _Pair, free: bool
+    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: Pair, free: bool
 ) -> None:
     ca = casadi_module()
     w1 = pair.one.omega
@@ -422,11 +292,11 @@ def _orientation(
     for (i, _), m, part in zip(members, moments, parts, strict=True):
         found.error[i], found.rate[i] = 2.0 * part, _dot(m, dw)
         found.drift[i] = _dot(m, D) - fast * part
-        found.jacobian[i].update(_entries((j, _dot(m, turn)) for j, turn in _turns(pair)))
+        found.jacobian[i].update(_entries((j, _dot(m, turn)) for j, turn in turns(pair)))
 
 
 def _composed(
-    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: _Pair, free: bool
+    found: SymbolicRows, table: WrenchRows, members: list[tuple[int, int]], pair: Pair, free: bool
 ) -> None:
     """f(x) of rows along vectors, and the chain rule."""
     ca = casadi_module()
@@ -460,18 +330,6 @@ EXPRESSIONS: dict[type, Callable[..., None]] = {
     Composed: _composed,
 }
 """Rows between two bodies as expressions, sort by sort."""
-
-
-def _moved(pair: _Pair, p1: SX, p2: SX) -> list[tuple[int, SX]]:
-    """What each coordinate does to the points at p2 on body 2 and p1 on body 1, as 2 - 1."""
-    cross = casadi_module().cross
-    one = [(c, -(u + cross(w, p1 - o))) for c, w, u, o in pair.one.columns]
-    return one + [(c, u + cross(w, p2 - o)) for c, w, u, o in pair.two.columns]
-
-
-def _turns(pair: _Pair) -> list[tuple[int, SX]]:
-    one = [(c, -w) for c, w, _, _ in pair.one.columns]
-    return one + [(c, w) for c, w, _, _ in pair.two.columns]
 
 
 def _constant_span(axes: NDArray[np.float64], directions: list[SX], R1: SX) -> list[SX]:

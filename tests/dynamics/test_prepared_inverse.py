@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import zoo
-from inside import banded, fast_path, general_path
+from inside import fast_path, general_path
 from shared_robots import SHARED_ROBOT_NAMES, shared_robot
 from support import (
     ALWAYS_GENERAL,
@@ -28,6 +28,7 @@ import holoctl.rows.tick.fast_rows
 from holoctl.base.linalg import cholesky
 from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.inverse import driven_acceleration
+from holoctl.dynamics.tick.split import ordered
 from holoctl.mechanism.open_tree import external_efforts
 
 
@@ -141,7 +142,7 @@ def test_chains_of_loops_use_the_band(n):
     mech = zoo.in_series(n)
     q, v = hc.assemble(mech, None, np.random.default_rng(0).normal(size=mech.nv))
     part = hc.partition(mech, q)
-    kept, dependent, lower, upper = banded(mech, part)
+    kept, dependent, lower, upper = ordered(mech, part)
     assert (lower, upper) == ((1, 1) if n >= 8 else (-1, -1))
     assert sorted(kept) == sorted(part.rows)
     assert sorted(dependent) == sorted(part.dependent)
@@ -159,7 +160,7 @@ def test_the_band_is_found_in_any_order_of_the_constraints():
     )
     q, v = hc.assemble(mech, None, np.random.default_rng(0).normal(size=mech.nv))
     part = hc.partition(mech, q)
-    assert banded(mech, part)[2] > 0
+    assert ordered(mech, part)[2] > 0
     agree(hc.PreparedInverseDynamics(mech, part), [(q, v)])
 
 

@@ -25,7 +25,7 @@ from zoo import ZOO
 import holoctl as hc
 import holoctl.rows.tick.fast_rows
 from holoctl.base.tolerances import HALF_TURN
-from holoctl.dynamics.tick import prepared_inverse as module
+from holoctl.dynamics.tick import inverse_tick as module
 from holoctl.rows.tick.fast_rows import fast_rows
 from holoctl.tree.live_motion import live_motion
 

@@ -11,10 +11,8 @@ from holoctl.base.errors import InputError
 __all__ = ["in_own_workspace"]
 
 
-def in_own_workspace(
-    local: threading.local, lay_out: Callable[[Any], Any], owner: Any, *args: Any
-) -> Any:
-    """``tick(*args)`` with the tick that ``lay_out(owner)`` made for this thread; None without
+def in_own_workspace(local: threading.local, lay_out: Callable[[], Any], *args: Any) -> Any:
+    """``tick(*args)`` with the tick that ``lay_out()`` made for this thread; None without
     one, or where the caller has numpy raise its floating-point errors and it did.
 
     While it runs it cannot be called again in the same thread: its workspace is in use.
@@ -22,7 +20,7 @@ def in_own_workspace(
     try:
         tick = local.tick
     except AttributeError:
-        tick = local.tick = lay_out(owner)
+        tick = local.tick = lay_out()
     if tick is None:
         return None
     local.tick = _busy

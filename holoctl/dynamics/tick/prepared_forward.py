@@ -1,52 +1,28 @@
-"""Forward dynamics for loops and simulations: everything that does not change is laid out once.
+"""Forward dynamics for loops and simulations: what users hold.
 
-The whole system at once, scaled by constants, so that its pivots are of order one:
-
-    [M   G'] [   a    ]   [tau - h]
-    [G   0 ] [-lambda ] = [-drift ]        kept rows only
-
-by Pinocchio's sparse factorisation where the rows are those of anchors (rows/anchors.py), by a
-dense LU otherwise, or where the sparse one has doubts. The general path, `accelerate`, gives the
-same numbers, and takes over where the dense one has doubts too.
+The fast path is dynamics/tick/forward_tick.py; the general one takes over where that has doubts.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
-from numpy.typing import NDArray
-from scipy.linalg import lapack
 
-from holoctl.base.checks import Vector, as_given, finite, quiet, stored, vector
-from holoctl.base.errors import InputError
-from holoctl.base.tolerances import FORWARD_DOUBT, HEAVY
+from holoctl.base.checks import Vector, as_given, finite, quiet, stored
 from holoctl.closing.assembly import assemble
+from holoctl.dynamics.tick.forward_tick import Response, Tick, lay_out
 from holoctl.dynamics.tick.general_path import general_acceleration
 from holoctl.dynamics.tick.own_workspace import in_own_workspace
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.mechanism.open_tree import inertia
 from holoctl.projector.partition import Partition, check_partition, partition
-from holoctl.rows.anchors import anchored, anchors, motion_of_rows
-from holoctl.rows.evaluate import constraint_rows
-from holoctl.rows.tick.fast_rows import fast_rows, why_not
+from holoctl.rows.tick.fast_rows import why_not
 from holoctl.rows.tick.other_rows import check_ticks
-from holoctl.tree.live_motion import live_motion
 
 __all__ = ["PreparedForwardDynamics"]
-
-
-Response = Callable[[Any], Vector]
-"""a(tau): the acceleration at one state, for any efforts."""
-
-_Tick = Callable[[Vector, Vector, Vector | None, float], Vector | Response | None]
-
-_SparseTick = Callable[[Vector, Vector, Vector], Vector | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,155 +149,8 @@ class PreparedForwardDynamics:
     ) -> tuple[Vector | Response | None, Vector, Vector, float]:
         """The answer of the fast path, if it has one, and the state as it was checked."""
         q, v, t = state_in_a_tick(self.mech, q, v, t, of_any_size=True)
-        found = in_own_workspace(self._local, _lay_out, self, q, v, tau, t)
+        found = in_own_workspace(self._local, self._laid_out, q, v, tau, t)
         return found, q, v, t
 
-
-def _lay_out(prepared: PreparedForwardDynamics) -> _Tick | None:
-    """The tick of one thread, or None where only the general path serves."""
-    dense = _dense(prepared)
-    sparse = None if dense is None else _sparse(prepared)
-    if dense is None or sparse is None:
-        return dense
-
-    def tick(q: Vector, v: Vector, tau: Vector | None, t: float) -> Vector | Response | None:
-        a = None if tau is None else sparse(q, v, tau)
-        return dense(q, v, tau, t) if a is None else a
-
-    return tick
-
-
-def _sparse(prepared: PreparedForwardDynamics) -> _SparseTick | None:
-    """The tick where all rows are kept and are those of anchors: Pinocchio's factorisation.
-
-    Its pivots are, up to the sign, parts of J M^-1 J' and of M. They are compared with the
-    diagonals of these two at the reference.
-    """
-    mech = prepared.mech
-    model, n = mech.model, mech.nv
-    found = anchors(mech)
-    if not found or prepared.partition.rank < len(mech.row_scale):
-        return None
-    held = anchored(model, found)
-    models, datas, data, factors = held.models, held.datas, held.data, held.factors
-    both = list(zip(models, datas, strict=True))
-    rhs = np.zeros(len(mech.row_scale) + n)
-    m = rhs.size - n
-    extracted = [d.extract() for d in datas]
-    ends = np.cumsum([anchor.rows.size for anchor in found])
-    rights = [
-        motion_of_rows(mech, anchor, at, rhs[end - anchor.rows.size : end])
-        for anchor, at, end in zip(found, extracted, ends, strict=True)
-    ]
-    parts = [right for right in rights if right is not None]
-    if len(parts) < len(rights):
-        return None
-    all_terms, h, f = pin.computeAllTerms, data.nle, rhs[m:]
-    all_terms(model, data, mech.reference, np.zeros(n))
-    for c, d in both:
-        c.calc(model, data, d)
-    factors.compute(model, data, models, datas)
-    pivots, inertias = factors.D, np.diagonal(data.M)
-    if not (pivots > 0.0)[m:].all() or not (pivots < 0.0)[:m].all():
-        return None
-    J = pin.getConstraintsJacobian(model, data, models, datas).reshape(m, n)
-    mobility = (J * np.linalg.solve(inertia(mech, mech.reference), J.T).T).sum(axis=1)
-    unit = 1.0 / np.concatenate([-mobility, inertias])
-    unit_of_inertias, scaled, scaled_inertias = unit[m:].copy(), np.zeros(m + n), np.zeros(n)
-    views = (factors.D, pivots), (data.nle, h), (np.diagonal(data.M), inertias)
-    if not all(np.shares_memory(one, other) for one, other in views):
-        return None  # a copy, which would not change with the workspace
-    compute, solve = factors.compute, factors.solve
-
-    def tick(q: Vector, v: Vector, tau: Vector) -> Vector | None:
-        all_terms(model, data, q, v)
-        for c, d in both:
-            c.calc(model, data, d)
-        for part in parts:
-            if not part():
-                return None
-        compute(model, data, models, datas)
-        np.multiply(inertias, unit_of_inertias, scaled_inertias)
-        np.multiply(pivots, unit, scaled)
-        sizes = scaled.tolist()
-        if not (scaled_inertias.dot(scaled_inertias) < HEAVY**2 and max(sizes) < HEAVY):
-            return None
-        if not min(sizes) > 1.0 / FORWARD_DOUBT:
-            return None
-        np.subtract(tau, h, f)
-        a: Vector = solve(rhs)[m:]
-        return a
-
-    return tick
-
-
-def _dense(prepared: PreparedForwardDynamics) -> _Tick | None:
-    """The tick for rows of any kind: LU of the whole system."""
-    mech, part = prepared.mech, prepared.partition
-    model, n, r = mech.model, mech.nv, part.rank
-    motion = live_motion(model, model.createData())
-    if prepared.general or motion is None:
-        return None
-    wanted = np.arange(n)[:, None] + n * np.arange(r)  # G'
-    fast, data = fast_rows(mech, motion, part.rows, wanted), motion.data
-    K, rhs = np.zeros((n + r, n + r), order="F"), np.zeros(n + r)
-    M_here, G_here, GT_here, f, k = K[:n, :n], K[n:, :n], K[:n, n:], rhs[:n], rhs[n:]
-    diagonal = np.diag(inertia(mech, mech.reference))
-    least = 1e-9 * float(diagonal.max()) or 1.0
-    scale = 1.0 / np.sqrt(np.maximum(diagonal, least))
-    _, there = constraint_rows(mech, mech.reference, np.zeros(n))
-    size = np.abs(mech.row_scale[:, None] * there.jacobian * scale)[part.rows].max(axis=1)
-    size = np.maximum(size, 1e-3 * size.max(initial=0.0) + 1e-300)  # a row that vanishes there
-    unit = np.concatenate([scale, 1.0 / size])
-    units = np.asfortranarray(unit * unit[:, None])
-    evaluate, GT, right = fast.evaluate, fast.entries, fast.right
-    G, crba, nle = GT.T, pin.crba, pin.nonLinearEffects
-    getrf, getrs = lapack.dgetrf, lapack.dgetrs
-    back, inverse, inertias = unit[:n].copy(), np.zeros(n + r), K.diagonal()[:n]
-
-    def tick(q: Vector, v: Vector, tau: Vector | None, t: float) -> Vector | Response | None:
-        if not evaluate(q, v, t):
-            return None
-        M_here[:] = crba(model, data, q)
-        G_here[:] = G
-        GT_here[:] = GT
-        K[n:, n:] = 0.0
-        np.multiply(K, units, K)
-        if not inertias.dot(inertias) < HEAVY**2:
-            return None
-        h = nle(model, data, q, v)
-        factors, order, info = getrf(K, tau is not None)
-        if info:
-            return None
-        np.divide(1.0, factors.diagonal(), inverse)
-        if not inverse.dot(inverse) < FORWARD_DOUBT**2:
-            return None
-        if tau is None:
-            if not (finite(h) and finite(right)):
-                return None
-            return response(factors, order, h, right * unit[n:])
-        np.subtract(tau, h, f)
-        k[:] = right
-        np.multiply(rhs, unit, rhs)
-        x, _ = getrs(factors, order, rhs)
-        a: Vector = back * x[:n]
-        return a
-
-    def response(
-        factors: NDArray[np.float64], order: NDArray[np.int32], h: Vector, scaled_right: Vector
-    ) -> Response:
-        """Owns its arrays: later calls do not reach into it."""
-
-        @quiet
-        def a(tau: Any) -> Vector:
-            b = np.concatenate([back * (as_given("tau", tau, n) - h), scaled_right])
-            x, _ = getrs(factors, order, b, 0, 1)
-            found: Vector = back * x[:n]
-            if not finite(found):
-                vector("tau", tau, n, "efforts on the coordinates")
-                raise InputError("the acceleration is not finite: tau is out of range")
-            return found
-
-        return a
-
-    return tick
+    def _laid_out(self) -> Tick | None:
+        return lay_out(self.mech, self.partition)

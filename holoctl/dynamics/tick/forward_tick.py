@@ -1,0 +1,189 @@
+"""Forward dynamics in a tick: everything that does not change is laid out once.
+
+The whole system at once, scaled by constants, so that its pivots are of order one:
+
+    [M   G'] [   a    ]   [tau - h]
+    [G   0 ] [-lambda ] = [-drift ]        kept rows only
+
+by Pinocchio's sparse factorisation where the rows are those of anchors (rows/anchors.py), by a
+dense LU otherwise, or where the sparse one has doubts. The general path, `accelerate`, gives the
+same numbers, and takes over where the dense one has doubts too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from holoctl.base.checks import Vector, as_given, finite, quiet, vector
+from holoctl.base.errors import InputError
+from holoctl.base.tolerances import FORWARD_DOUBT, HEAVY
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.open_tree import inertia
+from holoctl.projector.partition import Partition
+from holoctl.rows.anchors import anchored, anchors, motion_of_rows
+from holoctl.rows.evaluate import constraint_rows
+from holoctl.rows.tick.fast_rows import fast_rows, why_not
+from holoctl.tree.live_motion import live_motion
+
+__all__ = ["Response", "Tick", "lay_out", "sparse_tick"]
+
+Response = Callable[[Any], Vector]
+"""a(tau): the acceleration at one state, for any efforts."""
+
+Tick = Callable[[Vector, Vector, Vector | None, float], Vector | Response | None]
+
+_SparseTick = Callable[[Vector, Vector, Vector], Vector | None]
+
+
+def lay_out(mech: Mechanism, part: Partition) -> Tick | None:
+    """The tick of one thread, or None where only the general path serves."""
+    dense = _dense(mech, part)
+    sparse = None if dense is None else sparse_tick(mech, part)
+    if dense is None or sparse is None:
+        return dense
+
+    def tick(q: Vector, v: Vector, tau: Vector | None, t: float) -> Vector | Response | None:
+        a = None if tau is None else sparse(q, v, tau)
+        return dense(q, v, tau, t) if a is None else a
+
+    return tick
+
+
+def sparse_tick(mech: Mechanism, part: Partition) -> _SparseTick | None:
+    """The tick where all rows are kept and are those of anchors: Pinocchio's factorisation.
+
+    Its pivots are, up to the sign, parts of J M^-1 J' and of M. They are compared with the
+    diagonals of these two at the reference.
+    """
+    model, n = mech.model, mech.nv
+    found = anchors(mech)
+    if not found or part.rank < len(mech.row_scale):
+        return None
+    held = anchored(model, found)
+    models, datas, data, factors = held.models, held.datas, held.data, held.factors
+    both = list(zip(models, datas, strict=True))
+    rhs = np.zeros(len(mech.row_scale) + n)
+    m = rhs.size - n
+    extracted = [d.extract() for d in datas]
+    ends = np.cumsum([anchor.rows.size for anchor in found])
+    rights = [
+        motion_of_rows(mech, anchor, at, rhs[end - anchor.rows.size : end])
+        for anchor, at, end in zip(found, extracted, ends, strict=True)
+    ]
+    parts = [right for right in rights if right is not None]
+    if len(parts) < len(rights):
+        return None
+    all_terms, h, f = pin.computeAllTerms, data.nle, rhs[m:]
+    all_terms(model, data, mech.reference, np.zeros(n))
+    for c, d in both:
+        c.calc(model, data, d)
+    factors.compute(model, data, models, datas)
+    pivots, inertias = factors.D, np.diagonal(data.M)
+    if not (pivots > 0.0)[m:].all() or not (pivots < 0.0)[:m].all():
+        return None
+    J = pin.getConstraintsJacobian(model, data, models, datas).reshape(m, n)
+    mobility = (J * np.linalg.solve(inertia(mech, mech.reference), J.T).T).sum(axis=1)
+    unit = 1.0 / np.concatenate([-mobility, inertias])
+    unit_of_inertias, scaled, scaled_inertias = unit[m:].copy(), np.zeros(m + n), np.zeros(n)
+    views = (factors.D, pivots), (data.nle, h), (np.diagonal(data.M), inertias)
+    if not all(np.shares_memory(one, other) for one, other in views):
+        return None  # a copy, which would not change with the workspace
+    compute, solve = factors.compute, factors.solve
+
+    def tick(q: Vector, v: Vector, tau: Vector) -> Vector | None:
+        all_terms(model, data, q, v)
+        for c, d in both:
+            c.calc(model, data, d)
+        for fill in parts:
+            if not fill():
+                return None
+        compute(model, data, models, datas)
+        np.multiply(inertias, unit_of_inertias, scaled_inertias)
+        np.multiply(pivots, unit, scaled)
+        sizes = scaled.tolist()
+        if not (scaled_inertias.dot(scaled_inertias) < HEAVY**2 and max(sizes) < HEAVY):
+            return None
+        if not min(sizes) > 1.0 / FORWARD_DOUBT:
+            return None
+        np.subtract(tau, h, f)
+        a: Vector = solve(rhs)[m:]
+        return a
+
+    return tick
+
+
+def _dense(mech: Mechanism, part: Partition) -> Tick | None:
+    """The tick for rows of any kind: LU of the whole system."""
+    model, n, r = mech.model, mech.nv, part.rank
+    motion = live_motion(model, model.createData())
+    if why_not(mech) or motion is None:
+        return None
+    wanted = np.arange(n)[:, None] + n * np.arange(r)  # G'
+    fast, data = fast_rows(mech, motion, part.rows, wanted), motion.data
+    K, rhs = np.zeros((n + r, n + r), order="F"), np.zeros(n + r)
+    M_here, G_here, GT_here, f, k = K[:n, :n], K[n:, :n], K[:n, n:], rhs[:n], rhs[n:]
+    diagonal = np.diag(inertia(mech, mech.reference))
+    least = 1e-9 * float(diagonal.max()) or 1.0
+    scale = 1.0 / np.sqrt(np.maximum(diagonal, least))
+    _, there = constraint_rows(mech, mech.reference, np.zeros(n))
+    size = np.abs(mech.row_scale[:, None] * there.jacobian * scale)[part.rows].max(axis=1)
+    size = np.maximum(size, 1e-3 * size.max(initial=0.0) + 1e-300)  # a row that vanishes there
+    unit = np.concatenate([scale, 1.0 / size])
+    units = np.asfortranarray(unit * unit[:, None])
+    evaluate, GT, right = fast.evaluate, fast.entries, fast.right
+    G, crba, nle = GT.T, pin.crba, pin.nonLinearEffects
+    getrf, getrs = lapack.dgetrf, lapack.dgetrs
+    back, inverse, inertias = unit[:n].copy(), np.zeros(n + r), K.diagonal()[:n]
+
+    def tick(q: Vector, v: Vector, tau: Vector | None, t: float) -> Vector | Response | None:
+        if not evaluate(q, v, t):
+            return None
+        M_here[:] = crba(model, data, q)
+        G_here[:] = G
+        GT_here[:] = GT
+        K[n:, n:] = 0.0
+        np.multiply(K, units, K)
+        if not inertias.dot(inertias) < HEAVY**2:
+            return None
+        h = nle(model, data, q, v)
+        factors, order, info = getrf(K, tau is not None)
+        if info:
+            return None
+        np.divide(1.0, factors.diagonal(), inverse)
+        if not inverse.dot(inverse) < FORWARD_DOUBT**2:
+            return None
+        if tau is None:
+            if not (finite(h) and finite(right)):
+                return None
+            return response(factors, order, h, right * unit[n:])
+        np.subtract(tau, h, f)
+        k[:] = right
+        np.multiply(rhs, unit, rhs)
+        x, _ = getrs(factors, order, rhs)
+        a: Vector = back * x[:n]
+        return a
+
+    def response(
+        factors: NDArray[np.float64], order: NDArray[np.int32], h: Vector, scaled_right: Vector
+    ) -> Response:
+        """Owns its arrays: later calls do not reach into it."""
+
+        @quiet
+        def a(tau: Any) -> Vector:
+            b = np.concatenate([back * (as_given("tau", tau, n) - h), scaled_right])
+            x, _ = getrs(factors, order, b, 0, 1)
+            found: Vector = back * x[:n]
+            if not finite(found):
+                vector("tau", tau, n, "efforts on the coordinates")
+                raise InputError("the acceleration is not finite: tau is out of range")
+            return found
+
+        return a
+
+    return tick

@@ -1,0 +1,225 @@
+"""Inverse dynamics in a tick: everything that does not change is laid out once.
+
+With the kept rows split into dependent and independent columns,
+
+    G_dep a_dep = -drift - G_ind ydd       a from the motion
+    w = M a + h                            recursive Newton-Euler
+    G_dep' y = w_dep                       two vector solves in all: gamma is not formed
+    gamma' B u = w_ind - G_ind' y
+
+Derivation: docs/derivations.md, "In a tick".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import in_place_lu
+from holoctl.base.tolerances import (
+    INVERSE_DOUBT,
+    PASSIVE_DOUBT,
+    TARGET_CONSISTENT,
+    UNEQUAL_PIVOTS,
+)
+from holoctl.dynamics.actuation import effort_scales
+from holoctl.dynamics.tick.split import Split, split_rows
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.tick.fast_rows import why_not
+from holoctl.tree.live_motion import live_motion
+
+__all__ = ["Tick", "lay_out", "why_general"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+Tick = Callable[[Vector, Vector, Vector | None, float, Vector | None], Vector | None]
+"""tick(q, v, target, t, efforts) -> u, or None where the general path is to decide. Without a
+target, u holds the mechanism at rest, and v is judged only."""
+
+
+def why_general(mech: Mechanism, part: Partition) -> str:
+    """Why the fast path does not serve; empty where it does."""
+    rho, k = part.actuation_rank, part.independent.size
+    if rows := why_not(mech):
+        return rows
+    if rho == 0 or rho < min(mech.nu, k):
+        return "the motors drive fewer motions than there are motors and motions"
+    if rho < k and _motor_coordinates(mech, part) is None:
+        return "some motion is passive, and not every motor drives an independent coordinate"
+    return ""
+
+
+def lay_out(
+    mech: Mechanism, part: Partition, weights: Vector | None, inconsistent: str, limits: StateLimits
+) -> Tick | None:
+    """The tick of one thread, or None where only the general path serves."""
+    motion = live_motion(mech.model, mech.model.createData())
+    if why_general(mech, part) or motion is None:
+        return None
+    motors = _motor_coordinates(mech, part)
+    if motors is None:
+        split = split_rows(mech, part, part.independent, motion, INVERSE_DOUBT, limits)
+        return _tick(mech, split, _actuated(mech, split, weights, inconsistent))
+    passive = np.setdiff1d(part.independent, motors)
+    independent, doubt = np.concatenate([motors, passive]), INVERSE_DOUBT
+    if passive.size:
+        doubt = PASSIVE_DOUBT
+    return _tick(mech, split_rows(mech, part, independent, motion, doubt, limits), None)
+
+
+def _motor_coordinates(mech: Mechanism, part: Partition) -> Indices | None:
+    """The coordinate of each motor, if each drives an independent one of its own, at ratio 1."""
+    motors = np.argmax(mech.B, axis=0)
+    selection = np.zeros(mech.B.shape)
+    selection[motors, np.arange(mech.nu)] = 1.0
+    own = np.unique(motors).size == mech.nu and np.isin(motors, part.independent).all()
+    return motors if own and np.array_equal(selection, mech.B) else None
+
+
+class _Motors(NamedTuple):
+    """``Y = gamma' B``, scaled, where it is not the identity; refilled by `factor`."""
+
+    factor: Callable[[], bool]
+    motion: Callable[[Vector], Vector | None]  # target to ydd
+    share: Callable[[Vector], Vector | None]  # gamma' (M a + h) to u
+
+
+def _tick(mech: Mechanism, split: Split, motors: _Motors | None) -> Tick:
+    """One tick. Without `motors`, motor i drives the ith independent coordinate, and those
+    behind the last motor are passive: they follow the dynamics, see `_passive`."""
+    constrain, solve, right, G_ind, dependent, independent, data, kept_by = split
+    model, r, k, nu, G_ind_T = mech.model, dependent.size, independent.size, mech.nu, G_ind.T
+    passive = _passive(mech, split) if motors is None and nu < k else None
+    order = np.concatenate([dependent, independent])
+    place = np.argsort(order)
+    ordered_a, ordered_w, a = np.zeros(mech.nv), np.zeros(mech.nv), np.zeros(mech.nv)
+    a_dep, ydd, driven = ordered_a[:r], ordered_a[r:], ordered_a[r : r + nu]
+    w_dep, w_ind, of_rows = ordered_w[:r], ordered_w[r:], np.zeros(k)
+    rest, rnea = np.zeros(mech.nv), pin.rnea
+
+    def tick(
+        q: Vector, v: Vector, target: Vector | None, t: float, efforts: Vector | None
+    ) -> Vector | None:
+        if not constrain(q, v, t) or (motors is not None and not motors.factor()):
+            return None
+        if target is None:
+            if passive is not None:
+                return None  # what rest leaves unbalanced takes the general path's least squares
+            w = rnea(model, data, q, rest, rest)
+        else:
+            if motors is None:
+                driven[:] = target
+            else:
+                motion = motors.motion(target)
+                if motion is None:
+                    return None
+                ydd[:] = motion
+            G_ind.dot(ydd, a_dep)
+            np.subtract(right, a_dep, a_dep)
+            solve(a_dep, 0)  # G_dep a_dep = right - G_ind ydd
+            ordered_a.take(place, None, a, "clip")
+            w = rnea(model, data, q, v, a)  # M a + h
+            if efforts is not None:
+                w -= efforts
+            if passive is not None and not passive(q, w, a):
+                return None
+            if kept_by is not None and not kept_by(v, a):
+                return None
+        w.take(order, None, ordered_w, "clip")
+        solve(w_dep, 1)  # G_dep' y = w_dep
+        G_ind_T.dot(w_dep, of_rows)
+        u = np.subtract(w_ind, of_rows)  # gamma' w
+        if motors is not None:
+            return motors.share(u)
+        return u if passive is None else u[:nu]
+
+    return tick
+
+
+def _passive(mech: Mechanism, split: Split) -> Callable[[Vector, Vector, Vector], bool]:
+    """A function (q, w, a) that adds to ``w = M a + h`` and a what the passive motions change.
+
+    They move so that no effort acts along them: with N their columns of gamma,
+
+        N' (w + M N z) = 0
+    """
+    solve, model, data = split.solve, mech.model, split.data
+    coordinates, dependent = split.independent[mech.nu :], split.dependent
+    count = coordinates.size
+    N = np.zeros((mech.nv, count))
+    N[coordinates, np.arange(count)] = 1.0
+    NT, G_passive = N.T, split.G_ind[:, mech.nu :]
+    X = np.zeros((dependent.size, count), order="F")
+    crba, posv, most = pin.crba, lapack.dposv, INVERSE_DOUBT**2
+
+    def follow(q: Vector, w: Vector, a: Vector) -> bool:
+        X[:] = G_passive
+        solve(X, 0)
+        N[dependent] = -X
+        MN = crba(model, data, q).dot(N)
+        reduced = NT.dot(MN)
+        factor, z, info = posv(reduced, NT.dot(w))
+        pivots = factor.diagonal()
+        if info or not (reduced.diagonal() / (pivots * pivots)).max() < most:
+            return False
+        w -= MN.dot(z)
+        a -= N.dot(z)
+        return True
+
+    return follow
+
+
+def _actuated(mech: Mechanism, split: Split, weights: Vector | None, inconsistent: str) -> _Motors:
+    """Any actuation matrix that drives all motions; more motors than these share the effort."""
+    nu, k, r = mech.nu, split.independent.size, split.dependent.size
+    solve, right, G_ind_T = split.solve, split.right, split.G_ind.T
+    unit = mech.column_scale[split.independent]
+    u_scale, cost = effort_scales(mech, weights)
+    B_dep, B_ind = mech.B[split.dependent], mech.B[split.independent]
+    X, Y = np.zeros((r, nu), order="F"), np.zeros((k, nu), order="F")
+    square = in_place_lu(Y, np.ones(k)) if k == nu else None
+
+    def factor() -> bool:
+        X[:] = B_dep
+        solve(X, 1)  # G_dep' X = B_dep
+        Y[:] = unit[:, None] * (B_ind - G_ind_T.dot(X)) * u_scale
+        if square is not None:
+            return square.factor() < INVERSE_DOUBT**2
+        triangle, _, _, _ = lapack.dgeqrf(Y.T)
+        return bool(np.abs(triangle.diagonal()).min() > 1.0 / INVERSE_DOUBT)
+
+    def motion(target: Vector) -> Vector | None:
+        wanted = u_scale * (target - X.T.dot(right))  # Y' ydd = target - B' bias
+        if square is not None:
+            square.solve(wanted, 1)
+            ydd: Vector = unit * wanted
+            return ydd
+        _, x, _ = lapack.dgels(Y.T, wanted)
+        if inconsistent == "raise" and np.abs(x[k:]).max() > 0.1 * TARGET_CONSISTENT:
+            return None
+        nearest: Vector = unit * x[:k]
+        return nearest
+
+    def share(w: Vector) -> Vector | None:
+        u = unit * w
+        if square is not None:
+            square.solve(u, 0)
+        else:
+            triangle, u, _ = lapack.dgels(Y / cost, np.concatenate([u, np.zeros(nu - k)]))
+            pivots = np.abs(triangle.diagonal())
+            if not pivots.min() * UNEQUAL_PIVOTS > pivots.max():
+                return None
+            u /= cost
+        u *= u_scale
+        return u
+
+    return _Motors(factor, motion, share)

@@ -1,0 +1,103 @@
+"""The kept rows of a tick, split into dependent and independent coordinates, and factored:
+
+    G_dep a_dep + G_ind a_ind = right
+
+Where many coordinates depend on few others each, G_dep is put in the order of a band.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import maximum_bipartite_matching, reverse_cuthill_mckee
+
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import in_place_band_lu, in_place_lu
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.tick.fast_rows import fast_rows
+from holoctl.tree.live_motion import LiveMotion
+
+__all__ = ["Split", "ordered", "split_rows"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+BAND_FROM = 16
+"""From this many dependent coordinates on, a band is looked for."""
+
+
+class Split(NamedTuple):
+    """The scaled kept rows, ``G_dep a_dep + G_ind a_ind = right``, of one thread.
+
+    `constrain` fills and factors them at a state; False is a reason for doubt.
+    """
+
+    constrain: Callable[[Vector, Vector, float], bool]
+    solve: Callable[[Array, int], None]
+    right: Vector
+    G_ind: Array
+    dependent: Indices
+    independent: Indices
+    data: pin.Data
+    kept_by: Callable[[Vector, Vector], bool] | None
+
+
+def split_rows(
+    mech: Mechanism,
+    part: Partition,
+    independent: Indices,
+    motion: LiveMotion,
+    doubt: float,
+    limits: StateLimits,
+) -> Split:
+    nv, r, k = mech.nv, part.rank, independent.size
+    rows, dependent, lower, upper = ordered(mech, part)
+    band = lower >= 0
+    if band:
+        i, j = np.indices((r, r))
+        storage = np.full((2 * lower + upper + 1, r), -1)
+        inside = (i - j <= lower) & (j - i <= upper)
+        storage[(lower + upper + i - j)[inside], j[inside]] = (i * nv + dependent[j])[inside]
+    else:
+        storage = np.arange(r)[:, None] * nv + dependent
+    others = np.arange(r)[:, None] * nv + independent
+    wanted = np.concatenate([storage.reshape(-1, order="F"), others.reshape(-1)]).astype(np.intp)
+    fast = fast_rows(mech, motion, rows, wanted, limits)
+    G_dep = fast.entries[: storage.size].reshape(storage.shape, order="F")
+    G_ind = fast.entries[storage.size :].reshape(r, k)
+    unit = mech.column_scale[dependent]
+    lu = in_place_band_lu(G_dep, lower, upper, unit) if band else in_place_lu(G_dep, unit)
+    evaluate, factor, limit = fast.evaluate, lu.factor, doubt**2
+
+    def constrain(q: Vector, v: Vector, t: float) -> bool:
+        return evaluate(q, v, t) and factor() < limit
+
+    return Split(
+        constrain, lu.solve, fast.right, G_ind, dependent, independent, motion.data, fast.kept_by
+    )
+
+
+def ordered(mech: Mechanism, part: Partition) -> tuple[Indices, Indices, int, int]:
+    """Rows and dependent coordinates, and the bandwidths of G_dep in their order (-1: none)."""
+    dense = part.rows, part.dependent, -1, -1
+    if part.rank < BAND_FROM:
+        return dense
+    support = np.concatenate([b.support for b in mech.bound])
+    pattern = support[np.ix_(part.rows, part.dependent)]
+    match = maximum_bipartite_matching(coo_array(pattern).tocsr(), perm_type="column")
+    if (match < 0).any():
+        return dense
+    paired = pattern[:, match]  # row i and column match[i] go together
+    order = reverse_cuthill_mckee(coo_array(paired | paired.T).tocsr(), symmetric_mode=True)
+    i, j = np.nonzero(paired[np.ix_(order, order)])
+    lower, upper = int((i - j).max()), int((j - i).max())
+    if 3 * (2 * lower + upper + 1) > part.rank:
+        return dense
+    return part.rows[order], part.dependent[match[order]], lower, upper
