@@ -1,7 +1,7 @@
 """The constraint rows as expressions: error, rate, Jacobian, drift.
 
-Each pair of frames is seen from a body above both (codegen/relative_motion.py). With p, omega, alpha
-the motion of the frames seen from there, at zero joint acceleration,
+Each pair of frames is seen from a body above both (codegen/relative_motion.py). With p, omega,
+alpha the motion of the frames seen from there, at zero joint acceleration,
 
     d = p2 - p1        U = v2 - v1 at p2        D = bias of the acceleration of p2 seen from body 1
 
