@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.constraints.wrench import YZX, ZXY, WrenchRows
+from holoctl.constraints.wrench import YZX, ZXY, Lines, WrenchRows
 from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.tick.affine_maps import (
     add_vector,
@@ -16,6 +19,7 @@ from holoctl.rows.tick.affine_maps import (
     workspace,
 )
 from holoctl.rows.tick.part import Part, per_limit
+from holoctl.tree.frames import Frame
 from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["along"]
@@ -32,64 +36,29 @@ def along(
     WJ: Array,
     limits: StateLimits | None,
 ) -> Part:
-    """Rows along a vector n: see the head of this file."""
-    m, line = i.size, table.lines(i)
-    direction, rod, length = ~line.point, line.rod, line.length
-    sides = [table.frames1[c] for c in line.pair], [table.frames2[c] for c in line.pair]
-    frames1, frames2 = sides
-    per_length = np.where(rod, scale / length, 0.0)
-    n_s_d = np.zeros((3, m, 4 * motion.bodies))
-    for k in range(m):
-        n_k, s_k, d_k = n_s_d[:, k]
-        if rod[k]:
-            add_vector(n_k, frames2[k], [0, 0, 0, per_length[k]])
-            add_vector(n_k, frames1[k], [0, 0, 0, -per_length[k]])
-        else:
-            add_vector(n_k, sides[line.normal[k]][k], [*(scale[k] * line.a[k]), 0])
-        add_vector(s_k, sides[line.arm[k]][k], [0, 0, 0, 1] if line.point[k] else [*line.b[k], 0])
-        half = 0.5 if rod[k] else 1.0
-        if direction[k]:
-            d_k[:] = s_k
-        else:
-            add_vector(d_k, frames2[k], [0, 0, 0, half])
-            add_vector(d_k, frames1[k], [0, 0, 0, -half])
-    if limits is None:
-        n_s_d = n_s_d[:2]
-
-    # One flat workspace, from which any mixture of vectors is gathered in one call. Vectors
-    # are gathered component by component: (3, m) arrays of positions in the workspace.
-    shapes = {"n_s_d": (len(n_s_d) * m, 3), "V": (6, 3 * m), "crosses": (5, 3, m), "zero": (1,)}
+    """Rows along a vector n: see the head of rows/tick/fast_rows.py."""
+    m, line, judged = i.size, table.lines(i), limits is not None
+    frames1, frames2 = ([frames[c] for c in line.pair] for frames in (table.frames1, table.frames2))
+    coefficients = _vectors(line, scale, frames1, frames2, motion.bodies)[: 3 if judged else 2]
+    # One flat workspace, from which any mixture of vectors is gathered in one call.
+    shapes = {
+        "n_s_d": (len(coefficients) * m, 3), "V": (6, 3 * m), "crosses": (5, 3, m), "zero": (1,),
+    }  # fmt: skip
     work, part, start = workspace(shapes)
-    row, component = np.arange(m), np.arange(3)[:, None]
-    n, s, d = (start["n_s_d"] + 3 * (m * k + row) + component for k in range(3))
-    v, omega = (start["V"] + 3 * m * (at + component) + row for at in (0, 3))  # of bodies 1
-    v_s, omega_n, omega_s = v + m * line.arm, omega + m * line.normal, omega + m * line.arm
-    u, omega_u = v + 2 * m, omega + 2 * m
-    s_x_n, n_x_omega_n, omega_u_x_n = (
-        start["crosses"] + m * (3 * k + component) + row for k in range(3)
-    )
-    zero = np.full((3, m), start["zero"])
-    first, second = np.stack([s, n, omega_u, omega_u, omega_s]), np.stack([n, omega_n, n, s, s])
-    gather_factors = np.ascontiguousarray(
-        [[first[:, YZX], first[:, ZXY]], [second[:, ZXY], second[:, YZX]]]
-    )
-    force = np.where(direction, zero, n)
-    e_sdot = [np.where(direction, zero, u), np.where(direction, zero, v_s)]  # less what turns
-    left, right_side = [force, s_x_n, n_x_omega_n, omega_u_x_n], list[Indices]()
-    if limits is not None:
-        left, right_side = [*left, force, s_x_n, n], [u, omega_u, d]
-    gather_terms = np.stack([*e_sdot, *right_side, *left])
-
-    affine = affine_map(n_s_d.reshape(len(n_s_d) * m, -1), motion.placements, part["n_s_d"])
+    at = _tables(line, start, judged)
+    affine = affine_map(coefficients.reshape(len(coefficients) * m, -1), motion.placements,
+                        part["n_s_d"])  # fmt: skip
     bodies1, bodies2 = [f.joint for f in frames1], [f.joint for f in frames2]
     V, crosses, factors = part["V"], part["crosses"], np.zeros((2, 2, 5, 3, m))
     # what is multiplied, term by term: A, e and sdot, U and d; with the wrenches on the left
-    count = len(left)
+    count, gather_factors, gather_terms = at.products, at.factors, at.terms
     terms, products = np.zeros((2 + len(gather_terms), 3, m)), np.zeros((3 * count + 1, m))
     on_right, on_left, gathered = terms[:count], terms[count:], terms[2:]
     A, rates = terms[:2].reshape(6, m), terms[2:4]
     term_by_term, e = products[:-1].reshape(count, 3, m), terms[2]
+    rod, length = line.rod, line.length
     products[-1] = np.where(rod, -0.5 * scale * length, 0.0)  # less L / 2
+    per_length, any_rod = np.where(rod, scale / length, 0.0), bool(rod.any())
     summed = _sums(count, limits)
     sums = np.zeros((len(summed), m))
     right, off = sums[0], sums[1:]
@@ -99,7 +68,6 @@ def along(
     (P, Q), (P1, P2) = factors, factors[0]
     turning = crosses[3:]
     W, J = on_left[:2].reshape(6, m).T, motion.J
-    any_rod = bool(rod.any())
 
     def evaluate(q: Vector, v: Vector, t: float) -> float:
         affine()  # n, s, d
@@ -118,6 +86,60 @@ def along(
         return float(flat_off.dot(flat_off))
 
     return Part(evaluate, right, off)
+
+
+def _vectors(
+    line: Lines, scale: Vector, frames1: Sequence[Frame], frames2: Sequence[Frame], bodies: int
+) -> Array:
+    """(3, m, 4 bodies): n, s and d of each row, as affine functions of the placements."""
+    sides, m = (frames1, frames2), len(frames1)
+    found = np.zeros((3, m, 4 * bodies))
+    for k in range(m):
+        n, s, d = found[:, k]
+        if line.rod[k]:  # n = d / L; d from the middle, for (d . d - L^2) / 2L
+            add_vector(n, frames2[k], [0, 0, 0, scale[k] / line.length[k]])
+            add_vector(n, frames1[k], [0, 0, 0, -scale[k] / line.length[k]])
+        else:
+            add_vector(n, sides[line.normal[k]][k], [*(scale[k] * line.a[k]), 0])
+        add_vector(s, sides[line.arm[k]][k], [0, 0, 0, 1] if line.point[k] else [*line.b[k], 0])
+        half = 0.5 if line.rod[k] else 1.0
+        if line.point[k]:
+            add_vector(d, frames2[k], [0, 0, 0, half])
+            add_vector(d, frames1[k], [0, 0, 0, -half])
+        else:
+            d[:] = s
+    return found
+
+
+class _Tables(NamedTuple):
+    """Where in the workspace each vector stands, component by component: (3, m) arrays."""
+
+    factors: Indices  # (2, 2, 5, 3, m): of the five cross products, y z - z y
+    terms: Indices  # (.., 3, m): e, sdot, [U, omega_U, d], then what they are multiplied with
+    products: int
+
+
+def _tables(line: Lines, start: dict[str, int], judged: bool) -> _Tables:
+    m = line.pair.size
+    row, component = np.arange(m), np.arange(3)[:, None]
+    n, s, d = (start["n_s_d"] + 3 * (m * k + row) + component for k in range(3))
+    v, omega = (start["V"] + 3 * m * (at + component) + row for at in (0, 3))  # of bodies 1
+    v_s, omega_n, omega_s = v + m * line.arm, omega + m * line.normal, omega + m * line.arm
+    u, omega_u = v + 2 * m, omega + 2 * m
+    s_x_n, n_x_omega_n, omega_u_x_n = (
+        start["crosses"] + m * (3 * k + component) + row for k in range(3)
+    )
+    zero = np.full((3, m), start["zero"])
+    first, second = np.stack([s, n, omega_u, omega_u, omega_s]), np.stack([n, omega_n, n, s, s])
+    factors = [[first[:, YZX], first[:, ZXY]], [second[:, ZXY], second[:, YZX]]]
+    direction = ~line.point
+    force = np.where(direction, zero, n)
+    e_sdot = [np.where(direction, zero, u), np.where(direction, zero, v_s)]  # less what turns
+    left, right_side = [force, s_x_n, n_x_omega_n, omega_u_x_n], list[Indices]()
+    if judged:  # rate = w . U, error = n . d
+        left, right_side = [*left, force, s_x_n, n], [u, omega_u, d]
+    terms = np.stack([*e_sdot, *right_side, *left])
+    return _Tables(np.ascontiguousarray(factors), terms, len(left))
 
 
 def _sums(count: int, limits: StateLimits | None) -> Array:

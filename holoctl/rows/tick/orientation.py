@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,35 +36,19 @@ def turning(
     with m = R1 E_i^T the moment of the row."""
     pairs, pair = np.unique(table.pair[i], return_inverse=True)
     count, m, component = pairs.size, i.size, table.component[i]
-    axes = np.zeros((2, count, 3, 4 * motion.bodies))
-    for j, which in enumerate(pairs):
-        for k in range(3):
-            add_vector(axes[0, j, k], table.frames1[which], [*np.eye(3)[k], 0.0])
-            add_vector(axes[1, j, k], table.frames2[which], [*np.eye(3)[k], 0.0])
+    at = _tables(table, pairs, pair, component)
+    gather_axes, gather_moments, gather_x = at.axes, at.moments, at.x
+    angular, gather_factors, gather_c = at.angular, at.factors, at.of_pair
     all_axes = np.ones(18 * count + 1)  # axes of frames 1, of frames 2, and a one
     R = all_axes[:-1].reshape(2, count, 3, 3)  # R[0, j, k] is axis k of frame 1
-    affine, R1 = affine_map(axes.reshape(6 * count, -1), motion.placements, R.reshape(-1, 3)), R[0]
-    one, other, along = np.indices((3, 3, 3)).reshape(3, 27)  # axis of 1, axis of 2, component
-    first_axis, the_one = 9 * np.arange(count)[:, None], np.full((count, 1), 18 * count)
-    gather_axes = np.ascontiguousarray([
-        np.hstack([first_axis + 3 * one + along, the_one]),
-        np.hstack([first_axis + 9 * count + 3 * other + along, the_one]),
-    ])  # fmt: skip
+    axes = _axes(table, pairs, motion.bodies)
+    affine, R1 = affine_map(axes, motion.placements, R.reshape(-1, 3)), R[0]
     products, axes_2 = both_axes = np.zeros((2, count, 28))
     unscaled, quaternion = np.zeros((count, 4)), np.zeros((count, 4))
     four_w2, twice_w, factor = unscaled[:, 3], np.zeros(count), np.zeros(count)
     factor_of_all = factor[:, None]
     E, moments, W = np.zeros((count, 3, 3)), np.zeros((count, 3, 3)), np.zeros((m, 3))
     nine_of_E = E.reshape(count, 9)
-    gather_moments = 9 * pair[:, None] + 3 * component[:, None] + np.arange(3)
-    gather_x = 4 * pair + component
-
-    joints = np.array([[table.frames1[j].joint, table.frames2[j].joint] for j in pairs]).T
-    angular = np.ascontiguousarray(6 * joints[:, :, None] + 3 + np.arange(3))
-    gather_factors = np.ascontiguousarray([
-        [angular[0][:, YZX], angular[0][:, ZXY]], [angular[1][:, ZXY], angular[1][:, YZX]],
-    ])  # fmt: skip
-    gather_c = 3 * pair[:, None] + np.arange(3)
     omega, alpha = np.zeros((2, count, 3)), np.zeros((2, count, 3))
     (omega1, omega2), (alpha1, alpha2) = omega, alpha
     factors = np.zeros((2, 2, count, 3))
@@ -113,6 +99,51 @@ def turning(
         return float(flat_off.dot(flat_off))
 
     return Part(evaluate, right, off)
+
+
+def _axes(table: WrenchRows, pairs: Indices, bodies: int) -> Array:
+    """(6 count, 4 bodies): the axes of frames 1, then of frames 2, as affine functions of the
+    placements."""
+    axes = np.zeros((2, pairs.size, 3, 4 * bodies))
+    for j, which in enumerate(pairs):
+        for k in range(3):
+            add_vector(axes[0, j, k], table.frames1[which], [*np.eye(3)[k], 0.0])
+            add_vector(axes[1, j, k], table.frames2[which], [*np.eye(3)[k], 0.0])
+    return axes.reshape(6 * pairs.size, -1)
+
+
+class _Tables(NamedTuple):
+    """Where each number stands that an evaluation gathers."""
+
+    axes: Indices  # (2, count, 28): pairs of components whose products make R1^T R2; and ones
+    moments: Indices  # (m, 3): the moment of each row, among those of its pair
+    x: Indices  # (m,): its component of the quaternion
+    angular: Indices  # (2, count, 3): angular parts of the motions of bodies 1 and 2
+    factors: Indices  # (2, 2, count, 3): of omega_1 x omega_2, y z - z y
+    of_pair: Indices  # (m, 3): a vector of the pair of each row
+
+
+def _tables(table: WrenchRows, pairs: Indices, pair: Indices, component: Indices) -> _Tables:
+    count = pairs.size
+    one, other, along = np.indices((3, 3, 3)).reshape(3, 27)  # axis of 1, axis of 2, component
+    first_axis, the_one = 9 * np.arange(count)[:, None], np.full((count, 1), 18 * count)
+    axes = [
+        np.hstack([first_axis + 3 * one + along, the_one]),
+        np.hstack([first_axis + 9 * count + 3 * other + along, the_one]),
+    ]
+    joints = np.array([[table.frames1[j].joint, table.frames2[j].joint] for j in pairs]).T
+    angular = np.ascontiguousarray(6 * joints[:, :, None] + 3 + np.arange(3))
+    factors = [
+        [angular[0][:, YZX], angular[0][:, ZXY]], [angular[1][:, ZXY], angular[1][:, YZX]],
+    ]  # fmt: skip
+    return _Tables(
+        axes=np.ascontiguousarray(axes),
+        moments=9 * pair[:, None] + 3 * component[:, None] + np.arange(3),
+        x=4 * pair + component,
+        angular=angular,
+        factors=np.ascontiguousarray(factors),
+        of_pair=3 * pair[:, None] + np.arange(3),
+    )
 
 
 _TIMES_FOUR_W = np.zeros((3, 3, 4))
