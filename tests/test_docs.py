@@ -246,7 +246,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "is compared with its phi at {} configurations",
      lambda: (1 + of("tolerances.PIVOT_SAMPLES"),)),
     (DECISIONS, "a difference of {} is refused.\n- C is printed",
-     lambda: (written("codegen/rows.py", r"<= (1e-\d+) \* \(1\.0 \+ np\.abs\(expected"),)),
+     "tolerances.PHI_AGREES"),
     (DECISIONS, "in parts of {} lines", "c_source.PART"),
     (DECISIONS, "`closure_limit` is {} by default",
      lambda: (default(hc.ComputedTorque, "closure_limit"),)),

@@ -38,6 +38,12 @@ DIFFERENCE_BESIDE = 0.99
 """Part of the way to a state that disagrees, where it is asked once more: it may have been
 beside a node by chance, and a wrong derivative is wrong there too."""
 
+DIFFERENCE_TIMES = (0.0, 0.1, 1.3, 2.1, 3.7, 10.3, 0.0)  # s
+"""When what is given is looked at, one after the other with the reaches: it may set in later."""
+
+LINEAR_IN_V = 1e-7
+"""By so much a rate may miss being the Jacobian times v and what it is at rest."""
+
 DERIVATIVES_AGREE = 1e-4
 """Derivatives given and differenced may differ by this much of their size."""
 
@@ -49,6 +55,15 @@ IDEMPOTENT = 1e-8  # rad, m
 
 OPPOSITE_AXES = 0.2
 """A screw has no angle to be trusted where 1 + z1 . z2 of its axes is smaller."""
+
+COMPOSED_REACHES = (3.0, 2.0, 1.0, 0.5, 0.5, 0.2, 0.2, 0.05)  # m, or cosines
+"""Sizes of the parts of a composed row at which its derivatives are compared."""
+
+SHORTEST_NORMAL = 1e-12
+"""A shorter vector of a row has no direction."""
+
+BESIDE_A_POLE = 1e-9
+"""Where a function of rows divides by zero, it is evaluated this far beside."""
 
 HALF_TURN = 0.1
 """Orientation rows are not evaluated where cos(angle / 2) is smaller."""
@@ -273,6 +288,10 @@ LEAST_PIVOT = 1e-4
 
 PIVOT_THRESHOLD = 0.15
 """A pivot is acceptable if it is this large, compared with the entries below it."""
+
+PHI_AGREES, EXPRESSIONS_AGREE = 1e-9, 1e-5
+"""An expression that a constraint offers may differ from its phi, and its derivatives from those of
+its rows, which may be by differences, by this much of 1 + the largest."""
 
 UNIT_NORM = 5e11
 """One over how far the square of a norm may be from one: what Pinocchio takes as normalised."""

@@ -28,7 +28,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import HALF_TURN
+from holoctl.base.tolerances import DIFFERENCE_TIMES, EXPRESSIONS_AGREE, HALF_TURN, PHI_AGREES
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.relative_motion import (
     Pair,
@@ -143,20 +143,38 @@ def check_expressions(mech: Mechanism, tree: Tree, t: SX, samples: Array) -> Non
     samples : (s, nq) array
         Configurations: it is compared beside each, where phi is not zero.
     """
-    ca, data = casadi_module(), mech.model.createData()
+    ca, data, m = casadi_module(), mech.model.createData(), 0
+    v, rng = ca.SX.sym("v", mech.nv), np.random.default_rng(0)
+    times = (*DIFFERENCE_TIMES, *(0.1 * i for i in range(len(samples))))
     for bound, name in zip(mech.bound, mech.constraint_names, strict=True):
+        m = len(bound.labels)
         if type(bound) is WrenchRows:
             continue
-        phi = ca.Function("phi", [tree.q, t], [_phi(mech, bound, tree, t)])
-        for i, sample in enumerate(samples):
+        e = SymbolicRows([None] * m, [None] * m, [None] * m, [{} for _ in range(m)], [])
+        _differentiated(e, mech, bound, [(i, i) for i in range(m)], tree, v, t)
+        G = ca.vertcat(
+            *(ca.horzcat(*(row.get(k, 0.0) for k in range(mech.nv))) for row in e.jacobian)
+        )
+        columns = [ca.vertcat(*e.error), ca.vertcat(*e.rate), G, ca.vertcat(*e.drift)]
+        function = ca.Function("rows", [tree.q, v, t], columns)
+        for sample, when in zip(samples, times, strict=False):
             x = pin.integrate(mech.model, sample, np.full(mech.nv, 0.1))
-            kin = kinematics(mech.model, data, x, np.zeros(mech.nv), 0.1 * i)
-            expected, found = bound.rows(kin).error, np.array(phi(x, 0.1 * i))[:, 0]
-            if not np.abs(found - expected).max() <= 1e-9 * (1.0 + np.abs(expected).max()):
-                raise InputError(
-                    f"{mech.name}: casadi of constraint {name!r} is not its phi: at one "
-                    f"configuration it gives {found}, phi gives {expected}"
-                )
+            speed = rng.normal(size=mech.nv)
+            given = bound.rows(kinematics(mech.model, data, x, speed, when))
+            parts = zip(
+                ("error", "rate", "jacobian", "drift"), function(x, speed, when), strict=True
+            )
+            for what, found in parts:
+                expected = np.asarray(getattr(given, what), dtype=float)
+                off = np.abs(np.array(found).reshape(expected.shape) - expected)
+                same = PHI_AGREES if what == "error" else EXPRESSIONS_AGREE
+                if not off.max() <= same * (1.0 + np.abs(expected).max()):
+                    of = "phi" if what == "error" else f"{what}, by differentiation,"
+                    raise InputError(
+                        f"{mech.name}: casadi of constraint {name!r} is not its phi: its {of} is "
+                        f"off by {off.max():.2g} at one configuration, where its rows give "
+                        f"{np.abs(expected).max():.4g} at most"
+                    )
 
 
 def _phi(mech: Mechanism, bound: BoundRows, tree: Tree, t: SX) -> SX:
@@ -169,9 +187,16 @@ def _phi(mech: Mechanism, bound: BoundRows, tree: Tree, t: SX) -> SX:
         s = see(tree, (0, 0), tree.of_joint[frame.joint], ca.SX.zeros(mech.nv), seen)
         return placed(s, frame)
 
-    phi: Any = None if expression is None else expression(tree.q, t, place)
+    name = bound.labels[0].rsplit(".", 1)[0]
+    try:
+        phi: Any = None if expression is None else expression(tree.q, t, place)
+    except InputError:
+        raise
+    except Exception as error:  # of a function that somebody else wrote
+        raise InputError(
+            f"{mech.name}: expression of constraint {name!r} raised {type(error).__name__}: {error}"
+        ) from error
     if type(phi) is not ca.SX or phi.numel() != m or min(phi.shape) != 1:
-        name = bound.labels[0].rsplit(".", 1)[0]
         given = phi.shape if type(phi) is ca.SX else type(phi).__name__
         raise InputError(
             f"{mech.name}: expression of constraint {name!r} must return a casadi.SX of {m} "

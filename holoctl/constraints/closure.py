@@ -11,8 +11,7 @@ from holoctl.base.checks import Vector, listing, number, one_of, positive
 from holoctl.base.errors import InputError
 from holoctl.constraints.kinds import SCREW, Row, direction, linear, orientation, screw
 from holoctl.constraints.wrench import WrenchRows, wrench_rows
-from holoctl.tree.frames import AXES, FrameLike, default_pair_name, resolve_frame
-from holoctl.tree.frozen_placement import own_frame
+from holoctl.tree.frames import AXES, FrameLike, default_pair_name, own_frame, resolve_frame
 
 __all__ = ["JOINTS", "Closure", "check_pitch"]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -78,7 +79,8 @@ class Coupling:
             positive("Coupling: t_stab", self.t_stab, "s")
 
     def __reduce__(self) -> tuple[Any, ...]:  # a mapping that is read-only does not pickle
-        return Coupling, (dict(self.coefficients), self.offset, self.name, self.t_stab)
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+        return partial(type(self), **given | {"coefficients": dict(self.coefficients)}), ()
 
     @property
     def default_name(self) -> str:
@@ -117,6 +119,10 @@ class BoundCoupling:
     of_q: Vector
     offset: float
     jacobian: Array
+
+    def __post_init__(self) -> None:
+        self.of_q.setflags(write=False)
+        self.jacobian.setflags(write=False)
 
     @property
     def support(self) -> NDArray[np.bool_]:

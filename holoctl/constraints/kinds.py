@@ -35,8 +35,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from holoctl.base.checks import number, vector
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import OPPOSITE_AXES
+from holoctl.base.tolerances import OPPOSITE_AXES, SHORTEST_NORMAL
 
 __all__ = [
     "DIRECTION",
@@ -101,9 +102,11 @@ class Composed:
     curvature : function (x, xdot, size) -> float
         ``xdot' f_xx xdot``.
     doubt : function (x) -> number
-        From one on, the row is not to be trusted: near where f is not smooth.
+        Not negative; from one on, the row is not to be trusted: near where f is not smooth.
     point : bool
         Whether the row is a length; else an angle.
+    analytic : bool
+        Whether f has no stops or dwells, so that a row which is zero in a region is zero always.
     """
 
     parts: tuple[Row, ...]
@@ -112,9 +115,16 @@ class Composed:
     curvature: Callable[[Sequence[float], Sequence[float], float], float]
     doubt: Callable[[Sequence[Any]], Any]
     point: bool = True
+    analytic: bool = False
 
     def __post_init__(self) -> None:
-        if not self.parts or not all(isinstance(part.kind, Along) for part in self.parts):
+        object.__setattr__(self, "parts", tuple(self.parts))
+        for what in ("value", "gradient", "curvature", "doubt"):
+            if not callable(getattr(self, what)):
+                raise InputError(f"a composed row: {what} must be a function")
+        if not self.parts or not all(
+            isinstance(part, Row) and isinstance(part.kind, Along) for part in self.parts
+        ):
             raise InputError("a composed row is made of rows along vectors, one or more")
 
 
@@ -146,6 +156,28 @@ class Row:
     b: tuple[float, float, float] = (0.0, 0.0, 0.0)
     component: int = 0
     size: float = 0.0
+
+    def __post_init__(self) -> None:
+        owner = f"row {self.label!r}"
+        if not isinstance(self.label, str):
+            raise InputError(f"the label of a row must be text; got {self.label!r}")
+        for what in ("a", "b"):
+            x = vector(f"{owner}: {what}", getattr(self, what), 3, "axes of its frame")
+            object.__setattr__(self, what, tuple(x.tolist()))
+        object.__setattr__(self, "size", number(f"{owner}: size", self.size))
+        if self.component not in (0, 1, 2):
+            raise InputError(f"{owner}: component must be 0, 1 or 2; got {self.component!r}")
+        if isinstance(self.kind, Along) and (wrong := _wrong(self.kind, self)):
+            raise InputError(f"{owner}: {wrong}")
+
+
+def _wrong(kind: Along, row: Row) -> str:
+    """What is wrong with the numbers of a row along a vector; empty if nothing."""
+    if kind.normal is None:
+        return "" if row.size > 0.0 else f"its length must be above zero; got {row.size:.6g} m"
+    vectors = {"a": row.a} if kind.point else {"a": row.a, "b": row.b}
+    none = [what for what, x in vectors.items() if not math.hypot(*x) > SHORTEST_NORMAL]
+    return f"vector {none[0]} has no direction; got {vectors[none[0]]}" if none else ""
 
 
 def linear(label: str, n: Sequence[float]) -> Row:
@@ -218,5 +250,5 @@ def _screw_doubt(x: Sequence[Any]) -> Any:
 SCREW = Composed(
     (linear("z", _Z), direction("yx", _Y, _X), direction("xy", _X, _Y),
      direction("xx", _X, _X), direction("yy", _Y, _Y)),
-    _screw, _screw_gradient, _screw_curvature, _screw_doubt,
+    _screw, _screw_gradient, _screw_curvature, _screw_doubt, analytic=True,
 )  # fmt: skip

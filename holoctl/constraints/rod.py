@@ -11,8 +11,7 @@ from holoctl.base.checks import Vector, positive
 from holoctl.base.errors import InputError
 from holoctl.constraints.kinds import rod
 from holoctl.constraints.wrench import WrenchRows, wrench_rows
-from holoctl.tree.frames import FrameLike, default_pair_name, resolve_frame
-from holoctl.tree.frozen_placement import own_frame
+from holoctl.tree.frames import FrameLike, default_pair_name, own_frame, resolve_frame
 from holoctl.tree.kinematics import place
 
 __all__ = ["Rod"]

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import (
+    BESIDE_A_POLE,
+    COMPOSED_REACHES,
     DIFFERENCE_PARTS,
-    DIFFERENCE_REACHES,
-    DIFFERENCE_STATES,
     DIFFERENCE_STEP,
 )
 from holoctl.constraints.contract import Rows
@@ -84,10 +84,16 @@ class WrenchRows:
     component: Indices
     size: Vector
 
+    def __post_init__(self) -> None:
+        for array in (self.on1, self.on2, self.pair, self.a, self.b, self.component, self.size):
+            array.setflags(write=False)
+
     @cached_property
     def S(self) -> Array:
         """(C, nv): +1 where a coordinate moves body 2 only, -1 body 1 only, else 0."""
-        return self.on2 - self.on1
+        signs: Array = self.on2 - self.on1
+        signs.setflags(write=False)
+        return signs
 
     @cached_property
     def support(self) -> NDArray[np.bool_]:
@@ -150,6 +156,7 @@ class WrenchRows:
     @cached_property
     def _signs(self) -> Array:
         signs: Array = self.S[self.pair]
+        signs.setflags(write=False)
         return signs
 
     def scale(self, length: Vector, columns: Vector) -> Vector:
@@ -219,6 +226,12 @@ def wrench_rows(
         For a row of no kind that constraints/kinds.py has a sort for, and for one of a kind of your
         own whose gradient or curvature is not that of its value.
     """
+    rows = list(rows)
+    if not rows or not all(isinstance(row, Row) for row in rows):
+        raise InputError(
+            f"constraint {name!r}: rows must be values that hc.kinds makes, one or more; got "
+            f"{str(rows)[:80]}"
+        )
     for row in rows:
         if type(row.kind) not in EVALUATIONS:
             sorts = ", ".join(sort.__name__ for sort in EVALUATIONS)
@@ -226,7 +239,7 @@ def wrench_rows(
                 f"constraint {name!r}: the kind of row {row.label!r} must be a value of one of "
                 f"{sorts}; got {row.kind!r}"
             )
-        if isinstance(row.kind, Composed) and (told := _told(row.kind, row.size)):
+        if isinstance(row.kind, Composed) and (told := _wrong_derivatives(row.kind, row.size)):
             raise InputError(f"constraint {name!r}: row {row.label!r}: {told}")
     return WrenchRows(
         frames1=(frame1,),
@@ -239,33 +252,48 @@ def wrench_rows(
 
 
 @lru_cache(maxsize=1000)
-def _told(kind: Composed, size: float) -> str:
+def _wrong_derivatives(kind: Composed, size: float) -> str:
     """What is wrong with the derivatives of a function of rows; empty if nothing."""
-    rng, told = np.random.default_rng(0), list[str]()
-    for reach in DIFFERENCE_REACHES[:DIFFERENCE_STATES]:
-        x, xdot = rng.normal(size=(2, len(kind.parts)))
-        x *= reach
-        if not kind.doubt(x.tolist()) < 1.0:
-            continue
-        f_x = np.asarray(kind.gradient(x.tolist(), size), dtype=float)
-        if f_x.shape != x.shape:
-            return f"gradient must give a number for each of {x.size} parts; got {f_x.shape}"
-
-        def along(s: float, x: Vector = x, xdot: Vector = xdot) -> Vector:
-            there = (x + s * xdot).tolist()
-            slope = np.asarray(kind.gradient(there, size)).dot(xdot)
-            return np.array([kind.value(there, size, math.atan2, math.floor), slope])
-
-        given = np.array([f_x.dot(xdot), kind.curvature(x.tolist(), xdot.tolist(), size)])
-        tries = [difference(along, part * DIFFERENCE_STEP) for part in DIFFERENCE_PARTS]
-        terms = np.full(2, np.abs(f_x).dot(np.abs(xdot)))
-        if (i := worst(given, tries, terms)) is not None:
-            what = ("gradient . xdot", "curvature")[i]
-            told.append(
-                f"at x = {x.round(4).tolist()}, xdot = {xdot.round(4).tolist()} its {what} is "
-                f"{given[i]:.6g}, and by differences {tries[0].value[i]:.6g}"
-            )
+    rng, told, looked_at = np.random.default_rng(0), list[str](), 0
+    try:
+        for reach in COMPOSED_REACHES:
+            x, xdot = rng.normal(size=(2, len(kind.parts)))
+            try:
+                if kind.doubt((reach * x).tolist()) < 1.0:
+                    found = _compared(kind, size, reach * x, xdot)
+                    told += [found] if found else []
+                    looked_at += 1
+            except ZeroDivisionError:  # a pole
+                continue
+    except InputError as error:
+        return str(error)
+    except Exception as error:  # of functions that somebody else wrote
+        return f"its functions raised {type(error).__name__}: {error}"
+    if not looked_at:
+        return "its doubt is one or more wherever it was looked at, so that it is of no use"
     return told[-1] if len(told) > 1 else ""  # one alone may be beside a kink
+
+
+def _compared(kind: Composed, size: float, x: Vector, xdot: Vector) -> str:
+    """Gradient and curvature at x against differences; what is wrong, if anything."""
+    f_x = np.asarray(kind.gradient(x.tolist(), size), dtype=float)
+    if f_x.shape != x.shape:
+        raise InputError(f"gradient must give a number for each of {x.size} parts; got {f_x.shape}")
+
+    def along(s: float) -> Vector:
+        there = (x + s * xdot).tolist()
+        slope = np.asarray(kind.gradient(there, size)).dot(xdot)
+        return np.array([float(kind.value(there, size, math.atan2, math.floor)), slope])
+
+    given = np.array([f_x.dot(xdot), float(kind.curvature(x.tolist(), xdot.tolist(), size))])
+    tries = [difference(along, part * DIFFERENCE_STEP) for part in DIFFERENCE_PARTS]
+    if (i := worst(given, tries, np.full(2, np.abs(f_x).dot(np.abs(xdot))))) is None:
+        return ""
+    return (
+        f"at x = {x.round(4).tolist()}, xdot = {xdot.round(4).tolist()} its "
+        f"{('gradient . xdot', 'curvature')[i]} is {given[i]:.6g}, and by differences "
+        f"{tries[0].value[i]:.6g}"
+    )
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, Any]:
@@ -423,11 +451,22 @@ def _composed(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array
     error, w, wdot, extra = np.empty(m), np.empty((m, 6)), np.empty((m, 6)), np.empty(m)
     for k, (row, kind, at) in enumerate(table.composed):
         here, size = x[at].tolist(), float(table.size[row])
-        f_x = np.array(kind.gradient(here, size))
-        error[k] = kind.value(here, size, math.atan2, math.floor)
+        try:
+            error[k], gradient, extra[k] = _composed_at(kind, here, xdot[at].tolist(), size)
+        except ZeroDivisionError:  # a pole, such as axes of a screw that are exactly opposite
+            beside = [one + BESIDE_A_POLE * (i + 1) for i, one in enumerate(here)]
+            error[k], gradient, extra[k] = _composed_at(kind, beside, xdot[at].tolist(), size)
+        f_x = np.array(gradient)
         w[k], wdot[k] = f_x @ w_x[at], f_x @ wdot_x[at]
-        extra[k] = kind.curvature(here, xdot[at].tolist(), size)
     return error, w, wdot, extra
+
+
+def _composed_at(
+    kind: Composed, x: list[float], xdot: list[float], size: float
+) -> tuple[float, Sequence[float], float]:
+    """Value, gradient and curvature."""
+    value: float = kind.value(x, size, math.atan2, math.floor)
+    return value, kind.gradient(x, size), kind.curvature(x, xdot, size)
 
 
 def _half_turn_free(R: Array) -> Array:

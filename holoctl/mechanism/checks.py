@@ -72,9 +72,7 @@ def check_range(mech: Mechanism, q: Vector, v: Vector, names: tuple[str, str] = 
             )
 
 
-def state_in_a_tick(
-    mech: Mechanism, q: Any, v: Any, t: Any, of_any_size: bool = False
-) -> tuple[Vector, Vector, float]:
+def state_in_a_tick(mech: Mechanism, q: Any, v: Any, t: Any) -> tuple[Vector, Vector, float]:
     """q, v and t of a tick: shapes, unit quaternions, sizes; finite or not, the result tells.
 
     They are the caller's own arrays where there is nothing to mend. What loops hold near the world
@@ -83,7 +81,7 @@ def state_in_a_tick(
     q, v, t = as_given("q", q, mech.nq), as_given("v", v, mech.nv), instant(t)
     if mech.nq != mech.nv and not pin.isNormalized(mech.model, q, 1e-12):
         q = check_configuration(mech, q)
-    if mech.slides and not of_any_size:  # as one number each, which costs less
+    if mech.slides:  # as one number each, which costs less
         x, xdot = q.take(mech.lengths[0]), v.take(mech.lengths[1])
         if not (x.dot(x) <= FARTHEST**2 and xdot.dot(xdot) <= FASTEST**2):
             check_range(mech, q, v)

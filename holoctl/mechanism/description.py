@@ -12,9 +12,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, known_name, listing, name_list, numbers, whole
+from holoctl.base.checks import Vector, known_name, listing, name_list, numbers, positive, whole
 from holoctl.base.errors import InputError
-from holoctl.constraints.contract import Constraint
+from holoctl.constraints.contract import BoundRows, Constraint
+from holoctl.constraints.own import check_own, is_own
 from holoctl.tree.configurations import checked_configuration
 from holoctl.tree.coordinates import coordinate_names
 from holoctl.tree.frozen_model import FrozenModel, check_unchanged, plain
@@ -24,6 +25,7 @@ from holoctl.tree.numbering import depth_first_order, is_depth_first
 
 __all__ = [
     "actuation_matrix",
+    "bound_to",
     "checked_constraints",
     "checked_model",
     "checked_motors",
@@ -198,6 +200,13 @@ def unique_names(constraints: Sequence[Constraint]) -> tuple[str, ...]:
     for c in constraints:
         if c.name is not None and (not isinstance(c.name, str) or not c.name):
             raise InputError(f"Mechanism: the name of a constraint must be text; got {c.name!r}")
+        if not isinstance(c.default_name, str) or c.name not in (None, c.default_name):
+            raise InputError(
+                f"Mechanism: default_name of a constraint must be its name, or text where it has "
+                f"none; got {c.default_name!r} for {c.name!r}"
+            )
+        if c.t_stab is not None and c.t_stab is not False:
+            positive(f"Mechanism: t_stab of constraint {c.default_name!r}", c.t_stab, "s")
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise InputError(
@@ -237,3 +246,11 @@ def actuation_matrix(actuated: Sequence[str], actuation: Any, names: Sequence[st
     if idle.size:
         raise InputError(f"Mechanism: column {idle[0]} of actuation is zero: a motor on nothing")
     return B
+
+
+def bound_to(c: Constraint, name: str, model: pin.Model, reference: Vector) -> BoundRows:
+    """A constraint on a model; what one of somebody's own says of itself is compared."""
+    bound = c.bind(model, name, reference)
+    if is_own(bound):
+        check_own(bound, name, model, reference)
+    return bound

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from holoctl.constraints.contract import BoundChart, BoundRows, Constraint, offe
 from holoctl.mechanism.blocks import Block, blocks_of
 from holoctl.mechanism.description import (
     actuation_matrix,
+    bound_to,
     checked_constraints,
     checked_model,
     checked_motors,
@@ -101,7 +103,7 @@ class Mechanism:
     lengths : ((n,) int array, (n,) int array)
         Where translational coordinates stand in q, and in v.
     slides : bool
-        Whether some translational coordinate is in no constraint.
+        Whether some translational coordinate moves no frame of a row between bodies.
     motors : MotorPlaces
         Where the positions of motors stand in q.
 
@@ -156,12 +158,11 @@ class Mechanism:
         names = unique_names([*self.constraints, *(c for _, c in self.parked)])
         put("constraint_names", names[: len(self.constraints)])
         named = zip(self.constraints, self.constraint_names, strict=True)
-        put("bound", tuple(c.bind(model, name, self.reference) for c, name in named))
+        put("bound", tuple(bound_to(c, name, model, self.reference) for c, name in named))
         put("row_names", sum((bound.labels for bound in self.bound), ()))
         put("blocks", blocks_of(self.bound))
         put("lengths", _lengths(model))
-        held = np.any([b.support.any(axis=0) for b in self.bound], axis=0) & np.ones(model.nv, bool)
-        put("slides", not held[self.lengths[1]].all())
+        put("slides", _slides(self))
         put("_local", threading.local())
         if self.actuation is not None and name_list("Mechanism: actuated", self.actuated):
             raise InputError("Mechanism: give one of actuated= and actuation=, not both")
@@ -178,7 +179,9 @@ class Mechanism:
     @property
     def chart(self) -> BoundChart | None:
         """The first explicit chart, which moves the state; None without one."""
-        charts: list[Any] = [b for b in self.bound if offered(b, "chart")]
+        charts: list[Any] = [
+            b for b in self.bound if offered(b, "chart") and hasattr(b, "dependent")
+        ]
         return charts[0] if charts else None
 
     @property
@@ -195,16 +198,12 @@ class Mechanism:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (
-            Mechanism,
-            (
-                self.model.copy(),
-                self.constraints,
-                self.actuated,
-                self.actuation,
-                self.reference,
-                self.name,
-                self.parked,
+            partial(
+                type(self),
+                **{f.name: getattr(self, f.name) for f in fields(self) if f.init}
+                | {"model": self.model.copy()},
             ),
+            (),
         )
 
     def motor_positions(self, q: Any) -> Vector:
@@ -370,10 +369,19 @@ def _frozen(x: NDArray[_T]) -> NDArray[_T]:
     return x
 
 
+def _slides(mech: Mechanism) -> bool:
+    """What loops hold near the world is judged by their closure; of other rows nobody knows."""
+    held = np.zeros(mech.nv, dtype=bool)
+    for block in mech.blocks:
+        if block.table is not None:
+            held |= block.table.support.any(axis=0)
+    return not held[mech.lengths[1]].all()
+
+
 def _lengths(model: pin.Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Where translational coordinates stand in q and in v; in q they come first of their joint."""
     in_v = np.flatnonzero(translational(model))
     joint = joint_of_coordinate(model)[in_v]
     own = plain(model)
     first_q, first_v = np.array(list(own.idx_qs)), np.array(list(own.idx_vs))
-    return in_v - first_v[joint] + first_q[joint], in_v
+    return _frozen(in_v - first_v[joint] + first_q[joint]), _frozen(in_v)

@@ -15,6 +15,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.base.errors import InputError
 from holoctl.constraints.contract import BoundRows
 from holoctl.tree.coordinates import joint_of_coordinate, translational
 from holoctl.tree.frozen_model import plain
@@ -37,8 +38,20 @@ def scales(
         for i in members:
             row_length[i] = np.full(len(bound[i].labels), L)
     column_scale = np.where(translational(model), length, 1.0)
-    rows = [b.scale(n, column_scale) for b, n in zip(bound, row_length, strict=True)]
+    rows = [_scale(b, n, column_scale) for b, n in zip(bound, row_length, strict=True)]
     return np.concatenate(rows) if rows else np.zeros(0), column_scale
+
+
+def _scale(bound: BoundRows, length: Vector, columns: Vector) -> Vector:
+    """Factors of rows, which must be numbers above zero."""
+    found = np.asarray(bound.scale(length.copy(), columns.copy()))
+    good = found.shape == length.shape and found.dtype.kind in "fiu"
+    if not good or not ((found > 0.0) & np.isfinite(found)).all():
+        raise InputError(
+            f"constraint {bound.labels[0].rsplit('.', 1)[0]!r}: scale must give {length.size} "
+            f"numbers above zero, one for each row; got {str(found)[:60]}"
+        )
+    return found.astype(float)
 
 
 def sizes(

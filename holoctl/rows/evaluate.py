@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, known_name, shaped
 from holoctl.base.tolerances import ALWAYS_CLOSED, RANDOM_CONFIGURATIONS
 from holoctl.constraints.contract import Rows
+from holoctl.constraints.kinds import Composed
+from holoctl.constraints.own import checked_rows
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.kinematics import Kinematics, kinematics
@@ -28,11 +30,11 @@ def constraint_rows(
     if kin is None:
         kin = kinematics(mech.model, workspace(mech), q, v, t)
     if len(mech.blocks) == 1:
-        return kin, mech.blocks[0].rows.rows(kin)
+        return kin, checked_rows(mech.blocks[0].rows, mech.blocks[0].rows.rows(kin), mech.nv)
     m = len(mech.row_scale)
     error, rate, drift, G = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros((m, mech.nv))
     for block, where in mech.blocks:
-        r = block.rows(kin)
+        r = checked_rows(block, block.rows(kin), mech.nv)
         error[where], rate[where], drift[where] = r.error, r.rate, r.drift
         G[where] = r.jacobian
     return kin, Rows(error, rate, G, drift)
@@ -45,17 +47,18 @@ def rows_that_open(mech: Mechanism) -> NDArray[np.bool_]:
     analytic functions of q: one that vanishes at several random q does so everywhere.
     """
     opens = np.ones(mech.row_scale.size, dtype=bool)
-    tables = [block for block in mech.blocks if block.table is not None]
+    tables = [(block.table, block.where) for block in mech.blocks if block.table is not None]
     if not tables:
         return opens
     rng, (table, where) = np.random.default_rng(0), tables[0]
+    may_dwell = [isinstance(kind, Composed) and not kind.analytic for kind in table.kinds]
     largest, data = np.zeros(where.size), mech.model.createData()
     for _ in range(RANDOM_CONFIGURATIONS):
         step = rng.normal(size=mech.nv) * mech.column_scale
         q = pin.integrate(mech.model, pin.neutral(mech.model), step)
         error = table.rows(kinematics(mech.model, data, q, np.zeros(mech.nv), 0.0)).error
         largest = np.maximum(largest, np.abs(mech.row_scale[where] * error))
-    opens[where] = largest > ALWAYS_CLOSED
+    opens[where] = (largest > ALWAYS_CLOSED) | np.array(may_dwell)
     return opens
 
 

@@ -6,17 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, one_of, quiet, vector
+from holoctl.base.errors import InputError
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.evaluate import rows_of
 from holoctl.tree.frames import Frame
 from holoctl.tree.frozen_model import plain
-from holoctl.tree.kinematics import kinematics
+from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = ["ConstraintWrench", "constraint_wrenches"]
+
+Array = NDArray[np.float64]
 
 AXES = ("world", "body", "frame")
 
@@ -96,10 +100,26 @@ def constraint_wrenches(
     for name, rows in zip(mech.constraint_names, mech.bound, strict=True):
         if not isinstance(rows, WrenchRows):
             continue
-        wrenches = rows.rows(kin).wrenches
+        found_rows = rows.rows(kin)
+        wrenches = found_rows.wrenches
         if wrenches is not None:
+            _check_wrenches(name, rows, wrenches, found_rows.jacobian, kin)
             w = lam[rows_of(mech, name)] @ wrenches  # about the world origin, on b
             force, moment = w[:3], w[3:]
             a, b = rows.frames1[0], rows.frames2[0]
             found[name] = (on(a, -force, -moment), on(b, force, moment))
     return found
+
+
+def _check_wrenches(
+    name: str, rows: WrenchRows, wrenches: Array, jacobian: Array, kin: Kinematics
+) -> None:
+    """Raise `InputError` where a class of one's own has wrenches that are not of its Jacobian."""
+    if type(rows) is WrenchRows:
+        return
+    expected = (wrenches @ kin.J) * rows.S[rows.pair]
+    if not np.abs(expected - jacobian).max() <= 1e-9 * (1.0 + np.abs(jacobian).max()):
+        raise InputError(
+            f"constraint {name!r}: the wrenches of its rows are not those of their Jacobian, so "
+            "there are no forces of it to tell; rows of a class of your own may leave wrenches out"
+        )

@@ -36,6 +36,7 @@ from holoctl.tree.kinematics import Kinematics
 
 __all__ = [
     "Terms",
+    "check_finite",
     "check_same_state",
     "scaled_rows",
     "shared_terms",
@@ -168,7 +169,7 @@ def terms(
     q, v, t = check_state(mech, q, v, t)
     check_time_constants(mech, t_stab)
     T = terms_at(mech, q, v, t, t_stab)
-    _check_range(T)
+    check_finite(T)
     return T
 
 
@@ -183,7 +184,7 @@ def terms_at(
     return Terms(mech, q, v, t, rows, term, pull, kin, given)
 
 
-def _check_range(T: Terms) -> None:
+def check_finite(T: Terms) -> None:
     """Raise `InputError` where numbers of the rows are beyond floats; it names such a row."""
     rows = T.rows
     sizes = np.abs([rows.error, rows.rate, rows.drift, T.stabilisation]).sum(axis=0)

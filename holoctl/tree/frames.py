@@ -13,9 +13,10 @@ import pinocchio as pin
 from holoctl.base.checks import listing, suggestion
 from holoctl.base.errors import InputError
 from holoctl.tree.frozen_model import plain
+from holoctl.tree.frozen_placement import FrozenPlacement
 from holoctl.tree.joints import check_placement
 
-__all__ = ["AXES", "Frame", "FrameLike", "default_pair_name", "resolve_frame"]
+__all__ = ["AXES", "Frame", "FrameLike", "default_pair_name", "own_frame", "resolve_frame"]
 
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 """The axes of a frame, by letter."""
@@ -40,6 +41,10 @@ class Frame:
     joint: int
     placement: pin.SE3
     name: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.placement, FrozenPlacement):
+            object.__setattr__(self, "placement", FrozenPlacement(self.placement))
 
 
 def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
@@ -96,3 +101,10 @@ def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
 def default_pair_name(*frames: Any) -> str:
     """``a-b`` from the names of frames, or of the joints that they are placed in."""
     return "-".join(str(f[0] if isinstance(f, tuple) and f else f) for f in frames)
+
+
+def own_frame(frame: FrameLike) -> FrameLike:
+    """The frame, with a placement that nobody can change any more."""
+    if isinstance(frame, tuple) and len(frame) == 2 and isinstance(frame[1], pin.SE3):
+        return (frame[0], FrozenPlacement(frame[1]))
+    return frame

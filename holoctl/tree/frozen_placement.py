@@ -10,18 +10,10 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
-from holoctl.tree.frames import FrameLike
 
-__all__ = ["FrozenPlacement", "own_frame"]
+__all__ = ["FrozenPlacement"]
 
 Array = NDArray[np.float64]
-
-
-def own_frame(frame: FrameLike) -> FrameLike:
-    """The frame, with a placement that nobody can change any more."""
-    if isinstance(frame, tuple) and len(frame) == 2 and isinstance(frame[1], pin.SE3):
-        return (frame[0], FrozenPlacement(frame[1]))
-    return frame
 
 
 class FrozenPlacement(pin.SE3):  # type: ignore[misc]

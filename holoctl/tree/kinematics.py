@@ -75,6 +75,9 @@ def kinematics(model: pin.Model, data: pin.Data, q: Vector, v: Vector, t: float)
     pin.computeJointJacobians(model, data)
     # With one coordinate the bindings give J as a vector, hence the shape.
     J = data.J.reshape(6, model.nv).copy()
+    q, v = q.view(), v.view()  # constraints look at it, and it may be the caller's
+    for seen in (q, v, J):
+        seen.flags.writeable = False
     return Kinematics(q, v, t, tuple(data.oMi.tolist(True)), accelerations, J)
 
 

@@ -88,7 +88,9 @@ def test_rows_of_a_subclass_are_asked():
     class Bound(wrench.WrenchRows):
         def rows(self, kin):
             r = super().rows(kin)
-            return dataclasses.replace(r, drift=r.drift + 3.0)
+            return dataclasses.replace(
+                r, error=r.error + 1.5 * kin.t**2, rate=r.rate + 3.0 * kin.t, drift=r.drift + 3.0
+            )
 
     class Shifted:
         name = t_stab = None

@@ -89,7 +89,9 @@ def test_a_constraint_derived_from_a_coupling_is_asked_for_its_rows():
     class Bound(type(bound)):
         def rows(self, kin):
             r = super().rows(kin)
-            return dataclasses.replace(r, drift=r.drift + 3.0)
+            return dataclasses.replace(
+                r, error=r.error + 1.5 * kin.t**2, rate=r.rate + 3.0 * kin.t, drift=r.drift + 3.0
+            )
 
     class Derived(hc.Coupling):
         def bind(self, model, name, reference):

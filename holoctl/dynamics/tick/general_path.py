@@ -19,9 +19,9 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
 from holoctl.projector.multipliers import constraint_effort
 from holoctl.projector.partition import Partition
-from holoctl.projector.projection import projected, projection_of
+from holoctl.projector.projection import projection_of
 from holoctl.rows.state_limits import StateLimits, check_solution
-from holoctl.rows.terms import terms_at
+from holoctl.rows.terms import check_finite, terms_at
 
 __all__ = ["general_acceleration", "general_efforts"]
 
@@ -49,6 +49,7 @@ def general_efforts(
     """
     q, v, t = check_state(mech, q, v, t)
     T = terms_at(mech, q, v, t)
+    check_finite(T)
     off = off_constraints(T)
     limits.check(mech.name, *off)
     if target is None and v.any():  # the state is judged as it is, and held at rest
@@ -88,7 +89,9 @@ def general_acceleration(
     """
     q, v, t = check_state(mech, q, v, t)
     tau = vector("tau", tau, mech.nv, "efforts on the coordinates; mech.B @ u for motors")
-    a, _ = accelerate(projected(mech, q, v, t, part), tau)
+    T = terms_at(mech, q, v, t)
+    check_finite(T)
+    a, _ = accelerate(projection_of(T, part), tau)
     if not np.isfinite(a).all():
         raise InputError("the acceleration is not finite: an input is out of range")
     return a

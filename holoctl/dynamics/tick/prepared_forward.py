@@ -148,7 +148,7 @@ class PreparedForwardDynamics:
         self, q: Any, v: Any, tau: Vector | None, t: Any
     ) -> tuple[Vector | Response | None, Vector, Vector, float]:
         """The answer of the fast path, if it has one, and the state as it was checked."""
-        q, v, t = state_in_a_tick(self.mech, q, v, t, of_any_size=True)
+        q, v, t = state_in_a_tick(self.mech, q, v, t)
         found = in_own_workspace(self._local, self._laid_out, q, v, tau, t)
         return found, q, v, t
 

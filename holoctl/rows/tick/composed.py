@@ -44,9 +44,12 @@ def composed(
             return np.nan
         for k, (row, kind, at) in enumerate(wanted):
             x, xdot, size = xs[at].tolist(), xdots[at].tolist(), float(table.size[row])
-            if not kind.doubt(x) < 1.0:
+            try:
+                if not kind.doubt(x) < 1.0:
+                    return np.nan
+                f_x = scale[k] * np.array(kind.gradient(x, size))
+            except ZeroDivisionError:
                 return np.nan
-            f_x = scale[k] * np.array(kind.gradient(x, size))
             WJ[k] = f_x.dot(WJ_x[at])
             right[k] = f_x.dot(unscaled.right[at]) - scale[k] * kind.curvature(x, xdot, size)
             off[0, k] = per_velocity * f_x.dot(xdots[at])

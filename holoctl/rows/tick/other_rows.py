@@ -6,7 +6,7 @@ which takes the kinematics once more. See constraints/contract.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import TICK_AGREES, TICK_REACH, TICK_STATES
+from holoctl.base.tolerances import TICK_AGREES
 from holoctl.constraints.contract import BoundRows, Evaluate, Rows, offered
+from holoctl.constraints.own import checked_rows, seeded_states
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.tick.part import Part, per_limit
@@ -79,7 +80,7 @@ def given(
         if asked:
             kin = kinematics(mech.model, motion.data, q, v, t)
             for block, rows in asked:
-                _copy(block.rows(kin), rows)
+                _copy(checked_rows(block, block.rows(kin), mech.nv), rows)
         if moving:
             scaled()
         rates_errors.take(which, 1, off, "clip")
@@ -102,43 +103,54 @@ def _copy(found: Rows, rows: Rows) -> None:
 def check_ticks(mech: Mechanism) -> None:
     """Raise `InputError` where a tick that is offered is not that of the rows, by name.
 
-    Those of the library are compared by its tests.
+    Those of the library are compared by its tests. The states are gone through twice, for a tick
+    may leave something behind.
     """
     motion = live_motion(mech.model, mech.model.createData())
     for bound, name in zip(mech.bound, mech.constraint_names, strict=True):
         tick = offered(bound, "tick")
         if tick is None or motion is None or type(bound).__module__.startswith("holoctl."):
             continue
-        m, nv = len(bound.labels), mech.nv
+        owner, m, nv = f"{mech.name}: tick of constraint {name!r}", len(bound.labels), mech.nv
         rows = Rows(np.zeros(m), np.zeros(m), np.zeros((m, nv)), np.zeros(m))
-        evaluate = tick(motion, rows)
-        at_once = rows.jacobian.copy(), rows.drift.copy()
-        for q, v, t, by_rows in _seen(mech, bound.rows):
-            pin.computeForwardKinematicsDerivatives(mech.model, motion.data, q, v, np.zeros(nv))
-            evaluate(q, v, t)
-            G, drift = at_once if _is_linear(bound) else (rows.jacobian, rows.drift)
-            pairs = {"error": rows.error, "rate": rows.rate, "jacobian": G, "drift": drift}
-            for what, ticked in pairs.items():
-                expected = np.asarray(getattr(by_rows, what), dtype=float)
-                off = np.abs(ticked - expected).reshape(m, -1).max(axis=1)
-                if not off.max() <= TICK_AGREES * (1.0 + np.abs(expected).max()):
-                    row = bound.labels[int(np.argmax(np.where(np.isnan(off), np.inf, off)))]
-                    raise InputError(
-                        f"{mech.name}: tick of constraint {name!r} is not its rows: {what} of row "
-                        f"{row!r} is off by {off.max():.1e} at q = {q.round(4).tolist()}, "
-                        f"v = {v.round(4).tolist()}"
-                    )
+        try:
+            evaluate = tick(motion, rows)
+            at_once = rows.jacobian.copy(), rows.drift.copy()
+            seen = _seen(mech, bound)
+            for q, v, t, by_rows in [*seen, *reversed(seen)]:
+                pin.computeForwardKinematicsDerivatives(mech.model, motion.data, q, v, np.zeros(nv))
+                evaluate(q, v, t)
+                G, drift = at_once if _is_linear(bound) else (rows.jacobian, rows.drift)
+                ticked = Rows(rows.error, rows.rate, G, drift)
+                _compare(owner, bound, ticked, by_rows, f"q = {q.round(4).tolist()}, "
+                         f"v = {v.round(4).tolist()}, t = {t:g}")  # fmt: skip
+        except InputError:
+            raise
+        except Exception as error:  # of a function that somebody else wrote
+            raise InputError(f"{owner} raised {type(error).__name__}: {error}") from error
 
 
-def _seen(mech: Mechanism, rows: Callable[..., Rows]) -> list[tuple[Vector, Vector, float, Rows]]:
+def _compare(owner: str, bound: BoundRows, ticked: Rows, by_rows: Rows, where: str) -> None:
+    m = len(bound.labels)
+    for what in ("error", "rate", "jacobian", "drift"):
+        expected = getattr(by_rows, what)
+        off = np.abs(getattr(ticked, what) - expected).reshape(m, -1).max(axis=1)
+        if not off.max() <= TICK_AGREES * (1.0 + np.abs(expected).max()):
+            row = bound.labels[int(np.argmax(np.where(np.isnan(off), np.inf, off)))]
+            raise InputError(
+                f"{owner} is not its rows: {what} of row {row!r} is off by {off.max():.1e} at "
+                f"{where}"
+            )
+
+
+def _seen(mech: Mechanism, bound: BoundRows) -> list[tuple[Vector, Vector, float, Rows]]:
     """Seeded states off the manifold, with the rows there; those where they are not defined are
     left out."""
-    rng, data, found = np.random.default_rng(0), mech.model.createData(), []
-    for i in range(TICK_STATES):
-        step, v = rng.normal(size=(2, mech.nv)) * mech.column_scale
-        q, t = pin.integrate(mech.model, mech.reference, TICK_REACH * step), 0.1 * i
+    data, found = mech.model.createData(), []
+    for q, v, t, _ in seeded_states(mech.model, mech.reference):
         try:
-            found.append((q, v, t, rows(kinematics(mech.model, data, q, v, t))))
+            rows = bound.rows(kinematics(mech.model, data, q, v, t))
         except Exception:
             continue
+        found.append((q, v, t, checked_rows(bound, rows, mech.nv)))
     return found
