@@ -141,7 +141,7 @@ class BoundCoupling:
         return Rows(
             error=np.array([self.of_q @ kin.q - self.offset]),
             rate=self.jacobian @ kin.v,
-            jacobian=self.jacobian,
+            jacobian=self.jacobian.copy(),
             drift=np.zeros(1),
         )
 

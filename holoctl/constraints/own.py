@@ -119,6 +119,8 @@ def seeded_states(
 
 def checked_rows(bound: BoundRows, found: Any, nv: int) -> Rows:
     """What `rows` returned, as arrays of floats of the right shapes, which are nobody else's."""
+    if type(bound).__module__.startswith("holoctl."):
+        return found  # type: ignore[no-any-return]
     m = len(bound.labels)
     shapes = {"error": (m,), "rate": (m,), "drift": (m,), "jacobian": (m, nv)}
     arrays: dict[str, Array] = {}

@@ -102,6 +102,10 @@ class Mechanism:
         The same rows as they are evaluated: those between bodies in one table, others one by one.
     lengths : ((n,) int array, (n,) int array)
         Where translational coordinates stand in q, and in v.
+    chart : bound rows or None
+        The first explicit chart, which moves the state; None without one.
+    stabilised : bool
+        Whether some constraint has a time constant.
     slides : bool
         Whether some translational coordinate moves no frame of a row between bodies.
     motors : MotorPlaces
@@ -134,6 +138,8 @@ class Mechanism:
     row_names: tuple[str, ...] = field(init=False)
     blocks: tuple[Block, ...] = field(init=False)
     lengths: tuple[NDArray[np.intp], NDArray[np.intp]] = field(init=False)
+    chart: BoundChart | None = field(init=False)
+    stabilised: bool = field(init=False)
     slides: bool = field(init=False)
     motors: MotorPlaces = field(init=False)
     _local: threading.local = field(init=False)
@@ -159,6 +165,9 @@ class Mechanism:
         put("constraint_names", names[: len(self.constraints)])
         named = zip(self.constraints, self.constraint_names, strict=True)
         put("bound", tuple(bound_to(c, name, model, self.reference) for c, name in named))
+        charts = (b for b in self.bound if offered(b, "chart") and hasattr(b, "dependent"))
+        put("chart", next(charts, None))
+        put("stabilised", any(c.t_stab not in (None, False) for c in self.constraints))
         put("row_names", sum((bound.labels for bound in self.bound), ()))
         put("blocks", blocks_of(self.bound))
         put("lengths", _lengths(model))
@@ -175,14 +184,6 @@ class Mechanism:
         row_scale, column_scale = scales(model, self.reference, self.bound)
         put("row_scale", _frozen(row_scale))
         put("column_scale", _frozen(column_scale))
-
-    @property
-    def chart(self) -> BoundChart | None:
-        """The first explicit chart, which moves the state; None without one."""
-        charts: list[Any] = [
-            b for b in self.bound if offered(b, "chart") and hasattr(b, "dependent")
-        ]
-        return charts[0] if charts else None
 
     @property
     def actuator_names(self) -> tuple[str, ...]:

@@ -245,7 +245,10 @@ def _charted(
 
 def _stabilised(mech: Mechanism, rows: Rows, t_stab: TimeConstants) -> Vector:
     """Baumgarte's term of each row; zero unless asked for."""
-    T, term = time_constants(mech, t_stab), np.zeros_like(rows.error)
+    term = np.zeros(len(rows.error))
+    if t_stab is None and not mech.stabilised:
+        return term
+    T = time_constants(mech, t_stab)
     on = np.isfinite(T)
     term[on] = stabilisation(rows.rate[on], rows.error[on], T[on])
     return term
