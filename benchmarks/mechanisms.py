@@ -16,7 +16,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 import holoctl as hc
-from holoctl.tree.frames import Frame, resolve_frame
+from holoctl.tree.frames import Frame, FrameLike, resolve_frame
 
 Vector = NDArray[np.float64]
 Point = Sequence[float]
@@ -121,7 +121,7 @@ class _Builder:
             q[self.model.joints[self.model.getJointId(name)].idx_q] = angle
         return q
 
-    def rod(self, carrier: str, start: Point, tip: pin.SE3, name: str, mass: float) -> hc.FrameLike:
+    def rod(self, carrier: str, start: Point, tip: pin.SE3, name: str, mass: float) -> FrameLike:
         """A rod on a universal joint, from a point of `carrier` to the place `tip` in the world.
 
         At zero it points along its z, a little off the tip, so that its reference angles are
@@ -142,7 +142,7 @@ class _Builder:
         self.hinge(cross, body, 1, _at(), _rod(mass, (0, 0, length), 0.006), second)
         return (body, _at(0, 0, length))
 
-    def ball(self, end: hc.FrameLike, body: str, point: Point, name: str) -> None:
+    def ball(self, end: FrameLike, body: str, point: Point, name: str) -> None:
         """Close a rod's far end on a point of `body`."""
         self.loops.append(hc.Closure(end, (body, _at(*point)), joint="spherical", name=name))
 

@@ -27,7 +27,14 @@ from holoctl.io.load import load, robot_file
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.simulate import Run, simulate
 
-__all__ = ["DEMOS", "Demo", "Scenario", "demo"]
+__all__ = [
+    "DEMOS",
+    "Demo",
+    "Scenario",
+    "demo",
+    "make_folder",
+    "write",
+]
 
 Array = NDArray[np.float64]
 

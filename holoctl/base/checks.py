@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ __all__ = [
     "instant",
     "known_name",
     "listing",
+    "made_again",
     "name_list",
     "number",
     "numbers",
@@ -233,3 +234,8 @@ def listing(names: Sequence[str], most: int = 40) -> str:
 def counted(n: int, what: str, many: str | None = None) -> str:
     """A number of things for a message: ``1 row``, ``2 rows``."""
     return f"{n} {what if n == 1 else many or what + 's'}"
+
+
+def made_again(cls: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """What pickles and copies are made by: the class, with what it was given."""
+    return cls(**given)

@@ -101,12 +101,11 @@ MOST_CONDITION = TOLERANCES["condition"] / 10.0
 UNLIMITED = 1e6
 """Errors are counted over this where they are not limited."""
 
+WRENCHES_AGREE = 1e-9
+"""Wrenches of rows may miss their Jacobian by this much of 1 + its largest entry."""
+
 TICK_AGREES = 1e-9
 """A tick that is offered may differ from the rows by this much of the largest entry."""
-
-TICK_STATES, TICK_REACH = 3, 0.3  # a count; scaled
-"""A tick that is offered is compared at so many states, at steps of this size from the
-reference."""
 
 ANCHOR_WHOLE = 1e-6
 """Six rows count as an anchor where the least singular value of the scaled T is larger, at the

@@ -16,7 +16,11 @@ from typing import Any
 from holoctl.base.errors import InputError
 from holoctl.codegen.casadi_extra import casadi_module
 
-__all__ = ["c_function", "parameters"]
+__all__ = [
+    "PART",
+    "c_function",
+    "parameters",
+]
 
 PART = 4000
 """Instructions of one part."""

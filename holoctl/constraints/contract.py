@@ -44,7 +44,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pinocchio as pin
@@ -189,8 +189,8 @@ class Constraint(Protocol):
         ...
 
     @property
-    def t_stab(self) -> float | None:
-        """Time constant of Baumgarte's stabilisation, s; None for none."""
+    def t_stab(self) -> float | Literal[False] | None:
+        """Time constant of Baumgarte's stabilisation, s; None or False for none."""
         ...
 
     @property

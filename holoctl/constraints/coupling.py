@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -12,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, known_name, number, positive
+from holoctl.base.checks import Vector, known_name, made_again, number, positive
 from holoctl.base.errors import InputError
 from holoctl.constraints.contract import Evaluate, Place, Rows
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate
@@ -80,7 +79,7 @@ class Coupling:
 
     def __reduce__(self) -> tuple[Any, ...]:  # a mapping that is read-only does not pickle
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
-        return partial(type(self), **given | {"coefficients": dict(self.coefficients)}), ()
+        return made_again, (type(self), given | {"coefficients": dict(self.coefficients)})
 
     @property
     def default_name(self) -> str:

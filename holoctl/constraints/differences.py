@@ -61,6 +61,7 @@ def worst(given: Vector, tries: Sequence[Difference], size: Vector) -> int | Non
         if i:
             off[d.rounding > DERIVATIVES_AGREE * np.maximum(own, size)] = np.inf
         excess = np.minimum(excess, off)
+    excess[np.isnan(excess)] = np.inf
     i = int(np.argmax(excess))
     return i if excess[i] > 0.0 else None
 

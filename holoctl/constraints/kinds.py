@@ -118,10 +118,12 @@ class Composed:
     analytic: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", tuple(self.parts))
+        parts: Any = self.parts
+        object.__setattr__(self, "parts", tuple(parts) if isinstance(parts, Sequence) else ())
         for what in ("value", "gradient", "curvature", "doubt"):
-            if not callable(getattr(self, what)):
-                raise InputError(f"a composed row: {what} must be a function")
+            function: Any = getattr(self, what)
+            if not callable(function) or type(function).__hash__ is None:
+                raise InputError(f"a composed row: {what} must be a function, and hashable")
         if not self.parts or not all(
             isinstance(part, Row) and isinstance(part.kind, Along) for part in self.parts
         ):
@@ -152,8 +154,8 @@ class Row:
 
     kind: Kind
     label: str
-    a: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    b: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    a: Sequence[float] = (0.0, 0.0, 0.0)
+    b: Sequence[float] = (0.0, 0.0, 0.0)
     component: int = 0
     size: float = 0.0
 
@@ -182,17 +184,17 @@ def _wrong(kind: Along, row: Row) -> str:
 
 def linear(label: str, n: Sequence[float]) -> Row:
     """``n . (p2 - p1) = 0`` with n fixed in frame 1."""
-    return Row(LINEAR, label, a=(n[0], n[1], n[2]))
+    return Row(LINEAR, label, a=n)
 
 
 def slot(label: str, n: Sequence[float]) -> Row:
     """``n . (p2 - p1) = 0`` with n fixed in frame 2."""
-    return Row(SLOT, label, a=(n[0], n[1], n[2]))
+    return Row(SLOT, label, a=n)
 
 
 def direction(label: str, a: Sequence[float], b: Sequence[float]) -> Row:
     """``a . b = 0`` with a fixed in frame 1 and b in frame 2."""
-    return Row(DIRECTION, label, a=(a[0], a[1], a[2]), b=(b[0], b[1], b[2]))
+    return Row(DIRECTION, label, a=a, b=b)
 
 
 def orientation(label: str, component: int) -> Row:
@@ -207,6 +209,8 @@ def rod(label: str, length: float) -> Row:
 
 def screw(label: str, pitch: float) -> Row:
     """``pitch wrap(z / pitch - angle) = 0``: the frames turn about z as they move along it."""
+    if number(f"row {label!r}: pitch", pitch) == 0.0:
+        raise InputError(f"row {label!r}: the pitch must not be zero, m/rad")
     return Row(SCREW, label, size=pitch)
 
 

@@ -26,24 +26,28 @@ from holoctl.base.tolerances import (
 )
 from holoctl.constraints.contract import BoundRows, Rows
 from holoctl.constraints.differences import difference, worst
-from holoctl.constraints.kinds import Composed
+from holoctl.constraints.kinds import SCREW, Composed
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.tree.coordinates import coordinate_names
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import kinematics
 
-__all__ = ["check_own", "checked_rows", "is_own", "seeded_states"]
+__all__ = ["check_own", "checked_rows", "is_finite", "is_own", "of_library", "seeded_states"]
 
 Array = NDArray[np.float64]
 State = tuple[Vector, Vector, float]
 
 
+def of_library(bound: object) -> bool:
+    """Whether the class of rows is one of the library, which are compared by its tests."""
+    return type(bound).__module__.startswith("holoctl.")
+
+
 def is_own(bound: BoundRows) -> bool:
-    """Whether rows, or a kind of them, are not of the library, whose own are compared by its
-    tests."""
+    """Whether rows, or a kind of them, are somebody's own."""
     if type(bound) is WrenchRows:
-        return any(isinstance(kind, Composed) and not kind.analytic for kind in bound.kinds)
-    return not type(bound).__module__.startswith("holoctl.")
+        return any(isinstance(kind, Composed) and kind is not SCREW for kind in bound.kinds)
+    return not of_library(bound)
 
 
 def check_own(bound: Any, name: str, model: pin.Model, reference: Vector) -> None:
@@ -66,9 +70,12 @@ def check_own(bound: Any, name: str, model: pin.Model, reference: Vector) -> Non
             f"{owner}: bind must return bound rows, see holoctl/constraints/contract.py; got "
             f"{type(bound).__name__} without {', '.join(missing)}"
         )
-    _check_labels(owner, bound.labels)
+    _check_labels(owner, name, bound.labels)
     shape = len(bound.labels), model.nv
-    support = np.asarray(bound.support)
+    try:
+        support = np.asarray(bound.support)
+    except ValueError:
+        support = np.zeros(())
     if support.shape != shape or support.dtype != bool:
         raise InputError(
             f"{owner}: support must be a bool array of shape {shape}; got {support.dtype} "
@@ -86,7 +93,7 @@ def check_own(bound: Any, name: str, model: pin.Model, reference: Vector) -> Non
         except Exception as error:  # rows need not be defined everywhere, and say so as they like
             trouble = trouble or f"{type(error).__name__}: {error}"
             continue
-        if not _finite(found):
+        if not is_finite(found):
             trouble = trouble or "numbers that are not finite"
             continue
         _check_support(owner, bound, model, support, found)
@@ -119,7 +126,7 @@ def seeded_states(
 
 def checked_rows(bound: BoundRows, found: Any, nv: int) -> Rows:
     """What `rows` returned, as arrays of floats of the right shapes, which are nobody else's."""
-    if type(bound).__module__.startswith("holoctl."):
+    if of_library(bound):
         return found  # type: ignore[no-any-return]
     m = len(bound.labels)
     shapes = {"error": (m,), "rate": (m,), "drift": (m,), "jacobian": (m, nv)}
@@ -127,7 +134,8 @@ def checked_rows(bound: BoundRows, found: Any, nv: int) -> Rows:
     for what, shape in shapes.items():
         given = getattr(found, what, None)
         try:
-            x = np.array(given, dtype=float)
+            x = np.array(given)
+            x = np.zeros(()) if x.dtype.kind not in "fiu" else x.astype(float)
         except (TypeError, ValueError):
             x = np.zeros(())
         if x.shape != shape or given is None:
@@ -144,16 +152,18 @@ def _rows(bound: BoundRows, model: pin.Model, state: State) -> Rows:
     return checked_rows(bound, bound.rows(kin), model.nv)
 
 
-def _finite(r: Rows) -> bool:
+def is_finite(r: Rows) -> bool:
+    """Whether all numbers of rows are finite."""
     return all(np.isfinite(x).all() for x in (r.error, r.rate, r.drift, r.jacobian))
 
 
-def _check_labels(owner: str, labels: Any) -> None:
+def _check_labels(owner: str, name: str, labels: Any) -> None:
     good = isinstance(labels, tuple) and labels and all(isinstance(x, str) for x in labels)
+    good = good and all(x.startswith(f"{name}.") for x in labels)
     if not good or len(set(labels)) < len(labels):
         raise InputError(
             f"{owner}: labels must be a tuple of names, one for each row and all different, such "
-            f"as ('{owner.split(chr(39))[1]}.row',); got {labels!r}"
+            f"as ({name + '.row'!r},); got {labels!r}"
         )
 
 
@@ -183,7 +193,7 @@ def _told(bound: BoundRows, model: pin.Model, state: State, found: Rows | None) 
         at_rest = _rows(bound, model, (q, np.zeros(model.nv), t))
     except Exception:
         return ""
-    if not _finite(found) or not all(np.isfinite(x.value).all() for x in tries):
+    if not is_finite(found) or not all(np.isfinite(x.value).all() for x in tries):
         return ""
     where = f"at q = {q.round(4).tolist()}, v = {v.round(4).tolist()}, t = {t:g}"
     size = np.abs(found.jacobian) @ np.abs(v) + np.abs(at_rest.rate)

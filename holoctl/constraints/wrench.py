@@ -168,10 +168,6 @@ class WrenchRows:
         """(m,) whether the error of a row is a length; else it is an angle."""
         return np.array([kind.point for kind in self.kinds], dtype=bool)
 
-    def wrenches(self, kin: Kinematics) -> Array:
-        """(m, 6): w of every row, (force, moment) about the world origin, on body 2."""
-        return self._evaluated(_geometry(self, kin))[1]
-
     def _evaluated(self, g: _Geometry) -> tuple[Array, Array, Array, Array]:
         """Error, w, wdot and extra of all rows."""
         if len(self._sorts) == 1:
@@ -226,12 +222,20 @@ def wrench_rows(
         For a row of no kind that constraints/kinds.py has a sort for, and for one of a kind of your
         own whose gradient or curvature is not that of its value.
     """
-    rows = list(rows)
+    rows = list(rows) if isinstance(rows, Iterable) else []
+    for frame in (frame1, frame2):
+        if not isinstance(frame, Frame):
+            raise InputError(
+                f"constraint {name!r}: {frame!r} is no frame; hc.resolve_frame finds one"
+            )
     if not rows or not all(isinstance(row, Row) for row in rows):
         raise InputError(
             f"constraint {name!r}: rows must be values that hc.kinds makes, one or more; got "
             f"{str(rows)[:80]}"
         )
+    labels = [row.label for row in rows]
+    if len(set(labels)) < len(labels):
+        raise InputError(f"constraint {name!r}: labels of rows must differ; got {labels}")
     for row in rows:
         if type(row.kind) not in EVALUATIONS:
             sorts = ", ".join(sort.__name__ for sort in EVALUATIONS)
@@ -254,24 +258,26 @@ def wrench_rows(
 @lru_cache(maxsize=1000)
 def _wrong_derivatives(kind: Composed, size: float) -> str:
     """What is wrong with the derivatives of a function of rows; empty if nothing."""
-    rng, told, looked_at = np.random.default_rng(0), list[str](), 0
+    rng, told, looked_at, why = np.random.default_rng(0), list[str](), 0, "doubt is one or more"
     try:
         for reach in COMPOSED_REACHES:
             x, xdot = rng.normal(size=(2, len(kind.parts)))
             try:
-                if kind.doubt((reach * x).tolist()) < 1.0:
-                    found = _compared(kind, size, reach * x, xdot)
-                    told += [found] if found else []
-                    looked_at += 1
+                if not kind.doubt((reach * x).tolist()) < 1.0:
+                    continue
+                found = _compared(kind, size, reach * x, xdot)
             except ZeroDivisionError:  # a pole
+                why = "functions divide by zero"
                 continue
+            told += [found] if found else []
+            looked_at += 1
     except InputError as error:
         return str(error)
     except Exception as error:  # of functions that somebody else wrote
         return f"its functions raised {type(error).__name__}: {error}"
     if not looked_at:
-        return "its doubt is one or more wherever it was looked at, so that it is of no use"
-    return told[-1] if len(told) > 1 else ""  # one alone may be beside a kink
+        return f"its {why} wherever it was looked at, with size {size:g}, so that it is of no use"
+    return told[-1] if len(told) > 1 or len(told) == looked_at else ""  # one may be beside a kink
 
 
 def _compared(kind: Composed, size: float, x: Vector, xdot: Vector) -> str:
@@ -286,6 +292,10 @@ def _compared(kind: Composed, size: float, x: Vector, xdot: Vector) -> str:
         return np.array([float(kind.value(there, size, math.atan2, math.floor)), slope])
 
     given = np.array([f_x.dot(xdot), float(kind.curvature(x.tolist(), xdot.tolist(), size))])
+    if not np.isfinite([*given, *along(0.0)]).all():
+        raise InputError(
+            f"its value and derivatives must be finite; at x = {x.round(4).tolist()} they are not"
+        )
     tries = [difference(along, part * DIFFERENCE_STEP) for part in DIFFERENCE_PARTS]
     if (i := worst(given, tries, np.full(2, np.abs(f_x).dot(np.abs(xdot))))) is None:
         return ""

@@ -2,7 +2,7 @@
 
 A rank at one configuration says what holds there; the largest rank nearby says what holds in
 general. Where the two differ, the configuration is singular, and nothing is redundant for it.
-Reference: docs/derivations.md, "Rank"; docs/doctor.md.
+Reference: docs/derivations.md, "Scaling and rank"; docs/doctor.md.
 """
 
 from __future__ import annotations

@@ -34,12 +34,12 @@ from holoctl.mechanism.open_tree import energy, inverse_tree_dynamics
 from holoctl.rows.terms import Terms
 
 __all__ = [
-    "TOLERANCES",
     "Certificate",
     "certify",
     "off_constraints",
     "off_dynamics",
     "off_rows",
+    "raise_if_bad",
     "verdict",
 ]
 

@@ -34,7 +34,12 @@ from holoctl.projector.projection import Projection
 from holoctl.rows.stabilisation import TimeConstants
 from holoctl.rows.terms import Terms
 
-__all__ = ["InverseDynamics", "driven_acceleration", "inverse_dynamics"]
+__all__ = [
+    "POLICIES",
+    "InverseDynamics",
+    "driven_acceleration",
+    "inverse_dynamics",
+]
 
 COORDINATES = ("actuated", "independent", "all")
 POLICIES = ("raise", "project")

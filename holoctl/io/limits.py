@@ -16,6 +16,7 @@ from holoctl.base.errors import LoadError
 
 __all__ = [
     "DECIMAL",
+    "FREE",
     "LARGEST",
     "MOST_ATTRIBUTES",
     "MOST_BYTES",

@@ -33,6 +33,7 @@ __all__ = [
     "checked_reference",
     "unique_coordinates",
     "unique_names",
+    "unique_rows",
 ]
 
 Array = NDArray[np.float64]
@@ -186,6 +187,8 @@ def checked_parked(parked: Any) -> tuple[tuple[int, Constraint], ...]:
     """Constraints that are switched off, with their places, in order."""
     try:
         pairs = tuple((whole("parked: place", place, 0), c) for place, c in parked)
+    except InputError:
+        raise
     except (TypeError, ValueError):
         raise InputError(
             f"Mechanism: parked must be a list of (place, constraint); got {parked!r}"
@@ -254,3 +257,9 @@ def bound_to(c: Constraint, name: str, model: pin.Model, reference: Vector) -> B
     if is_own(bound):
         check_own(bound, name, model, reference)
     return bound
+
+
+def unique_rows(names: Sequence[str]) -> None:
+    """Raise `InputError` where two rows have one name."""
+    if twice := sorted({n for n in names if names.count(n) > 1}):
+        raise InputError(f"Mechanism: names of rows must differ; used twice: {listing(twice)}")

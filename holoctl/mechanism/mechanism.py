@@ -5,14 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, known_name, name_list, quiet, vector
+from holoctl.base.checks import (
+    Vector,
+    counted,
+    known_name,
+    made_again,
+    name_list,
+    quiet,
+    vector,
+)
 from holoctl.base.errors import InputError
 from holoctl.constraints.contract import BoundChart, BoundRows, Constraint, offered
 from holoctl.mechanism.blocks import Block, blocks_of
@@ -26,6 +33,7 @@ from holoctl.mechanism.description import (
     checked_reference,
     unique_coordinates,
     unique_names,
+    unique_rows,
 )
 from holoctl.mechanism.motors import MotorPlaces, motor_places, position_reader
 from holoctl.mechanism.scales import scales
@@ -169,6 +177,7 @@ class Mechanism:
         put("chart", next(charts, None))
         put("stabilised", any(c.t_stab not in (None, False) for c in self.constraints))
         put("row_names", sum((bound.labels for bound in self.bound), ()))
+        unique_rows(self.row_names)
         put("blocks", blocks_of(self.bound))
         put("lengths", _lengths(model))
         put("slides", _slides(self))
@@ -198,14 +207,8 @@ class Mechanism:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (
-            partial(
-                type(self),
-                **{f.name: getattr(self, f.name) for f in fields(self) if f.init}
-                | {"model": self.model.copy()},
-            ),
-            (),
-        )
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+        return made_again, (type(self), given | {"model": self.model.copy()})
 
     def motor_positions(self, q: Any) -> Vector:
         """Where the motors are, in the order of u: what `ComputedTorque` takes as ``q_ref``.

@@ -44,11 +44,15 @@ def scales(
 
 def _scale(bound: BoundRows, length: Vector, columns: Vector) -> Vector:
     """Factors of rows, which must be numbers above zero."""
-    found = np.asarray(bound.scale(length.copy(), columns.copy()))
+    owner = f"constraint {bound.labels[0].rsplit('.', 1)[0]!r}"
+    try:
+        found = np.asarray(bound.scale(length.copy(), columns.copy()))
+    except Exception as error:  # of a class of one's own
+        raise InputError(f"{owner}: scale raised {type(error).__name__}: {error}") from error
     good = found.shape == length.shape and found.dtype.kind in "fiu"
     if not good or not ((found > 0.0) & np.isfinite(found)).all():
         raise InputError(
-            f"constraint {bound.labels[0].rsplit('.', 1)[0]!r}: scale must give {length.size} "
+            f"{owner}: scale must give {length.size} "
             f"numbers above zero, one for each row; got {str(found)[:60]}"
         )
     return found.astype(float)

@@ -44,7 +44,8 @@ def rows_that_open(mech: Mechanism) -> NDArray[np.bool_]:
     """Which of the m rows can be off at all; the others are zero whatever the configuration.
 
     Such as the rows of a hinge that keep a planar loop in its plane. Rows between bodies are
-    analytic functions of q: one that vanishes at several random q does so everywhere.
+    analytic functions of q: one that vanishes at several random q does so everywhere. Kinds of
+    somebody's own need not be.
     """
     opens = np.ones(mech.row_scale.size, dtype=bool)
     tables = [(block.table, block.where) for block in mech.blocks if block.table is not None]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, one_of, quiet, vector
 from holoctl.base.errors import InputError
+from holoctl.base.tolerances import WRENCHES_AGREE
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism, workspace
@@ -118,7 +119,7 @@ def _check_wrenches(
     if type(rows) is WrenchRows:
         return
     expected = (wrenches @ kin.J) * rows.S[rows.pair]
-    if not np.abs(expected - jacobian).max() <= 1e-9 * (1.0 + np.abs(jacobian).max()):
+    if not np.abs(expected - jacobian).max() <= WRENCHES_AGREE * (1.0 + np.abs(jacobian).max()):
         raise InputError(
             f"constraint {name!r}: the wrenches of its rows are not those of their Jacobian, so "
             "there are no forces of it to tell; rows of a class of your own may leave wrenches out"

@@ -85,7 +85,7 @@ def why_not(mech: Mechanism) -> str:
     """Why the rows of a mechanism cannot be laid out for a tick; empty where they can."""
     if mech.chart is not None:
         return "an explicit chart moves the state"
-    if any(c.t_stab is not None for c in mech.constraints):
+    if mech.stabilised:
         return "a constraint is stabilised"
     if live_motion(mech.model, mech.model.createData()) is None:
         return "this build of Pinocchio keeps its results in another layout"

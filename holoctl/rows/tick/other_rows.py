@@ -17,7 +17,7 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import TICK_AGREES
 from holoctl.constraints.contract import BoundRows, Evaluate, Rows, offered
-from holoctl.constraints.own import checked_rows, seeded_states
+from holoctl.constraints.own import checked_rows, is_finite, of_library, seeded_states
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.tick.part import Part, per_limit
@@ -109,7 +109,7 @@ def check_ticks(mech: Mechanism) -> None:
     motion = live_motion(mech.model, mech.model.createData())
     for bound, name in zip(mech.bound, mech.constraint_names, strict=True):
         tick = offered(bound, "tick")
-        if tick is None or motion is None or type(bound).__module__.startswith("holoctl."):
+        if tick is None or motion is None or of_library(bound):
             continue
         owner, m, nv = f"{mech.name}: tick of constraint {name!r}", len(bound.labels), mech.nv
         rows = Rows(np.zeros(m), np.zeros(m), np.zeros((m, nv)), np.zeros(m))
@@ -152,5 +152,7 @@ def _seen(mech: Mechanism, bound: BoundRows) -> list[tuple[Vector, Vector, float
             rows = bound.rows(kinematics(mech.model, data, q, v, t))
         except Exception:
             continue
-        found.append((q, v, t, checked_rows(bound, rows, mech.nv)))
+        rows = checked_rows(bound, rows, mech.nv)
+        if is_finite(rows):
+            found.append((q, v, t, rows))
     return found
