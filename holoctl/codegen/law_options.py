@@ -13,7 +13,7 @@ from holoctl.dynamics.inverse import POLICIES
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
-from holoctl.rows.state_limits import NOT_GIVEN, NotGiven, StateLimits
+from holoctl.rows.closure_limits import NOT_GIVEN, NotGiven, StateLimits
 
 __all__ = ["Subject", "subject_of"]
 

@@ -44,7 +44,7 @@ from holoctl.codegen.relative_motion import (
 from holoctl.codegen.tree import Tree, constant, tangent
 from holoctl.constraints.contract import BoundRows, offered
 from holoctl.constraints.kinds import Along, Composed, Kind, Orientation
-from holoctl.constraints.own import checked_rows, is_finite, of_library
+from holoctl.constraints.user_classes import checked_rows, is_finite, of_library
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frames import Frame

@@ -17,7 +17,7 @@ from holoctl.mechanism.checks import check_configuration, check_mechanism, state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import position_reader, wrapped
 from holoctl.projector.partition import Partition
-from holoctl.rows.state_limits import NOT_GIVEN, NotGiven, StateLimits, state_limits
+from holoctl.rows.closure_limits import NOT_GIVEN, NotGiven, StateLimits, state_limits
 
 __all__ = ["ComputedTorque", "Controller", "Reference", "limits_of"]
 

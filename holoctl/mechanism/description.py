@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, known_name, listing, name_list, numbers, positive, whole
 from holoctl.base.errors import InputError
 from holoctl.constraints.contract import BoundRows, Constraint
-from holoctl.constraints.own import check_own, is_own
+from holoctl.constraints.user_classes import check_own, is_own
 from holoctl.tree.configurations import checked_configuration
 from holoctl.tree.coordinates import coordinate_names
 from holoctl.tree.frozen_model import FrozenModel, check_unchanged, plain

@@ -15,7 +15,7 @@ from holoctl.base.checks import Vector, known_name, shaped
 from holoctl.base.tolerances import ALWAYS_CLOSED, RANDOM_CONFIGURATIONS
 from holoctl.constraints.contract import Rows
 from holoctl.constraints.kinds import Composed
-from holoctl.constraints.own import checked_rows
+from holoctl.constraints.user_classes import checked_rows
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.kinematics import Kinematics, kinematics

@@ -27,7 +27,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition
-from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.terms import terms
 
 __all__ = ["Compiled", "CompiledTerms", "from_subject"]

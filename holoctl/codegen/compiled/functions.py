@@ -18,7 +18,7 @@ from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.terms import terms_function
 from holoctl.codegen.laws.torque import torque_function
-from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.closure_limits import StateLimits
 
 __all__ = ["machine_code", "wanted_functions"]
 

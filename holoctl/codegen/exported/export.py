@@ -25,7 +25,7 @@ from holoctl.codegen.law_options import subject_of
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
-from holoctl.rows.state_limits import NOT_GIVEN, NotGiven
+from holoctl.rows.closure_limits import NOT_GIVEN, NotGiven
 
 __all__ = ["export_c"]
 

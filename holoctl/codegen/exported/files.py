@@ -45,7 +45,7 @@ from holoctl.codegen.laws.measures import earlier
 from holoctl.codegen.matrices import dense
 from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.control.computed_torque import ComputedTorque
-from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.closure_limits import StateLimits
 
 __all__ = ["library_files", "shared_context"]
 

@@ -18,7 +18,7 @@ from holoctl.codegen.expressions import Expressions
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.closure_limits import StateLimits
 
 __all__ = ["States", "golden_states"]
 

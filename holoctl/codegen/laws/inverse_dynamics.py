@@ -30,7 +30,7 @@ from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.projector.projection import projected
-from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.closure_limits import StateLimits
 
 __all__ = ["holding_function", "inverse_function"]
 

@@ -4,7 +4,7 @@
     velocity      max |r rate| / (1 + max |r G| |v|)
     acceleration  max |r (G a + drift)| / (1 + max |r G| |a| + max |r drift|)
 
-r scales the rows. These are measures of the certificate; see rows/state_limits.py.
+r scales the rows. These are measures of the certificate; see rows/closure_limits.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import largest, scalars, total
 from holoctl.codegen.stabilised import stabilised_drift
-from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.closure_limits import StateLimits
 
 __all__ = [
     "Measures",

@@ -20,7 +20,7 @@ from holoctl.mechanism.open_tree import inverse_tree_dynamics
 from holoctl.projector.multipliers import constraint_effort
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import projection_of
-from holoctl.rows.state_limits import StateLimits, check_solution
+from holoctl.rows.closure_limits import StateLimits, check_solution
 from holoctl.rows.terms import check_finite, terms_at
 
 __all__ = ["general_acceleration", "general_efforts"]

@@ -32,7 +32,7 @@ from holoctl.dynamics.actuation import effort_scales
 from holoctl.dynamics.tick.split import Split, split_rows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
-from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.fast_rows import why_not
 from holoctl.tree.live_motion import live_motion
 

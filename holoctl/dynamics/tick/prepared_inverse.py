@@ -28,7 +28,7 @@ from holoctl.dynamics.tick.own_workspace import in_own_workspace
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_motors, check_partition, partition
-from holoctl.rows.state_limits import StateLimits, state_limits
+from holoctl.rows.closure_limits import StateLimits, state_limits
 from holoctl.rows.tick.other_rows import check_ticks
 
 __all__ = ["PreparedInverseDynamics", "answer"]

@@ -20,7 +20,7 @@ from holoctl.base.checks import Vector
 from holoctl.base.linalg import in_place_band_lu, in_place_lu
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
-from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.fast_rows import fast_rows
 from holoctl.tree.live_motion import LiveMotion
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.constraints.wrench import YZX, ZXY, Lines, WrenchRows
-from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.affine_maps import (
     add_vector,
     affine_map,

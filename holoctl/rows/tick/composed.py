@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.constraints.wrench import WrenchRows
-from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.along_vector import along
 from holoctl.rows.tick.part import Part, per_limit
 from holoctl.tree.live_motion import LiveMotion

@@ -37,8 +37,8 @@ from holoctl.constraints.contract import BoundRows
 from holoctl.constraints.kinds import Along, Composed, Orientation
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.rows.closure_limits import StateLimits, allowed_acceleration
 from holoctl.rows.evaluate import rows_that_open
-from holoctl.rows.state_limits import StateLimits, allowed_acceleration
 from holoctl.rows.tick.along_vector import along
 from holoctl.rows.tick.composed import composed
 from holoctl.rows.tick.orientation import turning

@@ -17,9 +17,9 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import TICK_AGREES
 from holoctl.constraints.contract import BoundRows, Evaluate, Rows, offered
-from holoctl.constraints.own import checked_rows, is_finite, of_library, seeded_states
+from holoctl.constraints.user_classes import checked_rows, is_finite, of_library, seeded_states
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.part import Part, per_limit
 from holoctl.tree.kinematics import kinematics
 from holoctl.tree.live_motion import LiveMotion, live_motion

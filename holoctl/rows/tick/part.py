@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.tolerances import UNLIMITED
-from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.closure_limits import StateLimits
 
 __all__ = ["Part", "per_limit"]
 

@@ -20,7 +20,7 @@ from support import difference, mechanism, relative
 from zoo import ZOO
 
 import holoctl as hc
-from holoctl.constraints import own, wrench
+from holoctl.constraints import user_classes, wrench
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "write_your_own.py"
 ANY = {"closure_limit": None, "velocity_limit": None}
@@ -400,8 +400,8 @@ def test_a_kind_with_dwells_is_checked_whatever_it_says(example):
         return hc.wrench_rows(model, a, b, [row], name)
 
     mech = dataclasses.replace(example.drum, constraints=[Bound(make)])
-    assert own.is_own(mech.bound[0])
-    assert not own.is_own(mechanism("screw_chain").bound[0])
+    assert user_classes.is_own(mech.bound[0])
+    assert not user_classes.is_own(mechanism("screw_chain").bound[0])
 
 
 def test_rows_have_names_of_their_own(example):
