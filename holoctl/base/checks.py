@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ __all__ = [
     "one_of",
     "positive",
     "quiet",
+    "read_only",
     "shaped",
     "stored",
     "suggestion",
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 Vector = NDArray[np.float64]
+_T = TypeVar("_T", bound=np.generic)
 
 quiet = np.errstate(all="ignore")
 """Decorator of functions that users call. Numbers that leave the range of floats on the way are
@@ -234,6 +236,12 @@ def listing(names: Sequence[str], most: int = 40) -> str:
 def counted(n: int, what: str, many: str | None = None) -> str:
     """A number of things for a message: ``1 row``, ``2 rows``."""
     return f"{n} {what if n == 1 else many or what + 's'}"
+
+
+def read_only(x: NDArray[_T]) -> NDArray[_T]:
+    """The same array, which nobody can write to any more."""
+    x.setflags(write=False)
+    return x
 
 
 def made_again(cls: Callable[..., Any], given: dict[str, Any]) -> Any:

@@ -38,8 +38,9 @@ DIFFERENCE_BESIDE = 0.99
 """Part of the way to a state that disagrees, where it is asked once more: it may have been
 beside a node by chance, and a wrong derivative is wrong there too."""
 
-DIFFERENCE_TIMES = (0.0, 0.1, 1.3, 2.1, 3.7, 10.3, 0.0)  # s
-"""When what is given is looked at, one after the other with the reaches: it may set in later."""
+DIFFERENCE_TIMES = (0.0, 0.1, 1.3, 2.1, 3.7, 10.3, 0.0, 0.0)  # s
+"""When what is given is looked at, one after the other with the reaches, the
+last at the reference: it may set in later."""
 
 LINEAR_IN_V = 1e-7
 """By so much a rate may miss being the Jacobian times v and what it is at rest."""

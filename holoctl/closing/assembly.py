@@ -20,6 +20,7 @@ from holoctl.closing.nearest_configuration import nearest_configuration
 from holoctl.closing.nearest_velocity import nearest_velocity
 from holoctl.closing.newton import Problem, newton
 from holoctl.closing.polarity import flipped, polarity_rows
+from holoctl.constraints.contract import constraint_of
 from holoctl.constraints.coupling import Coupling
 from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices
 from holoctl.mechanism.mechanism import Mechanism
@@ -167,7 +168,7 @@ def _unassembled(p: Problem, q: Vector, error: float, opposite: tuple[str, ...])
     worst = [(names[i], float(scaled[i])) for i in np.argsort(-scaled)[:5] if scaled[i] > p.tol]
     rows = ", ".join(f"{name} {value:.2g}" for name, value in worst)
     if opposite:
-        closures = sorted({label.rsplit(".", 1)[0] for label in opposite})
+        closures = sorted({constraint_of(label) for label in opposite})
         return AssemblyError(
             f"{p.mech.name}: it closes only with the axes of {listing(closures)} in opposite "
             "directions; turn one of the two frames by half a turn about an axis across it",
@@ -186,7 +187,7 @@ def _unassembled(p: Problem, q: Vector, error: float, opposite: tuple[str, ...])
         causes = f"joint axes or frames that point elsewhere (see {listing(tilted)}), or {causes}"
     if p.free.size == 0:
         causes = "every coordinate is locked"
-    elif worst and all(name.rsplit(".", 1)[0] in couplings for name, _ in worst):
+    elif worst and all(constraint_of(name) in couplings for name, _ in worst):
         causes = "couplings that contradict each other, or a locked coordinate in them"
     return AssemblyError(
         f"{p.mech.name}: no configuration closes it near the guess; the best one is off by "

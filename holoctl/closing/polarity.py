@@ -9,7 +9,7 @@ import numpy as np
 
 from holoctl.base.checks import Vector
 from holoctl.constraints.closure import Closure
-from holoctl.constraints.contract import Rows
+from holoctl.constraints.contract import Rows, constraint_of
 from holoctl.constraints.kinds import direction
 from holoctl.constraints.wrench import WrenchRows, stacked, wrench_rows
 from holoctl.mechanism.mechanism import Mechanism, workspace
@@ -49,4 +49,4 @@ def flipped(mech: Mechanism, q: Vector, t: float, polarity: WrenchRows | None) -
 def opposite_closures(mech: Mechanism, q: Vector, t: float) -> tuple[str, ...]:
     """Closures whose axes point in opposite directions at q."""
     labels = flipped(mech, q, t, polarity_rows(mech))
-    return tuple(sorted({label.rsplit(".", 1)[0] for label in labels}))
+    return tuple(sorted({constraint_of(label) for label in labels}))

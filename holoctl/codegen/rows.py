@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ from holoctl.codegen.relative_motion import (
     turns,
 )
 from holoctl.codegen.tree import Tree, constant, tangent
-from holoctl.constraints.contract import BoundRows, offered
+from holoctl.constraints.contract import BoundRows, constraint_of, offered
 from holoctl.constraints.kinds import Along, Composed, Kind, Orientation
 from holoctl.constraints.user_classes import checked_rows, is_finite, of_library
 from holoctl.constraints.wrench import WrenchRows
@@ -146,12 +147,11 @@ def check_expressions(mech: Mechanism, tree: Tree, t: SX, samples: Array) -> Non
     """
     ca, data = casadi_module(), mech.model.createData()
     v, rng = ca.SX.sym("v", mech.nv), np.random.default_rng(0)
-    times = (*DIFFERENCE_TIMES, *(0.1 * i for i in range(len(samples))))
     for bound, name in zip(mech.bound, mech.constraint_names, strict=True):
         m = len(bound.labels)
         if type(bound) is WrenchRows:
             continue
-        what_is = "casadi" if hasattr(bound, "description") else "expression"
+        what_is = "casadi" if of_library(bound) else "expression"
         e = SymbolicRows([None] * m, [None] * m, [None] * m, [{} for _ in range(m)], [])
         _differentiated(e, mech, bound, [(i, i) for i in range(m)], tree, v, t)
         G = ca.vertcat(
@@ -159,7 +159,7 @@ def check_expressions(mech: Mechanism, tree: Tree, t: SX, samples: Array) -> Non
         )
         columns = [ca.vertcat(*e.error), ca.vertcat(*e.rate), G, ca.vertcat(*e.drift)]
         function = ca.Function("rows", [tree.q, v, t], columns)
-        for sample, when in zip(samples, times, strict=False):
+        for sample, when in zip(samples, cycle(DIFFERENCE_TIMES), strict=False):
             x = pin.integrate(mech.model, sample, np.full(mech.nv, 0.1))
             speed = rng.normal(size=mech.nv)
             try:
@@ -197,7 +197,7 @@ def _phi(mech: Mechanism, bound: BoundRows, tree: Tree, t: SX) -> SX:
         s = see(tree, (0, 0), tree.of_joint[frame.joint], ca.SX.zeros(mech.nv), seen)
         return placed(s, frame)
 
-    name = bound.labels[0].rsplit(".", 1)[0]
+    name = constraint_of(bound.labels[0])
     try:
         phi: Any = None if expression is None else expression(tree.q, t, place)
     except InputError:

@@ -54,7 +54,17 @@ from holoctl.base.checks import Vector
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import Kinematics
 
-__all__ = ["BoundChart", "BoundRows", "Chart", "Constraint", "Evaluate", "Place", "Rows", "offered"]
+__all__ = [
+    "BoundChart",
+    "BoundRows",
+    "Chart",
+    "Constraint",
+    "Evaluate",
+    "Place",
+    "Rows",
+    "constraint_of",
+    "offered",
+]
 
 Array = NDArray[np.float64]
 
@@ -220,6 +230,11 @@ class Constraint(Protocol):
             Where a name is unknown.
         """
         ...
+
+
+def constraint_of(label: str) -> str:
+    """The name of the constraint that a row, ``constraint.row``, is one of."""
+    return label.rsplit(".", 1)[0]
 
 
 def offered(bound: BoundRows, what: str) -> Callable[..., Any] | None:

@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, known_name, made_again, number, positive
+from holoctl.base.checks import Vector, known_name, made_again, number, positive, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.contract import Evaluate, Place, Rows
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate
@@ -120,8 +120,8 @@ class BoundCoupling:
     jacobian: Array
 
     def __post_init__(self) -> None:
-        self.of_q.setflags(write=False)
-        self.jacobian.setflags(write=False)
+        read_only(self.of_q)
+        read_only(self.jacobian)
 
     @property
     def support(self) -> NDArray[np.bool_]:

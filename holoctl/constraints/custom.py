@@ -21,7 +21,7 @@ from holoctl.base.tolerances import (
     FIRST_DIFFERENCE,
     SECOND_DIFFERENCE,
 )
-from holoctl.constraints.contract import Evaluate, Place, Rows
+from holoctl.constraints.contract import Evaluate, Place, Rows, constraint_of
 from holoctl.constraints.differences import Difference, difference, worst
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import Kinematics
@@ -185,7 +185,7 @@ class BoundCustom:
     def expression(self, q: Any, t: Any, place: Place) -> Any:
         """phi as a `casadi.SX` column, of symbols q and t; checked."""
         d = self.description
-        owner = f"casadi of Custom {self.labels[0].rsplit('.', 1)[0]!r}"
+        owner = f"casadi of Custom {constraint_of(self.labels[0])!r}"
         if d.casadi is None:
             raise InputError(f"{owner} is not given")
         given = d.casadi(q, t) if d.time else d.casadi(q)
@@ -265,7 +265,7 @@ class BoundCustom:
         return _first(rate, h)
 
     def _checked(self, what: str, given: Any, shape: tuple[int, ...]) -> Array:
-        owner = f"{what} of Custom {self.labels[0].rsplit('.', 1)[0]!r}"
+        owner = f"{what} of Custom {constraint_of(self.labels[0])!r}"
         x = np.array(numbers(owner, given))
         if x.size == 1 and shape == (1,):
             x = x.reshape(shape)
@@ -313,7 +313,7 @@ def _told(
     for what, (of, given, by_differences) in tries[0].items():
         if (i := worst(given, [found[what][2] for found in tries], terms)) is not None:
             return (
-                f"{what} of Custom {bound.labels[0].rsplit('.', 1)[0]!r} is not the derivative "
+                f"{what} of Custom {constraint_of(bound.labels[0])!r} is not the derivative "
                 f"of phi: at q = {q.round(4).tolist()}, v = {v.round(4).tolist()}"
                 f"{f', t = {t:g}' if d.time else ''}, {of} of row {i} is "
                 f"{by_differences.value[i]:.6g} by differences, and by {what} {given[i]:.6g}"

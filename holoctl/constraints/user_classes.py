@@ -24,7 +24,7 @@ from holoctl.base.tolerances import (
     DIFFERENCE_TIMES,
     LINEAR_IN_V,
 )
-from holoctl.constraints.contract import BoundRows, Rows
+from holoctl.constraints.contract import BoundRows, Rows, constraint_of
 from holoctl.constraints.differences import difference, worst
 from holoctl.constraints.kinds import SCREW, Composed
 from holoctl.constraints.wrench import WrenchRows
@@ -32,7 +32,15 @@ from holoctl.tree.coordinates import coordinate_names
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import kinematics
 
-__all__ = ["check_own", "checked_rows", "is_finite", "is_own", "of_library", "seeded_states"]
+__all__ = [
+    "check_own",
+    "checked_rows",
+    "is_finite",
+    "is_own",
+    "of_library",
+    "rows_where_defined",
+    "seeded_states",
+]
 
 Array = NDArray[np.float64]
 State = tuple[Vector, Vector, float]
@@ -86,15 +94,9 @@ def check_own(bound: Any, name: str, model: pin.Model, reference: Vector) -> Non
         raise InputError(f"{owner}: anchors must be a tuple of frames, or (); got {anchors!r}")
     looked_at, trouble = 0, ""
     for q, v, t, again in seeded_states(model, reference):
-        try:
-            found = _rows(bound, model, (q, v, t))
-        except InputError:
-            raise
-        except Exception as error:  # rows need not be defined everywhere, and say so as they like
-            trouble = trouble or f"{type(error).__name__}: {error}"
-            continue
-        if not is_finite(found):
-            trouble = trouble or "numbers that are not finite"
+        found, why = rows_where_defined(bound, model, (q, v, t))
+        if found is None:
+            trouble = trouble or why
             continue
         _check_support(owner, bound, model, support, found)
         told = _told(bound, model, (q, v, t), found)
@@ -115,8 +117,7 @@ def seeded_states(
 ) -> Iterator[tuple[Vector, Vector, float, Vector]]:
     """States from far to near the reference, at several times; and a configuration beside each."""
     rng = np.random.default_rng(0)
-    times = (*DIFFERENCE_TIMES, *(0.0 for _ in DIFFERENCE_REACHES))
-    for reach, t in zip((*DIFFERENCE_REACHES, 0.0), times, strict=False):
+    for reach, t in zip((*DIFFERENCE_REACHES, 0.0), DIFFERENCE_TIMES, strict=True):
         step, v = rng.normal(size=(2, model.nv))
         yield (
             pin.integrate(model, reference, reach * step), v, t,
@@ -140,11 +141,23 @@ def checked_rows(bound: BoundRows, found: Any, nv: int) -> Rows:
             x = np.zeros(())
         if x.shape != shape or given is None:
             raise InputError(
-                f"constraint {bound.labels[0].rsplit('.', 1)[0]!r}: rows must return {what} of "
+                f"constraint {constraint_of(bound.labels[0])!r}: rows must return {what} of "
                 f"shape {shape}, numbers; got {type(given).__name__} {str(given)[:60]}"
             )
         arrays[what] = x
     return Rows(**arrays, wrenches=getattr(found, "wrenches", None))
+
+
+def rows_where_defined(bound: BoundRows, model: pin.Model, state: State) -> tuple[Rows | None, str]:
+    """Rows at a state; or None, and why, where they raise an error or are not finite: they need not
+    be defined everywhere, and say so as they like."""
+    kin = kinematics(model, model.createData(), *state)
+    try:
+        given = bound.rows(kin)
+    except Exception as error:
+        return None, f"{type(error).__name__}: {error}"
+    found = checked_rows(bound, given, model.nv)
+    return (found, "") if is_finite(found) else (None, "numbers that are not finite")
 
 
 def _rows(bound: BoundRows, model: pin.Model, state: State) -> Rows:
@@ -180,7 +193,7 @@ def _check_support(
 
 def _told(bound: BoundRows, model: pin.Model, state: State, found: Rows | None) -> str:
     """What is wrong with the derivatives of rows at a state; empty if nothing, or not defined."""
-    (q, v, t), m = state, len(bound.labels)
+    q, v, t = state
     h = DIFFERENCE_STEP / max(1.0, float(np.abs(v).max()))
 
     def along(s: float) -> Array:
@@ -203,7 +216,7 @@ def _told(bound: BoundRows, model: pin.Model, state: State, found: Rows | None) 
         return f"rate of row {row!r} is not jacobian @ v + its value at rest, {where}"
     for k, (what, given) in enumerate((("rate", found.rate), ("drift", found.drift))):
         of = ("error", "rate")[k]
-        if (i := worst(given, [x[k] for x in tries], size)) is not None and i < m:
+        if (i := worst(given, [x[k] for x in tries], size)) is not None:
             return (
                 f"{what} of row {bound.labels[i]!r} is {given[i]:.6g} {where}, and {of} changes by "
                 f"{tries[0].value[k][i]:.6g} per s along v by differences"

@@ -24,7 +24,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, read_only
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import (
     BESIDE_A_POLE,
@@ -86,14 +86,12 @@ class WrenchRows:
 
     def __post_init__(self) -> None:
         for array in (self.on1, self.on2, self.pair, self.a, self.b, self.component, self.size):
-            array.setflags(write=False)
+            read_only(array)
 
     @cached_property
     def S(self) -> Array:
         """(C, nv): +1 where a coordinate moves body 2 only, -1 body 1 only, else 0."""
-        signs: Array = self.on2 - self.on1
-        signs.setflags(write=False)
-        return signs
+        return read_only(self.on2 - self.on1)
 
     @cached_property
     def support(self) -> NDArray[np.bool_]:
@@ -155,9 +153,7 @@ class WrenchRows:
 
     @cached_property
     def _signs(self) -> Array:
-        signs: Array = self.S[self.pair]
-        signs.setflags(write=False)
-        return signs
+        return read_only(self.S[self.pair])
 
     def scale(self, length: Vector, columns: Vector) -> Vector:
         """Lengths are divided by the characteristic length; angles stay."""

@@ -16,6 +16,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from holoctl.constraints.contract import constraint_of
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.redundancy import Redundancy
 from holoctl.doctor.samples import Sample, Samples
@@ -92,7 +93,7 @@ def _reason(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> str:
 
 def _loops(mech: Mechanism, at: Sample, r: Redundancy, t: float) -> list[str]:
     """What is special about the loops with redundant rows."""
-    concerned = {row.rsplit(".", 1)[0] for row in r.redundant}
+    concerned = {constraint_of(row) for row in r.redundant}
     kin = kinematics(mech.model, workspace(mech), at.q, np.zeros(mech.nv), t)
     kinds: dict[str, list[str]] = {}
     for name, rows in zip(mech.constraint_names, mech.bound, strict=True):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from holoctl.base.checks import read_only
 from holoctl.constraints.contract import BoundRows
 from holoctl.constraints.wrench import WrenchRows, stacked
 
@@ -30,14 +31,11 @@ class Block(NamedTuple):
 def blocks_of(bound: Sequence[BoundRows]) -> tuple[Block, ...]:
     """All rows between bodies as one table, the other constraints one by one."""
     starts = np.cumsum([0, *(len(b.labels) for b in bound)])
-    where = [np.arange(start, stop) for start, stop in pairwise(starts)]
-    for rows in where:
-        rows.setflags(write=False)
+    where = [read_only(np.arange(start, stop)) for start, stop in pairwise(starts)]
     # a subclass may evaluate otherwise, so only the very type may be merged
     tables = {i: b for i, b in enumerate(bound) if type(b) is WrenchRows}
     others = [Block(b, where[i]) for i, b in enumerate(bound) if i not in tables]
     if not tables:
         return tuple(others)
-    of_all = np.concatenate([where[i] for i in tables])
-    of_all.setflags(write=False)
+    of_all = read_only(np.concatenate([where[i] for i in tables]))
     return (Block(stacked(tables.values()), of_all), *others)

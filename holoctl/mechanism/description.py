@@ -5,6 +5,7 @@ The door of the library: what comes through here is not asked again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,8 +42,7 @@ Array = NDArray[np.float64]
 
 def unique_coordinates(names: tuple[str, ...]) -> tuple[str, ...]:
     """Names of coordinates, which must differ."""
-    twice = sorted({n for n in names if names.count(n) > 1})
-    if twice:
+    if twice := _twice(names):
         raise InputError(
             f"Mechanism: coordinate names must differ; used twice: {listing(twice)} (a joint of "
             "several coordinates names them joint[i])"
@@ -78,8 +78,7 @@ def checked_model(model: Any) -> pin.Model:
             f"a copy in a valid order, such as: {listing(order)}"
         )
     names = list(model.names)
-    twice = sorted({n for n in names if names.count(n) > 1})
-    if twice:
+    if twice := _twice(names):
         raise InputError(f"Mechanism: joint names must differ; used twice: {listing(twice)}")
     for j in range(1, model.njoints):
         _check_body(model, j)
@@ -210,8 +209,7 @@ def unique_names(constraints: Sequence[Constraint]) -> tuple[str, ...]:
             )
         if c.t_stab is not None and c.t_stab is not False:
             positive(f"Mechanism: t_stab of constraint {c.default_name!r}", c.t_stab, "s")
-    twice = sorted({n for n in names if names.count(n) > 1})
-    if twice:
+    if twice := _twice(names):
         raise InputError(
             f"Mechanism: constraint names must differ; used twice: {listing(twice)}; "
             "give the constraints a name="
@@ -261,5 +259,9 @@ def bound_to(c: Constraint, name: str, model: pin.Model, reference: Vector) -> B
 
 def unique_rows(names: Sequence[str]) -> None:
     """Raise `InputError` where two rows have one name."""
-    if twice := sorted({n for n in names if names.count(n) > 1}):
+    if twice := _twice(names):
         raise InputError(f"Mechanism: names of rows must differ; used twice: {listing(twice)}")
+
+
+def _twice(names: Sequence[str]) -> list[str]:
+    return sorted(name for name, times in Counter(names).items() if times > 1)

@@ -18,6 +18,7 @@ from holoctl.base.checks import (
     made_again,
     name_list,
     quiet,
+    read_only,
     vector,
 )
 from holoctl.base.errors import InputError
@@ -44,7 +45,6 @@ from holoctl.tree.frozen_model import plain
 __all__ = ["Mechanism", "workspace"]
 
 Array = NDArray[np.float64]
-_T = TypeVar("_T", bound=np.generic)
 _Made = TypeVar("_Made")
 
 
@@ -165,8 +165,8 @@ class Mechanism:
         put("nq", int(model.nq))
         put("nv", int(model.nv))
         put("coordinate_names", unique_coordinates(coordinate_names(model)))
-        put("joint_of", _frozen(joint_of_coordinate(model)))
-        put("reference", _frozen(checked_reference(model, self.reference)))
+        put("joint_of", read_only(joint_of_coordinate(model)))
+        put("reference", read_only(checked_reference(model, self.reference)))
         put("constraints", checked_constraints(self.constraints))
         put("parked", checked_parked(self.parked))
         names = unique_names([*self.constraints, *(c for _, c in self.parked)])
@@ -186,13 +186,13 @@ class Mechanism:
             raise InputError("Mechanism: give one of actuated= and actuation=, not both")
         put("actuated", checked_motors(self.actuated, self.coordinate_names))
         put("motors", motor_places(model, self.actuated))
-        put("B", _frozen(actuation_matrix(self.actuated, self.actuation, self.coordinate_names)))
+        put("B", read_only(actuation_matrix(self.actuated, self.actuation, self.coordinate_names)))
         put("nu", int(self.B.shape[1]))
         if self.actuation is not None:
             put("actuation", self.B)
         row_scale, column_scale = scales(model, self.reference, self.bound)
-        put("row_scale", _frozen(row_scale))
-        put("column_scale", _frozen(column_scale))
+        put("row_scale", read_only(row_scale))
+        put("column_scale", read_only(column_scale))
 
     @property
     def actuator_names(self) -> tuple[str, ...]:
@@ -368,11 +368,6 @@ def workspace(mech: Mechanism) -> pin.Data:
     return mech.per_thread("data", mech.model.createData)
 
 
-def _frozen(x: NDArray[_T]) -> NDArray[_T]:
-    x.setflags(write=False)
-    return x
-
-
 def _slides(mech: Mechanism) -> bool:
     """What loops hold near the world is judged by their closure; of other rows nobody knows."""
     held = np.zeros(mech.nv, dtype=bool)
@@ -388,4 +383,4 @@ def _lengths(model: pin.Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     joint = joint_of_coordinate(model)[in_v]
     own = plain(model)
     first_q, first_v = np.array(list(own.idx_qs)), np.array(list(own.idx_vs))
-    return _frozen(in_v - first_v[joint] + first_q[joint]), _frozen(in_v)
+    return read_only(in_v - first_v[joint] + first_q[joint]), read_only(in_v)

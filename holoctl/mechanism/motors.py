@@ -18,7 +18,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, read_only
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate
 from holoctl.tree.frozen_model import plain
 
@@ -60,8 +60,8 @@ def motor_places(model: pin.Model, motors: Sequence[str]) -> MotorPlaces:
                 kind = model.joints[joint].shortname()
                 missing = f"{motor!r} drives one coordinate of a {kind}"
     places = MotorPlaces(where, np.array(turning, dtype=np.intp), missing)
-    places.where.setflags(write=False)
-    places.turning.setflags(write=False)
+    read_only(places.where)
+    read_only(places.turning)
     return places
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
-from holoctl.constraints.contract import BoundRows
+from holoctl.constraints.contract import BoundRows, constraint_of
 from holoctl.tree.coordinates import joint_of_coordinate, translational
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
@@ -44,7 +44,7 @@ def scales(
 
 def _scale(bound: BoundRows, length: Vector, columns: Vector) -> Vector:
     """Factors of rows, which must be numbers above zero."""
-    owner = f"constraint {bound.labels[0].rsplit('.', 1)[0]!r}"
+    owner = f"constraint {constraint_of(bound.labels[0])!r}"
     try:
         found = np.asarray(bound.scale(length.copy(), columns.copy()))
     except Exception as error:  # of a class of one's own

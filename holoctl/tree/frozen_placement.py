@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, read_only
 from holoctl.base.errors import InputError
 
 __all__ = ["FrozenPlacement"]
@@ -33,12 +33,12 @@ class FrozenPlacement(pin.SE3):  # type: ignore[misc]
     @property
     def rotation(self) -> Array:
         """(3, 3), read-only."""
-        return _read_only(pin.SE3.rotation.fget(self))
+        return read_only(pin.SE3.rotation.fget(self))
 
     @property
     def translation(self) -> Vector:
         """(3,), m, read-only."""
-        return _read_only(pin.SE3.translation.fget(self))
+        return read_only(pin.SE3.translation.fget(self))
 
     def __copy__(self) -> FrozenPlacement:
         return self
@@ -58,8 +58,3 @@ _PLACED = (
 
 def _placed(rotation: Array, translation: Vector) -> FrozenPlacement:
     return FrozenPlacement(pin.SE3(rotation, translation))
-
-
-def _read_only(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    x.setflags(write=False)
-    return x

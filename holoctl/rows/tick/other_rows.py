@@ -17,7 +17,12 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import TICK_AGREES
 from holoctl.constraints.contract import BoundRows, Evaluate, Rows, offered
-from holoctl.constraints.user_classes import checked_rows, is_finite, of_library, seeded_states
+from holoctl.constraints.user_classes import (
+    checked_rows,
+    of_library,
+    rows_where_defined,
+    seeded_states,
+)
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.part import Part, per_limit
@@ -106,10 +111,14 @@ def check_ticks(mech: Mechanism) -> None:
     Those of the library are compared by its tests. The states are gone through twice, for a tick
     may leave something behind.
     """
-    motion = live_motion(mech.model, mech.model.createData())
-    for bound, name in zip(mech.bound, mech.constraint_names, strict=True):
+    own = [(b, name) for b, name in zip(mech.bound, mech.constraint_names, strict=True)
+           if not of_library(b)]  # fmt: skip
+    motion = live_motion(mech.model, mech.model.createData()) if own else None
+    if motion is None:
+        return
+    for bound, name in own:
         tick = offered(bound, "tick")
-        if tick is None or motion is None or of_library(bound):
+        if tick is None:
             continue
         owner, m, nv = f"{mech.name}: tick of constraint {name!r}", len(bound.labels), mech.nv
         rows = Rows(np.zeros(m), np.zeros(m), np.zeros((m, nv)), np.zeros(m))
@@ -146,13 +155,9 @@ def _compare(owner: str, bound: BoundRows, ticked: Rows, by_rows: Rows, where: s
 def _seen(mech: Mechanism, bound: BoundRows) -> list[tuple[Vector, Vector, float, Rows]]:
     """Seeded states off the manifold, with the rows there; those where they are not defined are
     left out."""
-    data, found = mech.model.createData(), []
+    found = []
     for q, v, t, _ in seeded_states(mech.model, mech.reference):
-        try:
-            rows = bound.rows(kinematics(mech.model, data, q, v, t))
-        except Exception:
-            continue
-        rows = checked_rows(bound, rows, mech.nv)
-        if is_finite(rows):
+        rows, _ = rows_where_defined(bound, mech.model, (q, v, t))
+        if rows is not None:
             found.append((q, v, t, rows))
     return found
