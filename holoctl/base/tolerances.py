@@ -151,6 +151,34 @@ ROUNDED = 1e-16  # scaled
 """A configuration that was closed by iteration is open by so much (scaled), even if its error
 happens to be zero."""
 
+GEOMETRY_OF_FILES = 1e-4  # scaled
+"""How exactly the geometry of a file is meant, unless it is told: files of six digits leave errors
+of 5e-7 to 1e-5."""
+
+FINEST_TOLERANCE = 1e-12  # scaled
+"""Geometry cannot be meant more exactly, but for exactly."""
+
+CUT_ERRORS, LARGEST_CUT = 10.0, 1e-2
+"""Where rows contradict each other a little: directions with singular values below so many times
+the error do not move, nor do those below the second number at most."""
+
+STALLED = 0.9
+"""An error that falls to no less than this part of it has stalled."""
+
+WANDERED = 1e-6  # scaled
+"""Exact geometry closes this near to where its rows are met best."""
+
+LOOKED_AROUND, REACHED = 4, 0.1  # a count; scaled
+"""Redundant rows are told from others at configurations along so many directions, both ways, and
+so far off."""
+
+LATENT_REACH, LATENT_ROOT = 0.02, 5.0  # scaled
+"""Kept rows are walked along by this, or by so many times the root of the tolerance, to see whether
+the others open."""
+
+CLEARLY_BETTER = 2.0
+"""Rows that are closed where one is are kept unless others are this many times more independent."""
+
 UNIT = 1.0
 """Size of scaled rows and of scaled motor columns: what a condition number is relative to."""
 

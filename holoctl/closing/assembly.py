@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing, number, positive, quiet, vector, whole
 from holoctl.base.errors import AssemblyError, InputError
 from holoctl.base.linalg import largest
+from holoctl.closing.kept_rows import closed_as_meant, kept_rows
 from holoctl.closing.nearest_configuration import nearest_configuration
 from holoctl.closing.nearest_velocity import nearest_velocity
 from holoctl.closing.newton import Problem, newton
 from holoctl.closing.polarity import flipped, polarity_rows
+from holoctl.closing.settled import settled
 from holoctl.constraints.contract import constraint_of
 from holoctl.constraints.coupling import Coupling
 from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices
@@ -98,6 +100,9 @@ def assemble(
     max_iter, restarts = whole("max_iter", max_iter, 1), whole("restarts", restarts, 0)
     seed = whole("seed", seed, 0)
     problem = Problem(mech, guess, t, tol, max_iter, _weights(mech, weights), _free(mech, locked))
+    if (as_meant := _as_meant(problem, restarts, seed)) is not None:
+        held, q = as_meant
+        return q, nearest_velocity(held, q, v0)
     q = nearest_configuration(problem, _closed(problem, restarts, seed))
     return q, nearest_velocity(problem, q, v0)
 
@@ -153,6 +158,23 @@ def _closed(p: Problem, restarts: int, seed: int) -> Vector:
         if error <= p.tol:
             opposite = against
     raise _unassembled(p, best, best_error, opposite)
+
+
+def _as_meant(p: Problem, restarts: int, seed: int) -> tuple[Problem, Vector] | None:
+    """The rows that decide the motion where geometry is rounded, and where they close; None where
+    it is exact, or where no start comes within the tolerance."""
+    tau = p.mech.tolerance
+    if tau == 0.0 or p.mech.row_scale.size == 0:
+        return None
+    polarity = polarity_rows(p.mech)
+    for start in _starts(p, restarts, seed):
+        q, error = settled(p, start, tau)
+        if polarity is not None and (error > tau or flipped(p.mech, q, p.t, polarity)):
+            q, error = settled(p, newton(p, start, polarity), tau)
+        if error <= tau and not flipped(p.mech, q, p.t, polarity):
+            meant = kept_rows(p, q, tau, p.guess)
+            return None if meant is None else closed_as_meant(p, meant)
+    return None
 
 
 def _starts(p: Problem, restarts: int, seed: int) -> Iterator[Vector]:

@@ -23,21 +23,23 @@ __all__ = ["nearest_velocity"]
 def nearest_velocity(p: Problem, q: Vector, v0: Vector) -> Vector:
     """argmin (v - v0)' W (v - v0) subject to G v + phi_t = 0 and locked rates kept."""
     mech, metric = p.mech, p.metric
+    which = slice(None) if p.rows is None else p.rows
+    r = mech.row_scale[which]
     _, rows = constraint_rows(mech, q, v0, p.t)
-    if not rows.rate.any():
+    error, rate = r * rows.error[which], r * rows.rate[which]
+    if not rate.any():
         return v0.copy()
-    r = mech.row_scale
-    G = r[:, None] * rows.jacobian[:, p.free] * metric
-    U1, s, V1, Z = null_space_by_svd(G, manifold_rank(G, largest(r * rows.error)))
-    step = -V1 @ ((U1.T @ (r * rows.rate)) / s)
+    G = r[:, None] * rows.jacobian[which][:, p.free] * metric
+    U1, s, V1, Z = null_space_by_svd(G, manifold_rank(G, largest(error)))
+    step = -V1 @ ((U1.T @ rate) / s)
     w = np.sqrt(p.weights[p.free] / p.weight_unit) * metric
     step += Z @ least_squares(w[:, None] * Z, -w * step, rcond=1e-12)
     v = v0.copy()
     v[p.free] += metric * step
-    left = r * constraint_rows(mech, q, v, p.t)[1].rate
-    size = 1.0 + float(np.abs(r * rows.rate).max())
+    left = r * constraint_rows(mech, q, v, p.t)[1].rate[which]
+    size = 1.0 + largest(rate)
     if not largest(left) <= 1e-9 * size:
-        names = mech.row_names
+        names = np.array(mech.row_names)[which]
         worst = [(names[i], float(abs(left[i]))) for i in np.argsort(-np.abs(left))[:5]]
         raise AssemblyError(
             f"{mech.name}: no velocity satisfies the constraints at this configuration with "

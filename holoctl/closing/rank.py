@@ -9,16 +9,19 @@ Derivation: docs/derivations.md, "Scaling and rank".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.linalg import singular_values
+from holoctl.base.linalg import pivoted_qr, singular_values
 from holoctl.base.tolerances import RANK, RANK_OPEN, UNIT
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import constraint_rows
 
 __all__ = [
+    "first_independent",
     "manifold_rank",
     "scaled_jacobian",
     "scaled_size",
@@ -55,3 +58,29 @@ def scaled_jacobian(
 def scaled_size(G: Array) -> float:
     """1-norm of scaled rows, or 1 where that is larger: they are of order one by their scaling."""
     return max(float(np.abs(G).sum(axis=0).max(initial=0.0)), UNIT)
+
+
+def first_independent(places: Sequence[Array], rank: int) -> NDArray[np.intp]:
+    """The first `rank` rows that are independent at all these places, in the order of the rows.
+
+    A row whose axis turns with a body may say much at one place and nothing at another: then a
+    later row is taken. The tolerance is the largest one that finds so many.
+    """
+    for tol in 10.0 ** np.arange(-3.0, -10.0, -1.0):
+        kept, bases = list[int](), [np.zeros((0, G.shape[1])) for G in places]
+        for i in range(places[0].shape[0]):
+            rests = [_rest(G[i], basis) for G, basis in zip(places, bases, strict=True)]
+            sizes = [float(np.linalg.norm(rest)) for rest in rests]
+            if min(sizes) > tol:
+                kept.append(i)
+                new = zip(bases, rests, sizes, strict=True)
+                bases = [np.vstack([basis, rest / size]) for basis, rest, size in new]
+        if len(kept) == rank:
+            return np.array(kept, dtype=np.intp)
+    return np.sort(pivoted_qr(places[0].T, rank).pivots[:rank])
+
+
+def _rest(row: Vector, basis: Array) -> Vector:
+    """What of a row is beyond an orthonormal basis; twice, for rounding."""
+    rest = row - basis.T @ (basis @ row)
+    return rest - basis.T @ (basis @ rest)

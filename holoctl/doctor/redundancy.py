@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from holoctl.base.checks import Vector
-from holoctl.base.linalg import pivoted_qr
 from holoctl.base.tolerances import MOTION_REACH, REPEATS, VIOLATED, WEAK_ROWS
 from holoctl.closing.nearby_configurations import nearby_configurations
-from holoctl.closing.rank import scaled_jacobian
+from holoctl.closing.rank import first_independent, scaled_jacobian
 from holoctl.doctor.samples import Samples
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -81,7 +79,7 @@ class Redundancy:
 def redundancy(mech: Mechanism, s: Samples, t: float) -> Redundancy:
     """Judge all rows where the rank is the generic one."""
     m, names = mech.row_scale.size, mech.row_names
-    kept = _first_independent([at.G for at in s.generic], s.generic_rank)
+    kept = first_independent([at.G for at in s.generic], s.generic_rank)
     left = np.setdiff1d(np.arange(m), kept)
     redundant = _harmless(mech, s, kept, left, t)
     latent = np.setdiff1d(left, redundant)
@@ -110,32 +108,6 @@ def _weak(names: tuple[str, ...], s: Samples) -> tuple[str, ...]:
     u = np.linalg.svd(at.G, full_matrices=False)[0][:, at.rank - count : at.rank]
     part = np.linalg.norm(u, axis=1)
     return tuple(names[i] for i in np.flatnonzero(part > 0.3 * part.max()))
-
-
-def _first_independent(places: list[Array], rank: int) -> Indices:
-    """The first `rank` rows that are independent at all these places, in the order of the rows.
-
-    A row whose axis turns with a body may say much at one place and nothing at another: then a
-    later row is taken. The tolerance is the largest one that finds so many.
-    """
-    for tol in 10.0 ** np.arange(-3.0, -10.0, -1.0):
-        kept, bases = list[int](), [np.zeros((0, G.shape[1])) for G in places]
-        for i in range(places[0].shape[0]):
-            rests = [_rest(G[i], basis) for G, basis in zip(places, bases, strict=True)]
-            sizes = [float(np.linalg.norm(rest)) for rest in rests]
-            if min(sizes) > tol:
-                kept.append(i)
-                new = zip(bases, rests, sizes, strict=True)
-                bases = [np.vstack([basis, rest / size]) for basis, rest, size in new]
-        if len(kept) == rank:
-            return np.array(kept, dtype=np.intp)
-    return np.sort(pivoted_qr(places[0].T, rank).pivots[:rank])
-
-
-def _rest(row: Vector, basis: Array) -> Vector:
-    """What of a row is beyond an orthonormal basis; twice, for rounding."""
-    rest = row - basis.T @ (basis @ row)
-    return rest - basis.T @ (basis @ rest)
 
 
 def _harmless(mech: Mechanism, s: Samples, kept: Indices, left: Indices, t: float) -> Indices:

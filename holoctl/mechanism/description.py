@@ -13,8 +13,18 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, known_name, listing, name_list, numbers, positive, whole
+from holoctl.base.checks import (
+    Vector,
+    known_name,
+    listing,
+    name_list,
+    number,
+    numbers,
+    positive,
+    whole,
+)
 from holoctl.base.errors import InputError
+from holoctl.base.tolerances import CLOSURE_LIMIT, FINEST_TOLERANCE
 from holoctl.constraints.contract import BoundRows, Constraint
 from holoctl.constraints.user_classes import check_own, is_own
 from holoctl.tree.configurations import checked_configuration
@@ -32,12 +42,25 @@ __all__ = [
     "checked_motors",
     "checked_parked",
     "checked_reference",
+    "checked_tolerance",
     "unique_coordinates",
     "unique_names",
     "unique_rows",
 ]
 
 Array = NDArray[np.float64]
+
+
+def checked_tolerance(value: Any, owner: str) -> float:
+    """How exactly geometry is meant, scaled: 0, or from 1e-12 to less than closures may be open."""
+    x = number(f"{owner}: tolerance", value, "how exactly the geometry is meant, scaled")
+    if x != 0.0 and not FINEST_TOLERANCE <= x < CLOSURE_LIMIT:
+        raise InputError(
+            f"{owner}: tolerance must be 0, for exact geometry, or from {FINEST_TOLERANCE:g} to "
+            f"less than {CLOSURE_LIMIT:g}, how far closures may be open in a tick; got {x:g} "
+            "(a pure number: lengths over the size of their loop, rad)"
+        )
+    return x
 
 
 def unique_coordinates(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from holoctl.mechanism.description import (
     checked_motors,
     checked_parked,
     checked_reference,
+    checked_tolerance,
     unique_coordinates,
     unique_names,
     unique_rows,
@@ -80,10 +81,15 @@ class Mechanism:
         Default: the name of the model.
     parked : iterable of (int, constraint), optional
         Constraints that are switched off, with their place among all: see `with_enabled`.
+    tolerance : float, optional
+        How exactly the geometry is meant, scaled (lengths over the size of their loop, rad), from
+        0 to less than 1e-2. Rows that repeat others to within it are redundant: the others close
+        exactly and decide the motion, and these may stay open by so much. Default 0: exact
+        geometry. `hc.load` takes 1e-4, since files are rounded.
 
     Attributes
     ----------
-    model, constraints, actuated, reference, name, parked
+    model, constraints, actuated, reference, name, parked, tolerance
         As given (`constraints`, `actuated` and `parked` as tuples).
     nq, nv, nu : int
         Sizes of a configuration, of a velocity, and of the motor efforts.
@@ -132,6 +138,7 @@ class Mechanism:
     reference: Any = None
     name: str = ""
     parked: Sequence[tuple[int, Constraint]] = ()
+    tolerance: float = 0.0
 
     nq: int = field(init=False)
     nv: int = field(init=False)
@@ -162,6 +169,7 @@ class Mechanism:
         if not isinstance(self.name, str):
             raise InputError(f"Mechanism: name must be text; got {str(self.name)[:60]!r}")
         put("name", self.name or model.name or "mechanism")
+        put("tolerance", checked_tolerance(self.tolerance, "Mechanism"))
         put("nq", int(model.nq))
         put("nv", int(model.nv))
         put("coordinate_names", unique_coordinates(coordinate_names(model)))

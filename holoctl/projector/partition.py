@@ -30,8 +30,11 @@ from holoctl.base.tolerances import (
     UNIT,
 )
 from holoctl.closing.assembly import assemble
+from holoctl.closing.kept_rows import KeptRows, kept_rows
 from holoctl.closing.nearby_configurations import nearby_configurations
+from holoctl.closing.newton import everywhere
 from holoctl.closing.rank import manifold_rank, scaled_jacobian, scaled_size
+from holoctl.closing.settled import settled
 from holoctl.mechanism.checks import check_configuration, coordinate_indices
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.terms import Terms
@@ -76,6 +79,9 @@ class Partition:
         its own.
     B : (nv, nu) array
         The actuation matrix that `actuation_rank` is about.
+    tolerance : float
+        How far rows left out may stay open (scaled), and slide, beside what is allowed to all: that
+        of the mechanism, where its geometry turned out to be rounded; else 0.
     """
 
     rank: int
@@ -88,6 +94,7 @@ class Partition:
     coordinate_names: tuple[str, ...]
     row_names: tuple[str, ...]
     B: Array
+    tolerance: float = 0.0
 
     def __repr__(self) -> str:
         names = listing([self.coordinate_names[i] for i in self.independent], 6)
@@ -154,15 +161,19 @@ def partition(
     """
     q, t = check_configuration(mech, q), number("t", t, "time, s")
     G, error = _scaled_jacobian(mech, q, t)
-    if not error <= CLOSED:
-        raise InconsistentError(
-            f"{mech.name}: q is not closed (largest scaled error {error:.1e}), so rank and rows "
-            "cannot be decided there; call hc.assemble(mech, q) first",
-            residual=error,
-        )
-    rank, gap = _rank_and_gap(G, error)
-    nearby = _neighbours(mech, G, rank, q, t)
-    rows = np.sort(pivoted_qr(G.T, rank).pivots[:rank])  # G'^T P = Q R
+    if not error <= max(CLOSED, mech.tolerance):
+        raise _not_closed(mech, error)
+    meant = _meant(mech, G, error, q, t)
+    if meant is None:
+        if not error <= CLOSED:
+            raise _not_closed(mech, error)
+        rank, gap = _rank_and_gap(G, error)
+        nearby = _neighbours(mech, G, rank, q, t)
+        rows = np.sort(pivoted_qr(G.T, rank).pivots[:rank])  # G'^T P = Q R
+    else:
+        rank, gap = meant.rank, _gap(G, meant.rank)
+        nearby, rows = list(meant.nearby), meant.rows
+        _check_regular(mech, G, rows)
     kept = G[rows]
     if independent is None:
         dependent = _preferred_dependents(mech, kept, rank)
@@ -179,8 +190,34 @@ def partition(
         )  # fmt: skip
     return Partition(
         rank, rows, free, dependent, condition, gap,
-        _actuation_rank(mech, rank, q, t, nearby), mech.coordinate_names, mech.row_names, mech.B,
+        _actuation_rank(mech, rank, q, t, nearby, meant), mech.coordinate_names, mech.row_names,
+        mech.B, 0.0 if meant is None else mech.tolerance,
     )  # fmt: skip
+
+
+def _not_closed(mech: Mechanism, error: float) -> InconsistentError:
+    return InconsistentError(
+        f"{mech.name}: q is not closed (largest scaled error {error:.1e}), so rank and rows "
+        "cannot be decided there; call hc.assemble(mech, q) first",
+        residual=error,
+    )
+
+
+def _meant(mech: Mechanism, G: Array, error: float, q: Vector, t: float) -> KeptRows | None:
+    """What rounded geometry means near q; None where it is exact, or no row repeats others."""
+    tau = mech.tolerance
+    if tau == 0.0 or np.count_nonzero(singular_values(G) > tau) == G.shape[0]:
+        return None
+    p = everywhere(mech, q, t)
+    there, off = settled(p, q, tau)
+    return kept_rows(p, there, tau, q) if off <= tau else None
+
+
+def _check_regular(mech: Mechanism, G: Array, rows: Indices) -> None:
+    """Raise `SingularityError` where rows that decide the motion nearby do not decide it here."""
+    here = int(np.count_nonzero(singular_values(G[rows]) > mech.tolerance))
+    if here < rows.size:
+        raise _singular(mech, G, here, rows.size)
 
 
 def _scaled_jacobian(mech: Mechanism, q: Vector, t: float) -> tuple[Array, float]:
@@ -191,11 +228,15 @@ def _scaled_jacobian(mech: Mechanism, q: Vector, t: float) -> tuple[Array, float
 
 def _rank_and_gap(G: Array, error: float) -> tuple[int, float]:
     rank = manifold_rank(G, error)
+    return rank, _gap(G, rank)
+
+
+def _gap(G: Array, rank: int) -> float:
     s = singular_values(G)
     left_out = s[rank] if rank < s.size else 0.0
     if rank == 0 or left_out == 0.0:
-        return rank, float("inf")
-    return rank, float(s[rank - 1] / left_out)
+        return float("inf")
+    return float(s[rank - 1] / left_out)
 
 
 def _neighbours(mech: Mechanism, G: Array, rank: int, q: Vector, t: float) -> list[Vector]:
@@ -207,13 +248,17 @@ def _neighbours(mech: Mechanism, G: Array, rank: int, q: Vector, t: float) -> li
         (manifold_rank(_scaled_jacobian(mech, x, t)[0], ROUNDED) for x in nearby), default=0
     )
     if generic > rank:
-        raise SingularityError(
-            f"{mech.name}: the constraints have rank {rank} at this configuration but "
-            f"{generic} nearby: a singular configuration (a dead point or a bifurcation), "
-            "where the independent coordinates are not defined; move away from it",
-            names=_vanishing_rows(mech, G, rank),
-        )
+        raise _singular(mech, G, rank, generic)
     return nearby
+
+
+def _singular(mech: Mechanism, G: Array, rank: int, generic: int) -> SingularityError:
+    return SingularityError(
+        f"{mech.name}: the constraints have rank {rank} at this configuration but "
+        f"{generic} nearby: a singular configuration (a dead point or a bifurcation), "
+        "where the independent coordinates are not defined; move away from it",
+        names=_vanishing_rows(mech, G, rank),
+    )
 
 
 def _given_dependents(mech: Mechanism, independent: Iterable[str], rank: int) -> Indices:
@@ -250,15 +295,19 @@ def _preferred_dependents(mech: Mechanism, kept: Array, rank: int) -> Indices:
     return preferred if lu(kept[:, preferred], size).condition <= good else best
 
 
-def _actuation_rank(mech: Mechanism, rank: int, q: Vector, t: float, nearby: list[Vector]) -> int:
+def _actuation_rank(
+    mech: Mechanism, rank: int, q: Vector, t: float, nearby: list[Vector], meant: KeptRows | None
+) -> int:
     """Rank of gamma' B, the most over q and closed configurations near it."""
 
     def here(x: Vector) -> int:
-        G, error = _scaled_jacobian(mech, x, t)
+        G, error = scaled_jacobian(mech, x, t, None if meant is None else meant.rows)
         null = pivoted_qr(G.T, rank).q[:, rank:]
         B = mech.column_scale[:, None] * mech.B
         A = null.T @ (B / np.linalg.norm(B, axis=0))
-        return manifold_rank(A, error)
+        if meant is not None:
+            return int(np.count_nonzero(singular_values(A) > mech.tolerance))
+        return manifold_rank(A, largest(error))
 
     found = here(q)
     if found < min(mech.nu, mech.nv - rank):

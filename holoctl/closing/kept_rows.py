@@ -1,0 +1,218 @@
+"""Which rows close where geometry is rounded: those that decide the motion; the rest repeats them.
+
+    rank = max over configurations nearby of #{ sigma_i(G') > tau }        tau: mech.tolerance
+    rows = argmax min over these of sigma_min(G'[rows])
+
+A singular value is what a combination of rows says, per rad or size of the loop: one below tau
+repeats the others to within tau. The kept rows then close exactly, and what is left out stays open
+by what the rounding amounts to. Geometry that is exact is found to be so, and nothing changes.
+Derivation: docs/derivations.md, "Rounded geometry".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import largest, pivoted_qr, singular_values
+from holoctl.base.tolerances import (
+    CLEARLY_BETTER,
+    CLOSED_ALREADY,
+    LATENT_REACH,
+    LATENT_ROOT,
+    LOOKED_AROUND,
+    REACHED,
+    ROUNDED,
+    WANDERED,
+)
+from holoctl.closing.nearest_configuration import nearest_configuration
+from holoctl.closing.newton import Problem, newton
+from holoctl.closing.rank import first_independent, manifold_rank
+from holoctl.closing.settled import settled
+from holoctl.mechanism.mechanism import Mechanism
+
+__all__ = ["KeptRows", "closed_as_meant", "kept_rows"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """What rounded geometry means.
+
+    Attributes
+    ----------
+    q : (nq,) array
+        Where it was decided: all rows are met there as well as they can be.
+    rows : (rank,) int array
+        Rows that decide the motion, in ascending order.
+    latent : int array
+        Rows that say nothing new to first order, and yet hold: the kept ones alone leave them.
+    error, lost : float
+        Largest scaled error there, and the largest singular value that does not count.
+    nearby : tuple of (nq,) arrays
+        Configurations of that rank near q, reached in the same way.
+    """
+
+    q: Vector
+    rows: Indices
+    latent: Indices
+    error: float
+    lost: float
+    nearby: tuple[Vector, ...]
+
+    @property
+    def rank(self) -> int:
+        """Rank of G, to within the tolerance."""
+        return self.rows.size
+
+
+def kept_rows(p: Problem, q: Vector, tau: float, at: Vector | None = None) -> KeptRows | None:
+    """Decide rank and rows near a point that is settled; None where the geometry is exact.
+
+    Parameters
+    ----------
+    p : Problem
+        With all rows; the free coordinates count.
+    q : (nq,) array
+        From `settled`.
+    tau : float
+        How exactly the geometry is meant, above zero.
+    at : (nq,) array, optional
+        Rows that are closed there are preferred.
+    """
+    p = _in_scaled_coordinates(p)
+    error, G = p.scaled_rows(q)
+    if _exact_here(p, q, tau):
+        return None
+    nearby = _around(p, q, G, tau)
+    places = [G, *(p.scaled_rows(x)[1] for x in nearby)]
+    ranks = [_rank(at_place, tau) for at_place in places]
+    rank = max(ranks)
+    if _exact_nearby(p, nearby, rank):
+        return None
+    regular = [G for G, r in zip(places, ranks, strict=True) if r == rank]
+    closed = error if at is None else p.scaled_rows(at)[0]
+    rows = _most_independent(regular, rank, np.abs(closed) <= CLOSED_ALREADY)
+    s = singular_values(regular[0])
+    return KeptRows(
+        q, rows, _latent(p, q, rows, tau), largest(error),
+        float(s[rank]) if rank < s.size else 0.0,
+        tuple(x for x, r in zip(nearby, ranks[1:], strict=True) if r == rank),
+    )  # fmt: skip
+
+
+def closed_as_meant(p: Problem, meant: KeptRows) -> tuple[Problem, Vector] | None:
+    """The problem of the kept rows alone, and its solution nearest to the guess.
+
+    Where rows left out would open by more than the tolerance on the way to it, or hold although
+    they say nothing to first order, the solution nearest to where the rows were decided. None where
+    there is none within the tolerance.
+    """
+    held, tau = replace(p, rows=meant.rows), p.mech.tolerance
+    q = newton(held, meant.q, None)
+    if meant.latent.size == 0:
+        nearest = nearest_configuration(held, q)
+        if largest(p.scaled_rows(nearest)[0]) <= tau:
+            q = nearest
+    closes = largest(held.scaled_rows(q)[0]) <= p.tol and largest(p.scaled_rows(q)[0]) <= tau
+    return (held, q) if closes else None
+
+
+def _in_scaled_coordinates(p: Problem) -> Problem:
+    """Ranks and distances do not depend on the weights of a guess."""
+    return replace(p, weights=1.0 / p.mech.column_scale**2)
+
+
+def _rank(G: Array, tau: float) -> int:
+    return int(np.count_nonzero(singular_values(G) > tau))
+
+
+# ---------------------------------------------------------------------------- exact geometry
+
+
+def _exact_here(p: Problem, q: Vector, tau: float) -> bool:
+    """Whether all rows close right here, and no singular value is within the tolerance only."""
+    there = newton(p, q, None)
+    error, G = p.scaled_rows(there)
+    if largest(error) > CLOSED_ALREADY or _distance(p.mech, q, there) > WANDERED:
+        return False
+    locked = p.free.size < p.mech.nv  # then no rank is asked for: this is the posture
+    return locked or manifold_rank(G, max(largest(error), ROUNDED)) == _rank(G, tau)
+
+
+def _exact_nearby(p: Problem, nearby: list[Vector], rank: int) -> bool:
+    """Whether all rows close nearby, with that rank: then this is a singular configuration of exact
+    geometry, where singular values are within the tolerance."""
+    ranks = []
+    for x in nearby:
+        there = newton(p, x, None)
+        error, G = p.scaled_rows(there)
+        if largest(error) > CLOSED_ALREADY or _distance(p.mech, x, there) > WANDERED:
+            return False
+        ranks.append(manifold_rank(G, max(largest(error), ROUNDED)))
+    return max(ranks, default=-1) == rank
+
+
+def _distance(mech: Mechanism, q: Vector, x: Vector) -> float:
+    return float(np.linalg.norm(pin.difference(mech.model, q, x) / mech.column_scale))
+
+
+# --------------------------------------------------------------------------- rounded geometry
+
+
+def _around(p: Problem, q: Vector, G: Array, tau: float) -> list[Vector]:
+    """Configurations nearby that meet the rows to within tau: along what does not count here."""
+    _, s, vt = np.linalg.svd(G, full_matrices=True)
+    Z = vt[int(np.count_nonzero(s > tau)) :].T
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(LOOKED_AROUND if Z.shape[1] else 0):
+        z = Z @ rng.normal(size=Z.shape[1])
+        for step in (REACHED, -REACHED):
+            x, error = settled(p, p.moved(q, step * z / np.linalg.norm(z)), tau)
+            if error <= tau and 0.1 * REACHED < _distance(p.mech, q, x) < 5.0 * REACHED:
+                found.append(x)
+    return found
+
+
+def _most_independent(places: list[Array], rank: int, closed: NDArray[np.bool_]) -> Indices:
+    """Of sets of rows that one place or another suggests, the best at the worst of all places.
+
+    Rows of a set that is closed already are kept where they are good enough.
+    """
+    sets = [np.sort(pivoted_qr(G.T, rank).pivots[:rank]) for G in places]
+    sets.append(first_independent(places, rank))
+    worth = [_worst(places, rows) for rows in sets]
+    best, most = sets[int(np.argmax(worth))], max(worth)
+    where = np.flatnonzero(closed)
+    if where.size >= rank:
+        stay = [np.sort(where[pivoted_qr(G[where].T, rank).pivots[:rank]]) for G in places]
+        worth = [_worst(places, rows) for rows in stay]
+        if max(worth) * CLEARLY_BETTER >= most:
+            return stay[int(np.argmax(worth))]
+    return best
+
+
+def _worst(places: list[Array], rows: Indices) -> float:
+    return min((float(singular_values(G[rows])[-1]) if rows.size else 1.0) for G in places)
+
+
+def _latent(p: Problem, q: Vector, rows: Indices, tau: float) -> Indices:
+    """Rows left out that open by more than tau while the kept ones are walked along."""
+    held = replace(p, rows=rows)
+    reach = max(LATENT_REACH, LATENT_ROOT * float(np.sqrt(tau)))
+    G = held.scaled_rows(q)[1]
+    Z = np.linalg.svd(G, full_matrices=True)[2][rows.size :].T if G.size else np.eye(G.shape[1])
+    opened = np.zeros(p.mech.row_scale.size)
+    for z in (*Z.T, *-Z.T):
+        x = newton(held, p.moved(q, reach * z), None)
+        error = np.abs(p.scaled_rows(x)[0])
+        if largest(error[rows]) <= p.tol:
+            opened = np.maximum(opened, error)
+    return np.flatnonzero(opened > tau)
