@@ -85,6 +85,7 @@ TOLERANCES = {
     "velocity": 1e-6,
     "acceleration": 1e-8,
     "dynamics": 1e-8,
+    "redundant": 1e-6,
     "power": 1e-6,
     "condition": 1e8,
 }

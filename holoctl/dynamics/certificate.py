@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, quiet
 from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
@@ -31,6 +32,8 @@ from holoctl.base.tolerances import (
 )
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import energy, inverse_tree_dynamics
+from holoctl.projector.multipliers import constraint_effort
+from holoctl.projector.partition import Partition
 from holoctl.rows.terms import Terms
 
 __all__ = [
@@ -42,6 +45,9 @@ __all__ = [
     "raise_if_bad",
     "verdict",
 ]
+
+
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,11 @@ class Certificate:
         diagonal (forward dynamics).
     rank : int
         Rank of G.
+    redundant : float
+        The largest of `closure`, `velocity` and `acceleration` of the rows that were left out as
+        redundant alone. Where geometry is rounded, those three are of the other rows.
+    tolerance : float
+        What `redundant` may be where geometry is rounded: that of the partition; else 0.
     ok : bool
         Whether every number is within `TOLERANCES`.
     """
@@ -79,11 +90,17 @@ class Certificate:
     power: float
     condition: float
     rank: int
+    redundant: float = 0.0
+    tolerance: float = 0.0
 
     @property
     def failures(self) -> tuple[str, ...]:
         """The names of the numbers that exceed their tolerance."""
-        return tuple(n for n, limit in TOLERANCES.items() if not getattr(self, n) <= limit)
+        return tuple(n for n in TOLERANCES if not getattr(self, n) <= self._limit(n))
+
+    def _limit(self, name: str) -> float:
+        limit = TOLERANCES[name]
+        return max(limit, self.tolerance) if name == "redundant" else limit
 
     @property
     def ok(self) -> bool:
@@ -99,8 +116,13 @@ class Certificate:
             f"balance to {self.power:.1e}. The constraints have rank {self.rank}; the matrix "
             f"solved with has condition number {self.condition:.2g}."
         )
+        if self.tolerance > 0.0:
+            text += (
+                " The geometry is rounded: rows left out, which repeat the others nearly, stay off "
+                f"by {self.redundant:.1e} (tolerance {self.tolerance:.0e})."
+            )
         for name in self.failures:
-            text += f" {_MEANING[name]} ({getattr(self, name):.1e} > {TOLERANCES[name]:.0e})."
+            text += f" {_MEANING[name]} ({getattr(self, name):.1e} > {self._limit(name):.0e})."
         return text
 
 
@@ -110,6 +132,8 @@ _MEANING = {
     "acceleration": "The acceleration breaks constraints that were left out as redundant: the "
     "state is off the manifold or the target contradicts them",
     "dynamics": "The equation of motion is not satisfied: the motors cannot produce this motion",
+    "redundant": "Rows that were left out as redundant do not hold: these count after all, or "
+    "the geometry is off by more than its tolerance (hc.mobility tells)",
     "power": "The power balance fails",
     "condition": "The matrix is close to singular: motors that barely move the mechanism here, "
     "or a motion with hardly any inertia",
@@ -144,14 +168,15 @@ def raise_if_bad(certificate: Certificate) -> None:
 
 @quiet
 def certify(
-    T: Terms, rank: int, a: Vector, efforts: Vector, multipliers: Vector, condition: float
+    T: Terms, part: Partition, a: Vector, efforts: Vector, multipliers: Vector, condition: float
 ) -> Certificate:
     """Measure a solution.
 
     Parameters
     ----------
     T : Terms
-    rank : rank of G
+    part : Partition
+        Whose kept rows were solved with.
     a : (nv,) acceleration
     efforts : (nv,) B u + J^T f
     multipliers : (m,) lambda
@@ -159,38 +184,50 @@ def certify(
     """
     mech, h = T.mechanism, T.h
     constraint = T.rows.jacobian.T @ multipliers
+    closing, left = None, np.setdiff1d(np.arange(mech.row_scale.size), part.rows)
+    if part.tolerance > 0.0:
+        closing = part.rows
+        # rows that repeat others nearly act as those do: what the kept rows can give of the efforts
+        constraint = constraint_effort(T, part, constraint)
     w = inverse_tree_dynamics(mech, T.q, T.v, a)
-    closure, velocity = off_constraints(T)
+    closure, velocity = off_constraints(T, closing)
     return Certificate(
         closure,
         velocity,
-        acceleration=off_rows(T, a),
+        acceleration=off_rows(T, a, closing),
         dynamics=off_dynamics(T, w, efforts, constraint),
         power=_power_balance(mech, T.q, T.v, a, efforts + constraint, np.abs(w - h) + np.abs(h)),
         condition=condition,
-        rank=rank,
+        rank=part.rank,
+        redundant=max(*off_constraints(T, left), off_rows(T, a, left)),
+        tolerance=part.tolerance,
     )
 
 
-def off_constraints(T: Terms) -> tuple[float, float]:
-    """`closure` and `velocity` of a certificate: of the state alone."""
-    mech, rows, r, c = T.mechanism, T.rows, T.mechanism.row_scale, T.mechanism.column_scale
+def off_constraints(T: Terms, rows: Indices | None = None) -> tuple[float, float]:
+    """`closure` and `velocity` of a certificate: of the state alone, all rows or some."""
+    mech, c, which = T.mechanism, T.mechanism.column_scale, _which(rows)
+    r, error, rate = mech.row_scale[which], T.rows.error[which], T.rows.rate[which]
     # an explicit chart has moved the state: by how much counts as well
     moved = pin.difference(mech.model, T.given[0], T.q) / c
     pushed = (T.v - T.given[1]) / c
     speed = 1.0 + largest(T.sizes @ np.abs(T.v))
     return (
-        max(largest(r * rows.error), largest(moved)),
-        max(largest(r * rows.rate), largest(pushed)) / speed,
+        max(largest(r * error), largest(moved)),
+        max(largest(r * rate), largest(pushed)) / speed,
     )
 
 
-def off_rows(T: Terms, a: Vector) -> float:
-    """`acceleration` of a certificate."""
-    rows, r = T.rows, T.mechanism.row_scale
-    needed = r * (rows.drift + T.stabilisation)
+def off_rows(T: Terms, a: Vector, rows: Indices | None = None) -> float:
+    """`acceleration` of a certificate, of all rows or some."""
+    r = T.mechanism.row_scale
+    needed = r * (T.rows.drift + T.stabilisation)
     size = 1.0 + largest(T.sizes @ np.abs(a)) + largest(needed)
-    return largest(r * (rows.jacobian @ a) + needed) / size
+    return largest((r * (T.rows.jacobian @ a) + needed)[_which(rows)]) / size
+
+
+def _which(rows: Indices | None) -> Indices | slice:
+    return slice(None) if rows is None else rows
 
 
 def off_dynamics(T: Terms, w: Vector, efforts: Vector, constraint: Vector) -> float:

@@ -176,7 +176,7 @@ def forward_dynamics(
         a, condition = _solved(T, part, efforts, method)
     w = inverse_tree_dynamics(mech, T.q, T.v, a)
     lam, unique = multipliers(T, part, w - efforts)
-    certificate = certify(T, part.rank, a, efforts, lam, condition)
+    certificate = certify(T, part, a, efforts, lam, condition)
     return ForwardDynamics(a, lam, unique, certificate)
 
 
@@ -186,10 +186,19 @@ def forward_dynamics(
 def _solved(T: Terms, part: Partition, efforts: Vector, method: str) -> tuple[Vector, float]:
     """``a`` and a condition number by one of the methods for the saddle-point system."""
     mech, c = T.mechanism, T.mechanism.column_scale
+    rounded = part.tolerance > 0.0
     if method == "proximal":
+        if rounded:
+            raise InputError(
+                f"{mech.name}: its geometry is rounded, so its rows contradict each other a "
+                "little, and method 'proximal' takes all of them; any other method keeps those "
+                "that decide the motion"
+            )
         return proximal(T, efforts)
-    if method == "direct" and (whole := direct_by_anchors(T, efforts)) is not None:
-        return whole
+    if method == "direct" and not rounded:
+        whole = direct_by_anchors(T, efforts)
+        if whole is not None:
+            return whole
     M, f = c[:, None] * T.M * c, c * (efforts - T.h)
     G, k = scaled_rows(T, part.rows)
     if method == "direct":

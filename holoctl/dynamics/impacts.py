@@ -25,7 +25,7 @@ from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import sparse_solver
 from holoctl.projector.arguments import Given, given_terms
-from holoctl.projector.multipliers import multipliers
+from holoctl.projector.multipliers import constraint_effort, multipliers
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import rows_of
 from holoctl.rows.terms import Terms
@@ -57,7 +57,7 @@ def _struck(T: Terms, part: Partition, before: Vector, after: Vector, method: st
             f"{found.condition:.1e}): bodies or motions without inertia",
             condition=found.condition,
         )
-    _check_rows(mech, G, np.abs(x) + np.abs(v_minus), x, k)
+    _check_rows(mech, G, np.abs(x) + np.abs(v_minus), x, k, part.tolerance)
     return c * x
 
 
@@ -168,7 +168,10 @@ def impulse(
     at_rest = (np.abs(phi_t) <= 1e-10 * sizes.max(initial=1e-300)).all()  # but for rounding
     if restitution is not None and at_rest:
         _check_energy(mech, 0.5 * float(before @ T.M @ before), energy, restitution)
-    off = largest(mech.column_scale * (momentum - T.rows.jacobian.T @ p))
+    given = T.rows.jacobian.T @ p
+    if part.tolerance > 0.0:  # rows that repeat others nearly act as those do
+        given = constraint_effort(T, part, given)
+    off = largest(mech.column_scale * (momentum - given))
     size = largest(mech.column_scale * (np.abs(T.M) @ (np.abs(after) + np.abs(before))))
     balance = off / size if size > 0.0 else 0.0
     if not np.isfinite([energy, balance, *p]).all():
@@ -213,12 +216,18 @@ def _wanted(
 
 
 def _check_rows(
-    mech: Mechanism, G: NDArray[np.float64], speeds: Vector, x: Vector, k: Vector
+    mech: Mechanism,
+    G: NDArray[np.float64],
+    speeds: Vector,
+    x: Vector,
+    k: Vector,
+    tolerance: float,
 ) -> None:
-    """All rows must have the rate that was asked for, those left out as redundant too."""
+    """All rows must have the rate that was asked for, those left out as redundant too, as far as
+    the geometry is meant."""
     off = np.abs(G @ x - k)
     size = largest(np.abs(G) @ speeds + np.abs(k))
-    bad = np.flatnonzero(~(off <= IMPACT_CONSISTENT * size))
+    bad = np.flatnonzero(~(off <= max(IMPACT_CONSISTENT, tolerance) * size))
     if bad.size:
         names = [mech.row_names[i] for i in bad]
         raise InconsistentError(

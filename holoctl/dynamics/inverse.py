@@ -55,7 +55,7 @@ def _delivered(P: Projection, act: Actuation, a: Vector, efforts: Vector) -> Inv
     u = act.efforts(w)  # gamma' B u = gamma' w
     force = w - mech.B @ u
     lam, unique = multipliers(T, P.partition, force)  # G' lambda = w - B u
-    certificate = certify(T, P.rank, a, mech.B @ u + efforts, lam, act.condition)
+    certificate = certify(T, P.partition, a, mech.B @ u + efforts, lam, act.condition)
     return InverseDynamics(u, a, lam, unique, P.gamma.T @ force, certificate)
 
 
@@ -75,7 +75,7 @@ def driven_acceleration(
         off = float(np.abs(f.r2.T @ x - more).max())
         terms = np.abs(target) + np.abs(mech.B.T @ P.bias)
         size = 1.0 + float((act.u_scale * terms).max())
-        if off > TARGET_CONSISTENT * size and inconsistent == "raise":
+        if off > _consistent(P) * size and inconsistent == "raise":
             raise InconsistentError(
                 f"{mech.name}: the target accelerations of the {mech.nu} motors contradict the "
                 f"constraints, which leave them {act.rank} independent motions (off by "
@@ -105,7 +105,7 @@ def _admissible(P: Projection, target: Vector, inconsistent: str) -> Vector:
     missing = r * (P.rows.jacobian @ target + P.rows.drift + P.terms.stabilisation)
     size = 1.0 + largest(P.terms.sizes @ np.abs(target))
     off = largest(missing)
-    if off > TARGET_CONSISTENT * size and inconsistent == "raise":
+    if off > _consistent(P) * size and inconsistent == "raise":
         raise InconsistentError(
             f"{mech.name}: the target acceleration contradicts the constraints (G a + drift is "
             f"off by {off:.2g}, scaled); give actuated or independent accelerations instead, "
@@ -115,6 +115,11 @@ def _admissible(P: Projection, target: Vector, inconsistent: str) -> Vector:
     scaled = P.gamma * P.scale / mech.column_scale[:, None]
     y = least_squares(scaled, (target - P.bias) / mech.column_scale)
     return P.gamma @ (P.scale * y) + P.bias
+
+
+def _consistent(P: Projection) -> float:
+    """How much a target may miss what the constraints allow, relative to its size."""
+    return max(TARGET_CONSISTENT, P.partition.tolerance)
 
 
 # ------------------------------------------------------------------------------ value and door

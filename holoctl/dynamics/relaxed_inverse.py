@@ -112,7 +112,7 @@ def inverse_dynamics_relaxed(
     w = inverse_tree_dynamics(mech, T.q, T.v, a) - efforts
     force = w - B @ u
     lam, unique = multipliers(T, part, force)
-    certificate = certify(T, part.rank, a, B @ u + efforts, lam, found.condition)
+    certificate = certify(T, part, a, B @ u + efforts, lam, found.condition)
     P = project(mech, *T.given, partition=part, t=t, terms=T)
     return InverseDynamics(u, a, lam, unique, P.gamma.T @ force, certificate)
 

@@ -9,7 +9,7 @@ r scales the rows, and all rows count, redundant ones too. These are measures of
 Its tolerances say what is certified; the limits here say what a robot with noise in its sensors
 may still be driven by. Off the manifold the redundant rows contradict the kept ones a little,
 however good the solution is: so they may be broken by as much as the state is off, times
-`ALLOWANCE`.
+`ALLOWANCE`. Where geometry is rounded, they may be by its tolerance too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from enum import Enum
 from typing import Any
 
 from holoctl.base.checks import positive
-from holoctl.base.errors import InconsistentError, SingularityError
+from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.tolerances import (
     ALLOWANCE,
     CLOSURE_LIMIT,
@@ -34,6 +34,8 @@ __all__ = [
     "StateLimits",
     "allowed_acceleration",
     "check_solution",
+    "check_tolerance",
+    "least_acceleration",
     "state_limits",
 ]
 
@@ -90,14 +92,28 @@ def state_limits(closure_limit: Any, velocity_limit: Any) -> StateLimits:
     )
 
 
-def allowed_acceleration(closure: float, velocity: float) -> float:
+def check_tolerance(owner: str, limits: StateLimits, tolerance: float) -> None:
+    """Raise `InputError` where rounded geometry may leave closures as open as a state may be."""
+    if limits.closure is not None and tolerance >= limits.closure:
+        raise InputError(
+            f"{owner}: its geometry is rounded, and meant to {tolerance:g} (tolerance), so rows "
+            f"may be open by so much; closure_limit = {limits.closure:g} must be larger"
+        )
+
+
+def least_acceleration(tolerance: float) -> float:
+    """How much of the acceleration may break redundant rows at a state that is not off."""
+    return max(TOLERANCES["acceleration"], tolerance)
+
+
+def allowed_acceleration(closure: float, velocity: float, tolerance: float = 0.0) -> float:
     """How much of the acceleration may break rows, at a state that is off by so much."""
-    return max(TOLERANCES["acceleration"], ALLOWANCE * (closure + velocity))
+    return max(least_acceleration(tolerance), ALLOWANCE * (closure + velocity))
 
 
 def check_solution(
     owner: str, closure: float, velocity: float, acceleration: float, dynamics: float,
-    condition: float,
+    condition: float, tolerance: float = 0.0,
 ) -> None:  # fmt: skip
     """Raise what measures of a solution say against its torque."""
     if not condition <= MOST_CONDITION:
@@ -106,7 +122,7 @@ def check_solution(
             f"number {condition:.1e}, more than {MOST_CONDITION:.0e}; no torque is given",
             condition=condition,
         )
-    limit = allowed_acceleration(closure, velocity)
+    limit = allowed_acceleration(closure, velocity, tolerance)
     if not acceleration <= limit:
         raise InconsistentError(
             f"{owner}: the motion breaks constraint rows that were left out as redundant, by "

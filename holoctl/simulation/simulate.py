@@ -221,7 +221,7 @@ def simulate(
             return q, v
         held = (lambda s, x, y: u) if hold else command
         q, v = _advanced(dynamics, held, q, v, t[i], t[i + 1], rtol, atol)
-        closure[i + 1] = _closure(plant, q, v, t[i + 1])
+        closure[i + 1] = _closure(plant, part, q, v, t[i + 1])
         return corrected(plant, part.rows, q, v, t[i + 1])
 
     for i in _progress(range(N + 1), progress):
@@ -243,8 +243,8 @@ def _check_plant(mech: Mechanism, plant: Mechanism) -> None:
 def _started(plant: Mechanism, q: Vector, v: Vector) -> Partition:
     _, rows = constraint_rows(plant, q, v)
     off, slip = largest(plant.row_scale * rows.error), largest(plant.row_scale * rows.rate)
-    speed = 1.0 + largest(v / plant.column_scale)
-    if not (off <= CLOSED and slip <= CLOSED * speed):
+    speed, allowed = 1.0 + largest(v / plant.column_scale), max(CLOSED, plant.tolerance)
+    if not (off <= allowed and slip <= allowed * speed):
         raise InconsistentError(
             f"{plant.name}: the start is not on the constraints (scaled error {off:.1e}, rate "
             f"{slip:.1e}); call hc.assemble(mech, q0, v0) first",
@@ -318,9 +318,22 @@ def _integrated(
     return pin.normalize(model, pin.integrate(model, q0, d)), v
 
 
-def _closure(mech: Mechanism, q: Vector, v: Vector, t: float) -> float:
+def _closure(mech: Mechanism, part: Partition, q: Vector, v: Vector, t: float) -> float:
+    """Largest scaled error; where geometry is rounded, that of the kept rows."""
     _, rows = constraint_rows(mech, q, v, t)
-    return largest(mech.row_scale * rows.error)
+    off = np.abs(mech.row_scale * rows.error)
+    if part.tolerance == 0.0:
+        return largest(off)
+    kept = off[part.rows]
+    off[part.rows] = 0.0
+    if not off.max(initial=0.0) <= part.tolerance:
+        raise InconsistentError(
+            f"{mech.name}: {mech.row_names[int(np.argmax(off))]} was left out as it repeats other "
+            f"rows nearly, but it is open by {off.max():.1e} now, more than the tolerance of the "
+            f"geometry, {part.tolerance:g}: it holds the mechanism after all",
+            residual=float(off.max()),
+        )
+    return largest(kept)
 
 
 def _progress(ticks: Iterable[int], show: bool) -> Iterable[int]:

@@ -352,7 +352,7 @@ class Compiled:
         w = inverse_tree_dynamics(mech, T.q, T.v, general.a)
         reactions, _ = multipliers(T, part, w - efforts)
         condition = general.certificate.condition
-        return certify(T, part.rank, general.a, efforts, reactions, condition)
+        return certify(T, part, general.a, efforts, reactions, condition)
 
     def inverse_dynamics_batch(
         self,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.tolerances import ALLOWANCE, PIVOT_LIMIT, SELF_TEST_STATES, TOLERANCES
+from holoctl.base.tolerances import ALLOWANCE, PIVOT_LIMIT, SELF_TEST_STATES
 from holoctl.codegen.casadi_extra import casadi_module
 from holoctl.codegen.exported.contexts import (
     Build,
@@ -45,7 +45,7 @@ from holoctl.codegen.laws.measures import earlier
 from holoctl.codegen.matrices import dense
 from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.control.computed_torque import ComputedTorque
-from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.closure_limits import StateLimits, least_acceleration
 
 __all__ = ["library_files", "shared_context"]
 
@@ -168,7 +168,7 @@ def _source(E: Expressions, laws: Laws, states: States, shared: Shared, symbols:
         closed=laws.law.numel_out(2),
         kept=laws.law.numel_out(5),
         allowance=number(ALLOWANCE),
-        tolerance=number(TOLERANCES["acceleration"]),
+        tolerance=number(least_acceleration(E.partition.tolerance)),
         laws=source([f for f in functions if f is not None], LAW, symbols),
         normalise=filled("normalise.c", own=Normalise(parts)) if parts else "",
         state_parameters="const double *q, double t" if timed else "const double *q",

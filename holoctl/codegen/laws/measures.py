@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.tolerances import ALLOWANCE, TOLERANCES, TURNED
+from holoctl.base.tolerances import ALLOWANCE, TURNED
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import largest, scalars, total
 from holoctl.codegen.stabilised import stabilised_drift
-from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.closure_limits import StateLimits, least_acceleration
 
 __all__ = [
     "Measures",
@@ -116,7 +116,8 @@ def redundant_doubt(E: Expressions, a: SX) -> list[SX]:
     _, left, size = broken_rows(E, a)
     off = measures(E)
     allowed = casadi_module().fmax(
-        TOLERANCES["acceleration"], ALLOWANCE * (off.closure + off.velocity / earlier(E))
+        least_acceleration(E.partition.tolerance),
+        ALLOWANCE * (off.closure + off.velocity / earlier(E)),
     )
     return [(x / (allowed * size)) ** 2 for x in left]
 

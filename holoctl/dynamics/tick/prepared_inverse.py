@@ -28,7 +28,7 @@ from holoctl.dynamics.tick.own_workspace import in_own_workspace
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_motors, check_partition, partition
-from holoctl.rows.closure_limits import StateLimits, state_limits
+from holoctl.rows.closure_limits import StateLimits, check_tolerance, state_limits
 from holoctl.rows.tick.other_rows import check_ticks
 
 __all__ = ["PreparedInverseDynamics", "answer"]
@@ -108,6 +108,7 @@ class PreparedInverseDynamics:
             object.__setattr__(self, "partition", partition(mech, assemble(mech)[0]))
         check_partition(mech, self.partition)
         check_motors(mech, self.partition)
+        check_tolerance(mech.name, limits, self.partition.tolerance)
         check_ticks(mech)
         object.__setattr__(self, "_local", threading.local())
 

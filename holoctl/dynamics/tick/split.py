@@ -69,7 +69,7 @@ def split_rows(
         storage = np.arange(r)[:, None] * nv + dependent
     others = np.arange(r)[:, None] * nv + independent
     wanted = np.concatenate([storage.reshape(-1, order="F"), others.reshape(-1)]).astype(np.intp)
-    fast = fast_rows(mech, motion, rows, wanted, limits)
+    fast = fast_rows(mech, motion, rows, wanted, limits, part.tolerance)
     G_dep = fast.entries[: storage.size].reshape(storage.shape, order="F")
     G_ind = fast.entries[storage.size :].reshape(r, k)
     unit = mech.column_scale[dependent]

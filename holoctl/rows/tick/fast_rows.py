@@ -32,12 +32,11 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import TOLERANCES
 from holoctl.constraints.contract import BoundRows
 from holoctl.constraints.kinds import Along, Composed, Orientation
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.closure_limits import StateLimits, allowed_acceleration
+from holoctl.rows.closure_limits import StateLimits, allowed_acceleration, least_acceleration
 from holoctl.rows.evaluate import rows_that_open
 from holoctl.rows.tick.along_vector import along
 from holoctl.rows.tick.composed import composed
@@ -98,6 +97,7 @@ def fast_rows(
     rows: Indices,
     wanted: Indices,
     limits: StateLimits | None = None,
+    tolerance: float = 0.0,
 ) -> FastRows:
     """Lay out rows of a mechanism; see `why_not`.
 
@@ -112,6 +112,8 @@ def fast_rows(
         Entries of G, as positions in G flattened row by row; -1 asks for a zero.
     limits : StateLimits, optional
         How far all rows of the mechanism may be off; without, the state is not judged.
+    tolerance : float, optional
+        That of the partition: by how much redundant rows may be broken where geometry is rounded.
     """
     model, data, nv, r = mech.model, motion.data, mech.nv, rows.size
     judged = rows if limits is None else np.concatenate([rows, _redundant(mech, rows)])
@@ -137,7 +139,7 @@ def fast_rows(
     result = parts[0].right if parts and in_order else np.zeros(r)
     rights, right_of_all, place = [p.right for p in parts], np.zeros(judged.size), row_in_WJ[:r]
     evaluators, judge = [p.evaluate for p in parts], limits is not None
-    within, kept_by = _judges(parts, WJ, S, right_of_all, limits or StateLimits())
+    within, kept_by = _judges(parts, WJ, S, right_of_all, limits or StateLimits(), tolerance)
 
     def evaluate(q: Vector, v: Vector, t: float) -> bool:
         pin.computeForwardKinematicsDerivatives(model, data, q, v, rest)
@@ -198,7 +200,7 @@ def _groups(mech: Mechanism, rows: Indices) -> tuple[list[_Group], list[_Other]]
 
 
 def _judges(
-    parts: list[Part], WJ: Array, S: Array, right: Vector, limits: StateLimits
+    parts: list[Part], WJ: Array, S: Array, right: Vector, limits: StateLimits, tolerance: float
 ) -> tuple[Callable[[Vector], bool], Callable[[Vector, Vector], bool]]:
     """Two functions of the state that was evaluated last, in the measures of the certificate.
 
@@ -207,6 +209,7 @@ def _judges(
     """
     G, residual = np.zeros(WJ.shape), np.zeros(len(right))
     per_velocity, per_closure = per_limit(limits)
+    least = least_acceleration(tolerance)
 
     def measured(v: Vector) -> tuple[float, float]:
         rates, errors = np.abs(np.hstack([p.off for p in parts])).max(axis=1, initial=0.0)
@@ -220,9 +223,9 @@ def _judges(
         np.multiply(WJ, S, G)
         G.dot(a, residual)
         np.subtract(residual, right, residual)
-        if residual.dot(residual) <= TOLERANCES["acceleration"] ** 2:
+        if residual.dot(residual) <= least**2:
             return True
         size = 1.0 + np.abs(G).dot(np.abs(a)).max() + np.abs(right).max()
-        return bool(np.abs(residual).max() <= allowed_acceleration(*measured(v)) * size)
+        return bool(np.abs(residual).max() <= allowed_acceleration(*measured(v), tolerance) * size)
 
     return within, kept_by
