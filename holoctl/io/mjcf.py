@@ -15,6 +15,7 @@ from collections import Counter
 import numpy as np
 
 from holoctl.base.checks import Vector, listing
+from holoctl.base.tolerances import GEOMETRY_OF_FILES
 from holoctl.io.limits import (
     MOST_CONSTRAINTS,
     MOST_GEOMS,
@@ -35,7 +36,9 @@ __all__ = ["read_mjcf"]
 log = logging.getLogger(__name__)
 
 
-def read_mjcf(text: str, file: str, free_flyer: bool = False) -> Mechanism:
+def read_mjcf(
+    text: str, file: str, free_flyer: bool = False, tolerance: float | None = None
+) -> Mechanism:
     """The mechanism of an MJCF text.
 
     Parameters
@@ -45,6 +48,8 @@ def read_mjcf(text: str, file: str, free_flyer: bool = False) -> Mechanism:
     free_flyer : bool
         Let the first body of the world float on a joint "root_joint"; only for a file without
         a free joint, whose first body has no joint at all.
+    tolerance : float or None
+        How exactly the geometry is meant; None: as that of files.
 
     Raises
     ------
@@ -75,6 +80,7 @@ def read_mjcf(text: str, file: str, free_flyer: bool = False) -> Mechanism:
             actuation=B,
             reference=reference,
             parked=[(i, rows[i][0]) for i in off],
+            tolerance=GEOMETRY_OF_FILES if tolerance is None else tolerance,
         )
 
 

@@ -9,6 +9,7 @@ and further closures come from a YAML file beside it. The way of a file: its wor
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,7 +34,13 @@ log = logging.getLogger(__name__)
 _VERSIONS = tuple(f"1.{i}" for i in range(4, 13))
 
 
-def read_sdf(text: str, file: str, document: Entry | None, free_flyer: bool) -> Mechanism:
+def read_sdf(
+    text: str,
+    file: str,
+    document: Entry | None,
+    free_flyer: bool,
+    tolerance: float | None = None,
+) -> Mechanism:
     """The mechanism of an SDF text and of the YAML file beside it.
 
     Parameters
@@ -59,6 +66,8 @@ def read_sdf(text: str, file: str, document: Entry | None, free_flyer: bool) -> 
     check_words(root)
     model = Drawing(*_only_model(root), int(version.split(".")[1]))
     sheet = Sheet() if document is None else read_sheet(document, None)
+    if tolerance is not None:
+        sheet = replace(sheet, tolerance=tolerance)
     _check_model(model)
     model.read()
     if not model.links:
@@ -117,14 +126,14 @@ def _built(
     free = [f"{ROOT_JOINT}[{i}]" for i in range(6)] if reference else []
     names = [*free, *(name for names in coordinates(model).values() for name in names)]
     with blamed_on(model.element):
-        mech = linkage.mechanism(reference=reference)
+        mech = linkage.mechanism(reference=reference, tolerance=sheet.tolerance)
     motors = motors_of(sheet, names, mech.model)
     given = {name: entry.numbers() for name, entry in sheet.reference.items()}
     places = [*sheet.cut, *sheet.reference.values(), *sheet.motors]
     if places:
         with blamed_on(places[0]):
             cut = [entry.text() for entry in sheet.cut]
-            mech = linkage.mechanism(cut, motors, {**reference, **given})
+            mech = linkage.mechanism(cut, motors, {**reference, **given}, tolerance=sheet.tolerance)
     extra = [*couplings(model), *sheet.closures, *sheet.couplings]
     with blamed_on(model.element):
         mech = mech.with_model(completed(mech.model, model))

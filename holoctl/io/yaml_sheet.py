@@ -12,18 +12,21 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector, known_name, listing, suggestion
 from holoctl.base.errors import InputError, LoadError
+from holoctl.base.tolerances import GEOMETRY_OF_FILES
 from holoctl.constraints.closure import JOINTS, Closure
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.io.limits import MOST_CONSTRAINTS, Place, check_count
 from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry
+from holoctl.mechanism.description import checked_tolerance
 
 __all__ = ["Sheet", "check_constraints", "motors_of", "read_sheet", "reference_of", "warn_of_turns"]
 
 _REQUIRED = ("closed_loop", "type", "name_mot")
 _COMMON = (
     *_REQUIRED, "closure_names", "couplings", "reference", "name", "description", "source",
+    "tolerance",
 )  # fmt: skip
 _KEYS = (*_COMMON, "joint_name", "joint_type")
 _KEYS_OF_SDF = (*_COMMON, "cut")
@@ -47,6 +50,7 @@ class Sheet:
     reference: dict[str, Entry] = field(default_factory=dict)
     cut: list[Entry] = field(default_factory=list)
     name: str = ""
+    tolerance: float = GEOMETRY_OF_FILES
 
 
 def read_sheet(document: Entry, joints: Collection[str] | None) -> Sheet:
@@ -84,7 +88,13 @@ def read_sheet(document: Entry, joints: Collection[str] | None) -> Sheet:
         reference=keys["reference"].fields() if "reference" in keys else {},
         cut=_items(keys, "cut"),
         name=keys["name"].text() if "name" in keys else "",
+        tolerance=_tolerance(keys["tolerance"]) if "tolerance" in keys else GEOMETRY_OF_FILES,
     )
+
+
+def _tolerance(entry: Entry) -> float:
+    with blamed_on(entry):
+        return checked_tolerance(entry.number(), "YAML")
 
 
 def _items(keys: Mapping[str, Entry], key: str) -> list[Entry]:

@@ -205,6 +205,7 @@ class Linkage:
         cut: Iterable[str] = (),
         actuated: Iterable[str] = (),
         reference: Mapping[str, Any] | None = None,
+        tolerance: float = 0.0,
     ) -> Mechanism:
         """The mechanism: a spanning tree of the joints, and a `Closure` for each other joint.
 
@@ -224,6 +225,8 @@ class Linkage:
         reference : mapping of str to float or list, optional
             Positions of joints of the tree, as `joint_motion` gives them (rad, m, quaternions
             x y z w): where `hc.assemble` starts. Default: zero, for those not named.
+        tolerance : float, optional
+            How exactly points and axes are meant, as for `Mechanism`. Default 0: exactly.
 
         Returns
         -------
@@ -269,7 +272,9 @@ class Linkage:
         ]
         cut_now = {j.name for j in loose if j.name not in divided}
         q = self._reference(model, reference, cut_now, upside)
-        return Mechanism(model, closures, tuple(motors), reference=q, name=self.name)
+        return Mechanism(
+            model, closures, tuple(motors), reference=q, name=self.name, tolerance=tolerance
+        )
 
     # ------------------------------------------------------------------------------ checks
 
