@@ -278,18 +278,18 @@ def test_a_certificate_is_lost_when_a_solution_is_spoilt(name):
     P = hc.project(mech, q, v, partition=part)
     res = hc.inverse_dynamics(mech, q, v, feasible_target(P), projection=P)
     efforts = mech.B @ res.u
-    good = certify(P.terms, P.rank, res.a, efforts, res.multipliers, 1.0)
+    good = certify(P.terms, P.partition, res.a, efforts, res.multipliers, 1.0)
     assert good.ok
-    worse_a = certify(P.terms, P.rank, res.a + 1e-3, efforts, res.multipliers, 1.0)
+    worse_a = certify(P.terms, P.partition, res.a + 1e-3, efforts, res.multipliers, 1.0)
     assert {"acceleration", "dynamics"} <= set(worse_a.failures)
-    worse_u = certify(P.terms, P.rank, res.a, efforts * 1.001 + 1e-3, res.multipliers, 1.0)
+    worse_u = certify(P.terms, P.partition, res.a, efforts * 1.001 + 1e-3, res.multipliers, 1.0)
     assert {"dynamics", "power"} <= set(worse_u.failures)
-    worse_lambda = certify(P.terms, P.rank, res.a, efforts, res.multipliers * 1.01, 1.0)
+    worse_lambda = certify(P.terms, P.partition, res.a, efforts, res.multipliers * 1.01, 1.0)
     assert "dynamics" in worse_lambda.failures
     off = hc.project(mech, pin.integrate(mech.model, q, 0.01 * np.arange(mech.nv)), v + 0.01,
                      partition=part)  # fmt: skip
     assert {"closure", "velocity"} <= set(
-        certify(off.terms, off.rank, res.a, efforts, res.multipliers, 1.0).failures
+        certify(off.terms, off.partition, res.a, efforts, res.multipliers, 1.0).failures
     )
 
 

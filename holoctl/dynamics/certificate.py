@@ -199,23 +199,26 @@ def certify(
         power=_power_balance(mech, T.q, T.v, a, efforts + constraint, np.abs(w - h) + np.abs(h)),
         condition=condition,
         rank=part.rank,
-        redundant=max(*off_constraints(T, left), off_rows(T, a, left)),
+        redundant=max(*_off(T, left), off_rows(T, a, left)) if left.size else 0.0,
         tolerance=part.tolerance,
     )
 
 
 def off_constraints(T: Terms, rows: Indices | None = None) -> tuple[float, float]:
     """`closure` and `velocity` of a certificate: of the state alone, all rows or some."""
-    mech, c, which = T.mechanism, T.mechanism.column_scale, _which(rows)
-    r, error, rate = mech.row_scale[which], T.rows.error[which], T.rows.rate[which]
+    mech, c = T.mechanism, T.mechanism.column_scale
     # an explicit chart has moved the state: by how much counts as well
     moved = pin.difference(mech.model, T.given[0], T.q) / c
     pushed = (T.v - T.given[1]) / c
+    open_by, sliding = _off(T, _which(rows))
     speed = 1.0 + largest(T.sizes @ np.abs(T.v))
-    return (
-        max(largest(r * error), largest(moved)),
-        max(largest(r * rate), largest(pushed)) / speed,
-    )
+    return max(open_by, largest(moved)), max(sliding, largest(pushed) / speed)
+
+
+def _off(T: Terms, rows: Indices | slice) -> tuple[float, float]:
+    """Largest error of these rows, and largest rate over the size of the terms of all."""
+    r, speed = T.mechanism.row_scale[rows], 1.0 + largest(T.sizes @ np.abs(T.v))
+    return largest(r * T.rows.error[rows]), largest(r * T.rows.rate[rows]) / speed
 
 
 def off_rows(T: Terms, a: Vector, rows: Indices | None = None) -> float:
