@@ -45,7 +45,7 @@ OVERCONSTRAINED = _named(
     partial(nets.hoberman, n=4), nets.hoberman,
     # spatial
     nets.umbrella, partial(nets.miura, m=2, n=2), nets.miura, nets.bennett_chain,
-    nets.parallel_bars, nets.tripteron, nets.delta, nets.wishbones,
+    nets.parallel_bars, nets.tripteron, nets.delta, nets.shafts_and_rod, nets.wishbones,
 )  # fmt: skip
 
 SINGULAR = _named(

@@ -116,28 +116,44 @@ class Drawing:
             self.hinge(f"{a}_{b}".replace("universe", "base"), a, b, (*point, at_z))
         return self
 
-    def linkage(self) -> hc.Linkage:
-        """Bodies and joints."""
-        link = hc.Linkage(self.name, gravity=self.scale * GRAVITY)
-        rng = np.random.default_rng(17)
+    def linkage(self, askew: bool = False) -> hc.Linkage:
+        """Bodies and joints; `askew`: in a turned world, each body with axes of its own.
+
+        Then no number is round any more, as in a file that was drawn elsewhere.
+        """
+        rng, turns = np.random.default_rng(17), np.random.default_rng(29)
+        world = anywhere(turns, self.scale) if askew else pin.SE3.Identity()
+        link = hc.Linkage(self.name, gravity=self.scale * (world.rotation @ GRAVITY))
         points: dict[str, list[Any]] = {}
-        for name, type, a, b, placed, pitch in self.joints:
-            link.add_joint(name, type, a, b, placed, placed, pitch=pitch)
+        for _, _, a, b, placed, _ in self.joints:
             for body in (a, b):
                 points.setdefault(body, []).append(placed.translation)
         points.pop("universe", None)
+        own = (lambda: anywhere(turns, self.scale)) if askew else pin.SE3.Identity
+        frames = {body: own() for body in points}
         for body, ends in points.items():
             A = rng.normal(size=(3, 3))
             second = 0.004 * self.scale**2 * (A @ A.T + 3.0 * np.eye(3))
             mass = rng.uniform(0.5, 2.0)
             com = np.mean(ends, axis=0) + 0.03 * self.scale * rng.normal(size=3)
-            link.add_body(body, mass, com, mass * (np.trace(second) * np.eye(3) - second))
+            moments = mass * (np.trace(second) * np.eye(3) - second)
+            inertia = frames[body].inverse().act(pin.Inertia(mass, com, moments))
+            link.add_body(body, mass, inertia.lever, inertia.inertia)
+        frames["universe"] = world.inverse()
+        for name, type, a, b, placed, pitch in self.joints:
+            ends = [frames[body].inverse() * placed for body in (a, b)]
+            link.add_joint(name, type, a, b, *ends, pitch=pitch)
         return link
 
-    def mechanism(self, **options: Any) -> hc.Mechanism:
+    def mechanism(self, askew: bool = False, **options: Any) -> hc.Mechanism:
         """As drawn, with its motors; options of `Linkage.mechanism`."""
-        mech = self.linkage().mechanism(**{"actuated": self.motors} | options)
+        mech = self.linkage(askew).mechanism(**{"actuated": self.motors} | options)
         return mech.with_constraints(*self.couplings) if self.couplings else mech
+
+
+def anywhere(rng: np.random.Generator, length: float) -> pin.SE3:
+    """A placement at random."""
+    return pin.SE3(pin.exp3(rng.normal(size=3)), length * rng.normal(size=3))
 
 
 def unit(direction: Any) -> Any:

@@ -102,17 +102,16 @@ def stephenson(scale=1.0):
 
 
 def jansen(scale=1.0):
-    """Theo Jansen's leg with his lengths (in decimetres): planar, eight bars, one motion."""
-    a, b, c, d_, e, f, g, h, i, j, k, m = np.array(
-        [38, 41.5, 39.3, 40.1, 55.8, 39.4, 36.7, 65.7, 49, 50, 61.9, 15]
-    ) / 100  # fmt: skip
+    """Theo Jansen's leg with his numbers, in centimetres: planar, eight bars, one motion."""
+    a, b, c, d, e, f, g, j, k, m = np.array(
+        [38.0, 41.5, 39.3, 40.1, 55.8, 39.4, 36.7, 50.0, 61.9, 15.0]
+    ) / 100.0  # fmt: skip
     hub, pivot = np.array([a, 0.078]), np.zeros(2)
     crank = hub + m * np.array([np.cos(0.8), np.sin(0.8)])
     top = meet(pivot, b, crank, j, 1.0)
     low = meet(pivot, c, crank, k, -1.0)
-    side = meet(pivot, d_, top, e, 1.0)
+    side = meet(pivot, d, top, e, 1.0)
     knee = meet(side, f, low, g, -1.0)
-    foot = meet(knee, h, low, i, -1.0)
     leg = Drawing("jansen", Truth(1, 9), ("base_crank",), scale)
     leg.pins(
         [
@@ -121,12 +120,11 @@ def jansen(scale=1.0):
             ("k", "c", low), ("c", "shin", low), ("hip", "f", side), ("f", "shin", knee),
         ]
     )  # fmt: skip
-    assert foot[1] < low[1]
     return leg
 
 
 def klann(scale=1.0):
-    """Joe Klann's leg: a Stephenson six-bar (III), proportions near those of US 6,260,862."""
+    """Joe Klann's leg (US 6,260,862), a Stephenson six-bar (III); its proportions are others."""
     d = Drawing("klann", Truth(1, 6), ("base_crank",), scale)
     return d.pins(
         [
@@ -158,7 +156,8 @@ def pantograph(scale=1.0):
     return d.pins(
         [
             ("universe", "long", (0, 0)), ("long", "arm", (0.4, 0.5)),
-            ("long", "inner", (0.2, 0.25)), ("arm", "outer", (0.6, 0.2)), ("inner", "outer", (0.4, -0.05)),
+            ("long", "inner", (0.2, 0.25)), ("arm", "outer", (0.6, 0.2)),
+            ("inner", "outer", (0.4, -0.05)),
         ]
     )  # fmt: skip
 
@@ -366,6 +365,20 @@ def delta(scale=1.0, hinged=True):
             d.hinge(f"upper_{i}_{k}", f"top_{i}", f"bar_{i}_{k}", elbow + w * side, across)
             d.hinge(f"lower_{i}_{k}", f"bar_{i}_{k}", f"bottom_{i}", wrist + w * side, across)
         d.hinge(f"wrist_{i}", f"bottom_{i}", "table", wrist, side)
+    return d
+
+
+def shafts_and_rod(scale=1.0):
+    """Two skew shafts, each in two bearings, tied by a bar with balls, which may spin: a bearing
+    of each shaft would do."""
+    d = Drawing("shafts_and_rod", Truth(2, 10, idle=1), ("one_0",), scale)
+    for name, foot, along in (
+        ("one", (0.0, 0.0, 0.0), unit((0.1, 0.2, 1.0))),
+        ("two", (0.7, 0.1, -0.1), unit((1.0, -0.3, 0.2))),
+    ):
+        for i in range(2):
+            d.hinge(f"{name}_{i}", "universe", name, foot + 0.25 * i * along, along)
+    d.bar("rod", "one", "two", (0.2, 0.05, 0.02), (0.6, 0.4, 0.1))
     return d
 
 

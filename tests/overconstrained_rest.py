@@ -47,7 +47,7 @@ def equal_bars(scale=1.0, n=4):
 
 def wren(scale=1.0, n=6):
     """Wren's platform: n equal bars between balls, lines of one regulus, which have rank 3: it
-    screws up and down (Wren 1902), and two more motions are of first order."""
+    screws up and down, and two more motions are of first order."""
     d = Drawing(f"wren_{n}", Truth(1 + n, n - 5, idle=n, here=3 + n, shaky=2), (), scale)
     for i in range(n):
         t = 2.0 * np.pi * i / n + 0.3

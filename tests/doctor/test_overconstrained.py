@@ -43,11 +43,13 @@ def check_counts(mech, truth):
 # ------------------------------------------------------------------------------------- counts
 
 
-@pytest.mark.parametrize("scale", [1.0, 1000.0], ids=["m", "mm"])
+@pytest.mark.parametrize(
+    ("scale", "askew"), [(1.0, False), (1.0, True), (1000.0, True)], ids=["m", "askew", "mm"]
+)
 @pytest.mark.parametrize("name", REGULAR)
-def test_the_doctor_knows_what_moves_and_what_repeats(name, scale):
+def test_the_doctor_knows_what_moves_and_what_repeats(name, scale, askew):
     drawing = REGULAR[name](scale=scale)
-    report = check_counts(drawing.mechanism(), drawing.truth)
+    report = check_counts(drawing.mechanism(askew=askew), drawing.truth)
     assert report.singular == []
     assert report.actuation == "fully"
     assert report.motors == list(drawing.motors)
@@ -55,10 +57,11 @@ def test_the_doctor_knows_what_moves_and_what_repeats(name, scale):
     assert (drawing.truth.redundant > 0) == (name in OVERCONSTRAINED)
 
 
+@pytest.mark.parametrize("askew", [False, True])
 @pytest.mark.parametrize("name", SINGULAR)
-def test_the_doctor_knows_what_is_singular(name):
-    drawing, mech = drawn(name)
-    report = check_counts(mech, drawing.truth)
+def test_the_doctor_knows_what_is_singular(name, askew):
+    drawing = SINGULAR[name]()
+    report = check_counts(drawing.mechanism(askew=askew), drawing.truth)
     assert report.singular == (["shaky"] if drawing.truth.shaky else ["bifurcation"])
 
 
