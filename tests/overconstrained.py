@@ -21,6 +21,7 @@ import pinocchio as pin
 from overconstrained_drawing import Drawing, unit
 
 import holoctl as hc
+from holoctl.rows.evaluate import constraint_rows
 
 Maker = Callable[..., Drawing]
 
@@ -123,21 +124,44 @@ def rounded(mech: hc.Mechanism, eps: float, seed: int = 0, length: Any = None) -
 def misfit(
     mech: hc.Mechanism, amount: float, seed: int = 0, constraint: str | None = None
 ) -> hc.Mechanism:
-    """The mechanism with one frame wrong: the second of a closure, chosen by `seed` or by name.
+    """The mechanism with one frame wrong: the second of a closure, by `seed` or by name.
 
-    It is turned about a random axis by `amount` (rad) and moved by `amount` times `size`.
+    It is turned about a random axis by `amount` (rad) and moved by `amount` times `size`. Where
+    rows repeat others, it is one that matters: what they demand then differs, beyond what a
+    motion of first order can heal, by a tenth of `amount` or more.
     """
     rng = np.random.default_rng(seed)
-    names = [c.default_name for c in mech.constraints if isinstance(c, hc.Closure)]
-    name = names[rng.integers(len(names))] if constraint is None else constraint
-    bent = []
-    for c in mech.constraints:
-        if c.default_name == name:
-            found = hc.resolve_frame(mech.model, c.b, name)
-            place = found.placement * _off(rng, amount, size(mech))
-            c = dataclasses.replace(c, b=(mech.model.names[found.joint], place), name=name)  # noqa: PLW2901
-        bent.append(c)
-    return dataclasses.replace(mech, constraints=tuple(bent))
+    closures = [c for c in mech.constraints if isinstance(c, hc.Closure)]
+    if constraint is not None:
+        closures = [c for c in closures if c.default_name == constraint]
+    reach, stress = size(mech), _self_stress(mech)
+    for _ in range(500):
+        chosen = closures[rng.integers(len(closures))]
+        found = hc.resolve_frame(mech.model, chosen.b, chosen.default_name)
+        place = found.placement * _off(rng, amount, reach)
+        wrong = dataclasses.replace(
+            chosen, b=(mech.model.names[found.joint], place), name=chosen.default_name
+        )
+        bent = dataclasses.replace(
+            mech, constraints=tuple(wrong if c is chosen else c for c in mech.constraints)
+        )
+        demanded = stress.T @ (_scaled_rows(bent)[0] - _scaled_rows(mech)[0])
+        if not stress.size or np.linalg.norm(demanded) > 0.1 * amount:
+            return bent
+    raise ValueError(f"{mech.name}: a misfit of {constraint or 'a closure'} opens nothing")
+
+
+def _scaled_rows(mech: hc.Mechanism) -> tuple[Any, Any]:
+    """Error and Jacobian at the reference, as pure numbers."""
+    rows = constraint_rows(mech, mech.reference, np.zeros(mech.nv))[1]
+    G = mech.row_scale[:, None] * rows.jacobian * mech.column_scale
+    return mech.row_scale * rows.error, G
+
+
+def _self_stress(mech: hc.Mechanism) -> Any:
+    """Combinations of scaled rows that no velocity changes, at the reference; one a column."""
+    U, s, _ = np.linalg.svd(_scaled_rows(mech)[1])
+    return U[:, np.count_nonzero(s > 1e-8) :]
 
 
 def _off(rng: np.random.Generator, eps: float, length: float) -> pin.SE3:
