@@ -48,7 +48,9 @@ def check_counts(mech, truth):
 
 
 @pytest.mark.parametrize(
-    ("scale", "askew"), [(1.0, False), (1.0, True), (1000.0, True)], ids=["m", "askew", "mm"]
+    ("scale", "askew"),
+    [(1.0, False), (1.0, True), pytest.param(1000.0, True, marks=pytest.mark.slow)],
+    ids=["m", "askew", "mm"],
 )
 @pytest.mark.parametrize("name", REGULAR)
 def test_the_doctor_knows_what_moves_and_what_repeats(name, scale, askew):
