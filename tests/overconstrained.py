@@ -2,8 +2,8 @@
 
 `OVERCONSTRAINED` move where counting says they do not, or less; `SINGULAR` are singular or shaky
 where they are drawn; in `GENERIC` counting is right. Each entry makes a `Drawing`:
-``OVERCONSTRAINED["bennett"]().mechanism()``, with ``scale=1000.0`` in millimetres. `rounded` and
-`misfit` take any mechanism.
+``OVERCONSTRAINED["bennett"]().mechanism()``, with ``scale=1000.0`` in millimetres. `rounded`,
+`in_digits` and `misfit` take any mechanism.
 """
 
 from __future__ import annotations
@@ -94,14 +94,43 @@ def rounded(mech: hc.Mechanism, eps: float, seed: int = 0, length: Any = None) -
     """
     rng = np.random.default_rng(seed)
     reach = size(mech) if length is None else length
-    model, root = mech.model.copy(), 0
-    if model.njoints > 1 and model.joints[1].shortname() == "JointModelFreeFlyer":
-        root = 1
-    sides = [pin.SE3.Identity() for _ in range(model.njoints)]
-    for j in range(root + 1, model.njoints):
-        sides[j] = _off(rng, eps, reach)
-        place = sides[model.parents[j]] * model.jointPlacements[j] * _off(rng, eps, reach)
-        model.jointPlacements[j] = place
+
+    def off(place: pin.SE3) -> pin.SE3:
+        return place * _off(rng, eps, reach)
+
+    sides = [pin.SE3.Identity() for _ in range(mech.model.njoints)]
+    for j in _placed(mech):
+        sides[j] = off(sides[j])
+    return _with_frames(mech, sides, off)
+
+
+def in_digits(mech: hc.Mechanism, digits: int) -> hc.Mechanism:
+    """The mechanism as a file gives it whose numbers have so many decimals.
+
+    Metres, and rad of roll, pitch and yaw, of the frames that `rounded` moves; of joints of the
+    tree those in the parent alone, as in URDF. Ask for it ``askew``: round numbers stay.
+    """
+
+    def read(place: pin.SE3) -> pin.SE3:
+        rpy = np.round(pin.rpy.matrixToRpy(place.rotation), digits)
+        return pin.SE3(pin.rpy.rpyToMatrix(rpy), np.round(place.translation, digits))
+
+    return _with_frames(mech, [pin.SE3.Identity()] * mech.model.njoints, read)
+
+
+def _placed(mech: hc.Mechanism) -> range:
+    """The joints of the tree but a free root, whose placement says nothing."""
+    free = mech.model.joints[1].shortname() == "JointModelFreeFlyer"
+    return range(2 if free else 1, mech.model.njoints)
+
+
+def _with_frames(
+    mech: hc.Mechanism, sides: list[pin.SE3], change: Callable[[pin.SE3], pin.SE3]
+) -> hc.Mechanism:
+    """All frames changed: first by where the body now sits in its joint, then by `change`."""
+    model = mech.model.copy()
+    for j in _placed(mech):
+        model.jointPlacements[j] = change(sides[model.parents[j]] * model.jointPlacements[j])
         model.inertias[j] = sides[j].act(model.inertias[j])
     for frame in model.frames:
         if frame.type != pin.FrameType.JOINT:
@@ -111,7 +140,7 @@ def rounded(mech: hc.Mechanism, eps: float, seed: int = 0, length: Any = None) -
         changed = dict(_measured(mech, c))
         for key in _frames_of(c):
             found = hc.resolve_frame(mech.model, getattr(c, key), c.default_name)
-            place = sides[found.joint] * found.placement * _off(rng, eps, reach)
+            place = change(sides[found.joint] * found.placement)
             changed[key] = (mech.model.names[found.joint], place)
         return dataclasses.replace(c, name=c.default_name, **changed) if changed else c
 

@@ -117,7 +117,7 @@ class Drawing:
         return self
 
     def linkage(self, askew: bool = False) -> hc.Linkage:
-        """Bodies and joints; `askew`: in a turned world, each body with axes of its own.
+        """Bodies and joints; `askew`: in a turned world, each body and hinge with axes of its own.
 
         Then no number is round any more, as in a file that was drawn elsewhere.
         """
@@ -141,6 +141,8 @@ class Drawing:
             link.add_body(body, mass, inertia.lever, inertia.inertia)
         frames["universe"] = world.inverse()
         for name, type, a, b, placed, pitch in self.joints:
+            if askew and type != "universal":
+                placed = placed * pin.SE3(pin.exp3(turns.uniform(-3.0, 3.0) * Z), np.zeros(3))  # noqa: PLW2901
             ends = [frames[body].inverse() * placed for body in (a, b)]
             link.add_joint(name, type, a, b, *ends, pitch=pitch)
         return link

@@ -6,7 +6,17 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from examined import walk
-from overconstrained import EVERY, GENERIC, OVERCONSTRAINED, SINGULAR, drawn, misfit, rounded, size
+from overconstrained import (
+    EVERY,
+    GENERIC,
+    OVERCONSTRAINED,
+    SINGULAR,
+    drawn,
+    in_digits,
+    misfit,
+    rounded,
+    size,
+)
 from support import rows
 from zoo import ZOO
 
@@ -115,6 +125,14 @@ def test_rounding_opens_the_loops_by_so_much(name):
         assert not np.array_equal(
             scaled_errors(rounded(mech, eps, 1), q), scaled_errors(rounded(mech, eps, 2), q)
         )
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_six_decimals_open_the_loops_in_the_sixth(name):
+    mech = EVERY[name]().mechanism(askew=True)
+    errors = [np.abs(scaled_errors(in_digits(mech, n), mech.reference)).max() for n in (6, 12)]
+    assert 1e-7 < errors[0] < 2e-5
+    assert 1e-13 < errors[1] < 2e-11
 
 
 @pytest.mark.parametrize("name", EVERY)
