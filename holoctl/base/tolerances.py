@@ -163,6 +163,9 @@ CUT_ERRORS, LARGEST_CUT = 10.0, 1e-2
 """Where rows contradict each other a little: directions with singular values below so many times
 the error do not move, nor do those below the second number at most."""
 
+FARTHEST_SLIDE = 0.5  # scaled
+"""What acts weakly moves a mechanism no farther than this for its rows to be rounded only."""
+
 STALLED = 0.9
 """An error that falls to no less than this part of it has stalled."""
 

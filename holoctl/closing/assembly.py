@@ -169,11 +169,16 @@ def _as_meant(p: Problem, restarts: int, seed: int) -> tuple[Problem, Vector] | 
     polarity = polarity_rows(p.mech)
     for start in _starts(p, restarts, seed):
         q, error = settled(p, start, tau)
-        if polarity is not None and (error > tau or flipped(p.mech, q, p.t, polarity)):
+        if polarity is not None and flipped(p.mech, q, p.t, polarity):
             q, error = settled(p, newton(p, start, polarity), tau)
-        if error <= tau and not flipped(p.mech, q, p.t, polarity):
-            meant = kept_rows(p, q, tau, p.guess)
-            return None if meant is None else closed_as_meant(p, meant)
+        if error > tau or flipped(p.mech, q, p.t, polarity):
+            continue
+        meant = kept_rows(p, q, tau, p.guess)
+        if meant is None:
+            return None
+        # far from the guess what cannot move closes somewhere by chance
+        if start is p.guess or (meant.rank < p.mech.nv and meant.latent.size == 0):
+            return closed_as_meant(p, meant)
     return None
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
@@ -32,8 +31,7 @@ from holoctl.base.tolerances import (
 from holoctl.closing.nearest_configuration import nearest_configuration
 from holoctl.closing.newton import Problem, newton
 from holoctl.closing.rank import first_independent, manifold_rank
-from holoctl.closing.settled import settled
-from holoctl.mechanism.mechanism import Mechanism
+from holoctl.closing.settled import distance, settled
 
 __all__ = ["KeptRows", "closed_as_meant", "kept_rows"]
 
@@ -140,7 +138,7 @@ def _exact_here(p: Problem, q: Vector, tau: float) -> bool:
     """Whether all rows close right here, and no singular value is within the tolerance only."""
     there = newton(p, q, None)
     error, G = p.scaled_rows(there)
-    if largest(error) > CLOSED_ALREADY or _distance(p.mech, q, there) > WANDERED:
+    if largest(error) > CLOSED_ALREADY or distance(p.mech, q, there) > WANDERED:
         return False
     locked = p.free.size < p.mech.nv  # then no rank is asked for: this is the posture
     return locked or manifold_rank(G, max(largest(error), ROUNDED)) == _rank(G, tau)
@@ -153,14 +151,10 @@ def _exact_nearby(p: Problem, nearby: list[Vector], rank: int) -> bool:
     for x in nearby:
         there = newton(p, x, None)
         error, G = p.scaled_rows(there)
-        if largest(error) > CLOSED_ALREADY or _distance(p.mech, x, there) > WANDERED:
+        if largest(error) > CLOSED_ALREADY or distance(p.mech, x, there) > WANDERED:
             return False
         ranks.append(manifold_rank(G, max(largest(error), ROUNDED)))
     return max(ranks, default=-1) == rank
-
-
-def _distance(mech: Mechanism, q: Vector, x: Vector) -> float:
-    return float(np.linalg.norm(pin.difference(mech.model, q, x) / mech.column_scale))
 
 
 # --------------------------------------------------------------------------- rounded geometry
@@ -176,7 +170,7 @@ def _around(p: Problem, q: Vector, G: Array, tau: float) -> list[Vector]:
         z = Z @ rng.normal(size=Z.shape[1])
         for step in (REACHED, -REACHED):
             x, error = settled(p, p.moved(q, step * z / np.linalg.norm(z)), tau)
-            if error <= tau and 0.1 * REACHED < _distance(p.mech, q, x) < 5.0 * REACHED:
+            if error <= tau and 0.1 * REACHED < distance(p.mech, q, x) < 5.0 * REACHED:
                 found.append(x)
     return found
 

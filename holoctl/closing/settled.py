@@ -4,27 +4,39 @@
 
 Rows of rounded geometry that repeat others nearly cannot all be met. The directions in which they
 differ have singular values of the size of the rounding: a step along them would be e / s, of order
-one, to a posture that nobody meant. So these directions stay where they are.
+one, to a posture that nobody meant. So these directions stay where they are. What acts weakly, but
+acts, comes last; and where that needs to go far, the geometry is wrong, not rounded.
 Derivation: docs/derivations.md, "Rounded geometry".
 """
 
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import in_range, largest
-from holoctl.base.tolerances import CUT_ERRORS, LARGEST_CUT, LONGEST_STEP, ROUNDING, STALLED
+from holoctl.base.tolerances import (
+    CUT_ERRORS,
+    FARTHEST_SLIDE,
+    LARGEST_CUT,
+    LONGEST_STEP,
+    ROUNDING,
+    STALLED,
+)
 from holoctl.closing.newton import Problem
+from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["settled"]
+__all__ = ["distance", "settled"]
 
 Array = NDArray[np.float64]
 
 
 def settled(p: Problem, q: Vector, least_cut: float) -> tuple[Vector, float]:
     """A least-squares point of the rows of `p` near q, and the largest scaled error there.
+
+    The error may be that of the way, where the point is too far from what acts strongly.
 
     Parameters
     ----------
@@ -35,7 +47,7 @@ def settled(p: Problem, q: Vector, least_cut: float) -> tuple[Vector, float]:
         those below ten times the error.
     """
     error, G = p.scaled_rows(q)
-    shrinking, stalls = True, 0
+    shrinking, stalls, strong, left = True, 0, q, largest(error)
     for _ in range(p.max_iter):
         size = float(np.linalg.norm(error))
         cut = max(least_cut, min(CUT_ERRORS * size, LARGEST_CUT)) if shrinking else least_cut
@@ -44,11 +56,19 @@ def settled(p: Problem, q: Vector, least_cut: float) -> tuple[Vector, float]:
         if largest(error) <= ROUNDING:
             break
         if float(np.linalg.norm(error)) > STALLED * size:
-            if not shrinking and (stalls == 2 or np.linalg.norm(step) <= ROUNDING):
+            if not shrinking and (stalls == 3 or np.linalg.norm(step) <= ROUNDING):
                 break
-            stalls += not shrinking
-            shrinking = False
+            if shrinking:
+                shrinking, strong, left = False, q, largest(error)
+            stalls += 1
+    if not shrinking and distance(p.mech, strong, q) > FARTHEST_SLIDE:
+        return strong, left
     return q, largest(error)
+
+
+def distance(mech: Mechanism, q: Vector, x: Vector) -> float:
+    """How far x is from q, in scaled coordinates."""
+    return float(np.linalg.norm(pin.difference(mech.model, q, x) / mech.column_scale))
 
 
 def _step(G: Array, error: Vector, cut: float) -> Vector:
