@@ -332,7 +332,7 @@ def _paragraphs(r: MobilityReport) -> Iterator[str]:
     yield from sentences.crossed(r.crossed)
     yield sentences.size(r.dimensions)
     yield from sentences.mobility(r.counts)
-    yield from sentences.redundancy(r.redundancy, r.counts, r.margins.margin)
+    yield from sentences.redundancy(r.redundancy, r.counts)
     yield from sentences.joints(r.motions)
     yield from sentences.actuation(r.motions, r.counts, r.motors, r.margins.actuation_margin)
     yield from sentences.coordinates(r.choice, r.counts, r.motors)
