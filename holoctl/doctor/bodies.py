@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from holoctl.base.checks import Vector
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import BODY_AT_REST
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.samples import Sample
 from holoctl.mechanism.joint_coordinates import part_names
 from holoctl.mechanism.mechanism import Mechanism, workspace
-from holoctl.tree.coordinates import support
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
 
@@ -69,6 +67,10 @@ class Bodies:
             for i, n in zip(model.idx_vs.tolist(), model.nvs.tolist(), strict=True)
         ]
         self.columns[0] = np.zeros(0, dtype=np.intp)
+        self.on = np.zeros((model.njoints, model.nv), dtype=bool)  # what moves a body
+        for j in range(1, model.njoints):
+            self.on[j] = self.on[self.parents[j]]
+            self.on[j, self.columns[j]] = True
         self.within = _within(model)
         inner = {part for parts in self.within.values() for part in parts}
         edges = [self._of_tree(j) for j in range(1, model.njoints) if j not in inner]
@@ -93,7 +95,7 @@ class Bodies:
         return int(self.parents[joints[0]]), body, _basis(self.J[:, columns]), rates
 
     def _cut(self, rows: WrenchRows, kin: Kinematics) -> list[tuple[int, int, Array, Array]]:
-        W = rows.rows(kin).wrenches
+        W = np.asarray(rows.rows(kin).wrenches)
         found = []
         for i, (a, b) in enumerate(zip(rows.frames1, rows.frames2, strict=True)):
             # a wrench at the middle, its moment in units of the size
@@ -107,7 +109,7 @@ class Bodies:
 
     def twist(self, body: int, x: Array) -> Array:
         """(6, ...): the motion of a body for scaled velocities x (nv, ...)."""
-        mask = support(self.mech.model, body)
+        mask = self.on[body]
         w: Array = self.J[:, mask] @ x[mask]
         return w
 

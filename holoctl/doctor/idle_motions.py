@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.linalg import null_space_by_svd
+from holoctl.base.linalg import least_squares, null_space_by_svd
 from holoctl.base.tolerances import BODY_AT_REST, IDLE_RANK, MOST_FREE
 from holoctl.doctor.bodies import Bodies, Edge
 from holoctl.doctor.motion import Motion, described
@@ -52,9 +52,13 @@ def idle_motions(here: Bodies, at: Sample, undriven: Array) -> dict[frozenset[in
     K = np.vstack([at.G, _motors(here.mech)])
     found: dict[frozenset[int], Idle] = {}
     for main in graph.candidates():
+        if sum(graph.holding[id(edge)] for edge in graph.edges[main]) < 2:
+            continue
         arms = [list(graph.arm(main, edge)) for edge in graph.edges[main]]
         group = {main, *(node for arm in arms for _, node, beyond in arm if beyond)}
         basis = _alone(here, graph, K, group)
+        if not _moves(graph.twist(main, basis)):
+            continue
         for node in sorted(group - {main}, key=lambda node: graph.order(arms, node)):
             fewer = _alone(here, graph, K, group - {node})
             if _moves(graph.twist(main, fewer)):
@@ -117,6 +121,7 @@ class _Graph:
         for body, node in enumerate(self.node):
             self.bodies.setdefault(node, set()).add(body)
         self.edges: dict[int, list[Edge]] = {node: [] for node in self.bodies}
+        self.holding = {id(edge): _can_hold(edge.free) for edge in joining}
         for edge in joining:
             a, b = self.node[edge.a], self.node[edge.b]
             if a != b:
@@ -134,14 +139,16 @@ class _Graph:
 
     def arm(self, main: int, edge: Edge) -> Iterator[tuple[Array, int, bool]]:
         """What can be a joint of several: allowed twists so far, the next body, and whether it
-        may be passed on the way to a farther one: it has two joints."""
+        may be passed on the way to a farther one: it has two joints, which together can hold a
+        point of an axis."""
         node, free, seen = self.other(main, edge), edge.free, {main}
         while True:
             ties = [tie for tie in self.edges[node] if tie is not edge]
             beyond = node != self.node[0] and len(ties) == 1
             following = self.other(node, ties[0]) if beyond else node
+            beyond = beyond and self.holding[id(ties[0])]
             wider = _range(np.hstack([free, ties[0].free])) if beyond else free
-            beyond = beyond and following not in seen and wider.shape[1] <= MOST_FREE
+            beyond = beyond and following not in seen and _can_hold(wider)
             yield free, node, beyond
             if not beyond:
                 return
@@ -209,6 +216,30 @@ def _holds(free: Array, w: Vector) -> bool:
     return float(np.abs(a + along * b).max(initial=0.0)) <= BODY_AT_REST * (1.0 + abs(along))
 
 
+def _can_hold(free: Array) -> bool:
+    """Whether there is an axis of which a joint that allows these twists holds a point: they are
+    turns about a point, and at most one slide, along the axis."""
+    if free.shape[1] > MOST_FREE:
+        return False
+    _, s, vt = np.linalg.svd(free[3:])
+    turning = int(np.count_nonzero(s > BODY_AT_REST))
+    if turning == 0 or free.shape[1] > turning + 1:
+        return False
+    twists = free @ vt[:turning].T
+    along = twists[3:, 0] if turning == 1 else np.zeros(3)
+    if free.shape[1] > turning:
+        along = free[:3] @ vt[turning]
+    n = along / max(float(np.linalg.norm(along)), 1e-300)
+    P = np.eye(3) - np.outer(n, n)
+    A = np.vstack([-P @ _skew(omega) for omega in twists[3:].T])
+    b = (P @ twists[:3]).T.ravel()
+    return bool(np.abs(A @ least_squares(A, -b, rcond=BODY_AT_REST) + b).max() <= BODY_AT_REST)
+
+
+def _skew(w: Vector) -> Array:
+    return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
+
+
 def _alone(here: Bodies, graph: _Graph, K: Array, group: set[int]) -> Array:
     """(nv, n): the motions of these bodies with all others at rest."""
     inside = np.zeros(len(graph.node), dtype=bool)
@@ -245,8 +276,10 @@ def _rotations(graph: _Graph, main: int, basis: Array) -> list[Vector]:
         v, omega = (w @ y)[:3], (w @ y)[3:]
         along = omega @ w[:3] @ slides
         if float(along @ along) > BODY_AT_REST**2:
-            y = y - slides @ along * float(v @ omega) / float(along @ along)
-        found.append(basis @ y / np.linalg.norm(y))
+            pure = y - slides @ along * float(v @ omega) / float(along @ along)
+            found.append(basis @ pure / np.linalg.norm(pure))
+        else:
+            found.append(basis @ y)
     return found
 
 

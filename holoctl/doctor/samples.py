@@ -19,7 +19,7 @@ from holoctl.closing.rank import manifold_rank, scaled_jacobian
 from holoctl.doctor.walking import Neighbourhood, around, followed, neighbourhood
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Sample", "Samples", "sample", "goes_on", "samples", "tangent"]
+__all__ = ["Sample", "Samples", "goes_on", "sample", "samples", "tangent"]
 
 Array = NDArray[np.float64]
 
@@ -97,12 +97,12 @@ def samples(mech: Mechanism, q: Vector, t: float) -> Samples:
     here = sample(mech, q, t)
     own = tangent(mech, here, t)
     at_q = neighbourhood(mech, q, t, rank=here.rank)
-    reached = [_reached(mech, place.x, t) for place in around(at_q)]
+    reached = [_reached(mech, place.x, t) for place in around(at_q, 6 if here.G.size else 1)]
     elsewhere = _largest(mech, reached, t)
     rank, dof = elsewhere[0][0].rank if elsewhere else here.rank, own.shape[1]
     if elsewhere:
         dof = elsewhere[0][1].shape[1]
-    crossing = here.rank == rank and _ways(mech, here, own, dof, t) > dof
+    crossing = here.rank == rank and here.null.shape[1] > dof < _ways(mech, here, own, t)
     usual = here.rank == rank and own.shape[1] == dof and not crossing
     generic = ([(here, own)] if usual or not elsewhere else []) + elsewhere[:LOOKED_AT]
     return Samples(
@@ -161,12 +161,21 @@ def _left(n: Neighbourhood, way: Vector) -> Vector:
     return np.zeros(way.size) if there is None else way - there.y / MOTION_REACH
 
 
-def _ways(mech: Mechanism, s: Sample, T: Array, dof: int, t: float) -> int:
-    """How many independent directions go on, one at a time: more than dof where paths cross."""
-    if s.null.shape[1] == dof:
-        return dof
-    others = s.null @ null_space_by_svd((s.null.T @ T).T, T.shape[1])[3]
-    return T.shape[1] + sum(goes_on(mech, s, x, t) for x in others.T)
+def _ways(mech: Mechanism, s: Sample, T: Array, t: float) -> int:
+    """How many independent directions go on, each alone: more than go on together where paths
+    cross."""
+    n = neighbourhood(mech, s.q, t, rank=s.rank)
+    others = null_space_by_svd((n.Z.T @ T).T, T.shape[1])[3]
+    k = others.shape[1]
+    if k == 0:
+        return int(T.shape[1])
+    mixed = np.random.default_rng(k).normal(size=(k, k + LOOKED_AT))
+    went = []
+    for way in np.column_stack([np.eye(k), mixed / np.linalg.norm(mixed, axis=0)]).T:
+        there = followed(n, MOTION_REACH * (others @ way))
+        went.append(np.zeros(k) if there is None else others.T @ there.y / MOTION_REACH)
+    sizes = np.linalg.svd(np.array(went), compute_uv=False)
+    return int(T.shape[1]) + int(np.count_nonzero(sizes > 0.3))
 
 
 def goes_on(mech: Mechanism, s: Sample, x: Vector, t: float) -> bool:

@@ -145,6 +145,12 @@ def mobility(c: Counts) -> Iterator[str]:
             "end here, and torques do not decide which one it takes. Keep away from it, or add a "
             "constraint that leaves one path."
         )
+    elif c.crossing:
+        yield (
+            f"Bifurcation: paths of the mechanism cross here. Each of {c.dof} motions may start, "
+            f"but no more than {c.finite_dof} go on together; torques do not decide which. Keep "
+            "away from it, or add a constraint that leaves one path."
+        )
     if c.gruebler == c.dof:
         if c.rows:
             yield f"Counting joints and rows (Gruebler-Kutzbach) gives {c.gruebler} as well."
