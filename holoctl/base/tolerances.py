@@ -241,6 +241,14 @@ ANCHOR_BLIND = 1e6
 CLOSED_ALREADY = 1e-12  # scaled
 """A configuration that is open by more than this (scaled) is closed first."""
 
+RESTARTS, RESTART_STEPS = (4, 20), 60
+"""What does not close from the configuration given is closed from so many starts around it, with so
+many Newton steps each."""
+
+RESTART_WORK, RESTART_CALLS = 5000.0, 5e5
+"""All starts together take about so many steps of a small mechanism; the calls of a step cost as
+much as so many products in it."""
+
 FAR = 0.7  # scaled
 """A coordinate that moved by more (rad, or sizes of its loop) while closing is told."""
 
