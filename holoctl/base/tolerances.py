@@ -273,6 +273,14 @@ ANCHOR_BLIND = 1e6
 CLOSED_ALREADY = 1e-12  # scaled
 """A configuration that is open by more than this (scaled) is closed first."""
 
+RESTARTS, RESTART_STEPS = (4, 20), 60
+"""What does not close from the configuration given is closed from so many starts around it, with so
+many Newton steps each."""
+
+RESTART_WORK, RESTART_CALLS = 5000.0, 5e5
+"""All starts together take about so many steps of a small mechanism; the calls of a step cost as
+much as so many products in it."""
+
 FAR = 0.7  # scaled
 """A coordinate that moved by more (rad, or sizes of its loop) while closing is told."""
 
@@ -292,6 +300,15 @@ CROSSED_HINGES = 0.02
 BODY_AT_REST = 1e-5
 """What moves by less than this share of a motion counts as at rest."""
 
+WALK_MIXTURES = 9
+"""So many random mixtures of directions that no step went are tried, with their length held."""
+
+IDLE_RANK = 1e-7  # scaled
+"""Smaller singular values of the rows on a few bodies, all others at rest, do not hold them."""
+
+MOST_FREE = 4
+"""A joint that holds a point of an axis allows three turns about it and a slide along it."""
+
 GRAVITY_WORKS = 1e-6
 """Gravity works on a motion by more than this share of the weight of all times its size."""
 
@@ -301,11 +318,28 @@ REPEATS = 1e-6  # scaled
 WEAK_ROWS = 5e-3
 """Combinations of rows with a smaller singular value hardly act."""
 
-VIOLATED = 1e-7  # scaled
+VIOLATED = 1e-9  # scaled
 """A row left out was needed where its scaled error grows beyond this."""
 
-MOTION_REACH = 0.02  # scaled
+MOTION_REACH = 0.05  # scaled
 """Scaled length of the steps that tell whether a motion goes on."""
+
+WALK_REACH = 0.1  # scaled
+"""Scaled length, for each direction, of steps to other configurations: a term of fourth order is
+then 1e-4."""
+
+OPEN_STILL = 1e-9  # scaled
+"""A configuration that is open by more was not closed by a walk of the doctor."""
+
+WALK_ROUNDING = 1e-13  # scaled
+"""What is left open by less is rounding, on a walk of the doctor."""
+
+WALK_STRONG_STEPS, WALK_STEPS, WALK_FLAT = 20, 40, 1e-6  # counts; -
+"""Newton steps of a walk: for the rows that act where it starts, and for the others; slopes of
+these below this share of the largest ask for no step."""
+
+FEW_STEPS = 6
+"""Of many directions so many random mixtures are followed, where few of them lead back."""
 
 LOOKED_AT = 3
 """So many reachable configurations are looked at closely, beside the one asked about."""

@@ -3,27 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import shortest_path
+from scipy.sparse.csgraph import connected_components
 
-from holoctl.base.checks import Vector
+from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import BODY_AT_REST
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.samples import Sample
 from holoctl.mechanism.joint_coordinates import part_names
 from holoctl.mechanism.mechanism import Mechanism, workspace
-from holoctl.tree.coordinates import support
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
 
-__all__ = ["Bodies", "bodies_at", "whole_joint"]
+__all__ = ["Bodies", "Edge", "bodies_at", "whole_joint"]
 
 Array = NDArray[np.float64]
+Labels = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """A joint between two bodies, of the tree or cut.
+
+    Attributes
+    ----------
+    a, b : int
+        The bodies.
+    free : (6, f) array
+        Orthonormal basis of the twists of one against the other that it allows.
+    rates : (6, nv) array
+        The twist of one against the other, by the scaled velocities.
+    """
+
+    a: int
+    b: int
+    free: Array
+    rates: Array
 
 
 class Bodies:
@@ -35,76 +55,68 @@ class Bodies:
 
     def __init__(self, mech: Mechanism, kin: Kinematics) -> None:
         self.mech, self.q = mech, kin.q
+        model = plain(mech.model)
         origins = np.array([X.translation for X in kin.placements])
         self.size = float(np.linalg.norm(np.ptp(origins[1:], axis=0))) or 1.0
         self.middle = origins[1:].mean(axis=0)
-        self.on = [support(mech.model, j) for j in range(mech.model.njoints)]
         J = kin.J * mech.column_scale
         self.J = np.vstack([(J[:3] - np.cross(self.middle, J[3:].T).T) / self.size, J[3:]])
-        model = plain(mech.model)
-        self.auxiliary = _auxiliary(model)
-        # a joint of the tree or a closure: two bodies and a point, world; a free joint ties nothing
-        self.edges = [
-            (self._above(j), j, origins[j])
-            for j in range(1, model.njoints)
-            if model.nvs[j] < 6 and j not in self.auxiliary
+        self.parents = np.array(model.parents.tolist(), dtype=np.intp)
+        self.columns = [
+            np.arange(i, i + n)
+            for i, n in zip(model.idx_vs.tolist(), model.nvs.tolist(), strict=True)
         ]
+        self.columns[0] = np.zeros(0, dtype=np.intp)
+        self.on = np.zeros((model.njoints, model.nv), dtype=bool)  # what moves a body
+        for j in range(1, model.njoints):
+            self.on[j] = self.on[self.parents[j]]
+            self.on[j, self.columns[j]] = True
+        self.within = _within(model)
+        inner = {part for parts in self.within.values() for part in parts}
+        edges = [self._of_tree(j) for j in range(1, model.njoints) if j not in inner]
         for rows in mech.bound:
             if isinstance(rows, WrenchRows):
-                pairs = zip(rows.frames1, rows.frames2, strict=True)
-                self.edges += [(a.joint, b.joint, kin.point(a)) for a, b in pairs]
+                edges += self._cut(rows, kin)
+        a, b = ([e[i] for e in edges if e[2].shape[1] == 0] for i in (0, 1))
+        graph = coo_array((np.ones(len(a)), (a, b)), shape=(model.njoints,) * 2)
+        self.welded: Labels = connected_components(graph, directed=False)[1].astype(np.intp)
+        """Which bodies are parts of one: they have the same number."""
+        self.edges = [
+            Edge(a, b, free, rates)
+            for a, b, free, rates in edges
+            if 0 < free.shape[1] < 6 and self.welded[a] != self.welded[b]
+        ]
 
-    def _above(self, body: int) -> int:
-        """The body that this one hangs from."""
-        parent = int(plain(self.mech.model).parents[body])
-        return self._above(parent) if parent in self.auxiliary else parent
+    def _of_tree(self, body: int) -> tuple[int, int, Array, Array]:
+        joints = [*self.within.get(body, ()), body]
+        columns = np.concatenate([self.columns[j] for j in joints])
+        rates = np.zeros(self.J.shape)
+        rates[:, columns] = self.J[:, columns]
+        return int(self.parents[joints[0]]), body, _basis(self.J[:, columns]), rates
 
-    @cached_property
-    def distances(self) -> NDArray[np.intp]:
-        """Joints between any two bodies."""
-        n = self.mech.model.njoints
-        a, b = [e[0] for e in self.edges], [e[1] for e in self.edges]
-        graph = coo_array((np.ones(len(a)), (a, b)), shape=(n, n)).tocsr()
-        found = shortest_path(graph, directed=False, unweighted=True)
-        return np.where(np.isfinite(found), found, n).astype(np.intp)
+    def _cut(self, rows: WrenchRows, kin: Kinematics) -> list[tuple[int, int, Array, Array]]:
+        W = np.asarray(rows.rows(kin).wrenches)
+        found = []
+        for i, (a, b) in enumerate(zip(rows.frames1, rows.frames2, strict=True)):
+            # a wrench at the middle, its moment in units of the size
+            force, moment = W[rows.pair == i, :3], W[rows.pair == i, 3:]
+            moment = (moment - np.cross(self.middle, force)) / self.size
+            held = np.hstack([force, moment])
+            held /= np.maximum(np.linalg.norm(held, axis=1), 1e-300)[:, None]
+            free = _null(held)
+            found.append((a.joint, b.joint, free, self.J * rows.S[i]))
+        return found
 
-    def twists(self, body: int, x: Array) -> Array:
-        """(6, n): the motion of a body for velocities x (nv, n), scaled coordinates."""
-        w: Array = self.J[:, self.on[body]] @ x[self.on[body]]
+    def twist(self, body: int, x: Array) -> Array:
+        """(6, ...): the motion of a body for scaled velocities x (nv, ...)."""
+        mask = self.on[body]
+        w: Array = self.J[:, mask] @ x[mask]
         return w
 
-    def velocity(self, twist: Vector, point: Vector) -> Vector:
-        """Velocity of a point of a body, over the size of the mechanism."""
-        v: Vector = twist[:3] + np.cross(twist[3:], (point - self.middle) / self.size)
-        return v
-
-    def moving(self, x: Array) -> list[int]:
-        """Bodies that any of these motions moves."""
-        bodies = [b for b in range(1, self.mech.model.njoints) if b not in self.auxiliary]
-        return [b for b in bodies if np.abs(self.twists(b, x)).max(initial=0.0) > BODY_AT_REST]
-
-    def from_far(self, body: int) -> Iterable[int]:
-        """All other bodies, those behind most joints first."""
-        order = np.argsort(-self.distances[body], kind="stable").tolist()
-        return [b for b in order if b not in (0, body) and b not in self.auxiliary]
-
-    def boundary(self, group: frozenset[int]) -> list[tuple[int, Vector]]:
-        """Joints between the group and others: the body outside, and the point."""
-        out = [(a, p) for a, b, p in self.edges if b in group and a not in group]
-        return out + [(b, p) for a, b, p in self.edges if a in group and b not in group]
-
-    def names(self, group: Iterable[int], x: Vector) -> tuple[str, ...]:
-        """Names of the bodies that keep points of both ends at rest, or of all."""
-        edges = self.boundary(frozenset(group))
-
-        def ends(body: int) -> int:
-            w = self.twists(body, x[:, None])[:, 0]
-            still = [np.abs(self.velocity(w, p)).max() <= BODY_AT_REST for _, p in edges]
-            return sum(still)
-
-        shown = [b for b in group if ends(b) > 1] or list(group)
+    def names(self, bodies: Iterable[int]) -> tuple[str, ...]:
+        """Names of the links; of joints, where there is none, as between joints in series."""
+        shown = sorted(bodies)
         links = [_link(self.mech.model, b) for b in shown]
-        # without a link: an auxiliary body, such as half of one, or between joints in series
         return tuple(sorted(filter(None, links))) or tuple(
             sorted(plain(self.mech.model).names[b] for b in shown)
         )
@@ -114,21 +126,32 @@ def bodies_at(mech: Mechanism, at: Sample, t: float) -> Bodies:
     return Bodies(mech, kinematics(mech.model, workspace(mech), at.q, np.zeros(mech.nv), t))
 
 
-def _auxiliary(model: pin.Model) -> frozenset[int]:
-    """Bodies between the parts ``name[0], name[1], ...`` of one joint: they have no mass."""
-    model = plain(model)
+def _basis(A: Array) -> Array:
+    """Orthonormal, of the range."""
+    u, s, _ = np.linalg.svd(A, full_matrices=False)
+    basis: Array = u[:, s > BODY_AT_REST * max(float(s.max(initial=0.0)), 1e-300)]
+    return basis
+
+
+def _null(A: Array) -> Array:
+    s = np.linalg.svd(A, compute_uv=False)
+    return null_space_by_svd(A, int(np.count_nonzero(s > BODY_AT_REST)))[3]
+
+
+def _within(model: pin.Model) -> dict[int, list[int]]:
+    """Bodies without mass between the parts ``name[0], name[1], ...`` of one joint, from above, by
+    the body behind them."""
 
     def whole(j: int) -> str:
         return whole_joint(model, model.names[j])
 
-    return frozenset(
-        int(model.parents[j])
-        for j in range(2, model.njoints)
-        if model.parents[j] > 0
-        and whole(j) != model.names[j]
-        and whole(j) == whole(model.parents[j])
-        and model.inertias[model.parents[j]].mass == 0.0
-    )
+    found: dict[int, list[int]] = {}
+    for j in range(2, model.njoints):
+        above = int(model.parents[j])
+        part = above > 0 and whole(j) != model.names[j] and whole(j) == whole(above)
+        if part and model.inertias[above].mass == 0.0:
+            found[j] = [*found.pop(above, []), above]
+    return found
 
 
 def _link(model: pin.Model, joint: int) -> str:

@@ -14,7 +14,14 @@ import numpy as np
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import AssemblyError
-from holoctl.base.tolerances import CONTRADICTION_SHARE, STATIONARY
+from holoctl.base.tolerances import (
+    CONTRADICTION_SHARE,
+    RESTART_CALLS,
+    RESTART_STEPS,
+    RESTART_WORK,
+    RESTARTS,
+    STATIONARY,
+)
 from holoctl.closing.assembly import assemble
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.constraints.coupling import Coupling
@@ -55,15 +62,56 @@ class Closing:
 
 
 def closing(mech: Mechanism, q: Vector, t: float) -> Closing:
-    """Close the mechanism from q, or find the rows that prevent it."""
+    """Close the mechanism from q, or find the rows that prevent it.
+
+    From q first, and as long as it takes; then from starts around it, fewer for a large mechanism:
+    the work is bounded, and the same on every machine.
+    """
+    first = _tried(mech, q, t, restarts=0)
+    if first.closed is not None:
+        return Closing(first.closed, True)
+    disagreeing = _couplings(mech, t)
+    if disagreeing:
+        return Closing(first.best, False, disagreeing, message=first.message)
+    more = _tried(mech, q, t, restarts=_starts(mech), max_iter=RESTART_STEPS)
+    if more.closed is not None:
+        return Closing(more.closed, True)
+    for tried in (more, first):
+        if tried.opposite:
+            return Closing(tried.best, True, opposite=tried.opposite)
+    if more.residual < first.residual:
+        first = _tried(mech, more.best, t, restarts=0)  # to the bottom, from the best of them
+        if first.closed is not None:
+            return Closing(first.closed, True)
+    pulling = _pulling(mech, first.best, t)
+    return Closing(first.best, False, pulling, message=first.message)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """What came of one call of `assemble`."""
+
+    closed: Vector | None
+    best: Vector
+    residual: float = 0.0
+    opposite: tuple[str, ...] = ()
+    message: str = ""
+
+
+def _tried(mech: Mechanism, q: Vector, t: float, restarts: int, max_iter: int = 200) -> _Tried:
     try:
-        return Closing(assemble(mech, q, t=t)[0], True)
+        closed = assemble(mech, q, t=t, restarts=restarts, max_iter=max_iter)[0]
+        return _Tried(closed, closed)
     except AssemblyError as error:
         best = q if error.q is None else error.q
-        if error.opposite:
-            return Closing(best, True, opposite=error.opposite)
-        disagreeing = _couplings(mech, t) or _pulling(mech, best, t)
-        return Closing(best, False, disagreeing, message=str(error))
+        return _Tried(None, best, error.residual, error.opposite, str(error))
+
+
+def _starts(mech: Mechanism) -> int:
+    """How many starts the work allows: a step costs some calls, and a least-squares solution."""
+    n, m = mech.nv, mech.row_scale.size
+    work = RESTART_STEPS * (1.0 + (n + m) * n**2 / RESTART_CALLS)
+    return int(np.clip(RESTART_WORK / work, *RESTARTS))
 
 
 def _couplings(mech: Mechanism, t: float) -> tuple[str, ...]:

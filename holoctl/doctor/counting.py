@@ -37,9 +37,11 @@ class Counts:
     open_dof, rows : int
         Coordinates of the tree; constraint rows.
     active, generic_rank : int
-        Rank of the rows here, and in general.
+        Rank of the rows here, and in general: on the largest path through here.
     finite_dof : int
-        Motions that go on, in general.
+        Motions that go on together there.
+    crossing : bool
+        Whether paths cross here though the rank is that of configurations nearby.
     reason : str
         Why the rule of Gruebler and Kutzbach gives another number than `dof`; empty where not.
     """
@@ -49,6 +51,7 @@ class Counts:
     active: int
     generic_rank: int
     finite_dof: int
+    crossing: bool = False
     reason: str = ""
 
     @property
@@ -70,7 +73,8 @@ class Counts:
 def counts(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> Counts:
     """Count, where the mechanism closes."""
     reason = _reason(mech, s, r, t)
-    return Counts(mech.nv, mech.row_scale.size, s.here.rank, s.generic_rank, s.finite_dof, reason)
+    ranks = (s.here.rank, s.generic_rank, s.finite_dof)
+    return Counts(mech.nv, mech.row_scale.size, *ranks, s.crossing, reason)
 
 
 def _reason(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> str:

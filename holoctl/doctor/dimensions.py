@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.scales import sizes
 from holoctl.tree.frozen_model import plain
 
@@ -32,6 +32,6 @@ class Dimensions:
 
 def dimensions(mech: Mechanism) -> Dimensions:
     """Measure and weigh, at the reference."""
-    size, of_loops = sizes(mech.model, mech.reference, mech.bound)
+    size, of_loops = sizes(mech.model, mech.reference, mech.bound, workspace(mech))
     mass = sum(float(inertia.mass) for inertia in plain(mech.model).inertias[1:])
     return Dimensions(size, tuple(of_loops), mass)

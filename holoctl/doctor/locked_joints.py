@@ -27,6 +27,8 @@ def locked_joints(mech: Mechanism, s: Samples, t: float) -> tuple[str, ...]:
     Joints of the tree and cut ones are judged alike, by their rates.
     """
     found: list[str] = []
+    if mech.row_scale.size == 0:
+        return ()
     for name, rates in _rates(mech, s.generic[0].q, t).items():
         moving = np.zeros(rates.shape[0], dtype=bool)
         for at, T in zip(s.generic, s.tangents, strict=True):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from holoctl.doctor.actuation import actuation, verdict
 from holoctl.doctor.bodies import bodies_at
-from holoctl.doctor.idle_motions import idle_spaces, independent_motions
+from holoctl.doctor.idle_motions import idle_motions, independent_motions
 from holoctl.doctor.locked_joints import locked_joints
 from holoctl.doctor.motion import Motion, described
 from holoctl.doctor.samples import Samples
@@ -62,19 +62,18 @@ def motions(mech: Mechanism, s: Samples, t: float) -> Motions:
     rank = max(grip.rank for grip in grips)
     usual = [(at, grip) for at, grip in zip(s.generic, grips, strict=True) if grip.rank == rank]
     # idle motions are looked for among all instantaneous ones, which are exact
-    free = [actuation(mech, at, at.null).undriven for at, _ in usual]
     found = [
-        idle_spaces(bodies_at(mech, at, t), space)
-        for (at, _), space in zip(usual, free, strict=True)
+        idle_motions(bodies_at(mech, at, t), at, actuation(mech, at, at.null).undriven)
+        for at, _ in usual
     ]
-    lasting = set.intersection(*({group for group, _ in spaces} for spaces in found))
+    lasting = set.intersection(*(set(groups) for groups in found))
     at, grip = usual[0]
-    spaces = [x for x in found[0] if x[0] in lasting]
-    idle, basis = independent_motions(bodies_at(mech, at, t), spaces, t)
+    here = bodies_at(mech, at, t)
+    idle, basis = independent_motions(here, at, [found[0][group] for group in lasting], t)
     return Motions(
         locked_joints(mech, s, t),
         tuple(idle),
-        described(bodies_at(mech, at, t), _without(grip.undriven, basis)) if mech.nu else (),
+        described(here, _without(grip.undriven, basis)) if mech.nu else (),
         actuation(mech, s.here, s.here.null).rank,
         rank,
         verdict(mech.nu, rank, s.finite_dof - len(idle)),

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from holoctl.base.tolerances import MOTION_REACH, REPEATS, VIOLATED, WEAK_ROWS
-from holoctl.closing.nearby_configurations import nearby_configurations
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import REPEATS, VIOLATED, WEAK_ROWS
 from holoctl.closing.rank import first_independent, scaled_jacobian
-from holoctl.doctor.samples import Samples
+from holoctl.doctor.samples import Sample, Samples
+from holoctl.doctor.walking import around, neighbourhood
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Redundancy", "RowGroup", "redundancy"]
@@ -66,6 +68,9 @@ class Redundancy:
     weak : tuple of str
         Rows with a large part in what hardly acts, at every configuration: with dimensions a
         little different they would be redundant.
+    strength : float
+        How much of that acts, of 1: the smallest singular value that counts, where the rank is the
+        generic one. Inf where none does.
     """
 
     kept: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
@@ -74,6 +79,7 @@ class Redundancy:
     essential: tuple[str, ...] = ()
     groups: tuple[RowGroup, ...] = ()
     weak: tuple[str, ...] = ()
+    strength: float = float("inf")
 
 
 def redundancy(mech: Mechanism, s: Samples, t: float) -> Redundancy:
@@ -96,6 +102,7 @@ def redundancy(mech: Mechanism, s: Samples, t: float) -> Redundancy:
         tuple(names[i] for i in kept[~used]),
         _groups(names, kept, redundant, follows),
         _weak(names, s),
+        float(s.generic[0].values[s.generic_rank - 1]) if s.generic_rank else float("inf"),
     )
 
 
@@ -114,20 +121,37 @@ def _harmless(mech: Mechanism, s: Samples, kept: Indices, left: Indices, t: floa
     """Those of the rows left out that keep holding while the kept ones alone are closed.
 
     Where the rank is short at every configuration that can be reached, as in a stretched bar,
-    a row without first-order effect may be what stops a motion. Such rows are found one at a
-    time, in order: two of them may stop the same motion.
+    a row without first-order effect may be what stops a motion; and where paths cross, it may be
+    what closes one of them. Such rows are found one at a time, in order: two of them may stop the
+    same motion. One that later ones make needless is given back.
     """
+    if left.size == 0:
+        return left
+    places = [s.here, *(at for at in s.generic if at is not s.here)]
     needed: list[int] = []
     while True:
-        held, off = np.sort([*kept, *needed]).astype(np.intp), np.zeros(mech.row_scale.size)
-        for at in s.generic:
-            for x in nearby_configurations(mech, at.q, t, rows=held, count=3, step=MOTION_REACH):
-                off = np.maximum(off, np.abs(scaled_jacobian(mech, x, t)[1]))
-        harmless = [i for i in left.tolist() if i not in needed]
-        violated = [i for i in harmless if off[i] > VIOLATED]
+        off = _open(mech, places, np.sort([*kept, *needed]).astype(np.intp), t)
+        violated = [i for i in left.tolist() if i not in needed and off[i] > VIOLATED]
         if not violated:
-            return np.array(harmless, dtype=np.intp)
+            break
         needed.append(violated[0])
+    for i in needed[:-1]:
+        others = [j for j in needed if j != i]
+        off = _open(mech, places, np.sort([*kept, *others]).astype(np.intp), t)
+        if not any(off[j] > VIOLATED for j in left.tolist() if j not in others):
+            needed = others
+    return np.array([i for i in left.tolist() if i not in needed], dtype=np.intp)
+
+
+def _open(mech: Mechanism, places: list[Sample], held: Indices, t: float) -> Vector:
+    """(m,): how far rows open around these places while those held are closed, scaled."""
+    off = np.zeros(mech.row_scale.size)
+    for at in places:
+        weak = 2.0 * largest(at.values[at.rank :])
+        for place in around(neighbourhood(mech, at.q, t, held), count=3):
+            opened = np.abs(scaled_jacobian(mech, place.x, t)[1])
+            off = np.maximum(off, opened - weak * float(np.linalg.norm(place.y)))
+    return off
 
 
 def _groups(

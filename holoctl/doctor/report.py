@@ -85,7 +85,7 @@ class MobilityReport:
         """``"bifurcation"``, ``"actuation singularity"``, ``"shaky"``."""
         c, m = self.counts, self.motions
         kinds = {
-            "bifurcation": c.active < c.generic_rank,
+            "bifurcation": c.active < c.generic_rank or c.crossing,
             "actuation singularity": m.actuation_rank < m.generic_actuation_rank,
             "shaky": c.shaky > 0,
         }
@@ -159,7 +159,7 @@ class MobilityReport:
 
     @property
     def generic_rank(self) -> int:
-        """Rank in general: the largest one over closed configurations nearby."""
+        """Rank in general: at closed configurations nearby, where most motions go on together."""
         return self.counts.generic_rank
 
     @property
@@ -332,7 +332,7 @@ def _paragraphs(r: MobilityReport) -> Iterator[str]:
     yield from sentences.crossed(r.crossed)
     yield sentences.size(r.dimensions)
     yield from sentences.mobility(r.counts)
-    yield from sentences.redundancy(r.redundancy, r.counts, r.margins.margin)
+    yield from sentences.redundancy(r.redundancy, r.counts)
     yield from sentences.joints(r.motions)
     yield from sentences.actuation(r.motions, r.counts, r.motors, r.margins.actuation_margin)
     yield from sentences.coordinates(r.choice, r.counts, r.motors)

@@ -10,17 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import null_space_by_svd
-from holoctl.base.tolerances import LOOKED_AT, MOTION_REACH, ROUNDED
-from holoctl.closing.nearby_configurations import configuration_along, nearby_configurations
+from holoctl.base.tolerances import FEW_STEPS, LOOKED_AT, MOTION_REACH, ROUNDED
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
+from holoctl.doctor.walking import Neighbourhood, around, followed, neighbourhood
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Sample", "Samples", "sample", "samples", "travelled"]
+__all__ = ["Sample", "Samples", "goes_on", "sample", "samples", "tangent"]
 
 Array = NDArray[np.float64]
 
@@ -58,17 +57,22 @@ class Samples:
     ----------
     here : Sample
     generic : tuple of Sample
-        Configurations of the largest rank, `here` first if it is one.
+        Configurations on the largest component of those that meet here, all of one rank: `here`
+        first if it is like the others.
     generic_rank : int
+        Their rank.
     tangents : tuple of (nv, n) arrays
         For each of `generic`, an orthonormal basis of the velocities that continue as finite
         motions: all of ``null``, or less where some are shaky.
+    crossing : bool
+        Whether other paths cross the largest one at `here`, with the same rank.
     """
 
     here: Sample
     generic: tuple[Sample, ...]
     generic_rank: int
     tangents: tuple[Array, ...]
+    crossing: bool = False
 
     @property
     def finite_dof(self) -> int:
@@ -86,19 +90,24 @@ def sample(mech: Mechanism, q: Vector, t: float, error: float | None = None) -> 
 
 
 def samples(mech: Mechanism, q: Vector, t: float) -> Samples:
-    """Look around at a closed q."""
+    """Look around at a closed q.
+
+    Paths of different dimension may meet at q: what is said in general is said of the largest.
+    """
     here = sample(mech, q, t)
-    nearby = nearby_configurations(mech, q, t, count=6)
-    reached = [_reached(mech, x, t) for x in nearby]
-    rank = max([here.rank, *(s.rank for s in reached)])
-    elsewhere = [s for s in reached if s.rank == rank][:LOOKED_AT]
-    generic = [here] if here.rank == rank else []
-    generic += elsewhere
-    tangents = [_tangent(mech, s, t) for s in generic]
-    # a posture may be special: how many motions go on is asked elsewhere, if there is elsewhere
-    dof = max(T.shape[1] for T in tangents[-len(elsewhere) :] or tangents)
-    both = [(s, T) for s, T in zip(generic, tangents, strict=True) if T.shape[1] == dof]
-    return Samples(here, tuple(s for s, _ in both), rank, tuple(T for _, T in both))
+    own = tangent(mech, here, t)
+    at_q = neighbourhood(mech, q, t, rank=here.rank)
+    reached = [_reached(mech, place.x, t) for place in around(at_q, 6 if here.G.size else 1)]
+    elsewhere = _largest(mech, reached, t)
+    rank, dof = elsewhere[0][0].rank if elsewhere else here.rank, own.shape[1]
+    if elsewhere:
+        dof = elsewhere[0][1].shape[1]
+    crossing = here.rank == rank and here.null.shape[1] > dof < _ways(mech, here, own, t)
+    usual = here.rank == rank and own.shape[1] == dof and not crossing
+    generic = ([(here, own)] if usual or not elsewhere else []) + elsewhere[:LOOKED_AT]
+    return Samples(
+        here, tuple(s for s, _ in generic), rank, tuple(T for _, T in generic), crossing
+    )  # fmt: skip
 
 
 def _reached(mech: Mechanism, x: Vector, t: float) -> Sample:
@@ -106,28 +115,72 @@ def _reached(mech: Mechanism, x: Vector, t: float) -> Sample:
     return found if found.error >= ROUNDED else sample(mech, x, t, ROUNDED)
 
 
-def _tangent(mech: Mechanism, s: Sample, t: float) -> Array:
-    """The part of the null space along which the mechanism does move.
+def _largest(mech: Mechanism, reached: list[Sample], t: float) -> list[tuple[Sample, Array]]:
+    """Those on the largest component that was found, with the motions that go on there.
+
+    No more go on than the rank leaves: the smallest rank is looked at first.
+    """
+    found: list[tuple[Sample, Array]] = []
+    for rank in sorted({s.rank for s in reached}):
+        if found and found[0][1].shape[1] >= mech.nv - rank:
+            break
+        looked = [(s, tangent(mech, s, t)) for s in reached if s.rank == rank][: 2 * LOOKED_AT]
+        dof = max(T.shape[1] for _, T in looked)
+        if not found or dof > found[0][1].shape[1]:
+            found = [pair for pair in looked if pair[1].shape[1] == dof]
+    return found
+
+
+def tangent(mech: Mechanism, s: Sample, t: float) -> Array:
+    """The part of the null space along which the mechanism does move, where it is smooth.
 
     A shaky direction keeps the constraints to first order only: closing the mechanism after a
-    step along it leads back.
+    step along it leads back. Steps are mixtures of all directions, for each alone may go on where
+    two together do not.
     """
-    if s.rank == s.G.shape[0] or s.null.shape[1] == 0:
+    k = s.null.shape[1]
+    if s.rank == s.G.shape[0] or k == 0:
         return s.null  # all rows are independent: the manifold is smooth
+    n = neighbourhood(mech, s.q, t, rank=s.rank)
+    rng = np.random.default_rng(k)
+    everything = np.linalg.qr(rng.normal(size=(k, k)))[0]
+    few = rng.normal(size=(k, FEW_STEPS)) / np.sqrt(k)
+    for ways in (few, everything) if k > FEW_STEPS else (everything,):
+        left = np.column_stack([_left(n, way) for way in ways.T])
+        u, sizes, _ = np.linalg.svd(left)
+        back = int(np.count_nonzero(sizes > 0.4 * np.sqrt(max(ways.shape[1] / k, 1.0 / k))))
+        if 2 * back < ways.shape[1]:
+            break
+    T: Array = s.null @ u[:, back:]
+    return T
+
+
+def _left(n: Neighbourhood, way: Vector) -> Vector:
+    """What is left of a way in the null space after a step along it; nothing if not found out."""
+    there = followed(n, MOTION_REACH * way)
+    return np.zeros(way.size) if there is None else way - there.y / MOTION_REACH
+
+
+def _ways(mech: Mechanism, s: Sample, T: Array, t: float) -> int:
+    """How many independent directions go on, each alone: more than go on together where paths
+    cross."""
+    n = neighbourhood(mech, s.q, t, rank=s.rank)
+    others = null_space_by_svd((n.Z.T @ T).T, T.shape[1])[3]
+    k = others.shape[1]
+    if k == 0:
+        return int(T.shape[1])
+    mixed = np.random.default_rng(k).normal(size=(k, k + LOOKED_AT))
     went = []
-    for n in s.null.T:
-        d = travelled(mech, s.q, n, t)
-        went.append(s.null.T @ (n if d is None else d))  # not found out: as the rank says
-    u, sizes, _ = np.linalg.svd(np.array(went).T)
-    tangent: Array = s.null @ u[:, : int(np.count_nonzero(sizes > 0.5))]
-    return tangent
+    for way in np.column_stack([np.eye(k), mixed / np.linalg.norm(mixed, axis=0)]).T:
+        there = followed(n, MOTION_REACH * (others @ way))
+        went.append(np.zeros(k) if there is None else others.T @ there.y / MOTION_REACH)
+    sizes = np.linalg.svd(np.array(went), compute_uv=False)
+    return int(T.shape[1]) + int(np.count_nonzero(sizes > 0.3))
 
 
-def travelled(mech: Mechanism, q: Vector, x: Vector, t: float) -> Vector | None:
-    """How far the mechanism goes along a unit velocity x, over the length of the step: x, if it
-    goes on; less for what leads back. None where it was not found out."""
-    there = configuration_along(mech, q, MOTION_REACH * x, t)
-    if there is None:
-        return None
-    d: Vector = pin.difference(mech.model, q, there) / mech.column_scale
-    return d / MOTION_REACH
+def goes_on(mech: Mechanism, s: Sample, x: Vector, t: float) -> bool:
+    """Whether a unit velocity x in the null space goes on as a motion; so if not found out."""
+    n = neighbourhood(mech, s.q, t, rank=s.rank)
+    way = n.Z.T @ x
+    there = followed(n, MOTION_REACH * way)
+    return there is None or float(way @ there.y) > 0.5 * MOTION_REACH

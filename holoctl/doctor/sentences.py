@@ -5,6 +5,7 @@ One function for each finding; each yields paragraphs. A paragraph says the verd
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
@@ -46,7 +47,7 @@ def does_not_close(found: Closing, c: Counts) -> Iterator[str]:
     """Why not, as far as it is known."""
     if found.contradictions:
         one = len(found.contradictions) == 1
-        rows = _names(found.contradictions)
+        rows = _rows(found.contradictions)
         what = f"{rows} cannot be met" if one else f"{rows} pull against each other"
         yield (
             f"Contradiction: the mechanism cannot be closed, not near the configuration given nor "
@@ -144,6 +145,12 @@ def mobility(c: Counts) -> Iterator[str]:
             "end here, and torques do not decide which one it takes. Keep away from it, or add a "
             "constraint that leaves one path."
         )
+    elif c.crossing:
+        yield (
+            f"Bifurcation: paths of the mechanism cross here. Each of {c.dof} motions may start, "
+            f"but no more than {c.finite_dof} go on together; torques do not decide which. Keep "
+            "away from it, or add a constraint that leaves one path."
+        )
     if c.gruebler == c.dof:
         if c.rows:
             yield f"Counting joints and rows (Gruebler-Kutzbach) gives {c.gruebler} as well."
@@ -154,7 +161,7 @@ def mobility(c: Counts) -> Iterator[str]:
         )
 
 
-def redundancy(r: Redundancy, c: Counts, margin: float) -> Iterator[str]:
+def redundancy(r: Redundancy, c: Counts) -> Iterator[str]:
     """Rows that say nothing new."""
     if not c.rows:
         return
@@ -174,26 +181,29 @@ def redundancy(r: Redundancy, c: Counts, margin: float) -> Iterator[str]:
                 yield f"  - {_group(group)}"
     if r.weak:
         yield (
-            f"Nearly redundant: {_names(r.weak)} act in part with only {margin:.1g} of full "
+            f"Nearly redundant: {_rows(r.weak)} act in part with only {r.strength:.1g} of full "
             "strength. Often dimensions are a little off what was meant, such as axes that should "
             "be parallel and were rounded in a file. With them exact there may be more motions, "
             "and joints that are locked now may move."
         )
     if r.latent:
         yield (
-            f"Not redundant, though without first-order effect here: {_names(r.latent)}; without "
-            "them the mechanism would move."
+            f"Not redundant, though without first-order effect here: {_rows(r.latent)}; without "
+            f"{'it' if len(r.latent) == 1 else 'them'} the mechanism would move."
         )
 
 
 def _trivial(rows: Sequence[str]) -> str:
-    means = [f"'{row}' ({_meaning(row)})" for row in rows]
+    means = [
+        f"{said} ({_joined(list(dict.fromkeys(_meaning(row) for row in group)))})"
+        for said, group in _row_groups(rows)
+    ]
     verb = "holds by itself" if len(rows) == 1 else "hold by themselves"
     return f"{_joined(means)} {verb}."
 
 
 def _group(g: RowGroup) -> str:
-    rows, among, one = _names(g.redundant), _names(g.among), len(g.redundant) == 1
+    rows, among, one = _rows(g.redundant), _rows(g.among), len(g.redundant) == 1
     if g.kind == "duplicate":
         return f"{rows} {'repeats' if one else 'repeat'} {among}."
     return f"{rows} {'follows' if one else 'follow'} from {among} together."
@@ -341,6 +351,46 @@ def margins(g: Margins) -> str:
     if g.uncertain:
         text += " The rank is uncertain: that gap is small; close the mechanism more exactly."
     return text
+
+
+def _rows(names: Sequence[str]) -> str:
+    """Names of rows in a sentence: of many, those with the same labels together."""
+    return _joined([said for said, _ in _row_groups(names)])
+
+
+def _row_groups(names: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """What is said of each group of rows, and the rows: ``z and ry of 'pin0' ... 'pin7'``."""
+    if len(names) < _MANY_ROWS:
+        return [(f"'{name}'", [name]) for name in names]
+    labels: dict[str, list[str]] = {}
+    for name in names:
+        constraint, _, label = name.rpartition(".")
+        labels.setdefault(constraint, []).append(label)
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for constraint, found in labels.items():
+        alike.setdefault(tuple(found), []).append(constraint)
+    return [
+        (
+            f"{_joined(found)} of {_range(constraints)}",
+            [f"{c}.{label}" for c in constraints for label in found],
+        )
+        for found, constraints in alike.items()
+    ]
+
+
+_MANY_ROWS = 5
+
+
+def _range(names: Sequence[str]) -> str:
+    """Names in a sentence; of three or more that are numbered one after the other, the ends."""
+    parts = [re.fullmatch(r"(.*?)(\d+)(\D*)", name) for name in names]
+    if len(names) > 2 and all(parts):
+        found = [(m[1], m[3], int(m[2])) for m in parts if m]
+        same = {(before, after) for before, after, _ in found}
+        numbers = [number for *_, number in found]
+        if len(same) == 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+            return f"'{names[0]}' ... '{names[-1]}'"
+    return _names(names)
 
 
 def _names(names: Sequence[str]) -> str:

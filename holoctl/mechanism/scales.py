@@ -59,11 +59,11 @@ def _scale(bound: BoundRows, length: Vector, columns: Vector) -> Vector:
 
 
 def sizes(
-    model: pin.Model, reference: Vector, bound: Sequence[BoundRows]
+    model: pin.Model, reference: Vector, bound: Sequence[BoundRows], data: pin.Data | None = None
 ) -> tuple[float, list[float]]:
     """Size of the tree, and of each group of coupled loops, m: the diagonal of the box around
-    joints, centres of mass and frames of closures, at the reference."""
-    kin = kinematics(model, model.createData(), reference, np.zeros(model.nv), 0.0)
+    joints, centres of mass and frames of closures, at the reference; `data` is a workspace."""
+    kin = kinematics(model, data or model.createData(), reference, np.zeros(model.nv), 0.0)
     found = []
     for columns, members in _coupled_groups(bound, model.nv):
         group = [bound[i] for i in members]
