@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing, number, positive, quiet, vector, whole
 from holoctl.base.errors import AssemblyError, InputError
 from holoctl.base.linalg import largest
+from holoctl.base.tolerances import CLOSURE_LIMIT
 from holoctl.closing.kept_rows import closed_as_meant, kept_rows
 from holoctl.closing.nearest_configuration import nearest_configuration
 from holoctl.closing.nearest_velocity import nearest_velocity
@@ -216,6 +217,11 @@ def _unassembled(p: Problem, q: Vector, error: float, opposite: tuple[str, ...])
         causes = "every coordinate is locked"
     elif worst and all(constraint_of(name) in couplings for name, _ in worst):
         causes = "couplings that contradict each other, or a locked coordinate in them"
+    if error < CLOSURE_LIMIT:
+        causes = (
+            f"geometry that is rounded by more than its tolerance, {p.mech.tolerance:g} "
+            f"(hc.mobility tells one that serves), {causes}"
+        )
     return AssemblyError(
         f"{p.mech.name}: no configuration closes it near the guess; the best one is off by "
         f"{error:.2g} (scaled), worst rows: {rows}. Likely causes: {causes}",

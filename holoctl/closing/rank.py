@@ -30,8 +30,10 @@ __all__ = [
 Array = NDArray[np.float64]
 
 
-def manifold_rank(G: Array, error: float) -> int:
+def manifold_rank(G: Array, error: float, tolerance: float = 0.0) -> int:
     """Rank of a scaled matrix at a configuration closed to within `error` (scaled).
+
+    With a tolerance, for rounded geometry: the number of singular values above it.
 
     Overconstrained loops lose rank only when closed: open by e, a vanishing singular value
     grows like sqrt(e) or e, so the threshold is `RANK_OPEN` sqrt(e), at least `RANK`, times the
@@ -41,6 +43,8 @@ def manifold_rank(G: Array, error: float) -> int:
     if G.size == 0:
         return 0
     s = singular_values(G)
+    if tolerance > 0.0:
+        return int(np.count_nonzero(s > tolerance))
     threshold = max(RANK, RANK_OPEN * np.sqrt(error)) * max(float(s[0]), 1.0)
     return int(np.count_nonzero(s > threshold))
 

@@ -40,7 +40,7 @@ def actuation(mech: Mechanism, at: Sample, gamma: Array) -> Actuation:
     """``gamma' B`` at one configuration, for motions gamma in scaled coordinates."""
     B = mech.column_scale[:, None] * mech.B
     A = (B / np.linalg.norm(B, axis=0)).T @ gamma  # (nu, k)
-    rank = manifold_rank(A, at.error)
+    rank = manifold_rank(A, at.error, at.tolerance)
     values = np.linalg.svd(A, compute_uv=False) if A.size else np.zeros(0)
     return Actuation(rank, values, gamma @ null_space_by_svd(A, rank)[3])
 

@@ -50,11 +50,13 @@ class Bodies:
     """The bodies at one configuration: their twists, and what joins them.
 
     A body is the index of its joint; 0 is the world. Twists are in world axes, taken at the
-    middle of the mechanism and with lengths in units of its size.
+    middle of the mechanism and with lengths in units of its size. What moves by less than
+    `at_rest` of a motion rests.
     """
 
-    def __init__(self, mech: Mechanism, kin: Kinematics) -> None:
+    def __init__(self, mech: Mechanism, kin: Kinematics, tolerance: float = 0.0) -> None:
         self.mech, self.q = mech, kin.q
+        self.tolerance, self.at_rest = tolerance, max(BODY_AT_REST, tolerance)
         model = plain(mech.model)
         origins = np.array([X.translation for X in kin.placements])
         self.size = float(np.linalg.norm(np.ptp(origins[1:], axis=0))) or 1.0
@@ -92,7 +94,7 @@ class Bodies:
         columns = np.concatenate([self.columns[j] for j in joints])
         rates = np.zeros(self.J.shape)
         rates[:, columns] = self.J[:, columns]
-        return int(self.parents[joints[0]]), body, _basis(self.J[:, columns]), rates
+        return int(self.parents[joints[0]]), body, _basis(self.J[:, columns], self.at_rest), rates
 
     def _cut(self, rows: WrenchRows, kin: Kinematics) -> list[tuple[int, int, Array, Array]]:
         W = np.asarray(rows.rows(kin).wrenches)
@@ -103,7 +105,7 @@ class Bodies:
             moment = (moment - np.cross(self.middle, force)) / self.size
             held = np.hstack([force, moment])
             held /= np.maximum(np.linalg.norm(held, axis=1), 1e-300)[:, None]
-            free = _null(held)
+            free = _null(held, self.at_rest)
             found.append((a.joint, b.joint, free, self.J * rows.S[i]))
         return found
 
@@ -123,19 +125,20 @@ class Bodies:
 
 
 def bodies_at(mech: Mechanism, at: Sample, t: float) -> Bodies:
-    return Bodies(mech, kinematics(mech.model, workspace(mech), at.q, np.zeros(mech.nv), t))
+    kin = kinematics(mech.model, workspace(mech), at.q, np.zeros(mech.nv), t)
+    return Bodies(mech, kin, at.tolerance)
 
 
-def _basis(A: Array) -> Array:
+def _basis(A: Array, at_rest: float) -> Array:
     """Orthonormal, of the range."""
     u, s, _ = np.linalg.svd(A, full_matrices=False)
-    basis: Array = u[:, s > BODY_AT_REST * max(float(s.max(initial=0.0)), 1e-300)]
+    basis: Array = u[:, s > at_rest * max(float(s.max(initial=0.0)), 1e-300)]
     return basis
 
 
-def _null(A: Array) -> Array:
+def _null(A: Array, at_rest: float) -> Array:
     s = np.linalg.svd(A, compute_uv=False)
-    return null_space_by_svd(A, int(np.count_nonzero(s > BODY_AT_REST)))[3]
+    return null_space_by_svd(A, int(np.count_nonzero(s > at_rest)))[3]
 
 
 def _within(model: pin.Model) -> dict[int, list[int]]:

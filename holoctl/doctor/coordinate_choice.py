@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.errors import SingularityError
+from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import lu, pivoted_qr
 from holoctl.base.tolerances import SINGULAR, UNIT
 from holoctl.doctor.redundancy import Redundancy
@@ -67,9 +67,10 @@ def choice(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> Choice:
 
 def _dependent(mech: Mechanism, at: Sample, t: float, best: NDArray[np.intp]) -> NDArray[np.intp]:
     try:
-        return partition(mech, at.q, t=t).dependent
-    except SingularityError:
+        chosen = partition(mech, at.q, t=t).dependent
+    except (SingularityError, InconsistentError):
         return best
+    return chosen if chosen.size == best.size else best
 
 
 def _condition(kept: Array, columns: NDArray[np.intp]) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from holoctl.base.tolerances import SPECIAL
 from holoctl.constraints.contract import constraint_of
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.redundancy import Redundancy
@@ -102,26 +103,26 @@ def _loops(mech: Mechanism, at: Sample, r: Redundancy, t: float) -> list[str]:
     kinds: dict[str, list[str]] = {}
     for name, rows in zip(mech.constraint_names, mech.bound, strict=True):
         if name in concerned and isinstance(rows, WrenchRows):
-            kind = _kind(kin.J[:, rows.support.any(axis=0)])
+            kind = _kind(kin.J[:, rows.support.any(axis=0)], max(SPECIAL, at.tolerance))
             kinds.setdefault(kind, []).append(name)
     return [f"{', '.join(loops)}: {kind}" for kind, loops in kinds.items()]
 
 
-def _kind(J: Array) -> str:
+def _kind(J: Array, off: float) -> str:
     """Planar, spherical, or special: from the screws (6, n) of the joints of a loop."""
     linear, angular = J[:3].T, J[3:].T
     turning = np.linalg.norm(angular, axis=1) > 1e-9
     size = max(float(np.abs(linear).max()), 1e-9)
     if turning.any():
         n = angular[turning][0] / np.linalg.norm(angular[turning][0])
-        parallel = np.abs(np.cross(angular, n)).max() < 1e-7
-        if parallel and np.abs(linear @ n).max() < 1e-7 * size:
+        parallel = np.abs(np.cross(angular, n)).max() < off
+        if parallel and np.abs(linear @ n).max() < off * size:
             return "a planar loop"
         # v + omega x p = 0 at one point p of all
         A = np.concatenate([pin.skew(w) for w in angular])
         p = np.linalg.lstsq(A, -linear.ravel(), rcond=None)[0]
-        if np.abs(A @ p + linear.ravel()).max() < 1e-7 * size:
+        if np.abs(A @ p + linear.ravel()).max() < off * size:
             return "a spherical loop, all axes meet in a point"
-    elif np.linalg.matrix_rank(linear, tol=1e-7 * size) < 3:
+    elif np.linalg.matrix_rank(linear, tol=off * size) < 3:
         return "a loop of parallel slides"
     return "special dimensions or directions"

@@ -47,14 +47,16 @@ class CrossedAxis:
     axes: str
 
 
-def crossed_axes(mech: Mechanism, q: Vector, t: float) -> tuple[CrossedAxis, ...]:
+def crossed_axes(
+    mech: Mechanism, q: Vector, t: float, tolerance: float = 0.0
+) -> tuple[CrossedAxis, ...]:
     """Look at all closures that turn about one axis; q need not be closed."""
     kin = kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), t)
     found = []
     for c, name, rows in zip(mech.constraints, mech.constraint_names, mech.bound, strict=True):
         if not (isinstance(c, Closure) and c.parallel_axis and isinstance(rows, WrenchRows)):
             continue
-        n = _common_axis(kin.J[:, rows.support.any(axis=0)])
+        n = _common_axis(kin.J[:, rows.support.any(axis=0)], max(PARALLEL_HINGES, tolerance))
         if n is None:
             continue
         turns = c.parallel_axis
@@ -69,7 +71,7 @@ def crossed_axes(mech: Mechanism, q: Vector, t: float) -> tuple[CrossedAxis, ...
     return tuple(found)
 
 
-def _common_axis(J: Array) -> Vector | None:
+def _common_axis(J: Array, off: float) -> Vector | None:
     """The direction of at least two hinges, where the others, and all slides, keep to a plane."""
     linear, angular = J[:3].T, J[3:].T
     sizes = np.linalg.norm(angular, axis=1)
@@ -78,8 +80,8 @@ def _common_axis(J: Array) -> Vector | None:
         return None
     n: Vector = angular[turning][0] / sizes[turning][0]
     size = max(float(np.abs(linear).max()), 1e-9)
-    across = np.abs(np.cross(angular, n)).max() > PARALLEL_HINGES
-    return None if across or np.abs(linear @ n).max() > PARALLEL_HINGES * size else n
+    across = np.abs(np.cross(angular, n)).max() > off
+    return None if across or np.abs(linear @ n).max() > off * size else n
 
 
 def _lengths(rows: WrenchRows) -> list[str]:

@@ -14,6 +14,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector, number, quiet
 from holoctl.base.tolerances import CLOSED_ALREADY, FAR
+from holoctl.closing.kept_rows import KeptRows
 from holoctl.closing.nearby_configurations import configuration_along
 from holoctl.closing.polarity import opposite_closures
 from holoctl.doctor.contradiction import Closing, closing
@@ -23,9 +24,10 @@ from holoctl.doctor.crossed_axes import crossed_axes
 from holoctl.doctor.dimensions import dimensions
 from holoctl.doctor.margins import margins
 from holoctl.doctor.motions import motions
-from holoctl.doctor.redundancy import redundancy
+from holoctl.doctor.redundancy import Redundancy, redundancy
 from holoctl.doctor.report import MobilityReport
-from holoctl.doctor.samples import sample, samples
+from holoctl.doctor.rounding import Rounding, as_meant, wanted
+from holoctl.doctor.samples import Samples, sample, samples
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -71,10 +73,11 @@ def mobility(mech: Mechanism, q: Any = None, *, t: float = 0.0) -> MobilityRepor
     check_mechanism(mech)
     t = number("t", t, "time, s")
     guess = mech.reference.copy() if q is None else check_configuration(mech, q)
-    found = _closed(mech, guess, t)
+    found, meant = _closed(mech, guess, t)
     if not found.closed:
-        return _unclosed(mech, found, t)
-    s = samples(mech, found.q, t)
+        return _unclosed(mech, found, wanted(mech, guess, t), t)
+    tolerance = 0.0 if meant is None else mech.tolerance
+    s = samples(mech, found.q, t, tolerance)
     r, m = redundancy(mech, s, t), motions(mech, s, t)
     return MobilityReport(
         mech.name,
@@ -82,27 +85,44 @@ def mobility(mech: Mechanism, q: Any = None, *, t: float = 0.0) -> MobilityRepor
         replace(found, error=s.here.error, far=_far(mech, guess, found.q)),
         counts(mech, s, r, t),
         dimensions(mech),
-        list(crossed_axes(mech, found.q, t)),
+        list(crossed_axes(mech, found.q, t, tolerance)),
         r,
         m,
         choice(mech, s, r, t),
         margins(mech, s, m),
+        _rounding(mech, guess, t, s, r, meant),
     )
 
 
-def _closed(mech: Mechanism, guess: Vector, t: float) -> Closing:
-    """The guess, where it is closed; else the closed configuration that is found from there."""
+def _rounding(
+    mech: Mechanism, guess: Vector, t: float, s: Samples, r: Redundancy, meant: KeptRows | None
+) -> Rounding:
+    """How exact the geometry is; where it moves less than it might, what tolerance it wants."""
+    hint = Rounding()
+    if s.finite_dof == 0 or r.weak or _far(mech, guess, s.here.q):
+        hint = wanted(mech, guess, t, s.finite_dof)
+    if meant is None:
+        return hint
+    return replace(hint, tolerance=mech.tolerance, off=meant.error, repeats=meant.lost)
+
+
+def _closed(mech: Mechanism, guess: Vector, t: float) -> tuple[Closing, KeptRows | None]:
+    """The guess, where it is closed; else the closed configuration that is found from there. And
+    the rows that decide the motion there, where geometry is rounded."""
     found = Closing(guess, True)
     if sample(mech, guess, t).error > CLOSED_ALREADY or opposite_closures(mech, guess, t):
         found = closing(mech, guess, t)
     if not found.closed:
-        return found
+        return found, None
+    meant = as_meant(mech, found.q, t)
+    if meant is not None:
+        return found, meant
     polished = configuration_along(mech, found.q, np.zeros(mech.nv), t)
     # a rank is as good as its configuration is closed
-    return found if polished is None else replace(found, q=polished)
+    return (found if polished is None else replace(found, q=polished)), None
 
 
-def _unclosed(mech: Mechanism, found: Closing, t: float) -> MobilityReport:
+def _unclosed(mech: Mechanism, found: Closing, hint: Rounding, t: float) -> MobilityReport:
     """Counts alone: there is no configuration to speak of motions."""
     here = sample(mech, found.q, t, 0.0)
     return MobilityReport(
@@ -112,6 +132,7 @@ def _unclosed(mech: Mechanism, found: Closing, t: float) -> MobilityReport:
         Counts(mech.nv, mech.row_scale.size, here.rank, here.rank, finite_dof=0),
         dimensions(mech),
         list(crossed_axes(mech, found.q, t)),
+        rounding=hint,
     )
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import least_squares, null_space_by_svd
-from holoctl.base.tolerances import BODY_AT_REST, IDLE_RANK, MOST_FREE
+from holoctl.base.tolerances import IDLE_RANK, MOST_FREE
 from holoctl.doctor.bodies import Bodies, Edge
 from holoctl.doctor.motion import Motion, described
 from holoctl.doctor.samples import Sample, goes_on
@@ -57,13 +57,13 @@ def idle_motions(here: Bodies, at: Sample, undriven: Array) -> dict[frozenset[in
         arms = [list(graph.arm(main, edge)) for edge in graph.edges[main]]
         group = {main, *(node for arm in arms for _, node, beyond in arm if beyond)}
         basis = _alone(here, graph, K, group)
-        if not _moves(graph.twist(main, basis)):
+        if not _moves(graph.twist(main, basis), here.at_rest):
             continue
         for node in sorted(group - {main}, key=lambda node: graph.order(arms, node)):
             fewer = _alone(here, graph, K, group - {node})
-            if _moves(graph.twist(main, fewer)):
+            if _moves(graph.twist(main, fewer), here.at_rest):
                 group, basis = group - {node}, fewer
-        basis = basis[:, _columns_moving(graph.twist(main, basis))]
+        basis = basis[:, _columns_moving(graph.twist(main, basis), here.at_rest)]
         spins = [x for x in _rotations(graph, main, basis) if graph.spins(main, arms, group, x)]
         if not spins:
             continue
@@ -106,12 +106,12 @@ class _Graph:
         first = {int(label): i for i, label in reversed(list(enumerate(here.welded)))}
         for body, label in enumerate(here.welded.tolist()):
             root[find(body)] = find(first[label])
-        moving = np.linalg.norm(undriven, axis=1) > BODY_AT_REST
+        moving = np.linalg.norm(undriven, axis=1) > here.at_rest
         joining = []
         for edge in here.edges:
             used = np.abs(edge.rates).max(axis=0) > 0.0
             still = not (used & moving).any()
-            if still or np.abs(edge.rates[:, used] @ undriven[used]).max() <= BODY_AT_REST:
+            if still or np.abs(edge.rates[:, used] @ undriven[used]).max() <= here.at_rest:
                 if find(edge.a) and find(edge.b):  # what is tied to the ground keeps its name
                     root[find(edge.b)] = find(edge.a)
             else:
@@ -121,7 +121,7 @@ class _Graph:
         for body, node in enumerate(self.node):
             self.bodies.setdefault(node, set()).add(body)
         self.edges: dict[int, list[Edge]] = {node: [] for node in self.bodies}
-        self.holding = {id(edge): _can_hold(edge.free) for edge in joining}
+        self.holding = {id(edge): _can_hold(edge.free, here.at_rest) for edge in joining}
         for edge in joining:
             a, b = self.node[edge.a], self.node[edge.b]
             if a != b:
@@ -147,8 +147,8 @@ class _Graph:
             beyond = node != self.node[0] and len(ties) == 1
             following = self.other(node, ties[0]) if beyond else node
             beyond = beyond and self.holding[id(ties[0])]
-            wider = _range(np.hstack([free, ties[0].free])) if beyond else free
-            beyond = beyond and following not in seen and _can_hold(wider)
+            wider = _range(np.hstack([free, ties[0].free]), self.here.at_rest) if beyond else free
+            beyond = beyond and following not in seen and _can_hold(wider, self.here.at_rest)
             yield free, node, beyond
             if not beyond:
                 return
@@ -183,7 +183,7 @@ class _Graph:
         for edge, arm in zip(self.edges[main], arms, strict=True):
             free, node, _ = next(step for step in arm if step[1] not in group)
             last = self._last(edge, arm, node)
-            if _holds(free, w):
+            if _holds(free, w, self.here.at_rest):
                 ends.add(int(self.here.welded[last]))
         return len(ends) > 1
 
@@ -199,11 +199,11 @@ class _Graph:
         return edge.a if self.node[edge.a] == node else edge.b
 
 
-def _holds(free: Array, w: Vector) -> bool:
+def _holds(free: Array, w: Vector, at_rest: float) -> bool:
     """Whether a joint that allows these twists keeps a point of the axis of w on the axis."""
     v, omega = w[:3], w[3:]
     size = float(np.linalg.norm(omega))
-    if size <= BODY_AT_REST or abs(v @ omega) > BODY_AT_REST * size * float(np.linalg.norm(w)):
+    if size <= at_rest or abs(v @ omega) > at_rest * size * float(np.linalg.norm(w)):
         return False  # a slide, or a screw
     n, foot = omega / size, np.cross(omega, v) / size**2
 
@@ -212,17 +212,17 @@ def _holds(free: Array, w: Vector) -> bool:
 
     a = across(free[:3].T + np.cross(free[3:].T, foot))
     b = across(np.cross(free[3:].T, n))
-    along = -float(a @ b) / float(b @ b) if float(b @ b) > BODY_AT_REST**2 else 0.0
-    return float(np.abs(a + along * b).max(initial=0.0)) <= BODY_AT_REST * (1.0 + abs(along))
+    along = -float(a @ b) / float(b @ b) if float(b @ b) > at_rest**2 else 0.0
+    return float(np.abs(a + along * b).max(initial=0.0)) <= at_rest * (1.0 + abs(along))
 
 
-def _can_hold(free: Array) -> bool:
+def _can_hold(free: Array, at_rest: float) -> bool:
     """Whether there is an axis of which a joint that allows these twists holds a point: they are
     turns about a point, and at most one slide, along the axis."""
     if free.shape[1] > MOST_FREE:
         return False
     _, s, vt = np.linalg.svd(free[3:])
-    turning = int(np.count_nonzero(s > BODY_AT_REST))
+    turning = int(np.count_nonzero(s > at_rest))
     if turning == 0 or free.shape[1] > turning + 1:
         return False
     twists = free @ vt[:turning].T
@@ -233,7 +233,7 @@ def _can_hold(free: Array) -> bool:
     P = np.eye(3) - np.outer(n, n)
     A = np.vstack([-P @ _skew(omega) for omega in twists[3:].T])
     b = (P @ twists[:3]).T.ravel()
-    return bool(np.abs(A @ least_squares(A, -b, rcond=BODY_AT_REST) + b).max() <= BODY_AT_REST)
+    return bool(np.abs(A @ least_squares(A, -b, rcond=at_rest) + b).max() <= at_rest)
 
 
 def _skew(w: Vector) -> Array:
@@ -257,7 +257,7 @@ def _alone(here: Bodies, graph: _Graph, K: Array, group: set[int]) -> Array:
         resting.append(here.twist(j, x))
     A = np.vstack([A[np.abs(A).max(axis=1, initial=0.0) > 0.0], *resting])
     s = np.linalg.svd(A, compute_uv=False) if A.size else np.zeros(0)
-    basis = null_space_by_svd(A, int(np.count_nonzero(s > IDLE_RANK)))[3]
+    basis = null_space_by_svd(A, int(np.count_nonzero(s > max(IDLE_RANK, here.tolerance))))[3]
     x = np.zeros((here.mech.nv, basis.shape[1]))
     x[columns] = basis
     return x
@@ -269,13 +269,13 @@ def _rotations(graph: _Graph, main: int, basis: Array) -> list[Vector]:
         return list(basis.T)
     w = graph.twist(main, basis)
     _, s, vt = np.linalg.svd(w[3:])
-    turning = int(np.count_nonzero(s > BODY_AT_REST))
+    turning = int(np.count_nonzero(s > graph.here.at_rest))
     slides = vt[turning:].T
     found = []
     for y in vt[:turning]:
         v, omega = (w @ y)[:3], (w @ y)[3:]
         along = omega @ w[:3] @ slides
-        if float(along @ along) > BODY_AT_REST**2:
+        if float(along @ along) > graph.here.at_rest**2:
             pure = y - slides @ along * float(v @ omega) / float(along @ along)
             found.append(basis @ pure / np.linalg.norm(pure))
         else:
@@ -283,18 +283,18 @@ def _rotations(graph: _Graph, main: int, basis: Array) -> list[Vector]:
     return found
 
 
-def _moves(w: Array) -> bool:
-    return float(np.abs(w).max(initial=0.0)) > BODY_AT_REST
+def _moves(w: Array, at_rest: float) -> bool:
+    return float(np.abs(w).max(initial=0.0)) > at_rest
 
 
-def _columns_moving(w: Array) -> NDArray[np.bool_]:
-    moving: NDArray[np.bool_] = np.abs(w).max(axis=0, initial=0.0) > BODY_AT_REST
+def _columns_moving(w: Array, at_rest: float) -> NDArray[np.bool_]:
+    moving: NDArray[np.bool_] = np.abs(w).max(axis=0, initial=0.0) > at_rest
     return moving
 
 
-def _range(A: Array) -> Array:
+def _range(A: Array, at_rest: float) -> Array:
     u, s, _ = np.linalg.svd(A, full_matrices=False)
-    return np.asarray(u[:, s > BODY_AT_REST])
+    return np.asarray(u[:, s > at_rest])
 
 
 def _motors(mech: Mechanism) -> Array:

@@ -34,7 +34,7 @@ def locked_joints(mech: Mechanism, s: Samples, t: float) -> tuple[str, ...]:
         for at, T in zip(s.generic, s.tangents, strict=True):
             J = _rates(mech, at.q, t, [name])[name] * mech.column_scale
             size = np.maximum(np.abs(J).max(axis=1, initial=0.0), 1e-9)
-            moving |= (np.abs(J @ T) > BODY_AT_REST * size[:, None]).any(axis=1)
+            moving |= (np.abs(J @ T) > max(BODY_AT_REST, at.tolerance) * size[:, None]).any(axis=1)
         if not moving.any():
             found.append(name)
         elif part_names(mech.model, name) != (name,) and _in_series(mech, name):

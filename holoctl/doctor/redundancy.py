@@ -93,7 +93,7 @@ def redundancy(mech: Mechanism, s: Samples, t: float) -> Redundancy:
     for at in s.generic:
         if redundant.size and kept.size:
             C = np.linalg.lstsq(at.G[kept].T, at.G[redundant].T, rcond=None)[0]
-            follows |= np.abs(C.T) > REPEATS
+            follows |= np.abs(C.T) > max(REPEATS, at.tolerance)
     used = follows.any(axis=0)
     return Redundancy(
         kept,
@@ -129,16 +129,17 @@ def _harmless(mech: Mechanism, s: Samples, kept: Indices, left: Indices, t: floa
         return left
     places = [s.here, *(at for at in s.generic if at is not s.here)]
     needed: list[int] = []
+    most = max(VIOLATED, s.here.tolerance)
     while True:
         off = _open(mech, places, np.sort([*kept, *needed]).astype(np.intp), t)
-        violated = [i for i in left.tolist() if i not in needed and off[i] > VIOLATED]
+        violated = [i for i in left.tolist() if i not in needed and off[i] > most]
         if not violated:
             break
         needed.append(violated[0])
     for i in needed[:-1]:
         others = [j for j in needed if j != i]
         off = _open(mech, places, np.sort([*kept, *others]).astype(np.intp), t)
-        if not any(off[j] > VIOLATED for j in left.tolist() if j not in others):
+        if not any(off[j] > most for j in left.tolist() if j not in others):
             needed = others
     return np.array([i for i in left.tolist() if i not in needed], dtype=np.intp)
 
@@ -148,7 +149,8 @@ def _open(mech: Mechanism, places: list[Sample], held: Indices, t: float) -> Vec
     off = np.zeros(mech.row_scale.size)
     for at in places:
         weak = 2.0 * largest(at.values[at.rank :])
-        for place in around(neighbourhood(mech, at.q, t, held), count=3):
+        beside = neighbourhood(mech, at.q, t, held, tolerance=at.tolerance)
+        for place in around(beside, count=3):
             opened = np.abs(scaled_jacobian(mech, place.x, t)[1])
             off = np.maximum(off, opened - weak * float(np.linalg.norm(place.y)))
     return off

@@ -17,6 +17,7 @@ from holoctl.doctor.margins import Margins
 from holoctl.doctor.motion import Motion
 from holoctl.doctor.motions import Motions
 from holoctl.doctor.redundancy import Redundancy, RowGroup
+from holoctl.doctor.rounding import Rounding
 
 __all__ = ["MobilityReport", "plain"]
 
@@ -27,7 +28,7 @@ NAMES = (
     "independent_condition", "actuated_condition", "best_independent", "best_condition",
     "actuation", "motors", "actuation_rank", "generic_actuation_rank", "margin", "usual_margin",
     "gap", "uncertain", "actuation_margin", "singular", "contradictions", "opposite", "crossed",
-    "size", "loop_sizes", "mass", "far", "message",
+    "size", "loop_sizes", "mass", "far", "tolerance", "wanted_tolerance", "message",
 )  # fmt: skip
 """What `MobilityReport.to_dict` gives, in this order, and ``"ok"``."""
 
@@ -58,6 +59,8 @@ class MobilityReport:
         Which coordinates to use as independent.
     margins : Margins
         How far it is from another rank.
+    rounding : Rounding
+        How exact the geometry is.
 
     Notes
     -----
@@ -74,6 +77,7 @@ class MobilityReport:
     motions: Motions = field(default_factory=Motions)
     choice: Choice = field(default_factory=Choice)
     margins: Margins = field(default_factory=Margins)
+    rounding: Rounding = field(default_factory=Rounding)
 
     @property
     def ok(self) -> bool:
@@ -134,6 +138,16 @@ class MobilityReport:
     def message(self) -> str:
         """What assembly said, where the mechanism did not close."""
         return self.closing.message
+
+    @property
+    def tolerance(self) -> float:
+        """How far rows may be off, where the geometry turned out to be rounded; else 0."""
+        return self.rounding.tolerance
+
+    @property
+    def wanted_tolerance(self) -> float:
+        """A tolerance with which it would close where it was given, and move; 0 for none."""
+        return self.rounding.wanted
 
     # --------------------------------------------------------------------------- counts and ranks
 
@@ -325,10 +339,13 @@ def _paragraphs(r: MobilityReport) -> Iterator[str]:
     """What is said, in this order."""
     if not r.closed:
         yield from sentences.does_not_close(r.closing, r.counts)
+        yield from sentences.wanted(r.rounding)
         yield from sentences.crossed(r.crossed)
         yield sentences.size(r.dimensions)
         return
     yield from sentences.closes(r.closing, r.counts)
+    yield from sentences.rounded(r.rounding, r.redundancy, r.counts)
+    yield from sentences.wanted(r.rounding)
     yield from sentences.crossed(r.crossed)
     yield sentences.size(r.dimensions)
     yield from sentences.mobility(r.counts)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import null_space_by_svd
-from holoctl.base.tolerances import FEW_STEPS, LOOKED_AT, MOTION_REACH, ROUNDED
+from holoctl.base.tolerances import FEW_STEPS, LOOKED_AT, ROUNDED
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
 from holoctl.doctor.walking import Neighbourhood, around, followed, neighbourhood
 from holoctl.mechanism.mechanism import Mechanism
@@ -39,6 +39,8 @@ class Sample:
         Singular values of G, largest first.
     null : (nv, nv - rank) array
         Orthonormal basis of the velocities with ``G v = 0``, scaled coordinates.
+    tolerance : float
+        Where geometry is rounded, how exactly it is meant: what is smaller is nothing. Else 0.
     """
 
     q: Vector
@@ -47,6 +49,7 @@ class Sample:
     rank: int
     values: Vector
     null: Array
+    tolerance: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,24 +83,27 @@ class Samples:
         return int(self.tangents[0].shape[1])
 
 
-def sample(mech: Mechanism, q: Vector, t: float, error: float | None = None) -> Sample:
+def sample(
+    mech: Mechanism, q: Vector, t: float, error: float | None = None, tolerance: float = 0.0
+) -> Sample:
     """Rank and null space at one configuration; `error` in place of the error there, if given."""
     G, errors = scaled_jacobian(mech, q, t)
     largest = float(np.abs(errors).max(initial=0.0))
-    rank = manifold_rank(G, largest if error is None else error)
+    rank = manifold_rank(G, largest if error is None else error, tolerance)
     values = np.asarray(np.linalg.svd(G, compute_uv=False)) if G.size else np.zeros(0)
-    return Sample(q, largest, G, rank, values, null_space_by_svd(G, rank)[3])
+    return Sample(q, largest, G, rank, values, null_space_by_svd(G, rank)[3], tolerance)
 
 
-def samples(mech: Mechanism, q: Vector, t: float) -> Samples:
+def samples(mech: Mechanism, q: Vector, t: float, tolerance: float = 0.0) -> Samples:
     """Look around at a closed q.
 
     Paths of different dimension may meet at q: what is said in general is said of the largest.
     """
-    here = sample(mech, q, t)
+    here = sample(mech, q, t, tolerance=tolerance)
     own = tangent(mech, here, t)
-    at_q = neighbourhood(mech, q, t, rank=here.rank)
-    reached = [_reached(mech, place.x, t) for place in around(at_q, 6 if here.G.size else 1)]
+    at_q = neighbourhood(mech, q, t, rank=here.rank, tolerance=tolerance)
+    places = around(at_q, 6 if here.G.size else 1)
+    reached = [_reached(mech, place.x, t, tolerance) for place in places]
     elsewhere = _largest(mech, reached, t)
     rank, dof = elsewhere[0][0].rank if elsewhere else here.rank, own.shape[1]
     if elsewhere:
@@ -110,9 +116,9 @@ def samples(mech: Mechanism, q: Vector, t: float) -> Samples:
     )  # fmt: skip
 
 
-def _reached(mech: Mechanism, x: Vector, t: float) -> Sample:
-    found = sample(mech, x, t)
-    return found if found.error >= ROUNDED else sample(mech, x, t, ROUNDED)
+def _reached(mech: Mechanism, x: Vector, t: float, tolerance: float) -> Sample:
+    found = sample(mech, x, t, tolerance=tolerance)
+    return found if found.error >= ROUNDED else sample(mech, x, t, ROUNDED, tolerance)
 
 
 def _largest(mech: Mechanism, reached: list[Sample], t: float) -> list[tuple[Sample, Array]]:
@@ -141,7 +147,7 @@ def tangent(mech: Mechanism, s: Sample, t: float) -> Array:
     k = s.null.shape[1]
     if s.rank == s.G.shape[0] or k == 0:
         return s.null  # all rows are independent: the manifold is smooth
-    n = neighbourhood(mech, s.q, t, rank=s.rank)
+    n = neighbourhood(mech, s.q, t, rank=s.rank, tolerance=s.tolerance)
     rng = np.random.default_rng(k)
     everything = np.linalg.qr(rng.normal(size=(k, k)))[0]
     few = rng.normal(size=(k, FEW_STEPS)) / np.sqrt(k)
@@ -157,14 +163,14 @@ def tangent(mech: Mechanism, s: Sample, t: float) -> Array:
 
 def _left(n: Neighbourhood, way: Vector) -> Vector:
     """What is left of a way in the null space after a step along it; nothing if not found out."""
-    there = followed(n, MOTION_REACH * way)
-    return np.zeros(way.size) if there is None else way - there.y / MOTION_REACH
+    there = followed(n, n.reach * way)
+    return np.zeros(way.size) if there is None else way - there.y / n.reach
 
 
 def _ways(mech: Mechanism, s: Sample, T: Array, t: float) -> int:
     """How many independent directions go on, each alone: more than go on together where paths
     cross."""
-    n = neighbourhood(mech, s.q, t, rank=s.rank)
+    n = neighbourhood(mech, s.q, t, rank=s.rank, tolerance=s.tolerance)
     others = null_space_by_svd((n.Z.T @ T).T, T.shape[1])[3]
     k = others.shape[1]
     if k == 0:
@@ -172,15 +178,15 @@ def _ways(mech: Mechanism, s: Sample, T: Array, t: float) -> int:
     mixed = np.random.default_rng(k).normal(size=(k, k + LOOKED_AT))
     went = []
     for way in np.column_stack([np.eye(k), mixed / np.linalg.norm(mixed, axis=0)]).T:
-        there = followed(n, MOTION_REACH * (others @ way))
-        went.append(np.zeros(k) if there is None else others.T @ there.y / MOTION_REACH)
+        there = followed(n, n.reach * (others @ way))
+        went.append(np.zeros(k) if there is None else others.T @ there.y / n.reach)
     sizes = np.linalg.svd(np.array(went), compute_uv=False)
     return int(T.shape[1]) + int(np.count_nonzero(sizes > 0.3))
 
 
 def goes_on(mech: Mechanism, s: Sample, x: Vector, t: float) -> bool:
     """Whether a unit velocity x in the null space goes on as a motion; so if not found out."""
-    n = neighbourhood(mech, s.q, t, rank=s.rank)
+    n = neighbourhood(mech, s.q, t, rank=s.rank, tolerance=s.tolerance)
     way = n.Z.T @ x
-    there = followed(n, MOTION_REACH * way)
-    return there is None or float(way @ there.y) > 0.5 * MOTION_REACH
+    there = followed(n, n.reach * way)
+    return there is None or float(way @ there.y) > 0.5 * n.reach

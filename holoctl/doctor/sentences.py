@@ -19,6 +19,7 @@ from holoctl.doctor.margins import Margins
 from holoctl.doctor.motion import Motion
 from holoctl.doctor.motions import Motions
 from holoctl.doctor.redundancy import Redundancy, RowGroup
+from holoctl.doctor.rounding import Rounding
 
 __all__ = [
     "actuation",
@@ -30,7 +31,9 @@ __all__ = [
     "margins",
     "mobility",
     "redundancy",
+    "rounded",
     "size",
+    "wanted",
     "wrapped",
 ]
 
@@ -84,6 +87,37 @@ def closes(found: Closing, c: Counts) -> Iterator[str]:
             )
     else:
         yield "It has no constraints: an open tree."
+
+
+def rounded(g: Rounding, r: Redundancy, c: Counts) -> Iterator[str]:
+    """Rows that repeat others as far as the geometry is meant."""
+    if not g.tolerance:
+        return
+    text = f"Rounded: not all rows can be met together, but all are to {g.off:.0e}. "
+    if r.redundant:
+        one = len(r.redundant) == 1
+        text += (
+            f"It looks like rounding: {_rows(r.redundant)} {'repeats' if one else 'repeat'} others "
+            f"to {max(g.repeats, g.off):.0e}, within the tolerance of {g.tolerance:g}, and "
+            f"{'is' if one else 'are'} left out; the mechanism then has "
+            f"{counted(c.finite_dof, 'motion')}."
+        )
+    yield text.rstrip()
+    yield (
+        "To mend it, give axes and points with more digits, or let hc.snapped move them by the "
+        "least amount that makes these rows consistent."
+    )
+
+
+def wanted(g: Rounding) -> Iterator[str]:
+    """What tolerance would make it move."""
+    if g.wanted:
+        yield (
+            f"Rounded? Near the configuration given all rows can be met to {g.off:.0e}, and some "
+            f"repeat others to {g.repeats:.0e}. If that is rounding, say so: with tolerance="
+            f"{g.wanted:g} (of hc.load, hc.Mechanism, or the YAML file) it closes there and has "
+            f"{counted(g.motions, 'motion')}."
+        )
 
 
 def crossed(axes: Sequence[CrossedAxis]) -> Iterator[str]:

@@ -24,6 +24,8 @@ from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, least_squares, null_space_by_svd, singular_values
 from holoctl.base.tolerances import (
     ALLOWANCE,
+    LATENT_ROOT,
+    MOTION_REACH,
     OPEN_STILL,
     ROUNDING,
     WALK_FLAT,
@@ -47,7 +49,8 @@ class Neighbourhood:
     """A closed q, and the coordinates y (k,) around it.
 
     `rows` are those that are asked to close: all, where it is None. f counts as zero up to
-    `rounding`, and to `weak` for each unit of y: rows too weak to count for the rank.
+    `rounding`, and to `weak` for each unit of y: rows too weak to count for the rank. Steps of
+    `reach` tell whether a way goes on: farther where geometry is rounded.
     """
 
     mech: Mechanism
@@ -60,6 +63,7 @@ class Neighbourhood:
     Z: Array
     rounding: float
     weak: float
+    reach: float
 
     @property
     def dof(self) -> int:
@@ -78,16 +82,22 @@ class Place:
 
 
 def neighbourhood(
-    mech: Mechanism, q: Vector, t: float, rows: Indices | None = None, rank: int | None = None
+    mech: Mechanism,
+    q: Vector,
+    t: float,
+    rows: Indices | None = None,
+    rank: int | None = None,
+    tolerance: float = 0.0,
 ) -> Neighbourhood:
     """Part rows and coordinates at a closed q, at a rank that is known or decided here."""
     G, error = scaled_jacobian(mech, q, t, rows)
-    r = manifold_rank(G, largest(error)) if rank is None else rank
+    r = manifold_rank(G, largest(error), tolerance) if rank is None else rank
     U1, _, V1, Z = null_space_by_svd(G, r)
     beyond = singular_values(G)[r:]
     U2 = null_space_by_svd(U1.T, r)[3] if r else np.eye(G.shape[0])
-    rounding = max(WALK_ROUNDING, ALLOWANCE * largest(error))
-    return Neighbourhood(mech, q, t, rows, U1, U2, V1, Z, rounding, 2.0 * largest(beyond))
+    rounding = max(WALK_ROUNDING, ALLOWANCE * largest(error), tolerance / ALLOWANCE)
+    reach = max(MOTION_REACH, LATENT_ROOT * float(np.sqrt(tolerance)))
+    return Neighbourhood(mech, q, t, rows, U1, U2, V1, Z, rounding, 2.0 * largest(beyond), reach)
 
 
 def place(n: Neighbourhood, y: Vector, slope: bool = True) -> Place | None:
