@@ -22,6 +22,7 @@ from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.redundancy import Redundancy
 from holoctl.doctor.samples import Sample, Samples
 from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.rows.evaluate import rows_of
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["Counts", "counts"]
@@ -103,16 +104,22 @@ def _loops(mech: Mechanism, at: Sample, r: Redundancy, t: float) -> list[str]:
     kinds: dict[str, list[str]] = {}
     for name, rows in zip(mech.constraint_names, mech.bound, strict=True):
         if name in concerned and isinstance(rows, WrenchRows):
-            kind = _kind(kin.J[:, rows.support.any(axis=0)], max(SPECIAL, at.tolerance))
+            J, length = kin.J[:, rows.support.any(axis=0)], _length(mech, name)
+            kind = _kind(J, max(SPECIAL, at.tolerance), length)
             kinds.setdefault(kind, []).append(name)
     return [f"{', '.join(loops)}: {kind}" for kind, loops in kinds.items()]
 
 
-def _kind(J: Array, off: float) -> str:
+def _length(mech: Mechanism, name: str) -> float:
+    """Size of the loop of a constraint, m."""
+    return float((1.0 / mech.row_scale[rows_of(mech, name)]).max())
+
+
+def _kind(J: Array, off: float, length: float) -> str:
     """Planar, spherical, or special: from the screws (6, n) of the joints of a loop."""
     linear, angular = J[:3].T, J[3:].T
     turning = np.linalg.norm(angular, axis=1) > 1e-9
-    size = max(float(np.abs(linear).max()), 1e-9)
+    size = max(float(np.abs(linear).max()), length)
     if turning.any():
         n = angular[turning][0] / np.linalg.norm(angular[turning][0])
         parallel = np.abs(np.cross(angular, n)).max() < off

@@ -98,9 +98,9 @@ def _rounding(
     mech: Mechanism, guess: Vector, t: float, s: Samples, r: Redundancy, meant: KeptRows | None
 ) -> Rounding:
     """How exact the geometry is; where it moves less than it might, what tolerance it wants."""
-    hint = Rounding()
-    if s.finite_dof == 0 or r.weak or _far(mech, guess, s.here.q):
-        hint = wanted(mech, guess, t, s.finite_dof)
+    hint, far = Rounding(), bool(_far(mech, guess, s.here.q))
+    if s.finite_dof == 0 or r.weak or far:
+        hint = wanted(mech, guess, t, s.finite_dof + (not far))
     if meant is None:
         return hint
     return replace(hint, tolerance=mech.tolerance, off=meant.error, repeats=meant.lost)

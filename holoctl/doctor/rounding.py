@@ -59,8 +59,8 @@ def as_meant(mech: Mechanism, q: Vector, t: float) -> KeptRows | None:
     return kept_rows(p, there, tau, q) if error <= tau else None
 
 
-def wanted(mech: Mechanism, guess: Vector, t: float, motions: int = 0) -> Rounding:
-    """The tolerance with which it would close near the guess, with more motions than these."""
+def wanted(mech: Mechanism, guess: Vector, t: float, motions: int = 1) -> Rounding:
+    """The tolerance with which it would close near the guess, with so many motions or more."""
     if mech.row_scale.size == 0:
         return Rounding()
     p = everywhere(mech, guess, t)
@@ -74,7 +74,7 @@ def wanted(mech: Mechanism, guess: Vector, t: float, motions: int = 0) -> Roundi
     if not mech.tolerance < needs < CLOSURE_LIMIT or distance(mech, guess, q) > FAR:
         return Rounding()
     meant = kept_rows(p, q, needs)
-    if meant is None or meant.latent.size or mech.nv - meant.rank <= motions:
+    if meant is None or meant.latent.size or mech.nv - meant.rank < max(motions, 1):
         return Rounding()
     return Rounding(off=error, repeats=lost, wanted=needs, motions=mech.nv - meant.rank)
 

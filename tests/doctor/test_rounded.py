@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-import numpy as np
 import pytest
+from examined import bars
 from overconstrained import GENERIC, OVERCONSTRAINED, drawn, misfit, rounded
 
 import holoctl as hc
@@ -59,8 +59,8 @@ def test_beyond_the_tolerance_the_one_that_serves_is_told(name, eps, seed):
     drawing, exact = drawn(name)
     mech = rounded(exact, eps, seed)
     report = hc.mobility(mech)
-    assert not (report.closed and report.finite_dof == drawing.truth.dof)
-    assert eps < report.wanted_tolerance < 100 * eps
+    assert not report.closed or report.far or report.finite_dof < drawing.truth.dof
+    assert eps < report.wanted_tolerance < 200 * eps
     assert f"tolerance={report.wanted_tolerance:g}" in " ".join(str(report).split())
     better = hc.mobility(dataclasses.replace(mech, tolerance=report.wanted_tolerance))
     assert better.closed
@@ -93,20 +93,16 @@ def test_the_verdict_degrades_in_one_direction(name):
     assert kinds[-1] == 2
 
 
-def test_a_bar_too_long_in_a_rigid_frame_is_a_contradiction():
-    link = hc.Linkage("frame", gravity=[0.0, 0.0, -9.81])
-    for i, x in enumerate((0.0, 0.5, 1.0)):
-        link.add_body(f"bar{i}", 1.0, [x, 0.0, 0.5], 0.01 * np.eye(3))
-        link.add_joint(f"foot{i}", "revolute", "universe", f"bar{i}", [x, 0, 0], [x, 0, 0],
-                       axis_a=[0, 1, 0], axis_b=[0, 1, 0])  # fmt: skip
-    link.add_body("beam", 1.0, [0.5, 0.0, 1.0], 0.01 * np.eye(3))
-    for i, x in enumerate((0.0, 0.5, 1.0)):
-        end = 1.01 if i == 1 else 1.0
-        link.add_joint(f"head{i}", "revolute", f"bar{i}", "beam", [x, 0, end], [x, 0, 1],
-                       axis_a=[0, 1, 0], axis_b=[0, 1, 0])  # fmt: skip
-    brace = hc.Linkage
-    assert brace is hc.Linkage
-    report = hc.mobility(link.mechanism(tolerance=1e-4))
+@pytest.mark.parametrize("gap", [0.01, 0.003])
+def test_a_bar_too_long_is_a_contradiction(gap):
+    """Two bars that end short of the ground, and a frame with a brace that does not fit."""
+    short = bars("short", [0.3, 0.4], 0.7 + gap).mechanism(["last"], tolerance=1e-4)
+    report = hc.mobility(short)
+    assert not report.closed
+    assert report.contradictions
+    assert not report.wanted_tolerance
+    _, exact = drawn("four_bars_3")
+    report = hc.mobility(dataclasses.replace(misfit(exact, gap, 0), tolerance=1e-4))
     assert not report.closed or report.finite_dof == 0
 
 
