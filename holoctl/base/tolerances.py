@@ -131,11 +131,30 @@ ROUNDING = 1e-15  # scaled
 LONGEST_STEP = 0.5  # scaled
 """A closing step is at most this long (scaled, about rad)."""
 
+COMPROMISE, COMPROMISE_STEPS = 10.0, 20  # a weight; a count
+"""Where closing starts, the squared error (scaled) weighs this much of the squared distance from
+the guess; steps on the way there."""
+
+SHORT_STEP = 0.05  # scaled
+"""A step this short is left to Newton's method on the rows."""
+
 EASIER, HARDER = 0.2, 10.0
 """Factors of the damping after a step that helped, and after one that did not."""
 
 FALLING = 0.25
 """Past the tolerance closing goes on while the squared error falls to this much of it."""
+
+STALLED, STALLS = 1e-4, 8  # a share; a count
+"""A step in vain lowers the squared error by less than this share; closing may give up after so
+many in a row."""
+
+AT_LEAST_ERROR, STALL_OPEN = 1e-2, 1e-3  # scaled
+"""It gives up where the slope of the error is below this, and the error above that: no step
+closes it from there."""
+
+SAME_LEAST, SAME_LEASTS = 2e-3, 12  # a share; a count
+"""Least errors that differ by less than this share are the same; where so many starts end at the
+least of all, no more are made."""
 
 LIGHTEST = 1e-6
 """Weights below this share of the largest count as it, in the metric of steps."""
@@ -165,6 +184,9 @@ the error do not move, nor do those below the second number at most."""
 
 FARTHEST_SLIDE = 0.5  # scaled
 """What acts weakly moves a mechanism no farther than this for its rows to be rounded only."""
+
+MEANT_STARTS = 6
+"""Random starts from which rounded geometry is looked for."""
 
 STALLED = 0.9
 """An error that falls to no less than this part of it has stalled."""

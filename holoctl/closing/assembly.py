@@ -1,7 +1,8 @@
 """Assembly: a configuration and a velocity that satisfy the constraints, near a guess.
 
-Newton's method closes the guess, or starts around it; the closed point then slides along the
-constraint manifold to the one nearest to the guess, and the velocity goes to the nearest there.
+Newton's method closes a point between the guess and the constraint manifold, or the guess, or
+starts around it; the closed point then slides along the manifold to the one nearest to the guess,
+and the velocity goes to the nearest there.
 Derivation: docs/derivations.md, "Assembly".
 """
 
@@ -16,15 +17,17 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing, number, positive, quiet, vector, whole
 from holoctl.base.errors import AssemblyError, InputError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import CLOSURE_LIMIT
+from holoctl.base.tolerances import CLOSURE_LIMIT, MEANT_STARTS, SAME_LEAST, SAME_LEASTS
+from holoctl.closing.compromise import compromise
 from holoctl.closing.kept_rows import closed_as_meant, kept_rows
 from holoctl.closing.nearest_configuration import nearest_configuration
 from holoctl.closing.nearest_velocity import nearest_velocity
-from holoctl.closing.newton import Problem, newton
+from holoctl.closing.newton import Problem, at_rest, newton
 from holoctl.closing.polarity import flipped, polarity_rows
 from holoctl.closing.settled import settled
 from holoctl.constraints.contract import constraint_of
 from holoctl.constraints.coupling import Coupling
+from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
@@ -74,7 +77,8 @@ def assemble(
     max_iter : int, optional
         Newton iterations for each start.
     restarts : int, optional
-        How many seeded random starts around the guess are tried where it leads nowhere.
+        How many seeded random starts around the guess are tried where it leads nowhere; fewer
+        where start after start ends at the same least error.
     seed : int, optional
         Seed of those starts.
 
@@ -147,10 +151,12 @@ def _closed(p: Problem, restarts: int, seed: int) -> Vector:
     """A closed configuration with the right polarity, from the guess or starts around it."""
     best, best_error, opposite = p.guess, np.inf, ()  # type: Vector, float, tuple[str, ...]
     polarity = polarity_rows(p.mech)
-    for start in _starts(p, restarts, seed):
-        q = newton(p, start, polarity)
+    ends: list[tuple[float, bool]] = []
+    for start in _starts(p, polarity, restarts, seed):
+        q = start if polarity is None else newton(p, start, polarity)
         q = newton(p, q, None)
-        error = largest(p.scaled_rows(q)[0])
+        errors, G = p.scaled_rows(q)
+        error = largest(errors)
         against = flipped(p.mech, q, p.t, polarity)
         if error < best_error:
             best, best_error = q, error
@@ -158,6 +164,12 @@ def _closed(p: Problem, restarts: int, seed: int) -> Vector:
             return q
         if error <= p.tol:
             opposite = against
+        ends.append((float(np.linalg.norm(errors)), at_rest(errors, G)))
+        if _hopeless(ends):
+            break
+    if best_error > p.tol:  # what is said of it holds at the least error, not on the way there
+        best = newton(p, best, None, patient=True)
+        best_error = largest(p.scaled_rows(best)[0])
     raise _unassembled(p, best, best_error, opposite)
 
 
@@ -168,7 +180,7 @@ def _as_meant(p: Problem, restarts: int, seed: int) -> tuple[Problem, Vector] | 
     if tau == 0.0 or p.mech.row_scale.size == 0:
         return None
     polarity = polarity_rows(p.mech)
-    for start in _starts(p, restarts, seed):
+    for i, start in enumerate(_starts(p, polarity, min(restarts, MEANT_STARTS), seed)):
         q, error = settled(p, start, tau)
         if polarity is not None and flipped(p.mech, q, p.t, polarity):
             q, error = settled(p, newton(p, start, polarity), tau)
@@ -178,13 +190,22 @@ def _as_meant(p: Problem, restarts: int, seed: int) -> tuple[Problem, Vector] | 
         if meant is None:
             return None
         # far from the guess what cannot move closes somewhere by chance
-        if start is p.guess or (meant.rank < p.mech.nv and meant.latent.size == 0):
+        if i == 0 or start is p.guess or (meant.rank < p.mech.nv and meant.latent.size == 0):
             return closed_as_meant(p, meant)
     return None
 
 
-def _starts(p: Problem, restarts: int, seed: int) -> Iterator[Vector]:
-    yield p.guess
+def _hopeless(ends: list[tuple[float, bool]]) -> bool:
+    """Whether start after start ended at rest, at the same error, and none at a smaller one."""
+    limit = (1.0 + SAME_LEAST) * min(size for size, _ in ends)
+    return sum(resting and size <= limit for size, resting in ends) >= SAME_LEASTS
+
+
+def _starts(p: Problem, polarity: WrenchRows | None, restarts: int, seed: int) -> Iterator[Vector]:
+    between = compromise(p, polarity)
+    yield between
+    if between is not p.guess:
+        yield p.guess
     rng = np.random.default_rng(seed)
     for i in range(restarts):
         yield p.moved(p.guess, (0.2 + 2.0 * i / restarts) * rng.normal(size=p.free.size))

@@ -20,26 +20,39 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, least_squares
-from holoctl.base.tolerances import EASIER, FALLING, HARDER, LIGHTEST, LONGEST_STEP, RANK, ROUNDING
+from holoctl.base.tolerances import (
+    AT_LEAST_ERROR,
+    EASIER,
+    FALLING,
+    HARDER,
+    LIGHTEST,
+    LONGEST_STEP,
+    RANK,
+    ROUNDING,
+    STALL_OPEN,
+    STALLED,
+    STALLS,
+)
 from holoctl.closing.polarity import cosine_rows
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import constraint_rows
 
-__all__ = ["Problem", "damped_step", "everywhere", "newton"]
+__all__ = ["Problem", "at_rest", "damped_step", "everywhere", "newton", "residual"]
 
 Array = NDArray[np.float64]
 
 
-def newton(p: Problem, q: Vector, polarity: WrenchRows | None) -> Vector:
+def newton(p: Problem, q: Vector, polarity: WrenchRows | None, patient: bool = False) -> Vector:
     """Levenberg-Marquardt on the scaled rows, with push-off rows if `polarity` is given.
 
     With the push-off it stops once the axes agree and the rows are nearly closed; without, it
-    goes on past `tol` until the error no longer falls, so that little is left but rounding.
+    goes on past `tol` until the error no longer falls, so that little is left but rounding. It
+    gives up at a least error that is not zero, unless it is to be patient there.
     """
     pushing = polarity is not None
-    damping = 1e-3
-    error, G = _residual(p, q, polarity)
+    damping, in_vain = 1e-3, 0
+    error, G = residual(p, q, polarity)
     for _ in range(p.max_iter):
         size = float(error @ error)
         if largest(error) <= ROUNDING or (pushing and size < 1e-8):
@@ -49,19 +62,26 @@ def newton(p: Problem, q: Vector, polarity: WrenchRows | None) -> Vector:
         step = damped_step(G, error, mu)
         length = float(np.linalg.norm(step))
         trial = p.moved(q, step * min(1.0, LONGEST_STEP / length) if length > 0.0 else step)
-        new_error, new_G = _residual(p, trial, polarity)
+        new_error, new_G = residual(p, trial, polarity)
         new_size = float(new_error @ new_error)
         if new_size < size:
             slow = largest(error) <= p.tol and new_size > FALLING * size
+            in_vain = in_vain + 1 if new_size > (1.0 - STALLED) * size else 0
             q, error, G = trial, new_error, new_G
             damping = max(EASIER * damping, 1e-12)
-            if slow:
+            if slow or (in_vain >= STALLS and not patient and at_rest(error, G)):
                 break
         elif largest(error) <= p.tol or damping > 1e12 or length < 1e-15:
             break
         else:
             damping *= HARDER
     return q
+
+
+def at_rest(error: Vector, G: Array) -> bool:
+    """Open, and no step makes it less so, to first order: a least error, but none."""
+    size = float(np.linalg.norm(error))
+    return size > STALL_OPEN and float(np.linalg.norm(G.T @ error)) < AT_LEAST_ERROR * size
 
 
 def damped_step(G: Array, error: Vector, mu: float) -> Vector:
@@ -71,7 +91,8 @@ def damped_step(G: Array, error: Vector, mu: float) -> Vector:
     return least_squares(stacked, -np.append(error, np.zeros(n)))
 
 
-def _residual(p: Problem, q: Vector, polarity: WrenchRows | None) -> tuple[Vector, Array]:
+def residual(p: Problem, q: Vector, polarity: WrenchRows | None) -> tuple[Vector, Array]:
+    """Scaled error and its Jacobian by steps in the metric, with push-off rows if asked for."""
     error, G = p.scaled_rows(q)
     if polarity is None:
         return error, G

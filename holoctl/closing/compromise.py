@@ -1,0 +1,59 @@
+"""Between the guess and the constraints: where closing starts, so that it ends near the guess.
+
+    min |d|^2 + c |e|^2        d: the step from the guess, in the metric        e: scaled rows
+
+Newton's method on the rows alone is led by their linearisation: far from the manifold, or where a
+posture is about to change, its steps are long and end in another posture. Here a step that
+leaves the guess has its price. One weight c will do, as the rest of the error is small.
+References: J. Nocedal and S. Wright, Numerical Optimization, the chapter on penalty methods;
+docs/derivations.md, "Assembly".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import least_squares
+from holoctl.base.tolerances import COMPROMISE, COMPROMISE_STEPS, LONGEST_STEP, SHORT_STEP
+from holoctl.closing.newton import Problem, residual
+from holoctl.constraints.wrench import WrenchRows
+
+__all__ = ["compromise"]
+
+Array = NDArray[np.float64]
+
+
+def compromise(p: Problem, polarity: WrenchRows | None) -> Vector:
+    """A configuration on the way from the guess to a closed one near it: open, but by little.
+
+    Gauss-Newton steps within a reach that shrinks where they do not help. The guess itself, where
+    the first step is short: Newton's method knows the way from there.
+    """
+    q, reach = p.guess, LONGEST_STEP
+    error, G = residual(p, q, polarity)
+    if np.sqrt(COMPROMISE) * float(np.linalg.norm(error)) <= SHORT_STEP:  # no step is longer
+        return q
+    both, A = _both(p, q, error, G)
+    for _ in range(min(COMPROMISE_STEPS, p.max_iter)):
+        step = least_squares(A, -both)
+        length = float(np.linalg.norm(step))
+        if length <= SHORT_STEP or reach <= SHORT_STEP:
+            break
+        trial = p.moved(q, step * min(1.0, reach / length))
+        new, new_A = _both(p, trial, *residual(p, trial, polarity))
+        if new @ new < both @ both:
+            q, both, A, reach = trial, new, new_A, min(2.0 * reach, LONGEST_STEP)
+        else:
+            reach = 0.25 * min(reach, length)
+    return q
+
+
+def _both(p: Problem, q: Vector, error: Vector, G: Array) -> tuple[Vector, Array]:
+    """The residual whose squares are minimised, and its Jacobian by steps in the metric."""
+    c = np.sqrt(COMPROMISE)
+    d = pin.difference(p.mech.model, p.guess, q)[p.free]
+    D = pin.dDifference(p.mech.model, p.guess, q, pin.ArgumentPosition.ARG1)[p.free][:, p.free]
+    return np.append(c * error, d / p.metric), np.vstack([c * G, D * p.metric / p.metric[:, None]])
