@@ -337,7 +337,7 @@ GRAVITY_WORKS = 1e-6
 REPEATS = 1e-6  # scaled
 """A row follows from another with a coefficient larger than this (scaled)."""
 
-COARSE_CUT, ROUNDING_MARGIN, LARGEST_WANTED = 3e-3, 20.0, 5e-3  # scaled; -; scaled
+COARSE_CUT, ROUNDING_MARGIN, LARGEST_WANTED = 3e-3, 30.0, 5e-3  # scaled; -; scaled
 """Where a mechanism does not close or move, it is looked at once more with this tolerance; one that
 serves is so many times what its rows are off, and at most the last."""
 

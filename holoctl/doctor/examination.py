@@ -100,7 +100,7 @@ def _rounding(
     """How exact the geometry is; where it moves less than it might, what tolerance it wants."""
     hint, far = Rounding(), bool(_far(mech, guess, s.here.q))
     if s.finite_dof == 0 or r.weak or far:
-        hint = wanted(mech, guess, t, s.finite_dof + (not far))
+        hint = wanted(mech, guess, t, 1 if far else s.finite_dof + 1)
     if meant is None:
         return hint
     return replace(hint, tolerance=mech.tolerance, off=meant.error, repeats=meant.lost)
