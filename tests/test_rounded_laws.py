@@ -14,6 +14,12 @@ import holoctl as hc
 
 MOVING = [name for name in OVERCONSTRAINED if drawn(name)[1].nu]
 EPS = [1e-9, 1e-6, 1e-5]
+FEW = ["four_bar", "bennett", "sarrus", "cardan_z", "planar_3rrr", "press", "altmann", "tripteron"]
+
+
+def few(names, some=FEW):
+    """Some of these in every run, all in the long one."""
+    return [n if n in some else pytest.param(n, marks=pytest.mark.slow) for n in names]
 
 
 def states(name, eps, seed=0):
@@ -32,7 +38,7 @@ def condition(part, result):
 
 
 @pytest.mark.parametrize("eps", EPS)
-@pytest.mark.parametrize("name", MOVING)
+@pytest.mark.parametrize("name", few(MOVING))
 def test_torques_accelerations_and_certificates(name, eps):
     (exact, q0, v0, target), (mech, q, v, _) = states(name, eps)
     part0, part = hc.partition(exact, q0), hc.partition(mech, q)
@@ -58,7 +64,7 @@ def test_torques_accelerations_and_certificates(name, eps):
     )
 
 
-@pytest.mark.parametrize("name", MOVING)
+@pytest.mark.parametrize("name", few(MOVING))
 def test_the_tick_is_the_general_path(name):
     _, (mech, q, v, target) = states(name, 1e-6)
     prepared = hc.PreparedInverseDynamics(mech, hc.partition(mech, q))
@@ -69,13 +75,7 @@ def test_the_tick_is_the_general_path(name):
     assert mech.B.T @ a == pytest.approx(target, rel=1e-6, abs=1e-6)
 
 
-COMPILED = ["four_bar", "bennett", "sarrus", "cardan_z", "planar_3rrr"]
-
-
-@pytest.mark.parametrize(
-    "name",
-    [n if n in COMPILED else pytest.param(n, marks=pytest.mark.slow) for n in MOVING],
-)
+@pytest.mark.parametrize("name", few(MOVING, ["four_bar", "bennett"]))
 def test_compiled_laws(name):
     _, (mech, q, v, target) = states(name, 1e-6)
     part = hc.partition(mech, q)
