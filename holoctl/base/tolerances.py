@@ -195,6 +195,9 @@ end early."""
 FEWEST_PATHS_END = 0.5
 """Paths that give less than this part of the configurations asked for are tried again."""
 
+FEWEST_ON_PATHS = 6
+"""With fewer configurations nothing is known of the motion."""
+
 MOST_PATHS = 6
 """Directions in which paths go, both ways: one where there is one motion, else one more than
 motions, up to this."""

@@ -21,6 +21,7 @@ from holoctl.base.linalg import in_range, largest
 from holoctl.base.tolerances import (
     BARELY_MOVED,
     CLOSED_ALREADY,
+    FEWEST_ON_PATHS,
     FRESH,
     GEOMETRY_OF_FILES,
     MOST_STEPS_ASTRAY,
@@ -34,7 +35,8 @@ from holoctl.base.tolerances import (
 )
 from holoctl.closing.along_motion import along_motion
 from holoctl.closing.assembly import assemble
-from holoctl.closing.newton import everywhere
+from holoctl.closing.kept_rows import kept_rows
+from holoctl.closing.newton import everywhere, newton
 from holoctl.closing.placement_rows import Placements, placements_of, scaled_rows_by_placement
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
 from holoctl.closing.settled import settled
@@ -149,7 +151,11 @@ def snapped(mech: Mechanism, q: Any = None, *, tolerance: Any = None, seed: int 
     if mech.row_scale.size == 0:
         return Snapped(exact, (), 0.0, 0.0, tau)
     start, _ = assemble(replace(mech, tolerance=tau), q)
-    start, _ = settled(everywhere(mech, start, 0.0), start, tau)
+    p = everywhere(mech, start, 0.0)
+    start, _ = settled(p, start, tau)
+    if kept_rows(p, start, tau) is None:
+        error = largest(p.scaled_rows(newton(p, start, None))[0])
+        return Snapped(exact, (), error, error, tau)
     return _Search(exact, start, tau, seed).result()
 
 
@@ -182,10 +188,11 @@ class _Search:
         places = placements_of(self.mech)
         rank, qs = self._along(self.mech, self.start, places, 1, self.seed)
         before = self._misfit(self.mech, qs, rank, places)
-        if before.error <= CLOSED_ALREADY:
-            after, worst = self._checked(self.mech, before, rank, places)
-            if worst is None:
-                return Snapped(self.mech, (), before.error, after, self.tau)
+        if rank < self.mech.nv and len(qs) < FEWEST_ON_PATHS:
+            raise self._refused(
+                self.mech, qs[0], "paths along its motions end where they start: a singular "
+                "configuration, or rows that hold although they say nothing to first order",
+            )  # fmt: skip
         mech, worst = self.mech, qs[0]
         for i in range(1, SNAP_ROUNDS + 1):
             d, fit = self._fitted(before, rank, places)
