@@ -217,7 +217,7 @@ SNAP_CUT = (1e3, 1e-9)  # a ratio; scaled
 """Directions of moves count whose singular value is above so many times what is open, and above the
 second number: below, it is what slopes miss by being taken at geometry that is not exact yet."""
 
-SNAP_ASTRAY = 3.0
+SNAP_ASTRAY = 10.0
 """A step may make what is open larger by this, and moves as many times the tolerance."""
 
 SNAP_STEPS, MOST_STEPS_ASTRAY, SNAP_ROUNDS = 60, 8, 3
