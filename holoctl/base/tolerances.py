@@ -218,13 +218,14 @@ SNAP_CUT = (1e3, 1e-9)  # a ratio; scaled
 second number: below, it is what slopes miss by being taken at geometry that is not exact yet."""
 
 SNAP_ASTRAY = 10.0
-"""A step may make what is open larger by this, and moves as many times the tolerance."""
+"""What is open after a step may be so many times what it was before one of the last three, and
+moves as many times the tolerance: where conditions are quadratic, it rises before it falls."""
 
 SNAP_STEPS, MOST_STEPS_ASTRAY, SNAP_ROUNDS = 60, 8, 3
 """Steps at most, those in turn that may fail to help, and how often more configurations are
 taken."""
 
-SNAPPED = 2e-15  # scaled
+SNAPPED = 1e-14  # scaled
 """Geometry is exact where no row is open by more."""
 
 BARELY_MOVED = 1e-15  # scaled

@@ -173,6 +173,11 @@ class _Misfit:
         return float(np.linalg.norm(self.open))
 
     @property
+    def worst(self) -> Vector:
+        """The configuration where a row is open most."""
+        return self.configurations[int(np.argmax(np.abs(self.errors).max(axis=1)))]
+
+    @property
     def error(self) -> float:
         return largest(self.errors.ravel())
 
@@ -197,6 +202,9 @@ class _Search:
         for i in range(1, SNAP_ROUNDS + 1):
             d, fit = self._fitted(before, rank, places)
             self._check_size(d, places, fit)
+            if fit.error > CLOSED_ALREADY:
+                mech, worst = moved(self.mech, _moves(d, places)), fit.worst
+                break
             moves = _moves(d, places)
             mech = moved(self.mech, moves)
             after, at = self._checked(mech, fit, rank, places)
@@ -230,7 +238,8 @@ class _Search:
     def _fitted(self, before: _Misfit, rank: int, places: Placements) -> tuple[Vector, _Misfit]:
         """The least moves with which all rows close at these configurations."""
         best = here = np.zeros(6 * len(places.names)), before
-        careful, astray, factors = 1.0, 0, np.linalg.svd(in_range(before.slopes), False)
+        sizes, careful, astray = [before.size], 1.0, 0
+        factors = np.linalg.svd(in_range(before.slopes), False)
         for _ in range(SNAP_STEPS):
             d, misfit = here
             if misfit.error <= SNAPPED or astray > MOST_STEPS_ASTRAY:
@@ -239,10 +248,11 @@ class _Search:
             counts = s > careful * max(SNAP_CUT[0] * misfit.size, SNAP_CUT[1])
             d = d - vt[counts].T @ ((u.T @ misfit.open)[counts] / s[counts])
             there = self._after(d, misfit, rank, places)
-            if there is None or there.size > SNAP_ASTRAY * misfit.size:
+            if there is None or there.size > SNAP_ASTRAY * max(sizes[-3:]):
                 careful *= 10.0
             else:
                 careful, here = max(1.0, 0.3 * careful), (d, there)
+                sizes.append(there.size)
                 factors = np.linalg.svd(in_range(there.slopes), False)
             astray = 0 if here[1].size < 0.7 * best[1].size else astray + 1
             best = min(best, here, key=lambda found: found[1].size)
