@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         SingularityError,
     )
     from holoctl.closing.assembly import assemble
+    from holoctl.closing.snapped import Snapped, snapped
     from holoctl.codegen.compiled.compile import compile
     from holoctl.codegen.compiled.compiled import Compiled
     from holoctl.codegen.exported.export import export_c
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from holoctl.mechanism.joint_coordinates import JointMotion, joint_motion
     from holoctl.mechanism.linkage import Linkage
     from holoctl.mechanism.mechanism import Mechanism
+    from holoctl.mechanism.moves import Move
     from holoctl.projector.partition import Partition, partition
     from holoctl.projector.projection import Projection, project
     from holoctl.rows.evaluate import by_constraint
@@ -81,6 +83,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "closing.assembly": ["assemble"],
+    "closing.snapped": ["Snapped", "snapped"],
     "dynamics.certificate": ["Certificate"],
     "codegen.compiled.compile": ["compile"],
     "codegen.compiled.compiled": ["Compiled"],
@@ -115,6 +118,7 @@ _HOMES = {
     "mechanism.joint_coordinates": ["JointMotion", "joint_motion"],
     "mechanism.linkage": ["Linkage"],
     "mechanism.mechanism": ["Mechanism"],
+    "mechanism.moves": ["Move"],
     "projector.partition": ["Partition", "partition"],
     "projector.projection": ["Projection", "project"],
     "rows.evaluate": ["by_constraint"],

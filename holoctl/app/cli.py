@@ -25,11 +25,13 @@ from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.tolerances import CLOSURE_LIMIT, TYPED_FARTHEST, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.closing.rank import scaled_jacobian
+from holoctl.closing.snapped import snapped
 from holoctl.doctor.examination import mobility
 from holoctl.doctor.report import plain
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.io.limits import DECIMAL
 from holoctl.io.load import load, robot_file, robot_names
+from holoctl.io.moved_sheet import moved_sheet
 from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.coordinates import translational
@@ -76,7 +78,13 @@ def _parser() -> argparse.ArgumentParser:
         "does not close, or only with axes in opposite directions.",
         "holoctl doctor five_bar.urdf",
     )  # fmt: skip
-    doctor.add_argument("--json", action="store_true", help="for programs")
+    answers = doctor.add_mutually_exclusive_group()
+    answers.add_argument("--json", action="store_true", help="for programs")
+    answers.add_argument(
+        "--snap", metavar="YAML", type=Path,
+        help="instead, move rounded axes and points until they are exact, and write the YAML file "
+        "that does so, for --closures; a file that is there is not overwritten",
+    )  # fmt: skip
 
     close = _command(
         commands, "assemble", _assemble,
@@ -205,12 +213,16 @@ def _formats(parser: argparse.ArgumentParser) -> None:
 # ----------------------------------------------------------------------------- the robot
 
 
-def _robot(given: argparse.Namespace) -> tuple[Mechanism, Vector, list[str]]:
-    """The mechanism, the guess with the joints of ``--set`` in place, and those joints."""
+def _file(given: argparse.Namespace) -> Path:
     path = Path(given.file)
     if not path.exists() and given.file in robot_names():
         path = robot_file(given.file)
-    mech = load(path, closures=given.closures, free_flyer=given.free_flyer)
+    return path
+
+
+def _robot(given: argparse.Namespace) -> tuple[Mechanism, Vector, list[str]]:
+    """The mechanism, the guess with the joints of ``--set`` in place, and those joints."""
+    mech = load(_file(given), closures=given.closures, free_flyer=given.free_flyer)
     q, held = mech.reference.copy(), list[str]()
     for text in given.set:
         name, equals, numbers = text.partition("=")
@@ -271,9 +283,28 @@ def _doctor(given: argparse.Namespace) -> int:
     mech, q, held = _robot(given)
     if held:
         q, _ = assemble(mech, q, locked=held)
+    if given.snap is not None:
+        return _snap(given, mech, q)
     report = mobility(mech, q)
     print(json.dumps(report.to_dict(), indent=2) if given.json else report)
     return 0 if report.ok else 1
+
+
+def _snap(given: argparse.Namespace, mech: Mechanism, q: Vector) -> int:
+    moved_sheet(_file(given), (), given.closures)  # refused here, not after the work
+    if given.snap.exists():
+        raise InputError(f"--snap: {given.snap} is there already; give the name of a new file")
+    result = snapped(mech, q)
+    text = moved_sheet(_file(given), result.moves, given.closures)
+    try:
+        with given.snap.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise InputError(
+            f"--snap: {given.snap} cannot be written: {error.strerror or error}"
+        ) from None
+    print(f"{result}\n\nwritten: {given.snap}")
+    return 0
 
 
 def _assemble(given: argparse.Namespace) -> int:

@@ -188,7 +188,7 @@ FARTHEST_SLIDE = 0.5  # scaled
 MEANT_STARTS = 6
 """Random starts from which rounded geometry is looked for."""
 
-STALLED = 0.9
+FALLS_NO_MORE = 0.9
 """An error that falls to no less than this part of it has stalled."""
 
 WANDERED = 1e-6  # scaled
@@ -210,6 +210,51 @@ UNIT = 1.0
 
 SINGULAR = 1e12
 """No solution is given with a matrix whose condition number is above this."""
+
+# --- Geometry made exact again
+
+PATH_STEPS = (0.3, 0.1, 0.03)  # scaled
+"""Largest entry of a step (rad, or sizes of the loop) on paths along a motion; shorter where paths
+end early."""
+
+FEWEST_PATHS_END = 0.5
+"""Paths that give less than this part of the configurations asked for are tried again."""
+
+FEWEST_ON_PATHS = 6
+"""With fewer configurations nothing is known of the motion."""
+
+MOST_PATHS = 6
+"""Directions in which paths go, both ways: one where there is one motion, else one more than
+motions, up to this."""
+
+PATH_WEAKENS, WELL_ABOVE = 0.02, 10.0
+"""A path ends where the least singular value that counts is less than this part of that at its
+start, or than so many times the tolerance."""
+
+FEWEST_ALONG, ALONG_UNKNOWN = 30, 2
+"""Configurations along the motion at which rows are to close, at least, and besides so many
+equations for each unknown."""
+
+FRESH = 1000
+"""Added to a seed for configurations that were not used."""
+
+SNAP_CUT = (1e3, 1e-9)  # a ratio; scaled
+"""Directions of moves count whose singular value is above so many times what is open, and above the
+second number: below, it is what slopes miss by being taken at geometry that is not exact yet."""
+
+SNAP_ASTRAY = 10.0
+"""What is open after a step may be so many times what it was before one of the last three, and
+moves as many times the tolerance: where conditions are quadratic, it rises before it falls."""
+
+SNAP_STEPS, MOST_STEPS_ASTRAY, SNAP_ROUNDS = 60, 8, 3
+"""Steps at most, those in turn that may fail to help, and how often more configurations are
+taken."""
+
+SNAPPED = 1e-14  # scaled
+"""Geometry is exact where no row is open by more."""
+
+BARELY_MOVED = 1e-15  # scaled
+"""A smaller move is none."""
 
 # --- The projector: which rows and coordinates
 

@@ -19,11 +19,11 @@ from holoctl.base.checks import Vector
 from holoctl.base.linalg import in_range, largest
 from holoctl.base.tolerances import (
     CUT_ERRORS,
+    FALLS_NO_MORE,
     FARTHEST_SLIDE,
     LARGEST_CUT,
     LONGEST_STEP,
     ROUNDING,
-    STALLED,
 )
 from holoctl.closing.newton import Problem
 from holoctl.mechanism.mechanism import Mechanism
@@ -55,7 +55,7 @@ def settled(p: Problem, q: Vector, least_cut: float) -> tuple[Vector, float]:
         q, error, G = _nearer(p, q, error, G, step)
         if largest(error) <= ROUNDING:
             break
-        if float(np.linalg.norm(error)) > STALLED * size:
+        if float(np.linalg.norm(error)) > FALLS_NO_MORE * size:
             if not shrinking and (stalls == 3 or np.linalg.norm(step) <= ROUNDING):
                 break
             if shrinking:

@@ -23,13 +23,14 @@ from holoctl.io.yaml_sheet import (
     read_sheet,
     reference_of,
     warn_of_turns,
+    with_moves,
 )
 from holoctl.mechanism.description import checked_tolerance
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.coordinates import coordinate_names, translational
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["load", "robot_file", "robot_names"]
+__all__ = ["load", "robot_file", "robot_names", "sheet_of"]
 
 log = logging.getLogger(__name__)
 
@@ -117,6 +118,10 @@ def load(
     ``reference``
         A configuration near the assembled one: joint name to angle, length or list of numbers.
         Joints left out are neutral. An angle of more than a turn is taken, with a warning.
+    ``moved``
+        Joints, and frames of closures as ``closure.a`` and ``closure.b``, that are put elsewhere:
+        name to six numbers, a translation (m) and a rotation vector (rad) in the frame's own axes.
+        ``holoctl doctor --snap`` writes it: see `snapped`.
     ``name``, ``description``, ``source``
         A name for the robot, and free text.
 
@@ -148,6 +153,14 @@ def load(
                 _warn_of_no_sheet(main)
     warn_of_turns(str(beside or main), _angles(mech))
     return mech
+
+
+def sheet_of(
+    path: str | os.PathLike[str], closures: str | os.PathLike[str] | None = None
+) -> tuple[Path, Path | None, str]:
+    """The robot's file, the YAML file that `load` would read with it, and what is in that."""
+    main, beside = _files(path, closures)
+    return main, beside, "" if beside is None else _text(beside, MOST_SHEET_BYTES)
 
 
 def robot_names() -> tuple[str, ...]:
@@ -268,10 +281,11 @@ def _from_urdf(
     motors = motors_of(sheet, coordinate_names(model), model)
     reference = reference_of(sheet, model)
     with blamed_on(urdf.robot):
-        return Mechanism(
+        mech = Mechanism(
             model, [c for c, _ in constraints], motors, reference=reference, name=sheet.name,
             tolerance=sheet.tolerance if tolerance is None else tolerance,
         )  # fmt: skip
+    return with_moves(mech, sheet)
 
 
 def _mimics(urdf: Urdf, sheet: Sheet) -> list[tuple[Constraint, Place]]:

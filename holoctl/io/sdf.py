@@ -22,7 +22,7 @@ from holoctl.io.sdf_limits import completed
 from holoctl.io.sdf_linkage import add_bodies, add_joint, add_root, coordinates
 from holoctl.io.xml import Element, blamed_on, check_root, parsed
 from holoctl.io.yaml_entries import Entry
-from holoctl.io.yaml_sheet import Sheet, check_constraints, motors_of, read_sheet
+from holoctl.io.yaml_sheet import Sheet, check_constraints, motors_of, read_sheet, with_moves
 from holoctl.mechanism.linkage import Linkage
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.inertia import nearest_moments
@@ -138,7 +138,8 @@ def _built(
     with blamed_on(model.element):
         mech = mech.with_model(completed(mech.model, model))
         check_constraints([*((c, model.element) for c in mech.constraints), *extra], mech.model)
-        return mech.with_constraints(*(c for c, _ in extra)) if extra else mech
+        mech = mech.with_constraints(*(c for c, _ in extra)) if extra else mech
+    return with_moves(mech, sheet)
 
 
 def _warn(model: Drawing) -> None:

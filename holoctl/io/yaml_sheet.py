@@ -20,13 +20,24 @@ from holoctl.io.limits import MOST_CONSTRAINTS, Place, check_count
 from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry
 from holoctl.mechanism.description import checked_tolerance
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.moves import Move, movable, moved
 
-__all__ = ["Sheet", "check_constraints", "motors_of", "read_sheet", "reference_of", "warn_of_turns"]
+__all__ = [
+    "Sheet",
+    "check_constraints",
+    "motors_of",
+    "moves_of",
+    "read_sheet",
+    "reference_of",
+    "warn_of_turns",
+    "with_moves",
+]
 
 _REQUIRED = ("closed_loop", "type", "name_mot")
 _COMMON = (
     *_REQUIRED, "closure_names", "couplings", "reference", "name", "description", "source",
-    "tolerance",
+    "tolerance", "moved",
 )  # fmt: skip
 _KEYS = (*_COMMON, "joint_name", "joint_type")
 _KEYS_OF_SDF = (*_COMMON, "cut")
@@ -51,6 +62,7 @@ class Sheet:
     cut: list[Entry] = field(default_factory=list)
     name: str = ""
     tolerance: float = GEOMETRY_OF_FILES
+    moves: list[tuple[Move, Place]] = field(default_factory=list)
 
 
 def read_sheet(document: Entry, joints: Collection[str] | None) -> Sheet:
@@ -89,7 +101,32 @@ def read_sheet(document: Entry, joints: Collection[str] | None) -> Sheet:
         cut=_items(keys, "cut"),
         name=keys["name"].text() if "name" in keys else "",
         tolerance=_tolerance(keys["tolerance"]) if "tolerance" in keys else GEOMETRY_OF_FILES,
+        moves=moves_of(keys["moved"]) if "moved" in keys else [],
     )
+
+
+def moves_of(entry: Entry) -> list[tuple[Move, Place]]:
+    """What the key `moved` says."""
+    found: list[tuple[Move, Place]] = []
+    for name, numbers in entry.fields().items():
+        x = numbers.numbers()
+        if len(x) != 6:
+            raise numbers.error(
+                f"moved: {name!r} takes six numbers, a translation (m) and a rotation vector "
+                f"(rad) in its own axes; got {len(x)}"
+            )
+        found.append((Move(name, np.array(x[:3]), np.array(x[3:])), numbers))
+    return found
+
+
+def with_moves(mech: Mechanism, sheet: Sheet) -> Mechanism:
+    """The mechanism with joints and frames moved as the sheet says."""
+    if not sheet.moves:
+        return mech
+    for move, place in sheet.moves:
+        with blamed_on(place):
+            known_name(move.name, movable(mech), "joint or frame of a constraint", "moved")
+    return moved(mech, [move for move, _ in sheet.moves])
 
 
 def _tolerance(entry: Entry) -> float:

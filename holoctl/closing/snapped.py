@@ -1,0 +1,318 @@
+"""Rounded geometry made exact again: joints and frames are moved by the least that does it.
+
+    U_k' (phi(q_k) + A_k d) = 0,  |d| least        k: along the motion; U_k: left null space of G'
+
+What the rows say beside the motion must hold everywhere along it. Gauss-Newton: all q_k are
+settled again after each step, and directions of the stacked rows count above what is left open.
+Derivation: docs/derivations.md, "Exact again".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, quiet, whole
+from holoctl.base.errors import AssemblyError, InputError
+from holoctl.base.linalg import in_range, largest
+from holoctl.base.tolerances import (
+    BARELY_MOVED,
+    CLOSED_ALREADY,
+    FEWEST_ON_PATHS,
+    FRESH,
+    GEOMETRY_OF_FILES,
+    MOST_STEPS_ASTRAY,
+    ROUNDED,
+    ROUNDING,
+    SNAP_ASTRAY,
+    SNAP_CUT,
+    SNAP_ROUNDS,
+    SNAP_STEPS,
+    SNAPPED,
+)
+from holoctl.closing.along_motion import along_motion
+from holoctl.closing.assembly import assemble
+from holoctl.closing.kept_rows import kept_rows
+from holoctl.closing.newton import everywhere, newton
+from holoctl.closing.placement_rows import Placements, placements_of, scaled_rows_by_placement
+from holoctl.closing.rank import manifold_rank, scaled_jacobian
+from holoctl.closing.settled import settled
+from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.description import checked_tolerance
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.moves import Move, moved
+
+__all__ = ["Snapped", "snapped"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Snapped:
+    """A mechanism that is exact again; `print` it for a table of what moved.
+
+    Attributes
+    ----------
+    mech : Mechanism
+        Exact, with ``tolerance`` 0.
+    moves : tuple of Move
+        Joints and frames of constraints, each with its translation (m) and rotation vector (rad) in
+        the frame's own axes; what moved most, in units of its loop, comes first. Empty where the
+        geometry was exact.
+    error_before, error_after : float
+        Largest scaled error of a row along the motion, with all rows met as well as they can be
+        together.
+    tolerance : float
+        How exactly the geometry was meant.
+    """
+
+    mech: Mechanism
+    moves: tuple[Move, ...]
+    error_before: float
+    error_after: float
+    tolerance: float
+
+    def __str__(self) -> str:
+        if not self.moves:
+            return f"{self.mech.name}: exact already, nothing moves (error {self.error_after:.1g})"
+        width = max(len("joint or frame"), *(len(move.name) for move in self.moves))
+        rows = [
+            f"  {move.name:<{width}}  {np.linalg.norm(move.translation):9.2g}  "
+            f"{np.linalg.norm(move.rotation):11.2g}"
+            for move in self.moves
+        ]
+        return "\n".join([
+            f"{self.mech.name}: exact with {len(self.moves)} joints and frames moved",
+            f"largest error along the motion: {self.error_before:.1g} before, "
+            f"{self.error_after:.1g} after, of the size of its loop",
+            "",
+            f"  {'joint or frame':<{width}}   moved, m  turned, rad",
+            *rows,
+        ])  # fmt: skip
+
+
+@quiet
+def snapped(mech: Mechanism, q: Any = None, *, tolerance: Any = None, seed: int = 0) -> Snapped:
+    """Make rounded geometry exact: rows that repeat others then do so to the last digit.
+
+    Axes and points move by the least amount, in units of their loops, with which all rows close
+    together everywhere along the motion: the placements of all joints in their parents, and the
+    frames of `Closure`, `Rod` and `Contact`. Other constraints do not change, and must hold.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like, optional
+        A configuration near the usual closed one: where paths start. Default: ``mech.reference``.
+    tolerance : float, optional
+        How exactly the geometry is meant, scaled. Default: ``mech.tolerance``, or 1e-4, as for
+        files, where that is 0.
+    seed : int, optional
+        Of the paths.
+
+    Returns
+    -------
+    Snapped
+        Its mechanism has ``tolerance`` 0.
+
+    Raises
+    ------
+    InputError
+        For arguments of the wrong kind.
+    AssemblyError
+        Where it does not close to within the tolerance, and where no geometry within the tolerance
+        is exact: then parts do not fit, and that is no rounding. It carries the residual and the
+        worst rows.
+
+    Notes
+    -----
+    Exactness is checked at configurations that were not used, on longer paths. Motions are those to
+    within the tolerance: what that takes for redundant becomes redundant. For constraints that
+    depend on time it is decided at t = 0.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> hc.snapped(mech).moves
+    ()
+    """
+    check_mechanism(mech)
+    tau = mech.tolerance or GEOMETRY_OF_FILES
+    if tolerance is not None and (tau := checked_tolerance(tolerance, "snapped")) == 0.0:
+        raise InputError(
+            "snapped: with tolerance=0 the geometry is exact as it is; give how exactly"
+        )
+    seed = whole("seed", seed, 0)
+    exact = replace(mech, tolerance=0.0) if mech.tolerance else mech
+    if mech.row_scale.size == 0:
+        return Snapped(exact, (), 0.0, 0.0, tau)
+    start, _ = assemble(replace(mech, tolerance=tau), q)
+    p = everywhere(mech, start, 0.0)
+    start, _ = settled(p, start, tau)
+    if kept_rows(p, start, tau) is None:
+        error = largest(p.scaled_rows(newton(p, start, None))[0])
+        return Snapped(exact, (), error, error, tau)
+    return _Search(exact, start, tau, seed).result()
+
+
+@dataclass(frozen=True, eq=False)
+class _Misfit:
+    """What is open at configurations of one rank, and how it changes with the placements."""
+
+    configurations: tuple[Vector, ...]
+    errors: Array  # (N, m), scaled
+    open: Vector  # U_k' phi_k, one after the other, over sqrt(N)
+    slopes: Array  # U_k' A_k likewise
+
+    @property
+    def size(self) -> float:
+        return float(np.linalg.norm(self.open))
+
+    @property
+    def worst(self) -> Vector:
+        """The configuration where a row is open most."""
+        return self.configurations[int(np.argmax(np.abs(self.errors).max(axis=1)))]
+
+    @property
+    def error(self) -> float:
+        return largest(self.errors.ravel())
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    mech: Mechanism
+    start: Vector
+    tau: float
+    seed: int
+
+    def result(self) -> Snapped:
+        places = placements_of(self.mech)
+        rank, qs = self._along(self.mech, self.start, places, 1, self.seed)
+        before = self._misfit(self.mech, qs, rank, places)
+        if rank < self.mech.nv and len(qs) < FEWEST_ON_PATHS:
+            raise self._refused(
+                self.mech, qs[0], "paths along its motions end where they start: a singular "
+                "configuration, or rows that hold although they say nothing to first order",
+            )  # fmt: skip
+        mech, worst = self.mech, qs[0]
+        for i in range(1, SNAP_ROUNDS + 1):
+            d, fit = self._fitted(before, rank, places)
+            self._check_size(d, places, fit)
+            if fit.error > CLOSED_ALREADY:
+                mech, worst = moved(self.mech, _moves(d, places)), fit.worst
+                break
+            moves = _moves(d, places)
+            mech = moved(self.mech, moves)
+            after, at = self._checked(mech, fit, rank, places)
+            if at is None:
+                return Snapped(mech, moves, before.error, after, self.tau)
+            worst = at
+            _, more = self._along(self.mech, self.start, places, 2 * i, self.seed + i)
+            before = self._misfit(self.mech, (*before.configurations, *more), rank, places)
+        raise self._refused(mech, worst, "no geometry near this one is exact")
+
+    def _along(
+        self, mech: Mechanism, q: Vector, places: Placements, times: int, seed: int
+    ) -> tuple[int, tuple[Vector, ...]]:
+        p, unknowns = everywhere(mech, q, 0.0), 6 * times * len(places.names)
+        found = along_motion(p, q, self.tau, unknowns, seed)
+        return found.rank, found.configurations
+
+    def _misfit(
+        self, mech: Mechanism, qs: tuple[Vector, ...], rank: int, places: Placements
+    ) -> _Misfit:
+        errors, opens, slopes = [], [], []
+        for q in qs:
+            error, G, A = scaled_rows_by_placement(mech, q, places)
+            U = np.linalg.svd(in_range(G))[0][:, rank:]
+            errors.append(error)
+            opens.append(U.T @ error)
+            slopes.append(U.T @ A)
+        n = np.sqrt(len(qs))
+        return _Misfit(qs, np.array(errors), np.concatenate(opens) / n, np.concatenate(slopes) / n)
+
+    def _fitted(self, before: _Misfit, rank: int, places: Placements) -> tuple[Vector, _Misfit]:
+        """The least moves with which all rows close at these configurations."""
+        best = here = np.zeros(6 * len(places.names)), before
+        sizes, careful, astray = [before.size], 1.0, 0
+        factors = np.linalg.svd(in_range(before.slopes), False)
+        for _ in range(SNAP_STEPS):
+            d, misfit = here
+            if misfit.error <= SNAPPED or astray > MOST_STEPS_ASTRAY:
+                break
+            u, s, vt = factors
+            counts = s > careful * max(SNAP_CUT[0] * misfit.size, SNAP_CUT[1])
+            d = d - vt[counts].T @ ((u.T @ misfit.open)[counts] / s[counts])
+            there = self._after(d, misfit, rank, places)
+            if there is None or there.size > SNAP_ASTRAY * max(sizes[-3:]):
+                careful *= 10.0
+            else:
+                careful, here = max(1.0, 0.3 * careful), (d, there)
+                sizes.append(there.size)
+                factors = np.linalg.svd(in_range(there.slopes), False)
+            astray = 0 if here[1].size < 0.7 * best[1].size else astray + 1
+            best = min(best, here, key=lambda found: found[1].size)
+        return best
+
+    def _after(self, d: Vector, before: _Misfit, rank: int, places: Placements) -> _Misfit | None:
+        """The same configurations after moves, settled again; None where these are too large."""
+        if largest(d) > SNAP_ASTRAY * self.tau:
+            return None
+        mech = moved(self.mech, _moves(d, places))
+        p = everywhere(mech, self.start, 0.0)
+        qs = tuple(settled(p, q, self.tau)[0] for q in before.configurations)
+        return self._misfit(mech, qs, rank, places)
+
+    def _checked(
+        self, mech: Mechanism, fit: _Misfit, rank: int, places: Placements
+    ) -> tuple[float, Vector | None]:
+        """Largest error along paths that were not used, and where that is too much, or the rank is
+        not that of exact geometry."""
+        _, fresh = self._along(mech, fit.configurations[0], places, 2, self.seed + FRESH)
+        worst, at = 0.0, None
+        for x in (*fit.configurations, *fresh):
+            G, error = scaled_jacobian(mech, x, 0.0)
+            wrong_rank = manifold_rank(G, max(largest(error), ROUNDED)) != rank
+            if largest(error) > max(worst, CLOSED_ALREADY) or (wrong_rank and at is None):
+                at = x
+            worst = max(worst, largest(error))
+        return worst, at
+
+    def _check_size(self, d: Vector, places: Placements, fit: _Misfit) -> None:
+        sizes = np.linalg.norm(d.reshape(-1, 2, 3), axis=2).max(axis=1)
+        if largest(sizes) <= self.tau:
+            return
+        far = [f"{places.names[i]} {sizes[i]:.2g}" for i in np.argsort(-sizes)[:5]]
+        raise self._refused(
+            self.mech, fit.configurations[0],
+            f"it would be exact only with moves beyond the tolerance: {', '.join(far)} (rad, or "
+            "sizes of the loop)",
+        )  # fmt: skip
+
+    def _refused(self, mech: Mechanism, at: Vector, what: str) -> AssemblyError:
+        error = np.abs(scaled_jacobian(mech, at, 0.0)[1])
+        order = [i for i in np.argsort(-error)[:5] if error[i] > ROUNDING]
+        worst = [(mech.row_names[i], float(error[i])) for i in order]
+        rows = ", ".join(f"{name} {value:.2g}" for name, value in worst)
+        return AssemblyError(
+            f"{mech.name}: {what}. Rows that do not close: {rows or 'none, but the rank is less'} "
+            f"(scaled). Its geometry was taken as meant to within {self.tau:g}: parts that do not "
+            "fit are no rounding; or give another tolerance=, or a q away from singular "
+            "configurations",
+            residual=largest(error), worst=worst, q=at,
+        )  # fmt: skip
+
+
+def _moves(d: Vector, places: Placements) -> tuple[Move, ...]:
+    """Scaled moves as values, the largest first; what is nothing but rounding is left out."""
+    sizes = np.linalg.norm(d.reshape(-1, 6), axis=1)
+    entries = (d * places.units).reshape(-1, 6)
+    return tuple(
+        Move(places.names[i], entries[i, :3], entries[i, 3:])
+        for i in np.argsort(-sizes, kind="stable")
+        if sizes[i] > BARELY_MOVED
+    )

@@ -1,0 +1,138 @@
+"""Joints and frames put elsewhere, by a little: the same mechanism, with other geometry.
+
+placement' = placement exp(rotation) translation        in the axes of the frame itself
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pinocchio as pin
+
+from holoctl.base.checks import Vector, known_name, read_only, vector
+from holoctl.base.errors import InputError
+from holoctl.constraints.closure import Closure
+from holoctl.constraints.contact import Contact
+from holoctl.constraints.contract import Constraint
+from holoctl.constraints.rod import Rod
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.frames import FrameLike
+
+__all__ = ["Move", "frames_of", "movable", "moved"]
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """Where a joint, or a frame of a constraint, is put, as seen from where it was.
+
+    Attributes
+    ----------
+    name : str
+        That of a joint of the tree: its placement in its parent moves, and what hangs on it moves
+        along. Or ``constraint.a``, ``constraint.b``, ``constraint.point``: that frame of a
+        `Closure`, `Rod` or `Contact`, and nothing else.
+    translation : (3,) array
+        m, in the frame's own axes.
+    rotation : (3,) array
+        Rotation vector, rad, in the same axes.
+    """
+
+    name: str
+    translation: Vector
+    rotation: Vector
+
+    def __post_init__(self) -> None:
+        for what, unit in (("translation", "m"), ("rotation", "rad")):
+            given = vector(f"Move {self.name!r}: {what}", getattr(self, what), 3, unit)
+            object.__setattr__(self, what, read_only(given.copy()))
+
+    @property
+    def placement(self) -> pin.SE3:
+        """The frame as it is, seen from where it was."""
+        return pin.SE3(pin.exp3(self.rotation), self.translation)
+
+
+def frames_of(constraint: Constraint) -> tuple[str, ...]:
+    """The fields that hold the frames of a constraint; none where it has none, or is not ours."""
+    if type(constraint) in (Closure, Rod):
+        return ("a", "b")
+    return ("point",) if type(constraint) is Contact else ()
+
+
+def movable(mech: Mechanism) -> tuple[str, ...]:
+    """Names of all that can be moved: joints in their order, then frames of constraints.
+
+    Raises
+    ------
+    InputError
+        Where a joint is called as a frame of a constraint is.
+    """
+    frames = [
+        f"{name}.{side}"
+        for name, constraint in zip(mech.constraint_names, mech.constraints, strict=True)
+        for side in frames_of(constraint)
+    ]
+    names = (*list(mech.model.names)[1:], *frames)
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(
+            f"{mech.name}: {twice[0]!r} is a joint, and a frame of a constraint; rename one"
+        )
+    return names
+
+
+def moved(mech: Mechanism, moves: Sequence[Move]) -> Mechanism:
+    """The mechanism with joints and frames of constraints put elsewhere.
+
+    Lengths of rods and points of contacts that were taken from the reference stay what they were.
+
+    Raises
+    ------
+    InputError
+        For a name that is not `movable`, or stands twice.
+    """
+    names, places = movable(mech), dict[str, pin.SE3]()
+    for move in moves:
+        known_name(move.name, names, "joint or frame of a constraint", f"{mech.name}: moved")
+        if move.name in places:
+            raise InputError(f"{mech.name}: moved: {move.name!r} stands twice")
+        places[move.name] = move.placement
+    if not places:
+        return mech
+    model = mech.model.copy()
+    for j in range(1, model.njoints):
+        if model.names[j] in places:
+            model.jointPlacements[j] = model.jointPlacements[j] * places[model.names[j]]
+    constraints = [
+        _moved(constraint, name, mech.bound[i], places)
+        for i, (name, constraint) in enumerate(
+            zip(mech.constraint_names, mech.constraints, strict=True)
+        )
+    ]
+    return replace(mech, model=model, constraints=constraints)
+
+
+def _moved(constraint: Constraint, name: str, bound: Any, places: dict[str, pin.SE3]) -> Constraint:
+    changes: dict[str, Any] = {}
+    if type(constraint) is Rod and constraint.length is None:
+        changes["length"] = float(bound.size[0])
+    if type(constraint) is Contact and constraint.ground is None:
+        changes["ground"] = tuple(bound.frames1[0].placement.translation.tolist())
+    for side in frames_of(constraint):
+        if (place := places.get(f"{name}.{side}")) is not None:
+            changes[side] = _behind(getattr(constraint, side), place)
+    if not changes:
+        return constraint
+    made: Any = constraint
+    changed: Constraint = replace(made, **changes)
+    return changed
+
+
+def _behind(frame: FrameLike, place: pin.SE3) -> FrameLike:
+    """The frame at `place` in a frame."""
+    if isinstance(frame, tuple):
+        return (frame[0], pin.SE3(frame[1].rotation, frame[1].translation) * place)
+    return (frame, place)
