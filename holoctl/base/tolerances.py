@@ -245,6 +245,9 @@ RESTARTS, RESTART_STEPS = (4, 20), 60
 """What does not close from the configuration given is closed from so many starts around it, with so
 many Newton steps each."""
 
+RESTART_DESCENTS = 5
+"""The best of them is followed down so many times, until no motion reduces its error."""
+
 RESTART_WORK, RESTART_CALLS = 5000.0, 5e5
 """All starts together take about so many steps of a small mechanism; the calls of a step cost as
 much as so many products in it."""
