@@ -330,3 +330,15 @@ def test_what_does_not_close_is_given_up_in_bounded_time():
     report = hc.mobility(too_long())
     assert report.contradictions == ["last.x"]
     assert time.process_time() - start < 3.0
+
+
+def test_progress_is_shown_if_asked_and_goes_to_stderr(capfd):
+    for mech in (hc.load(hc.robot_file("four_bar")), too_long()):
+        hc.mobility(mech, progress=True)
+        out, err = capfd.readouterr()
+        assert "5/5" in err
+        assert out == ""
+    hc.mobility(too_long())
+    assert capfd.readouterr().err == ""
+    with pytest.raises(hc.InputError, match="progress"):
+        hc.mobility(too_long(), progress="yes")
