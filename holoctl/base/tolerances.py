@@ -344,6 +344,9 @@ RESTARTS, RESTART_STEPS = (4, 20), 60
 """What does not close from the configuration given is closed from so many starts around it, with so
 many Newton steps each."""
 
+RESTART_DESCENTS = 5
+"""The best of them is followed down so many times, until no motion reduces its error."""
+
 RESTART_WORK, RESTART_CALLS = 5000.0, 5e5
 """All starts together take about so many steps of a small mechanism; the calls of a step cost as
 much as so many products in it."""
@@ -392,10 +395,11 @@ SPECIAL = 1e-7
 WEAK_ROWS = 5e-3
 """Combinations of rows with a smaller singular value hardly act."""
 
-VIOLATED = 1e-9  # scaled
-"""A row left out was needed where its scaled error grows beyond this."""
+VIOLATED, NEEDED_REACH = 1e-11, 0.03  # scaled
+"""A row left out was needed where its scaled error grows beyond the first number, after steps of
+the second for each direction."""
 
-MOTION_REACH = 0.05  # scaled
+MOTION_REACH = 0.01  # scaled
 """Scaled length of the steps that tell whether a motion goes on."""
 
 WALK_REACH = 0.1  # scaled
@@ -405,14 +409,14 @@ then 1e-4."""
 OPEN_STILL = 1e-9  # scaled
 """A configuration that is open by more was not closed by a walk of the doctor."""
 
-WALK_ROUNDING = 1e-13  # scaled
-"""What is left open by less is rounding, on a walk of the doctor."""
+WALK_ROUNDING = 1e-14  # scaled
+"""What is left open by less is rounding, on a walk of the doctor near the origin."""
 
-WALK_STRONG_STEPS, WALK_STEPS, WALK_FLAT = 20, 40, 1e-6  # counts; -
+WALK_STRONG_STEPS, WALK_STEPS, WALK_FLAT = 20, 60, 1e-3  # counts; -
 """Newton steps of a walk: for the rows that act where it starts, and for the others; slopes of
 these below this share of the largest ask for no step."""
 
-FEW_STEPS = 6
+FEW_STEPS = 12
 """Of many directions so many random mixtures are followed, where few of them lead back."""
 
 LOOKED_AT = 3

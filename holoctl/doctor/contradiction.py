@@ -17,6 +17,7 @@ from holoctl.base.errors import AssemblyError
 from holoctl.base.tolerances import (
     CONTRADICTION_SHARE,
     RESTART_CALLS,
+    RESTART_DESCENTS,
     RESTART_STEPS,
     RESTART_WORK,
     RESTARTS,
@@ -79,12 +80,16 @@ def closing(mech: Mechanism, q: Vector, t: float) -> Closing:
     for tried in (more, first):
         if tried.opposite:
             return Closing(tried.best, True, opposite=tried.opposite)
-    if more.residual < first.residual:
-        first = _tried(mech, more.best, t, restarts=0)  # to the bottom, from the best of them
-        if first.closed is not None:
-            return Closing(first.closed, True)
-    pulling = _pulling(mech, first.best, t)
-    return Closing(first.best, False, pulling, message=first.message)
+    found = more if more.residual < first.residual else first
+    pulling = _pulling(mech, found.best, t)
+    for _ in range(RESTART_DESCENTS):
+        if pulling:
+            break
+        found = _tried(mech, found.best, t, restarts=0)  # on to the bottom
+        if found.closed is not None:
+            return Closing(found.closed, True)
+        pulling = _pulling(mech, found.best, t)
+    return Closing(found.best, False, pulling, message=found.message)
 
 
 @dataclass(frozen=True, eq=False)

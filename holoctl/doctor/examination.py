@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from holoctl.base.checks import Vector, number, quiet
+from holoctl.base.checks import Vector, flag, number, quiet
 from holoctl.base.tolerances import CLOSED_ALREADY, FAR
 from holoctl.closing.kept_rows import KeptRows
 from holoctl.closing.nearby_configurations import configuration_along
@@ -24,6 +24,7 @@ from holoctl.doctor.crossed_axes import crossed_axes
 from holoctl.doctor.dimensions import dimensions
 from holoctl.doctor.margins import margins
 from holoctl.doctor.motions import motions
+from holoctl.doctor.progress import PARTS, stages
 from holoctl.doctor.redundancy import Redundancy, redundancy
 from holoctl.doctor.report import MobilityReport
 from holoctl.doctor.rounding import Rounding, as_meant, wanted
@@ -35,7 +36,9 @@ __all__ = ["mobility"]
 
 
 @quiet
-def mobility(mech: Mechanism, q: Any = None, *, t: float = 0.0) -> MobilityReport:
+def mobility(
+    mech: Mechanism, q: Any = None, *, t: float = 0.0, progress: bool = False
+) -> MobilityReport:
     """Examine a mechanism: mobility, redundant rows, locked joints, motors, contradictions.
 
     Parameters
@@ -45,6 +48,8 @@ def mobility(mech: Mechanism, q: Any = None, *, t: float = 0.0) -> MobilityRepor
         Where to look; closed from there if it is open. Default: ``mech.reference``.
     t : float, optional
         Time, s, for constraints that depend on it.
+    progress : bool, optional
+        Show a progress bar (needs tqdm): large mechanisms take a while.
 
     Returns
     -------
@@ -54,7 +59,7 @@ def mobility(mech: Mechanism, q: Any = None, *, t: float = 0.0) -> MobilityRepor
     Raises
     ------
     InputError
-        For a q of the wrong shape, or numbers that are not finite.
+        For a q of the wrong shape, numbers that are not finite, a `progress` that is no bool.
 
     Notes
     -----
@@ -73,12 +78,23 @@ def mobility(mech: Mechanism, q: Any = None, *, t: float = 0.0) -> MobilityRepor
     check_mechanism(mech)
     t = number("t", t, "time, s")
     guess = mech.reference.copy() if q is None else check_configuration(mech, q)
+    begin = stages(flag("progress", progress))
+    begin()
     found, meant = _closed(mech, guess, t)
     if not found.closed:
+        for _ in PARTS:
+            begin()
         return _unclosed(mech, found, wanted(mech, guess, t), t)
     tolerance = 0.0 if meant is None else mech.tolerance
+    begin()
     s = samples(mech, found.q, t, tolerance)
-    r, m = redundancy(mech, s, t), motions(mech, s, t)
+    begin()
+    r = redundancy(mech, s, t)
+    begin()
+    m = motions(mech, s, t)
+    begin()
+    chosen = choice(mech, s, r, t)
+    begin()
     return MobilityReport(
         mech.name,
         list(mech.actuator_names),
@@ -88,7 +104,7 @@ def mobility(mech: Mechanism, q: Any = None, *, t: float = 0.0) -> MobilityRepor
         list(crossed_axes(mech, found.q, t, tolerance)),
         r,
         m,
-        choice(mech, s, r, t),
+        chosen,
         margins(mech, s, m),
         _rounding(mech, guess, t, s, r, meant),
     )

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import REPEATS, VIOLATED, WEAK_ROWS
+from holoctl.base.tolerances import NEEDED_REACH, REPEATS, VIOLATED, WEAK_ROWS
 from holoctl.closing.rank import first_independent, scaled_jacobian
 from holoctl.doctor.samples import Sample, Samples
 from holoctl.doctor.walking import around, neighbourhood
@@ -85,7 +85,7 @@ class Redundancy:
 def redundancy(mech: Mechanism, s: Samples, t: float) -> Redundancy:
     """Judge all rows where the rank is the generic one."""
     m, names = mech.row_scale.size, mech.row_names
-    kept = first_independent([at.G for at in s.generic], s.generic_rank)
+    kept = _kept(s)
     left = np.setdiff1d(np.arange(m), kept)
     redundant = _harmless(mech, s, kept, left, t)
     latent = np.setdiff1d(left, redundant)
@@ -115,6 +115,27 @@ def _weak(names: tuple[str, ...], s: Samples) -> tuple[str, ...]:
     u = np.linalg.svd(at.G, full_matrices=False)[0][:, at.rank - count : at.rank]
     part = np.linalg.norm(u, axis=1)
     return tuple(names[i] for i in np.flatnonzero(part > 0.3 * part.max()))
+
+
+def _kept(s: Samples) -> Indices:
+    """Rows of the generic rank. Where it is less here, first those that act here, and of the
+    others, which all act weakly so near, the strongest."""
+    places = [at.G for at in s.generic]
+    if any(at is s.here for at in s.generic):
+        return first_independent(places, s.generic_rank)
+    kept = first_independent([s.here.G, *places], min(s.here.rank, s.generic_rank))
+    bases = [np.linalg.qr(G[kept].T)[0].T for G in places]
+    while kept.size < s.generic_rank:
+        rests = [G - (G @ basis.T) @ basis for G, basis in zip(places, bases, strict=True)]
+        strength = np.min([np.linalg.norm(rest, axis=1) for rest in rests], axis=0)
+        strength[kept] = 0.0
+        first = int(np.flatnonzero(strength > 0.5 * strength.max())[0])
+        kept = np.append(kept, first)
+        bases = [
+            np.vstack([basis, rest[first] / np.linalg.norm(rest[first])])
+            for basis, rest in zip(bases, rests, strict=True)
+        ]
+    return np.sort(kept)
 
 
 def _harmless(mech: Mechanism, s: Samples, kept: Indices, left: Indices, t: float) -> Indices:
@@ -147,12 +168,12 @@ def _harmless(mech: Mechanism, s: Samples, kept: Indices, left: Indices, t: floa
 def _open(mech: Mechanism, places: list[Sample], held: Indices, t: float) -> Vector:
     """(m,): how far rows open around these places while those held are closed, scaled."""
     off = np.zeros(mech.row_scale.size)
+    weak = largest(places[0].values[places[0].rank :])
     for at in places:
-        weak = 2.0 * largest(at.values[at.rank :])
-        beside = neighbourhood(mech, at.q, t, held, tolerance=at.tolerance)
-        for place in around(beside, count=3):
+        n = neighbourhood(mech, at.q, t, held, weak=weak, tolerance=at.tolerance)
+        for place in around(n, count=5, reach=NEEDED_REACH):
             opened = np.abs(scaled_jacobian(mech, place.x, t)[1])
-            off = np.maximum(off, opened - weak * float(np.linalg.norm(place.y)))
+            off = np.maximum(off, opened - 2.0 * weak * float(np.linalg.norm(place.y)))
     return off
 
 

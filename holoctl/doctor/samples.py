@@ -16,7 +16,7 @@ from holoctl.base.checks import Vector
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import FEW_STEPS, LOOKED_AT, ROUNDED
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
-from holoctl.doctor.walking import Neighbourhood, around, followed, neighbourhood
+from holoctl.doctor.walking import Neighbourhood, Place, around, followed, neighbourhood
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Sample", "Samples", "goes_on", "sample", "samples", "tangent"]
@@ -100,15 +100,18 @@ def samples(mech: Mechanism, q: Vector, t: float, tolerance: float = 0.0) -> Sam
     Paths of different dimension may meet at q: what is said in general is said of the largest.
     """
     here = sample(mech, q, t, tolerance=tolerance)
-    own = tangent(mech, here, t)
     at_q = neighbourhood(mech, q, t, rank=here.rank, tolerance=tolerance)
+    own = tangent(here, at_q)
     places = around(at_q, 6 if here.G.size else 1)
-    reached = [_reached(mech, place.x, t, tolerance) for place in places]
-    elsewhere = _largest(mech, reached, t)
+    farthest = max((float(np.linalg.norm(place.y)) for place in places), default=0.0)
+    # near a crossing the motions of both paths seem to go on
+    far = [place for place in places if np.linalg.norm(place.y) > 0.4 * farthest]
+    reached = [_reached(mech, place.x, t, tolerance) for place in _spread(far)]
+    elsewhere = _largest(at_q, reached)
     rank, dof = elsewhere[0][0].rank if elsewhere else here.rank, own.shape[1]
     if elsewhere:
         dof = elsewhere[0][1].shape[1]
-    crossing = here.rank == rank and here.null.shape[1] > dof < _ways(mech, here, own, t)
+    crossing = here.rank == rank and here.null.shape[1] > dof < _ways(at_q, own)
     usual = here.rank == rank and own.shape[1] == dof and not crossing
     generic = ([(here, own)] if usual or not elsewhere else []) + elsewhere[:LOOKED_AT]
     return Samples(
@@ -116,28 +119,45 @@ def samples(mech: Mechanism, q: Vector, t: float, tolerance: float = 0.0) -> Sam
     )  # fmt: skip
 
 
+def _spread(places: list[Place]) -> list[Place]:
+    """In an order in which each is in a direction as different as can be from those before."""
+    if len(places) < 3:
+        return places
+    ways = np.array([place.y / np.linalg.norm(place.y) for place in places])
+    alike, order = np.abs(ways @ ways.T), [0]
+    while len(order) < len(places):
+        left = np.delete(np.arange(len(places)), order)
+        order.append(int(left[np.argmin(alike[left][:, order].max(axis=1))]))
+    return [places[i] for i in order]
+
+
 def _reached(mech: Mechanism, x: Vector, t: float, tolerance: float) -> Sample:
     found = sample(mech, x, t, tolerance=tolerance)
     return found if found.error >= ROUNDED else sample(mech, x, t, ROUNDED, tolerance)
 
 
-def _largest(mech: Mechanism, reached: list[Sample], t: float) -> list[tuple[Sample, Array]]:
+def _largest(at_q: Neighbourhood, reached: list[Sample]) -> list[tuple[Sample, Array]]:
     """Those on the largest component that was found, with the motions that go on there.
 
     No more go on than the rank leaves: the smallest rank is looked at first.
     """
     found: list[tuple[Sample, Array]] = []
     for rank in sorted({s.rank for s in reached}):
-        if found and found[0][1].shape[1] >= mech.nv - rank:
+        if found and found[0][1].shape[1] >= at_q.mech.nv - rank:
             break
-        looked = [(s, tangent(mech, s, t)) for s in reached if s.rank == rank][: 2 * LOOKED_AT]
+        like = [s for s in reached if s.rank == rank][: 2 * LOOKED_AT]
+        looked = [(s, tangent(s, _beside(at_q, s))) for s in like]
         dof = max(T.shape[1] for _, T in looked)
         if not found or dof > found[0][1].shape[1]:
             found = [pair for pair in looked if pair[1].shape[1] == dof]
     return found
 
 
-def tangent(mech: Mechanism, s: Sample, t: float) -> Array:
+def _beside(n: Neighbourhood, s: Sample) -> Neighbourhood:
+    return neighbourhood(n.mech, s.q, n.t, rank=s.rank, weak=0.5 * n.weak, tolerance=s.tolerance)
+
+
+def tangent(s: Sample, n: Neighbourhood) -> Array:
     """The part of the null space along which the mechanism does move, where it is smooth.
 
     A shaky direction keeps the constraints to first order only: closing the mechanism after a
@@ -147,18 +167,19 @@ def tangent(mech: Mechanism, s: Sample, t: float) -> Array:
     k = s.null.shape[1]
     if s.rank == s.G.shape[0] or k == 0:
         return s.null  # all rows are independent: the manifold is smooth
-    n = neighbourhood(mech, s.q, t, rank=s.rank, tolerance=s.tolerance)
     rng = np.random.default_rng(k)
-    everything = np.linalg.qr(rng.normal(size=(k, k)))[0]
-    few = rng.normal(size=(k, FEW_STEPS)) / np.sqrt(k)
-    for ways in (few, everything) if k > FEW_STEPS else (everything,):
-        left = np.column_stack([_left(n, way) for way in ways.T])
-        u, sizes, _ = np.linalg.svd(left)
-        back = int(np.count_nonzero(sizes > 0.4 * np.sqrt(max(ways.shape[1] / k, 1.0 / k))))
-        if 2 * back < ways.shape[1]:
-            break
+    ways, enough = rng.normal(size=(k, FEW_STEPS)) / np.sqrt(k), 0.25 * np.sqrt(FEW_STEPS / k)
+    u, back = _back(n, ways, enough) if k > FEW_STEPS else (np.eye(k), FEW_STEPS)
+    if 3 * back > FEW_STEPS:
+        u, back = _back(n, np.linalg.qr(rng.normal(size=(k, k)))[0], 0.5)
     T: Array = s.null @ u[:, back:]
     return T
+
+
+def _back(n: Neighbourhood, ways: Array, enough: float) -> tuple[Array, int]:
+    """Directions, those first that lead back, and how many these are."""
+    u, sizes, _ = np.linalg.svd(np.column_stack([_left(n, way) for way in ways.T]))
+    return u, int(np.count_nonzero(sizes > enough))
 
 
 def _left(n: Neighbourhood, way: Vector) -> Vector:
@@ -167,10 +188,9 @@ def _left(n: Neighbourhood, way: Vector) -> Vector:
     return np.zeros(way.size) if there is None else way - there.y / n.reach
 
 
-def _ways(mech: Mechanism, s: Sample, T: Array, t: float) -> int:
+def _ways(n: Neighbourhood, T: Array) -> int:
     """How many independent directions go on, each alone: more than go on together where paths
     cross."""
-    n = neighbourhood(mech, s.q, t, rank=s.rank, tolerance=s.tolerance)
     others = null_space_by_svd((n.Z.T @ T).T, T.shape[1])[3]
     k = others.shape[1]
     if k == 0:

@@ -36,7 +36,9 @@ from holoctl.base.tolerances import (
     WALK_STRONG_STEPS,
 )
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
-from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.mechanism.scales import sizes
+from holoctl.tree.frozen_model import plain
 
 __all__ = ["Neighbourhood", "Place", "around", "followed", "neighbourhood"]
 
@@ -87,17 +89,30 @@ def neighbourhood(
     t: float,
     rows: Indices | None = None,
     rank: int | None = None,
+    weak: float | None = None,
     tolerance: float = 0.0,
 ) -> Neighbourhood:
-    """Part rows and coordinates at a closed q, at a rank that is known or decided here."""
+    """Part rows and coordinates at a closed q, at a rank that is known or decided here.
+
+    `weak` is the largest singular value that does not count; not this one where q was reached on
+    a walk, for there it may be what is left of a term of high order.
+    """
     G, error = scaled_jacobian(mech, q, t, rows)
     r = manifold_rank(G, largest(error), tolerance) if rank is None else rank
     U1, _, V1, Z = null_space_by_svd(G, r)
-    beyond = singular_values(G)[r:]
     U2 = null_space_by_svd(U1.T, r)[3] if r else np.eye(G.shape[0])
-    rounding = max(WALK_ROUNDING, ALLOWANCE * largest(error), tolerance / ALLOWANCE)
+    if weak is None:
+        weak = largest(singular_values(G)[r:])
+    rounding = max(WALK_ROUNDING * _reach(mech), ALLOWANCE * largest(error), tolerance / ALLOWANCE)
     reach = max(MOTION_REACH, LATENT_ROOT * float(np.sqrt(tolerance)))
-    return Neighbourhood(mech, q, t, rows, U1, U2, V1, Z, rounding, 2.0 * largest(beyond), reach)
+    return Neighbourhood(mech, q, t, rows, U1, U2, V1, Z, rounding, 2.0 * weak, reach)
+
+
+def _reach(mech: Mechanism) -> float:
+    """How far from the origin it is, in units of its size: what rounding grows with."""
+    placed = plain(mech.model).jointPlacements
+    far = max(float(np.abs(placed[j].translation).max()) for j in range(1, mech.model.njoints))
+    return 1.0 + far / sizes(mech.model, mech.reference, (), workspace(mech))[0]
 
 
 def place(n: Neighbourhood, y: Vector, slope: bool = True) -> Place | None:
@@ -112,13 +127,13 @@ def place(n: Neighbourhood, y: Vector, slope: bool = True) -> Place | None:
         G = G @ (D * columns / columns[:, None])
         size = largest(n.U1.T @ error)
         A = n.U1.T @ G @ n.V1
-        if size <= ROUNDING or (size <= OPEN_STILL and size > 0.1 * last):
+        if size <= ROUNDING or (size <= ALLOWANCE * n.rounding and size > 0.5 * last):
             break
         if not np.isfinite(size) or size > 1e3:
             return None
         step = least_squares(A, -n.U1.T @ error)
         w, last = w + step * min(1.0, 0.5 / max(float(np.linalg.norm(step)), 0.5)), size
-    else:
+    if size > OPEN_STILL:
         return None
     if not slope or not n.U2.shape[1]:
         return Place(x, y, n.U2.T @ error, np.zeros((n.U2.shape[1], n.dof)))
@@ -129,9 +144,10 @@ def place(n: Neighbourhood, y: Vector, slope: bool = True) -> Place | None:
 def followed(n: Neighbourhood, y: Vector, held: Vector | None = None) -> Place | None:
     """The closed configuration next to y: f = 0 by Newton's method; None where it stays open.
 
-    It may be q again. With `held`, a unit vector, it stays as far along it as y is.
+    It may be q again, and is no farther from y than q is: what is farther is not beside q. With
+    `held`, a unit vector, it stays as far along it as y is.
     """
-    at = place(n, y)
+    at, farthest = place(n, y), 1.01 * float(np.linalg.norm(y))
     for _ in range(WALK_STEPS):
         if at is None or _closed(n, at):
             return at
@@ -141,6 +157,8 @@ def followed(n: Neighbourhood, y: Vector, held: Vector | None = None) -> Place |
             1.0, 0.5 * float(np.linalg.norm(at.y)) / max(float(np.linalg.norm(step)), 1e-300)
         )
         for part in (1.0, 0.5, 0.25, 0.1, 0.01):
+            if np.linalg.norm(at.y + part * step - y) > farthest:
+                continue
             new = place(n, at.y + part * step)
             if new is not None and np.linalg.norm(new.f) < (1 - 0.1 * part) * np.linalg.norm(at.f):
                 at = new
@@ -155,7 +173,9 @@ def _closed(n: Neighbourhood, at: Place, times: float = 1.0) -> bool:
     return largest(at.f) <= times * (n.rounding + weak)
 
 
-def around(n: Neighbourhood, count: int = 6, seed: int = 0) -> list[Place]:
+def around(
+    n: Neighbourhood, count: int = 6, seed: int = 0, reach: float = WALK_REACH
+) -> list[Place]:
     """Closed configurations around q, on every path through it that was found.
 
     Random ways, forwards and back, that are closed again. Where none of them went along some
@@ -166,7 +186,7 @@ def around(n: Neighbourhood, count: int = 6, seed: int = 0) -> list[Place]:
     if k == 0:
         return []
     rng = np.random.default_rng(seed)
-    ways = WALK_REACH * np.clip(rng.normal(size=(count, k)), -2.0, 2.0)
+    ways = reach * np.clip(rng.normal(size=(count, k)), -2.0, 2.0)
     found, left = list[Place](), list[Vector]()
     both = np.concatenate([ways, -ways])
     for way in both:
@@ -178,8 +198,8 @@ def around(n: Neighbourhood, count: int = 6, seed: int = 0) -> list[Place]:
     _, sizes, vt = np.linalg.svd(share)
     never = vt[sizes > 0.5].T
     for way in _mixed(never, rng):
-        at = followed(n, WALK_REACH * way, held=way)
-        if at is not None and _went(at, way * WALK_REACH):
+        at = followed(n, reach * way, held=way)
+        if at is not None and _went(at, reach * way):
             found.append(at)
     return found
 
