@@ -10,6 +10,7 @@ import pinocchio as pin
 import pytest
 import yaml
 from refusals import refused
+from shared_robots import cassie_sdf
 
 import holoctl as hc
 from holoctl.app.cli import main
@@ -171,3 +172,19 @@ def test_a_robot_without_a_sheet_gets_one(tmp_path, caplog):
         "closed_loop": [], "type": [], "name_mot": [], "tolerance": 0, "moved": {},
     }  # fmt: skip
     assert hc.load(tmp_path / "bare.urdf", closures=out).constraints == ()
+
+
+def test_an_sdf_moves_too(tmp_path):
+    path, sheet = cassie_sdf("cassie_v2"), tmp_path / "moved.yaml"
+    plain = hc.load(path)
+    joint, closure = plain.model.names[3], plain.constraint_names[0]
+    sheet.write_text(
+        f"moved: {{{joint}: [1e-6, 0, 0, 0, 0, 2e-6], {closure}.a: [0, 1e-6, 0, 0, 0, 0]}}"
+    )
+    mech = hc.load(path, closures=sheet)
+    place = plain.model.jointPlacements[3].inverse() * mech.model.jointPlacements[3]
+    np.testing.assert_allclose(place.translation, [1e-6, 0.0, 0.0], atol=1e-15)
+    np.testing.assert_allclose(pin.log3(place.rotation), [0.0, 0.0, 2e-6], atol=1e-15)
+    before, after = (m.bound[0].frames1[0].placement for m in (plain, mech))
+    shift = (before.inverse() * after).translation
+    np.testing.assert_allclose(shift, [0.0, 1e-6, 0.0], atol=1e-15)
