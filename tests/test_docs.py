@@ -179,6 +179,22 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "above {} times what is left open ({} at least)",
      lambda: of("tolerances.SNAP_CUT")),
     (DERIVATIONS, "twice as many: scaled errors up to {}, and", "tolerances.CLOSED_ALREADY"),
+    (DERIVATIONS, "with a cut of `max(tau, min({} |e|, {}))` until the error falls no more",
+     ("tolerances.CUT_ERRORS", "tolerances.LARGEST_CUT")),
+    (DERIVATIONS, "(to {} of it at the least), then of tau", "tolerances.FALLS_NO_MORE"),
+    (DERIVATIONS, "if that leads farther than {} away", "tolerances.FARTHEST_SLIDE"),
+    (DERIVATIONS, "at steps of {} both ways along {} random mixtures",
+     ("tolerances.REACHED", "tolerances.LOOKED_AROUND")),
+    (DERIVATIONS, "unless another is {} times more independent", "tolerances.CLEARLY_BETTER"),
+    (DERIVATIONS, "walked along, by `max({}, {} sqrt(tau))`",
+     ("tolerances.LATENT_REACH", "tolerances.LATENT_ROOT")),
+    (DERIVATIONS, "If all rows close within {} of the least-squares point", "tolerances.WANDERED"),
+    (DERIVATIONS, "The default for files, {}, has room", "tolerances.GEOMETRY_OF_FILES"),
+    (DECISIONS, "`tolerance` is {} for files", "tolerances.GEOMETRY_OF_FILES"),
+    (DECISIONS, "A tolerance from {} to less than {}, the usual",
+     ("tolerances.FINEST_TOLERANCE", "tolerances.CLOSURE_LIMIT")),
+    (DERIVATIONS, "with a tolerance of {}, and proposes {} times what is off, up to {}",
+     ("tolerances.COARSE_CUT", "tolerances.ROUNDING_MARGIN", "tolerances.LARGEST_WANTED")),
     (DERIVATIONS, "has a condition number above {} (`gamma", "tolerances.SPLIT_LIMIT"),
     (DERIVATIONS, "take only pivots above {} of the largest, or of {} where",
      lambda: (1.0 / of("tolerances.SPLIT_LIMIT"), of("tolerances.UNIT"))),
@@ -335,8 +351,13 @@ def test_a_number_in_a_page_is_that_of_the_code(page, words, names):
 
 
 NO_CONSTANTS = {  # numbers of these pages that are no limits of the code, by the words around them
-    DERIVATIONS: (),
+    DERIVATIONS: (
+        "leave errors of 5e-7 to 1e-5",  # of files
+        "a misfit of 1e-2 has none",
+        "one of 1e-3 may be taken",
+    ),
     DECISIONS: (
+        "six digits leave errors up to 1e-5",
         "below 2e-16 up to",  # measured, by a test of its own
         "16 within 1e-4 of it, drawn",
         "is `max(1e-12, 100 eps cond)`",
