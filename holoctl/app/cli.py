@@ -22,7 +22,7 @@ import pinocchio as pin
 import holoctl
 from holoctl.base.checks import Vector, known_name, number
 from holoctl.base.errors import HoloctlError, InputError
-from holoctl.base.tolerances import CLOSURE_LIMIT, TYPED_FARTHEST, VELOCITY_LIMIT
+from holoctl.base.tolerances import CLOSURE_LIMIT, GEOMETRY_OF_FILES, TYPED_FARTHEST, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.closing.snapped import snapped
@@ -172,6 +172,11 @@ def _command(
         "--free-flyer", action="store_true", help="the root floats; default: it is fixed"
     )
     parser.add_argument(
+        "--tolerance", type=_number, metavar="SIZE",
+        help="how exactly the geometry is meant, scaled; 0: exactly (default: as the YAML file "
+        f"says, else {GEOMETRY_OF_FILES:g})",
+    )  # fmt: skip
+    parser.add_argument(
         "--set",
         metavar="JOINT=VALUE",
         action="append",
@@ -222,7 +227,10 @@ def _file(given: argparse.Namespace) -> Path:
 
 def _robot(given: argparse.Namespace) -> tuple[Mechanism, Vector, list[str]]:
     """The mechanism, the guess with the joints of ``--set`` in place, and those joints."""
-    mech = load(_file(given), closures=given.closures, free_flyer=given.free_flyer)
+    mech = load(
+        _file(given), closures=given.closures, free_flyer=given.free_flyer,
+        tolerance=given.tolerance,
+    )  # fmt: skip
     q, held = mech.reference.copy(), list[str]()
     for text in given.set:
         name, equals, numbers = text.partition("=")
@@ -285,9 +293,13 @@ def _doctor(given: argparse.Namespace) -> int:
         q, _ = assemble(mech, q, locked=held)
     if given.snap is not None:
         return _snap(given, mech, q)
-    report = mobility(mech, q)
+    report = mobility(mech, q, progress=sys.stderr.isatty() and mech.nv > _LARGE)
     print(json.dumps(report.to_dict(), indent=2) if given.json else report)
     return 0 if report.ok else 1
+
+
+_LARGE = 60
+"""Mechanisms with more coordinates take a while to be examined."""
 
 
 def _snap(given: argparse.Namespace, mech: Mechanism, q: Vector) -> int:

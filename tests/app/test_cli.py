@@ -293,3 +293,17 @@ def test_help_prints_percent_signs_once(capsys, command):
     text = capsys.readouterr().out
     assert "%" not in text.replace("10 % heavier", "")
     assert (command == "demo") == ("10 %" in text)
+
+
+def test_the_tolerance_of_the_geometry(tmp_path, capsys):
+    text = hc.robot_file("four_bar").read_text().replace('xyz="0 -1 0"', 'xyz="1e-6 -1 0"', 1)
+    (tmp_path / "arm.urdf").write_text(text)
+    sheet = hc.robot_file("four_bar").with_suffix(".yaml").read_text()
+    (tmp_path / "arm.yaml").write_text(sheet)
+    file = str(tmp_path / "arm.urdf")
+    assert main(["doctor", file]) == 0
+    assert "looks like rounding" in " ".join(capsys.readouterr().out.split())
+    assert main(["doctor", file, "--tolerance", "0"]) == 1
+    assert "Rounded?" in capsys.readouterr().out
+    assert main(["doctor", file, "--tolerance", "1"]) != 0
+    assert "tolerance" in capsys.readouterr().err
