@@ -268,7 +268,7 @@ def _mimics(urdf: Urdf, sheet: Sheet) -> list[tuple[Constraint, Place]]:
     """q[joint] = multiplier q[master] + offset, for every mimic joint of the URDF."""
     found: list[tuple[Constraint, Place]] = []
     for name, joint in urdf.joints.items():
-        if "mimic" not in joint.parts:
+        if "mimic" not in joint.parts or joint.values["type"] == "fixed":
             continue
         mimic = joint.parts["mimic"]
         master = mimic.values["joint"]
@@ -277,7 +277,7 @@ def _mimics(urdf: Urdf, sheet: Sheet) -> list[tuple[Constraint, Place]]:
                 f"joint {name!r} mimics {master!r}, so joint_type must replace neither of them"
             )
         coefficients = {name: 1.0, master: -mimic.values.get("multiplier", 1.0)}
-        if coefficients[master] == 0.0:
+        if coefficients[master] == 0.0 or urdf.joints[master].values["type"] == "fixed":
             del coefficients[master]
         offset = mimic.values.get("offset", 0.0)
         found.append((Coupling(coefficients, offset=offset, name=f"{name}-mimic"), mimic))

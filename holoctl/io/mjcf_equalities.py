@@ -49,8 +49,13 @@ def _label(item: Item, ends: Sequence[str], names: dict[str, int]) -> str:
 
 
 def _closure(item: Item, tree: Tree, data: pin.Data, names: dict[str, int]) -> Closure:
-    """A connect (three rows) or a weld (six) between two bodies or two sites."""
+    """A connect (three rows) or a weld (six) between two bodies or two sites.
+
+    MuJoCo multiplies the three rows of a weld's orientation by ``torquescale``: with zero nothing
+    is left of them, and the anchor alone is held.
+    """
     weld = item.element.tag == "weld"
+    turns = weld and item.number("torquescale", 1.0) != 0.0
     of_sites, of_bodies = (
         [n for n in group if n in item] for group in (("site1", "site2"), ("body1", "body2"))
     )
@@ -74,7 +79,7 @@ def _closure(item: Item, tree: Tree, data: pin.Data, names: dict[str, int]) -> C
         else:
             A, B = A * anchor, B * between.inverse() * anchor
     a, b = ((tree.model.names[k], X) for k, X in ((i, A), (j, B)))
-    return Closure(a, b, joint="weld" if weld else "spherical", name=_label(item, ends, names))
+    return Closure(a, b, joint="weld" if turns else "spherical", name=_label(item, ends, names))
 
 
 def _relative(item: Item, drawn: pin.SE3) -> pin.SE3:

@@ -72,8 +72,8 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {  # tag: attributes read, attributes i
     "site": (f"name class fromto {_POSE}", "group material mesh rgba size type user"),
     "connect": ("name class active body1 body2 site1 site2 anchor", "solimp solref"),
     "weld": (
-        "name class active body1 body2 site1 site2 anchor relpose",
-        "solimp solref torquescale",
+        "name class active body1 body2 site1 site2 anchor relpose torquescale",
+        "solimp solref",
     ),
     "joint of equality": ("name class active joint1 joint2 polycoef", "solimp solref"),
     "equality of default": ("active", "solimp solref"),

@@ -474,3 +474,24 @@ def test_a_yaml_beside_an_mjcf_is_not_read_and_that_is_told(robot, tmp_path, cap
     with caplog.at_level("WARNING", logger="holoctl"):
         robot()
     assert "arm.yaml beside it is not read" in caplog.text
+
+
+@pytest.mark.parametrize("ends", [
+    'body1="upper" body2="lower" anchor="0.1 0.2 0.3" relpose="0.4 0.5 0.6 1 0.2 0.1 0.3"',
+    'body1="upper" body2="lower" anchor="0.1 0.2 0.3"', 'body1="lower"', 'site1="pin" site2="tip"',
+])  # fmt: skip
+def test_a_weld_without_torque_is_a_point(robot, ends):
+    """torquescale="0" leaves the three rows of the anchor; another factor changes no row of ours."""
+    text = with_line("<worldbody>", '<site name="tip" pos="0.1 0.3 -0.2" euler="1 2 3"/>')
+    weld = f"<equality><weld {ends}/></equality>"
+    q, v = np.array([0.3, -0.4]), np.zeros(2)
+    whole = constraint_rows(robot(with_section(weld, text)), q, v)[1]
+    point = constraint_rows(
+        robot(with_section(weld.replace("/>", ' torquescale="0"/>'), text)), q, v
+    )[1]
+    assert (whole.error.size, point.error.size) == (6, 3)
+    assert point.error == pytest.approx(whole.error[:3], abs=1e-15)
+    assert point.jacobian == pytest.approx(whole.jacobian[:3], abs=1e-15)
+    for scale in ("0.3", "5", "-1"):
+        scaled = robot(with_section(weld.replace("/>", f' torquescale="{scale}"/>'), text))
+        assert (constraint_rows(scaled, q, v)[1].jacobian == whole.jacobian).all()
