@@ -23,8 +23,10 @@ __all__ = [
     "MOST_CLASSES",
     "MOST_CONSTRAINTS",
     "MOST_COORDINATES",
+    "MOST_DEEP_INCLUDES",
     "MOST_ELEMENTS",
     "MOST_GEOMS",
+    "MOST_INCLUDES",
     "MOST_KEYS",
     "MOST_PARTS",
     "MOST_SHEET_BYTES",
@@ -36,7 +38,13 @@ __all__ = [
 ]
 
 MOST_BYTES = 16_000_000
-"""Of a URDF, MJCF or SDF."""
+"""Of a URDF, MJCF or SDF; of all that an MJCF includes together."""
+
+MOST_INCLUDES = 200
+"""Files that an MJCF includes."""
+
+MOST_DEEP_INCLUDES = 20
+"""Files that include each other."""
 
 MOST_SHEET_BYTES = 1_000_000
 """Of the YAML file beside it."""

@@ -6,7 +6,7 @@ import logging
 import os
 from pathlib import Path
 
-from holoctl.base.checks import flag, known_name, suggestion
+from holoctl.base.checks import flag, known_name, one_of, suggestion
 from holoctl.base.errors import InputError, LoadError
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
@@ -41,6 +41,7 @@ def load(
     *,
     closures: str | os.PathLike[str] | None = None,
     free_flyer: bool = False,
+    actuators: str = "all",
 ) -> Mechanism:
     """Read a robot from a URDF, an MJCF or an SDF.
 
@@ -58,6 +59,10 @@ def load(
     free_flyer : bool, optional
         Whether the root link floats, on a joint called ``root_joint``. Default: it is fixed to
         the world. An MJCF says itself which bodies are free; see Notes.
+    actuators : str, optional
+        For an MJCF: "all", or "skip" to leave out those that make no motor on joints (muscles;
+        actuators on spatial tendons, sites, bodies), with a warning that names them. Default:
+        "all", and they are refused.
 
     Returns
     -------
@@ -70,7 +75,8 @@ def load(
         With file, key and line, for anything that cannot be read or makes no mechanism. What is
         not understood, and might change the motion, is an error.
     InputError
-        If `path` or `closures` is not a path, or `closures` is given for an MJCF.
+        If `path` or `closures` is not a path, or `closures` is given for an MJCF; if `actuators`
+        is another word, or is "skip" for a file that is no MJCF.
 
     Notes
     -----
@@ -119,8 +125,11 @@ def load(
     coupling becomes a revolute one, for its turns count.
     """
     free_flyer = flag("load: free_flyer", free_flyer)
+    skip = one_of("load: actuators", actuators, ("all", "skip")) == "skip"
     main, beside = _files(path, closures)
     suffix = main.suffix.lower()
+    if skip and suffix not in (".xml", ".mjcf"):
+        raise InputError("load: actuators='skip' is for an MJCF; other files name their motors")
     if suffix in (".xml", ".mjcf"):
         if closures is not None:
             raise InputError("load: closures= is for URDF and SDF; an MJCF has an <equality>")
@@ -128,7 +137,9 @@ def load(
             log.warning(
                 "%s: an MJCF says all itself, so %s beside it is not read", main, beside.name
             )
-        mech = read_mjcf(_text(main), str(main), free_flyer)
+        mech = read_mjcf(
+            _text(main), str(main), free_flyer, folder=main.parent, skip_actuators=skip
+        )
     else:
         text, document = _text(main), None
         if beside is not None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -24,7 +26,9 @@ from holoctl.io.limits import (
 )
 from holoctl.io.mjcf_elements import Defaults, Item, compiler_of, sections, unit
 from holoctl.io.mjcf_equalities import equalities
-from holoctl.io.mjcf_motors import check_tendons, motors_of
+from holoctl.io.mjcf_include import include_files
+from holoctl.io.mjcf_motors import motors_of
+from holoctl.io.mjcf_tendons import tendons_of
 from holoctl.io.mjcf_tree import Tree
 from holoctl.io.mjcf_words import check_words
 from holoctl.io.xml import Element, blamed_on, check_root, parsed
@@ -35,7 +39,14 @@ __all__ = ["read_mjcf"]
 log = logging.getLogger(__name__)
 
 
-def read_mjcf(text: str, file: str, free_flyer: bool = False) -> Mechanism:
+def read_mjcf(
+    text: str,
+    file: str,
+    free_flyer: bool = False,
+    *,
+    folder: Path | None = None,
+    skip_actuators: bool = False,
+) -> Mechanism:
     """The mechanism of an MJCF text.
 
     Parameters
@@ -45,6 +56,10 @@ def read_mjcf(text: str, file: str, free_flyer: bool = False) -> Mechanism:
     free_flyer : bool
         Let the first body of the world float on a joint "root_joint"; only for a file without
         a free joint, whose first body has no joint at all.
+    folder : path, optional
+        Where the file is: what it includes is looked for there. Default: it is no file.
+    skip_actuators : bool
+        Leave out actuators that make no motor on joints, with a warning. Default: refuse them.
 
     Raises
     ------
@@ -53,6 +68,7 @@ def read_mjcf(text: str, file: str, free_flyer: bool = False) -> Mechanism:
     """
     root = parsed(text, file)
     check_root(root, "mujoco", "an MJCF")
+    include_files(root, folder)
     check_words(root)
     _check_counts(root)
     defaults = Defaults(compiler_of(root))
@@ -61,18 +77,18 @@ def read_mjcf(text: str, file: str, free_flyer: bool = False) -> Mechanism:
     tree = Tree(root, defaults, free_flyer)
     tree.model.gravity.linear = gravity
     tree.build()
-    rows = equalities(root, tree)
-    motors, B = motors_of(root, tree)
-    check_tendons(root, tree)
+    tendons = tendons_of(root, tree)
+    rows = equalities(root, tree, tendons)
+    motors = motors_of(root, tree, tendons, skip_actuators)
     reference = _reference(root, tree)
-    _warn(tree)
+    _warn(tree, motors.left_out)
     off = [i for i, (_, _, active) in enumerate(rows) if not (active and enabled)]
     with blamed_on(root):
         return Mechanism(
             tree.model,
             [c for i, (c, _, _) in enumerate(rows) if i not in off],
-            motors if B is None else (),
-            actuation=B,
+            motors.names,
+            actuation=motors.B,
             reference=reference,
             parked=[(i, rows[i][0]) for i in off],
         )
@@ -129,8 +145,15 @@ def _from_qpos(item: Item, tree: Tree) -> Vector:
     return q
 
 
-def _warn(tree: Tree) -> None:
+def _warn(tree: Tree, left_out: Mapping[str, str]) -> None:
     """One record for forces that MuJoCo would add, and the equation of motion does not."""
+    if left_out:
+        some = [f"{name!r} ({why})" for name, why in left_out.items()]
+        more = f"; and {len(some) - 10} more" if len(some) > 10 else ""
+        log.warning(
+            "%s: loaded without the motors of %s actuator%s: %s%s",
+            tree.root.file, len(some), "s" * (len(some) > 1), "; ".join(some[:10]), more,
+        )  # fmt: skip
     if tree.springs:
         log.warning(
             "%s: springs are not part of the equation of motion; pass them as efforts: %s",

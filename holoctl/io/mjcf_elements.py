@@ -18,7 +18,7 @@ from holoctl.base.checks import Vector, listing, suggestion
 from holoctl.base.errors import LoadError
 from holoctl.io import rotations
 from holoctl.io.limits import LARGEST, MOST_CLASSES, check_count
-from holoctl.io.mjcf_words import ATTRIBUTES, MOTORS
+from holoctl.io.mjcf_words import ATTRIBUTES, MOTORS, NO_MOTORS
 from holoctl.io.rotations import turn, z_to
 from holoctl.io.xml import Element, decimals
 
@@ -297,7 +297,7 @@ class Defaults:
 
 def _shared(tag: str) -> str:
     """Actuators of all kinds share their defaults, as in MuJoCo."""
-    return "actuator" if tag in MOTORS else tag
+    return "actuator" if tag in MOTORS or tag in NO_MOTORS else tag
 
 
 def flattened(

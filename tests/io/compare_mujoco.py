@@ -7,10 +7,6 @@ reads, and prints how many of them load, what is refused and why, and where numb
 
 from __future__ import annotations
 
-import logging
-import re
-import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +89,8 @@ def equality_jacobian(mujoco, model, data):
 
 def moments(mujoco, model, data):
     """A row for each actuator: the efforts of its unit force."""
-    moment = np.zeros((model.nu, model.nv))
-    if model.nu:
+    moment = np.zeros((len(data.moment_rownnz), model.nv))
+    if len(moment):
         mujoco.mju_sparse2dense(
             moment, data.actuator_moment, data.moment_rownnz, data.moment_rowadr,
             data.moment_colind,
@@ -183,7 +179,7 @@ def _rows(mujoco, model, data, i, pos, J, T):
     if site:
         axes, body = data.site_xmat[body].reshape(3, 3), model.site_bodyid[body]
     weld = len(pos) == 6
-    if weld and not site and model.eq_data[i, 10]:
+    if weld and not site:
         relative = np.zeros(9)
         mujoco.mju_quat2Mat(relative, model.eq_data[i, 6:10])
         axes = axes @ relative.reshape(3, 3)

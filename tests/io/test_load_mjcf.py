@@ -303,17 +303,15 @@ def test_closures_argument_is_refused(robot, tmp_path):
 
 
 def test_a_gripper_with_a_tendon(robot):
-    """The words of a real gripper: all are known, and the actuator on a tendon has a reason."""
-    with pytest.raises(hc.LoadError, match=r"transmission 'tendon' is not read") as error:
-        robot(GRIPPER)
-    assert error.value.key == "fingers"
-    assert error.value.line == 1 + GRIPPER[: GRIPPER.index('name="fingers"')].count("\n")
-    mech = robot(GRIPPER.replace('tendon="split" ', 'joint="right" '))
+    """The words of a real gripper: all are known, and the tendon is a motor on its joint."""
+    mech = robot(GRIPPER)
     assert mech.constraint_names == ("follower-right_coupler", "right-left")
-    assert mech.actuated == ("right",)
+    assert mech.actuator_names == ("u[0]",)
+    assert mech.B[:, 0] == pytest.approx([0.5, 0, 0, 0])
     assert mech.model.armature == pytest.approx([0.005, 0, 0, 0.005])
     q, _ = hc.assemble(mech)
     assert q == pytest.approx(mech.reference)
+    assert robot(GRIPPER.replace('tendon="split" ', 'joint="right" ')).actuated == ("right",)
 
 
 def test_a_mesh_that_has_the_mass_is_refused(robot):
@@ -348,7 +346,7 @@ IN_BODY = [  # instead of a line of ARM, and what is said of it
     (JOINT, '<replicate count="3"/>', "<replicate> in <body> is not read"),
     (JOINT, '<attach model="x"/>', "<attach> in <body> is not read"),
     (JOINT, "<join/>", r"no element <join> in <body> \(did you mean 'joint'\?\)"),
-    (JOINT, '<include file="/etc/passwd"/>', "<include> is not read: other files are not opened"),
+    (JOINT, '<include file="/etc/passwd"/>', "'/etc/passwd' is not read: file= must be a path rel"),
     (GEOM, '<geom type="capsule" size="0.02"/>', "size must be 2 to 3 finite numbers"),
     (GEOM, '<geom type="box" size="1 0 1"/>', "a box has 3 sizes above zero"),
     (GEOM, '<geom type="sphere" size="1" fromto="0 0 0 1 1 1"/>', "fromto is for capsules"),
@@ -384,7 +382,7 @@ IN_BODY = [  # instead of a line of ARM, and what is said of it
     (BODY, '<body coordinate="1">', "has no attribute 'coordinate'"),
 ]
 SECTIONS = [
-    ('<equality><tendon tendon1="a"/></equality>', "<tendon> in <equality> is not read"),
+    ('<equality><tendon tendon1="a"/></equality>', "there is no tendon called 'a'"),
     ('<equality><flex flex="a"/></equality>', "<flex> in <equality> is not read"),
     ('<equality><distance/></equality>', "<distance> in <equality> is not read: use hc.Rod"),
     ('<equality><connect body1="lower"/></equality>', "give body1 and anchor"),
@@ -407,7 +405,7 @@ SECTIONS = [
         "two equalities are called 'a'",
     ),
     ('<actuator><motor site="pin"/></actuator>', "its transmission 'site' is not read"),
-    ('<actuator><motor tendon="t"/></actuator>', "its transmission 'tendon' is not read"),
+    ('<actuator><motor tendon="t"/></actuator>', "there is no tendon called 't'"),
     ('<actuator><motor/></actuator>', "an actuator drives one joint"),
     ('<actuator><motor joint="elbow" gear="0"/></actuator>', "gear is zero: a motor on nothing"),
     (
@@ -417,7 +415,12 @@ SECTIONS = [
     ('<actuator><muscle joint="elbow"/></actuator>', "<muscle> in <actuator> is not read"),
     ('<actuator><damper joint="elbow"/></actuator>', "<damper> in <actuator> is not read"),
     ('<actuator><plugin joint="elbow"/></actuator>', "<plugin> in <actuator> is not read"),
-    ('<tendon><fixed armature="1"/></tendon>', "armature of a tendon is not read"),
+    ('<tendon><spatial armature="1"/></tendon>', "armature of a tendon is not read"),
+    ('<tendon><fixed/></tendon>', "a fixed tendon needs a <joint>"),
+    ('<tendon><fixed><joint joint="elbow"/></fixed></tendon>', "coef is needed"),
+    ('<tendon><fixed><joint joint="elbo" coef="1"/></fixed></tendon>', "did you mean 'elbow'"),
+    ('<tendon><fixed><joint join="elbow" coef="1"/></fixed></tendon>', "no attribute 'join'"),
+    ('<tendon><spatial name="a"/><fixed name="a"/></tendon>', "two tendons are called 'a'"),
     ('<keyframe><key qpos="1 2 3"/></keyframe>', "qpos must be 2 finite numbers"),
     ('<compiler coordinate="global"/>', "coordinate='global' is not read; only 'local' is"),
     ('<compiler alignfree="true"/>', "alignfree='true' is not read"),
@@ -432,7 +435,7 @@ SECTIONS = [
     ('<sensors/>', r"no element <sensors> in <mujoco> .*did you mean 'sensor'"),
     ('<worldbody><joint/></worldbody>', "no element <joint> in <worldbody>"),
     ('<worldbody pos="0 0 1"/>', "<worldbody> has no attribute 'pos'"),
-    ('<asset><include file="x"/></asset>', "<include> is not read"),
+    ('<asset><include file="x"/></asset>', "there is no file 'x' in the folder of the main"),
 ]  # fmt: skip
 
 
@@ -481,7 +484,7 @@ def test_a_yaml_beside_an_mjcf_is_not_read_and_that_is_told(robot, tmp_path, cap
     'body1="upper" body2="lower" anchor="0.1 0.2 0.3"', 'body1="lower"', 'site1="pin" site2="tip"',
 ])  # fmt: skip
 def test_a_weld_without_torque_is_a_point(robot, ends):
-    """torquescale="0" leaves the three rows of the anchor; another factor changes no row of ours."""
+    """torquescale="0" leaves the rows of the anchor; another factor changes no row of ours."""
     text = with_line("<worldbody>", '<site name="tip" pos="0.1 0.3 -0.2" euler="1 2 3"/>')
     weld = f"<equality><weld {ends}/></equality>"
     q, v = np.array([0.3, -0.4]), np.zeros(2)
