@@ -29,6 +29,7 @@ __all__ = [
     "MOST_INCLUDES",
     "MOST_KEYS",
     "MOST_PARTS",
+    "MOST_REPLICATES",
     "MOST_SHEET_BYTES",
     "MOST_VALUES",
     "Place",
@@ -66,6 +67,9 @@ MOST_GEOMS = 20_000
 
 MOST_KEYS = 1000
 """Keyframes of an MJCF."""
+
+MOST_REPLICATES = 100
+"""Elements of an MJCF whose copies are written out."""
 
 MOST_CLASSES = 1000
 """Default classes of an MJCF: each is a copy of the one it stands in."""

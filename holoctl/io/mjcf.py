@@ -24,10 +24,12 @@ from holoctl.io.limits import (
     MOST_PARTS,
     check_count,
 )
+from holoctl.io.mjcf_compiled import Compiled
 from holoctl.io.mjcf_elements import Defaults, Item, compiler_of, sections, unit
 from holoctl.io.mjcf_equalities import equalities
 from holoctl.io.mjcf_include import include_files
 from holoctl.io.mjcf_motors import motors_of
+from holoctl.io.mjcf_replicate import write_copies_out
 from holoctl.io.mjcf_tendons import tendons_of
 from holoctl.io.mjcf_tree import Tree
 from holoctl.io.mjcf_words import check_words
@@ -70,11 +72,14 @@ def read_mjcf(
     check_root(root, "mujoco", "an MJCF")
     include_files(root, folder)
     check_words(root)
+    compiler = compiler_of(root)
+    write_copies_out(root, compiler)
     _check_counts(root)
-    defaults = Defaults(compiler_of(root))
+    defaults = Defaults(compiler)
     defaults.read(root)
     gravity, enabled = _options(root, defaults)
-    tree = Tree(root, defaults, free_flyer)
+    compiled = Compiled(None if folder is None else folder / Path(file).name)
+    tree = Tree(root, defaults, free_flyer, compiled)
     tree.model.gravity.linear = gravity
     tree.build()
     tendons = tendons_of(root, tree)
@@ -153,6 +158,11 @@ def _warn(tree: Tree, left_out: Mapping[str, str]) -> None:
         log.warning(
             "%s: loaded without the motors of %s actuator%s: %s%s",
             tree.root.file, len(some), "s" * (len(some) > 1), "; ".join(some[:10]), more,
+        )  # fmt: skip
+    if tree.placed:
+        log.warning(
+            "%s: mocap bodies, which are moved from outside, stay where they are drawn: %s",
+            tree.root.file, listing(tree.placed),
         )  # fmt: skip
     if tree.springs:
         log.warning(

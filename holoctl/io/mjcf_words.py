@@ -64,6 +64,7 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {  # tag: attributes read, attributes i
     "worldbody": ("", ""),
     "body": (f"name childclass gravcomp mocap {_POSE}", "fuse simple sleep user"),
     "frame": (f"name childclass {_POSE}", ""),
+    "replicate": ("count offset euler sep childclass", ""),
     "inertial": (f"mass diaginertia fullinertia {_POSE}", ""),
     "joint": (
         "name class type pos axis range limited ref armature damping frictionloss stiffness "
@@ -93,8 +94,8 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {  # tag: attributes read, attributes i
     **dict.fromkeys(MOTORS, (f"name class gear armature {_TRANSMISSION}", _SERVO)),
 }
 
-_IN_BODY = "body frame joint freejoint inertial geom site"
-_REFUSED_IN_BODY = "attach composite flexcomp plugin replicate"
+_IN_BODY = "body frame replicate joint freejoint inertial geom site"
+_REFUSED_IN_BODY = "attach composite flexcomp plugin"
 _CHILDREN: dict[str, tuple[str, str, str]] = {  # tag: elements read, ignored, refused by name
     "mujoco": (
         "compiler option default worldbody equality actuator tendon keyframe deformable",
@@ -109,9 +110,10 @@ _CHILDREN: dict[str, tuple[str, str, str]] = {  # tag: elements read, ignored, r
         "adhesion camera damper light material mesh muscle orientation pair tendon texture",
         "",
     ),
-    "worldbody": ("body frame geom site", "camera light", _REFUSED_IN_BODY),
+    "worldbody": ("body frame replicate geom site", "camera light", _REFUSED_IN_BODY),
     "body": (_IN_BODY, "camera light", _REFUSED_IN_BODY),
     "frame": (_IN_BODY, "camera light", _REFUSED_IN_BODY),
+    "replicate": (_IN_BODY, "camera light", _REFUSED_IN_BODY),
     "geom": ("", "plugin", ""),
     "equality": ("connect weld joint tendon", "", "distance flex flexstrain flexvert"),
     "actuator": (" ".join((*MOTORS, *NO_MOTORS)), "", ""),
@@ -124,7 +126,6 @@ _CHILDREN: dict[str, tuple[str, str, str]] = {  # tag: elements read, ignored, r
 }
 
 _WHY = {
-    "replicate": "write the copies out; MuJoCo can: save the compiled model as XML",
     "attach": "write the attached model out; MuJoCo can: save the compiled model as XML",
     "composite": "write the bodies out; MuJoCo can: save the compiled model as XML",
     "flexcomp": "what bends is not a rigid body",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 
 import numpy as np
 import pinocchio as pin
@@ -137,6 +138,12 @@ def test_total_mass():
     mech = hc.load(MODELS / "total.xml")
     fixed = golden("total")["masses"][1]
     assert pin.computeTotalMass(mech.model) + fixed == pytest.approx(12.0)
+
+
+@pytest.fixture(autouse=True)
+def _without_mujoco(monkeypatch):
+    """What is asked there is tested in test_mujoco.py."""
+    monkeypatch.setitem(sys.modules, "mujoco", None)
 
 
 @pytest.fixture
@@ -317,8 +324,11 @@ def test_a_gripper_with_a_tendon(robot):
 def test_a_mesh_that_has_the_mass_is_refused(robot):
     text = GRIPPER.replace('<inertial mass="0.01" pos="0 0.02 0" diaginertia="2e-6 1.6e-6 4e-7"/>',
                            "", 1)  # fmt: skip
-    with pytest.raises(hc.LoadError, match=r"from a mesh, .*give the body an <inertial>"):
+    with pytest.raises(
+        hc.LoadError, match=r"from a mesh, .*holoctl\[mujoco\].*saveinertial="
+    ) as error:
         robot(text)
+    assert error.value.line == 19
 
 
 # ---------------------------------------------------------------------------------- errors
@@ -343,7 +353,6 @@ IN_BODY = [  # instead of a line of ARM, and what is said of it
     (JOINT, '<plugin plugin="x"/>', "<plugin> in <body> is not read: what a plugin does is not"),
     (JOINT, "<composite/>", "<composite> in <body> is not read"),
     (JOINT, "<flexcomp/>", "<flexcomp> in <body> is not read"),
-    (JOINT, '<replicate count="3"/>', "<replicate> in <body> is not read"),
     (JOINT, '<attach model="x"/>', "<attach> in <body> is not read"),
     (JOINT, "<join/>", r"no element <join> in <body> \(did you mean 'joint'\?\)"),
     (JOINT, '<include file="/etc/passwd"/>', "'/etc/passwd' is not read: file= must be a path rel"),
@@ -373,7 +382,7 @@ IN_BODY = [  # instead of a line of ARM, and what is said of it
     ),
     (BODY, '<body name="upper">', "two <body> are called 'upper'"),
     (BODY, '<body name="world">', "the name 'world' stands for the world"),
-    (BODY, '<body mocap="true">', "mocap bodies are moved from outside"),
+    (BODY, '<body mocap="true">', "a mocap body stands in the world and has no joints"),
     (BODY, '<body quat="1 0 0 0" euler="0 0 0">', "give one of quat and euler, not both"),
     (BODY, '<body quat="0 0 0 0">', "quat: '0 0 0 0' has no direction"),
     (BODY, '<body xyaxes="1 0 0 1 0 0">', "xyaxes: '0 0 0' has no direction"),
@@ -498,3 +507,22 @@ def test_a_weld_without_torque_is_a_point(robot, ends):
     for scale in ("0.3", "5", "-1"):
         scaled = robot(with_section(weld.replace("/>", f' torquescale="{scale}"/>'), text))
         assert (constraint_rows(scaled, q, v)[1].jacobian == whole.jacobian).all()
+
+
+def test_a_mocap_body_stays_where_it_is_drawn(robot, caplog):
+    mocap = '<body name="hand" mocap="true" pos="0.5 0 1"><geom size="0.1"/></body>'
+    text = with_section(
+        '<equality><connect body1="hand" body2="lower" anchor="0 0 0"/></equality>',
+        with_line("<worldbody>", mocap),
+    )
+    with caplog.at_level(logging.WARNING, "holoctl"):
+        mech = robot(text)
+    assert "arm.xml: mocap bodies, which are moved from outside, stay where" in caplog.text
+    assert "'hand'" in caplog.text
+    assert mech.coordinate_names == ("shoulder", "elbow")
+    assert constraint_rows(mech, np.zeros(2), np.zeros(2))[1].error == pytest.approx(0.0)
+    for wrong in ("<freejoint/>", "<frame><joint/></frame>"):
+        with pytest.raises(hc.LoadError, match="stands in the world and has no joints"):
+            robot(text.replace('<geom size="0.1"/>', f'<geom size="0.1"/>{wrong}'))
+    with pytest.raises(hc.LoadError, match="the first body is a mocap body, which cannot float"):
+        robot(text, free_flyer=True)
