@@ -78,7 +78,8 @@ def read_mjcf(
     defaults = Defaults(compiler)
     defaults.read(root)
     gravity, enabled = _options(root, defaults)
-    compiled = Compiled(None if folder is None else folder / Path(file).name)
+    bodies = 1 + sum(element.tag == "body" for element in root.each())
+    compiled = Compiled(None if folder is None else folder / Path(file).name, bodies)
     tree = Tree(root, defaults, free_flyer, compiled)
     tree.model.gravity.linear = gravity
     tree.build()

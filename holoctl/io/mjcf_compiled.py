@@ -5,6 +5,7 @@ Meshes are not opened here: the mass and inertia that they give a body are asked
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ class Compiled:
     """The file as MuJoCo compiles it, which it does when the first body is asked for."""
 
     file: Path | None
+    bodies: int  # with the world
     model: Any = field(default=None, repr=False)
 
     def lump(
@@ -45,12 +47,11 @@ class Compiled:
         """
         if self.model is None:
             self.model = self._compiled(geom, why)
-        model, name = self.model, body.text("name")
-        theirs = model.body(index).name if index < model.nbody else None
-        if theirs is None or (name and theirs != name):
+        model = self.model
+        if model.nbody != self.bodies or model.body(index).name != body.text("name"):
             raise geom.error(
-                f"{why}; MuJoCo's compiler was asked, but has other bodies: at place {index} it "
-                f"has {theirs!r}. Give the body an <inertial>"
+                f"{why}; MuJoCo's compiler was asked, but finds other bodies ({model.nbody}, here "
+                f"{self.bodies}); give the body an <inertial>"
             )
         w, x, y, z = model.body_iquat[index].tolist()
         return (
@@ -74,11 +75,13 @@ class Compiled:
                 f"compiler is asked; or {other}"
             ) from None
         try:
-            spec = mujoco.MjSpec.from_file(str(self.file))
-            # Bodies as they stand in the file, with their masses: the total is scaled here.
-            spec.compiler.fusestatic = False
-            spec.compiler.settotalmass = -1.0
-            return spec.compile()
+            with warnings.catch_warnings():  # what it says of the rest of the file is no matter
+                warnings.simplefilter("ignore")
+                spec = mujoco.MjSpec.from_file(str(self.file))
+                # Bodies as they stand in the file, with their masses: the total is scaled here.
+                spec.compiler.fusestatic = False
+                spec.compiler.settotalmass = -1.0
+                return spec.compile()
         except (ValueError, RuntimeError, TypeError) as error:
             reason = " ".join(str(error).split())[:300]
             raise geom.error(

@@ -1,8 +1,8 @@
 """Numbers of MuJoCo beside ours: inertia matrix, bias, rows of the equalities, motors.
 
-`differences(path)` is what `test_mujoco.py` asserts on; it needs the package mujoco. As a program,
-``python tests/io/compare_mujoco.py folder``, it goes through all files of a folder that MuJoCo
-reads, and prints how many of them load, what is refused and why, and where numbers differ.
+`compared` is what `test_mujoco.py` asserts on; it needs the package mujoco. `survey` goes through
+all files of a folder that MuJoCo reads: which of them load, what is refused and why, and where
+numbers differ.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def differences(
 ) -> dict[str, float]:
     """The largest relative differences between MuJoCo's numbers and those of ``hc.load``.
 
-    Keys: ``M``, ``h``, ``error`` and ``rows`` of the equalities, ``motors``.
+    Keys: ``M``, ``h``, ``error`` and ``rows`` of the equalities, ``motors``, ``drawn`` (the
+    reference, of a file without keys).
     """
     import mujoco
 
@@ -132,6 +133,9 @@ def compared(mujoco, model, mech, states=3, seed=0):
     model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
     rng, data = np.random.default_rng(seed), mujoco.MjData(model)
     worst = dict.fromkeys(("M", "h", "error", "rows", "motors"), 0.0)
+    if not model.nkey:
+        drawn = ours(mine, kinds, model.qpos0, model.qpos0)
+        worst["drawn"] = float(np.abs(pin.difference(mine, mech.reference, drawn)).max())
 
     def note(what, found, expected):
         worst[what] = max(worst[what], off(found, expected))
