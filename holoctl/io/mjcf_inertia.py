@@ -68,11 +68,11 @@ def lump_of(
     if given:
         found = _given(*inertials[0])
     elif compiler.inertiafromgeom == "false":
-        found = Lump(frame=pin.SE3.Identity())
+        found = _nothing(body)
     elif unknown := _unknown(geoms, compiler):
         found = Lump(*compiled.lump(body, index, *unknown))
     else:
-        found = _of_geoms(geoms, compiler)
+        found = _of_geoms(geoms, compiler) or _nothing(body)
     return _bounded(inertials[0][0] if given else body, found, compiler)
 
 
@@ -83,6 +83,14 @@ def scaled_to_total(lumps: Sequence[Lump], total: float) -> list[Lump]:
         replace(x, mass=x.mass * factor, moments=tuple(m * factor for m in x.moments))
         for x in lumps
     ]
+
+
+def _nothing(body: Item) -> Lump:
+    """A body without mass: if a bound gives it one, that is at the body's own ``pos``.
+
+    In axes of the body: MuJoCo takes the pose of the body for that of its centre of mass.
+    """
+    return Lump(frame=body.pose())
 
 
 def _bounded(place: Item, lump: Lump, compiler: Compiler) -> Lump:
@@ -137,8 +145,8 @@ def _principal(mass: float, com: Vector, inertia: Array) -> Lump:
 # -------------------------------------------------------------------------------- of geoms
 
 
-def _of_geoms(geoms: Sequence[tuple[Item, pin.SE3]], compiler: Compiler) -> Lump:
-    """The sum of all geoms of the body whose group counts."""
+def _of_geoms(geoms: Sequence[tuple[Item, pin.SE3]], compiler: Compiler) -> Lump | None:
+    """The sum of all geoms of the body whose group counts; None if they have no mass."""
     lumps = [
         lump
         for item, frame in geoms
@@ -148,7 +156,7 @@ def _of_geoms(geoms: Sequence[tuple[Item, pin.SE3]], compiler: Compiler) -> Lump
         return lumps[0]
     mass = sum(lump.mass for lump in lumps)
     if mass <= 0.0:
-        return Lump(frame=pin.SE3.Identity())
+        return None
     com = sum((lump.mass * lump.frame.translation for lump in lumps), np.zeros(3)) / mass
     inertia = np.zeros((3, 3))
     for lump in lumps:

@@ -163,20 +163,26 @@ def compared(mujoco, model, mech, states=3, seed=0):
         for i, name in zip(active, mech.constraint_names, strict=True):
             theirs = of_equality & (data.efc_id == i)
             error, G = rows.error[rows_of(mech, name)], rows.jacobian[rows_of(mech, name)]
-            as_ours = _rows(mujoco, model, data, i, data.efc_pos[theirs], J[theirs], T)
-            note("error", *_aligned(error, as_ours[0]))
-            note("rows", *_aligned(G, as_ours[1]))
+            sign = np.ones((len(error), 1))
+            expected = np.column_stack(
+                _rows(mujoco, model, data, i, data.efc_pos[theirs], J[theirs], T)
+            )
+            found = np.column_stack((error, G))
+            if found.shape == expected.shape:
+                for part in _of_one_sign(len(error)):
+                    if off(-found[part], expected[part]) < off(found[part], expected[part]):
+                        sign[part] = -1.0
+            note("error", sign[:, 0] * error, expected[:, 0])
+            note("rows", sign * G, expected[:, 1:])
         columns = moments(mujoco, model, data) @ T
         for column in mech.B.T:
             note("motors", min((off(column, c) for c in columns), default=np.inf), 0.0)
     return worst
 
 
-def _aligned(found, expected):
-    """Up to the sign of a single row, which is a matter of taste."""
-    if len(found) == len(expected) == 1 and off(-found, expected) < off(found, expected):
-        return -found, expected
-    return found, expected
+def _of_one_sign(count):
+    """Rows whose sign is a matter of taste: a single one, and those of a quaternion, q or -q."""
+    return {1: [slice(0, 1)], 6: [slice(3, 6)]}.get(count, [])
 
 
 def _rows(mujoco, model, data, i, pos, J, T):

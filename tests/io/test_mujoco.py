@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ mujoco = pytest.importorskip(
 )
 
 from compare_mujoco import compared, model_of, survey  # noqa: E402
+from random_mjcf import document  # noqa: E402
 
 FOLDER = os.environ.get("HOLOCTL_MJCF")
 
@@ -77,6 +79,18 @@ FILES = {
         "</default></default>",
     ),
     "free wedge": mjcf('<body name="f" pos="1 2 3" euler="5 6 7"><freejoint/>' + WEDGE + "</body>"),
+    "bounds of a body without mass": mjcf(
+        '<frame pos="1 2 3"><body name="a" pos="0.1 0.2 0.3" euler="10 20 30"><joint/><body '
+        'pos="0.4 0.5 0.6"><joint axis="1 1 0"/><geom size="1" group="4"/></body></body></frame>',
+        head='<compiler boundmass="0.3" boundinertia="0.01" inertiagrouprange="0 2"/>',
+    ),
+    "one orientation replaces another": mjcf(
+        hinged('<geom class="c"/>')
+        + hinged('<geom class="d"/><geom class="d" zaxis="1 2 3"/>', "b"),
+        head='<default><geom type="box" size="0.1 0.2 0.3" quat="1 2 3 4"/><default class="c">'
+        '<geom euler="10 20 30"/><default class="d"><geom quat="4 3 2 1"/></default></default>'
+        "</default>",
+    ),
     # ---- equalities and motors
     "welds": mjcf(
         hinged('<geom size="0.1"/>' + hinged('<geom size="0.1" pos="0.2 0 0"/>', "b"))
@@ -130,6 +144,25 @@ def test_numbers_are_those_of_mujoco(name, tmp_path):
     path.write_text(FILES[name], "utf-8")
     worst = compared(mujoco, model_of(mujoco, path), hc.load(path))
     assert max(worst.values()) < 1e-11, worst
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_documents_are_read_as_by_mujoco(seed, tmp_path):
+    """Those that MuJoCo reads; what is refused is not compared."""
+    path = tmp_path / "model.xml"
+    path.write_text(document(seed, meshes=seed % 2 == 1), "utf-8")
+    try:
+        model = model_of(mujoco, path)
+    except ValueError as error:
+        pytest.skip(f"MuJoCo refuses it: {error}")
+    try:
+        mech = hc.load(path)
+    except hc.LoadError as error:
+        if not re.search("fixed to the same body|armature of a free joint", str(error)):
+            raise
+        return
+    worst = compared(mujoco, model, mech)
+    assert max(worst.values()) < 1e-9, worst
 
 
 def test_included_files_are_read_as_by_mujoco(tmp_path):
