@@ -195,7 +195,8 @@ class _Writer:
         return (
             f"<compiler {' '.join(settings)}/>{mesh if self.meshes else ''}"
             f'<option gravity="{self.numbers(3, 10)}"/>'
-            '<default><geom density="500"/><default class="thin"><geom density="50" quat="1 2 3 4"/>'
+            '<default><geom density="500"/><default class="thin">'
+            '<geom density="50" quat="1 2 3 4"/>'
             '<joint axis="0 1 0" armature="0.1"/><default class="deep"><joint pos="0 0 0.1"/>'
             '<geom mass="0.3" euler="10 0 0"/></default></default></default>'
         )
