@@ -47,6 +47,7 @@ def read_mjcf(
     free_flyer: bool = False,
     *,
     folder: Path | None = None,
+    include_root: Path | None = None,
     skip_actuators: bool = False,
 ) -> Mechanism:
     """The mechanism of an MJCF text.
@@ -60,6 +61,8 @@ def read_mjcf(
         a free joint, whose first body has no joint at all.
     folder : path, optional
         Where the file is: what it includes is looked for there. Default: it is no file.
+    include_root : path, optional
+        The folder that included files must be in. Default: `folder`.
     skip_actuators : bool
         Leave out actuators that make no motor on joints, with a warning. Default: refuse them.
 
@@ -70,7 +73,7 @@ def read_mjcf(
     """
     root = parsed(text, file)
     check_root(root, "mujoco", "an MJCF")
-    include_files(root, folder)
+    include_files(root, folder, include_root)
     check_words(root)
     compiler = compiler_of(root)
     write_copies_out(root, compiler)

@@ -1,6 +1,7 @@
 """Files that an MJCF includes: what is in them stands where their ``<include>`` stood.
 
-Only files below the folder of the main file are opened, wherever links lead; how many, how deep
+Only files below the folder of the main file, or below one that the user names, are opened,
+wherever links lead; how many, how deep
 and how large they are together is limited.
 """
 
@@ -24,7 +25,7 @@ __all__ = ["include_files"]
 _ROOTS = ("mujoco", "mujocoinclude")
 
 
-def include_files(root: Element, folder: Path | None) -> None:
+def include_files(root: Element, folder: Path | None, below: Path | None = None) -> None:
     """Put the elements of all included files in the place of their ``<include>``.
 
     As in MuJoCo: a file is looked for in the folder of the main file, then in that of the file
@@ -36,6 +37,8 @@ def include_files(root: Element, folder: Path | None) -> None:
         The main file; changed in place.
     folder : path or None
         Where it is; None if it is a text without a file.
+    below : path, optional
+        The folder that included files must be in. Default: `folder`.
 
     Raises
     ------
@@ -50,7 +53,7 @@ def include_files(root: Element, folder: Path | None) -> None:
         raise waiting[0].place.error(
             f"{waiting[0].place} is not read: this MJCF is a text, so there is no folder to look in"
         )
-    top = Path(os.path.realpath(folder))
+    top = Path(os.path.realpath(below or folder))
     seen = {os.path.realpath(root.file)}
     size, elements = 0, sum(1 for _ in root.each())
     while waiting:
@@ -124,8 +127,9 @@ def _path(found: _Include, folder: Path, top: Path) -> Path:
         if os.path.lexists(start / name):
             if not path.is_relative_to(top):
                 raise place.error(
-                    f"<include>: {name[:200]!r} is not read: it leads out of the folder of the "
-                    "main file, and only files below it are opened; move or copy what is included"
+                    f"<include>: {name[:200]!r} is not read: it leads out of the folder "
+                    f"{str(top)!r}, and only files below it are opened; "
+                    "hc.load(..., include_root=folder) chooses another one"
                 )
             return path
     raise place.error(f"<include>: there is no file {name[:200]!r} in the folder of the main file")

@@ -114,7 +114,7 @@ def refused(folder, name, message, **files):
     return error.value
 
 
-OUT = "leads out of the folder of the main file"
+OUT = r"leads out of the folder '.*model', and only files below it are .* include_root="
 
 
 @pytest.mark.parametrize("name", ["../out.xml", "sub/../../out.xml", "link.xml", "linked/out.xml"])
@@ -127,6 +127,21 @@ def test_nothing_outside_of_the_folder_is_opened(folder, name):
     error = refused(folder, name, OUT)
     assert error.file == str(folder.path / "arm.xml")
     assert error.line == 1 + MAIN[: MAIN.index("<include")].count("\n")
+
+
+def test_another_folder_may_be_named(folder, tmp_path):
+    (tmp_path / "out.xml").write_text(included(LOWER))
+    refused(folder, "../out.xml", OUT)
+    mech = hc.load(folder.path / "arm.xml", include_root=tmp_path)
+    assert mech.coordinate_names == ("shoulder", "elbow")
+    inner = folder.path / "inner"
+    inner.mkdir()
+    with pytest.raises(hc.LoadError, match=r"leads out of the folder '.*inner'"):
+        hc.load(folder.path / "arm.xml", include_root=str(inner))
+    with pytest.raises(hc.InputError, match="include_root must be a path; got 3"):
+        hc.load(folder.path / "arm.xml", include_root=3)
+    with pytest.raises(hc.InputError, match="include_root= is for an MJCF"):
+        hc.load(folder.path / "arm.urdf", include_root=tmp_path)
 
 
 def test_a_link_within_the_folder_is_followed(folder):
