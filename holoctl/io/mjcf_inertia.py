@@ -72,7 +72,9 @@ def lump_of(
     elif unknown := _unknown(geoms, compiler):
         found = Lump(*compiled.lump(body, index, *unknown))
     else:
-        found = _of_geoms(geoms, compiler) or _nothing(body)
+        found = _of_geoms(geoms, compiler) or (
+            _given(*inertials[0]) if inertials else _nothing(body)
+        )
     return _bounded(inertials[0][0] if given else body, found, compiler)
 
 

@@ -124,12 +124,21 @@ def _frame(element: Element, pose: pin.SE3, suffix: str) -> Element:
 
 
 def _copied(element: Element, suffix: str) -> Element:
-    """An element and all in it, with other names."""
+    """An element and all in it, with other names; level by level, for it may be deep."""
+    new = _alone(element, suffix)
+    waiting = [(element, new)]
+    while waiting:
+        old, copy = waiting.pop()
+        copy.children = [_alone(child, suffix) for child in old.children]
+        waiting += zip(old.children, copy.children, strict=True)
+    return new
+
+
+def _alone(element: Element, suffix: str) -> Element:
     attributes = dict(element.attributes)
     if "name" in attributes:
         attributes["name"] += suffix
-    children = [_copied(child, suffix) for child in element.children]
-    return Element(element.tag, attributes, element.file, element.line, children, element.text)
+    return replace(element, attributes=attributes, children=[])
 
 
 # ------------------------------------------------------------------------------- references
@@ -182,8 +191,7 @@ def _refers(element: Element, section: str, names: Names) -> bool:
 
 
 def _copied_reference(element: Element, section: str, suffix: str) -> Element:
-    new = _copied(element, "") if section == "tendon" else replace(element)
-    new.attributes = dict(element.attributes)
+    new = _copied(element, "")
     if "name" in new.attributes:
         new.attributes["name"] += suffix
     for part, word, kind in _named(new, section):

@@ -22,7 +22,7 @@ class Tendon:
 
 
 def tendons_of(root: Element, tree: Tree) -> dict[str, Tendon]:
-    """All tendons by name; those without a name by their place in the file.
+    """The tendons that have a name, by it.
 
     Tendons only pull where an actuator or a spring does. A spring is noted in the tree; a rotor on
     a tendon is an inertia, which is that of a joint where the tendon has only one.
@@ -32,13 +32,15 @@ def tendons_of(root: Element, tree: Tree) -> dict[str, Tendon]:
     found: dict[str, Tendon] = {}
     for i, element in enumerate(elements):
         item = tree.defaults.item(element, "tendon")
-        name = item.text("name") or f"tendon {i}"
+        name = item.text("name")
+        tendon = Tendon(item, _coefficients(item, tree) if element.tag == "fixed" else None)
         if name in found:
             raise item.error(f"two tendons are called {name!r}")
-        found[name] = Tendon(item, _coefficients(item, tree) if element.tag == "fixed" else None)
-        add_rotor(item, found[name], item.size("armature", 0.0), tree)
+        if name:
+            found[name] = tendon
+        add_rotor(item, tendon, item.size("armature", 0.0), tree)
         if any(item.numbers("stiffness", (0.0,) * 3, least=1)):
-            tree.springs.append(name)
+            tree.springs.append(name or f"tendon {i}")
     return found
 
 

@@ -429,7 +429,7 @@ SECTIONS = [
     ('<tendon><fixed><joint joint="elbow"/></fixed></tendon>', "coef is needed"),
     ('<tendon><fixed><joint joint="elbo" coef="1"/></fixed></tendon>', "did you mean 'elbow'"),
     ('<tendon><fixed><joint join="elbow" coef="1"/></fixed></tendon>', "no attribute 'join'"),
-    ('<tendon><spatial name="a"/><fixed name="a"/></tendon>', "two tendons are called 'a'"),
+    ('<tendon><spatial name="a"/><spatial name="a"/></tendon>', "two tendons are called 'a'"),
     ('<keyframe><key qpos="1 2 3"/></keyframe>', "qpos must be 2 finite numbers"),
     ('<compiler coordinate="global"/>', "coordinate='global' is not read; only 'local' is"),
     ('<compiler alignfree="true"/>', "alignfree='true' is not read"),
@@ -526,3 +526,19 @@ def test_a_mocap_body_stays_where_it_is_drawn(robot, caplog):
             robot(text.replace('<geom size="0.1"/>', f'<geom size="0.1"/>{wrong}'))
     with pytest.raises(hc.LoadError, match="the first body is a mocap body, which cannot float"):
         robot(text, free_flyer=True)
+
+
+def test_an_inertial_counts_where_geoms_have_no_mass(robot):
+    """Also with inertiafromgeom="true", as in MuJoCo, which takes the geoms where there are any."""
+    inertial = '<inertial pos="0 0 0" mass="3" diaginertia="1 1 1"/>'
+    setting = '<compiler inertiafromgeom="true"/>'
+    text = ARM.replace(GEOM, inertial).replace("<worldbody>", setting + "<worldbody>")
+    assert robot(text).model.inertias[2].mass == 3.0
+    assert robot(text.replace(inertial, inertial + GEOM)).model.inertias[2].mass != 3.0
+
+
+def test_a_bound_puts_the_mass_of_a_body_without_any_at_its_pos(robot):
+    setting = '<compiler boundmass="0.5" boundinertia="0.01"/>'
+    lower = robot(ARM.replace(GEOM, "").replace("<worldbody>", setting + "<worldbody>"))
+    assert lower.model.inertias[2].mass == 0.5
+    assert lower.model.inertias[2].lever == pytest.approx([0.3, 0, 0])

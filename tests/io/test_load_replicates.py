@@ -149,3 +149,9 @@ def test_copies_of_copies_are_limited(robot):
     assert time.perf_counter() - start < 5.0
     with pytest.raises(hc.LoadError, match="more than 100 <replicate> are not read"):
         robot(copies(count=1) * 101)
+
+
+def test_deep_copies(robot):
+    deep = "<body>" * 380 + BODY + "</body>" * 380
+    mech = robot(copies(deep, count=2))
+    assert mech.coordinate_names == ("o", "j0", "k0", "j1", "k1")

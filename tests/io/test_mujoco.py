@@ -84,6 +84,10 @@ FILES = {
         'pos="0.4 0.5 0.6"><joint axis="1 1 0"/><geom size="1" group="4"/></body></body></frame>',
         head='<compiler boundmass="0.3" boundinertia="0.01" inertiagrouprange="0 2"/>',
     ),
+    "an inertial where no geom has a mass": mjcf(
+        hinged('<inertial pos="0 0 0.1" mass="1" diaginertia="1 1 1"/><geom size="1" mass="0"/>'),
+        head='<compiler inertiafromgeom="true"/>',
+    ),
     "one orientation replaces another": mjcf(
         hinged('<geom class="c"/>')
         + hinged('<geom class="d"/><geom class="d" zaxis="1 2 3"/>', "b"),
