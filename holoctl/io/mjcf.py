@@ -163,6 +163,11 @@ def _warn(tree: Tree, left_out: Mapping[str, str]) -> None:
             "%s: loaded without the motors of %s actuator%s: %s%s",
             tree.root.file, len(some), "s" * (len(some) > 1), "; ".join(some[:10]), more,
         )  # fmt: skip
+    if tree.idle:
+        log.warning(
+            "%s: equalities between parts of one body hold nothing, and are left out: %s",
+            tree.root.file, listing(tree.idle),
+        )  # fmt: skip
     if tree.placed:
         log.warning(
             "%s: mocap bodies, which are moved from outside, stay where they are drawn: %s",

@@ -30,13 +30,15 @@ def equalities(root: Element, tree: Tree, tendons: Mapping[str, Tendon]) -> list
     for element in sections(root, "equality"):
         item = tree.defaults.item(element, "equality")
         with blamed_on(element):
-            constraint: Closure | Coupling
+            constraint: Closure | Coupling | None
             if element.tag == "joint":
                 constraint = _joint_equality(item, tree, names)
             elif element.tag == "tendon":
                 constraint = _tendon_equality(item, tendons, names)
             else:
                 constraint = _closure(item, tree, data, names)
+            if constraint is None:
+                continue
             constraint.bind(tree.model, constraint.default_name, tree.home)
         found.append((constraint, element, item.true("active", True)))
     return found
@@ -54,8 +56,10 @@ def _label(item: Item, ends: Sequence[str], names: dict[str, int]) -> str:
     return _label(item, (*ends, str(names[label])), names)
 
 
-def _closure(item: Item, tree: Tree, data: pin.Data, names: dict[str, int]) -> Closure:
+def _closure(item: Item, tree: Tree, data: pin.Data, names: dict[str, int]) -> Closure | None:
     """A connect (three rows) or a weld (six) between two bodies or two sites.
+
+    None, which is noted in the tree, if both are parts of one body: it cannot hold anything.
 
     MuJoCo multiplies the three rows of a weld's orientation by ``torquescale``: with zero nothing
     is left of them, and the anchor alone is held.
@@ -84,8 +88,12 @@ def _closure(item: Item, tree: Tree, data: pin.Data, names: dict[str, int]) -> C
             A, B = A * _relative(item, between * anchor), B * anchor
         else:
             A, B = A * anchor, B * between.inverse() * anchor
+    label = _label(item, ends, names)
+    if i == j and ends[0] != ends[1]:
+        tree.idle.append(label)
+        return None
     a, b = ((tree.model.names[k], X) for k, X in ((i, A), (j, B)))
-    return Closure(a, b, joint="weld" if turns else "spherical", name=_label(item, ends, names))
+    return Closure(a, b, joint="weld" if turns else "spherical", name=label)
 
 
 def _relative(item: Item, drawn: pin.SE3) -> pin.SE3:

@@ -73,6 +73,7 @@ class Tree:
     springs: list[str] = field(default_factory=list)
     lifted: list[str] = field(default_factory=list)
     placed: list[str] = field(default_factory=list)
+    idle: list[str] = field(default_factory=list)
     q0: list[Vector] = field(default_factory=list)
     given: set[str] = field(default_factory=set)
 

@@ -113,7 +113,7 @@ _CHILDREN: dict[str, tuple[str, str, str]] = {  # tag: elements read, ignored, r
     "worldbody": ("body frame replicate geom site", "camera light", _REFUSED_IN_BODY),
     "body": (_IN_BODY, "camera light", _REFUSED_IN_BODY),
     "frame": (_IN_BODY, "camera light", _REFUSED_IN_BODY),
-    "replicate": (_IN_BODY, "camera light", _REFUSED_IN_BODY),
+    "replicate": ("body frame replicate geom site", "camera light", _REFUSED_IN_BODY),
     "geom": ("", "plugin", ""),
     "equality": ("connect weld joint tendon", "", "distance flex flexstrain flexvert"),
     "actuator": (" ".join((*MOTORS, *NO_MOTORS)), "", ""),

@@ -83,7 +83,7 @@ def equality_jacobian(mujoco, model, data):
             J, data.efc_J.ravel(), data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind.ravel()
         )
     elif data.nefc:
-        J[:] = np.asarray(data.efc_J).reshape(data.nefc, model.nv)
+        J[:] = np.ravel(data.efc_J)[: J.size].reshape(J.shape)
     return J
 
 
@@ -154,7 +154,7 @@ def compared(mujoco, model, mech, states=3, seed=0):
         note("h", terms.h, T.T @ (data.qfrc_bias + M @ velocity_map_rate(mine, kinds, q, v)))
         J = equality_jacobian(mujoco, model, data) @ T
         of_equality = data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY
-        active = [i for i in range(model.neq) if data.eq_active[i]]
+        active = [i for i in range(model.neq) if data.eq_active[i] and not _idle(mujoco, model, i)]
         if model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_EQUALITY):
             active = []
         if len(active) != len(mech.constraint_names):
@@ -178,6 +178,16 @@ def compared(mujoco, model, mech, states=3, seed=0):
         for column in mech.B.T:
             note("motors", min((off(column, c) for c in columns), default=np.inf), 0.0)
     return worst
+
+
+def _idle(mujoco, model, i):
+    """Whether an equality is between parts of one body: it holds nothing, and is left out."""
+    if int(model.eq_type[i]) not in (mujoco.mjtEq.mjEQ_CONNECT, mujoco.mjtEq.mjEQ_WELD):
+        return False
+    ends = [model.eq_obj1id[i], model.eq_obj2id[i]]
+    if model.eq_objtype[i] == mujoco.mjtObj.mjOBJ_SITE:
+        ends = [model.site_bodyid[end] for end in ends]
+    return model.body_weldid[ends[0]] == model.body_weldid[ends[1]]
 
 
 def _of_one_sign(count):

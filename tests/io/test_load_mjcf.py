@@ -542,3 +542,15 @@ def test_a_bound_puts_the_mass_of_a_body_without_any_at_its_pos(robot):
     lower = robot(ARM.replace(GEOM, "").replace("<worldbody>", setting + "<worldbody>"))
     assert lower.model.inertias[2].mass == 0.5
     assert lower.model.inertias[2].lever == pytest.approx([0.3, 0, 0])
+
+
+def test_an_equality_between_parts_of_one_body_is_left_out_by_name(robot, caplog):
+    text = ARM.replace(GEOM, f'{GEOM}<body name="tip" pos="0.2 0 0"/>')
+    text = with_section(
+        '<equality><weld body1="lower" body2="tip"/><weld body1="tip" body2="lower" name="glue"/>'
+        '<connect body1="tip" anchor="0 0 0"/></equality>', text,
+    )  # fmt: skip
+    with caplog.at_level(logging.WARNING, "holoctl"):
+        mech = robot(text)
+    assert mech.constraint_names == ("tip-world",)
+    assert "hold nothing, and are left out: 'lower-tip', 'glue'" in caplog.text

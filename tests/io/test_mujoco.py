@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from pathlib import Path
 
 import numpy as np
@@ -162,7 +161,7 @@ def test_random_documents_are_read_as_by_mujoco(seed, tmp_path):
     try:
         mech = hc.load(path, actuators="skip")
     except hc.LoadError as error:
-        if not re.search("fixed to the same body|armature of a free joint", str(error)):
+        if "armature of a free joint" not in str(error):
             raise
         return
     worst = compared(mujoco, model, mech)
