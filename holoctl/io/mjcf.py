@@ -1,10 +1,11 @@
-"""MJCF, the format of MuJoCo: bodies, joints, equalities, motors and keyframes of one file.
+"""MJCF, the format of MuJoCo: bodies, joints, equalities, motors and keyframes.
 
 Pinocchio reads MJCF too, but drops joint equalities and all bodies of the world but the
-first, silently; so the tree is built here. The way of a file: its words are checked
-(`mjcf_words`), what elements say is read with their default classes (`mjcf_elements`), bodies
-become a tree (`mjcf_tree`, `mjcf_inertia`), then come `mjcf_equalities` and `mjcf_motors`;
-docs/file-formats.md has the words as a table.
+first, silently; so the tree is built here. The way of a file: what it includes is put in
+(`mjcf_include`), its words are checked (`mjcf_words`), copies are written out (`mjcf_replicate`),
+what elements say is read with their default classes (`mjcf_elements`), bodies become a tree
+(`mjcf_tree`, `mjcf_inertia`, and `mjcf_compiled` for the inertias of meshes), then come
+`mjcf_tendons`, `mjcf_equalities` and `mjcf_motors`; docs/file-formats.md has the words as a table.
 """
 
 from __future__ import annotations

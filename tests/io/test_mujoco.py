@@ -228,11 +228,16 @@ def test_a_text_without_a_file_is_not_compiled():
 
 @pytest.mark.slow
 @pytest.mark.skipif(not FOLDER, reason="HOLOCTL_MJCF names no folder with MJCF files")
-def test_all_files_of_a_folder_are_read_as_by_mujoco_or_refused():
-    logging.disable(logging.WARNING)
-    try:
-        found = survey(Path(str(FOLDER)), actuators="skip")
-    finally:
-        logging.disable(logging.NOTSET)
-    print({outcome: len(files) for outcome, files in found.items()})
-    assert set(found) <= {"equal", "refused"}, found
+@pytest.mark.filterwarnings("ignore")
+def test_all_files_of_a_folder_are_read_as_by_mujoco_or_refused(
+    tmp_path, monkeypatch, capfd, caplog, record_property
+):
+    folder = Path(str(FOLDER)).resolve()
+    monkeypatch.chdir(tmp_path)  # MuJoCo writes a log where it stands
+    caplog.set_level(logging.ERROR, "holoctl")
+    found = survey(folder, actuators="skip", include_root=folder)
+    capfd.readouterr()  # and it prints
+    for outcome, files in found.items():
+        record_property(outcome, len(files))
+    assert found
+    assert set(found) <= {"equal", "refused", "large"}, found
