@@ -35,7 +35,7 @@ FLOORS = [
 ]
 """From the ground up. A folder imports from folders that stand before it, never after it."""
 
-SLOW_TO_IMPORT = {"matplotlib", "cvxpy", "tqdm", "casadi"}
+SLOW_TO_IMPORT = {"matplotlib", "cvxpy", "tqdm", "casadi", "mujoco"}
 PRINTERS = {"app.cli", "app.demo"}
 WITHOUT_CODE = {"robots"}
 

@@ -63,6 +63,7 @@ def test_lock_is_plain_sorted_and_complete():
         *PROJECT["dependencies"],
         *extras["plot"],
         *extras["codegen"],
+        *extras["mujoco"],
         *extras["dev"],
     ]:
         name = re.match(r"[A-Za-z0-9._-]+", requirement)[0].casefold()

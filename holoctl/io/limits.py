@@ -23,10 +23,13 @@ __all__ = [
     "MOST_CLASSES",
     "MOST_CONSTRAINTS",
     "MOST_COORDINATES",
+    "MOST_DEEP_INCLUDES",
     "MOST_ELEMENTS",
     "MOST_GEOMS",
+    "MOST_INCLUDES",
     "MOST_KEYS",
     "MOST_PARTS",
+    "MOST_REPLICATES",
     "MOST_SHEET_BYTES",
     "MOST_VALUES",
     "Place",
@@ -36,7 +39,13 @@ __all__ = [
 ]
 
 MOST_BYTES = 16_000_000
-"""Of a URDF, MJCF or SDF."""
+"""Of a URDF, MJCF or SDF; of all that an MJCF includes together."""
+
+MOST_INCLUDES = 200
+"""Files that an MJCF includes."""
+
+MOST_DEEP_INCLUDES = 20
+"""Files that include each other."""
 
 MOST_SHEET_BYTES = 1_000_000
 """Of the YAML file beside it."""
@@ -58,6 +67,9 @@ MOST_GEOMS = 20_000
 
 MOST_KEYS = 1000
 """Keyframes of an MJCF."""
+
+MOST_REPLICATES = 100
+"""Elements of an MJCF whose copies are written out."""
 
 MOST_CLASSES = 1000
 """Default classes of an MJCF: each is a copy of the one it stands in."""

@@ -6,7 +6,7 @@ import logging
 import os
 from pathlib import Path
 
-from holoctl.base.checks import flag, known_name, suggestion
+from holoctl.base.checks import flag, known_name, one_of, suggestion
 from holoctl.base.errors import InputError, LoadError
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
@@ -44,6 +44,8 @@ def load(
     closures: str | os.PathLike[str] | None = None,
     free_flyer: bool = False,
     tolerance: float | None = None,
+    actuators: str = "all",
+    include_root: str | os.PathLike[str] | None = None,
 ) -> Mechanism:
     """Read a robot from a URDF, an MJCF or an SDF.
 
@@ -64,6 +66,13 @@ def load(
     tolerance : float, optional
         How exactly the geometry is meant, as for `Mechanism`. Default: the key ``tolerance`` of the
         YAML file, else 1e-4: files of six digits are off by 5e-7 to 1e-5.
+    actuators : str, optional
+        For an MJCF: "all", or "skip" to leave out those that make no motor on joints (muscles;
+        actuators on spatial tendons, sites, bodies), with a warning that names them. Default:
+        "all", and they are refused.
+    include_root : str or path, optional
+        For an MJCF: the folder that the files which it includes must be in, there or below; give
+        it for a file that includes from ``../``. Default: the folder of the file.
 
     Returns
     -------
@@ -76,21 +85,25 @@ def load(
         With file, key and line, for anything that cannot be read or makes no mechanism. What is
         not understood, and might change the motion, is an error.
     InputError
-        If `path` or `closures` is not a path, or `closures` is given for an MJCF.
+        If `path`, `closures` or `include_root` is not a path, or `closures` is given for an MJCF;
+        if `actuators` is another word; if it is "skip", or `include_root` is given, for a file
+        that is no MJCF.
 
     Notes
     -----
-    No other file is opened: no meshes, no includes; and regular files only, of bounded size, with
-    bounded counts of what is in them. Springs are not part of the equation of motion; where a
-    file has some, a warning is logged that names the joints. What is read, ignored and refused,
-    element by element, and all limits, stand in docs/file-formats.md.
+    No other file is opened, but for what an MJCF includes from its folder or below, and for meshes
+    that have the mass of a body, which MuJoCo's compiler opens where the package mujoco is
+    installed; and regular files only, of bounded size, with bounded counts of what is in them.
+    Springs are not part of the equation of motion; where a file has some, a warning is logged that
+    names the joints. What is read, ignored and refused, element by element, and all limits, stand
+    in docs/file-formats.md.
 
     **MJCF.** Hinges and slides count from their ``ref``. Equalities become `Closure` and
     `Coupling`, inactive ones wait in ``mech.parked``. Each joint with an actuator has a motor;
-    with gears other than 1 the mechanism has a matrix B, and motors called ``u[i]``. The
-    reference is the key ``home``, else the first key, else the drawing. ``free_flyer=True`` is
-    for files without a free joint: it lets the first body of the world float, which must have no
-    joint.
+    with gears other than 1, or on tendons, the mechanism has a matrix B, and motors called
+    ``u[i]``. The reference is the key ``home``, else the first key, else the drawing.
+    ``free_flyer=True`` is for files without a free joint: it lets the first body of the world
+    float, which must have no joint.
 
     **SDF.** Joints that close loops are cut by the rule of `Linkage` and become closures; gearboxes
     and mimic joints become couplings. The reference is the drawing. With ``free_flyer=True`` the
@@ -131,8 +144,13 @@ def load(
     free_flyer = flag("load: free_flyer", free_flyer)
     if tolerance is not None:
         tolerance = checked_tolerance(tolerance, "load")
+    skip = one_of("load: actuators", actuators, ("all", "skip")) == "skip"
     main, beside = _files(path, closures)
     suffix = main.suffix.lower()
+    if skip and suffix not in (".xml", ".mjcf"):
+        raise InputError("load: actuators='skip' is for an MJCF; other files name their motors")
+    if include_root is not None and suffix not in (".xml", ".mjcf"):
+        raise InputError("load: include_root= is for an MJCF; other files include nothing")
     if suffix in (".xml", ".mjcf"):
         if closures is not None:
             raise InputError("load: closures= is for URDF and SDF; an MJCF has an <equality>")
@@ -140,7 +158,15 @@ def load(
             log.warning(
                 "%s: an MJCF says all itself, so %s beside it is not read", main, beside.name
             )
-        mech = read_mjcf(_text(main), str(main), free_flyer, tolerance)
+        mech = read_mjcf(
+            _text(main),
+            str(main),
+            free_flyer,
+            folder=main.parent,
+            include_root=None if include_root is None else _path("include_root", include_root),
+            skip_actuators=skip,
+            tolerance=tolerance,
+        )
     else:
         text, document = _text(main), None
         if beside is not None:
@@ -292,7 +318,7 @@ def _mimics(urdf: Urdf, sheet: Sheet) -> list[tuple[Constraint, Place]]:
     """q[joint] = multiplier q[master] + offset, for every mimic joint of the URDF."""
     found: list[tuple[Constraint, Place]] = []
     for name, joint in urdf.joints.items():
-        if "mimic" not in joint.parts:
+        if "mimic" not in joint.parts or joint.values["type"] == "fixed":
             continue
         mimic = joint.parts["mimic"]
         master = mimic.values["joint"]
@@ -301,7 +327,7 @@ def _mimics(urdf: Urdf, sheet: Sheet) -> list[tuple[Constraint, Place]]:
                 f"joint {name!r} mimics {master!r}, so joint_type must replace neither of them"
             )
         coefficients = {name: 1.0, master: -mimic.values.get("multiplier", 1.0)}
-        if coefficients[master] == 0.0:
+        if coefficients[master] == 0.0 or urdf.joints[master].values["type"] == "fixed":
             del coefficients[master]
         offset = mimic.values.get("offset", 0.0)
         found.append((Coupling(coefficients, offset=offset, name=f"{name}-mimic"), mimic))

@@ -1,16 +1,19 @@
-"""MJCF, the format of MuJoCo: bodies, joints, equalities, motors and keyframes of one file.
+"""MJCF, the format of MuJoCo: bodies, joints, equalities, motors and keyframes.
 
 Pinocchio reads MJCF too, but drops joint equalities and all bodies of the world but the
-first, silently; so the tree is built here. The way of a file: its words are checked
-(`mjcf_words`), what elements say is read with their default classes (`mjcf_elements`), bodies
-become a tree (`mjcf_tree`, `mjcf_inertia`), then come `mjcf_equalities` and `mjcf_motors`;
-docs/file-formats.md has the words as a table.
+first, silently; so the tree is built here. The way of a file: what it includes is put in
+(`mjcf_include`), its words are checked (`mjcf_words`), copies are written out (`mjcf_replicate`),
+what elements say is read with their default classes (`mjcf_elements`), bodies become a tree
+(`mjcf_tree`, `mjcf_inertia`, and `mjcf_compiled` for the inertias of meshes), then come
+`mjcf_tendons`, `mjcf_equalities` and `mjcf_motors`; docs/file-formats.md has the words as a table.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -23,9 +26,13 @@ from holoctl.io.limits import (
     MOST_PARTS,
     check_count,
 )
+from holoctl.io.mjcf_compiled import Compiled
 from holoctl.io.mjcf_elements import Defaults, Item, compiler_of, sections, unit
 from holoctl.io.mjcf_equalities import equalities
-from holoctl.io.mjcf_motors import check_tendons, motors_of
+from holoctl.io.mjcf_include import include_files
+from holoctl.io.mjcf_motors import motors_of
+from holoctl.io.mjcf_replicate import write_copies_out
+from holoctl.io.mjcf_tendons import tendons_of
 from holoctl.io.mjcf_tree import Tree
 from holoctl.io.mjcf_words import check_words
 from holoctl.io.xml import Element, blamed_on, check_root, parsed
@@ -37,7 +44,14 @@ log = logging.getLogger(__name__)
 
 
 def read_mjcf(
-    text: str, file: str, free_flyer: bool = False, tolerance: float | None = None
+    text: str,
+    file: str,
+    free_flyer: bool = False,
+    *,
+    folder: Path | None = None,
+    include_root: Path | None = None,
+    skip_actuators: bool = False,
+    tolerance: float | None = None,
 ) -> Mechanism:
     """The mechanism of an MJCF text.
 
@@ -48,8 +62,14 @@ def read_mjcf(
     free_flyer : bool
         Let the first body of the world float on a joint "root_joint"; only for a file without
         a free joint, whose first body has no joint at all.
-    tolerance : float or None
-        How exactly the geometry is meant; None: as that of files.
+    folder : path, optional
+        Where the file is: what it includes is looked for there. Default: it is no file.
+    include_root : path, optional
+        The folder that included files must be in. Default: `folder`.
+    skip_actuators : bool
+        Leave out actuators that make no motor on joints, with a warning. Default: refuse them.
+    tolerance : float, optional
+        How exactly the geometry is meant. Default: as that of files.
 
     Raises
     ------
@@ -58,26 +78,31 @@ def read_mjcf(
     """
     root = parsed(text, file)
     check_root(root, "mujoco", "an MJCF")
+    include_files(root, folder, include_root)
     check_words(root)
+    compiler = compiler_of(root)
+    write_copies_out(root, compiler)
     _check_counts(root)
-    defaults = Defaults(compiler_of(root))
+    defaults = Defaults(compiler)
     defaults.read(root)
     gravity, enabled = _options(root, defaults)
-    tree = Tree(root, defaults, free_flyer)
+    bodies = 1 + sum(element.tag == "body" for element in root.each())
+    compiled = Compiled(None if folder is None else folder / Path(file).name, bodies)
+    tree = Tree(root, defaults, free_flyer, compiled)
     tree.model.gravity.linear = gravity
     tree.build()
-    rows = equalities(root, tree)
-    motors, B = motors_of(root, tree)
-    check_tendons(root, tree)
+    tendons = tendons_of(root, tree)
+    rows = equalities(root, tree, tendons)
+    motors = motors_of(root, tree, tendons, skip_actuators)
     reference = _reference(root, tree)
-    _warn(tree)
+    _warn(tree, motors.left_out)
     off = [i for i, (_, _, active) in enumerate(rows) if not (active and enabled)]
     with blamed_on(root):
         return Mechanism(
             tree.model,
             [c for i, (c, _, _) in enumerate(rows) if i not in off],
-            motors if B is None else (),
-            actuation=B,
+            motors.names,
+            actuation=motors.B,
             reference=reference,
             parked=[(i, rows[i][0]) for i in off],
             tolerance=GEOMETRY_OF_FILES if tolerance is None else tolerance,
@@ -135,8 +160,25 @@ def _from_qpos(item: Item, tree: Tree) -> Vector:
     return q
 
 
-def _warn(tree: Tree) -> None:
+def _warn(tree: Tree, left_out: Mapping[str, str]) -> None:
     """One record for forces that MuJoCo would add, and the equation of motion does not."""
+    if left_out:
+        some = [f"{name!r} ({why})" for name, why in left_out.items()]
+        more = f"; and {len(some) - 10} more" if len(some) > 10 else ""
+        log.warning(
+            "%s: loaded without the motors of %s actuator%s: %s%s",
+            tree.root.file, len(some), "s" * (len(some) > 1), "; ".join(some[:10]), more,
+        )  # fmt: skip
+    if tree.idle:
+        log.warning(
+            "%s: equalities between parts of one body hold nothing, and are left out: %s",
+            tree.root.file, listing(tree.idle),
+        )  # fmt: skip
+    if tree.placed:
+        log.warning(
+            "%s: mocap bodies, which are moved from outside, stay where they are drawn: %s",
+            tree.root.file, listing(tree.placed),
+        )  # fmt: skip
     if tree.springs:
         log.warning(
             "%s: springs are not part of the equation of motion; pass them as efforts: %s",

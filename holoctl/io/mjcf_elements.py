@@ -18,7 +18,7 @@ from holoctl.base.checks import Vector, listing, suggestion
 from holoctl.base.errors import LoadError
 from holoctl.io import rotations
 from holoctl.io.limits import LARGEST, MOST_CLASSES, check_count
-from holoctl.io.mjcf_words import ATTRIBUTES, MOTORS
+from holoctl.io.mjcf_words import ATTRIBUTES, MOTORS, NO_MOTORS
 from holoctl.io.rotations import turn, z_to
 from holoctl.io.xml import Element, decimals
 
@@ -269,15 +269,14 @@ class Defaults:
                 for word in ("name", "class"):
                     if word in child.attributes and child.tag in ATTRIBUTES:
                         raise child.error(f"<{child.tag}> in <default> has no attribute {word!r}")
-                self.classes[name].setdefault(_shared(child.tag), {}).update(child.attributes)
+                kind = _shared(child.tag)
+                values = self.classes[name].get(kind, {})
+                self.classes[name][kind] = _over(values, child.attributes)
 
     def item(self, element: Element, kind: str, childclass: str = "main") -> Item:
         """An element with the values of its class, or else of the class of its body."""
         name = self.known(element, "class", childclass)
-        values = self.classes[name].get(_shared(kind), {}) | element.attributes
-        own = [n for n in _ROTATIONS if n in element.attributes]
-        if own:  # an orientation of its own replaces that of the class
-            values = {n: v for n, v in values.items() if n not in _ROTATIONS or n in own}
+        values = _over(self.classes[name].get(_shared(kind), {}), element.attributes)
         return Item(element, values, self.compiler)
 
     def plain(self, element: Element) -> Item:
@@ -295,9 +294,16 @@ class Defaults:
         return name
 
 
+def _over(values: dict[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """Attributes of a class and those that replace them; one orientation replaces any other."""
+    if any(name in own for name in _ROTATIONS):
+        values = {name: value for name, value in values.items() if name not in _ROTATIONS}
+    return {**values, **own}
+
+
 def _shared(tag: str) -> str:
     """Actuators of all kinds share their defaults, as in MuJoCo."""
-    return "actuator" if tag in MOTORS else tag
+    return "actuator" if tag in MOTORS or tag in NO_MOTORS else tag
 
 
 def flattened(

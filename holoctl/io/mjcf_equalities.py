@@ -1,8 +1,8 @@
-"""Equalities of an MJCF: connects and welds as closures, joints that follow joints as couplings."""
+"""Equalities of an MJCF: connects and welds as closures, joints and fixed tendons as couplings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pinocchio as pin
@@ -11,6 +11,7 @@ from holoctl.constraints.closure import Closure
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.io.mjcf_elements import Item, named, quaternion, sections
+from holoctl.io.mjcf_tendons import Tendon
 from holoctl.io.mjcf_tree import SINGLE, WORLD, Tree
 from holoctl.io.xml import Element, blamed_on
 
@@ -20,7 +21,7 @@ Row = tuple[Constraint, Element, bool]
 """A constraint, its element, and whether it is active."""
 
 
-def equalities(root: Element, tree: Tree) -> list[Row]:
+def equalities(root: Element, tree: Tree, tendons: Mapping[str, Tendon]) -> list[Row]:
     """A `Closure` or `Coupling` for each equality, checked against the model."""
     data = tree.model.createData()
     pin.forwardKinematics(tree.model, data, tree.home)
@@ -28,9 +29,16 @@ def equalities(root: Element, tree: Tree) -> list[Row]:
     found: list[Row] = []
     for element in sections(root, "equality"):
         item = tree.defaults.item(element, "equality")
-        make = _joint_equality if element.tag == "joint" else _closure
         with blamed_on(element):
-            constraint = make(item, tree, data, names)
+            constraint: Closure | Coupling | None
+            if element.tag == "joint":
+                constraint = _joint_equality(item, tree, names)
+            elif element.tag == "tendon":
+                constraint = _tendon_equality(item, tendons, names)
+            else:
+                constraint = _closure(item, tree, data, names)
+            if constraint is None:
+                continue
             constraint.bind(tree.model, constraint.default_name, tree.home)
         found.append((constraint, element, item.true("active", True)))
     return found
@@ -48,9 +56,16 @@ def _label(item: Item, ends: Sequence[str], names: dict[str, int]) -> str:
     return _label(item, (*ends, str(names[label])), names)
 
 
-def _closure(item: Item, tree: Tree, data: pin.Data, names: dict[str, int]) -> Closure:
-    """A connect (three rows) or a weld (six) between two bodies or two sites."""
+def _closure(item: Item, tree: Tree, data: pin.Data, names: dict[str, int]) -> Closure | None:
+    """A connect (three rows) or a weld (six) between two bodies or two sites.
+
+    None, which is noted in the tree, if both are parts of one body: it cannot hold anything.
+
+    MuJoCo multiplies the three rows of a weld's orientation by ``torquescale``: with zero nothing
+    is left of them, and the anchor alone is held.
+    """
     weld = item.element.tag == "weld"
+    turns = weld and item.number("torquescale", 1.0) != 0.0
     of_sites, of_bodies = (
         [n for n in group if n in item] for group in (("site1", "site2"), ("body1", "body2"))
     )
@@ -73,8 +88,12 @@ def _closure(item: Item, tree: Tree, data: pin.Data, names: dict[str, int]) -> C
             A, B = A * _relative(item, between * anchor), B * anchor
         else:
             A, B = A * anchor, B * between.inverse() * anchor
+    label = _label(item, ends, names)
+    if i == j and ends[0] != ends[1]:
+        tree.idle.append(label)
+        return None
     a, b = ((tree.model.names[k], X) for k, X in ((i, A), (j, B)))
-    return Closure(a, b, joint="weld" if weld else "spherical", name=_label(item, ends, names))
+    return Closure(a, b, joint="weld" if turns else "spherical", name=label)
 
 
 def _relative(item: Item, drawn: pin.SE3) -> pin.SE3:
@@ -88,22 +107,50 @@ def _relative(item: Item, drawn: pin.SE3) -> pin.SE3:
     return pin.SE3(quaternion(item, "relpose", given[3:]), given[:3])
 
 
-def _joint_equality(item: Item, tree: Tree, data: pin.Data, names: dict[str, int]) -> Coupling:
+def _joint_equality(item: Item, tree: Tree, names: dict[str, int]) -> Coupling:
     """``q1 = a0 + a1 q2``, both counted from where the joints stand in the drawing."""
-    first = _single(item, "joint1", tree)
+    ends = ["joint1", "joint2"][: 2 if "joint2" in item else 1]
+    found = [_single(item, end, tree) for end in ends]
+    return _line(item, found, [{name: 1.0} for name in found], names)
+
+
+def _tendon_equality(item: Item, tendons: Mapping[str, Tendon], names: dict[str, int]) -> Coupling:
+    """``l1 = a0 + a1 l2``: lengths of fixed tendons, counted from those in the drawing."""
+    ends = ["tendon1", "tendon2"][: 2 if "tendon2" in item else 1]
+    found = [named(item, end, tendons, "tendon") for end in ends]
+    sums = []
+    for end, name in zip(ends, found, strict=True):
+        coefficients = tendons[name].coefficients
+        if coefficients is None:
+            raise item.error(
+                f"{end}: {name!r} is no <fixed> tendon, so its length is no sum of coordinates; "
+                "use hc.Rod on the mechanism for a straight one, hc.Custom for others"
+            )
+        sums.append(coefficients)
+    return _line(item, found, sums, names)
+
+
+def _line(
+    item: Item, found: list[str], sums: Sequence[Mapping[str, float]], names: dict[str, int]
+) -> Coupling:
+    """``s1 = a0 + a1 s2`` for sums of coordinates; the second may be missing."""
     a0, a1, *higher = item.numbers("polycoef", (0.0, 1.0, 0.0, 0.0, 0.0), least=1)
-    if "joint2" not in item:
-        return Coupling({first: 1.0}, offset=a0, name=_label(item, [first], names))
-    second = _single(item, "joint2", tree)
-    if first == second:
-        raise item.error("joint1 and joint2 are the same")
-    if any(higher):
-        raise item.error(
-            "polycoef: only the first two coefficients are read, for a line; make a polynomial "
-            "of higher order a hc.Custom and add it with mech.with_constraints"
-        )
-    coefficients = {first: 1.0, second: -a1} if a1 else {first: 1.0}
-    return Coupling(coefficients, offset=a0, name=_label(item, [first, second], names))
+    if len(found) == 2 and found[0] == found[1]:
+        kind = item.element.tag
+        raise item.error(f"{kind}1 and {kind}2 are the same")
+    coefficients = dict(sums[0])
+    if len(found) == 2:
+        if any(higher):
+            raise item.error(
+                "polycoef: only the first two coefficients are read, for a line; make a polynomial "
+                "of higher order a hc.Custom and add it with mech.with_constraints"
+            )
+        for name, x in sums[1].items():
+            coefficients[name] = coefficients.get(name, 0.0) - a1 * x
+    coefficients = {name: x for name, x in coefficients.items() if x}
+    if not coefficients:
+        raise item.error("the equality holds nothing: its coordinates cancel each other")
+    return Coupling(coefficients, offset=a0, name=_label(item, found, names))
 
 
 def _single(item: Item, attribute: str, tree: Tree) -> str:

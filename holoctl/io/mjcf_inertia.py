@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.io.limits import LARGEST
+from holoctl.io.mjcf_compiled import Compiled
 from holoctl.io.mjcf_elements import Compiler, Item
 from holoctl.io.rotations import z_to
 from holoctl.tree.inertia import rigid_body
@@ -37,7 +38,11 @@ class Lump:
 
 
 def lump_of(
-    body: Item, inertials: Sequence[tuple[Item, pin.SE3]], geoms: Sequence[tuple[Item, pin.SE3]]
+    body: Item,
+    inertials: Sequence[tuple[Item, pin.SE3]],
+    geoms: Sequence[tuple[Item, pin.SE3]],
+    index: int,
+    compiled: Compiled,
 ) -> Lump:
     """The inertia of a body in its own frame.
 
@@ -46,12 +51,15 @@ def lump_of(
     body : Item
     inertials, geoms : sequences of (Item, pin.SE3)
         Its ``<inertial>``, at most one, and its geoms, each with the frame that it stands in.
+    index, compiled
+        Where the body is in the file as MuJoCo compiles it, which is asked for a body whose
+        inertia is that of a mesh.
 
     Raises
     ------
     LoadError
         For an inertia that no body can have, and for a geom whose inertia counts and is not
-        known: a mesh.
+        known: a mesh, without MuJoCo.
     """
     compiler = body.compiler
     if len(inertials) > 1:
@@ -60,9 +68,13 @@ def lump_of(
     if given:
         found = _given(*inertials[0])
     elif compiler.inertiafromgeom == "false":
-        found = Lump(frame=pin.SE3.Identity())
+        found = _nothing(body)
+    elif unknown := _unknown(geoms, compiler):
+        found = Lump(*compiled.lump(body, index, *unknown))
     else:
-        found = _of_geoms(geoms, compiler)
+        found = _of_geoms(geoms, compiler) or (
+            _given(*inertials[0]) if inertials else _nothing(body)
+        )
     return _bounded(inertials[0][0] if given else body, found, compiler)
 
 
@@ -73,6 +85,14 @@ def scaled_to_total(lumps: Sequence[Lump], total: float) -> list[Lump]:
         replace(x, mass=x.mass * factor, moments=tuple(m * factor for m in x.moments))
         for x in lumps
     ]
+
+
+def _nothing(body: Item) -> Lump:
+    """A body without mass: if a bound gives it one, that is at the body's own ``pos``.
+
+    In axes of the body: MuJoCo takes the pose of the body for that of its centre of mass.
+    """
+    return Lump(frame=body.pose())
 
 
 def _bounded(place: Item, lump: Lump, compiler: Compiler) -> Lump:
@@ -127,8 +147,8 @@ def _principal(mass: float, com: Vector, inertia: Array) -> Lump:
 # -------------------------------------------------------------------------------- of geoms
 
 
-def _of_geoms(geoms: Sequence[tuple[Item, pin.SE3]], compiler: Compiler) -> Lump:
-    """The sum of all geoms of the body whose group counts."""
+def _of_geoms(geoms: Sequence[tuple[Item, pin.SE3]], compiler: Compiler) -> Lump | None:
+    """The sum of all geoms of the body whose group counts; None if they have no mass."""
     lumps = [
         lump
         for item, frame in geoms
@@ -138,7 +158,7 @@ def _of_geoms(geoms: Sequence[tuple[Item, pin.SE3]], compiler: Compiler) -> Lump
         return lumps[0]
     mass = sum(lump.mass for lump in lumps)
     if mass <= 0.0:
-        return Lump(frame=pin.SE3.Identity())
+        return None
     com = sum((lump.mass * lump.frame.translation for lump in lumps), np.zeros(3)) / mass
     inertia = np.zeros((3, 3))
     for lump in lumps:
@@ -153,6 +173,25 @@ def _counts(item: Item, compiler: Compiler) -> bool:
     return first <= item.number("group", 0.0) <= last
 
 
+def _unknown(geoms: Sequence[tuple[Item, pin.SE3]], compiler: Compiler) -> tuple[Item, str] | None:
+    """A geom whose inertia counts and is not known from the file, and why."""
+    for item, _ in geoms:
+        if _counts(item, compiler) and _has_mass(item):
+            kind = item.word("type", _TYPES, "sphere")
+            if kind in _NEEDS_ASSET or item.text("mesh"):
+                return item, (
+                    f"the mass and inertia of this body come from a {kind}, and files are not "
+                    "opened"
+                )
+            if item.true("shellinertia"):
+                return item, "shellinertia is not read"
+    return None
+
+
+def _has_mass(item: Item) -> bool:
+    return item.size("mass" if "mass" in item else "density", 1000.0) != 0.0
+
+
 _TYPES = ("sphere", "capsule", "ellipsoid", "cylinder", "box", "plane", "hfield", "mesh", "sdf")
 _NEEDS_ASSET = ("mesh", "hfield", "sdf")
 _SMALLEST = 1e-15  # m, as MuJoCo has it: volumes and their reciprocals stay in range
@@ -162,22 +201,14 @@ _SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
 def _of_geom(item: Item, frame: pin.SE3) -> Lump | None:
     """Mass and moments of a geom; None where it has no mass."""
     kind = item.word("type", _TYPES, "sphere")
-    mass = item.size("mass", -1.0) if "mass" in item else None
-    density = item.size("density", 1000.0)
-    if mass == 0.0 or (mass is None and density == 0.0):
+    if not _has_mass(item):
         return None
+    mass = item.size("mass", 0.0) if "mass" in item else None
     if kind == "plane":
         raise item.error("a plane can only be part of a body that does not move")
-    if kind in _NEEDS_ASSET or item.text("mesh"):
-        raise item.error(
-            f"the mass and inertia of this body come from a {kind}, and files are not opened; "
-            "give the body an <inertial> (MuJoCo's compiled model has the numbers)"
-        )
-    if item.true("shellinertia"):
-        raise item.error("shellinertia is not read; give the body an <inertial>")
     size, pose = _placed(item, kind)
     volume, moments = _solid(kind, size)
-    mass = density * volume if mass is None else mass
+    mass = item.size("density", 1000.0) * volume if mass is None else mass
     if mass > LARGEST:
         raise item.error(
             f"this {kind} would have a mass of {mass:.6g} kg, more than {LARGEST:g} kg"

@@ -12,6 +12,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector
 from holoctl.io.limits import FREE, check_size
+from holoctl.io.mjcf_compiled import Compiled
 from holoctl.io.mjcf_elements import Defaults, Item, flattened, unit
 from holoctl.io.mjcf_inertia import Lump, lump_of, scaled_to_total
 from holoctl.io.rotations import z_to
@@ -63,6 +64,7 @@ class Tree:
     root: Element
     defaults: Defaults
     free_flyer: bool
+    compiled: Compiled
     model: pin.Model = field(default_factory=pin.Model)
     bodies: dict[str, Placed] = field(default_factory=dict)
     sites: dict[str, Placed] = field(default_factory=dict)
@@ -70,6 +72,8 @@ class Tree:
     lumps: list[tuple[int, pin.SE3, Lump]] = field(default_factory=list)
     springs: list[str] = field(default_factory=list)
     lifted: list[str] = field(default_factory=list)
+    placed: list[str] = field(default_factory=list)
+    idle: list[str] = field(default_factory=list)
     q0: list[Vector] = field(default_factory=list)
     given: set[str] = field(default_factory=set)
 
@@ -112,7 +116,8 @@ class Tree:
         name = item.text("name") or self._made_up(f"body_{len(self.bodies)}")
         self._name(element, name, self.bodies)
         if item.true("mocap"):
-            raise item.error("mocap bodies are moved from outside, which is not read")
+            self._check_mocap(body, item)
+            self.placed.append(name)
         if item.number("gravcomp", 0.0) != 0.0:
             self.lifted.append(name)
         parts = list(flattened(element, childclass, self.defaults))
@@ -123,6 +128,18 @@ class Tree:
                 self._site(part, frame, part_class, here)
         self._inertia(item, here, parts)
         return [_Body(*part, here) for part in parts if part[0].tag == "body"]
+
+    def _check_mocap(self, body: _Body, item: Item) -> None:
+        """A mocap body stands in the world where it is put; here it stays where it is drawn."""
+        joints = [
+            part
+            for part, _, _ in flattened(body.element, "main", self.defaults)
+            if part.tag in ("joint", "freejoint")
+        ]
+        if not body.in_world or joints:
+            raise item.error("a mocap body stands in the world and has no joints")
+        if body.floats:
+            raise item.error("free_flyer: the first body is a mocap body, which cannot float")
 
     def _frame(self, name: str, place: Placed, kind: Any) -> None:
         joint = self.model.names[place[0]]
@@ -266,7 +283,8 @@ class Tree:
             return
         inertials = [(self.defaults.plain(e), f) for e, f, _ in parts if e.tag == "inertial"]
         geoms = [(self.defaults.item(e, "geom", c), f) for e, f, c in parts if e.tag == "geom"]
-        self.lumps.append((*here, lump_of(body, inertials, geoms)))
+        index = len(self.bodies) - 1  # depth first, as in MuJoCo; the world is 0
+        self.lumps.append((*here, lump_of(body, inertials, geoms, index, self.compiled)))
 
     def _put_inertias(self) -> None:
         lumps = [lump for _, _, lump in self.lumps]

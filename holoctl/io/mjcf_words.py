@@ -9,7 +9,7 @@ from __future__ import annotations
 from holoctl.base.checks import suggestion
 from holoctl.io.xml import Element
 
-__all__ = ["ATTRIBUTES", "MOTORS", "check_words"]
+__all__ = ["ATTRIBUTES", "MOTORS", "NO_MOTORS", "check_words"]
 
 _POSE = "pos quat axisangle xyaxes zaxis euler"
 _CONTACT_LOOKS = (
@@ -30,7 +30,14 @@ MOTORS = (
 )  # fmt: skip
 """Actuators whose force is the user's, or that of a servo: each is a motor."""
 
-_NO_MOTORS = ("muscle", "adhesion", "damper", "orientation", "plugin")
+NO_MOTORS = {
+    "muscle": "a muscle is no motor; leave it out and pass its force as an effort",
+    "adhesion": "adhesion is no motor; leave it out and pass its force as an effort",
+    "damper": "a damper is no motor; leave it out and pass its force as an effort",
+    "orientation": "it drives a site or several coordinates; give motors on joints",
+    "plugin": "what a plugin does is not known",
+}
+"""Actuators that make no motor, and what to do about them."""
 
 ATTRIBUTES: dict[str, tuple[str, str]] = {  # tag: attributes read, attributes ignored
     "mujoco": ("model", ""),
@@ -57,6 +64,7 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {  # tag: attributes read, attributes i
     "worldbody": ("", ""),
     "body": (f"name childclass gravcomp mocap {_POSE}", "fuse simple sleep user"),
     "frame": (f"name childclass {_POSE}", ""),
+    "replicate": ("count offset euler sep childclass", ""),
     "inertial": (f"mass diaginertia fullinertia {_POSE}", ""),
     "joint": (
         "name class type pos axis range limited ref armature damping frictionloss stiffness "
@@ -72,19 +80,22 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {  # tag: attributes read, attributes i
     "site": (f"name class fromto {_POSE}", "group material mesh rgba size type user"),
     "connect": ("name class active body1 body2 site1 site2 anchor", "solimp solref"),
     "weld": (
-        "name class active body1 body2 site1 site2 anchor relpose",
-        "solimp solref torquescale",
+        "name class active body1 body2 site1 site2 anchor relpose torquescale",
+        "solimp solref",
     ),
     "joint of equality": ("name class active joint1 joint2 polycoef", "solimp solref"),
     "equality of default": ("active", "solimp solref"),
     "key": ("name qpos", "act ctrl mpos mquat qvel time user"),
     "fixed": ("name armature stiffness", "*"),
     "spatial": ("name armature stiffness", "*"),
+    "joint of tendon": ("joint coef", ""),
+    "tendon of equality": ("name class active tendon1 tendon2 polycoef", "solimp solref"),
+    **dict.fromkeys(NO_MOTORS, (f"name class gear armature {_TRANSMISSION}", "*")),
     **dict.fromkeys(MOTORS, (f"name class gear armature {_TRANSMISSION}", _SERVO)),
 }
 
-_IN_BODY = "body frame joint freejoint inertial geom site"
-_REFUSED_IN_BODY = "attach composite flexcomp plugin replicate"
+_IN_BODY = "body frame replicate joint freejoint inertial geom site"
+_REFUSED_IN_BODY = "attach composite flexcomp plugin"
 _CHILDREN: dict[str, tuple[str, str, str]] = {  # tag: elements read, ignored, refused by name
     "mujoco": (
         "compiler option default worldbody equality actuator tendon keyframe deformable",
@@ -99,22 +110,22 @@ _CHILDREN: dict[str, tuple[str, str, str]] = {  # tag: elements read, ignored, r
         "adhesion camera damper light material mesh muscle orientation pair tendon texture",
         "",
     ),
-    "worldbody": ("body frame geom site", "camera light", _REFUSED_IN_BODY),
+    "worldbody": ("body frame replicate geom site", "camera light", _REFUSED_IN_BODY),
     "body": (_IN_BODY, "camera light", _REFUSED_IN_BODY),
     "frame": (_IN_BODY, "camera light", _REFUSED_IN_BODY),
+    "replicate": ("body frame replicate geom site", "camera light", _REFUSED_IN_BODY),
     "geom": ("", "plugin", ""),
-    "equality": ("connect weld joint", "", "distance flex flexstrain flexvert tendon"),
-    "actuator": (" ".join(MOTORS), "", " ".join(_NO_MOTORS)),
+    "equality": ("connect weld joint tendon", "", "distance flex flexstrain flexvert"),
+    "actuator": (" ".join((*MOTORS, *NO_MOTORS)), "", ""),
+    **dict.fromkeys(NO_MOTORS, ("", "config", "")),
     "tendon": ("fixed spatial", "", ""),
-    "fixed": ("", "joint", ""),
+    "fixed": ("joint", "", ""),
     "spatial": ("", "geom pulley site", ""),
     "keyframe": ("key", "", ""),
     "deformable": ("", "skin", "flex"),
 }
 
 _WHY = {
-    "include": "other files are not opened; paste what is in it here",
-    "replicate": "write the copies out; MuJoCo can: save the compiled model as XML",
     "attach": "write the attached model out; MuJoCo can: save the compiled model as XML",
     "composite": "write the bodies out; MuJoCo can: save the compiled model as XML",
     "flexcomp": "what bends is not a rigid body",
@@ -123,22 +134,14 @@ _WHY = {
     "flexvert": "what bends is not a rigid body",
     "plugin": "what a plugin does is not known",
     "distance": "use hc.Rod on the mechanism",
-    "tendon": "use hc.Coupling for a fixed tendon, hc.Rod or hc.Custom for a spatial one",
-    "muscle": "a muscle is no motor; leave it out and pass its force as an effort",
-    "adhesion": "adhesion is no motor; leave it out and pass its force as an effort",
-    "damper": "a damper is no motor; leave it out and pass its force as an effort",
-    "orientation": "it drives a site or several coordinates; give motors on joints",
 }
 
 
 def check_words(root: Element) -> None:
     """Refuse what is not understood: elements and attributes, each by name.
 
-    Elements that are ignored are not looked into, except for ``<include>``.
+    Elements that are ignored are not looked into.
     """
-    for element in root.each():
-        if element.tag == "include":
-            raise element.error(f"<include> is not read: {_WHY['include']}")
     waiting = [(root, root.tag)]
     while waiting:
         element, kind = waiting.pop()
@@ -159,8 +162,10 @@ def check_words(root: Element) -> None:
 
 def _kind(tag: str, parent: str) -> str:
     """The row of the tables for an element; some tags mean two things."""
-    if parent == "equality" and tag == "joint":
-        return "joint of equality"
+    if (parent, tag) in (("equality", "joint"), ("equality", "tendon")):
+        return f"{tag} of equality"
+    if parent == "fixed":
+        return "joint of tendon"
     return "equality of default" if parent == "default" and tag == "equality" else tag
 
 

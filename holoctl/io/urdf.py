@@ -13,6 +13,7 @@ import math
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -38,7 +39,7 @@ _VECTOR = f"three finite numbers of at most {LARGEST:g} in size"
 
 # The attributes of each element; "!" marks those that must be there.
 _ATTRIBUTES: dict[str, dict[str, str]] = {
-    "robot": {"name!": _TEXT},
+    "robot": {"name": _TEXT},
     "link": {"name!": _TEXT},
     "inertial": {},
     "origin": {"xyz": _VECTOR, "rpy": _VECTOR},
@@ -131,6 +132,12 @@ def read_urdf(text: str, file: str) -> Urdf:
     root = parsed(text, file)
     check_root(root, "robot", "a URDF")
     robot = _checked(root, file, "robot")
+    if "name" not in robot.values:
+        robot.values["name"] = Path(file).stem
+        log.warning(
+            "%s: <robot> has no attribute 'name'; it is called %r after its file",
+            file, robot.values["name"],
+        )  # fmt: skip
     count = sum(child.tag in ("link", "joint") for child in root.children)
     check_count(robot, count, MOST_PARTS, "links and joints")
     links, joints = _named(root, "link", file), _named(root, "joint", file)
@@ -143,6 +150,8 @@ def read_urdf(text: str, file: str) -> Urdf:
         _check_mimic(name, joint, joints)
     _check_tree(links, joints)
     _warn_of_rotors(root, file)
+    _warn_of_limits(root, file)
+    _warn_of_mimics(joints, file)
     return Urdf(robot, links, joints)
 
 
@@ -159,6 +168,47 @@ def _warn_of_rotors(root: Element, file: str) -> None:
             "model.armature, or rotorInertia and rotorGearRatio, and use mech.with_model(model)",
             file, ", ".join(map(str, lines[:10])),
         )  # fmt: skip
+
+
+def _warn_of_limits(root: Element, file: str) -> None:
+    """Attributes of a ``<limit>`` that URDF does not know: what they bound is not read."""
+    known = [name.rstrip("!") for name in _ATTRIBUTES["limit"]]
+    found = [
+        f"{name!r} of joint {joint.attributes.get('name', '')!r} (line {limit.line})"
+        f"{suggestion(name, known)}"
+        for joint in root.children
+        if joint.tag == "joint"
+        for limit in joint.children
+        if limit.tag == "limit"
+        for name in limit.attributes
+        if name not in known
+    ]
+    if found:
+        more = f" and {len(found) - 10} more" if len(found) > 10 else ""
+        log.warning(
+            "%s: attributes of <limit> that are no part of URDF are not read: %s%s; valid: %s",
+            file, ", ".join(found[:10]), more, ", ".join(known),
+        )  # fmt: skip
+
+
+def _warn_of_mimics(joints: Mapping[str, Part], file: str) -> None:
+    """A fixed joint has no position: one that mimics is left fixed, one mimicked stands at zero."""
+    for name, joint in joints.items():
+        if "mimic" not in joint.parts:
+            continue
+        mimic = joint.parts["mimic"]
+        master = mimic.values["joint"]
+        if joint.values["type"] == "fixed":
+            log.warning(
+                "%s: <mimic> of joint %r (line %s) is not read: the joint is fixed",
+                file, name, mimic.line,
+            )  # fmt: skip
+        elif joints[master].values["type"] == "fixed":
+            log.warning(
+                "%s: <mimic> of joint %r (line %s): joint=%r is fixed, at zero, so the joint is "
+                "held at offset=%g",
+                file, name, mimic.line, master, mimic.values.get("offset", 0.0),
+            )  # fmt: skip
 
 
 def _names_rotor(word: str) -> bool:
@@ -229,6 +279,8 @@ def _check_for_slips(element: Element, part: Part, what: str) -> None:
                     f"{what}: there is no element <{child.tag}> in URDF{meant}",
                     file=part.file, key=part.owner, line=child.line,
                 )  # fmt: skip
+    if element.tag == "limit":  # see _warn_of_limits
+        return
     names = [name.rstrip("!") for name in _ATTRIBUTES[element.tag]]
     for name in element.attributes:
         if name not in (*names, *_OTHERS) and suggestion(name, names):
@@ -296,11 +348,12 @@ def _check_mimic(name: str, joint: Part, joints: Mapping[str, Part]) -> None:
     if "mimic" not in joint.parts:
         return
     mimic, kind = joint.parts["mimic"], joint.values["type"]
-    if kind not in _SINGLE:
+    if kind not in (*_SINGLE, "fixed"):
         raise mimic.error(f"joint {name!r}: a {kind} joint cannot mimic another one")
     able = [n for n, j in joints.items() if j.values["type"] in _SINGLE and n != name]
+    fixed = [n for n, j in joints.items() if j.values["type"] == "fixed" and n != name]
     master = mimic.values["joint"]
-    if master not in able:
+    if master not in (*able, *fixed):
         raise mimic.error(
             f"joint {name!r}: there is no joint {master!r} that it could mimic"
             f"{suggestion(master, able)}; valid names: {listing(able)}"

@@ -15,9 +15,9 @@ from xml.parsers import expat
 from holoctl.base.errors import InputError, LoadError
 from holoctl.io.limits import DECIMAL, MOST_ATTRIBUTES, MOST_ELEMENTS, Place
 
-__all__ = ["Element", "blamed_on", "check_root", "decimals", "parsed"]
+__all__ = ["DEEPEST", "Element", "blamed_on", "check_root", "decimals", "parsed"]
 
-_DEEPEST = 400
+DEEPEST = 400
 
 
 @contextmanager
@@ -96,8 +96,8 @@ def parsed(text: str, file: str) -> Element:
             raise refusal(f"more than {MOST_ELEMENTS} elements are not read")
         if len(attributes) > MOST_ATTRIBUTES:
             raise refusal(f"more than {MOST_ATTRIBUTES} attributes of an element are not read")
-        if len(stack) > _DEEPEST:
-            raise refusal(f"elements are nested more than {_DEEPEST} deep")
+        if len(stack) > DEEPEST:
+            raise refusal(f"elements are nested more than {DEEPEST} deep")
         element = Element(tag, attributes, file, parser.CurrentLineNumber)
         stack[-1].children.append(element)
         stack.append(element)

@@ -172,3 +172,43 @@ def test_rotors_in_dialects_of_urdf_are_told(robot, caplog, rotor):
     robot(urdf)
     line = 1 + urdf[: urdf.index(rotor)].count("\n")
     assert f"not read (line {line})" in told(caplog)
+
+
+def test_a_urdf_without_a_name_is_called_after_its_file(robot, caplog):
+    mech = robot(URDF.replace(' name="two_arms"', ""))
+    assert mech.name == "arms"
+    assert "<robot> has no attribute 'name'; it is called 'arms' after its file" in told(caplog)
+
+
+def test_unknown_attributes_of_a_limit_are_told(robot, caplog):
+    urdf = URDF.replace("<limit", '<limit command_effort="9" jerk="1"', 1)
+    mech, plain = robot(urdf), robot()
+    line = 1 + urdf[: urdf.index("command_effort")].count("\n")
+    assert (
+        f"arms.urdf: attributes of <limit> that are no part of URDF are not read: "
+        f"'command_effort' of joint 'a' (line {line}) (did you mean 'effort'?), 'jerk'"
+        in told(caplog)
+    )
+    for bound in ("upperEffortLimit", "upperVelocityLimit", "upperPositionLimit"):
+        assert (getattr(mech.model, bound) == getattr(plain.model, bound)).all()
+
+
+def test_what_a_fixed_joint_mimics_is_told_and_has_no_effect(robot, caplog):
+    mimic = '<child link="tip_a"/><mimic joint="a"/>'
+    urdf = URDF.replace('<child link="tip_a"/>', mimic)
+    assert robot(urdf).constraint_names == robot().constraint_names
+    line = 1 + urdf[: urdf.index(mimic)].count("\n")
+    assert f"<mimic> of joint 'mount' (line {line}) is not read: the joint is fixed" in told(caplog)
+
+
+def test_what_mimics_a_fixed_joint_stands_at_its_offset(robot, caplog):
+    mimic = '<mimic joint="mount" multiplier="3" offset="0.25"/>'
+    urdf = URDF.replace('<dynamics damping="0.2"/>', mimic)
+    mech = robot(urdf)
+    (held,) = (c for c in mech.constraints if isinstance(c, hc.Coupling))
+    assert (dict(held.coefficients), held.offset) == ({"elbow": 1.0}, 0.25)
+    line = 1 + urdf[: urdf.index(mimic)].count("\n")
+    assert (
+        f"<mimic> of joint 'elbow' (line {line}): joint='mount' is fixed, at zero, so the "
+        "joint is held at offset=0.25" in told(caplog)
+    )

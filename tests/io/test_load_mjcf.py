@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 
 import numpy as np
 import pinocchio as pin
@@ -137,6 +138,12 @@ def test_total_mass():
     mech = hc.load(MODELS / "total.xml")
     fixed = golden("total")["masses"][1]
     assert pin.computeTotalMass(mech.model) + fixed == pytest.approx(12.0)
+
+
+@pytest.fixture(autouse=True)
+def _without_mujoco(monkeypatch):
+    """What is asked there is tested in test_mujoco.py."""
+    monkeypatch.setitem(sys.modules, "mujoco", None)
 
 
 @pytest.fixture
@@ -303,24 +310,25 @@ def test_closures_argument_is_refused(robot, tmp_path):
 
 
 def test_a_gripper_with_a_tendon(robot):
-    """The words of a real gripper: all are known, and the actuator on a tendon has a reason."""
-    with pytest.raises(hc.LoadError, match=r"transmission 'tendon' is not read") as error:
-        robot(GRIPPER)
-    assert error.value.key == "fingers"
-    assert error.value.line == 1 + GRIPPER[: GRIPPER.index('name="fingers"')].count("\n")
-    mech = robot(GRIPPER.replace('tendon="split" ', 'joint="right" '))
+    """The words of a real gripper: all are known, and the tendon is a motor on its joint."""
+    mech = robot(GRIPPER)
     assert mech.constraint_names == ("follower-right_coupler", "right-left")
-    assert mech.actuated == ("right",)
+    assert mech.actuator_names == ("u[0]",)
+    assert mech.B[:, 0] == pytest.approx([0.5, 0, 0, 0])
     assert mech.model.armature == pytest.approx([0.005, 0, 0, 0.005])
     q, _ = hc.assemble(mech)
     assert q == pytest.approx(mech.reference)
+    assert robot(GRIPPER.replace('tendon="split" ', 'joint="right" ')).actuated == ("right",)
 
 
 def test_a_mesh_that_has_the_mass_is_refused(robot):
     text = GRIPPER.replace('<inertial mass="0.01" pos="0 0.02 0" diaginertia="2e-6 1.6e-6 4e-7"/>',
                            "", 1)  # fmt: skip
-    with pytest.raises(hc.LoadError, match=r"from a mesh, .*give the body an <inertial>"):
+    with pytest.raises(
+        hc.LoadError, match=r"from a mesh, .*holoctl\[mujoco\].*saveinertial="
+    ) as error:
         robot(text)
+    assert error.value.line == 19
 
 
 # ---------------------------------------------------------------------------------- errors
@@ -345,10 +353,9 @@ IN_BODY = [  # instead of a line of ARM, and what is said of it
     (JOINT, '<plugin plugin="x"/>', "<plugin> in <body> is not read: what a plugin does is not"),
     (JOINT, "<composite/>", "<composite> in <body> is not read"),
     (JOINT, "<flexcomp/>", "<flexcomp> in <body> is not read"),
-    (JOINT, '<replicate count="3"/>', "<replicate> in <body> is not read"),
     (JOINT, '<attach model="x"/>', "<attach> in <body> is not read"),
     (JOINT, "<join/>", r"no element <join> in <body> \(did you mean 'joint'\?\)"),
-    (JOINT, '<include file="/etc/passwd"/>', "<include> is not read: other files are not opened"),
+    (JOINT, '<include file="/etc/passwd"/>', "'/etc/passwd' is not read: file= must be a path rel"),
     (GEOM, '<geom type="capsule" size="0.02"/>', "size must be 2 to 3 finite numbers"),
     (GEOM, '<geom type="box" size="1 0 1"/>', "a box has 3 sizes above zero"),
     (GEOM, '<geom type="sphere" size="1" fromto="0 0 0 1 1 1"/>', "fromto is for capsules"),
@@ -375,7 +382,7 @@ IN_BODY = [  # instead of a line of ARM, and what is said of it
     ),
     (BODY, '<body name="upper">', "two <body> are called 'upper'"),
     (BODY, '<body name="world">', "the name 'world' stands for the world"),
-    (BODY, '<body mocap="true">', "mocap bodies are moved from outside"),
+    (BODY, '<body mocap="true">', "a mocap body stands in the world and has no joints"),
     (BODY, '<body quat="1 0 0 0" euler="0 0 0">', "give one of quat and euler, not both"),
     (BODY, '<body quat="0 0 0 0">', "quat: '0 0 0 0' has no direction"),
     (BODY, '<body xyaxes="1 0 0 1 0 0">', "xyaxes: '0 0 0' has no direction"),
@@ -384,7 +391,7 @@ IN_BODY = [  # instead of a line of ARM, and what is said of it
     (BODY, '<body coordinate="1">', "has no attribute 'coordinate'"),
 ]
 SECTIONS = [
-    ('<equality><tendon tendon1="a"/></equality>', "<tendon> in <equality> is not read"),
+    ('<equality><tendon tendon1="a"/></equality>', "there is no tendon called 'a'"),
     ('<equality><flex flex="a"/></equality>', "<flex> in <equality> is not read"),
     ('<equality><distance/></equality>', "<distance> in <equality> is not read: use hc.Rod"),
     ('<equality><connect body1="lower"/></equality>', "give body1 and anchor"),
@@ -407,7 +414,7 @@ SECTIONS = [
         "two equalities are called 'a'",
     ),
     ('<actuator><motor site="pin"/></actuator>', "its transmission 'site' is not read"),
-    ('<actuator><motor tendon="t"/></actuator>', "its transmission 'tendon' is not read"),
+    ('<actuator><motor tendon="t"/></actuator>', "there is no tendon called 't'"),
     ('<actuator><motor/></actuator>', "an actuator drives one joint"),
     ('<actuator><motor joint="elbow" gear="0"/></actuator>', "gear is zero: a motor on nothing"),
     (
@@ -417,7 +424,12 @@ SECTIONS = [
     ('<actuator><muscle joint="elbow"/></actuator>', "<muscle> in <actuator> is not read"),
     ('<actuator><damper joint="elbow"/></actuator>', "<damper> in <actuator> is not read"),
     ('<actuator><plugin joint="elbow"/></actuator>', "<plugin> in <actuator> is not read"),
-    ('<tendon><fixed armature="1"/></tendon>', "armature of a tendon is not read"),
+    ('<tendon><spatial armature="1"/></tendon>', "armature of a tendon is not read"),
+    ('<tendon><fixed/></tendon>', "a fixed tendon needs a <joint>"),
+    ('<tendon><fixed><joint joint="elbow"/></fixed></tendon>', "coef is needed"),
+    ('<tendon><fixed><joint joint="elbo" coef="1"/></fixed></tendon>', "did you mean 'elbow'"),
+    ('<tendon><fixed><joint join="elbow" coef="1"/></fixed></tendon>', "no attribute 'join'"),
+    ('<tendon><spatial name="a"/><spatial name="a"/></tendon>', "two tendons are called 'a'"),
     ('<keyframe><key qpos="1 2 3"/></keyframe>', "qpos must be 2 finite numbers"),
     ('<compiler coordinate="global"/>', "coordinate='global' is not read; only 'local' is"),
     ('<compiler alignfree="true"/>', "alignfree='true' is not read"),
@@ -432,7 +444,7 @@ SECTIONS = [
     ('<sensors/>', r"no element <sensors> in <mujoco> .*did you mean 'sensor'"),
     ('<worldbody><joint/></worldbody>', "no element <joint> in <worldbody>"),
     ('<worldbody pos="0 0 1"/>', "<worldbody> has no attribute 'pos'"),
-    ('<asset><include file="x"/></asset>', "<include> is not read"),
+    ('<asset><include file="x"/></asset>', "there is no file 'x' in the folder of the main"),
 ]  # fmt: skip
 
 
@@ -474,3 +486,71 @@ def test_a_yaml_beside_an_mjcf_is_not_read_and_that_is_told(robot, tmp_path, cap
     with caplog.at_level("WARNING", logger="holoctl"):
         robot()
     assert "arm.yaml beside it is not read" in caplog.text
+
+
+@pytest.mark.parametrize("ends", [
+    'body1="upper" body2="lower" anchor="0.1 0.2 0.3" relpose="0.4 0.5 0.6 1 0.2 0.1 0.3"',
+    'body1="upper" body2="lower" anchor="0.1 0.2 0.3"', 'body1="lower"', 'site1="pin" site2="tip"',
+])  # fmt: skip
+def test_a_weld_without_torque_is_a_point(robot, ends):
+    """torquescale="0" leaves the rows of the anchor; another factor changes no row of ours."""
+    text = with_line("<worldbody>", '<site name="tip" pos="0.1 0.3 -0.2" euler="1 2 3"/>')
+    weld = f"<equality><weld {ends}/></equality>"
+    q, v = np.array([0.3, -0.4]), np.zeros(2)
+    whole = constraint_rows(robot(with_section(weld, text)), q, v)[1]
+    point = constraint_rows(
+        robot(with_section(weld.replace("/>", ' torquescale="0"/>'), text)), q, v
+    )[1]
+    assert (whole.error.size, point.error.size) == (6, 3)
+    assert point.error == pytest.approx(whole.error[:3], abs=1e-15)
+    assert point.jacobian == pytest.approx(whole.jacobian[:3], abs=1e-15)
+    for scale in ("0.3", "5", "-1"):
+        scaled = robot(with_section(weld.replace("/>", f' torquescale="{scale}"/>'), text))
+        assert (constraint_rows(scaled, q, v)[1].jacobian == whole.jacobian).all()
+
+
+def test_a_mocap_body_stays_where_it_is_drawn(robot, caplog):
+    mocap = '<body name="hand" mocap="true" pos="0.5 0 1"><geom size="0.1"/></body>'
+    text = with_section(
+        '<equality><connect body1="hand" body2="lower" anchor="0 0 0"/></equality>',
+        with_line("<worldbody>", mocap),
+    )
+    with caplog.at_level(logging.WARNING, "holoctl"):
+        mech = robot(text)
+    assert "arm.xml: mocap bodies, which are moved from outside, stay where" in caplog.text
+    assert "'hand'" in caplog.text
+    assert mech.coordinate_names == ("shoulder", "elbow")
+    assert constraint_rows(mech, np.zeros(2), np.zeros(2))[1].error == pytest.approx(0.0)
+    for wrong in ("<freejoint/>", "<frame><joint/></frame>"):
+        with pytest.raises(hc.LoadError, match="stands in the world and has no joints"):
+            robot(text.replace('<geom size="0.1"/>', f'<geom size="0.1"/>{wrong}'))
+    with pytest.raises(hc.LoadError, match="the first body is a mocap body, which cannot float"):
+        robot(text, free_flyer=True)
+
+
+def test_an_inertial_counts_where_geoms_have_no_mass(robot):
+    """Also with inertiafromgeom="true", as in MuJoCo, which takes the geoms where there are any."""
+    inertial = '<inertial pos="0 0 0" mass="3" diaginertia="1 1 1"/>'
+    setting = '<compiler inertiafromgeom="true"/>'
+    text = ARM.replace(GEOM, inertial).replace("<worldbody>", setting + "<worldbody>")
+    assert robot(text).model.inertias[2].mass == 3.0
+    assert robot(text.replace(inertial, inertial + GEOM)).model.inertias[2].mass != 3.0
+
+
+def test_a_bound_puts_the_mass_of_a_body_without_any_at_its_pos(robot):
+    setting = '<compiler boundmass="0.5" boundinertia="0.01"/>'
+    lower = robot(ARM.replace(GEOM, "").replace("<worldbody>", setting + "<worldbody>"))
+    assert lower.model.inertias[2].mass == 0.5
+    assert lower.model.inertias[2].lever == pytest.approx([0.3, 0, 0])
+
+
+def test_an_equality_between_parts_of_one_body_is_left_out_by_name(robot, caplog):
+    text = ARM.replace(GEOM, f'{GEOM}<body name="tip" pos="0.2 0 0"/>')
+    text = with_section(
+        '<equality><weld body1="lower" body2="tip"/><weld body1="tip" body2="lower" name="glue"/>'
+        '<connect body1="tip" anchor="0 0 0"/></equality>', text,
+    )  # fmt: skip
+    with caplog.at_level(logging.WARNING, "holoctl"):
+        mech = robot(text)
+    assert mech.constraint_names == ("tip-world",)
+    assert "hold nothing, and are left out: 'lower-tip', 'glue'" in caplog.text
