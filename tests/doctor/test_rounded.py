@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import pytest
 from examined import bars
@@ -38,6 +39,11 @@ def verdict(report):
     }
 
 
+@functools.cache
+def verdict_on_exact(name):
+    return verdict(hc.mobility(drawn(name)[1]))
+
+
 def meant(mech, eps, seed=0):
     return dataclasses.replace(rounded(mech, eps, seed), tolerance=100 * eps)
 
@@ -48,7 +54,7 @@ def meant(mech, eps, seed=0):
 def test_the_verdict_on_rounded_geometry_is_that_on_exact_geometry(name, eps, seed):
     drawing, exact = drawn(name)
     report = hc.mobility(meant(exact, eps, seed))
-    assert verdict(report) == verdict(hc.mobility(exact))
+    assert verdict(report) == verdict_on_exact(name)
     assert report.finite_dof == drawing.truth.dof
     assert len(report.redundant) == drawing.truth.redundant
     assert len(report.idle_motions) == drawing.truth.idle
@@ -57,13 +63,12 @@ def test_the_verdict_on_rounded_geometry_is_that_on_exact_geometry(name, eps, se
     assert not report.wanted_tolerance
 
 
-@pytest.mark.parametrize("seed", [0, *SLOW])
 @pytest.mark.parametrize("eps", slow([1e-9, 1e-7, 1e-5, 1e-4], [1e-7, 1e-5]))
 @pytest.mark.parametrize("name", slow(OVERCONSTRAINED, FEW))
-def test_beyond_the_tolerance_the_one_that_serves_is_told(name, eps, seed):
+def test_beyond_the_tolerance_the_one_that_serves_is_told(name, eps):
     """Taken exactly, or to less than the rounding, a sentence says what to do; and that works."""
     drawing, exact = drawn(name)
-    mech = rounded(exact, eps, seed)
+    mech = rounded(exact, eps)
     report = hc.mobility(mech)
     assert not report.closed or report.far or report.finite_dof < drawing.truth.dof
     assert eps < report.wanted_tolerance < 300 * eps
@@ -74,12 +79,11 @@ def test_beyond_the_tolerance_the_one_that_serves_is_told(name, eps, seed):
     assert len(better.redundant) == drawing.truth.redundant
 
 
-@pytest.mark.parametrize("seed", [0, *SLOW])
 @pytest.mark.parametrize("amount", slow([1e-1, 1e-2], [1e-2]))
 @pytest.mark.parametrize("name", slow(OVERCONSTRAINED, FEW))
-def test_a_real_misfit_stays_one(name, amount, seed):
+def test_a_real_misfit_stays_one(name, amount):
     drawing, exact = drawn(name)
-    report = hc.mobility(dataclasses.replace(misfit(exact, amount, seed), tolerance=1e-4))
+    report = hc.mobility(dataclasses.replace(misfit(exact, amount), tolerance=1e-4))
     assert not report.closed or report.finite_dof < drawing.truth.dof
 
 
