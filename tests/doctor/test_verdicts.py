@@ -172,8 +172,14 @@ def spanning_trees(link, most):
     return found
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    [
+        pytest.param(n, s, marks=pytest.mark.slow if n == "parallel_bars" and s != 1.0 else ())
+        for n in KNOWN
+        for s in (1e-3, 1.0, 1e3)
+    ],
+)
 def test_verdicts_are_known_and_the_same_for_every_cut_and_unit(name, scale):
     make, motors, known, singular, actuation = KNOWN[name]
     link = make(scale)
@@ -187,7 +193,9 @@ def test_verdicts_are_known_and_the_same_for_every_cut_and_unit(name, scale):
         assert report.ok
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize(
+    "scale", [1.0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1e-3, 1e3))]
+)
 def test_a_contradiction_is_one_for_every_cut_and_unit(scale):
     link = drawn("too_long", scale, [
         ("k0", "revolute", "universe", "a", (0, 0)),
