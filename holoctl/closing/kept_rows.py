@@ -29,11 +29,12 @@ from holoctl.base.tolerances import (
     WANDERED,
 )
 from holoctl.closing.nearest_configuration import nearest_configuration
-from holoctl.closing.newton import Problem, newton
-from holoctl.closing.rank import first_independent, manifold_rank
+from holoctl.closing.newton import Problem, everywhere, newton
+from holoctl.closing.rank import first_independent, manifold_rank, rank_within
 from holoctl.closing.settled import distance, settled
+from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["KeptRows", "closed_as_meant", "kept_rows"]
+__all__ = ["KeptRows", "as_meant", "closed_as_meant", "kept_rows"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -90,7 +91,7 @@ def kept_rows(p: Problem, q: Vector, tau: float, at: Vector | None = None) -> Ke
         return None
     nearby = _around(p, q, G, tau)
     places = [G, *(p.scaled_rows(x)[1] for x in nearby)]
-    ranks = [_rank(at_place, tau) for at_place in places]
+    ranks = [rank_within(at_place, tau) for at_place in places]
     rank = max(ranks)
     if _exact_nearby(p, nearby, rank):
         return None
@@ -103,6 +104,16 @@ def kept_rows(p: Problem, q: Vector, tau: float, at: Vector | None = None) -> Ke
         float(s[rank]) if rank < s.size else 0.0,
         tuple(x for x, r in zip(nearby, ranks[1:], strict=True) if r == rank),
     )  # fmt: skip
+
+
+def as_meant(mech: Mechanism, q: Vector, t: float) -> KeptRows | None:
+    """The rows that decide the motion at a q that is closed; None where the geometry is exact."""
+    tau = mech.tolerance
+    if tau == 0.0 or mech.row_scale.size == 0:
+        return None
+    p = everywhere(mech, q, t)
+    there, error = settled(p, q, tau)
+    return kept_rows(p, there, tau, q) if error <= tau else None
 
 
 def closed_as_meant(p: Problem, meant: KeptRows) -> tuple[Problem, Vector] | None:
@@ -127,10 +138,6 @@ def _in_scaled_coordinates(p: Problem) -> Problem:
     return replace(p, weights=1.0 / p.mech.column_scale**2)
 
 
-def _rank(G: Array, tau: float) -> int:
-    return int(np.count_nonzero(singular_values(G) > tau))
-
-
 # ---------------------------------------------------------------------------- exact geometry
 
 
@@ -141,7 +148,7 @@ def _exact_here(p: Problem, q: Vector, tau: float) -> bool:
     if largest(error) > CLOSED_ALREADY or distance(p.mech, q, there) > WANDERED:
         return False
     locked = p.free.size < p.mech.nv  # then no rank is asked for: this is the posture
-    return locked or manifold_rank(G, max(largest(error), ROUNDED)) == _rank(G, tau)
+    return locked or manifold_rank(G, max(largest(error), ROUNDED)) == rank_within(G, tau)
 
 
 def _exact_nearby(p: Problem, nearby: list[Vector], rank: int) -> bool:

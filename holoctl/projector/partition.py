@@ -30,11 +30,9 @@ from holoctl.base.tolerances import (
     UNIT,
 )
 from holoctl.closing.assembly import assemble
-from holoctl.closing.kept_rows import KeptRows, kept_rows
+from holoctl.closing.kept_rows import KeptRows, as_meant
 from holoctl.closing.nearby_configurations import nearby_configurations
-from holoctl.closing.newton import everywhere
-from holoctl.closing.rank import manifold_rank, scaled_jacobian, scaled_size
-from holoctl.closing.settled import settled
+from holoctl.closing.rank import manifold_rank, rank_within, scaled_jacobian, scaled_size
 from holoctl.mechanism.checks import check_configuration, coordinate_indices
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.terms import Terms
@@ -132,6 +130,11 @@ def partition(
 ) -> Partition:
     """Decide rank, kept rows and independent coordinates at a closed configuration.
 
+    Where rows repeat others only to within ``mech.tolerance``, the geometry is rounded: the rank is
+    the number of singular values (scaled) above the tolerance, the kept rows are those that decide
+    the motion best here and nearby, and the others may stay open by it (`Partition.tolerance`).
+    Where the geometry is exact the tolerance changes nothing.
+
     Without `independent`, actuated coordinates are preferred, unless that choice is a thousand
     times worse conditioned than the best one.
 
@@ -154,7 +157,7 @@ def partition(
     InputError
         For a wrong shape, unknown names, a wrong number of them.
     InconsistentError
-        If q is not closed.
+        If q is not closed: to 1e-6 (scaled), or to the tolerance where the geometry is rounded.
     SingularityError
         If the rank of G is lower here than nearby (a singular configuration, where no choice
         holds), or the coordinates asked for as independent do not determine the others.
@@ -163,7 +166,7 @@ def partition(
     G, error = _scaled_jacobian(mech, q, t)
     if not error <= max(CLOSED, mech.tolerance):
         raise _not_closed(mech, error)
-    meant = _meant(mech, G, error, q, t)
+    meant = _meant(mech, G, q, t)
     if meant is None:
         if not error <= CLOSED:
             raise _not_closed(mech, error)
@@ -203,19 +206,16 @@ def _not_closed(mech: Mechanism, error: float) -> InconsistentError:
     )
 
 
-def _meant(mech: Mechanism, G: Array, error: float, q: Vector, t: float) -> KeptRows | None:
+def _meant(mech: Mechanism, G: Array, q: Vector, t: float) -> KeptRows | None:
     """What rounded geometry means near q; None where it is exact, or no row repeats others."""
-    tau = mech.tolerance
-    if tau == 0.0 or np.count_nonzero(singular_values(G) > tau) == G.shape[0]:
+    if mech.tolerance == 0.0 or rank_within(G, mech.tolerance) == G.shape[0]:
         return None
-    p = everywhere(mech, q, t)
-    there, off = settled(p, q, tau)
-    return kept_rows(p, there, tau, q) if off <= tau else None
+    return as_meant(mech, q, t)
 
 
 def _check_regular(mech: Mechanism, G: Array, rows: Indices) -> None:
     """Raise `SingularityError` where rows that decide the motion nearby do not decide it here."""
-    here = int(np.count_nonzero(singular_values(G[rows]) > mech.tolerance))
+    here = rank_within(G[rows], mech.tolerance)
     if here < rows.size:
         raise _singular(mech, G, here, rows.size)
 
@@ -306,7 +306,7 @@ def _actuation_rank(
         B = mech.column_scale[:, None] * mech.B
         A = null.T @ (B / np.linalg.norm(B, axis=0))
         if meant is not None:
-            return int(np.count_nonzero(singular_values(A) > mech.tolerance))
+            return rank_within(A, mech.tolerance)
         return manifold_rank(A, largest(error))
 
     found = here(q)
