@@ -183,4 +183,4 @@ def test_a_tolerance_lets_no_start_of_exact_geometry_slide(tolerance):
     idle = lambda t, q, v: np.zeros(1)  # noqa: E731
     assert len(hc.simulate(mech, idle, q, v, duration=0.002).t) == 3
     with pytest.raises(hc.InconsistentError, match="the start is not on the constraints"):
-        hc.simulate(mech, idle, q, v + [5e-5, 0.0, 0.0], duration=0.002)
+        hc.simulate(mech, idle, q, np.add(v, [5e-5, 0.0, 0.0]), duration=0.002)
