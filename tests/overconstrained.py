@@ -3,13 +3,13 @@
 `OVERCONSTRAINED` move where counting says they do not, or less; `SINGULAR` are singular or shaky
 where they are drawn; in `GENERIC` counting is right. Each entry makes a `Drawing`:
 ``OVERCONSTRAINED["bennett"]().mechanism()``, with ``scale=1000.0`` in millimetres. `rounded`,
-`in_digits` and `misfit` take any mechanism.
+`meant`, `in_digits` and `misfit` take any mechanism.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from functools import cache, partial
 from typing import Any
 
@@ -18,6 +18,7 @@ import overconstrained_loops as loops
 import overconstrained_nets as nets
 import overconstrained_rest as rest
 import pinocchio as pin
+import pytest
 from overconstrained_drawing import Drawing, unit
 
 import holoctl as hc
@@ -69,6 +70,11 @@ def drawn(name: str) -> tuple[Drawing, hc.Mechanism]:
     return drawing, drawing.mechanism()
 
 
+def few(values: Iterable[Any], some: Collection[Any]) -> list[Any]:
+    """Parameters of a test: some of these in every run, all in the long one."""
+    return [x if x in some else pytest.param(x, marks=pytest.mark.slow) for x in values]
+
+
 # ----------------------------------------------------------------------------------- rounded, bent
 
 
@@ -102,6 +108,11 @@ def rounded(mech: hc.Mechanism, eps: float, seed: int = 0, length: Any = None) -
     for j in _placed(mech):
         sides[j] = off(sides[j])
     return _with_frames(mech, sides, off)
+
+
+def meant(mech: hc.Mechanism, eps: float, seed: int = 0) -> hc.Mechanism:
+    """`rounded`, with a tolerance that has room for it."""
+    return dataclasses.replace(rounded(mech, eps, seed), tolerance=100.0 * eps)
 
 
 def in_digits(mech: hc.Mechanism, digits: int) -> hc.Mechanism:

@@ -260,6 +260,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      ("tolerances.SINGULAR", "tolerances.ACTUATION_SINGULAR")),
     (DECISIONS, "off by no more than {} of its size", "tolerances.TARGET_CONSISTENT"),
     (DECISIONS, "leverage exceeds 1 - {}.", "tolerances.UNIQUE"),
+    (DECISIONS, "Rows left out: redundant {}, or the", "tolerances.TOLERANCES[redundant]"),
     (DECISIONS, "Random steps of {} (scaled) for each direction", "tolerances.WALK_REACH"),
     (DECISIONS, "{} of the points reached are looked at", "tolerances.LOOKED_AT"),
     (DECISIONS, "if closing after a step of {} keeps it", "tolerances.MOTION_REACH"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from exported import Exported
 from inside import general_path
-from overconstrained import OVERCONSTRAINED, drawn, rounded
+from overconstrained import OVERCONSTRAINED, drawn, few, meant, rounded
 
 import holoctl as hc
 
@@ -17,15 +17,10 @@ EPS = [1e-9, 1e-6, 1e-5]
 FEW = ["four_bar", "bennett", "sarrus", "cardan_z", "planar_3rrr", "press", "altmann", "tripteron"]
 
 
-def few(names, some=FEW):
-    """Some of these in every run, all in the long one."""
-    return [n if n in some else pytest.param(n, marks=pytest.mark.slow) for n in names]
-
-
 def states(name, eps, seed=0):
     """The exact mechanism and the rounded one, each at its own closed and moving state."""
     _, exact = drawn(name)
-    mech = dataclasses.replace(rounded(exact, eps, seed), tolerance=100 * eps)
+    mech = meant(exact, eps, seed)
     rng = np.random.default_rng(3)
     speed, target = rng.normal(size=exact.nv) * exact.column_scale, rng.normal(size=exact.nu)
     q0, _ = hc.assemble(exact)
@@ -38,7 +33,7 @@ def condition(part, result):
 
 
 @pytest.mark.parametrize("eps", EPS)
-@pytest.mark.parametrize("name", few(MOVING))
+@pytest.mark.parametrize("name", few(MOVING, FEW))
 def test_torques_accelerations_and_certificates(name, eps):
     (exact, q0, v0, target), (mech, q, v, _) = states(name, eps)
     part0, part = hc.partition(exact, q0), hc.partition(mech, q)
@@ -64,7 +59,7 @@ def test_torques_accelerations_and_certificates(name, eps):
     )
 
 
-@pytest.mark.parametrize("name", few(MOVING))
+@pytest.mark.parametrize("name", few(MOVING, FEW))
 def test_the_tick_is_the_general_path(name):
     _, (mech, q, v, target) = states(name, 1e-6)
     prepared = hc.PreparedInverseDynamics(mech, hc.partition(mech, q))

@@ -198,6 +198,9 @@ LOOKED_AROUND, REACHED = 4, 0.1  # a count; scaled
 """Redundant rows are told from others at configurations along so many directions, both ways, and
 so far off."""
 
+FARTHER = (0.3, 0.6)  # scaled
+"""From there it goes on by such steps, to choose rows that are good on a long way."""
+
 LATENT_REACH, LATENT_ROOT = 0.02, 5.0  # scaled
 """Kept rows are walked along by this, or by so many times the root of the tolerance, to see whether
 the others open."""
@@ -267,6 +270,9 @@ PREFERENCE = 1e3
 SPLIT_LIMIT = 1e5
 """`method="auto"` leaves the chosen split for the rank-revealing QR above this condition number
 (gamma' M gamma squares it)."""
+
+UNDETERMINED = 0.1
+"""Where geometry is off by e, a motion is told while e condition^2 of the kept rows is less."""
 
 UNIQUE = 1e-9
 """A multiplier is unique if its leverage misses one by no more than this."""

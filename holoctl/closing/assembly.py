@@ -54,6 +54,11 @@ def assemble(
     "Nearest" is a local minimum of ``sum w_i d_i^2`` with d the difference from the guess (for
     q, ``pinocchio.difference``). Redundant rows are welcome. The input is never changed.
 
+    Where ``mech.tolerance`` is not 0 and the geometry turns out to be rounded, the rows that decide
+    the motion close exactly, and those that repeat them nearly stay open by no more than the
+    tolerance; v then meets the former. Exact geometry, and what does not close so to within the
+    tolerance, is closed as if it were 0.
+
     A mechanism can close in several postures (elbows in or out, the crossed rods of a Delta
     robot with its platform turned): the guess decides, so give one on the side that is meant.
 
@@ -73,7 +78,8 @@ def assemble(
     t : float, optional
         Time, s, for constraints that depend on it.
     tol : float, optional
-        Largest scaled error allowed (rows divided by the size of their loop).
+        Largest scaled error allowed (rows divided by the size of their loop), of the rows that
+        decide the motion where the geometry is rounded.
     max_iter : int, optional
         Newton iterations for each start.
     restarts : int, optional

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
@@ -21,19 +22,22 @@ from holoctl.base.linalg import largest, pivoted_qr, singular_values
 from holoctl.base.tolerances import (
     CLEARLY_BETTER,
     CLOSED_ALREADY,
+    FARTHER,
     LATENT_REACH,
     LATENT_ROOT,
     LOOKED_AROUND,
+    RANK,
     REACHED,
     ROUNDED,
     WANDERED,
 )
 from holoctl.closing.nearest_configuration import nearest_configuration
-from holoctl.closing.newton import Problem, newton
-from holoctl.closing.rank import first_independent, manifold_rank
+from holoctl.closing.newton import Problem, everywhere, newton
+from holoctl.closing.rank import first_independent, manifold_rank, rank_within
 from holoctl.closing.settled import distance, settled
+from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["KeptRows", "closed_as_meant", "kept_rows"]
+__all__ = ["KeptRows", "as_meant", "closed_as_meant", "kept_rows"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -69,6 +73,11 @@ class KeptRows:
         """Rank of G, to within the tolerance."""
         return self.rows.size
 
+    @property
+    def off(self) -> float:
+        """By how much geometry is rounded, scaled."""
+        return max(self.error, self.lost)
+
 
 def kept_rows(p: Problem, q: Vector, tau: float, at: Vector | None = None) -> KeptRows | None:
     """Decide rank and rows near a point that is settled; None where the geometry is exact.
@@ -90,11 +99,13 @@ def kept_rows(p: Problem, q: Vector, tau: float, at: Vector | None = None) -> Ke
         return None
     nearby = _around(p, q, G, tau)
     places = [G, *(p.scaled_rows(x)[1] for x in nearby)]
-    ranks = [_rank(at_place, tau) for at_place in places]
+    ranks = [rank_within(at_place, tau) for at_place in places]
     rank = max(ranks)
     if _exact_nearby(p, nearby, rank):
         return None
+    ahead = [p.scaled_rows(x)[1] for x in _ahead(p, q, nearby, tau)]
     regular = [G for G, r in zip(places, ranks, strict=True) if r == rank]
+    regular += [G for G in ahead if rank_within(G, tau) == rank]
     closed = error if at is None else p.scaled_rows(at)[0]
     rows = _most_independent(regular, rank, np.abs(closed) <= CLOSED_ALREADY)
     s = singular_values(regular[0])
@@ -103,6 +114,16 @@ def kept_rows(p: Problem, q: Vector, tau: float, at: Vector | None = None) -> Ke
         float(s[rank]) if rank < s.size else 0.0,
         tuple(x for x, r in zip(nearby, ranks[1:], strict=True) if r == rank),
     )  # fmt: skip
+
+
+def as_meant(mech: Mechanism, q: Vector, t: float) -> KeptRows | None:
+    """The rows that decide the motion at a q that is closed; None where the geometry is exact."""
+    tau = mech.tolerance
+    if tau == 0.0 or mech.row_scale.size == 0:
+        return None
+    p = everywhere(mech, q, t)
+    there, error = settled(p, q, tau)
+    return kept_rows(p, there, tau, q) if error <= tau else None
 
 
 def closed_as_meant(p: Problem, meant: KeptRows) -> tuple[Problem, Vector] | None:
@@ -127,10 +148,6 @@ def _in_scaled_coordinates(p: Problem) -> Problem:
     return replace(p, weights=1.0 / p.mech.column_scale**2)
 
 
-def _rank(G: Array, tau: float) -> int:
-    return int(np.count_nonzero(singular_values(G) > tau))
-
-
 # ---------------------------------------------------------------------------- exact geometry
 
 
@@ -141,7 +158,7 @@ def _exact_here(p: Problem, q: Vector, tau: float) -> bool:
     if largest(error) > CLOSED_ALREADY or distance(p.mech, q, there) > WANDERED:
         return False
     locked = p.free.size < p.mech.nv  # then no rank is asked for: this is the posture
-    return locked or manifold_rank(G, max(largest(error), ROUNDED)) == _rank(G, tau)
+    return locked or manifold_rank(G, max(largest(error), ROUNDED)) == rank_within(G, tau)
 
 
 def _exact_nearby(p: Problem, nearby: list[Vector], rank: int) -> bool:
@@ -163,7 +180,7 @@ def _exact_nearby(p: Problem, nearby: list[Vector], rank: int) -> bool:
 def _around(p: Problem, q: Vector, G: Array, tau: float) -> list[Vector]:
     """Configurations nearby that meet the rows to within tau: along what does not count here."""
     _, s, vt = np.linalg.svd(G, full_matrices=True)
-    Z = vt[int(np.count_nonzero(s > tau)) :].T
+    Z = vt[int(np.count_nonzero(s > max(tau, RANK))) :].T
     rng = np.random.default_rng(0)
     found = []
     for _ in range(LOOKED_AROUND if Z.shape[1] else 0):
@@ -175,8 +192,25 @@ def _around(p: Problem, q: Vector, G: Array, tau: float) -> list[Vector]:
     return found
 
 
+def _ahead(p: Problem, q: Vector, nearby: list[Vector], tau: float) -> list[Vector]:
+    """Configurations farther along the ways to those nearby: rows are chosen for all of them."""
+    found = []
+    for x in nearby:
+        last, here = q, x
+        for reach in FARTHER:
+            way = pin.difference(p.mech.model, last, here) / p.mech.column_scale
+            step = (way * reach / max(float(np.linalg.norm(way)), ROUNDED))[p.free]
+            there, error = settled(p, p.moved(here, step), tau)
+            if error > tau or not 0.3 * reach < distance(p.mech, here, there) < 3.0 * reach:
+                break
+            last, here = here, there
+            found.append(there)
+    return found
+
+
 def _most_independent(places: list[Array], rank: int, closed: NDArray[np.bool_]) -> Indices:
-    """Of sets of rows that one place or another suggests, the best at the worst of all places.
+    """Of sets of rows that one place or another suggests, the best at the worst of all places,
+    compared with all rows there.
 
     Rows of a set that is closed already are kept where they are good enough.
     """
@@ -194,7 +228,11 @@ def _most_independent(places: list[Array], rank: int, closed: NDArray[np.bool_])
 
 
 def _worst(places: list[Array], rows: Indices) -> float:
-    return min((float(singular_values(G[rows])[-1]) if rows.size else 1.0) for G in places)
+    if rows.size == 0:
+        return 1.0
+    return min(
+        float(singular_values(G[rows])[-1] / singular_values(G)[rows.size - 1]) for G in places
+    )
 
 
 def _latent(p: Problem, q: Vector, rows: Indices, tau: float) -> Indices:

@@ -15,6 +15,7 @@ from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, null_space_by_svd
 from holoctl.closing.newton import damped_step, everywhere, newton
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
+from holoctl.closing.settled import distance
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["configuration_along", "nearby_configurations"]
@@ -29,15 +30,13 @@ def nearby_configurations(
     count: int = 4,
     step: float = 0.1,
     seed: int = 0,
-    rows: NDArray[np.intp] | None = None,
 ) -> list[Vector]:
     """Other closed configurations near a closed q, for questions about generic rank.
 
     Steps of about `step` (scaled) along seeded random null vectors of G, both signs, closed
-    again by Newton; points that did not move are left out. Empty for a rigid mechanism. With
-    `rows`, only these are asked to close.
+    again by Newton; points that did not move are left out. Empty for a rigid mechanism.
     """
-    G, error = scaled_jacobian(mech, q, t, rows)
+    G, error = scaled_jacobian(mech, q, t)
     Z = null_space_by_svd(G, manifold_rank(G, largest(error)))[3]
     rng = np.random.default_rng(seed)
     steps: list[Vector] = []
@@ -47,33 +46,28 @@ def nearby_configurations(
         steps += [z, -z]
 
     def moved(x: Vector) -> bool:
-        d = pin.difference(mech.model, q, x) / mech.column_scale
-        return 0.1 * step < float(np.linalg.norm(d)) < 5.0 * step
+        return 0.1 * step < distance(mech, q, x) < 5.0 * step
 
-    reached = (configuration_along(mech, q, z, t, rows) for z in steps)
+    reached = (configuration_along(mech, q, z, t) for z in steps)
     found = [x for x in reached if x is not None and moved(x)]
     if not found:
-        reached = (_ahead(mech, q, z, t, rows) for z in steps)
+        reached = (_ahead(mech, q, z, t) for z in steps)
         found = [x for x in reached if x is not None and moved(x)]
     return found
 
 
-def configuration_along(
-    mech: Mechanism, q: Vector, step: Vector, t: float, rows: NDArray[np.intp] | None = None
-) -> Vector | None:
+def configuration_along(mech: Mechanism, q: Vector, step: Vector, t: float) -> Vector | None:
     """The closed configuration next to q moved by a scaled step (nv,); None where it stays open.
 
     It may be q again, where the mechanism does not go along. Rows too weak to count for the rank
     do not turn it back: they may stay open by what they amount to.
     """
-    p = everywhere(mech, q, t, rows)
+    p = everywhere(mech, q, t)
     x = newton(p, p.moved(q, step), None)
     return x if largest(p.scaled_rows(x)[0]) <= p.tol else None
 
 
-def _ahead(
-    mech: Mechanism, q: Vector, z: Vector, t: float, rows: NDArray[np.intp] | None
-) -> Vector | None:
+def _ahead(mech: Mechanism, q: Vector, z: Vector, t: float) -> Vector | None:
     """A closed configuration that is ahead by the length of z along it, if there is one.
 
     Where paths cross, the rows are quadratic in a step, and Newton's method shrinks it back to q.
@@ -81,7 +75,7 @@ def _ahead(
     """
     length = float(np.linalg.norm(z))
     ahead = z / length
-    p = everywhere(mech, q, t, rows)
+    p = everywhere(mech, q, t)
 
     def residual(x: Vector) -> tuple[Vector, Array]:
         error, G = p.scaled_rows(x)
@@ -100,4 +94,4 @@ def _ahead(
             x, error, A, damping = trial, new_error, new_A, max(0.2 * damping, 1e-12)
         else:
             damping *= 10.0
-    return configuration_along(mech, x, np.zeros(mech.nv), t, rows)
+    return configuration_along(mech, x, np.zeros(mech.nv), t)

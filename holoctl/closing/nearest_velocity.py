@@ -13,6 +13,7 @@ import numpy as np
 from holoctl.base.checks import Vector
 from holoctl.base.errors import AssemblyError
 from holoctl.base.linalg import in_range, largest, least_squares, null_space_by_svd
+from holoctl.base.tolerances import ALLOWANCE
 from holoctl.closing.newton import Problem
 from holoctl.closing.rank import manifold_rank
 from holoctl.rows.evaluate import constraint_rows
@@ -27,7 +28,7 @@ def nearest_velocity(p: Problem, q: Vector, v0: Vector) -> Vector:
     r = mech.row_scale[which]
     _, rows = constraint_rows(mech, q, v0, p.t)
     error, rate = r * rows.error[which], r * rows.rate[which]
-    if not rate.any():
+    if not rate.any() and p.rows is None:
         return v0.copy()
     G = r[:, None] * rows.jacobian[which][:, p.free] * metric
     U1, s, V1, Z = null_space_by_svd(G, manifold_rank(G, largest(error)))
@@ -36,10 +37,13 @@ def nearest_velocity(p: Problem, q: Vector, v0: Vector) -> Vector:
     step += Z @ least_squares(w[:, None] * Z, -w * step, rcond=1e-12)
     v = v0.copy()
     v[p.free] += metric * step
-    left = r * constraint_rows(mech, q, v, p.t)[1].rate[which]
-    size = 1.0 + largest(rate)
-    if not largest(left) <= 1e-9 * size:
-        names = np.array(mech.row_names)[which]
+    left = mech.row_scale * constraint_rows(mech, q, v, p.t)[1].rate
+    allowed, names = np.full(left.size, 1e-9 * (1.0 + largest(rate))), mech.row_names
+    if p.rows is not None:  # the others slide, as far as the geometry is meant
+        others = np.setdiff1d(np.arange(left.size), p.rows)
+        speed = 1.0 + largest(rate) + largest(v / mech.column_scale)
+        allowed[others] = ALLOWANCE * mech.tolerance * speed
+    if not (np.abs(left) <= allowed).all():
         worst = [(names[i], float(abs(left[i]))) for i in np.argsort(-np.abs(left))[:5]]
         raise AssemblyError(
             f"{mech.name}: no velocity satisfies the constraints at this configuration with "

@@ -149,9 +149,7 @@ class Problem:
         return (error, G) if self.rows is None else (error[self.rows], G[self.rows])
 
 
-def everywhere(
-    mech: Mechanism, q: Vector, t: float, rows: NDArray[np.intp] | None = None
-) -> Problem:
+def everywhere(mech: Mechanism, q: Vector, t: float) -> Problem:
     """All coordinates are free and weigh the same."""
     everything, weights = np.arange(mech.nv), 1.0 / mech.column_scale**2
-    return Problem(mech, q, t, 1e-9, 50, weights, everything, rows, RANK)
+    return Problem(mech, q, t, 1e-9, 50, weights, everything, blind=RANK)

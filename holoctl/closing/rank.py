@@ -23,6 +23,7 @@ from holoctl.rows.evaluate import constraint_rows
 __all__ = [
     "first_independent",
     "manifold_rank",
+    "rank_within",
     "scaled_jacobian",
     "scaled_size",
 ]
@@ -33,7 +34,7 @@ Array = NDArray[np.float64]
 def manifold_rank(G: Array, error: float, tolerance: float = 0.0) -> int:
     """Rank of a scaled matrix at a configuration closed to within `error` (scaled).
 
-    With a tolerance, for rounded geometry: the number of singular values above it.
+    With a tolerance, for rounded geometry: `rank_within` it, whatever the error.
 
     Overconstrained loops lose rank only when closed: open by e, a vanishing singular value
     grows like sqrt(e) or e, so the threshold is `RANK_OPEN` sqrt(e), at least `RANK`, times the
@@ -42,11 +43,16 @@ def manifold_rank(G: Array, error: float, tolerance: float = 0.0) -> int:
     """
     if G.size == 0:
         return 0
-    s = singular_values(G)
     if tolerance > 0.0:
-        return int(np.count_nonzero(s > tolerance))
+        return rank_within(G, tolerance)
+    s = singular_values(G)
     threshold = max(RANK, RANK_OPEN * np.sqrt(error)) * max(float(s[0]), 1.0)
     return int(np.count_nonzero(s > threshold))
+
+
+def rank_within(G: Array, tolerance: float) -> int:
+    """Rank of a scaled matrix where what is smaller than a tolerance is nothing."""
+    return int(np.count_nonzero(singular_values(G) > max(tolerance, RANK)))
 
 
 def scaled_jacobian(

@@ -131,7 +131,8 @@ def snapped(mech: Mechanism, q: Any = None, *, tolerance: Any = None, seed: int 
     -----
     Exactness is checked at configurations that were not used, on longer paths. Motions are those to
     within the tolerance: what that takes for redundant becomes redundant. For constraints that
-    depend on time it is decided at t = 0.
+    depend on time it is decided at t = 0. Constraints that are switched off (``mech.parked``) are
+    not looked at, and neither move nor become exact: switch them on first.
 
     Examples
     --------

@@ -133,6 +133,7 @@ def eliminate(
     order: tuple[tuple[int, int], ...],
     row_unit: Array,
     column_unit: Array,
+    least_pivot: float = LEAST_PIVOT,
 ) -> Elimination:
     """Eliminate in a given order.
 
@@ -144,6 +145,8 @@ def eliminate(
         From `pivot_order`.
     row_unit, column_unit : (n,) arrays
         ``row_unit[i] A[i, j] column_unit[j]`` is the scaled entry.
+    least_pivot : float, optional
+        A scaled pivot of this size puts the result in doubt.
     """
     left = [dict(row) for row in rows]
     below, right, inverses, doubt = [], [], [], []
@@ -164,7 +167,7 @@ def eliminate(
         right.append(entries)
         inverses.append(inverse)
         if not pivot.is_constant():
-            doubt.append(_square(LEAST_PIVOT / (row_unit[i] * column_unit[j]), inverse))
+            doubt.append(_square(least_pivot / (row_unit[i] * column_unit[j]), inverse))
         if entries:  # else there is nothing that could grow
             for k, m in multipliers.items():
                 if not m.is_constant():

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import lu, pivoted_qr
-from holoctl.base.tolerances import SINGULAR, UNIT
+from holoctl.base.tolerances import SINGULAR
+from holoctl.closing.rank import scaled_size
 from holoctl.doctor.redundancy import Redundancy
 from holoctl.doctor.samples import Sample, Samples
 from holoctl.mechanism.mechanism import Mechanism
@@ -74,6 +75,5 @@ def _dependent(mech: Mechanism, at: Sample, t: float, best: NDArray[np.intp]) ->
 
 
 def _condition(kept: Array, columns: NDArray[np.intp]) -> float:
-    size = max(float(np.abs(kept).sum(axis=0).max(initial=0.0)), UNIT)
-    condition = lu(kept[:, columns], size).condition
+    condition = lu(kept[:, columns], scaled_size(kept)).condition
     return condition if condition <= SINGULAR else float("inf")

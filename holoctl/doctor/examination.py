@@ -14,7 +14,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector, flag, number, quiet
 from holoctl.base.tolerances import CLOSED_ALREADY, FAR
-from holoctl.closing.kept_rows import KeptRows
+from holoctl.closing.kept_rows import KeptRows, as_meant
 from holoctl.closing.nearby_configurations import configuration_along
 from holoctl.closing.polarity import opposite_closures
 from holoctl.doctor.contradiction import Closing, closing
@@ -27,7 +27,7 @@ from holoctl.doctor.motions import motions
 from holoctl.doctor.progress import PARTS, stages
 from holoctl.doctor.redundancy import Redundancy, redundancy
 from holoctl.doctor.report import MobilityReport
-from holoctl.doctor.rounding import Rounding, as_meant, wanted
+from holoctl.doctor.rounding import Rounding, wanted
 from holoctl.doctor.samples import Samples, sample, samples
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
@@ -63,10 +63,12 @@ def mobility(
 
     Notes
     -----
-    Rank is decided by singular values of scaled rows: at this configuration, and as the largest
-    over closed configurations nearby. What depends on how the tree was cut: open degrees of
-    freedom, active rows, names. What does not: degrees of freedom, ``rows - active``, idle motions,
-    verdicts.
+    Rank is decided by singular values of scaled rows: at this configuration, and at closed
+    configurations nearby; where paths of different dimension meet, the largest one counts. Where
+    the geometry turns out to be rounded, what is below ``mech.tolerance`` is nothing.
+
+    What depends on how the tree was cut: open degrees of freedom, active rows, names. What does
+    not: degrees of freedom, ``rows - active``, idle motions, verdicts.
 
     Examples
     --------

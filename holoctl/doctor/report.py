@@ -23,12 +23,12 @@ __all__ = ["MobilityReport", "plain"]
 
 NAMES = (
     "name", "q", "closed", "error", "open_dof", "rows", "active", "dof", "generic_rank",
-    "finite_dof", "gruebler", "gruebler_reason", "redundant", "latent", "weak", "essential",
-    "groups", "locked_joints", "idle", "idle_motions", "undriven", "independent",
+    "finite_dof", "gruebler", "gruebler_reason", "redundant", "latent", "weak", "strength",
+    "essential", "groups", "locked_joints", "idle", "idle_motions", "undriven", "independent",
     "independent_condition", "actuated_condition", "best_independent", "best_condition",
     "actuation", "motors", "actuation_rank", "generic_actuation_rank", "margin", "usual_margin",
     "gap", "uncertain", "actuation_margin", "singular", "contradictions", "opposite", "crossed",
-    "size", "loop_sizes", "mass", "far", "tolerance", "wanted_tolerance", "message",
+    "size", "loop_sizes", "mass", "far", "tolerance", "wanted_tolerance", "rounding", "message",
 )  # fmt: skip
 """What `MobilityReport.to_dict` gives, in this order, and ``"ok"``."""
 
@@ -64,7 +64,8 @@ class MobilityReport:
 
     Notes
     -----
-    Every number in these values has a name here too: ``report.dof`` is ``report.counts.dof``.
+    Numbers in these values have names here too: ``report.dof`` is ``report.counts.dof``. Those of
+    `rounding` keep to it, but for its tolerances.
     """
 
     name: str
@@ -224,6 +225,11 @@ class MobilityReport:
     def weak(self) -> list[str]:
         """Nearly redundant: they act with less than 1/200 of full strength, here and nearby."""
         return list(self.redundancy.weak)
+
+    @property
+    def strength(self) -> float:
+        """How much of the weakest row combination acts in general, of 1; inf where none does."""
+        return self.redundancy.strength
 
     @property
     def essential(self) -> list[str]:

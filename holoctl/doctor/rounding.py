@@ -15,12 +15,12 @@ import numpy as np
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import singular_values
 from holoctl.base.tolerances import CLOSURE_LIMIT, COARSE_CUT, FAR, LARGEST_WANTED, ROUNDING_MARGIN
-from holoctl.closing.kept_rows import KeptRows, kept_rows
+from holoctl.closing.kept_rows import kept_rows
 from holoctl.closing.newton import everywhere
 from holoctl.closing.settled import distance, settled
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Rounding", "as_meant", "wanted"]
+__all__ = ["Rounding", "wanted"]
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,6 @@ class Rounding:
     repeats: float = 0.0
     wanted: float = 0.0
     motions: int = 0
-
-
-def as_meant(mech: Mechanism, q: Vector, t: float) -> KeptRows | None:
-    """The rows that decide the motion at a closed q, where geometry is rounded; else None."""
-    tau = mech.tolerance
-    if tau == 0.0 or mech.row_scale.size == 0:
-        return None
-    p = everywhere(mech, q, t)
-    there, error = settled(p, q, tau)
-    return kept_rows(p, there, tau, q) if error <= tau else None
 
 
 def wanted(mech: Mechanism, guess: Vector, t: float, motions: int = 1) -> Rounding:

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing, vector
 from holoctl.base.errors import InputError, NotActuatedError, SingularityError
 from holoctl.base.linalg import PivotedQR, orthonormal_columns, pivoted_qr
-from holoctl.base.tolerances import ACTUATION_SINGULAR, MOST_UNEQUAL, UNIT
+from holoctl.base.tolerances import ACTUATION_SINGULAR, MOST_UNEQUAL, TARGET_CONSISTENT, UNIT
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import Projection
 
-__all__ = ["Actuation", "actuation", "effort_scales", "effort_weights"]
+__all__ = ["Actuation", "actuation", "effort_scales", "effort_weights", "target_consistent"]
 
 Array = NDArray[np.float64]
 
@@ -117,6 +117,12 @@ def actuation(P: Projection, weights: Vector | None = None) -> Actuation:
             condition=factors.condition, names=mech.actuator_names,
         )  # fmt: skip
     return Actuation(basis, factors, u_scale, cost, rho)
+
+
+def target_consistent(tolerance: float) -> float:
+    """How much a target may miss what the constraints allow, relative to its size; `tolerance` is
+    that of rounded geometry."""
+    return max(TARGET_CONSISTENT, tolerance)
 
 
 def effort_scales(mech: Mechanism, weights: Vector | None = None) -> tuple[Vector, Vector]:

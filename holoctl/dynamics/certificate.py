@@ -100,7 +100,7 @@ class Certificate:
 
     def _limit(self, name: str) -> float:
         limit = TOLERANCES[name]
-        return max(limit, self.tolerance) if name == "redundant" else limit
+        return max(limit, self.tolerance) if name in _OF_GEOMETRY else limit
 
     @property
     def ok(self) -> bool:
@@ -125,6 +125,9 @@ class Certificate:
             text += f" {_MEANING[name]} ({getattr(self, name):.1e} > {self._limit(name):.0e})."
         return text
 
+
+_OF_GEOMETRY = ("closure", "velocity", "redundant")
+"""What may be off by as much as the geometry is."""
 
 _MEANING = {
     "closure": "The configuration is not closed: assemble it, or check the sensors",
@@ -199,7 +202,7 @@ def certify(
         power=_power_balance(mech, T.q, T.v, a, efforts + constraint, np.abs(w - h) + np.abs(h)),
         condition=condition,
         rank=part.rank,
-        redundant=max(*_off(T, left), off_rows(T, a, left)) if left.size else 0.0,
+        redundant=max(*_off(T, left), off_rows(T, a, left) / T.stiffness) if left.size else 0.0,
         tolerance=part.tolerance,
     )
 

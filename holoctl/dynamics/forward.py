@@ -135,7 +135,7 @@ def forward_dynamics(
         ``"kokkevis"``: the same as range-space with responses to unit forces by the
         articulated-body algorithm, for contacts only. ``"proximal"``: Pinocchio's own
         algorithm, for spherical and weld closures and contacts with two tangents, at states on
-        the manifold. All give the same result.
+        the manifold and geometry that is not rounded. All give the same result.
     t : float, optional
         Time, s.
     t_stab : float, False or mapping of str to float or False, optional

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, counted, listing, one_of, quiet, vector
 from holoctl.base.errors import InconsistentError, InputError, NotActuatedError, SingularityError
 from holoctl.base.linalg import cholesky, largest, least_squares
-from holoctl.base.tolerances import SINGULAR, TARGET_CONSISTENT
-from holoctl.dynamics.actuation import Actuation, actuation, effort_weights
+from holoctl.base.tolerances import SINGULAR
+from holoctl.dynamics.actuation import Actuation, actuation, effort_weights, target_consistent
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
@@ -119,7 +119,7 @@ def _admissible(P: Projection, target: Vector, inconsistent: str) -> Vector:
 
 def _consistent(P: Projection) -> float:
     """How much a target may miss what the constraints allow, relative to its size."""
-    return max(TARGET_CONSISTENT, P.partition.tolerance)
+    return target_consistent(P.partition.tolerance)
 
 
 # ------------------------------------------------------------------------------ value and door

@@ -131,6 +131,8 @@ def load(
     ``reference``
         A configuration near the assembled one: joint name to angle, length or list of numbers.
         Joints left out are neutral. An angle of more than a turn is taken, with a warning.
+    ``tolerance``
+        How exactly the geometry is meant, as the argument of that name, which counts before it.
     ``moved``
         Joints, and frames of closures as ``closure.a`` and ``closure.b``, that are put elsewhere:
         name to six numbers, a translation (m) and a rotation vector (rad) in the frame's own axes.

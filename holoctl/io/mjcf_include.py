@@ -1,13 +1,13 @@
 """Files that an MJCF includes: what is in them stands where their ``<include>`` stood.
 
 Only files below the folder of the main file, or below one that the user names, are opened,
-wherever links lead; how many, how deep
-and how large they are together is limited.
+wherever links lead; how many, how deep and how large they are together is limited.
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from holoctl.base.errors import LoadError
@@ -46,13 +46,14 @@ def include_files(root: Element, folder: Path | None, below: Path | None = None)
         At the ``<include>``: for a file that is not there, is not below the folder, stands twice or
         includes itself, and for more files, bytes, elements or levels than are read.
     """
-    waiting = [] if root.tag != "mujoco" else _includes(root, folder, 1)
-    if not waiting:
+    first = next((element for element in root.each() if element.tag == "include"), None)
+    if first is None:
         return
     if folder is None:
-        raise waiting[0].place.error(
-            f"{waiting[0].place} is not read: this MJCF is a text, so there is no folder to look in"
+        raise first.error(
+            f"{first} is not read: this MJCF is a text, so there is no folder to look in"
         )
+    waiting = _includes(root, folder, 1)
     top = Path(os.path.realpath(below or folder))
     seen = {os.path.realpath(root.file)}
     size, elements = 0, sum(1 for _ in root.each())
@@ -87,14 +88,17 @@ def include_files(root: Element, folder: Path | None, below: Path | None = None)
     _check_depth(root)
 
 
+@dataclass
 class _Include:
     """An ``<include>``, the element that it stands in, the folder of its file, its depth."""
 
-    def __init__(self, place: Element, parent: Element, folder: Path | None, depth: int) -> None:
-        self.place, self.parent, self.folder, self.depth = place, parent, folder, depth
+    place: Element
+    parent: Element
+    folder: Path
+    depth: int
 
 
-def _includes(root: Element, folder: Path | None, depth: int) -> list[_Include]:
+def _includes(root: Element, folder: Path, depth: int) -> list[_Include]:
     """All ``<include>`` of one file, in its order."""
     return [
         _Include(child, element, folder, depth)
@@ -122,7 +126,7 @@ def _path(found: _Include, folder: Path, top: Path) -> Path:
             f"<include>: {name[:200]!r} is not read: file= must be a path relative to the folder "
             "of the main file, with / between folders"
         )
-    for start in dict.fromkeys((folder, found.folder or folder)):
+    for start in dict.fromkeys((folder, found.folder)):
         path = Path(os.path.realpath(start / name))
         if os.path.lexists(start / name):
             if not path.is_relative_to(top):

@@ -52,6 +52,8 @@ def read_sdf(
     free_flyer : bool
         Let the canonical link float, where no joint holds the model to the world; it is fixed
         otherwise.
+    tolerance : float, optional
+        How exactly the geometry is meant. Default: as the YAML file says, or as that of files.
 
     Raises
     ------

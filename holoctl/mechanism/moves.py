@@ -1,6 +1,6 @@
 """Joints and frames put elsewhere, by a little: the same mechanism, with other geometry.
 
-placement' = placement exp(rotation) translation        in the axes of the frame itself
+placement' = placement (exp(rotation), translation)        in the axes of the frame itself
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ def moved(mech: Mechanism, moves: Sequence[Move]) -> Mechanism:
     """The mechanism with joints and frames of constraints put elsewhere.
 
     Lengths of rods and points of contacts that were taken from the reference stay what they were.
+    Constraints that are switched off (``mech.parked``) are not changed.
 
     Raises
     ------

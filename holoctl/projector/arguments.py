@@ -11,7 +11,7 @@ from typing import Any
 
 from holoctl.base.errors import InputError
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.projector.partition import Partition, shared_partition
+from holoctl.projector.partition import Partition, check_determined, shared_partition
 from holoctl.projector.projection import Projection, finite_projection, projection_of
 from holoctl.rows.stabilisation import TimeConstants
 from holoctl.rows.terms import Terms, check_same_state, shared_terms
@@ -50,7 +50,9 @@ def given_terms(x: Given) -> tuple[Terms, Partition]:
         P = given_projection(x)
         return P.terms, P.partition
     T = shared_terms(x.terms, x.mech, x.q, x.v, x.t, x.t_stab)
-    return T, shared_partition(x.partition, T)
+    part = shared_partition(x.partition, T)
+    check_determined(T, part)
+    return T, part
 
 
 def given_projection(x: Given) -> Projection:

@@ -55,7 +55,7 @@ def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArr
     E[:, qr.pivots] = qr.solve_r1((G @ qr.q[:, :rank]).T).T
     e = pivoted_qr(E, rank)
     leverage = (e.q[:, :rank] ** 2).sum(axis=1)
-    return mech.row_scale * e.shortest(on_kept), leverage > 1.0 - UNIQUE
+    return mech.row_scale * e.shortest(on_kept), leverage > 1.0 - max(UNIQUE, part.tolerance)
 
 
 def constraint_effort(T: Terms, part: Partition, force: Vector) -> Vector:

@@ -27,23 +27,24 @@ from holoctl.base.tolerances import (
     SINGULAR,
     SPLIT_LIMIT,
     UNCERTAIN,
+    UNDETERMINED,
     UNIT,
 )
 from holoctl.closing.assembly import assemble
-from holoctl.closing.kept_rows import KeptRows, kept_rows
+from holoctl.closing.kept_rows import KeptRows, as_meant
 from holoctl.closing.nearby_configurations import nearby_configurations
-from holoctl.closing.newton import everywhere
-from holoctl.closing.rank import manifold_rank, scaled_jacobian, scaled_size
-from holoctl.closing.settled import settled
+from holoctl.closing.rank import manifold_rank, rank_within, scaled_jacobian, scaled_size
 from holoctl.mechanism.checks import check_configuration, coordinate_indices
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.terms import Terms
+from holoctl.rows.terms import Terms, scaled_rows
 
 __all__ = [
     "Partition",
+    "check_determined",
     "check_motors",
     "check_partition",
     "coordinates",
+    "most_condition",
     "partition",
     "shared_partition",
 ]
@@ -82,6 +83,8 @@ class Partition:
     tolerance : float
         How far rows left out may stay open (scaled), and slide, beside what is allowed to all: that
         of the mechanism, where its geometry turned out to be rounded; else 0.
+    off : float
+        By how much it is rounded (scaled): what rows are off where all are met as well as they can.
     """
 
     rank: int
@@ -95,6 +98,7 @@ class Partition:
     row_names: tuple[str, ...]
     B: Array
     tolerance: float = 0.0
+    off: float = 0.0
 
     def __repr__(self) -> str:
         names = listing([self.coordinate_names[i] for i in self.independent], 6)
@@ -132,6 +136,11 @@ def partition(
 ) -> Partition:
     """Decide rank, kept rows and independent coordinates at a closed configuration.
 
+    Where rows repeat others only to within ``mech.tolerance``, the geometry is rounded: the rank is
+    the number of singular values (scaled) above the tolerance, the kept rows are those that decide
+    the motion best here and nearby, and the others may stay open by it (`Partition.tolerance`).
+    Where the geometry is exact the tolerance changes nothing.
+
     Without `independent`, actuated coordinates are preferred, unless that choice is a thousand
     times worse conditioned than the best one.
 
@@ -154,7 +163,7 @@ def partition(
     InputError
         For a wrong shape, unknown names, a wrong number of them.
     InconsistentError
-        If q is not closed.
+        If q is not closed: to 1e-6 (scaled), or to the tolerance where the geometry is rounded.
     SingularityError
         If the rank of G is lower here than nearby (a singular configuration, where no choice
         holds), or the coordinates asked for as independent do not determine the others.
@@ -163,7 +172,7 @@ def partition(
     G, error = _scaled_jacobian(mech, q, t)
     if not error <= max(CLOSED, mech.tolerance):
         raise _not_closed(mech, error)
-    meant = _meant(mech, G, error, q, t)
+    meant = _meant(mech, G, q, t)
     if meant is None:
         if not error <= CLOSED:
             raise _not_closed(mech, error)
@@ -191,7 +200,7 @@ def partition(
     return Partition(
         rank, rows, free, dependent, condition, gap,
         _actuation_rank(mech, rank, q, t, nearby, meant), mech.coordinate_names, mech.row_names,
-        mech.B, 0.0 if meant is None else mech.tolerance,
+        mech.B, 0.0 if meant is None else mech.tolerance, 0.0 if meant is None else meant.off,
     )  # fmt: skip
 
 
@@ -203,19 +212,16 @@ def _not_closed(mech: Mechanism, error: float) -> InconsistentError:
     )
 
 
-def _meant(mech: Mechanism, G: Array, error: float, q: Vector, t: float) -> KeptRows | None:
+def _meant(mech: Mechanism, G: Array, q: Vector, t: float) -> KeptRows | None:
     """What rounded geometry means near q; None where it is exact, or no row repeats others."""
-    tau = mech.tolerance
-    if tau == 0.0 or np.count_nonzero(singular_values(G) > tau) == G.shape[0]:
+    if mech.tolerance == 0.0 or rank_within(G, mech.tolerance) == G.shape[0]:
         return None
-    p = everywhere(mech, q, t)
-    there, off = settled(p, q, tau)
-    return kept_rows(p, there, tau, q) if off <= tau else None
+    return as_meant(mech, q, t)
 
 
 def _check_regular(mech: Mechanism, G: Array, rows: Indices) -> None:
     """Raise `SingularityError` where rows that decide the motion nearby do not decide it here."""
-    here = int(np.count_nonzero(singular_values(G[rows]) > mech.tolerance))
+    here = rank_within(G[rows], mech.tolerance)
     if here < rows.size:
         raise _singular(mech, G, here, rows.size)
 
@@ -306,7 +312,7 @@ def _actuation_rank(
         B = mech.column_scale[:, None] * mech.B
         A = null.T @ (B / np.linalg.norm(B, axis=0))
         if meant is not None:
-            return int(np.count_nonzero(singular_values(A) > mech.tolerance))
+            return rank_within(A, mech.tolerance)
         return manifold_rank(A, largest(error))
 
     found = here(q)
@@ -348,6 +354,11 @@ def check_partition(mech: Mechanism, partition: Any) -> None:
     if not isinstance(partition, Partition):
         raise InputError(f"partition must be a Partition; got {type(partition).__name__}")
     m = mech.row_scale.size
+    if partition.tolerance not in (0.0, mech.tolerance):
+        raise InputError(
+            f"partition was decided with tolerance = {partition.tolerance:g}, and {mech.name} has "
+            f"{mech.tolerance:g}; decide one with hc.partition"
+        )
     if partition.coordinate_names != mech.coordinate_names:
         raise InputError(
             "partition belongs to another mechanism, with coordinates "
@@ -366,6 +377,34 @@ def check_partition(mech: Mechanism, partition: Any) -> None:
         raise InputError(
             f"partition was changed, or belongs to another mechanism: its indices do not fit the "
             f"{mech.nv} coordinates and {m} rows of {mech.name}"
+        )
+
+
+def most_condition(partition: Partition) -> float:
+    """Condition number of the kept rows above which rounded geometry does not tell the motion.
+
+    Directions of rows that are off by e turn the motion by ``e condition``, and its acceleration,
+    which they are differentiated for once more, by ``e condition^2``.
+    """
+    return float(np.sqrt(UNDETERMINED / partition.off)) if partition.off > 0.0 else float("inf")
+
+
+def check_determined(T: Terms, partition: Partition) -> None:
+    """Raise `SingularityError` where geometry is not exact enough to tell the motion here."""
+    most = most_condition(partition)
+    if most == float("inf"):
+        return
+    mech = T.mechanism
+    G, _ = scaled_rows(T, partition.rows)
+    condition = pivoted_qr(G.T, partition.rank, size=UNIT).condition
+    if condition > most:
+        raise SingularityError(
+            f"{mech.name}: the rows that decide the motion have condition number {condition:.1e} "
+            f"here, and the geometry is rounded by {partition.off:.0e}: what would follow from "
+            f"them is not determined (above {most:.0e}). This is close to a singular "
+            "configuration, or a partition decided here has better rows, or give the geometry "
+            "with more digits (hc.snapped)",
+            condition=condition,
         )
 
 

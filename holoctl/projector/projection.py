@@ -30,7 +30,7 @@ from holoctl.base.tolerances import SINGULAR, SPLIT_LIMIT, UNIT
 from holoctl.closing.rank import scaled_size
 from holoctl.constraints.contract import Rows
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.projector.partition import Partition, coordinates, shared_partition
+from holoctl.projector.partition import Partition, check_determined, coordinates, shared_partition
 from holoctl.rows.stabilisation import TimeConstants
 from holoctl.rows.terms import Terms, scaled_rows, shared_terms, terms_at
 from holoctl.tree.kinematics import Kinematics
@@ -48,6 +48,7 @@ METHODS = ("auto", "split", "qr", "orthonormal")
 
 def projection_of(T: Terms, part: Partition, method: str = "auto") -> Projection:
     """gamma and bias from terms that are there."""
+    check_determined(T, part)
     mech, c = T.mechanism, T.mechanism.column_scale
     G, right = scaled_rows(T, part.rows)  # G' = Dr G Dc, right = -Dr (drift + stabilisation)
     right = right - G @ (T.pull / c)  # what the chart adds stands in the bias as it is

@@ -102,12 +102,16 @@ def check_tolerance(owner: str, limits: StateLimits, tolerance: float) -> None:
 
 
 def least_acceleration(tolerance: float) -> float:
-    """How much of the acceleration may break redundant rows at a state that is not off."""
+    """How much of the acceleration may break redundant rows at a state that is not off.
+
+    `tolerance` is that of rounded geometry, times the stiffness of stabilisation.
+    """
     return max(TOLERANCES["acceleration"], tolerance)
 
 
 def allowed_acceleration(closure: float, velocity: float, tolerance: float = 0.0) -> float:
-    """How much of the acceleration may break rows, at a state that is off by so much."""
+    """How much of the acceleration may break rows, at a state that is off by so much: all its rows,
+    or where geometry is rounded, those that are kept."""
     return max(least_acceleration(tolerance), ALLOWANCE * (closure + velocity))
 
 

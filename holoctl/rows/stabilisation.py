@@ -25,6 +25,7 @@ __all__ = [
     "TimeConstants",
     "check_time_constants",
     "stabilisation",
+    "stiffness",
     "time_constant",
     "time_constants",
 ]
@@ -59,6 +60,12 @@ def time_constants(mech: Mechanism, t_stab: TimeConstants = None) -> Vector:
         if np.isfinite(T):
             found[rows_of(mech, name)] = T
     return found
+
+
+def stiffness(mech: Mechanism, t_stab: TimeConstants = None) -> float:
+    """How much larger than an error, and than its rate, an acceleration is that it asks for."""
+    shortest = float(time_constants(mech, t_stab).min(initial=np.inf))
+    return 1.0 + 2.0 / shortest + 1.0 / shortest / shortest
 
 
 def time_constant(constraint: Constraint, name: str, t_stab: TimeConstants = None) -> float:

@@ -29,6 +29,7 @@ from holoctl.rows.stabilisation import (
     TimeConstants,
     check_time_constants,
     stabilisation,
+    stiffness,
     time_constant,
     time_constants,
 )
@@ -62,6 +63,9 @@ class Terms:
         Baumgarte's term of each row, zero unless asked for: ``G a = -drift - stabilisation``.
     pull : (nv,) array
         What the stabilisation of an explicit chart adds to the acceleration.
+    stiffness : float
+        How much larger than errors and rates the accelerations are that stabilisation asks for, and
+        1 more.
     kinematics : Kinematics
     given : ((nq,) array, (nv,) array)
         The state as it was given.
@@ -76,6 +80,7 @@ class Terms:
     pull: Vector
     kinematics: Kinematics
     given: tuple[Vector, Vector]
+    stiffness: float = 1.0
 
     @cached_property
     def M(self) -> Array:
@@ -181,7 +186,7 @@ def terms_at(
     q, v, pull = _charted(mech, q, v, t_stab)
     kin, rows = constraint_rows(mech, q, v, t)
     term = _stabilised(mech, rows, t_stab) - rows.jacobian @ pull
-    return Terms(mech, q, v, t, rows, term, pull, kin, given)
+    return Terms(mech, q, v, t, rows, term, pull, kin, given, stiffness(mech, t_stab))
 
 
 def check_finite(T: Terms) -> None:

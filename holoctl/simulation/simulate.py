@@ -50,7 +50,8 @@ class Run:
         Motor efforts; row i is held from t[i] to t[i + 1] (or was evaluated at t[i] only,
         when the controller runs continuously).
     closure : (N + 1,) array
-        Largest scaled constraint error before the state was put back on the manifold.
+        Largest scaled constraint error before the state was put back on the manifold; where the
+        geometry is rounded, that of the rows that were kept.
     tick_time : (N + 1,) array
         Wall-clock time of each call of the controller, s.
     seed : int
@@ -154,7 +155,8 @@ def simulate(
         For wrong shapes, a plant that does not match, more than ten million ticks, a controller
         that returns the wrong shape or numbers that are not finite.
     InconsistentError
-        If the start is not on the manifold, or the motion gets too fast to integrate.
+        If the start is not on the manifold, or the motion gets too fast to integrate; or, where
+        the geometry is rounded, opens a row that was left out beyond its tolerance.
     SingularityError
         If the motion runs into a singular configuration; a note on the error says when.
     """
@@ -243,14 +245,20 @@ def _check_plant(mech: Mechanism, plant: Mechanism) -> None:
 def _started(plant: Mechanism, q: Vector, v: Vector) -> Partition:
     _, rows = constraint_rows(plant, q, v)
     off, slip = largest(plant.row_scale * rows.error), largest(plant.row_scale * rows.rate)
-    speed, allowed = 1.0 + largest(v / plant.column_scale), max(CLOSED, plant.tolerance)
-    if not (off <= allowed and slip <= allowed * speed):
-        raise InconsistentError(
-            f"{plant.name}: the start is not on the constraints (scaled error {off:.1e}, rate "
-            f"{slip:.1e}); call hc.assemble(mech, q0, v0) first",
-            residual=max(off, slip),
-        )
-    return partition(plant, q)
+    speed = 1.0 + largest(v / plant.column_scale)
+
+    def check(allowed: float) -> None:
+        if not (off <= allowed and slip <= allowed * speed):
+            raise InconsistentError(
+                f"{plant.name}: the start is not on the constraints (scaled error {off:.1e}, rate "
+                f"{slip:.1e}); call hc.assemble(mech, q0, v0) first",
+                residual=max(off, slip),
+            )
+
+    check(max(CLOSED, plant.tolerance))
+    part = partition(plant, q)
+    check(max(CLOSED, part.tolerance))  # that of the mechanism only where it is rounded
+    return part
 
 
 def _advanced(

@@ -21,11 +21,7 @@ NAMES = (
 )  # fmt: skip
 EPS = (1e-9, 1e-7, 1e-5)
 QUICK = ("bennett", "sarrus", "spherical_4", "cardan_z", "four_bar")
-EVERY = [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in NAMES]
-
-
-def off(mech: hc.Mechanism, eps: float, seed: int = 0) -> hc.Mechanism:
-    return dataclasses.replace(oc.rounded(mech, eps, seed), tolerance=100.0 * eps)
+EVERY = oc.few(NAMES, QUICK)
 
 
 def scaled_sizes(result: hc.Snapped, length: float) -> list[float]:
@@ -63,7 +59,7 @@ def test_it_is_exact_along_the_motion(name, eps, seed):
     drawing, mech = oc.drawn(name)
     rank = mech.nv - drawing.truth.dof
     length = float(np.median(1.0 / mech.row_scale[mech.row_scale != 1.0]))
-    result = hc.snapped(off(mech, eps, seed))
+    result = hc.snapped(oc.meant(mech, eps, seed))
     assert result.tolerance == 100.0 * eps
     assert result.mech.tolerance == 0.0
     assert 0.1 * eps < result.error_before < 100.0 * eps
@@ -75,7 +71,7 @@ def test_it_is_exact_along_the_motion(name, eps, seed):
 @pytest.mark.parametrize("name", EVERY)
 def test_the_doctor_then_says_what_it_says_of_the_drawing(name):
     drawing, mech = oc.drawn(name)
-    exact, found = (hc.mobility(m) for m in (mech, hc.snapped(off(mech, 1e-6)).mech))
+    exact, found = (hc.mobility(m) for m in (mech, hc.snapped(oc.meant(mech, 1e-6)).mech))
     assert (found.finite_dof, found.dof) == (drawing.truth.dof, exact.dof)
     assert len(found.idle) == len(exact.idle) == drawing.truth.idle
     assert len(found.redundant) == len(exact.redundant)
@@ -147,7 +143,7 @@ def ladder() -> hc.Mechanism:
 def test_rods_and_contacts_move_too(eps):
     mech = ladder()
     assert hc.mobility(mech).finite_dof == 1
-    result = hc.snapped(off(mech, eps))
+    result = hc.snapped(oc.meant(mech, eps))
     assert_exact(result.mech, 2)
     assert {"rod.a", "rod.b", "plane.point"} & {m.name for m in result.moves}
 
@@ -167,7 +163,7 @@ def test_lengths_taken_from_the_reference_stay():
 def test_constraints_without_frames_must_hold_and_do_not_move():
     """The gears of one, and the hinges of the other, mean the same."""
     _, mech = oc.drawn("geared_parallelogram")
-    result = hc.snapped(off(mech, 1e-6))
+    result = hc.snapped(oc.meant(mech, 1e-6))
     assert [c for c in result.mech.constraints if isinstance(c, hc.Coupling)] == [
         c for c in mech.constraints if isinstance(c, hc.Coupling)
     ]
@@ -197,7 +193,7 @@ def test_a_coupling_that_contradicts_cannot_be_helped_by_moving():
 def test_singular_where_it_is_asked_about_is_refused(name, eps):
     _, mech = oc.drawn(name)
     with pytest.raises(hc.AssemblyError, match="singular"):
-        hc.snapped(off(mech, eps))
+        hc.snapped(oc.meant(mech, eps))
 
 
 def test_arguments_are_checked():
@@ -209,7 +205,7 @@ def test_arguments_are_checked():
 
 def test_the_table_starts_with_the_largest():
     _, mech = oc.drawn("four_bar")
-    result = hc.snapped(off(mech, 1e-6))
+    result = hc.snapped(oc.meant(mech, 1e-6))
     text = str(result)
     places = [text.index(f"  {move.name} ") for move in result.moves]
     assert places == sorted(places)

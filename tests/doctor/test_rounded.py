@@ -7,18 +7,13 @@ import functools
 
 import pytest
 from examined import bars
-from overconstrained import GENERIC, OVERCONSTRAINED, drawn, misfit, rounded
+from overconstrained import GENERIC, OVERCONSTRAINED, drawn, few, meant, misfit, rounded
 
 import holoctl as hc
 
 REGULAR = OVERCONSTRAINED | GENERIC
 SLOW = [pytest.param(s, marks=pytest.mark.slow) for s in (1, 2, 3, 4)]
 FEW = ["bennett", "sarrus", "schatz", "cardan_z", "four_bar", "jansen", "planar_3rrr", "rssr"]
-
-
-def slow(values, quick):
-    """Some of these in every run, all in the long one."""
-    return [x if x in quick else pytest.param(x, marks=pytest.mark.slow) for x in values]
 
 
 def verdict(report):
@@ -44,12 +39,8 @@ def verdict_on_exact(name):
     return verdict(hc.mobility(drawn(name)[1]))
 
 
-def meant(mech, eps, seed=0):
-    return dataclasses.replace(rounded(mech, eps, seed), tolerance=100 * eps)
-
-
 @pytest.mark.parametrize("seed", [0, *SLOW])
-@pytest.mark.parametrize("eps", slow([1e-11, 1e-9, 1e-7, 1e-6, 1e-5], [1e-6]))
+@pytest.mark.parametrize("eps", few([1e-11, 1e-9, 1e-7, 1e-6, 1e-5], [1e-6]))
 @pytest.mark.parametrize("name", REGULAR)
 def test_the_verdict_on_rounded_geometry_is_that_on_exact_geometry(name, eps, seed):
     drawing, exact = drawn(name)
@@ -63,8 +54,8 @@ def test_the_verdict_on_rounded_geometry_is_that_on_exact_geometry(name, eps, se
     assert not report.wanted_tolerance
 
 
-@pytest.mark.parametrize("eps", slow([1e-9, 1e-7, 1e-5, 1e-4], [1e-7, 1e-5]))
-@pytest.mark.parametrize("name", slow(OVERCONSTRAINED, FEW))
+@pytest.mark.parametrize("eps", few([1e-9, 1e-7, 1e-5, 1e-4], [1e-7, 1e-5]))
+@pytest.mark.parametrize("name", few(OVERCONSTRAINED, FEW))
 def test_beyond_the_tolerance_the_one_that_serves_is_told(name, eps):
     """Taken exactly, or to less than the rounding, a sentence says what to do; and that works."""
     drawing, exact = drawn(name)
@@ -79,15 +70,15 @@ def test_beyond_the_tolerance_the_one_that_serves_is_told(name, eps):
     assert len(better.redundant) == drawing.truth.redundant
 
 
-@pytest.mark.parametrize("amount", slow([1e-1, 1e-2], [1e-2]))
-@pytest.mark.parametrize("name", slow(OVERCONSTRAINED, FEW))
+@pytest.mark.parametrize("amount", few([1e-1, 1e-2], [1e-2]))
+@pytest.mark.parametrize("name", few(OVERCONSTRAINED, FEW))
 def test_a_real_misfit_stays_one(name, amount):
     drawing, exact = drawn(name)
     report = hc.mobility(dataclasses.replace(misfit(exact, amount), tolerance=1e-4))
     assert not report.closed or report.finite_dof < drawing.truth.dof
 
 
-@pytest.mark.parametrize("name", slow(OVERCONSTRAINED, FEW))
+@pytest.mark.parametrize("name", few(OVERCONSTRAINED, FEW))
 def test_the_verdict_degrades_in_one_direction(name):
     """Exact, rounded, inconsistent: never back."""
     drawing, exact = drawn(name)

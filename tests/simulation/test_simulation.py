@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 
 import numpy as np
@@ -173,3 +174,13 @@ def test_simulation_refuses_a_negative_noise_and_a_start_that_is_open():
         hc.simulate(mech, idle, q, v, duration=0.01, noise=(-1.0, 0.0))
     with pytest.raises(hc.InconsistentError, match="assemble"):
         hc.simulate(mech, idle, q + 0.1, v, duration=0.01)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 1e-4])
+def test_a_tolerance_lets_no_start_of_exact_geometry_slide(tolerance):
+    mech = dataclasses.replace(hc.load(hc.robot_file("four_bar")), tolerance=tolerance)
+    q, v = hc.assemble(mech)
+    idle = lambda t, q, v: np.zeros(1)  # noqa: E731
+    assert len(hc.simulate(mech, idle, q, v, duration=0.002).t) == 3
+    with pytest.raises(hc.InconsistentError, match="the start is not on the constraints"):
+        hc.simulate(mech, idle, q, np.add(v, [5e-5, 0.0, 0.0]), duration=0.002)

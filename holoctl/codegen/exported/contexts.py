@@ -12,6 +12,7 @@ __all__ = [
     "Build",
     "GravityTorque",
     "Header",
+    "KeptNoise",
     "Normalise",
     "Plant",
     "PlantHeader",
@@ -139,6 +140,8 @@ class Source:
         Rows of the matrix, of the closure errors, of the acceleration.
     allowance, tolerance : str
         How far redundant rows may be broken.
+    noise, kept_noise : str
+        How far the state is off, and where geometry is rounded the function for that.
     laws : str
         The straight-line code.
     normalise : str
@@ -158,6 +161,8 @@ class Source:
     kept: int
     allowance: str
     tolerance: str
+    noise: str
+    kept_noise: str
     laws: str
     normalise: str
     state_parameters: str
@@ -168,6 +173,21 @@ class Source:
     read_t: str
     set_gains: str
     torque: str
+
+
+@dataclass(frozen=True)
+class KeptNoise:
+    """``kept_noise.c``: how far the kept rows are off.
+
+    Attributes
+    ----------
+    kept_rows : str
+        Their places among the errors.
+    kept_count : int
+    """
+
+    kept_rows: str
+    kept_count: int
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from holoctl.codegen.exported.contexts import (
     Build,
     GravityTorque,
     Header,
+    KeptNoise,
     Normalise,
     Plant,
     PlantHeader,
@@ -41,11 +42,11 @@ from holoctl.codegen.exported.write_files import (
 )
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
-from holoctl.codegen.laws.measures import earlier
+from holoctl.codegen.laws.measures import broken_at_least, earlier
 from holoctl.codegen.matrices import dense
 from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.control.computed_torque import ComputedTorque
-from holoctl.rows.closure_limits import StateLimits, least_acceleration
+from holoctl.rows.closure_limits import StateLimits
 
 __all__ = ["library_files", "shared_context"]
 
@@ -162,13 +163,16 @@ _LAWS = {
 def _source(E: Expressions, laws: Laws, states: States, shared: Shared, symbols: Any) -> Source:
     timed, controller = laws.timed, laws.controller
     functions = (laws.errors, laws.law, laws.hold, laws.matrix)
+    rounded = E.partition.tolerance > 0.0
     parts = " && ".join(f"normalise(unit + {p[0]}, {len(p)})" for p in E.tree.unit_parts)
     return Source(
         rows=laws.matrix.size1_out(0),
         closed=laws.law.numel_out(2),
         kept=laws.law.numel_out(5),
         allowance=number(ALLOWANCE),
-        tolerance=number(least_acceleration(E.partition.tolerance)),
+        tolerance=number(broken_at_least(E)),
+        noise=_NOISE if rounded else f"c->closure + c->velocity / {shared.earlier}",
+        kept_noise=_kept_noise(E, shared) if rounded else "",
         laws=source([f for f in functions if f is not None], LAW, symbols),
         normalise=filled("normalise.c", own=Normalise(parts)) if parts else "",
         state_parameters="const double *q, double t" if timed else "const double *q",
@@ -180,6 +184,18 @@ def _source(E: Expressions, laws: Laws, states: States, shared: Shared, symbols:
         set_gains="" if controller is None else _set_gains(controller),
         torque="" if controller is None else _torque(controller, timed, shared),
     )
+
+
+_NOISE = "kept_noise(closed, moved, speed)"
+
+
+def _kept_noise(E: Expressions, shared: Shared) -> str:
+    """A function for how far kept rows are off: the others are, where geometry is rounded."""
+    kept = np.flatnonzero(np.isin(E.open, E.partition.rows)).tolist()
+    if not kept:
+        return f"\n#define {_NOISE} 0.0\n"
+    context = KeptNoise(", ".join(map(str, kept)), len(kept))
+    return filled("kept_noise.c", shared, context)
 
 
 def _torque(controller: ComputedTorque, timed: bool, shared: Shared) -> str:

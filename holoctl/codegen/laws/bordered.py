@@ -16,11 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from holoctl.base.tolerances import LEAST_PIVOT
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.elimination import Elimination, eliminate, pivot_order
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import column, dense, scalars
 from holoctl.codegen.stabilised import stabilised_drift
+from holoctl.projector.partition import most_condition
 
 __all__ = ["Bordered", "bordered", "eliminated", "selection"]
 
@@ -86,7 +88,8 @@ def eliminated(
     scale = row_unit[:, None] * column_unit
     samples = np.array([scale * np.array(evaluate(q, 0.0)) for q in E.samples])
     order = pivot_order(samples[np.isfinite(samples).all(axis=(1, 2))])
-    return eliminate(rows, order, row_unit, column_unit)
+    least = max(LEAST_PIVOT, 1.0 / most_condition(E.partition))
+    return eliminate(rows, order, row_unit, column_unit, least)
 
 
 def selection(nv: int, coordinates: Indices) -> Array:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.linalg import pivoted_qr
-from holoctl.base.tolerances import TARGET_CONSISTENT
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.elimination import least_squares, lower_solve, upper_solve
 from holoctl.codegen.expressions import Expressions
@@ -27,7 +26,7 @@ from holoctl.codegen.laws.forward_dynamics import follow
 from holoctl.codegen.laws.measures import redundant_doubt, state_doubt
 from holoctl.codegen.matrices import column, columns, scalars, total
 from holoctl.codegen.tree_dynamics import tree_efforts
-from holoctl.dynamics.actuation import effort_scales
+from holoctl.dynamics.actuation import effort_scales, target_consistent
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.projector.projection import projected
 from holoctl.rows.closure_limits import StateLimits
@@ -174,7 +173,8 @@ def _redundant(
             y.append(ca.dot(column(direction), column(left)))
             left = [x - y[-1] * c for x, c in zip(left, direction, strict=True)]
         if inconsistent == "raise":
-            doubt = [*doubt, *((x / (0.1 * TARGET_CONSISTENT)) ** 2 for x in left)]
+            consistent = target_consistent(E.partition.tolerance)
+            doubt = [*doubt, *((x / (0.1 * consistent)) ** 2 for x in left)]
         ydd = ca.SX(unit) * column(upper_solve(R, y))
         a = bias + N @ ydd
     w = scalars(ca.SX(unit) * (N.T @ tree_efforts(E.tree, E.v, a)))

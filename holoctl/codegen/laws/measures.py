@@ -9,7 +9,7 @@ r scales the rows. These are measures of the certificate; see rows/closure_limit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,15 @@ from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import largest, scalars, total
 from holoctl.codegen.stabilised import stabilised_drift
 from holoctl.rows.closure_limits import StateLimits, least_acceleration
+from holoctl.rows.stabilisation import stiffness
 
 __all__ = [
     "Measures",
+    "broken_at_least",
     "broken_rows",
     "earlier",
     "measures",
+    "noise",
     "redundant_doubt",
     "state_doubt",
 ]
@@ -114,12 +117,22 @@ def redundant_doubt(E: Expressions, a: SX) -> list[SX]:
     if not _left_out(E).size:
         return []
     _, left, size = broken_rows(E, a)
-    off = measures(E)
-    allowed = casadi_module().fmax(
-        least_acceleration(E.partition.tolerance),
-        ALLOWANCE * (off.closure + off.velocity / earlier(E)),
-    )
+    allowed = casadi_module().fmax(broken_at_least(E), ALLOWANCE * noise(E))
     return [(x / (allowed * size)) ** 2 for x in left]
+
+
+def broken_at_least(E: Expressions) -> float:
+    """How much of the acceleration may break redundant rows at a state that is not off."""
+    return least_acceleration(E.partition.tolerance * stiffness(E.mech))
+
+
+def noise(E: Expressions) -> SX:
+    """How far the state is off: by all its rows, or where geometry is rounded by the kept ones."""
+    off = measures(E)
+    if E.partition.tolerance > 0.0:
+        kept = np.flatnonzero(np.isin(E.open, E.partition.rows)).tolist()
+        off = replace(off, errors=[off.errors[i] for i in kept], rates=[off.rates[i] for i in kept])
+    return off.closure + off.velocity / earlier(E)
 
 
 def _left_out(E: Expressions) -> Indices:

@@ -25,7 +25,7 @@ from holoctl.base.errors import InputError
 from holoctl.base.tolerances import FORWARD_DOUBT, HEAVY
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inertia
-from holoctl.projector.partition import Partition
+from holoctl.projector.partition import Partition, most_condition
 from holoctl.rows.anchors import anchored, anchors, motion_of_rows
 from holoctl.rows.evaluate import constraint_rows
 from holoctl.rows.tick.fast_rows import fast_rows, why_not
@@ -137,6 +137,7 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
     unit = np.concatenate([scale, 1.0 / size])
     units = np.asfortranarray(unit * unit[:, None])
     evaluate, GT, right = fast.evaluate, fast.entries, fast.right
+    doubt = min(FORWARD_DOUBT, most_condition(part))
     G, crba, nle = GT.T, pin.crba, pin.nonLinearEffects
     getrf, getrs = lapack.dgetrf, lapack.dgetrs
     back, inverse, inertias = unit[:n].copy(), np.zeros(n + r), K.diagonal()[:n]
@@ -156,7 +157,7 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
         if info:
             return None
         np.divide(1.0, factors.diagonal(), inverse)
-        if not inverse.dot(inverse) < FORWARD_DOUBT**2:
+        if not inverse.dot(inverse) < doubt**2:
             return None
         if tau is None:
             if not (finite(h) and finite(right)):

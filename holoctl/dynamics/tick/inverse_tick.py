@@ -25,10 +25,9 @@ from holoctl.base.linalg import in_place_lu
 from holoctl.base.tolerances import (
     INVERSE_DOUBT,
     PASSIVE_DOUBT,
-    TARGET_CONSISTENT,
     UNEQUAL_PIVOTS,
 )
-from holoctl.dynamics.actuation import effort_scales
+from holoctl.dynamics.actuation import effort_scales, target_consistent
 from holoctl.dynamics.tick.split import Split, split_rows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -68,7 +67,7 @@ def lay_out(
     motors = _motor_coordinates(mech, part)
     if motors is None:
         split = split_rows(mech, part, part.independent, motion, INVERSE_DOUBT, limits)
-        return _tick(mech, split, _actuated(mech, split, weights, inconsistent))
+        return _tick(mech, split, _actuated(mech, part, split, weights, inconsistent))
     passive = np.setdiff1d(part.independent, motors)
     independent, doubt = np.concatenate([motors, passive]), INVERSE_DOUBT
     if passive.size:
@@ -178,9 +177,12 @@ def _passive(mech: Mechanism, split: Split) -> Callable[[Vector, Vector, Vector]
     return follow
 
 
-def _actuated(mech: Mechanism, split: Split, weights: Vector | None, inconsistent: str) -> _Motors:
+def _actuated(
+    mech: Mechanism, part: Partition, split: Split, weights: Vector | None, inconsistent: str
+) -> _Motors:
     """Any actuation matrix that drives all motions; more motors than these share the effort."""
     nu, k, r = mech.nu, split.independent.size, split.dependent.size
+    consistent = target_consistent(part.tolerance)
     solve, right, G_ind_T = split.solve, split.right, split.G_ind.T
     unit = mech.column_scale[split.independent]
     u_scale, cost = effort_scales(mech, weights)
@@ -204,7 +206,7 @@ def _actuated(mech: Mechanism, split: Split, weights: Vector | None, inconsisten
             ydd: Vector = unit * wanted
             return ydd
         _, x, _ = lapack.dgels(Y.T, wanted)
-        if inconsistent == "raise" and np.abs(x[k:]).max() > 0.1 * TARGET_CONSISTENT:
+        if inconsistent == "raise" and np.abs(x[k:]).max() > 0.1 * consistent:
             return None
         nearest: Vector = unit * x[:k]
         return nearest

@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching, reverse_cuthill_mck
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import in_place_band_lu, in_place_lu
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.projector.partition import Partition
+from holoctl.projector.partition import Partition, most_condition
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.fast_rows import fast_rows
 from holoctl.tree.live_motion import LiveMotion
@@ -74,7 +74,7 @@ def split_rows(
     G_ind = fast.entries[storage.size :].reshape(r, k)
     unit = mech.column_scale[dependent]
     lu = in_place_band_lu(G_dep, lower, upper, unit) if band else in_place_lu(G_dep, unit)
-    evaluate, factor, limit = fast.evaluate, lu.factor, doubt**2
+    evaluate, factor, limit = fast.evaluate, lu.factor, min(doubt, most_condition(part)) ** 2
 
     def constrain(q: Vector, v: Vector, t: float) -> bool:
         return evaluate(q, v, t) and factor() < limit

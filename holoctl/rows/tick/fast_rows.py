@@ -139,7 +139,9 @@ def fast_rows(
     result = parts[0].right if parts and in_order else np.zeros(r)
     rights, right_of_all, place = [p.right for p in parts], np.zeros(judged.size), row_in_WJ[:r]
     evaluators, judge = [p.evaluate for p in parts], limits is not None
-    within, kept_by = _judges(parts, WJ, S, right_of_all, limits or StateLimits(), tolerance)
+    noisy = order < r if tolerance > 0.0 else np.ones(order.size, dtype=bool)
+    limits = limits or StateLimits()
+    within, kept_by = _judges(parts, WJ, S, right_of_all, limits, tolerance, noisy)
 
     def evaluate(q: Vector, v: Vector, t: float) -> bool:
         pin.computeForwardKinematicsDerivatives(model, data, q, v, rest)
@@ -200,19 +202,26 @@ def _groups(mech: Mechanism, rows: Indices) -> tuple[list[_Group], list[_Other]]
 
 
 def _judges(
-    parts: list[Part], WJ: Array, S: Array, right: Vector, limits: StateLimits, tolerance: float
+    parts: list[Part],
+    WJ: Array,
+    S: Array,
+    right: Vector,
+    limits: StateLimits,
+    tolerance: float,
+    noisy: NDArray[np.bool_],
 ) -> tuple[Callable[[Vector], bool], Callable[[Vector, Vector], bool]]:
     """Two functions of the state that was evaluated last, in the measures of the certificate.
 
     `within(v)`: whether it is within its limits. `kept_by(v, a)`: whether an acceleration keeps
-    all rows, as far as the state allows.
+    all rows, as far as the state allows, by the `noisy` ones of its rows.
     """
     G, residual = np.zeros(WJ.shape), np.zeros(len(right))
     per_velocity, per_closure = per_limit(limits)
     least = least_acceleration(tolerance)
 
-    def measured(v: Vector) -> tuple[float, float]:
-        rates, errors = np.abs(np.hstack([p.off for p in parts])).max(axis=1, initial=0.0)
+    def measured(v: Vector, which: NDArray[np.bool_] | slice = slice(None)) -> tuple[float, float]:
+        off = np.hstack([p.off for p in parts])[:, which]
+        rates, errors = np.abs(off).max(axis=1, initial=0.0)
         speed = 1.0 + np.abs(WJ * S).dot(np.abs(v)).max(initial=0.0)
         return float(errors) / per_closure, float(rates) / (per_velocity * float(speed))
 
@@ -226,6 +235,7 @@ def _judges(
         if residual.dot(residual) <= least**2:
             return True
         size = 1.0 + np.abs(G).dot(np.abs(a)).max() + np.abs(right).max()
-        return bool(np.abs(residual).max() <= allowed_acceleration(*measured(v), tolerance) * size)
+        allowed = allowed_acceleration(*measured(v, noisy), tolerance)
+        return bool(np.abs(residual).max() <= allowed * size)
 
     return within, kept_by
