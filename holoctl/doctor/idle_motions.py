@@ -181,7 +181,10 @@ class _Graph:
         w = self.twist(main, x)
         ends = set()
         for edge, arm in zip(self.edges[main], arms, strict=True):
-            free, node, _ = next(step for step in arm if step[1] not in group)
+            resting = next((step for step in arm if step[1] not in group), None)
+            if resting is None:  # as in a ring that floats: all of it moves
+                continue
+            free, node, _ = resting
             last = self._last(edge, arm, node)
             if _holds(free, w, self.here.at_rest):
                 ends.add(int(self.here.welded[last]))

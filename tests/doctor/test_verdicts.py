@@ -350,3 +350,21 @@ def test_progress_is_shown_if_asked_and_goes_to_stderr(capfd):
     assert capfd.readouterr().err == ""
     with pytest.raises(hc.InputError, match="progress"):
         hc.mobility(too_long(), progress="yes")
+
+
+@pytest.mark.parametrize("root", ["revolute", "free"])
+def test_a_ring_that_moves_as_a_whole_holds_none_of_its_bodies(root):
+    """All its bodies may take part, seen from any: then no joint ends at one that rests."""
+    link = hc.Linkage("ring")
+    for i in range(4):
+        link.add_body(f"body_{i}", 1.0, inertia=0.1 * np.eye(3))
+    link.add_joint("root", root, "universe", "body_0")
+    corners = [(1.0, 0.0, 0.3), (0.0, 1.0, 0.1), (-1.0, 0.0, -0.2), (0.0, -1.0, 0.4)]
+    for i, kind in enumerate(("revolute", "cylindrical", "revolute", "spherical")):
+        corner = np.array(corners[i])
+        turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), corner).toRotationMatrix()
+        place = pin.SE3(turn, corner)
+        link.add_joint(f"joint_{i}", kind, f"body_{i}", f"body_{(i + 1) % 4}", place, place)
+    report = hc.mobility(link.mechanism())
+    assert report.finite_dof == (2 if root == "revolute" else 7)
+    assert report.idle == []
