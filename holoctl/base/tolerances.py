@@ -205,6 +205,10 @@ LATENT_REACH, LATENT_ROOT = 0.02, 5.0  # scaled
 """Kept rows are walked along by this, or by so many times the root of the tolerance, to see whether
 the others open."""
 
+LEAST_INDEPENDENCE = 0.1
+"""Rows in their order are kept, of rounded geometry too, unless their smallest singular value is
+less than this share of that of all rows."""
+
 CLEARLY_BETTER = 2.0
 """Rows that are closed where one is are kept unless others are this many times more independent."""
 

@@ -8,6 +8,7 @@ Derivation: docs/derivations.md, "Assembly".
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -17,14 +18,21 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing, number, positive, quiet, vector, whole
 from holoctl.base.errors import AssemblyError, InputError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import CLOSURE_LIMIT, MEANT_STARTS, SAME_LEAST, SAME_LEASTS
+from holoctl.base.tolerances import (
+    CLOSURE_LIMIT,
+    LATENT_REACH,
+    MEANT_STARTS,
+    SAME_LEAST,
+    SAME_LEASTS,
+)
 from holoctl.closing.compromise import compromise
 from holoctl.closing.kept_rows import closed_as_meant, kept_rows
 from holoctl.closing.nearest_configuration import nearest_configuration
 from holoctl.closing.nearest_velocity import nearest_velocity
 from holoctl.closing.newton import Problem, at_rest, newton
 from holoctl.closing.polarity import flipped, polarity_rows
-from holoctl.closing.settled import settled
+from holoctl.closing.rank import rank_within
+from holoctl.closing.settled import distance, settled
 from holoctl.constraints.contract import constraint_of
 from holoctl.constraints.coupling import Coupling
 from holoctl.constraints.wrench import WrenchRows
@@ -33,6 +41,8 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["assemble"]
+
+log = logging.getLogger(__name__)
 
 
 @quiet
@@ -115,6 +125,7 @@ def assemble(
         held, q = as_meant
         return q, nearest_velocity(held, q, v0)
     q = nearest_configuration(problem, _closed(problem, restarts, seed))
+    _warn_if_bent(problem, q)
     return q, nearest_velocity(problem, q, v0)
 
 
@@ -205,6 +216,19 @@ def _hopeless(ends: list[tuple[float, bool]]) -> bool:
     """Whether start after start ended at rest, at the same error, and none at a smaller one."""
     limit = (1.0 + SAME_LEAST) * min(size for size, _ in ends)
     return sum(resting and size <= limit for size, resting in ends) >= SAME_LEASTS
+
+
+def _warn_if_bent(p: Problem, q: Vector) -> None:
+    """Parts that do not fit near the guess may close far away, where nothing moves any more."""
+    mech, tau = p.mech, p.mech.tolerance
+    if tau == 0.0 or p.free.size < mech.nv or distance(mech, p.guess, q) <= LATENT_REACH:
+        return
+    if mech.row_scale.size > rank_within(p.scaled_rows(q)[1], tau) == mech.nv:
+        log.warning(
+            "%s: near the guess it does not close to within its tolerance, %g; it closes %.2g away "
+            "(scaled), where it cannot move; hc.mobility tells whether that is rounding",
+            mech.name, tau, distance(mech, p.guess, q),
+        )  # fmt: skip
 
 
 def _starts(p: Problem, polarity: WrenchRows | None, restarts: int, seed: int) -> Iterator[Vector]:

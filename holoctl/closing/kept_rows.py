@@ -37,7 +37,7 @@ from holoctl.closing.rank import first_independent, manifold_rank, rank_within
 from holoctl.closing.settled import distance, settled
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["KeptRows", "as_meant", "closed_as_meant", "kept_rows"]
+__all__ = ["KeptRows", "as_meant", "closed_as_meant", "independence", "kept_rows"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -97,6 +97,9 @@ def kept_rows(p: Problem, q: Vector, tau: float, at: Vector | None = None) -> Ke
     error, G = p.scaled_rows(q)
     if _exact_here(p, q, tau):
         return None
+    if p.free.size < p.mech.nv:  # rows that a lock makes superfluous do not repeat others
+        p = everywhere(p.mech, q, p.t)
+        error, G = p.scaled_rows(q)
     nearby = _around(p, q, G, tau)
     places = [G, *(p.scaled_rows(x)[1] for x in nearby)]
     ranks = [rank_within(at_place, tau) for at_place in places]
@@ -216,18 +219,19 @@ def _most_independent(places: list[Array], rank: int, closed: NDArray[np.bool_])
     """
     sets = [np.sort(pivoted_qr(G.T, rank).pivots[:rank]) for G in places]
     sets.append(first_independent(places, rank))
-    worth = [_worst(places, rows) for rows in sets]
+    worth = [independence(places, rows) for rows in sets]
     best, most = sets[int(np.argmax(worth))], max(worth)
     where = np.flatnonzero(closed)
     if where.size >= rank:
         stay = [np.sort(where[pivoted_qr(G[where].T, rank).pivots[:rank]]) for G in places]
-        worth = [_worst(places, rows) for rows in stay]
+        worth = [independence(places, rows) for rows in stay]
         if max(worth) * CLEARLY_BETTER >= most:
             return stay[int(np.argmax(worth))]
     return best
 
 
-def _worst(places: list[Array], rows: Indices) -> float:
+def independence(places: list[Array], rows: Indices) -> float:
+    """The smallest singular value of some rows over that of all, at the worst of these places."""
     if rows.size == 0:
         return 1.0
     return min(

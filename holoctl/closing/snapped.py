@@ -24,6 +24,7 @@ from holoctl.base.tolerances import (
     FEWEST_ON_PATHS,
     FRESH,
     GEOMETRY_OF_FILES,
+    LATENT_REACH,
     MOST_STEPS_ASTRAY,
     ROUNDED,
     ROUNDING,
@@ -38,8 +39,8 @@ from holoctl.closing.assembly import assemble
 from holoctl.closing.kept_rows import kept_rows
 from holoctl.closing.newton import everywhere, newton
 from holoctl.closing.placement_rows import Placements, placements_of, scaled_rows_by_placement
-from holoctl.closing.rank import manifold_rank, scaled_jacobian
-from holoctl.closing.settled import settled
+from holoctl.closing.rank import manifold_rank, rank_within, scaled_jacobian
+from holoctl.closing.settled import distance, settled
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.description import checked_tolerance
 from holoctl.mechanism.mechanism import Mechanism
@@ -155,7 +156,17 @@ def snapped(mech: Mechanism, q: Any = None, *, tolerance: Any = None, seed: int 
     p = everywhere(mech, start, 0.0)
     start, _ = settled(p, start, tau)
     if kept_rows(p, start, tau) is None:
-        error = largest(p.scaled_rows(newton(p, start, None))[0])
+        error, G = largest(p.scaled_rows(newton(p, start, None))[0]), p.scaled_rows(start)[1]
+        guess = mech.reference if q is None else np.asarray(q, dtype=float)
+        gone = distance(mech, guess, start)
+        if gone > LATENT_REACH and rank_within(G, tau) == mech.nv:
+            raise AssemblyError(
+                f"{mech.name}: it does not close near q to within {tau:g}; it closes exactly at a "
+                f"posture {gone:.2g} away (scaled) where it cannot move. Give a q nearer to that "
+                "posture, if it is meant; else parts do not fit, or give a larger tolerance= "
+                "(hc.mobility tells one that serves)",
+                residual=largest(p.scaled_rows(guess)[0]), worst=[], q=start,
+            )  # fmt: skip
         return Snapped(exact, (), error, error, tau)
     return _Search(exact, start, tau, seed).result()
 

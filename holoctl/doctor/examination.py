@@ -91,7 +91,7 @@ def mobility(
     begin()
     s = samples(mech, found.q, t, tolerance)
     begin()
-    r = redundancy(mech, s, t)
+    r = redundancy(mech, s, t, meant)
     begin()
     m = motions(mech, s, t)
     begin()

@@ -17,7 +17,8 @@ from scipy.sparse.csgraph import connected_components
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import NEEDED_REACH, REPEATS, VIOLATED, WEAK_ROWS
+from holoctl.base.tolerances import LEAST_INDEPENDENCE, NEEDED_REACH, REPEATS, VIOLATED, WEAK_ROWS
+from holoctl.closing.kept_rows import KeptRows, independence
 from holoctl.closing.rank import first_independent, scaled_jacobian
 from holoctl.doctor.samples import Sample, Samples
 from holoctl.doctor.walking import around, neighbourhood
@@ -82,10 +83,15 @@ class Redundancy:
     strength: float = float("inf")
 
 
-def redundancy(mech: Mechanism, s: Samples, t: float) -> Redundancy:
-    """Judge all rows where the rank is the generic one."""
+def redundancy(mech: Mechanism, s: Samples, t: float, meant: KeptRows | None = None) -> Redundancy:
+    """Judge all rows where the rank is the generic one; those that decide the motion where geometry
+    is rounded may be given."""
     m, names = mech.row_scale.size, mech.row_names
     kept = _kept(s)
+    if meant is not None and meant.rank == s.generic_rank:
+        places = [at.G for at in s.generic]
+        if independence(places, kept) < min(LEAST_INDEPENDENCE, independence(places, meant.rows)):
+            kept = meant.rows  # what rounding does to the others grows where kept rows are weak
     left = np.setdiff1d(np.arange(m), kept)
     redundant = _harmless(mech, s, kept, left, t)
     latent = np.setdiff1d(left, redundant)

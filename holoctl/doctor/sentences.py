@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from holoctl.base.checks import counted
+from holoctl.base.tolerances import CLOSED_ALREADY
 from holoctl.doctor.contradiction import Closing
 from holoctl.doctor.coordinate_choice import Choice
 from holoctl.doctor.counting import Counts
@@ -94,6 +95,8 @@ def rounded(g: Rounding, r: Redundancy, c: Counts) -> Iterator[str]:
     if not g.tolerance:
         return
     text = f"Rounded: not all rows can be met together, but all are to {g.off:.0e}. "
+    if g.off < CLOSED_ALREADY:
+        text = "Rounded: all rows are met here, but some hardly act. "
     if r.redundant:
         one = len(r.redundant) == 1
         text += (
@@ -103,6 +106,12 @@ def rounded(g: Rounding, r: Redundancy, c: Counts) -> Iterator[str]:
             f"{counted(c.finite_dof, 'motion')}."
         )
     yield text.rstrip()
+    if g.off < CLOSED_ALREADY:
+        yield (
+            f"If a row is meant that acts with less than {g.tolerance:g} of full strength, give a "
+            "smaller tolerance."
+        )
+        return
     yield (
         "To mend it, give axes and points with more digits, or let hc.snapped move them by the "
         "least amount that makes these rows consistent."
@@ -112,8 +121,9 @@ def rounded(g: Rounding, r: Redundancy, c: Counts) -> Iterator[str]:
 def wanted(g: Rounding) -> Iterator[str]:
     """What tolerance would make it move."""
     if g.wanted:
+        met = "are met" if g.off < CLOSED_ALREADY else f"can be met to {g.off:.0e}"
         yield (
-            f"Rounded? Near the configuration given all rows can be met to {g.off:.0e}, and some "
+            f"Rounded? Near the configuration given all rows {met}, and some "
             f"repeat others to {g.repeats:.0e}. If that is rounding, say so: with tolerance="
             f"{g.wanted:g} (of hc.load, hc.Mechanism, or the YAML file) it closes there and has "
             f"{counted(g.motions, 'motion')}."

@@ -10,6 +10,7 @@ References: Wehage and Haug's coordinate partitioning; docs/derivations.md, "Sca
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest, lu, pivoted_qr, singular_values
 from holoctl.base.tolerances import (
     CLOSED,
+    CLOSED_ALREADY,
     PREFERENCE,
     ROUNDED,
     SINGULAR,
@@ -48,6 +50,8 @@ __all__ = [
     "partition",
     "shared_partition",
 ]
+
+log = logging.getLogger(__name__)
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -181,6 +185,13 @@ def partition(
         rows = np.sort(pivoted_qr(G.T, rank).pivots[:rank])  # G'^T P = Q R
     else:
         rank, gap = meant.rank, _gap(G, meant.rank)
+        if meant.error <= CLOSED_ALREADY:
+            log.warning(
+                "%s: all rows close, and %s of them act with no more than %.1g of full strength: "
+                "less than the tolerance of the geometry, %g, so they are left out; if they are "
+                "meant, give a smaller tolerance",
+                mech.name, mech.row_scale.size - rank, meant.lost, mech.tolerance,
+            )  # fmt: skip
         nearby, rows = list(meant.nearby), meant.rows
         _check_regular(mech, G, rows)
     kept = G[rows]

@@ -180,6 +180,13 @@ def test_parts_that_do_not_fit_are_refused(name):
         assert error.value.worst[0][0] in str(error.value)
 
 
+@pytest.mark.parametrize("name", ["sarrus", "cardan_z", "altmann", "kaleidocycle_6", "schatz"])
+def test_what_closes_exactly_only_elsewhere_and_rigid_is_not_exact_already(name):
+    _, mech = oc.drawn(name)
+    loose = dataclasses.replace(oc.rounded(mech, 1e-3), tolerance=1e-5)
+    refused(lambda: hc.snapped(loose), hc.AssemblyError, "cannot move", "larger tolerance")
+
+
 def test_a_coupling_that_contradicts_cannot_be_helped_by_moving():
     """A parallelogram turns its cranks alike; a ratio that is off adds up on the way."""
     gear = hc.Coupling({"base_left": 1.0, "base_right": -1.00002}, name="gear")
