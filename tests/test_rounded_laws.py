@@ -7,8 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 from exported import Exported
-from inside import general_path
+from inside import fast_path, general_path
 from overconstrained import OVERCONSTRAINED, drawn, few, meant, rounded
+from overconstrained_drawing import Drawing, Truth
 
 import holoctl as hc
 
@@ -152,3 +153,127 @@ def test_a_simulation_keeps_to_the_kept_rows_and_watches_the_others():
     assert np.abs(run.q[-1] - q).max() > 1e-3
     ideal = hc.simulate(exact, lambda t, q, v: [0.5], *hc.assemble(exact), duration=0.2)
     assert np.abs(run.q[-1] - ideal.q[-1]).max() < 1e-4
+
+
+# ------------------------------------------------------------------- where rows become dependent
+
+
+def parallelogram(legs):
+    """Cranks of 0.3 m that stay parallel; they are in line with the ground at the angle 0."""
+    drawing = Drawing("parallelogram", Truth(1, 3 * (legs - 1)), ("foot_0",))
+    end = 0.3 * np.array([np.cos(0.5), np.sin(0.5), 0.0])
+    feet = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.05], [0.4, -0.35, 0.02]])[:legs]
+    for i, foot in enumerate(feet):
+        drawing.hinge(f"foot_{i}", "universe", f"crank_{i}", foot)
+        drawing.hinge(f"head_{i}", f"crank_{i}", "rod", foot + end)
+    return drawing.mechanism()
+
+
+def at_angle(mech, angle, q0):
+    """All cranks at this angle from the line of the ground, and their rates."""
+    joints = np.array(mech.coordinate_names)
+    sense = np.where(np.char.startswith(joints, "foot"), 1.0, -1.0)
+    assert np.abs(q0).max() < 1e-4  # as it is drawn
+    return (angle - 0.5) * sense, sense
+
+
+@pytest.mark.parametrize("eps", [1e-7, 1e-6])
+def test_rows_are_kept_that_serve_on_a_long_way(eps):
+    """A third leg off the line: some rows are singular in line with the ground, all are not."""
+    exact = parallelogram(3)
+    mech = meant(exact, eps, 1)
+    q0, _ = hc.assemble(mech)
+    part = hc.partition(mech, q0)
+    ideal = hc.PreparedInverseDynamics(exact, hc.partition(exact, hc.assemble(exact)[0]))
+    prepared, compiled = hc.PreparedInverseDynamics(mech, part), hc.compile(mech, partition=part)
+    served = 0
+    for angle in np.geomspace(2e-4, 0.3, 25):
+        q, v = at_angle(mech, angle, q0)
+        expected = ideal.torque(q, v, [0.3])
+        guess, speed = hc.assemble(mech, q, v)
+        for law in (prepared.torque, compiled.inverse_dynamics):
+            assert law(guess, speed, [0.3]) == pytest.approx(expected, rel=0.01)
+            served += 1
+    assert served == 50
+
+
+def test_no_torque_where_the_geometry_does_not_tell_the_motion(tmp_path):
+    """Two legs: in line, paths cross; close to that small errors turn the motion altogether."""
+    exact = parallelogram(2)
+    mech = meant(exact, 1e-6, 1)
+    q0, _ = hc.assemble(mech)
+    part = hc.partition(mech, q0)
+    laws = [
+        hc.PreparedInverseDynamics(mech, part).torque,
+        hc.compile(mech, partition=part).inverse_dynamics,
+        lambda q, v, target: hc.inverse_dynamics(mech, q, v, target, partition=part).u,
+        lambda q, v, target: (
+            hc.forward_dynamics(mech, q, v, np.zeros(mech.nv), partition=part, method="direct").a
+        ),
+    ]
+    exported = Exported(mech, tmp_path, partition=part)
+    for angle in (3e-3, 1e-3):
+        q, v = hc.assemble(mech, *at_angle(mech, angle, q0))
+        for law in laws:
+            with pytest.raises(hc.SingularityError, match=r"rounded|singular"):
+                law(q, v, [0.3])
+        assert exported.call("inverse_dynamics", q, v, [0.3])[0] != "OK"
+        assert hc.PreparedInverseDynamics(exact, hc.partition(exact, [0.0, 0.0, 0.0])).torque(
+            *at_angle(exact, angle, q0), [0.3]
+        )
+    q, v = hc.assemble(mech, *at_angle(mech, 0.2, q0))
+    u = [law(q, v, [0.3])[0] for law in laws[:3]]
+    assert u == pytest.approx([u[0]] * 3, rel=1e-9)
+    assert exported.call("inverse_dynamics", q, v, [0.3])[0] == "OK"
+
+
+# ----------------------------------------------------------------------- options of laws
+
+
+@pytest.mark.parametrize("T", [0.1, 0.01])
+def test_stabilisation_does_not_take_rounding_for_an_open_closure(T):
+    _, exact = drawn("four_bar")
+    closures = [dataclasses.replace(c, t_stab=T) for c in exact.constraints]
+    stabilised = dataclasses.replace(exact, constraints=closures)
+    mech = meant(stabilised, 1e-6)
+    q, v = hc.assemble(mech, None, np.ones(mech.nv))
+    part = hc.partition(mech, q)
+    expected = hc.inverse_dynamics(mech, q, v, [1.0], partition=part, t_stab=False).u
+    result = hc.inverse_dynamics(mech, q, v, [1.0], partition=part)
+    assert result.certificate.ok
+    assert result.u == pytest.approx(expected, rel=1e-6)
+    assert hc.PreparedInverseDynamics(mech, part).torque(q, v, [1.0]) == pytest.approx(result.u)
+    compiled = hc.compile(mech, partition=part)
+    assert compiled.inverse_dynamics(q, v, [1.0]) == pytest.approx(result.u)
+
+
+def test_a_partition_belongs_to_its_tolerance():
+    _, exact = drawn("four_bar")
+    mech = meant(exact, 1e-6)
+    q, v = hc.assemble(mech)
+    part = hc.partition(mech, q)
+    with pytest.raises(hc.InputError, match="tolerance"):
+        hc.inverse_dynamics(dataclasses.replace(mech, tolerance=0.0), q, v, [1.0], partition=part)
+
+
+def test_more_motors_than_motions_stay_on_the_fast_path():
+    _, exact = drawn("four_bar")
+    names = exact.coordinate_names
+    mech = dataclasses.replace(meant(exact, 1e-6), actuated=names)
+    q, v = hc.assemble(mech)
+    part = hc.partition(mech, q)
+    ideal = dataclasses.replace(exact, actuated=names)
+    target = 0.01 * hc.forward_dynamics(ideal, *hc.assemble(ideal), np.zeros(3)).a
+    assert np.abs(target).max() > 0.01
+    u = hc.inverse_dynamics(mech, q, v, target, partition=part).u
+    tick = fast_path(hc.PreparedInverseDynamics(mech, part))
+    assert tick(q, v, target, 0.0, None) == pytest.approx(u, abs=1e-6)
+
+
+def test_locked_rates_that_contradict_each_other_are_refused():
+    _, exact = drawn("four_bar")
+    for mech in (exact, meant(exact, 1e-6), dataclasses.replace(exact, tolerance=1e-4)):
+        q, _ = hc.assemble(mech)
+        for rates in ([1.0, -3.0, 2.0], [1.0, 0.0, 1.0]):
+            with pytest.raises(hc.AssemblyError):
+                hc.assemble(mech, q, rates, locked=mech.coordinate_names[:2])
