@@ -20,7 +20,7 @@ NAMES = (
     "geared_parallelogram",
 )  # fmt: skip
 EPS = (1e-9, 1e-7, 1e-5)
-QUICK = ("bennett", "sarrus", "spherical_4", "cardan_z", "four_bar")
+QUICK = ("bennett", "sarrus", "four_bar")
 EVERY = oc.few(NAMES, QUICK)
 
 
