@@ -116,13 +116,16 @@ def on_the_branch(name, off=0.5, count=12, seed=41):
     return ours, theirs
 
 
-@pytest.mark.parametrize("name", [*hc.robot_names(), *HARD])
+@pytest.mark.parametrize(
+    "name", [*hc.robot_names(), *(pytest.param(n, marks=pytest.mark.slow) for n in HARD)]
+)
 def test_the_branch_is_kept_as_often_as_by_least_squares(name):
     ours, theirs = on_the_branch(name)
     assert ours >= theirs
     assert ours >= 8
 
 
+@pytest.mark.slow
 def test_the_comparison_decides_something():
     """Least squares leave the branch, so there is one to leave, and assembly does so less."""
     counts = np.array([on_the_branch(name) for name in [*hc.robot_names(), *HARD]])
@@ -145,7 +148,9 @@ def test_a_guess_a_little_off_stays_on_the_branch(name):
     assert ours == 12
 
 
-@pytest.mark.parametrize("name", [*hc.robot_names(), *HARD])
+@pytest.mark.parametrize(
+    "name", [*hc.robot_names(), *(pytest.param(n, marks=pytest.mark.slow) for n in HARD)]
+)
 def test_guesses_far_off_are_closed(name):
     mech, q = robot(name)
     for guess in guesses(mech, q, 1.5, 12, seed=42):

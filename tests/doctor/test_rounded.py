@@ -79,7 +79,7 @@ def test_a_real_misfit_stays_one(name, amount):
     assert not report.closed or report.finite_dof < drawing.truth.dof
 
 
-@pytest.mark.parametrize("name", few(OVERCONSTRAINED, FEW))
+@pytest.mark.parametrize("name", few(OVERCONSTRAINED, ["bennett", "four_bar"]))
 def test_the_verdict_degrades_in_one_direction(name):
     """Exact, rounded, inconsistent: never back."""
     drawing, exact = drawn(name)
@@ -108,7 +108,7 @@ def test_a_bar_too_long_is_a_contradiction(gap):
     assert not report.closed or report.finite_dof == 0
 
 
-@pytest.mark.parametrize("axis", ["1e-6 -1 0", "1e-9 -1 0", "1e-5 -1 1e-5", "0 -1 3e-7"])
+@pytest.mark.parametrize("axis", ["1e-6 -1 0", "1e-5 -1 1e-5"])
 def test_one_axis_of_a_file_rounded(tmp_path, axis):
     text = hc.robot_file("four_bar").read_text()
     assert 'xyz="0 -1 0"' in text

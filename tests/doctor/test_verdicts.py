@@ -215,6 +215,7 @@ def test_a_contradiction_is_one_for_every_cut_and_unit(scale):
 # ------------------------------------------------------------------------------ motions together
 
 
+@pytest.mark.slow
 def test_bars_that_lean_or_are_turned_are_on_one_path():
     """Pushed aside it moves on a sphere; turned, along a screw: not both."""
     assert hc.mobility(parallel_bars(lean=0.2).mechanism()).finite_dof == 8
