@@ -81,7 +81,8 @@ def test_compiled_laws(name):
     assert compiled.certificate(q, v, target).ok
 
 
-@pytest.mark.parametrize("name", ["four_bar", pytest.param("schatz", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["four_bar", "schatz"])
 def test_exported_c(name, tmp_path):
     _, (mech, q, v, target) = states(name, 1e-6)
     part = hc.partition(mech, q)
