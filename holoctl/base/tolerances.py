@@ -275,8 +275,9 @@ SPLIT_LIMIT = 1e5
 """`method="auto"` leaves the chosen split for the rank-revealing QR above this condition number
 (gamma' M gamma squares it)."""
 
-UNDETERMINED = 0.1
-"""Where geometry is off by e, a motion is told while e condition^2 of the kept rows is less."""
+UNDETERMINED = 0.05
+"""Where geometry is off by e, a motion is told while e condition^2 of the kept rows is less, their
+condition number as pivots tell it."""
 
 UNIQUE = 1e-9
 """A multiplier is unique if its leverage misses one by no more than this."""
