@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from holoctl.constraints.coupling import Coupling
     from holoctl.constraints.custom import Custom
     from holoctl.constraints.explicit_chart import GammaQ
+    from holoctl.constraints.joint_coordinates import JointMotion
     from holoctl.constraints.rod import Rod
     from holoctl.constraints.wrench import wrench_rows
     from holoctl.control.computed_torque import ComputedTorque
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
     from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
     from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
     from holoctl.io.load import load, robot_file, robot_names
-    from holoctl.mechanism.joint_coordinates import JointMotion, joint_motion
+    from holoctl.mechanism.joint_motion import joint_motion
     from holoctl.mechanism.linkage import Linkage
     from holoctl.mechanism.mechanism import Mechanism
     from holoctl.mechanism.moves import Move
@@ -115,7 +116,8 @@ _HOMES = {
         "NotActuatedError", "SingularityError",
     ],
     "io.load": ["load", "robot_file", "robot_names"],
-    "mechanism.joint_coordinates": ["JointMotion", "joint_motion"],
+    "constraints.joint_coordinates": ["JointMotion"],
+    "mechanism.joint_motion": ["joint_motion"],
     "mechanism.linkage": ["Linkage"],
     "mechanism.mechanism": ["Mechanism"],
     "mechanism.moves": ["Move"],

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pinocchio as pin
 
-from holoctl.mechanism.joint_coordinates import child_frame
+from holoctl.constraints.joint_coordinates import child_frame
 
 __all__ = ["DOF", "GROUND", "IN_SERIES", "JOINT_TYPES", "OTHER_UPSIDE_DOWN", "Joint"]
 

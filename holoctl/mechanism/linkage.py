@@ -32,7 +32,7 @@ from holoctl.base.checks import (
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import SIX_DIGITS
 from holoctl.constraints.closure import Closure, check_pitch
-from holoctl.mechanism.joint_coordinates import part_names
+from holoctl.constraints.joint_coordinates import part_names
 from holoctl.mechanism.joint_types import GROUND, JOINT_TYPES, OTHER_UPSIDE_DOWN, Joint
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.spanning_tree import (

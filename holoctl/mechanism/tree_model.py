@@ -12,7 +12,7 @@ import pinocchio as pin
 from holoctl.base.checks import Vector, vector
 from holoctl.base.errors import InputError
 from holoctl.constraints.closure import Closure
-from holoctl.mechanism.joint_coordinates import child_frame
+from holoctl.constraints.joint_coordinates import child_frame
 from holoctl.mechanism.joint_types import GROUND, IN_SERIES, OTHER_UPSIDE_DOWN, Joint
 from holoctl.mechanism.spanning_tree import Branch
 from holoctl.tree.inertia import rigid_body

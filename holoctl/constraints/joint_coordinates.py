@@ -1,0 +1,345 @@
+"""The coordinates of a joint, of one in the tree and of one that was cut alike.
+
+A joint of the tree has coordinates; a joint that was cut has none, but its angle or length can
+still be read off its two frames A and B, and an effort on it acts through the Jacobian of its rate:
+
+    X = A^-1 B                     frame b seen from frame a: the value is read off X
+    rate = w . (V_b - V_a)         w = (n, p x n) along an axis n through p, the origin of b,
+                                   or (0, n) about it; V the motion of the bodies
+    jacobian = w . (J_b - J_a)
+    efforts = jacobian^T tau       of an effort tau on the joint: the same power
+
+All spatial vectors in world axes about the world origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, known_name, read_only
+from holoctl.base.errors import InputError
+from holoctl.constraints.closure import Closure
+from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate, support
+from holoctl.tree.frames import Frame, resolve_frame
+from holoctl.tree.frozen_model import plain
+from holoctl.tree.kinematics import Kinematics
+
+__all__ = [
+    "AXES_OF",
+    "Axis",
+    "Closures",
+    "FramePair",
+    "Joint",
+    "JointMotion",
+    "TreeJoint",
+    "child_frame",
+    "joint_called",
+    "part_names",
+    "series",
+]
+
+Array = NDArray[np.float64]
+
+Closures = Mapping[str, Closure | None]
+"""The closures of a mechanism by name; None where one is switched off."""
+
+
+class Axis(NamedTuple):
+    """One coordinate of a joint between frames a and b: it goes along an axis, or turns about it.
+
+    Attributes
+    ----------
+    linear : bool
+    of : str
+        Whose axis: ``"a"`` or ``"b"``.
+    axis : int
+        0, 1, 2: x, y, z.
+    """
+
+    linear: bool
+    of: str
+    axis: int
+
+
+_ALONG, _ABOUT = [
+    {x: Axis(linear, x[0], "xyz".index(x[1])) for x in ("ax", "ay", "az", "bx", "by", "bz")}
+    for linear in (True, False)
+]
+
+AXES_OF: dict[str, tuple[Axis, ...]] = {
+    "revolute": (_ABOUT["az"],),
+    "screw": (_ABOUT["az"],),
+    "prismatic": (_ALONG["az"],),
+    "cylindrical": (_ALONG["az"], _ABOUT["az"]),
+    "planar": (_ALONG["ax"], _ALONG["ay"], _ABOUT["az"]),
+    "universal": (_ABOUT["ax"], _ABOUT["by"]),
+    "spherical": (_ABOUT["bx"], _ABOUT["by"], _ABOUT["bz"]),
+    "free": tuple(kind[x] for kind in (_ALONG, _ABOUT) for x in ("bx", "by", "bz")),
+    "weld": (),
+}
+"""The coordinates of each type of joint, frame b against frame a."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointMotion:
+    """Where a joint is, how fast it moves, and how the coordinates move it.
+
+    Attributes
+    ----------
+    value : (p,) array
+        Position of frame b against frame a, in the coordinates of the joint, rad and m: see
+        `joint_motion`. p = n, but for the four numbers of a quaternion.
+    rate : (n,) array
+        ``jacobian @ v``, rad/s and m/s.
+    jacobian : (n, nv) array
+        The rate by the velocity of the mechanism. A motor of efforts ``tau`` (n,) on the joint,
+        N m or N, acts on the coordinates as ``jacobian.T @ tau``.
+    """
+
+    value: Vector
+    rate: Vector
+    jacobian: Array
+
+
+@dataclass(frozen=True, eq=False)
+class TreeJoint:
+    """A joint whose coordinates are those of the mechanism, or one of them.
+
+    Attributes
+    ----------
+    name : str
+    columns : (n,) int array
+        Where its coordinates stand in v.
+    places : (p,) int array
+        Where its numbers stand in q.
+    turning : bool
+        Whether it is a continuous joint, of two numbers and one coordinate.
+    nv : int
+        Coordinates of the tree.
+    """
+
+    name: str
+    columns: NDArray[np.intp]
+    places: NDArray[np.intp]
+    turning: bool
+    nv: int
+
+    @property
+    def count(self) -> int:
+        """How many coordinates."""
+        return int(self.columns.size)
+
+    def at(self, kin: Kinematics) -> JointMotion:
+        """Where it is, and how fast."""
+        return JointMotion(self.value(kin), kin.v[self.columns], np.eye(self.nv)[self.columns])
+
+    def value(self, kin: Kinematics) -> Vector:
+        """Its numbers in q; of a continuous joint the angle."""
+        x = kin.q[self.places]
+        return np.arctan2(x[1:], x[:1]) if self.turning else x
+
+
+@dataclass(frozen=True, eq=False)
+class FramePair:
+    """A joint that is read off two frames: one that was cut, or hangs upside down in the tree.
+
+    Attributes
+    ----------
+    name : str
+    a, b : Frame
+    kind : str
+        Of `AXES_OF`.
+    axes : tuple of Axis
+        Those of its coordinates that are meant.
+    moved : (nv,) array
+        1 for coordinates that move b alone, -1 for those that move a alone.
+    """
+
+    name: str
+    a: Frame
+    b: Frame
+    kind: str
+    axes: tuple[Axis, ...]
+    moved: Vector
+
+    @property
+    def count(self) -> int:
+        """How many coordinates."""
+        return len(self.axes)
+
+    def at(self, kin: Kinematics) -> JointMotion:
+        """Where frame b is against frame a, and how fast."""
+        jacobian = self.jacobian(kin)
+        return JointMotion(self.value(kin), jacobian @ kin.v, jacobian)
+
+    def jacobian(self, kin: Kinematics) -> Array:
+        """``w . (J_b - J_a)``, an axis a row."""
+        A, B = (kin.placements[f.joint] * f.placement for f in (self.a, self.b))
+        wrenches = np.zeros((len(self.axes), 6))
+        for w, x in zip(wrenches, self.axes, strict=True):
+            n = (A if x.of == "a" else B).rotation[:, x.axis]
+            if x.linear:
+                w[:3], w[3:] = n, np.cross(B.translation, n)
+            else:
+                w[3:] = n
+        found: Array = wrenches @ (kin.J * self.moved)
+        return found
+
+    def value(self, kin: Kinematics) -> Vector:
+        """The coordinates of the joint, those in `axes`; all of a rotation or free joint."""
+        A, B = (kin.placements[f.joint] * f.placement for f in (self.a, self.b))
+        X = A.actInv(B)
+        R, p = X.rotation, X.translation
+        if self.kind == "spherical" and len(self.axes) == 3:
+            return _quaternion(R)
+        if self.kind == "free":
+            return np.concatenate([p, _quaternion(R)])
+        if self.kind == "universal":  # R = Rx(first) Ry(second): x of a, y of b at right angles
+            both = [np.arctan2(R[2, 1], R[1, 1]), np.arctan2(R[0, 2], R[0, 0])]
+            return np.array([both[AXES_OF["universal"].index(x)] for x in self.axes])
+        angle = np.arctan2(R[1, 0], R[0, 0])  # the only one: about z of a
+        return np.array([p[x.axis] if x.linear else angle for x in self.axes], dtype=float)
+
+
+Joint = TreeJoint | FramePair
+
+
+def joint_called(model: pin.Model, name: Any, closures: Closures, owner: str) -> Joint | None:
+    """A joint of the tree, one of its coordinates, or a closure that is a joint.
+
+    A joint of the tree is looked up first (of several joints ``name[0]``, ``name[1]`` in series:
+    ``name``), then coordinates, then closures and ``closure[i]``, one coordinate of such.
+
+    Returns
+    -------
+    Joint or None
+        None for a closure that is switched off.
+
+    Raises
+    ------
+    InputError
+        For a name that is no joint.
+    """
+    model = plain(model)
+    if parts := part_names(model, name):
+        return _upside_down(model, name, parts) or _of_tree(model, name, parts)
+    names = coordinate_names(model)
+    if isinstance(name, str) and name in names:
+        return _coordinate(model, name, names.index(name))
+    cut = {n: c for n, c in closures.items() if c is None or c.joint is not None}
+    whole, place = _indexed(name, cut)
+    if whole is None:
+        valid = sorted({*model.names[1:], *series(model), *names, *cut})
+        axes = isinstance(name, str) and name in closures
+        hint = f" ({name!r} is a closure by axes, which is no joint)" if axes else ""
+        known_name(name, valid, "joint", owner + hint)
+        raise InputError(f"{owner}: there is no joint called {name!r}")
+    closure = cut[whole]
+    if closure is None:
+        return None
+    kind = str(closure.joint)
+    if place is not None and not place < len(AXES_OF[kind]):
+        raise InputError(
+            f"{owner}: {name!r}: a {kind} joint has {len(AXES_OF[kind])} coordinates, from 0"
+        )
+    a, b = (resolve_frame(model, f, owner) for f in (closure.a, closure.b))
+    return frame_pair(model, str(name), a, b, kind, place)
+
+
+def frame_pair(
+    model: pin.Model, name: str, a: Frame, b: Frame, kind: str, place: int | None = None
+) -> FramePair:
+    """A joint between two frames, or one of its coordinates."""
+    moved = support(model, b.joint).astype(float) - support(model, a.joint)
+    axes = AXES_OF[kind]
+    axes = axes if place is None else axes[place : place + 1]
+    return FramePair(name, a, b, kind, axes, read_only(moved))
+
+
+def _indexed(name: Any, cut: Mapping[str, Any]) -> tuple[str | None, int | None]:
+    """The closure that a name, or ``name[i]``, is of, and which coordinate."""
+    if not isinstance(name, str):
+        return None, None
+    if name in cut:
+        return name, None
+    whole, _, place = name.removesuffix("]").rpartition("[")
+    if name.endswith("]") and whole in cut and place.isdecimal():
+        return whole, int(place)
+    return None, None
+
+
+def part_names(model: pin.Model, name: Any) -> tuple[str, ...]:
+    """The joints of the model that make up a joint: itself, or ``name[0], name[1], ...``."""
+    model = plain(model)
+    if not isinstance(name, str):
+        return ()
+    if name != "universe" and model.existJointName(name):
+        return (name,)
+    found: list[str] = []
+    while model.existJointName(f"{name}[{len(found)}]"):
+        found.append(f"{name}[{len(found)}]")
+    return tuple(found)
+
+
+def child_frame(name: str) -> str:
+    """The frame in the child body of a joint that hangs upside down in the tree.
+
+    A spherical or free joint whose parent body hangs from the child body has other coordinates
+    than the joint as it was described; this frame says that it is so, and where.
+    """
+    return f"{name}.child"
+
+
+def _upside_down(model: pin.Model, name: str, parts: Sequence[str]) -> FramePair | None:
+    """A spherical or free joint that hangs upside down, between the frames of its bodies."""
+    j = model.getJointId(parts[0])
+    if model.joints[j].shortname() not in ("JointModelSpherical", "JointModelFreeFlyer"):
+        return None
+    named = [f for f in model.frames if f.name == child_frame(parts[0])]
+    for f in named:  # a frame that only happens to have this name is somewhere else
+        there = f.parentJoint == model.parents[j] and f.placement == model.jointPlacements[j]
+        if there and f.type == pin.FrameType.OP_FRAME:
+            upper = Frame(f.parentJoint, f.placement.copy(), f.name)
+            lower = resolve_frame(model, name, "joint")
+            kind = "free" if model.nvs[j] == 6 else "spherical"
+            return frame_pair(model, name, lower, upper, kind)
+    return None
+
+
+def series(model: pin.Model) -> list[str]:
+    """Names of joints that are several in series, ``name[0]``, ``name[1]``, ..."""
+    return [name[:-3] for name in model.names if name.endswith("[0]")]
+
+
+def _of_tree(model: pin.Model, name: str, parts: Sequence[str]) -> TreeJoint:
+    """A joint whose coordinates are those of the mechanism."""
+    columns, places, turning = list[int](), list[int](), False
+    for j in map(model.getJointId, parts):
+        columns += range(model.idx_vs[j], model.idx_vs[j] + model.nvs[j])
+        places += range(model.idx_qs[j], model.idx_qs[j] + model.nqs[j])
+        turning |= (model.nqs[j], model.nvs[j]) == (2, 1)
+    return TreeJoint(name, _fixed(columns), _fixed(places), turning, model.nv)
+
+
+def _coordinate(model: pin.Model, name: str, column: int) -> TreeJoint:
+    """One coordinate of a joint of several; its place in q only where that is a number."""
+    j = int(joint_of_coordinate(model)[column])
+    flat = model.nqs[j] == model.nvs[j]
+    places = [model.idx_qs[j] + column - model.idx_vs[j]] if flat else []
+    return TreeJoint(name, _fixed([column]), _fixed(places), False, model.nv)
+
+
+def _fixed(places: Sequence[int]) -> NDArray[np.intp]:
+    return read_only(np.array(places, dtype=np.intp))
+
+
+def _quaternion(R: Array) -> Vector:
+    """x y z w of a rotation; of the two that mean it, the one with w >= 0."""
+    xyzw: Vector = pin.Quaternion(R).coeffs()
+    return xyzw if xyzw[3] >= 0.0 else -xyzw
