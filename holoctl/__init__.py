@@ -4,7 +4,8 @@ One way through the house, from the ground up:
 
     base, tree     what is asked of a bare `pin.Model`
     constraints    a `Closure`, `Rod`, `Contact`, `Coupling`, ... binds to a model: rows of phi = 0
-    mechanism      tree, constraints and motors become a `Mechanism`; io reads one from a file
+    forces         `JointFriction`, `Spring`, ... bind likewise: efforts F(q, v, t)
+    mechanism      tree, constraints, forces and motors: a `Mechanism`; io reads one from a file
     rows           at (q, v) its rows and the equation of motion become `Terms`
     closing        `assemble` finds a closed state; the rank of G is decided there
     projector      `partition` decides once; `project` makes gamma and bias: a `Projection`
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from holoctl.doctor.redundancy import RowGroup
     from holoctl.doctor.report import MobilityReport
     from holoctl.dynamics.certificate import Certificate
+    from holoctl.dynamics.energy import Energy, Power, energy, power
     from holoctl.dynamics.forward import ForwardDynamics, forward_dynamics
     from holoctl.dynamics.impacts import Impact, impulse
     from holoctl.dynamics.inverse import InverseDynamics, inverse_dynamics
@@ -66,6 +68,11 @@ if TYPE_CHECKING:
     from holoctl.dynamics.relaxed_inverse import inverse_dynamics_relaxed, is_fully_actuated
     from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
     from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
+    from holoctl.forces.contract import BoundForce, Efforts, Force
+    from holoctl.forces.custom_force import CustomForce
+    from holoctl.forces.joint_friction import JointFriction
+    from holoctl.forces.joint_spring import JointSpring
+    from holoctl.forces.spring import Spring
     from holoctl.io.load import load, robot_file, robot_names
     from holoctl.mechanism.joint_motion import joint_motion
     from holoctl.mechanism.linkage import Linkage
@@ -97,6 +104,12 @@ _HOMES = {
     "constraints.explicit_chart": ["GammaQ"],
     "constraints.kinds": ["kinds"],  # the module itself
     "constraints.rod": ["Rod"],
+    "forces.contract": ["BoundForce", "Efforts", "Force"],
+    "forces.custom_force": ["CustomForce"],
+    "forces.joint_friction": ["JointFriction"],
+    "forces.joint_spring": ["JointSpring"],
+    "forces.spring": ["Spring"],
+    "dynamics.energy": ["Energy", "Power", "energy", "power"],
     "constraints.wrench": ["wrench_rows"],
     "control.computed_torque": ["ComputedTorque"],
     "doctor.examination": ["mobility"],

@@ -21,6 +21,7 @@ FLOORS = [
     "base",
     "tree",
     "constraints",
+    "forces",
     "mechanism",
     "io",
     "rows",

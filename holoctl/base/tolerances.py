@@ -479,6 +479,17 @@ SELF_TEST_STATES = 64
 SELF_TEST_NEAR = 16
 """So many of them are near the manifold, not on it."""
 
+# --- Forces
+
+COINCIDENT = 1e-6
+"""Ends of a spring nearer than this share of its length have no direction between them."""
+
+SMALL_TURN = 1e-8
+"""Square of the sine of half an angle below which its rotation vector is by a series."""
+
+NO_LOSS = 1e-9
+"""Losses of a force of one's own may give so much power, as a share of the sizes of its terms."""
+
 # --- Runs
 
 MOST_STEPS = 10_000

@@ -237,15 +237,16 @@ def constraint_of(label: str) -> str:
     return label.rsplit(".", 1)[0]
 
 
-def offered(bound: BoundRows, what: str) -> Callable[..., Any] | None:
+def offered(bound: object, what: str, beside: str = "rows") -> Callable[..., Any] | None:
     """The `tick` or `expression` of bound rows; None where there is none, and where a subclass has
-    `rows` of its own, which those of the class that it is made from need not be."""
+    `rows` of its own, which those of the class that it is made from need not be. Of other things
+    than rows, `beside` names what counts in their place."""
     given: Callable[..., Any] | None = getattr(bound, what, None)
     if given is None:
         return None
     places = [getattr(bound, "__dict__", {}), *(vars(c) for c in type(bound).__mro__)]
     of_rows, of_given = (
         next((i for i, place in enumerate(places) if name in place), len(places))
-        for name in ("rows", what)
+        for name in (beside, what)
     )
     return given if of_given <= of_rows else None

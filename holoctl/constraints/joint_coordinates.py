@@ -40,6 +40,7 @@ __all__ = [
     "TreeJoint",
     "child_frame",
     "joint_called",
+    "joints_of_tree",
     "part_names",
     "series",
 ]
@@ -250,6 +251,15 @@ def joint_called(model: pin.Model, name: Any, closures: Closures, owner: str) ->
         )
     a, b = (resolve_frame(model, f, owner) for f in (closure.a, closure.b))
     return frame_pair(model, str(name), a, b, kind, place)
+
+
+def joints_of_tree(model: pin.Model) -> list[Joint]:
+    """Every joint of the tree, one by one."""
+    model = plain(model)
+    return [
+        _upside_down(model, name, (name,)) or _of_tree(model, name, (name,))
+        for name in model.names[1:]
+    ]
 
 
 def frame_pair(

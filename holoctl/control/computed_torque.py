@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from holoctl.base.angles import wrapped
 from holoctl.base.checks import Vector, as_given, finite, numbers, one_of, quiet, stored, vector
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, answer
 from holoctl.mechanism.checks import check_configuration, check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.mechanism.motors import position_reader, wrapped
+from holoctl.mechanism.motors import position_reader
+from holoctl.mechanism.open_tree import known_efforts
 from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import NOT_GIVEN, NotGiven, StateLimits, state_limits
 
@@ -28,6 +30,7 @@ Reference = Callable[[float], tuple[Vector, Vector, Vector]]
 """reference(t) -> (q_ref, v_ref, a_ref) as `ComputedTorque.torque` takes them."""
 
 COMPENSATIONS = ("full", "gravity")
+FRICTION_AT = ("reference", "measured")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +40,12 @@ class ComputedTorque:
     With B' a the motor accelerations and e = q_ref - q_motors,
 
         a_cmd = a_ref + kd (v_ref - B' v) + kp e
-        gamma' B u = gamma' (M a + h)        with B' a = a_cmd
+        gamma' B u = gamma' (M a + h - F)        with B' a = a_cmd
 
     so that a perfect model leaves ``e'' + kd e' + kp e = 0``. ``compensation="gravity"`` is
     the simpler law ``u = u_gravity(q) + kd (v_ref - B' v) + kp e``, with gains in N m/rad and
     N m s/rad; it needs no velocity in the model and a_ref, which must be finite, has no part in it.
+    Springs hold there too, friction has no part in it.
 
     Motor accelerations that contradict each other (more motors than motions) are projected on
     the nearest possible ones; passive motions follow the dynamics.
@@ -60,6 +64,11 @@ class ComputedTorque:
     closure_limit, velocity_limit : float or None, optional
         There is no torque where the state is open, or slides, by more: see
         `PreparedInverseDynamics`.
+    friction_at : str, optional
+        Where friction of the mechanism's `forces` is compensated: ``"reference"``, at the motion
+        whose motors have the rates v_ref, while motions that no motor drives have those measured;
+        or ``"measured"``, at v, which chatters where a Coulomb friction changes its side with the
+        noise of a rate near zero. Springs and dampers are taken as measured in any case.
 
     Raises
     ------
@@ -88,6 +97,7 @@ class ComputedTorque:
     weights: Any = None
     closure_limit: float | None = CLOSURE_LIMIT
     velocity_limit: float | None = VELOCITY_LIMIT
+    friction_at: str = "reference"
     _prepared: PreparedInverseDynamics = field(init=False, repr=False)
     _law: Callable[[Vector, Vector, Any, Vector], Vector] = field(init=False, repr=False)
 
@@ -98,6 +108,7 @@ class ComputedTorque:
         if mech.nu == 0:
             raise NotActuatedError(f"{mech.name} has no motors to control")
         one_of("compensation", self.compensation, COMPENSATIONS)
+        one_of("friction_at", self.friction_at, FRICTION_AT)
 
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
@@ -115,7 +126,7 @@ class ComputedTorque:
     def __reduce__(self) -> tuple[Any, ...]:
         return ComputedTorque, (
             self.mech, self.kp, self.kd, self.compensation, self.partition, self.weights,
-            self.closure_limit, self.velocity_limit,
+            self.closure_limit, self.velocity_limit, self.friction_at,
         )  # fmt: skip
 
     @quiet
@@ -128,6 +139,8 @@ class ComputedTorque:
         a_ref: Any,
         t: float = 0.0,
         *,
+        f_ext: Any = None,
+        efforts: Any = None,
         out: Vector | None = None,
     ) -> Vector:
         """The motor efforts for one tick.
@@ -149,6 +162,10 @@ class ComputedTorque:
             Motor rates ``mech.motor_rates(v)`` and accelerations ``B' a`` to follow.
         t : float, optional
             Time, s, for constraints that depend on it.
+        f_ext : mapping or pin.StdVec_Force, optional
+            Known external forces, as `inverse_dynamics` takes them, to be compensated too.
+        efforts : (nv,) array_like, optional
+            Known efforts on the coordinates, N m or N, likewise.
         out : (nu,) array, optional
             Takes the result; left as it is where an error is raised.
 
@@ -171,10 +188,14 @@ class ComputedTorque:
         v_ref, a_ref = as_given("v_ref", v_ref, mech.nu), as_given("a_ref", a_ref, mech.nu)
         try:
             q, v, t = state_in_a_tick(mech, q, v, t)
+            known = None
+            if f_ext is not None or efforts is not None:
+                known = known_efforts(mech, q, v, t, f_ext, efforts)
             command = self._law(q, v, q_ref, v_ref)
             if self.compensation == "full":
-                return answer(self._prepared, q, v, a_ref + command, t, None, out)
-            u = answer(self._prepared, q, v, None, t, None, None) + command
+                rates = v_ref if self.friction_at == "reference" else None
+                return answer(self._prepared, q, v, a_ref + command, t, known, out, rates)
+            u = answer(self._prepared, q, v, None, t, known, None) + command
             if not (finite(u) and finite(a_ref)):  # all inputs, as on the other paths
                 raise InputError("the torque is not finite")
         except InputError:

@@ -2,13 +2,13 @@
 
     closure, velocity    r phi, r (G v + phi_t)
     acceleration         r (G a + drift)
-    dynamics             M a + h - B u - J' f - G' lambda
-    power                dE/dt - v' (B u + J' f + G' lambda)
+    dynamics             M a + h - B u - J' f - F - G' lambda
+    power                dE/dt - v' (B u + J' f + F_lost + F_external + G' lambda)
 
 r scales the rows; all but the first are taken over the size of their terms, which may cancel.
 Residuals use every constraint row, also the redundant ones that the projector left out, and
 the equation of motion of the whole tree, not its projection. The power balance is independent
-of all that: the change of energy is differenced along the motion.
+of all that: the change of energy, that of springs too, is differenced along the motion.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ from holoctl.base.tolerances import (
     TOLERANCES,
     WEIGHT_SHARE,
 )
-from holoctl.mechanism.mechanism import Mechanism
+from holoctl.forces.together import stored_energy
+from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import energy, inverse_tree_dynamics
 from holoctl.projector.multipliers import constraint_effort
 from holoctl.projector.partition import Partition
 from holoctl.rows.terms import Terms
+from holoctl.tree.kinematics import kinematics
 
 __all__ = [
     "Certificate",
@@ -64,10 +66,11 @@ class Certificate:
     acceleration : float
         Largest ``G a + drift`` (plus stabilisation) of all rows, over 1 + its terms (1/s^2).
     dynamics : float
-        Largest entry of ``M a + h - B u - J^T f - G^T lambda``, over the size of its terms.
+        Largest entry of ``M a + h - B u - J^T f - F - G^T lambda``, over the size of its terms.
     power : float
-        ``dE/dt - v^T (B u + J^T f + G^T lambda)``, over the size of its terms. dE/dt is taken
-        by differences of the energy along the motion (v, a).
+        ``dE/dt - v^T (B u + J^T f + F_lost + F_external + G^T lambda)``, over the size of its
+        terms. dE/dt is taken by differences along the motion (v, a) of the energy: kinetic, of
+        gravity, and what springs store.
     condition : float
         Condition number of gamma' B with an orthonormal gamma in scaled coordinates (inverse
         dynamics; the same for every choice of coordinates), or of gamma' M gamma with unit
@@ -181,7 +184,7 @@ def certify(
     part : Partition
         Whose kept rows were solved with.
     a : (nv,) acceleration
-    efforts : (nv,) B u + J^T f
+    efforts : (nv,) B u + J^T f + F
     multipliers : (m,) lambda
     condition : condition number of the matrix that was solved with
     """
@@ -194,12 +197,13 @@ def certify(
         constraint = constraint_effort(T, part, constraint)
     w = inverse_tree_dynamics(mech, T.q, T.v, a)
     closure, velocity = off_constraints(T, closing)
+    sizes = np.abs(w - h) + np.abs(h) + np.abs(T.applied.springs) + np.abs(T.applied.losses)
     return Certificate(
         closure,
         velocity,
         acceleration=off_rows(T, a, closing),
         dynamics=off_dynamics(T, w, efforts, constraint),
-        power=_power_balance(mech, T.q, T.v, a, efforts + constraint, np.abs(w - h) + np.abs(h)),
+        power=_power_balance(T, a, efforts - T.applied.springs + constraint, sizes),
         condition=condition,
         rank=part.rank,
         redundant=max(*_off(T, left), off_rows(T, a, left) / T.stiffness) if left.size else 0.0,
@@ -251,10 +255,9 @@ def _weight(mech: Mechanism) -> float:
     return float(pin.computeTotalMass(mech.model)) * gravity * size
 
 
-def _power_balance(
-    mech: Mechanism, q: Vector, v: Vector, a: Vector, efforts: Vector, sizes: Vector
-) -> float:
+def _power_balance(T: Terms, a: Vector, efforts: Vector, sizes: Vector) -> float:
     """Relative error of dE/dt = v . efforts, with E differenced along q + s v, v + s a."""
+    mech, v = T.mechanism, T.v
     speed = float(np.abs(v / mech.column_scale).max())
     rise = float(np.abs(a / mech.column_scale).max())
     if speed < STANDING:
@@ -262,7 +265,7 @@ def _power_balance(
     h = min(ENERGY_MOVED / speed, ENERGY_LONGEST)
     if rise > 0.0:
         h = min(h, max(ENERGY_MOVED * speed / rise, ENERGY_SHORTEST * h))
-    samples = {s: _energy(mech, q, v, a, s * h) for s in _SIXTH_ORDER}
+    samples = {s: _energy(T, a, s * h) for s in _SIXTH_ORDER}
     rate = sum(w * samples[s][0] for s, w in _SIXTH_ORDER.items()) / h
     noise = 1e-9 * max(size for _, size in samples.values()) / h
     terms = float((sizes + np.abs(efforts)) @ np.abs(v))
@@ -273,10 +276,15 @@ _SIXTH_ORDER = {-3: -1 / 60, -2: 3 / 20, -1: -3 / 4, 1: 3 / 4, 2: -3 / 20, 3: 1 
 """Weights of the central difference of sixth order."""
 
 
-def _energy(mech: Mechanism, q: Vector, v: Vector, a: Vector, s: float) -> tuple[float, float]:
+def _energy(T: Terms, a: Vector, s: float) -> tuple[float, float]:
     """Total energy a time s along the motion, J, and the sum of the sizes of its parts."""
-    kinetic, potential = energy(mech, pin.integrate(mech.model, q, s * v), v + s * a)
-    return kinetic + potential, kinetic + abs(potential)
+    mech, q, v = T.mechanism, pin.integrate(T.mechanism.model, T.q, s * T.v), T.v + s * a
+    kinetic, potential = energy(mech, q, v)
+    stored = 0.0
+    if any(force.stores for force in mech.bound_forces):
+        kin = kinematics(mech.model, workspace(mech), q, v, T.t)
+        stored = stored_energy(mech.bound_forces, kin)
+    return kinetic + potential + stored, kinetic + abs(potential) + abs(stored)
 
 
 def _ratio(error: float, size: float) -> float:

@@ -1,7 +1,7 @@
 """Forward dynamics: the acceleration that given efforts cause.
 
-    gamma' M gamma ydd = gamma' (tau + J' f - h - M bias)        a = gamma ydd + bias
-    G' lambda = M a + h - tau - J' f
+    gamma' M gamma ydd = gamma' (tau + J' f + F - h - M bias)        a = gamma ydd + bias
+    G' lambda = M a + h - tau - J' f - F
 
 This is FDgq of spatial_v2 with gamma from rows. Other methods solve the same saddle-point system.
 References: R. Featherstone, Rigid Body Dynamics Algorithms, section 3.2; docs/derivations.md,
@@ -48,7 +48,7 @@ METHODS = ("projection", "direct", "range_space", "null_space", "kokkevis", "pro
 
 
 def accelerate(P: Projection, efforts: Vector) -> tuple[Vector, float]:
-    """``a`` under ``efforts = tau + J^T f``, and the condition number of gamma' M gamma."""
+    """``a`` under ``efforts = tau + J^T f + F``, and the condition number of gamma' M gamma."""
     gamma, bias, T = P.gamma, P.bias, P.terms
     Mr = cholesky(gamma.T @ T.M @ gamma)
     if Mr.condition > SINGULAR:
@@ -113,7 +113,7 @@ def forward_dynamics(
     projection: Projection | None = None,
     terms: Terms | None = None,
 ) -> ForwardDynamics:
-    """The acceleration under given efforts: ``M a + h = tau + J^T f + G^T lambda``.
+    """The acceleration under given efforts: ``M a + h = tau + J^T f + F + G^T lambda``.
 
     Parameters
     ----------
@@ -168,11 +168,11 @@ def forward_dynamics(
     if method == "projection":
         P = given_projection(given)
         T, part = P.terms, P.partition
-        efforts = tau + external_efforts(mech, T.kinematics, f_ext)
+        efforts = tau + external_efforts(mech, T.kinematics, f_ext) + T.F
         a, condition = accelerate(P, efforts)
     else:
         T, part = given_terms(given)
-        efforts = tau + external_efforts(mech, T.kinematics, f_ext)
+        efforts = tau + external_efforts(mech, T.kinematics, f_ext) + T.F
         a, condition = _solved(T, part, efforts, method)
     w = inverse_tree_dynamics(mech, T.q, T.v, a)
     lam, unique = multipliers(T, part, w - efforts)

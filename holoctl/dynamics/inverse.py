@@ -1,10 +1,13 @@
 """Inverse dynamics: the motor efforts that cause a given acceleration. Mirror of forward.py.
 
-    w = M a + h - J' f        gamma' B u = gamma' w        G' lambda = w - B u
+    w = M a + h - J' f - F        gamma' B u = gamma' w        G' lambda = w - B u
 
 with a from the target. Where the target is for the motors, passive motions follow the dynamics:
 
     a = driven x + passive z + bias        B' a = target        passive' w = 0
+
+F are the forces of the mechanism: friction, springs. A motor pays for friction in passive and cut
+joints too, through gamma.
 
 References: R. Featherstone, Rigid Body Dynamics Algorithms, chapter 8 (closed-loop systems) and
 chapter 9 (hybrid dynamics); docs/derivations.md, "Inverse dynamics".
@@ -49,9 +52,9 @@ POLICIES = ("raise", "project")
 
 
 def _delivered(P: Projection, act: Actuation, a: Vector, efforts: Vector) -> InverseDynamics:
-    """What motors and constraints deliver at the acceleration a, under ``efforts = J' f``."""
+    """What motors and constraints deliver at the acceleration a, under ``efforts = J' f + F``."""
     mech, T = P.mechanism, P.terms
-    w = inverse_tree_dynamics(mech, P.q, P.v, a) - efforts  # w = M a + h - J' f
+    w = inverse_tree_dynamics(mech, P.q, P.v, a) - efforts  # w = M a + h - J' f - F
     u = act.efforts(w)  # gamma' B u = gamma' w
     force = w - mech.B @ u
     lam, unique = multipliers(T, P.partition, force)  # G' lambda = w - B u
@@ -65,7 +68,7 @@ def driven_acceleration(
     """a with ``B' a = target``; motions that no motor drives follow the dynamics.
 
     ``a = driven x + passive z + bias``: x from the target, z from the dynamics of the passive
-    motions, ``passive' (M a + h - J' f) = 0``.
+    motions, ``passive' (M a + h - efforts) = 0``, with ``efforts = J' f + F``.
     """
     mech, f = P.mechanism, act.factors
     wanted = act.u_scale * (target - mech.B.T @ P.bias)  # (A P)' = [R1 R2]' Q', so [R1 R2]' x
@@ -140,7 +143,7 @@ class InverseDynamics:
     unique : (m,) bool array
         Which multipliers redundancy does not leave open.
     unbalanced : (k,) array
-        ``gamma' (M a + h - J' f - B u)``: what no motor can deliver of the motion asked for,
+        ``gamma' (M a + h - J' f - F - B u)``: what no motor can deliver of the motion asked for,
         per column of gamma. Zero (to rounding) where the solution is exact.
     certificate : Certificate
     """
@@ -172,6 +175,7 @@ def inverse_dynamics(
     target: Any,
     *,
     f_ext: Any = None,
+    efforts: Any = None,
     coordinates: str = "actuated",
     inconsistent: str = "raise",
     weights: Any = None,
@@ -181,7 +185,7 @@ def inverse_dynamics(
     projection: Projection | None = None,
     terms: Terms | None = None,
 ) -> InverseDynamics:
-    """The motor efforts for a target acceleration: ``gamma' B u = gamma' (M a + h - J' f)``.
+    """The motor efforts for a target acceleration: ``gamma' B u = gamma' (M a + h - J' f - F)``.
 
     Passive motions, which no motor drives, follow the dynamics when the target is for the
     actuated coordinates. Holding torques: ``v = 0``, ``target = zeros(nv)``,
@@ -201,6 +205,9 @@ def inverse_dynamics(
     f_ext : mapping or pin.StdVec_Force, optional
         Frame name to (force, moment), N and N m, world axes, at the origin of the frame; or
         one force for each joint in joint axes.
+    efforts : (nv,) array_like, optional
+        Known efforts on the coordinates besides the motors' and those of the mechanism's own
+        `forces`, N m or N.
     coordinates : str, optional
         ``"actuated"``, ``"independent"`` or ``"all"``: what the target is for.
     inconsistent : str, optional
@@ -252,9 +259,11 @@ def inverse_dynamics(
     P = given_projection(Given(mech, q, v, t, t_stab, partition, projection, terms))
     check_motors(mech, P.partition)
     act = actuation(P, effort_weights(mech, weights))
-    efforts = external_efforts(mech, P.terms.kinematics, f_ext)
+    known = external_efforts(mech, P.terms.kinematics, f_ext) + P.terms.F
+    if efforts is not None:
+        known += vector("efforts", efforts, mech.nv, "efforts on the coordinates")
     if coordinates == "actuated":
-        a = driven_acceleration(P, act, target, efforts, inconsistent)
+        a = driven_acceleration(P, act, target, known, inconsistent)
     elif coordinates == "independent":
         if P.independent.size != P.k:
             raise InputError(
@@ -265,7 +274,7 @@ def inverse_dynamics(
         a = P.gamma @ target + P.bias
     else:
         a = _admissible(P, target, inconsistent)
-    return _delivered(P, act, a, efforts)
+    return _delivered(P, act, a, known)
 
 
 def _independent(P: Projection) -> str:

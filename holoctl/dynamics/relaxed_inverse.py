@@ -96,10 +96,10 @@ def inverse_dynamics_relaxed(
     target = vector("target", target, mech.nu, "accelerations of the motors, B' a")
     T, part = given_terms(Given(mech, q, v, t, t_stab, partition, terms=terms))
     W = _stiffness(mech, T, stiffness)
-    efforts = external_efforts(mech, T.kinematics, f_ext)
+    efforts = external_efforts(mech, T.kinematics, f_ext) + T.F
     B, c = mech.B, mech.column_scale
     G, k = scaled_rows(T, part.rows)
-    wanted = W @ target + B.T @ T.h
+    wanted = W @ target + B.T @ (T.h - T.F)
     found = direct(c[:, None] * (T.M + B @ W @ B.T) * c, G, c * (B @ wanted + efforts - T.h), k)
     if not found.condition <= SINGULAR:
         raise SingularityError(

@@ -6,7 +6,7 @@ The door of the library: what comes through here is not asked again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,12 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import CLOSURE_LIMIT, FINEST_TOLERANCE
+from holoctl.constraints.closure import Closure
 from holoctl.constraints.contract import BoundRows, Constraint
-from holoctl.constraints.user_classes import check_own, is_own
+from holoctl.constraints.joint_coordinates import Closures, part_names
+from holoctl.constraints.user_classes import check_own, is_own, of_library
+from holoctl.forces.contract import BoundForce, Force
+from holoctl.forces.user_forces import check_own_force
 from holoctl.tree.configurations import checked_configuration
 from holoctl.tree.coordinates import coordinate_names
 from holoctl.tree.frozen_model import FrozenModel, check_unchanged, plain
@@ -36,13 +40,17 @@ from holoctl.tree.numbering import depth_first_order, is_depth_first
 
 __all__ = [
     "actuation_matrix",
+    "bound_force",
     "bound_to",
+    "check_not_needed",
     "checked_constraints",
+    "checked_forces",
     "checked_model",
     "checked_motors",
     "checked_parked",
     "checked_reference",
     "checked_tolerance",
+    "closures_among",
     "unique_coordinates",
     "unique_names",
     "unique_rows",
@@ -205,6 +213,55 @@ def checked_constraints(constraints: Any) -> tuple[Constraint, ...]:
     return found
 
 
+def checked_forces(forces: Any) -> tuple[Force, ...]:
+    """Forces as a tuple, each with what the contract asks for."""
+    try:
+        found = tuple(forces)
+    except TypeError:
+        raise InputError(f"Mechanism: forces must be a list of forces; got {forces!r}") from None
+    for f in found:
+        if isinstance(f, type) or not all(hasattr(f, x) for x in ("bind", "name", "default_name")):
+            raise InputError(
+                f"Mechanism: {f!r} is not a force; expected hc.JointFriction, JointSpring, Spring "
+                "or CustomForce, or a class of your own that follows holoctl/forces/contract.py"
+            )
+        if hasattr(f, "t_stab"):
+            raise InputError(f"Mechanism: {f!r} is a constraint; give it among constraints=")
+    return found
+
+
+def closures_among(
+    constraints: Iterable[Constraint], parked: Iterable[Constraint]
+) -> dict[str, Closure | None]:
+    """The closures by name; None for those that are switched off."""
+    on = {c.default_name: c for c in constraints if isinstance(c, Closure)}
+    return on | {c.default_name: None for c in parked if isinstance(c, Closure)}
+
+
+def bound_force(
+    f: Force, name: str, model: pin.Model, reference: Vector, closures: Closures
+) -> BoundForce:
+    """A force on a model; what one of somebody's own says of itself is compared."""
+    bound = f.bind(model, name, reference, closures)
+    if not of_library(bound):
+        check_own_force(bound, name, model, reference)
+    return bound
+
+
+def check_not_needed(
+    forces: Sequence[Force], names: Sequence[str], model: pin.Model, owner: str
+) -> None:
+    """Raise `InputError` where a force acts on one of the closures `names`, which are to go."""
+    for f in forces:
+        for joint in getattr(f, "joints", ()):
+            whole = joint if joint in names else joint.rpartition("[")[0]
+            if whole in names and not part_names(model, joint):
+                raise InputError(
+                    f"{owner}: force {f.default_name!r} acts on closure {whole!r}; take both away, "
+                    f"without({f.default_name!r}, {whole!r}), or give the force other joints"
+                )
+
+
 def checked_parked(parked: Any) -> tuple[tuple[int, Constraint], ...]:
     """Constraints that are switched off, with their places, in order."""
     try:
@@ -219,23 +276,25 @@ def checked_parked(parked: Any) -> tuple[tuple[int, Constraint], ...]:
     return tuple(sorted(pairs, key=lambda pair: pair[0]))
 
 
-def unique_names(constraints: Sequence[Constraint]) -> tuple[str, ...]:
-    """A name for each constraint; they must differ."""
+def unique_names(constraints: Sequence[Constraint | Force]) -> tuple[str, ...]:
+    """A name for each constraint and force; they must differ."""
     names = tuple(c.default_name for c in constraints)
     for c in constraints:
+        kind = "constraint" if hasattr(c, "t_stab") else "force"
         if c.name is not None and (not isinstance(c.name, str) or not c.name):
-            raise InputError(f"Mechanism: the name of a constraint must be text; got {c.name!r}")
+            raise InputError(f"Mechanism: the name of a {kind} must be text; got {c.name!r}")
         if not isinstance(c.default_name, str) or c.name not in (None, c.default_name):
             raise InputError(
-                f"Mechanism: default_name of a constraint must be its name, or text where it has "
+                f"Mechanism: default_name of a {kind} must be its name, or text where it has "
                 f"none; got {c.default_name!r} for {c.name!r}"
             )
-        if c.t_stab is not None and c.t_stab is not False:
-            positive(f"Mechanism: t_stab of constraint {c.default_name!r}", c.t_stab, "s")
+        t_stab = getattr(c, "t_stab", None)
+        if t_stab is not None and t_stab is not False:
+            positive(f"Mechanism: t_stab of constraint {c.default_name!r}", t_stab, "s")
     if twice := _twice(names):
         raise InputError(
-            f"Mechanism: constraint names must differ; used twice: {listing(twice)}; "
-            "give the constraints a name="
+            "Mechanism: constraint names must differ, and those of forces; used twice: "
+            f"{listing(twice)}; give them a name="
         )
     return names
 

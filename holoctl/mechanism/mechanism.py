@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
@@ -23,16 +23,21 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InputError
 from holoctl.constraints.contract import BoundChart, BoundRows, Constraint, offered
+from holoctl.forces.contract import BoundForce, Force
 from holoctl.mechanism.blocks import Block, blocks_of
 from holoctl.mechanism.description import (
     actuation_matrix,
+    bound_force,
     bound_to,
+    check_not_needed,
     checked_constraints,
+    checked_forces,
     checked_model,
     checked_motors,
     checked_parked,
     checked_reference,
     checked_tolerance,
+    closures_among,
     unique_coordinates,
     unique_names,
     unique_rows,
@@ -51,7 +56,9 @@ _Made = TypeVar("_Made")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mechanism:
-    """A rigid-body tree with constraints and motors: ``M a + h = B u + J^T f + G^T lambda``.
+    """A rigid-body tree with constraints, motors and forces.
+
+    ``M a + h = B u + J^T f + F + G^T lambda``, with F the `forces` that belong to the mechanism.
 
     Everything is checked here, once. A mechanism does not change; it can be pickled, copied,
     and shared between threads. ``dataclasses.replace(mech, model=...)`` makes a variant.
@@ -63,7 +70,7 @@ class Mechanism:
         copy) and without mimic joints. The axes of joints must have norm 1, and placements must
         be rotations, up to 1e-9: Pinocchio takes others and gives wrong efforts without a word.
         A private copy is taken. Its friction and damping are
-        not part of the equation of motion: add them to the efforts where they matter. Inertias
+        not part of the equation of motion: give them as `forces`. Inertias
         must be those of bodies: no negative mass or principal moment (about the centre of mass),
         none larger than the sum of the others, up to 1e-5 of the largest entry; points, rods and
         joints without a body are allowed. Rotors count by ``model.armature``, or where it is zero
@@ -86,11 +93,14 @@ class Mechanism:
         0 to less than 1e-2. Rows that repeat others to within it are redundant: the others close
         exactly and decide the motion, and these may stay open by so much. Default 0: exact
         geometry. `hc.load` takes 1e-4, since files are rounded.
+    forces : iterable of forces, optional
+        `JointFriction`, `JointSpring`, `Spring`, `CustomForce`: F in the equation of motion. Their
+        names and those of the constraints must differ.
 
     Attributes
     ----------
-    model, constraints, actuated, reference, name, parked, tolerance
-        As given (`constraints`, `actuated` and `parked` as tuples).
+    model, constraints, actuated, reference, name, parked, tolerance, forces
+        As given (`constraints`, `actuated`, `parked` and `forces` as tuples).
     nq, nv, nu : int
         Sizes of a configuration, of a velocity, and of the motor efforts.
     B : (nv, nu) array
@@ -98,8 +108,8 @@ class Mechanism:
     coordinate_names : tuple of nv str
         The joint's name, or ``joint[i]`` for a joint of several coordinates. Places in v, not in
         q: see `motor_positions`.
-    constraint_names : tuple of str
-        One name for each constraint.
+    constraint_names, force_names : tuple of str
+        One name for each constraint, and for each force.
     joint_of : (nv,) int array
         Index of the joint of each coordinate.
     row_scale : (m,) array
@@ -110,6 +120,8 @@ class Mechanism:
         L for translational coordinates, 1 for angular ones.
     bound : tuple of bound rows
         What each constraint is on this model, in their order.
+    bound_forces : tuple of bound forces
+        What each force is on this model, in their order.
     row_names : tuple of m str
         ``constraint.row``.
     blocks : tuple of Block
@@ -139,6 +151,7 @@ class Mechanism:
     name: str = ""
     parked: Sequence[tuple[int, Constraint]] = ()
     tolerance: float = 0.0
+    forces: Sequence[Force] = ()
 
     nq: int = field(init=False)
     nv: int = field(init=False)
@@ -146,10 +159,12 @@ class Mechanism:
     B: Array = field(init=False)
     coordinate_names: tuple[str, ...] = field(init=False)
     constraint_names: tuple[str, ...] = field(init=False)
+    force_names: tuple[str, ...] = field(init=False)
     joint_of: NDArray[np.intp] = field(init=False)
     row_scale: Vector = field(init=False)
     column_scale: Vector = field(init=False)
     bound: tuple[BoundRows, ...] = field(init=False)
+    bound_forces: tuple[BoundForce, ...] = field(init=False)
     row_names: tuple[str, ...] = field(init=False)
     blocks: tuple[Block, ...] = field(init=False)
     lengths: tuple[NDArray[np.intp], NDArray[np.intp]] = field(init=False)
@@ -177,10 +192,16 @@ class Mechanism:
         put("reference", read_only(checked_reference(model, self.reference)))
         put("constraints", checked_constraints(self.constraints))
         put("parked", checked_parked(self.parked))
-        names = unique_names([*self.constraints, *(c for _, c in self.parked)])
-        put("constraint_names", names[: len(self.constraints)])
+        put("forces", checked_forces(self.forces))
+        all_names = unique_names([*self.constraints, *self.forces, *(c for _, c in self.parked)])
+        count = len(self.constraints)
+        put("constraint_names", all_names[:count])
+        put("force_names", all_names[count : count + len(self.forces)])
         named = zip(self.constraints, self.constraint_names, strict=True)
         put("bound", tuple(bound_to(c, name, model, self.reference) for c, name in named))
+        cut = closures_among(self.constraints, (c for _, c in self.parked))
+        forces = zip(self.forces, self.force_names, strict=True)
+        put("bound_forces", tuple(bound_force(f, n, model, self.reference, cut) for f, n in forces))
         charts = (b for b in self.bound if offered(b, "chart") and hasattr(b, "dependent"))
         put("chart", next(charts, None))
         put("stabilised", any(c.t_stab not in (None, False) for c in self.constraints))
@@ -208,10 +229,12 @@ class Mechanism:
         return tuple(self.actuated) or tuple(f"u[{i}]" for i in range(self.nu))
 
     def __repr__(self) -> str:
+        forces = f", {counted(len(self.forces), 'force')}" if self.forces else ""
         return (
             f"<Mechanism {self.name!r}: {counted(self.nv, 'coordinate')}, "
             f"{counted(len(self.constraints), 'constraint')} with "
-            f"{counted(len(self.row_scale), 'row')}, {counted(self.nu, 'motor')}>"
+            f"{counted(len(self.row_scale), 'row')}, {counted(self.nu, 'motor')}"
+            f"{forces}>"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -311,20 +334,32 @@ class Mechanism:
         """
         return replace(self, constraints=(*self.constraints, *constraints))
 
-    def without(self, *names: str) -> Mechanism:
-        """This mechanism without the constraints of these names.
+    def with_forces(self, forces: Iterable[Force]) -> Mechanism:
+        """This mechanism with more forces, behind those it has.
 
         Raises
         ------
         InputError
-            For a name that no constraint has.
+            As `Mechanism` does, such as for a name that is in use.
         """
-        known = self._all_names()
+        return replace(self, forces=(*self.forces, *checked_forces(forces)))
+
+    def without(self, *names: str) -> Mechanism:
+        """This mechanism without the constraints and forces of these names.
+
+        Raises
+        ------
+        InputError
+            For a name that none has, and for a closure that a force which stays acts on.
+        """
+        known = (*self._all_names(), *self.force_names)
         for name in names:
-            known_name(name, known, "constraint", self.name)
+            known_name(name, known, "constraint or force", self.name)
+        forces = [f for f in self.forces if f.default_name not in names]
+        check_not_needed(forces, names, self.model, self.name)
         left = [c for c in self._all_constraints() if c.default_name not in names]
         off = {c.default_name for _, c in self.parked}
-        return self._with(left, off)
+        return self._with(left, off, forces)
 
     def with_enabled(self, **enabled: bool) -> Mechanism:
         """This mechanism with constraints switched on or off by name.
@@ -344,7 +379,7 @@ class Mechanism:
             if not isinstance(on, (bool, np.bool_)):
                 raise InputError(f"with_enabled: {name!r} must be True or False; got {on!r}")
             off = off - {name} if on else off | {name}
-        return self._with(self._all_constraints(), off)
+        return self._with(self._all_constraints(), off, self.forces)
 
     def with_model(self, model: pin.Model) -> Mechanism:
         """The same constraints and motors on another model, such as one with a payload.
@@ -365,10 +400,12 @@ class Mechanism:
             found.insert(place, c)
         return found
 
-    def _with(self, constraints: Sequence[Constraint], off: set[str]) -> Mechanism:
+    def _with(
+        self, constraints: Sequence[Constraint], off: set[str], forces: Sequence[Force]
+    ) -> Mechanism:
         on = tuple(c for c in constraints if c.default_name not in off)
         parked = tuple((i, c) for i, c in enumerate(constraints) if c.default_name in off)
-        return replace(self, constraints=on, parked=parked)
+        return replace(self, constraints=on, parked=parked, forces=forces)
 
 
 def workspace(mech: Mechanism) -> pin.Data:

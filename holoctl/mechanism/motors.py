@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -22,7 +21,7 @@ from holoctl.base.checks import Vector, read_only
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["MotorPlaces", "motor_places", "position_reader", "wrapped"]
+__all__ = ["MotorPlaces", "motor_places", "position_reader"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +77,3 @@ def position_reader(places: MotorPlaces) -> Callable[[Vector], Vector]:
         return found
 
     return positions
-
-
-def wrapped(angle: Any, remainder: Callable[[Any, float], Any] = np.remainder) -> Any:
-    """An angle the shorter way round, in [-pi, pi): for the position error of what turns without
-    end. Of an array, or of an expression, which brings its own `remainder`."""
-    return remainder(angle + np.pi, 2.0 * np.pi) - np.pi

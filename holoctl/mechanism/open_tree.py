@@ -31,7 +31,7 @@ from holoctl.base.errors import InputError
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.coordinates import support
 from holoctl.tree.frames import resolve_frame
-from holoctl.tree.kinematics import Kinematics
+from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = [
     "articulated_body_solver",
@@ -39,6 +39,7 @@ __all__ = [
     "external_efforts",
     "inertia",
     "inverse_tree_dynamics",
+    "known_efforts",
     "nonlinear_efforts",
     "sparse_solver",
 ]
@@ -149,6 +150,19 @@ def external_efforts(mech: Mechanism, kin: Kinematics, f_ext: Any) -> Vector:
         "f_ext must be a mapping from frame names to (force, moment), three numbers each, or a "
         f"pin.StdVec_Force; got {type(f_ext).__name__}"
     )
+
+
+def known_efforts(
+    mech: Mechanism, q: Vector, v: Vector, t: float, f_ext: Any, efforts: Any
+) -> Vector:
+    """``J^T f`` and efforts on the coordinates (nv,), either of which may be None, at a state."""
+    known = np.zeros(mech.nv)
+    if f_ext is not None:
+        kin = kinematics(mech.model, workspace(mech), q, v, t)
+        known += external_efforts(mech, kin, f_ext)
+    if efforts is not None:
+        known += vector("efforts", efforts, mech.nv, "efforts on the coordinates")
+    return known
 
 
 def _wrench(name: str, given: Any) -> Vector:

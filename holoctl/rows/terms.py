@@ -1,6 +1,6 @@
 """The terms of the equation of motion at one state, computed once and shared.
 
-    M a + h = tau + J^T f + G^T lambda        G a = -(drift + stabilisation)
+    M a + h = tau + J^T f + F + G^T lambda        G a = -(drift + stabilisation)
 
 Everything that solves this system, by whatever method, starts from these terms. Here stabilisation
 is added, and an explicit chart corrects the state.
@@ -17,10 +17,12 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, quiet
+from holoctl.base.checks import Vector, counted, listing, quiet
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
 from holoctl.constraints.contract import Rows
+from holoctl.forces.contract import Efforts
+from holoctl.forces.together import all_efforts, change_by_velocity
 from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inertia, nonlinear_efforts
@@ -50,7 +52,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What `terms` returns; M and h are computed when they are first asked for, and kept.
+    """What `terms` returns; M, h and F are computed when they are first asked for, and kept.
 
     Attributes
     ----------
@@ -97,6 +99,27 @@ class Terms:
                 "finite at this state; q or v is out of range"
             )
         return h
+
+    @cached_property
+    def applied(self) -> Efforts:
+        """What springs, friction and other forces of the mechanism do here; see `Efforts`."""
+        found = all_efforts(self.mechanism.bound_forces, self.kinematics)
+        if self.mechanism.forces and not np.isfinite(found.total).all():
+            raise InputError(
+                f"{self.mechanism.name}: efforts of {listing(self.mechanism.force_names)} are not "
+                "finite at this state; q, v or t is out of range"
+            )
+        return found
+
+    @cached_property
+    def F(self) -> Vector:
+        """(nv,) efforts of all forces of the mechanism, N m or N: zero where it has none."""
+        return self.applied.total
+
+    @cached_property
+    def F_v(self) -> Array:
+        """(nv, nv) the derivative of F by v."""
+        return change_by_velocity(self.mechanism.bound_forces, self.kinematics)
 
     @cached_property
     def sizes(self) -> Array:

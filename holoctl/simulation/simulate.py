@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import platform
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from importlib.metadata import version
 from itertools import count, pairwise
@@ -25,6 +25,7 @@ from holoctl.control.computed_torque import ComputedTorque, Controller
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
 from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.open_tree import known_efforts
 from holoctl.projector.partition import Partition, partition
 from holoctl.rows.evaluate import constraint_rows
 
@@ -32,6 +33,9 @@ __all__ = ["Run", "simulate"]
 
 Array = NDArray[np.float64]
 log = logging.getLogger(__name__)
+
+Load = Callable[[float, Vector, Vector], Any]
+"""load(t, q, v): forces from outside, or efforts on the coordinates."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,13 +115,16 @@ def simulate(
     seed: int = 0,
     rtol: float = 1e-9,
     atol: float = 1e-11,
+    f_ext: Load | None = None,
+    efforts: Load | None = None,
     progress: bool = False,
 ) -> Run:
     """Simulate a mechanism under a controller.
 
     At every tick the controller sees the state and its effort is held to the next tick.
-    Between ticks scipy integrates the constrained forward dynamics in the tangent space of the
-    configuration at the tick; then the state is put back on the constraint manifold.
+    The forces of the plant, such as friction, act at every instant. Between ticks scipy
+    integrates the constrained forward dynamics in the tangent space of the configuration at the
+    tick; then the state is put back on the constraint manifold.
 
     Parameters
     ----------
@@ -142,6 +149,11 @@ def simulate(
         Seed of the noise.
     rtol, atol : float, optional
         Tolerances of the integrator (scipy's RK45) on positions and velocities.
+    f_ext : callable, optional
+        ``f_ext(t, q, v)``: external forces on the plant at any instant, as `inverse_dynamics`
+        takes them. The controller is not told.
+    efforts : callable, optional
+        ``efforts(t, q, v)``: (nv,) efforts on the coordinates of the plant, N m or N, likewise.
     progress : bool, optional
         Show a progress bar (needs tqdm).
 
@@ -153,7 +165,7 @@ def simulate(
     ------
     InputError
         For wrong shapes, a plant that does not match, more than ten million ticks, a controller
-        that returns the wrong shape or numbers that are not finite.
+        or a load that returns the wrong shape or numbers that are not finite.
     InconsistentError
         If the start is not on the manifold, or the motion gets too fast to integrate; or, where
         the geometry is rounded, opens a row that was left out beyond its tolerance.
@@ -190,6 +202,12 @@ def simulate(
     hold, progress = flag("hold", hold), flag("progress", progress)
     if sigma.any() and not hold:
         raise InputError("noise is drawn at ticks, so it needs hold=True")
+    for name, given in (("f_ext", f_ext), ("efforts", efforts)):
+        if given is not None and not callable(given):
+            raise InputError(
+                f"{name} must be a function (t, q, v); got {type(given).__name__}; a constant load "
+                "is lambda t, q, v: load"
+            )
     theirs = np.geterr()  # of the caller: the controller is theirs too
     with np.errstate(all="ignore"):
         part = _started(plant, q, v)
@@ -212,6 +230,16 @@ def simulate(
             given = controller(t, q.copy(), v.copy())
         return vector("the controller's u", given, plant.nu, "motor efforts")
 
+    def loaded(t: float, q: Vector, v: Vector) -> Vector:
+        """Efforts of loads from outside."""
+        with np.errstate(**theirs):
+            of_frames, of_coordinates = (
+                None if load is None else load(t, q.copy(), v.copy()) for load in (f_ext, efforts)
+            )
+        return known_efforts(plant, q, v, t, of_frames, of_coordinates)
+
+    load = None if f_ext is None and efforts is None else loaded
+
     @quiet
     def tick(i: int, q: Vector, v: Vector) -> tuple[Vector, Vector]:
         seen = measured(q, v)
@@ -222,7 +250,7 @@ def simulate(
         if i == N:
             return q, v
         held = (lambda s, x, y: u) if hold else command
-        q, v = _advanced(dynamics, held, q, v, t[i], t[i + 1], rtol, atol)
+        q, v = _advanced(dynamics, held, load, q, v, t[i], t[i + 1], rtol, atol)
         closure[i + 1] = _closure(plant, part, q, v, t[i + 1])
         return corrected(plant, part.rows, q, v, t[i + 1])
 
@@ -262,8 +290,8 @@ def _started(plant: Mechanism, q: Vector, v: Vector) -> Partition:
 
 
 def _advanced(
-    dynamics: PreparedForwardDynamics, command: Controller, q0: Vector, v0: Vector,
-    start: float, stop: float, rtol: float, atol: float,
+    dynamics: PreparedForwardDynamics, command: Controller, load: Load | None, q0: Vector,
+    v0: Vector, start: float, stop: float, rtol: float, atol: float,
 ) -> tuple[Vector, Vector]:  # fmt: skip
     """The state at `stop`: q = q0 (+) d, with (d, v) integrated from (0, v0).
 
@@ -277,7 +305,7 @@ def _advanced(
     times = np.linspace(start, stop, max(1, int(np.ceil(turns))) + 1)
     q, v, calls = q0, v0, count(1)
     for first, last in pairwise(times):
-        q, v = _integrated(dynamics, command, q, v, first, last, rtol, atol, calls)
+        q, v = _integrated(dynamics, command, load, q, v, first, last, rtol, atol, calls)
     return q, v
 
 
@@ -296,8 +324,8 @@ def _too_fast(plant: Mechanism, u: Vector) -> InconsistentError:
 
 
 def _integrated(
-    dynamics: PreparedForwardDynamics, command: Controller, q0: Vector, v0: Vector,
-    start: float, stop: float, rtol: float, atol: float, calls: Iterator[int],
+    dynamics: PreparedForwardDynamics, command: Controller, load: Load | None, q0: Vector,
+    v0: Vector, start: float, stop: float, rtol: float, atol: float, calls: Iterator[int],
 ) -> tuple[Vector, Vector]:  # fmt: skip
     """One piece of a tick; `calls` counts the evaluations of all its pieces."""
     from scipy.integrate import solve_ivp
@@ -312,7 +340,10 @@ def _integrated(
         u = command(t, q, v)
         if next(calls) > MOST_STEPS:
             raise _too_fast(plant, u)
-        a = dynamics.acceleration(q, v, plant.B @ u, float(t))
+        tau = plant.B @ u
+        if load is not None:
+            tau += load(float(t), q, v)
+        a = dynamics.acceleration(q, v, tau, float(t))
         if not flat:  # v = D(d) d', the right Jacobian of the joint spaces
             D = pin.dIntegrate(model, q0, d, pin.ArgumentPosition.ARG1)
             v = np.linalg.solve(D, v)

@@ -348,7 +348,7 @@ class Compiled:
             mech, q, v, target, inconsistent=self.inconsistent, weights=self.weights, t=t,
             partition=part, terms=T,
         )  # fmt: skip
-        efforts = mech.B @ self.inverse_dynamics(q, v, target, t)
+        efforts = mech.B @ self.inverse_dynamics(q, v, target, t) + T.F
         w = inverse_tree_dynamics(mech, T.q, T.v, general.a)
         reactions, _ = multipliers(T, part, w - efforts)
         condition = general.certificate.condition

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from holoctl.base.angles import wrapped
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
@@ -18,7 +19,6 @@ from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_func
 from holoctl.codegen.laws.measures import state_doubt
 from holoctl.codegen.matrices import column, scalars
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.mechanism.motors import wrapped
 
 __all__ = ["errors_function", "torque_function"]
 

@@ -2,8 +2,8 @@
 
 The whole system at once, scaled by constants, so that its pivots are of order one:
 
-    [M   G'] [   a    ]   [tau - h]
-    [G   0 ] [-lambda ] = [-drift ]        kept rows only
+    [M   G'] [   a    ]   [tau + F - h]
+    [G   0 ] [-lambda ] = [  -drift   ]        kept rows only
 
 by Pinocchio's sparse factorisation where the rows are those of anchors (rows/anchors.py), by a
 dense LU otherwise, or where the sparse one has doubts. The general path, `accelerate`, gives the
@@ -23,6 +23,7 @@ from scipy.linalg import lapack
 from holoctl.base.checks import Vector, as_given, finite, quiet, vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import FORWARD_DOUBT, HEAVY
+from holoctl.forces.together import all_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inertia
 from holoctl.projector.partition import Partition, most_condition
@@ -38,7 +39,7 @@ Response = Callable[[Any], Vector]
 
 Tick = Callable[[Vector, Vector, Vector | None, float], Vector | Response | None]
 
-_SparseTick = Callable[[Vector, Vector, Vector], Vector | None]
+_SparseTick = Callable[[Vector, Vector, Vector, float], Vector | None]
 
 
 def lay_out(mech: Mechanism, part: Partition) -> Tick | None:
@@ -49,7 +50,7 @@ def lay_out(mech: Mechanism, part: Partition) -> Tick | None:
         return dense
 
     def tick(q: Vector, v: Vector, tau: Vector | None, t: float) -> Vector | Response | None:
-        a = None if tau is None else sparse(q, v, tau)
+        a = None if tau is None else sparse(q, v, tau, t)
         return dense(q, v, tau, t) if a is None else a
 
     return tick
@@ -80,6 +81,10 @@ def sparse_tick(mech: Mechanism, part: Partition) -> _SparseTick | None:
     if len(parts) < len(rights):
         return None
     all_terms, h, f = pin.computeAllTerms, data.nle, rhs[m:]
+    motion = live_motion(model, data)
+    if motion is None:
+        return None
+    forces = all_in_a_tick(mech.bound_forces, model, motion)
     all_terms(model, data, mech.reference, np.zeros(n))
     for c, d in both:
         c.calc(model, data, d)
@@ -96,7 +101,7 @@ def sparse_tick(mech: Mechanism, part: Partition) -> _SparseTick | None:
         return None  # a copy, which would not change with the workspace
     compute, solve = factors.compute, factors.solve
 
-    def tick(q: Vector, v: Vector, tau: Vector) -> Vector | None:
+    def tick(q: Vector, v: Vector, tau: Vector, t: float) -> Vector | None:
         all_terms(model, data, q, v)
         for c, d in both:
             c.calc(model, data, d)
@@ -112,6 +117,8 @@ def sparse_tick(mech: Mechanism, part: Partition) -> _SparseTick | None:
         if not min(sizes) > 1.0 / FORWARD_DOUBT:
             return None
         np.subtract(tau, h, f)
+        if forces is not None:
+            np.add(f, forces(q, v, t, v), f)
         a: Vector = solve(rhs)[m:]
         return a
 
@@ -140,6 +147,7 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
     doubt = min(FORWARD_DOUBT, most_condition(part))
     G, crba, nle = GT.T, pin.crba, pin.nonLinearEffects
     getrf, getrs = lapack.dgetrf, lapack.dgetrs
+    forces = all_in_a_tick(mech.bound_forces, model, motion)
     back, inverse, inertias = unit[:n].copy(), np.zeros(n + r), K.diagonal()[:n]
 
     def tick(q: Vector, v: Vector, tau: Vector | None, t: float) -> Vector | Response | None:
@@ -153,6 +161,8 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
         if not inertias.dot(inertias) < HEAVY**2:
             return None
         h = nle(model, data, q, v)
+        if forces is not None:
+            h -= forces(q, v, t, v)
         factors, order, info = getrf(K, tau is not None)
         if info:
             return None

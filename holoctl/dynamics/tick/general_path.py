@@ -6,6 +6,8 @@ slower; and it judges what it found, so that there is the exact answer or the er
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from holoctl.base.checks import Vector, vector
@@ -14,6 +16,8 @@ from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.certificate import off_constraints, off_dynamics, off_rows
 from holoctl.dynamics.forward import accelerate
 from holoctl.dynamics.inverse import driven_acceleration
+from holoctl.dynamics.reference_rates import velocity_at_reference
+from holoctl.forces.together import all_efforts
 from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
@@ -21,7 +25,7 @@ from holoctl.projector.multipliers import constraint_effort
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import projection_of
 from holoctl.rows.closure_limits import StateLimits, check_solution
-from holoctl.rows.terms import check_finite, terms_at
+from holoctl.rows.terms import Terms, check_finite, terms_at
 
 __all__ = ["general_acceleration", "general_efforts"]
 
@@ -35,12 +39,16 @@ def general_efforts(
     target: Vector | None,
     t: float,
     known: Vector | None = None,
+    rates: Vector | None = None,
     *,
     weights: Vector | None,
     inconsistent: str,
     limits: StateLimits,
 ) -> Vector:
     """The motor efforts for a target of the motors; without one, those that hold still.
+
+    `known` are efforts besides those of the mechanism's forces; with `rates`, of the motors,
+    friction is that of the motion that has these.
 
     Raises
     ------
@@ -56,7 +64,9 @@ def general_efforts(
         T = terms_at(mech, q, np.zeros(mech.nv), t)
     P = projection_of(T, part)
     act = actuation(P, weights)
-    known = np.zeros(mech.nv) if known is None else known
+    known = T.F if known is None else known + T.F
+    if rates is not None and target is not None:
+        known = known + _at_other_rates(T, velocity_at_reference(mech, act, P.v, rates))
     if target is None:
         a = np.zeros(mech.nv)
     else:
@@ -78,6 +88,16 @@ def general_efforts(
     return u
 
 
+def _at_other_rates(T: Terms, v: Vector) -> Vector:
+    """What changes of the efforts where friction is that of the velocity v."""
+    friction = [force for force in T.mechanism.bound_forces if force.friction]
+    if not friction:
+        return np.zeros(T.mechanism.nv)
+    there = all_efforts(friction, replace(T.kinematics, v=v)).total
+    change: Vector = there - all_efforts(friction, T.kinematics).total
+    return change
+
+
 @np.errstate(all="ignore")
 def general_acceleration(
     mech: Mechanism, part: Partition, q: Vector, v: Vector, tau: Vector, t: float
@@ -93,7 +113,7 @@ def general_acceleration(
     tau = vector("tau", tau, mech.nv, "efforts on the coordinates; mech.B @ u for motors")
     T = terms_at(mech, q, v, t)
     check_finite(T)
-    a, _ = accelerate(projection_of(T, part), tau)
+    a, _ = accelerate(projection_of(T, part), tau + T.F)
     if not np.isfinite(a).all():
         raise InputError("the acceleration is not finite: an input is out of range")
     return a

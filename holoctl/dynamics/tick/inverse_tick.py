@@ -3,7 +3,7 @@
 With the kept rows split into dependent and independent columns,
 
     G_dep a_dep = -drift - G_ind ydd       a from the motion
-    w = M a + h                            recursive Newton-Euler
+    w = M a + h - F                        recursive Newton-Euler, forces of the mechanism
     G_dep' y = w_dep                       two vector solves in all: gamma is not formed
     gamma' B u = w_ind - G_ind' y
 
@@ -29,20 +29,22 @@ from holoctl.base.tolerances import (
 )
 from holoctl.dynamics.actuation import effort_scales, target_consistent
 from holoctl.dynamics.tick.split import Split, split_rows
+from holoctl.forces.together import all_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.fast_rows import why_not
-from holoctl.tree.live_motion import live_motion
+from holoctl.tree.live_motion import LiveMotion, live_motion
 
 __all__ = ["Tick", "lay_out", "why_general"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-Tick = Callable[[Vector, Vector, Vector | None, float, Vector | None], Vector | None]
-"""tick(q, v, target, t, efforts) -> u, or None where the general path is to decide. Without a
-target, u holds the mechanism at rest, and v is judged only."""
+Tick = Callable[[Vector, Vector, Vector | None, float, Vector | None, Vector | None], Vector | None]
+"""tick(q, v, target, t, efforts, rates) -> u, or None where the general path is to decide. Without
+a target, u holds the mechanism at rest, and v is judged only. With rates, of the motors, friction
+is that of the motion that has these; see dynamics/reference_rates.py."""
 
 
 def why_general(mech: Mechanism, part: Partition) -> str:
@@ -67,12 +69,12 @@ def lay_out(
     motors = _motor_coordinates(mech, part)
     if motors is None:
         split = split_rows(mech, part, part.independent, motion, INVERSE_DOUBT, limits)
-        return _tick(mech, split, _actuated(mech, part, split, weights, inconsistent))
+        return _tick(mech, split, _actuated(mech, part, split, weights, inconsistent), motion)
     passive = np.setdiff1d(part.independent, motors)
     independent, doubt = np.concatenate([motors, passive]), INVERSE_DOUBT
     if passive.size:
         doubt = PASSIVE_DOUBT
-    return _tick(mech, split_rows(mech, part, independent, motion, doubt, limits), None)
+    return _tick(mech, split_rows(mech, part, independent, motion, doubt, limits), None, motion)
 
 
 def _motor_coordinates(mech: Mechanism, part: Partition) -> Indices | None:
@@ -89,10 +91,11 @@ class _Motors(NamedTuple):
 
     factor: Callable[[], bool]
     motion: Callable[[Vector], Vector | None]  # target to ydd
+    nearest: Callable[[Vector], Vector]  # B' v to yd
     share: Callable[[Vector], Vector | None]  # gamma' (M a + h) to u
 
 
-def _tick(mech: Mechanism, split: Split, motors: _Motors | None) -> Tick:
+def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMotion) -> Tick:
     """One tick. Without `motors`, motor i drives the ith independent coordinate, and those
     behind the last motor are passive: they follow the dynamics, see `_passive`."""
     constrain, solve, right, G_ind, dependent, independent, data, kept_by = split
@@ -104,29 +107,40 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None) -> Tick:
     a_dep, ydd, driven = ordered_a[:r], ordered_a[r:], ordered_a[r : r + nu]
     w_dep, w_ind, of_rows = ordered_w[:r], ordered_w[r:], np.zeros(k)
     rest, rnea = np.zeros(mech.nv), pin.rnea
+    forces = all_in_a_tick(mech.bound_forces, model, motion)
+    has_friction = any(force.friction for force in mech.bound_forces)
+    at_reference = _at_reference(mech, split, motors) if has_friction else None
 
     def tick(
-        q: Vector, v: Vector, target: Vector | None, t: float, efforts: Vector | None
-    ) -> Vector | None:
+        q: Vector, v: Vector, target: Vector | None, t: float, efforts: Vector | None,
+        rates: Vector | None,
+    ) -> Vector | None:  # fmt: skip
         if not constrain(q, v, t) or (motors is not None and not motors.factor()):
             return None
         if target is None:
             if passive is not None:
                 return None  # what rest leaves unbalanced takes the general path's least squares
             w = rnea(model, data, q, rest, rest)
+            if forces is not None:
+                w -= forces(q, rest, t, rest)
         else:
             if motors is None:
                 driven[:] = target
             else:
-                motion = motors.motion(target)
-                if motion is None:
+                wanted = motors.motion(target)
+                if wanted is None:
                     return None
-                ydd[:] = motion
+                ydd[:] = wanted
             G_ind.dot(ydd, a_dep)
             np.subtract(right, a_dep, a_dep)
             solve(a_dep, 0)  # G_dep a_dep = right - G_ind ydd
             ordered_a.take(place, None, a, "clip")
             w = rnea(model, data, q, v, a)  # M a + h
+            if forces is not None:
+                compensated = v
+                if rates is not None and at_reference is not None:
+                    compensated = at_reference(v, rates)
+                w -= forces(q, v, t, compensated)
             if efforts is not None:
                 w -= efforts
             if passive is not None and not passive(q, w, a):
@@ -142,6 +156,46 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None) -> Tick:
         return u if passive is None else u[:nu]
 
     return tick
+
+
+def _at_reference(
+    mech: Mechanism, split: Split, motors: _Motors | None
+) -> Callable[[Vector, Vector], Vector]:
+    """A function (v, rates): the velocity nearest to v at which the motors have these rates.
+
+    Of motions along the constraints; see dynamics/reference_rates.py, which is the oracle.
+    """
+    solve, G_ind, dependent, independent = (
+        split.solve, split.G_ind, split.dependent, split.independent,
+    )  # fmt: skip
+    r, k, nu, BT = dependent.size, independent.size, mech.nu, np.ascontiguousarray(mech.B.T)
+    place = np.argsort(np.concatenate([dependent, independent]))
+    ordered, change = np.zeros(mech.nv), np.zeros(mech.nv)
+    of_dep, of_ind = ordered[:r], ordered[r:]
+    unit = mech.column_scale
+    X, N = np.zeros((r, max(k - nu, 0)), order="F"), np.zeros((mech.nv, max(k - nu, 0)))
+    N[independent[nu:], np.arange(k - nu) if k > nu else []] = 1.0
+
+    def at_reference(v: Vector, rates: Vector) -> Vector:
+        missing = rates - BT.dot(v)
+        if motors is None:
+            of_ind[:nu] = missing
+        else:
+            of_ind[:] = motors.nearest(missing)
+        G_ind.dot(of_ind, of_dep)
+        np.negative(of_dep, of_dep)
+        solve(of_dep, 0)  # G_dep dv_dep = -G_ind dv_ind
+        ordered.take(place, None, change, "clip")
+        if motors is None and k > nu:  # undriven motions stay as they are
+            X[:] = G_ind[:, nu:]
+            solve(X, 0)
+            N[dependent] = -X
+            scaled = N / unit[:, None]
+            change[:] -= N.dot(lapack.dgels(scaled, change / unit)[1][: k - nu])
+        np.add(change, v, change)
+        return change
+
+    return at_reference
 
 
 def _passive(mech: Mechanism, split: Split) -> Callable[[Vector, Vector, Vector], bool]:
@@ -199,17 +253,22 @@ def _actuated(
         triangle, _, _, _ = lapack.dgeqrf(Y.T)
         return bool(np.abs(triangle.diagonal()).min() > 1.0 / INVERSE_DOUBT)
 
-    def motion(target: Vector) -> Vector | None:
-        wanted = u_scale * (target - X.T.dot(right))  # Y' ydd = target - B' bias
+    def solved(wanted: Vector) -> tuple[Vector, Vector]:
+        """y of ``Y' y = wanted``, and what is left of it."""
         if square is not None:
             square.solve(wanted, 1)
-            ydd: Vector = unit * wanted
-            return ydd
+            return unit * wanted, wanted[k:]
         _, x, _ = lapack.dgels(Y.T, wanted)
-        if inconsistent == "raise" and np.abs(x[k:]).max() > 0.1 * consistent:
+        return unit * x[:k], x[k:]
+
+    def motion(target: Vector) -> Vector | None:
+        ydd, left = solved(u_scale * (target - X.T.dot(right)))  # Y' ydd = target - B' bias
+        if inconsistent == "raise" and left.size and np.abs(left).max() > 0.1 * consistent:
             return None
-        nearest: Vector = unit * x[:k]
-        return nearest
+        return ydd
+
+    def nearest(rates: Vector) -> Vector:
+        return solved(u_scale * rates)[0]
 
     def share(w: Vector) -> Vector | None:
         u = unit * w
@@ -224,4 +283,4 @@ def _actuated(
         u *= u_scale
         return u
 
-    return _Motors(factor, motion, share)
+    return _Motors(factor, motion, nearest, share)

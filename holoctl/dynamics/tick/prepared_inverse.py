@@ -152,8 +152,8 @@ class PreparedInverseDynamics:
         t : float, optional
             Time, s, for constraints that depend on it.
         efforts : (nv,) array_like, optional
-            Known efforts on the coordinates besides the motors' (external forces ``J' f``,
-            friction), N m or N.
+            Known efforts on the coordinates besides the motors' and those of the mechanism's own
+            `forces`, such as external forces ``J' f``, N m or N.
         out : (nu,) array, optional
             Takes the result; left as it is where an error is raised.
 
@@ -214,15 +214,16 @@ class PreparedInverseDynamics:
 
 def answer(
     prepared: PreparedInverseDynamics, q: Vector, v: Vector, target: Vector | None, t: float,
-    efforts: Vector | None, out: Vector | None,
+    efforts: Vector | None, out: Vector | None, rates: Vector | None = None,
 ) -> Vector:  # fmt: skip
     """The motor efforts of a state that was checked: by the fast path, or where that gives nothing
-    finite by the general one. Without a target, those that hold still."""
+    finite by the general one. Without a target, those that hold still; with rates, of the motors,
+    friction is that of the motion that has these."""
     mech, part = prepared.mech, prepared.partition
-    u = in_own_workspace(prepared._local, prepared._laid_out, q, v, target, t, efforts)
+    u = in_own_workspace(prepared._local, prepared._laid_out, q, v, target, t, efforts, rates)
     if u is None or not finite(u):
         u = general_efforts(
-            mech, part, q, v, target, t, efforts, weights=prepared.weights,
+            mech, part, q, v, target, t, efforts, rates, weights=prepared.weights,
             inconsistent=prepared.inconsistent, limits=prepared.limits,
         )  # fmt: skip
     return u if out is None else stored("out", out, u)

@@ -1,0 +1,155 @@
+"""The energy book of a mechanism: what is stored, and what goes in and out.
+
+    stored = v' M v / 2 + V_gravity + V_springs
+    d(stored)/dt = motors + external - losses        along the constraints
+
+Constraints that do not depend on time take no part in it: they do no work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from holoctl.base.checks import quiet, vector
+from holoctl.forces.together import all_efforts, stored_energy
+from holoctl.mechanism.checks import check_mechanism, check_state
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.mechanism.open_tree import energy as tree_energy
+from holoctl.mechanism.open_tree import known_efforts
+from holoctl.tree.kinematics import kinematics
+
+__all__ = ["Energy", "Power", "energy", "power"]
+
+
+@dataclass(frozen=True)
+class Energy:
+    """What a mechanism stores, J.
+
+    Attributes
+    ----------
+    kinetic : float
+        ``v' M v / 2``, rotors included.
+    gravity : float
+        Zero where the centre of mass is at the height of the origin.
+    springs : float
+        Of the `forces` of the mechanism; zero where all are at their rest.
+    """
+
+    kinetic: float
+    gravity: float
+    springs: float
+
+    @property
+    def total(self) -> float:
+        """The sum."""
+        return self.kinetic + self.gravity + self.springs
+
+
+@dataclass(frozen=True)
+class Power:
+    """What goes into a mechanism and out of it, W.
+
+    Attributes
+    ----------
+    motors : float
+        ``u . B' v``, into the mechanism.
+    losses : float
+        What friction and dampers take out of it: at least 0.
+    external : float
+        Of `CustomForce`, and of the external forces and efforts that were given, into it.
+    """
+
+    motors: float
+    losses: float
+    external: float
+
+    @property
+    def total(self) -> float:
+        """What stored energy grows by: ``motors + external - losses``."""
+        return self.motors + self.external - self.losses
+
+
+@quiet
+def energy(mech: Mechanism, q: Any, v: Any, *, t: float = 0.0) -> Energy:
+    """What a mechanism stores at a state.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like
+        Configuration.
+    v : (nv,) array_like
+        Velocity, rad/s or m/s.
+    t : float, optional
+        Time, s; no force of the library stores by it.
+
+    Returns
+    -------
+    Energy
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, or numbers that are not finite.
+    """
+    check_mechanism(mech)
+    q, v, t = check_state(mech, q, v, t)
+    kinetic, gravity = tree_energy(mech, q, v)
+    kin = kinematics(mech.model, workspace(mech), q, v, t)
+    return Energy(kinetic, gravity, stored_energy(mech.bound_forces, kin))
+
+
+@quiet
+def power(
+    mech: Mechanism,
+    q: Any,
+    v: Any,
+    u: Any,
+    *,
+    f_ext: Any = None,
+    efforts: Any = None,
+    t: float = 0.0,
+) -> Power:
+    """What motors, losses and forces from outside do at a state.
+
+    Along the constraints, where these do not depend on time, ``power(...).total`` is the rate of
+    ``energy(...).total``.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like
+        Configuration.
+    v : (nv,) array_like
+        Velocity, rad/s or m/s.
+    u : (nu,) array_like
+        Efforts of the motors, N m or N.
+    f_ext : mapping or pin.StdVec_Force, optional
+        External forces, as `inverse_dynamics` takes them.
+    efforts : (nv,) array_like, optional
+        Other efforts on the coordinates, N m or N.
+    t : float, optional
+        Time, s.
+
+    Returns
+    -------
+    Power
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, or numbers that are not finite.
+    SingularityError
+        Where the ends of a spring coincide.
+    """
+    check_mechanism(mech)
+    q, v, t = check_state(mech, q, v, t)
+    u = vector("u", u, mech.nu, "motor efforts")
+    given = known_efforts(mech, q, v, t, f_ext, efforts)
+    F = all_efforts(mech.bound_forces, kinematics(mech.model, workspace(mech), q, v, t))
+    return Power(
+        motors=float(u @ (mech.B.T @ v)),
+        losses=float(-F.losses @ v) + 0.0,
+        external=float((F.external + given) @ v),
+    )

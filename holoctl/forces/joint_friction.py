@@ -1,0 +1,291 @@
+"""Friction in joints, by the rates of their coordinates.
+
+    tau = -viscous r - [coulomb + (peak - coulomb) exp(-(r / speed)^2)] tanh(r / transition)
+
+r is the rate of a coordinate, of the tree or of a joint that was cut; F = J' tau. The tangent
+hyperbolic stands for the sign: at rest there is no friction, and a joint under load creeps.
+Reference: docs/forces.md, "Joint friction".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, made_again, positive, read_only
+from holoctl.base.errors import InputError
+from holoctl.constraints.joint_coordinates import (
+    Closures,
+    FramePair,
+    Joint,
+    joint_called,
+    joints_of_tree,
+)
+from holoctl.forces.coefficients import coefficient
+from holoctl.forces.contract import Add, Between, Efforts, column
+from holoctl.forces.joint_rates import JointRates
+from holoctl.tree.frozen_model import plain
+from holoctl.tree.kinematics import Kinematics
+from holoctl.tree.live_motion import LiveMotion
+
+__all__ = ["BoundFriction", "JointFriction"]
+
+Array = NDArray[np.float64]
+
+TRANSITION = 0.01
+"""Transition of joints that a mapping does not name, rad/s or m/s."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointFriction:
+    """Viscous, Coulomb and Stribeck friction in joints, cut ones too.
+
+    Each coordinate of a joint, at the rate r, feels
+
+        -viscous r - [coulomb + (peak - coulomb) exp(-(r / speed)^2)] tanh(r / transition)
+
+    The smooth step at zero stands for the sign: there is no stiction, and a joint under load
+    creeps at up to about the transition (docs/forces.md tells what that means).
+
+    Parameters
+    ----------
+    viscous : float or mapping of str to float, optional
+        N m s/rad or N s/m, at least 0. A number is for every coordinate of the tree but those of
+        free joints. A mapping names joints: of the tree, coordinates ``joint[i]`` of them, and
+        closures with ``joint=``, whose coordinates are those of `joint_motion`.
+    coulomb : float or mapping of str to float, optional
+        N m or N, at least 0, likewise.
+    stribeck : (float, float) or mapping of str to (float, float), optional
+        Peak, at least `coulomb`, and speed, above 0: the friction at the start of a motion, N m or
+        N, and the rate, rad/s or m/s, at which the step down to Coulomb's has shrunk to 1/e.
+        Default: none.
+    transition : float or mapping of str to float, optional
+        rad/s or m/s, above 0: within it, friction goes from one side to the other. Joints that a
+        mapping does not name have 0.01.
+    name : str, optional
+        Default: ``"friction"``.
+
+    Raises
+    ------
+    InputError
+        For coefficients that are negative or not finite, a transition or speed that is not above
+        zero. Unknown joints, and peaks below Coulomb's friction, are refused by `Mechanism`.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> oil = hc.JointFriction(viscous=0.02, coulomb={"crank": 0.1, "hinge": 0.05})
+    """
+
+    viscous: Any = 0.0
+    coulomb: Any = 0.0
+    stribeck: Any = None
+    transition: Any = TRANSITION
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        checks: dict[str, Callable[[str, Any], Any]] = {
+            "viscous": coefficient,
+            "coulomb": coefficient,
+            "transition": positive,
+        }
+        if self.stribeck is not None:
+            checks["stribeck"] = _peak_and_speed
+        for what, check in checks.items():
+            owner, given = f"JointFriction {self.default_name!r}: {what}", getattr(self, what)
+            if isinstance(given, Mapping):
+                kept = {n: check(f"{owner} of {n!r}", x) for n, x in given.items()}
+                object.__setattr__(self, what, MappingProxyType(kept))
+            else:
+                object.__setattr__(self, what, check(owner, given))
+
+    def __reduce__(self) -> tuple[Any, ...]:  # mappings that are read-only do not pickle
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        given = {k: dict(x) if isinstance(x, Mapping) else x for k, x in given.items()}
+        return made_again, (type(self), given)
+
+    @property
+    def default_name(self) -> str:
+        """The name as given, or ``"friction"``."""
+        return self.name if self.name is not None else "friction"
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The joints that are named."""
+        named = (self.viscous, self.coulomb, self.stribeck, self.transition)
+        return tuple(dict.fromkeys(n for x in named if isinstance(x, Mapping) for n in x))
+
+    def bind(
+        self, model: pin.Model, name: str, reference: Vector, closures: Closures
+    ) -> BoundFriction:
+        """This friction on `model`."""
+        model, owner = plain(model), f"JointFriction {name!r}"
+        named = {joint: joint_called(model, joint, closures, owner) for joint in self.joints}
+        if fixed := [n for n, joint in named.items() if joint is not None and not joint.count]:
+            raise InputError(f"{owner}: {fixed[0]!r} is a weld, in which nothing moves")
+        every = [joint for joint in joints_of_tree(model) if joint.count < 6]
+        pairs = {j.name: j for j in (*every, *named.values()) if isinstance(j, FramePair)}
+        rates = JointRates(model.nv, tuple(pairs.values()))
+        table = _Table(rates, [p for j in every for p in rates.places(j)], named, owner)
+        viscous, coulomb = (
+            table.filled("viscous", self.viscous),
+            table.filled("coulomb", self.coulomb),
+        )
+        transition = table.filled("transition", self.transition, TRANSITION)
+        peak, speed = coulomb, np.ones(rates.count)
+        if self.stribeck is not None:
+            both = table.filled("stribeck", self.stribeck, (0.0, 0.0))
+            has = both[:, 1] > 0.0
+            peak, speed = np.where(has, both[:, 0], coulomb), np.where(has, both[:, 1], 1.0)
+        if (low := np.flatnonzero(peak < coulomb)).size:
+            raise InputError(
+                f"{owner}: the peak of stribeck must be at least the Coulomb friction of the same "
+                f"joint; got {peak[low[0]]:g} < {coulomb[low[0]]:g}"
+            )
+        return BoundFriction(
+            rates, *(read_only(x) for x in (viscous, coulomb, peak, speed, transition))
+        )
+
+
+def _peak_and_speed(name: str, value: Any) -> tuple[float, float]:
+    try:
+        peak, speed = value
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a pair (peak, speed); got {value!r}") from None
+    return coefficient(f"{name}: peak", peak), positive(f"{name}: speed", speed)
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Coefficients of all rates: a number for those of `every`, or those of joints by name."""
+
+    rates: JointRates
+    every: list[int]
+    named: Mapping[str, Joint | None]
+    owner: str
+
+    def filled(self, what: str, given: Any, default: Any = 0.0) -> Array:
+        found = np.array([default] * self.rates.count, dtype=float)
+        if not isinstance(given, Mapping):
+            found[self.every] = given
+            return found
+        of: dict[int, str] = {}
+        for name, x in given.items():
+            joint = self.named[name]
+            for i in () if joint is None else self.rates.places(joint):
+                if i in of:
+                    raise InputError(
+                        f"{self.owner}: {what}: {of[i]!r} and {name!r} name the same coordinate"
+                    )
+                of[i], found[i] = name, x
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class BoundFriction:
+    """Friction tied to a model: arrays with an entry for each of the rates."""
+
+    stores: ClassVar[bool] = False
+    friction: ClassVar[bool] = True
+
+    rates: JointRates
+    viscous: Vector
+    coulomb: Vector
+    peak: Vector
+    speed: Vector
+    transition: Vector
+
+    def at(self, kin: Kinematics) -> Efforts:
+        """``J' tau``, all of it lost."""
+        none, (r, J) = np.zeros(self.rates.nv), self.rates.at(kin)
+        return Efforts(none, self.rates.efforts(self.law(r), J), none)
+
+    def law(self, r: Vector) -> Vector:
+        """tau of the rates r."""
+        dry = self.coulomb + (self.peak - self.coulomb) * np.exp(-((r / self.speed) ** 2))
+        return np.asarray(-self.viscous * r - dry * np.tanh(r / self.transition))
+
+    def slope(self, r: Vector) -> Vector:
+        """d tau / dr."""
+        fall = (self.peak - self.coulomb) * np.exp(-((r / self.speed) ** 2))
+        step = np.tanh(r / self.transition)
+        along = (self.coulomb + fall) * (1.0 - step**2) / self.transition
+        return np.asarray(-self.viscous - along + fall * 2.0 * r / self.speed**2 * step)
+
+    def energy(self, kin: Kinematics) -> float:
+        """Friction stores nothing."""
+        return 0.0
+
+    def by_velocity(self, kin: Kinematics) -> Array:
+        """``J' (d tau / dr) J``."""
+        r, J = self.rates.at(kin)
+        slope, nv = self.slope(r), self.rates.nv
+        found: Array = np.diag(slope[:nv]) + (J.T * slope[nv:]) @ J
+        return found
+
+    def tick(self, motion: LiveMotion) -> Add:
+        """The same in few calls; what no joint has is left out."""
+        nv, n = self.rates.nv, self.rates.count
+        r, tau, dry = np.zeros(n), np.zeros(n), np.zeros(n)
+        of_tree, of_cut, tau_tree, tau_cut = r[:nv], r[nv:], tau[:nv], tau[nv:]
+        cut = self.rates.tick(motion) if n > nv else None
+        viscous, coulomb, fall = self.viscous, self.coulomb, self.peak - self.coulomb
+        per_transition, per_speed = 1.0 / self.transition, 1.0 / self.speed
+        has_dry, has_fall = bool(self.peak.any()), bool(fall.any())
+
+        def add(q: Vector, v: Vector, t: float, efforts: Vector) -> None:
+            of_tree[:] = v
+            J = None
+            if cut is not None:
+                J = cut()
+                J.dot(v, of_cut)
+            np.multiply(viscous, r, tau)
+            if has_dry:
+                np.multiply(r, per_transition, dry)
+                np.tanh(dry, dry)
+                if has_fall:
+                    x = r * per_speed
+                    np.multiply(dry, coulomb + fall * np.exp(-x * x), dry)
+                else:
+                    np.multiply(dry, coulomb, dry)
+                np.add(tau, dry, tau)
+            np.subtract(efforts, tau_tree, efforts)
+            if J is not None:
+                np.subtract(efforts, tau_cut.dot(J), efforts)
+
+        return add
+
+    def expression(self, q: Any, v: Any, t: Any, between: Between) -> Any:
+        """The same of symbols, rate by rate."""
+        nv, efforts = self.rates.nv, dict[int, Any]()
+        rows = [{k: 1.0} for k in range(nv)] + self.rates.expressions(between)
+        for i, row in enumerate(rows):
+            if not (self.viscous[i] or self.peak[i]):
+                continue
+            r = sum((x * v[k] for k, x in row.items()), 0.0 * v[0])
+            tau = _law(r, *(float(x[i]) for x in self._coefficients))
+            for k, x in row.items():
+                efforts[k] = efforts.get(k, 0.0) + x * tau
+        return column(v, efforts)
+
+    @property
+    def _coefficients(self) -> tuple[Vector, ...]:
+        return self.viscous, self.coulomb, self.peak, self.speed, self.transition
+
+
+def _law(
+    r: Any, viscous: float, coulomb: float, peak: float, speed: float, transition: float
+) -> Any:
+    """tau of one rate, an expression: what is zero is left out."""
+    import casadi as ca
+
+    dry = coulomb
+    if peak > coulomb:
+        dry = coulomb + (peak - coulomb) * ca.exp(-((r / speed) ** 2))
+    return -viscous * r - (dry * ca.tanh(r / transition) if peak else 0.0)

@@ -1,0 +1,288 @@
+"""A spring and a damper on the coordinates of a joint.
+
+    tau = -stiffness e - damping r        e: value less rest        V = stiffness |e|^2 / 2
+
+Of an angle that is known up to turns, e is the shorter way; of a spherical joint it is the rotation
+vector from rest, whose gradient along the angular velocity is itself.
+Reference: docs/forces.md, "Joint springs".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import atan2
+from operator import mod
+from typing import Any, ClassVar
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.angles import wrapped
+from holoctl.base.checks import Vector, number, numbers, read_only, vector
+from holoctl.base.errors import InputError
+from holoctl.base.tolerances import HALF_TURN, SMALL_TURN
+from holoctl.constraints.joint_coordinates import Closures, FramePair, Joint, joint_called
+from holoctl.forces.coefficients import coefficient
+from holoctl.forces.contract import Add, Between, Efforts, column
+from holoctl.forces.joint_rates import JointRates
+from holoctl.tree.coordinates import joint_of_coordinate
+from holoctl.tree.frozen_model import plain
+from holoctl.tree.kinematics import Kinematics
+from holoctl.tree.live_motion import LiveMotion
+
+__all__ = ["BoundJointSpring", "JointSpring"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class JointSpring:
+    """A spring and a damper on a joint of the tree, or one that was cut: ``-k (x - rest) - d r``.
+
+    Parameters
+    ----------
+    joint : str
+        A joint of one coordinate or a spherical one, of the tree or a closure with ``joint=``; or
+        one coordinate of another joint, ``joint[i]``.
+    stiffness : float
+        N m/rad or N/m, at least 0.
+    rest : float or (3,) array_like, optional
+        Where the spring has no effort, rad or m. Of angles that are known up to turns (continuous
+        joints, cut ones) the spring takes the shorter way, and is at odds with itself at half a
+        turn from rest. Of a spherical joint a rotation vector, rad; default: the frames agree.
+    damping : float, optional
+        N m s/rad or N s/m, at least 0.
+    name : str, optional
+        Default: ``"spring on"`` and the joint.
+
+    Raises
+    ------
+    InputError
+        For coefficients that are negative or not finite. Unknown joints, and joints of several
+        coordinates, are refused by `Mechanism`.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> balance = hc.JointSpring("shoulder", stiffness=40.0, rest=-0.3, damping=0.1)
+    """
+
+    joint: str
+    stiffness: float
+    rest: Any = 0.0
+    damping: float = 0.0
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        owner = f"JointSpring {self.default_name!r}"
+        if not isinstance(self.joint, str):
+            raise InputError(f"{owner}: joint must be the name of a joint; got {self.joint!r}")
+        for what in ("stiffness", "damping"):
+            object.__setattr__(self, what, coefficient(f"{owner}: {what}", getattr(self, what)))
+        rest = numbers(f"{owner}: rest", self.rest)
+        kept: Any = number(f"{owner}: rest", rest.item()) if rest.ndim == 0 else None
+        if kept is None:
+            kept = tuple(vector(f"{owner}: rest", rest, 3, "a rotation vector").tolist())
+        object.__setattr__(self, "rest", kept)
+
+    @property
+    def default_name(self) -> str:
+        """The name as given, or ``"spring on"`` and the joint."""
+        return self.name if self.name is not None else f"spring on {self.joint}"
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The joint."""
+        return (self.joint,)
+
+    def bind(
+        self, model: pin.Model, name: str, reference: Vector, closures: Closures
+    ) -> BoundJointSpring:
+        """This spring on `model`."""
+        model, owner = plain(model), f"JointSpring {name!r}"
+        joint = joint_called(model, self.joint, closures, owner)
+        if joint is None:  # its closure is switched off
+            return BoundJointSpring(None, model.nv, 0.0, 0.0, read_only(np.zeros(1)), "flat")
+        sort = _sort(model, joint)
+        if sort is None:
+            raise InputError(
+                f"{owner}: {self.joint!r} has {joint.count} coordinates, and a spring is on one "
+                "that is a length or an angle (joint[i] names one of several), or on a spherical "
+                "joint"
+            )
+        size = 3 if sort == "rotation" else 1
+        rest = np.zeros(3) if size == 3 and self.rest == 0.0 else np.atleast_1d(self.rest)
+        if rest.shape != (size,):
+            meaning = "a rotation vector, shape (3,)" if size == 3 else "a number"
+            raise InputError(
+                f"{owner}: rest of {self.joint!r} must be {meaning}; got {self.rest!r}"
+            )
+        return BoundJointSpring(
+            joint, model.nv, self.stiffness, self.damping, read_only(rest.astype(float)), sort
+        )
+
+
+def _sort(model: pin.Model, joint: Joint) -> str | None:
+    """What a spring on a joint is compared by: a number, an angle up to turns, or a rotation."""
+    if isinstance(joint, FramePair):
+        if joint.kind == "spherical" and joint.count == 3:
+            return "rotation"
+        if joint.count != 1 or joint.kind in ("spherical", "free"):
+            return None
+        return "flat" if joint.axes[0].linear else "turn"
+    if joint.turning:
+        return "turn" if joint.count == 1 else None
+    if joint.count == 1:
+        return "flat" if joint.places.size == 1 else None
+    is_ball = model.joints[int(joint_of_coordinate(model)[joint.columns[0]])].shortname()
+    return "rotation" if is_ball == "JointModelSpherical" else None
+
+
+@dataclass(frozen=True, eq=False)
+class BoundJointSpring:
+    """A spring on a joint tied to a model; joint None: it rests."""
+
+    friction: ClassVar[bool] = False
+
+    joint: Joint | None
+    nv: int
+    stiffness: float
+    damping: float
+    rest: Vector
+    sort: str
+
+    @property
+    def stores(self) -> bool:
+        """Whether there is a spring."""
+        return self.stiffness > 0.0
+
+    def at(self, kin: Kinematics) -> Efforts:
+        """``-J' k e`` and ``-J' d r``."""
+        none = np.zeros(self.nv)
+        if self.joint is None:
+            return Efforts(none, none, none)
+        x = self.joint.at(kin)
+        e = self.away(x.value)
+        J = x.jacobian.T
+        return Efforts(-J @ (self.stiffness * e), -J @ (self.damping * x.rate), none)
+
+    def energy(self, kin: Kinematics) -> float:
+        """``k |e|^2 / 2``."""
+        if self.joint is None:
+            return 0.0
+        e = self.away(self.joint.value(kin))
+        return 0.5 * self.stiffness * float(e @ e)
+
+    def by_velocity(self, kin: Kinematics) -> Array:
+        """``-d J' J``."""
+        if self.joint is None:
+            return np.zeros((self.nv, self.nv))
+        J = self.joint.at(kin).jacobian
+        return -self.damping * (J.T @ J)
+
+    def away(self, value: Vector) -> Vector:
+        """e: how far it is from rest."""
+        if self.sort == "rotation":
+            R = pin.Quaternion(value).toRotationMatrix()
+            return np.asarray(pin.log3(pin.exp3(self.rest).T @ R))
+        e = value - self.rest
+        return np.asarray(wrapped(e) if self.sort == "turn" else e)
+
+    def tick(self, motion: LiveMotion) -> Add | None:
+        """Of one coordinate of the tree, in plain numbers; None for what is read off frames."""
+        joint, k, d = self.joint, self.stiffness, self.damping
+        if joint is None:
+            return lambda q, v, t, efforts: None
+        if isinstance(joint, FramePair) or self.sort == "rotation":
+            return None
+        column, place, rest = int(joint.columns[0]), int(joint.places[0]), float(self.rest[0])
+
+        def on_line(q: Vector, v: Vector, t: float, efforts: Vector) -> None:
+            efforts[column] -= k * (q.item(place) - rest) + d * v.item(column)
+
+        def turning(q: Vector, v: Vector, t: float, efforts: Vector) -> None:
+            e = wrapped(atan2(q.item(place + 1), q.item(place)) - rest, mod)
+            efforts[column] -= k * e + d * v.item(column)
+
+        return turning if self.sort == "turn" else on_line
+
+    def expression(self, q: Any, v: Any, t: Any, between: Between) -> Any:
+        """The same of symbols."""
+        joint = self.joint
+        if joint is None:
+            return column(v, {})
+        if isinstance(joint, FramePair):
+            value = _read(joint, between)
+            rows = JointRates(self.nv, (joint,)).expressions(between)
+        else:
+            value = [q[int(i)] for i in joint.places]
+            rows = [{int(i): 1.0} for i in joint.columns]
+        efforts: dict[int, Any] = {}
+        for e, row in zip(self._away(value), rows, strict=True):
+            rate = sum((x * v[k] for k, x in row.items()), 0.0 * v[0])
+            tau = -self.stiffness * e - self.damping * rate
+            for k, x in row.items():
+                efforts[k] = efforts.get(k, 0.0) + x * tau
+        return column(v, efforts)
+
+    def guard(self, q: Any, v: Any, t: Any, between: Between) -> list[Any]:
+        """Of a ball that is read off frames: near half a turn its quaternion has no digits."""
+        if not isinstance(self.joint, FramePair) or self.sort != "rotation":
+            return []
+        return [(HALF_TURN / _read(self.joint, between)[3]) ** 2]
+
+    def _away(self, value: list[Any]) -> list[Any]:
+        """e of expressions: the numbers of a joint in q, or what stands for them of frames."""
+        import casadi as ca
+
+        if self.sort == "rotation":
+            return _rotation_vector(_relative(pin.exp3(self.rest), value))
+        if self.sort == "turn":
+            angle = ca.atan2(value[1], value[0]) - float(self.rest[0])
+            return [wrapped(angle, lambda x, y: x - y * ca.floor(x / y))]
+        return [value[0] - float(self.rest[0])]
+
+
+# ----------------------------------------------------------------------------- as expressions
+
+
+def _read(joint: FramePair, between: Between) -> list[Any]:
+    """The numbers of a joint between frames: a length, cosine and sine, or a quaternion."""
+    import casadi as ca
+
+    seen = between(joint.a, joint.b)
+    R, p = seen.Ra.T @ seen.Rb, seen.Ra.T @ (seen.pb - seen.pa)
+    if joint.kind == "spherical":
+        w = 0.5 * ca.sqrt(1.0 + ca.trace(R))
+        xyz = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
+        return [*(x / (4.0 * w) for x in xyz), w]
+    if joint.axes[0].linear:
+        return [p[joint.axes[0].axis]]
+    if joint.kind == "universal":
+        return [R[1, 1], R[2, 1]] if joint.axes[0].of == "a" else [R[0, 0], R[0, 2]]
+    return [R[0, 0], R[1, 0]]
+
+
+def _relative(rest: Array, value: list[Any]) -> list[Any]:
+    """Quaternion x y z w seen from rest: the conjugate of that of rest times it."""
+    import casadi as ca
+
+    x, y, z, w = (float(c) for c in pin.Quaternion(rest).coeffs())
+    of_rest, u = ca.DM([x, y, z]), ca.vertcat(*value[:3])
+    turned = w * u - value[3] * of_rest - ca.cross(ca.SX(of_rest), u)
+    return [turned[0], turned[1], turned[2], w * value[3] + ca.dot(of_rest, u)]
+
+
+def _rotation_vector(quaternion: list[Any]) -> list[Any]:
+    """``2 atan2(n, |w|) / n`` times the vector part, n its size, the shorter way."""
+    import casadi as ca
+
+    *u, w = quaternion
+    side = ca.if_else(w < 0.0, -1.0, 1.0)
+    w, nn = side * w, u[0] ** 2 + u[1] ** 2 + u[2] ** 2
+    n = ca.sqrt(ca.fmax(nn, SMALL_TURN))
+    size = ca.if_else(
+        nn < SMALL_TURN, 2.0 / w * (1.0 - nn / (3.0 * w * w)), 2.0 * ca.atan2(n, w) / n
+    )
+    return [side * size * x for x in u]

@@ -1,0 +1,247 @@
+"""A spring and a damper between two points.
+
+    d = p_b - p_a    L = |d|    n = d / L    Ldot = n . (v_b - v_a)
+    tension T = stiffness (L - length) + damping Ldot        F = -J_L' T        V = k (L - l)^2 / 2
+
+J_L is the row of n: the wrench (n, p_b x n) on the body of b, its opposite on that of a.
+Reference: docs/forces.md, "Springs between points".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, flag, read_only
+from holoctl.base.errors import InputError, SingularityError
+from holoctl.base.tolerances import COINCIDENT
+from holoctl.constraints.joint_coordinates import Closures
+from holoctl.forces.coefficients import coefficient
+from holoctl.forces.contract import Add, Between, Efforts, column
+from holoctl.tree.coordinates import support
+from holoctl.tree.frames import Frame, FrameLike, default_pair_name, own_frame, resolve_frame
+from holoctl.tree.kinematics import Kinematics, place
+from holoctl.tree.live_motion import LiveMotion
+
+__all__ = ["BoundSpring", "Spring"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Spring:
+    """A spring and a damper between two points, of bodies or of a body and the ground.
+
+    The tension ``stiffness (L - length) + damping Ldot`` pulls the points together along the line
+    between them, where it is positive, and pushes them apart where it is negative.
+
+    Parameters
+    ----------
+    frame_a, frame_b : str or (str, pin.SE3)
+        Frames at whose origins it is fixed, as in `Closure`; ``("universe", pin.SE3)`` is a point
+        of the ground.
+    stiffness : float
+        N/m, at least 0.
+    length : float
+        Where the spring has no tension, m, at least 0.
+    damping : float, optional
+        N s/m, at least 0.
+    unilateral : bool, optional
+        True for a rope: there is tension only where it is longer than `length`, and never a push.
+    name : str, optional
+        Default: ``"spring a-b"``.
+
+    Raises
+    ------
+    InputError
+        For coefficients that are negative or not finite. By `Mechanism`: for unknown frames, two
+        on one body, and ends that coincide where a direction between them is needed.
+    """
+
+    frame_a: FrameLike
+    frame_b: FrameLike
+    stiffness: float
+    length: float
+    damping: float = 0.0
+    unilateral: bool = False
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        for what in ("frame_a", "frame_b"):
+            object.__setattr__(self, what, own_frame(getattr(self, what)))
+        owner = f"Spring {self.default_name!r}"
+        for what in ("stiffness", "damping", "length"):
+            object.__setattr__(self, what, coefficient(f"{owner}: {what}", getattr(self, what)))
+        flag(f"{owner}: unilateral", self.unilateral)
+
+    @property
+    def default_name(self) -> str:
+        """The name as given, or ``"spring a-b"``."""
+        if self.name is not None:
+            return self.name
+        return f"spring {default_pair_name(self.frame_a, self.frame_b)}"
+
+    def bind(
+        self, model: pin.Model, name: str, reference: Vector, closures: Closures
+    ) -> BoundSpring:
+        """This spring on `model`."""
+        owner = f"Spring {name!r}"
+        a, b = (resolve_frame(model, f, owner) for f in (self.frame_a, self.frame_b))
+        if a.joint == b.joint:
+            raise InputError(
+                f"{owner}: {a.name!r} and {b.name!r} are fixed to the same body, so that nothing "
+                "stretches between them; is one of the names wrong?"
+            )
+        at = [place(model, reference, f).translation for f in (a, b)]
+        apart = float(np.linalg.norm(at[1] - at[0]))
+        size = max(self.length, apart if self.damping else 0.0)
+        moved = support(model, b.joint).astype(float) - support(model, a.joint)
+        bound = BoundSpring(owner, a, b, read_only(moved), self, COINCIDENT * size)
+        if not self.unilateral and (self.length or self.damping) and apart <= COINCIDENT * size:
+            raise InputError(
+                f"{owner}: its ends coincide at the reference configuration, so that there is no "
+                f"direction between them ({apart:.2g} m, with length {self.length:g} m); is a "
+                "placement missing?"
+            )
+        return bound
+
+
+class _Line(NamedTuple):
+    """The line between the ends: its length, its direction, the row of its rate."""
+
+    L: float
+    n: Vector
+    row: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class BoundSpring:
+    """A spring tied to a model."""
+
+    friction: ClassVar[bool] = False
+
+    owner: str
+    a: Frame
+    b: Frame
+    moved: Vector
+    description: Spring
+    nearest: float
+    """Ends nearer than this, m, have no direction between them."""
+
+    @property
+    def stores(self) -> bool:
+        """Whether there is a spring."""
+        return self.description.stiffness > 0.0
+
+    def at(self, kin: Kinematics) -> Efforts:
+        """``-J' k (L - l)`` and ``-J' d Ldot``."""
+        s, none = self.description, np.zeros(self.moved.size)
+        line = self._line(kin)
+        if self._slack(line.L):
+            return Efforts(none, none, none)
+        pull, damp = s.stiffness * (line.L - s.length), s.damping * float(line.row @ kin.v)
+        if s.unilateral:
+            damp = max(damp, -pull)  # a rope does not push
+        return Efforts(-pull * line.row, -damp * line.row, none)
+
+    def energy(self, kin: Kinematics) -> float:
+        """``k (L - l)^2 / 2``."""
+        s = self.description
+        d = kin.point(self.b) - kin.point(self.a)
+        L = float(np.linalg.norm(d))
+        return 0.0 if self._slack(L) else 0.5 * s.stiffness * (L - s.length) ** 2
+
+    def by_velocity(self, kin: Kinematics) -> Array:
+        """``-d J' J``."""
+        s, line = self.description, self._line(kin)
+        pull = s.stiffness * (line.L - s.length)
+        rests = self._slack(line.L) or (
+            s.unilateral and s.damping * float(line.row @ kin.v) < -pull
+        )
+        return -(0.0 if rests else s.damping) * np.outer(line.row, line.row)
+
+    def _slack(self, L: float) -> bool:
+        return self.description.unilateral and self.description.length >= L
+
+    def _line(self, kin: Kinematics) -> _Line:
+        p = kin.point(self.b)
+        d = p - kin.point(self.a)
+        L = float(np.linalg.norm(d))
+        if self._undirected(L):
+            raise SingularityError(
+                f"{self.owner}: its ends coincide ({L:.2g} m apart), so that there is no direction "
+                f"between them, and it has length {self.description.length:g} m; no force is given"
+            )
+        n = d / L if L > 0.0 else d
+        row = np.concatenate([n, np.cross(p, n)]) @ (kin.J * self.moved)
+        return _Line(L, n, row)
+
+    def _undirected(self, L: float) -> bool:
+        return not self._slack(L) and self.nearest >= L and self.nearest > 0.0
+
+    def tick(self, motion: LiveMotion) -> Add:
+        """The same in few calls; not a number where the ends coincide, so that `at` decides."""
+        s = self.description
+        k, length, c, rope = s.stiffness, s.length, s.damping, s.unilateral
+        ends = np.zeros((2, 4 * motion.bodies))
+        for line, f in zip(ends, (self.a, self.b), strict=True):
+            line[4 * f.joint :][:4] = *f.placement.translation, 1.0
+        placements, J, moved, w = motion.placements, motion.J, self.moved, np.zeros(6)
+
+        def add(q: Vector, v: Vector, t: float, efforts: Vector) -> None:
+            (ax, ay, az), (bx, by, bz) = ends.dot(placements).tolist()
+            x, y, z = bx - ax, by - ay, bz - az
+            L = sqrt(x * x + y * y + z * z)
+            if rope and length >= L:
+                return
+            if self.nearest >= L:
+                if self.nearest > 0.0:
+                    efforts[:] = np.nan
+                return
+            w[:] = x, y, z, by * z - bz * y, bz * x - bx * z, bx * y - by * x
+            np.multiply(w, 1.0 / L, w)
+            row = w.dot(J)
+            np.multiply(row, moved, row)
+            tension = k * (L - length) + (c * float(row.dot(v)) if c else 0.0)
+            if rope and tension < 0.0:
+                return
+            np.multiply(row, tension, row)
+            np.subtract(efforts, row, efforts)
+
+        return add
+
+    def expression(self, q: Any, v: Any, t: Any, between: Between) -> Any:
+        """The same of symbols."""
+        import casadi as ca
+
+        s, (L, row) = self.description, self._symbols(between)
+        tension = s.stiffness * (L - s.length)
+        if s.damping:
+            tension = tension + s.damping * sum(x * v[k] for k, x in row.items())
+        if s.unilateral:
+            tension = ca.if_else(s.length >= L, 0.0, ca.fmax(tension, 0.0))
+        return column(v, {k: -x * tension for k, x in row.items()})
+
+    def guard(self, q: Any, v: Any, t: Any, between: Between) -> list[Any]:
+        """Where the ends coincide there is no direction between them."""
+        if self.nearest == 0.0 or (self.description.unilateral and self.description.length):
+            return []
+        L, _ = self._symbols(between)
+        return [(self.nearest / L) ** 2]
+
+    def _symbols(self, between: Between) -> tuple[Any, dict[int, Any]]:
+        """L and its row."""
+        import casadi as ca
+
+        seen = between(self.a, self.b)
+        d = seen.pb - seen.pa
+        L = ca.sqrt(ca.fmax(ca.dot(d, d), np.finfo(float).tiny))
+        row: dict[int, Any] = {}
+        for k, moves in seen.moves:
+            row[k] = row.get(k, 0.0) + ca.dot(d, moves) / L
+        return L, row

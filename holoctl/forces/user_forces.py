@@ -1,0 +1,139 @@
+"""Forces of one's own: what they say of themselves is compared before it is used.
+
+The certificate takes efforts as they are given, and what is stored and lost: an error in them is in
+the torque and in its certificate alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.base.checks import Vector
+from holoctl.base.errors import HoloctlError, InputError
+from holoctl.base.tolerances import DIFFERENCE_STATES, DIFFERENCE_STEP, NO_LOSS, TICK_AGREES
+from holoctl.constraints.contract import offered
+from holoctl.constraints.differences import difference, worst
+from holoctl.constraints.user_classes import of_library, seeded_states
+from holoctl.forces.contract import BoundForce, Efforts
+from holoctl.tree.kinematics import Kinematics, kinematics
+from holoctl.tree.live_motion import live_motion
+
+__all__ = ["check_own_force", "checked_efforts"]
+
+_PARTS = ("springs", "losses", "external")
+
+
+def checked_efforts(force: BoundForce, found: Any, nv: int) -> Efforts:
+    """What `at` returned: vectors of nv floats, finite or not."""
+    if of_library(force):
+        return found  # type: ignore[no-any-return]
+    for part in _PARTS:
+        x = getattr(found, part, None)
+        if not isinstance(x, np.ndarray) or x.shape != (nv,) or x.dtype.kind != "f":
+            given = f"shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
+            raise InputError(
+                f"{type(force).__name__}: at must return hc.Efforts of float arrays of shape "
+                f"({nv},); its {part} are of {given}"
+            )
+    return Efforts(found.springs, found.losses, found.external)
+
+
+def check_own_force(bound: Any, name: str, model: pin.Model, reference: Vector) -> None:
+    """Compare what a force of one's own says of itself, at seeded states near the reference.
+
+    Those are left out where it raises an error of the library, or is not finite.
+
+    Raises
+    ------
+    InputError
+        For what is no bound force; efforts of other shapes; springs that are not the gradient of
+        the energy; losses that give power; friction that depends on q, or is not lost; a tick that
+        differs from `at`; efforts that are defined nowhere near the reference.
+    """
+    owner = f"force {name!r}"
+    parts = ("at", "energy", "by_velocity", "stores", "friction")
+    if missing := [part for part in parts if not hasattr(bound, part)]:
+        raise InputError(
+            f"{owner}: bind must return a bound force, see holoctl/forces/contract.py; got "
+            f"{type(bound).__name__} without {', '.join(missing)}"
+        )
+    looked_at, trouble = 0, ""
+    for q, v, t, _ in seeded_states(model, reference):
+        kin = kinematics(model, model.createData(), q, v, t)
+        try:
+            found = checked_efforts(bound, bound.at(kin), model.nv)
+            wrong = "" if not np.isfinite(found.total).all() else _told(bound, model, kin, found)
+        except InputError:
+            raise
+        except HoloctlError as error:
+            trouble = trouble or str(error)
+            continue
+        except Exception as error:  # of a function that somebody else wrote
+            raise InputError(f"{owner} raised {type(error).__name__}: {error}") from error
+        if not np.isfinite(found.total).all():
+            trouble = trouble or "efforts that are not finite"
+            continue
+        if wrong:
+            where = f"q = {q.round(4).tolist()}, v = {v.round(4).tolist()}, t = {t:g}"
+            raise InputError(f"{owner}: {wrong} at {where}")
+        looked_at += 1
+        if looked_at == DIFFERENCE_STATES:
+            return
+    if not looked_at:
+        raise InputError(
+            f"{owner}: it could not be evaluated at the reference configuration, nor near it: "
+            f"{trouble}; give the Mechanism another reference="
+        )
+
+
+def _told(bound: Any, model: pin.Model, kin: Kinematics, found: Efforts) -> str:
+    """What is wrong with a force at a state; empty if nothing."""
+    q, v, t = kin.q, kin.v, kin.t
+    size = float(np.abs(found.total) @ np.abs(v))
+    if not float(found.losses @ v) <= NO_LOSS * size:
+        return f"its losses give power, {found.losses @ v:.4g} W,"
+    data = model.createData()
+
+    def energy(s: float) -> Vector:
+        there = pin.integrate(model, q, s * v)
+        return np.array([float(bound.energy(kinematics(model, data, there, v, t)))])
+
+    gained = np.array([-float(found.springs @ v)])
+    if bound.stores:
+        h = DIFFERENCE_STEP / max(1.0, float(np.abs(v).max()))
+        tries = [difference(energy, part * h) for part in (1.0, 0.1, 0.01)]
+        if worst(gained, tries, np.array([size])) is not None:
+            return (
+                f"its springs take {gained[0]:.6g} W, but its energy grows by "
+                f"{tries[0].value[0]:.6g} W"
+            )
+    elif found.springs.any():
+        return "it has springs, but stores is False,"
+    if bound.friction:
+        elsewhere = pin.integrate(model, q, 0.3 * v)
+        other = checked_efforts(bound, bound.at(kinematics(model, data, elsewhere, v, t)), v.size)
+        if (
+            found.springs.any()
+            or found.external.any()
+            or np.abs(other.total - found.total).max() > NO_LOSS * (1.0 + np.abs(found.total).max())
+        ):
+            return "it is told to be friction, but is not lost, or not by the rates alone,"
+    return _tick_differs(bound, model, kin, found)
+
+
+def _tick_differs(bound: Any, model: pin.Model, kin: Kinematics, found: Efforts) -> str:
+    """By how much a tick that is offered is off; empty if it is not."""
+    tick, motion = offered(bound, "tick", "at"), live_motion(model, model.createData())
+    if tick is None or motion is None or (add := tick(motion)) is None:
+        return ""
+    pin.computeForwardKinematicsDerivatives(model, motion.data, kin.q, kin.v, np.zeros(model.nv))
+    for _ in range(2):  # a tick may leave something behind
+        efforts = np.ones(model.nv)
+        add(kin.q, kin.v, kin.t, efforts)
+        off = float(np.abs(efforts - 1.0 - found.total).max())
+        if not off <= TICK_AGREES * (1.0 + float(np.abs(found.total).max())):
+            return f"its tick is not `at`: it is off by {off:.1e}"
+    return ""
