@@ -24,14 +24,18 @@ def fast_path(prepared):
     mech, part = prepared.mech, prepared.partition
     if isinstance(prepared, hc.PreparedForwardDynamics):
         return forward_tick.lay_out(mech, part)
-    return inverse_tick.lay_out(
+    tick = inverse_tick.lay_out(
         mech, part, prepared.weights, prepared.inconsistent, prepared.limits
-    )  # fmt: skip
+    )
+    if tick is None:
+        return None
+    return lambda q, v, target, t, efforts, rates=None: tick(q, v, target, t, efforts, rates)
 
 
 def sparse_path(prepared):
     """Of the forward dynamics, the part of the fast path that goes through Pinocchio."""
-    return forward_tick.sparse_tick(prepared.mech, prepared.partition)
+    tick = forward_tick.sparse_tick(prepared.mech, prepared.partition)
+    return None if tick is None else lambda q, v, tau, t=0.0: tick(q, v, tau, t)
 
 
 def with_balls(model, balls):

@@ -130,9 +130,14 @@ class BoundForce(Protocol):
     """
 
     @property
-    def stores(self) -> bool: ...
+    def stores(self) -> bool:
+        """Whether it stores energy."""
+        ...
+
     @property
-    def friction(self) -> bool: ...
+    def friction(self) -> bool:
+        """Whether a controller may compensate it at the reference."""
+        ...
 
     def at(self, kin: Kinematics) -> Efforts:
         """The efforts at a state."""
