@@ -484,6 +484,10 @@ SELF_TEST_NEAR = 16
 COINCIDENT = 1e-6
 """Ends of a spring nearer than this share of its length have no direction between them."""
 
+CONSTANT_RATE = 1e-13
+"""The rate of a cut joint follows the coordinates by a constant matrix, as in the plane, where its
+entries change by no more than this."""
+
 SMALL_TURN = 1e-8
 """Square of the sine of half an angle below which its rotation vector is by a series."""
 

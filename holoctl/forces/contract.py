@@ -43,7 +43,7 @@ from holoctl.constraints.joint_coordinates import Closures
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import Kinematics
 
-__all__ = ["Add", "Between", "BoundForce", "Efforts", "Force", "Seen", "column"]
+__all__ = ["Between", "BoundForce", "Efforts", "Force", "Seen", "Tick", "column"]
 
 Array = NDArray[np.float64]
 
@@ -72,8 +72,8 @@ class Efforts:
         return self.springs + self.losses + self.external
 
 
-Add = Callable[[Vector, Vector, float, Vector], None]
-"""add(q, v, t, efforts) adds the efforts of a force to those that are there."""
+Tick = Callable[[Vector, Vector, float], Vector]
+"""tick(q, v, t) -> (nv,) the efforts of a force: the same array at every call, written anew."""
 
 
 class Seen(NamedTuple):
@@ -117,10 +117,12 @@ class BoundForce(Protocol):
     -----
     It may also have
 
-    ``tick(motion) -> add`` : motion a `LiveMotion`
-        The same in a control loop: a function (q, v, t, efforts) that adds to `efforts` (nv,).
+    ``tick(motion) -> efforts`` : motion a `LiveMotion`
+        The same in a control loop: a function (q, v, t) that gives the efforts (nv,), in an array
+        of its own that is the same at every call; or None, where there is no faster way than `at`.
         It is made once for each thread. `motion` shows the placements and the Jacobian of all
-        bodies at q; v is that of the argument.
+        bodies at q; v is that of the argument. Where there is no answer it gives nan, and the loop
+        asks `at`.
     ``expression(q, v, t, between) -> efforts`` : q (nq, 1), v (nv, 1), t symbols
         The efforts as a `casadi.SX` column of nv entries.
     ``guard(q, v, t, between) -> list``

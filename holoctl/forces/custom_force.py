@@ -15,7 +15,7 @@ from holoctl.base.checks import Vector, numbers
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import FIRST_DIFFERENCE
 from holoctl.constraints.joint_coordinates import Closures
-from holoctl.forces.contract import Add, Between, Efforts
+from holoctl.forces.contract import Between, Efforts, Tick
 from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion
 
@@ -157,13 +157,9 @@ class BoundCustomForce:
             raise InputError(f"{self.owner} must return finite numbers; got {x}")
         return x.reshape(nv)
 
-    def tick(self, motion: LiveMotion) -> Add:
+    def tick(self, motion: LiveMotion) -> Tick:
         """The function again: it knows the tree itself."""
-
-        def add(q: Vector, v: Vector, t: float, efforts: Vector) -> None:
-            np.add(efforts, self.evaluate(q, v, t), efforts)
-
-        return add
+        return self.evaluate
 
     @property
     def opaque(self) -> str:

@@ -28,8 +28,8 @@ from holoctl.constraints.joint_coordinates import (
     joints_of_tree,
 )
 from holoctl.forces.coefficients import coefficient
-from holoctl.forces.contract import Add, Between, Efforts, column
-from holoctl.forces.joint_rates import JointRates
+from holoctl.forces.contract import Between, Efforts, Tick, column
+from holoctl.forces.joint_rates import JointRates, joint_rates, rows_of_pairs
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion
@@ -131,7 +131,7 @@ class JointFriction:
             raise InputError(f"{owner}: {fixed[0]!r} is a weld, in which nothing moves")
         every = [joint for joint in joints_of_tree(model) if joint.count < 6]
         pairs = {j.name: j for j in (*every, *named.values()) if isinstance(j, FramePair)}
-        rates = JointRates(model.nv, tuple(pairs.values()))
+        rates = joint_rates(model, tuple(pairs.values()))
         table = _Table(rates, [p for j in every for p in rates.places(j)], named, owner)
         viscous, coulomb = (
             table.filled("viscous", self.viscous),
@@ -229,42 +229,54 @@ class BoundFriction:
         found: Array = np.diag(slope[:nv]) + (J.T * slope[nv:]) @ J
         return found
 
-    def tick(self, motion: LiveMotion) -> Add:
-        """The same in few calls; what no joint has is left out."""
-        nv, n = self.rates.nv, self.rates.count
-        r, tau, dry = np.zeros(n), np.zeros(n), np.zeros(n)
-        of_tree, of_cut, tau_tree, tau_cut = r[:nv], r[nv:], tau[:nv], tau[nv:]
-        cut = self.rates.tick(motion) if n > nv else None
-        viscous, coulomb, fall = self.viscous, self.coulomb, self.peak - self.coulomb
-        per_transition, per_speed = 1.0 / self.transition, 1.0 / self.speed
-        has_dry, has_fall = bool(self.peak.any()), bool(fall.any())
+    def tick(self, motion: LiveMotion) -> Tick:
+        """The same in few calls: with ``r = R v`` and z = (r, tanh(r / transition)),
 
-        def add(q: Vector, v: Vector, t: float, efforts: Vector) -> None:
-            of_tree[:] = v
-            J = None
-            if cut is not None:
-                J = cut()
-                J.dot(v, of_cut)
-            np.multiply(viscous, r, tau)
-            if has_dry:
-                np.multiply(r, per_transition, dry)
-                np.tanh(dry, dry)
-                if has_fall:
-                    x = r * per_speed
-                    np.multiply(dry, coulomb + fall * np.exp(-x * x), dry)
-                else:
-                    np.multiply(dry, coulomb, dry)
-                np.add(tau, dry, tau)
-            np.subtract(efforts, tau_tree, efforts)
-            if J is not None:
-                np.subtract(efforts, tau_cut.dot(J), efforts)
+            F = -R' C z        C = [viscous, coulomb], diagonal blocks
 
-        return add
+        Where R is constant, it is multiplied into C once.
+        """
+        (R, refill), n, nv = self.rates.tick(motion), self.rates.count, self.rates.nv
+        fall, per_transition, per_speed = (
+            self.peak - self.coulomb, 1.0 / self.transition, 1.0 / self.speed,
+        )  # fmt: skip
+        has_fall, efforts = bool(fall.any()), np.zeros(nv)
+        dry = np.ones(n) if has_fall else self.coulomb
+        if refill is None and not has_fall:
+            z, scaled = np.zeros(nv + n), per_transition[:, None] * R
+            all_of_it = -np.hstack([(R.T * self.viscous) @ R, R.T * dry])
+            of_v, of_step = z[:nv], z[nv:]
+
+            def by_v(q: Vector, v: Vector, t: float) -> Vector:
+                of_v[:] = v
+                scaled.dot(v, of_step)
+                np.tanh(of_step, of_step)
+                all_of_it.dot(z, efforts)
+                return efforts
+
+            return by_v
+        z, tau, C = np.zeros(2 * n), np.zeros(n), -np.hstack([np.diag(self.viscous), np.diag(dry)])
+        r, step = z[:n], z[n:]
+
+        def by_rates(q: Vector, v: Vector, t: float) -> Vector:
+            if refill is not None:
+                refill()
+            R.dot(v, r)
+            np.multiply(r, per_transition, step)
+            np.tanh(step, step)
+            if has_fall:
+                x = r * per_speed
+                np.multiply(step, self.coulomb + fall * np.exp(-x * x), step)
+            C.dot(z, tau)
+            tau.dot(R, efforts)
+            return efforts
+
+        return by_rates
 
     def expression(self, q: Any, v: Any, t: Any, between: Between) -> Any:
         """The same of symbols, rate by rate."""
         nv, efforts = self.rates.nv, dict[int, Any]()
-        rows = [{k: 1.0} for k in range(nv)] + self.rates.expressions(between)
+        rows = [{k: 1.0} for k in range(nv)] + rows_of_pairs(self.rates.pairs, between)
         for i, row in enumerate(rows):
             if not (self.viscous[i] or self.peak[i]):
                 continue

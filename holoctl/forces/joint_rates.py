@@ -7,21 +7,23 @@ J_c has a row for each coordinate of a joint that was cut, or hangs upside down 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, read_only
+from holoctl.base.tolerances import CONSTANT_RATE, RANDOM_CONFIGURATIONS
 from holoctl.constraints.joint_coordinates import FramePair, Joint
 from holoctl.forces.contract import Between
-from holoctl.tree.kinematics import Kinematics
+from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import LiveMotion
 
-__all__ = ["JointRates"]
+__all__ = ["JointRates", "joint_rates", "rows_of_pairs"]
 
 Array = NDArray[np.float64]
 
@@ -34,10 +36,13 @@ class JointRates:
     ----------
     nv : int
     pairs : tuple of FramePair
+    constant : (count - nv, nv) array or None
+        J_c, where it is the same at every configuration.
     """
 
     nv: int
     pairs: tuple[FramePair, ...]
+    constant: Array | None
 
     @cached_property
     def count(self) -> int:
@@ -64,43 +69,61 @@ class JointRates:
         found: Vector = tau[: self.nv] + tau[self.nv :] @ J
         return found
 
-    def tick(self, motion: LiveMotion) -> Callable[[], Array]:
-        """A function that gives J_c from the motion at q; the array is the same at every call."""
+    def tick(self, motion: LiveMotion) -> tuple[Array, Callable[[], None] | None]:
+        """R (count, nv) with ``r = R v``, and a function that fills it from the motion at q; None
+        where it is constant."""
+        R = np.vstack([np.eye(self.nv), np.zeros((self.count - self.nv, self.nv))])
+        if self.constant is not None:
+            R[self.nv :] = self.constant
+            return R, None
         axes = [(p, x) for p in self.pairs for x in p.axes]
         n_of, p_of = np.zeros((2, len(axes), 4 * motion.bodies))
         moved = np.array([p.moved for p, _ in axes])
-        linear = np.array([x.linear for _, x in axes])
+        linear = np.array([x.linear for _, x in axes])[:, None]
         for i, (pair, x) in enumerate(axes):
             frame = pair.a if x.of == "a" else pair.b
             n_of[i, 4 * frame.joint :][:3] = frame.placement.rotation[:, x.axis]
             p_of[i, 4 * pair.b.joint :][:4] = *pair.b.placement.translation, 1.0
-        placements, J = motion.placements, motion.J
-        turning = J[3:]
-        wrenches, found = np.zeros((len(axes), 6)), np.zeros((len(axes), self.nv))
+        placements, J, turning, J_c = motion.placements, motion.J, motion.J[3:], R[self.nv :]
+        wrenches = np.zeros((len(axes), 6))
 
-        def about() -> Array:
-            np.multiply(n_of.dot(placements).dot(turning), moved, found)
-            return found
+        def about() -> None:
+            np.multiply(n_of.dot(placements).dot(turning), moved, J_c)
 
-        def any_axis() -> Array:
+        def any_axis() -> None:
             n, p = n_of.dot(placements), p_of.dot(placements)
-            wrenches[:, :3] = n * linear[:, None]
-            wrenches[:, 3:] = np.where(linear[:, None], np.cross(p, n), n)
-            np.multiply(wrenches.dot(J), moved, found)
-            return found
+            wrenches[:, :3] = n * linear
+            wrenches[:, 3:] = np.where(linear, np.cross(p, n), n)
+            np.multiply(wrenches.dot(J), moved, J_c)
 
-        return any_axis if linear.any() else about
+        return R, any_axis if linear.any() else about
 
-    def expressions(self, between: Between) -> list[dict[int, Any]]:
-        """The rows of J_c: coordinate to entry."""
-        found: list[dict[int, Any]] = []
-        for pair in self.pairs:
-            seen = between(pair.a, pair.b)
-            for x in pair.axes:
-                n = (seen.Ra if x.of == "a" else seen.Rb)[:, x.axis]
-                row: dict[int, Any] = {}
-                for k, motion in seen.moves if x.linear else seen.turns:
-                    entry = (n.T @ motion) + row.get(k, 0.0)
-                    row[k] = entry
-                found.append({k: e for k, e in row.items() if not e.is_zero()})
-        return found
+
+def joint_rates(model: pin.Model, pairs: tuple[FramePair, ...]) -> JointRates:
+    """The rates of all coordinates and of `pairs`, and whether J_c is constant.
+
+    It is an analytic function of q: the same at several random q, the same everywhere.
+    """
+    if not pairs:
+        return JointRates(model.nv, pairs, np.zeros((0, model.nv)))
+    rng, data, found = np.random.default_rng(0), model.createData(), list[Array]()
+    for _ in range(RANDOM_CONFIGURATIONS):
+        q = pin.integrate(model, pin.neutral(model), rng.normal(size=model.nv))
+        kin = kinematics(model, data, q, np.zeros(model.nv), 0.0)
+        found.append(np.vstack([p.jacobian(kin) for p in pairs]))
+    same = np.ptp(found, axis=0).max() <= CONSTANT_RATE
+    return JointRates(model.nv, pairs, read_only(found[0]) if same else None)
+
+
+def rows_of_pairs(pairs: Sequence[FramePair], between: Between) -> list[dict[int, Any]]:
+    """The rows of J_c as expressions: coordinate to entry."""
+    found: list[dict[int, Any]] = []
+    for pair in pairs:
+        seen = between(pair.a, pair.b)
+        for x in pair.axes:
+            n = (seen.Ra if x.of == "a" else seen.Rb)[:, x.axis]
+            row: dict[int, Any] = {}
+            for k, motion in seen.moves if x.linear else seen.turns:
+                row[k] = n.T @ motion + row.get(k, 0.0)
+            found.append({k: e for k, e in row.items() if not e.is_zero()})
+    return found

@@ -24,8 +24,8 @@ from holoctl.base.errors import InputError
 from holoctl.base.tolerances import HALF_TURN, SMALL_TURN
 from holoctl.constraints.joint_coordinates import Closures, FramePair, Joint, joint_called
 from holoctl.forces.coefficients import coefficient
-from holoctl.forces.contract import Add, Between, Efforts, column
-from holoctl.forces.joint_rates import JointRates
+from holoctl.forces.contract import Between, Efforts, Tick, column
+from holoctl.forces.joint_rates import rows_of_pairs
 from holoctl.tree.coordinates import joint_of_coordinate
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics
@@ -189,21 +189,23 @@ class BoundJointSpring:
         e = value - self.rest
         return np.asarray(wrapped(e) if self.sort == "turn" else e)
 
-    def tick(self, motion: LiveMotion) -> Add | None:
+    def tick(self, motion: LiveMotion) -> Tick | None:
         """Of one coordinate of the tree, in plain numbers; None for what is read off frames."""
-        joint, k, d = self.joint, self.stiffness, self.damping
+        joint, k, d, efforts = self.joint, self.stiffness, self.damping, np.zeros(self.nv)
         if joint is None:
-            return lambda q, v, t, efforts: None
+            return lambda q, v, t: efforts
         if isinstance(joint, FramePair) or self.sort == "rotation":
             return None
         column, place, rest = int(joint.columns[0]), int(joint.places[0]), float(self.rest[0])
 
-        def on_line(q: Vector, v: Vector, t: float, efforts: Vector) -> None:
-            efforts[column] -= k * (q.item(place) - rest) + d * v.item(column)
+        def on_line(q: Vector, v: Vector, t: float) -> Vector:
+            efforts[column] = k * (rest - q.item(place)) - d * v.item(column)
+            return efforts
 
-        def turning(q: Vector, v: Vector, t: float, efforts: Vector) -> None:
+        def turning(q: Vector, v: Vector, t: float) -> Vector:
             e = wrapped(atan2(q.item(place + 1), q.item(place)) - rest, mod)
-            efforts[column] -= k * e + d * v.item(column)
+            efforts[column] = -k * e - d * v.item(column)
+            return efforts
 
         return turning if self.sort == "turn" else on_line
 
@@ -214,7 +216,7 @@ class BoundJointSpring:
             return column(v, {})
         if isinstance(joint, FramePair):
             value = _read(joint, between)
-            rows = JointRates(self.nv, (joint,)).expressions(between)
+            rows = rows_of_pairs((joint,), between)
         else:
             value = [q[int(i)] for i in joint.places]
             rows = [{int(i): 1.0} for i in joint.columns]

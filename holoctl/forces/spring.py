@@ -22,7 +22,7 @@ from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.tolerances import COINCIDENT
 from holoctl.constraints.joint_coordinates import Closures
 from holoctl.forces.coefficients import coefficient
-from holoctl.forces.contract import Add, Between, Efforts, column
+from holoctl.forces.contract import Between, Efforts, Tick, column
 from holoctl.tree.coordinates import support
 from holoctl.tree.frames import Frame, FrameLike, default_pair_name, own_frame, resolve_frame
 from holoctl.tree.kinematics import Kinematics, place
@@ -184,36 +184,34 @@ class BoundSpring:
     def _undirected(self, L: float) -> bool:
         return not self._slack(L) and self.nearest >= L and self.nearest > 0.0
 
-    def tick(self, motion: LiveMotion) -> Add:
+    def tick(self, motion: LiveMotion) -> Tick:
         """The same in few calls; not a number where the ends coincide, so that `at` decides."""
-        s = self.description
+        s, nearest = self.description, self.nearest
         k, length, c, rope = s.stiffness, s.length, s.damping, s.unilateral
         ends = np.zeros((2, 4 * motion.bodies))
         for line, f in zip(ends, (self.a, self.b), strict=True):
             line[4 * f.joint :][:4] = *f.placement.translation, 1.0
         placements, J, moved, w = motion.placements, motion.J, self.moved, np.zeros(6)
+        efforts, nothing, nowhere = np.zeros((3, moved.size))
+        nowhere[:] = np.nan
 
-        def add(q: Vector, v: Vector, t: float, efforts: Vector) -> None:
+        def tick(q: Vector, v: Vector, t: float) -> Vector:
             (ax, ay, az), (bx, by, bz) = ends.dot(placements).tolist()
             x, y, z = bx - ax, by - ay, bz - az
             L = sqrt(x * x + y * y + z * z)
             if rope and length >= L:
-                return
-            if self.nearest >= L:
-                if self.nearest > 0.0:
-                    efforts[:] = np.nan
-                return
+                return nothing
+            if nearest >= L:
+                return nowhere if nearest > 0.0 else nothing
             w[:] = x, y, z, by * z - bz * y, bz * x - bx * z, bx * y - by * x
-            np.multiply(w, 1.0 / L, w)
-            row = w.dot(J)
-            np.multiply(row, moved, row)
-            tension = k * (L - length) + (c * float(row.dot(v)) if c else 0.0)
+            np.multiply(w.dot(J), moved, efforts)  # the row of L Ldot
+            tension = k * (L - length) + (c / L * float(efforts.dot(v)) if c else 0.0)
             if rope and tension < 0.0:
-                return
-            np.multiply(row, tension, row)
-            np.subtract(efforts, row, efforts)
+                return nothing
+            np.multiply(efforts, -tension / L, efforts)
+            return efforts
 
-        return add
+        return tick
 
     def expression(self, q: Any, v: Any, t: Any, between: Between) -> Any:
         """The same of symbols."""

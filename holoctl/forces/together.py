@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -10,18 +11,28 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.constraints.contract import offered
-from holoctl.forces.contract import Add, BoundForce, Efforts
+from holoctl.forces.contract import BoundForce, Efforts, Tick
 from holoctl.forces.user_forces import checked_efforts
 from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import LiveMotion
 
-__all__ = ["Fill", "all_efforts", "all_in_a_tick", "change_by_velocity", "stored_energy"]
+__all__ = ["InATick", "all_efforts", "all_in_a_tick", "change_by_velocity", "stored_energy"]
 
 Array = NDArray[np.float64]
 
-Fill = Callable[[Vector, Vector, float, Vector], Vector]
-"""fill(q, v, t, rates) -> F (nv,), the same array at every call: friction at the velocity `rates`,
-everything else at v."""
+
+class InATick(NamedTuple):
+    """F in a control loop, in two parts; None where there is nothing.
+
+    Attributes
+    ----------
+    friction : function (q, v, t) -> (nv,), or None
+        What a controller may compensate at other rates than those measured.
+    others : function (q, v, t) -> (nv,), or None
+    """
+
+    friction: Tick | None
+    others: Tick | None
 
 
 def all_efforts(bound: Sequence[BoundForce], kin: Kinematics) -> Efforts:
@@ -45,37 +56,44 @@ def change_by_velocity(bound: Sequence[BoundForce], kin: Kinematics) -> Array:
     return sum((force.by_velocity(kin) for force in bound), np.zeros((kin.v.size, kin.v.size)))
 
 
-def all_in_a_tick(bound: Sequence[BoundForce], model: pin.Model, motion: LiveMotion) -> Fill | None:
-    """F for a control loop of one thread; None without forces.
+def all_in_a_tick(bound: Sequence[BoundForce], model: pin.Model, motion: LiveMotion) -> InATick:
+    """F for a control loop of one thread. `motion` is that of the tick, at its q.
 
-    `motion` is that of the tick, at its q. Forces that offer no tick are evaluated as on the
-    general path, which takes the kinematics once more.
+    Forces that offer no tick are evaluated as on the general path, which takes the kinematics
+    once more.
     """
-    if not bound:
-        return None
-    adds = [(force, tick_of(force, motion)) for force in bound]
-    of_rates = [add for force, add in adds if add is not None and force.friction]
-    of_state = [add for force, add in adds if add is not None and not force.friction]
-    asked = [force for force, add in adds if add is None]
-    efforts, data = np.zeros(model.nv), model.createData() if asked else None
-    clear = efforts.fill
+    ticks = [(force.friction, _tick_of(force, model, motion)) for force in bound]
+    return InATick(
+        _sum_of([tick for friction, tick in ticks if friction], model.nv),
+        _sum_of([tick for friction, tick in ticks if not friction], model.nv),
+    )
 
-    def fill(q: Vector, v: Vector, t: float, rates: Vector) -> Vector:
-        clear(0.0)
-        for add in of_rates:
-            add(q, rates, t, efforts)
-        for add in of_state:
-            add(q, v, t, efforts)
-        for force in asked:
-            kin = kinematics(model, data, q, rates if force.friction else v, t)
-            np.add(efforts, checked_efforts(force, force.at(kin), v.size).total, efforts)
+
+def _tick_of(force: BoundForce, model: pin.Model, motion: LiveMotion) -> Tick:
+    """The tick that a force offers, or its `at`."""
+    offer = offered(force, "tick", "at")
+    tick: Tick | None = None if offer is None else offer(motion)
+    if tick is not None:
+        return tick
+    data = model.createData()
+
+    def as_at(q: Vector, v: Vector, t: float) -> Vector:
+        kin = kinematics(model, data, q, v, t)
+        return checked_efforts(force, force.at(kin), model.nv).total
+
+    return as_at
+
+
+def _sum_of(ticks: Sequence[Tick], nv: int) -> Tick | None:
+    """The sum of several; None of none."""
+    if len(ticks) < 2:
+        return ticks[0] if ticks else None
+    efforts, (first, *others) = np.zeros(nv), ticks
+
+    def tick(q: Vector, v: Vector, t: float) -> Vector:
+        efforts[:] = first(q, v, t)
+        for other in others:
+            np.add(efforts, other(q, v, t), efforts)
         return efforts
 
-    return fill
-
-
-def tick_of(force: BoundForce, motion: LiveMotion) -> Add | None:
-    """The tick that a force offers; None where there is none."""
-    tick = offered(force, "tick", "at")
-    add: Add | None = None if tick is None else tick(motion)
-    return add
+    return tick

@@ -126,14 +126,15 @@ def _told(bound: Any, model: pin.Model, kin: Kinematics, found: Efforts) -> str:
 
 def _tick_differs(bound: Any, model: pin.Model, kin: Kinematics, found: Efforts) -> str:
     """By how much a tick that is offered is off; empty if it is not."""
-    tick, motion = offered(bound, "tick", "at"), live_motion(model, model.createData())
-    if tick is None or motion is None or (add := tick(motion)) is None:
+    offer, motion = offered(bound, "tick", "at"), live_motion(model, model.createData())
+    if offer is None or motion is None or (tick := offer(motion)) is None:
         return ""
     pin.computeForwardKinematicsDerivatives(model, motion.data, kin.q, kin.v, np.zeros(model.nv))
     for _ in range(2):  # a tick may leave something behind
-        efforts = np.ones(model.nv)
-        add(kin.q, kin.v, kin.t, efforts)
-        off = float(np.abs(efforts - 1.0 - found.total).max())
+        efforts = tick(kin.q, kin.v, kin.t)
+        if getattr(efforts, "shape", None) != (model.nv,):
+            return f"its tick does not give an array of shape ({model.nv},)"
+        off = float(np.abs(efforts - found.total).max())
         if not off <= TICK_AGREES * (1.0 + float(np.abs(found.total).max())):
             return f"its tick is not `at`: it is off by {off:.1e}"
     return ""

@@ -15,12 +15,12 @@ from holoctl.base.checks import Vector, known_name, shaped
 from holoctl.base.tolerances import ALWAYS_CLOSED, RANDOM_CONFIGURATIONS
 from holoctl.constraints.contract import Rows
 from holoctl.constraints.kinds import Composed
-from holoctl.constraints.user_classes import checked_rows
+from holoctl.constraints.user_classes import checked_rows, of_library
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.kinematics import Kinematics, kinematics
 
-__all__ = ["by_constraint", "constraint_rows", "rows_of", "rows_that_open"]
+__all__ = ["by_constraint", "constraint_rows", "may_depend_on_time", "rows_of", "rows_that_open"]
 
 
 def constraint_rows(
@@ -61,6 +61,14 @@ def rows_that_open(mech: Mechanism) -> NDArray[np.bool_]:
         largest = np.maximum(largest, np.abs(mech.row_scale[where] * error))
     opens[where] = (largest > ALWAYS_CLOSED) | np.array(may_dwell)
     return opens
+
+
+def may_depend_on_time(mech: Mechanism) -> bool:
+    """Whether some row may: those of the library do not, but for `Custom` that says so."""
+    return any(
+        getattr(getattr(b, "description", None), "time", False) or not of_library(b)
+        for b in mech.bound
+    )
 
 
 def rows_of(mech: Mechanism, name: Any) -> slice:

@@ -84,7 +84,7 @@ def sparse_tick(mech: Mechanism, part: Partition) -> _SparseTick | None:
     motion = live_motion(model, data)
     if motion is None:
         return None
-    forces = all_in_a_tick(mech.bound_forces, model, motion)
+    friction, others = all_in_a_tick(mech.bound_forces, model, motion)
     all_terms(model, data, mech.reference, np.zeros(n))
     for c, d in both:
         c.calc(model, data, d)
@@ -117,8 +117,10 @@ def sparse_tick(mech: Mechanism, part: Partition) -> _SparseTick | None:
         if not min(sizes) > 1.0 / FORWARD_DOUBT:
             return None
         np.subtract(tau, h, f)
-        if forces is not None:
-            np.add(f, forces(q, v, t, v), f)
+        if friction is not None:
+            np.add(f, friction(q, v, t), f)
+        if others is not None:
+            np.add(f, others(q, v, t), f)
         a: Vector = solve(rhs)[m:]
         return a
 
@@ -147,7 +149,7 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
     doubt = min(FORWARD_DOUBT, most_condition(part))
     G, crba, nle = GT.T, pin.crba, pin.nonLinearEffects
     getrf, getrs = lapack.dgetrf, lapack.dgetrs
-    forces = all_in_a_tick(mech.bound_forces, model, motion)
+    friction, others = all_in_a_tick(mech.bound_forces, model, motion)
     back, inverse, inertias = unit[:n].copy(), np.zeros(n + r), K.diagonal()[:n]
 
     def tick(q: Vector, v: Vector, tau: Vector | None, t: float) -> Vector | Response | None:
@@ -161,8 +163,10 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
         if not inertias.dot(inertias) < HEAVY**2:
             return None
         h = nle(model, data, q, v)
-        if forces is not None:
-            h -= forces(q, v, t, v)
+        if friction is not None:
+            h -= friction(q, v, t)
+        if others is not None:
+            h -= others(q, v, t)
         factors, order, info = getrf(K, tau is not None)
         if info:
             return None

@@ -66,7 +66,7 @@ def general_efforts(
     act = actuation(P, weights)
     known = T.F if known is None else known + T.F
     if rates is not None and target is not None:
-        known = known + _at_other_rates(T, velocity_at_reference(mech, act, P.v, rates))
+        known = known + _at_other_rates(T, velocity_at_reference(P, act, rates))
     if target is None:
         a = np.zeros(mech.nv)
     else:

@@ -33,6 +33,7 @@ from holoctl.forces.together import all_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.rows.tick.fast_rows import why_not
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
@@ -107,9 +108,8 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
     a_dep, ydd, driven = ordered_a[:r], ordered_a[r:], ordered_a[r : r + nu]
     w_dep, w_ind, of_rows = ordered_w[:r], ordered_w[r:], np.zeros(k)
     rest, rnea = np.zeros(mech.nv), pin.rnea
-    forces = all_in_a_tick(mech.bound_forces, model, motion)
-    has_friction = any(force.friction for force in mech.bound_forces)
-    at_reference = _at_reference(mech, split, motors) if has_friction else None
+    friction, others = all_in_a_tick(mech.bound_forces, model, motion)
+    at_reference, timed = _at_reference(mech, split, motors), may_depend_on_time(mech)
 
     def tick(
         q: Vector, v: Vector, target: Vector | None, t: float, efforts: Vector | None,
@@ -121,8 +121,8 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
             if passive is not None:
                 return None  # what rest leaves unbalanced takes the general path's least squares
             w = rnea(model, data, q, rest, rest)
-            if forces is not None:
-                w -= forces(q, rest, t, rest)
+            if others is not None:
+                w -= others(q, rest, t)
         else:
             if motors is None:
                 driven[:] = target
@@ -136,11 +136,12 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
             solve(a_dep, 0)  # G_dep a_dep = right - G_ind ydd
             ordered_a.take(place, None, a, "clip")
             w = rnea(model, data, q, v, a)  # M a + h
-            if forces is not None:
-                compensated = v
-                if rates is not None and at_reference is not None:
-                    compensated = at_reference(v, rates)
-                w -= forces(q, v, t, compensated)
+            if friction is not None:
+                if rates is not None and timed:
+                    return None
+                w -= friction(q, v if rates is None else at_reference(v, rates), t)
+            if others is not None:
+                w -= others(q, v, t)
             if efforts is not None:
                 w -= efforts
             if passive is not None and not passive(q, w, a):
@@ -161,39 +162,37 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
 def _at_reference(
     mech: Mechanism, split: Split, motors: _Motors | None
 ) -> Callable[[Vector, Vector], Vector]:
-    """A function (v, rates): the velocity nearest to v at which the motors have these rates.
+    """A function (v, rates): the motion whose motors have these rates, others as in v.
 
-    Of motions along the constraints; see dynamics/reference_rates.py, which is the oracle.
+    See dynamics/reference_rates.py, which is the oracle; for rows that do not depend on time.
     """
     solve, G_ind, dependent, independent = (
         split.solve, split.G_ind, split.dependent, split.independent,
     )  # fmt: skip
-    r, k, nu, BT = dependent.size, independent.size, mech.nu, np.ascontiguousarray(mech.B.T)
+    r, k, nu, unit = dependent.size, independent.size, mech.nu, mech.column_scale
     place = np.argsort(np.concatenate([dependent, independent]))
-    ordered, change = np.zeros(mech.nv), np.zeros(mech.nv)
+    ordered, found = np.zeros(mech.nv), np.zeros(mech.nv)
     of_dep, of_ind = ordered[:r], ordered[r:]
-    unit = mech.column_scale
-    X, N = np.zeros((r, max(k - nu, 0)), order="F"), np.zeros((mech.nv, max(k - nu, 0)))
-    N[independent[nu:], np.arange(k - nu) if k > nu else []] = 1.0
+    undriven = k - nu if motors is None else 0
+    X, N = np.zeros((r, undriven), order="F"), np.zeros((mech.nv, undriven))
+    N[independent[k - undriven :], np.arange(undriven)] = 1.0
 
     def at_reference(v: Vector, rates: Vector) -> Vector:
-        missing = rates - BT.dot(v)
         if motors is None:
-            of_ind[:nu] = missing
+            of_ind[:nu] = rates
         else:
-            of_ind[:] = motors.nearest(missing)
+            of_ind[:] = motors.nearest(rates)
         G_ind.dot(of_ind, of_dep)
         np.negative(of_dep, of_dep)
-        solve(of_dep, 0)  # G_dep dv_dep = -G_ind dv_ind
-        ordered.take(place, None, change, "clip")
-        if motors is None and k > nu:  # undriven motions stay as they are
+        solve(of_dep, 0)  # G_dep v_dep = -G_ind v_ind
+        ordered.take(place, None, found, "clip")
+        if undriven:  # N z, nearest to what is left of v
             X[:] = G_ind[:, nu:]
             solve(X, 0)
             N[dependent] = -X
-            scaled = N / unit[:, None]
-            change[:] -= N.dot(lapack.dgels(scaled, change / unit)[1][: k - nu])
-        np.add(change, v, change)
-        return change
+            z = lapack.dgels(N / unit[:, None], (v - found) / unit)[1][:undriven]
+            np.add(found, N.dot(z), found)
+        return found
 
     return at_reference
 
