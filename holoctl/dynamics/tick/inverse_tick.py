@@ -104,12 +104,13 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
     passive = _passive(mech, split) if motors is None and nu < k else None
     order = np.concatenate([dependent, independent])
     place = np.argsort(order)
-    ordered_a, ordered_w, a = np.zeros(mech.nv), np.zeros(mech.nv), np.zeros(mech.nv)
+    ordered_a, ordered_w, own_a = np.zeros((3, mech.nv))
     a_dep, ydd, driven = ordered_a[:r], ordered_a[r:], ordered_a[r : r + nu]
     w_dep, w_ind, of_rows = ordered_w[:r], ordered_w[r:], np.zeros(k)
     rest, rnea = np.zeros(mech.nv), pin.rnea
     friction, others = all_in_a_tick(mech.bound_forces, model, motion)
-    at_reference, timed = _at_reference(mech, split, motors), may_depend_on_time(mech)
+    with_reference = _with_reference(mech, split, motors)
+    timed = friction is not None and may_depend_on_time(mech)
 
     def tick(
         q: Vector, v: Vector, target: Vector | None, t: float, efforts: Vector | None,
@@ -124,22 +125,27 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
             if others is not None:
                 w -= others(q, rest, t)
         else:
-            if motors is None:
-                driven[:] = target
-            else:
-                wanted = motors.motion(target)
-                if wanted is None:
+            a, at = own_a, v
+            if rates is not None and friction is not None:
+                both = None if timed else with_reference(v, target, rates)
+                if both is None:
                     return None
-                ydd[:] = wanted
-            G_ind.dot(ydd, a_dep)
-            np.subtract(right, a_dep, a_dep)
-            solve(a_dep, 0)  # G_dep a_dep = right - G_ind ydd
-            ordered_a.take(place, None, a, "clip")
+                a, at = both
+            else:
+                if motors is None:
+                    driven[:] = target
+                else:
+                    wanted = motors.motion(target)
+                    if wanted is None:
+                        return None
+                    ydd[:] = wanted
+                G_ind.dot(ydd, a_dep)
+                np.subtract(right, a_dep, a_dep)
+                solve(a_dep, 0)  # G_dep a_dep = right - G_ind ydd
+                ordered_a.take(place, None, a, "clip")
             w = rnea(model, data, q, v, a)  # M a + h
             if friction is not None:
-                if rates is not None and timed:
-                    return None
-                w -= friction(q, v if rates is None else at_reference(v, rates), t)
+                w -= friction(q, at, t)
             if others is not None:
                 w -= others(q, v, t)
             if efforts is not None:
@@ -159,42 +165,51 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
     return tick
 
 
-def _at_reference(
+def _with_reference(
     mech: Mechanism, split: Split, motors: _Motors | None
-) -> Callable[[Vector, Vector], Vector]:
-    """A function (v, rates): the motion whose motors have these rates, others as in v.
+) -> Callable[[Vector, Vector, Vector], tuple[Vector, Vector] | None]:
+    """A function (v, target, rates): the acceleration and, by the same solve, the velocity at
+    which friction is compensated; see dynamics/reference_rates.py, which is the oracle.
 
-    See dynamics/reference_rates.py, which is the oracle; for rows that do not depend on time.
+        G_dep (a_dep, v_dep) = (right, 0) - G_ind (ydd, yd)        rows that depend on no time
     """
-    solve, G_ind, dependent, independent = (
-        split.solve, split.G_ind, split.dependent, split.independent,
-    )  # fmt: skip
-    r, k, nu, unit = dependent.size, independent.size, mech.nu, mech.column_scale
-    place = np.argsort(np.concatenate([dependent, independent]))
-    ordered, found = np.zeros(mech.nv), np.zeros(mech.nv)
-    of_dep, of_ind = ordered[:r], ordered[r:]
+    solve, right, G_ind = split.solve, split.right, split.G_ind
+    dependent, independent = split.dependent, split.independent
+    nv, r, k, nu, unit = mech.nv, dependent.size, independent.size, mech.nu, mech.column_scale
+    flat, motions, rights = np.zeros(2 * nv), np.zeros((2, nv)), np.zeros((2, r))
+    of_dep, of_ind = flat[: 2 * r].reshape(2, r), flat[2 * r :].reshape(2, k)
+    at = np.arange(2 * nv)  # what is solved for, and then what is given, of each motion
+    ordered = [np.concatenate([at[m * r :][:r], at[2 * r + m * k :][:k]]) for m in (0, 1)]
+    places = np.array(ordered)[:, np.argsort(np.concatenate([dependent, independent]))]
+    G_ind_T, columns, needed, (a, reference) = G_ind.T, of_dep.T, rights[0], motions
+    ydd, yd = of_ind
+    driven, driven_rates = ydd[:nu], yd[:nu]
     undriven = k - nu if motors is None else 0
-    X, N = np.zeros((r, undriven), order="F"), np.zeros((mech.nv, undriven))
+    X, N = np.zeros((r, undriven), order="F"), np.zeros((nv, undriven))
     N[independent[k - undriven :], np.arange(undriven)] = 1.0
 
-    def at_reference(v: Vector, rates: Vector) -> Vector:
+    def found(v: Vector, target: Vector, rates: Vector) -> tuple[Vector, Vector] | None:
         if motors is None:
-            of_ind[:nu] = rates
+            driven[:], driven_rates[:] = target, rates
         else:
-            of_ind[:] = motors.nearest(rates)
-        G_ind.dot(of_ind, of_dep)
-        np.negative(of_dep, of_dep)
-        solve(of_dep, 0)  # G_dep v_dep = -G_ind v_ind
-        ordered.take(place, None, found, "clip")
-        if undriven:  # N z, nearest to what is left of v
+            wanted = motors.motion(target)
+            if wanted is None:
+                return None
+            ydd[:], yd[:] = wanted, motors.nearest(rates)
+        needed[:] = right
+        of_ind.dot(G_ind_T, of_dep)
+        np.subtract(rights, of_dep, of_dep)
+        solve(columns, 0)
+        flat.take(places, None, motions, "clip")
+        if undriven:  # as in v: N z, nearest to what is left of it
             X[:] = G_ind[:, nu:]
             solve(X, 0)
             N[dependent] = -X
-            z = lapack.dgels(N / unit[:, None], (v - found) / unit)[1][:undriven]
-            np.add(found, N.dot(z), found)
-        return found
+            z = lapack.dgels(N / unit[:, None], (v - reference) / unit)[1][:undriven]
+            np.add(reference, N.dot(z), reference)
+        return a, reference
 
-    return at_reference
+    return found
 
 
 def _passive(mech: Mechanism, split: Split) -> Callable[[Vector, Vector, Vector], bool]:
