@@ -66,8 +66,8 @@ class JointFriction:
         N, and the rate, rad/s or m/s, at which the step down to Coulomb's has shrunk to 1/e.
         Default: none.
     transition : float or mapping of str to float, optional
-        rad/s or m/s, above 0: within it, friction goes from one side to the other. Joints that a
-        mapping does not name have 0.01.
+        rad/s or m/s, above 0: within it, friction goes from one side to the other. A number is for
+        all joints, cut ones too; joints that a mapping does not name have 0.01.
     name : str, optional
         Default: ``"friction"``.
 
@@ -137,7 +137,9 @@ class JointFriction:
             table.filled("viscous", self.viscous),
             table.filled("coulomb", self.coulomb),
         )
-        transition = table.filled("transition", self.transition, TRANSITION)
+        of_all = TRANSITION if isinstance(self.transition, Mapping) else self.transition
+        by_name = self.transition if isinstance(self.transition, Mapping) else {}
+        transition = table.filled("transition", by_name, of_all)
         peak, speed = coulomb, np.ones(rates.count)
         if self.stribeck is not None:
             both = table.filled("stribeck", self.stribeck, (0.0, 0.0))

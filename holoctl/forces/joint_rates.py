@@ -53,7 +53,7 @@ class JointRates:
         """Where the rates of a joint stand."""
         if not isinstance(joint, FramePair):
             return [int(i) for i in joint.columns]
-        before = self.pairs.index(joint)
+        before = [p.name for p in self.pairs].index(joint.name)
         start = self.nv + sum(p.count for p in self.pairs[:before])
         return list(range(start, start + joint.count))
 

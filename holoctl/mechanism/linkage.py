@@ -33,6 +33,7 @@ from holoctl.base.errors import InputError
 from holoctl.base.tolerances import SIX_DIGITS
 from holoctl.constraints.closure import Closure, check_pitch
 from holoctl.constraints.joint_coordinates import part_names
+from holoctl.forces.contract import Force
 from holoctl.mechanism.joint_types import GROUND, JOINT_TYPES, OTHER_UPSIDE_DOWN, Joint
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.spanning_tree import (
@@ -206,6 +207,7 @@ class Linkage:
         actuated: Iterable[str] = (),
         reference: Mapping[str, Any] | None = None,
         tolerance: float = 0.0,
+        forces: Iterable[Force] = (),
     ) -> Mechanism:
         """The mechanism: a spanning tree of the joints, and a `Closure` for each other joint.
 
@@ -227,6 +229,8 @@ class Linkage:
             x y z w): where `hc.assemble` starts. Default: zero, for those not named.
         tolerance : float, optional
             How exactly points and axes are meant, as for `Mechanism`. Default 0: exactly.
+        forces : iterable of forces, optional
+            As for `Mechanism`; joints that are cut are named as those of the tree.
 
         Returns
         -------
@@ -273,8 +277,9 @@ class Linkage:
         cut_now = {j.name for j in loose if j.name not in divided}
         q = self._reference(model, reference, cut_now, upside)
         return Mechanism(
-            model, closures, tuple(motors), reference=q, name=self.name, tolerance=tolerance
-        )
+            model, closures, tuple(motors), reference=q, name=self.name, tolerance=tolerance,
+            forces=forces,
+        )  # fmt: skip
 
     # ------------------------------------------------------------------------------ checks
 

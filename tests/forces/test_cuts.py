@@ -1,0 +1,98 @@
+"""Friction and springs of a joint do the same whether it stands in the tree or closes a loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cut_loops import DOF, body_motions, closed_by, generic, same_state
+from linkages import four_bar
+
+import holoctl as hc
+
+
+def forces_on(link, mech, kind):
+    """Friction in every joint by its name, and springs on all that take one."""
+    joints = [n for n in link.joints if hc.joint_motion(mech, n, mech.reference).rate.size]
+    every = dict.fromkeys(joints, 0.4)
+    forces = [hc.JointFriction(every, every, dict.fromkeys(joints, (0.6, 0.5)), 0.3)]
+    for n in joints:
+        if n != "end" or DOF[kind] == 1:
+            forces.append(hc.JointSpring(n, 3.0, 0.2, 0.1))
+        elif kind == "spherical":
+            forces.append(hc.JointSpring(n, 3.0, (0.2, -0.1, 0.3), 0.1))
+        else:
+            forces += [hc.JointSpring(f"{n}[{i}]", 3.0, 0.2, 0.1) for i in range(DOF[kind])]
+    return forces
+
+
+@pytest.mark.parametrize("outwards", [True, False], ids=["from ground", "to ground"])
+@pytest.mark.parametrize("kind", [k for k in DOF if DOF[k]])
+def test_whatever_is_cut(kind, outwards):
+    link, reference, _ = closed_by(kind, outwards)
+    whole = link.mechanism(cut=["end"], reference=reference)
+    q, v = hc.assemble(whole, v_guess=np.ones(whole.nv))
+    v *= 1.0 / np.linalg.norm(v)
+    forces = forces_on(link, whole, kind)
+    found, power, stored = [], [], []
+    for cut in ("end", "j1", "j2"):
+        mech, q_here, v_here = same_state(whole, link, q, v, cut=[cut])
+        mech = mech.with_forces(forces)
+        T = hc.terms(mech, q_here, v_here)
+        a = hc.forward_dynamics(mech, q_here, v_here, np.zeros(mech.nv)).a
+        found.append(body_motions(mech, link, q_here, v_here, a))
+        power.append(T.F @ v_here)
+        stored.append(hc.energy(mech, q_here, v_here).springs)
+    assert min(stored) > 1e-2
+    assert max(power) < -1e-3 or min(np.abs(power)) > 1e-3
+    size = 1.0 + np.abs(found[0]).max()
+    for other in found[1:]:
+        assert np.abs(other - found[0]).max() < 1e-10 * size
+    assert np.ptp(power) < 1e-11
+    assert np.ptp(stored) < 1e-11
+
+
+def test_a_four_bar_with_friction_in_its_cut_hinge():
+    """The same acceleration, motor torque and power to 1e-12, whichever joint is cut."""
+    case = four_bar()
+    whole = case.mechanism()
+    q, v = generic(whole)
+    friction = hc.JointFriction({"pin": 0.7}, {"pin": 0.9}, {"pin": (1.1, 0.4)}, 0.2)
+    found = []
+    for cut in ("pin", "elbow", "pivot"):
+        mech, q_here, v_here = same_state(whole, case.linkage, q, v, cut=[cut], actuated=["motor"])
+        mech = mech.with_forces([friction])
+        forward = hc.forward_dynamics(mech, q_here, v_here, np.zeros(mech.nv))
+        inverse = hc.inverse_dynamics(mech, q_here, v_here, [1.5])
+        motor = mech.coordinate_names.index("motor")
+        power = hc.power(mech, q_here, v_here, [0.0])
+        found.append([forward.a[motor], inverse.u[0], power.losses])
+        assert forward.certificate.ok
+        assert inverse.certificate.ok
+    free = hc.inverse_dynamics(whole, q, v, [1.5]).u[0]
+    assert abs(found[0][1] - free) > 0.1  # the motor pays for it
+    assert np.ptp(found, axis=0).max() < 1e-12 * (1.0 + np.abs(found).max())
+
+
+def test_friction_of_a_cut_hinge_rests_with_its_closure():
+    case = four_bar()
+    mech = case.mechanism().with_forces([hc.JointFriction({"pin": 0.7, "motor": 0.2})])
+    q, v = generic(mech)
+    opened = mech.with_enabled(pin=False)
+    assert opened.force_names == ("friction",)
+    F = hc.terms(opened, q, v).F
+    assert F[mech.coordinate_names.index("motor")] == pytest.approx(-0.2 * v[0])
+    assert np.count_nonzero(F) == 1
+    again = opened.with_enabled(pin=True)
+    assert np.array_equal(hc.terms(again, q, v).F, hc.terms(mech, q, v).F)
+    assert np.abs(hc.terms(mech, q, v).F).min() > 0.0
+
+
+def test_a_closure_that_a_force_acts_on_stays():
+    case = four_bar()
+    mech = case.mechanism().with_forces([hc.JointSpring("pin", 2.0)])
+    with pytest.raises(hc.InputError, match=r"'spring on pin' acts on closure 'pin'.*without"):
+        mech.without("pin")
+    assert mech.without("pin", "spring on pin").constraints == ()
+    assert mech.without("spring on pin").forces == ()
+    with pytest.raises(hc.InputError, match="did you mean 'pin'"):
+        mech.without("pinn")
