@@ -5,17 +5,13 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-import pinocchio as pin
 from support import mechanism
+from zoo import at
 
 import holoctl as hc
 
 AT_T = 0.3
 """A time at which the force of our own is not zero."""
-
-
-def at(*p):
-    return pin.SE3(np.eye(3), np.array(p, dtype=float))
 
 
 def wind(q, v, t):

@@ -278,7 +278,7 @@ class Linkage:
         q = self._reference(model, reference, cut_now, upside)
         return Mechanism(
             model, closures, tuple(motors), reference=q, name=self.name, tolerance=tolerance,
-            forces=forces,
+            forces=tuple(forces),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------ checks

@@ -124,6 +124,8 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
             w = rnea(model, data, q, rest, rest)
             if others is not None:
                 w -= others(q, rest, t)
+            if efforts is not None:
+                w -= efforts
         else:
             a, at = own_a, v
             if rates is not None and friction is not None:
