@@ -245,3 +245,30 @@ def test_efforts_besides_are_those_of_the_coordinates():
     assert u.certificate.ok
     more = mech.with_forces([hc.CustomForce(lambda q, v, t: known, name="known")])
     assert relative(hc.inverse_dynamics(more, q, v, target, partition=part).u, u.u) < 1e-12
+
+
+def test_the_relaxed_inverse_knows_forces():
+    mech, (q, v) = forced("five_bar"), closed_states("five_bar")[0]
+    target = np.array([1.0, -2.0])
+    part = hc.partition(mech, q)
+    exact = hc.inverse_dynamics(mech, q, v, target, partition=part).u
+    relaxed = hc.inverse_dynamics_relaxed(
+        mech, q, v, target, partition=part, stiffness=1e7 * np.eye(2)
+    )
+    assert relaxed.certificate.ok
+    assert relative(relaxed.u, exact) < 1e-5
+
+
+def test_pinocchios_own_algorithm_knows_forces():
+    mech, (q, v) = forced("spatial_arms"), closed_states("spatial_arms")[0]
+    part, tau = hc.partition(mech, q), np.linspace(-1.0, 2.0, mech.nv)
+    a = hc.forward_dynamics(mech, q, v, tau, partition=part).a
+    other = hc.forward_dynamics(mech, q, v, tau, partition=part, method="proximal").a
+    assert relative(other, a) < 1e-7
+
+
+def test_impacts_know_no_forces():
+    mech, (q, v) = forced("five_bar"), closed_states("five_bar")[0]
+    free = mech.without(*mech.force_names)
+    struck = [hc.impulse(m, q, v + 0.1, partition=hc.partition(m, q)).v for m in (mech, free)]
+    assert np.array_equal(*struck)
