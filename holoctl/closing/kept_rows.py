@@ -217,26 +217,36 @@ def _most_independent(places: list[Array], rank: int, closed: NDArray[np.bool_])
 
     Rows of a set that is closed already are kept where they are good enough.
     """
+    of_all = np.array([singular_values(G)[rank - 1] if rank else 1.0 for G in places])
+
+    def best(sets: list[Indices]) -> tuple[float, Indices]:
+        """The set that is worth most, and how much: the first of equal ones."""
+        different = list({tuple(rows.tolist()): rows for rows in sets}.values())
+        worth = [_least_of(places, of_all, rows) for rows in different]
+        return max(worth), different[int(np.argmax(worth))]
+
     sets = [np.sort(pivoted_qr(G.T, rank).pivots[:rank]) for G in places]
-    sets.append(first_independent(places, rank))
-    worth = [independence(places, rows) for rows in sets]
-    best, most = sets[int(np.argmax(worth))], max(worth)
+    most, chosen = best([*sets, first_independent(places, rank)])
     where = np.flatnonzero(closed)
     if where.size >= rank:
         stay = [np.sort(where[pivoted_qr(G[where].T, rank).pivots[:rank]]) for G in places]
-        worth = [independence(places, rows) for rows in stay]
-        if max(worth) * CLEARLY_BETTER >= most:
-            return stay[int(np.argmax(worth))]
-    return best
+        worth, kept = best(stay)
+        if worth * CLEARLY_BETTER >= most:
+            return kept
+    return chosen
 
 
 def independence(places: list[Array], rows: Indices) -> float:
     """The smallest singular value of some rows over that of all, at the worst of these places."""
+    of_all = [singular_values(G)[rows.size - 1] if rows.size else 1.0 for G in places]
+    return _least_of(places, np.array(of_all), rows)
+
+
+def _least_of(places: list[Array], of_all: Vector, rows: Indices) -> float:
     if rows.size == 0:
         return 1.0
-    return min(
-        float(singular_values(G[rows])[-1] / singular_values(G)[rows.size - 1]) for G in places
-    )
+    own = np.array([singular_values(G[rows])[-1] for G in places])
+    return float((own / of_all).min())
 
 
 def _latent(p: Problem, q: Vector, rows: Indices, tau: float) -> Indices:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
-__all__ = ["PARTS", "stages"]
+from holoctl.base.progress import progress_bar
 
-log = logging.getLogger(__name__)
+__all__ = ["PARTS", "stages"]
 
 PARTS = ("closing", "looking around", "rows", "motions", "coordinates")
 """What an examination consists of, in this order."""
@@ -15,14 +14,9 @@ PARTS = ("closing", "looking around", "rows", "motions", "coordinates")
 
 def stages(show: bool) -> Callable[[], None]:
     """A function to be called when a part begins, and once more at the end."""
-    if not show:
+    bar = progress_bar(len(PARTS), "doctor", "parts") if show else None
+    if bar is None:
         return lambda: None
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        log.info("no progress bar: tqdm is not installed")
-        return lambda: None
-    bar = tqdm(total=len(PARTS), desc="doctor", unit=" parts")
     left = list(PARTS)
     begun = False
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from importlib.metadata import version
 from itertools import count, pairwise
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, counted, flag, positive, quiet, vector, whole
 from holoctl.base.errors import HoloctlError, InconsistentError, InputError
 from holoctl.base.linalg import largest
+from holoctl.base.progress import progress_bar
 from holoctl.base.tolerances import CLOSED, MOST_STEPS, MOST_TICKS
 from holoctl.closing.correction import corrected
 from holoctl.control.computed_torque import ComputedTorque, Controller
@@ -32,8 +33,6 @@ from holoctl.rows.evaluate import constraint_rows
 __all__ = ["Run", "simulate"]
 
 Array = NDArray[np.float64]
-log = logging.getLogger(__name__)
-
 Load = Callable[[float, Vector, Vector], Any]
 """load(t, q, v): forces from outside, or efforts on the coordinates."""
 
@@ -254,12 +253,16 @@ def simulate(
         closure[i + 1] = _closure(plant, part, q, v, t[i + 1])
         return corrected(plant, part.rows, q, v, t[i + 1])
 
-    for i in _progress(range(N + 1), progress):
-        try:
-            q, v = tick(i, q, v)
-        except HoloctlError as error:
-            error.add_note(f"in the simulation of {plant.name!r}, at t = {t[i]:.6g} s")
-            raise
+    bar = progress_bar(N + 1, "simulating", "ticks", scaled=True) if progress else None
+    with bar or nullcontext():
+        for i in range(N + 1):
+            try:
+                q, v = tick(i, q, v)
+            except HoloctlError as error:
+                error.add_note(f"in the simulation of {plant.name!r}, at t = {t[i]:.6g} s")
+                raise
+            if bar is not None:
+                bar.update()
     return Run(t, Q, V, U, closure, spent, seed, _versions())
 
 
@@ -373,18 +376,6 @@ def _closure(mech: Mechanism, part: Partition, q: Vector, v: Vector, t: float) -
             residual=float(off.max()),
         )
     return largest(kept)
-
-
-def _progress(ticks: Iterable[int], show: bool) -> Iterable[int]:
-    if not show:
-        return ticks
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        log.info("no progress bar: tqdm is not installed")
-        return ticks
-    bar: Iterable[int] = tqdm(ticks, desc="simulating", unit=" ticks", unit_scale=True)
-    return bar
 
 
 def _versions() -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -13,13 +12,12 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, instant, numbers, whole
 from holoctl.base.errors import HoloctlError, InputError
+from holoctl.base.progress import progress_bar
 from holoctl.codegen.compiled.extension_source import Law
 
 __all__ = ["answers"]
 
 Array = NDArray[np.float64]
-
-log = logging.getLogger("holoctl")
 
 PIECE = 1024
 """States of a batch that one thread takes at a time, at most."""
@@ -104,12 +102,10 @@ def _place(out: Any, shape: tuple[int, int]) -> Array:
 
 def _show(jobs: Sequence[Future[None]], taken: NDArray[np.int64], count: int) -> None:
     """A progress bar until all jobs are done."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        log.info("no progress bar: tqdm is not installed")
+    bar = progress_bar(count, "inverse dynamics", "states", scaled=True)
+    if bar is None:
         return
-    with tqdm(total=count, desc="inverse dynamics", unit=" states", unit_scale=True) as bar:
+    with bar:
         left = True
         while left:
             left = bool(wait(jobs, timeout=0.1).not_done)
