@@ -49,7 +49,7 @@ FloatingPointError, whatever the caller has set."""
 def vector(name: str, value: Any, size: int, meaning: str = "") -> Vector:
     """`value` as a new float array of shape (size,), or an `InputError` that says why not."""
     x = shaped(name, value, size, meaning).copy()
-    if not np.isfinite(x).all():
+    if not finite(x) and not np.isfinite(x).all():
         about = f" ({meaning})" if meaning else ""
         bad = np.flatnonzero(~np.isfinite(x))
         raise InputError(

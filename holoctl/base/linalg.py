@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +36,7 @@ __all__ = [
     "least_squares",
     "lu",
     "null_space_by_svd",
+    "one_norm",
     "orthonormal_columns",
     "pivoted_qr",
     "singular_values",
@@ -42,8 +45,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class LU:
+class LU(NamedTuple):
     """``A[order] = L U`` of a square matrix, with an estimate of its condition number."""
 
     factors: Array
@@ -54,7 +56,7 @@ class LU:
         """x with ``A x = b``."""
         if b.size == 0:
             return np.zeros(b.shape)
-        x = _triangular(self.factors, b[self.order], lower=True, unit=True)
+        x = _triangular(self.factors, b.take(self.order, 0), lower=True, unit=True)
         return _triangular(self.factors, x)
 
 
@@ -69,7 +71,7 @@ def lu(a: Array, size: float = 0.0) -> LU:
         order[i], order[p] = order[p], order[i]
     rcond = 0.0
     if info == 0:
-        rcond, _ = lapack.dgecon(factors, max(float(np.abs(a).sum(axis=0).max()), size))
+        rcond, _ = lapack.dgecon(factors, max(one_norm(a), size))
     return LU(factors, np.array(order), 1.0 / rcond if rcond > 0.0 else float("inf"))
 
 
@@ -84,8 +86,7 @@ def _triangular(
     return x if b.ndim == 2 else x[:, 0]
 
 
-@dataclass(frozen=True)
-class Cholesky:
+class Cholesky(NamedTuple):
     """``A = L L^T`` of a symmetric positive definite matrix."""
 
     factor: Array
@@ -107,19 +108,19 @@ def cholesky(a: Array) -> Cholesky:
     """
     if a.shape[0] == 0:
         return Cholesky(np.zeros((0, 0)), 1.0)
-    diagonal = np.diag(a)
-    if not (diagonal > 0.0).all():
+    diagonal = a.diagonal()
+    if not diagonal.min() > 0.0:
         return Cholesky(a, float("inf"))
     s = 1.0 / np.sqrt(diagonal)
-    unit, info = lapack.dpotrf(a * s * s[:, None], lower=1, clean=1)
+    scaled = a * s * s[:, None]
+    unit, info = lapack.dpotrf(scaled, lower=1, clean=1)
     if info != 0:
         return Cholesky(a, float("inf"))
-    rcond, _ = lapack.dpocon(unit, np.abs(a * s * s[:, None]).sum(axis=0).max(), uplo="L")
+    rcond, _ = lapack.dpocon(unit, one_norm(scaled), uplo="L")
     return Cholesky(unit / s[:, None], 1.0 / rcond if rcond > 0.0 else float("inf"))
 
 
-@dataclass(frozen=True)
-class PivotedQR:
+class PivotedQR(NamedTuple):
     """``A P = Q [R1 R2; 0 ~0]`` with column pivoting, cut at a given rank r.
 
     Attributes
@@ -151,7 +152,7 @@ class PivotedQR:
         rcond, _ = lapack.dtrcon(self.r1)
         if rcond <= 0.0:
             return float("inf")
-        own = float(np.abs(self.r1).sum(axis=0).max())
+        own = one_norm(self.r1)
         return max(own, self.size) / (own * float(rcond))
 
     def solve_r1(self, b: Array, transposed: bool = False) -> Array:
@@ -179,7 +180,7 @@ def pivoted_qr(a: Array, rank: int | None = None, tol: float = 0.0, size: float 
     if m == 0 or n == 0:
         return PivotedQR(np.eye(m), np.zeros((0, 0)), np.zeros((0, n)), np.arange(n), np.zeros(0))
     qr, jpvt, tau, _, _ = lapack.dgeqp3(a)
-    diagonal = np.abs(np.diag(qr))
+    diagonal = np.abs(qr.diagonal())
     if rank is None:
         rank = int(np.count_nonzero(diagonal > tol * max(float(diagonal[0]), size)))
     square = np.zeros((m, m), order="F")
@@ -187,12 +188,18 @@ def pivoted_qr(a: Array, rank: int | None = None, tol: float = 0.0, size: float 
     q, _, _ = lapack.dorgqr(square, tau)
     return PivotedQR(
         q,
-        np.triu(qr[:rank, :rank]),
+        np.where(_upper(rank), qr[:rank, :rank], 0.0),
         qr[:rank, rank:].copy(),
         jpvt.astype(np.intp) - 1,
         diagonal,
         size,
     )
+
+
+@lru_cache(maxsize=100)
+def _upper(n: int) -> NDArray[np.bool_]:
+    """Which entries of a square matrix are those of its upper triangle."""
+    return np.triu(np.ones((n, n), dtype=bool))
 
 
 def orthonormal_columns(a: Array) -> Array:
@@ -206,8 +213,13 @@ def orthonormal_columns(a: Array) -> Array:
 
 
 def largest(x: Array) -> float:
-    """The largest magnitude of the entries; zero where there are none."""
-    return float(np.abs(x).max()) if x.size else 0.0
+    """The largest magnitude of the entries; zero where there are none, nan where one is nan."""
+    return float(lapack.dlange("M", x)) if x.size else 0.0
+
+
+def one_norm(a: Array) -> float:
+    """The largest sum of the magnitudes of a column; zero where there are no entries."""
+    return float(lapack.dlange("1", a)) if a.size else 0.0
 
 
 def in_range(a: Array) -> Array:

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -94,11 +94,16 @@ class WrenchRows:
         return read_only(self.on2 - self.on1)
 
     @cached_property
+    def moves(self) -> Array:
+        """(3C, nv): `on1`, `on2` and `S`, one below the other."""
+        return read_only(np.vstack([self.on1, self.on2, self.S]))
+
+    @cached_property
     def support(self) -> NDArray[np.bool_]:
         mask: NDArray[np.bool_] = self.S[self.pair] != 0.0
         return mask
 
-    @property
+    @cached_property
     def anchors(self) -> tuple[Frame, ...]:
         return self.frames1 + self.frames2
 
@@ -140,12 +145,19 @@ class WrenchRows:
         """What rows along a vector are, in numbers."""
         along = [k for row in i.tolist() if isinstance(k := self.kinds[row], Along)]
         rod = np.array([kind.normal is None for kind in along], dtype=bool)
+        normal = np.array([(kind.normal or 1) - 1 for kind in along], dtype=np.intp)
+        arm = np.array([kind.arm - 1 for kind in along], dtype=np.intp)
+        pair, C = self.pair[i], len(self.frames1)
         return Lines(
-            pair=self.pair[i],
+            pair=pair,
+            first=pair,
+            second=C + pair,
+            of_normal=C * normal + pair,
+            of_arm=C * arm + pair,
             a=self.a[i],
             b=self.b[i],
-            normal=np.array([(kind.normal or 1) - 1 for kind in along], dtype=np.intp),
-            arm=np.array([kind.arm - 1 for kind in along], dtype=np.intp),
+            normal=normal,
+            arm=arm,
             point=np.array([kind.point for kind in along], dtype=bool),
             rod=rod,
             length=np.where(rod, self.size[i], 1.0),
@@ -182,12 +194,12 @@ class WrenchRows:
         jacobian = (W @ kin.J) * self._signs
         if not g.moving:  # as assembly asks, most often of all
             return Rows(error, np.zeros(len(error)), jacobian, np.zeros(len(error)), W)
-        dV, dA = g.dV[self.pair], g.dA[self.pair]
+        dV, dA = g.dV.take(self.pair, 0), g.dA.take(self.pair, 0)
         return Rows(
             error=error,
-            rate=_dot(W, dV),
+            rate=np.vecdot(W, dV),
             jacobian=jacobian,
-            drift=_dot(W, dA) + _dot(Wdot, dV) + extra,
+            drift=np.vecdot(W, dA) + np.vecdot(Wdot, dV) + extra,
             wrenches=W,
         )
 
@@ -343,6 +355,9 @@ class Lines:
     Attributes
     ----------
     pair : (n,) int array: the pair of frames.
+    first, second, of_normal, of_arm : (n,) int arrays
+        Frame 1, frame 2, the one that holds n and the one that holds s, among all 2C frames, those
+        of frames 1 first.
     a, b : (n, 3) arrays: the vector n where it is fixed in a frame, and s where it is a direction.
     normal, arm : (n,) int arrays: the frame that holds n (that a rod turns with), and s.
     point : (n,) bool array: whether s is the origin of its frame, and the row has a force.
@@ -351,6 +366,10 @@ class Lines:
     """
 
     pair: Indices
+    first: Indices
+    second: Indices
+    of_normal: Indices
+    of_arm: Indices
     a: Array
     b: Array
     normal: Indices
@@ -368,39 +387,27 @@ class Lines:
         return bool(self.rod.any())
 
 
-@dataclass(frozen=True, eq=False)
-class _Geometry:
-    """Positions and motions of the C pairs, in world axes (points in m, spatial at origin)."""
+class _Geometry(NamedTuple):
+    """Positions and motions of the 2C frames, frames 1 first: world axes, spatial at the origin."""
 
-    R: Array  # (2, C, 3, 3): of frames 1, of frames 2
-    p: Array  # (2, C, 3)
-    omega: Array  # (2, C, 3)
-    pdot: Array  # (2, C, 3)
+    R: Array  # (2C, 3, 3)
+    p: Array  # (2C, 3), m
+    V: Array  # (2C, 6)
     dV: Array  # (C, 6): V2 - V1
     dA: Array  # (C, 6): A2 - A1 at zero joint acceleration
     moving: bool  # False where v = 0, and with it all motions
 
 
 def _geometry(table: WrenchRows, kin: Kinematics) -> _Geometry:
-    sides = table.frames1, table.frames2
-    X = [[kin.placements[f.joint] * f.placement for f in frames] for frames in sides]
-    R = np.array([[x.rotation for x in side] for side in X])
-    p = np.array([[x.translation for x in side] for side in X])
+    C = len(table.frames1)
+    X = [kin.placements[f.joint] * f.placement for f in table.anchors]
+    R, p = np.array([x.rotation for x in X]), np.array([x.translation for x in X])
     if not kin.v.any():
-        none = np.zeros((2, len(table.frames1), 6))
-        turn = none[:, :, :3]
-        return _Geometry(R, p, turn, turn, none[0], none[0], moving=False)
-    V = np.array([(on * kin.v) @ kin.J.T for on in (table.on1, table.on2)])
-    moving, omega = table.S * kin.v, V[:, :, 3:]
-    return _Geometry(
-        R,
-        p,
-        omega,
-        pdot=V[:, :, :3] + _cross(omega, p),
-        dV=moving @ kin.J.T,
-        dA=kin.bias_accelerations(table.frames2) - kin.bias_accelerations(table.frames1),
-        moving=True,
-    )
+        none = np.zeros((2 * C, 6))
+        return _Geometry(R, p, none, none[:C], none[:C], moving=False)
+    V = (table.moves * kin.v).dot(kin.J.T)
+    A = kin.bias_accelerations(table.anchors)
+    return _Geometry(R, p, V[: 2 * C], V[2 * C :], A[C:] - A[:C], moving=True)
 
 
 def _between(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array, Array, Array]:
@@ -409,51 +416,60 @@ def _between(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array,
     w = (n or 0, s x n)        wdot = (ndot or 0, sdot x n + s x ndot)
     """
     t = table._lines
-    c, no_force, is_rod, L = t.pair, ~t.point[:, None], t.rod[:, None], t.length[:, None]
-    n, s, d = _turn(g.R[t.normal, c], t.a), g.p[t.arm, c], g.p[1, c] - g.p[0, c]
-    fixed, error = n, _dot(n, d)
+    no_force, is_rod, L = ~t.point[:, None], t.rod[:, None], t.length[:, None]
+    fixed = n = _turn(g.R.take(t.of_normal, 0), t.a)
+    s, d = g.p.take(t.of_arm, 0), g.p.take(t.second, 0) - g.p.take(t.first, 0)
+    error = np.vecdot(n, d)
     if t.any_direction:
-        s = np.where(no_force, _turn(g.R[t.arm, c], t.b), s)
-        error = np.where(t.point, error, _dot(n, s))
+        s = np.where(no_force, _turn(g.R.take(t.of_arm, 0), t.b), s)
+        error = np.where(t.point, error, np.vecdot(n, s))
     if t.any_rod:
         n = np.where(is_rod, d / L, n)
-        error = np.where(t.rod, (_dot(d, d) - t.length**2) / (2.0 * t.length), error)
+        error = np.where(t.rod, (np.vecdot(d, d) - t.length**2) / (2.0 * t.length), error)
     w, wdot = np.empty((len(i), 6)), np.zeros((len(i), 6))
     w[:, :3], w[:, 3:] = np.where(no_force, 0.0, n) if t.any_direction else n, _cross(s, n)
     if g.moving:
-        ndot, sdot = _cross(g.omega[t.normal, c], fixed), g.pdot[t.arm, c]
-        if t.any_direction:
-            sdot = np.where(no_force, _cross(g.omega[t.arm, c], s), sdot)
+        Vn, Vs = g.V.take(t.of_normal, 0), g.V.take(t.of_arm, 0)
+        ndot, sdot = _cross(Vn[:, 3:], fixed), _cross(Vs[:, 3:], s)
+        sdot += np.where(no_force, 0.0, Vs[:, :3]) if t.any_direction else Vs[:, :3]
         if t.any_rod:
-            ndot = np.where(is_rod, (g.pdot[1, c] - g.pdot[0, c]) / L, ndot)
+            ndot = np.where(is_rod, (_velocity(g, t.second) - _velocity(g, t.first)) / L, ndot)
         wdot[:, :3] = np.where(no_force, 0.0, ndot) if t.any_direction else ndot
         wdot[:, 3:] = _cross(sdot, n) + _cross(s, ndot)
     return error, w, wdot, np.zeros(len(i))
+
+
+def _velocity(g: _Geometry, frames: Indices) -> Array:
+    """(n, 3): of the origins of some frames, m/s."""
+    V = g.V[frames]
+    return V[:, :3] + _cross(V[:, 3:], g.p[frames])
 
 
 def _orientation(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array, Array, Array]:
     """error 2 x_i, w = (0, R1 E_i^T), wdot = (0, omega1 x R1 E_i^T),
     extra = -|omega2 - omega1|^2 x_i / 2, with E = w I - skew(x)."""
     c, k = table.pair[i], table.component[i]
-    quaternion = {j: _half_turn_free(g.R[0, j].T @ g.R[1, j]) for j in set(c.tolist())}
+    C = len(table.frames1)
+    quaternion = {j: _half_turn_free(g.R[j].T @ g.R[C + j]) for j in set(c.tolist())}
     x = np.array([quaternion[j][:3] for j in c])
     E = np.array([_half_rotation(quaternion[j]) for j in c])
     every = np.arange(len(i))
-    moment, xk = _turn(g.R[0, c], E[every, k]), x[every, k]
+    moment, xk = _turn(g.R[c], E[every, k]), x[every, k]
     w, wdot = np.zeros((len(i), 6)), np.zeros((len(i), 6))
     w[:, 3:] = moment
     if not g.moving:
         return 2.0 * xk, w, wdot, np.zeros(len(i))
-    domega = g.omega[1, c] - g.omega[0, c]
-    wdot[:, 3:] = _cross(g.omega[0, c], moment)
-    return 2.0 * xk, w, wdot, -0.5 * _dot(domega, domega) * xk
+    omega1, omega2 = g.V[c, 3:], g.V[C + c, 3:]
+    domega = omega2 - omega1
+    wdot[:, 3:] = _cross(omega1, moment)
+    return 2.0 * xk, w, wdot, -0.5 * np.vecdot(domega, domega) * xk
 
 
 def _composed(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array, Array, Array]:
     """Functions of rows along vectors: w and wdot by f_x, extra ``xdot' f_xx xdot``."""
     parts, m = table.parts, len(i)
     x, w_x, wdot_x, _ = _between(parts, g, np.arange(len(parts.labels)))
-    xdot = _dot(w_x, g.dV[parts.pair])
+    xdot = np.vecdot(w_x, g.dV[parts.pair])
     error, w, wdot, extra = np.empty(m), np.empty((m, 6)), np.empty((m, 6)), np.empty(m)
     for k, (row, kind, at) in enumerate(table.composed):
         here, size = x[at].tolist(), float(table.size[row])
@@ -489,19 +505,17 @@ def _half_rotation(xyzw: Array) -> Array:
 
 def _turn(R: Array, local: Array) -> Array:
     """World axes of vectors given in rotated axes, one rotation per vector."""
-    return (R @ local[:, :, None])[:, :, 0]
-
-
-def _dot(a: Array, b: Array) -> Array:
-    return np.asarray((a * b).sum(axis=-1))
+    return np.vecdot(R, local[:, None])
 
 
 def _cross(a: Array, b: Array) -> Array:
     """Row-wise cross product; np.cross, or indices in brackets, cost several times as much."""
-    return a.take(YZX, -1) * b.take(ZXY, -1) - a.take(ZXY, -1) * b.take(YZX, -1)
+    terms = a.take(_LEFT, -1) * b.take(_RIGHT, -1)
+    return terms[:, :3] - terms[:, 3:]
 
 
 YZX, ZXY = np.array([1, 2, 0]), np.array([2, 0, 1])
+_LEFT, _RIGHT = np.concatenate([YZX, ZXY]), np.concatenate([ZXY, YZX])
 
 EVALUATIONS: dict[type, _Evaluate] = {
     Along: _between,

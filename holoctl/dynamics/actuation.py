@@ -10,12 +10,13 @@ Derivation: docs/derivations.md, "Inverse dynamics".
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing, vector
+from holoctl.base.checks import Vector, listing, read_only, vector
 from holoctl.base.errors import InputError, NotActuatedError, SingularityError
 from holoctl.base.linalg import PivotedQR, orthonormal_columns, pivoted_qr
 from holoctl.base.tolerances import ACTUATION_SINGULAR, MOST_UNEQUAL, TARGET_CONSISTENT, UNIT
@@ -46,6 +47,8 @@ class Actuation:
         Size of each scaled effort in the norm that redundant motors share by.
     rank : int
         rho: how many independent motions the motors drive.
+    condition : float
+        Condition number of R1.
     """
 
     basis: Array
@@ -53,13 +56,9 @@ class Actuation:
     u_scale: Vector
     cost: Vector
     rank: int
+    condition: float
 
-    @property
-    def condition(self) -> float:
-        """Condition number of R1."""
-        return self.factors.condition
-
-    @property
+    @cached_property
     def driven(self) -> Array:
         """(nv, rho): basis of the motions that the motors drive."""
         return self.basis @ self.factors.q[:, : self.rank]
@@ -108,15 +107,16 @@ def actuation(P: Projection, weights: Vector | None = None) -> Actuation:
     c = mech.column_scale
     basis = c[:, None] * orthonormal_columns(P.gamma * P.scale / c[:, None])
     factors = pivoted_qr((basis.T @ mech.B) * u_scale, rho, size=UNIT)
-    if factors.condition > ACTUATION_SINGULAR:
+    condition = factors.condition
+    if condition > ACTUATION_SINGULAR:
         raise SingularityError(
             f"{mech.name}: the motors {listing(mech.actuator_names)} do not determine the "
             f"motion at this configuration (condition number of gamma' B "
-            f"{factors.condition:.1e}): an actuation singularity, such as a dead point; no "
-            "torque is given there",
-            condition=factors.condition, names=mech.actuator_names,
+            f"{condition:.1e}): an actuation singularity, such as a dead point; no torque is "
+            "given there",
+            condition=condition, names=mech.actuator_names,
         )  # fmt: skip
-    return Actuation(basis, factors, u_scale, cost, rho)
+    return Actuation(basis, factors, u_scale, cost, rho, condition)
 
 
 def target_consistent(tolerance: float) -> float:
@@ -127,8 +127,13 @@ def target_consistent(tolerance: float) -> float:
 
 def effort_scales(mech: Mechanism, weights: Vector | None = None) -> tuple[Vector, Vector]:
     """`u_scale` and `cost` of `Actuation`: Dc B u_scale has columns of norm one."""
-    u_scale: Vector = 1.0 / np.linalg.norm(mech.column_scale[:, None] * mech.B, axis=0)
-    return u_scale, np.ones(mech.nu) if weights is None else np.sqrt(weights) * u_scale
+
+    def constants() -> tuple[Vector, Vector]:
+        u_scale = 1.0 / np.linalg.norm(mech.column_scale[:, None] * mech.B, axis=0)
+        return read_only(u_scale), read_only(np.ones(mech.nu))
+
+    u_scale, alike = mech.per_thread("effort_scales", constants)
+    return u_scale, alike if weights is None else np.sqrt(weights) * u_scale
 
 
 def effort_weights(mech: Mechanism, weights: Any) -> Vector | None:

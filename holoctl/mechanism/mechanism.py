@@ -280,7 +280,8 @@ class Mechanism:
         return rates
 
     def per_thread(self, key: str, make: Callable[[], _Made]) -> _Made:
-        """What `make` makes, once for each thread: workspaces, which are written into.
+        """What `make` makes, once for each thread: workspaces, which are written into, and
+        constants of the mechanism.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, quiet
-from holoctl.base.linalg import pivoted_qr
+from holoctl.base.linalg import PivotedQR, orthonormal_columns, pivoted_qr
 from holoctl.base.tolerances import UNIQUE
 from holoctl.projector.partition import Partition
 from holoctl.rows.terms import Terms
@@ -42,26 +42,28 @@ def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArr
         N for linear rows, N m for angular ones; of unscaled rows.
     unique : (m,) bool array
     """
-    mech, keep, rank = T.mechanism, part.rows, part.rank
+    mech, G, rank = T.mechanism, T.scaled, part.rank
     m = mech.row_scale.size
-    G = mech.row_scale[:, None] * T.rows.jacobian * mech.column_scale
-    qr = pivoted_qr(G[keep].T, rank)  # G_keep^T P = Q [R1; 0]
+    qr = _kept(T, part)
     on_kept = qr.fitted(mech.column_scale * force)
     if m == rank:
         return mech.row_scale * on_kept, np.ones(m, dtype=bool)
-    # Redundant rows: G = E G_keep on the manifold, so G^T l = G_keep^T (E^T l), and the
-    # shortest l with E^T l = on_kept is E (E^T E)^-1 on_kept = Qe Re^-T on_kept.
+    # Redundant rows: G = E G_keep on the manifold, so G^T l = G_keep^T (E^T l), and of all l with
+    # E^T l = on_kept, such as on_kept itself, the shortest is that in the range of E = Qe Re.
     E = np.zeros((m, rank))
-    E[:, qr.pivots] = qr.solve_r1((G @ qr.q[:, :rank]).T).T
-    e = pivoted_qr(E, rank)
-    leverage = (e.q[:, :rank] ** 2).sum(axis=1)
-    return mech.row_scale * e.shortest(on_kept), leverage > 1.0 - max(UNIQUE, part.tolerance)
+    E[:, qr.pivots] = qr.solve_r1(G.dot(qr.q[:, :rank]).T).T
+    Qe = orthonormal_columns(E)
+    l: Vector = Qe.dot(on_kept.dot(Qe.take(part.rows, 0)))
+    return mech.row_scale * l, np.vecdot(Qe, Qe) > 1.0 - max(UNIQUE, part.tolerance)
 
 
 def constraint_effort(T: Terms, part: Partition, force: Vector) -> Vector:
     """The part of `force` (nv,) that the kept rows can give, ``G_keep^T lambda``: least squares."""
-    c = T.mechanism.column_scale
-    G = T.mechanism.row_scale[part.rows, None] * T.rows.jacobian[part.rows] * c
-    qr = pivoted_qr(G.T, part.rank)
-    effort: Vector = G.T @ qr.fitted(c * force) / c
+    c, Q = T.mechanism.column_scale, _kept(T, part).q[:, : part.rank]
+    effort: Vector = Q.dot((c * force).dot(Q)) / c
     return effort
+
+
+def _kept(T: Terms, part: Partition) -> PivotedQR:
+    """``G_keep^T P = Q [R1; 0]``, scaled."""
+    return pivoted_qr(T.scaled.take(part.rows, 0).T, part.rank)

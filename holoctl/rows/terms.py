@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, quiet
+from holoctl.base.checks import Vector, counted, finite, quiet
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
 from holoctl.constraints.contract import Rows
@@ -103,6 +103,12 @@ class Terms:
         """(m, nv) ``|Dr G|``: what the terms of a scaled row are as large as."""
         return np.abs(self.mechanism.row_scale[:, None] * self.rows.jacobian)
 
+    @cached_property
+    def scaled(self) -> Array:
+        """(m, nv) ``Dr G Dc``: G in scaled rows and scaled coordinates."""
+        mech = self.mechanism
+        return mech.row_scale[:, None] * self.rows.jacobian * mech.column_scale
+
     @property
     def error(self) -> Vector:
         """(m,) phi(q, t), m or rad."""
@@ -185,13 +191,18 @@ def terms_at(
     given = q, v
     q, v, pull = _charted(mech, q, v, t_stab)
     kin, rows = constraint_rows(mech, q, v, t)
-    term = _stabilised(mech, rows, t_stab) - rows.jacobian @ pull
-    return Terms(mech, q, v, t, rows, term, pull, kin, given, stiffness(mech, t_stab))
+    term, stiff = _stabilised(mech, rows, t_stab)
+    if mech.chart is not None:
+        term = term - rows.jacobian @ pull
+    return Terms(mech, q, v, t, rows, term, pull, kin, given, stiff)
 
 
 def check_finite(T: Terms) -> None:
     """Raise `InputError` where numbers of the rows are beyond floats; it names such a row."""
     rows = T.rows
+    G = rows.jacobian.reshape(-1)
+    if all(map(finite, (rows.error, rows.rate, rows.drift, T.stabilisation, G))):
+        return  # and so are their sums
     sizes = np.abs([rows.error, rows.rate, rows.drift, T.stabilisation]).sum(axis=0)
     sizes += np.abs(rows.jacobian).sum(axis=1)
     bad = np.flatnonzero(~np.isfinite(sizes))
@@ -226,10 +237,8 @@ def check_same_state(T: Terms, what: str, q: Any, v: Any, t: Any) -> None:
 
 def scaled_rows(T: Terms, keep: NDArray[np.intp]) -> tuple[Array, Vector]:
     """``Dr G Dc`` and ``-Dr (drift + stabilisation)`` of the rows `keep`."""
-    mech = T.mechanism
-    r = mech.row_scale[keep]
-    G = r[:, None] * T.rows.jacobian[keep] * mech.column_scale
-    return G, -r * (T.rows.drift + T.stabilisation)[keep]
+    right = -T.mechanism.row_scale * (T.rows.drift + T.stabilisation)
+    return T.scaled.take(keep, axis=0), right[keep]
 
 
 def _charted(
@@ -248,12 +257,12 @@ def _charted(
     return corrected.q, corrected.v, pull
 
 
-def _stabilised(mech: Mechanism, rows: Rows, t_stab: TimeConstants) -> Vector:
-    """Baumgarte's term of each row; zero unless asked for."""
+def _stabilised(mech: Mechanism, rows: Rows, t_stab: TimeConstants) -> tuple[Vector, float]:
+    """Baumgarte's term of each row, zero unless asked for; and its stiffness."""
     term = np.zeros(len(rows.error))
     if t_stab is None and not mech.stabilised:
-        return term
+        return term, 1.0
     T = time_constants(mech, t_stab)
     on = np.isfinite(T)
     term[on] = stabilisation(rows.rate[on], rows.error[on], T[on])
-    return term
+    return term, stiffness(mech, t_stab)
