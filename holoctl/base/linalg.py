@@ -214,12 +214,15 @@ def orthonormal_columns(a: Array) -> Array:
 
 def largest(x: Array) -> float:
     """The largest magnitude of the entries; zero where there are none, nan where one is nan."""
-    return float(lapack.dlange("M", x)) if x.size else 0.0
+    return _norm("M", x) if x.size else 0.0
 
 
 def one_norm(a: Array) -> float:
     """The largest sum of the magnitudes of a column; zero where there are no entries."""
-    return float(lapack.dlange("1", a)) if a.size else 0.0
+    return _norm("1", a) if a.size else 0.0
+
+
+_norm: Callable[[str, Array], float] = lapack.dlange  # type: ignore[assignment]  # as LAPACK has it
 
 
 def in_range(a: Array) -> Array:

@@ -148,17 +148,18 @@ class WrenchRows:
         normal = np.array([(kind.normal or 1) - 1 for kind in along], dtype=np.intp)
         arm = np.array([kind.arm - 1 for kind in along], dtype=np.intp)
         pair, C = self.pair[i], len(self.frames1)
+        point = np.array([kind.point for kind in along], dtype=bool)
         return Lines(
             pair=pair,
             first=pair,
             second=C + pair,
-            of_normal=C * normal + pair,
-            of_arm=C * arm + pair,
+            holders=np.array([C * normal + pair, C * arm + pair]),
             a=self.a[i],
             b=self.b[i],
+            vectors=np.array([self.a[i], np.where(point[:, None], 0.0, self.b[i])]),
             normal=normal,
             arm=arm,
-            point=np.array([kind.point for kind in along], dtype=bool),
+            point=point,
             rod=rod,
             length=np.where(rod, self.size[i], 1.0),
         )
@@ -355,10 +356,11 @@ class Lines:
     Attributes
     ----------
     pair : (n,) int array: the pair of frames.
-    first, second, of_normal, of_arm : (n,) int arrays
-        Frame 1, frame 2, the one that holds n and the one that holds s, among all 2C frames, those
-        of frames 1 first.
+    first, second : (n,) int arrays
+        Frame 1 and frame 2, among all 2C frames, those of frames 1 first.
+    holders : (2, n) int array: the frame that holds n, and the one that holds s, among the same.
     a, b : (n, 3) arrays: the vector n where it is fixed in a frame, and s where it is a direction.
+    vectors : (2, n, 3) array: a; b, or zero where s is no direction.
     normal, arm : (n,) int arrays: the frame that holds n (that a rod turns with), and s.
     point : (n,) bool array: whether s is the origin of its frame, and the row has a force.
     rod : (n,) bool array: whether n is d / L.
@@ -368,15 +370,20 @@ class Lines:
     pair: Indices
     first: Indices
     second: Indices
-    of_normal: Indices
-    of_arm: Indices
+    holders: Indices
     a: Array
     b: Array
+    vectors: Array
     normal: Indices
     arm: Indices
     point: NDArray[np.bool_]
     rod: NDArray[np.bool_]
     length: Vector
+
+    @cached_property
+    def force(self) -> Array:
+        """(n, 1): 1 where the row has a force, else 0."""
+        return read_only(self.point[:, None].astype(float))
 
     @cached_property
     def any_direction(self) -> bool:
@@ -388,14 +395,35 @@ class Lines:
 
 
 class _Geometry(NamedTuple):
-    """Positions and motions of the 2C frames, frames 1 first: world axes, spatial at the origin."""
+    """Positions and motions of the C pairs, in world axes (points in m, spatial at origin)."""
 
-    R: Array  # (2C, 3, 3)
-    p: Array  # (2C, 3), m
+    axes: Array  # (2C, 3, 3): of frames 1, then of frames 2
+    origins: Array  # (2C, 3)
     V: Array  # (2C, 6)
     dV: Array  # (C, 6): V2 - V1
     dA: Array  # (C, 6): A2 - A1 at zero joint acceleration
     moving: bool  # False where v = 0, and with it all motions
+
+    @property
+    def R(self) -> Array:
+        """(2, C, 3, 3): the axes."""
+        return self.axes.reshape(2, -1, 3, 3)
+
+    @property
+    def p(self) -> Array:
+        """(2, C, 3): the origins."""
+        return self.origins.reshape(2, -1, 3)
+
+    @property
+    def omega(self) -> Array:
+        """(2, C, 3): the angular velocities."""
+        return self.V[:, 3:].reshape(2, -1, 3)
+
+    @property
+    def pdot(self) -> Array:
+        """(2, C, 3): the velocities of the origins."""
+        pdot = self.V[:, :3] + _cross(self.V[:, 3:], self.origins)
+        return pdot.reshape(2, -1, 3)
 
 
 def _geometry(table: WrenchRows, kin: Kinematics) -> _Geometry:
@@ -416,52 +444,44 @@ def _between(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array,
     w = (n or 0, s x n)        wdot = (ndot or 0, sdot x n + s x ndot)
     """
     t = table._lines
-    no_force, is_rod, L = ~t.point[:, None], t.rod[:, None], t.length[:, None]
-    fixed = n = _turn(g.R.take(t.of_normal, 0), t.a)
-    s, d = g.p.take(t.of_arm, 0), g.p.take(t.second, 0) - g.p.take(t.first, 0)
-    error = np.vecdot(n, d)
-    if t.any_direction:
-        s = np.where(no_force, _turn(g.R.take(t.of_arm, 0), t.b), s)
-        error = np.where(t.point, error, np.vecdot(n, s))
+    x = _turn(g.axes.take(t.holders, 0), t.vectors)  # n, and s where it is a direction
+    x[1] += t.force * g.origins.take(t.holders[1], 0)
+    n, s = x
+    d = g.origins.take(t.second, 0) - g.origins.take(t.first, 0)
+    error = np.vecdot(n, np.where(t.force, d, s) if t.any_direction else d)
     if t.any_rod:
+        L, is_rod = t.length[:, None], t.rod[:, None]
         n = np.where(is_rod, d / L, n)
         error = np.where(t.rod, (np.vecdot(d, d) - t.length**2) / (2.0 * t.length), error)
     w, wdot = np.empty((len(i), 6)), np.zeros((len(i), 6))
-    w[:, :3], w[:, 3:] = np.where(no_force, 0.0, n) if t.any_direction else n, _cross(s, n)
+    w[:, :3], w[:, 3:] = t.force * n, _cross(s, n)
     if g.moving:
-        Vn, Vs = g.V.take(t.of_normal, 0), g.V.take(t.of_arm, 0)
-        ndot, sdot = _cross(Vn[:, 3:], fixed), _cross(Vs[:, 3:], s)
-        sdot += np.where(no_force, 0.0, Vs[:, :3]) if t.any_direction else Vs[:, :3]
+        V = g.V.take(t.holders, 0)
+        ndot, sdot = _cross(V[:, :, 3:], x)
+        sdot += t.force * V[1, :, :3]
         if t.any_rod:
-            ndot = np.where(is_rod, (_velocity(g, t.second) - _velocity(g, t.first)) / L, ndot)
-        wdot[:, :3] = np.where(no_force, 0.0, ndot) if t.any_direction else ndot
-        wdot[:, 3:] = _cross(sdot, n) + _cross(s, ndot)
+            pdot = g.pdot
+            ndot = np.where(is_rod, (pdot[1, t.pair] - pdot[0, t.pair]) / L, ndot)
+        wdot[:, :3], wdot[:, 3:] = t.force * ndot, _cross(sdot, n) + _cross(s, ndot)
     return error, w, wdot, np.zeros(len(i))
-
-
-def _velocity(g: _Geometry, frames: Indices) -> Array:
-    """(n, 3): of the origins of some frames, m/s."""
-    V = g.V[frames]
-    return V[:, :3] + _cross(V[:, 3:], g.p[frames])
 
 
 def _orientation(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array, Array, Array]:
     """error 2 x_i, w = (0, R1 E_i^T), wdot = (0, omega1 x R1 E_i^T),
     extra = -|omega2 - omega1|^2 x_i / 2, with E = w I - skew(x)."""
     c, k = table.pair[i], table.component[i]
-    C = len(table.frames1)
-    quaternion = {j: _half_turn_free(g.R[j].T @ g.R[C + j]) for j in set(c.tolist())}
+    R, omega = g.R, g.omega
+    quaternion = {j: _half_turn_free(R[0, j].T @ R[1, j]) for j in set(c.tolist())}
     x = np.array([quaternion[j][:3] for j in c])
     E = np.array([_half_rotation(quaternion[j]) for j in c])
     every = np.arange(len(i))
-    moment, xk = _turn(g.R[c], E[every, k]), x[every, k]
+    moment, xk = _turn(R[0, c], E[every, k]), x[every, k]
     w, wdot = np.zeros((len(i), 6)), np.zeros((len(i), 6))
     w[:, 3:] = moment
     if not g.moving:
         return 2.0 * xk, w, wdot, np.zeros(len(i))
-    omega1, omega2 = g.V[c, 3:], g.V[C + c, 3:]
-    domega = omega2 - omega1
-    wdot[:, 3:] = _cross(omega1, moment)
+    domega = omega[1, c] - omega[0, c]
+    wdot[:, 3:] = _cross(omega[0, c], moment)
     return 2.0 * xk, w, wdot, -0.5 * np.vecdot(domega, domega) * xk
 
 
@@ -505,13 +525,14 @@ def _half_rotation(xyzw: Array) -> Array:
 
 def _turn(R: Array, local: Array) -> Array:
     """World axes of vectors given in rotated axes, one rotation per vector."""
-    return np.vecdot(R, local[:, None])
+    turned: Array = np.vecdot(R, local[..., None, :])
+    return turned
 
 
 def _cross(a: Array, b: Array) -> Array:
     """Row-wise cross product; np.cross, or indices in brackets, cost several times as much."""
     terms = a.take(_LEFT, -1) * b.take(_RIGHT, -1)
-    return terms[:, :3] - terms[:, 3:]
+    return terms[..., :3] - terms[..., 3:]
 
 
 YZX, ZXY = np.array([1, 2, 0]), np.array([2, 0, 1])

@@ -53,8 +53,8 @@ def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArr
     E = np.zeros((m, rank))
     E[:, qr.pivots] = qr.solve_r1(G.dot(qr.q[:, :rank]).T).T
     Qe = orthonormal_columns(E)
-    l: Vector = Qe.dot(on_kept.dot(Qe.take(part.rows, 0)))
-    return mech.row_scale * l, np.vecdot(Qe, Qe) > 1.0 - max(UNIQUE, part.tolerance)
+    shortest: Vector = Qe.dot(on_kept.dot(Qe.take(part.rows, 0)))
+    return mech.row_scale * shortest, np.vecdot(Qe, Qe) > 1.0 - max(UNIQUE, part.tolerance)
 
 
 def constraint_effort(T: Terms, part: Partition, force: Vector) -> Vector:

@@ -21,7 +21,7 @@ from holoctl.base.checks import Vector, counted, finite, quiet
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
 from holoctl.constraints.contract import Rows
-from holoctl.mechanism.checks import check_mechanism, check_state
+from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inertia, nonlinear_efforts
 from holoctl.rows.evaluate import constraint_rows, rows_of
@@ -176,7 +176,10 @@ def terms(
     ----------
     docs/derivations.md, "Stabilisation".
     """
-    check_mechanism(mech)
+    return _checked_terms(mech, q, v, t, t_stab)
+
+
+def _checked_terms(mech: Mechanism, q: Any, v: Any, t: Any, t_stab: TimeConstants) -> Terms:
     q, v, t = check_state(mech, q, v, t)
     check_time_constants(mech, t_stab)
     T = terms_at(mech, q, v, t, t_stab)
@@ -218,7 +221,7 @@ def shared_terms(
 ) -> Terms:
     """The terms a consumer works with: those it was given, checked, or new ones."""
     if given is None:
-        return terms(mech, q, v, t=t, t_stab=t_stab)
+        return _checked_terms(mech, q, v, t, t_stab)
     if t_stab is not None:
         raise InputError("give t_stab= to terms, not along with terms=")
     if not isinstance(given, Terms) or given.mechanism is not mech:
