@@ -79,11 +79,11 @@ def _triangular(
     a: Array, b: Array, lower: bool = False, unit: bool = False, transposed: bool = False
 ) -> Array:
     """Solve with a triangle of `a`."""
-    columns = b if b.ndim == 2 else b[:, None]
-    x: Array = blas.dtrsm(
-        1.0, a, columns, lower=int(lower), trans_a=int(transposed), diag=int(unit)
-    )
-    return x if b.ndim == 2 else x[:, 0]
+    if b.ndim == 1:
+        y: Array = blas.dtrsv(a, b, lower=lower, trans=transposed, diag=unit)
+        return y
+    x: Array = blas.dtrsm(1.0, a, b, lower=lower, trans_a=transposed, diag=unit)
+    return x
 
 
 class Cholesky(NamedTuple):
@@ -127,8 +127,9 @@ class PivotedQR(NamedTuple):
     ----------
     q : (m, m) array
         Orthogonal. Columns 0..r-1 span the range of A, the others its complement.
-    r1 : (r, r), upper triangular
-    r2 : (r, n - r)
+    factors : (m, n) array
+        R above the diagonal; what is below is no part of it.
+    rank : int
     pivots : (n,) int array
         Column order; the first r are the pivot columns.
     diagonal : (min(m, n),) array
@@ -138,38 +139,49 @@ class PivotedQR(NamedTuple):
     """
 
     q: Array
-    r1: Array
-    r2: Array
+    factors: Array
+    rank: int
     pivots: NDArray[np.intp]
     diagonal: Array
     size: float = 0.0
 
     @property
+    def r1(self) -> Array:
+        """(r, r), upper triangular."""
+        return np.where(_upper(self.rank), self.factors[: self.rank, : self.rank], 0.0)
+
+    @property
+    def r2(self) -> Array:
+        """(r, n - r)."""
+        return self.factors[: self.rank, self.rank :]
+
+    @property
     def condition(self) -> float:
         """Condition number of R1."""
-        if self.r1.shape[0] == 0:
+        if self.rank == 0:
             return 1.0
-        rcond, _ = lapack.dtrcon(self.r1)
+        r1 = self.r1
+        rcond, _ = lapack.dtrcon(r1)
         if rcond <= 0.0:
             return float("inf")
-        own = one_norm(self.r1)
+        own = one_norm(r1)
         return max(own, self.size) / (own * float(rcond))
 
     def solve_r1(self, b: Array, transposed: bool = False) -> Array:
         """x with ``R1 x = b`` (or ``R1^T x = b``)."""
         if b.size == 0:
             return np.zeros(b.shape)
-        return _triangular(self.r1, b, transposed=transposed)
+        return _triangular(self.factors[: self.rank, : self.rank], b, transposed=transposed)
 
     def fitted(self, b: Array) -> Array:
         """x (n,) of least ``|A x - b|``, zero beyond the pivot columns."""
-        rank, x = self.r1.shape[0], np.zeros(self.pivots.size)
-        x[self.pivots[:rank]] = self.solve_r1(self.q[:, :rank].T @ b)
+        x = np.zeros(self.pivots.size)
+        x[self.pivots[: self.rank]] = self.solve_r1(b.dot(self.q[:, : self.rank]))
         return x
 
     def shortest(self, b: Array) -> Array:
         """The shortest x with ``A^T x = b``, where A has full column rank."""
-        rank = self.r1.shape[0]
+        rank = self.rank
         x: Array = self.q[:, :rank] @ self.solve_r1(b[self.pivots[:rank]], transposed=True)
         return x
 
@@ -178,22 +190,17 @@ def pivoted_qr(a: Array, rank: int | None = None, tol: float = 0.0, size: float 
     """QR with column pivoting, cut at `rank`, or at pivots below `tol` x the first (or `size`)."""
     m, n = a.shape
     if m == 0 or n == 0:
-        return PivotedQR(np.eye(m), np.zeros((0, 0)), np.zeros((0, n)), np.arange(n), np.zeros(0))
-    qr, jpvt, tau, _, _ = lapack.dgeqp3(a)
-    diagonal = np.abs(qr.diagonal())
+        return PivotedQR(np.eye(m), np.zeros((m, n)), 0, np.arange(n), np.zeros(0))
+    factors, jpvt, tau, _, _ = lapack.dgeqp3(a)
+    diagonal = np.abs(factors.diagonal())
     if rank is None:
         rank = int(np.count_nonzero(diagonal > tol * max(float(diagonal[0]), size)))
-    square = np.zeros((m, m), order="F")
-    square[:, : min(m, n)] = qr[:, : min(m, n)]
+    square = factors[:, :m]
+    if n < m:
+        square = np.zeros((m, m), order="F")
+        square[:, :n] = factors
     q, _, _ = lapack.dorgqr(square, tau)
-    return PivotedQR(
-        q,
-        np.where(_upper(rank), qr[:rank, :rank], 0.0),
-        qr[:rank, rank:].copy(),
-        jpvt.astype(np.intp) - 1,
-        diagonal,
-        size,
-    )
+    return PivotedQR(q, factors, rank, jpvt.astype(np.intp) - 1, diagonal, size)
 
 
 @lru_cache(maxsize=100)

@@ -430,7 +430,7 @@ def _geometry(table: WrenchRows, kin: Kinematics) -> _Geometry:
     C = len(table.frames1)
     X = [kin.placements[f.joint] * f.placement for f in table.anchors]
     R, p = np.array([x.rotation for x in X]), np.array([x.translation for x in X])
-    if not kin.v.any():
+    if not np.count_nonzero(kin.v):
         none = np.zeros((2 * C, 6))
         return _Geometry(R, p, none, none[:C], none[:C], moving=False)
     V = (table.moves * kin.v).dot(kin.J.T)

@@ -10,7 +10,6 @@ Derivation: docs/derivations.md, "Inverse dynamics".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,6 +40,8 @@ class Actuation:
         N, for unscaled velocities: ``v = N z``.
     factors : PivotedQR
         The first rho columns of Q are the driven motions, the others the passive.
+    driven : (nv, rho) array
+        Basis of the motions that the motors drive.
     u_scale : (nu,) array
         u = u_scale x scaled u.
     cost : (nu,) array
@@ -53,15 +54,11 @@ class Actuation:
 
     basis: Array
     factors: PivotedQR
+    driven: Array
     u_scale: Vector
     cost: Vector
     rank: int
     condition: float
-
-    @cached_property
-    def driven(self) -> Array:
-        """(nv, rho): basis of the motions that the motors drive."""
-        return self.basis @ self.factors.q[:, : self.rank]
 
     @property
     def passive(self) -> Array:
@@ -71,7 +68,7 @@ class Actuation:
     def efforts(self, w: Vector) -> Vector:
         """u with ``gamma' B u = gamma' w``: least squares in it, least norm in u."""
         f = self.factors
-        rhs = self.driven.T @ w
+        rhs = w.dot(self.driven)
         scaled = np.zeros(self.u_scale.size)
         if f.r2.size == 0:
             scaled[f.pivots] = f.solve_r1(rhs)
@@ -104,9 +101,9 @@ def actuation(P: Projection, weights: Vector | None = None) -> Actuation:
             f"{P.k} motions"
         )
     u_scale, cost = effort_scales(mech, weights)
-    c = mech.column_scale
-    basis = c[:, None] * orthonormal_columns(P.gamma * P.scale / c[:, None])
-    factors = pivoted_qr((basis.T @ mech.B) * u_scale, rho, size=UNIT)
+    c = mech.column_scale[:, None]
+    basis = c * orthonormal_columns(P.gamma * P.scale / c)
+    factors = pivoted_qr(basis.T.dot(mech.B) * u_scale, rho, size=UNIT)
     condition = factors.condition
     if condition > ACTUATION_SINGULAR:
         raise SingularityError(
@@ -116,7 +113,8 @@ def actuation(P: Projection, weights: Vector | None = None) -> Actuation:
             "given there",
             condition=condition, names=mech.actuator_names,
         )  # fmt: skip
-    return Actuation(basis, factors, u_scale, cost, rho, condition)
+    driven = basis.dot(factors.q[:, :rho])
+    return Actuation(basis, factors, driven, u_scale, cost, rho, condition)
 
 
 def target_consistent(tolerance: float) -> float:

@@ -19,7 +19,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, quiet
+from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
@@ -170,7 +170,6 @@ def raise_if_bad(certificate: Certificate) -> None:
     raise error
 
 
-@quiet
 def certify(
     T: Terms, part: Partition, a: Vector, efforts: Vector, multipliers: Vector, condition: float
 ) -> Certificate:

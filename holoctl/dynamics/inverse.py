@@ -84,7 +84,7 @@ def driven_acceleration(
             )
         if off > 0.0:
             x = least_squares(np.hstack([f.r1, f.r2]).T, wanted[f.pivots])
-    a = act.driven @ x + P.bias
+    a: Vector = act.driven.dot(x) + P.bias
     if act.rank == P.k:
         return a
     N, M, h = act.passive, P.terms.M, P.terms.h

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, quiet
-from holoctl.base.linalg import PivotedQR, orthonormal_columns, pivoted_qr
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import orthonormal_columns
 from holoctl.base.tolerances import UNIQUE
 from holoctl.projector.partition import Partition
 from holoctl.rows.terms import Terms
@@ -22,7 +22,6 @@ from holoctl.rows.terms import Terms
 __all__ = ["constraint_effort", "multipliers"]
 
 
-@quiet
 def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArray[np.bool_]]:
     """lambda with ``G^T lambda = force``, and which entries are unique.
 
@@ -44,7 +43,7 @@ def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArr
     """
     mech, G, rank = T.mechanism, T.scaled, part.rank
     m = mech.row_scale.size
-    qr = _kept(T, part)
+    qr = T.factored(part.rows)  # G_keep^T P = Q [R1; 0]
     on_kept = qr.fitted(mech.column_scale * force)
     if m == rank:
         return mech.row_scale * on_kept, np.ones(m, dtype=bool)
@@ -59,11 +58,6 @@ def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArr
 
 def constraint_effort(T: Terms, part: Partition, force: Vector) -> Vector:
     """The part of `force` (nv,) that the kept rows can give, ``G_keep^T lambda``: least squares."""
-    c, Q = T.mechanism.column_scale, _kept(T, part).q[:, : part.rank]
+    c, Q = T.mechanism.column_scale, T.factored(part.rows).q[:, : part.rank]
     effort: Vector = Q.dot((c * force).dot(Q)) / c
     return effort
-
-
-def _kept(T: Terms, part: Partition) -> PivotedQR:
-    """``G_keep^T P = Q [R1; 0]``, scaled."""
-    return pivoted_qr(T.scaled.take(part.rows, 0).T, part.rank)

@@ -39,7 +39,7 @@ from holoctl.closing.nearby_configurations import nearby_configurations
 from holoctl.closing.rank import manifold_rank, rank_within, scaled_jacobian, scaled_size
 from holoctl.mechanism.checks import check_configuration, coordinate_indices
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.terms import Terms, scaled_rows
+from holoctl.rows.terms import Terms
 
 __all__ = [
     "Partition",
@@ -314,7 +314,7 @@ def _preferred_dependents(mech: Mechanism, kept: Array, rank: int) -> Indices:
         columns = np.flatnonzero(late == stage)
         wanted = rank - len(found) if stage == 2 else None
         qr = pivoted_qr(left[:, columns], wanted, tol=1.0 / SPLIT_LIMIT, size=UNIT)
-        count = qr.r1.shape[0]
+        count = qr.rank
         found += columns[qr.pivots[:count]].tolist()
         left = qr.q[:, count:].T @ left  # what these columns do not span
     preferred = np.sort(np.array(found, dtype=np.intp))
@@ -425,9 +425,7 @@ def check_determined(T: Terms, partition: Partition) -> None:
     if most == float("inf"):
         return
     mech = T.mechanism
-    G, _ = scaled_rows(T, partition.rows)
-    pivots = pivoted_qr(G.T, partition.rank).diagonal[: partition.rank]
-    condition = _by_pivots(pivots)
+    condition = _by_pivots(T.factored(partition.rows).diagonal)
     if condition > most:
         raise SingularityError(
             f"{mech.name}: the rows that decide the motion have condition number {condition:.1e} "

@@ -18,12 +18,13 @@ docs/derivations.md, "Projection".
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, listing, one_of, quiet
+from holoctl.base.checks import Vector, counted, listing, one_of, quiet, read_only
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import largest, lu, pivoted_qr
 from holoctl.base.tolerances import SINGULAR, SPLIT_LIMIT, UNIT
@@ -57,10 +58,11 @@ def projection_of(T: Terms, part: Partition, method: str = "auto") -> Projection
     x = _basis(mech, G, np.array([right, -phi_t[part.rows]]).T, part, method)
     # back from scaled coordinates: v = Dc v', and y keeps the units of its coordinates
     y_scale = c[x.independent] if x.independent.size else np.ones(x.gamma.shape[1])
+    bias, v_t = c * x.particular.T
     return Projection(
         gamma=c[:, None] * x.gamma / y_scale,
-        bias=c * x.particular[:, 0] + T.pull,
-        v_t=c * x.particular[:, 1],
+        bias=bias + T.pull,
+        v_t=v_t,
         independent=x.independent,
         dependent=x.dependent,
         scale=y_scale,
@@ -93,7 +95,7 @@ def _basis(mech: Mechanism, G: Array, target: Array, part: Partition, method: st
         factors = lu(G.take(dep, 1), size)
         if method == "split" or factors.condition <= SPLIT_LIMIT:
             _check_split(mech, ind, dep, factors.condition)
-            X = factors.solve(np.hstack([-G.take(ind, 1), target]))  # G_dep^-1 [-G_ind target]
+            X = factors.solve(np.concatenate([-G.take(ind, 1), target], 1))  # G_dep^-1 [-G_ind t]
             return _with_coordinates(X, ind, dep, factors.condition, "split")
     qr = pivoted_qr(G, part.rank, size=size)  # G' P = Q [R1 R2]
     dep, order = qr.pivots[: part.rank], np.argsort(qr.pivots[part.rank :])
@@ -109,9 +111,15 @@ def _with_coordinates(
     """x_dep = X [x_ind; 1] for both targets: gamma and particular stack [I 0; X] in joint order."""
     k = independent.size
     x = np.zeros((k + dependent.size, k + 2))
-    x[independent, np.arange(k)] = 1.0
+    x[independent] = _identity(k)
     x[dependent] = X
     return _Basis(x[:, :k], x[:, k:], independent, dependent, condition, method)
+
+
+@lru_cache(maxsize=100)
+def _identity(k: int) -> Array:
+    """[I 0], (k, k + 2)."""
+    return read_only(np.eye(k, k + 2))
 
 
 def _orthonormal(mech: Mechanism, G: Array, target: Array, part: Partition) -> _Basis:

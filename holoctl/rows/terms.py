@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, counted, finite, quiet
 from holoctl.base.errors import InputError
-from holoctl.base.linalg import largest
+from holoctl.base.linalg import PivotedQR, largest, pivoted_qr
 from holoctl.constraints.contract import Rows
 from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.mechanism import Mechanism
@@ -46,11 +46,12 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What `terms` returns; M and h are computed when they are first asked for, and kept.
+    """What `terms` returns; M, h and factors are computed when they are first asked for, and kept.
 
     Attributes
     ----------
@@ -91,7 +92,7 @@ class Terms:
     def h(self) -> Vector:
         """(nv,) Coriolis, centrifugal and gravity efforts, N m or N; `InputError` if infinite."""
         h = nonlinear_efforts(self.mechanism, self.q, self.v)
-        if not np.isfinite(h).all():
+        if not finite(h) and not np.isfinite(h).all():
             raise InputError(
                 f"{self.mechanism.name}: h, the Coriolis, centrifugal and gravity efforts, is not "
                 "finite at this state; q or v is out of range"
@@ -108,6 +109,19 @@ class Terms:
         """(m, nv) ``Dr G Dc``: G in scaled rows and scaled coordinates."""
         mech = self.mechanism
         return mech.row_scale[:, None] * self.rows.jacobian * mech.column_scale
+
+    def factored(self, rows: Indices) -> PivotedQR:
+        """``G'[rows]^T P = Q [R1; 0]`` of scaled rows that are independent; kept likewise."""
+        found = self._factors.get(id(rows))
+        if found is None:
+            found = rows, pivoted_qr(self.scaled.take(rows, 0).T, rows.size)
+            self._factors[id(rows)] = found
+        return found[1]
+
+    @cached_property
+    def _factors(self) -> dict[int, tuple[Indices, PivotedQR]]:
+        """By the identity of the rows, which are held with them."""
+        return {}
 
     @property
     def error(self) -> Vector:

@@ -65,7 +65,7 @@ class Kinematics:
 def kinematics(model: pin.Model, data: pin.Data, q: Vector, v: Vector, t: float) -> Kinematics:
     """The kinematics of `model` at (q, v); `data` is a workspace and may be used again."""
     accelerations: Sequence[pin.Motion]  # everything in data is a live view: copies
-    if v.any():
+    if np.count_nonzero(v):
         at_zero = np.zeros(model.nv)  # explicit: data.a is stale else
         pin.forwardKinematics(model, data, q, v, at_zero)
         accelerations = pin.StdVec_Motion(data.a)
