@@ -9,8 +9,7 @@ Derivation: docs/derivations.md, "Inverse dynamics".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +26,7 @@ __all__ = ["Actuation", "actuation", "effort_scales", "effort_weights", "target_
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Actuation:
+class Actuation(NamedTuple):
     """``A = N' B`` factored, ``A P = Q [R1 R2; 0 0]``, cut at its rank rho.
 
     N is gamma made orthonormal in scaled coordinates, so that rank, condition number and least

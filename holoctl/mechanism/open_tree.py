@@ -108,14 +108,12 @@ def energy(mech: Mechanism, q: Vector, v: Vector) -> tuple[float, float]:
 
 def energies(mech: Mechanism, q: Sequence[Vector], v: Array) -> tuple[Vector, Vector]:
     """`energy` at n states: q[i], and v (n, nv)."""
-    model, data = plain(mech.model), workspace(mech)
-
-    def of_bodies(q: Vector, v: Vector) -> tuple[float, float]:
-        pin.computeMechanicalEnergy(model, data, q, v)
-        return data.kinetic_energy, data.potential_energy
-
-    kinetic, potential = np.array(list(map(of_bodies, q, v))).T
-    return kinetic + 0.5 * (v * v).dot(model.armature), potential  # Pinocchio leaves rotors out
+    model, data, found = plain(mech.model), workspace(mech), []
+    for q_i, v_i in zip(q, v, strict=True):
+        pin.computeMechanicalEnergy(model, data, q_i, v_i)  # of the bodies, without rotors
+        found.append((data.kinetic_energy, data.potential_energy))
+    kinetic, potential = np.array(found).T
+    return kinetic + 0.5 * (v * v).dot(model.armature), potential
 
 
 def external_efforts(mech: Mechanism, kin: Kinematics, f_ext: Any) -> Vector:

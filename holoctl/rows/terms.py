@@ -107,8 +107,7 @@ class Terms:
     @cached_property
     def scaled(self) -> Array:
         """(m, nv) ``Dr G Dc``: G in scaled rows and scaled coordinates."""
-        mech = self.mechanism
-        return mech.row_scale[:, None] * self.rows.jacobian * mech.column_scale
+        return self.rows.jacobian * self.mechanism.scale
 
     def factored(self, rows: Indices) -> PivotedQR:
         """``G'[rows]^T P = Q [R1; 0]`` of scaled rows that are independent; kept likewise."""
