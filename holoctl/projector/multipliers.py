@@ -47,8 +47,8 @@ def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArr
     on_kept = qr.fitted(mech.column_scale * force)
     if m == rank:
         return mech.row_scale * on_kept, np.ones(m, dtype=bool)
-    # Redundant rows: G = E G_keep on the manifold, so G^T l = G_keep^T (E^T l), and of all l with
-    # E^T l = on_kept, such as on_kept itself, the shortest is that in the range of E = Qe Re.
+    # Redundant rows: G = E G_keep on the manifold, so G^T l = G_keep^T (E^T l). One l with
+    # E^T l = on_kept is on_kept on the kept rows; the shortest is what E = Qe Re spans of it.
     E = np.zeros((m, rank))
     E[:, qr.pivots] = qr.solve_r1(G.dot(qr.q[:, :rank]).T).T
     Qe = orthonormal_columns(E)
