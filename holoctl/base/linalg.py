@@ -160,11 +160,10 @@ class PivotedQR(NamedTuple):
         """Condition number of R1."""
         if self.rank == 0:
             return 1.0
-        r1 = self.r1
-        rcond, _ = lapack.dtrcon(r1)
+        rcond, _ = lapack.dtrcon(self.factors[: self.rank, : self.rank])
         if rcond <= 0.0:
             return float("inf")
-        own = one_norm(r1)
+        own = one_norm(self.r1)
         return max(own, self.size) / (own * float(rcond))
 
     def solve_r1(self, b: Array, transposed: bool = False) -> Array:
@@ -206,7 +205,7 @@ def pivoted_qr(a: Array, rank: int | None = None, tol: float = 0.0, size: float 
 @lru_cache(maxsize=100)
 def _upper(n: int) -> NDArray[np.bool_]:
     """Which entries of a square matrix are those of its upper triangle."""
-    return np.triu(np.ones((n, n), dtype=bool))
+    return np.asfortranarray(np.triu(np.ones((n, n), dtype=bool)))
 
 
 def orthonormal_columns(a: Array) -> Array:

@@ -448,21 +448,24 @@ def _between(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array,
     x[1] += t.force * g.origins.take(t.holders[1], 0)
     n, s = x
     d = g.origins.take(t.second, 0) - g.origins.take(t.first, 0)
-    error = np.vecdot(n, np.where(t.force, d, s) if t.any_direction else d)
+    error = np.vecdot(n, np.where(t.point[:, None], d, s) if t.any_direction else d)
     if t.any_rod:
         L, is_rod = t.length[:, None], t.rod[:, None]
         n = np.where(is_rod, d / L, n)
         error = np.where(t.rod, (np.vecdot(d, d) - t.length**2) / (2.0 * t.length), error)
-    w, wdot = np.empty((len(i), 6)), np.zeros((len(i), 6))
-    w[:, :3], w[:, 3:] = t.force * n, _cross(s, n)
-    if g.moving:
-        V = g.V.take(t.holders, 0)
-        ndot, sdot = _cross(V[:, :, 3:], x)
-        sdot += t.force * V[1, :, :3]
-        if t.any_rod:
-            pdot = g.pdot
-            ndot = np.where(is_rod, (pdot[1, t.pair] - pdot[0, t.pair]) / L, ndot)
-        wdot[:, :3], wdot[:, 3:] = t.force * ndot, _cross(sdot, n) + _cross(s, ndot)
+    if not g.moving:
+        w = np.concatenate([t.force * n, _cross(s, n)], -1)
+        return error, w, np.zeros(w.shape), np.zeros(len(i))
+    V = g.V.take(t.holders, 0)
+    ndot, sdot = _cross(V[:, :, 3:], x)
+    sdot += t.force * V[1, :, :3]
+    if t.any_rod:
+        pdot = g.pdot
+        ndot = np.where(is_rod, (pdot[1, t.pair] - pdot[0, t.pair]) / L, ndot)
+    force = np.array([n, ndot])
+    moment = _cross(s, force)
+    moment[1] += _cross(sdot, n)
+    w, wdot = np.concatenate([t.force * force, moment], -1)
     return error, w, wdot, np.zeros(len(i))
 
 
