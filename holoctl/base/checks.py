@@ -48,8 +48,8 @@ FloatingPointError, whatever the caller has set."""
 
 def vector(name: str, value: Any, size: int, meaning: str = "") -> Vector:
     """`value` as a new float array of shape (size,), or an `InputError` that says why not."""
-    x = shaped(name, value, size, meaning).copy()
-    if not np.isfinite(x).all():
+    x = as_given(name, value, size, meaning).copy()
+    if not finite(x) and not np.isfinite(x).all():
         about = f" ({meaning})" if meaning else ""
         bad = np.flatnonzero(~np.isfinite(x))
         raise InputError(
@@ -68,11 +68,11 @@ def shaped(name: str, value: Any, size: int, meaning: str = "") -> Vector:
     return x
 
 
-def as_given(name: str, value: Any, size: int) -> Vector:
+def as_given(name: str, value: Any, size: int, meaning: str = "") -> Vector:
     """`shaped` for a control tick: a float vector is taken as it is, at next to no cost."""
     if type(value) is np.ndarray and value.shape == (size,) and _is_float(value.dtype):
         return value
-    return shaped(name, value, size)
+    return shaped(name, value, size, meaning)
 
 
 def finite(x: Vector) -> bool:

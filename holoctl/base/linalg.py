@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +36,7 @@ __all__ = [
     "least_squares",
     "lu",
     "null_space_by_svd",
+    "one_norm",
     "orthonormal_columns",
     "pivoted_qr",
     "singular_values",
@@ -42,8 +45,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class LU:
+class LU(NamedTuple):
     """``A[order] = L U`` of a square matrix, with an estimate of its condition number."""
 
     factors: Array
@@ -54,7 +56,7 @@ class LU:
         """x with ``A x = b``."""
         if b.size == 0:
             return np.zeros(b.shape)
-        x = _triangular(self.factors, b[self.order], lower=True, unit=True)
+        x = _triangular(self.factors, b.take(self.order, 0), lower=True, unit=True)
         return _triangular(self.factors, x)
 
 
@@ -69,7 +71,7 @@ def lu(a: Array, size: float = 0.0) -> LU:
         order[i], order[p] = order[p], order[i]
     rcond = 0.0
     if info == 0:
-        rcond, _ = lapack.dgecon(factors, max(float(np.abs(a).sum(axis=0).max()), size))
+        rcond, _ = lapack.dgecon(factors, max(one_norm(a), size))
     return LU(factors, np.array(order), 1.0 / rcond if rcond > 0.0 else float("inf"))
 
 
@@ -77,15 +79,14 @@ def _triangular(
     a: Array, b: Array, lower: bool = False, unit: bool = False, transposed: bool = False
 ) -> Array:
     """Solve with a triangle of `a`."""
-    columns = b if b.ndim == 2 else b[:, None]
-    x: Array = blas.dtrsm(
-        1.0, a, columns, lower=int(lower), trans_a=int(transposed), diag=int(unit)
-    )
-    return x if b.ndim == 2 else x[:, 0]
+    if b.ndim == 1:
+        y: Array = blas.dtrsv(a, b, lower=lower, trans=transposed, diag=unit)
+        return y
+    x: Array = blas.dtrsm(1.0, a, b, lower=lower, trans_a=transposed, diag=unit)
+    return x
 
 
-@dataclass(frozen=True)
-class Cholesky:
+class Cholesky(NamedTuple):
     """``A = L L^T`` of a symmetric positive definite matrix."""
 
     factor: Array
@@ -107,27 +108,28 @@ def cholesky(a: Array) -> Cholesky:
     """
     if a.shape[0] == 0:
         return Cholesky(np.zeros((0, 0)), 1.0)
-    diagonal = np.diag(a)
-    if not (diagonal > 0.0).all():
+    diagonal = a.diagonal()
+    if not diagonal.min() > 0.0:
         return Cholesky(a, float("inf"))
     s = 1.0 / np.sqrt(diagonal)
-    unit, info = lapack.dpotrf(a * s * s[:, None], lower=1, clean=1)
+    scaled = a * s * s[:, None]
+    unit, info = lapack.dpotrf(scaled, lower=1, clean=1)
     if info != 0:
         return Cholesky(a, float("inf"))
-    rcond, _ = lapack.dpocon(unit, np.abs(a * s * s[:, None]).sum(axis=0).max(), uplo="L")
+    rcond, _ = lapack.dpocon(unit, one_norm(scaled), uplo="L")
     return Cholesky(unit / s[:, None], 1.0 / rcond if rcond > 0.0 else float("inf"))
 
 
-@dataclass(frozen=True)
-class PivotedQR:
+class PivotedQR(NamedTuple):
     """``A P = Q [R1 R2; 0 ~0]`` with column pivoting, cut at a given rank r.
 
     Attributes
     ----------
     q : (m, m) array
         Orthogonal. Columns 0..r-1 span the range of A, the others its complement.
-    r1 : (r, r), upper triangular
-    r2 : (r, n - r)
+    factors : (m, n) array
+        R above the diagonal; what is below is no part of it.
+    rank : int
     pivots : (n,) int array
         Column order; the first r are the pivot columns.
     diagonal : (min(m, n),) array
@@ -137,38 +139,48 @@ class PivotedQR:
     """
 
     q: Array
-    r1: Array
-    r2: Array
+    factors: Array
+    rank: int
     pivots: NDArray[np.intp]
     diagonal: Array
     size: float = 0.0
 
     @property
+    def r1(self) -> Array:
+        """(r, r), upper triangular."""
+        return np.where(_upper(self.rank), self.factors[: self.rank, : self.rank], 0.0)
+
+    @property
+    def r2(self) -> Array:
+        """(r, n - r)."""
+        return self.factors[: self.rank, self.rank :]
+
+    @property
     def condition(self) -> float:
         """Condition number of R1."""
-        if self.r1.shape[0] == 0:
+        if self.rank == 0:
             return 1.0
-        rcond, _ = lapack.dtrcon(self.r1)
+        rcond, _ = lapack.dtrcon(self.factors[: self.rank, : self.rank])
         if rcond <= 0.0:
             return float("inf")
-        own = float(np.abs(self.r1).sum(axis=0).max())
+        own = one_norm(self.r1)
         return max(own, self.size) / (own * float(rcond))
 
     def solve_r1(self, b: Array, transposed: bool = False) -> Array:
         """x with ``R1 x = b`` (or ``R1^T x = b``)."""
         if b.size == 0:
             return np.zeros(b.shape)
-        return _triangular(self.r1, b, transposed=transposed)
+        return _triangular(self.factors[: self.rank, : self.rank], b, transposed=transposed)
 
     def fitted(self, b: Array) -> Array:
         """x (n,) of least ``|A x - b|``, zero beyond the pivot columns."""
-        rank, x = self.r1.shape[0], np.zeros(self.pivots.size)
-        x[self.pivots[:rank]] = self.solve_r1(self.q[:, :rank].T @ b)
+        x = np.zeros(self.pivots.size)
+        x[self.pivots[: self.rank]] = self.solve_r1(b.dot(self.q[:, : self.rank]))
         return x
 
     def shortest(self, b: Array) -> Array:
         """The shortest x with ``A^T x = b``, where A has full column rank."""
-        rank = self.r1.shape[0]
+        rank = self.rank
         x: Array = self.q[:, :rank] @ self.solve_r1(b[self.pivots[:rank]], transposed=True)
         return x
 
@@ -177,22 +189,23 @@ def pivoted_qr(a: Array, rank: int | None = None, tol: float = 0.0, size: float 
     """QR with column pivoting, cut at `rank`, or at pivots below `tol` x the first (or `size`)."""
     m, n = a.shape
     if m == 0 or n == 0:
-        return PivotedQR(np.eye(m), np.zeros((0, 0)), np.zeros((0, n)), np.arange(n), np.zeros(0))
-    qr, jpvt, tau, _, _ = lapack.dgeqp3(a)
-    diagonal = np.abs(np.diag(qr))
+        return PivotedQR(np.eye(m), np.zeros((m, n)), 0, np.arange(n), np.zeros(0))
+    factors, jpvt, tau, _, _ = lapack.dgeqp3(a)
+    diagonal = np.abs(factors.diagonal())
     if rank is None:
         rank = int(np.count_nonzero(diagonal > tol * max(float(diagonal[0]), size)))
-    square = np.zeros((m, m), order="F")
-    square[:, : min(m, n)] = qr[:, : min(m, n)]
+    square = factors[:, :m]
+    if n < m:
+        square = np.zeros((m, m), order="F")
+        square[:, :n] = factors
     q, _, _ = lapack.dorgqr(square, tau)
-    return PivotedQR(
-        q,
-        np.triu(qr[:rank, :rank]),
-        qr[:rank, rank:].copy(),
-        jpvt.astype(np.intp) - 1,
-        diagonal,
-        size,
-    )
+    return PivotedQR(q, factors, rank, jpvt.astype(np.intp) - 1, diagonal, size)
+
+
+@lru_cache(maxsize=100)
+def _upper(n: int) -> NDArray[np.bool_]:
+    """Which entries of a square matrix are those of its upper triangle."""
+    return np.asfortranarray(np.triu(np.ones((n, n), dtype=bool)))
 
 
 def orthonormal_columns(a: Array) -> Array:
@@ -206,8 +219,16 @@ def orthonormal_columns(a: Array) -> Array:
 
 
 def largest(x: Array) -> float:
-    """The largest magnitude of the entries; zero where there are none."""
-    return float(np.abs(x).max()) if x.size else 0.0
+    """The largest magnitude of the entries; zero where there are none, nan where one is nan."""
+    return _norm("M", x) if x.size else 0.0
+
+
+def one_norm(a: Array) -> float:
+    """The largest sum of the magnitudes of a column; zero where there are no entries."""
+    return _norm("1", a) if a.size else 0.0
+
+
+_norm: Callable[[str, Array], float] = lapack.dlange  # type: ignore[assignment]  # as LAPACK has it
 
 
 def in_range(a: Array) -> Array:

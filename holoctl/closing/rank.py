@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.linalg import pivoted_qr, singular_values
+from holoctl.base.linalg import one_norm, pivoted_qr, singular_values
 from holoctl.base.tolerances import RANK, RANK_OPEN, UNIT
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import constraint_rows
@@ -67,7 +67,7 @@ def scaled_jacobian(
 
 def scaled_size(G: Array) -> float:
     """1-norm of scaled rows, or 1 where that is larger: they are of order one by their scaling."""
-    return max(float(np.abs(G).sum(axis=0).max(initial=0.0)), UNIT)
+    return max(one_norm(G), UNIT)
 
 
 def first_independent(places: Sequence[Array], rank: int) -> NDArray[np.intp]:

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -94,11 +94,16 @@ class WrenchRows:
         return read_only(self.on2 - self.on1)
 
     @cached_property
+    def moves(self) -> Array:
+        """(3C, nv): `on1`, `on2` and `S`, one below the other."""
+        return read_only(np.vstack([self.on1, self.on2, self.S]))
+
+    @cached_property
     def support(self) -> NDArray[np.bool_]:
         mask: NDArray[np.bool_] = self.S[self.pair] != 0.0
         return mask
 
-    @property
+    @cached_property
     def anchors(self) -> tuple[Frame, ...]:
         return self.frames1 + self.frames2
 
@@ -140,13 +145,21 @@ class WrenchRows:
         """What rows along a vector are, in numbers."""
         along = [k for row in i.tolist() if isinstance(k := self.kinds[row], Along)]
         rod = np.array([kind.normal is None for kind in along], dtype=bool)
+        normal = np.array([(kind.normal or 1) - 1 for kind in along], dtype=np.intp)
+        arm = np.array([kind.arm - 1 for kind in along], dtype=np.intp)
+        pair, C = self.pair[i], len(self.frames1)
+        point = np.array([kind.point for kind in along], dtype=bool)
         return Lines(
-            pair=self.pair[i],
+            pair=pair,
+            first=pair,
+            second=C + pair,
+            holders=np.array([C * normal + pair, C * arm + pair]),
             a=self.a[i],
             b=self.b[i],
-            normal=np.array([(kind.normal or 1) - 1 for kind in along], dtype=np.intp),
-            arm=np.array([kind.arm - 1 for kind in along], dtype=np.intp),
-            point=np.array([kind.point for kind in along], dtype=bool),
+            vectors=np.array([self.a[i], np.where(point[:, None], 0.0, self.b[i])]),
+            normal=normal,
+            arm=arm,
+            point=point,
             rod=rod,
             length=np.where(rod, self.size[i], 1.0),
         )
@@ -182,12 +195,12 @@ class WrenchRows:
         jacobian = (W @ kin.J) * self._signs
         if not g.moving:  # as assembly asks, most often of all
             return Rows(error, np.zeros(len(error)), jacobian, np.zeros(len(error)), W)
-        dV, dA = g.dV[self.pair], g.dA[self.pair]
+        dV, dA = g.dV.take(self.pair, 0), g.dA.take(self.pair, 0)
         return Rows(
             error=error,
-            rate=_dot(W, dV),
+            rate=np.vecdot(W, dV),
             jacobian=jacobian,
-            drift=_dot(W, dA) + _dot(Wdot, dV) + extra,
+            drift=np.vecdot(W, dA) + np.vecdot(Wdot, dV) + extra,
             wrenches=W,
         )
 
@@ -343,7 +356,11 @@ class Lines:
     Attributes
     ----------
     pair : (n,) int array: the pair of frames.
+    first, second : (n,) int arrays
+        Frame 1 and frame 2, among all 2C frames, those of frames 1 first.
+    holders : (2, n) int array: the frame that holds n, and the one that holds s, among the same.
     a, b : (n, 3) arrays: the vector n where it is fixed in a frame, and s where it is a direction.
+    vectors : (2, n, 3) array: a; b, or zero where s is no direction.
     normal, arm : (n,) int arrays: the frame that holds n (that a rod turns with), and s.
     point : (n,) bool array: whether s is the origin of its frame, and the row has a force.
     rod : (n,) bool array: whether n is d / L.
@@ -351,13 +368,22 @@ class Lines:
     """
 
     pair: Indices
+    first: Indices
+    second: Indices
+    holders: Indices
     a: Array
     b: Array
+    vectors: Array
     normal: Indices
     arm: Indices
     point: NDArray[np.bool_]
     rod: NDArray[np.bool_]
     length: Vector
+
+    @cached_property
+    def force(self) -> Array:
+        """(n, 1): 1 where the row has a force, else 0."""
+        return read_only(self.point[:, None].astype(float))
 
     @cached_property
     def any_direction(self) -> bool:
@@ -368,39 +394,48 @@ class Lines:
         return bool(self.rod.any())
 
 
-@dataclass(frozen=True, eq=False)
-class _Geometry:
+class _Geometry(NamedTuple):
     """Positions and motions of the C pairs, in world axes (points in m, spatial at origin)."""
 
-    R: Array  # (2, C, 3, 3): of frames 1, of frames 2
-    p: Array  # (2, C, 3)
-    omega: Array  # (2, C, 3)
-    pdot: Array  # (2, C, 3)
+    axes: Array  # (2C, 3, 3): of frames 1, then of frames 2
+    origins: Array  # (2C, 3)
+    V: Array  # (2C, 6)
     dV: Array  # (C, 6): V2 - V1
     dA: Array  # (C, 6): A2 - A1 at zero joint acceleration
     moving: bool  # False where v = 0, and with it all motions
 
+    @property
+    def R(self) -> Array:
+        """(2, C, 3, 3): the axes."""
+        return self.axes.reshape(2, -1, 3, 3)
+
+    @property
+    def p(self) -> Array:
+        """(2, C, 3): the origins."""
+        return self.origins.reshape(2, -1, 3)
+
+    @property
+    def omega(self) -> Array:
+        """(2, C, 3): the angular velocities."""
+        return self.V[:, 3:].reshape(2, -1, 3)
+
+    @property
+    def pdot(self) -> Array:
+        """(2, C, 3): the velocities of the origins."""
+        pdot = self.V[:, :3] + _cross(self.V[:, 3:], self.origins)
+        return pdot.reshape(2, -1, 3)
+
 
 def _geometry(table: WrenchRows, kin: Kinematics) -> _Geometry:
-    sides = table.frames1, table.frames2
-    X = [[kin.placements[f.joint] * f.placement for f in frames] for frames in sides]
-    R = np.array([[x.rotation for x in side] for side in X])
-    p = np.array([[x.translation for x in side] for side in X])
-    if not kin.v.any():
-        none = np.zeros((2, len(table.frames1), 6))
-        turn = none[:, :, :3]
-        return _Geometry(R, p, turn, turn, none[0], none[0], moving=False)
-    V = np.array([(on * kin.v) @ kin.J.T for on in (table.on1, table.on2)])
-    moving, omega = table.S * kin.v, V[:, :, 3:]
-    return _Geometry(
-        R,
-        p,
-        omega,
-        pdot=V[:, :, :3] + _cross(omega, p),
-        dV=moving @ kin.J.T,
-        dA=kin.bias_accelerations(table.frames2) - kin.bias_accelerations(table.frames1),
-        moving=True,
-    )
+    C = len(table.frames1)
+    X = [kin.placements[f.joint] * f.placement for f in table.anchors]
+    R, p = np.array([x.rotation for x in X]), np.array([x.translation for x in X])
+    if not np.count_nonzero(kin.v):
+        none = np.zeros((2 * C, 6))
+        return _Geometry(R, p, none, none[:C], none[:C], moving=False)
+    V = (table.moves * kin.v).dot(kin.J.T)
+    A = kin.bias_accelerations(table.anchors)
+    return _Geometry(R, p, V[: 2 * C], V[2 * C :], A[C:] - A[:C], moving=True)
 
 
 def _between(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array, Array, Array]:
@@ -409,25 +444,28 @@ def _between(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array,
     w = (n or 0, s x n)        wdot = (ndot or 0, sdot x n + s x ndot)
     """
     t = table._lines
-    c, no_force, is_rod, L = t.pair, ~t.point[:, None], t.rod[:, None], t.length[:, None]
-    n, s, d = _turn(g.R[t.normal, c], t.a), g.p[t.arm, c], g.p[1, c] - g.p[0, c]
-    fixed, error = n, _dot(n, d)
-    if t.any_direction:
-        s = np.where(no_force, _turn(g.R[t.arm, c], t.b), s)
-        error = np.where(t.point, error, _dot(n, s))
+    x = _turn(g.axes.take(t.holders, 0), t.vectors)  # n, and s where it is a direction
+    x[1] += t.force * g.origins.take(t.holders[1], 0)
+    n, s = x
+    d = g.origins.take(t.second, 0) - g.origins.take(t.first, 0)
+    error = np.vecdot(n, np.where(t.point[:, None], d, s) if t.any_direction else d)
     if t.any_rod:
+        L, is_rod = t.length[:, None], t.rod[:, None]
         n = np.where(is_rod, d / L, n)
-        error = np.where(t.rod, (_dot(d, d) - t.length**2) / (2.0 * t.length), error)
-    w, wdot = np.empty((len(i), 6)), np.zeros((len(i), 6))
-    w[:, :3], w[:, 3:] = np.where(no_force, 0.0, n) if t.any_direction else n, _cross(s, n)
-    if g.moving:
-        ndot, sdot = _cross(g.omega[t.normal, c], fixed), g.pdot[t.arm, c]
-        if t.any_direction:
-            sdot = np.where(no_force, _cross(g.omega[t.arm, c], s), sdot)
-        if t.any_rod:
-            ndot = np.where(is_rod, (g.pdot[1, c] - g.pdot[0, c]) / L, ndot)
-        wdot[:, :3] = np.where(no_force, 0.0, ndot) if t.any_direction else ndot
-        wdot[:, 3:] = _cross(sdot, n) + _cross(s, ndot)
+        error = np.where(t.rod, (np.vecdot(d, d) - t.length**2) / (2.0 * t.length), error)
+    if not g.moving:
+        w = np.concatenate([t.force * n, _cross(s, n)], -1)
+        return error, w, np.zeros(w.shape), np.zeros(len(i))
+    V = g.V.take(t.holders, 0)
+    ndot, sdot = _cross(V[:, :, 3:], x)
+    sdot += t.force * V[1, :, :3]
+    if t.any_rod:
+        pdot = g.pdot
+        ndot = np.where(is_rod, (pdot[1, t.pair] - pdot[0, t.pair]) / L, ndot)
+    force = np.array([n, ndot])
+    moment = _cross(s, force)
+    moment[1] += _cross(sdot, n)
+    w, wdot = np.concatenate([t.force * force, moment], -1)
     return error, w, wdot, np.zeros(len(i))
 
 
@@ -435,25 +473,26 @@ def _orientation(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Ar
     """error 2 x_i, w = (0, R1 E_i^T), wdot = (0, omega1 x R1 E_i^T),
     extra = -|omega2 - omega1|^2 x_i / 2, with E = w I - skew(x)."""
     c, k = table.pair[i], table.component[i]
-    quaternion = {j: _half_turn_free(g.R[0, j].T @ g.R[1, j]) for j in set(c.tolist())}
+    R, omega = g.R, g.omega
+    quaternion = {j: _half_turn_free(R[0, j].T @ R[1, j]) for j in set(c.tolist())}
     x = np.array([quaternion[j][:3] for j in c])
     E = np.array([_half_rotation(quaternion[j]) for j in c])
     every = np.arange(len(i))
-    moment, xk = _turn(g.R[0, c], E[every, k]), x[every, k]
+    moment, xk = _turn(R[0, c], E[every, k]), x[every, k]
     w, wdot = np.zeros((len(i), 6)), np.zeros((len(i), 6))
     w[:, 3:] = moment
     if not g.moving:
         return 2.0 * xk, w, wdot, np.zeros(len(i))
-    domega = g.omega[1, c] - g.omega[0, c]
-    wdot[:, 3:] = _cross(g.omega[0, c], moment)
-    return 2.0 * xk, w, wdot, -0.5 * _dot(domega, domega) * xk
+    domega = omega[1, c] - omega[0, c]
+    wdot[:, 3:] = _cross(omega[0, c], moment)
+    return 2.0 * xk, w, wdot, -0.5 * np.vecdot(domega, domega) * xk
 
 
 def _composed(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array, Array, Array]:
     """Functions of rows along vectors: w and wdot by f_x, extra ``xdot' f_xx xdot``."""
     parts, m = table.parts, len(i)
     x, w_x, wdot_x, _ = _between(parts, g, np.arange(len(parts.labels)))
-    xdot = _dot(w_x, g.dV[parts.pair])
+    xdot = np.vecdot(w_x, g.dV[parts.pair])
     error, w, wdot, extra = np.empty(m), np.empty((m, 6)), np.empty((m, 6)), np.empty(m)
     for k, (row, kind, at) in enumerate(table.composed):
         here, size = x[at].tolist(), float(table.size[row])
@@ -489,19 +528,18 @@ def _half_rotation(xyzw: Array) -> Array:
 
 def _turn(R: Array, local: Array) -> Array:
     """World axes of vectors given in rotated axes, one rotation per vector."""
-    return (R @ local[:, :, None])[:, :, 0]
-
-
-def _dot(a: Array, b: Array) -> Array:
-    return np.asarray((a * b).sum(axis=-1))
+    turned: Array = np.vecdot(R, local[..., None, :])
+    return turned
 
 
 def _cross(a: Array, b: Array) -> Array:
     """Row-wise cross product; np.cross, or indices in brackets, cost several times as much."""
-    return a.take(YZX, -1) * b.take(ZXY, -1) - a.take(ZXY, -1) * b.take(YZX, -1)
+    terms = a.take(_LEFT, -1) * b.take(_RIGHT, -1)
+    return terms[..., :3] - terms[..., 3:]
 
 
 YZX, ZXY = np.array([1, 2, 0]), np.array([2, 0, 1])
+_LEFT, _RIGHT = np.concatenate([YZX, ZXY]), np.concatenate([ZXY, YZX])
 
 EVALUATIONS: dict[type, _Evaluate] = {
     Along: _between,

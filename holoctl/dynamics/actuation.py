@@ -9,13 +9,12 @@ Derivation: docs/derivations.md, "Inverse dynamics".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing, vector
+from holoctl.base.checks import Vector, listing, read_only, vector
 from holoctl.base.errors import InputError, NotActuatedError, SingularityError
 from holoctl.base.linalg import PivotedQR, orthonormal_columns, pivoted_qr
 from holoctl.base.tolerances import ACTUATION_SINGULAR, MOST_UNEQUAL, TARGET_CONSISTENT, UNIT
@@ -27,8 +26,7 @@ __all__ = ["Actuation", "actuation", "effort_scales", "effort_weights", "target_
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Actuation:
+class Actuation(NamedTuple):
     """``A = N' B`` factored, ``A P = Q [R1 R2; 0 0]``, cut at its rank rho.
 
     N is gamma made orthonormal in scaled coordinates, so that rank, condition number and least
@@ -40,29 +38,25 @@ class Actuation:
         N, for unscaled velocities: ``v = N z``.
     factors : PivotedQR
         The first rho columns of Q are the driven motions, the others the passive.
+    driven : (nv, rho) array
+        Basis of the motions that the motors drive.
     u_scale : (nu,) array
         u = u_scale x scaled u.
     cost : (nu,) array
         Size of each scaled effort in the norm that redundant motors share by.
     rank : int
         rho: how many independent motions the motors drive.
+    condition : float
+        Condition number of R1.
     """
 
     basis: Array
     factors: PivotedQR
+    driven: Array
     u_scale: Vector
     cost: Vector
     rank: int
-
-    @property
-    def condition(self) -> float:
-        """Condition number of R1."""
-        return self.factors.condition
-
-    @property
-    def driven(self) -> Array:
-        """(nv, rho): basis of the motions that the motors drive."""
-        return self.basis @ self.factors.q[:, : self.rank]
+    condition: float
 
     @property
     def passive(self) -> Array:
@@ -72,7 +66,7 @@ class Actuation:
     def efforts(self, w: Vector) -> Vector:
         """u with ``gamma' B u = gamma' w``: least squares in it, least norm in u."""
         f = self.factors
-        rhs = self.driven.T @ w
+        rhs = w.dot(self.driven)
         scaled = np.zeros(self.u_scale.size)
         if f.r2.size == 0:
             scaled[f.pivots] = f.solve_r1(rhs)
@@ -105,18 +99,20 @@ def actuation(P: Projection, weights: Vector | None = None) -> Actuation:
             f"{P.k} motions"
         )
     u_scale, cost = effort_scales(mech, weights)
-    c = mech.column_scale
-    basis = c[:, None] * orthonormal_columns(P.gamma * P.scale / c[:, None])
-    factors = pivoted_qr((basis.T @ mech.B) * u_scale, rho, size=UNIT)
-    if factors.condition > ACTUATION_SINGULAR:
+    c = mech.column_scale[:, None]
+    basis = c * orthonormal_columns(P.gamma * P.scale / c)
+    factors = pivoted_qr(basis.T.dot(mech.B) * u_scale, rho, size=UNIT)
+    condition = factors.condition
+    if condition > ACTUATION_SINGULAR:
         raise SingularityError(
             f"{mech.name}: the motors {listing(mech.actuator_names)} do not determine the "
             f"motion at this configuration (condition number of gamma' B "
-            f"{factors.condition:.1e}): an actuation singularity, such as a dead point; no "
-            "torque is given there",
-            condition=factors.condition, names=mech.actuator_names,
+            f"{condition:.1e}): an actuation singularity, such as a dead point; no torque is "
+            "given there",
+            condition=condition, names=mech.actuator_names,
         )  # fmt: skip
-    return Actuation(basis, factors, u_scale, cost, rho)
+    driven = basis.dot(factors.q[:, :rho])
+    return Actuation(basis, factors, driven, u_scale, cost, rho, condition)
 
 
 def target_consistent(tolerance: float) -> float:
@@ -127,8 +123,13 @@ def target_consistent(tolerance: float) -> float:
 
 def effort_scales(mech: Mechanism, weights: Vector | None = None) -> tuple[Vector, Vector]:
     """`u_scale` and `cost` of `Actuation`: Dc B u_scale has columns of norm one."""
-    u_scale: Vector = 1.0 / np.linalg.norm(mech.column_scale[:, None] * mech.B, axis=0)
-    return u_scale, np.ones(mech.nu) if weights is None else np.sqrt(weights) * u_scale
+
+    def constants() -> tuple[Vector, Vector]:
+        u_scale = 1.0 / np.linalg.norm(mech.column_scale[:, None] * mech.B, axis=0)
+        return read_only(u_scale), read_only(np.ones(mech.nu))
+
+    u_scale, alike = mech.per_thread("effort_scales", constants)
+    return u_scale, alike if weights is None else np.sqrt(weights) * u_scale
 
 
 def effort_weights(mech: Mechanism, weights: Any) -> Vector | None:

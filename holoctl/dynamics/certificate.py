@@ -19,7 +19,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, quiet
+from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
@@ -32,10 +32,11 @@ from holoctl.base.tolerances import (
 )
 from holoctl.forces.together import stored_energy
 from holoctl.mechanism.mechanism import Mechanism, workspace
-from holoctl.mechanism.open_tree import energy, inverse_tree_dynamics
+from holoctl.mechanism.open_tree import energies, inverse_tree_dynamics
 from holoctl.projector.multipliers import constraint_effort
 from holoctl.projector.partition import Partition
 from holoctl.rows.terms import Terms
+from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import kinematics
 
 __all__ = [
@@ -172,7 +173,6 @@ def raise_if_bad(certificate: Certificate) -> None:
     raise error
 
 
-@quiet
 def certify(
     T: Terms, part: Partition, a: Vector, efforts: Vector, multipliers: Vector, condition: float
 ) -> Certificate:
@@ -189,55 +189,78 @@ def certify(
     condition : condition number of the matrix that was solved with
     """
     mech, h = T.mechanism, T.h
-    constraint = T.rows.jacobian.T @ multipliers
-    closing, left = None, np.setdiff1d(np.arange(mech.row_scale.size), part.rows)
+    constraint = T.rows.jacobian.T.dot(multipliers)
+    closing, left = None, part.left_out
     if part.tolerance > 0.0:
         closing = part.rows
         # rows that repeat others nearly act as those do: what the kept rows can give of the efforts
         constraint = constraint_effort(T, part, constraint)
     w = inverse_tree_dynamics(mech, T.q, T.v, a)
-    closure, velocity = off_constraints(T, closing)
-    sizes = np.abs(w - h) + np.abs(h) + np.abs(T.applied.springs) + np.abs(T.applied.losses)
+    error, rate = _of_state(T)
+    missing = _of_acceleration(T, a)
+    closure, velocity = _with_chart(T, _worst(error, closing), _worst(rate, closing))
+    redundant = 0.0
+    if left.size:
+        redundant = max(
+            _worst(error, left), _worst(rate, left), _worst(missing, left) / T.stiffness
+        )
+    applied = T.applied
+    sizes = np.abs(w - h) + np.abs(h) + np.abs(applied.springs) + np.abs(applied.losses)
     return Certificate(
         closure,
         velocity,
-        acceleration=off_rows(T, a, closing),
+        acceleration=_worst(missing, closing),
         dynamics=off_dynamics(T, w, efforts, constraint),
         power=_power_balance(T, a, efforts - T.applied.springs + constraint, sizes),
         condition=condition,
         rank=part.rank,
-        redundant=max(*_off(T, left), off_rows(T, a, left) / T.stiffness) if left.size else 0.0,
+        redundant=redundant,
         tolerance=part.tolerance,
     )
 
 
 def off_constraints(T: Terms, rows: Indices | None = None) -> tuple[float, float]:
     """`closure` and `velocity` of a certificate: of the state alone, all rows or some."""
-    mech, c = T.mechanism, T.mechanism.column_scale
-    # an explicit chart has moved the state: by how much counts as well
-    moved = pin.difference(mech.model, T.given[0], T.q) / c
-    pushed = (T.v - T.given[1]) / c
-    open_by, sliding = _off(T, _which(rows))
-    speed = 1.0 + largest(T.sizes @ np.abs(T.v))
-    return max(open_by, largest(moved)), max(sliding, largest(pushed) / speed)
-
-
-def _off(T: Terms, rows: Indices | slice) -> tuple[float, float]:
-    """Largest error of these rows, and largest rate over the size of the terms of all."""
-    r, speed = T.mechanism.row_scale[rows], 1.0 + largest(T.sizes @ np.abs(T.v))
-    return largest(r * T.rows.error[rows]), largest(r * T.rows.rate[rows]) / speed
+    error, rate = _of_state(T)
+    return _with_chart(T, _worst(error, rows), _worst(rate, rows))
 
 
 def off_rows(T: Terms, a: Vector, rows: Indices | None = None) -> float:
     """`acceleration` of a certificate, of all rows or some."""
+    return _worst(_of_acceleration(T, a), rows)
+
+
+def _of_state(T: Terms) -> tuple[Vector, Vector]:
+    """(m,) ``r phi`` and ``r (G v + phi_t)``, this over the size of its terms."""
+    r = T.mechanism.row_scale
+    return r * T.rows.error, r * T.rows.rate / _speed(T)
+
+
+def _of_acceleration(T: Terms, a: Vector) -> Vector:
+    """(m,) ``r (G a + drift + stabilisation)`` over the size of its terms."""
     r = T.mechanism.row_scale
     needed = r * (T.rows.drift + T.stabilisation)
-    size = 1.0 + largest(T.sizes @ np.abs(a)) + largest(needed)
-    return largest((r * (T.rows.jacobian @ a) + needed)[_which(rows)]) / size
+    size = 1.0 + largest(T.sizes.dot(np.abs(a))) + largest(needed)
+    missing: Vector = (r * T.rows.jacobian.dot(a) + needed) / size
+    return missing
 
 
-def _which(rows: Indices | None) -> Indices | slice:
-    return slice(None) if rows is None else rows
+def _speed(T: Terms) -> float:
+    return 1.0 + largest(T.sizes.dot(np.abs(T.v)))
+
+
+def _with_chart(T: Terms, closure: float, velocity: float) -> tuple[float, float]:
+    """An explicit chart has moved the state: by how much counts as well."""
+    mech, c = T.mechanism, T.mechanism.column_scale
+    if mech.chart is None:
+        return closure, velocity
+    moved = pin.difference(mech.model, T.given[0], T.q) / c
+    pushed = (T.v - T.given[1]) / c
+    return max(closure, largest(moved)), max(velocity, largest(pushed) / _speed(T))
+
+
+def _worst(x: Vector, rows: Indices | None) -> float:
+    return largest(x if rows is None else x[rows])
 
 
 def off_dynamics(T: Terms, w: Vector, efforts: Vector, constraint: Vector) -> float:
@@ -250,41 +273,47 @@ def off_dynamics(T: Terms, w: Vector, efforts: Vector, constraint: Vector) -> fl
 
 def _weight(mech: Mechanism) -> float:
     """Weight of all bodies, N, times the size of the largest loop, m (1 m without lengths)."""
-    gravity = float(np.linalg.norm(mech.model.gravity.linear))
-    size = float((1.0 / mech.row_scale).max(initial=float(mech.column_scale.max())))
-    return float(pin.computeTotalMass(mech.model)) * gravity * size
+
+    def weight() -> float:
+        model = plain(mech.model)
+        gravity = float(np.linalg.norm(model.gravity.linear))
+        size = float((1.0 / mech.row_scale).max(initial=float(mech.column_scale.max())))
+        return float(pin.computeTotalMass(model)) * gravity * size
+
+    return mech.per_thread("weight", weight)
 
 
 def _power_balance(T: Terms, a: Vector, efforts: Vector, sizes: Vector) -> float:
     """Relative error of dE/dt = v . efforts, with E differenced along q + s v, v + s a."""
     mech, v = T.mechanism, T.v
-    speed = float(np.abs(v / mech.column_scale).max())
-    rise = float(np.abs(a / mech.column_scale).max())
+    speed, rise = largest(v / mech.column_scale), largest(a / mech.column_scale)
     if speed < STANDING:
         return 0.0  # no motion, no power: the balance is empty, not wrong
     h = min(ENERGY_MOVED / speed, ENERGY_LONGEST)
     if rise > 0.0:
         h = min(h, max(ENERGY_MOVED * speed / rise, ENERGY_SHORTEST * h))
-    samples = {s: _energy(T, a, s * h) for s in _SIXTH_ORDER}
-    rate = sum(w * samples[s][0] for s, w in _SIXTH_ORDER.items()) / h
-    noise = 1e-9 * max(size for _, size in samples.values()) / h
-    terms = float((sizes + np.abs(efforts)) @ np.abs(v))
-    return _ratio(abs(rate - float(efforts @ v)), terms + noise)
+    kinetic, potential, stored = _energies(T, a, h * _TIMES)
+    rate = float(_SIXTH_ORDER.dot(kinetic + potential + stored)) / h
+    noise = 1e-9 * largest(kinetic + np.abs(potential) + np.abs(stored)) / h
+    terms = float((sizes + np.abs(efforts)).dot(np.abs(v)))
+    return _ratio(abs(rate - float(efforts.dot(v))), terms + noise)
 
 
-_SIXTH_ORDER = {-3: -1 / 60, -2: 3 / 20, -1: -3 / 4, 1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
+_TIMES = np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0])
+_SIXTH_ORDER = np.array([-1.0, 9.0, -45.0, 45.0, -9.0, 1.0]) / 60.0
 """Weights of the central difference of sixth order."""
 
 
-def _energy(T: Terms, a: Vector, s: float) -> tuple[float, float]:
-    """Total energy a time s along the motion, J, and the sum of the sizes of its parts."""
-    mech, q, v = T.mechanism, pin.integrate(T.mechanism.model, T.q, s * T.v), T.v + s * a
-    kinetic, potential = energy(mech, q, v)
-    stored = 0.0
+def _energies(T: Terms, a: Vector, times: Vector) -> tuple[Vector, Vector, Vector]:
+    """Kinetic and potential energy, and what springs store, J, at some times along the motion."""
+    mech, s = T.mechanism, times[:, None]
+    there = [pin.integrate(mech.model, T.q, move) for move in s * T.v]
+    speeds, stored = T.v + s * a, np.zeros(times.size)
     if any(force.stores for force in mech.bound_forces):
-        kin = kinematics(mech.model, workspace(mech), q, v, T.t)
-        stored = stored_energy(mech.bound_forces, kin)
-    return kinetic + potential + stored, kinetic + abs(potential) + abs(stored)
+        data = workspace(mech)
+        for i, (q, v) in enumerate(zip(there, speeds, strict=True)):
+            stored[i] = stored_energy(mech.bound_forces, kinematics(mech.model, data, q, v, T.t))
+    return (*energies(mech, there, speeds), stored)
 
 
 def _ratio(error: float, size: float) -> float:

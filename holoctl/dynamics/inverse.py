@@ -71,7 +71,7 @@ def driven_acceleration(
     motions, ``passive' (M a + h - efforts) = 0``, with ``efforts = J' f + F``.
     """
     mech, f = P.mechanism, act.factors
-    wanted = act.u_scale * (target - mech.B.T @ P.bias)  # (A P)' = [R1 R2]' Q', so [R1 R2]' x
+    wanted = act.u_scale * (target - P.bias.dot(mech.B))  # (A P)' = [R1 R2]' Q', so [R1 R2]' x
     first, more = wanted[f.pivots[: act.rank]], wanted[f.pivots[act.rank :]]
     x = f.solve_r1(first, transposed=True)
     if more.size:
@@ -87,11 +87,10 @@ def driven_acceleration(
             )
         if off > 0.0:
             x = least_squares(np.hstack([f.r1, f.r2]).T, wanted[f.pivots])
-    a = act.driven @ x + P.bias
-    N = act.passive
-    if N.shape[1] == 0:
+    a: Vector = act.driven.dot(x) + P.bias
+    if act.rank == P.k:
         return a
-    M, h = P.terms.M, P.terms.h
+    N, M, h = act.passive, P.terms.M, P.terms.h
     reduced = cholesky(N.T @ M @ N)
     if reduced.condition > SINGULAR:
         raise SingularityError(

@@ -151,7 +151,7 @@ def is_fully_actuated(
         return P.k == 0
     c = mech.column_scale[:, None]
     A = orthonormal_columns(P.gamma / c).T @ (c * mech.B * effort_scales(mech)[0])
-    return bool(pivoted_qr(A, tol=FULL_PIVOT, size=UNIT).r1.shape[0] == P.k)
+    return bool(pivoted_qr(A, tol=FULL_PIVOT, size=UNIT).rank == P.k)
 
 
 def _stiffness(mech: Mechanism, T: Terms, given: Any) -> np.ndarray[Any, np.dtype[np.float64]]:

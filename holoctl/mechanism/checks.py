@@ -16,7 +16,6 @@ from holoctl.base.checks import (
     known_name,
     listing,
     name_list,
-    number,
     vector,
 )
 from holoctl.base.errors import InputError
@@ -50,7 +49,7 @@ def check_state(
     q = check_configuration(mech, q, names[0])
     v = vector(names[1], v, mech.nv, "velocity")
     check_range(mech, q, v, names)
-    return q, v, number("t", t, "time, s")
+    return q, v, instant(t)
 
 
 def check_range(mech: Mechanism, q: Vector, v: Vector, names: tuple[str, str] = ("q", "v")) -> None:
@@ -63,6 +62,8 @@ def check_range(mech: Mechanism, q: Vector, v: Vector, names: tuple[str, str] = 
     for name, x, at, most, unit in (
         (names[0], q, in_q, FARTHEST, "m"), (names[1], v, in_v, FASTEST, "m/s"),
     ):  # fmt: skip
+        if not at.size:
+            continue
         beyond = at[(np.abs(x[at]) > most) & np.isfinite(x[at])]
         if beyond.size:
             raise InputError(

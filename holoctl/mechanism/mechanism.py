@@ -118,6 +118,8 @@ class Mechanism:
         factor that makes its largest scaled coefficient 1.
     column_scale : (nv,) array
         L for translational coordinates, 1 for angular ones.
+    scale : (m, nv) array
+        What each entry of G is scaled by: the factor of its row times that of its column.
     bound : tuple of bound rows
         What each constraint is on this model, in their order.
     bound_forces : tuple of bound forces
@@ -163,6 +165,7 @@ class Mechanism:
     joint_of: NDArray[np.intp] = field(init=False)
     row_scale: Vector = field(init=False)
     column_scale: Vector = field(init=False)
+    scale: Array = field(init=False)
     bound: tuple[BoundRows, ...] = field(init=False)
     bound_forces: tuple[BoundForce, ...] = field(init=False)
     row_names: tuple[str, ...] = field(init=False)
@@ -222,6 +225,7 @@ class Mechanism:
         row_scale, column_scale = scales(model, self.reference, self.bound)
         put("row_scale", read_only(row_scale))
         put("column_scale", read_only(column_scale))
+        put("scale", read_only(row_scale[:, None] * column_scale))
 
     @property
     def actuator_names(self) -> tuple[str, ...]:
@@ -303,7 +307,8 @@ class Mechanism:
         return rates
 
     def per_thread(self, key: str, make: Callable[[], _Made]) -> _Made:
-        """What `make` makes, once for each thread: workspaces, which are written into.
+        """What `make` makes, once for each thread: workspaces, which are written into, and
+        constants of the mechanism.
 
         Parameters
         ----------

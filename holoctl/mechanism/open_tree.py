@@ -10,7 +10,7 @@
 | `sparse_solver`           | M^-1 b, M factored once              | sparse Cholesky factors       |
 | `articulated_body_solver` | M^-1 b, without M                    | articulated bodies, at rest   |
 | `external_efforts`        | J^T f: a sum over the bodies         | the world Jacobian            |
-| `energy`                  | v^T M v / 2, and that of gravity     |                               |
+| `energy`, `energies`      | v^T M v / 2, and that of gravity     | velocities of the bodies      |
 
 Pinocchio does the work; here are the conventions. Rotor inertias (``model.armature``) are part of
 M everywhere, the energy included.
@@ -19,7 +19,7 @@ Reference: R. Featherstone, Rigid Body Dynamics Algorithms, chapters 5 to 7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,10 +31,12 @@ from holoctl.base.errors import InputError
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.coordinates import support
 from holoctl.tree.frames import resolve_frame
+from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = [
     "articulated_body_solver",
+    "energies",
     "energy",
     "external_efforts",
     "inertia",
@@ -101,8 +103,18 @@ def articulated_body_solver(mech: Mechanism, q: Vector) -> Callable[[Array], Arr
 
 def energy(mech: Mechanism, q: Vector, v: Vector) -> tuple[float, float]:
     """Kinetic and potential energy, J."""
-    kinetic = 0.5 * float(v @ inertia(mech, q) @ v)
-    return kinetic, float(pin.computePotentialEnergy(mech.model, workspace(mech), q))
+    kinetic, potential = energies(mech, [q], v[None])
+    return float(kinetic[0]), float(potential[0])
+
+
+def energies(mech: Mechanism, q: Sequence[Vector], v: Array) -> tuple[Vector, Vector]:
+    """`energy` at n states: q[i], and v (n, nv)."""
+    model, data, found = plain(mech.model), workspace(mech), []
+    for q_i, v_i in zip(q, v, strict=True):
+        pin.computeMechanicalEnergy(model, data, q_i, v_i)  # of the bodies, without rotors
+        found.append((data.kinetic_energy, data.potential_energy))
+    kinetic, potential = np.array(found).T
+    return kinetic + 0.5 * (v * v).dot(model.armature), potential
 
 
 def external_efforts(mech: Mechanism, kin: Kinematics, f_ext: Any) -> Vector:

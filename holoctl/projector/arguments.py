@@ -6,8 +6,7 @@ checked or made anew once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from holoctl.base.errors import InputError
 from holoctl.mechanism.mechanism import Mechanism
@@ -19,8 +18,7 @@ from holoctl.rows.terms import Terms, check_same_state, shared_terms
 __all__ = ["Given", "given_projection", "given_terms"]
 
 
-@dataclass(frozen=True, eq=False)
-class Given:
+class Given(NamedTuple):
     """A state as a caller gives it, unchecked, and what there is to share.
 
     Attributes

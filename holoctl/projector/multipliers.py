@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, quiet
-from holoctl.base.linalg import pivoted_qr
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import orthonormal_columns
 from holoctl.base.tolerances import UNIQUE
 from holoctl.projector.partition import Partition
 from holoctl.rows.terms import Terms
@@ -22,7 +22,6 @@ from holoctl.rows.terms import Terms
 __all__ = ["constraint_effort", "multipliers"]
 
 
-@quiet
 def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArray[np.bool_]]:
     """lambda with ``G^T lambda = force``, and which entries are unique.
 
@@ -42,26 +41,23 @@ def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArr
         N for linear rows, N m for angular ones; of unscaled rows.
     unique : (m,) bool array
     """
-    mech, keep, rank = T.mechanism, part.rows, part.rank
+    mech, G, rank = T.mechanism, T.scaled, part.rank
     m = mech.row_scale.size
-    G = mech.row_scale[:, None] * T.rows.jacobian * mech.column_scale
-    qr = pivoted_qr(G[keep].T, rank)  # G_keep^T P = Q [R1; 0]
+    qr = T.factored(part.rows)  # G_keep^T P = Q [R1; 0]
     on_kept = qr.fitted(mech.column_scale * force)
     if m == rank:
         return mech.row_scale * on_kept, np.ones(m, dtype=bool)
-    # Redundant rows: G = E G_keep on the manifold, so G^T l = G_keep^T (E^T l), and the
-    # shortest l with E^T l = on_kept is E (E^T E)^-1 on_kept = Qe Re^-T on_kept.
+    # Redundant rows: G = E G_keep on the manifold, so G^T l = G_keep^T (E^T l). One l with
+    # E^T l = on_kept is on_kept on the kept rows; the shortest is what E = Qe Re spans of it.
     E = np.zeros((m, rank))
-    E[:, qr.pivots] = qr.solve_r1((G @ qr.q[:, :rank]).T).T
-    e = pivoted_qr(E, rank)
-    leverage = (e.q[:, :rank] ** 2).sum(axis=1)
-    return mech.row_scale * e.shortest(on_kept), leverage > 1.0 - max(UNIQUE, part.tolerance)
+    E[:, qr.pivots] = qr.solve_r1(G.dot(qr.q[:, :rank]).T).T
+    Qe = orthonormal_columns(E)
+    shortest: Vector = Qe.dot(on_kept.dot(Qe.take(part.rows, 0)))
+    return mech.row_scale * shortest, np.vecdot(Qe, Qe) > 1.0 - max(UNIQUE, part.tolerance)
 
 
 def constraint_effort(T: Terms, part: Partition, force: Vector) -> Vector:
     """The part of `force` (nv,) that the kept rows can give, ``G_keep^T lambda``: least squares."""
-    c = T.mechanism.column_scale
-    G = T.mechanism.row_scale[part.rows, None] * T.rows.jacobian[part.rows] * c
-    qr = pivoted_qr(G.T, part.rank)
-    effort: Vector = G.T @ qr.fitted(c * force) / c
+    c, Q = T.mechanism.column_scale, T.factored(part.rows).q[:, : part.rank]
+    effort: Vector = Q.dot((c * force).dot(Q)) / c
     return effort

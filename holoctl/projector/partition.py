@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -38,7 +39,7 @@ from holoctl.closing.nearby_configurations import nearby_configurations
 from holoctl.closing.rank import manifold_rank, rank_within, scaled_jacobian, scaled_size
 from holoctl.mechanism.checks import check_configuration, coordinate_indices
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.terms import Terms, scaled_rows
+from holoctl.rows.terms import Terms
 
 __all__ = [
     "Partition",
@@ -119,6 +120,19 @@ class Partition:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Partition, tuple(getattr(self, f.name) for f in fields(self))
+
+    @cached_property
+    def fits(self) -> bool:
+        """Whether the indices are those of as many rows and coordinates as there are names."""
+        columns = np.sort(np.concatenate([self.independent, self.dependent]))
+        of_all = np.array_equal(columns, np.arange(len(self.coordinate_names)))
+        of_rows = bool((self.rows < len(self.row_names)).all())
+        return of_all and of_rows and self.rows.size == self.dependent.size == self.rank
+
+    @cached_property
+    def left_out(self) -> Indices:
+        """The rows that are not kept, in ascending order."""
+        return _fixed(np.setdiff1d(np.arange(len(self.row_names)), self.rows))
 
     @property
     def uncertain(self) -> bool:
@@ -300,7 +314,7 @@ def _preferred_dependents(mech: Mechanism, kept: Array, rank: int) -> Indices:
         columns = np.flatnonzero(late == stage)
         wanted = rank - len(found) if stage == 2 else None
         qr = pivoted_qr(left[:, columns], wanted, tol=1.0 / SPLIT_LIMIT, size=UNIT)
-        count = qr.r1.shape[0]
+        count = qr.rank
         found += columns[qr.pivots[:count]].tolist()
         left = qr.q[:, count:].T @ left  # what these columns do not span
     preferred = np.sort(np.array(found, dtype=np.intp))
@@ -382,9 +396,7 @@ def check_partition(mech: Mechanism, partition: Any) -> None:
             f"rows {listing(partition.row_names)}; {mech.name} has {listing(mech.row_names)}; "
             "decide one with hc.partition for each set"
         )
-    columns = np.sort(np.concatenate([partition.independent, partition.dependent]))
-    fits = np.array_equal(columns, np.arange(mech.nv)) and (partition.rows < m).all()
-    if not fits or not partition.rows.size == partition.dependent.size == partition.rank:
+    if not partition.fits:
         raise InputError(
             f"partition was changed, or belongs to another mechanism: its indices do not fit the "
             f"{mech.nv} coordinates and {m} rows of {mech.name}"
@@ -413,9 +425,7 @@ def check_determined(T: Terms, partition: Partition) -> None:
     if most == float("inf"):
         return
     mech = T.mechanism
-    G, _ = scaled_rows(T, partition.rows)
-    pivots = pivoted_qr(G.T, partition.rank).diagonal[: partition.rank]
-    condition = _by_pivots(pivots)
+    condition = _by_pivots(T.factored(partition.rows).diagonal)
     if condition > most:
         raise SingularityError(
             f"{mech.name}: the rows that decide the motion have condition number {condition:.1e} "
@@ -429,7 +439,7 @@ def check_determined(T: Terms, partition: Partition) -> None:
 
 def check_motors(mech: Mechanism, partition: Partition) -> None:
     """Raise `InputError` for a partition whose rank of the actuation is that of other motors."""
-    if not np.array_equal(partition.B, mech.B):
+    if partition.B is not mech.B and not np.array_equal(partition.B, mech.B):
         raise InputError(
             f"partition was decided with other motors than those of {mech.name}: "
             f"{listing(mech.actuator_names)}; decide one with hc.partition"

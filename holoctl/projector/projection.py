@@ -18,14 +18,15 @@ docs/derivations.md, "Projection".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, listing, one_of, quiet
+from holoctl.base.checks import Vector, counted, listing, one_of, quiet, read_only
 from holoctl.base.errors import InputError, SingularityError
-from holoctl.base.linalg import lu, pivoted_qr
+from holoctl.base.linalg import largest, lu, pivoted_qr
 from holoctl.base.tolerances import SINGULAR, SPLIT_LIMIT, UNIT
 from holoctl.closing.rank import scaled_size
 from holoctl.constraints.contract import Rows
@@ -51,15 +52,17 @@ def projection_of(T: Terms, part: Partition, method: str = "auto") -> Projection
     check_determined(T, part)
     mech, c = T.mechanism, T.mechanism.column_scale
     G, right = scaled_rows(T, part.rows)  # G' = Dr G Dc, right = -Dr (drift + stabilisation)
-    right = right - G @ (T.pull / c)  # what the chart adds stands in the bias as it is
-    phi_t = mech.row_scale * (T.rows.rate - T.rows.jacobian @ T.v)
-    x = _basis(mech, G, np.column_stack([right, -phi_t[part.rows]]), part, method)
+    if mech.chart is not None:
+        right = right - G @ (T.pull / c)  # what the chart adds stands in the bias as it is
+    phi_t = mech.row_scale * (T.rows.rate - T.rows.jacobian.dot(T.v))
+    x = _basis(mech, G, np.array([right, -phi_t[part.rows]]).T, part, method)
     # back from scaled coordinates: v = Dc v', and y keeps the units of its coordinates
     y_scale = c[x.independent] if x.independent.size else np.ones(x.gamma.shape[1])
+    bias, v_t = c * x.particular.T
     return Projection(
         gamma=c[:, None] * x.gamma / y_scale,
-        bias=c * x.particular[:, 0] + T.pull,
-        v_t=c * x.particular[:, 1],
+        bias=bias + T.pull,
+        v_t=v_t,
         independent=x.independent,
         dependent=x.dependent,
         scale=y_scale,
@@ -71,8 +74,7 @@ def projection_of(T: Terms, part: Partition, method: str = "auto") -> Projection
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Basis:
+class _Basis(NamedTuple):
     """All solutions of ``G' x = target``: x = gamma y + particular, in scaled coordinates."""
 
     gamma: Array
@@ -90,30 +92,34 @@ def _basis(mech: Mechanism, G: Array, target: Array, part: Partition, method: st
     size = scaled_size(G)
     if method != "qr":
         ind, dep = part.independent, part.dependent
-        factors = lu(G[:, dep], size)
+        factors = lu(G.take(dep, 1), size)
         if method == "split" or factors.condition <= SPLIT_LIMIT:
             _check_split(mech, ind, dep, factors.condition)
-            X = factors.solve(np.hstack([G[:, ind], target]))  # G_dep^-1 [G_ind target]
+            X = factors.solve(np.concatenate([-G.take(ind, 1), target], 1))  # G_dep^-1 [-G_ind t]
             return _with_coordinates(X, ind, dep, factors.condition, "split")
     qr = pivoted_qr(G, part.rank, size=size)  # G' P = Q [R1 R2]
     dep, order = qr.pivots[: part.rank], np.argsort(qr.pivots[part.rank :])
     ind = qr.pivots[part.rank :][order]
     _check_split(mech, ind, dep, qr.condition)
-    X = qr.solve_r1(np.hstack([qr.r2[:, order], qr.q.T @ target]))  # R1^-1 [R2 Q^T target]
+    X = qr.solve_r1(np.hstack([-qr.r2[:, order], qr.q.T @ target]))  # R1^-1 [-R2 Q^T target]
     return _with_coordinates(X, ind, dep, qr.condition, "qr")
 
 
 def _with_coordinates(
     X: Array, independent: Indices, dependent: Indices, condition: float, method: str
 ) -> _Basis:
-    """gamma stacks [I; -X] in joint order: x_dep = -X x_ind + the last two columns of X."""
+    """x_dep = X [x_ind; 1] for both targets: gamma and particular stack [I 0; X] in joint order."""
     k = independent.size
-    gamma = np.zeros((k + dependent.size, k))
-    gamma[independent, np.arange(k)] = 1.0
-    gamma[dependent] = -X[:, :k]
-    particular = np.zeros((k + dependent.size, 2))
-    particular[dependent] = X[:, k:]
-    return _Basis(gamma, particular, independent, dependent, condition, method)
+    x = np.zeros((k + dependent.size, k + 2))
+    x[independent] = _identity(k)
+    x[dependent] = X
+    return _Basis(x[:, :k], x[:, k:], independent, dependent, condition, method)
+
+
+@lru_cache(maxsize=100)
+def _identity(k: int) -> Array:
+    """[I 0], (k, k + 2)."""
+    return read_only(np.eye(k, k + 2))
 
 
 def _orthonormal(mech: Mechanism, G: Array, target: Array, part: Partition) -> _Basis:
@@ -290,7 +296,7 @@ def project(
 
 def finite_projection(P: Projection) -> Projection:
     """The projection itself, or an `InputError` where its numbers are beyond floats."""
-    if not np.isfinite(P.gamma.sum() + P.bias.sum()):
+    if not largest(P.gamma) + largest(P.bias) < np.inf:
         raise InputError(
             f"{P.mechanism.name}: gamma or bias is not finite at this state; q or v is out of range"
         )

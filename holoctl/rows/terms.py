@@ -17,13 +17,13 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, listing, quiet
+from holoctl.base.checks import Vector, counted, finite, listing, quiet
 from holoctl.base.errors import InputError
-from holoctl.base.linalg import largest
+from holoctl.base.linalg import PivotedQR, largest, pivoted_qr
 from holoctl.constraints.contract import Rows
 from holoctl.forces.contract import Efforts
 from holoctl.forces.together import all_efforts, change_by_velocity
-from holoctl.mechanism.checks import check_mechanism, check_state
+from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inertia, nonlinear_efforts
 from holoctl.rows.evaluate import constraint_rows, rows_of
@@ -48,11 +48,12 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What `terms` returns; M, h and F are computed when they are first asked for, and kept.
+    """What `terms` returns; M, h, F, factors are computed when first asked for, and kept.
 
     Attributes
     ----------
@@ -93,7 +94,7 @@ class Terms:
     def h(self) -> Vector:
         """(nv,) Coriolis, centrifugal and gravity efforts, N m or N; `InputError` if infinite."""
         h = nonlinear_efforts(self.mechanism, self.q, self.v)
-        if not np.isfinite(h).all():
+        if not finite(h) and not np.isfinite(h).all():
             raise InputError(
                 f"{self.mechanism.name}: h, the Coriolis, centrifugal and gravity efforts, is not "
                 "finite at this state; q or v is out of range"
@@ -125,6 +126,24 @@ class Terms:
     def sizes(self) -> Array:
         """(m, nv) ``|Dr G|``: what the terms of a scaled row are as large as."""
         return np.abs(self.mechanism.row_scale[:, None] * self.rows.jacobian)
+
+    @cached_property
+    def scaled(self) -> Array:
+        """(m, nv) ``Dr G Dc``: G in scaled rows and scaled coordinates."""
+        return self.rows.jacobian * self.mechanism.scale
+
+    def factored(self, rows: Indices) -> PivotedQR:
+        """``G'[rows]^T P = Q [R1; 0]`` of scaled rows that are independent; kept likewise."""
+        found = self._factors.get(id(rows))
+        if found is None:
+            found = rows, pivoted_qr(self.scaled.take(rows, 0).T, rows.size)
+            self._factors[id(rows)] = found
+        return found[1]
+
+    @cached_property
+    def _factors(self) -> dict[int, tuple[Indices, PivotedQR]]:
+        """By the identity of the rows, which are held with them."""
+        return {}
 
     @property
     def error(self) -> Vector:
@@ -193,7 +212,10 @@ def terms(
     ----------
     docs/derivations.md, "Stabilisation".
     """
-    check_mechanism(mech)
+    return _checked_terms(mech, q, v, t, t_stab)
+
+
+def _checked_terms(mech: Mechanism, q: Any, v: Any, t: Any, t_stab: TimeConstants) -> Terms:
     q, v, t = check_state(mech, q, v, t)
     check_time_constants(mech, t_stab)
     T = terms_at(mech, q, v, t, t_stab)
@@ -208,13 +230,18 @@ def terms_at(
     given = q, v
     q, v, pull = _charted(mech, q, v, t_stab)
     kin, rows = constraint_rows(mech, q, v, t)
-    term = _stabilised(mech, rows, t_stab) - rows.jacobian @ pull
-    return Terms(mech, q, v, t, rows, term, pull, kin, given, stiffness(mech, t_stab))
+    term, stiff = _stabilised(mech, rows, t_stab)
+    if mech.chart is not None:
+        term = term - rows.jacobian @ pull
+    return Terms(mech, q, v, t, rows, term, pull, kin, given, stiff)
 
 
 def check_finite(T: Terms) -> None:
     """Raise `InputError` where numbers of the rows are beyond floats; it names such a row."""
     rows = T.rows
+    G = rows.jacobian.reshape(-1)
+    if all(map(finite, (rows.error, rows.rate, rows.drift, T.stabilisation, G))):
+        return  # and so are their sums
     sizes = np.abs([rows.error, rows.rate, rows.drift, T.stabilisation]).sum(axis=0)
     sizes += np.abs(rows.jacobian).sum(axis=1)
     bad = np.flatnonzero(~np.isfinite(sizes))
@@ -230,7 +257,7 @@ def shared_terms(
 ) -> Terms:
     """The terms a consumer works with: those it was given, checked, or new ones."""
     if given is None:
-        return terms(mech, q, v, t=t, t_stab=t_stab)
+        return _checked_terms(mech, q, v, t, t_stab)
     if t_stab is not None:
         raise InputError("give t_stab= to terms, not along with terms=")
     if not isinstance(given, Terms) or given.mechanism is not mech:
@@ -249,10 +276,8 @@ def check_same_state(T: Terms, what: str, q: Any, v: Any, t: Any) -> None:
 
 def scaled_rows(T: Terms, keep: NDArray[np.intp]) -> tuple[Array, Vector]:
     """``Dr G Dc`` and ``-Dr (drift + stabilisation)`` of the rows `keep`."""
-    mech = T.mechanism
-    r = mech.row_scale[keep]
-    G = r[:, None] * T.rows.jacobian[keep] * mech.column_scale
-    return G, -r * (T.rows.drift + T.stabilisation)[keep]
+    right = -T.mechanism.row_scale * (T.rows.drift + T.stabilisation)
+    return T.scaled.take(keep, axis=0), right[keep]
 
 
 def _charted(
@@ -271,12 +296,12 @@ def _charted(
     return corrected.q, corrected.v, pull
 
 
-def _stabilised(mech: Mechanism, rows: Rows, t_stab: TimeConstants) -> Vector:
-    """Baumgarte's term of each row; zero unless asked for."""
+def _stabilised(mech: Mechanism, rows: Rows, t_stab: TimeConstants) -> tuple[Vector, float]:
+    """Baumgarte's term of each row, zero unless asked for; and its stiffness."""
     term = np.zeros(len(rows.error))
     if t_stab is None and not mech.stabilised:
-        return term
+        return term, 1.0
     T = time_constants(mech, t_stab)
     on = np.isfinite(T)
     term[on] = stabilisation(rows.rate[on], rows.error[on], T[on])
-    return term
+    return term, stiffness(mech, t_stab)

@@ -42,8 +42,8 @@ class Kinematics:
     q: Vector
     v: Vector
     t: float
-    placements: tuple[pin.SE3, ...]
-    accelerations: tuple[pin.Motion, ...]
+    placements: Sequence[pin.SE3]
+    accelerations: Sequence[pin.Motion]
     J: Array
 
     def point(self, frame: Frame) -> Vector:
@@ -64,11 +64,11 @@ class Kinematics:
 
 def kinematics(model: pin.Model, data: pin.Data, q: Vector, v: Vector, t: float) -> Kinematics:
     """The kinematics of `model` at (q, v); `data` is a workspace and may be used again."""
-    # Everything in data is a live view; tolist(True) copies in one call.
-    if v.any():
+    accelerations: Sequence[pin.Motion]  # everything in data is a live view: copies
+    if np.count_nonzero(v):
         at_zero = np.zeros(model.nv)  # explicit: data.a is stale else
         pin.forwardKinematics(model, data, q, v, at_zero)
-        accelerations = tuple(data.a.tolist(True))
+        accelerations = pin.StdVec_Motion(data.a)
     else:
         pin.forwardKinematics(model, data, q)
         accelerations = (pin.Motion.Zero(),) * model.njoints
@@ -78,7 +78,7 @@ def kinematics(model: pin.Model, data: pin.Data, q: Vector, v: Vector, t: float)
     q, v = q.view(), v.view()  # constraints look at it, and it may be the caller's
     for seen in (q, v, J):
         seen.flags.writeable = False
-    return Kinematics(q, v, t, tuple(data.oMi.tolist(True)), accelerations, J)
+    return Kinematics(q, v, t, pin.StdVec_SE3(data.oMi), accelerations, J)
 
 
 def place(model: pin.Model, q: Vector, frame: Frame) -> pin.SE3:
