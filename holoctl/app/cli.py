@@ -172,6 +172,10 @@ def _command(
         "--free-flyer", action="store_true", help="the root floats; default: it is fixed"
     )
     parser.add_argument(
+        "--losses", action="store_true",
+        help="friction and springs of the file act; default: they are left out",
+    )  # fmt: skip
+    parser.add_argument(
         "--tolerance", type=_number, metavar="SIZE",
         help="how exactly the geometry is meant, scaled; 0: exactly (default: as the YAML file "
         f"says, else {GEOMETRY_OF_FILES:g})",
@@ -229,7 +233,7 @@ def _robot(given: argparse.Namespace) -> tuple[Mechanism, Vector, list[str]]:
     """The mechanism, the guess with the joints of ``--set`` in place, and those joints."""
     mech = load(
         _file(given), closures=given.closures, free_flyer=given.free_flyer,
-        tolerance=given.tolerance,
+        tolerance=given.tolerance, losses=given.losses,
     )  # fmt: skip
     q, held = mech.reference.copy(), list[str]()
     for text in given.set:

@@ -11,11 +11,13 @@ from holoctl.base.errors import InputError, LoadError
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.io.limits import MOST_BYTES, MOST_SHEET_BYTES, Place, check_size, content
+from holoctl.io.losses import with_forces, with_losses
 from holoctl.io.mjcf import read_mjcf
 from holoctl.io.sdf import read_sdf
-from holoctl.io.urdf import Urdf, model_of, read_urdf
+from holoctl.io.urdf import Urdf, losses_of, model_of, read_urdf
 from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry, yaml_document
+from holoctl.io.yaml_rotors import put_rotors
 from holoctl.io.yaml_sheet import (
     Sheet,
     check_constraints,
@@ -46,6 +48,7 @@ def load(
     tolerance: float | None = None,
     actuators: str = "all",
     include_root: str | os.PathLike[str] | None = None,
+    losses: bool = False,
 ) -> Mechanism:
     """Read a robot from a URDF, an MJCF or an SDF.
 
@@ -144,6 +147,7 @@ def load(
     coupling becomes a revolute one, for its turns count.
     """
     free_flyer = flag("load: free_flyer", free_flyer)
+    losses = flag("load: losses", losses)
     if tolerance is not None:
         tolerance = checked_tolerance(tolerance, "load")
     skip = one_of("load: actuators", actuators, ("all", "skip")) == "skip"
@@ -168,15 +172,16 @@ def load(
             include_root=None if include_root is None else _path("include_root", include_root),
             skip_actuators=skip,
             tolerance=tolerance,
+            losses=losses,
         )
     else:
         text, document = _text(main), None
         if beside is not None:
             document = yaml_document(_text(beside, MOST_SHEET_BYTES), str(beside))
         if suffix == ".sdf":
-            mech = read_sdf(text, str(main), document, free_flyer, tolerance)
+            mech = read_sdf(text, str(main), document, free_flyer, tolerance, losses)
         else:
-            mech = _from_urdf(read_urdf(text, str(main)), document, free_flyer, tolerance)
+            mech = _from_urdf(read_urdf(text, str(main)), document, free_flyer, tolerance, losses)
             if beside is None:
                 _warn_of_no_sheet(main)
     warn_of_turns(str(beside or main), _angles(mech))
@@ -297,7 +302,11 @@ def _text(file: Path, most: int = MOST_BYTES) -> str:
 
 
 def _from_urdf(
-    urdf: Urdf, document: Entry | None, free_flyer: bool, tolerance: float | None
+    urdf: Urdf,
+    document: Entry | None,
+    free_flyer: bool,
+    tolerance: float | None,
+    losses: bool,
 ) -> Mechanism:
     """The mechanism of a URDF and of the YAML file beside it."""
     sheet = Sheet() if document is None else read_sheet(document, list(urdf.joints))
@@ -308,11 +317,14 @@ def _from_urdf(
     check_constraints(constraints, model)
     motors = motors_of(sheet, coordinate_names(model), model)
     reference = reference_of(sheet, model)
+    put_rotors(model, sheet.rotors, sheet.ratios)
     with blamed_on(urdf.robot):
         mech = Mechanism(
             model, [c for c, _ in constraints], motors, reference=reference, name=sheet.name,
             tolerance=sheet.tolerance if tolerance is None else tolerance,
         )  # fmt: skip
+    mech = with_forces(mech, sheet.forces)
+    mech = with_losses(mech, losses_of(urdf, sheet.replaced), losses)
     return with_moves(mech, sheet)
 
 

@@ -5,7 +5,8 @@ first, silently; so the tree is built here. The way of a file: what it includes 
 (`mjcf_include`), its words are checked (`mjcf_words`), copies are written out (`mjcf_replicate`),
 what elements say is read with their default classes (`mjcf_elements`), bodies become a tree
 (`mjcf_tree`, `mjcf_inertia`, and `mjcf_compiled` for the inertias of meshes), then come
-`mjcf_tendons`, `mjcf_equalities` and `mjcf_motors`; docs/file-formats.md has the words as a table.
+`mjcf_tendons`, `mjcf_equalities`, `mjcf_motors` and `mjcf_forces`; docs/file-formats.md has the
+words as a table.
 """
 
 from __future__ import annotations
@@ -26,13 +27,15 @@ from holoctl.io.limits import (
     MOST_PARTS,
     check_count,
 )
+from holoctl.io.losses import with_losses
 from holoctl.io.mjcf_compiled import Compiled
 from holoctl.io.mjcf_elements import Defaults, Item, compiler_of, sections, unit
 from holoctl.io.mjcf_equalities import equalities
+from holoctl.io.mjcf_forces import losses_of
 from holoctl.io.mjcf_include import include_files
 from holoctl.io.mjcf_motors import motors_of
 from holoctl.io.mjcf_replicate import write_copies_out
-from holoctl.io.mjcf_tendons import tendons_of
+from holoctl.io.mjcf_tendons import by_name, tendons_of
 from holoctl.io.mjcf_tree import Tree
 from holoctl.io.mjcf_words import check_words
 from holoctl.io.xml import Element, blamed_on, check_root, parsed
@@ -52,6 +55,7 @@ def read_mjcf(
     include_root: Path | None = None,
     skip_actuators: bool = False,
     tolerance: float | None = None,
+    losses: bool = False,
 ) -> Mechanism:
     """The mechanism of an MJCF text.
 
@@ -70,6 +74,8 @@ def read_mjcf(
         Leave out actuators that make no motor on joints, with a warning. Default: refuse them.
     tolerance : float, optional
         How exactly the geometry is meant. Default: as that of files.
+    losses : bool
+        Read friction and springs as forces. Default: a warning names them.
 
     Raises
     ------
@@ -92,13 +98,14 @@ def read_mjcf(
     tree.model.gravity.linear = gravity
     tree.build()
     tendons = tendons_of(root, tree)
-    rows = equalities(root, tree, tendons)
-    motors = motors_of(root, tree, tendons, skip_actuators)
+    rows = equalities(root, tree, by_name(tendons))
+    motors = motors_of(root, tree, by_name(tendons), skip_actuators)
+    found = losses_of(root, tree, tendons)
     reference = _reference(root, tree)
     _warn(tree, motors.left_out)
     off = [i for i, (_, _, active) in enumerate(rows) if not (active and enabled)]
     with blamed_on(root):
-        return Mechanism(
+        mech = Mechanism(
             tree.model,
             [c for i, (c, _, _) in enumerate(rows) if i not in off],
             motors.names,
@@ -107,6 +114,7 @@ def read_mjcf(
             parked=[(i, rows[i][0]) for i in off],
             tolerance=GEOMETRY_OF_FILES if tolerance is None else tolerance,
         )
+    return with_losses(mech, found, losses)
 
 
 def _check_counts(root: Element) -> None:
@@ -161,7 +169,7 @@ def _from_qpos(item: Item, tree: Tree) -> Vector:
 
 
 def _warn(tree: Tree, left_out: Mapping[str, str]) -> None:
-    """One record for forces that MuJoCo would add, and the equation of motion does not."""
+    """One record for each thing that MuJoCo would add, and the equation of motion does not."""
     if left_out:
         some = [f"{name!r} ({why})" for name, why in left_out.items()]
         more = f"; and {len(some) - 10} more" if len(some) > 10 else ""
@@ -178,11 +186,6 @@ def _warn(tree: Tree, left_out: Mapping[str, str]) -> None:
         log.warning(
             "%s: mocap bodies, which are moved from outside, stay where they are drawn: %s",
             tree.root.file, listing(tree.placed),
-        )  # fmt: skip
-    if tree.springs:
-        log.warning(
-            "%s: springs are not part of the equation of motion; pass them as efforts: %s",
-            tree.root.file, listing(tree.springs),
         )  # fmt: skip
     if tree.lifted:
         log.warning(

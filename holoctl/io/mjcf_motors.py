@@ -15,7 +15,7 @@ from holoctl.io.mjcf_tree import SINGLE, Joint, Tree
 from holoctl.io.mjcf_words import NO_MOTORS
 from holoctl.io.xml import Element
 
-__all__ = ["Motors", "motors_of"]
+__all__ = ["Motors", "motors_of", "target_of"]
 
 Array = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ def motors_of(
     left_out: dict[str, str] = {}
     for i, element in enumerate(sections(root, "actuator")):
         item = tree.defaults.item(element, "actuator")
-        key = _target(item, tree, tendons)
+        key = target_of(item, tree, tendons)
         gear = np.array(item.numbers("gear", (1.0, *(0.0,) * 5), least=1))
         rotor = item.size("armature", 0.0)
         if rotor:
@@ -75,7 +75,7 @@ def motors_of(
     return Motors([], np.column_stack(list(columns.values())), left_out)
 
 
-def _target(item: Item, tree: Tree, tendons: Mapping[str, Tendon]) -> tuple[str, str]:
+def target_of(item: Item, tree: Tree, tendons: Mapping[str, Tendon]) -> tuple[str, str]:
     """What an actuator acts on: a kind of transmission, and a name."""
     given = [n for n in _TRANSMISSIONS if n in item]
     others = [n for n in _OF_OTHERS if n in item]

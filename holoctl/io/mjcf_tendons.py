@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from holoctl.io.limits import MOST_CONSTRAINTS, check_count
@@ -10,7 +10,7 @@ from holoctl.io.mjcf_elements import Item, named, sections
 from holoctl.io.mjcf_tree import SINGLE, Tree
 from holoctl.io.xml import Element
 
-__all__ = ["Tendon", "add_rotor", "tendons_of"]
+__all__ = ["Tendon", "add_rotor", "by_name", "tendons_of"]
 
 
 @dataclass(frozen=True)
@@ -21,27 +21,33 @@ class Tendon:
     coefficients: Mapping[str, float] | None
 
 
-def tendons_of(root: Element, tree: Tree) -> dict[str, Tendon]:
-    """The tendons that have a name, by it.
+def tendons_of(root: Element, tree: Tree) -> list[Tendon]:
+    """All tendons, in the order of the file.
 
-    Tendons only pull where an actuator or a spring does. A spring is noted in the tree; a rotor on
-    a tendon is an inertia, which is that of a joint where the tendon has only one.
+    Tendons only pull where an actuator or a spring does. A rotor on a tendon is an inertia, which
+    is that of a joint where the tendon has only one.
     """
     elements = sections(root, "tendon")
     check_count(root, len(elements), MOST_CONSTRAINTS, "tendons")
-    found: dict[str, Tendon] = {}
-    for i, element in enumerate(elements):
+    found: list[Tendon] = []
+    names: set[str] = set()
+    for element in elements:
         item = tree.defaults.item(element, "tendon")
         name = item.text("name")
         tendon = Tendon(item, _coefficients(item, tree) if element.tag == "fixed" else None)
-        if name in found:
+        if name in names:
             raise item.error(f"two tendons are called {name!r}")
         if name:
-            found[name] = tendon
+            names.add(name)
+        found.append(tendon)
         add_rotor(item, tendon, item.size("armature", 0.0), tree)
-        if any(item.numbers("stiffness", (0.0,) * 3, least=1)):
-            tree.springs.append(name or f"tendon {i}")
     return found
+
+
+def by_name(tendons: Sequence[Tendon]) -> dict[str, Tendon]:
+    """The tendons that have a name, by it."""
+    named_ones = ((tendon.item.text("name"), tendon) for tendon in tendons)
+    return {name: tendon for name, tendon in named_ones if name}
 
 
 def _coefficients(item: Item, tree: Tree) -> dict[str, float]:

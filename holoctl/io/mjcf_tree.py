@@ -49,12 +49,16 @@ class _Body:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint of the file: its index in the model, its type and the value where it is zero."""
+    """A joint of the file: its index in the model, its type and the value where it is zero.
+
+    `rest` is where its spring has no effort, counted from there.
+    """
 
     index: int
     type: str
     ref: float
     item: Item
+    rest: float = 0.0
 
 
 @dataclass
@@ -70,7 +74,6 @@ class Tree:
     sites: dict[str, Placed] = field(default_factory=dict)
     joints: dict[str, Joint] = field(default_factory=dict)
     lumps: list[tuple[int, pin.SE3, Lump]] = field(default_factory=list)
-    springs: list[str] = field(default_factory=list)
     lifted: list[str] = field(default_factory=list)
     placed: list[str] = field(default_factory=list)
     idle: list[str] = field(default_factory=list)
@@ -268,10 +271,8 @@ class Tree:
         if rotor and kind == "free":  # MuJoCo adds it in world axes: another equation of motion
             raise item.error("armature of a free joint is not read; MuJoCo advises <freejoint>")
         self.model.armature[new.idx_v : new.idx_v + n] = rotor
-        stiff = item.numbers("stiffness", (0.0,) * 3, least=1)
-        if any(stiff) or item.numbers("springdamper", (0.0, 0.0))[0] > 0.0:
-            self.springs.append(label)
-        self.joints[label] = Joint(index, kind, ref, item)
+        rest = item.number("springref", 0.0) * _unit(item, kind) - ref if kind in SINGLE else 0.0
+        self.joints[label] = Joint(index, kind, ref, item, rest)
         self.q0.append(np.array(new.nq * [0.0]) if n == 1 else np.array([0.0, 0.0, 0.0, 1.0]))
         return int(index)
 

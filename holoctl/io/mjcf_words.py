@@ -18,7 +18,7 @@ _CONTACT_LOOKS = (
 )
 _SERVO = (
     "actdim actearly actlimited actrange area bias biasprm biastype cogging controller "
-    "ctrllimited ctrlrange damping dampratio delay diameter dynprm dyntype ffrange forcelimited "
+    "ctrllimited ctrlrange dampratio delay diameter dynprm dyntype ffrange forcelimited "
     "forcerange gainprm gaintype group imax inductance inheritrange input interp ki kp kv "
     "lengthrange lugre motorconst nominal nsample posrange resistance saturation slewmax thermal "
     "timeconst user velrange"
@@ -55,10 +55,10 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {  # tag: attributes read, attributes i
         "sdf_initpoints sdf_iterations sleep_tolerance solver timestep tolerance wind",
     ),
     "flag": (
-        "equality gravity",
-        "actuation autoreset clampctrl constraint contact damper diagexact energy eulerdamp "
-        "filterparent frictionloss fwdinv invdiscrete ipc island limit midphase multiccd "
-        "nativeccd override passive refsafe sensor sleep speculative spring warmstart",
+        "damper equality frictionloss gravity passive spring",
+        "actuation autoreset clampctrl constraint contact diagexact energy eulerdamp "
+        "filterparent fwdinv invdiscrete ipc island limit midphase multiccd "
+        "nativeccd override refsafe sensor sleep speculative warmstart",
     ),
     "default": ("class", ""),
     "worldbody": ("", ""),
@@ -68,9 +68,8 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {  # tag: attributes read, attributes i
     "inertial": (f"mass diaginertia fullinertia {_POSE}", ""),
     "joint": (
         "name class type pos axis range limited ref armature damping frictionloss stiffness "
-        "springdamper actuatorfrcrange actuatorfrclimited",
-        "actuatorgravcomp group margin solimpfriction solimplimit solreffriction solreflimit "
-        "springref springyield user",
+        "springdamper springref springyield actuatorfrcrange actuatorfrclimited",
+        "actuatorgravcomp group margin solimpfriction solimplimit solreffriction solreflimit user",
     ),
     "freejoint": ("name align", "group"),
     "geom": (
@@ -86,12 +85,12 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {  # tag: attributes read, attributes i
     "joint of equality": ("name class active joint1 joint2 polycoef", "solimp solref"),
     "equality of default": ("active", "solimp solref"),
     "key": ("name qpos", "act ctrl mpos mquat qvel time user"),
-    "fixed": ("name armature stiffness", "*"),
-    "spatial": ("name armature stiffness", "*"),
+    "fixed": ("name class armature stiffness damping frictionloss springlength springyield", "*"),
+    "spatial": ("name class armature stiffness damping frictionloss springlength springyield", "*"),
     "joint of tendon": ("joint coef", ""),
     "tendon of equality": ("name class active tendon1 tendon2 polycoef", "solimp solref"),
-    **dict.fromkeys(NO_MOTORS, (f"name class gear armature {_TRANSMISSION}", "*")),
-    **dict.fromkeys(MOTORS, (f"name class gear armature {_TRANSMISSION}", _SERVO)),
+    **dict.fromkeys(NO_MOTORS, (f"name class gear armature damping {_TRANSMISSION}", "*")),
+    **dict.fromkeys(MOTORS, (f"name class gear armature damping {_TRANSMISSION}", _SERVO)),
 }
 
 _IN_BODY = "body frame replicate joint freejoint inertial geom site"

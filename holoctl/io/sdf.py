@@ -3,7 +3,8 @@
 Versions 1.4 to 1.12. What an SDF says of motors is left to plugins, so motors, a reference
 and further closures come from a YAML file beside it. The way of a file: its words are checked
 (`sdf_elements`), its poses resolved (`sdf_frames`), links and joints put into a `Linkage`
-(`sdf_linkage`), then gears (`sdf_couplings`) and limits (`sdf_limits`) added to what that makes.
+(`sdf_linkage`), then gears (`sdf_couplings`), limits (`sdf_limits`) and forces (`sdf_forces`) added
+to what that makes.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ import numpy as np
 
 from holoctl.base.checks import Vector, listing
 from holoctl.io.limits import check_size
+from holoctl.io.losses import with_forces, with_losses
 from holoctl.io.sdf_couplings import couplings
 from holoctl.io.sdf_elements import ROOT_JOINT, check_words, child_of, name_of, triple, true
+from holoctl.io.sdf_forces import losses_of
 from holoctl.io.sdf_frames import Drawing
 from holoctl.io.sdf_limits import completed
 from holoctl.io.sdf_linkage import add_bodies, add_joint, add_root, coordinates
 from holoctl.io.xml import Element, blamed_on, check_root, parsed
 from holoctl.io.yaml_entries import Entry
+from holoctl.io.yaml_rotors import put_rotors
 from holoctl.io.yaml_sheet import Sheet, check_constraints, motors_of, read_sheet, with_moves
 from holoctl.mechanism.linkage import Linkage
 from holoctl.mechanism.mechanism import Mechanism
@@ -40,6 +44,7 @@ def read_sdf(
     document: Entry | None,
     free_flyer: bool,
     tolerance: float | None = None,
+    losses: bool = False,
 ) -> Mechanism:
     """The mechanism of an SDF text and of the YAML file beside it.
 
@@ -54,6 +59,8 @@ def read_sdf(
         otherwise.
     tolerance : float, optional
         How exactly the geometry is meant. Default: as the YAML file says, or as that of files.
+    losses : bool
+        Read friction and springs as forces. Default: a warning names them.
 
     Raises
     ------
@@ -81,9 +88,10 @@ def read_sdf(
     for name, joint in model.joints.items():
         with blamed_on(joint):
             add_joint(name, joint, model, linkage)
-    mech = _built(linkage, model, sheet, reference)
+    mech = with_forces(_built(linkage, model, sheet, reference), sheet.forces)
     _warn(model)
-    return mech
+    mech = with_losses(mech, losses_of(model, file), losses)
+    return with_moves(mech, sheet)
 
 
 def _only_model(root: Element) -> tuple[Element]:
@@ -138,14 +146,16 @@ def _built(
             mech = linkage.mechanism(cut, motors, {**reference, **given}, tolerance=sheet.tolerance)
     extra = [*couplings(model), *sheet.closures, *sheet.couplings]
     with blamed_on(model.element):
-        mech = mech.with_model(completed(mech.model, model))
+        completed_model = completed(mech.model, model)
+    put_rotors(completed_model, sheet.rotors, sheet.ratios)
+    with blamed_on(model.element):
+        mech = mech.with_model(completed_model)
         check_constraints([*((c, model.element) for c in mech.constraints), *extra], mech.model)
-        mech = mech.with_constraints(*(c for c, _ in extra)) if extra else mech
-    return with_moves(mech, sheet)
+        return mech.with_constraints(*(c for c, _ in extra)) if extra else mech
 
 
 def _warn(model: Drawing) -> None:
-    """One record for springs, which Gazebo would add, and one for inertias that cannot be."""
+    """One record for inertias that cannot be."""
     if model.odd:
         given = next(iter(model.odd.values()))
         told, used = (
@@ -157,9 +167,4 @@ def _warn(model: Drawing) -> None:
             "than the sum of the others; they are a thousandth of the model at most, so the "
             "nearest that a body has are used: %s (the first: %s for %s kg m^2)",
             model.element.file, listing(list(model.odd)), used, told,
-        )  # fmt: skip
-    if model.springs:
-        log.warning(
-            "%s: springs are not part of the equation of motion; pass them as efforts: %s",
-            model.element.file, listing(model.springs),
         )  # fmt: skip

@@ -67,7 +67,7 @@ _CHILDREN: dict[str, tuple[str, str]] = {  # tag: elements read, elements ignore
     ),
     "axis": ("xyz limit dynamics use_parent_model_frame mimic", "initial_position"),
     "limit": ("lower upper effort velocity", "dissipation stiffness"),
-    "dynamics": ("damping friction spring_stiffness", "spring_reference"),
+    "dynamics": ("damping friction spring_stiffness spring_reference", ""),
     "mimic": ("multiplier offset reference", ""),
 }
 _CHILDREN["axis2"] = _CHILDREN["axis"]

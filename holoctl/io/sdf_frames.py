@@ -35,7 +35,6 @@ class Drawing:
     frames: dict[str, Element] = field(default_factory=dict)
     placed: dict[str, pin.SE3] = field(default_factory=dict)
     bodies: dict[str, str] = field(default_factory=dict)
-    springs: list[str] = field(default_factory=list)
     odd: dict[str, Array] = field(default_factory=dict)
 
     def read(self) -> None:

@@ -36,9 +36,6 @@ def completed(plain: pin.Model, model: Drawing) -> pin.Model:
             for part in (f"{name}[{i}]",) if kind == "universal" else (name,):
                 if new.existJointName(part):
                     _limit(new, part, element, axis)
-            dynamics = child_of(axis, "dynamics")
-            if dynamics is not None and number(dynamics, "spring_stiffness", 0.0):
-                model.springs.append(name)
     return new
 
 

@@ -23,11 +23,12 @@ import pinocchio as pin
 from holoctl.base.checks import listing, suggestion
 from holoctl.base.errors import LoadError
 from holoctl.io.limits import FREE, LARGEST, MOST_PARTS, check_count
+from holoctl.io.losses import Losses
 from holoctl.io.xml import Element, blamed_on, check_root, decimals, parsed
 from holoctl.tree.frames import AXES
 from holoctl.tree.inertia import check_mass, check_moments
 
-__all__ = ["Part", "Urdf", "model_of", "read_urdf"]
+__all__ = ["Part", "Urdf", "losses_of", "model_of", "read_urdf"]
 
 log = logging.getLogger(__name__)
 
@@ -164,8 +165,8 @@ def _warn_of_rotors(root: Element, file: str) -> None:
     ]
     if lines:
         log.warning(
-            "%s: rotor inertias are no part of URDF and are not read (line %s); set "
-            "model.armature, or rotorInertia and rotorGearRatio, and use mech.with_model(model)",
+            "%s: rotor inertias are no part of URDF and are not read (line %s); give them in the "
+            "YAML file, rotor_inertia and gear_ratio",
             file, ", ".join(map(str, lines[:10])),
         )  # fmt: skip
 
@@ -391,6 +392,25 @@ def _check_tree(links: Mapping[str, Part], joints: Mapping[str, Part]) -> None:
         raise links["universe"].error(
             "only the root may be called 'universe': this name stands for the world"
         )
+
+
+def losses_of(urdf: Urdf, replaced: Mapping[str, str]) -> Losses:
+    """What ``<dynamics>`` of the joints say; `replaced` as for `model_of`."""
+    found = Losses(urdf.robot.file, urdf.robot)
+    for name, joint in urdf.joints.items():
+        if "dynamics" not in joint.parts or "fixed" in (joint.values["type"], replaced.get(name)):
+            continue
+        dynamics = joint.parts["dynamics"]
+        for word, kind in (("damping", "viscous"), ("friction", "coulomb")):
+            x = dynamics.values.get(word, 0.0)
+            if x < 0.0:
+                found.left_out[f"{word} of {name!r}"] = "negative"
+            elif x and joint.values["type"] not in _SINGLE:
+                why = f"a {joint.values['type']} joint, of lengths and angles"
+                found.left_out[f"{word} of {name!r}"] = why
+            else:
+                found.add(kind, name, x)
+    return found
 
 
 # ---------------------------------------------------------------------------- to Pinocchio

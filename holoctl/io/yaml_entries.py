@@ -81,6 +81,18 @@ class Entry:
         """Whether the value is a list."""
         return isinstance(self.node, yaml.SequenceNode)
 
+    @property
+    def is_mapping(self) -> bool:
+        """Whether the value is a mapping."""
+        return isinstance(self.node, yaml.MappingNode)
+
+    def flag(self) -> bool:
+        """The value as true or false."""
+        plain = isinstance(self.node, yaml.ScalarNode) and self.node.style is None
+        if not plain or self.node.value not in ("true", "false"):
+            raise self._not("true or false")
+        return bool(self.node.value == "true")
+
     def items(self) -> list[Entry]:
         """The elements of a list."""
         if not isinstance(self.node, yaml.SequenceNode):

@@ -1,4 +1,4 @@
-"""The YAML file beside a URDF or SDF: closures, couplings, motors, a reference."""
+"""The YAML file beside a URDF or SDF: closures, couplings, motors, forces, a reference."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from holoctl.base.tolerances import GEOMETRY_OF_FILES
 from holoctl.constraints.closure import JOINTS, Closure
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
+from holoctl.forces.contract import Force
 from holoctl.io.limits import MOST_CONSTRAINTS, Place, check_count
 from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry
+from holoctl.io.yaml_forces import forces_of
 from holoctl.mechanism.description import checked_tolerance
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.moves import Move, movable, moved
@@ -37,7 +39,7 @@ __all__ = [
 _REQUIRED = ("closed_loop", "type", "name_mot")
 _COMMON = (
     *_REQUIRED, "closure_names", "couplings", "reference", "name", "description", "source",
-    "tolerance", "moved",
+    "tolerance", "moved", "forces", "rotor_inertia", "gear_ratio",
 )  # fmt: skip
 _KEYS = (*_COMMON, "joint_name", "joint_type")
 _KEYS_OF_SDF = (*_COMMON, "cut")
@@ -63,6 +65,9 @@ class Sheet:
     name: str = ""
     tolerance: float = GEOMETRY_OF_FILES
     moves: list[tuple[Move, Place]] = field(default_factory=list)
+    forces: list[tuple[Force, Place]] = field(default_factory=list)
+    rotors: dict[str, Entry] = field(default_factory=dict)
+    ratios: dict[str, Entry] = field(default_factory=dict)
 
 
 def read_sheet(document: Entry, joints: Collection[str] | None) -> Sheet:
@@ -89,7 +94,7 @@ def read_sheet(document: Entry, joints: Collection[str] | None) -> Sheet:
                 key=key,
                 line=document.line,
             )
-    for key in ("closed_loop", "couplings"):
+    for key in ("closed_loop", "couplings", "forces"):
         if key in keys:
             check_count(keys[key], len(_items(keys, key)), MOST_CONSTRAINTS, key)
     return Sheet(
@@ -102,6 +107,9 @@ def read_sheet(document: Entry, joints: Collection[str] | None) -> Sheet:
         name=keys["name"].text() if "name" in keys else "",
         tolerance=_tolerance(keys["tolerance"]) if "tolerance" in keys else GEOMETRY_OF_FILES,
         moves=moves_of(keys["moved"]) if "moved" in keys else [],
+        forces=forces_of(_items(keys, "forces")),
+        rotors=keys["rotor_inertia"].fields() if "rotor_inertia" in keys else {},
+        ratios=keys["gear_ratio"].fields() if "gear_ratio" in keys else {},
     )
 
 

@@ -1,0 +1,50 @@
+"""Friction and springs of the joints of an SDF, those that close loops too."""
+
+from __future__ import annotations
+
+from holoctl.forces.joint_spring import JointSpring
+from holoctl.io.losses import Losses
+from holoctl.io.sdf_elements import TYPES, child_of, number
+from holoctl.io.sdf_frames import Drawing
+from holoctl.io.xml import Element
+
+__all__ = ["losses_of"]
+
+
+def losses_of(model: Drawing, file: str) -> Losses:
+    """What ``<dynamics>`` of the axes say.
+
+    A joint that is cut is called as its closure, so names mean the same either way.
+
+    Raises
+    ------
+    LoadError
+        With the line, for coefficients that are no numbers.
+    """
+    found = Losses(file, model.element)
+    for name, joint in model.joints.items():
+        kind = TYPES.get(joint.attributes.get("type", ""), "")
+        for i, tag in enumerate(("axis", "axis2")):
+            axis = child_of(joint, tag)
+            dynamics = None if axis is None else child_of(axis, "dynamics")
+            if dynamics is None or kind in ("", "weld") or (i and kind != "universal"):
+                continue
+            _axis(f"{name}[{i}]" if kind == "universal" else name, kind, dynamics, found)
+    return found
+
+
+def _axis(coordinate: str, kind: str, dynamics: Element, found: Losses) -> None:
+    words = {"damping": "viscous", "friction": "coulomb", "spring_stiffness": ""}
+    for word, friction in words.items():
+        x = number(dynamics, word, 0.0)
+        if not x:
+            continue
+        if x < 0.0:
+            found.left_out[f"{word} of {coordinate!r}"] = "negative"
+        elif kind == "spherical":  # axes are not those of a ball
+            found.left_out[f"{word} of {coordinate!r}"] = "a ball has no axis"
+        elif friction:
+            found.add(friction, coordinate, x)
+        else:
+            rest = number(dynamics, "spring_reference", 0.0)
+            found.springs.append((JointSpring(coordinate, x, rest), dynamics))
