@@ -76,6 +76,9 @@ def load(
     include_root : str or path, optional
         For an MJCF: the folder that the files which it includes must be in, there or below; give
         it for a file that includes from ``../``. Default: the folder of the file.
+    losses : bool, optional
+        True: friction and springs of the file act, as forces of the mechanism; see Notes. Default:
+        they are left out, and one warning names them.
 
     Returns
     -------
@@ -97,9 +100,14 @@ def load(
     No other file is opened, but for what an MJCF includes from its folder or below, and for meshes
     that have the mass of a body, which MuJoCo's compiler opens where the package mujoco is
     installed; and regular files only, of bounded size, with bounded counts of what is in them.
-    Springs are not part of the equation of motion; where a file has some, a warning is logged that
-    names the joints. What is read, ignored and refused, element by element, and all limits, stand
-    in docs/file-formats.md.
+    What is read, ignored and refused, element by element, and all limits, stand in
+    docs/file-formats.md.
+
+    **Losses.** With ``losses=True`` damping and dry friction become one `JointFriction` called
+    ``friction``, with its usual transition of 0.01 rad/s or m/s; a spring on a joint becomes a
+    `JointSpring` called ``spring on`` and the joint; a tendon between two sites a `Spring` called
+    as the tendon. Where something has such a name, there is a number behind it: ``friction-2``.
+    What no force stands for is left out, with a warning that names it and says why.
 
     **MJCF.** Hinges and slides count from their ``ref``. Equalities become `Closure` and
     `Coupling`, inactive ones wait in ``mech.parked``. Each joint with an actuator has a motor;
@@ -140,6 +148,14 @@ def load(
         Joints, and frames of closures as ``closure.a`` and ``closure.b``, that are put elsewhere:
         name to six numbers, a translation (m) and a rotation vector (rad) in the frame's own axes.
         ``holoctl doctor --snap`` writes it: see `snapped`.
+    ``forces``
+        A list of mappings: ``type`` is ``joint_friction``, ``joint_spring`` or ``spring``, the
+        other keys are the parameters of `JointFriction`, `JointSpring`, `Spring`. They act with
+        ``losses=False`` too.
+    ``rotor_inertia``, ``gear_ratio``
+        Coordinate to the inertia of its motor's rotor, kg m^2, and to how far the rotor turns, rad
+        for one rad or m of the joint (default 1): ``ratio^2 * inertia`` stands on the diagonal of
+        M for it.
     ``name``, ``description``, ``source``
         A name for the robot, and free text.
 

@@ -102,7 +102,6 @@ def read_mjcf(
     motors = motors_of(root, tree, by_name(tendons), skip_actuators)
     found = losses_of(root, tree, tendons)
     reference = _reference(root, tree)
-    _warn(tree, motors.left_out)
     off = [i for i, (_, _, active) in enumerate(rows) if not (active and enabled)]
     with blamed_on(root):
         mech = Mechanism(
@@ -114,7 +113,9 @@ def read_mjcf(
             parked=[(i, rows[i][0]) for i in off],
             tolerance=GEOMETRY_OF_FILES if tolerance is None else tolerance,
         )
-    return with_losses(mech, found, losses)
+    mech = with_losses(mech, found, losses)
+    _warn(tree, motors.left_out)
+    return mech
 
 
 def _check_counts(root: Element) -> None:

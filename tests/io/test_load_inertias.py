@@ -111,8 +111,8 @@ def told(caplog):
 
 
 def test_a_urdf_without_yaml_is_told(robot, tmp_path, caplog):
-    robot()
-    robot(yaml=EMPTY_SHEET)
+    robot(losses=True)
+    robot(yaml=EMPTY_SHEET, losses=True)
     assert told(caplog) == ""
     (tmp_path / "arms.yaml").unlink()
     robot(yaml=None)
@@ -122,9 +122,9 @@ def test_a_urdf_without_yaml_is_told(robot, tmp_path, caplog):
 def test_the_other_suffix_of_yaml(tmp_path, caplog):
     (tmp_path / "arms.urdf").write_text(URDF)
     (tmp_path / "robot.yml").write_text(EMPTY_SHEET.replace("mot: []", "mot: [elbow]"))
-    assert hc.load(tmp_path / "arms.urdf").actuated == ("elbow",)
+    assert hc.load(tmp_path / "arms.urdf", losses=True).actuated == ("elbow",)
     (tmp_path / "arms.yml").write_text(YAML)
-    assert hc.load(tmp_path / "arms.urdf").actuated == ("b", "a")
+    assert hc.load(tmp_path / "arms.urdf", losses=True).actuated == ("b", "a")
     assert told(caplog) == ""
     (tmp_path / "arms.yaml").write_text(EMPTY_SHEET)
     assert hc.load(tmp_path / "arms.urdf").actuated == ()
@@ -143,7 +143,7 @@ def test_a_reference_of_more_than_a_turn_is_told(robot, caplog, joint, angle):
 
 def test_turns_that_a_coupling_counts_are_no_matter(robot, caplog):
     couplings = "couplings:\n  - {coefficients: {a: 1, b: -10}}\n"
-    robot(yaml=EMPTY_SHEET + couplings + "reference: {a: 10, b: 1}")
+    robot(yaml=EMPTY_SHEET + couplings + "reference: {a: 10, b: 1}", losses=True)
     assert told(caplog) == ""
 
 

@@ -259,17 +259,17 @@ def test_springs_are_told_and_left_out(robot, caplog):
     text = ARM.replace('name="elbow"', 'name="elbow" stiffness="3" springref="0.1"')
     with caplog.at_level(logging.WARNING, "holoctl"):
         mech = robot(text.replace('name="lower"', 'name="lower" gravcomp="1"'))
-    springs, lifted = (record.getMessage() for record in caplog.records)
-    assert "springs are not part of the equation of motion; pass them as efforts: 'elbow'" in (
-        springs
-    )  # fmt: skip
+    losses, lifted = (record.getMessage() for record in caplog.records)
+    assert "friction and springs of the file are not part of the equation of motion" in losses
+    assert "losses=True) reads damping of 'shoulder'; springs of 'elbow'" in losses
     assert "gravcomp" in lifted
     assert "'lower'" in lifted
     assert hc.terms(mech, [0.5, 0.5], [0, 0]).h == pytest.approx(
         hc.terms(robot(), [0.5, 0.5], [0, 0]).h
     )
     caplog.clear()
-    robot(ARM.replace('name="elbow"', 'name="elbow" stiffness="0"'))
+    still = ARM.replace(' damping="0.1"', ' damping="0"')
+    robot(still.replace('name="elbow"', 'name="elbow" stiffness="0"'))
     assert not caplog.records
 
 
