@@ -17,6 +17,7 @@ from holoctl.base.tolerances import CLOSED_ALREADY, FAR
 from holoctl.closing.kept_rows import KeptRows, as_meant
 from holoctl.closing.nearby_configurations import configuration_along
 from holoctl.closing.polarity import opposite_closures
+from holoctl.doctor.acting_forces import acting_forces
 from holoctl.doctor.contradiction import Closing, closing
 from holoctl.doctor.coordinate_choice import choice
 from holoctl.doctor.counting import Counts, counts
@@ -109,6 +110,7 @@ def mobility(
         chosen,
         margins(mech, s, m),
         _rounding(mech, guess, t, s, r, meant),
+        acting_forces(mech, m.locked_joints),
     )
 
 
@@ -151,6 +153,7 @@ def _unclosed(mech: Mechanism, found: Closing, hint: Rounding, t: float) -> Mobi
         dimensions(mech),
         list(crossed_axes(mech, found.q, t)),
         rounding=hint,
+        forces=acting_forces(mech),
     )
 
 

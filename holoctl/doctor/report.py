@@ -8,6 +8,7 @@ from typing import Any
 
 from holoctl.base.checks import Vector
 from holoctl.doctor import sentences
+from holoctl.doctor.acting_forces import ActingForces
 from holoctl.doctor.contradiction import Closing
 from holoctl.doctor.coordinate_choice import Choice
 from holoctl.doctor.counting import Counts
@@ -28,7 +29,8 @@ NAMES = (
     "independent_condition", "actuated_condition", "best_independent", "best_condition",
     "actuation", "motors", "actuation_rank", "generic_actuation_rank", "margin", "usual_margin",
     "gap", "uncertain", "actuation_margin", "singular", "contradictions", "opposite", "crossed",
-    "size", "loop_sizes", "mass", "far", "tolerance", "wanted_tolerance", "rounding", "message",
+    "size", "loop_sizes", "mass", "far", "tolerance", "wanted_tolerance", "rounding", "forces",
+    "message",
 )  # fmt: skip
 """What `MobilityReport.to_dict` gives, in this order, and ``"ok"``."""
 
@@ -61,11 +63,13 @@ class MobilityReport:
         How far it is from another rank.
     rounding : Rounding
         How exact the geometry is.
+    forces : ActingForces
+        Friction in joints, springs, other forces.
 
     Notes
     -----
     Numbers in these values have names here too: ``report.dof`` is ``report.counts.dof``. Those of
-    `rounding` keep to it, but for its tolerances.
+    `rounding` keep to it, but for its tolerances, and so do those of `forces`.
     """
 
     name: str
@@ -79,6 +83,7 @@ class MobilityReport:
     choice: Choice = field(default_factory=Choice)
     margins: Margins = field(default_factory=Margins)
     rounding: Rounding = field(default_factory=Rounding)
+    forces: ActingForces = field(default_factory=ActingForces)
 
     @property
     def ok(self) -> bool:
@@ -348,6 +353,7 @@ def _paragraphs(r: MobilityReport) -> Iterator[str]:
         yield from sentences.wanted(r.rounding)
         yield from sentences.crossed(r.crossed)
         yield sentences.size(r.dimensions)
+        yield from sentences.forces(r.forces)
         return
     yield from sentences.closes(r.closing, r.counts)
     yield from sentences.rounded(r.rounding, r.redundancy, r.counts)
@@ -358,6 +364,7 @@ def _paragraphs(r: MobilityReport) -> Iterator[str]:
     yield from sentences.redundancy(r.redundancy, r.counts)
     yield from sentences.joints(r.motions)
     yield from sentences.actuation(r.motions, r.counts, r.motors, r.margins.actuation_margin)
+    yield from sentences.forces(r.forces)
     yield from sentences.coordinates(r.choice, r.counts, r.motors)
     yield sentences.margins(r.margins)
 

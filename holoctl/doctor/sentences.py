@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from holoctl.base.checks import counted
 from holoctl.base.tolerances import CLOSED_ALREADY
+from holoctl.doctor.acting_forces import ActingForces
 from holoctl.doctor.contradiction import Closing
 from holoctl.doctor.coordinate_choice import Choice
 from holoctl.doctor.counting import Counts
@@ -28,6 +29,7 @@ __all__ = [
     "coordinates",
     "crossed",
     "does_not_close",
+    "forces",
     "joints",
     "margins",
     "mobility",
@@ -351,6 +353,36 @@ def _motion(motion: Motion) -> str:
     if len(others) > 3:
         shown.append(counted(len(others) - 3, "other"))
     return f"the motion of '{name}', with {_joined(shown)}"
+
+
+def forces(f: ActingForces) -> Iterator[str]:
+    """Friction, springs, others; nothing of a mechanism without forces."""
+    kinds = {"viscous": f.viscous, "Coulomb": f.coulomb}
+    found = [f"{kind} in {_share(names, f.joints)}" for kind, names in kinds.items() if names]
+    if found:
+        yield f"Friction: {', '.join(found)}."
+    elif f.springs or f.others:
+        yield "Friction: none in joints."
+    if f.smooth:
+        yield (
+            f"  - None in {_share(f.smooth, f.joints)}, without a motor, while joints with one "
+            "have some: is it missing?"
+        )
+    if f.springs:
+        yield f"Springs: {_names(f.springs)}."
+    if f.others:
+        yield f"Other forces: {_names(f.others)}."
+
+
+def _share(names: Sequence[str], all_joints: int) -> str:
+    """Joints by name, where they are few, and how many of all they are."""
+    if len(names) == all_joints > 1:
+        return f"all {all_joints} joints"
+    share = f"{len(names)} of {counted(all_joints, 'joint')}"
+    return share if len(names) > _FEW else f"{_names(names)} ({share})"
+
+
+_FEW = 4
 
 
 def coordinates(chosen: Choice, c: Counts, motors: Sequence[str]) -> Iterator[str]:

@@ -19,15 +19,29 @@ from documents_mjcf import ARM, GRIPPER, MODELS
 from documents_sdf import GEARS, LOOP, SHEET
 from hypothesis import given
 from hypothesis import strategies as st
+from random_losses import document
 
 import holoctl as hc
 
 SEEDS = {
     "urdf": [URDF],
-    "xml": [ARM, GRIPPER, *(p.read_text("utf-8") for p in sorted(MODELS.glob("*.xml")))],
+    "xml": [
+        ARM,
+        GRIPPER,
+        document(3),
+        *(p.read_text("utf-8") for p in sorted(MODELS.glob("*.xml"))),
+    ],
     "sdf": [LOOP, GEARS.format(m=("base", "motor"), w=("base", "wheel"), sm=1, sw=1)],
 }
-SHEETS = {"urdf": RICH, "sdf": SHEET}
+FORCES = """
+forces:
+  - {type: joint_friction, viscous: 0.1, coulomb: {a: 0.2, b: 0.3}, stribeck: {a: [0.4, 0.5]}}
+  - {type: joint_spring, joint: b, stiffness: 4, rest: 0.5, damping: 0.6}
+  - {type: spring, frame_a: [universe, [0, 0, 1]], frame_b: tip_a, stiffness: 7, length: 0.1}
+rotor_inertia: {a: 0.001}
+gear_ratio: {a: 50}
+"""
+SHEETS = {"urdf": RICH + FORCES, "sdf": SHEET}
 SLOW = 3.0  # s, for one file of a few kB; the usual is 10 ms
 
 # ------------------------------------------------------------------- what a reader may touch
@@ -71,7 +85,7 @@ def outcome(directory, suffix, text, sheet=None, free_flyer=False):
     start = time.perf_counter()
     try:
         with nothing_but(file, beside):
-            mech = hc.load(file, free_flyer=free_flyer)
+            mech = hc.load(file, free_flyer=free_flyer, losses=True)
     except hc.LoadError as error:
         blamed = error.file
         found = "refused"

@@ -1,0 +1,120 @@
+"""Which forces act besides motors and constraints: friction, joint by joint, springs, others.
+
+Nothing is judged but one thing: joints without motor that have no friction, where motors have some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from holoctl.base.checks import Vector
+from holoctl.constraints.closure import Closure
+from holoctl.doctor.bodies import whole_joint
+from holoctl.forces.joint_friction import BoundFriction
+from holoctl.forces.joint_spring import BoundJointSpring
+from holoctl.forces.spring import BoundSpring
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.frozen_model import plain
+
+__all__ = ["ActingForces", "acting_forces"]
+
+
+@dataclass(frozen=True)
+class ActingForces:
+    """Forces of a mechanism, by name, and the joints that have friction.
+
+    Attributes
+    ----------
+    joints : int
+        How many joints there are, cut ones too; free ones are not counted.
+    viscous, coulomb : tuple of str
+        Joints with viscous friction or a damper, and with dry friction.
+    smooth : tuple of str
+        Joints without motor, locked or friction, where joints with a motor have friction.
+    springs : tuple of str
+        Springs, and dampers between points.
+    others : tuple of str
+        All other forces but friction in joints.
+    """
+
+    joints: int = 0
+    viscous: tuple[str, ...] = ()
+    coulomb: tuple[str, ...] = ()
+    smooth: tuple[str, ...] = ()
+    springs: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+
+def acting_forces(mech: Mechanism, locked: Collection[str] = ()) -> ActingForces:
+    """Look at the forces of a mechanism; `locked` are joints that cannot move."""
+    if not mech.forces:
+        return ActingForces()
+    joints = _joints(mech)
+    viscous, coulomb = set[str](), set[str]()
+    springs, others = list[str](), list[str]()
+    for name, force in zip(mech.force_names, mech.bound_forces, strict=True):
+        if isinstance(force, BoundFriction):
+            viscous.update(_where(mech, force, force.viscous))
+            coulomb.update(_where(mech, force, force.peak))
+        elif isinstance(force, BoundJointSpring):
+            if force.joint is not None and force.damping:
+                viscous.add(_whole(mech, force.joint.name))
+            if force.stores:
+                springs.append(name)
+        elif isinstance(force, BoundSpring):
+            springs.append(name)
+        else:
+            others.append(name)
+    driven = {_of_coordinate(mech, i) for i in np.flatnonzero(mech.B.any(axis=1)).tolist()}
+    rough = viscous | coulomb
+    smooth = [j for j in joints if j not in driven | rough | set(locked)] if driven & rough else []
+    return ActingForces(
+        len(joints),
+        tuple(j for j in joints if j in viscous),
+        tuple(j for j in joints if j in coulomb),
+        tuple(smooth),
+        tuple(springs),
+        tuple(others),
+    )
+
+
+def _joints(mech: Mechanism) -> list[str]:
+    """All joints but free ones, those of the tree first."""
+    model = plain(mech.model)
+    tree = [
+        whole_joint(mech.model, name)
+        for name, joint in zip(model.names[1:], model.joints[1:], strict=True)
+        if joint.nv < 6
+    ]
+    cut = [
+        name
+        for name, c in zip(mech.constraint_names, mech.constraints, strict=True)
+        if isinstance(c, Closure) and c.joint not in (None, "weld")
+    ]
+    return list(dict.fromkeys([*tree, *cut]))
+
+
+def _where(mech: Mechanism, force: BoundFriction, coefficient: Vector) -> Iterator[str]:
+    """The joints whose rates have a coefficient that is not zero."""
+    pairs = [pair for pair in force.rates.pairs for _ in range(pair.count)]
+    for i in np.flatnonzero(coefficient).tolist():
+        if i < mech.nv:
+            yield _of_coordinate(mech, i)
+        else:
+            yield _whole(mech, pairs[i - mech.nv].name)
+
+
+def _of_coordinate(mech: Mechanism, i: int) -> str:
+    return whole_joint(mech.model, plain(mech.model).names[int(mech.joint_of[i])])
+
+
+def _whole(mech: Mechanism, name: str) -> str:
+    """The joint that a name, maybe ``name[i]``, is of."""
+    if name in _joints(mech):
+        return name
+    if name in mech.coordinate_names:
+        return _of_coordinate(mech, mech.coordinate_names.index(name))
+    return name.rpartition("[")[0] or name
