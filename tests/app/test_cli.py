@@ -295,6 +295,18 @@ def test_help_prints_percent_signs_once(capsys, command):
     assert (command == "demo") == ("10 %" in text)
 
 
+def test_losses_of_the_file_act_where_asked_for(tmp_path, capsys):
+    file = tmp_path / "arm.xml"
+    file.write_text(
+        '<mujoco><option gravity="0 0 0"/><worldbody><body><joint name="j" stiffness="3" '
+        'springref="0.5"/><geom size="0.1"/></body></worldbody><actuator><motor joint="j"/>'
+        '</actuator><compiler angle="radian"/></mujoco>'
+    )
+    for options, effort in (([], 0.0), (["--losses"], -1.5)):
+        assert main(["torque", str(file), "--json", *options]) == 0
+        assert json.loads(capsys.readouterr().out)["efforts"] == {"j": pytest.approx(effort)}
+
+
 def test_the_tolerance_of_the_geometry(tmp_path, capsys):
     text = hc.robot_file("four_bar").read_text().replace('xyz="0 -1 0"', 'xyz="1e-6 -1 0"', 1)
     (tmp_path / "arm.urdf").write_text(text)
