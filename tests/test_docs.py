@@ -252,6 +252,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "both signs, steps of {}.", random_step),
     (DECISIONS, "A gap below {} between", "tolerances.UNCERTAIN"),
     (DECISIONS, "unless that is {} times worse", "tolerances.PREFERENCE"),
+    (DECISIONS, "becomes dependent, by {} times its place", "tolerances.EARLIER"),
     (DECISIONS, "Tolerance {} on the largest scaled", lambda: (default(hc.assemble, "tol"),)),
     (DECISIONS, "At most {} iterations for each start, the guess and {} seeded",
      lambda: tuple(default(hc.assemble, x) for x in ("max_iter", "restarts"))),

@@ -268,6 +268,10 @@ BARELY_MOVED = 1e-15  # scaled
 CLOSED = 1e-6  # scaled
 """No rank is decided at a configuration whose scaled error is larger than this."""
 
+EARLIER = 1e-9
+"""By so much, times its place, a coordinate counts less than those before it: so ties have an
+order."""
+
 PREFERENCE = 1e3
 """Actuated coordinates are chosen as independent unless this many times worse conditioned."""
 

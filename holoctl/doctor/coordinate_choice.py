@@ -14,7 +14,7 @@ from holoctl.closing.rank import scaled_size
 from holoctl.doctor.redundancy import Redundancy
 from holoctl.doctor.samples import Sample, Samples
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.projector.partition import partition
+from holoctl.projector.partition import in_their_order, partition
 
 __all__ = ["Choice", "choice"]
 
@@ -48,7 +48,8 @@ def choice(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> Choice:
     at = s.generic[0]
     names = mech.coordinate_names
     kept = at.G[r.kept]
-    pivots = np.sort(pivoted_qr(kept, s.generic_rank).pivots[: s.generic_rank])
+    found = pivoted_qr(kept * in_their_order(mech.nv), s.generic_rank)
+    pivots = np.sort(found.pivots[: s.generic_rank])
     dependent = _dependent(mech, at, t, pivots)
     best = min(dependent, pivots, key=lambda columns: _condition(kept, columns))
     motors = [names.index(n) for n in mech.actuated]

@@ -25,6 +25,7 @@ from holoctl.base.linalg import largest, lu, pivoted_qr, singular_values
 from holoctl.base.tolerances import (
     CLOSED,
     CLOSED_ALREADY,
+    EARLIER,
     PREFERENCE,
     ROUNDED,
     SINGULAR,
@@ -47,6 +48,7 @@ __all__ = [
     "check_motors",
     "check_partition",
     "coordinates",
+    "in_their_order",
     "most_condition",
     "partition",
     "shared_partition",
@@ -309,7 +311,7 @@ def _preferred_dependents(mech: Mechanism, kept: Array, rank: int) -> Indices:
     if mech.chart is not None:
         late[mech.chart.dependent] = 0
     found: list[int] = []
-    left = kept
+    left = kept * in_their_order(mech.nv)
     for stage in range(3):
         columns = np.flatnonzero(late == stage)
         wanted = rank - len(found) if stage == 2 else None
@@ -318,12 +320,18 @@ def _preferred_dependents(mech: Mechanism, kept: Array, rank: int) -> Indices:
         found += columns[qr.pivots[:count]].tolist()
         left = qr.q[:, count:].T @ left  # what these columns do not span
     preferred = np.sort(np.array(found, dtype=np.intp))
-    best = np.sort(pivoted_qr(kept, rank).pivots[:rank])
+    best = np.sort(pivoted_qr(kept * in_their_order(mech.nv), rank).pivots[:rank])
     if len(found) < rank:
         return best
     size = scaled_size(kept)
     good = lu(kept[:, best], size).condition * PREFERENCE
     return preferred if lu(kept[:, preferred], size).condition <= good else best
+
+
+def in_their_order(n: int) -> Vector:
+    """Factors of columns, next to 1, so that of equal ones the first is the pivot: else rounding
+    decides between joints that do the same, and each machine in its own way."""
+    return 1.0 - EARLIER * np.arange(n, dtype=float)
 
 
 def _actuation_rank(
