@@ -175,7 +175,7 @@ _SPEEDS = (1.0, -1.0, 1e-2, -1e-2, 1e-4, 0.0)
 
 
 def _compare(mech: Mechanism, bound: BoundForce, owner: str, samples: Array, function: Any) -> None:
-    """Raise `InputError` where an expression differs from the force, on the manifold and beside it."""
+    """Raise `InputError` where an expression is not the force, on the manifold and beside it."""
     model, data, rng = mech.model, mech.model.createData(), np.random.default_rng(0)
     times, compared = cycle(DIFFERENCE_TIMES), 0
     for sample in samples:

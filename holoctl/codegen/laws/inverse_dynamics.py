@@ -1,7 +1,7 @@
 """Inverse dynamics: the motor efforts that cause a motion of the motors.
 
     rho = nu = k   C = B                    u from K' (y; u) = M a + h - F
-    rho = nu < k   C = [B, E]               a = a0 + N z, N' (M a + h - F) = 0 along the passive motions
+    rho = nu < k   C = [B, E]               a = a0 + N z, N' (M a + h - F) = 0 where it is passive
     rho = k < nu   C = E, N = gamma         least norm in u, least squares in the target
 
 K is that of `bordered`, rho the rank of the actuation, k the number of motions, nu of motors.
@@ -113,7 +113,7 @@ def _inverse(
 
 
 def _driven(E: Expressions, target: SX | None, rates: SX | None) -> tuple[SX, SX, SX]:
-    """As many motors as motions, or fewer: u beside the multipliers, ``K' (y; u) = M a + h - F``."""
+    """As many motors as motions, or fewer: u beside multipliers, ``K' (y; u) = M a + h - F``."""
     ca = casadi_module()
     mech = E.mech
     u_scale, _ = effort_scales(mech)
