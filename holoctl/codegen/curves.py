@@ -8,11 +8,11 @@ works on side by side; many become one call, which a compiler can vectorise.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-__all__ = ["CURVES", "curves_together"]
+__all__ = ["curves", "curves_together"]
 
-CURVES = r"""/* Hyperbolic tangents and exponentials without branches, so that processors and
+_HEAD = r"""/* Hyperbolic tangents and exponentials without branches, so that processors and
  * compilers can do several at once. The error is below 2 units in the last place.
  *
  * With k whole and x = z + k log(2) / 2, |z| < 0.56; of the two parts of the logarithm the first
@@ -54,6 +54,10 @@ static inline double holoctl_reduced(double x, double k) {
   return z + (z * y) * (near + yyyy * far);
 }
 
+"""
+
+_FUNCTIONS = {
+    "tangent": r"""
 static inline double tangent(double x) {
   const double size = fabs(x), a = size > 22.0 ? 22.0 : size;
   const double k = HOLOCTL_ROUND(a * 1.4426950408889634 - 0.3);
@@ -62,6 +66,14 @@ static inline double tangent(double x) {
   return copysign(k > 0.0 ? large : T, x);
 }
 
+""",
+    "tangents": r"""
+static inline void tangents(const double *restrict x, int n, double *restrict y) {
+  for (int i = 0; i < n; i++) y[i] = tangent(x[i]);
+}
+
+""",
+    "holoctl_exponential": r"""
 static inline double holoctl_exponential(double x) {
   const double below = x < -700.0 ? -700.0 : x, a = below > 700.0 ? 700.0 : below;
   const double k = HOLOCTL_ROUND(a * 1.4426950408889634);
@@ -69,23 +81,23 @@ static inline double holoctl_exponential(double x) {
   return holoctl_power(k) * ((1.0 + T) / (1.0 - T));
 }
 
+""",
+    "exponential": r"""
 static inline double exponential(double x) {
   return fabs(x) < 700.0 ? holoctl_exponential(x) : exp(x);
 }
 
-/* Of n numbers: several at once */
-static inline void tangents(const double *restrict x, int n, double *restrict y) {
-  for (int i = 0; i < n; i++) y[i] = tangent(x[i]);
-}
-
+""",
+    "exponentials": r"""
 static inline void exponentials(const double *restrict x, int n, double *restrict y) {
   for (int i = 0; i < n; i++) y[i] = holoctl_exponential(x[i]);
   for (int i = 0; i < n; i++)
     if (!(fabs(x[i]) < 700.0)) y[i] = exp(x[i]);
 }
 
-"""
-"""The C functions."""
+""",
+}
+"""Name to C, each behind those that it calls; ``tangents`` and the like are of n numbers."""
 
 _AT_ONCE = 4
 """Numbers are filled up with zeros to a multiple of this, for processors that take several."""
@@ -100,7 +112,18 @@ _NAMES = {"tanh": "tangent", "exp": "exponential"}
 def curves_together(source: str) -> str:
     """Straight-line C with these functions in the place of libm's; as it was without such."""
     found = "\n".join(_lines(source.split("\n")))
-    return source if found == source else CURVES + found
+    called = {name for name in _FUNCTIONS if f" {name}(" in found}
+    return curves(called) + found if called else source
+
+
+def curves(names: Iterable[str]) -> str:
+    """The C of these functions and of those that they call; ``float.h`` and ``math.h`` before."""
+    wanted = set(names)
+    for name in reversed(_FUNCTIONS):
+        text = "".join(_FUNCTIONS[x] for x in wanted)
+        if f" {name}(" in text:
+            wanted.add(name)
+    return _HEAD + "".join(_FUNCTIONS[name].lstrip("\n") for name in _FUNCTIONS if name in wanted)
 
 
 def _lines(given: list[str]) -> Iterator[str]:
