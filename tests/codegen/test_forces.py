@@ -120,7 +120,7 @@ def test_machine_code_agrees_and_pickles(five_bar):
             x = q, v, mech.motor_positions(q), 0.1 * target, target, t
             assert off_by(twin.torque(*x), ctl.torque(*x)) < SAME
             T, found = hc.terms(mech, q, v, t=t), twin.terms(q, v, t)
-            assert found._fields[-1] == "F"
+            assert found[-1] is found.F
             for name in ("error", "rate", "jacobian", "drift", "M", "h", "F"):
                 assert np.abs(getattr(found, name) - getattr(T, name)).max() < 1e-12
             a = twin.forward_dynamics(q, v, mech.B @ u, t)

@@ -80,7 +80,8 @@ def exported_laws(E: Expressions, controller: ComputedTorque | None, weights: Ar
         holding = holding_function(E, weights).call([E.q, E.t], True, False)
         holding += state
     A = _matrix(E)
-    timed = any(bool(ca.depends_on(ca.vec(x), E.t)) for x in [*outputs, *holding, A])
+    forces = [x for x in (E.forces.friction, E.forces.others) if x is not None]
+    timed = any(bool(ca.depends_on(ca.vec(x), E.t)) for x in [*outputs, *holding, *forces, A])
     t, label = ([E.t], ["t"]) if timed else ([], [])
     results = ["u", "doubt", "closed", "moved", "speed", "kept", "size", "missed"]
     return Laws(
