@@ -72,8 +72,8 @@ def compile(
     ------
     InputError
         Without CasADi, a compiler or Python.h; for unknown functions; for joints, constraints and
-        forces that have no expressions, or wrong ones, by name; where the motors drive fewer motions
-        than there are motors and motions.
+        forces that have no expressions, or wrong ones, by name; where the motors drive fewer
+        motions than there are motors and motions.
     NotActuatedError
         If torques are asked of a mechanism that has no motors or no motion.
     AssemblyError
