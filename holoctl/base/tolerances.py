@@ -452,6 +452,9 @@ PHI_AGREES, EXPRESSIONS_AGREE = 1e-9, 1e-5
 """An expression that a constraint offers may differ from its phi, and its derivatives from those of
 its rows, which may be by differences, by this much of 1 + the largest."""
 
+FORCES_AGREE = 1e-9
+"""An expression that a force offers may differ from its efforts by this much of 1 + the largest."""
+
 UNIT_NORM = 5e11
 """One over how far the square of a norm may be from one: what Pinocchio takes as normalised."""
 

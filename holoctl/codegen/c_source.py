@@ -44,6 +44,9 @@ _FORMATS = {
 }  # fmt: skip
 _COMMUTE = ("ADD", "MUL", "EQ", "NE", "AND", "OR", "FMIN", "FMAX", "HYPOT")
 _COMMUTING = frozenset(_FORMATS[op] for op in _COMMUTE)
+_GATHERED = (_FORMATS["TANH"], _FORMATS["EXP"])
+"""Slow steps that stand one behind the other where they can: `curves_together` has one call for
+them."""
 
 
 @dataclass
@@ -93,7 +96,7 @@ def c_function(
         For an operation that has no counterpart in C99.
     """
     name = name or function.name()
-    program = _read(function)
+    program = _gathered(_read(function))
     if symbols is not None:
         _mark(program, function, symbols)
     count = len(program.formats)
@@ -221,6 +224,40 @@ def _read(function: Any) -> _Program:
             program.operands.append(operands)
         held[outputs[0]] = known[key]
     return program
+
+
+def _gathered(program: _Program) -> _Program:
+    """The same with slow steps of a sort together, as soon as all that they need is there.
+
+    Those that need others of them follow in the next group.
+    """
+    count = len(program.formats)
+    depth = [0] * count  # how many groups there are up to a value
+    groups: dict[int, list[int]] = {}
+    for k, operands in enumerate(program.operands):
+        depth[k] = max((depth[i] for i in operands), default=0)
+        if program.formats[k] in _GATHERED:
+            depth[k] += 1
+            groups.setdefault(depth[k], []).append(k)
+    order: dict[int, None] = {}  # old values, as they are to stand
+    for _, group in sorted(groups.items()):
+        needed, open_ = set[int](), [i for k in group for i in program.operands[k]]
+        while open_:
+            i = open_.pop()
+            if i not in order and i not in needed:
+                needed.add(i)
+                open_ += program.operands[i]
+        order |= dict.fromkeys(sorted(needed))
+        order |= dict.fromkeys(k for text in _GATHERED for k in group if program.formats[k] == text)
+    order |= dict.fromkeys(range(count))
+    new = {old: k for k, old in enumerate(order)}
+    found = _Program(outputs=[(o, entry, new[k]) for o, entry, k in program.outputs])
+    for old in order:
+        text, operands = program.formats[old], tuple(new[i] for i in program.operands[old])
+        found.formats.append(text)
+        found.operands.append(operands)
+        found.known[text, tuple(sorted(operands)) if text in _COMMUTING else operands] = new[old]
+    return found
 
 
 def _mark(program: _Program, function: Any, symbols: Any) -> None:

@@ -12,8 +12,10 @@ from holoctl.base.errors import AssemblyError
 from holoctl.base.tolerances import PIVOT_SAMPLES, UNIT_NORM
 from holoctl.closing.assembly import assemble
 from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.forces import SymbolicForces, check_forces, symbolic_forces
 from holoctl.codegen.rows import SymbolicRows, check_expressions, check_rows, symbolic_rows
 from holoctl.codegen.tree import Tree, symbolic_tree
+from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
@@ -46,6 +48,8 @@ class Expressions:
         The closed configurations at which pivots are chosen.
     doubt : tuple of expressions
         Of the state: each is below one where the state can be trusted.
+    forces : SymbolicForces
+        Friction, springs and other forces of the mechanism; their doubt is in that of the state.
     """
 
     mech: Mechanism
@@ -59,6 +63,14 @@ class Expressions:
     open: Indices
     samples: Array
     doubt: tuple[SX, ...]
+    forces: SymbolicForces
+
+    def needed(self, a: SX, rates: SX | None = None) -> SX:
+        """``M a + h - F`` (nv, 1): what motors and constraints have to give.
+
+        With `rates`, a velocity, friction is that of it.
+        """
+        return self.forces.minus(tree_efforts(self.tree, self.v, a), self.v, rates)
 
 
 def symbolic(mech: Mechanism, partition_: Partition | None = None) -> Expressions:
@@ -77,14 +89,15 @@ def symbolic(mech: Mechanism, partition_: Partition | None = None) -> Expression
     Raises
     ------
     InputError
-        Without CasADi; for a joint or a constraint that has no expressions, or wrong ones, by
-        name; for a partition of another mechanism.
+        Without CasADi; for a joint, a constraint or a force that has no expressions, or wrong
+        ones, by name; for a partition of another mechanism.
     AssemblyError
         If the reference configuration cannot be assembled.
     """
     ca = casadi_module()
     check_mechanism(mech)
     check_rows(mech)
+    check_forces(mech)
     middle, _ = assemble(mech)
     part = partition(mech, middle) if partition_ is None else partition_
     check_partition(mech, part)
@@ -96,8 +109,9 @@ def symbolic(mech: Mechanism, partition_: Partition | None = None) -> Expression
     can_open = np.flatnonzero(rows_that_open(mech))
     every = symbolic_rows(mech, tree, v, t, can_open)
     norms = [sum(q[i] * q[i] for i in unit) - 1.0 for unit in tree.unit_parts]
-    doubt = (*rows.doubt, *((UNIT_NORM * x) ** 2 for x in norms))
-    return Expressions(mech, part, q, v, t, tree, rows, every, can_open, samples, doubt)
+    forces = symbolic_forces(mech, tree, v, t, samples)
+    doubt = (*rows.doubt, *((UNIT_NORM * x) ** 2 for x in norms), *forces.doubt)
+    return Expressions(mech, part, q, v, t, tree, rows, every, can_open, samples, doubt, forces)
 
 
 def _samples(mech: Mechanism, middle: Array) -> Array:

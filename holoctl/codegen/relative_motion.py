@@ -14,7 +14,18 @@ from holoctl.codegen.tree import Tree, constant
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.tree.frames import Frame
 
-__all__ = ["Pair", "Seen", "mirrored", "moved", "pair_of", "placed", "point_motion", "see", "turns"]
+__all__ = [
+    "Pair",
+    "Seen",
+    "mirrored",
+    "moved",
+    "pair_between",
+    "pair_of",
+    "placed",
+    "point_motion",
+    "see",
+    "turns",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +56,13 @@ class Pair:
 def pair_of(
     tree: Tree, bound: WrenchRows, pair: int, v: SX, seen: dict[tuple[int, int], Seen]
 ) -> Pair:
-    frame1, frame2 = bound.frames1[pair], bound.frames2[pair]
+    return pair_between(tree, bound.frames1[pair], bound.frames2[pair], v, seen)
+
+
+def pair_between(
+    tree: Tree, frame1: Frame, frame2: Frame, v: SX, seen: dict[tuple[int, int], Seen]
+) -> Pair:
+    """Two frames, and how their bodies move; `seen` keeps what several pairs of one tree share."""
     step1, step2 = tree.of_joint[frame1.joint], tree.of_joint[frame2.joint]
     above1, above2 = _ancestors(tree, step1), _ancestors(tree, step2)
     base = next(i for i in above2 if i in above1)

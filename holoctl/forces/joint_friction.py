@@ -301,5 +301,6 @@ def _law(
 
     dry = coulomb
     if peak > coulomb:
-        dry = coulomb + (peak - coulomb) * ca.exp(-((r / speed) ** 2))
-    return -viscous * r - (dry * ca.tanh(r / transition) if peak else 0.0)
+        x = r * (1.0 / speed)
+        dry = coulomb + (peak - coulomb) * ca.exp(-(x * x))
+    return -viscous * r - (dry * ca.tanh(r * (1.0 / transition)) if peak else 0.0)

@@ -71,9 +71,9 @@ def compile(
     Raises
     ------
     InputError
-        Without CasADi, a compiler or Python.h; for unknown functions; for joints and constraints
-        that have no expressions, by name; where the motors drive fewer motions than there are
-        motors and motions.
+        Without CasADi, a compiler or Python.h; for unknown functions; for joints, constraints and
+        forces that have no expressions, or wrong ones, by name; where the motors drive fewer
+        motions than there are motors and motions.
     NotActuatedError
         If torques are asked of a mechanism that has no motors or no motion.
     AssemblyError

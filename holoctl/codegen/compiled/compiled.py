@@ -46,6 +46,7 @@ class CompiledTerms(NamedTuple):
     drift: Vector
     M: Array
     h: Vector
+    F: Vector
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -248,7 +249,7 @@ class Compiled:
         return found if out is None else stored("out", out, found)
 
     def terms(self, q: Any, v: Any, t: float = 0.0) -> CompiledTerms:
-        """Error, rate, Jacobian and drift of all rows, M and h.
+        """Error, rate, Jacobian and drift of all rows, M, h and F.
 
         Parameters
         ----------
@@ -260,7 +261,8 @@ class Compiled:
         Returns
         -------
         CompiledTerms
-            A named tuple of arrays: error, rate, jacobian, drift, M, h.
+            A named tuple of arrays: error, rate, jacobian, drift, M, h, F; F is that of the
+            mechanism's forces.
 
         Raises
         ------
@@ -271,10 +273,11 @@ class Compiled:
         if found is None:
             self._fell_back("terms")
             T = terms(self.mech, q, v, t=t)
-            return CompiledTerms(T.error, T.rate, T.jacobian, T.drift, T.M, T.h)
+            return CompiledTerms(T.error, T.rate, T.jacobian, T.drift, T.M, T.h, T.F)
         m, n = self.mech.row_scale.size, self.mech.nv
-        error, rate, G, drift, M, h = found
-        return CompiledTerms(error, rate, G.reshape(m, n), drift, M.reshape(n, n), h)
+        error, rate, G, drift, M, h, *forces = found
+        F = forces[0] if forces else np.zeros(n)
+        return CompiledTerms(error, rate, G.reshape(m, n), drift, M.reshape(n, n), h, F)
 
     def inverse_dynamics_derivatives(
         self, q: Any, v: Any, target: Any, t: float = 0.0

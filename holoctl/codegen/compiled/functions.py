@@ -11,6 +11,7 @@ from holoctl.base.errors import InputError
 from holoctl.codegen.c_source import c_function
 from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.extension_source import Law
+from holoctl.codegen.curves import curves_together
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.derivatives import derivatives
@@ -52,7 +53,8 @@ def machine_code(
 ) -> dict[str, tuple[Any, Law]]:
     """Extension module and law of each function that there are expressions for."""
     functions = _functions(E, subject, wanted)
-    sources, laws = [c_function(f) for f in functions], [_law_of(f) for f in functions]
+    sources = [curves_together(c_function(f)) for f in functions]
+    laws = [_law_of(f) for f in functions]
     with ThreadPoolExecutor() as pool:  # the compiler runs for several at once
         modules = list(pool.map(lambda source, law: built(source, law, flags), sources, laws))
     return {law.name: (module, law) for module, law in zip(modules, laws, strict=True)}

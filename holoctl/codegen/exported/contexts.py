@@ -53,6 +53,12 @@ class Shared:
         Arguments: q, and t where there is a time.
     normalised : str
         Statements that normalise q in front of a law, where there is something to normalise.
+    rates_parameter, v_ref_given : str
+        Where friction is taken at the rates of motors: their parameter, and those of a reference
+        as an argument.
+    or_a_force : str
+        What a refused tick may come from besides pivots, where some force is not defined
+        everywhere.
     flags, divides, arithmetic : str
         C in front of others: refused flags of compilers, what a division is, and a check that the
         arithmetic is that of doubles.
@@ -78,6 +84,9 @@ class Shared:
     t_contract: str
     state: str
     normalised: str
+    rates_parameter: str
+    v_ref_given: str
+    or_a_force: str
     flags: str
     divides: str
     arithmetic: str
@@ -99,6 +108,8 @@ class Header:
         The fields of the gains of a controller.
     torque_declaration : str
         The function for the torque of a controller.
+    or_forces, forces_contract : str
+        Of the forces of the mechanism: the comment of a status, and a line of documentation.
     stack : int
         How much of it a call takes, bytes.
     hash, content : str
@@ -112,6 +123,8 @@ class Header:
     motor_table: str
     gains: str
     torque_declaration: str
+    or_forces: str
+    forces_contract: str
     stack: int
     hash: str
     content: str
@@ -148,6 +161,8 @@ class Source:
         The functions that normalise, where they are needed.
     state_parameters, matrix_arguments, law_arguments : str
         Of functions that take the state.
+    measured_rates, rates_given : str
+        The rates of the motors at the state, where the law takes rates: declared, and given.
     trial, declare_t, read_t : str
         The state at which init tries a tick; its time, where there is one.
     set_gains : str
@@ -168,6 +183,8 @@ class Source:
     state_parameters: str
     matrix_arguments: str
     law_arguments: str
+    measured_rates: str
+    rates_given: str
     trial: str
     declare_t: str
     read_t: str

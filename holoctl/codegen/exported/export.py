@@ -85,8 +85,9 @@ def export_c(
     Raises
     ------
     InputError
-        Without CasADi; for arguments that do not fit; for joints and constraints that have no
-        expressions, by name; where a file is in the way that holoctl did not write.
+        Without CasADi; for arguments that do not fit; for joints, constraints and forces that have
+        no expressions, or wrong ones, by name; where a file is in the way that holoctl did not
+        write.
     NotActuatedError
         If the mechanism has no motors or no motion.
     AssemblyError

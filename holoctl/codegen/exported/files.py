@@ -119,6 +119,9 @@ def shared_context(
         t_contract="\n *   t            time, s" if timed else "",
         state="q, t" if timed else "q",
         normalised=normalised if E.tree.unit_parts else "",
+        rates_parameter="const double *rates, " if laws.at_reference else "",
+        v_ref_given="v_ref, " if laws.at_reference else "",
+        or_a_force=", or a force is not defined" if E.forces.doubt else "",
         flags=filled("flags.c"),
         divides=filled("divides.c"),
         arithmetic=filled("arithmetic.c"),
@@ -138,7 +141,12 @@ def _header(E: Expressions, laws: Laws, shared: Shared, stack: int) -> Header:
     if controller is not None:
         gains = f"  double kp[{mech.nu}], kd[{mech.nu}]; /* of the export, at least 0 */\n"
         what = " and computed torque"
-        law = TorqueDeclaration(" *   " + _LAWS[controller.compensation])
+        text = _LAWS[controller.compensation]
+        if mech.forces:
+            text = _LAWS_OF_FORCES[controller.compensation]
+        if laws.at_reference:
+            text += _AT_REFERENCE
+        law = TorqueDeclaration(" *   " + text)
         declaration = filled("torque.h", shared, law)
     return Header(
         what=what,
@@ -148,6 +156,8 @@ def _header(E: Expressions, laws: Laws, shared: Shared, stack: int) -> Header:
         motor_table=motor_table(mech),
         gains=gains,
         torque_declaration=declaration,
+        or_forces=_OR_FORCES if E.forces.doubt else "",
+        forces_contract=_FORCES if mech.forces else "",
         stack=stack,
         hash="",
         content="",
@@ -158,6 +168,22 @@ _LAWS = {
     "full": "a_ref + kd (v_ref - B' v) + kp e = B' a\n *   gamma' B u = gamma' (M a + h)",
     "gravity": "u = u_gravity(q) + kd (v_ref - B' v) + kp e",
 }
+
+_LAWS_OF_FORCES = {
+    "full": "a_ref + kd (v_ref - B' v) + kp e = B' a\n *   gamma' B u = gamma' (M a + h - F)",
+    "gravity": "u = u_hold(q) + kd (v_ref - B' v) + kp e\n"
+    " *\n * where u_hold holds the mechanism at rest against gravity and springs",
+}
+_AT_REFERENCE = (
+    "\n *\n * where F is of friction, springs and other forces of the mechanism: friction at the"
+    "\n * motion whose motors have the rates v_ref, everything else at q and v"
+)
+_FORCES = (
+    "\n * Friction, springs and other forces of the mechanism are compensated, all at q and v."
+)
+_OR_FORCES = (
+    ";\n                            * or a force is not defined: the ends of a spring coincide"
+)
 
 
 def _source(E: Expressions, laws: Laws, states: States, shared: Shared, symbols: Any) -> Source:
@@ -177,13 +203,21 @@ def _source(E: Expressions, laws: Laws, states: States, shared: Shared, symbols:
         normalise=filled("normalise.c", own=Normalise(parts)) if parts else "",
         state_parameters="const double *q, double t" if timed else "const double *q",
         matrix_arguments="q, &t" if timed else "q",
-        law_arguments="q, v, target, &t" if timed else "q, v, target",
+        law_arguments="q, v, target" + ", rates" * laws.at_reference + ", &t" * timed,
+        measured_rates=_measured_rates(E) if laws.at_reference else "",
+        rates_given="rates, " if laws.at_reference else "",
         trial=_trial(states, timed),
         declare_t="  double t;\n" if timed else "",
         read_t="  read(trial_t, 1, &t);\n" if timed else "",
         set_gains="" if controller is None else _set_gains(controller),
         torque="" if controller is None else _torque(controller, timed, shared),
     )
+
+
+def _measured_rates(E: Expressions) -> str:
+    """The rates of the motors at the state, which are coordinates here."""
+    rates = ", ".join(f"v[{int(k)}]" for k in np.argmax(E.mech.B, axis=0))
+    return f"  const double rates[NU] = {{{rates}}};\n"
 
 
 _NOISE = "kept_noise(closed, moved, speed)"

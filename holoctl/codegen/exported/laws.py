@@ -16,10 +16,11 @@ from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
 from holoctl.codegen.laws.measures import broken_rows, measures
-from holoctl.codegen.laws.torque import errors_function
+from holoctl.codegen.laws.torque import at_reference, errors_function
 from holoctl.codegen.matrices import dense
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.dynamics.actuation import effort_scales
+from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Laws", "exported_laws"]
 
@@ -34,13 +35,16 @@ class Laws:
     ----------
     controller : ComputedTorque or None
         None also where its motors have no positions of their own.
-    law : ``law(q, v, target[, t]) -> u, doubt, closed, moved, speed, kept, size, missed``
+    law : ``law(q, v, target[, rates][, t]) -> u, doubt, closed, moved, speed, kept, size, missed``
         Errors, rates and what they are compared with, the acceleration likewise, over all rows.
+        Friction is that of the motion whose motors have the rates, where there are such.
     matrix : ``matrix(q[, t]) -> A``
     errors : ``errors(q, v, q_ref, v_ref) -> e, rate``, or None without a controller
     hold : ``hold(q, v[, t]) -> u, doubt, closed, moved, speed``, or None where it is not needed
     timed : bool
         Whether there is a t.
+    at_reference : bool
+        Whether there are rates.
     """
 
     controller: ComputedTorque | None
@@ -49,6 +53,12 @@ class Laws:
     errors: Any
     hold: Any
     timed: bool
+    at_reference: bool
+
+    def measured(self, mech: Mechanism, q: Array, v: Array, target: Array, t: float) -> list[Any]:
+        """What the law takes for friction at the measured rates."""
+        rates = [mech.B.T @ v] if self.at_reference else []
+        return [q, v, target, *rates, *([t] if self.timed else [])]
 
 
 def exported_laws(E: Expressions, controller: ComputedTorque | None, weights: Array | None) -> Laws:
@@ -56,7 +66,11 @@ def exported_laws(E: Expressions, controller: ComputedTorque | None, weights: Ar
     errors = None if controller is None else errors_function(mech)
     controller = None if errors is None else controller
     target = ca.SX.sym("target", mech.nu)
-    u, a, doubt = inverse_function(E, weights, "project").call([E.q, E.v, target, E.t], True, False)
+    moved = controller is not None and at_reference(E, controller)
+    rates, named = ([ca.SX.sym("rates", mech.nu)], ["rates"]) if moved else ([], [])
+    given = [E.q, E.v, target, *rates]
+    inverse = inverse_function(E, weights, "project", at_reference=moved)
+    u, a, doubt = inverse.call([*given, E.t], True, False)
     off = measures(E)
     state = [_dense(off.errors), _dense(off.rates), off.speed]
     kept, redundant, size = broken_rows(E, a)
@@ -66,18 +80,20 @@ def exported_laws(E: Expressions, controller: ComputedTorque | None, weights: Ar
         holding = holding_function(E, weights).call([E.q, E.t], True, False)
         holding += state
     A = _matrix(E)
-    timed = any(bool(ca.depends_on(ca.vec(x), E.t)) for x in [*outputs, *holding, A])
+    forces = [x for x in (E.forces.friction, E.forces.others) if x is not None]
+    timed = any(bool(ca.depends_on(ca.vec(x), E.t)) for x in [*outputs, *holding, *forces, A])
     t, label = ([E.t], ["t"]) if timed else ([], [])
     results = ["u", "doubt", "closed", "moved", "speed", "kept", "size", "missed"]
     return Laws(
         controller,
-        ca.Function("law", [E.q, E.v, target, *t], outputs, ["q", "v", "target", *label], results),
+        ca.Function("law", [*given, *t], outputs, ["q", "v", "target", *named, *label], results),
         ca.Function("matrix", [E.q, *t], [A], ["q", *label], ["A"]),
         errors,
         ca.Function("hold", [E.q, E.v, *t], holding, ["q", "v", *label], results[:5])
         if holding
         else None,
         timed,
+        moved,
     )
 
 

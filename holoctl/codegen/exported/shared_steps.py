@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from holoctl.codegen.c_source import c_function
+from holoctl.codegen.curves import curves_together
 from holoctl.codegen.exported.write_files import filled
 
 __all__ = ["source"]
@@ -24,8 +25,8 @@ def source(functions: Iterable[Any], qualifier: str = "static", symbols: Any = N
 
     `qualifier` and `symbols` are those of `c_function`.
     """
-    found = "\n".join(
-        _shared(c_function(f, qualifier=qualifier, symbols=symbols)) for f in functions
+    found = curves_together(
+        "\n".join(_shared(c_function(f, qualifier=qualifier, symbols=symbols)) for f in functions)
     )
     return filled("sines_cosines.c") + found if "sines_cosines" in found else found
 

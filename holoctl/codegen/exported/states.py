@@ -24,8 +24,10 @@ from holoctl.codegen.expressions import Expressions
 from holoctl.constraints.custom import Custom
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
+from holoctl.forces.together import change_by_velocity
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.closure_limits import StateLimits
+from holoctl.tree.kinematics import kinematics
 
 __all__ = ["States", "golden_states"]
 
@@ -66,10 +68,8 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
         off = size if len(rows) >= SELF_TEST_STATES - SELF_TEST_NEAR else 0.0
         q, v = _nearby(mech, closed_q, closed_v, rng, off)
         target = 5.0 * rng.normal(size=mech.nu)
-        asked = (q, v, target, t) if laws.timed else (q, v, target)
-        _, doubt, closed, moved, speed, *_ = (
-            np.array(x).ravel() for x in laws.law.call(list(asked))
-        )
+        asked = laws.measured(mech, q, v, target, t)
+        _, doubt, closed, moved, speed, *_ = (np.array(x).ravel() for x in laws.law.call(asked))
         if not doubt[0] < 0.5:
             doubtful += 1
             continue
@@ -89,6 +89,7 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
         torque = np.zeros(mech.nu)
         if laws.controller is not None:
             torque = laws.controller.torque(q, v, *reference, t=t)
+        condition *= 1.0 + _steepness(mech, q, v, t) / max(np.abs(inverse).max(), 1e-300)
         tolerance = max(1e-12, 100.0 * np.finfo(float).eps * max(condition, differences))
         rows.append((q, v, t, target, *reference, inverse, torque, tolerance))
         if len(rows) == SELF_TEST_STATES:
@@ -98,7 +99,7 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
                 found,
                 open=_open(E, laws, found.q[0], limit, rng) if limits.closure else None,
                 sliding=_sliding(E, laws, found, limits.velocity, rng) if limits.velocity else None,
-                overflow=_overflows(laws, found),
+                overflow=_overflows(mech, laws, found),
             )
     cause = "the reference configuration may be close to a singular one"
     if beyond > doubtful:
@@ -110,6 +111,16 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
         f"{mech.name}: only {len(rows)} of {SELF_TEST_STATES} states for the self-test were "
         f"found at which the torque can be trusted; {cause}"
     )
+
+
+def _steepness(mech: Mechanism, q: Array, v: Array, t: float) -> float:
+    """How much the efforts of forces change with all of the velocity, N m: friction is steep at
+    rest, and the velocity of a reference comes out of a solve."""
+    data, slopes = mech.model.createData(), [0.0]
+    for rates in (v, np.zeros(mech.nv)) if mech.forces else ():
+        kin = kinematics(mech.model, data, q, rates, t)
+        slopes.append(float(np.abs(change_by_velocity(mech.bound_forces, kin)).max()))
+    return max(slopes) * float(np.abs(v).max())
 
 
 def _noise_of_differences(mech: Mechanism) -> float:
@@ -169,7 +180,7 @@ def _open(
         size = min(0.5, limit * 2.0 ** (i / 4))
         step = size * rng.normal(size=mech.nv) * mech.column_scale
         found: Array = pin.integrate(mech.model, q, step)
-        inputs = [found, np.zeros(mech.nv), np.zeros(mech.nu), *([0.0] if laws.timed else [])]
+        inputs = laws.measured(mech, found, np.zeros(mech.nv), np.zeros(mech.nu), 0.0)
         closed = np.array(laws.law.call(inputs)[2])
         if np.isfinite(closed).all() and np.abs(closed).max() > 2.0 * limit:
             return found
@@ -181,18 +192,18 @@ def _sliding(
 ) -> Array | None:
     """A velocity at the first state that slides by more than `limit`; None where none is found."""
     mech = E.mech
-    t = [states.t[0]] if laws.timed else []
     for i in range(40):
         step = 2.0 ** (i / 4) * rng.normal(size=mech.nv) * mech.column_scale
         found: Array = states.v[0] + step
-        outputs = laws.law.call([states.q[0], found, np.zeros(mech.nu), *t])
+        asked = laws.measured(mech, states.q[0], found, np.zeros(mech.nu), states.t[0])
+        outputs = laws.law.call(asked)
         moved, speed = np.array(outputs[3]), float(outputs[4])
         if np.isfinite(moved).all() and np.abs(moved).max() > 2.0 * limit * speed:
             return found
     return None
 
 
-def _overflows(laws: Laws, states: States) -> bool:
+def _overflows(mech: Mechanism, laws: Laws, states: States) -> bool:
     """Whether most coordinates, each alone at 1e200, make a torque that is not finite.
 
     Then the self-test must see it: its storm has hundreds of such rates. Not asked of
@@ -200,13 +211,12 @@ def _overflows(laws: Laws, states: States) -> bool:
     """
     if laws.hold is not None:
         return False
-    t, over = [states.t[0]] if laws.timed else [], 0
+    over = 0
     for k in range(laws.law.numel_in(1)):
         v = states.v[0].copy()
         v[k] = 1e200
-        u, doubt, _, moved, speed, *_ = (
-            np.array(x).ravel() for x in laws.law.call([states.q[0], v, states.target[0], *t])
-        )
+        asked = laws.measured(mech, states.q[0], v, states.target[0], states.t[0])
+        u, doubt, _, moved, speed, *_ = (np.array(x).ravel() for x in laws.law.call(asked))
         judged = doubt[0] < 1.0 and np.isfinite(moved).all() and np.isfinite(speed).all()
         over += bool(judged and not np.isfinite(u).all())
     return bool(2 * over >= laws.law.numel_in(1))

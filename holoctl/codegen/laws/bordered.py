@@ -53,6 +53,11 @@ class Bordered:
         """a with ``G a = -drift`` and ``C' a = c``."""
         return column(self.elimination.solve([*self.right, *c]))
 
+    def change(self, c: list[SX]) -> SX:
+        """x with ``G x = 0`` and ``C' x = c``."""
+        zeros = [casadi_module().SX(0.0)] * len(self.right)
+        return column(self.elimination.solve([*zeros, *c]))
+
     def efforts(self, w: SX) -> list[SX]:
         """x with ``[G' C] (y; x) = w``."""
         return self.elimination.solve_transposed(scalars(w))[len(self.right) :]

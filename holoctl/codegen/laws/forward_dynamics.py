@@ -1,6 +1,6 @@
 """Forward dynamics: the motion that efforts cause.
 
-    a = a0 + N z        N' (M a + h - tau) = 0        C = E, N = gamma
+    a = a0 + N z        N' (M a + h - F - tau) = 0        C = E, N = gamma
 
 a0 is any motion that keeps the constraints, N the basis of those that keep them homogeneously;
 see `Bordered`. docs/derivations.md, "In a tick"; the Python path is the oracle in the tests.
@@ -17,7 +17,7 @@ from holoctl.codegen.elimination import factored
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.bordered import bordered, selection
 from holoctl.codegen.matrices import column, scalars, total
-from holoctl.codegen.tree_dynamics import mass_matrix, tree_efforts
+from holoctl.codegen.tree_dynamics import mass_matrix
 
 __all__ = ["follow", "forward_function"]
 
@@ -33,10 +33,10 @@ def forward_function(E: Expressions) -> Any:
     doubt = [*E.doubt, *K.doubt]
     if k:
         N = K.basis(k)
-        w = tree_efforts(E.tree, E.v, a) - tau
+        w = E.needed(a) - tau
         z, more, again = follow(E, N, w)
         a, doubt = a + N @ z, [*doubt, *more]
-        a = a + N @ again(tree_efforts(E.tree, E.v, a) - tau)  # what rounding left over
+        a = a + N @ again(E.needed(a) - tau)  # what rounding left over
     return ca.Function(
         "forward_dynamics", [E.q, E.v, tau, E.t], [a, total(doubt)],
         ["q", "v", "tau", "t"], ["a", "doubt"],

@@ -1,7 +1,7 @@
 """Inverse dynamics: the motor efforts that cause a motion of the motors.
 
-    rho = nu = k   C = B                    u from K' (y; u) = M a + h
-    rho = nu < k   C = [B, E]               a = a0 + N z, N' (M a + h) = 0 along the passive motions
+    rho = nu = k   C = B                    u from K' (y; u) = M a + h - F
+    rho = nu < k   C = [B, E]               a = a0 + N z, N' (M a + h - F) = 0 where it is passive
     rho = k < nu   C = E, N = gamma         least norm in u, least squares in the target
 
 K is that of `bordered`, rho the rank of the actuation, k the number of motions, nu of motors.
@@ -21,7 +21,7 @@ from holoctl.base.linalg import pivoted_qr
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.elimination import least_squares, lower_solve, upper_solve
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.bordered import bordered, selection
+from holoctl.codegen.laws.bordered import Bordered, bordered, selection
 from holoctl.codegen.laws.forward_dynamics import follow
 from holoctl.codegen.laws.measures import redundant_doubt, state_doubt
 from holoctl.codegen.matrices import column, columns, scalars, total
@@ -42,10 +42,13 @@ def inverse_function(
     weights: Array | None = None,
     inconsistent: str = "raise",
     limits: StateLimits | None = None,
+    at_reference: bool = False,
 ) -> Any:
     """``inverse_dynamics(q, v, target, t) -> u, a, doubt``, as `PreparedInverseDynamics.torque`.
 
-    With limits, doubt tells of the state and of redundant rows too.
+    With limits, doubt tells of the state and of redundant rows too. `at_reference` puts ``rates``
+    (nu,) before t: friction is that of the motion whose motors have these; see
+    dynamics/reference_rates.py, which is the oracle.
 
     Raises
     ------
@@ -57,12 +60,14 @@ def inverse_function(
     ca = casadi_module()
     mech = E.mech
     target = ca.SX.sym("target", mech.nu)
-    u, a, doubt = _inverse(E, weights, inconsistent, target)
+    rates = ca.SX.sym("rates", mech.nu) if at_reference else None
+    u, a, doubt = _inverse(E, weights, inconsistent, target, rates)
     if limits is not None:
         doubt = total([doubt, *state_doubt(E, limits), *redundant_doubt(E, a)])
+    more, label = ([], []) if rates is None else ([rates], ["rates"])
     return ca.Function(
-        "inverse_dynamics", [E.q, E.v, target, E.t], [u, a, doubt],
-        ["q", "v", "target", "t"], ["u", "a", "doubt"],
+        "inverse_dynamics", [E.q, E.v, target, *more, E.t], [u, a, doubt],
+        ["q", "v", "target", *label, "t"], ["u", "a", "doubt"],
     )  # fmt: skip
 
 
@@ -75,14 +80,14 @@ def holding_function(E: Expressions, weights: Array | None = None) -> Any:
         As `inverse_function`; also where some motion is passive, which nothing may hold.
     """
     ca = casadi_module()
-    u, _, doubt = _inverse(E, weights, "project", None)
+    u, _, doubt = _inverse(E, weights, "project", None, None)
     zero = ca.SX.zeros(E.mech.nv)
     u, doubt = ca.substitute([u, doubt], [E.v], [zero])
     return ca.Function("holding", [E.q, E.t], [u, doubt], ["q", "t"], ["u", "doubt"])
 
 
 def _inverse(
-    E: Expressions, weights: Array | None, inconsistent: str, target: SX | None
+    E: Expressions, weights: Array | None, inconsistent: str, target: SX | None, rates: SX | None
 ) -> tuple[SX, SX, SX]:
     """u, a and doubt; without a target, of holding still."""
     mech, part = E.mech, E.partition
@@ -98,17 +103,17 @@ def _inverse(
             "PreparedInverseDynamics takes it"
         )
     if rho < nu:
-        return _redundant(E, prepared.weights, inconsistent, target)
+        return _redundant(E, prepared.weights, inconsistent, target, rates)
     if rho < k and target is None:
         raise InputError(
             f"{mech.name}: some of its motions are passive, so nothing may hold it still and no "
             "law for that can be compiled; PreparedInverseDynamics.holding takes it"
         )
-    return _driven(E, target)
+    return _driven(E, target, rates)
 
 
-def _driven(E: Expressions, target: SX | None) -> tuple[SX, SX, SX]:
-    """As many motors as motions, or fewer: u beside the multipliers, ``K' (y; u) = M a + h``."""
+def _driven(E: Expressions, target: SX | None, rates: SX | None) -> tuple[SX, SX, SX]:
+    """As many motors as motions, or fewer: u beside multipliers, ``K' (y; u) = M a + h - F``."""
     ca = casadi_module()
     mech = E.mech
     u_scale, _ = effort_scales(mech)
@@ -121,16 +126,39 @@ def _driven(E: Expressions, target: SX | None) -> tuple[SX, SX, SX]:
         a = ca.SX.zeros(mech.nv)
     else:
         a = K.motion([*scalars(target), *[ca.SX(0.0)] * passive.size])
-    w = tree_efforts(E.tree, E.v, a)
-    if passive.size:
-        N = K.basis(passive.size)
+    N = K.basis(passive.size) if passive.size else None
+    at = None
+    if rates is not None:
+        at = E.v + _driven_change(E, K, N, passive, rates)
+        doubt += E.forces.friction_doubt_at(E.v, at)
+    w = E.needed(a, at)
+    if N is not None:
         z, more, again = follow(E, N, w)
         a, doubt = a + N @ z, [*doubt, *more]
-        w = tree_efforts(E.tree, E.v, a)
+        w = E.needed(a, at)
         moved = N @ again(w)  # what rounding left over
         a, w = a + moved, w + _inertia_times(E, moved)
     u = K.efforts(w)[: mech.nu]
     return column(u), a, total(doubt)
+
+
+def _driven_change(E: Expressions, K: Bordered, N: SX | None, passive: Indices, rates: SX) -> SX:
+    """How the velocity changes, and no more, if the motors get these rates.
+
+    Of motions along the constraints; at right angles, scaled, to those that no motor drives.
+    """
+    ca, mech = casadi_module(), E.mech
+    missing = rates - ca.SX(mech.B.T) @ E.v
+    change = K.change([*scalars(missing), *[ca.SX(0.0)] * passive.size])
+    if N is None:
+        return change
+    unit = mech.column_scale
+    undriven = ca.SX(1.0 / unit) * N @ ca.SX(np.diag(unit[passive]))
+    left = change / unit
+    Q, _, _ = least_squares(columns(undriven))  # the identity is in it: it is never singular
+    for direction in Q:
+        left = left - ca.dot(column(direction), left) * column(direction)
+    return unit * left
 
 
 def _inertia_times(E: Expressions, a: SX) -> SX:
@@ -153,7 +181,7 @@ def _passive_coordinates(E: Expressions) -> Indices:
 
 
 def _redundant(
-    E: Expressions, weights: Array | None, inconsistent: str, target: SX | None
+    E: Expressions, weights: Array | None, inconsistent: str, target: SX | None, rates: SX | None
 ) -> tuple[SX, SX, SX]:
     """More motors than motions: the nearest motion, and the efforts of least norm."""
     ca = casadi_module()
@@ -167,17 +195,18 @@ def _redundant(
     a = ca.SX.zeros(mech.nv)
     if target is not None:
         bias = K.motion([ca.SX(0.0)] * independent.size)
-        left = scalars(ca.SX(u_scale) * (target - ca.SX(mech.B.T) @ bias))
-        y = []
-        for direction in Q:  # Q' (target - B' bias), and what is left of it
-            y.append(ca.dot(column(direction), column(left)))
-            left = [x - y[-1] * c for x, c in zip(left, direction, strict=True)]
+        y, left = _nearest(Q, ca.SX(u_scale) * (target - ca.SX(mech.B.T) @ bias))
         if inconsistent == "raise":
             consistent = target_consistent(E.partition.tolerance)
             doubt = [*doubt, *((x / (0.1 * consistent)) ** 2 for x in left)]
         ydd = ca.SX(unit) * column(upper_solve(R, y))
         a = bias + N @ ydd
-    w = scalars(ca.SX(unit) * (N.T @ tree_efforts(E.tree, E.v, a)))
+    at = None
+    if rates is not None:
+        y, _ = _nearest(Q, ca.SX(u_scale) * (rates - ca.SX(mech.B.T) @ E.v))
+        at = E.v + N @ (ca.SX(unit) * column(upper_solve(R, y)))
+        doubt = [*doubt, *E.forces.friction_doubt_at(E.v, at)]
+    w = scalars(ca.SX(unit) * (N.T @ E.needed(a, at)))
     if weights is not None:
         Q, R, more = least_squares(columns(ca.SX(np.diag(1.0 / cost)) @ Y))
         # weights are unequal by intention, so pivots may be a hundred times smaller here
@@ -190,3 +219,12 @@ def _redundant(
         left = column(w) - A.T @ x
     u = ca.SX(u_scale / cost) * x
     return u, a, total([*E.doubt, *K.doubt, *doubt])
+
+
+def _nearest(Q: list[list[SX]], wanted: SX) -> tuple[list[SX], list[SX]]:
+    """``Q' wanted``, and what is left of it."""
+    ca, left, y = casadi_module(), scalars(wanted), []
+    for direction in Q:
+        y.append(ca.dot(column(direction), column(left)))
+        left = [x - y[-1] * c for x, c in zip(left, direction, strict=True)]
+    return y, left

@@ -1,4 +1,4 @@
-"""The terms of the equation of motion: all rows, M and h."""
+"""The terms of the equation of motion: all rows, M and h, and F."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ __all__ = ["terms_function"]
 
 
 def terms_function(E: Expressions) -> Any:
-    """``terms(q, v, t) -> error, rate, G, drift, M, h, doubt``: all rows, as they are defined."""
+    """``terms(q, v, t) -> error, rate, G, drift, M, h[, F], doubt``: all rows, as they are defined.
+
+    F where the mechanism has forces.
+    """
     ca = casadi_module()
     mech, m = E.mech, E.mech.row_scale.size
     rows = symbolic_rows(mech, E.tree, E.v, E.t, np.arange(m))
@@ -25,7 +28,11 @@ def terms_function(E: Expressions) -> Any:
     M = ca.densify(mass_matrix(E.tree))
     norms = E.doubt[len(E.rows.doubt) :]
     outputs = [column(rows.error), column(rows.rate), G, column(rows.drift), M, h]
+    names = ["error", "rate", "G", "drift", "M", "h"]
+    if mech.forces:
+        outputs.append(-E.forces.minus(ca.SX.zeros(mech.nv), E.v))
+        names.append("F")
     return ca.Function(
         "terms", [E.q, E.v, E.t], [*outputs, total([*rows.doubt, *norms])],
-        ["q", "v", "t"], ["error", "rate", "G", "drift", "M", "h", "doubt"],
+        ["q", "v", "t"], [*names, "doubt"],
     )  # fmt: skip

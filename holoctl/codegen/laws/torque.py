@@ -18,9 +18,10 @@ from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
 from holoctl.codegen.laws.measures import state_doubt
 from holoctl.codegen.matrices import column, scalars
+from holoctl.control.computed_torque import ComputedTorque
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["errors_function", "torque_function"]
+__all__ = ["at_reference", "errors_function", "torque_function"]
 
 
 def torque_function(E: Expressions, subject: Subject) -> Any:
@@ -44,8 +45,11 @@ def torque_function(E: Expressions, subject: Subject) -> Any:
     feedback = zip(gains, scalars(e), scalars(rate), strict=True)
     command = column(kp * x + kd * y for (kp, kd), x, y in feedback)
     if controller.compensation == "full":
-        law = inverse_function(E, subject.weights, subject.inconsistent, subject.limits)
-        u, _, doubt = law.call([E.q, E.v, command + a_ref, E.t], True, False)
+        moved = at_reference(E, controller)
+        options = subject.weights, subject.inconsistent, subject.limits
+        law = inverse_function(E, *options, at_reference=moved)
+        given = [E.q, E.v, command + a_ref, *([v_ref] if moved else []), E.t]
+        u, _, doubt = law.call(given, True, False)
     else:
         law = holding_function(E, subject.weights)
         held, doubt = law.call([E.q, E.t], True, False)
@@ -55,6 +59,12 @@ def torque_function(E: Expressions, subject: Subject) -> Any:
         "torque", [E.q, E.v, q_ref, v_ref, a_ref, E.t], [u, doubt],
         ["q", "v", *names, "t"], ["u", "doubt"],
     )  # fmt: skip
+
+
+def at_reference(E: Expressions, controller: ComputedTorque) -> bool:
+    """Whether the law takes friction at the rates of the reference."""
+    full = controller.compensation == "full" and controller.friction_at == "reference"
+    return full and E.forces.friction is not None
 
 
 def errors_function(mech: Mechanism) -> Any:

@@ -1,0 +1,206 @@
+"""The forces of a mechanism as expressions: F of q, v and t, friction apart from the rest.
+
+A force says what it is by its `expression`; frames are seen from the nearest body that carries
+both, as for rows (codegen/relative_motion.py). Friction stands apart, for a controller may take it
+at another velocity than the measured one; see dynamics/reference_rates.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.errors import InputError
+from holoctl.base.tolerances import DIFFERENCE_TIMES, FORCES_AGREE
+from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.matrices import total
+from holoctl.codegen.relative_motion import Seen as SeenStep
+from holoctl.codegen.relative_motion import moved, pair_between, turns
+from holoctl.codegen.tree import Tree
+from holoctl.constraints.contract import offered
+from holoctl.constraints.user_classes import of_library
+from holoctl.forces.contract import Between, BoundForce, Seen
+from holoctl.forces.custom_force import BoundCustomForce
+from holoctl.forces.together import all_efforts
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.frames import Frame
+from holoctl.tree.kinematics import kinematics
+
+__all__ = ["SymbolicForces", "check_forces", "symbolic_forces"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolicForces:
+    """F as expressions; None where there is nothing.
+
+    Attributes
+    ----------
+    friction : (nv, 1) expression or None
+        What a controller may compensate at another velocity.
+    friction_doubt : list of scalar expressions
+        Each is below one where that can be trusted.
+    others : (nv, 1) expression or None
+        The rest.
+    others_doubt : list of scalar expressions
+    """
+
+    friction: SX | None
+    friction_doubt: list[SX]
+    others: SX | None
+    others_doubt: list[SX]
+
+    @property
+    def doubt(self) -> list[SX]:
+        """Of all forces at the state."""
+        return [*self.friction_doubt, *self.others_doubt]
+
+    def minus(self, efforts: SX, v: SX, rates: SX | None = None) -> SX:
+        """Efforts on the coordinates without F, the friction that of the velocity `rates`.
+
+        `v` are the symbols of the velocity.
+        """
+        friction, others = self.friction, self.others
+        if friction is not None and rates is not None:
+            friction = casadi_module().substitute(friction, v, rates)
+        for part in (friction, others):
+            if part is not None:
+                efforts = efforts - part
+        return efforts
+
+    def friction_doubt_at(self, v: SX, rates: SX) -> list[SX]:
+        """The doubt of friction at another velocity."""
+        ca = casadi_module()
+        return [ca.substitute(x, v, rates) for x in self.friction_doubt]
+
+
+def check_forces(mech: Mechanism) -> None:
+    """Raise `InputError` for a force that has no expression, by name."""
+    for bound, name in zip(mech.bound_forces, mech.force_names, strict=True):
+        why: str = getattr(bound, "opaque", "")
+        if not why and offered(bound, "expression", "at") is None:
+            why = f"a {type(bound).__name__} has no expression"
+        if why:
+            raise InputError(f"{mech.name}: force {name!r} cannot be compiled: {why}")
+
+
+def symbolic_forces(mech: Mechanism, tree: Tree, v: SX, t: SX, samples: Array) -> SymbolicForces:
+    """The forces of a mechanism; see `check_forces`.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    tree : Tree
+    v, t : (nv, 1) symbols, symbol
+    samples : (s, nq) array
+        Configurations near which expressions of one's own are compared with the forces.
+
+    Raises
+    ------
+    InputError
+        For an expression that is none, or not the force, by name.
+    """
+    between = _between(tree, v)
+    efforts: list[list[SX]] = [[], []]
+    doubts: list[list[SX]] = [[], []]
+    for bound, name in zip(mech.bound_forces, mech.force_names, strict=True):
+        owner = f"{mech.name}: expression of force {name!r}"
+        F, doubt = _expressed(bound, owner, tree.q, v, t, between)
+        if not of_library(bound) or isinstance(bound, BoundCustomForce):
+            _compare(mech, bound, owner, samples, _function(owner, tree.q, v, t, F, doubt))
+        kind = 0 if bound.friction else 1
+        efforts[kind].append(F)
+        doubts[kind] += doubt
+    friction, others = (sum(x[1:], x[0]) if x else None for x in efforts)
+    return SymbolicForces(friction, doubts[0], others, doubts[1])
+
+
+def _between(tree: Tree, v: SX) -> Between:
+    """What shows frames to the forces, of one tree."""
+    steps: dict[tuple[int, int], SeenStep] = {}
+
+    def between(a: Frame, b: Frame) -> Seen:
+        pair = pair_between(tree, a, b, v, steps)
+        moves = moved(pair, pair.p2, pair.p2)
+        return Seen(pair.R1, pair.p1, pair.R2, pair.p2, tuple(turns(pair)), tuple(moves))
+
+    return between
+
+
+def _expressed(
+    bound: BoundForce, owner: str, q: SX, v: SX, t: SX, between: Between
+) -> tuple[SX, list[SX]]:
+    """Efforts and doubt of one force, checked."""
+    ca, nv = casadi_module(), v.numel()
+    expression, guard = (offered(bound, what, "at") for what in ("expression", "guard"))
+    F: Any = _asked(owner, lambda: expression and expression(q, v, t, between))
+    if type(F) is not ca.SX or F.numel() != nv or min(F.shape) != 1:
+        given = F.shape if type(F) is ca.SX else type(F).__name__
+        raise InputError(f"{owner} must return a casadi.SX of {nv} entries; got {given}")
+    doubt = _asked(owner, lambda: [ca.SX(x) for x in guard(q, v, t, between)] if guard else [])
+    if any(x.numel() != 1 for x in doubt):
+        raise InputError(f"{owner}: its guard must return a list of scalar expressions")
+    return ca.densify(F).reshape((nv, 1)), doubt
+
+
+def _asked(owner: str, function: Callable[[], Any]) -> Any:
+    """What a function that somebody else wrote returns."""
+    try:
+        return function()
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{owner} raised {type(error).__name__}: {error}") from error
+
+
+def _function(owner: str, q: SX, v: SX, t: SX, F: SX, doubt: list[SX]) -> Any:
+    """``(q, v, t) -> F, doubt`` in numbers."""
+    ca = casadi_module()
+    if free := {x.name() for x in ca.symvar(ca.vertcat(F, *doubt))} - {
+        x.name() for x in ca.symvar(ca.vertcat(q, v, t))
+    }:
+        raise InputError(f"{owner} depends on more than q, v and t: {', '.join(sorted(free))}")
+    return ca.Function("force", [q, v, t], [F, total(doubt)])
+
+
+_SPEEDS = (1.0, -1.0, 1e-2, -1e-2, 1e-4, 0.0)
+"""Parts of a random velocity at which expressions are compared: both sides of rest, and near it."""
+
+
+def _compare(mech: Mechanism, bound: BoundForce, owner: str, samples: Array, function: Any) -> None:
+    """Raise `InputError` where an expression is not the force, on the manifold and beside it."""
+    model, data, rng = mech.model, mech.model.createData(), np.random.default_rng(0)
+    times, compared = cycle(DIFFERENCE_TIMES), 0
+    for sample in samples:
+        for off in (0.0, 0.1):
+            q = pin.integrate(model, sample, off * rng.normal(size=mech.nv))
+            speed = rng.normal(size=mech.nv)
+            for part in _SPEEDS:
+                v, t = part * speed, next(times)
+                try:
+                    expected = all_efforts([bound], kinematics(model, data, q, v, t)).total
+                except Exception:
+                    continue  # forces need not be defined everywhere, and say so as they like
+                F, doubt = function(q, v, t)
+                if not (np.isfinite(expected).all() and float(doubt) < 1.0):
+                    continue
+                compared += 1
+                away = np.abs(np.array(F).reshape(-1) - expected).max()
+                if not away <= FORCES_AGREE * (1.0 + np.abs(expected).max()):
+                    raise InputError(
+                        f"{owner} is not the force: it is off by {away:.2g} where the force is "
+                        f"{np.abs(expected).max():.4g} at most, at q = {q.round(4).tolist()}, "
+                        f"v = {v.round(6).tolist()}, t = {t:g}"
+                    )
+    if not compared:
+        raise InputError(
+            f"{owner} could not be compared with the force: at none of the configurations that "
+            "the law is laid out for both are defined; give the Mechanism another reference="
+        )
