@@ -9,9 +9,12 @@ import pickle
 import numpy as np
 import pinocchio as pin
 import pytest
+from all_forces import cut_joints, wind
 from expressed import EXPRESSED, case
-from forced import cut_joints, forced, moving_states, off_by, place, wind
+from forced import forced, moving_states, off_by
+from inside import general_path
 from support import ANY_STATE, mechanism
+from zoo import at
 
 import holoctl as hc
 from holoctl.codegen.expressions import symbolic
@@ -88,15 +91,21 @@ def test_the_torque_takes_friction_where_the_controller_does(name, friction_at):
                 assert off_by(u, ctl.torque(*x)) < SAME
 
 
-def test_off_the_manifold_and_without_friction_the_reference_is_the_measured():
+def test_without_a_share_the_reference_is_the_measured_velocity():
+    """Off the manifold too, where a reference has no part of what slides."""
     mech, part = forced("five_bar")
     E, rng = symbolic(mech, part), np.random.default_rng(5)
     measured, moved = (inverse_function(E, None, "project", None, x) for x in (False, True))
+    prepared = hc.PreparedInverseDynamics(mech, part, None, "project", None, None)
     for q, v in moving_states("five_bar"):
         x, speed = pin.integrate(mech.model, q, 1e-3 * rng.normal(size=4)), v + 1e-3
-        target = rng.normal(size=2)
-        at_v = numbers(moved(x, speed, target, mech.motor_rates(speed), 0.0))[0]
-        assert off_by(at_v, numbers(measured(x, speed, target, 0.0))[0]) < 1e-12
+        target, rates = rng.normal(size=(2, 2))
+        at_v = numbers(moved(x, speed, target, rates, 0.0, 0.0))[0]
+        assert np.array_equal(at_v, numbers(measured(x, speed, target, 0.0))[0])
+        at_rates = numbers(moved(x, speed, target, rates, 1.0, 0.0))[0]
+        expected = general_path(prepared, x, speed, target, 0.0, None, rates)
+        assert off_by(at_rates, expected) < SAME
+        assert off_by(at_rates, at_v) > 1e-3
 
 
 # ----------------------------------------------------------------------------- machine code
@@ -203,9 +212,9 @@ def meeting_ends():
     data = base.model.createData()
     pin.forwardKinematics(base.model, data, q)
     last = base.model.names[base.model.njoints - 1]
-    at = data.oMi[base.model.njoints - 1] * place(0.1, 0.0, 0.0)
+    there = data.oMi[base.model.njoints - 1] * at(0.1, 0.0, 0.0)
     return base.with_forces(
-        [hc.Spring((last, place(0.1, 0.0, 0.0)), ("universe", at), 10.0, 0.1, name="band")]
+        [hc.Spring((last, at(0.1, 0.0, 0.0)), ("universe", there), 10.0, 0.1, name="band")]
     ), q
 
 

@@ -161,8 +161,8 @@ class Source:
         The functions that normalise, where they are needed.
     state_parameters, matrix_arguments, law_arguments : str
         Of functions that take the state.
-    measured_rates, rates_given : str
-        The rates of the motors at the state, where the law takes rates: declared, and given.
+    shares, rates_given : str
+        Where the law takes rates of motors: constants, and what it is given without a reference.
     trial, declare_t, read_t : str
         The state at which init tries a tick; its time, where there is one.
     set_gains : str
@@ -183,7 +183,7 @@ class Source:
     state_parameters: str
     matrix_arguments: str
     law_arguments: str
-    measured_rates: str
+    shares: str
     rates_given: str
     trial: str
     declare_t: str

@@ -119,8 +119,8 @@ def shared_context(
         t_contract="\n *   t            time, s" if timed else "",
         state="q, t" if timed else "q",
         normalised=normalised if E.tree.unit_parts else "",
-        rates_parameter="const double *rates, " if laws.at_reference else "",
-        v_ref_given="v_ref, " if laws.at_reference else "",
+        rates_parameter="const double *rates, const double *share, " if laws.at_reference else "",
+        v_ref_given="v_ref, at_reference, " if laws.at_reference else "",
         or_a_force=", or a force is not defined" if E.forces.doubt else "",
         flags=filled("flags.c"),
         divides=filled("divides.c"),
@@ -203,9 +203,9 @@ def _source(E: Expressions, laws: Laws, states: States, shared: Shared, symbols:
         normalise=filled("normalise.c", own=Normalise(parts)) if parts else "",
         state_parameters="const double *q, double t" if timed else "const double *q",
         matrix_arguments="q, &t" if timed else "q",
-        law_arguments="q, v, target" + ", rates" * laws.at_reference + ", &t" * timed,
-        measured_rates=_measured_rates(E) if laws.at_reference else "",
-        rates_given="rates, " if laws.at_reference else "",
+        law_arguments="q, v, target" + ", rates, share" * laws.at_reference + ", &t" * timed,
+        shares=_SHARES if laws.at_reference else "",
+        rates_given="no_rates, as_measured, " if laws.at_reference else "",
         trial=_trial(states, timed),
         declare_t="  double t;\n" if timed else "",
         read_t="  read(trial_t, 1, &t);\n" if timed else "",
@@ -214,10 +214,10 @@ def _source(E: Expressions, laws: Laws, states: States, shared: Shared, symbols:
     )
 
 
-def _measured_rates(E: Expressions) -> str:
-    """The rates of the motors at the state, which are coordinates here."""
-    rates = ", ".join(f"v[{int(k)}]" for k in np.argmax(E.mech.B, axis=0))
-    return f"  const double rates[NU] = {{{rates}}};\n"
+_SHARES = """
+/* Whether friction is that of the reference, or of the measured rates. */
+static const double at_reference[1] = {1.0}, as_measured[1] = {0.0}, no_rates[NU] = {0.0};
+"""
 
 
 _NOISE = "kept_noise(closed, moved, speed)"

@@ -35,9 +35,10 @@ class Laws:
     ----------
     controller : ComputedTorque or None
         None also where its motors have no positions of their own.
-    law : ``law(q, v, target[, rates][, t]) -> u, doubt, closed, moved, speed, kept, size, missed``
-        Errors, rates and what they are compared with, the acceleration likewise, over all rows.
-        Friction is that of the motion whose motors have the rates, where there are such.
+    law : ``law(q, v, target[, rates, share][, t])``
+        ``-> u, doubt, closed, moved, speed, kept, size, missed``. Errors, rates and what they are
+        compared with, the acceleration likewise, over all rows. Where there are rates of motors,
+        friction is that of the motion that has these for a share of 1, that of v for 0.
     matrix : ``matrix(q[, t]) -> A``
     errors : ``errors(q, v, q_ref, v_ref) -> e, rate``, or None without a controller
     hold : ``hold(q, v[, t]) -> u, doubt, closed, moved, speed``, or None where it is not needed
@@ -57,8 +58,8 @@ class Laws:
 
     def measured(self, mech: Mechanism, q: Array, v: Array, target: Array, t: float) -> list[Any]:
         """What the law takes for friction at the measured rates."""
-        rates = [mech.B.T @ v] if self.at_reference else []
-        return [q, v, target, *rates, *([t] if self.timed else [])]
+        at = [np.zeros(mech.nu), 0.0] if self.at_reference else []
+        return [q, v, target, *at, *([t] if self.timed else [])]
 
 
 def exported_laws(E: Expressions, controller: ComputedTorque | None, weights: Array | None) -> Laws:
@@ -67,8 +68,9 @@ def exported_laws(E: Expressions, controller: ComputedTorque | None, weights: Ar
     controller = None if errors is None else controller
     target = ca.SX.sym("target", mech.nu)
     moved = controller is not None and at_reference(E, controller)
-    rates, named = ([ca.SX.sym("rates", mech.nu)], ["rates"]) if moved else ([], [])
-    given = [E.q, E.v, target, *rates]
+    at = [ca.SX.sym("rates", mech.nu), ca.SX.sym("share")] if moved else []
+    named = ["rates", "share"][: len(at)]
+    given = [E.q, E.v, target, *at]
     inverse = inverse_function(E, weights, "project", at_reference=moved)
     u, a, doubt = inverse.call([*given, E.t], True, False)
     off = measures(E)

@@ -39,10 +39,13 @@ class Bordered:
     elimination : Elimination
     right : list of expressions
         ``-drift`` of the kept rows, stabilisation included.
+    moving : list of expressions
+        ``-phi_t`` of the kept rows.
     """
 
     elimination: Elimination
     right: list[SX]
+    moving: list[SX]
 
     @property
     def doubt(self) -> list[SX]:
@@ -53,10 +56,9 @@ class Bordered:
         """a with ``G a = -drift`` and ``C' a = c``."""
         return column(self.elimination.solve([*self.right, *c]))
 
-    def change(self, c: list[SX]) -> SX:
-        """x with ``G x = 0`` and ``C' x = c``."""
-        zeros = [casadi_module().SX(0.0)] * len(self.right)
-        return column(self.elimination.solve([*zeros, *c]))
+    def velocity(self, c: list[SX]) -> SX:
+        """v with ``G v = -phi_t`` and ``C' v = c``."""
+        return column(self.elimination.solve([*self.moving, *c]))
 
     def efforts(self, w: SX) -> list[SX]:
         """x with ``[G' C] (y; x) = w``."""
@@ -81,7 +83,9 @@ def bordered(E: Expressions, C: Array, unit: Array) -> Bordered:
     rows += [{int(i): ca.SX(float(c[i])) for i in np.flatnonzero(c)} for c in C.T]
     row_unit = np.concatenate([mech.row_scale[kept], unit])
     needed = [-x for x in stabilised_drift(mech, E.rows, kept)]
-    return Bordered(eliminated(E, rows, row_unit, mech.column_scale), needed)
+    at_rest = ca.SX.zeros(mech.nv)
+    moving = [-ca.substitute(rate, E.v, at_rest) for rate in E.rows.rate]
+    return Bordered(eliminated(E, rows, row_unit, mech.column_scale), needed, moving)
 
 
 def eliminated(

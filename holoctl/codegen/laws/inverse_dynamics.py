@@ -47,8 +47,8 @@ def inverse_function(
     """``inverse_dynamics(q, v, target, t) -> u, a, doubt``, as `PreparedInverseDynamics.torque`.
 
     With limits, doubt tells of the state and of redundant rows too. `at_reference` puts ``rates``
-    (nu,) before t: friction is that of the motion whose motors have these; see
-    dynamics/reference_rates.py, which is the oracle.
+    (nu,) and ``share`` before t: with a share of 1 friction is that of the motion whose motors have
+    these rates, see dynamics/reference_rates.py, which is the oracle; with 0 that of v.
 
     Raises
     ------
@@ -60,14 +60,13 @@ def inverse_function(
     ca = casadi_module()
     mech = E.mech
     target = ca.SX.sym("target", mech.nu)
-    rates = ca.SX.sym("rates", mech.nu) if at_reference else None
-    u, a, doubt = _inverse(E, weights, inconsistent, target, rates)
+    at = (ca.SX.sym("rates", mech.nu), ca.SX.sym("share")) if at_reference else ()
+    u, a, doubt = _inverse(E, weights, inconsistent, target, at)
     if limits is not None:
         doubt = total([doubt, *state_doubt(E, limits), *redundant_doubt(E, a)])
-    more, label = ([], []) if rates is None else ([rates], ["rates"])
     return ca.Function(
-        "inverse_dynamics", [E.q, E.v, target, *more, E.t], [u, a, doubt],
-        ["q", "v", "target", *label, "t"], ["u", "a", "doubt"],
+        "inverse_dynamics", [E.q, E.v, target, *at, E.t], [u, a, doubt],
+        ["q", "v", "target", *["rates", "share"][: len(at)], "t"], ["u", "a", "doubt"],
     )  # fmt: skip
 
 
@@ -80,16 +79,17 @@ def holding_function(E: Expressions, weights: Array | None = None) -> Any:
         As `inverse_function`; also where some motion is passive, which nothing may hold.
     """
     ca = casadi_module()
-    u, _, doubt = _inverse(E, weights, "project", None, None)
+    u, _, doubt = _inverse(E, weights, "project", None, ())
     zero = ca.SX.zeros(E.mech.nv)
     u, doubt = ca.substitute([u, doubt], [E.v], [zero])
     return ca.Function("holding", [E.q, E.t], [u, doubt], ["q", "t"], ["u", "doubt"])
 
 
 def _inverse(
-    E: Expressions, weights: Array | None, inconsistent: str, target: SX | None, rates: SX | None
+    E: Expressions, weights: Array | None, inconsistent: str, target: SX | None, at: tuple[SX, ...]
 ) -> tuple[SX, SX, SX]:
-    """u, a and doubt; without a target, of holding still."""
+    """u, a and doubt; without a target, of holding still. `at` are the rates and the share that
+    friction is compensated by, or nothing."""
     mech, part = E.mech, E.partition
     # the same checks, in the same words
     prepared = PreparedInverseDynamics(mech, part, weights, inconsistent)
@@ -103,16 +103,16 @@ def _inverse(
             "PreparedInverseDynamics takes it"
         )
     if rho < nu:
-        return _redundant(E, prepared.weights, inconsistent, target, rates)
+        return _redundant(E, prepared.weights, inconsistent, target, at)
     if rho < k and target is None:
         raise InputError(
             f"{mech.name}: some of its motions are passive, so nothing may hold it still and no "
             "law for that can be compiled; PreparedInverseDynamics.holding takes it"
         )
-    return _driven(E, target, rates)
+    return _driven(E, target, at)
 
 
-def _driven(E: Expressions, target: SX | None, rates: SX | None) -> tuple[SX, SX, SX]:
+def _driven(E: Expressions, target: SX | None, at: tuple[SX, ...]) -> tuple[SX, SX, SX]:
     """As many motors as motions, or fewer: u beside multipliers, ``K' (y; u) = M a + h - F``."""
     ca = casadi_module()
     mech = E.mech
@@ -127,38 +127,39 @@ def _driven(E: Expressions, target: SX | None, rates: SX | None) -> tuple[SX, SX
     else:
         a = K.motion([*scalars(target), *[ca.SX(0.0)] * passive.size])
     N = K.basis(passive.size) if passive.size else None
-    at = None
-    if rates is not None:
-        at = E.v + _driven_change(E, K, N, passive, rates)
-        doubt += E.forces.friction_doubt_at(E.v, at)
-    w = E.needed(a, at)
+    there = None
+    if at:
+        there = _shared(E, _reference(E, K, N, passive, at[0]), at[1])
+        doubt += E.forces.friction_doubt_at(E.v, there)
+    w = E.needed(a, there)
     if N is not None:
         z, more, again = follow(E, N, w)
         a, doubt = a + N @ z, [*doubt, *more]
-        w = E.needed(a, at)
+        w = E.needed(a, there)
         moved = N @ again(w)  # what rounding left over
         a, w = a + moved, w + _inertia_times(E, moved)
     u = K.efforts(w)[: mech.nu]
     return column(u), a, total(doubt)
 
 
-def _driven_change(E: Expressions, K: Bordered, N: SX | None, passive: Indices, rates: SX) -> SX:
-    """How the velocity changes, and no more, if the motors get these rates.
-
-    Of motions along the constraints; at right angles, scaled, to those that no motor drives.
-    """
+def _reference(E: Expressions, K: Bordered, N: SX | None, passive: Indices, rates: SX) -> SX:
+    """The motion whose motors have these rates; those along N, which no motor drives, as in v."""
     ca, mech = casadi_module(), E.mech
-    missing = rates - ca.SX(mech.B.T) @ E.v
-    change = K.change([*scalars(missing), *[ca.SX(0.0)] * passive.size])
+    found = K.velocity([*scalars(rates), *[ca.SX(0.0)] * passive.size])
     if N is None:
-        return change
+        return found
     unit = mech.column_scale
     undriven = ca.SX(1.0 / unit) * N @ ca.SX(np.diag(unit[passive]))
-    left = change / unit
+    left = (E.v - found) / unit
     Q, _, _ = least_squares(columns(undriven))  # the identity is in it: it is never singular
     for direction in Q:
-        left = left - ca.dot(column(direction), left) * column(direction)
-    return unit * left
+        found = found + unit * column(direction) * ca.dot(column(direction), left)
+    return found
+
+
+def _shared(E: Expressions, reference: SX, share: SX) -> SX:
+    """The reference, or v: exactly, for a share of 1 or 0."""
+    return share * reference + (1.0 - share) * E.v
 
 
 def _inertia_times(E: Expressions, a: SX) -> SX:
@@ -181,7 +182,7 @@ def _passive_coordinates(E: Expressions) -> Indices:
 
 
 def _redundant(
-    E: Expressions, weights: Array | None, inconsistent: str, target: SX | None, rates: SX | None
+    E: Expressions, weights: Array | None, inconsistent: str, target: SX | None, at: tuple[SX, ...]
 ) -> tuple[SX, SX, SX]:
     """More motors than motions: the nearest motion, and the efforts of least norm."""
     ca = casadi_module()
@@ -201,12 +202,13 @@ def _redundant(
             doubt = [*doubt, *((x / (0.1 * consistent)) ** 2 for x in left)]
         ydd = ca.SX(unit) * column(upper_solve(R, y))
         a = bias + N @ ydd
-    at = None
-    if rates is not None:
-        y, _ = _nearest(Q, ca.SX(u_scale) * (rates - ca.SX(mech.B.T) @ E.v))
-        at = E.v + N @ (ca.SX(unit) * column(upper_solve(R, y)))
-        doubt = [*doubt, *E.forces.friction_doubt_at(E.v, at)]
-    w = scalars(ca.SX(unit) * (N.T @ E.needed(a, at)))
+    there = None
+    if at:
+        v_t = K.velocity([ca.SX(0.0)] * independent.size)
+        y, _ = _nearest(Q, ca.SX(u_scale) * (at[0] - ca.SX(mech.B.T) @ v_t))
+        there = _shared(E, v_t + N @ (ca.SX(unit) * column(upper_solve(R, y))), at[1])
+        doubt = [*doubt, *E.forces.friction_doubt_at(E.v, there)]
+    w = scalars(ca.SX(unit) * (N.T @ E.needed(a, there)))
     if weights is not None:
         Q, R, more = least_squares(columns(ca.SX(np.diag(1.0 / cost)) @ Y))
         # weights are unequal by intention, so pivots may be a hundred times smaller here

@@ -48,7 +48,7 @@ def torque_function(E: Expressions, subject: Subject) -> Any:
         moved = at_reference(E, controller)
         options = subject.weights, subject.inconsistent, subject.limits
         law = inverse_function(E, *options, at_reference=moved)
-        given = [E.q, E.v, command + a_ref, *([v_ref] if moved else []), E.t]
+        given = [E.q, E.v, command + a_ref, *([v_ref, ca.SX(1.0)] if moved else []), E.t]
         u, _, doubt = law.call(given, True, False)
     else:
         law = holding_function(E, subject.weights)
