@@ -22,6 +22,7 @@ _HEAD = r"""/* Hyperbolic tangents and exponentials without branches, so that pr
  *
  * T = z + z^3 P(z^2), with P of equal ripples (Remez), below 3e-17. Where k = 0, T is the tangent.
  * Beyond 22, tanh is 1; exponents beyond 700 go to libm. */
+#include <float.h>
 #ifndef HOLOCTL_ROUND
 #if FLT_EVAL_METHOD == 0
 /* 1.5 * 2^52 leaves no digits behind the point */

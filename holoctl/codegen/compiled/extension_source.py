@@ -52,7 +52,6 @@ _HEAD = """\
 #include <Python.h>
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
-#include <float.h>
 #include <math.h>
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
 #error "flags that assume finite numbers (-ffast-math, -Ofast) would remove the guard"
