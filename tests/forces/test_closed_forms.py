@@ -188,3 +188,16 @@ def test_a_ball_is_pulled_along_its_rotation_vector():
         F = hc.terms(mech, q, [1.0, 2.0, 3.0]).F
         assert pytest.approx(-3.0 * away - 0.5 * np.array([1.0, 2.0, 3.0])) == F
         assert hc.energy(mech, q, np.zeros(3)).springs == pytest.approx(1.5 * away @ away)
+
+
+def test_a_number_is_for_all_coordinates_of_a_joint_of_six():
+    arm = pin.JointModelComposite()
+    for i in range(6):
+        joint = (pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ)[i % 3]()
+        arm.addJoint(joint, pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.2])))
+    model = pin.Model()
+    parent = model.addJoint(0, arm, pin.SE3.Identity(), "arm")
+    model.appendBodyToJoint(parent, pin.Inertia(1.0, np.ones(3), np.eye(3)), pin.SE3.Identity())
+    mech = hc.Mechanism(model, forces=[hc.JointFriction(viscous=0.5)])
+    v = np.arange(1.0, 7.0)
+    assert np.allclose(hc.terms(mech, np.zeros(6), v).F, -0.5 * v)
