@@ -16,7 +16,7 @@ from holoctl.forces.together import all_efforts, stored_energy
 from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import energy as tree_energy
-from holoctl.mechanism.open_tree import known_efforts
+from holoctl.mechanism.open_tree import external_efforts
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["Energy", "Power", "energy", "power"]
@@ -146,8 +146,11 @@ def power(
     check_mechanism(mech)
     q, v, t = check_state(mech, q, v, t)
     u = vector("u", u, mech.nu, "motor efforts")
-    given = known_efforts(mech, q, v, t, f_ext, efforts)
-    F = all_efforts(mech.bound_forces, kinematics(mech.model, workspace(mech), q, v, t))
+    kin = kinematics(mech.model, workspace(mech), q, v, t)  # of this very state, as in `energy`
+    given = external_efforts(mech, kin, f_ext)
+    if efforts is not None:
+        given += vector("efforts", efforts, mech.nv, "efforts on the coordinates")
+    F = all_efforts(mech.bound_forces, kin)
     return Power(
         motors=float(u @ (mech.B.T @ v)),
         losses=float(-F.losses @ v) + 0.0,

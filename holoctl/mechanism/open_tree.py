@@ -167,9 +167,13 @@ def external_efforts(mech: Mechanism, kin: Kinematics, f_ext: Any) -> Vector:
 def known_efforts(
     mech: Mechanism, q: Vector, v: Vector, t: float, f_ext: Any, efforts: Any
 ) -> Vector:
-    """``J^T f`` and efforts on the coordinates (nv,), either of which may be None, at a state."""
+    """``J^T f`` and efforts on the coordinates (nv,), either of which may be None: where a state is
+    moved by an explicit chart, there, as everywhere in the dynamics."""
     known = np.zeros(mech.nv)
     if f_ext is not None:
+        if mech.chart is not None:
+            moved = mech.chart.chart(q, v)
+            q, v = moved.q, moved.v
         kin = kinematics(mech.model, workspace(mech), q, v, t)
         known += external_efforts(mech, kin, f_ext)
     if efforts is not None:
