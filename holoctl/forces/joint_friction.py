@@ -218,10 +218,12 @@ class BoundFriction:
 
     def slope(self, r: Vector) -> Vector:
         """d tau / dr."""
-        fall = (self.peak - self.coulomb) * np.exp(-((r / self.speed) ** 2))
-        step = np.tanh(r / self.transition)
-        along = (self.coulomb + fall) * (1.0 - step**2) / self.transition
-        return np.asarray(-self.viscous - along + fall * 2.0 * r / self.speed**2 * step)
+        x, step = np.abs(r) / self.speed, np.tanh(np.abs(r) / self.transition)
+        fall = (self.peak - self.coulomb) * np.exp(-x * x)
+        dry = self.coulomb + fall
+        along = np.where(dry > 0.0, dry * (1.0 - step**2) / self.transition, 0.0)
+        down = np.where(fall > 0.0, 2.0 * fall * x * step / self.speed, 0.0)
+        return np.asarray(down - self.viscous - along)
 
     def energy(self, kin: Kinematics) -> float:
         """Friction stores nothing."""
