@@ -201,3 +201,42 @@ def test_a_number_is_for_all_coordinates_of_a_joint_of_six():
     mech = hc.Mechanism(model, forces=[hc.JointFriction(viscous=0.5)])
     v = np.arange(1.0, 7.0)
     assert np.allclose(hc.terms(mech, np.zeros(6), v).F, -0.5 * v)
+
+
+def taut_rope(taut, rate):
+    """A pendulum whose rope is longer than its length by `taut`."""
+    q, v = np.array([0.3]), np.array([rate])
+    tip, post = ("hinge", at(z=-LENGTH)), ("universe", at(x=0.5, z=-1.0))
+    end = np.array([-LENGTH * np.sin(q[0]), 0.0, -LENGTH * np.cos(q[0])])
+    length = float(np.linalg.norm(end - [0.5, 0.0, -1.0])) - taut
+    rope = hc.Spring(tip, post, 50.0, length, damping=1.0, unilateral=True)
+    return pendulum(9.81, [rope]), q, v
+
+
+@pytest.mark.parametrize("rate", [1.0, -1.0])
+@pytest.mark.parametrize("taut", [-1e-2, -1e-3, -1e-6, 0.0, 1e-6, 1e-3, 1e-2])
+def test_a_rope_that_gets_taut_is_certified(taut, rate):
+    """Its energy has a kink within the step of the power balance."""
+    mech, q, v = taut_rope(taut, rate)
+    hc.inverse_dynamics(mech, q, v, [0.4]).raise_if_bad()
+    hc.forward_dynamics(mech, q, v, [0.4]).raise_if_bad()
+
+
+@pytest.mark.parametrize("taut", [1e-3, 1e-2])
+def test_a_wrong_energy_is_seen_beside_a_kink(taut, monkeypatch):
+    mech, q, v = taut_rope(taut, 1.0)
+    right = type(mech.bound_forces[0]).energy
+    monkeypatch.setattr(type(mech.bound_forces[0]), "energy", lambda self, kin: -right(self, kin))
+    assert hc.inverse_dynamics(mech, q, v, [0.4]).certificate.failures == ("power",)
+
+
+@pytest.mark.parametrize("beside", [-1e-2, -1e-4, 0.0, 1e-4, 1e-2])
+def test_half_a_turn_from_rest_is_certified(beside):
+    model = pin.Model()
+    wheel = model.addJoint(0, pin.JointModelRUBZ(), at(), "wheel")
+    model.appendBodyToJoint(wheel, pin.Inertia(1.0, np.zeros(3), np.eye(3)), at())
+    mech = hc.Mechanism(
+        model, actuated=["wheel"], forces=[hc.JointSpring("wheel", 2.0, 0.7 + np.pi)]
+    )
+    angle = 0.7 + beside
+    hc.inverse_dynamics(mech, [np.cos(angle), np.sin(angle)], [1.5], [0.3]).raise_if_bad()
