@@ -240,3 +240,50 @@ def test_half_a_turn_from_rest_is_certified(beside):
     )
     angle = 0.7 + beside
     hc.inverse_dynamics(mech, [np.cos(angle), np.sin(angle)], [1.5], [0.3]).raise_if_bad()
+
+
+ROTORED = [
+    pin.JointModelRX(),
+    pin.JointModelRUBZ(),
+    pin.JointModelRevoluteUnaligned(np.array([0.6, 0.8, 0.0])),
+    pin.JointModelPY(),
+    pin.JointModelPrismaticUnaligned(np.array([0.6, 0.0, 0.8])),
+    pin.JointModelHZ(0.2),
+    pin.JointModelHelicalUnaligned(np.array([0.0, 0.6, 0.8]), 0.2),
+    pin.JointModelSpherical(),
+    pin.JointModelPlanar(),
+    pin.JointModelUniversal(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])),
+]
+
+
+@pytest.mark.parametrize("kind", ROTORED, ids=lambda j: j.shortname())
+def test_rotors_store_energy_once(kind):
+    """Pinocchio's kinetic energy has the rotors of aligned joints, not those of others."""
+    model, rng = pin.Model(), np.random.default_rng(0)
+    joint = model.addJoint(0, kind, at(), "joint")
+    body = pin.Inertia(1.3, np.array([0.1, 0.2, 0.3]), np.diag([0.05, 0.06, 0.07]))
+    model.appendBodyToJoint(joint, body, at())
+    model.armature = 0.3 + rng.random(model.nv)
+    mech = hc.Mechanism(model)
+    for _ in range(3):
+        q = pin.integrate(model, pin.neutral(model), rng.normal(size=model.nv))
+        v = rng.normal(size=model.nv)
+        expected = 0.5 * v @ hc.terms(mech, q, v).M @ v
+        assert hc.energy(mech, q, v).kinetic == pytest.approx(expected, rel=1e-12)
+        hc.forward_dynamics(mech, q, v, np.ones(model.nv)).raise_if_bad()
+
+
+@pytest.mark.parametrize("given", ["armature", "ratio"])
+def test_a_rotor_of_a_pendulum(given):
+    model, rotor = pendulum(9.81).model.copy(), 0.5
+    if given == "armature":
+        model.armature = np.array([rotor])
+    else:
+        model.rotorInertia, model.rotorGearRatio = np.array([rotor / 100.0]), np.array([10.0])
+    mech = hc.Mechanism(model, actuated=["hinge"])
+    q, v = np.array([0.3]), np.array([1.5])
+    assert hc.energy(mech, q, v).kinetic == pytest.approx(0.5 * (INERTIA + rotor) * v[0] ** 2)
+    result = hc.inverse_dynamics(mech, q, v, [2.0]).raise_if_bad()
+    assert result.u[0] == pytest.approx(
+        (INERTIA + rotor) * 2.0 + INERTIA / LENGTH * 9.81 * np.sin(0.3)
+    )
