@@ -153,6 +153,7 @@ class FramePair:
     Attributes
     ----------
     name : str
+        That of the whole joint, also where only some of its coordinates are meant.
     a, b : Frame
     kind : str
         Of `AXES_OF`.
@@ -250,7 +251,7 @@ def joint_called(model: pin.Model, name: Any, closures: Closures, owner: str) ->
             f"{owner}: {name!r}: a {kind} joint has {len(AXES_OF[kind])} coordinates, from 0"
         )
     a, b = (resolve_frame(model, f, owner) for f in (closure.a, closure.b))
-    return frame_pair(model, str(name), a, b, kind, place)
+    return frame_pair(model, whole, a, b, kind, place)
 
 
 def joints_of_tree(model: pin.Model) -> list[Joint]:
@@ -306,8 +307,11 @@ def child_frame(name: str) -> str:
     return f"{name}.child"
 
 
-def _upside_down(model: pin.Model, name: str, parts: Sequence[str]) -> FramePair | None:
-    """A spherical or free joint that hangs upside down, between the frames of its bodies."""
+def _upside_down(
+    model: pin.Model, name: str, parts: Sequence[str], place: int | None = None
+) -> FramePair | None:
+    """A spherical or free joint that hangs upside down, between the frames of its bodies; or one
+    of its coordinates."""
     j = model.getJointId(parts[0])
     if model.joints[j].shortname() not in ("JointModelSpherical", "JointModelFreeFlyer"):
         return None
@@ -318,7 +322,7 @@ def _upside_down(model: pin.Model, name: str, parts: Sequence[str]) -> FramePair
             upper = Frame(f.parentJoint, f.placement.copy(), f.name)
             lower = resolve_frame(model, name, "joint")
             kind = "free" if model.nvs[j] == 6 else "spherical"
-            return frame_pair(model, name, lower, upper, kind)
+            return frame_pair(model, name, lower, upper, kind, place)
     return None
 
 
@@ -337,9 +341,12 @@ def _of_tree(model: pin.Model, name: str, parts: Sequence[str]) -> TreeJoint:
     return TreeJoint(name, _fixed(columns), _fixed(places), turning, model.nv)
 
 
-def _coordinate(model: pin.Model, name: str, column: int) -> TreeJoint:
+def _coordinate(model: pin.Model, name: str, column: int) -> Joint:
     """One coordinate of a joint of several; its place in q only where that is a number."""
     j = int(joint_of_coordinate(model)[column])
+    whole, place = model.names[j], column - int(model.idx_vs[j])
+    if upside := _upside_down(model, whole, (whole,), place):
+        return upside
     flat = model.nqs[j] == model.nvs[j]
     places = [model.idx_qs[j] + column - model.idx_vs[j]] if flat else []
     return TreeJoint(name, _fixed([column]), _fixed(places), False, model.nv)

@@ -9,14 +9,16 @@ Constraints that do not depend on time take no part in it: they do no work.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from holoctl.base.checks import quiet, vector
+from holoctl.base.errors import InputError
 from holoctl.forces.together import all_efforts, stored_energy
 from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import energy as tree_energy
-from holoctl.mechanism.open_tree import known_efforts
+from holoctl.mechanism.open_tree import external_efforts
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["Energy", "Power", "energy", "power"]
@@ -91,13 +93,16 @@ def energy(mech: Mechanism, q: Any, v: Any, *, t: float = 0.0) -> Energy:
     Raises
     ------
     InputError
-        For wrong shapes, or numbers that are not finite.
+        For wrong shapes, or numbers that are not finite, or too large.
     """
     check_mechanism(mech)
     q, v, t = check_state(mech, q, v, t)
     kinetic, gravity = tree_energy(mech, q, v)
     kin = kinematics(mech.model, workspace(mech), q, v, t)
-    return Energy(kinetic, gravity, stored_energy(mech.bound_forces, kin))
+    found = Energy(kinetic, gravity, stored_energy(mech.bound_forces, kin))
+    if not isfinite(found.total):
+        raise InputError(f"{mech.name}: the energy is not finite: q or v is out of range")
+    return found
 
 
 @quiet
@@ -139,17 +144,23 @@ def power(
     Raises
     ------
     InputError
-        For wrong shapes, or numbers that are not finite.
+        For wrong shapes, or numbers that are not finite, or too large.
     SingularityError
         Where the ends of a spring coincide.
     """
     check_mechanism(mech)
     q, v, t = check_state(mech, q, v, t)
     u = vector("u", u, mech.nu, "motor efforts")
-    given = known_efforts(mech, q, v, t, f_ext, efforts)
-    F = all_efforts(mech.bound_forces, kinematics(mech.model, workspace(mech), q, v, t))
-    return Power(
+    kin = kinematics(mech.model, workspace(mech), q, v, t)  # of this very state, as in `energy`
+    given = external_efforts(mech, kin, f_ext)
+    if efforts is not None:
+        given += vector("efforts", efforts, mech.nv, "efforts on the coordinates")
+    F = all_efforts(mech.bound_forces, kin)
+    found = Power(
         motors=float(u @ (mech.B.T @ v)),
         losses=float(-F.losses @ v) + 0.0,
         external=float((F.external + given) @ v),
     )
+    if not isfinite(found.total):
+        raise InputError(f"{mech.name}: the power is not finite: q, v or an effort is out of range")
+    return found

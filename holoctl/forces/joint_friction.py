@@ -129,9 +129,12 @@ class JointFriction:
         named = {joint: joint_called(model, joint, closures, owner) for joint in self.joints}
         if fixed := [n for n, joint in named.items() if joint is not None and not joint.count]:
             raise InputError(f"{owner}: {fixed[0]!r} is a weld, in which nothing moves")
-        every = [joint for joint in joints_of_tree(model) if joint.count < 6]
-        pairs = {j.name: j for j in (*every, *named.values()) if isinstance(j, FramePair)}
-        rates = joint_rates(model, tuple(pairs.values()))
+        kinds = [joint.shortname() for joint in list(model.joints)[1:]]
+        tree = zip(joints_of_tree(model), kinds, strict=True)
+        every = [joint for joint, kind in tree if kind != "JointModelFreeFlyer"]
+        rates = joint_rates(
+            model, [j for j in (*every, *named.values()) if isinstance(j, FramePair)]
+        )
         table = _Table(rates, [p for j in every for p in rates.places(j)], named, owner)
         viscous, coulomb = (
             table.filled("viscous", self.viscous),
@@ -215,10 +218,12 @@ class BoundFriction:
 
     def slope(self, r: Vector) -> Vector:
         """d tau / dr."""
-        fall = (self.peak - self.coulomb) * np.exp(-((r / self.speed) ** 2))
-        step = np.tanh(r / self.transition)
-        along = (self.coulomb + fall) * (1.0 - step**2) / self.transition
-        return np.asarray(-self.viscous - along + fall * 2.0 * r / self.speed**2 * step)
+        x, step = np.abs(r) / self.speed, np.tanh(np.abs(r) / self.transition)
+        fall = (self.peak - self.coulomb) * np.exp(-x * x)
+        dry = self.coulomb + fall
+        along = np.where(dry > 0.0, dry * (1.0 - step**2) / self.transition, 0.0)
+        down = np.where(fall > 0.0, 2.0 * fall * x * step / self.speed, 0.0)
+        return np.asarray(down - self.viscous - along)
 
     def energy(self, kin: Kinematics) -> float:
         """Friction stores nothing."""

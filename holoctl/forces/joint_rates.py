@@ -7,8 +7,8 @@ J_c has a row for each coordinate of a joint that was cut, or hangs upside down 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, read_only
 from holoctl.base.tolerances import CONSTANT_RATE, RANDOM_CONFIGURATIONS
-from holoctl.constraints.joint_coordinates import FramePair, Joint
+from holoctl.constraints.joint_coordinates import AXES_OF, FramePair, Joint
 from holoctl.forces.contract import Between
 from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import LiveMotion
@@ -36,6 +36,7 @@ class JointRates:
     ----------
     nv : int
     pairs : tuple of FramePair
+        Each joint once, with those of its coordinates that are meant by anyone.
     constant : (count - nv, nv) array or None
         J_c, where it is the same at every configuration.
     """
@@ -55,7 +56,7 @@ class JointRates:
             return [int(i) for i in joint.columns]
         before = [p.name for p in self.pairs].index(joint.name)
         start = self.nv + sum(p.count for p in self.pairs[:before])
-        return list(range(start, start + joint.count))
+        return [start + self.pairs[before].axes.index(x) for x in joint.axes]
 
     def at(self, kin: Kinematics) -> tuple[Vector, Array]:
         """The rates r (count,), and J_c."""
@@ -99,11 +100,12 @@ class JointRates:
         return R, any_axis if linear.any() else about
 
 
-def joint_rates(model: pin.Model, pairs: tuple[FramePair, ...]) -> JointRates:
-    """The rates of all coordinates and of `pairs`, and whether J_c is constant.
+def joint_rates(model: pin.Model, meant: Iterable[FramePair]) -> JointRates:
+    """The rates of all coordinates and of the joints `meant`, and whether J_c is constant.
 
     It is an analytic function of q: the same at several random q, the same everywhere.
     """
+    pairs = _each_once(meant)
     if not pairs:
         return JointRates(model.nv, pairs, np.zeros((0, model.nv)))
     rng, data, found = np.random.default_rng(0), model.createData(), list[Array]()
@@ -113,6 +115,15 @@ def joint_rates(model: pin.Model, pairs: tuple[FramePair, ...]) -> JointRates:
         found.append(np.vstack([p.jacobian(kin) for p in pairs]))
     same = np.ptp(found, axis=0).max() <= CONSTANT_RATE
     return JointRates(model.nv, pairs, read_only(found[0]) if same else None)
+
+
+def _each_once(meant: Iterable[FramePair]) -> tuple[FramePair, ...]:
+    """Joints, and single coordinates of such, as joints with all coordinates that are meant."""
+    found: dict[str, FramePair] = {}
+    for pair in meant:
+        axes = {*pair.axes, *(found[pair.name].axes if pair.name in found else ())}
+        found[pair.name] = replace(pair, axes=tuple(x for x in AXES_OF[pair.kind] if x in axes))
+    return tuple(found.values())
 
 
 def rows_of_pairs(pairs: Sequence[FramePair], between: Between) -> list[dict[int, Any]]:

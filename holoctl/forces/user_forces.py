@@ -50,8 +50,9 @@ def check_own_force(bound: Any, name: str, model: pin.Model, reference: Vector) 
     ------
     InputError
         For what is no bound force; efforts of other shapes; springs that are not the gradient of
-        the energy; losses that give power; friction that depends on q, or is not lost; a tick that
-        differs from `at`; efforts that are defined nowhere near the reference.
+        the energy; energy that depends on v; losses that give power; friction that depends on q or
+        acts at rest, or is not lost; a derivative by v that is not that of the efforts; a tick
+        that differs from `at`; efforts that are defined nowhere near the reference.
     """
     owner = f"force {name!r}"
     parts = ("at", "energy", "by_velocity", "stores", "friction")
@@ -110,6 +111,9 @@ def _told(bound: Any, model: pin.Model, kin: Kinematics, found: Efforts) -> str:
                 f"its springs take {gained[0]:.6g} W, but its energy grows by "
                 f"{tries[0].value[0]:.6g} W"
             )
+        still = float(bound.energy(kinematics(model, data, q, np.zeros(v.size), t)))
+        if not abs(still - energy(0.0)[0]) <= NO_LOSS * (1.0 + abs(still)):
+            return "its energy depends on the velocity"
     elif found.springs.any():
         return "it has springs, but stores is False,"
     if bound.friction:
@@ -121,7 +125,31 @@ def _told(bound: Any, model: pin.Model, kin: Kinematics, found: Efforts) -> str:
             or np.abs(other.total - found.total).max() > NO_LOSS * (1.0 + np.abs(found.total).max())
         ):
             return "it is told to be friction, but is not lost, or not by the rates alone,"
-    return _tick_differs(bound, model, kin, found)
+        rest = kinematics(model, data, q, np.zeros(v.size), t)
+        if checked_efforts(bound, bound.at(rest), v.size).total.any():
+            return "it is told to be friction, but acts at rest"
+    return _derivative_differs(bound, model, kin) or _tick_differs(bound, model, kin, found)
+
+
+def _derivative_differs(bound: Any, model: pin.Model, kin: Kinematics) -> str:
+    """What is wrong with the derivative by v, along a direction that is not v; empty if nothing."""
+    given, nv, data = bound.by_velocity(kin), model.nv, model.createData()
+    if getattr(given, "shape", None) != (nv, nv) or given.dtype.kind != "f":
+        return f"by_velocity must return a float array of shape ({nv}, {nv}); it does not"
+    way = np.cos(np.arange(nv))
+
+    def efforts(s: float) -> Vector:
+        there = kinematics(model, data, kin.q, kin.v + s * way, kin.t)
+        return checked_efforts(bound, bound.at(there), nv).total
+
+    change = np.asarray(given @ way)
+    tries = [difference(efforts, part * DIFFERENCE_STEP) for part in (1.0, 0.1, 0.01)]
+    if (i := worst(change, tries, np.abs(given) @ np.abs(way))) is not None:
+        return (
+            f"its by_velocity is not the derivative of its efforts: entry {i} of it, times "
+            f"cos(0), cos(1), ..., is {change[i]:.6g}, and {tries[0].value[i]:.6g} by differences,"
+        )
+    return ""
 
 
 def _tick_differs(bound: Any, model: pin.Model, kin: Kinematics, found: Efforts) -> str:

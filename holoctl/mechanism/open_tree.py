@@ -109,12 +109,22 @@ def energy(mech: Mechanism, q: Vector, v: Vector) -> tuple[float, float]:
 
 def energies(mech: Mechanism, q: Sequence[Vector], v: Array) -> tuple[Vector, Vector]:
     """`energy` at n states: q[i], and v (n, nv)."""
-    model, data, found = plain(mech.model), workspace(mech), []
+    armature, found = plain(mech.model).armature, []
+
+    def without_rotors() -> tuple[pin.Model, pin.Data]:
+        if not armature.any():
+            return plain(mech.model), workspace(mech)
+        model = mech.model.copy()
+        model.armature = np.zeros(mech.nv)
+        return model, model.createData()
+
+    # Pinocchio counts the rotors of some kinds of joints, and leaves out those of others
+    model, data = mech.per_thread("rotorless", without_rotors)
     for q_i, v_i in zip(q, v, strict=True):
-        pin.computeMechanicalEnergy(model, data, q_i, v_i)  # of the bodies, without rotors
+        pin.computeMechanicalEnergy(model, data, q_i, v_i)
         found.append((data.kinetic_energy, data.potential_energy))
     kinetic, potential = np.array(found).T
-    return kinetic + 0.5 * (v * v).dot(model.armature), potential
+    return kinetic + 0.5 * (v * v).dot(armature), potential
 
 
 def external_efforts(mech: Mechanism, kin: Kinematics, f_ext: Any) -> Vector:
@@ -167,9 +177,13 @@ def external_efforts(mech: Mechanism, kin: Kinematics, f_ext: Any) -> Vector:
 def known_efforts(
     mech: Mechanism, q: Vector, v: Vector, t: float, f_ext: Any, efforts: Any
 ) -> Vector:
-    """``J^T f`` and efforts on the coordinates (nv,), either of which may be None, at a state."""
+    """``J^T f`` and efforts on the coordinates (nv,), either of which may be None: where a state is
+    moved by an explicit chart, there, as everywhere in the dynamics."""
     known = np.zeros(mech.nv)
     if f_ext is not None:
+        if mech.chart is not None:
+            moved = mech.chart.chart(q, v)
+            q, v = moved.q, moved.v
         kin = kinematics(mech.model, workspace(mech), q, v, t)
         known += external_efforts(mech, kin, f_ext)
     if efforts is not None:

@@ -104,7 +104,8 @@ class Terms:
     @cached_property
     def applied(self) -> Efforts:
         """What springs, friction and other forces of the mechanism do here; see `Efforts`."""
-        found = all_efforts(self.mechanism.bound_forces, self.kinematics)
+        with np.errstate(all="ignore"):
+            found = all_efforts(self.mechanism.bound_forces, self.kinematics)
         if self.mechanism.forces and not np.isfinite(found.total).all():
             raise InputError(
                 f"{self.mechanism.name}: efforts of {listing(self.mechanism.force_names)} are not "
@@ -120,7 +121,8 @@ class Terms:
     @cached_property
     def F_v(self) -> Array:
         """(nv, nv) the derivative of F by v."""
-        return change_by_velocity(self.mechanism.bound_forces, self.kinematics)
+        with np.errstate(all="ignore"):
+            return change_by_velocity(self.mechanism.bound_forces, self.kinematics)
 
     @cached_property
     def sizes(self) -> Array:

@@ -188,3 +188,102 @@ def test_a_ball_is_pulled_along_its_rotation_vector():
         F = hc.terms(mech, q, [1.0, 2.0, 3.0]).F
         assert pytest.approx(-3.0 * away - 0.5 * np.array([1.0, 2.0, 3.0])) == F
         assert hc.energy(mech, q, np.zeros(3)).springs == pytest.approx(1.5 * away @ away)
+
+
+def test_a_number_is_for_all_coordinates_of_a_joint_of_six():
+    arm = pin.JointModelComposite()
+    for i in range(6):
+        joint = (pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ)[i % 3]()
+        arm.addJoint(joint, pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.2])))
+    model = pin.Model()
+    parent = model.addJoint(0, arm, pin.SE3.Identity(), "arm")
+    model.appendBodyToJoint(parent, pin.Inertia(1.0, np.ones(3), np.eye(3)), pin.SE3.Identity())
+    mech = hc.Mechanism(model, forces=[hc.JointFriction(viscous=0.5)])
+    v = np.arange(1.0, 7.0)
+    assert np.allclose(hc.terms(mech, np.zeros(6), v).F, -0.5 * v)
+
+
+def taut_rope(taut, rate):
+    """A pendulum whose rope is longer than its length by `taut`."""
+    q, v = np.array([0.3]), np.array([rate])
+    tip, post = ("hinge", at(z=-LENGTH)), ("universe", at(x=0.5, z=-1.0))
+    end = np.array([-LENGTH * np.sin(q[0]), 0.0, -LENGTH * np.cos(q[0])])
+    length = float(np.linalg.norm(end - [0.5, 0.0, -1.0])) - taut
+    rope = hc.Spring(tip, post, 50.0, length, damping=1.0, unilateral=True)
+    return pendulum(9.81, [rope]), q, v
+
+
+@pytest.mark.parametrize("rate", [1.0, -1.0])
+@pytest.mark.parametrize("taut", [-1e-2, -1e-3, -1e-6, 0.0, 1e-6, 1e-3, 1e-2])
+def test_a_rope_that_gets_taut_is_certified(taut, rate):
+    """Its energy has a kink within the step of the power balance."""
+    mech, q, v = taut_rope(taut, rate)
+    hc.inverse_dynamics(mech, q, v, [0.4]).raise_if_bad()
+    hc.forward_dynamics(mech, q, v, [0.4]).raise_if_bad()
+
+
+@pytest.mark.parametrize("taut", [1e-3, 1e-2])
+def test_a_wrong_energy_is_seen_beside_a_kink(taut, monkeypatch):
+    mech, q, v = taut_rope(taut, 1.0)
+    right = type(mech.bound_forces[0]).energy
+    monkeypatch.setattr(type(mech.bound_forces[0]), "energy", lambda self, kin: -right(self, kin))
+    assert hc.inverse_dynamics(mech, q, v, [0.4]).certificate.failures == ("power",)
+
+
+@pytest.mark.parametrize("beside", [-1e-2, -1e-4, 0.0, 1e-4, 1e-2])
+def test_half_a_turn_from_rest_is_certified(beside):
+    model = pin.Model()
+    wheel = model.addJoint(0, pin.JointModelRUBZ(), at(), "wheel")
+    model.appendBodyToJoint(wheel, pin.Inertia(1.0, np.zeros(3), np.eye(3)), at())
+    mech = hc.Mechanism(
+        model, actuated=["wheel"], forces=[hc.JointSpring("wheel", 2.0, 0.7 + np.pi)]
+    )
+    angle = 0.7 + beside
+    hc.inverse_dynamics(mech, [np.cos(angle), np.sin(angle)], [1.5], [0.3]).raise_if_bad()
+
+
+ROTORED = [
+    pin.JointModelRX(),
+    pin.JointModelRUBZ(),
+    pin.JointModelRevoluteUnaligned(np.array([0.6, 0.8, 0.0])),
+    pin.JointModelPY(),
+    pin.JointModelPrismaticUnaligned(np.array([0.6, 0.0, 0.8])),
+    pin.JointModelHZ(0.2),
+    pin.JointModelHelicalUnaligned(np.array([0.0, 0.6, 0.8]), 0.2),
+    pin.JointModelSpherical(),
+    pin.JointModelPlanar(),
+    pin.JointModelUniversal(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])),
+]
+
+
+@pytest.mark.parametrize("kind", ROTORED, ids=lambda j: j.shortname())
+def test_rotors_store_energy_once(kind):
+    """Pinocchio's kinetic energy has the rotors of aligned joints, not those of others."""
+    model, rng = pin.Model(), np.random.default_rng(0)
+    joint = model.addJoint(0, kind, at(), "joint")
+    body = pin.Inertia(1.3, np.array([0.1, 0.2, 0.3]), np.diag([0.05, 0.06, 0.07]))
+    model.appendBodyToJoint(joint, body, at())
+    model.armature = 0.3 + rng.random(model.nv)
+    mech = hc.Mechanism(model)
+    for _ in range(3):
+        q = pin.integrate(model, pin.neutral(model), rng.normal(size=model.nv))
+        v = rng.normal(size=model.nv)
+        expected = 0.5 * v @ hc.terms(mech, q, v).M @ v
+        assert hc.energy(mech, q, v).kinetic == pytest.approx(expected, rel=1e-12)
+        hc.forward_dynamics(mech, q, v, np.ones(model.nv)).raise_if_bad()
+
+
+@pytest.mark.parametrize("given", ["armature", "ratio"])
+def test_a_rotor_of_a_pendulum(given):
+    model, rotor = pendulum(9.81).model.copy(), 0.5
+    if given == "armature":
+        model.armature = np.array([rotor])
+    else:
+        model.rotorInertia, model.rotorGearRatio = np.array([rotor / 100.0]), np.array([10.0])
+    mech = hc.Mechanism(model, actuated=["hinge"])
+    q, v = np.array([0.3]), np.array([1.5])
+    assert hc.energy(mech, q, v).kinetic == pytest.approx(0.5 * (INERTIA + rotor) * v[0] ** 2)
+    result = hc.inverse_dynamics(mech, q, v, [2.0]).raise_if_bad()
+    assert result.u[0] == pytest.approx(
+        (INERTIA + rotor) * 2.0 + INERTIA / LENGTH * 9.81 * np.sin(0.3)
+    )

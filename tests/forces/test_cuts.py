@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from cut_loops import DOF, body_motions, closed_by, generic, same_state
-from linkages import four_bar
+from linkages import add_lump, four_bar
 
 import holoctl as hc
 
@@ -96,3 +97,71 @@ def test_a_closure_that_a_force_acts_on_stays():
     assert mech.without("spring on pin").forces == ()
     with pytest.raises(hc.InputError, match="did you mean 'pin'"):
         mech.without("pinn")
+
+
+PARTS = [
+    {"viscous": {"ball[0]": 1.0}},
+    {"coulomb": {"slab[1]": 0.3, "ball[2]": 0.4}},
+    {
+        "viscous": {"ball": 0.1},
+        "coulomb": {"ball": 0.5, "slab": 0.5},
+        "stribeck": {"ball[1]": (0.8, 0.6), "slab[2]": (0.7, 0.4)},
+        "transition": {"ball[2]": 0.9, "slab[0]": 0.7},
+    },
+]
+
+
+def ring_with_a_ball():
+    """Hinge, slab, ball and hinge around a loop; in some of its trees the ball is upside down."""
+    rng = np.random.default_rng(5)
+
+    def somewhere():
+        return pin.SE3(pin.exp3(rng.normal(size=3)), rng.normal(size=3))
+
+    link = hc.Linkage("ring")
+    joints, ends = [somewhere() for _ in range(4)], {"universe": pin.SE3.Identity()}
+    for name in ("a", "b", "c"):
+        add_lump(link, name, 1.0)
+        ends[name] = somewhere()
+    for place, (name, kind, parent, child) in zip(
+        joints,
+        [
+            ("first", "revolute", "universe", "a"),
+            ("slab", "planar", "a", "b"),
+            ("ball", "spherical", "c", "b"),
+            ("last", "revolute", "c", "universe"),
+        ],
+        strict=True,
+    ):
+        link.add_joint(
+            name, kind, parent, child, ends[parent].actInv(place), ends[child].actInv(place)
+        )
+    return link
+
+
+@pytest.mark.parametrize("spec", PARTS, ids=["ball", "both", "mixed"])
+def test_parts_of_a_joint_are_the_same_however_it_is_cut(spec):
+    """Coefficients of a joint and of single coordinates of it meet at the same rates."""
+    link = ring_with_a_ball()
+    whole = link.mechanism(cut=["last"], actuated=["first"])
+    q, v = generic(whole, spread=0.4)
+    found, upside_down = [], 0
+    for cut in ("last", "first", "slab", "ball"):
+        mech, q_here, v_here = same_state(whole, link, q, v, cut=[cut], actuated=["first"])
+        upside_down += mech.model.existFrame("ball.child")
+        mech = mech.with_forces([hc.JointFriction(**spec)])
+        u = hc.inverse_dynamics(mech, q_here, v_here, [1.5]).raise_if_bad().u[0]
+        found.append([u, hc.power(mech, q_here, v_here, [0.0]).losses])
+    assert 0 < upside_down < 3
+    assert min(x[1] for x in found) > 1e-4
+    assert np.ptp(found, axis=0).max() < 1e-10 * (1.0 + np.abs(found).max())
+
+
+@pytest.mark.parametrize("cut", ["last", "first", "slab", "ball"])
+def test_a_coordinate_is_named_once_however_it_is_cut(cut):
+    mech = ring_with_a_ball().mechanism(cut=[cut])
+    for name in ("ball", "slab"):
+        if name == "slab" and cut != "slab":
+            continue
+        with pytest.raises(hc.InputError, match=rf"'{name}' and '{name}\[1\]' name the same"):
+            mech.with_forces([hc.JointFriction({name: 1.0, f"{name}[1]": 0.5})])

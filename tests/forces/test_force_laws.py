@@ -9,7 +9,7 @@ import pinocchio as pin
 import pytest
 from all_forces import AT_T, forced, wind
 from inside import fast_path, general_path
-from support import ALWAYS_GENERAL, ANY_STATE, closed_states, open_states, relative
+from support import ALWAYS_GENERAL, ANY_STATE, closed_states, mechanism, open_states, relative
 from zoo import ZOO
 
 import holoctl as hc
@@ -272,3 +272,32 @@ def test_impacts_know_no_forces():
     free = mech.without(*mech.force_names)
     struck = [hc.impulse(m, q, v + 0.1, partition=hc.partition(m, q)).v for m in (mech, free)]
     assert np.array_equal(*struck)
+
+
+@pytest.mark.parametrize("friction_at", ["measured", "reference"])
+def test_loads_act_where_a_chart_moves_the_state(friction_at):
+    base = forced("sine_chart")
+    model = base.model.copy()
+    tip = pin.SE3(np.eye(3), np.array([0.3, 0.2, 0.1]))
+    model.addFrame(pin.Frame("tip", model.njoints - 1, tip, pin.FrameType.OP_FRAME))
+    mech = base.with_model(model)
+    q, v = closed_states("sine_chart")[0]
+    part = hc.partition(mech, q)
+    q, v = np.add(q, [0.0, 0.05]), np.add(v, [0.0, 0.03])
+    load = {"tip": ([10.0, 20.0, 30.0], [1.0, 2.0, 3.0])}
+    law = hc.ComputedTorque(mech, 0.0, 0.0, partition=part, friction_at=friction_at, **ANY_STATE)
+    u = law.torque(q, v, q, mech.motor_rates(v), [0.7], f_ext=load)
+    there = hc.inverse_dynamics(mech, q, v, [0.7], f_ext=load, partition=part).u
+    assert relative(u, there) < 1e-12
+
+
+@np.errstate(all="raise")
+def test_friction_is_quiet_and_its_derivative_finite():
+    mech = mechanism("five_bar")
+    v = np.array([1.0, -30.0, 1e-3, 0.0])
+    for speed in (1e-200, 1e-2, 1e200):
+        T = hc.terms(
+            mech.with_forces([hc.JointFriction(0.1, 0.2, (0.3, speed), 1e-9)]), mech.reference, v
+        )
+        assert np.isfinite(T.F).all()
+        assert np.isfinite(T.F_v).all()

@@ -60,11 +60,14 @@ class BoundMagnet:
 
     def energy(self, kin):
         factor = 0.5 if self.wrong == "energy" else 0.25
-        return factor * self.k * kin.q[self.i] ** 4
+        moving = kin.v[self.i] if self.wrong == "rate" else 0.0
+        return factor * self.k * kin.q[self.i] ** 4 + moving
 
     def by_velocity(self, kin):
+        if self.wrong == "by_velocity shape":
+            return np.zeros(self.nv)
         found = np.zeros((self.nv, self.nv))
-        found[self.i, self.i] = -0.9 * kin.v[self.i] ** 2
+        found[self.i, self.i] = (-0.8 if self.wrong == "by_velocity" else -0.9) * kin.v[self.i] ** 2
         return found
 
     def tick(self, motion):
@@ -120,6 +123,9 @@ WRONG = {
     "nothing": "at must return hc.Efforts",
     "energy": "its springs take .* W, but its energy grows by",
     "losses": "its losses give power",
+    "rate": "its energy depends on the velocity",
+    "by_velocity": "its by_velocity is not the derivative of its efforts",
+    "by_velocity shape": r"by_velocity must return a float array of shape \(4, 4\)",
     "tick": "its tick is not `at`: it is off by 1.0e-01",
     "error": "raised ZeroDivisionError: oops",
     "nowhere": "could not be evaluated at the reference .*: there is no force here",
@@ -146,6 +152,40 @@ def test_what_is_told_of_a_force_is_refused_where_it_is_not_so():
     told = {"friction": True}
     with pytest.raises(hc.InputError, match="it is told to be friction, but is not lost"):
         mech.with_forces([Told(mech.actuated[0])])
+
+
+@dataclass(frozen=True)
+class Brake:
+    """Dry friction whose sign at rest is not zero, so that it would hold, and lift, a weight."""
+
+    name: str | None = None
+    default_name: str = "brake"
+
+    def bind(self, model, name, reference, closures):
+        return BoundBrake(model.nv)
+
+
+@dataclass(frozen=True)
+class BoundBrake:
+    nv: int
+    stores: bool = False
+    friction: bool = True
+
+    def at(self, kin):
+        none = np.zeros(self.nv)
+        return hc.Efforts(none, np.where(kin.v >= 0.0, -0.3, 0.3), none)
+
+    def energy(self, kin):
+        return 0.0
+
+    def by_velocity(self, kin):
+        return np.zeros((self.nv, self.nv))
+
+
+def test_friction_does_nothing_at_rest():
+    """Holding torques leave friction out on one path, and take it at rest on the other."""
+    with pytest.raises(hc.InputError, match="told to be friction, but acts at rest"):
+        mechanism("five_bar").with_forces([Brake()])
 
 
 def test_a_bound_force_has_its_parts():

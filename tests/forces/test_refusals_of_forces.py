@@ -208,3 +208,12 @@ def test_loads_of_a_simulation(argument):
 def test_where_friction_is_compensated_is_one_of_two():
     with pytest.raises(hc.InputError, match="friction_at must be one of 'reference', 'measured'"):
         hc.ComputedTorque(carriage(), 1.0, 1.0, friction_at="desired")
+
+
+def test_energy_and_power_beyond_floats():
+    mech = five_bar().with_forces([hc.JointFriction(viscous=0.1)])
+    q, far = mech.reference, np.full(mech.nv, 1e200)
+    with pytest.raises(hc.InputError, match="the energy is not finite"):
+        hc.energy(mech, q, far)
+    with pytest.raises(hc.InputError, match="the power is not finite"):
+        hc.power(mech, q, far, np.zeros(mech.nu))
