@@ -66,9 +66,10 @@ class ComputedTorque:
         `PreparedInverseDynamics`.
     friction_at : str, optional
         Where friction of the mechanism's `forces` is compensated: ``"reference"``, at the motion
-        whose motors have the rates v_ref, while motions that no motor drives have those measured;
-        or ``"measured"``, at v, which chatters where a Coulomb friction changes its side with the
-        noise of a rate near zero. Springs and dampers are taken as measured in any case.
+        whose motors have the rates v_ref, while motions that no motor drives keep the momentum
+        that is measured; or ``"measured"``, at v, which chatters where a Coulomb friction changes
+        its side with the noise of a rate near zero. Springs and dampers are taken as measured in
+        any case.
 
     Raises
     ------

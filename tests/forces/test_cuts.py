@@ -74,6 +74,25 @@ def test_a_four_bar_with_friction_in_its_cut_hinge():
     assert np.ptp(found, axis=0).max() < 1e-12 * (1.0 + np.abs(found).max())
 
 
+@pytest.mark.parametrize("kind", ["revolute", "universal", "spherical", "screw"])
+def test_the_reference_of_a_motion_without_motor(kind):
+    """One motor for two motions or more: the same torque, whatever is cut."""
+    link, reference, _ = closed_by(kind)
+    whole = link.mechanism(cut=["end"], reference=reference)
+    q, v = hc.assemble(whole, v_guess=np.ones(whole.nv))
+    v *= 1.0 / np.linalg.norm(v)
+    joints = [n for n in link.joints if hc.joint_motion(whole, n, q).rate.size]
+    every, found = dict.fromkeys(joints, 0.4), []
+    friction = hc.JointFriction(every, every, transition=0.3)
+    for cut in ("end", "j1", "j2"):
+        mech, q_here, v_here = same_state(whole, link, q, v, cut=[cut], actuated=["j0"])
+        ctl = hc.ComputedTorque(mech.with_forces([friction]), 100.0, 20.0)
+        at_ = mech.motor_positions(q_here)
+        found.append(ctl.torque(q_here, v_here, at_, [0.7], [1.0])[0])
+    assert ctl.partition.independent.size > 1
+    assert np.ptp(found) < 1e-10 * (1.0 + np.abs(found).max())
+
+
 def test_friction_of_a_cut_hinge_rests_with_its_closure():
     case = four_bar()
     mech = case.mechanism().with_forces([hc.JointFriction({"pin": 0.7, "motor": 0.2})])

@@ -19,7 +19,7 @@ from holoctl.codegen.laws.bordered import bordered, selection
 from holoctl.codegen.matrices import column, scalars, total
 from holoctl.codegen.tree_dynamics import mass_matrix
 
-__all__ = ["follow", "forward_function"]
+__all__ = ["following", "forward_function"]
 
 
 def forward_function(E: Expressions) -> Any:
@@ -33,26 +33,25 @@ def forward_function(E: Expressions) -> Any:
     doubt = [*E.doubt, *K.doubt]
     if k:
         N = K.basis(k)
-        w = E.needed(a) - tau
-        z, more, again = follow(E, N, w)
-        a, doubt = a + N @ z, [*doubt, *more]
-        a = a + N @ again(E.needed(a) - tau)  # what rounding left over
+        z, more = following(E, N)
+        a, doubt = a + N @ z(E.needed(a) - tau), [*doubt, *more]
+        a = a + N @ z(E.needed(a) - tau)  # what rounding left over
     return ca.Function(
         "forward_dynamics", [E.q, E.v, tau, E.t], [a, total(doubt)],
         ["q", "v", "tau", "t"], ["a", "doubt"],
     )  # fmt: skip
 
 
-def follow(E: Expressions, N: SX, w: SX) -> tuple[SX, list[SX], Callable[[SX], SX]]:
-    """z with ``N' (w + M N z) = 0``: the motions along N follow the dynamics.
+def following(E: Expressions, N: SX) -> tuple[Callable[[SX], SX], list[SX]]:
+    """A function w -> z with ``N' (w + M N z) = 0``, by which motions along N follow the dynamics.
 
-    Also the solve as a function: doubts add up, and errors multiply, so that a second step with
-    what the first has left over keeps them small up to where the guard trips.
+    Also its doubt. Doubts add up, and errors multiply, so that a second step with what the first
+    has left over keeps them small up to where the guard trips.
     """
     NT = N.T
     reduced = factored(NT @ (mass_matrix(E.tree) @ N), REDUCED)
 
-    def again(w: SX) -> SX:
+    def z(w: SX) -> SX:
         return column(reduced.solve(scalars(-(NT @ w))))
 
-    return again(w), reduced.doubt, again
+    return z, reduced.doubt

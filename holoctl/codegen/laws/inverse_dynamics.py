@@ -21,8 +21,8 @@ from holoctl.base.linalg import pivoted_qr
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.elimination import least_squares, lower_solve, upper_solve
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.bordered import Bordered, bordered, selection
-from holoctl.codegen.laws.forward_dynamics import follow
+from holoctl.codegen.laws.bordered import bordered, selection
+from holoctl.codegen.laws.forward_dynamics import following
 from holoctl.codegen.laws.measures import redundant_doubt, state_doubt
 from holoctl.codegen.matrices import column, columns, scalars, total
 from holoctl.codegen.tree_dynamics import tree_efforts
@@ -126,35 +126,31 @@ def _driven(E: Expressions, target: SX | None, at: tuple[SX, ...]) -> tuple[SX, 
         a = ca.SX.zeros(mech.nv)
     else:
         a = K.motion([*scalars(target), *[ca.SX(0.0)] * passive.size])
-    N = K.basis(passive.size) if passive.size else None
+    follow = None
+    if passive.size:
+        N = K.basis(passive.size)
+        z, more = following(E, N)
+        doubt += more
+
+        def follow(w: SX) -> SX:
+            """The motion along N that leaves ``N' w = 0``."""
+            return N @ z(w)
+
     there = None
-    if at:
-        there = _shared(E, _reference(E, K, N, passive, at[0]), at[1])
+    if at:  # B' v = rates; what no motor drives has the momentum of v
+        reference = K.velocity([*scalars(at[0]), *[ca.SX(0.0)] * passive.size])
+        if follow is not None:
+            reference = reference + follow(_inertia_times(E, reference - E.v))
+        there = _shared(E, reference, at[1])
         doubt += E.forces.friction_doubt_at(E.v, there)
     w = E.needed(a, there)
-    if N is not None:
-        z, more, again = follow(E, N, w)
-        a, doubt = a + N @ z, [*doubt, *more]
+    if follow is not None:
+        a = a + follow(w)
         w = E.needed(a, there)
-        moved = N @ again(w)  # what rounding left over
+        moved = follow(w)  # what rounding left over
         a, w = a + moved, w + _inertia_times(E, moved)
     u = K.efforts(w)[: mech.nu]
     return column(u), a, total(doubt)
-
-
-def _reference(E: Expressions, K: Bordered, N: SX | None, passive: Indices, rates: SX) -> SX:
-    """The motion whose motors have these rates; those along N, which no motor drives, as in v."""
-    ca, mech = casadi_module(), E.mech
-    found = K.velocity([*scalars(rates), *[ca.SX(0.0)] * passive.size])
-    if N is None:
-        return found
-    unit = mech.column_scale
-    undriven = ca.SX(1.0 / unit) * N @ ca.SX(np.diag(unit[passive]))
-    left = (E.v - found) / unit
-    Q, _, _ = least_squares(columns(undriven))  # the identity is in it: it is never singular
-    for direction in Q:
-        found = found + unit * column(direction) * ca.dot(column(direction), left)
-    return found
 
 
 def _shared(E: Expressions, reference: SX, share: SX) -> SX:

@@ -129,7 +129,7 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
         else:
             a, at = own_a, v
             if rates is not None and friction is not None:
-                both = None if timed else with_reference(v, target, rates)
+                both = None if timed else with_reference(q, v, target, rates)
                 if both is None:
                     return None
                 a, at = both
@@ -169,15 +169,15 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
 
 def _with_reference(
     mech: Mechanism, split: Split, motors: _Motors | None
-) -> Callable[[Vector, Vector, Vector], tuple[Vector, Vector] | None]:
-    """A function (v, target, rates): the acceleration and, by the same solve, the velocity at
+) -> Callable[[Vector, Vector, Vector, Vector], tuple[Vector, Vector] | None]:
+    """A function (q, v, target, rates): the acceleration and, by the same solve, the velocity at
     which friction is compensated; see dynamics/reference_rates.py, which is the oracle.
 
         G_dep (a_dep, v_dep) = (right, 0) - G_ind (ydd, yd)        rows that depend on no time
     """
-    solve, right, G_ind = split.solve, split.right, split.G_ind
+    solve, right, G_ind, model, data = split.solve, split.right, split.G_ind, mech.model, split.data
     dependent, independent = split.dependent, split.independent
-    nv, r, k, nu, unit = mech.nv, dependent.size, independent.size, mech.nu, mech.column_scale
+    nv, r, k, nu = mech.nv, dependent.size, independent.size, mech.nu
     flat, motions, rights = np.zeros(2 * nv), np.zeros((2, nv)), np.zeros((2, r))
     of_dep, of_ind = flat[: 2 * r].reshape(2, r), flat[2 * r :].reshape(2, k)
     at = np.arange(2 * nv)  # what is solved for, and then what is given, of each motion
@@ -190,7 +190,7 @@ def _with_reference(
     X, N = np.zeros((r, undriven), order="F"), np.zeros((nv, undriven))
     N[independent[k - undriven :], np.arange(undriven)] = 1.0
 
-    def found(v: Vector, target: Vector, rates: Vector) -> tuple[Vector, Vector] | None:
+    def found(q: Vector, v: Vector, target: Vector, rates: Vector) -> tuple[Vector, Vector] | None:
         if motors is None:
             driven[:], driven_rates[:] = target, rates
         else:
@@ -203,11 +203,14 @@ def _with_reference(
         np.subtract(rights, of_dep, of_dep)
         solve(columns, 0)
         flat.take(places, None, motions, "clip")
-        if undriven:  # as in v: N z, nearest to what is left of it
+        if undriven:  # N' M (reference + N z - v) = 0
             X[:] = G_ind[:, nu:]
             solve(X, 0)
             N[dependent] = -X
-            z = lapack.dgels(N / unit[:, None], (v - reference) / unit)[1][:undriven]
+            MN = pin.crba(model, data, q).dot(N)
+            _, z, info = lapack.dposv(N.T.dot(MN), MN.T.dot(v - reference))
+            if info:
+                return None
             np.add(reference, N.dot(z), reference)
         return a, reference
 
