@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio as pin
 from all_forces import every_force
 from expressed import case
+from zoo import at
 
 import holoctl as hc
 
@@ -40,3 +41,16 @@ def off_by(found, expected):
     """Largest difference, over the largest entry."""
     found, expected = np.asarray(found, dtype=float).ravel(), np.asarray(expected).ravel()
     return np.abs(found - expected).max() / (1e-3 + np.abs(expected).max())
+
+
+def meeting_ends():
+    """An arm, a spring from its end to the world, and a configuration where both ends meet."""
+    base = case("no_constraints")[0]
+    q = pin.integrate(base.model, base.reference, np.full(base.nv, 0.4))
+    data = base.model.createData()
+    pin.forwardKinematics(base.model, data, q)
+    last = base.model.names[base.model.njoints - 1]
+    there = data.oMi[base.model.njoints - 1] * at(0.1, 0.0, 0.0)
+    return base.with_forces(
+        [hc.Spring((last, at(0.1, 0.0, 0.0)), ("universe", there), 10.0, 0.1, name="band")]
+    ), q

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from all_forces import every_force
 from exported import Exported, build_and_test, cmake, compilers, robot
-from forced import off_by
-from test_forces import meeting_ends
+from forced import meeting_ends, off_by
 from zoo import at
 
 import holoctl as hc

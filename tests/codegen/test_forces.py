@@ -10,11 +10,10 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from all_forces import cut_joints, wind
-from expressed import EXPRESSED, case
-from forced import forced, moving_states, off_by
+from expressed import EXPRESSED
+from forced import forced, meeting_ends, moving_states, off_by
 from inside import general_path
 from support import ANY_STATE, mechanism
-from zoo import at
 
 import holoctl as hc
 from holoctl.codegen.expressions import symbolic
@@ -203,19 +202,6 @@ def test_ends_of_a_spring_that_coincide_give_an_error():
     for law, size in ((fast.inverse_dynamics, mech.nu), (fast.forward_dynamics, mech.nv)):
         with pytest.raises(hc.SingularityError, match="ends coincide"):
             law(q, v, np.zeros(size))
-
-
-def meeting_ends():
-    """An arm, a spring from its end to the world, and a configuration where both ends meet."""
-    base = case("no_constraints")[0]
-    q = pin.integrate(base.model, base.reference, np.full(base.nv, 0.4))
-    data = base.model.createData()
-    pin.forwardKinematics(base.model, data, q)
-    last = base.model.names[base.model.njoints - 1]
-    there = data.oMi[base.model.njoints - 1] * at(0.1, 0.0, 0.0)
-    return base.with_forces(
-        [hc.Spring((last, at(0.1, 0.0, 0.0)), ("universe", there), 10.0, 0.1, name="band")]
-    ), q
 
 
 # --------------------------------------------------------------------------------- refusals
