@@ -170,8 +170,9 @@ def _function(owner: str, q: SX, v: SX, t: SX, F: SX, doubt: list[SX]) -> Any:
     return ca.Function("force", [q, v, t], [F, total(doubt)])
 
 
-_SPEEDS = (1.0, -1.0, 1e-2, -1e-2, 1e-4, 0.0)
-"""Parts of a random velocity at which expressions are compared: both sides of rest, and near it."""
+_SPEEDS = (1.0, -1.0, 30.0, -30.0, 1e-2, -1e-2, 1e-4, 0.0)
+"""Parts of a random velocity at which expressions are compared: both sides of rest, near it, and as
+fast as motors are."""
 
 
 def _compare(mech: Mechanism, bound: BoundForce, owner: str, samples: Array, function: Any) -> None:

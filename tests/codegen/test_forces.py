@@ -239,6 +239,14 @@ def test_a_difference_that_shows_near_rest_alone_is_refused():
         hc.compile(mech, ["inverse_dynamics"])
 
 
+def test_a_difference_that_shows_at_speed_alone_is_refused():
+    mech = mechanism("five_bar").with_forces(
+        [hc.CustomForce(lambda q, v, t: -np.clip(v, -5.0, 5.0), lambda q, v, t: -v, name="mine")]
+    )
+    with pytest.raises(hc.InputError, match="'mine' is not the force"):
+        hc.compile(mech, ["inverse_dynamics"])
+
+
 def stiction(q, v, t):
     return -np.tanh(v / 2e-3)
 
