@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -252,6 +253,21 @@ def test_flags_that_remove_the_guard_are_refused(flag):
     mech, part = case("four_bar")
     with pytest.raises(hc.HoloctlError, match="would remove the guard"):
         hc.compile(mech, ["inverse_dynamics"], partition=part, flags=[flag])
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_flags_that_put_sums_together_otherwise_are_refused(compiler, monkeypatch):
+    """Hyperbolic tangents of friction were wrong by as much as the friction."""
+    if not shutil.which(compiler):
+        pytest.skip(f"no {compiler} is here")
+    monkeypatch.setenv("CC", compiler)
+    mech = mechanism("five_bar").with_forces([hc.JointFriction(coulomb=1.0)])
+    for flags in (
+        ["-funsafe-math-optimizations"],
+        ["-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math"],
+    ):
+        with pytest.raises(hc.HoloctlError, match="put sums together otherwise"):
+            hc.compile(mech, ["inverse_dynamics"], flags=["-O2", *flags])
 
 
 def test_a_compiler_that_is_no_command(monkeypatch):

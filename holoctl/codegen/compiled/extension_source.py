@@ -56,6 +56,9 @@ _HEAD = """\
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
 #error "flags that assume finite numbers (-ffast-math, -Ofast) would remove the guard"
 #endif
+#if defined(__ASSOCIATIVE_MATH__)
+#error "flags that put sums together otherwise (-funsafe-math-optimizations) change the numbers"
+#endif
 
 """
 
@@ -217,8 +220,25 @@ static PyMethodDef methods[] = {{
 
 static struct PyModuleDef definition = {{PyModuleDef_HEAD_INIT, "{module}", "", -1, methods}};
 
+#ifndef HOLOCTL_ROUND
+#define HOLOCTL_ROUND(x) floor((x) + 0.5)
+#endif
+
+/* Whether the compiler left sums as they are: not all of them have a macro that tells. */
+static int holoctl_rounds(void) {{
+  volatile double huge = 1e300, one = 1.0, above = 0.75, below = 0.25;
+  const double big = huge, x = one;
+  if ((big + x) - big > 0.0 || (x - big) + big > 0.0) return 0;
+  return HOLOCTL_ROUND(above) - HOLOCTL_ROUND(below) == 1.0;
+}}
+
 PyMODINIT_FUNC PyInit_{module}(void) {{
   import_array();
+  if (!holoctl_rounds()) {{
+    PyErr_SetString(PyExc_ImportError, "its flags put sums together otherwise "
+                    "(-funsafe-math-optimizations and the like), which changes the numbers");
+    return NULL;
+  }}
   return PyModule_Create(&definition);
 }}
 """
