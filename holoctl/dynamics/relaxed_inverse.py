@@ -2,7 +2,8 @@
 
 A motor is a spring between the acceleration asked for and the one that happens,
 
-    u = W (target - B' a) + B' h        (M + B W B') a + h = B (W target + B' h) + J' f + G' lambda
+    u = W (target - B' a) + B' (h - F)
+    (M + B W B') a + h = B (W target + B' (h - F)) + J' f + F + G' lambda
 
 so there is a solution whatever the target, and the equation of motion holds exactly.
 """
