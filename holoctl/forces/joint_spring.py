@@ -19,7 +19,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.angles import wrapped
-from holoctl.base.checks import Vector, number, numbers, read_only, vector
+from holoctl.base.checks import Vector, counted, number, numbers, read_only, vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import HALF_TURN, SMALL_TURN
 from holoctl.constraints.joint_coordinates import Closures, FramePair, Joint, joint_called
@@ -107,7 +107,8 @@ class JointSpring:
         sort = _sort(model, joint)
         if sort is None:
             raise InputError(
-                f"{owner}: {self.joint!r} has {joint.count} coordinates, and a spring is on one "
+                f"{owner}: {self.joint!r} has {counted(joint.count, 'coordinate')}"
+                f"{', which is no number in q' if joint.count == 1 else ''}; a spring is on one "
                 "that is a length or an angle (joint[i] names one of several), or on a spherical "
                 "joint"
             )

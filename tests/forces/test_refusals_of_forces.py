@@ -140,9 +140,11 @@ def test_a_weld_has_no_friction():
 def test_a_spring_is_on_one_coordinate():
     mech = held_foot()
     joint = mech.model.names[1]  # a free joint
-    with pytest.raises(hc.InputError, match="has 6 coordinates, and a spring is on one"):
+    with pytest.raises(hc.InputError, match="has 6 coordinates; a spring is on one"):
         mech.with_forces([hc.JointSpring(joint, 1.0)])
-    with pytest.raises(hc.InputError, match="has 1 coordinates, and a spring is on one"):
+    with pytest.raises(
+        hc.InputError, match="has 1 coordinate, which is no number in q; a spring is on one"
+    ):
         mech.with_forces([hc.JointSpring(f"{joint}[0]", 1.0)])  # its value is no number in q
 
 
