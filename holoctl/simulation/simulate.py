@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, flag, positive, quiet, vector, whole
+from holoctl.base.checks import Vector, counted, flag, listing, positive, quiet, vector, whole
 from holoctl.base.errors import HoloctlError, InconsistentError, InputError
 from holoctl.base.linalg import largest
 from holoctl.base.progress import progress_bar
@@ -319,6 +319,11 @@ def _too_fast(plant: Mechanism, u: Vector) -> InconsistentError:
         cause = (
             "no motor acts on it: is it close to a singular configuration, has a body next to no "
             "inertia, or is a tick (1 / rate) too long?"
+        )
+    if plant.forces:
+        cause += (
+            f" Or are forces stiff ({listing(plant.force_names)}), such as friction with a small "
+            "transition in joints with little inertia?"
         )
     return InconsistentError(
         f"{plant.name}: the motion is too fast to integrate ({MOST_STEPS} evaluations within one "

@@ -167,3 +167,11 @@ def test_a_spring_on_the_tip_of_a_simulated_robot_settles():
         inconsistent="project",
     )  # fmt: skip
     assert np.abs(held.u).max() < 1e-2
+
+
+def test_friction_that_is_too_stiff_is_named():
+    mech = hc.load(hc.robot_file("five_bar"))
+    q, v = hc.assemble(mech, v_guess=[0.1, 0.0, 0.0, 0.0])
+    mech = mech.with_forces([hc.JointFriction(coulomb=1.0, transition=1e-6)])
+    with pytest.raises(hc.InconsistentError, match=r"forces stiff \('friction'\), such as"):
+        hc.simulate(mech, lambda t, q, v: [0, 0], q, v, 0.02, rate=100.0, rtol=1e-6, atol=1e-8)
