@@ -226,11 +226,15 @@ class BoundSpring:
         return column(v, {k: -x * tension for k, x in row.items()})
 
     def guard(self, q: Any, v: Any, t: Any, between: Between) -> list[Any]:
-        """Where the ends coincide there is no direction between them."""
-        if self.nearest == 0.0 or (self.description.unilateral and self.description.length):
+        """Where the ends coincide there is no direction between them; a slack rope needs none."""
+        import casadi as ca
+
+        length, rope = self.description.length, self.description.unilateral
+        if self.nearest == 0.0 or (rope and length >= self.nearest):
             return []
         L, _ = self._symbols(between)
-        return [(self.nearest / L) ** 2]
+        doubt = (self.nearest / L) ** 2
+        return [ca.if_else(length >= L, 0.0, doubt) if rope else doubt]
 
     def _symbols(self, between: Between) -> tuple[Any, dict[int, Any]]:
         """L and its row."""

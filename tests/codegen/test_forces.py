@@ -204,6 +204,38 @@ def test_ends_of_a_spring_that_coincide_give_an_error():
             law(q, v, np.zeros(size))
 
 
+def test_a_rope_shorter_than_its_ends_can_be_told_apart():
+    """Between its length and where a damper has no direction, and slack below."""
+    base, q = meeting_ends()
+    (band,) = base.forces
+    rope = dataclasses.replace(band, length=1e-9, damping=5.0, unilateral=True)
+    mech = base.without("band").with_forces([rope])
+    fast = hc.compile(mech, ["inverse_dynamics"], flags=["-O0"], **ANY_STATE)
+    v, target = np.ones(mech.nv), np.zeros(mech.nu)
+    for step, refused in ((1e-13, False), (1e-8, True), (1e-3, False)):
+        x = pin.integrate(mech.model, q, np.full(mech.nv, step))
+        if refused:
+            for law in (fast.inverse_dynamics, hc.PreparedInverseDynamics(mech).torque):
+                with pytest.raises(hc.SingularityError, match="ends coincide"):
+                    law(x, v, target)
+        else:
+            expected = hc.inverse_dynamics(mech, x, v, target).u
+            assert off_by(fast.inverse_dynamics(x, v, target), expected) < SAME
+
+
+def meeting_ends():
+    """An arm, a spring from its end to the world, and a configuration where both ends meet."""
+    base = case("no_constraints")[0]
+    q = pin.integrate(base.model, base.reference, np.full(base.nv, 0.4))
+    data = base.model.createData()
+    pin.forwardKinematics(base.model, data, q)
+    last = base.model.names[base.model.njoints - 1]
+    there = data.oMi[base.model.njoints - 1] * at(0.1, 0.0, 0.0)
+    return base.with_forces(
+        [hc.Spring((last, at(0.1, 0.0, 0.0)), ("universe", there), 10.0, 0.1, name="band")]
+    ), q
+
+
 # --------------------------------------------------------------------------------- refusals
 
 
