@@ -20,12 +20,11 @@ from holoctl.base.errors import InputError
 from holoctl.base.tolerances import DIFFERENCE_TIMES, FORCES_AGREE
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.matrices import total
-from holoctl.codegen.relative_motion import Seen as SeenStep
-from holoctl.codegen.relative_motion import moved, pair_between, turns
+from holoctl.codegen.relative_motion import Seen, moved, pair_between, turns
 from holoctl.codegen.tree import Tree
 from holoctl.constraints.contract import offered
 from holoctl.constraints.user_classes import of_library
-from holoctl.forces.contract import Between, BoundForce, Seen
+from holoctl.forces.contract import Between, BoundForce, RelativeMotion
 from holoctl.forces.custom_force import BoundCustomForce
 from holoctl.forces.together import all_efforts
 from holoctl.mechanism.mechanism import Mechanism
@@ -124,12 +123,12 @@ def symbolic_forces(mech: Mechanism, tree: Tree, v: SX, t: SX, samples: Array) -
 
 def _between(tree: Tree, v: SX) -> Between:
     """What shows frames to the forces, of one tree."""
-    steps: dict[tuple[int, int], SeenStep] = {}
+    steps: dict[tuple[int, int], Seen] = {}
 
-    def between(a: Frame, b: Frame) -> Seen:
+    def between(a: Frame, b: Frame) -> RelativeMotion:
         pair = pair_between(tree, a, b, v, steps)
         moves = moved(pair, pair.p2, pair.p2)
-        return Seen(pair.R1, pair.p1, pair.R2, pair.p2, tuple(turns(pair)), tuple(moves))
+        return RelativeMotion(pair.R1, pair.p1, pair.R2, pair.p2, tuple(turns(pair)), tuple(moves))
 
     return between
 

@@ -22,7 +22,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, known_name, read_only
+from holoctl.base.checks import Vector, counted, known_name, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.closure import Closure
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate, support
@@ -248,7 +248,8 @@ def joint_called(model: pin.Model, name: Any, closures: Closures, owner: str) ->
     kind = str(closure.joint)
     if place is not None and not place < len(AXES_OF[kind]):
         raise InputError(
-            f"{owner}: {name!r}: a {kind} joint has {len(AXES_OF[kind])} coordinates, from 0"
+            f"{owner}: {name!r}: a {kind} joint has {counted(len(AXES_OF[kind]), 'coordinate')}, "
+            "numbered from 0"
         )
     a, b = (resolve_frame(model, f, owner) for f in (closure.a, closure.b))
     return frame_pair(model, whole, a, b, kind, place)

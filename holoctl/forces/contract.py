@@ -43,7 +43,7 @@ from holoctl.constraints.joint_coordinates import Closures
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import Kinematics
 
-__all__ = ["Between", "BoundForce", "Efforts", "Force", "Seen", "Tick", "column"]
+__all__ = ["Between", "BoundForce", "Efforts", "Force", "RelativeMotion", "Tick", "column"]
 
 Array = NDArray[np.float64]
 
@@ -76,7 +76,7 @@ Tick = Callable[[Vector, Vector, float], Vector]
 """tick(q, v, t) -> (nv,) the efforts of a force: the same array at every call, written anew."""
 
 
-class Seen(NamedTuple):
+class RelativeMotion(NamedTuple):
     """Frames a and b as expressions, and how b moves against a, all in axes of one body.
 
     Attributes
@@ -98,8 +98,8 @@ class Seen(NamedTuple):
     moves: tuple[tuple[int, Any], ...]
 
 
-Between = Callable[[Frame, Frame], Seen]
-"""between(a, b) -> Seen."""
+Between = Callable[[Frame, Frame], RelativeMotion]
+"""between(a, b): how frame b moves against frame a."""
 
 
 class BoundForce(Protocol):

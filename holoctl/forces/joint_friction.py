@@ -57,8 +57,8 @@ class JointFriction:
     ----------
     viscous : float or mapping of str to float, optional
         N m s/rad or N s/m, at least 0. A number is for every coordinate of the tree but those of
-        free joints. A mapping names joints: of the tree, coordinates ``joint[i]`` of them, and
-        closures with ``joint=``, whose coordinates are those of `joint_motion`.
+        free joints. A mapping names joints, of the tree and closures with ``joint=``, or one
+        coordinate of several, ``joint[i]``. Coordinates are those whose rates `joint_motion` gives.
     coulomb : float or mapping of str to float, optional
         N m or N, at least 0, likewise.
     stribeck : (float, float) or mapping of str to (float, float), optional

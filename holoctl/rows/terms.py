@@ -136,15 +136,14 @@ class Terms:
 
     def factored(self, rows: Indices) -> PivotedQR:
         """``G'[rows]^T P = Q [R1; 0]`` of scaled rows that are independent; kept likewise."""
-        found = self._factors.get(id(rows))
-        if found is None:
-            found = rows, pivoted_qr(self.scaled.take(rows, 0).T, rows.size)
-            self._factors[id(rows)] = found
-        return found[1]
+        key = rows.tobytes()
+        if key not in self._factors:
+            self._factors[key] = pivoted_qr(self.scaled.take(rows, 0).T, rows.size)
+        return self._factors[key]
 
     @cached_property
-    def _factors(self) -> dict[int, tuple[Indices, PivotedQR]]:
-        """By the identity of the rows, which are held with them."""
+    def _factors(self) -> dict[bytes, PivotedQR]:
+        """By the indices of the rows."""
         return {}
 
     @property

@@ -223,19 +223,6 @@ def test_a_rope_shorter_than_its_ends_can_be_told_apart():
             assert off_by(fast.inverse_dynamics(x, v, target), expected) < SAME
 
 
-def meeting_ends():
-    """An arm, a spring from its end to the world, and a configuration where both ends meet."""
-    base = case("no_constraints")[0]
-    q = pin.integrate(base.model, base.reference, np.full(base.nv, 0.4))
-    data = base.model.createData()
-    pin.forwardKinematics(base.model, data, q)
-    last = base.model.names[base.model.njoints - 1]
-    there = data.oMi[base.model.njoints - 1] * at(0.1, 0.0, 0.0)
-    return base.with_forces(
-        [hc.Spring((last, at(0.1, 0.0, 0.0)), ("universe", there), 10.0, 0.1, name="band")]
-    ), q
-
-
 # --------------------------------------------------------------------------------- refusals
 
 
