@@ -20,9 +20,10 @@ stored energy, for speed, or for joints that are cut.
    numbers. It knows no model; check here what can be checked without one.
 2. Bind: look up every name in the model, raise `InputError` for an unknown one. Return an object
    with indices in place of names.
-3. Evaluate: `at(kin)` gives `Efforts`, `energy(kin)` what is stored, from `kin` alone. No state may
-   be kept between calls: mechanisms are shared by threads. A state at which there is no answer
-   raises a `SingularityError`.
+3. Evaluate: `at(kin)` gives `Efforts`, `energy(kin)` what is stored, `by_velocity(kin)` the
+   derivative of the efforts by v, from `kin` alone; `stores` and `friction` say what it is. No
+   state may be kept between calls: mechanisms are shared by threads. A state at which there is no
+   answer raises a `SingularityError`.
 4. Offer more, or leave it: with `tick` it is fast in a control loop, with `expression` it compiles.
    Without the first, loops evaluate `at`; without the second, `hc.compile` and `hc.export_c` refuse
    the force by its name. What is offered is compared with `at`, and refused where it differs.

@@ -149,7 +149,11 @@ class BoundCustomForce:
     def evaluate(self, q: Vector, v: Vector, t: float) -> Vector:
         """The efforts, checked."""
         nv = self.model.nv
-        given = self.description.function(q.copy(), v.copy(), t)
+        try:
+            given = self.description.function(q.copy(), v.copy(), t)
+        except Exception as error:  # of a function that somebody else wrote
+            error.add_note(f"in the {self.owner}")
+            raise
         x = np.array(numbers(self.owner, given, "efforts on the coordinates"))
         if x.shape != (nv,) and not (x.size == nv == 1):
             raise InputError(f"{self.owner} must return shape ({nv},); got {x.shape}")

@@ -233,9 +233,11 @@ def checked_forces(forces: Any) -> tuple[Force, ...]:
 def closures_among(
     constraints: Iterable[Constraint], parked: Iterable[Constraint]
 ) -> dict[str, Closure | None]:
-    """The closures by name; None for those that are switched off."""
-    on = {c.default_name: c for c in constraints if isinstance(c, Closure)}
-    return on | {c.default_name: None for c in parked if isinstance(c, Closure)}
+    """The closures by name; None for those that are joints, and switched off."""
+    on, off = (
+        {c.default_name: c for c in x if isinstance(c, Closure)} for x in (constraints, parked)
+    )
+    return on | {name: c if c.joint is None else None for name, c in off.items()}
 
 
 def bound_force(

@@ -123,6 +123,21 @@ def test_names_are_one_set():
     assert "2 forces" in repr(again)
 
 
+def test_a_closure_by_axes_is_no_joint_when_it_is_off():
+    mech = four_bar().with_enabled(pin=False)
+    with pytest.raises(hc.InputError, match="is a closure by axes, which is no joint"):
+        mech.with_forces([hc.JointFriction(viscous={"pin": 1.0})])
+
+
+def test_an_error_in_a_function_names_the_force():
+    def wind(q, v, t):
+        return q / 0.0 if t > 1.0 else 1 // int(t > 1.0)
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        four_bar().with_forces([hc.CustomForce(wind)])
+    assert caught.value.__notes__ == ["in the function of CustomForce 'wind'"]
+
+
 def test_one_coordinate_is_named_once():
     mech = held_foot()
     joint = mech.model.names[1]
