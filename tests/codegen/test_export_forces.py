@@ -110,3 +110,21 @@ def test_the_same_forces_give_the_same_bytes(tmp_path):
         for i in range(2)
     ]
     assert written[0] == written[1]
+
+
+def test_states_that_a_reference_alone_has_no_torque_at_are_left_out(tmp_path):
+    """At a stretched reference the export says what it lacks, not what one tick lacked."""
+    capsule = '<geom type="capsule" size="0.02" fromto="0 0 0 0.3 0 0" mass="1"/>'
+    bodies = "".join(
+        f'<body name="{name}" pos="{x} 0 0"><joint name="j{name}" axis="0 1 0"/>{capsule}{end}'
+        for name, x, end in (("a", 0.0, ""), ("b", 0.3, "</body></body>"), ("c", 0.5, "</body>"))
+    )
+    robot_file = tmp_path / "stretched.xml"
+    robot_file.write_text(
+        f"<mujoco><worldbody>{bodies}</worldbody>"
+        '<equality><connect body1="b" body2="c" anchor="0.2 0 0"/></equality>'
+        '<actuator><motor joint="ja"/></actuator></mujoco>'
+    )
+    mech = hc.load(robot_file)
+    with pytest.raises(hc.HoloctlError, match="states for the self-test"):
+        hc.export_c(hc.ComputedTorque(mech, 40.0, 4.0), tmp_path / "c")

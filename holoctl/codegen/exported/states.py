@@ -82,13 +82,13 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
                 partition=E.partition,
             ).certificate.condition  # fmt: skip
             inverse = python.torque(q, v, target, t)
+            reference = _references(laws, q, v, rng)
+            torque = np.zeros(mech.nu)
+            if laws.controller is not None:
+                torque = laws.controller.torque(q, v, *reference, t=t)
         except (SingularityError, InconsistentError):
             doubtful += 1
             continue
-        reference = _references(laws, q, v, rng)
-        torque = np.zeros(mech.nu)
-        if laws.controller is not None:
-            torque = laws.controller.torque(q, v, *reference, t=t)
         condition *= 1.0 + _steepness(mech, q, v, t) / max(np.abs(inverse).max(), 1e-300)
         tolerance = max(1e-12, 100.0 * np.finfo(float).eps * max(condition, differences))
         rows.append((q, v, t, target, *reference, inverse, torque, tolerance))
