@@ -118,6 +118,10 @@ def _parser() -> argparse.ArgumentParser:
         "--compensation", choices=["full", "gravity"], default="full",
         help="of the whole dynamics (default), or of gravity alone: gains in N m/rad, N m s/rad",
     )  # fmt: skip
+    export.add_argument(
+        "--friction-at", choices=["reference", "measured"], default="reference",
+        help="where friction of the robot's forces is compensated (default: %(default)s)",
+    )  # fmt: skip
     export.add_argument("--name", help="of the library (default: that of the robot)")
     export.add_argument(
         "--closure-limit", type=_number, default=CLOSURE_LIMIT, metavar="ERROR",
@@ -386,7 +390,10 @@ def _export(given: argparse.Namespace) -> int:
     limits = {"closure_limit": given.closure_limit, "velocity_limit": given.velocity_limit}
     if given.kp is not None:
         kp, kd = _gain("--kp", given.kp), _gain("--kd", given.kd)
-        what = ComputedTorque(mech, kp=kp, kd=kd, compensation=given.compensation, **limits)
+        what = ComputedTorque(
+            mech, kp=kp, kd=kd, compensation=given.compensation, friction_at=given.friction_at,
+            **limits,
+        )  # fmt: skip
         limits = {}
     paths = export_c(
         what, given.out, name=given.name, in_trouble=given.in_trouble, plant=given.plant, **limits

@@ -246,6 +246,25 @@ def test_export_refuses_numbers_that_are_none(capsys, tmp_path, option, given):
     assert not (tmp_path / "c").exists()
 
 
+def test_export_is_told_where_friction_is_compensated(capsys, tmp_path):
+    pytest.importorskip("casadi")
+    robot = hc.robot_file("five_bar")
+    for suffix in (".urdf", ".yaml"):
+        there = tmp_path / f"five_bar{suffix}"
+        there.write_text(robot.with_suffix(suffix).read_text(encoding="utf-8"), encoding="utf-8")
+    with there.open("a", encoding="utf-8") as sheet:
+        sheet.write("\nforces:\n  - {type: joint_friction, viscous: 0.1, coulomb: 0.2}\n")
+    ways = {"default": (), "reference": ("--friction-at", "reference"),
+            "measured": ("--friction-at", "measured")}  # fmt: skip
+    law = {}
+    for way, option in ways.items():
+        out = tmp_path / way
+        arguments = str(tmp_path / "five_bar.urdf"), "--out", str(out), "--kp=9", "--kd=6"
+        assert run(capsys, "export", *arguments, *option)[0] == 0
+        law[way] = (out / "holoctl_five_bar.c").read_bytes()
+    assert law["default"] == law["reference"] != law["measured"]
+
+
 @pytest.mark.parametrize("given", ["1_0", "\uff11\uff10", "0x1", "1e", ""])
 def test_numbers_are_those_of_files(capsys, tmp_path, given):
     code, out = run(capsys, "assemble", "five_bar", f"--set=motor_left={given}")
