@@ -43,6 +43,7 @@ def inverse_dynamics_relaxed(
     target: Any,
     *,
     f_ext: Any = None,
+    efforts: Any = None,
     stiffness: Any = None,
     t: float = 0.0,
     t_stab: TimeConstants = None,
@@ -65,7 +66,9 @@ def inverse_dynamics_relaxed(
     target : (nu,) array_like
         Accelerations of the motors, ``B' a``, rad/s^2 or m/s^2.
     f_ext : mapping or pin.StdVec_Force, optional
-        As `inverse_dynamics` takes it.
+    efforts : (nv,) array_like, optional
+        External forces, and other known efforts on the coordinates: as `inverse_dynamics` takes
+        them.
     stiffness : (nu, nu) array_like, optional
         W, symmetric and positive definite: effort for a missing acceleration, kg m^2 or kg.
         Default, as RBDL has it: ``100 B' M B``.
@@ -97,11 +100,13 @@ def inverse_dynamics_relaxed(
     target = vector("target", target, mech.nu, "accelerations of the motors, B' a")
     T, part = given_terms(Given(mech, q, v, t, t_stab, partition, terms=terms))
     W = _stiffness(mech, T, stiffness)
-    efforts = external_efforts(mech, T.kinematics, f_ext) + T.F
+    known = external_efforts(mech, T.kinematics, f_ext) + T.F
+    if efforts is not None:
+        known += vector("efforts", efforts, mech.nv, "efforts on the coordinates")
     B, c = mech.B, mech.column_scale
     G, k = scaled_rows(T, part.rows)
     wanted = W @ target + B.T @ (T.h - T.F)
-    found = direct(c[:, None] * (T.M + B @ W @ B.T) * c, G, c * (B @ wanted + efforts - T.h), k)
+    found = direct(c[:, None] * (T.M + B @ W @ B.T) * c, G, c * (B @ wanted + known - T.h), k)
     if not found.condition <= SINGULAR:
         raise SingularityError(
             f"{mech.name}: some motion that the constraints allow has neither inertia nor a motor "
@@ -110,10 +115,10 @@ def inverse_dynamics_relaxed(
         )
     a = c * found.x
     u = wanted - W @ (B.T @ a)
-    w = inverse_tree_dynamics(mech, T.q, T.v, a) - efforts
+    w = inverse_tree_dynamics(mech, T.q, T.v, a) - known
     force = w - B @ u
     lam, unique = multipliers(T, part, force)
-    certificate = certify(T, part, a, B @ u + efforts, lam, found.condition)
+    certificate = certify(T, part, a, B @ u + known, lam, found.condition)
     P = project(mech, *T.given, partition=part, t=t, terms=T)
     return InverseDynamics(u, a, lam, unique, P.gamma.T @ force, certificate)
 

@@ -258,6 +258,13 @@ def test_the_relaxed_inverse_knows_forces():
     )
     assert relaxed.certificate.ok
     assert relative(relaxed.u, exact) < 1e-5
+    known = np.linspace(-1.0, 1.0, mech.nv)
+    loaded = hc.inverse_dynamics(mech, q, v, target, efforts=known, partition=part).u
+    stiff = {"partition": part, "stiffness": 1e7 * np.eye(2)}
+    relaxed = hc.inverse_dynamics_relaxed(mech, q, v, target, efforts=known, **stiff)
+    assert relaxed.certificate.ok
+    assert relative(relaxed.u, loaded) < 1e-5
+    assert relative(loaded, exact) > 1e-2
 
 
 def test_pinocchios_own_algorithm_knows_forces():
