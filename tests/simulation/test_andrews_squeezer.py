@@ -57,7 +57,6 @@ def squeezer():
     )
 
 
-@pytest.mark.slow
 def test_after_thirty_milliseconds():
     mech = squeezer()
     q, v = hc.assemble(mech)
