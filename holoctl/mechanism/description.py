@@ -231,7 +231,7 @@ def checked_forces(forces: Any) -> tuple[Force, ...]:
 
 
 def closures_among(
-    constraints: Iterable[Constraint], parked: Iterable[Constraint]
+    constraints: Iterable[Constraint], parked: Iterable[Constraint] = ()
 ) -> dict[str, Closure | None]:
     """The closures by name; None for those that are joints, and switched off."""
     on, off = (
@@ -241,9 +241,14 @@ def closures_among(
 
 
 def bound_force(
-    f: Force, name: str, model: pin.Model, reference: Vector, closures: Closures
+    f: Force, name: str, model: pin.Model, reference: Vector, closures: Closures, all_on: Closures
 ) -> BoundForce:
-    """A force on a model; what one of somebody's own says of itself is compared."""
+    """A force on a model; what one of somebody's own says of itself is compared.
+
+    It must fit the closures that are switched off too: `all_on` are all of them, as if none was.
+    """
+    if None in closures.values():
+        f.bind(model, name, reference, all_on)
     bound = f.bind(model, name, reference, closures)
     if not of_library(bound):
         check_own_force(bound, name, model, reference)

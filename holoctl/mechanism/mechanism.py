@@ -202,9 +202,11 @@ class Mechanism:
         put("force_names", all_names[count : count + len(self.forces)])
         named = zip(self.constraints, self.constraint_names, strict=True)
         put("bound", tuple(bound_to(c, name, model, self.reference) for c, name in named))
-        cut = closures_among(self.constraints, (c for _, c in self.parked))
+        parked = [c for _, c in self.parked]
+        cut = closures_among(self.constraints, parked), closures_among([*self.constraints, *parked])
         forces = zip(self.forces, self.force_names, strict=True)
-        put("bound_forces", tuple(bound_force(f, n, model, self.reference, cut) for f, n in forces))
+        bound = (bound_force(f, name, model, self.reference, *cut) for f, name in forces)
+        put("bound_forces", tuple(bound))
         charts = (b for b in self.bound if offered(b, "chart") and hasattr(b, "dependent"))
         put("chart", next(charts, None))
         put("stabilised", any(c.t_stab not in (None, False) for c in self.constraints))

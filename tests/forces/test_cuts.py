@@ -107,6 +107,15 @@ def test_friction_of_a_cut_hinge_rests_with_its_closure():
     assert np.abs(hc.terms(mech, q, v).F).min() > 0.0
 
 
+@pytest.mark.parametrize("on", [True, False])
+def test_what_rests_must_fit_too(on):
+    mech = four_bar().mechanism().with_enabled(pin=on)
+    with pytest.raises(hc.InputError, match=r"'pin\[3\]': a revolute joint has 1 coordinate, numb"):
+        mech.with_forces([hc.JointFriction(viscous={"pin[3]": 1.0})])
+    with pytest.raises(hc.InputError, match="rest of 'pin' must be a number"):
+        mech.with_forces([hc.JointSpring("pin", 1.0, rest=(0.1, 0.2, 0.3))])
+
+
 def test_a_closure_that_a_force_acts_on_stays():
     case = four_bar()
     mech = case.mechanism().with_forces([hc.JointSpring("pin", 2.0)])
