@@ -212,7 +212,7 @@ def certify(
         velocity,
         acceleration=_worst(missing, closing),
         dynamics=off_dynamics(T, w, efforts, constraint),
-        power=_power_balance(T, a, efforts - T.applied.springs + constraint, sizes),
+        power=_power_balance(T, a, efforts - applied.springs + constraint, sizes),
         condition=condition,
         rank=part.rank,
         redundant=redundant,
@@ -293,8 +293,9 @@ def _power_balance(T: Terms, a: Vector, efforts: Vector, sizes: Vector) -> float
     h = min(ENERGY_MOVED / speed, ENERGY_LONGEST)
     if rise > 0.0:
         h = min(h, max(ENERGY_MOVED * speed / rise, ENERGY_SHORTEST * h))
-    kinetic, potential = _energies(T, a, h * _TIMES)
-    stored = _stored(T, h * _TIMES)
+    there = _along(T, h * _TIMES)
+    kinetic, potential = energies(mech, there, v + h * _TIMES[:, None] * a)
+    stored = _stored(T, there)
     noise = 1e-9 * largest(kinetic + np.abs(potential) + np.abs(stored)) / h
     size = float((sizes + np.abs(efforts)).dot(np.abs(v))) + noise
     springless = float(_SIXTH_ORDER.dot(kinetic + potential)) / h - float(efforts.dot(v))
@@ -312,20 +313,17 @@ _AHEAD = np.array([-147.0, 360.0, -450.0, 400.0, -225.0, 72.0, -10.0]) / 60.0
 """Weights of the difference of sixth order from here on, at steps 0 to 6."""
 
 
-def _energies(T: Terms, a: Vector, times: Vector) -> tuple[Vector, Vector]:
-    """Kinetic and potential energy, J, at some times along the motion."""
-    mech, s = T.mechanism, times[:, None]
-    there = [pin.integrate(mech.model, T.q, move) for move in s * T.v]
-    return energies(mech, there, T.v + s * a)
+def _along(T: Terms, times: Vector) -> list[Vector]:
+    """Configurations at some times along the motion."""
+    return [pin.integrate(T.mechanism.model, T.q, move) for move in times[:, None] * T.v]
 
 
-def _stored(T: Terms, times: Vector) -> Vector:
-    """What springs store, J, at some times along the motion."""
-    mech, found = T.mechanism, np.zeros(times.size)
+def _stored(T: Terms, there: list[Vector]) -> Vector:
+    """What springs store, J, at some configurations."""
+    mech, found = T.mechanism, np.zeros(len(there))
     if any(force.stores for force in mech.bound_forces):
         data = workspace(mech)
-        for i, s in enumerate(times):
-            q = pin.integrate(mech.model, T.q, s * T.v)
+        for i, q in enumerate(there):
             found[i] = stored_energy(mech.bound_forces, kinematics(mech.model, data, q, T.v, T.t))
     return found
 
@@ -338,7 +336,7 @@ def _stored_on_one_side(T: Terms, h: float) -> list[float]:
     """
     steps = np.arange(7.0)
     return [
-        float(_AHEAD.dot(_stored(T, s * steps))) / s
+        float(_AHEAD.dot(_stored(T, _along(T, s * steps)))) / s
         for part in KINK_PARTS
         for s in (part * h, -part * h)
     ]

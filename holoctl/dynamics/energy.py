@@ -152,9 +152,7 @@ def power(
     q, v, t = check_state(mech, q, v, t)
     u = vector("u", u, mech.nu, "motor efforts")
     kin = kinematics(mech.model, workspace(mech), q, v, t)  # of this very state, as in `energy`
-    given = external_efforts(mech, kin, f_ext)
-    if efforts is not None:
-        given += vector("efforts", efforts, mech.nv, "efforts on the coordinates")
+    given = external_efforts(mech, kin, f_ext, efforts)
     F = all_efforts(mech.bound_forces, kin)
     found = Power(
         motors=float(u @ (mech.B.T @ v)),

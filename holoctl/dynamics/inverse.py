@@ -258,9 +258,7 @@ def inverse_dynamics(
     P = given_projection(Given(mech, q, v, t, t_stab, partition, projection, terms))
     check_motors(mech, P.partition)
     act = actuation(P, effort_weights(mech, weights))
-    known = external_efforts(mech, P.terms.kinematics, f_ext) + P.terms.F
-    if efforts is not None:
-        known += vector("efforts", efforts, mech.nv, "efforts on the coordinates")
+    known = external_efforts(mech, P.terms.kinematics, f_ext, efforts) + P.terms.F
     if coordinates == "actuated":
         a = driven_acceleration(P, act, target, known, inconsistent)
     elif coordinates == "independent":

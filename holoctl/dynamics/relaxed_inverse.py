@@ -100,9 +100,7 @@ def inverse_dynamics_relaxed(
     target = vector("target", target, mech.nu, "accelerations of the motors, B' a")
     T, part = given_terms(Given(mech, q, v, t, t_stab, partition, terms=terms))
     W = _stiffness(mech, T, stiffness)
-    known = external_efforts(mech, T.kinematics, f_ext) + T.F
-    if efforts is not None:
-        known += vector("efforts", efforts, mech.nv, "efforts on the coordinates")
+    known = external_efforts(mech, T.kinematics, f_ext, efforts) + T.F
     B, c = mech.B, mech.column_scale
     G, k = scaled_rows(T, part.rows)
     wanted = W @ target + B.T @ (T.h - T.F)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -28,8 +29,8 @@ from holoctl.constraints.joint_coordinates import (
     joints_of_tree,
 )
 from holoctl.forces.coefficients import coefficient
-from holoctl.forces.contract import Between, Efforts, Tick, column
-from holoctl.forces.joint_rates import JointRates, joint_rates, rows_of_pairs
+from holoctl.forces.contract import Between, Efforts, Tick
+from holoctl.forces.joint_rates import JointRates, along_rows, joint_rates, rows_of_pairs
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion
@@ -282,26 +283,19 @@ class BoundFriction:
 
     def expression(self, q: Any, v: Any, t: Any, between: Between) -> Any:
         """The same of symbols, rate by rate."""
-        nv, efforts = self.rates.nv, dict[int, Any]()
-        rows = [{k: 1.0} for k in range(nv)] + rows_of_pairs(self.rates.pairs, between)
-        for i, row in enumerate(rows):
-            if not (self.viscous[i] or self.peak[i]):
-                continue
-            r = sum((x * v[k] for k, x in row.items()), 0.0 * v[0])
-            tau = _law(r, *(float(x[i]) for x in self._coefficients))
-            for k, x in row.items():
-                efforts[k] = efforts.get(k, 0.0) + x * tau
-        return column(v, efforts)
-
-    @property
-    def _coefficients(self) -> tuple[Vector, ...]:
-        return self.viscous, self.coulomb, self.peak, self.speed, self.transition
+        rows: list[dict[int, Any]] = [{k: 1.0} for k in range(self.rates.nv)]
+        rows += rows_of_pairs(self.rates.pairs, between)
+        table = self.viscous, self.coulomb, self.peak, self.speed, self.transition
+        laws = [
+            partial(_law, *one) if one[0] or one[2] else None for one in np.array(table).T.tolist()
+        ]
+        return along_rows(rows, laws, v)
 
 
 def _law(
-    r: Any, viscous: float, coulomb: float, peak: float, speed: float, transition: float
+    viscous: float, coulomb: float, peak: float, speed: float, transition: float, r: Any
 ) -> Any:
-    """tau of one rate, an expression: what is zero is left out."""
+    """tau of one rate r, an expression: what is zero is left out."""
     import casadi as ca
 
     dry = coulomb

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, read_only
 from holoctl.base.tolerances import CONSTANT_RATE, RANDOM_CONFIGURATIONS
 from holoctl.constraints.joint_coordinates import AXES_OF, FramePair, Joint
-from holoctl.forces.contract import Between
+from holoctl.forces.contract import Between, column
 from holoctl.tree.kinematics import Kinematics, kinematics
-from holoctl.tree.live_motion import LiveMotion
+from holoctl.tree.live_motion import LiveMotion, add_vector
 
-__all__ = ["JointRates", "joint_rates", "rows_of_pairs"]
+__all__ = ["JointRates", "along_rows", "joint_rates", "rows_of_pairs"]
 
 Array = NDArray[np.float64]
 
@@ -83,8 +83,8 @@ class JointRates:
         linear = np.array([x.linear for _, x in axes])[:, None]
         for i, (pair, x) in enumerate(axes):
             frame = pair.a if x.of == "a" else pair.b
-            n_of[i, 4 * frame.joint :][:3] = frame.placement.rotation[:, x.axis]
-            p_of[i, 4 * pair.b.joint :][:4] = *pair.b.placement.translation, 1.0
+            add_vector(n_of[i], frame, [*np.eye(3)[x.axis], 0.0])
+            add_vector(p_of[i], pair.b, [0.0, 0.0, 0.0, 1.0])
         placements, J, turning, J_c = motion.placements, motion.J, motion.J[3:], R[self.nv :]
         wrenches = np.zeros((len(axes), 6))
 
@@ -124,6 +124,19 @@ def _each_once(meant: Iterable[FramePair]) -> tuple[FramePair, ...]:
         axes = {*pair.axes, *(found[pair.name].axes if pair.name in found else ())}
         found[pair.name] = replace(pair, axes=tuple(x for x in AXES_OF[pair.kind] if x in axes))
     return tuple(found.values())
+
+
+def along_rows(rows: Sequence[dict[int, Any]], laws: Sequence[Any], v: Any) -> Any:
+    """``J' tau`` as a column of expressions: of rows of J, and a function r -> tau for each of
+    their rates ``r = J v``; None for none."""
+    efforts: dict[int, Any] = {}
+    for row, law in zip(rows, laws, strict=True):
+        if law is None:
+            continue
+        tau = law(sum((x * v[k] for k, x in row.items()), 0.0 * v[0]))
+        for k, x in row.items():
+            efforts[k] = efforts.get(k, 0.0) + x * tau
+    return column(v, efforts)
 
 
 def rows_of_pairs(pairs: Sequence[FramePair], between: Between) -> list[dict[int, Any]]:

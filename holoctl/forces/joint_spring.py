@@ -25,7 +25,7 @@ from holoctl.base.tolerances import HALF_TURN, SMALL_TURN
 from holoctl.constraints.joint_coordinates import Closures, FramePair, Joint, joint_called
 from holoctl.forces.coefficients import coefficient
 from holoctl.forces.contract import Between, Efforts, Tick, column
-from holoctl.forces.joint_rates import rows_of_pairs
+from holoctl.forces.joint_rates import along_rows, rows_of_pairs
 from holoctl.tree.coordinates import joint_of_coordinate
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics
@@ -221,13 +221,8 @@ class BoundJointSpring:
         else:
             value = [q[int(i)] for i in joint.places]
             rows = [{int(i): 1.0} for i in joint.columns]
-        efforts: dict[int, Any] = {}
-        for e, row in zip(self._away(value), rows, strict=True):
-            rate = sum((x * v[k] for k, x in row.items()), 0.0 * v[0])
-            tau = -self.stiffness * e - self.damping * rate
-            for k, x in row.items():
-                efforts[k] = efforts.get(k, 0.0) + x * tau
-        return column(v, efforts)
+        k, d = self.stiffness, self.damping
+        return along_rows(rows, [lambda r, e=e: -k * e - d * r for e in self._away(value)], v)
 
     def guard(self, q: Any, v: Any, t: Any, between: Between) -> list[Any]:
         """Of a ball that is read off frames: near half a turn its quaternion has no digits."""

@@ -26,7 +26,7 @@ from holoctl.forces.contract import Between, Efforts, Tick, column
 from holoctl.tree.coordinates import support
 from holoctl.tree.frames import Frame, FrameLike, default_pair_name, own_frame, resolve_frame
 from holoctl.tree.kinematics import Kinematics, place
-from holoctl.tree.live_motion import LiveMotion
+from holoctl.tree.live_motion import LiveMotion, add_vector
 
 __all__ = ["BoundSpring", "Spring"]
 
@@ -112,10 +112,9 @@ class Spring:
 
 
 class _Line(NamedTuple):
-    """The line between the ends: its length, its direction, the row of its rate."""
+    """The line between the ends: its length, and the row of its rate."""
 
     L: float
-    n: Vector
     row: Vector
 
 
@@ -179,7 +178,7 @@ class BoundSpring:
             )
         n = d / L if L > 0.0 else d
         row = np.concatenate([n, np.cross(p, n)]) @ (kin.J * self.moved)
-        return _Line(L, n, row)
+        return _Line(L, row)
 
     def _undirected(self, L: float) -> bool:
         return not self._slack(L) and self.nearest >= L and self.nearest > 0.0
@@ -190,7 +189,7 @@ class BoundSpring:
         k, length, c, rope = s.stiffness, s.length, s.damping, s.unilateral
         ends = np.zeros((2, 4 * motion.bodies))
         for line, f in zip(ends, (self.a, self.b), strict=True):
-            line[4 * f.joint :][:4] = *f.placement.translation, 1.0
+            add_vector(line, f, [0.0, 0.0, 0.0, 1.0])
         placements, J, moved, w = motion.placements, motion.J, self.moved, np.zeros(6)
         efforts, nothing, nowhere = np.zeros((3, moved.size))
         nowhere[:] = np.nan

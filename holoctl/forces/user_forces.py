@@ -13,7 +13,13 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError, InputError
-from holoctl.base.tolerances import DIFFERENCE_STATES, DIFFERENCE_STEP, NO_LOSS, TICK_AGREES
+from holoctl.base.tolerances import (
+    DIFFERENCE_PARTS,
+    DIFFERENCE_STATES,
+    DIFFERENCE_STEP,
+    NO_LOSS,
+    TICK_AGREES,
+)
 from holoctl.constraints.contract import offered
 from holoctl.constraints.differences import difference, worst
 from holoctl.constraints.user_classes import of_library, seeded_states
@@ -66,7 +72,8 @@ def check_own_force(bound: Any, name: str, model: pin.Model, reference: Vector) 
         kin = kinematics(model, model.createData(), q, v, t)
         try:
             found = checked_efforts(bound, bound.at(kin), model.nv)
-            wrong = "" if not np.isfinite(found.total).all() else _told(bound, model, kin, found)
+            finite = bool(np.isfinite(found.total).all())
+            wrong = _told(bound, model, kin, found) if finite else ""
         except InputError:
             raise
         except HoloctlError as error:
@@ -74,7 +81,7 @@ def check_own_force(bound: Any, name: str, model: pin.Model, reference: Vector) 
             continue
         except Exception as error:  # of a function that somebody else wrote
             raise InputError(f"{owner} raised {type(error).__name__}: {error}") from error
-        if not np.isfinite(found.total).all():
+        if not finite:
             trouble = trouble or "efforts that are not finite"
             continue
         if wrong:
@@ -105,7 +112,7 @@ def _told(bound: Any, model: pin.Model, kin: Kinematics, found: Efforts) -> str:
     gained = np.array([-float(found.springs @ v)])
     if bound.stores:
         h = DIFFERENCE_STEP / max(1.0, float(np.abs(v).max()))
-        tries = [difference(energy, part * h) for part in (1.0, 0.1, 0.01)]
+        tries = [difference(energy, part * h) for part in DIFFERENCE_PARTS]
         if worst(gained, tries, np.array([size])) is not None:
             return (
                 f"its springs take {gained[0]:.6g} W, but its energy grows by "
@@ -143,7 +150,7 @@ def _derivative_differs(bound: Any, model: pin.Model, kin: Kinematics) -> str:
         return checked_efforts(bound, bound.at(there), nv).total
 
     change = np.asarray(given @ way)
-    tries = [difference(efforts, part * DIFFERENCE_STEP) for part in (1.0, 0.1, 0.01)]
+    tries = [difference(efforts, part * DIFFERENCE_STEP) for part in DIFFERENCE_PARTS]
     if (i := worst(change, tries, np.abs(given) @ np.abs(way))) is not None:
         return (
             f"its by_velocity is not the derivative of its efforts: entry {i} of it, times "

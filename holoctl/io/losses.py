@@ -18,7 +18,7 @@ from holoctl.forces.joint_spring import JointSpring
 from holoctl.forces.spring import Spring
 from holoctl.io.limits import Place
 from holoctl.io.xml import blamed_on
-from holoctl.mechanism.description import closures_among
+from holoctl.mechanism.description import bound_force, closures_among
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Losses", "with_forces", "with_losses"]
@@ -92,7 +92,7 @@ def with_forces(mech: Mechanism, forces: list[tuple[Force, Place]]) -> Mechanism
     """The mechanism with more forces; what is wrong with one is told with its line."""
     if not forces:
         return mech
-    closures = closures_among(mech.constraints, (c for _, c in mech.parked))
+    cut = closures_among(mech.constraints, mech.parked)
     taken = _names(mech)
     for force, place in forces:
         name = force.default_name
@@ -102,7 +102,7 @@ def with_forces(mech: Mechanism, forces: list[tuple[Force, Place]]) -> Mechanism
                     f"a force is called {name!r}, as a constraint or force of the mechanism is; "
                     "give it another name"
                 )
-            force.bind(mech.model, name, mech.reference, closures)
+            bound_force(force, name, mech.model, mech.reference, *cut)
     return mech.with_forces([force for force, _ in forces])
 
 

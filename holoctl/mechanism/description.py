@@ -231,13 +231,12 @@ def checked_forces(forces: Any) -> tuple[Force, ...]:
 
 
 def closures_among(
-    constraints: Iterable[Constraint], parked: Iterable[Constraint] = ()
-) -> dict[str, Closure | None]:
-    """The closures by name; None for those that are joints, and switched off."""
-    on, off = (
-        {c.default_name: c for c in x if isinstance(c, Closure)} for x in (constraints, parked)
-    )
-    return on | {name: c if c.joint is None else None for name, c in off.items()}
+    constraints: Iterable[Constraint], parked: Iterable[tuple[int, Constraint]]
+) -> tuple[Closures, Closures]:
+    """The closures by name, None for those that are joints and switched off; and as if none was."""
+    on = {c.default_name: c for c in constraints if isinstance(c, Closure)}
+    off = {c.default_name: c for _, c in parked if isinstance(c, Closure)}
+    return on | {name: c if c.joint is None else None for name, c in off.items()}, on | off
 
 
 def bound_force(

@@ -202,8 +202,7 @@ class Mechanism:
         put("force_names", all_names[count : count + len(self.forces)])
         named = zip(self.constraints, self.constraint_names, strict=True)
         put("bound", tuple(bound_to(c, name, model, self.reference) for c, name in named))
-        parked = [c for _, c in self.parked]
-        cut = closures_among(self.constraints, parked), closures_among([*self.constraints, *parked])
+        cut = closures_among(self.constraints, self.parked)
         forces = zip(self.forces, self.force_names, strict=True)
         bound = (bound_force(f, name, model, self.reference, *cut) for f, name in forces)
         put("bound_forces", tuple(bound))

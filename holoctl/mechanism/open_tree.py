@@ -127,8 +127,8 @@ def energies(mech: Mechanism, q: Sequence[Vector], v: Array) -> tuple[Vector, Ve
     return kinetic + 0.5 * (v * v).dot(armature), potential
 
 
-def external_efforts(mech: Mechanism, kin: Kinematics, f_ext: Any) -> Vector:
-    """``J^T f``, shape (nv,), of external forces.
+def external_efforts(mech: Mechanism, kin: Kinematics, f_ext: Any, efforts: Any = None) -> Vector:
+    """``J^T f``, shape (nv,), of external forces; and other known efforts on the coordinates.
 
     Parameters
     ----------
@@ -140,23 +140,27 @@ def external_efforts(mech: Mechanism, kin: Kinematics, f_ext: Any) -> Vector:
         numbers in a row, in world axes at the origin of the frame, or to a `pin.Force` so
         expressed; or one `pin.Force` for each joint, in joint frames, as Pinocchio's algorithms
         take it.
+    efforts : (nv,) array_like or None
+        N m or N.
 
     Raises
     ------
     InputError
         For unknown frames, wrong shapes, numbers that are not finite.
     """
-    efforts = np.zeros(mech.nv)
+    known = np.zeros(mech.nv)
+    if efforts is not None:
+        known += vector("efforts", efforts, mech.nv, "efforts on the coordinates")
     if f_ext is None:
-        return efforts
+        return known
     if isinstance(f_ext, Mapping):
         for name, given in f_ext.items():
             frame = resolve_frame(mech.model, name, "f_ext")
             f = _wrench(f"f_ext[{name!r}]", given)
             moment = f[3:] + np.cross(kin.point(frame), f[:3])  # about the world origin
             wrench = np.concatenate([f[:3], moment])
-            efforts += support(mech.model, frame.joint) * (kin.J.T @ wrench)
-        return efforts
+            known += support(mech.model, frame.joint) * (kin.J.T @ wrench)
+        return known
     if isinstance(f_ext, pin.StdVec_Force):
         if len(f_ext) != mech.model.njoints:
             raise InputError(
@@ -166,8 +170,8 @@ def external_efforts(mech: Mechanism, kin: Kinematics, f_ext: Any) -> Vector:
         for joint in range(1, mech.model.njoints):
             f = vector(f"f_ext[{joint}]", f_ext[joint].vector, 6, "force, moment; joint axes")
             world = kin.placements[joint].act(pin.Force(f)).vector
-            efforts += support(mech.model, joint) * (kin.J.T @ world)
-        return efforts
+            known += support(mech.model, joint) * (kin.J.T @ world)
+        return known
     raise InputError(
         "f_ext must be a mapping from frame names to (force, moment), three numbers each, or a "
         f"pin.StdVec_Force; got {type(f_ext).__name__}"
@@ -179,16 +183,14 @@ def known_efforts(
 ) -> Vector:
     """``J^T f`` and efforts on the coordinates (nv,), either of which may be None: where a state is
     moved by an explicit chart, there, as everywhere in the dynamics."""
-    known = np.zeros(mech.nv)
-    if f_ext is not None:
-        if mech.chart is not None:
-            moved = mech.chart.chart(q, v)
-            q, v = moved.q, moved.v
-        kin = kinematics(mech.model, workspace(mech), q, v, t)
-        known += external_efforts(mech, kin, f_ext)
-    if efforts is not None:
-        known += vector("efforts", efforts, mech.nv, "efforts on the coordinates")
-    return known
+    if f_ext is None:  # no kinematics
+        given = np.zeros(mech.nv) if efforts is None else efforts
+        return vector("efforts", given, mech.nv, "efforts on the coordinates")
+    if mech.chart is not None:
+        moved = mech.chart.chart(q, v)
+        q, v = moved.q, moved.v
+    kin = kinematics(mech.model, workspace(mech), q, v, t)
+    return external_efforts(mech, kin, f_ext, efforts)
 
 
 def _wrench(name: str, given: Any) -> Vector:

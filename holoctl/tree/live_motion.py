@@ -9,7 +9,9 @@ import pinocchio as pin
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-__all__ = ["LiveMotion", "live_motion"]
+from holoctl.tree.frames import Frame
+
+__all__ = ["LiveMotion", "add_vector", "live_motion"]
 
 Array = NDArray[np.float64]
 
@@ -42,6 +44,15 @@ class LiveMotion:
     def bodies(self) -> int:
         """How many joints there are, the universe included."""
         return int(self.velocities.shape[0])
+
+
+def add_vector(row: Array, frame: Frame, local: list[float]) -> None:
+    """Add to a row that is multiplied with `LiveMotion.placements`: a vector given in a frame, or
+    with last entry 1, a point."""
+    column = 4 * frame.joint
+    row[column : column + 3] += frame.placement.rotation @ local[:3]
+    row[column : column + 3] += frame.placement.translation * local[3]
+    row[column + 3] += local[3]
 
 
 def live_motion(model: pin.Model, data: pin.Data) -> LiveMotion | None:

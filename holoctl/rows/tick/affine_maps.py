@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.tree.frames import Frame
 
-__all__ = ["add_vector", "affine_map", "both_and_difference", "difference", "workspace"]
+__all__ = ["affine_map", "both_and_difference", "difference", "workspace"]
 
 Array = NDArray[np.float64]
 
@@ -73,14 +72,6 @@ def _selection(motions: Array, bodies: list[int]) -> Array:
 
 
 _SIX = np.arange(6)[:, None]
-
-
-def add_vector(row: Array, frame: Frame, local: list[float]) -> None:
-    """Add to an affine row: a vector (or with last entry 1, a point) given in a frame."""
-    column = 4 * frame.joint
-    row[column : column + 3] += frame.placement.rotation @ local[:3]
-    row[column : column + 3] += frame.placement.translation * local[3]
-    row[column + 3] += local[3]
 
 
 def affine_map(coefficients: Array, X: Array, out: Array) -> Callable[[], None]:

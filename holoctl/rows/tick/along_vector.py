@@ -12,7 +12,6 @@ from holoctl.base.checks import Vector
 from holoctl.constraints.wrench import YZX, ZXY, Lines, WrenchRows
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.affine_maps import (
-    add_vector,
     affine_map,
     both_and_difference,
     difference,
@@ -20,7 +19,7 @@ from holoctl.rows.tick.affine_maps import (
 )
 from holoctl.rows.tick.part import Part, per_limit
 from holoctl.tree.frames import Frame
-from holoctl.tree.live_motion import LiveMotion
+from holoctl.tree.live_motion import LiveMotion, add_vector
 
 __all__ = ["along"]
 

@@ -11,9 +11,9 @@ from holoctl.base.checks import Vector
 from holoctl.base.tolerances import HALF_TURN
 from holoctl.constraints.wrench import YZX, ZXY, WrenchRows
 from holoctl.rows.closure_limits import StateLimits
-from holoctl.rows.tick.affine_maps import add_vector, affine_map
+from holoctl.rows.tick.affine_maps import affine_map
 from holoctl.rows.tick.part import Part, per_limit
-from holoctl.tree.live_motion import LiveMotion
+from holoctl.tree.live_motion import LiveMotion, add_vector
 
 __all__ = ["turning"]
 
