@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-__all__ = ["curves", "curves_together"]
+__all__ = ["AT_ONCE", "curves", "curves_together"]
 
 _HEAD = r"""/* Hyperbolic tangents and exponentials without branches, so that processors and
  * compilers can do several at once. The error is below 2 units in the last place.
@@ -100,7 +100,7 @@ static inline void exponentials(const double *restrict x, int n, double *restric
 }
 """Name to C, each behind those that it calls; ``tangents`` and the like are of n numbers."""
 
-_AT_ONCE = 4
+AT_ONCE = 4
 """Numbers are filled up with zeros to a multiple of this, for processors that take several."""
 
 _FEW = 8
@@ -150,7 +150,7 @@ def _together(kind: str, run: list[tuple[str, str]], number: int) -> Iterator[st
         for value, of in run:
             yield f"  const double {value} = {_NAMES[kind]}({of});"
         return
-    n = -(-len(run) // _AT_ONCE) * _AT_ONCE
+    n = -(-len(run) // AT_ONCE) * AT_ONCE
     filled = [*(of for _, of in run), *["0.0"] * (n - len(run))]
     place, result = f"{kind}_in{number}", f"{kind}_of{number}"
     yield f"  const double {place}[{n}] = {{{', '.join(filled)}}};"

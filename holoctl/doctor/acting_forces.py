@@ -12,6 +12,7 @@ import numpy as np
 
 from holoctl.base.checks import Vector
 from holoctl.constraints.closure import Closure
+from holoctl.constraints.joint_coordinates import FramePair, Joint
 from holoctl.doctor.bodies import whole_joint
 from holoctl.forces.joint_friction import BoundFriction
 from holoctl.forces.joint_spring import BoundJointSpring
@@ -61,7 +62,7 @@ def acting_forces(mech: Mechanism, locked: Collection[str] = ()) -> ActingForces
             coulomb.update(_where(mech, force, force.peak))
         elif isinstance(force, BoundJointSpring):
             if force.joint is not None and force.damping:
-                viscous.add(_whole(mech, force.joint.name))
+                viscous.add(_name(mech, force.joint))
             if force.stores:
                 springs.append(name)
         elif isinstance(force, BoundSpring):
@@ -104,17 +105,13 @@ def _where(mech: Mechanism, force: BoundFriction, coefficient: Vector) -> Iterat
         if i < mech.nv:
             yield _of_coordinate(mech, i)
         else:
-            yield _whole(mech, pairs[i - mech.nv].name)
+            yield pairs[i - mech.nv].name
 
 
 def _of_coordinate(mech: Mechanism, i: int) -> str:
     return whole_joint(mech.model, plain(mech.model).names[int(mech.joint_of[i])])
 
 
-def _whole(mech: Mechanism, name: str) -> str:
-    """The joint that a name, maybe ``name[i]``, is of."""
-    if name in _joints(mech):
-        return name
-    if name in mech.coordinate_names:
-        return _of_coordinate(mech, mech.coordinate_names.index(name))
-    return name.rpartition("[")[0] or name
+def _name(mech: Mechanism, joint: Joint) -> str:
+    """That of the whole joint."""
+    return joint.name if isinstance(joint, FramePair) else _of_coordinate(mech, joint.columns[0])

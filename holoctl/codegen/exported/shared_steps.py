@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from holoctl.codegen.c_source import c_function
-from holoctl.codegen.curves import curves_together
+from holoctl.codegen.curves import AT_ONCE, curves_together
 from holoctl.codegen.exported.write_files import filled
 
 __all__ = ["source"]
@@ -16,8 +16,6 @@ __all__ = ["source"]
 _TURN = re.compile(r"  const double (x\d+) = (sin|cos)\((\S+)\);")
 _LOAD = re.compile(r"  const double (x\d+) = (\w+\[\d+\]);")
 _QUOTIENT = re.compile(r"  const double (x\d+) = (\S+) / (\S+);")
-_AT_ONCE = 4
-"""Angles are filled up with zeros to a multiple of this, for processors that take several."""
 
 
 def source(functions: Iterable[Any], qualifier: str = "static", symbols: Any = None) -> str:
@@ -83,7 +81,7 @@ def _together(angles: list[str]) -> list[str]:
             f"  double sin_of[{n}], cos_of[{n}];",
             f"  sines_cosines(q, {n}, sin_of, cos_of);",
         ]
-    n = -(-len(angles) // _AT_ONCE) * _AT_ONCE
+    n = -(-len(angles) // AT_ONCE) * AT_ONCE
     filling = ["0.0"] * (n - len(angles))
     return [
         f"  const double angle[{n}] = {{{', '.join([*angles, *filling])}}};",
