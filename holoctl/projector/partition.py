@@ -51,6 +51,7 @@ __all__ = [
     "in_their_order",
     "most_condition",
     "partition",
+    "preferred_dependents",
     "shared_partition",
 ]
 
@@ -212,7 +213,7 @@ def partition(
         _check_regular(mech, G, rows)
     kept = G[rows]
     if independent is None:
-        dependent = _preferred_dependents(mech, kept, rank)
+        dependent = preferred_dependents(mech, kept, rank)
     else:
         dependent = _given_dependents(mech, independent, rank)
     free = np.setdiff1d(np.arange(mech.nv), dependent)
@@ -305,7 +306,7 @@ def _given_dependents(mech: Mechanism, independent: Iterable[str], rank: int) ->
     return np.setdiff1d(np.arange(mech.nv), chosen)
 
 
-def _preferred_dependents(mech: Mechanism, kept: Array, rank: int) -> Indices:
+def preferred_dependents(mech: Mechanism, kept: Array, rank: int) -> Indices:
     """Pivot columns: what a chart says, then unactuated ones, then motors; or the best of all."""
     late = np.where((mech.B != 0.0).any(axis=1), 2, 1)
     if mech.chart is not None:

@@ -72,12 +72,15 @@ class FastRows:
     kept_by : function (v, a) -> bool, or None
         Whether an acceleration keeps the redundant rows, as far as the state that was evaluated
         last allows; None where there are none to ask.
+    off : function () -> (2, r) array
+        Rates and errors of the rows, scaled, over their limits; only with limits.
     """
 
     evaluate: Callable[[Vector, Vector, float], bool]
     entries: Array
     right: Vector
     kept_by: Callable[[Vector, Vector], bool] | None
+    off: Callable[[], Array]
 
 
 def why_not(mech: Mechanism) -> str:
@@ -157,7 +160,10 @@ def fast_rows(
             right_of_all.take(place, None, result, "clip")
         return True
 
-    return FastRows(evaluate, entries, result, kept_by if judged.size > r else None)
+    def off_rows() -> Array:
+        return np.concatenate([part.off for part in parts] or [np.zeros((2, 0))], 1)[:, place]
+
+    return FastRows(evaluate, entries, result, kept_by if judged.size > r else None, off_rows)
 
 
 def _redundant(mech: Mechanism, rows: Indices) -> Indices:
