@@ -21,7 +21,15 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["DORMAND_PRINCE", "DOP853", "Coefficients", "Slope", "Trial", "in_tangent_space", "tried"]
+__all__ = [
+    "DORMAND_PRINCE",
+    "DOP853",
+    "Coefficients",
+    "Slope",
+    "Trial",
+    "in_tangent_space",
+    "tried",
+]
 
 Array = NDArray[np.float64]
 

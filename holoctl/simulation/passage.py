@@ -100,7 +100,9 @@ def over(
         fine = _collocated(mech, part, slope, q, v, t, h, guess, _rule(NODES, zero / h))
         if fine is None:
             return None
-        coarse = _collocated(mech, part, slope, q, v, t, h, fine.rates, _rule(FEWER_NODES, zero / h))
+        coarse = _collocated(
+            mech, part, slope, q, v, t, h, fine.rates, _rule(FEWER_NODES, zero / h)
+        )
         if coarse is None:
             return None
         end, other = fine.x(1.0), coarse.x(1.0)
@@ -134,7 +136,8 @@ def predicted(nodes: Sequence[Node]) -> Callable[[float], tuple[Vector, Vector]]
     s, degree = (times - times[-1]) / length, min(2 * len(nodes) - 1, 2 * PREDICTED_BY - 2)
     values = chebyshev.chebvander(2.0 * s + 1.0, degree)
     slopes = np.stack(
-        [chebyshev.chebval(2.0 * s + 1.0, chebyshev.chebder(e)) * 2.0 for e in np.eye(degree + 1)], 1
+        [chebyshev.chebval(2.0 * s + 1.0, chebyshev.chebder(e)) * 2.0 for e in np.eye(degree + 1)],
+        1,
     )
     right = np.vstack([[node.v for node in nodes], [length * node.a for node in nodes]])
     # those next to the end count most

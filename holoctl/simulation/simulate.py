@@ -21,7 +21,7 @@ from holoctl.base.errors import HoloctlError, InconsistentError, InputError
 from holoctl.base.linalg import largest
 from holoctl.base.progress import progress_bar
 from holoctl.base.tolerances import CLOSED, MOST_STEPS, MOST_TICKS
-from holoctl.closing.correction import corrected
+from holoctl.closing.correction import put_back
 from holoctl.control.computed_torque import ComputedTorque, Controller
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
 from holoctl.mechanism.checks import check_mechanism, check_state
@@ -211,7 +211,7 @@ def simulate(
     with np.errstate(all="ignore"):
         part = _started(plant, q, v)
         dynamics = PreparedForwardDynamics(plant, part)
-        q, v = corrected(plant, part.rows, q, v, 0.0)
+        q, v = put_back(plant, part.rows, q, v, 0.0)
     rng = np.random.default_rng(seed)
     N = max(1, int(np.ceil(duration * rate - 1e-9)))
     t = np.append(np.arange(N) / rate, duration)
@@ -251,7 +251,7 @@ def simulate(
         held = (lambda s, x, y: u) if hold else command
         q, v = _advanced(dynamics, held, load, q, v, t[i], t[i + 1], rtol, atol)
         closure[i + 1] = _closure(plant, part, q, v, t[i + 1])
-        return corrected(plant, part.rows, q, v, t[i + 1])
+        return put_back(plant, part.rows, q, v, t[i + 1])
 
     bar = progress_bar(N + 1, "simulating", "ticks", scaled=True) if progress else None
     with bar or nullcontext():
