@@ -40,8 +40,8 @@ __all__ = [
     "one_norm",
     "orthonormal_columns",
     "pivoted_qr",
-    "singular_triplet",
     "row_qr",
+    "singular_triplet",
     "singular_values",
 ]
 

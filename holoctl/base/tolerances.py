@@ -536,12 +536,25 @@ NEAR_SINGULAR, LOST = 0.05, 1e-4
 """Rows are close to singular where s is below this share of what is usual; and below the second
 nothing is told by them, but over them."""
 
-PASSED, MISSED = 1e-11, 1e-8  # scaled
+PASSED, MISSED = 1e-10, 1e-8  # scaled
 """A motion passes a singular configuration where no row opens by more than the first; where one
 opens by more than the second it misses it. In between it cannot be told."""
 
-PASSES = 100.0
-"""The step over it may be off by so many times rtol."""
+PASSES = (10.0, 1e-10)  # -; scaled
+"""The step over it may be off by so many times rtol, or by the second number."""
+
+RECORDED = 1e-12  # scaled
+"""States between the ends of a step are put back where they are off by more."""
+
+FINEST, COARSEST = 1e-14, 1e-2
+"""Tolerances of a simulation are between these."""
+
+FAR_TICKS = 3.0
+"""Under a controller a singular configuration is stepped over where it is nearer than so many
+ticks."""
+
+PUT_IMPLICIT = 1e11
+"""Implicit methods are put back where they are off by so many times rtol times `PUT_BACK`."""
 
 JUMPS = (1e5, 1e-6)
 """Putting a state back may change its velocity by so many times rtol and this, relative."""
@@ -551,6 +564,15 @@ OFF = 1e-6  # scaled
 
 PUT_BACK = (1e-12, 1e-11)  # scaled
 """States are put back where they are open, or slide, by more."""
+
+EVENT_LOOKS, EVENT_TIME = 4, 1e-13  # a count; s
+"""Functions of events are looked at so many times a step; and how exactly their zero is found."""
+
+EVENT_LEFT = 1e-9
+"""An event that was reacted to is asked again once its function was larger than this."""
+
+MOST_EVENTS = 1000
+"""So many events within one tick, and a run counts as gone wild."""
 
 STIFF_STEPS = 15
 """Where so many steps were shortened by stability, forces are stiff."""

@@ -22,8 +22,8 @@ from holoctl.base.checks import Vector
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = [
-    "DORMAND_PRINCE",
     "DOP853",
+    "DORMAND_PRINCE",
     "Coefficients",
     "Slope",
     "Trial",

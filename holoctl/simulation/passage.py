@@ -66,8 +66,8 @@ class Passage:
         From where to where the polynomial serves, s.
     at : function (t) -> (q, v)
         The state, as the polynomial has it.
-    acceleration : function (t) -> a
-        Likewise.
+    rates : function (t) -> (v, a)
+        Likewise; somewhat beyond the end too.
     instant : float
         When the rows are singular, s; nan where that is not ahead.
     open : float
@@ -79,7 +79,7 @@ class Passage:
     start: float
     stop: float
     at: Callable[[float], tuple[Vector, Vector]]
-    acceleration: Callable[[float], Vector]
+    rates: Callable[[float], tuple[Vector, Vector]]
     instant: float
     open: float
     error: float
@@ -119,8 +119,12 @@ def over(
         x = fine.x((time - t) / h)
         return pin.integrate(mech.model, q, x[:nv]), x[nv:]
 
+    def rates(time: float) -> tuple[Vector, Vector]:
+        theta = (time - t) / h
+        return fine.x(theta)[nv:], fine.slope(theta)[nv:]
+
     return Passage(
-        t, stop, at, lambda time: fine.slope((time - t) / h)[nv:], t + instant * h, opened,
+        t, stop, at, rates, t + instant * h, opened,
         largest(off),
     )  # fmt: skip
 
@@ -148,7 +152,8 @@ def predicted(nodes: Sequence[Node]) -> Callable[[float], tuple[Vector, Vector]]
 
     def at(t: float) -> tuple[Vector, Vector]:
         x = 2.0 * (t - last.t) / length + 1.0
-        return chebyshev.chebval(x, coefficients), chebyshev.chebval(x, derived)
+        v, a = (np.asarray(chebyshev.chebval(x, series)) for series in (coefficients, derived))
+        return v, a
 
     return at
 
@@ -166,15 +171,17 @@ class _Rule(NamedTuple):
 
 @lru_cache(maxsize=100)
 def _gauss(count: int) -> _Rule:
-    x, _ = legendre.leggauss(count)
-    basis = np.linalg.solve(legendre.legvander(x, count - 1), np.eye(count))
+    x: Vector = np.asarray(legendre.leggauss(count)[0], dtype=float)
+    basis = np.asarray(
+        np.linalg.solve(legendre.legvander(x, count - 1), np.eye(count)), dtype=float
+    )
     return _Rule(0.5 * (x + 1.0), _integral(basis, x), basis)
 
 
 def _integral(basis: Array, x: Vector) -> Array:
     """int from 0 to (x + 1) / 2 of each Lagrange polynomial."""
     series = legendre.legint(basis, axis=0, lbnd=-1.0)
-    return 0.5 * np.atleast_2d(legendre.legval(x, series).T)
+    return 0.5 * np.atleast_2d(np.asarray(legendre.legval(x, series), dtype=float).T)
 
 
 def _rule(count: int, zero: float) -> _Rule:
@@ -202,7 +209,8 @@ class _Polynomial:
         return x
 
     def slope(self, theta: float) -> Vector:
-        x: Vector = legendre.legval(2.0 * theta - 1.0, self.rule.basis).dot(self.K)
+        weights = np.asarray(legendre.legval(2.0 * theta - 1.0, self.rule.basis))
+        x: Vector = weights.dot(self.K)
         return x
 
     def rates(self, t: float) -> tuple[Vector, Vector]:
@@ -225,7 +233,7 @@ def _collocated(
     for _ in range(PICARD_STEPS):
         X, new = x0 + h * rule.A.dot(K), np.empty_like(K)
         for j, (time, x) in enumerate(zip(times, X, strict=True)):
-            q_j, v_j = put_back(mech, part.rows, pin.integrate(model, q, x[:nv]), x[nv:], time)
+            q_j, v_j = put_back(mech, part.rows, pin.integrate(model, q, x[:nv]), x[nv:], time, 0.0)
             x_j = np.concatenate([pin.difference(model, q, q_j), v_j])
             new[j] = slope(time, q, x_j)
         change, K = h * largest((new - K) / unit), new

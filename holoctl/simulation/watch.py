@@ -108,9 +108,9 @@ def looked(
     states need no decomposition.
     """
     step = _distance(G, before.last)
-    if before.u is None:
-        if _distance(G, before.seen) + step < LOOK_AGAIN * before.of_kept.value:
-            return replace(before, last=G)
+    moved = _distance(G, before.seen) + step
+    if before.u is None and moved < LOOK_AGAIN * before.of_kept.value:
+        return replace(before, last=G)
     here = independence(G, part)
     if here.of_kept > STEPS_AHEAD * step:
         return Look(Course(here.of_all), Course(here.of_kept), G, G)
