@@ -567,7 +567,7 @@ JUMPS = (1e5, 1e-6)
 OFF = 1e-6  # scaled
 """A state that is open by more is no result."""
 
-PUT_BACK = (1e-12, 1e-11)  # scaled
+PUT_BACK = (1e-12, 1e-12)  # scaled
 """States are put back where they are open, or slide, by more."""
 
 EVENT_LOOKS, EVENT_TIME = 4, 1e-13  # a count; s
