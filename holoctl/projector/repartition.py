@@ -93,15 +93,17 @@ def repartitioned(
     of_rows = partition.rank < G.shape[0] and condition > min(grown, early)
     if not (worn or of_rows or partition.motors_left_out) or not np.isfinite(G).all():
         return partition
-    rows = _better_rows(mech, partition, G, q, v, t) if of_rows else None
-    if rows is not None:
-        partition = _with(partition, G, rows, partition.dependent)
-        kept, condition = G.take(rows, 0), partition.condition
+    found = _better_rows(mech, partition, G, q, v, t) if of_rows else None
+    if found is not None:
+        rows, its_own = found
+        kept = G.take(rows, 0)
+        condition = _condition(kept, partition.dependent)
+        partition = replace(partition, rows=rows, condition=condition, independence=its_own)
         worn = condition > early
     if not (worn or partition.motors_left_out):
         return partition
-    dependent = _better_split(mech, partition, kept, condition)
-    return partition if dependent is None else _with(partition, G, partition.rows, dependent)
+    split = _better_split(mech, partition, kept, condition)
+    return partition if split is None else _with_split(partition, *split)
 
 
 def decided_anew(mech: Mechanism, partition: Partition, G: Array) -> Partition:
@@ -110,7 +112,11 @@ def decided_anew(mech: Mechanism, partition: Partition, G: Array) -> Partition:
     Also the same rows as before where they are the best.
     """
     rows = _pivot_rows(G, partition.rank)
-    return _with(partition, G, rows, preferred_dependents(mech, G[rows], partition.rank))
+    kept = G[rows]
+    dependent = preferred_dependents(mech, kept, partition.rank)
+    found = _with_split(replace(partition, rows=rows), dependent, _condition(kept, dependent))
+    of_all, of_kept = independence(G, found)
+    return replace(found, independence=of_kept / of_all if of_all > 0.0 else 1.0)
 
 
 # ------------------------------------------------------------------------------------------ rows
@@ -118,22 +124,25 @@ def decided_anew(mech: Mechanism, partition: Partition, G: Array) -> Partition:
 
 def _better_rows(
     mech: Mechanism, partition: Partition, G: Array, q: Vector, v: Vector, t: float
-) -> Indices | None:
-    """Other rows, where the kept ones are worn and others are clearly better; else None."""
-    rank = partition.rank
-    _, s, motions = np.linalg.svd(G, full_matrices=True)
+) -> tuple[Indices, float] | None:
+    """Other rows and their independence, where the kept ones are worn and others are clearly
+    better; else None."""
+    rank, worn = partition.rank, ROWS_WORN * partition.independence
+    s = singular_values(G)
     of_kept = float(singular_values(G.take(partition.rows, 0))[-1])
-    if of_kept >= ROWS_WORN * partition.independence * s[rank - 1] or not _decides(s, partition):
+    if of_kept >= worn * s[rank - 1] or not _decides(s, partition):
         return None
-    places = [G]
-    if partition.tolerance > 0.0:
-        places += _around(mech, partition, motions[rank:], q, v, t)
-    sets = [_pivot_rows(place, rank) for place in places]
-    worth = [least_independence(places, rows) for rows in sets]
-    rows = sets[int(np.argmax(worth))]
-    better = float(singular_values(G.take(rows, 0))[-1]) > ROWS_BETTER * of_kept
-    worth_it = max(worth) > ROWS_BETTER * least_independence(places, partition.rows)
-    return rows if better and worth_it else None
+    if partition.tolerance == 0.0:
+        rows = _pivot_rows(G, rank)
+    else:
+        places = [G, *_around(mech, partition, G, q, v, t)]
+        sets = [_pivot_rows(place, rank) for place in places]
+        worth = [least_independence(places, rows) for rows in sets]
+        if max(worth) <= ROWS_BETTER * least_independence(places, partition.rows):
+            return None
+        rows = sets[int(np.argmax(worth))]
+    found = float(singular_values(G.take(rows, 0))[-1])
+    return (rows, float(found / s[rank - 1])) if found > ROWS_BETTER * of_kept else None
 
 
 def _decides(s: Vector, partition: Partition) -> bool:
@@ -144,17 +153,18 @@ def _decides(s: Vector, partition: Partition) -> bool:
 
 
 def _around(
-    mech: Mechanism, partition: Partition, motions: Array, q: Vector, v: Vector, t: float
+    mech: Mechanism, partition: Partition, G: Array, q: Vector, v: Vector, t: float
 ) -> list[Array]:
     """Jacobians a little along the motions, both ways, where they decide rows: to first order, for
     no configuration is closed."""
+    motions = np.linalg.svd(G, full_matrices=True)[2][partition.rank :]
     found = []
     for motion in motions[:LOOKED_AROUND]:
         for step in (REACHED, -REACHED):
             there = pin.integrate(mech.model, q, step * mech.column_scale * motion)
-            G = scaled_rows_at(mech, there, v, t).jacobian
-            if np.isfinite(G).all() and _decides(singular_values(G), partition):
-                found.append(G)
+            place = scaled_rows_at(mech, there, v, t).jacobian
+            if np.isfinite(place).all() and _decides(singular_values(place), partition):
+                found.append(place)
     return found
 
 
@@ -167,34 +177,29 @@ def _pivot_rows(G: Array, rank: int) -> Indices:
 
 def _better_split(
     mech: Mechanism, partition: Partition, kept: Array, condition: float
-) -> Indices | None:
-    """Other dependent coordinates, where they are clearly better, or leave the motors independent
-    once more; else None."""
+) -> tuple[Indices, float] | None:
+    """Other dependent coordinates and their condition number, where that is clearly better, or they
+    leave the motors independent once more; else None."""
     dependent = preferred_dependents(mech, kept, partition.rank)
     if np.array_equal(dependent, partition.dependent):
         return None
     other = _condition(kept, dependent)
     if other > SPLIT_LIMIT:
         return None
-    if other * SPLIT_BETTER <= condition:
-        return dependent
     again = partition.motors_left_out and not mech.B[dependent].any()
-    return dependent if again and SPLIT_BETTER * other <= PREFERENCE * condition else None
+    as_good = again and SPLIT_BETTER * other <= PREFERENCE * condition
+    return (dependent, other) if as_good or SPLIT_BETTER * other <= condition else None
 
 
 def _condition(kept: Array, dependent: Indices) -> float:
     return lu(kept.take(dependent, 1), scaled_size(kept)).condition
 
 
-def _with(partition: Partition, G: Array, rows: Indices, dependent: Indices) -> Partition:
-    """The partition with other indices; independents that were chosen are so while they stay."""
-    same = np.array_equal(dependent, partition.dependent)
-    free = partition.independent
-    if not same:
-        free = np.setdiff1d(np.arange(G.shape[1]), dependent)
-    found = replace(
-        partition, rows=rows, independent=free, dependent=dependent,
-        condition=_condition(G[rows], dependent), chosen=partition.chosen and same,
-    )  # fmt: skip
-    of_all, of_kept = independence(G, found)
-    return replace(found, independence=of_kept / of_all if of_all > 0.0 else 1.0)
+def _with_split(partition: Partition, dependent: Indices, condition: float) -> Partition:
+    """The partition with other coordinates; those that the caller chose are so while they stay."""
+    if np.array_equal(dependent, partition.dependent):
+        return replace(partition, condition=condition)
+    free = np.setdiff1d(np.concatenate([partition.independent, partition.dependent]), dependent)
+    return replace(
+        partition, independent=free, dependent=dependent, condition=condition, chosen=False
+    )

@@ -80,10 +80,12 @@ def lay_out(
 
 def _motor_coordinates(mech: Mechanism, part: Partition) -> Indices | None:
     """The coordinate of each motor, if each drives an independent one of its own, at ratio 1."""
-    motors = np.argmax(mech.B, axis=0)
+    motors: Indices = np.argmax(mech.B, axis=0)
+    if not set(motors.tolist()) <= set(part.independent.tolist()):
+        return None
     selection = np.zeros(mech.B.shape)
     selection[motors, np.arange(mech.nu)] = 1.0
-    own = np.unique(motors).size == mech.nu and np.isin(motors, part.independent).all()
+    own = len(set(motors.tolist())) == mech.nu
     return motors if own and np.array_equal(selection, mech.B) else None
 
 

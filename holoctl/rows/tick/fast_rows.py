@@ -89,9 +89,13 @@ def why_not(mech: Mechanism) -> str:
         return "an explicit chart moves the state"
     if mech.stabilised:
         return "a constraint is stabilised"
-    if live_motion(mech.model, mech.model.createData()) is None:
+    if not mech.per_thread("has_live_motion", lambda: _has_live_motion(mech)):
         return "this build of Pinocchio keeps its results in another layout"
     return ""
+
+
+def _has_live_motion(mech: Mechanism) -> bool:
+    return live_motion(mech.model, mech.model.createData()) is not None
 
 
 def fast_rows(
@@ -168,7 +172,9 @@ def fast_rows(
 
 def _redundant(mech: Mechanism, rows: Indices) -> Indices:
     """The other rows, but for those that are zero always, whatever the configuration."""
-    return np.setdiff1d(np.flatnonzero(rows_that_open(mech)), rows).astype(np.intp)
+    others = rows_that_open(mech).copy()
+    others[rows] = False
+    return np.flatnonzero(others)
 
 
 class _Group(NamedTuple):
