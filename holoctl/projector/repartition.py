@@ -22,10 +22,11 @@ from holoctl.base.checks import Vector
 from holoctl.base.linalg import lu, pivoted_qr, singular_values
 from holoctl.base.tolerances import (
     LOOKED_AROUND,
-    PREFERENCE,
+    MOTORS_AGAIN,
     REACHED,
     ROWS_BETTER,
     ROWS_WORN,
+    ROWS_WORN_ROUNDED,
     SPLIT_BETTER,
     SPLIT_LIMIT,
     SPLIT_LOOKED_AT,
@@ -90,7 +91,9 @@ def repartitioned(
     condition = _condition(kept, partition.dependent)
     grown, (early, late) = SPLIT_LOOKED_AT * partition.condition, SPLIT_WORN
     worn = condition > min(max(grown, early), late)
-    of_rows = partition.rank < G.shape[0] and condition > min(grown, early)
+    of_rows = partition.rank < G.shape[0] and (
+        condition > min(grown, early) or partition.tolerance > 0.0
+    )
     if not (worn or of_rows or partition.motors_left_out) or not np.isfinite(G).all():
         return partition
     found = _better_rows(mech, partition, G, q, v, t) if of_rows else None
@@ -127,12 +130,13 @@ def _better_rows(
 ) -> tuple[Indices, float] | None:
     """Other rows and their independence, where the kept ones are worn and others are clearly
     better; else None."""
-    rank, worn = partition.rank, ROWS_WORN * partition.independence
+    rank, exact = partition.rank, partition.tolerance == 0.0
     s = singular_values(G)
     of_kept = float(singular_values(G.take(partition.rows, 0))[-1])
+    worn = (ROWS_WORN if exact else ROWS_WORN_ROUNDED) * partition.independence
     if of_kept >= worn * s[rank - 1] or not _decides(s, partition):
         return None
-    if partition.tolerance == 0.0:
+    if exact:
         rows = _pivot_rows(G, rank)
     else:
         places = [G, *_around(mech, partition, G, q, v, t)]
@@ -187,7 +191,7 @@ def _better_split(
     if other > SPLIT_LIMIT:
         return None
     again = partition.motors_left_out and not mech.B[dependent].any()
-    as_good = again and SPLIT_BETTER * other <= PREFERENCE * condition
+    as_good = again and other <= MOTORS_AGAIN * condition
     return (dependent, other) if as_good or SPLIT_BETTER * other <= condition else None
 
 
