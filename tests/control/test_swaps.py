@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import overconstrained as oc
 import pytest
-from inside import workspace
+from inside import prepared_of, workspace
 from motions import along_motion
 from refusals import refused
 from support import mechanism
@@ -130,7 +130,7 @@ def test_everything_else_carries_over():
     for field in dataclasses.fields(law):
         if field.name not in ("partition", "_prepared", "_law"):
             assert np.array_equal(getattr(other, field.name), getattr(law, field.name)), field.name
-    before, after = law._prepared, other._prepared
+    before, after = prepared_of(law), prepared_of(other)
     for name in ("mech", "weights", "inconsistent", "closure_limit", "velocity_limit", "limits"):
         assert getattr(before, name) == getattr(after, name), name
     assert other.partition is after.partition is not law.partition
@@ -138,7 +138,7 @@ def test_everything_else_carries_over():
 
 def test_the_new_one_is_laid_out_before_its_first_tick():
     law, other, (q, v) = swapped_bricard()
-    assert workspace(other._prepared) is not None
+    assert workspace(prepared_of(other)) is not None
     u = torque(other, q, v)
     assert_same(torque(pickle.loads(pickle.dumps(other)), q, v), u)
     found = []
@@ -169,7 +169,7 @@ def test_states_of_a_wrong_shape_are_refused(bad):
     law, _, (q, v) = swapped_bricard()
     dynamics = hc.PreparedForwardDynamics(law.mech, law.partition)
     follow = law.track(lambda t: (np.zeros(1), np.zeros(1), np.zeros(1)))
-    for subject in (law, law._prepared, dynamics, follow):
+    for subject in (law, prepared_of(law), dynamics, follow):
         refused(lambda subject=subject: subject.repartitioned(bad, v), hc.InputError, "q")
         refused(lambda subject=subject: subject.repartitioned(q, bad), hc.InputError, "v")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import overconstrained as oc
@@ -114,7 +115,7 @@ def test_forth_and_back_asks_for_little():
     there = states[first - 5 : first + 5]
     to_and_fro = (there + there[::-1]) * 20
     found = [parts[first - 6], *swapped(mech, parts[first - 6], to_and_fro)]
-    assert sum(a is not b for a, b in zip(found, found[1:], strict=False)) == 1
+    assert sum(a is not b for a, b in pairwise(found)) == 1
 
 
 # ----------------------------------------------------------------------------------- coordinates
