@@ -83,19 +83,18 @@ class FastRows:
     off: Callable[[], Array]
 
 
-def why_not(mech: Mechanism) -> str:
-    """Why the rows of a mechanism cannot be laid out for a tick; empty where they can."""
+def why_not(mech: Mechanism, motion: LiveMotion | None = None) -> str:
+    """Why the rows of a mechanism cannot be laid out for a tick; empty where they can.
+
+    `motion` of the mechanism, where there is one already, shows that it can be had.
+    """
     if mech.chart is not None:
         return "an explicit chart moves the state"
     if mech.stabilised:
         return "a constraint is stabilised"
-    if not mech.per_thread("has_live_motion", lambda: _has_live_motion(mech)):
+    if motion is None and live_motion(mech.model, mech.model.createData()) is None:
         return "this build of Pinocchio keeps its results in another layout"
     return ""
-
-
-def _has_live_motion(mech: Mechanism) -> bool:
-    return live_motion(mech.model, mech.model.createData()) is not None
 
 
 def fast_rows(
