@@ -29,6 +29,7 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
+    CLOSEST,
     FEWER_NODES,
     NODES,
     NODES_APART,
@@ -67,7 +68,7 @@ class Passage:
     at : function (t) -> (q, v)
         The state, as the polynomial has it.
     rates : function (t) -> (v, a)
-        Likewise; somewhat beyond the end too.
+        Likewise; beyond the end the acceleration stays.
     instant : float
         When the rows are singular, s; nan where that is not ahead.
     open : float
@@ -120,8 +121,9 @@ def over(
         return pin.integrate(mech.model, q, x[:nv]), x[nv:]
 
     def rates(time: float) -> tuple[Vector, Vector]:
-        theta = (time - t) / h
-        return fine.x(theta)[nv:], fine.slope(theta)[nv:]
+        theta = min((time - t) / h, 1.0)
+        v_there, a = fine.x(theta)[nv:], fine.slope(theta)[nv:]
+        return v_there + max(0.0, time - stop) * a, a
 
     return Passage(
         t, stop, at, rates, t + instant * h, opened,
@@ -233,7 +235,9 @@ def _collocated(
     for _ in range(PICARD_STEPS):
         X, new = x0 + h * rule.A.dot(K), np.empty_like(K)
         for j, (time, x) in enumerate(zip(times, X, strict=True)):
-            q_j, v_j = put_back(mech, part.rows, pin.integrate(model, q, x[:nv]), x[nv:], time, 0.0)
+            q_j, v_j = put_back(
+                mech, part.rows, pin.integrate(model, q, x[:nv]), x[nv:], time, CLOSEST
+            )
             x_j = np.concatenate([pin.difference(model, q, q_j), v_j])
             new[j] = slope(time, q, x_j)
         change, K = h * largest((new - K) / unit), new

@@ -16,6 +16,7 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
+    CLOSEST,
     FAR_TICKS,
     LOST,
     MISSED,
@@ -73,7 +74,7 @@ def advanced(motion: Motion, stop: float) -> Piece:
     if motion.plant.nq != motion.plant.nv:  # D of a whole turn is singular
         longest = min(longest, 1.0 / max(float(np.abs(motion.v).max()), 1e-300))
     motion.guess = None
-    explicit = EXPLICIT.get(motion.method)
+    explicit = EXPLICIT.get("DOP853" if near else motion.method)
     if explicit is None:
         return _implicit(motion, stop, longest)
     return _explicit(motion, explicit, stop, longest)
@@ -186,25 +187,30 @@ def _implicit(motion: Motion, stop: float, longest: float) -> Piece:
     plant, nv, start = motion.plant, motion.plant.nv, motion.t
     while True:
         check_effort(motion)
-        if motion.solver is None or motion.solver.max_step > longest or motion.solver.t != start:
-            motion.solver, motion.q0 = _solver(motion, stop, longest), motion.q
+        held_back = longest > 4.0 * motion.longest
+        if motion.solver is None or motion.solver.t != start or held_back:
+            motion.solver, motion.q0, motion.longest = (
+                _solver(motion, stop, longest),
+                motion.q,
+                longest,
+            )
         solver, q0 = motion.solver, motion.q0
         try:
             message = solver.step()
-        except SingularityError as error:
-            failure: Exception = error
-        else:
-            motion.tally.steps += 1
             if solver.status == "failed":
                 raise InconsistentError(f"{plant.name}: the integrator gave up: {message}")
+            motion.tally.steps += 1
             landed = judged(motion, q0, solver.y, solver.t, _put_from(motion))
-            if isinstance(landed, Landed):
+        except SingularityError as error:
+            landed, step = error, min(longest, stop - start)
+        else:
+            step = solver.t - start
+            if isinstance(landed, Landed) and step <= longest * (1.0 + 1e-9):
                 break
-            failure = landed
-        longest = 0.5 * min(longest, solver.t - start if solver.t > start else stop - start)
+        longest = longest if step > longest * (1.0 + 1e-9) else 0.5 * step
         motion.solver = None
         if not longest > 1e-14 * max(1.0, abs(start)):
-            raise failure
+            raise lost(motion) if isinstance(landed, Landed) else landed
     end, x, within = float(solver.t), solver.y, solver.dense_output()
     far = plant.nq != nv and largest(x[:nv]) > 1.0
     if landed.moved or far or solver.status != "running":
@@ -233,7 +239,7 @@ def _solver(motion: Motion, stop: float, longest: float) -> Any:
 
 def _put_from(motion: Motion) -> float:
     """Implicit steps go on from where they are: each correction costs a new start."""
-    return max(1.0, PUT_IMPLICIT * motion.settings.rtol)
+    return max(1.0, min(PUT_IMPLICIT[0] * motion.settings.rtol, PUT_IMPLICIT[1]))
 
 
 # ------------------------------------------------------------------ over a singular configuration
@@ -248,7 +254,9 @@ def _over(motion: Motion, stop: float, near: float) -> Piece | None:
     if motion.settings.ticks and not at_it and near > FAR_TICKS * motion.settings.tick:
         return None
     width = NEAR_SINGULAR * motion.usual / max(abs(look.of_all.rate), 1e-300)
-    lengths = [width, 0.3 * width, 0.1 * width] if at_it else [2.0 * near]
+    lengths = [2.0 * near]
+    if abs(near) < 0.2 * width:  # as of a tick that starts there: nodes are to be well off it
+        lengths = [0.5 * width, 0.2 * width, 0.1 * width]
     guess = motion.guess or predicted(motion.nodes or [_here(motion, at_it)])
     for h in lengths:
         found = over(
@@ -287,7 +295,7 @@ def _passed(motion: Motion, found: Passage, stop: float) -> Piece:
     q, v = found.at(end)
     q = pin.normalize(plant.model, q)
     if end == found.stop:
-        q, v = put_back(plant, motion.part.rows, q, v, end, 0.0)
+        q, v = put_back(plant, motion.part.rows, q, v, end, CLOSEST)
     if np.isfinite(found.instant) and found.instant <= end:
         motion.tally.crossings.append(found.instant)
     motion.tally.steps += 1
