@@ -78,8 +78,10 @@ if TYPE_CHECKING:
     from holoctl.mechanism.linkage import Linkage
     from holoctl.mechanism.mechanism import Mechanism
     from holoctl.mechanism.moves import Move
+    from holoctl.projector.corrected import corrected
     from holoctl.projector.partition import Partition, partition
     from holoctl.projector.projection import Projection, project
+    from holoctl.rows.constraint_errors import ConstraintErrors, constraint_errors
     from holoctl.rows.evaluate import by_constraint
     from holoctl.rows.reactions import ConstraintWrench, constraint_wrenches
     from holoctl.rows.terms import Terms, terms
@@ -134,8 +136,10 @@ _HOMES = {
     "mechanism.linkage": ["Linkage"],
     "mechanism.mechanism": ["Mechanism"],
     "mechanism.moves": ["Move"],
+    "projector.corrected": ["corrected"],
     "projector.partition": ["Partition", "partition"],
     "projector.projection": ["Projection", "project"],
+    "rows.constraint_errors": ["ConstraintErrors", "constraint_errors"],
     "rows.evaluate": ["by_constraint"],
     "rows.reactions": ["ConstraintWrench", "constraint_wrenches"],
     "simulation.simulate": ["Run", "simulate"],

@@ -163,6 +163,13 @@ CORRECTIONS, CORRECTED = 8, 1e-9  # a count; scaled
 """Steps that the correction of a state may take; the error with which it ends if it falls no
 more."""
 
+CONTRACTS, LARGEST_CORRECTION = 0.25, 0.1  # a ratio; scaled
+"""Each step of a user's correction is at most this part of the one before, else nobody knows where
+they lead (it follows from Kantorovich's h <= 1/2); the first one may be so long."""
+
+DOUBTFUL_ROWS = 1e3
+"""Condition number of kept rows from which on a correction asks whether others are better."""
+
 RANK, RANK_OPEN = 1e-8, 10.0
 """Smaller singular values (scaled) do not count for the rank; at a configuration that is open by
 e, nor do those below the second number times sqrt(e)."""
