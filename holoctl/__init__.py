@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from holoctl.constraints.wrench import wrench_rows
     from holoctl.control.computed_torque import ComputedTorque
     from holoctl.control.realtime import LoopStatistics, realtime, run_at_rate
+    from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
     from holoctl.doctor.examination import mobility
     from holoctl.doctor.motion import Motion
     from holoctl.doctor.redundancy import RowGroup
@@ -114,6 +115,7 @@ _HOMES = {
     "dynamics.energy": ["Energy", "Power", "energy", "power"],
     "constraints.wrench": ["wrench_rows"],
     "control.computed_torque": ["ComputedTorque"],
+    "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
     "doctor.examination": ["mobility"],
     "doctor.motion": ["Motion"],
     "doctor.redundancy": ["RowGroup"],

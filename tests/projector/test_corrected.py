@@ -196,7 +196,8 @@ def test_without_constraints_nothing_is_moved():
     mech = hc.Mechanism(model, [])
     q = pin.randomConfiguration(model, -np.ones(model.nq), np.ones(model.nq))
     x, v = hc.corrected(mech, q, np.ones(mech.nv))
-    assert np.abs(x - q).max() < 1e-15 and (v == 1.0).all()
+    assert np.abs(x - q).max() < 1e-15
+    assert (v == 1.0).all()
     assert not np.shares_memory(x, q)
     assert repr(hc.constraint_errors(mech, q)) == "<ConstraintErrors: no rows>"
 

@@ -1,0 +1,282 @@
+"""Which of the closed configurations found are the same mode, and the signs by which modes differ.
+
+With the motors held nothing moves but what is idle, such as a rod that spins about itself. So modes
+are compared by the places of the bodies that rest in all idle motions; bodies between ball and
+universal joints may have rolled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, listing
+from holoctl.base.errors import NotActuatedError
+from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr, singular_values
+from holoctl.base.tolerances import (
+    MODE_CLOSED,
+    MODE_GOES_ON,
+    MODE_SINGULAR,
+    NEARER_BY,
+    SAME_MODE,
+)
+from holoctl.closing.nearest_configuration import nearest_configuration
+from holoctl.closing.newton import Problem, newton
+from holoctl.closing.settled import distance
+from holoctl.doctor.bodies import bodies_at
+from holoctl.doctor.idle_motions import idle_motions
+from holoctl.doctor.mode_search import Closed, Search, allowed
+from holoctl.doctor.rolled import Joints, apart, joints_at, may_roll, rolled
+from holoctl.doctor.samples import sample
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.tree.frozen_model import plain
+from holoctl.tree.kinematics import kinematics
+
+__all__ = ["Group", "Grouped", "Signs", "grouped", "least_that_counts", "nearest_idle", "signs"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass
+class Group:
+    """Starts that closed in the same mode.
+
+    Attributes
+    ----------
+    q : (nq,) array
+        Of all that were found, the configuration nearest to the reference.
+    distance : float
+        How far that is, scaled.
+    G : (m, nf) array
+        Scaled Jacobian by the free coordinates there.
+    least : float
+        The least of its singular values that count for the rank that modes have in general.
+    places : list of pin.SE3
+        Of all bodies there.
+    joints : Joints or None
+        There, once they were asked for.
+    count : int
+    """
+
+    q: Vector
+    distance: float
+    G: Array
+    least: float
+    places: list[pin.SE3]
+    joints: Joints | None = None
+    count: int = 1
+
+
+class Grouped(NamedTuple):
+    """All modes, the rank that they have in general, how many motions are idle, and how many starts
+    closed where motions go on that do not in general."""
+
+    groups: list[Group]
+    rank: int
+    idle: int
+    moving: int
+
+
+def grouped(found: Search) -> Grouped:
+    """Put what closed together.
+
+    Raises
+    ------
+    NotActuatedError
+        Where something moves, and not idly, with the motors held.
+    """
+    p = found.problem
+    mech, rest = p.mech, np.zeros(p.mech.nv)
+    jacobians = [scaled_rows_at(mech, x.q, rest, p.t).jacobian for x in found.closed]
+    values = [singular_values(G[:, p.free]) for G in jacobians]
+    ranks = [int(np.count_nonzero(s > least_that_counts(mech))) for s in values]
+    rank = max(ranks)
+    regular = ranks.index(rank)
+    resting = np.ones(int(mech.model.njoints), dtype=bool)
+    idle = p.free.size - rank
+    if idle:
+        idle = _idle(p, found.closed[regular], jacobians[regular], rank)
+    if idle:
+        for x, G, r in zip(found.closed, jacobians, ranks, strict=True):
+            if r == rank:
+                resting &= _resting(p, x.q, _null(p, G, rank))
+    same = _Same(p, resting)
+    groups, moving = list[Group](), 0
+    for x, G, s, r in zip(found.closed, jacobians, values, ranks, strict=True):
+        least, q = float(s[rank - 1]) if rank else 1.0, _turned_back(p, x.q)
+        new = Group(q, distance(mech, p.guess, q), G[:, p.free], least, _places(mech, q))
+        group = next((g for g in groups if same(g, new, _inexact(p, x))), None)
+        if group is not None:
+            group.count += 1
+            if new.distance < group.distance * (1.0 - NEARER_BY):
+                group.q, group.distance, group.G = new.q, new.distance, new.G
+                group.least, group.places, group.joints = new.least, new.places, new.joints
+        elif r < rank and _goes_on(p, q, *_null(p, G, r).T):
+            moving += 1
+        else:
+            groups.append(new)
+    return Grouped(groups, rank, idle, moving)
+
+
+class _Same:
+    """Whether two configurations are the same mode: `resting` bodies are where they were, or only
+    rolled."""
+
+    def __init__(self, p: Problem, resting: NDArray[np.bool_]) -> None:
+        self.p, self.resting = p, resting
+        self.size = float(p.mech.column_scale.max(initial=0.0)) or 1.0
+        self.may_roll = may_roll(p.mech)
+
+    def __call__(self, g: Group, new: Group, inexact: float) -> bool:
+        share, singular = SAME_MODE
+        near = max(share * min(g.least, new.least), singular, 10.0 * inexact)
+        pairs = zip(g.places, new.places, strict=True)
+        moved = np.array([apart(A, B, self.size) > near for A, B in pairs]) & self.resting
+        if not moved.any():
+            return True
+        if (moved & ~self.may_roll).any():
+            return False
+        a, b = self._joints(g), self._joints(new)
+        return rolled(a, b, g.places, new.places, moved, near, self.size)
+
+    def _joints(self, g: Group) -> Joints:
+        if g.joints is None:
+            g.joints = joints_at(self.p.mech, g.q, self.p.t, self.size)
+        return g.joints
+
+
+def least_that_counts(mech: Mechanism) -> float:
+    """A singular value below is that of a singular mode."""
+    return max(MODE_SINGULAR, mech.tolerance)
+
+
+def _inexact(p: Problem, x: Closed) -> float:
+    """How far rows that were left out of rounded geometry may move a mode."""
+    return p.mech.tolerance if x.error > MODE_CLOSED else 0.0
+
+
+def _null(p: Problem, G: Array, rank: int) -> Array:
+    """(nv, n): the motions with the motors held, scaled."""
+    basis = null_space_by_svd(G[:, p.free], rank)[3]
+    Z = np.zeros((p.mech.nv, basis.shape[1]))
+    Z[p.free] = basis
+    return Z
+
+
+def _idle(p: Problem, x: Closed, G: Array, rank: int) -> int:
+    """How many motions there are with the motors held, which are all idle, or end at once."""
+    mech = p.mech
+    Z = _null(p, G, rank)
+    at = sample(mech, x.q, p.t, tolerance=mech.tolerance if x.error > MODE_CLOSED else 0.0)
+    idle = [found.basis for found in idle_motions(bodies_at(mech, at, p.t), at, Z).values()]
+    rest = Z
+    if idle:
+        u, s, _ = np.linalg.svd(np.hstack(idle), full_matrices=False)
+        known = u[:, s > 1e-3]
+        rest = Z - known @ (known.T @ Z)
+    u, s, _ = np.linalg.svd(rest, full_matrices=False)
+    others = u[:, s > 1e-3]
+    ways = list(others.T)
+    if len(ways) > 1:  # each alone may turn back where two together do not
+        mixed = np.random.default_rng(0).normal(size=(len(ways), 4))
+        ways += list((others @ (mixed / np.linalg.norm(mixed, axis=0))).T)
+    moving = [z for z in ways if _goes_on(p, x.q, z)]
+    if not moving:
+        return int(Z.shape[1] - others.shape[1])
+    size = np.abs(moving).max(axis=0)
+    names = [mech.coordinate_names[i] for i in np.argsort(-size) if size[i] > 1e-3]
+    raise NotActuatedError(
+        f"{mech.name}: with its motors held, it still moves ({listing(names, 6)}), so its "
+        "configurations are no separate modes but a continuum; give the coordinates that are to be "
+        "held as motors (dataclasses.replace(mech, actuated=[...])), or lock them by a constraint"
+    )
+
+
+def _goes_on(p: Problem, q: Vector, *ways: Vector) -> bool:
+    """Whether there is a closed configuration ahead on one of them; of a singular one there is
+    none."""
+    for way in (side * z for z in ways for side in (1.0, -1.0)):
+        step = MODE_GOES_ON * way[p.free] * p.mech.column_scale[p.free] / p.metric
+        x = newton(p, p.moved(q, step), None)
+        closed = largest(p.scaled_rows(x)[0]) <= allowed(p.mech)
+        if closed and 0.5 * MODE_GOES_ON < distance(p.mech, q, x) < 2.0 * MODE_GOES_ON:
+            return True
+    return False
+
+
+def _resting(p: Problem, q: Vector, Z: Array) -> NDArray[np.bool_]:
+    """Which bodies rest in motions Z."""
+    here = bodies_at(p.mech, sample(p.mech, q, p.t), p.t)
+    bodies = range(int(p.mech.model.njoints))
+    return np.array([np.abs(here.twist(i, Z)).max(initial=0.0) <= here.at_rest for i in bodies])
+
+
+def _places(mech: Mechanism, q: Vector) -> list[pin.SE3]:
+    return list(kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), 0.0).placements)
+
+
+def _turned_back(p: Problem, q: Vector) -> Vector:
+    """The same configuration without whole turns of hinges."""
+    model, turned = plain(p.mech.model), q.copy()
+    for j in range(1, model.njoints):
+        i, at = model.idx_qs[j], model.idx_vs[j]
+        slides = (p.mech.lengths[1] == at).any()
+        if model.nqs[j] == model.nvs[j] == 1 and at in p.free and not slides:
+            turned[i] -= 2.0 * np.pi * np.round((q[i] - p.guess[i]) / (2.0 * np.pi))
+    return turned if _as_closed(p, q, turned) else q
+
+
+def nearest_idle(p: Problem, q: Vector) -> Vector:
+    """The same mode with what is idle nearest to the reference."""
+    x = nearest_configuration(p, q)
+    return x if _as_closed(p, q, x) else q
+
+
+def _as_closed(p: Problem, q: Vector, x: Vector) -> bool:
+    return largest(p.scaled_rows(x)[0]) <= max(MODE_CLOSED, 2.0 * largest(p.scaled_rows(q)[0]))
+
+
+# ------------------------------------------------------------------------------------------- signs
+
+
+@dataclass(frozen=True, eq=False)
+class Signs:
+    """Signs of ``det G'[rows, columns]``, columns among the free coordinates, in order of modes."""
+
+    rows: Indices
+    columns: Indices
+    of: list[int]
+
+
+def signs(mech: Mechanism, groups: list[Group], rank: int) -> Signs:
+    """By those rows and columns that are independent at all modes, as far as there are such."""
+    regular = [g for g in groups if g.least > least_that_counts(mech)]
+    best: tuple[float, Indices, Indices] | None = None
+    for at in regular:
+        rows = np.sort(pivoted_qr(at.G.T, rank).pivots[:rank])
+        columns = np.sort(pivoted_qr(at.G[rows], rank).pivots[:rank])
+        worst = min(_least(g.G, rows, columns) / g.least for g in regular)
+        if best is None or worst > best[0]:
+            best = worst, rows, columns
+        if rank == min(at.G.shape) == max(at.G.shape):
+            break  # there is no choice
+    if best is None:
+        nothing = np.zeros(0, dtype=np.intp)
+        return Signs(nothing, nothing, [0] * len(groups))
+    _, rows, columns = best
+    found = []
+    for g in groups:
+        sub = g.G[np.ix_(rows, columns)]
+        clear = _least(g.G, rows, columns) > least_that_counts(mech)
+        found.append(int(np.linalg.slogdet(sub)[0]) if clear else 0)
+    return Signs(rows, columns, found)
+
+
+def _least(G: Array, rows: Indices, columns: Indices) -> float:
+    return float(singular_values(G[np.ix_(rows, columns)])[-1]) if rows.size else 1.0
