@@ -29,7 +29,7 @@ from holoctl.base.errors import AssemblyError, InputError
 from holoctl.base.tolerances import MODE_ORDER
 from holoctl.closing.settled import distance
 from holoctl.constraints.contract import constraint_of
-from holoctl.doctor.mode_compare import grouped, least_that_counts, nearest_idle, signs
+from holoctl.doctor.mode_compare import grouped, nearest_idle, signs
 from holoctl.doctor.mode_search import Search, free_coordinates, held, search
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
@@ -136,7 +136,7 @@ def assembly_modes(
 
     From the reference, and from random starts anywhere, it is closed with the motors held. Modes
     that differ by whole turns, by the idle spin of a rod between ball joints, or by legs between
-    ball and universal joints that rolled (by half a turn, with their crosses turned over) are one,
+    ball and universal joints that rolled (about themselves, their crosses turned over) are one,
     of which the configuration nearest to the reference is told. The search proves nothing: modes
     that attract few starts may be missed, so look at how often each was found, and try again with
     more.
@@ -193,12 +193,12 @@ def assembly_modes(
     if not found.closed:
         raise _not_closed(found, positions, tries)
     together, p = grouped(found), found.problem
-    det = signs(mech, together.groups, together.rank)
+    det = signs(together.groups, together.rank)
     modes = []
     for group, sign in zip(together.groups, det.of, strict=True):
         x = nearest_idle(p, group.q) if together.idle else group.q
-        singular = group.least <= least_that_counts(mech)
-        modes.append(AssemblyMode(read_only(x), sign, singular, group.count, distance(mech, q, x)))
+        far = distance(mech, q, x)
+        modes.append(AssemblyMode(read_only(x), sign, group.singular, group.count, far))
     modes.sort(key=lambda m: (round(m.distance, MODE_ORDER), *np.round(m.q, MODE_ORDER).tolist()))
     return AssemblyModes(
         tuple(modes), read_only(positions), tries, tries - len(found.closed), together.moving,

@@ -22,6 +22,7 @@ from holoctl.base.tolerances import (
     MODE_GOES_ON,
     MODE_SINGULAR,
     NEARER_BY,
+    RANK_OPEN,
     SAME_MODE,
 )
 from holoctl.closing.nearest_configuration import nearest_configuration
@@ -37,7 +38,7 @@ from holoctl.rows.tick.all_rows import scaled_rows_at
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import kinematics
 
-__all__ = ["Group", "Grouped", "Signs", "grouped", "least_that_counts", "nearest_idle", "signs"]
+__all__ = ["Group", "Grouped", "Signs", "grouped", "nearest_idle", "signs"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -57,6 +58,8 @@ class Group:
         Scaled Jacobian by the free coordinates there.
     least : float
         The least of its singular values that count for the rank that modes have in general.
+    clear : float
+        What is singular has smaller ones.
     places : list of pin.SE3
         Of all bodies there.
     joints : Joints or None
@@ -68,9 +71,15 @@ class Group:
     distance: float
     G: Array
     least: float
+    clear: float
     places: list[pin.SE3]
     joints: Joints | None = None
     count: int = 1
+
+    @property
+    def singular(self) -> bool:
+        """Whether the motors do not hold it, to first order."""
+        return self.least <= self.clear
 
 
 class Grouped(NamedTuple):
@@ -95,33 +104,37 @@ def grouped(found: Search) -> Grouped:
     mech, rest = p.mech, np.zeros(p.mech.nv)
     jacobians = [scaled_rows_at(mech, x.q, rest, p.t).jacobian for x in found.closed]
     values = [singular_values(G[:, p.free]) for G in jacobians]
-    ranks = [int(np.count_nonzero(s > least_that_counts(mech))) for s in values]
-    rank = max(ranks)
-    regular = ranks.index(rank)
+    clear = [_least_that_counts(mech, x.error) for x in found.closed]
+    ranks = [int(np.count_nonzero(s > at)) for s, at in zip(values, clear, strict=True)]
+    most = max(ranks)
+    first = ranks.index(most)
+    idle = _idle(p, found.closed[first], jacobians[first], most)
+    # what neither is idle nor goes on is singular: all that was found may be
+    rank = min(p.free.size - idle.shape[1], len(mech.row_names))
     resting = np.ones(int(mech.model.njoints), dtype=bool)
-    idle = p.free.size - rank
-    if idle:
-        idle = _idle(p, found.closed[regular], jacobians[regular], rank)
-    if idle:
+    if idle.shape[1]:
+        resting &= _resting(p, found.closed[first].q, idle)
         for x, G, r in zip(found.closed, jacobians, ranks, strict=True):
             if r == rank:
                 resting &= _resting(p, x.q, _null(p, G, rank))
     same = _Same(p, resting)
     groups, moving = list[Group](), 0
-    for x, G, s, r in zip(found.closed, jacobians, values, ranks, strict=True):
+    all_of_it = zip(found.closed, jacobians, values, ranks, clear, strict=True)
+    for x, G, s, r, at in all_of_it:
         least, q = float(s[rank - 1]) if rank else 1.0, _turned_back(p, x.q)
-        new = Group(q, distance(mech, p.guess, q), G[:, p.free], least, _places(mech, q))
+        new = Group(q, distance(mech, p.guess, q), G[:, p.free], least, at, _places(mech, q))
         group = next((g for g in groups if same(g, new, _inexact(p, x))), None)
         if group is not None:
             group.count += 1
             if new.distance < group.distance * (1.0 - NEARER_BY):
                 group.q, group.distance, group.G = new.q, new.distance, new.G
-                group.least, group.places, group.joints = new.least, new.places, new.joints
+                group.least, group.clear = new.least, new.clear
+                group.places, group.joints = new.places, new.joints
         elif r < rank and _goes_on(p, q, *_null(p, G, r).T):
             moving += 1
         else:
             groups.append(new)
-    return Grouped(groups, rank, idle, moving)
+    return Grouped(groups, rank, idle.shape[1], moving)
 
 
 class _Same:
@@ -151,9 +164,11 @@ class _Same:
         return g.joints
 
 
-def least_that_counts(mech: Mechanism) -> float:
-    """A singular value below is that of a singular mode."""
-    return max(MODE_SINGULAR, mech.tolerance)
+def _least_that_counts(mech: Mechanism, error: float) -> float:
+    """A singular value below is of a singular mode: those vanish with the root of the error."""
+    if error > MODE_CLOSED:
+        return mech.tolerance
+    return max(MODE_SINGULAR, RANK_OPEN * float(np.sqrt(error)))
 
 
 def _inexact(p: Problem, x: Closed) -> float:
@@ -169,18 +184,19 @@ def _null(p: Problem, G: Array, rank: int) -> Array:
     return Z
 
 
-def _idle(p: Problem, x: Closed, G: Array, rank: int) -> int:
-    """How many motions there are with the motors held, which are all idle, or end at once."""
+def _idle(p: Problem, x: Closed, G: Array, rank: int) -> Array:
+    """(nv, n): the motions that go on with the motors held, which must be idle."""
     mech = p.mech
     Z = _null(p, G, rank)
+    known = np.zeros((mech.nv, 0))
+    if Z.shape[1] == 0:
+        return known
     at = sample(mech, x.q, p.t, tolerance=mech.tolerance if x.error > MODE_CLOSED else 0.0)
     idle = [found.basis for found in idle_motions(bodies_at(mech, at, p.t), at, Z).values()]
-    rest = Z
     if idle:
         u, s, _ = np.linalg.svd(np.hstack(idle), full_matrices=False)
         known = u[:, s > 1e-3]
-        rest = Z - known @ (known.T @ Z)
-    u, s, _ = np.linalg.svd(rest, full_matrices=False)
+    u, s, _ = np.linalg.svd(Z - known @ (known.T @ Z), full_matrices=False)
     others = u[:, s > 1e-3]
     ways = list(others.T)
     if len(ways) > 1:  # each alone may turn back where two together do not
@@ -188,7 +204,7 @@ def _idle(p: Problem, x: Closed, G: Array, rank: int) -> int:
         ways += list((others @ (mixed / np.linalg.norm(mixed, axis=0))).T)
     moving = [z for z in ways if _goes_on(p, x.q, z)]
     if not moving:
-        return int(Z.shape[1] - others.shape[1])
+        return known
     size = np.abs(moving).max(axis=0)
     names = [mech.coordinate_names[i] for i in np.argsort(-size) if size[i] > 1e-3]
     raise NotActuatedError(
@@ -254,9 +270,9 @@ class Signs:
     of: list[int]
 
 
-def signs(mech: Mechanism, groups: list[Group], rank: int) -> Signs:
+def signs(groups: list[Group], rank: int) -> Signs:
     """By those rows and columns that are independent at all modes, as far as there are such."""
-    regular = [g for g in groups if g.least > least_that_counts(mech)]
+    regular = [g for g in groups if not g.singular]
     best: tuple[float, Indices, Indices] | None = None
     for at in regular:
         rows = np.sort(pivoted_qr(at.G.T, rank).pivots[:rank])
@@ -273,7 +289,7 @@ def signs(mech: Mechanism, groups: list[Group], rank: int) -> Signs:
     found = []
     for g in groups:
         sub = g.G[np.ix_(rows, columns)]
-        clear = _least(g.G, rows, columns) > least_that_counts(mech)
+        clear = _least(g.G, rows, columns) > g.clear
         found.append(int(np.linalg.slogdet(sub)[0]) if clear else 0)
     return Signs(rows, columns, found)
 

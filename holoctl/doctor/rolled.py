@@ -1,7 +1,8 @@
 """Bodies that turned about the line between two ball or universal joints, and moved nothing else.
 
 A leg between a universal and a ball joint stands in the same place in two ways: its cross turned
-over, and it with half a turn about itself. Who counts where a platform can be counts these as one.
+over, and it about itself, by half a turn where its axes are at right angles. Who counts where a
+platform can be counts these as one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.linalg import least_squares, orthonormal_columns, singular_values
+from holoctl.base.linalg import least_squares, singular_values
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.bodies import bodies_at
 from holoctl.doctor.samples import sample
@@ -34,8 +35,6 @@ class Joints:
     ----------
     pairs : tuple of (int, int)
         The bodies that each ties; one body for all that are welded together.
-    free : tuple of (6, 6) arrays
-        Projectors on the twists that each allows.
     centres : tuple of (3,) arrays or None
         The point that ball and universal joints turn about, m.
     own : (bodies,) mask
@@ -43,27 +42,24 @@ class Joints:
     """
 
     pairs: tuple[tuple[int, int], ...]
-    free: tuple[Array, ...]
     centres: tuple[Vector | None, ...]
     own: Mask
 
 
 def joints_at(mech: Mechanism, q: Vector, t: float, size: float) -> Joints:
-    """Twists are taken at the world origin, with lengths in units of `size`."""
+    """For mechanisms of this size, m."""
     here = bodies_at(mech, sample(mech, q, t), t)
     first = {int(label): i for i, label in reversed(list(enumerate(here.welded.tolist())))}
     of = [first[int(label)] for label in here.welded]
-    pairs, free, centres = [], [], []
+    pairs, centres = [], []
     for edge in here.edges:
         v, w = here.size * edge.free[:3], edge.free[3:]
         twists = np.vstack([(v + np.cross(here.middle, w.T).T) / size, w])
-        basis = orthonormal_columns(twists)
         pairs.append((of[edge.a], of[edge.b]))
-        free.append(basis @ basis.T)
         centres.append(_centre(twists, here.at_rest, size))
     own = np.array([of[i] == i for i in range(len(of))])
     own[[part for parts in here.within.values() for part in parts]] = False
-    return Joints(tuple(pairs), tuple(free), tuple(centres), own)
+    return Joints(tuple(pairs), tuple(centres), own)
 
 
 def _centre(twists: Array, at_rest: float, size: float) -> Vector | None:
@@ -102,12 +98,10 @@ def rolled(
         if any(apart(D * A[i], B[i], size) > near for i in group):
             return False
         centres: list[Vector] = []
-        for pair, free, then, centre in zip(a.pairs, a.free, b.free, a.centres, strict=True):
+        for pair, centre in zip(a.pairs, a.centres, strict=True):
             if (pair[0] in group) == (pair[1] in group):
                 continue
-            if centre is None or np.abs(free - then).max() > near:
-                return False
-            if np.abs(D.act(centre) - centre).max() > near * size:
+            if centre is None or np.abs(D.act(centre) - centre).max() > near * size:
                 return False
             centres.append(centre)
         if max((float(np.abs(c - centres[0]).max()) for c in centres), default=0.0) <= near * size:
