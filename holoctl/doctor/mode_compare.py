@@ -143,7 +143,8 @@ class _Same:
 
     def __init__(self, p: Problem, resting: NDArray[np.bool_]) -> None:
         self.p, self.resting = p, resting
-        self.size = float(p.mech.column_scale.max(initial=0.0)) or 1.0
+        origins = np.array([X.translation for X in _places(p.mech, p.guess)])
+        self.size = float(np.linalg.norm(np.ptp(origins, axis=0))) or 1.0
         self.may_roll = may_roll(p.mech)
 
     def __call__(self, g: Group, new: Group, inexact: float) -> bool:

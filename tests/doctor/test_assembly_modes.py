@@ -219,6 +219,15 @@ def test_modes_do_not_depend_on_the_cut_or_on_redundant_rows(name, count):
         assert len(found) == count
 
 
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_legs_that_rolled_are_one_mode_in_any_unit(scale):
+    """A car's axle: for each side four places of the upright, and of its tie rod one each."""
+    mech = oc.OVERCONSTRAINED["wishbones"](scale=scale).mechanism()
+    home, _ = hc.assemble(mech)
+    found = book(hc.assembly_modes(mech, mech.motor_positions(home), tries=100))
+    assert len(found) == 16
+
+
 def test_what_moves_with_its_motors_held_is_no_mode():
     """Peaucellier's rhombus may fold: its tip is then free to turn."""
     mech = oc.OVERCONSTRAINED["peaucellier"]().mechanism()
