@@ -1,4 +1,4 @@
-"""Integrators of one's own: scipy's, or Runge and Kutta's by hand, on the constraints of a four-bar.
+"""Integrators of one's own: scipy's, or Runge and Kutta's by hand, on a four-bar.
 
 Forward dynamics keeps the acceleration on the constraints, not what an integrator makes of it:
 positions drift off. `hc.corrected` puts the state back after each step, on the branch where it is.
