@@ -49,8 +49,9 @@ class AssemblyMode:
         Closed, with the motors where they were to be.
     sign : int
         Of the determinant of the scaled G of `AssemblyModes.rows` and `AssemblyModes.coordinates`:
-        1 or -1; 0 where that is singular. Where no row is redundant and nothing is idle, modes of
-        different sign are parted by a singular configuration; those of equal sign may be, too.
+        1 or -1; 0 where that is singular. Where no row is redundant, nothing is idle and no leg may
+        roll, modes of different sign are parted by a singular configuration; those of equal sign
+        may be, too. A cross that is turned over changes the sign of `q` as well.
     singular : bool
         Whether the mechanism is: its motors then do not hold it, to first order.
     found : int

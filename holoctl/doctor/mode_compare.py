@@ -27,10 +27,11 @@ from holoctl.base.tolerances import (
 )
 from holoctl.closing.nearest_configuration import nearest_configuration
 from holoctl.closing.newton import Problem, newton
+from holoctl.closing.polarity import polarity_rows
 from holoctl.closing.settled import distance
 from holoctl.doctor.bodies import bodies_at
 from holoctl.doctor.idle_motions import idle_motions
-from holoctl.doctor.mode_search import Closed, Search, allowed
+from holoctl.doctor.mode_search import Closed, Search, allowed, closed_from
 from holoctl.doctor.rolled import Joints, apart, joints_at, may_roll, rolled
 from holoctl.doctor.samples import sample
 from holoctl.mechanism.mechanism import Mechanism, workspace
@@ -60,6 +61,8 @@ class Group:
         The least of its singular values that count for the rank that modes have in general.
     clear : float
         What is singular has smaller ones.
+    inexact : float
+        How far rows that are left open may move it, scaled.
     places : list of pin.SE3
         Of all bodies there.
     joints : Joints or None
@@ -72,9 +75,16 @@ class Group:
     G: Array
     least: float
     clear: float
+    inexact: float
     places: list[pin.SE3]
     joints: Joints | None = None
     count: int = 1
+
+    def take_nearer(self, new: Group) -> None:
+        """Be another configuration of this mode, if that is nearer to the reference."""
+        if new.distance < self.distance * (1.0 - NEARER_BY):
+            for name in ("q", "distance", "G", "least", "clear", "inexact", "places", "joints"):
+                setattr(self, name, getattr(new, name))
 
     @property
     def singular(self) -> bool:
@@ -119,22 +129,49 @@ def grouped(found: Search) -> Grouped:
                 resting &= _resting(p, x.q, _null(p, G, rank))
     same = _Same(p, resting)
     groups, moving = list[Group](), 0
-    all_of_it = zip(found.closed, jacobians, values, ranks, clear, strict=True)
-    for x, G, s, r, at in all_of_it:
-        least, q = float(s[rank - 1]) if rank else 1.0, _turned_back(p, x.q)
-        new = Group(q, distance(mech, p.guess, q), G[:, p.free], least, at, _places(mech, q))
-        group = next((g for g in groups if same(g, new, _inexact(p, x))), None)
+    for x, G, r in zip(found.closed, jacobians, ranks, strict=True):
+        new = _group(p, x, rank)
+        group = next((g for g in groups if same(g, new)), None)
         if group is not None:
             group.count += 1
-            if new.distance < group.distance * (1.0 - NEARER_BY):
-                group.q, group.distance, group.G = new.q, new.distance, new.G
-                group.least, group.clear = new.least, new.clear
-                group.places, group.joints = new.places, new.joints
-        elif r < rank and _goes_on(p, q, *_null(p, G, r).T):
+            group.take_nearer(new)
+        elif r < rank and _goes_on(p, new.q, *_null(p, G, r).T):
             moving += 1
         else:
             groups.append(new)
+    if same.some_rolled:
+        for group in groups:
+            _roll_back(p, group, same, rank)
     return Grouped(groups, rank, idle.shape[1], moving)
+
+
+def _group(p: Problem, x: Closed, rank: int) -> Group:
+    mech, q = p.mech, _turned_back(p, x.q)
+    G = scaled_rows_at(mech, q, np.zeros(mech.nv), p.t).jacobian[:, p.free]
+    least = float(singular_values(G)[rank - 1]) if rank else 1.0
+    clear, inexact = _least_that_counts(mech, x.error), 0.0
+    if x.error > MODE_CLOSED:  # rows that were left out of rounded geometry may move it
+        inexact = mech.tolerance
+    far = distance(mech, p.guess, q)
+    return Group(q, far, G, least, clear, inexact, _places(mech, q))
+
+
+def _roll_back(p: Problem, group: Group, same: _Same, rank: int) -> None:
+    """Legs that are turned over as against the reference turn back, one after the other, so that
+    they do not turn signs over."""
+    model, polarity = plain(p.mech.model), polarity_rows(p.mech)
+    parts = [slice(i, i + n) for i, n in zip(model.idx_qs, model.nqs, strict=True)]
+    passive = [j for j in range(1, model.njoints) if model.idx_vs[j] in p.free]
+    pairs = [(j, model.parents[j]) for j in passive if model.parents[j] in passive]
+    for joints in [*((j,) for j in passive), *pairs]:
+        start = group.q.copy()
+        for j in joints:
+            start[parts[j]] = p.guess[parts[j]]
+        x = closed_from(p, start, polarity)
+        if x.error <= allowed(p.mech) and not x.opposite:
+            new = _group(p, x, rank)
+            if same(group, new):
+                group.take_nearer(new)
 
 
 class _Same:
@@ -145,11 +182,11 @@ class _Same:
         self.p, self.resting = p, resting
         origins = np.array([X.translation for X in _places(p.mech, p.guess)])
         self.size = float(np.linalg.norm(np.ptp(origins, axis=0))) or 1.0
-        self.may_roll = may_roll(p.mech)
+        self.may_roll, self.some_rolled = may_roll(p.mech), False
 
-    def __call__(self, g: Group, new: Group, inexact: float) -> bool:
+    def __call__(self, g: Group, new: Group) -> bool:
         share, singular = SAME_MODE
-        near = max(share * min(g.least, new.least), singular, 10.0 * inexact)
+        near = max(share * min(g.least, new.least), singular, 10.0 * max(g.inexact, new.inexact))
         pairs = zip(g.places, new.places, strict=True)
         moved = np.array([apart(A, B, self.size) > near for A, B in pairs]) & self.resting
         if not moved.any():
@@ -157,7 +194,9 @@ class _Same:
         if (moved & ~self.may_roll).any():
             return False
         a, b = self._joints(g), self._joints(new)
-        return rolled(a, b, g.places, new.places, moved, near, self.size)
+        as_before = rolled(a, b, g.places, new.places, moved, near, self.size)
+        self.some_rolled |= as_before
+        return as_before
 
     def _joints(self, g: Group) -> Joints:
         if g.joints is None:
@@ -170,11 +209,6 @@ def _least_that_counts(mech: Mechanism, error: float) -> float:
     if error > MODE_CLOSED:
         return mech.tolerance
     return max(MODE_SINGULAR, RANK_OPEN * float(np.sqrt(error)))
-
-
-def _inexact(p: Problem, x: Closed) -> float:
-    """How far rows that were left out of rounded geometry may move a mode."""
-    return p.mech.tolerance if x.error > MODE_CLOSED else 0.0
 
 
 def _null(p: Problem, G: Array, rank: int) -> Array:

@@ -9,6 +9,7 @@ import overconstrained as oc
 import pinocchio as pin
 import pytest
 import zoo
+from linkages import LINKAGES
 from overconstrained_drawing import meet
 from support import mechanism
 from zoo import add_body, at, bar
@@ -190,6 +191,27 @@ def test_a_stewart_platform():
     assert min(gaps) > 1e-2
     assert "others may exist" in repr(found)
     assert repr(found.modes[0]).startswith("<AssemblyMode: ")
+
+
+def test_signs_are_those_of_the_lines_of_the_legs():
+    """Of a platform on legs between ball joints: Pluecker's coordinates of six lines."""
+    mech = LINKAGES["stewart_6sps"]().mechanism()
+    home, _ = hc.assemble(mech)
+    found = book(hc.assembly_modes(mech, mech.motor_positions(home), tries=80))
+    assert len(found) == 8
+    names, signs = list(mech.model.names), []
+    for m in found.modes:
+        data = mech.model.createData()
+        pin.forwardKinematics(mech.model, data, m.q)
+        heads = {1: data.oMi[names.index("head_1")].translation}
+        for i, bound in enumerate(mech.bound, start=2):
+            frame = bound.frames1[0]
+            heads[i] = data.oMi[frame.joint].act(frame.placement.translation)
+        feet = [data.oMi[names.index(f"foot_{i}")].translation for i in range(1, 7)]
+        legs = [(heads[i] - foot, heads[i]) for i, foot in enumerate(feet, start=1)]
+        lines = [np.append(u, np.cross(p, u)) / np.linalg.norm(u) for u, p in legs]
+        signs.append(m.sign * int(np.sign(np.linalg.det(lines))))
+    assert signs == [signs[0]] * 8
 
 
 # -------------------------------------------------------------------------- what is the same mode
