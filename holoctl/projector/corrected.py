@@ -23,6 +23,7 @@ from holoctl.base.tolerances import (
     DOUBTFUL_ROWS,
     LARGEST_CORRECTION,
     LEAST_INDEPENDENCE,
+    TIGHT,
     TOLERANCES,
 )
 from holoctl.closing.correction import Correction, Trust, corrected_by
@@ -147,7 +148,7 @@ def _judged(
 def _followed(mech: Mechanism, part: Partition, q: Vector, v: Vector, t: float) -> Correction:
     if part.rank == 0:
         return Correction(q, v, scaled_rows_at(mech, q, v, t), 1.0)
-    return corrected_by(mech, part.rows, q, v, t, 1e-13, TRUST)
+    return corrected_by(mech, part.rows, q, v, t, TIGHT, TRUST)
 
 
 def _checked(mech: Mechanism, part: Partition, found: Correction) -> tuple[Vector, Vector]:
