@@ -91,7 +91,7 @@ class AssemblyModes:
     tries : int
         How many starts there were.
     open : int
-        How many of them closed nowhere.
+        How many of them closed nowhere, or left where constraints of one's own are defined.
     moving : int
         How many closed where it moves with its motors held, as it does not in general.
     rows, coordinates : tuple of str

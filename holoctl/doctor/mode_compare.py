@@ -26,12 +26,12 @@ from holoctl.base.tolerances import (
     SAME_MODE,
 )
 from holoctl.closing.nearest_configuration import nearest_configuration
-from holoctl.closing.newton import Problem, newton
+from holoctl.closing.newton import Problem
 from holoctl.closing.polarity import polarity_rows
 from holoctl.closing.settled import distance
 from holoctl.doctor.bodies import bodies_at
 from holoctl.doctor.idle_motions import idle_motions
-from holoctl.doctor.mode_search import Closed, Search, allowed, closed_from
+from holoctl.doctor.mode_search import Closed, Search, allowed, tried
 from holoctl.doctor.rolled import Joints, apart, joints_at, may_roll, rolled
 from holoctl.doctor.samples import sample
 from holoctl.mechanism.mechanism import Mechanism, workspace
@@ -167,8 +167,8 @@ def _roll_back(p: Problem, group: Group, same: _Same, rank: int) -> None:
         start = group.q.copy()
         for j in joints:
             start[parts[j]] = p.guess[parts[j]]
-        x = closed_from(p, start, polarity)
-        if x.error <= allowed(p.mech) and not x.opposite:
+        x = tried(p, start, polarity)
+        if x is not None and x.error <= allowed(p.mech) and not x.opposite:
             new = _group(p, x, rank)
             if same(group, new):
                 group.take_nearer(new)
@@ -254,9 +254,10 @@ def _goes_on(p: Problem, q: Vector, *ways: Vector) -> bool:
     none."""
     for way in (side * z for z in ways for side in (1.0, -1.0)):
         step = MODE_GOES_ON * way[p.free] * p.mech.column_scale[p.free] / p.metric
-        x = newton(p, p.moved(q, step), None)
-        closed = largest(p.scaled_rows(x)[0]) <= allowed(p.mech)
-        if closed and 0.5 * MODE_GOES_ON < distance(p.mech, q, x) < 2.0 * MODE_GOES_ON:
+        found = tried(p, p.moved(q, step), None)
+        if found is None or found.error > allowed(p.mech):
+            continue
+        if 0.5 * MODE_GOES_ON < distance(p.mech, q, found.q) < 2.0 * MODE_GOES_ON:
             return True
     return False
 

@@ -14,6 +14,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import largest, pivoted_qr
 from holoctl.base.progress import progress_bar
 from holoctl.base.tolerances import MODE_CLOSED, MODE_ITERATIONS
@@ -34,6 +35,7 @@ __all__ = [
     "free_coordinates",
     "held",
     "search",
+    "tried",
 ]
 
 Array = NDArray[np.float64]
@@ -125,17 +127,27 @@ def search(p: Problem, tries: int, seed: int, progress: bool) -> Search:
     polarity, closed = polarity_rows(p.mech), list[Closed]()
     best: Closed | None = None
     bar = progress_bar(tries, "assembly modes", "starts") if progress else None
-    for start in starts(p, tries, seed):
-        found = closed_from(p, start, polarity)
+    for i, start in enumerate(starts(p, tries, seed)):
+        found = tried(p, start, polarity) if i else closed_from(p, start, polarity)
+        if bar is not None:
+            bar.update()
+        if found is None:
+            continue
         if found.error <= allowed(p.mech) and not found.opposite:
             closed.append(found)
         elif best is None or (found.error, found.opposite) < (best.error, best.opposite):
             best = found
-        if bar is not None:
-            bar.update()
     if bar is not None:
         bar.close()
     return Search(p, closed, best or closed[-1])
+
+
+def tried(p: Problem, start: Vector, polarity: WrenchRows | None) -> Closed | None:
+    """Where it ends; None where constraints of somebody's own are not defined on the way."""
+    try:
+        return closed_from(p, start, polarity)
+    except HoloctlError:
+        return None
 
 
 def allowed(mech: Mechanism) -> float:

@@ -309,6 +309,15 @@ def test_rounded_geometry_closes_as_it_is_meant():
     assert 1e-9 < hc.constraint_errors(mech, found.modes[0].q).closure < 1e-3
 
 
+def test_starts_where_a_constraint_is_not_defined_do_not_close():
+    model = mechanism("sine_gear").model
+    root = hc.Custom(lambda q: np.array([q[1] - np.sqrt(1.5 - q[0] ** 2)]), name="root")
+    mech = hc.Mechanism(model, [root], ["elbow"], reference=[0.5, 1.1])
+    found = book(hc.assembly_modes(mech, [1.1], tries=30))
+    same_sets([m.q[0] for m in found.modes], [np.sqrt(0.29), -np.sqrt(0.29)])
+    assert 0 < found.open < 30
+
+
 def test_time():
     mech = mechanism("timed_arm")
     for t in (0.0, 0.7):
