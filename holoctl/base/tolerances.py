@@ -619,6 +619,9 @@ EVENT_LEFT = 1e-9
 MOST_EVENTS = 1000
 """So many events within one tick, and a run counts as gone wild."""
 
+SLOPE_STEP = 1e-7  # scaled
+"""Accelerations are differenced by positions over this, for implicit methods."""
+
 STIFF_STEPS = 15
 """Where so many steps were shortened by stability, forces are stiff."""
 

@@ -48,6 +48,7 @@ from holoctl.simulation.motion import (
     too_fast,
 )
 from holoctl.simulation.passage import Node, Passage, over, predicted
+from holoctl.simulation.slope_derivative import slope_derivative
 from holoctl.simulation.watch import first_look
 
 __all__ = ["METHODS", "advanced"]
@@ -240,7 +241,7 @@ def _solver(motion: Motion, stop: float, longest: float) -> Any:
     x0 = np.concatenate([np.zeros(c.size), motion.v])
     return getattr(integrate, motion.method)(
         lambda t, x: slope(t, q0, x, np.empty(x.size)), motion.t, x0, stop,
-        max_step=longest, rtol=settings.rtol, atol=atol, first_step=None,
+        max_step=longest, rtol=settings.rtol, atol=atol, jac=slope_derivative(motion),
     )  # fmt: skip
 
 
