@@ -11,7 +11,6 @@ round the origin of (theta, phi) once; its polar angle is the coordinate of the 
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 import holoctl as hc

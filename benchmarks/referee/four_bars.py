@@ -60,7 +60,7 @@ def reference(N: int, times: Array = TIMES) -> Array:
     """The tips of the first and of the last crank."""
     a = angle(N, times)[0]
     tip = np.stack([np.cos(a), np.sin(a), 0.0 * a], axis=1)
-    return np.stack([tip, tip + [float(N), 0.0, 0.0]], axis=1)
+    return np.stack([tip, tip + np.array([float(N), 0.0, 0.0])], axis=1)
 
 
 def four_bars(N: int) -> Problem:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,8 @@ class Problem:
         For each peer with a fixed step, its step, s.
     passages : int
         Singular configurations that the motion passes.
+    peers : bool
+        Whether others are asked too; false for variants that are the same to them.
     """
 
     name: str
@@ -58,6 +61,9 @@ class Problem:
     steps: Mapping[str, float] = field(default_factory=dict)
     passages: int = 0
     peers: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reference", cache(self.reference))
 
 
 def positions(model: pin.Model, q: Array, points: tuple[FrameLike, ...]) -> Array:
