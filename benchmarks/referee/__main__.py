@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from threadpoolctl import threadpool_limits
+
 from referee import own, score, with_exudyn, with_mujoco, with_pinocchio
 from referee.outcome import Outcome
 from referee.problem import Problem
@@ -70,7 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     out = given.out or (None if given.only else Path(__file__).parents[2] / "docs" / "referee.md")
     started, found = time.perf_counter(), []
     for problem in problems:
-        found.append(lines(problem, given.peers))
+        with threadpool_limits(1):
+            found.append(lines(problem, given.peers))
         for x in found[-1]:
             print(problem.name, x, file=sys.stderr, flush=True)
     command = "make referee PEERS=1" if given.peers else "make referee"

@@ -80,14 +80,14 @@ def placements(a: float) -> tuple[list[Array], list[Array]]:
     R, at_point = np.eye(3), POINTS[0]
     turns, points = [], [POINTS[0]]
     for i in range(5):
-        R = R @ pin_free_rotation(AXES[i], x if i % 2 == 0 else y)
+        R = R @ turned(AXES[i], x if i % 2 == 0 else y)
         at_point = at_point + R @ (POINTS[i + 1] - POINTS[i])
         turns.append(R)
         points.append(at_point)
     return turns, points
 
 
-def pin_free_rotation(axis: Array, angle: float) -> Array:
+def turned(axis: Array, angle: float) -> Array:
     """Rodrigues' formula."""
     K = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
     return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K

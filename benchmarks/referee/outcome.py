@@ -71,17 +71,18 @@ def damped(mech: hc.Mechanism) -> bool:
     return any(getattr(force, "damping", 0.0) > 0.0 for force in mech.forces)
 
 
-def drift(problem: Problem, mech: hc.Mechanism, q0: Array, Q: Array, V: Array) -> float:
-    """Of the energy at states of a run, from that at the start (at rest or not)."""
-    _, q_start, v_start = problem.make()
+def drift(problem: Problem, mech: hc.Mechanism, Q: Array, V: Array) -> float:
+    """Largest change of the energy from the start of the problem that no work accounts for."""
+    _, q0, v0 = problem.make()
     effort = mech.B @ np.array(problem.effort) if problem.effort else np.zeros(mech.nv)
-    start, fastest, worst = stored(mech, q_start, v_start), 0.0, 0.0
+    at_first = stored(mech, q0, v0)
+    fastest, worst = at_first[0], 0.0
     for q, v in zip(Q, V, strict=True):
         now = stored(mech, q, v)
         work = float(effort @ pin.difference(mech.model, q0, q))
         fastest = max(fastest, now[0])
-        worst = max(worst, abs(sum(now) - sum(start) - work))
-    return worst / max(fastest, start[0])
+        worst = max(worst, abs(sum(now) - sum(at_first) - work))
+    return worst / fastest
 
 
 def stored(mech: hc.Mechanism, q: Array, v: Array) -> tuple[float, float]:
@@ -112,11 +113,10 @@ def judged(
     """The line of a run in the mechanism's own coordinates."""
     if not (np.isfinite(Q).all() and np.isfinite(V).all()):
         return Outcome(solver, seconds=seconds, word="breaks down")
-    q0 = problem.make()[1]
     return Outcome(
         solver,
         error(problem, positions(mech.model, Q, problem.points)),
-        NAN if damped(mech) else drift(problem, mech, q0, Q, V),
+        NAN if damped(mech) else drift(problem, mech, Q, V),
         closure(mech, Q, V),
         seconds,
         **told,
