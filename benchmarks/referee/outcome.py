@@ -35,7 +35,7 @@ class Outcome:
         Largest scaled error of a row, all rows, before any correction; for peers at the instants
         of the comparison.
     seconds : float
-        Wall-clock time of the simulation: median where there were several.
+        Time of the processor for the simulation: median where there were several.
     steps, evaluations, crossings, repartitions : int or None
         None where it is not told.
     word : str
@@ -55,10 +55,10 @@ class Outcome:
 
 
 def timed(call: Callable[[], object]) -> tuple[object, float]:
-    """What it returns, and how long it took."""
-    start = time.perf_counter()
+    """What it returns, and how much time of the processor it took."""
+    start = time.process_time()
     found = call()
-    return found, time.perf_counter() - start
+    return found, time.process_time() - start
 
 
 def error(problem: Problem, points: Array) -> float:

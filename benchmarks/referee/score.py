@@ -30,8 +30,9 @@ NOTES = """\
 - *closure*: the largest scaled error of a row, over all rows, redundant ones too. holoctl's is
   that before the state is put back on the constraints, at all steps; the others' is at the
   instants of the comparison.
-- *time*: of the simulation alone, models made beforehand except for holoctl, where the call
-  includes the decision of the partition. Those below 3 s are medians of three runs in turn.
+- *time*: of the processor, one thread, for the simulation alone; models are made beforehand, and
+  holoctl's call includes its decisions on rows and coordinates. Those below 3 s are medians of
+  three runs in turn.
 - *crossings*: singular configurations that were passed on the smooth branch
   (`at_singular="cross"`); in brackets, how many the motion has. The others are not told that
   there are any: what they do there comes of their rounding.

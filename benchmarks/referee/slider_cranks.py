@@ -150,10 +150,11 @@ def spatial_reference(times: Array = SPATIAL_TIMES) -> Array:
 
 SPATIAL = Problem(
     "rigid spatial slider-crank",
-    "Data: IFToMM benchmark, read in MBDyn's file srscm and Exudyn's sliderCrank3Dbenchmark.py "
-    "(two of the histories that do not agree). Universal joint at the slider: one axis along the "
-    "guide, the other fixed in the rod, square to it and to the guide (MBDyn's file, and Haug "
-    "1989, section 12.2); the rod has 4e-4 kg m^2 along itself and 4e-3 across. "
+    "Data: IFToMM benchmark, read in MBDyn's file srscm and Exudyn's sliderCrank3Dbenchmark.py. "
+    "Universal joint at the slider: one axis along the guide, the other fixed in the rod, square "
+    "to it and to the guide, as in MBDyn's file; published histories do not agree, and with "
+    "another axis the rod would turn otherwise about itself. It has 4e-4 kg m^2 along itself and "
+    "4e-3 across. "
     "Reference: one freedom, the angle of the crank, DOP853 at 1e-13.",
     make_spatial, (("crank", at(z=CRANK)), "slide"), SPATIAL_TIMES, spatial_reference,
     steps={"Exudyn": 1e-3, "MuJoCo": 1e-3},
