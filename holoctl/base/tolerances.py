@@ -167,6 +167,13 @@ CLOSEST = 1e-16  # scaled
 """As closely as states next to singular configurations are put back: there the motion is off by
 this over s."""
 
+CONTRACTS, LARGEST_CORRECTION = 0.25, 0.1  # a ratio; scaled
+"""Each step of a user's correction is at most this part of the one before, else nobody knows where
+they lead (it follows from Kantorovich's h <= 1/2); the first one may be so long."""
+
+DOUBTFUL_ROWS = 1e3
+"""Condition number of kept rows from which on a correction asks whether others are better."""
+
 RANK, RANK_OPEN = 1e-8, 10.0
 """Smaller singular values (scaled) do not count for the rank; at a configuration that is open by
 e, nor do those below the second number times sqrt(e)."""
@@ -282,6 +289,23 @@ PREFERENCE = 1e3
 SPLIT_LIMIT = 1e5
 """`method="auto"` leaves the chosen split for the rank-revealing QR above this condition number
 (gamma' M gamma squares it)."""
+
+SPLIT_LOOKED_AT = 2.0
+"""On the way, rows and coordinates are looked at where the condition number of the split is so many
+times what it was where they were decided."""
+
+SPLIT_WORN = (1e2, 1e3)
+"""Rows are looked at above the first of these in any case; coordinates above it only, and above the
+second in any case: ticks leave a split at `PASSIVE_DOUBT` or `INVERSE_DOUBT`."""
+
+SPLIT_BETTER, MOTORS_AGAIN = 5.0, 20.0
+"""Other coordinates are taken on the way where their split is conditioned so many times better; all
+motors are independent again, by `PREFERENCE`, where it is at most the second number times worse."""
+
+ROWS_WORN, ROWS_WORN_ROUNDED, ROWS_BETTER = 0.2, 0.5, 1.5
+"""Kept rows are worn on the way where their smallest singular value, over that of all rows, falls
+below the first number times what it was, or the second where geometry is rounded: worn rows then
+tell another motion; others are taken that are so many times better as the third says."""
 
 UNDETERMINED = 0.05
 """Where geometry is off by e, a motion is told while e condition^2 of the kept rows is less, their
@@ -401,6 +425,26 @@ IDLE_RANK = 1e-7  # scaled
 
 MOST_FREE = 4
 """A joint that holds a point of an axis allows three turns about it and a slide along it."""
+
+MODE_CLOSED, MODE_ITERATIONS = 1e-10, 100  # scaled; a count
+"""An assembly mode is closed to this; Newton steps for each start, twice where axes are pushed."""
+
+MODE_SINGULAR = 1e-6  # scaled
+"""An assembly mode is singular where the least singular value that counts is smaller, or smaller
+than the tolerance of rounded geometry."""
+
+SAME_MODE = (0.1, 1e-5)  # a share; scaled
+"""Modes are the same where all bodies that count are nearer than this share of the least singular
+value, near which there is no other, or than the second number, to which singular ones are found."""
+
+MODE_GOES_ON = 0.1  # scaled
+"""Steps with motors held tell motions that no motor drives from a singular mode."""
+
+NEARER_BY = 1e-6
+"""Of the same mode, a configuration counts as nearer to the reference if it is by this share."""
+
+MODE_ORDER = 6
+"""Digits of distances by which modes are put in order, before coordinates are compared."""
 
 GRAVITY_WORKS = 1e-6
 """Gravity works on a motion by more than this share of the weight of all times its size."""
@@ -567,7 +611,7 @@ JUMPS = (1e5, 1e-6)
 OFF = 1e-6  # scaled
 """A state that is open by more is no result."""
 
-PUT_BACK = (1e-12, 1e-11)  # scaled
+PUT_BACK = (1e-12, 1e-12)  # scaled
 """States are put back where they are open, or slide, by more."""
 
 EVENT_LOOKS, EVENT_TIME = 4, 1e-13  # a count; s
