@@ -97,8 +97,8 @@ def stored(mech: hc.Mechanism, q: Array, v: Array) -> tuple[float, float]:
 
 
 def closure(mech: hc.Mechanism, Q: Array, V: Array) -> float:
-    """Largest scaled error of a row at these states."""
-    worst = 0.0
+    """Largest scaled error of a row at these states; NaN where there are no rows."""
+    worst = 0.0 if mech.constraints else NAN
     for q, v in zip(Q, V, strict=True):
         _, rows = constraint_rows(mech, q, v)
         if rows.error.size:

@@ -38,4 +38,4 @@ def outcome(problem: Problem) -> Outcome:
         seconds, steps=run.steps, evaluations=run.evaluations, crossings=len(run.crossings),
         repartitions=len(run.repartitions),
     )  # fmt: skip
-    return replace(found, closure=float(run.closure.max()))
+    return replace(found, closure=float(run.closure.max())) if mech.constraints else found

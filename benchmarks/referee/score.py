@@ -35,7 +35,8 @@ NOTES = """\
   three runs in turn.
 - *crossings*: singular configurations that were passed on the smooth branch
   (`at_singular="cross"`); in brackets, how many the motion has. The others are not told that
-  there are any: what they do there comes of their rounding.
+  there are any: what they do there comes of their rounding. An error of a metre or more is
+  another branch.
 - holoctl and constraintDynamics with rtol 1e-9 and atol 1e-11; holoctl with LSODA at 1e-10 and
   1e-12 on A05. One thread for linear algebra, for all.
 - *constraintDynamics*: Pinocchio's, proximal settings (1e-12, 1e-10, 10), with scipy's DOP853 and
