@@ -555,10 +555,6 @@ NO_LOSS = 1e-9
 
 # --- Runs
 
-KEPT_AT_LEAST, KEPT_BETTER = 0.2, 1.5
-"""Rows are decided anew where k over s falls below this share of what it was; other rows are taken
-where k gets so many times better."""
-
 LOOK_AGAIN, STEPS_AHEAD = 0.1, 5.0
 """Singular values are taken anew where the scaled rows may have changed them by this share; and
 where so many steps like the last could make one vanish, with their rates."""
