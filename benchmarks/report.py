@@ -112,7 +112,7 @@ def results(
     parts = [
         "# How long things take",
         f"Written by `{command}` in {seconds:.0f} s; nothing here is edited by hand.",
-        _machine(),
+        machine(),
         "## Time, us: median / 99th percentile (ratio of medians to the unit)",
         _table(["mechanism", *names], [[f.case.name, *_times(f, names)] for f in figures]),
         "## First calls after other work, us: median (ratio to the unit)",
@@ -245,9 +245,10 @@ def _batches(batches: Batches) -> str:
     return _table(["mechanism", *names], rows)
 
 
-def _machine() -> str:
+def machine(packages: Sequence[str] = PACKAGES) -> str:
+    """Date, machine and versions."""
     versions = [f"Python {platform.python_version()}"]
-    for package in PACKAGES:
+    for package in packages:
         try:
             versions.append(f"{package} {metadata.version(package)}")
         except metadata.PackageNotFoundError:
