@@ -622,6 +622,10 @@ MOST_EVENTS = 1000
 SLOPE_STEP = 1e-7  # scaled
 """Accelerations are differenced by positions over this, for implicit methods."""
 
+STIFF = {"RK45": 2.5, "DOP853": 3.0}
+"""A step counts as shortened by stability, and not by accuracy, from this size on of h times the
+fastest rate: half of what the methods bear; regular motions have up to 1.5."""
+
 STIFF_STEPS = 15
 """Where so many steps were shortened by stability, forces are stiff."""
 

@@ -21,6 +21,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.base.tolerances import STIFF
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = [
@@ -155,7 +156,7 @@ def _dormand_prince() -> Coefficients:
         return at
 
     return Coefficients(
-        "RK45", _table(RK45.A), RK45.B, tuple(RK45.C.tolist()), 5, error, within, 3.25
+        "RK45", _table(RK45.A), RK45.B, tuple(RK45.C.tolist()), 5, error, within, STIFF["RK45"]
     )
 
 
@@ -190,7 +191,14 @@ def _dop853() -> Coefficients:
         return at
 
     return Coefficients(
-        "DOP853", _table(table.A), table.B, tuple(table.C.tolist()), 8, error, within, 6.1
+        "DOP853",
+        _table(table.A),
+        table.B,
+        tuple(table.C.tolist()),
+        8,
+        error,
+        within,
+        STIFF["DOP853"],
     )
 
 

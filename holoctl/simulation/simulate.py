@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from threadpoolctl import threadpool_limits
 
 from holoctl.base.checks import Vector, flag, numbers, one_of, positive, vector, whole
 from holoctl.base.errors import InputError
@@ -191,7 +192,8 @@ def simulate(
     travel = Travel(motion, watched, record, theirs, u=np.zeros(plant.nu), known={id(plant): at})
     bar = progress_bar(instants.size, "simulating", "instants", scaled=True) if progress else None
     record.bar = bar
-    with np.errstate(all="ignore"), bar or nullcontext():
+    one_thread = threadpool_limits(limits=1, user_api="blas")  # these matrices are small for BLAS
+    with np.errstate(all="ignore"), one_thread, bar or nullcontext():
         try:
             if held:
                 _ticked(travel, ticks, sigma, seed)
