@@ -559,6 +559,10 @@ LOOK_AGAIN, STEPS_AHEAD = 0.1, 5.0
 """Singular values are taken anew where the scaled rows may have changed them by this share; and
 where so many steps like the last could make one vanish, with their rates."""
 
+TURNED_OVER, MOST_TURNED = 0.5, 24  # -; a count
+"""A singular value that is larger than what the scaled rows change by, over this, does not go
+through zero; so many of the smallest are asked whether they did."""
+
 LOOK_STEP = 1e-4  # scaled
 """Rates of singular values are differences over this (scaled) to either side."""
 
@@ -572,6 +576,10 @@ away from it by this share of their mean distance."""
 PICARD, PICARD_STEPS = 1e-13, 40  # scaled; a count
 """Its iteration ends where x changes by less, or falls no more near the root of it; and has so many
 steps."""
+
+BESIDE, REFINED_INSTANTS = 0.02, 4  # a share; a count
+"""The instant of a singular configuration is found with singular vectors of a state beside it, by
+this share of the step; so many times."""
 
 PREDICTED_BY = 6
 """So many accepted states predict the motion over it."""
@@ -601,11 +609,16 @@ PUT_IMPLICIT = (1e13, 1e5)
 """Implicit methods are put back where they are off by so many times rtol times `PUT_BACK`, or by
 the second number times it: each time they start anew."""
 
-JUMPS = (1e5, 1e-6)
-"""Putting a state back may change its velocity by so many times rtol and this, relative."""
+JUMPS, JUMPS_NEAR = (1e5, 1e-6), 1e-2
+"""Putting a state back may change its velocity by so many times rtol and this, relative; close to a
+singular configuration, where another path is near, by that times the last."""
 
 OFF = 1e-6  # scaled
 """A state that is open by more is no result."""
+
+AS_CLOSED, STARTS = 4e-16, 2e-6  # scaled
+"""A start that is off by no more than the first stays as it is: next to a singular configuration,
+to put it back would turn its velocity. By more than the second, relative, nothing may."""
 
 PUT_BACK = (1e-12, 1e-12)  # scaled
 """States are put back where they are open, or slide, by more."""

@@ -17,7 +17,15 @@ import pinocchio as pin
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import CLOSEST, JUMPS, MOST_STEPS, OFF, PREDICTED_BY, PUT_BACK
+from holoctl.base.tolerances import (
+    CLOSEST,
+    JUMPS,
+    MOST_STEPS,
+    NEAR_SINGULAR,
+    OFF,
+    PREDICTED_BY,
+    PUT_BACK,
+)
 from holoctl.closing.correction import put_back
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -221,7 +229,9 @@ def judged(
     allowed, jump = max(OFF, part.tolerance), JUMPS[0] * motion.settings.rtol + JUMPS[1]
     if not (off <= allowed and slip <= (jump + part.tolerance) * speed):
         return _left(motion, rows)
-    near = put == 1.0 and motion.look.u is not None  # then errors count more, by one over s
+    near = put == 1.0 and motion.look.close  # then errors count more, by one over s
+    if motion.look.of_all.value < NEAR_SINGULAR * motion.usual:
+        jump *= JUMPS_NEAR
     if off <= put * PUT_BACK[0] and slip <= put * PUT_BACK[1] * speed and not near:
         return Landed(q, v, rows, False)
     try:
@@ -251,6 +261,7 @@ def arrive(motion: Motion, t: float, landed: Landed, a: Vector, h: float) -> Non
     if t - motion.since > motion.settings.tick * (1.0 - 1e-9):
         motion.since, motion.spent = t, motion.tally.evaluations
     motion.look = looked(plant, motion.part, motion.look, landed.rows.jacobian, q, v, a, t, h)
+    motion.usual = max(motion.usual, motion.look.of_all.value)
     if motion.look.of_all.rate > 0.0:
         motion.missed = False
     part = better_rows(plant, motion.part, motion.look, h)

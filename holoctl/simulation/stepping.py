@@ -75,7 +75,8 @@ def advanced(motion: Motion, stop: float) -> Piece:
     if motion.plant.nq != motion.plant.nv:  # D of a whole turn is singular
         longest = min(longest, 1.0 / max(float(np.abs(motion.v).max()), 1e-300))
     motion.guess = None
-    explicit = EXPLICIT.get("DOP853" if near else motion.method)
+    close_by = motion.look.of_all.value < 2.0 * NEAR_SINGULAR * motion.usual
+    explicit = EXPLICIT.get("DOP853" if close_by else motion.method)
     if explicit is None:
         return _implicit(motion, stop, longest)
     return _explicit(motion, explicit, stop, longest)

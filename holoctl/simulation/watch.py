@@ -9,21 +9,24 @@ Derivation: docs/derivations.md, "Simulation".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.linalg import largest, singular_triplet
+from holoctl.base.linalg import in_range, largest
 from holoctl.base.tolerances import (
     LOOK_AGAIN,
     LOOK_STEP,
+    MOST_TURNED,
     NEARBY_LOOKS,
     ROWS_BETTER,
     ROWS_WORN,
     STEPS_AHEAD,
+    TURNED_OVER,
 )
 from holoctl.closing.nearby_configurations import nearby_configurations
 from holoctl.mechanism.mechanism import Mechanism
@@ -60,25 +63,42 @@ class Look:
 
     Attributes
     ----------
+    rank : int
     of_all, of_kept : Course
         s and k; those of an earlier state where the rows have not moved since by what matters, and
         without rates where no zero is near.
-    u, w : arrays or None
-        Left and right singular vector of s, where a zero may be near.
     seen, last : (m, nv) arrays
         The scaled Jacobian where s and k were taken, and at the last state.
+    close : bool
+        Whether a zero may be near; then s and k are those of the last state, with rates.
     """
 
+    rank: int
     of_all: Course
     of_kept: Course
     seen: Array = field(repr=False)
     last: Array = field(repr=False)
-    u: Vector | None = None
-    w: Vector | None = None
+    close: bool = False
+
+    @cached_property
+    def pairs(self) -> tuple[Array, Vector, Array]:
+        """``(U, s, W)``: singular vectors and values of the last state, those that count."""
+        U, s, Wt = np.linalg.svd(in_range(self.last), full_matrices=False)
+        return U[:, : self.rank], s[: self.rank], Wt[: self.rank].T
 
     def turned_over(self, G: Array) -> bool:
-        """Whether s went through zero on the way from here to a state with this Jacobian."""
-        return self.u is not None and float(self.u.dot(G).dot(self.w)) < 0.0
+        """Whether a singular value went through zero on the way from here to a state with this
+        Jacobian: then ``U' G W`` is not what it was by less than a half turn.
+
+        Those that are larger than what the matrix changed by cannot have (Weyl).
+        """
+        change = _distance(G, self.last)
+        if self.rank == 0 or change < TURNED_OVER * self.of_all.value:
+            return False
+        U, s, W = self.pairs
+        small = np.flatnonzero(s < change / TURNED_OVER)[-MOST_TURNED:]
+        now = U[:, small].T @ G @ W[:, small] / s[small]
+        return bool(np.linalg.eigvals(now).real.min(initial=1.0) <= 0.0)
 
 
 def usual_independence(mech: Mechanism, part: Partition, q: Vector, t: float) -> float:
@@ -107,14 +127,14 @@ def looked(
     Singular values change by no more than the norm of what the matrix changes by (Weyl), so most
     states need no decomposition.
     """
-    if before.u is None and _distance(G, before.seen) < LOOK_AGAIN * before.of_kept.value:
-        return Look(before.of_all, before.of_kept, before.seen, G)
+    if not before.close and _distance(G, before.seen) < LOOK_AGAIN * before.of_kept.value:
+        return Look(part.rank, before.of_all, before.of_kept, before.seen, G)
     step = _distance(G, before.last)
     if step == 0.0:
         return before
     here = independence(G, part)
     if here.of_kept > STEPS_AHEAD * step:
-        return Look(Course(here.of_all), Course(here.of_kept), G, G)
+        return Look(part.rank, Course(here.of_all), Course(here.of_kept), G, G)
     return _closely(mech, part, here, G, q, v, a, t, h)
 
 
@@ -137,18 +157,21 @@ def _closely(
     """With rates, by a short step to either side along the motion."""
     speed = largest(v / mech.column_scale)
     if part.rank == 0 or speed == 0.0:
-        return Look(Course(here.of_all), Course(here.of_kept), G, G)
+        return Look(part.rank, Course(here.of_all), Course(here.of_kept), G, G)
+    look = Look(part.rank, Course(here.of_all), Course(here.of_kept), G, G, True)
+    U, _, W = look.pairs
     eps = min(LOOK_STEP / speed, h)
     sides = list[Independence]()
     for e in (eps, -eps):
         d = e * v if a is None else e * v + (0.5 * e * e) * a
-        there = scaled_rows_at(mech, pin.integrate(mech.model, q, d), v, t + e)
-        sides.append(independence(there.jacobian, part))
+        there = scaled_rows_at(mech, pin.integrate(mech.model, q, d), v, t + e).jacobian
+        side = independence(there, part)
+        over = float(U[:, -1] @ there @ W[:, -1]) < 0.0
+        sides.append(Independence(-side.of_all if over else side.of_all, side.of_kept))
     after, before = sides
     s = _course(here.of_all, after.of_all, before.of_all, eps)
     k = _course(here.of_kept, after.of_kept, before.of_kept, eps)
-    u, w = singular_triplet(G, part.rank)
-    return Look(s, k, G, G, u, w)
+    return replace(look, of_all=s, of_kept=k)
 
 
 def _course(here: float, after: float, before: float, eps: float) -> Course:
