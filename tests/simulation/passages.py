@@ -1242,3 +1242,18 @@ def random_start(p, rng, speed=5.0):
 def duration_of(p):
     """s, of a motion with some crossings."""
     return 0.4 if p.name == "planar_3rrr" else 1.0 if p.free > 2 else 1.5
+
+
+def singular_angles(p):
+    """Of one degree of freedom: y in (-pi, pi] at which the rows get dependent."""
+    ys = np.linspace(-3.0, 3.3, 64) + 1e-3
+    f = lambda y: float(np.atleast_1d(p.singular(np.array([y])))[0])  # noqa: E731
+    values = [f(y) for y in ys]
+    pairs = zip(range(63), values[:-1], values[1:], strict=True)
+    return [brentq(f, ys[i], ys[i + 1], xtol=1e-15) for i, a, b in pairs if a * b < 0.0]
+
+
+def from_below(p, y1, away=0.6):
+    """The y at this distance from y1 from where gravity holds back a motion to y1."""
+    potential = lambda y: p.energy(np.array([y]), np.zeros(1))[1]  # noqa: E731
+    return min((y1 - away, y1 + away), key=potential)
