@@ -83,7 +83,9 @@ if TYPE_CHECKING:
     from holoctl.rows.evaluate import by_constraint
     from holoctl.rows.reactions import ConstraintWrench, constraint_wrenches
     from holoctl.rows.terms import Terms, terms
-    from holoctl.simulation.simulate import Run, simulate
+    from holoctl.simulation.events import Event
+    from holoctl.simulation.run import Run
+    from holoctl.simulation.simulate import simulate
     from holoctl.tree.frames import Frame, resolve_frame
     from holoctl.tree.kinematics import Kinematics
     from holoctl.tree.live_motion import LiveMotion
@@ -138,7 +140,9 @@ _HOMES = {
     "projector.projection": ["Projection", "project"],
     "rows.evaluate": ["by_constraint"],
     "rows.reactions": ["ConstraintWrench", "constraint_wrenches"],
-    "simulation.simulate": ["Run", "simulate"],
+    "simulation.events": ["Event"],
+    "simulation.run": ["Run"],
+    "simulation.simulate": ["simulate"],
     "control.realtime": ["LoopStatistics", "realtime", "run_at_rate"],
     "tree.frames": ["Frame", "resolve_frame"],
     "tree.kinematics": ["Kinematics"],

@@ -308,7 +308,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "The start may be off by {} (scaled)", "tolerances.CLOSED"),
     (DECISIONS, "More than {} evaluations of the dynamics", "tolerances.MOST_STEPS"),
     (DECISIONS, "The correction takes at most {} steps, to {}, or to {} where",
-     lambda: (of("tolerances.CORRECTIONS"), default(of("correction.corrected"), "tol"),
+     lambda: (of("tolerances.CORRECTIONS"), default(of("correction.put_back"), "tol"),
               of("tolerances.CORRECTED"))),
     (DECISIONS, "with bounds of {} rad: an angle", "io.limits.FREE"),
     (DECISIONS, "first motor off ({} rad or {} mm)",

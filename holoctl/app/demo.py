@@ -25,7 +25,8 @@ from holoctl.dynamics.certificate import Certificate
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.io.load import load, robot_file
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.simulation.simulate import Run, simulate
+from holoctl.simulation.run import Run
+from holoctl.simulation.simulate import simulate
 
 __all__ = [
     "DEMOS",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
 from holoctl.mechanism.mechanism import Mechanism, workspace
-from holoctl.simulation.simulate import Run
+from holoctl.simulation.run import Run
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import kinematics
 

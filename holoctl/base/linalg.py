@@ -28,6 +28,7 @@ __all__ = [
     "Cholesky",
     "InPlaceLU",
     "PivotedQR",
+    "RowQR",
     "cholesky",
     "in_place_band_lu",
     "in_place_lu",
@@ -39,6 +40,8 @@ __all__ = [
     "one_norm",
     "orthonormal_columns",
     "pivoted_qr",
+    "row_qr",
+    "singular_triplet",
     "singular_values",
 ]
 
@@ -202,6 +205,46 @@ def pivoted_qr(a: Array, rank: int | None = None, tol: float = 0.0, size: float 
     return PivotedQR(q, factors, rank, jpvt.astype(np.intp) - 1, diagonal, size)
 
 
+class RowQR(NamedTuple):
+    """``A^T = Q R`` of a matrix with independent rows: the shortest x with ``A x = b``, quickly.
+
+    Attributes
+    ----------
+    q : (n, m) array
+        Orthonormal columns.
+    r : (m, m) array
+        Upper triangular; what is below the diagonal is no part of it.
+    """
+
+    q: Array
+    r: Array
+
+    def shortest(self, b: Array) -> Array:
+        """The shortest x with ``A x = b``."""
+        x: Array = self.q.dot(_triangular(self.r, b, transposed=True)) if b.size else np.zeros(0)
+        return x
+
+    def condition(self, size: float = 0.0) -> float:
+        """Condition number, relative to the norm of R or to `size` where that is larger."""
+        if self.r.size == 0:
+            return 1.0
+        rcond = float(lapack.dtrcon(self.r)[0])
+        if not rcond > 0.0:
+            return float("inf")
+        own = one_norm(np.where(_upper(self.r.shape[0]), self.r, 0.0))
+        return max(own, size) / (own * rcond)
+
+
+def row_qr(a: Array) -> RowQR:
+    """Factor a matrix that has no more rows than columns, without pivoting."""
+    m = a.shape[0]
+    if m == 0:
+        return RowQR(np.zeros((a.shape[1], 0)), np.zeros((0, 0)))
+    factors, tau, _, _ = lapack.dgeqrf(a.T)
+    q, _, _ = lapack.dorgqr(factors, tau)
+    return RowQR(q, factors[:m])
+
+
 @lru_cache(maxsize=100)
 def _upper(n: int) -> NDArray[np.bool_]:
     """Which entries of a square matrix are those of its upper triangle."""
@@ -254,6 +297,12 @@ def least_squares(a: Array, b: Array, rcond: float | None = None) -> Array:
 def singular_values(a: Array) -> Array:
     """In descending order; an `InputError` for numbers that are not finite."""
     return np.asarray(np.linalg.svd(in_range(a), compute_uv=False)) if a.size else np.zeros(0)
+
+
+def singular_triplet(a: Array, i: int) -> tuple[Array, Array]:
+    """Left and right vector of the i-th singular value, counted from 1."""
+    u, _, vt = np.linalg.svd(in_range(a), full_matrices=False)
+    return u[:, i - 1], vt[i - 1]
 
 
 def null_space_by_svd(a: Array, rank: int) -> tuple[Array, Array, Array, Array]:

@@ -507,6 +507,76 @@ NO_LOSS = 1e-9
 
 # --- Runs
 
+KEPT_AT_LEAST, KEPT_BETTER = 0.2, 1.5
+"""Rows are decided anew where k over s falls below this share of what it was; other rows are taken
+where k gets so many times better."""
+
+LOOK_AGAIN, STEPS_AHEAD = 0.1, 5.0
+"""Singular values are taken anew where the scaled rows may have changed them by this share; and
+where so many steps like the last could make one vanish, with their rates."""
+
+LOOK_STEP = 1e-4  # scaled
+"""Rates of singular values are differences over this (scaled) to either side."""
+
+NEARBY_LOOKS = 2
+"""What is usual for the independence of rows is asked along so many directions, both ways."""
+
+NODES, FEWER_NODES, NODES_APART = 8, 6, 0.3  # counts; -
+"""Nodes of the step over a singular configuration, and of the one it is compared with; they stay
+away from it by this share of their mean distance."""
+
+PICARD, PICARD_STEPS = 1e-13, 40  # scaled; a count
+"""Its iteration ends where x changes by less, or falls no more near the root of it; and has so many
+steps."""
+
+PREDICTED_BY = 6
+"""So many accepted states predict the motion over it."""
+
+NEAR_SINGULAR, LOST = 0.05, 1e-4
+"""Rows are close to singular where s is below this share of what is usual; and below the second
+nothing is told by them, but over them."""
+
+PASSED, MISSED = 1e-10, 1e-8  # scaled
+"""A motion passes a singular configuration where no row opens by more than the first; where one
+opens by more than the second it misses it. In between it cannot be told."""
+
+PASSES = (10.0, 1e-10)  # -; scaled
+"""The step over it may be off by so many times rtol, or by the second number."""
+
+RECORDED = 1e-12  # scaled
+"""States between the ends of a step are put back where they are off by more."""
+
+FINEST, COARSEST = 1e-14, 1e-2
+"""Tolerances of a simulation are between these."""
+
+FAR_TICKS = 3.0
+"""Under a controller a singular configuration is stepped over where it is nearer than so many
+ticks."""
+
+PUT_IMPLICIT = 1e11
+"""Implicit methods are put back where they are off by so many times rtol times `PUT_BACK`."""
+
+JUMPS = (1e5, 1e-6)
+"""Putting a state back may change its velocity by so many times rtol and this, relative."""
+
+OFF = 1e-6  # scaled
+"""A state that is open by more is no result."""
+
+PUT_BACK = (1e-12, 1e-11)  # scaled
+"""States are put back where they are open, or slide, by more."""
+
+EVENT_LOOKS, EVENT_TIME = 4, 1e-13  # a count; s
+"""Functions of events are looked at so many times a step; and how exactly their zero is found."""
+
+EVENT_LEFT = 1e-9
+"""An event that was reacted to is asked again once its function was larger than this."""
+
+MOST_EVENTS = 1000
+"""So many events within one tick, and a run counts as gone wild."""
+
+STIFF_STEPS = 15
+"""Where so many steps were shortened by stability, forces are stiff."""
+
 MOST_STEPS = 10_000
 """Evaluations of the dynamics within one tick before a run counts as gone wild."""
 

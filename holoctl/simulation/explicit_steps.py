@@ -1,0 +1,190 @@
+"""Explicit Runge-Kutta steps of a motion, in the tangent space of where each step starts.
+
+    q = q0 (+) d        d' = D(d)^-1 v        v' = a(t, q, v)        (d, v) from (0, v0)
+
+D is the right Jacobian of the joint spaces: the identity but for rotations in space. One kernel,
+methods as coefficients, those of scipy's classes. To add one: (1) A, B, C of its stages; (2) the
+norm of its error by all slopes; (3) the polynomial within a step.
+References: E. Hairer, S. Norsett, G. Wanner, Solving Ordinary Differential Equations I, chapter II
+(embedded methods, dense output, detection of stiffness).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.mechanism.mechanism import Mechanism
+
+__all__ = [
+    "DOP853",
+    "DORMAND_PRINCE",
+    "Coefficients",
+    "Slope",
+    "Trial",
+    "in_tangent_space",
+    "tried",
+]
+
+Array = NDArray[np.float64]
+
+Acceleration = Callable[[float, Vector, Vector], Vector]
+Slope = Callable[[float, Vector, Vector], Vector]
+"""slope(t, q0, x) of x = (d, v): a new array (2 nv,)."""
+
+ErrorNorm = Callable[[Array, Vector, float], float]
+Within = Callable[["Trial", Slope], Callable[[float], Vector]]
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    """A method: stages ``x0 + h A K`` at ``t + C h``, and what is made of the slopes K.
+
+    `error` is the norm of the error of a step by its slopes, the one at its end included, and a
+    scale; `within` the polynomial x(theta), 0 <= theta <= 1; `stiff` the size of h times the
+    fastest rate from which on stability shortens the steps, and not accuracy.
+    """
+
+    name: str
+    A: tuple[Vector, ...]
+    B: Vector
+    C: tuple[float, ...]
+    order: int
+    error: ErrorNorm
+    within: Within
+    stiff: float
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A step that was tried: from (t, q0, v0) by h to x = (d, v), with slopes K; `error` at most 1
+    is accurate enough."""
+
+    t: float
+    q0: Vector
+    h: float
+    x0: Vector
+    x: Vector
+    K: Array
+    error: float
+    last_stage: Vector
+
+
+def in_tangent_space(mech: Mechanism, acceleration: Acceleration) -> Slope:
+    """The slope of x = (d, v) by the acceleration at a state."""
+    model, nv = mech.model, mech.nv
+    if mech.nq == nv:
+
+        def of_flat(t: float, q0: Vector, x: Vector) -> Vector:
+            slope = np.empty(2 * nv)
+            v = x[nv:]
+            slope[:nv] = v
+            slope[nv:] = acceleration(t, q0 + x[:nv], v)
+            return slope
+
+        return of_flat
+    turns_in_space = any(j.nq != j.nv and j.nv > 1 for j in model.joints)
+    integrate, right_jacobian = pin.integrate, pin.dIntegrate
+
+    def of_turning(t: float, q0: Vector, x: Vector) -> Vector:
+        slope, d, v = np.empty(2 * nv), x[:nv], x[nv:]
+        slope[nv:] = acceleration(t, integrate(model, q0, d), v)
+        if turns_in_space and d.any():
+            D = right_jacobian(model, q0, d, pin.ArgumentPosition.ARG1)
+            v = np.linalg.solve(D, v)
+        slope[:nv] = v
+        return slope
+
+    return of_turning
+
+
+def tried(
+    slope: Slope, method: Coefficients, t: float, q0: Vector, v0: Vector, first: Vector, h: float,
+    scale: Callable[[Vector, Vector], Vector],
+) -> Trial:  # fmt: skip
+    """One step; `first` is the slope where it starts, `scale(x0, x)` what errors are counted by."""
+    nv, stages = v0.size, len(method.C)
+    x0 = np.zeros(2 * nv)
+    x0[nv:] = v0
+    K = np.empty((stages + 1, 2 * nv))
+    K[0] = first
+    x = x0
+    for i in range(1, stages):
+        x = x0 + h * method.A[i].dot(K[:i])
+        K[i] = slope(t + method.C[i] * h, q0, x)
+    last = x
+    x = x0 + h * method.B.dot(K[:stages])
+    K[stages] = slope(t + h, q0, x)
+    error = h * method.error(K, scale(x0, x), h)
+    return Trial(t, q0, h, x0, x, K, error, last)
+
+
+def _table(A: Array) -> tuple[Vector, ...]:
+    return tuple(np.ascontiguousarray(row[:i]) for i, row in enumerate(A))
+
+
+def _dormand_prince() -> Coefficients:
+    from scipy.integrate import RK45
+
+    E, P = RK45.E, RK45.P
+
+    def error(K: Array, scale: Vector, h: float) -> float:
+        e = E.dot(K) / scale
+        return float(np.sqrt(e.dot(e) / e.size))
+
+    def within(step: Trial, slope: Slope) -> Callable[[float], Vector]:
+        Q = step.h * step.K.T.dot(P)
+
+        def at(theta: float) -> Vector:
+            x: Vector = step.x0 + Q.dot(theta ** np.arange(1, 5))
+            return x
+
+        return at
+
+    return Coefficients(
+        "RK45", _table(RK45.A), RK45.B, tuple(RK45.C.tolist()), 5, error, within, 3.25
+    )
+
+
+def _dop853() -> Coefficients:
+    from scipy.integrate import DOP853 as table
+
+    E3, E5 = table.E3, table.E5
+
+    def error(K: Array, scale: Vector, h: float) -> float:
+        fifth, third = E5.dot(K) / scale, E3.dot(K) / scale
+        by_fifth, by_third = float(fifth.dot(fifth)), float(third.dot(third))
+        if by_fifth == 0.0:
+            return 0.0
+        return by_fifth / float(np.sqrt((by_fifth + 0.01 * by_third) * fifth.size))
+
+    def within(step: Trial, slope: Slope) -> Callable[[float], Vector]:
+        h, x0, (stages, size) = step.h, step.x0, step.K.shape
+        K = np.empty((stages + len(table.C_EXTRA), size))
+        K[:stages] = step.K
+        for i, (a, c) in enumerate(zip(table.A_EXTRA, table.C_EXTRA, strict=True), stages):
+            K[i] = slope(step.t + c * h, step.q0, x0 + h * a[:i].dot(K[:i]))
+        change, first, last = step.x - x0, K[0], K[stages - 1]
+        F = np.vstack([change, h * first - change, 2.0 * change - h * (first + last),
+                       h * table.D.dot(K)])  # fmt: skip
+
+        def at(theta: float) -> Vector:
+            x = np.zeros(size)
+            for i, f in enumerate(reversed(F)):
+                x = (x + f) * (theta if i % 2 == 0 else 1.0 - theta)
+            return x0 + x
+
+        return at
+
+    return Coefficients(
+        "DOP853", _table(table.A), table.B, tuple(table.C.tolist()), 8, error, within, 6.1
+    )
+
+
+DORMAND_PRINCE = _dormand_prince()
+DOP853 = _dop853()

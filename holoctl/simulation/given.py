@@ -1,0 +1,90 @@
+"""The caller's functions in a simulation: controller and loads.
+
+They run under the caller's settings for floating-point errors, and what they return is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from holoctl.base.checks import Vector, vector
+from holoctl.base.errors import InputError
+from holoctl.control.computed_torque import ComputedTorque, Controller
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.open_tree import known_efforts
+from holoctl.simulation.motion import Efforts
+
+__all__ = ["Given", "Load", "check_controller"]
+
+Load = Callable[[float, Vector, Vector], Any]
+"""load(t, q, v): forces from outside, or efforts on the coordinates."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a caller gave, and the settings under which it runs."""
+
+    controller: Controller | None
+    f_ext: Load | None
+    efforts: Load | None
+    theirs: dict[str, Any]
+
+    def command(self, plant: Mechanism, t: float, q: Vector, v: Vector) -> Vector:
+        """u of the controller."""
+        if self.controller is None:
+            return np.zeros(plant.nu)
+        with np.errstate(**self.theirs):
+            given = self.controller(t, q.copy(), v.copy())
+        return vector("the controller's u", given, plant.nu, "motor efforts")
+
+    def loads(self, plant: Mechanism) -> Efforts | None:
+        """Efforts of loads from outside; None where there are none."""
+        if self.f_ext is None and self.efforts is None:
+            return None
+
+        def loaded(t: float, q: Vector, v: Vector) -> Vector:
+            with np.errstate(**self.theirs):
+                of_frames, of_coordinates = (
+                    None if load is None else load(t, q.copy(), v.copy())
+                    for load in (self.f_ext, self.efforts)
+                )
+            return known_efforts(plant, q, v, float(t), of_frames, of_coordinates)
+
+        return loaded
+
+    def held(self, plant: Mechanism, u: Vector) -> Efforts:
+        """Efforts on the coordinates while u is held."""
+        tau, loads = plant.B @ u, self.loads(plant)
+        if loads is None:
+            return lambda t, q, v: tau
+        return lambda t, q, v: tau + loads(t, q, v)
+
+    def continuous(self, plant: Mechanism) -> Efforts:
+        """The same with the controller asked at every instant."""
+        loads = self.loads(plant)
+        if self.controller is None:
+            rest = np.zeros(plant.nv)
+            return loads or (lambda t, q, v: rest)
+        if loads is None:
+            return lambda t, q, v: plant.B @ self.command(plant, float(t), q, v)
+        return lambda t, q, v: plant.B @ self.command(plant, float(t), q, v) + loads(t, q, v)
+
+
+def check_controller(controller: Any) -> None:
+    of = getattr(controller, "__self__", None)
+    methods = [getattr(ComputedTorque, name) for name in dir(ComputedTorque)]
+    its_own = isinstance(of, ComputedTorque) and getattr(controller, "__func__", 0) in methods
+    if not callable(controller) or its_own:
+        hint = ""
+        if isinstance(controller, ComputedTorque) or its_own:
+            hint = "; ctl.track(reference) makes one, with reference(t) -> (q_ref, v_ref, a_ref)"
+        what = (
+            f"{type(of).__name__}.{controller.__name__}" if its_own else type(controller).__name__
+        )
+        raise InputError(
+            f"controller must be a function (t, q, v) -> u, or None; got a {what}{hint}"
+        )

@@ -1,0 +1,326 @@
+"""A motion of a plant: where it is, and what an accepted step must be.
+
+A step is accepted where its error allows, where the state at its end is on all rows, putting it
+back moves it by next to nothing, and the rows did not get singular on the way. Then the rows are
+looked at (watch.py), and decided anew where those kept get dependent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.base.checks import Vector, listing
+from holoctl.base.errors import InconsistentError, SingularityError
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import JUMPS, MOST_STEPS, OFF, PREDICTED_BY, PUT_BACK
+from holoctl.closing.correction import put_back
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+from holoctl.rows.tick.all_rows import ScaledRows, scaled_rows_at
+from holoctl.simulation.explicit_steps import Slope, in_tangent_space
+from holoctl.simulation.passage import Node
+from holoctl.simulation.watch import Look, better_rows, first_look, looked
+
+__all__ = [
+    "Dynamics",
+    "Efforts",
+    "Landed",
+    "Motion",
+    "Piece",
+    "Settings",
+    "State",
+    "Tally",
+    "arrive",
+    "begun",
+    "check_effort",
+    "judged",
+    "lost",
+    "new_efforts",
+    "state_of",
+    "too_fast",
+]
+
+Dynamics = Callable[[Vector, Vector, Vector, float], Vector]
+"""acceleration(q, v, tau, t)"""
+
+Efforts = Callable[[float, Vector, Vector], Vector]
+"""tau(t, q, v) on the coordinates."""
+
+
+class State(NamedTuple):
+    """Where a motion was, and how far its rows were off (scaled)."""
+
+    t: float
+    q: Vector
+    v: Vector
+    closure: float
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """What one step covered; within(t) -> (q, v) between its ends, by the partition it was made
+    with."""
+
+    start: State
+    stop: State
+    within: Callable[[float], tuple[Vector, Vector]]
+    part: Partition
+
+    def at(self, t: float) -> tuple[Vector, Vector]:
+        """The state at any instant of it."""
+        if t <= self.start.t:
+            return self.start.q, self.start.v
+        return (self.stop.q, self.stop.v) if t >= self.stop.t else self.within(t)
+
+
+@dataclass
+class Tally:
+    """What a run took, and what happened on the way."""
+
+    steps: int = 0
+    evaluations: int = 0
+    repartitions: list[float] = field(default_factory=list)
+    crossings: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a motion is integrated.
+
+    Attributes
+    ----------
+    dynamics : function (mech, partition) -> Dynamics
+        Makes the forward dynamics of a partition.
+    method : str
+        One of `METHODS`.
+    cross : bool
+        Whether it goes over singular configurations.
+    tick : float
+        s; evaluations are counted for that long.
+    ticks : bool
+        Whether efforts are held for a tick.
+    """
+
+    dynamics: Callable[[Mechanism, Partition], Dynamics]
+    method: str
+    rtol: float
+    atol: float
+    cross: bool
+    tick: float
+    ticks: bool
+
+
+@dataclass
+class Motion:
+    """The state of a plant on its way, and what its next step needs."""
+
+    plant: Mechanism
+    part: Partition
+    settings: Settings
+    tally: Tally
+    t: float
+    q: Vector
+    v: Vector
+    tau: Efforts
+    acceleration: Dynamics
+    slope: Slope
+    usual: float
+    look: Look
+    ratio: float
+    h: float
+    method: str
+    closure: float
+    first: Vector | None = None
+    nodes: list[Node] = field(default_factory=list)
+    guess: Callable[[float], tuple[Vector, Vector]] | None = None
+    missed: bool = False
+    opened: float = 0.0
+    stiff: int = 0
+    solver: Any = None
+    q0: Vector = field(default_factory=lambda: np.zeros(0))
+    since: float = 0.0
+    spent: int = 0
+
+
+def begun(
+    plant: Mechanism, part: Partition, usual: float, settings: Settings, tally: Tally,
+    state: tuple[float, Vector, Vector], tau: Efforts,
+) -> Motion:  # fmt: skip
+    """A motion from a state on the constraints."""
+    t, q, v = state
+    look = first_look(plant, part, q, v, None, t)
+    motion = Motion(
+        plant, part, settings, tally, t, q, v, tau, settings.dynamics(plant, part), _no_slope,
+        usual, look, _ratio(look), settings.tick,
+        _method(settings), largest(scaled_rows_at(plant, q, v, t).error),
+    )  # fmt: skip
+    motion.since, motion.spent = t, tally.evaluations
+    new_efforts(motion, tau)
+    return motion
+
+
+def _method(settings: Settings) -> str:
+    if settings.method != "auto":
+        return settings.method
+    return "RK45" if settings.ticks else "DOP853"
+
+
+def _ratio(look: Look) -> float:
+    return look.of_kept.value / max(look.of_all.value, 1e-300)
+
+
+def _no_slope(t: float, q0: Vector, x: Vector) -> Vector:
+    raise NotImplementedError
+
+
+def state_of(motion: Motion) -> State:
+    """Where it is."""
+    return State(motion.t, motion.q, motion.v, motion.closure)
+
+
+def new_efforts(motion: Motion, tau: Efforts) -> None:
+    """Other efforts from here on: accelerations so far say nothing of those to come."""
+    motion.tau, motion.first, motion.solver = tau, None, None
+    motion.nodes = []
+    tally, acceleration = motion.tally, motion.acceleration
+
+    def a(t: float, q: Vector, v: Vector) -> Vector:
+        tally.evaluations += 1
+        return acceleration(q, v, tau(t, q, v), t)
+
+    motion.slope = in_tangent_space(motion.plant, a)
+
+
+# --------------------------------------------------------------------------- the end of a step
+
+
+@dataclass(frozen=True, eq=False)
+class Landed:
+    """The end of a step that may be accepted; `moved` where it was put back."""
+
+    q: Vector
+    v: Vector
+    rows: ScaledRows
+    moved: bool
+
+
+def judged(
+    motion: Motion, q0: Vector, x: Vector, end: float, put: float = 1.0
+) -> Landed | SingularityError | InconsistentError:
+    """The state that x = (d, v) from q0 leads to, put back on the constraints where it is off by
+    more than `put` times what is usual; or why it is none."""
+    plant, part, nv = motion.plant, motion.part, motion.plant.nv
+    model, c = plant.model, plant.column_scale
+    d, v = x[:nv], x[nv:]
+    q = q0 + d if plant.nq == nv else pin.normalize(model, pin.integrate(model, q0, d))
+    rows = scaled_rows_at(plant, q, v, end)
+    if motion.look.turned_over(rows.jacobian):
+        return lost(motion)
+    off, slip, speed = largest(rows.error), largest(rows.rate), 1.0 + largest(v / c)
+    allowed, jump = max(OFF, part.tolerance), JUMPS[0] * motion.settings.rtol + JUMPS[1]
+    if not (off <= allowed and slip <= (jump + part.tolerance) * speed):
+        return _left(motion, rows)
+    near = motion.look.u is not None  # then errors count more, by one over s
+    if off <= put * PUT_BACK[0] and slip <= put * PUT_BACK[1] * speed and not near:
+        return Landed(q, v, rows, False)
+    try:
+        q, v_back = put_back(plant, part.rows, q, v, end, 0.0)
+    except (SingularityError, InconsistentError) as error:
+        return error
+    change = largest((v_back - v) / c)
+    if not change <= jump * speed:
+        return InconsistentError(
+            f"{plant.name}: putting the state back on the constraints changes its velocity by "
+            f"{change:.1e} (scaled)",
+            residual=change,
+        )
+    rows = scaled_rows_at(plant, q, v_back, end)
+    return Landed(q, v_back, rows, True) if _closed(part, rows) else _left(motion, rows)
+
+
+def _closed(part: Partition, rows: ScaledRows) -> bool:
+    return largest(rows.error) <= max(OFF, part.tolerance)
+
+
+def arrive(motion: Motion, t: float, landed: Landed, a: Vector, h: float) -> None:
+    """Take an accepted state; look at its rows, and decide them anew if need be."""
+    plant, q, v = motion.plant, landed.q, landed.v
+    motion.t, motion.q, motion.v, motion.closure = t, q, v, largest(landed.rows.error)
+    motion.nodes = [*motion.nodes[1 - PREDICTED_BY :], Node(t, v, a)]
+    if t - motion.since > motion.settings.tick * (1.0 - 1e-9):
+        motion.since, motion.spent = t, motion.tally.evaluations
+    motion.look = looked(plant, motion.part, motion.look, landed.rows.jacobian, q, v, a, t, h)
+    if motion.look.of_all.rate > 0.0:
+        motion.missed = False
+    part = better_rows(plant, motion.part, motion.look, motion.ratio, h)
+    if part is not motion.part:
+        motion.part, motion.acceleration = part, motion.settings.dynamics(plant, part)
+        motion.tally.repartitions.append(t)
+        nodes, first = motion.nodes, motion.first
+        new_efforts(motion, motion.tau)
+        motion.nodes, motion.first = nodes, first  # the motion is the same
+        motion.look = first_look(plant, part, q, v, a, t)
+        motion.ratio = _ratio(motion.look)
+
+
+# ------------------------------------------------------------------------------------ errors
+
+
+def check_effort(motion: Motion) -> None:
+    """Raise where a motion asks for too many evaluations within one tick."""
+    if motion.tally.evaluations - motion.spent > MOST_STEPS:
+        raise too_fast(motion)
+
+
+def lost(motion: Motion) -> SingularityError:
+    """The error of a motion at a singular configuration, or too near by one."""
+    s = motion.look.of_all.value
+    return SingularityError(
+        f"{motion.plant.name}: the motion is at a singular configuration, or passes one by so "
+        f"little that it cannot be told (the least singular value that counts is {s:.1e}, usual "
+        f"are {motion.usual:.1e})",
+        condition=motion.usual / s if s > 0.0 else float("inf"),
+    )
+
+
+def _left(motion: Motion, rows: ScaledRows) -> InconsistentError:
+    plant, part = motion.plant, motion.part
+    off = np.abs(rows.error)
+    worst = int(np.argmax(off))
+    if part.tolerance > 0.0 and worst in part.left_out:
+        return InconsistentError(
+            f"{plant.name}: {plant.row_names[worst]} was left out as it repeats other rows nearly, "
+            f"but it is open by {off[worst]:.1e} now, more than the tolerance of the geometry, "
+            f"{part.tolerance:g}: it holds the mechanism after all",
+            residual=float(off[worst]),
+        )
+    return InconsistentError(
+        f"{plant.name}: the motion leaves its constraints: {plant.row_names[worst]} is open by "
+        f"{off[worst]:.1e} (scaled), and rows slide by up to {largest(rows.rate):.1e}",
+        residual=float(off[worst]),
+    )
+
+
+def too_fast(motion: Motion) -> InconsistentError:
+    """The error of a motion that asks for too many steps, with what may be the cause."""
+    plant = motion.plant
+    cause = "are the gains too high for the rate, or is the loop unstable?"
+    if not motion.tau(motion.t, motion.q, motion.v).any():
+        cause = (
+            "no motor acts on it: is it close to a singular configuration, has a body next to no "
+            "inertia, or is a tick (1 / rate) too long?"
+        )
+    if plant.forces:
+        cause += (
+            f" Or are forces stiff ({listing(plant.force_names)}), such as friction with a small "
+            "transition in joints with little inertia?"
+        )
+    return InconsistentError(
+        f"{plant.name}: the motion is too fast to integrate ({MOST_STEPS} evaluations within one "
+        f"tick); {cause}"
+    )

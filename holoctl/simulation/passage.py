@@ -1,0 +1,277 @@
+"""Over a singular configuration, on the smooth branch: by collocation at Gauss's points.
+
+    x(t) = x_a + int x'        x'_j = (D^-1 v_j, a(t_j, q_j, v_j))        j: nodes inside (t_a, t_b)
+
+The accelerations are smooth along a branch, but cannot be computed where the rows get dependent,
+nor well close by. A collocation step over it needs them at its nodes only, and these lie off it.
+The states at the nodes are put back on the constraints, so that what is left to be found is one
+smooth motion; a prediction need only be good enough to land on the right branch.
+Whether the motion does pass a singular configuration is then told by the rows: all of them stay
+closed along the polynomial, and s changes its sign. Where bars are not quite equal they open.
+References: E. Hairer, S. Norsett, G. Wanner, Solving Ordinary Differential Equations I, the section
+on collocation methods; docs/derivations.md, "Simulation".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.polynomial import chebyshev, legendre
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from holoctl.base.checks import Vector
+from holoctl.base.errors import HoloctlError
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import (
+    FEWER_NODES,
+    NODES,
+    NODES_APART,
+    PICARD,
+    PICARD_STEPS,
+    PREDICTED_BY,
+)
+from holoctl.closing.correction import put_back
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.simulation.explicit_steps import Slope
+from holoctl.simulation.watch import Look
+
+__all__ = ["Node", "Passage", "over", "predicted"]
+
+Array = NDArray[np.float64]
+
+
+class Node(NamedTuple):
+    """An accepted state: its time, velocity and acceleration."""
+
+    t: float
+    v: Vector
+    a: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Passage:
+    """A motion over a singular configuration.
+
+    Attributes
+    ----------
+    start, stop : float
+        From where to where the polynomial serves, s.
+    at : function (t) -> (q, v)
+        The state, as the polynomial has it.
+    rates : function (t) -> (v, a)
+        Likewise; somewhat beyond the end too.
+    instant : float
+        When the rows are singular, s; nan where that is not ahead.
+    open : float
+        The largest scaled error of the rows along it; that of a motion that passes is rounding.
+    error : float
+        Scaled difference to the same with fewer nodes.
+    """
+
+    start: float
+    stop: float
+    at: Callable[[float], tuple[Vector, Vector]]
+    rates: Callable[[float], tuple[Vector, Vector]]
+    instant: float
+    open: float
+    error: float
+
+
+def over(
+    mech: Mechanism, part: Partition, slope: Slope, q: Vector, v: Vector, t: float, stop: float,
+    guess: Callable[[float], tuple[Vector, Vector]], look: Look, zero: float,
+) -> Passage | None:  # fmt: skip
+    """From (q, v) at t to `stop`, with a zero of s expected `zero` from now; None where there is no
+    such motion, or it cannot be told.
+
+    `guess` says v and a at a time.
+    """
+    h = stop - t
+    speed = largest(v / mech.column_scale)
+    try:
+        fine = _collocated(mech, part, slope, q, v, t, h, guess, _rule(NODES, zero / h))
+        if fine is None:
+            return None
+        coarse = _collocated(
+            mech, part, slope, q, v, t, h, fine.rates, _rule(FEWER_NODES, zero / h)
+        )
+        if coarse is None:
+            return None
+        end, other = fine.x(1.0), coarse.x(1.0)
+        nv, c = mech.nv, mech.column_scale
+        off = (end - other) / np.concatenate([c, c * (1.0 + speed)])
+        instant = _instant(_signed(mech, fine, q, t, look))
+        places = np.linspace(0.0, 1.0, 9)[1:].tolist()
+        places += [instant] if np.isfinite(instant) else []
+        opened = max(_open(mech, fine, q, t, theta) for theta in places)
+    except (HoloctlError, np.linalg.LinAlgError):
+        return None
+
+    def at(time: float) -> tuple[Vector, Vector]:
+        x = fine.x((time - t) / h)
+        return pin.integrate(mech.model, q, x[:nv]), x[nv:]
+
+    def rates(time: float) -> tuple[Vector, Vector]:
+        theta = (time - t) / h
+        return fine.x(theta)[nv:], fine.slope(theta)[nv:]
+
+    return Passage(
+        t, stop, at, rates, t + instant * h, opened,
+        largest(off),
+    )  # fmt: skip
+
+
+def predicted(nodes: Sequence[Node]) -> Callable[[float], tuple[Vector, Vector]]:
+    """v and a at times soon after the last node: a polynomial through the last of them."""
+    nodes = nodes[-PREDICTED_BY:]
+    last = nodes[-1]
+    if len(nodes) < 2:
+        return lambda t: (last.v + (t - last.t) * last.a, last.a)
+    times = np.array([node.t for node in nodes])
+    length = max(float(times[-1] - times[0]), 1e-300)
+    s, degree = (times - times[-1]) / length, min(2 * len(nodes) - 1, 2 * PREDICTED_BY - 2)
+    values = chebyshev.chebvander(2.0 * s + 1.0, degree)
+    slopes = np.stack(
+        [chebyshev.chebval(2.0 * s + 1.0, chebyshev.chebder(e)) * 2.0 for e in np.eye(degree + 1)],
+        1,
+    )
+    right = np.vstack([[node.v for node in nodes], [length * node.a for node in nodes]])
+    # those next to the end count most
+    weight = 1.0 / (np.abs(s) + 1e-3)
+    w = np.concatenate([weight, weight * np.maximum(np.abs(s), 1e-3)])[:, None]
+    coefficients = np.linalg.lstsq(w * np.vstack([values, slopes]), w * right, rcond=1e-13)[0]
+    derived = chebyshev.chebder(coefficients) * 2.0 / length
+
+    def at(t: float) -> tuple[Vector, Vector]:
+        x = 2.0 * (t - last.t) / length + 1.0
+        v, a = (np.asarray(chebyshev.chebval(x, series)) for series in (coefficients, derived))
+        return v, a
+
+    return at
+
+
+# ------------------------------------------------------------------------------- collocation
+
+
+class _Rule(NamedTuple):
+    """Nodes c in (0, 1) and A = int_0^c of their Lagrange polynomials."""
+
+    c: Vector
+    A: Array
+    basis: Array  # of values at the nodes, as Legendre series
+
+
+@lru_cache(maxsize=100)
+def _gauss(count: int) -> _Rule:
+    x: Vector = np.asarray(legendre.leggauss(count)[0], dtype=float)
+    basis = np.asarray(
+        np.linalg.solve(legendre.legvander(x, count - 1), np.eye(count)), dtype=float
+    )
+    return _Rule(0.5 * (x + 1.0), _integral(basis, x), basis)
+
+
+def _integral(basis: Array, x: Vector) -> Array:
+    """int from 0 to (x + 1) / 2 of each Lagrange polynomial."""
+    series = legendre.legint(basis, axis=0, lbnd=-1.0)
+    return 0.5 * np.atleast_2d(np.asarray(legendre.legval(x, series), dtype=float).T)
+
+
+def _rule(count: int, zero: float) -> _Rule:
+    """Nodes that stay away from a zero at this share of the step."""
+    for more in (0, 1, 2):
+        rule = _gauss(count + more)
+        if np.abs(rule.c - zero).min() > NODES_APART / count:
+            return rule
+    return _gauss(count)
+
+
+@dataclass(frozen=True, eq=False)
+class _Polynomial:
+    """x(theta), 0 <= theta <= 1, by its slopes at the nodes."""
+
+    t: float
+    h: float
+    x0: Vector
+    K: Array
+    rule: _Rule
+
+    def x(self, theta: float) -> Vector:
+        weights = _integral(self.rule.basis, np.array([2.0 * theta - 1.0]))[0]
+        x: Vector = self.x0 + self.h * weights.dot(self.K)
+        return x
+
+    def slope(self, theta: float) -> Vector:
+        weights = np.asarray(legendre.legval(2.0 * theta - 1.0, self.rule.basis))
+        x: Vector = weights.dot(self.K)
+        return x
+
+    def rates(self, t: float) -> tuple[Vector, Vector]:
+        slope = self.slope((t - self.t) / self.h)
+        nv = slope.size // 2
+        return slope[:nv], slope[nv:]
+
+
+def _collocated(
+    mech: Mechanism, part: Partition, slope: Slope, q: Vector, v: Vector, t: float, h: float,
+    guess: Callable[[float], tuple[Vector, Vector]], rule: _Rule,
+) -> _Polynomial | None:  # fmt: skip
+    """Picard's iteration; None where it does not settle."""
+    nv, model = mech.nv, mech.model
+    x0 = np.concatenate([np.zeros(nv), v])
+    times = t + h * rule.c
+    K = np.array([np.concatenate(guess(time)) for time in times])
+    unit = np.concatenate([mech.column_scale, mech.column_scale])
+    last = np.inf
+    for _ in range(PICARD_STEPS):
+        X, new = x0 + h * rule.A.dot(K), np.empty_like(K)
+        for j, (time, x) in enumerate(zip(times, X, strict=True)):
+            q_j, v_j = put_back(mech, part.rows, pin.integrate(model, q, x[:nv]), x[nv:], time, 0.0)
+            x_j = np.concatenate([pin.difference(model, q, q_j), v_j])
+            new[j] = slope(time, q, x_j)
+        change, K = h * largest((new - K) / unit), new
+        if not np.isfinite(change):
+            return None
+        if change <= PICARD or (change <= np.sqrt(PICARD) and change > 0.5 * last):
+            return _Polynomial(t, h, x0, K, rule)
+        last = change
+    return None
+
+
+# --------------------------------------------------------------------------- does it pass?
+
+
+def _signed(
+    mech: Mechanism, p: _Polynomial, q: Vector, t: float, look: Look
+) -> Callable[[float], float]:
+    """u' G' w along the polynomial: s with its sign, as long as its vectors stay."""
+    nv = mech.nv
+
+    def value(theta: float) -> float:
+        x = p.x(theta)
+        there = pin.integrate(mech.model, q, x[:nv])
+        G = scaled_rows_at(mech, there, x[nv:], t + theta * p.h).jacobian
+        return float(look.u.dot(G).dot(look.w))  # type: ignore[union-attr]
+
+    return value
+
+
+def _instant(signed: Callable[[float], float]) -> float:
+    """Where it vanishes, as a share of the step; nan where it keeps its sign."""
+    if signed(0.0) * signed(1.0) >= 0.0:
+        return float("nan")
+    return float(brentq(signed, 0.0, 1.0, xtol=1e-12))
+
+
+def _open(mech: Mechanism, p: _Polynomial, q: Vector, t: float, theta: float) -> float:
+    x = p.x(theta)
+    there = pin.integrate(mech.model, q, x[: mech.nv])
+    rows = scaled_rows_at(mech, there, x[mech.nv :], t + theta * p.h)
+    return largest(rows.error)

@@ -1,0 +1,132 @@
+"""What a simulation returns."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, fields
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, counted
+from holoctl.base.errors import InputError
+from holoctl.base.linalg import largest
+
+__all__ = ["Run", "versions"]
+
+Array = NDArray[np.float64]
+
+KINDS = ("kinetic", "gravity", "springs")
+"""Of energy."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A simulated motion at N + 1 instants.
+
+    Attributes
+    ----------
+    t : (N + 1,) array
+        Instants, s: those of `output`, or the ticks, the end included.
+    q : (N + 1, nq) array
+        Configurations of the plant.
+    v : (N + 1, nv) array
+        Velocities of the plant.
+    u : (N + 1, nu) array
+        Motor efforts that act from each instant on: held from tick to tick, or evaluated there,
+        when the controller runs continuously; zero without a controller.
+    closure : (N + 1,) array
+        Largest scaled error of all rows; where the geometry is rounded, rows that were left out
+        are open by that.
+    energy : dict of str to (N + 1,) array
+        What the plant stores, J: ``"kinetic"``, ``"gravity"`` and ``"springs"``; see `energy`.
+    tick_time : (N + 1,) array
+        Wall-clock time of the call of the controller that gave u, s.
+    repartitions : (k,) array
+        Instants from which on other rows and coordinates count, s.
+    crossings : (k,) array
+        Instants at which the motion went over a singular configuration, on the smooth branch, s:
+        which branch a mechanism takes there is a choice of the model.
+    events : (k, 2) array
+        Instants of events, s, and which of the events they were.
+    steps, evaluations : int
+        Steps of the integrator, those not accepted included, and evaluations of the dynamics.
+    ended : str
+        Why before the duration was over: empty where it was not.
+    seed : int
+        Seed of the measurement noise.
+    versions : str
+        What the run was made with.
+    """
+
+    t: Vector
+    q: Array
+    v: Array
+    u: Array
+    closure: Vector
+    energy: dict[str, Vector]
+    tick_time: Vector
+    repartitions: Vector
+    crossings: Vector
+    events: Array
+    steps: int
+    evaluations: int
+    ended: str
+    seed: int
+    versions: str
+
+    def __repr__(self) -> str:
+        last = f"{self.t[-1]:g} s" if self.t.size else "no time"
+        marks = (
+            (self.crossings, "singular configuration", "crossed"),
+            (self.repartitions, "time", "rows decided anew"),
+            (self.events, "event", ""),
+        )
+        more = [f"{counted(len(x), what)} {done}".strip() for x, what, done in marks if len(x)]
+        ended = [f"ended by {self.ended}"] if self.ended else []
+        return ", ".join(
+            [
+                f"<Run: {counted(self.v.shape[1], 'coordinate')} and "
+                f"{counted(self.u.shape[1], 'motor')} over {last}",
+                f"{counted(self.t.size, 'instant')}",
+                *more,
+                *ended,
+                f"off the constraints by at most {largest(self.closure):.1e} (scaled)>",
+            ]
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write all of it to a ``.npz`` file (the suffix is added), and return the path."""
+        path = Path(path)
+        path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        values["energy"] = np.array([self.energy[kind] for kind in KINDS])
+        np.savez_compressed(path, **values)
+        return path
+
+    @classmethod
+    def read(cls, path: str | Path) -> Run:
+        """Read what `save` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as data:
+                values: dict[str, Any] = {f.name: data[f.name] for f in fields(cls)}
+        except (OSError, KeyError, ValueError) as error:
+            raise InputError(f"{path} is not a saved run: {error}") from None
+        values["energy"] = dict(zip(KINDS, values["energy"], strict=True))
+        for name in ("seed", "steps", "evaluations"):
+            values[name] = int(values[name])
+        for name in ("versions", "ended"):
+            values[name] = str(values[name])
+        return cls(**values)
+
+
+def versions() -> str:
+    """Of what takes part in a run."""
+    packages = ("holoctl", "pin", "numpy", "scipy")
+    return " ".join(
+        [f"python=={platform.python_version()}", *(f"{p}=={version(p)}" for p in packages)]
+    )

@@ -1,0 +1,209 @@
+"""A run on its way: step by step, through events, from one plant to the next."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from holoctl.base.checks import Vector, vector
+from holoctl.base.errors import InconsistentError, InputError
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import CLOSED, EVENT_LEFT, MOST_EVENTS
+from holoctl.closing.correction import put_back
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition, partition
+from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.simulation.events import Event, first_event, value_of
+from holoctl.simulation.given import Given
+from holoctl.simulation.motion import (
+    Efforts,
+    Motion,
+    Piece,
+    Settings,
+    Tally,
+    begun,
+    state_of,
+)
+from holoctl.simulation.record import Command, Record, keep, keep_piece
+from holoctl.simulation.stepping import advanced
+from holoctl.simulation.watch import usual_independence
+
+__all__ = ["Decided", "Travel", "check_plant", "decided", "keep_last", "started", "travel_to"]
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """What is decided once for a plant."""
+
+    plant: Mechanism
+    partition: Partition
+    usual: float
+
+
+@dataclass
+class Travel:
+    """A run on its way."""
+
+    motion: Motion
+    events: tuple[Event, ...]
+    record: Record
+    given: Given
+    u: Vector = field(default_factory=lambda: np.zeros(0))
+    values: list[float] = field(default_factory=list)
+    armed: list[bool] = field(default_factory=list)
+    known: dict[int, Decided] = field(default_factory=dict)
+    ended: str = ""
+
+    def value(self, i: int, t: float, q: Vector, v: Vector) -> float:
+        """The function of an event."""
+        with np.errstate(**self.given.theirs):
+            return value_of(self.events[i], i, t, q, v)
+
+
+# ------------------------------------------------------------------------------------- start
+
+
+def decided(plant: Mechanism, q: Vector, v: Vector, t: float) -> Decided:
+    """At a start: rank, rows and coordinates, and what is usual for their independence.
+
+    Raises
+    ------
+    InconsistentError
+        If it is not on the constraints.
+    SingularityError
+        If it is a singular configuration.
+    """
+    _check_start(plant, q, v, t, max(CLOSED, plant.tolerance))
+    part = partition(plant, q, t=t)
+    return Decided(plant, part, usual_independence(plant, part, q, t))
+
+
+def started(
+    at: Decided, settings: Settings, tally: Tally, t: float, q: Vector, v: Vector, tau: Efforts
+) -> Motion:
+    """A motion from there."""
+    plant, part = at.plant, at.partition
+    _check_start(plant, q, v, t, max(CLOSED, part.tolerance))  # only where it is rounded
+    q, v = put_back(plant, part.rows, q, v, t, 0.0)
+    return begun(plant, part, at.usual, settings, tally, (t, q, v), tau)
+
+
+def _check_start(plant: Mechanism, q: Vector, v: Vector, t: float, allowed: float) -> None:
+    rows = scaled_rows_at(plant, q, v, t)
+    off, slip = largest(rows.error), largest(rows.rate)
+    speed = 1.0 + largest(v / plant.column_scale)
+    if not (off <= allowed and slip <= allowed * speed):
+        raise InconsistentError(
+            f"{plant.name}: the start is not on the constraints (scaled error {off:.1e}, rate "
+            f"{slip:.1e}); call hc.assemble(mech, q0, v0) first",
+            residual=max(off, slip),
+        )
+
+
+def travel_to(travel: Travel, stop: float, command: Command) -> None:
+    """Step by step, through all events, to an instant."""
+    while travel.motion.t < stop and not travel.ended:
+        motion = travel.motion
+        before = copy(motion) if travel.events else None
+        piece = advanced(motion, stop)
+        if before is not None:
+            hit = _event_within(travel, piece)
+            if hit is not None:
+                _go_back(travel, before)
+                while travel.motion.t < hit[0]:
+                    piece = advanced(travel.motion, hit[0])
+                    keep_piece(travel.record, travel.motion, piece, command)
+                _react(travel, *hit)
+                continue
+        keep_piece(travel.record, motion, piece, command)
+
+
+def keep_last(travel: Travel, command: Command | None = None) -> None:
+    """The state where a run ends, unless it is there already."""
+    record, motion = travel.record, travel.motion
+    if motion is None or (record.count and not motion.t > record.t[record.count - 1]):
+        return
+    state = state_of(motion)
+    u = travel.u if command is None else command(*state[:3])
+    record.t[record.count] = motion.t
+    keep(record, state, u if u.size else np.zeros(motion.plant.nu))
+
+
+# ---------------------------------------------------------------------------------- events
+
+
+def _event_within(travel: Travel, piece: Piece) -> tuple[float, int] | None:
+    """The first event of a piece; where there is none, what they are at its end is kept."""
+    start, stop, count = piece.start, piece.stop, len(travel.events)
+    if not travel.values:
+        travel.values = [travel.value(i, start.t, start.q, start.v) for i in range(count)]
+        travel.armed = travel.armed or [True] * count
+    hit, values = first_event(
+        travel.events, travel.values, travel.armed, start.t, stop.t, piece.at, travel.value
+    )
+    if hit is None:
+        travel.values = values
+        travel.armed = [
+            armed or abs(g) > EVENT_LEFT for armed, g in zip(travel.armed, values, strict=True)
+        ]
+    return hit
+
+
+def _go_back(travel: Travel, before: Motion) -> None:
+    """To before a step that went too far."""
+    for told in (travel.motion.tally.crossings, travel.motion.tally.repartitions):
+        while told and told[-1] > before.t:
+            told.pop()
+    before.solver = None
+    travel.motion = before
+
+
+def _react(travel: Travel, t: float, i: int) -> None:
+    """What the i-th event does, where the motion is now."""
+    event, motion, record = travel.events[i], travel.motion, travel.record
+    record.events.append((motion.t, i))
+    recent = record.events[-MOST_EVENTS:]
+    if len(recent) == MOST_EVENTS and recent[-1][0] - recent[0][0] < travel.motion.settings.tick:
+        raise InconsistentError(
+            f"{motion.plant.name}: {MOST_EVENTS} events within one tick; do they set each other "
+            "off, or does something bounce ever faster? Let it rest by a reaction"
+        )
+    travel.values = []
+    travel.armed = [a and j != i for j, a in enumerate(travel.armed)]
+    if event.reaction is not None:
+        with np.errstate(**travel.given.theirs):
+            given = event.reaction(motion.t, motion.q.copy(), motion.v.copy())
+        if not isinstance(given, tuple) or len(given) != 2 or not isinstance(given[0], Mechanism):
+            raise InputError(
+                f"the reaction of event {i} must return (mech, v): a Mechanism and its velocity; "
+                f"it returned {type(given).__name__} {str(given)[:60]!r}"
+            )
+        plant, v = given
+        check_plant(motion.plant, plant, f"the mechanism that the reaction of event {i} returns")
+        v = vector(f"v of the reaction of event {i}", v, plant.nv, "velocity")
+        _go_on(travel, plant, v)
+    if event.terminal:
+        travel.ended = f"event {i}"
+
+
+def _go_on(travel: Travel, plant: Mechanism, v: Vector) -> None:
+    """With another plant, or another velocity."""
+    motion, record, known = travel.motion, travel.record, travel.known
+    t, q = motion.t, motion.q
+    if id(plant) not in known:
+        known[id(plant)] = decided(plant, q, v, t)
+    if plant is not motion.plant:
+        record.plants.append((record.count, plant))
+    settings, given = motion.settings, travel.given
+    tau = given.held(plant, travel.u) if settings.ticks else given.continuous(plant)
+    travel.motion = started(known[id(plant)], settings, motion.tally, t, q, v, tau)
+
+
+def check_plant(mech: Mechanism, plant: Mechanism, what: str) -> None:
+    """Raise `InputError` unless it has the same coordinates and motors as a mechanism."""
+    if mech.coordinate_names != plant.coordinate_names or mech.nq != plant.nq:
+        raise InputError(f"{what} must have the same coordinates, in the same order, as mech")
+    if mech.actuator_names != plant.actuator_names:
+        raise InputError(f"{what} must have the same motors, in the same order, as mech")

@@ -1,0 +1,159 @@
+"""What is watched at every accepted step: all rows, and how independent they are.
+
+    s   the rank-th singular value of G', all rows        k   the smallest one of G'[rows]
+
+k falls and s does not: rows are decided anew. s heads for zero: a singular configuration is ahead,
+and no step may jump over it.
+Derivation: docs/derivations.md, "Simulation".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import largest, singular_triplet
+from holoctl.base.tolerances import (
+    KEPT_AT_LEAST,
+    KEPT_BETTER,
+    LOOK_AGAIN,
+    LOOK_STEP,
+    NEARBY_LOOKS,
+    STEPS_AHEAD,
+)
+from holoctl.closing.nearby_configurations import nearby_configurations
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+from holoctl.projector.repartition import Independence, decided_anew, independence
+from holoctl.rows.tick.all_rows import scaled_rows_at
+
+__all__ = ["Course", "Look", "better_rows", "first_look", "looked", "usual_independence"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Course:
+    """Where a singular value goes: itself, its rate and the rate of that."""
+
+    value: float
+    rate: float = 0.0
+    curvature: float = 0.0
+
+    @property
+    def zero(self) -> float:
+        """The time to its first zero ahead, s; inf where it has none."""
+        inside = self.rate**2 - 2.0 * self.curvature * self.value
+        if not inside >= 0.0:
+            return float("inf")
+        falls = float(np.sqrt(inside)) - self.rate  # the form that does not cancel
+        return 2.0 * self.value / falls if falls > 0.0 else float("inf")
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What the accepted states showed so far.
+
+    Attributes
+    ----------
+    of_all, of_kept : Course
+        s and k; those of an earlier state where the rows have not moved since by what matters, and
+        without rates where no zero is near.
+    u, w : arrays or None
+        Left and right singular vector of s, where a zero may be near.
+    seen, last : (m, nv) arrays
+        The scaled Jacobian where s and k were taken, and at the last state.
+    """
+
+    of_all: Course
+    of_kept: Course
+    seen: Array = field(repr=False)
+    last: Array = field(repr=False)
+    u: Vector | None = None
+    w: Vector | None = None
+
+    def turned_over(self, G: Array) -> bool:
+        """Whether s went through zero on the way from here to a state with this Jacobian."""
+        return self.u is not None and float(self.u.dot(G).dot(self.w)) < 0.0
+
+
+def usual_independence(mech: Mechanism, part: Partition, q: Vector, t: float) -> float:
+    """s where nothing is singular: the largest here and at configurations nearby."""
+    rest, places = np.zeros(mech.nv), [q]
+    if part.rank:
+        places += nearby_configurations(mech, q, t, count=NEARBY_LOOKS)
+    looks = [independence(scaled_rows_at(mech, x, rest, t).jacobian, part) for x in places]
+    return max(x.of_all for x in looks)
+
+
+def first_look(
+    mech: Mechanism, part: Partition, q: Vector, v: Vector, a: Vector | None, t: float
+) -> Look:
+    """At the start of a motion, or of another partition."""
+    G = scaled_rows_at(mech, q, v, t).jacobian
+    return _closely(mech, part, independence(G, part), G, q, v, a, t, np.inf)
+
+
+def looked(
+    mech: Mechanism, part: Partition, before: Look, G: Array, q: Vector, v: Vector, a: Vector,
+    t: float, h: float,
+) -> Look:  # fmt: skip
+    """After a step h to a state with acceleration a and scaled Jacobian G.
+
+    Singular values change by no more than the norm of what the matrix changes by (Weyl), so most
+    states need no decomposition.
+    """
+    step = _distance(G, before.last)
+    moved = _distance(G, before.seen) + step
+    if before.u is None and moved < LOOK_AGAIN * before.of_kept.value:
+        return replace(before, last=G)
+    here = independence(G, part)
+    if here.of_kept > STEPS_AHEAD * step:
+        return Look(Course(here.of_all), Course(here.of_kept), G, G)
+    return _closely(mech, part, here, G, q, v, a, t, h)
+
+
+def better_rows(mech: Mechanism, part: Partition, look: Look, ratio: float, h: float) -> Partition:
+    """The partition with other rows where those kept get dependent and not the mechanism; else the
+    same one."""
+    k, s = look.of_kept, look.of_all
+    bad = k.value < KEPT_AT_LEAST * ratio * s.value
+    if not bad and not (k.zero < 2.0 * h and not s.zero < 2.0 * h):
+        return part
+    anew = decided_anew(mech, part, look.last)
+    better = independence(look.last, anew).of_kept > KEPT_BETTER * k.value
+    return anew if better else part
+
+
+def _closely(
+    mech: Mechanism, part: Partition, here: Independence, G: Array, q: Vector, v: Vector,
+    a: Vector | None, t: float, h: float,
+) -> Look:  # fmt: skip
+    """With rates, by a short step to either side along the motion."""
+    speed = largest(v / mech.column_scale)
+    if part.rank == 0 or speed == 0.0:
+        return Look(Course(here.of_all), Course(here.of_kept), G, G)
+    eps = min(LOOK_STEP / speed, h)
+    sides = list[Independence]()
+    for e in (eps, -eps):
+        d = e * v if a is None else e * v + (0.5 * e * e) * a
+        there = scaled_rows_at(mech, pin.integrate(mech.model, q, d), v, t + e)
+        sides.append(independence(there.jacobian, part))
+    after, before = sides
+    s = _course(here.of_all, after.of_all, before.of_all, eps)
+    k = _course(here.of_kept, after.of_kept, before.of_kept, eps)
+    u, w = singular_triplet(G, part.rank)
+    return Look(s, k, G, G, u, w)
+
+
+def _course(here: float, after: float, before: float, eps: float) -> Course:
+    return Course(here, (after - before) / (2.0 * eps), (after - 2.0 * here + before) / eps**2)
+
+
+def _distance(G: Array, other: Array) -> float:
+    change = (G - other).reshape(-1)
+    return float(np.sqrt(change.dot(change)))
