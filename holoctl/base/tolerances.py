@@ -159,9 +159,13 @@ least of all, no more are made."""
 LIGHTEST = 1e-6
 """Weights below this share of the largest count as it, in the metric of steps."""
 
-CORRECTIONS, CORRECTED = 8, 1e-9  # a count; scaled
+CORRECTIONS, CORRECTED, TIGHT = 8, 1e-9, 1e-13  # a count; scaled
 """Steps that the correction of a state may take; the error with which it ends if it falls no
-more."""
+more; and the one with which it may be after the last."""
+
+CLOSEST = 1e-16  # scaled
+"""As closely as states next to singular configurations are put back: there the motion is off by
+this over s."""
 
 RANK, RANK_OPEN = 1e-8, 10.0
 """Smaller singular values (scaled) do not count for the rank; at a configuration that is open by

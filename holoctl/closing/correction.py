@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import in_range, largest, row_qr
-from holoctl.base.tolerances import CORRECTED, CORRECTIONS, SINGULAR, UNIT
+from holoctl.base.tolerances import CORRECTED, CORRECTIONS, SINGULAR, TIGHT, UNIT
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.tick.all_rows import scaled_rows_at
 
@@ -29,7 +29,7 @@ Indices = NDArray[np.intp]
 
 
 def put_back(
-    mech: Mechanism, keep: Indices, q: Vector, v: Vector, t: float, tol: float = 1e-13
+    mech: Mechanism, keep: Indices, q: Vector, v: Vector, t: float, tol: float = TIGHT
 ) -> tuple[Vector, Vector]:
     """A state on the manifold close to a nearby (q, v), by Newton on the rows `keep`.
 
@@ -48,13 +48,14 @@ def put_back(
         return q, in_range(v)
     c, model = mech.column_scale, mech.model
     factors, moved, error = None, 0.0, np.inf
-    for _ in range(CORRECTIONS):
+    for i in range(CORRECTIONS):
         G, errors, rates = scaled_rows_at(mech, q, v, t)
         off = errors.take(keep)
         last, error = error, largest(off)
         if not error < np.inf:
             break
         closed = error <= tol or (error <= CORRECTED and error > 0.5 * last)
+        closed |= i == CORRECTIONS - 1 and error <= TIGHT  # it falls, but for no use
         wanted = rates.take(keep) if closed else off
         step = None if factors is None else factors.shortest(wanted)
         if step is None or not moved * largest(step) <= tol:

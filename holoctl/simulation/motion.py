@@ -17,7 +17,7 @@ import pinocchio as pin
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import JUMPS, MOST_STEPS, OFF, PREDICTED_BY, PUT_BACK
+from holoctl.base.tolerances import CLOSEST, JUMPS, MOST_STEPS, OFF, PREDICTED_BY, PUT_BACK
 from holoctl.closing.correction import put_back
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -142,6 +142,7 @@ class Motion:
     opened: float = 0.0
     stiff: int = 0
     solver: Any = None
+    longest: float = np.inf
     q0: Vector = field(default_factory=lambda: np.zeros(0))
     since: float = 0.0
     spent: int = 0
@@ -229,7 +230,7 @@ def judged(
     if off <= put * PUT_BACK[0] and slip <= put * PUT_BACK[1] * speed and not near:
         return Landed(q, v, rows, False)
     try:
-        q, v_back = put_back(plant, part.rows, q, v, end, 0.0)
+        q, v_back = put_back(plant, part.rows, q, v, end, CLOSEST)
     except (SingularityError, InconsistentError) as error:
         return error
     change = largest((v_back - v) / c)

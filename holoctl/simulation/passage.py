@@ -29,6 +29,7 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
+    CLOSEST,
     FEWER_NODES,
     NODES,
     NODES_APART,
@@ -233,7 +234,9 @@ def _collocated(
     for _ in range(PICARD_STEPS):
         X, new = x0 + h * rule.A.dot(K), np.empty_like(K)
         for j, (time, x) in enumerate(zip(times, X, strict=True)):
-            q_j, v_j = put_back(mech, part.rows, pin.integrate(model, q, x[:nv]), x[nv:], time, 0.0)
+            q_j, v_j = put_back(
+                mech, part.rows, pin.integrate(model, q, x[:nv]), x[nv:], time, CLOSEST
+            )
             x_j = np.concatenate([pin.difference(model, q, q_j), v_j])
             new[j] = slope(time, q, x_j)
         change, K = h * largest((new - K) / unit), new

@@ -16,6 +16,7 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
+    CLOSEST,
     FAR_TICKS,
     LOST,
     MISSED,
@@ -73,7 +74,7 @@ def advanced(motion: Motion, stop: float) -> Piece:
     if motion.plant.nq != motion.plant.nv:  # D of a whole turn is singular
         longest = min(longest, 1.0 / max(float(np.abs(motion.v).max()), 1e-300))
     motion.guess = None
-    explicit = EXPLICIT.get(motion.method)
+    explicit = EXPLICIT.get("DOP853" if near else motion.method)
     if explicit is None:
         return _implicit(motion, stop, longest)
     return _explicit(motion, explicit, stop, longest)
@@ -186,8 +187,9 @@ def _implicit(motion: Motion, stop: float, longest: float) -> Piece:
     plant, nv, start = motion.plant, motion.plant.nv, motion.t
     while True:
         check_effort(motion)
-        if motion.solver is None or motion.solver.max_step > longest or motion.solver.t != start:
+        if motion.solver is None or motion.longest > longest or motion.solver.t != start:
             motion.solver, motion.q0 = _solver(motion, stop, longest), motion.q
+            motion.longest = longest
         solver, q0 = motion.solver, motion.q0
         try:
             message = solver.step()
@@ -248,7 +250,9 @@ def _over(motion: Motion, stop: float, near: float) -> Piece | None:
     if motion.settings.ticks and not at_it and near > FAR_TICKS * motion.settings.tick:
         return None
     width = NEAR_SINGULAR * motion.usual / max(abs(look.of_all.rate), 1e-300)
-    lengths = [width, 0.3 * width, 0.1 * width] if at_it else [2.0 * near]
+    lengths = [2.0 * near]
+    if abs(near) < 0.2 * width:  # as of a tick that starts there: nodes are to be well off it
+        lengths = [0.5 * width, 0.2 * width, 0.1 * width]
     guess = motion.guess or predicted(motion.nodes or [_here(motion, at_it)])
     for h in lengths:
         found = over(
@@ -287,7 +291,7 @@ def _passed(motion: Motion, found: Passage, stop: float) -> Piece:
     q, v = found.at(end)
     q = pin.normalize(plant.model, q)
     if end == found.stop:
-        q, v = put_back(plant, motion.part.rows, q, v, end, 0.0)
+        q, v = put_back(plant, motion.part.rows, q, v, end, CLOSEST)
     if np.isfinite(found.instant) and found.instant <= end:
         motion.tally.crossings.append(found.instant)
     motion.tally.steps += 1

@@ -10,7 +10,7 @@ import numpy as np
 from holoctl.base.checks import Vector, vector
 from holoctl.base.errors import InconsistentError, InputError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import CLOSED, EVENT_LEFT, MOST_EVENTS
+from holoctl.base.tolerances import CLOSED, CLOSEST, EVENT_LEFT, MOST_EVENTS
 from holoctl.closing.correction import put_back
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
@@ -86,7 +86,7 @@ def started(
     """A motion from there."""
     plant, part = at.plant, at.partition
     _check_start(plant, q, v, t, max(CLOSED, part.tolerance))  # only where it is rounded
-    q, v = put_back(plant, part.rows, q, v, t, 0.0)
+    q, v = put_back(plant, part.rows, q, v, t, CLOSEST)
     return begun(plant, part, at.usual, settings, tally, (t, q, v), tau)
 
 

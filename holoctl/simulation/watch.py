@@ -108,6 +108,8 @@ def looked(
     states need no decomposition.
     """
     step = _distance(G, before.last)
+    if step == 0.0:
+        return before
     moved = _distance(G, before.seen) + step
     if before.u is None and moved < LOOK_AGAIN * before.of_kept.value:
         return replace(before, last=G)
