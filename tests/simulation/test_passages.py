@@ -7,7 +7,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from passages import CROSSING, NEAR, REGULAR, duration_of, passage, random_start
+from passages import (
+    CROSSING,
+    NEAR,
+    REGULAR,
+    SLOWLY,
+    apart,
+    duration_of,
+    from_below,
+    passage,
+    random_start,
+    rods_meet,
+    singular_angles,
+)  # fmt: skip
+from scipy.optimize import brentq
 from support import difference
 
 import holoctl as hc
@@ -92,3 +105,135 @@ def test_near_misses_miss(name):
     motion = p.moved(*random_start(p, np.random.default_rng(1)), T)
     s = [least(p, motion, t)[0] for t in np.linspace(0.0, T, 301)]
     assert min(s) > 1e-8
+
+
+# ---------------------------------------------------------------------------------- the simulation
+
+RIGHT = 1e-6
+"""Of states, relative to the largest rate, and of instants, s."""
+
+
+def simulated(p, motion, **options):
+    """A run on the instants of the comparison, and the states that the reference has there."""
+    times = np.linspace(0.0, motion.duration, 21)
+    states = [motion.state(t) for t in times]
+    run = hc.simulate(p.mech, None, *states[0], motion.duration, output=times, **options)
+    return run, states
+
+
+def assert_right(p, motion, run, states, instants=True):
+    """The motion of the reference, and the same crossings."""
+    told = f"{p.name}: found {run.crossings.tolist()}, expected {motion.crossings().tolist()}"
+    speed = max(1.0, *(np.abs(v).max() for _, v in states))
+    for q, v, (q_ref, v_ref) in zip(run.q, run.v, states, strict=True):
+        assert apart(p.mech, q, q_ref) < RIGHT, told
+        assert np.abs(v - v_ref).max() < RIGHT * speed, told
+    assert run.closure.max() < 1e-10
+    if instants:
+        assert len(run.crossings) == len(motion.crossings()), told
+        assert np.abs(run.crossings - motion.crossings()).max(initial=0.0) < RIGHT, told
+
+
+def seeds(names, count):
+    """Pairs of a name and a seed: the first of a few in the short run."""
+    return [
+        pytest.param(n, i, marks=() if i == 0 and n in FEW else pytest.mark.slow)
+        for n in names
+        for i in range(count)
+    ]
+
+
+@pytest.mark.parametrize(("name", "seed"), seeds([*CROSSING, *REGULAR], 4))
+def test_motions_cross_as_the_reference_does(name, seed):
+    p = passage(name)
+    motion = p.moved(*random_start(p, np.random.default_rng(1000 + seed)), duration_of(p))
+    assert_right(p, motion, *simulated(p, motion, at_singular="cross"))
+
+
+@pytest.mark.parametrize("at_singular", ["cross", "raise"])
+@pytest.mark.parametrize(("name", "seed"), seeds(NEAR, 2))
+def test_near_misses_are_integrated_as_they_are(name, seed, at_singular):
+    p = passage(name)
+    motion = p.moved(*random_start(p, np.random.default_rng(2000 + seed)), 1.0)
+    assert_right(p, motion, *simulated(p, motion, at_singular=at_singular))
+
+
+@pytest.mark.parametrize(("name", "seed"), seeds([*CROSSING, *REGULAR], 2))
+def test_raise_stops_before_the_first_crossing(name, seed):
+    p = passage(name)
+    motion = p.moved(*random_start(p, np.random.default_rng(3000 + seed)), duration_of(p))
+    if motion.crossings().size == 0:
+        assert_right(p, motion, *simulated(p, motion, at_singular="raise"))
+        return
+    first = motion.crossings()[0]
+    with pytest.raises(hc.SingularityError) as caught:
+        simulated(p, motion, at_singular="raise")
+    error = caught.value
+    assert error.time < first + 1e-9
+    assert error.time > 0.5 * first
+    assert error.run.t[-1] <= error.time + 1e-12
+    assert error.run.closure.max() < 1e-10
+    for t, q, v in zip(error.run.t, error.run.q, error.run.v, strict=True):
+        q_ref, v_ref = motion.state(t)
+        assert apart(p.mech, q, q_ref) < RIGHT
+        assert np.abs(v - v_ref).max() < RIGHT * max(1.0, np.abs(v_ref).max())
+
+
+def never_wrong(p, motion, instants=True):
+    """The right motion, or an error that says where; True for a motion."""
+    try:
+        run, states = simulated(p, motion, at_singular="cross")
+    except (hc.SingularityError, hc.InconsistentError) as caught:
+        run = getattr(caught, "run", None)  # none where the start itself is refused
+    else:
+        assert_right(p, motion, run, states, instants)
+        return True
+    for t, q in zip(run.t, run.q, strict=True) if run else ():
+        assert apart(p.mech, q, motion.state(t)[0]) < RIGHT, f"{p.name} at {t}"
+    return False
+
+
+MORE = ("pantograph", "carried", "crossed", "pair", "timed", "wheels", "ball", "weightless")
+ALONE = [name for name in CROSSING if not name.startswith(MORE)]
+"""Of one degree of freedom, with weight."""
+
+
+@pytest.mark.parametrize("short_of", [1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 0.0, -1e-6, -1e-4, -1e-2])
+@pytest.mark.parametrize("name", few(ALONE))
+def test_motions_that_turn_back_at_a_singular_configuration(name, short_of):
+    p = passage(name)
+    for y1 in singular_angles(p):
+        y0 = from_below(p, y1)
+        stop = y1 - np.sign(y1 - y0) * short_of
+        motion = p.moved([y0], [p.rate_to_turn_at(y0, stop)], 1.0)
+        # that touches is no crossing, but may be told as one
+        never_wrong(p, motion, instants=abs(short_of) > 1e-5)
+
+
+@pytest.mark.parametrize("beside", [1e-3, -1e-3, 1e-5, -1e-5, 1e-7, -1e-7, 1e-9, -1e-9])
+@pytest.mark.parametrize("name", few(ALONE))
+def test_starts_next_to_a_singular_configuration(name, beside):
+    p = passage(name)
+    for y1 in singular_angles(p):
+        never_wrong(p, p.moved([y1 + beside], [3.0], 0.4))
+
+
+@pytest.mark.parametrize("speed", [0.3, 1e-2, 1e-3])
+@pytest.mark.parametrize("name", few(SLOWLY))
+def test_slow_passages(name, speed):
+    p = SLOWLY[name]()
+    for y1 in singular_angles(p):
+        never_wrong(p, p.moved([y1 - speed], [speed], 2.0))
+
+
+def test_where_the_motors_lose_the_platform_the_platform_does_not_notice():
+    p = passage("planar_3rrr")
+    y, yd = random_start(p, np.random.default_rng(4))
+    motion = p.moved(y, yd, 0.4)
+    signs = [rods_meet(p, motion.y(t)[0]) for t in np.linspace(0.0, 0.4, 50)]
+    assert signs[0] > 0.0 > signs[-1]
+    when = brentq(lambda t: rods_meet(p, motion.y(t)[0]), 0.0, 0.4, xtol=1e-14)
+    q, v = motion.state(when)
+    with pytest.raises((hc.NotActuatedError, hc.SingularityError)):
+        hc.inverse_dynamics(p.mech, q, v, np.zeros(3))
+    assert_right(p, motion, *simulated(p, motion, at_singular="raise"))
