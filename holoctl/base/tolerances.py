@@ -557,8 +557,9 @@ FAR_TICKS = 3.0
 """Under a controller a singular configuration is stepped over where it is nearer than so many
 ticks."""
 
-PUT_IMPLICIT = 1e11
-"""Implicit methods are put back where they are off by so many times rtol times `PUT_BACK`."""
+PUT_IMPLICIT = (1e13, 1e5)
+"""Implicit methods are put back where they are off by so many times rtol times `PUT_BACK`, or by
+the second number times it: each time they start anew."""
 
 JUMPS = (1e5, 1e-6)
 """Putting a state back may change its velocity by so many times rtol and this, relative."""

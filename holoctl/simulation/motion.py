@@ -226,7 +226,7 @@ def judged(
     allowed, jump = max(OFF, part.tolerance), JUMPS[0] * motion.settings.rtol + JUMPS[1]
     if not (off <= allowed and slip <= (jump + part.tolerance) * speed):
         return _left(motion, rows)
-    near = motion.look.u is not None  # then errors count more, by one over s
+    near = put == 1.0 and motion.look.u is not None  # then errors count more, by one over s
     if off <= put * PUT_BACK[0] and slip <= put * PUT_BACK[1] * speed and not near:
         return Landed(q, v, rows, False)
     try:

@@ -68,7 +68,7 @@ class Passage:
     at : function (t) -> (q, v)
         The state, as the polynomial has it.
     rates : function (t) -> (v, a)
-        Likewise; somewhat beyond the end too.
+        Likewise; beyond the end the acceleration stays.
     instant : float
         When the rows are singular, s; nan where that is not ahead.
     open : float
@@ -121,8 +121,9 @@ def over(
         return pin.integrate(mech.model, q, x[:nv]), x[nv:]
 
     def rates(time: float) -> tuple[Vector, Vector]:
-        theta = (time - t) / h
-        return fine.x(theta)[nv:], fine.slope(theta)[nv:]
+        theta = min((time - t) / h, 1.0)
+        v_there, a = fine.x(theta)[nv:], fine.slope(theta)[nv:]
+        return v_there + max(0.0, time - stop) * a, a
 
     return Passage(
         t, stop, at, rates, t + instant * h, opened,

@@ -17,6 +17,7 @@ from holoctl.closing.correction import put_back
 from holoctl.forces.together import stored_energy
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import energies
+from holoctl.projector.partition import Partition
 from holoctl.rows.tick.all_rows import scaled_rows_at
 from holoctl.simulation.motion import Motion, Piece, State, Tally
 from holoctl.simulation.run import Run, versions
@@ -61,9 +62,12 @@ def record_for(plant: Mechanism, instants: Vector) -> Record:
     )  # fmt: skip
 
 
-def keep(record: Record, state: State, u: Vector) -> None:
-    """Keep a state at the next instant."""
+def keep(record: Record, motion: Motion, state: State, command: Command) -> None:
+    """Keep a state at the next instant, with the efforts that act there."""
     i = record.count
+    if state.closure > RECORDED:
+        state = _closed(motion, motion.part, state)
+    u = command(state.t, state.q, state.v)
     record.q[i], record.v[i], record.u[i] = state.q, state.v, u
     record.closure[i], record.tick_time[i] = state.closure, record.spent
     record.count = i + 1
@@ -75,18 +79,21 @@ def keep_piece(record: Record, motion: Motion, piece: Piece, command: Command) -
     """Keep the states of a piece at all instants that are asked for, but for its end."""
     while record.next < piece.stop.t:
         t = record.next
-        state = piece.start if t <= piece.start.t else _within(motion, piece, t)
-        keep(record, state, command(t, state.q, state.v))
+        state = piece.start
+        if t > state.t:
+            q, v = piece.within(t)
+            state = _closed(motion, piece.part, State(t, q, v, np.inf))
+        keep(record, motion, state, command)
 
 
-def _within(motion: Motion, piece: Piece, t: float) -> State:
-    """A state between the ends of a step, put back on the constraints where that can be done."""
-    plant, (q, v) = motion.plant, piece.within(t)
+def _closed(motion: Motion, part: Partition, state: State) -> State:
+    """The state put back on its constraints, if it is off by what matters and can be."""
+    plant, (t, q, v, _) = motion.plant, state
     rows = scaled_rows_at(plant, q, v, t)
     off = largest(rows.error)
     if off > RECORDED or largest(rows.rate) > RECORDED:
         try:
-            q, v = put_back(plant, piece.part.rows, q, v, t)
+            q, v = put_back(plant, part.rows, q, v, t)
         except (SingularityError, InconsistentError):  # next to a singular configuration
             return State(t, q, v, off)
         off = largest(scaled_rows_at(plant, q, v, t).error)

@@ -187,26 +187,30 @@ def _implicit(motion: Motion, stop: float, longest: float) -> Piece:
     plant, nv, start = motion.plant, motion.plant.nv, motion.t
     while True:
         check_effort(motion)
-        if motion.solver is None or motion.longest > longest or motion.solver.t != start:
-            motion.solver, motion.q0 = _solver(motion, stop, longest), motion.q
-            motion.longest = longest
+        held_back = longest > 4.0 * motion.longest
+        if motion.solver is None or motion.solver.t != start or held_back:
+            motion.solver, motion.q0, motion.longest = (
+                _solver(motion, stop, longest),
+                motion.q,
+                longest,
+            )
         solver, q0 = motion.solver, motion.q0
         try:
             message = solver.step()
-        except SingularityError as error:
-            failure: Exception = error
-        else:
-            motion.tally.steps += 1
             if solver.status == "failed":
                 raise InconsistentError(f"{plant.name}: the integrator gave up: {message}")
+            motion.tally.steps += 1
             landed = judged(motion, q0, solver.y, solver.t, _put_from(motion))
-            if isinstance(landed, Landed):
+        except SingularityError as error:
+            landed, step = error, min(longest, stop - start)
+        else:
+            step = solver.t - start
+            if isinstance(landed, Landed) and step <= longest * (1.0 + 1e-9):
                 break
-            failure = landed
-        longest = 0.5 * min(longest, solver.t - start if solver.t > start else stop - start)
+        longest = longest if step > longest * (1.0 + 1e-9) else 0.5 * step
         motion.solver = None
         if not longest > 1e-14 * max(1.0, abs(start)):
-            raise failure
+            raise lost(motion) if isinstance(landed, Landed) else landed
     end, x, within = float(solver.t), solver.y, solver.dense_output()
     far = plant.nq != nv and largest(x[:nv]) > 1.0
     if landed.moved or far or solver.status != "running":
@@ -235,7 +239,7 @@ def _solver(motion: Motion, stop: float, longest: float) -> Any:
 
 def _put_from(motion: Motion) -> float:
     """Implicit steps go on from where they are: each correction costs a new start."""
-    return max(1.0, PUT_IMPLICIT * motion.settings.rtol)
+    return max(1.0, min(PUT_IMPLICIT[0] * motion.settings.rtol, PUT_IMPLICIT[1]))
 
 
 # ------------------------------------------------------------------ over a singular configuration

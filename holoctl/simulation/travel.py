@@ -125,10 +125,8 @@ def keep_last(travel: Travel, command: Command | None = None) -> None:
     record, motion = travel.record, travel.motion
     if motion is None or (record.count and not motion.t > record.t[record.count - 1]):
         return
-    state = state_of(motion)
-    u = travel.u if command is None else command(*state[:3])
     record.t[record.count] = motion.t
-    keep(record, state, u if u.size else np.zeros(motion.plant.nu))
+    keep(record, motion, state_of(motion), command or (lambda t, q, v: travel.u))
 
 
 # ---------------------------------------------------------------------------------- events
