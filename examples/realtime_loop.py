@@ -53,6 +53,7 @@ def send(u: np.ndarray) -> None:
 
 
 u = np.zeros(mech.nu)
+law = [ctl]  # the controller that serves now
 refused: list[str] = []
 stop = threading.Event()
 signal.signal(signal.SIGINT, lambda *_: stop.set())  # Ctrl-C ends the loop between two ticks
@@ -63,18 +64,21 @@ def step(t: float) -> bool:
     q, v = read_state(t)
     if not refused:
         try:
-            ctl.torque(q, v, *reference(t), out=u)
+            law[0].torque(q, v, *reference(t), out=u)
         except hc.HoloctlError as error:
             refused.append(f"at t = {t:.3f} s: {type(error).__name__}: {error}")
     if refused:
         known = np.where(np.isfinite(v), v, 0.0)  # a rate that is not known: no torque
         u[:] = -DAMPING * mech.motor_rates(known)
     send(u)
+    if not refused:  # the torque is out: now there is time for another partition, if one is needed
+        law[0] = law[0].repartitioned(q, v)
     return stop.is_set()
 
 
 for i in range(100):  # warm up: the first calls lay out workspaces and fill caches
     ctl.torque(*states[i], *reference(i / RATE), out=u)
+    ctl.repartitioned(*states[i])
 
 try:
     with hc.realtime():

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from holoctl.constraints.joint_coordinates import JointMotion
     from holoctl.constraints.rod import Rod
     from holoctl.constraints.wrench import wrench_rows
-    from holoctl.control.computed_torque import ComputedTorque
+    from holoctl.control.computed_torque import ComputedTorque, Tracking
     from holoctl.control.realtime import LoopStatistics, realtime, run_at_rate
     from holoctl.doctor.examination import mobility
     from holoctl.doctor.motion import Motion
@@ -113,7 +113,7 @@ _HOMES = {
     "forces.spring": ["Spring"],
     "dynamics.energy": ["Energy", "Power", "energy", "power"],
     "constraints.wrench": ["wrench_rows"],
-    "control.computed_torque": ["ComputedTorque"],
+    "control.computed_torque": ["ComputedTorque", "Tracking"],
     "doctor.examination": ["mobility"],
     "doctor.motion": ["Motion"],
     "doctor.redundancy": ["RowGroup"],

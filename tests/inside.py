@@ -33,6 +33,16 @@ def fast_path(prepared):
     return lambda q, v, target, t, efforts, rates=None: tick(q, v, target, t, efforts, rates)
 
 
+def prepared_of(controller):
+    """The inverse dynamics that a controller goes through."""
+    return controller._prepared
+
+
+def workspace(prepared):
+    """The fast path that this thread holds; None before the first call."""
+    return getattr(prepared._local, "tick", None)
+
+
 def sparse_path(prepared):
     """Of the forward dynamics, the part of the fast path that goes through Pinocchio."""
     tick = forward_tick.sparse_tick(prepared.mech, prepared.partition)

@@ -49,7 +49,8 @@ def assert_same_error(twin, error):
     assert twin.args == error.args
     assert twin.__dict__.keys() == error.__dict__.keys()
     for name, value in error.__dict__.items():
-        np.testing.assert_equal(getattr(twin, name), value)
+        pair = getattr(twin, name), value
+        np.testing.assert_equal(*(vars(x) if isinstance(x, hc.Run) else x for x in pair))
 
 
 class Bench(SimpleNamespace):

@@ -131,7 +131,8 @@ def half_turn():
     return math.floor(math.degrees(2.0 * math.acos(of("tolerances.HALF_TURN"))))
 
 
-WORDS = {"three": 3, "six": 6, "nine": 9, "twenty": 20, "a third": 3, "half": 0.5, "quarter": 0.25}
+WORDS = {"twice": 2, "three": 3, "six": 6, "nine": 9, "twenty": 20, "a third": 3, "half": 0.5,
+         "quarter": 0.25}  # fmt: skip
 
 
 def restarts():
@@ -202,6 +203,22 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "take only pivots above {} of the largest, or of {} where",
      lambda: (1.0 / of("tolerances.SPLIT_LIMIT"), of("tolerances.UNIT"))),
     (DERIVATIONS, "more than {} times worse conditioned than free", "tolerances.PREFERENCE"),
+    (DERIVATIONS, "worn where k / s is below {} of what it was", "tolerances.ROWS_WORN"),
+    (DERIVATIONS, "if their k is more than {} times that of the kept", "tolerances.ROWS_BETTER"),
+    (DERIVATIONS, "unless that is {} times worse than the best, and taken if c gets {} times "
+     "better, to at most {}.",
+     ("tolerances.PREFERENCE", "tolerances.SPLIT_BETTER", "tolerances.SPLIT_LIMIT")),
+    (DERIVATIONS, "their split is at most {} times worse than the present",
+     "tolerances.MOTORS_AGAIN"),
+    (DERIVATIONS, "where c is at most {} what it was, or {}, costs",
+     lambda: (of("tolerances.SPLIT_LOOKED_AT"), of("tolerances.SPLIT_WORN")[0])),
+    (DERIVATIONS, "above {}, and in any case above {}, which is before",
+     lambda: of("tolerances.SPLIT_WORN")),
+    (DERIVATIONS, "where s is above {} times the next singular value, and {} times the tolerance",
+     ("tolerances.WELL_ABOVE", "tolerances.WELL_ABOVE")),
+    (DERIVATIONS, "So they are worn at {}, k and s are", "tolerances.ROWS_WORN_ROUNDED"),
+    (DERIVATIONS, "from configurations {} along up to {} motions",
+     ("tolerances.REACHED", "tolerances.LOOKED_AROUND")),
     (DERIVATIONS, "factorisation of the system with -{} in the place", "tolerances.PROXIMAL_MU"),
     (DERIVATIONS, "with a regularisation of {}.", "tolerances.PROXIMAL_MU"),
     (DERIVATIONS, "by the sparse factorisation, without the -{},", "tolerances.PROXIMAL_MU"),

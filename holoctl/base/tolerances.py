@@ -283,6 +283,23 @@ SPLIT_LIMIT = 1e5
 """`method="auto"` leaves the chosen split for the rank-revealing QR above this condition number
 (gamma' M gamma squares it)."""
 
+SPLIT_LOOKED_AT = 2.0
+"""On the way, rows and coordinates are looked at where the condition number of the split is so many
+times what it was where they were decided."""
+
+SPLIT_WORN = (1e2, 1e3)
+"""Rows are looked at above the first of these in any case; coordinates above it only, and above the
+second in any case: ticks leave a split at `PASSIVE_DOUBT` or `INVERSE_DOUBT`."""
+
+SPLIT_BETTER, MOTORS_AGAIN = 5.0, 20.0
+"""Other coordinates are taken on the way where their split is conditioned so many times better; all
+motors are independent again, by `PREFERENCE`, where it is at most the second number times worse."""
+
+ROWS_WORN, ROWS_WORN_ROUNDED, ROWS_BETTER = 0.2, 0.5, 1.5
+"""Kept rows are worn on the way where their smallest singular value, over that of all rows, falls
+below the first number times what it was, or the second where geometry is rounded: worn rows then
+tell another motion; others are taken that are so many times better as the third says."""
+
 UNDETERMINED = 0.05
 """Where geometry is off by e, a motion is told while e condition^2 of the kept rows is less, their
 condition number as pivots tell it."""
@@ -567,7 +584,7 @@ JUMPS = (1e5, 1e-6)
 OFF = 1e-6  # scaled
 """A state that is open by more is no result."""
 
-PUT_BACK = (1e-12, 1e-11)  # scaled
+PUT_BACK = (1e-12, 1e-12)  # scaled
 """States are put back where they are open, or slide, by more."""
 
 EVENT_LOOKS, EVENT_TIME = 4, 1e-13  # a count; s

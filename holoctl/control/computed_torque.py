@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from holoctl.mechanism.open_tree import known_efforts
 from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import NOT_GIVEN, NotGiven, StateLimits, state_limits
 
-__all__ = ["ComputedTorque", "Controller", "Reference", "limits_of"]
+__all__ = ["ComputedTorque", "Controller", "Reference", "Tracking", "limits_of"]
 
 Controller = Callable[[float, Vector, Vector], Vector]
 """controller(t, q, v) -> u, shape (nu,)."""
@@ -204,21 +204,91 @@ class ComputedTorque:
             raise
         return u if out is None else stored("out", out, u)
 
-    def track(self, reference: Reference) -> Controller:
+    def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> ComputedTorque:
+        """This controller, or where its partition is no longer good one with other rows or
+        coordinates.
+
+        For between two ticks of a loop, ``ctl = ctl.repartitioned(q, v)``; never needed for less
+        than a long motion. See `PreparedInverseDynamics.repartitioned`.
+
+        Parameters
+        ----------
+        q, v, t
+            State, as in `torque`.
+
+        Returns
+        -------
+        ComputedTorque
+            Itself where nothing is to be changed.
+
+        Raises
+        ------
+        InputError
+            For wrong shapes.
+        """
+        prepared = self._prepared.repartitioned(q, v, t)
+        if prepared is self._prepared:
+            return self
+        other = replace(self, partition=prepared.partition)
+        object.__setattr__(other, "_prepared", prepared)  # which is laid out
+        return other
+
+    def track(self, reference: Reference) -> Tracking:
         """A controller(t, q, v) -> u that follows reference(t) -> (q_ref, v_ref, a_ref)."""
-        if not callable(reference):
-            raise InputError(f"reference must be a function of time; got {reference!r}")
+        return Tracking(self, reference)
 
-        def controller(t: float, q: Vector, v: Vector) -> Vector:
-            wanted = reference(t)
-            if not isinstance(wanted, (tuple, list)) or len(wanted) != 3:
-                raise InputError(
-                    "reference(t) must return (q_ref, v_ref, a_ref); got "
-                    f"{type(wanted).__name__} {str(wanted)[:60]!r}"
-                )
-            return self.torque(q, v, *wanted, t=t)
 
-        return controller
+@dataclass(frozen=True, eq=False)
+class Tracking:
+    """A controller(t, q, v) -> u that follows a reference: `ComputedTorque.track` makes one.
+
+    Parameters
+    ----------
+    controller : ComputedTorque
+    reference : function
+        ``reference(t)``: (q_ref, v_ref, a_ref) as `ComputedTorque.torque` takes them.
+
+    Raises
+    ------
+    InputError
+        For what is no controller, or no function.
+
+    Examples
+    --------
+    >>> import numpy as np, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> home, rest = mech.motor_positions(q), np.zeros(2)
+    >>> hold = hc.ComputedTorque(mech, kp=400.0, kd=40.0).track(lambda t: (home, rest, rest))
+    >>> hold = hold.repartitioned(q, v)
+    >>> u = hold(0.0, q, v)
+    """
+
+    controller: ComputedTorque
+    reference: Reference
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.controller, ComputedTorque):
+            raise InputError(
+                f"controller must be a ComputedTorque; got {type(self.controller).__name__}"
+            )
+        if not callable(self.reference):
+            raise InputError(f"reference must be a function of time; got {self.reference!r}")
+
+    def __call__(self, t: float, q: Vector, v: Vector) -> Vector:
+        """The motor efforts u at the time t, s, in the state (q, v)."""
+        wanted = self.reference(t)
+        if not isinstance(wanted, (tuple, list)) or len(wanted) != 3:
+            raise InputError(
+                "reference(t) must return (q_ref, v_ref, a_ref); got "
+                f"{type(wanted).__name__} {str(wanted)[:60]!r}"
+            )
+        return self.controller.torque(q, v, *wanted, t=t)
+
+    def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> Tracking:
+        """This one, or one of the same reference with `ComputedTorque.repartitioned`."""
+        controller = self.controller.repartitioned(q, v, t)
+        return self if controller is self.controller else replace(self, controller=controller)
 
 
 def limits_of(

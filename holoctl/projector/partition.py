@@ -36,6 +36,7 @@ from holoctl.base.tolerances import (
 )
 from holoctl.closing.assembly import assemble
 from holoctl.closing.kept_rows import KeptRows, as_meant
+from holoctl.closing.kept_rows import independence as rows_independence
 from holoctl.closing.nearby_configurations import nearby_configurations
 from holoctl.closing.rank import manifold_rank, rank_within, scaled_jacobian, scaled_size
 from holoctl.mechanism.checks import check_configuration, coordinate_indices
@@ -93,6 +94,11 @@ class Partition:
         of the mechanism, where its geometry turned out to be rounded; else 0.
     off : float
         By how much it is rounded (scaled): what rows are off where all are met as well as they can.
+    independence : float
+        The smallest singular value of the kept rows over the rank-th one of all rows (scaled),
+        where it was decided: on the way they are compared with that.
+    chosen : bool
+        Whether the caller named the independent coordinates.
     """
 
     rank: int
@@ -107,6 +113,8 @@ class Partition:
     B: Array
     tolerance: float = 0.0
     off: float = 0.0
+    independence: float = 1.0
+    chosen: bool = False
 
     def __repr__(self) -> str:
         names = listing([self.coordinate_names[i] for i in self.independent], 6)
@@ -136,6 +144,13 @@ class Partition:
     def left_out(self) -> Indices:
         """The rows that are not kept, in ascending order."""
         return _fixed(np.setdiff1d(np.arange(len(self.row_names)), self.rows))
+
+    @cached_property
+    def motors_left_out(self) -> bool:
+        """Whether all motors' coordinates could be independent, and some are not."""
+        driven = (self.B != 0.0).any(axis=1)
+        could = np.count_nonzero(driven) == self.B.shape[1] == self.actuation_rank
+        return bool(could and driven[self.dependent].any()) and not self.chosen
 
     @property
     def uncertain(self) -> bool:
@@ -229,6 +244,7 @@ def partition(
         rank, rows, free, dependent, condition, gap,
         _actuation_rank(mech, rank, q, t, nearby, meant), mech.coordinate_names, mech.row_names,
         mech.B, 0.0 if meant is None else mech.tolerance, 0.0 if meant is None else meant.off,
+        rows_independence([G], rows), independent is not None,
     )  # fmt: skip
 
 

@@ -4,7 +4,8 @@
 
 A partition is decided at one configuration. Elsewhere its rows may get dependent (k falls, s does
 not) although the mechanism is as regular as before; other rows then say the same, better. Where s
-falls too the mechanism itself gets singular, and no other choice helps.
+falls too the mechanism itself gets singular, and no other choice helps. Rows may stay good and
+the split of the coordinates get bad all the same: then others are independent.
 Derivation: docs/derivations.md, "Deciding anew".
 """
 
@@ -14,16 +15,34 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
+from holoctl.base.checks import Vector
 from holoctl.base.linalg import lu, pivoted_qr, singular_values
+from holoctl.base.tolerances import (
+    LOOKED_AROUND,
+    MOTORS_AGAIN,
+    REACHED,
+    ROWS_BETTER,
+    ROWS_WORN,
+    ROWS_WORN_ROUNDED,
+    SPLIT_BETTER,
+    SPLIT_LIMIT,
+    SPLIT_LOOKED_AT,
+    SPLIT_WORN,
+    WELL_ABOVE,
+)
+from holoctl.closing.kept_rows import independence as least_independence
 from holoctl.closing.rank import scaled_size
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, preferred_dependents
+from holoctl.rows.tick.all_rows import scaled_rows_at
 
-__all__ = ["Independence", "decided_anew", "independence"]
+__all__ = ["Independence", "decided_anew", "independence", "repartitioned"]
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 
 class Independence(NamedTuple):
@@ -43,15 +62,151 @@ def independence(G: Array, partition: Partition) -> Independence:
     return Independence(float(singular_values(G)[partition.rank - 1]), of_kept)
 
 
+def repartitioned(
+    mech: Mechanism, partition: Partition, q: Vector, v: Vector, t: float = 0.0
+) -> Partition:
+    """A partition that is good at a state: the very same one where it is.
+
+    No configuration is closed and no rank decided; states may be off the manifold by as much as
+    encoders are. Where the state decides nothing, as close to a singular configuration, or out of
+    range, the same one is returned: what follows from it is judged where it is used.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    partition : Partition
+        Of this mechanism.
+    q, v : (nq,) and (nv,) arrays
+        State, of these shapes.
+    t : float, optional
+        Time, s.
+
+    Returns
+    -------
+    Partition
+        `partition`, or one with other rows, or other independent coordinates, or both.
+    """
+    G = scaled_rows_at(mech, q, v, t).jacobian
+    kept = G.take(partition.rows, 0)
+    condition = _condition(kept, partition.dependent)
+    grown, (early, late) = SPLIT_LOOKED_AT * partition.condition, SPLIT_WORN
+    worn = condition > min(max(grown, early), late)
+    of_rows = partition.rank < G.shape[0] and (
+        condition > min(grown, early) or partition.tolerance > 0.0
+    )
+    if not (worn or of_rows or partition.motors_left_out) or not np.isfinite(G).all():
+        return partition
+    found = _better_rows(mech, partition, G, q, v, t) if of_rows else None
+    if found is not None:
+        rows, its_own = found
+        kept = G.take(rows, 0)
+        condition = _condition(kept, partition.dependent)
+        partition = replace(partition, rows=rows, condition=condition, independence=its_own)
+        worn = condition > early
+    if not (worn or partition.motors_left_out):
+        return partition
+    split = _better_split(mech, partition, kept, condition)
+    return partition if split is None else _with_split(partition, *split)
+
+
 def decided_anew(mech: Mechanism, partition: Partition, G: Array) -> Partition:
     """Rows and coordinates by the pivots of a scaled Jacobian; rank and all else as they are.
 
     Also the same rows as before where they are the best.
     """
-    rank = partition.rank
-    rows = np.sort(pivoted_qr(G.T, rank).pivots[:rank])  # G'^T P = Q R
+    rows = _pivot_rows(G, partition.rank)
     kept = G[rows]
-    dependent = preferred_dependents(mech, kept, rank)
-    free = np.setdiff1d(np.arange(mech.nv), dependent)
-    condition = lu(kept[:, dependent], scaled_size(kept)).condition
-    return replace(partition, rows=rows, independent=free, dependent=dependent, condition=condition)
+    dependent = preferred_dependents(mech, kept, partition.rank)
+    found = _with_split(replace(partition, rows=rows), dependent, _condition(kept, dependent))
+    of_all, of_kept = independence(G, found)
+    return replace(found, independence=of_kept / of_all if of_all > 0.0 else 1.0)
+
+
+# ------------------------------------------------------------------------------------------ rows
+
+
+def _better_rows(
+    mech: Mechanism, partition: Partition, G: Array, q: Vector, v: Vector, t: float
+) -> tuple[Indices, float] | None:
+    """Other rows and their independence, where the kept ones are worn and others are clearly
+    better; else None."""
+    rank, exact = partition.rank, partition.tolerance == 0.0
+    s = singular_values(G)
+    of_kept = float(singular_values(G.take(partition.rows, 0))[-1])
+    worn = (ROWS_WORN if exact else ROWS_WORN_ROUNDED) * partition.independence
+    if of_kept >= worn * s[rank - 1] or not _decides(s, partition):
+        return None
+    if exact:
+        rows = _pivot_rows(G, rank)
+    else:
+        places = [G, *_around(mech, partition, G, q, v, t)]
+        sets = [_pivot_rows(place, rank) for place in places]
+        worth = [least_independence(places, rows) for rows in sets]
+        if max(worth) <= ROWS_BETTER * least_independence(places, partition.rows):
+            return None
+        rows = sets[int(np.argmax(worth))]
+    found = float(singular_values(G.take(rows, 0))[-1])
+    return (rows, float(found / s[rank - 1])) if found > ROWS_BETTER * of_kept else None
+
+
+def _decides(s: Vector, partition: Partition) -> bool:
+    """Whether singular values at a state tell the rows that count: those that do not, and the
+    rounding of the geometry, are far below those that do."""
+    lost = float(s[partition.rank]) if partition.rank < s.size else 0.0
+    return bool(s[partition.rank - 1] > WELL_ABOVE * max(lost, partition.tolerance))
+
+
+def _around(
+    mech: Mechanism, partition: Partition, G: Array, q: Vector, v: Vector, t: float
+) -> list[Array]:
+    """Jacobians a little along the motions, both ways, where they decide rows: to first order, for
+    no configuration is closed."""
+    motions = np.linalg.svd(G, full_matrices=True)[2][partition.rank :]
+    found = []
+    for motion in motions[:LOOKED_AROUND]:
+        for step in (REACHED, -REACHED):
+            there = pin.integrate(mech.model, q, step * mech.column_scale * motion)
+            try:
+                place = scaled_rows_at(mech, there, v, t).jacobian
+            except Exception:  # a function that somebody else wrote, where it is not defined
+                continue
+            if np.isfinite(place).all() and _decides(singular_values(place), partition):
+                found.append(place)
+    return found
+
+
+def _pivot_rows(G: Array, rank: int) -> Indices:
+    return np.sort(pivoted_qr(G.T, rank).pivots[:rank])  # G'^T P = Q R
+
+
+# ----------------------------------------------------------------------------------- coordinates
+
+
+def _better_split(
+    mech: Mechanism, partition: Partition, kept: Array, condition: float
+) -> tuple[Indices, float] | None:
+    """Other dependent coordinates and their condition number, where that is clearly better, or they
+    leave the motors independent once more; else None."""
+    dependent = preferred_dependents(mech, kept, partition.rank)
+    if np.array_equal(dependent, partition.dependent):
+        return None
+    other = _condition(kept, dependent)
+    if other > SPLIT_LIMIT:
+        return None
+    again = partition.motors_left_out and not mech.B[dependent].any()
+    as_good = again and other <= MOTORS_AGAIN * condition
+    return (dependent, other) if as_good or SPLIT_BETTER * other <= condition else None
+
+
+def _condition(kept: Array, dependent: Indices) -> float:
+    return lu(kept.take(dependent, 1), scaled_size(kept)).condition
+
+
+def _with_split(partition: Partition, dependent: Indices, condition: float) -> Partition:
+    """The partition with other coordinates; those that the caller chose are so while they stay."""
+    if np.array_equal(dependent, partition.dependent):
+        return replace(partition, condition=condition)
+    free = np.setdiff1d(np.concatenate([partition.independent, partition.dependent]), dependent)
+    return replace(
+        partition, independent=free, dependent=dependent, condition=condition, chosen=False
+    )

@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, known_name, shaped
+from holoctl.base.checks import Vector, known_name, read_only, shaped
 from holoctl.base.tolerances import ALWAYS_CLOSED, RANDOM_CONFIGURATIONS
 from holoctl.constraints.contract import Rows
 from holoctl.constraints.kinds import Composed
@@ -45,8 +45,12 @@ def rows_that_open(mech: Mechanism) -> NDArray[np.bool_]:
 
     Such as the rows of a hinge that keep a planar loop in its plane. Rows between bodies are
     analytic functions of q: one that vanishes at several random q does so everywhere. Kinds of
-    somebody's own need not be.
+    somebody's own need not be. Looked at once; not to be written to.
     """
+    return mech.per_thread("rows_that_open", lambda: read_only(_opening(mech)))
+
+
+def _opening(mech: Mechanism) -> NDArray[np.bool_]:
     opens = np.ones(mech.row_scale.size, dtype=bool)
     tables = [(block.table, block.where) for block in mech.blocks if block.table is not None]
     if not tables:

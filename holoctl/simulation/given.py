@@ -6,7 +6,7 @@ They run under the caller's settings for floating-point errors, and what they re
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,9 +37,21 @@ class Given:
         """u of the controller."""
         if self.controller is None:
             return np.zeros(plant.nu)
-        with np.errstate(**self.theirs):
-            given = self.controller(t, q.copy(), v.copy())
-        return vector("the controller's u", given, plant.nu, "motor efforts")
+        try:
+            with np.errstate(**self.theirs):
+                given = self.controller(t, q.copy(), v.copy())
+            return vector("the controller's u", given, plant.nu, "motor efforts")
+        except Exception as error:
+            error.time = t  # type: ignore[attr-defined]
+            raise
+
+    def repartitioned(self, q: Vector, v: Vector, t: float) -> Given:
+        """With the controller that goes on from here, if it says that it can."""
+        anew = getattr(self.controller, "repartitioned", None)
+        if anew is None:
+            return self
+        controller = anew(q, v, t)
+        return self if controller is self.controller else replace(self, controller=controller)
 
     def loads(self, plant: Mechanism) -> Efforts | None:
         """Efforts of loads from outside; None where there are none."""

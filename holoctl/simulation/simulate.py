@@ -180,12 +180,12 @@ def simulate(
     make = _dynamics_by(dynamics)
     settings = Settings(make, method, rtol, atol, at_singular == "cross", 1.0 / rate, held)
     theirs = Given(controller, f_ext, efforts, dict(np.geterr()))
-    at = decided(plant, q, v, 0.0)
-    if dynamics is not None and dynamics.partition.rank == at.partition.rank:
-        at = replace(at, partition=dynamics.partition)
     tally = Tally()
-    tau = theirs.held(plant, np.zeros(plant.nu)) if held else theirs.continuous(plant)
     with np.errstate(all="ignore"):
+        at = decided(plant, q, v, 0.0)
+        if dynamics is not None and dynamics.partition.rank == at.partition.rank:
+            at = replace(at, partition=dynamics.partition)
+        tau = theirs.held(plant, np.zeros(plant.nu)) if held else theirs.continuous(plant)
         motion = started(at, settings, tally, 0.0, q, v, tau)
     record = record_for(plant, instants)
     travel = Travel(motion, watched, record, theirs, u=np.zeros(plant.nu), known={id(plant): at})
@@ -201,7 +201,7 @@ def simulate(
             travel.ended = "Ctrl-C"
             keep_last(travel)
         except Exception as error:
-            t = travel.motion.t
+            t = getattr(error, "time", travel.motion.t)  # of the controller, where it raised
             keep_last(travel)
             error.time = t  # type: ignore[attr-defined]
             error.run = finished(record, tally, "an error", seed)  # type: ignore[attr-defined]
@@ -225,7 +225,7 @@ def _ticked(travel: Travel, ticks: Vector, sigma: Vector, seed: int) -> None:
     def held(t: float, q: Vector, v: Vector) -> Vector:
         return travel.u
 
-    last = ticks.size - 1
+    last, seen = ticks.size - 1, travel.motion.look.seen
     for i, t in enumerate(ticks.tolist()):
         motion = travel.motion
         plant = motion.plant
@@ -233,6 +233,9 @@ def _ticked(travel: Travel, ticks: Vector, sigma: Vector, seed: int) -> None:
         if sigma.any():
             e = sigma[0] * rng.normal(size=plant.nv)
             q, v = pin.integrate(plant.model, q, e), v + sigma[1] * rng.normal(size=plant.nv)
+        if seen is not motion.look.seen:  # the rows have moved by what matters
+            seen = motion.look.seen
+            travel.given = travel.given.repartitioned(q, v, t)
         start = time.perf_counter()
         travel.u = travel.given.command(plant, t, q, v)
         record.spent = time.perf_counter() - start

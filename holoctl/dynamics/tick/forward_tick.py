@@ -131,7 +131,7 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
     """The tick for rows of any kind: LU of the whole system."""
     model, n, r = mech.model, mech.nv, part.rank
     motion = live_motion(model, model.createData())
-    if why_not(mech) or motion is None:
+    if motion is None or why_not(mech, motion):
         return None
     wanted = np.arange(n)[:, None] + n * np.arange(r)  # G'
     fast, data = fast_rows(mech, motion, part.rows, wanted), motion.data

@@ -48,10 +48,10 @@ a target, u holds the mechanism at rest, and v is judged only. With rates, of th
 is that of the motion that has these; see dynamics/reference_rates.py."""
 
 
-def why_general(mech: Mechanism, part: Partition) -> str:
-    """Why the fast path does not serve; empty where it does."""
+def why_general(mech: Mechanism, part: Partition, motion: LiveMotion | None = None) -> str:
+    """Why the fast path does not serve; empty where it does. `motion` as in `why_not`."""
     rho, k = part.actuation_rank, part.independent.size
-    if rows := why_not(mech):
+    if rows := why_not(mech, motion):
         return rows
     if rho == 0 or rho < min(mech.nu, k):
         return "the motors drive fewer motions than there are motors and motions"
@@ -65,7 +65,7 @@ def lay_out(
 ) -> Tick | None:
     """The tick of one thread, or None where only the general path serves."""
     motion = live_motion(mech.model, mech.model.createData())
-    if why_general(mech, part) or motion is None:
+    if motion is None or why_general(mech, part, motion):
         return None
     motors = _motor_coordinates(mech, part)
     if motors is None:
@@ -80,10 +80,12 @@ def lay_out(
 
 def _motor_coordinates(mech: Mechanism, part: Partition) -> Indices | None:
     """The coordinate of each motor, if each drives an independent one of its own, at ratio 1."""
-    motors = np.argmax(mech.B, axis=0)
+    motors: Indices = np.argmax(mech.B, axis=0)
+    if not set(motors.tolist()) <= set(part.independent.tolist()):
+        return None
     selection = np.zeros(mech.B.shape)
     selection[motors, np.arange(mech.nu)] = 1.0
-    own = np.unique(motors).size == mech.nu and np.isin(motors, part.independent).all()
+    own = len(set(motors.tolist())) == mech.nu
     return motors if own and np.array_equal(selection, mech.B) else None
 
 

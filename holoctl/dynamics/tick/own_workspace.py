@@ -8,7 +8,7 @@ from typing import Any
 
 from holoctl.base.errors import InputError
 
-__all__ = ["in_own_workspace"]
+__all__ = ["in_own_workspace", "laid_out_now"]
 
 
 def in_own_workspace(local: threading.local, lay_out: Callable[[], Any], *args: Any) -> Any:
@@ -30,6 +30,11 @@ def in_own_workspace(local: threading.local, lay_out: Callable[[], Any], *args: 
         return None
     finally:
         local.tick = tick
+
+
+def laid_out_now(local: threading.local, lay_out: Callable[[], Any]) -> None:
+    """Lay out the workspace of this thread before the first call asks for it."""
+    local.tick = lay_out()
 
 
 def _busy(*_: Any) -> None:

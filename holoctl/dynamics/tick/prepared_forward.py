@@ -6,7 +6,7 @@ The fast path is dynamics/tick/forward_tick.py; the general one takes over where
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,11 @@ from holoctl.base.checks import Vector, as_given, finite, quiet, stored
 from holoctl.closing.assembly import assemble
 from holoctl.dynamics.tick.forward_tick import Response, Tick, lay_out
 from holoctl.dynamics.tick.general_path import general_acceleration
-from holoctl.dynamics.tick.own_workspace import in_own_workspace
+from holoctl.dynamics.tick.own_workspace import in_own_workspace, laid_out_now
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
+from holoctl.projector.repartition import repartitioned
 from holoctl.rows.tick.fast_rows import why_not
 from holoctl.rows.tick.other_rows import check_ticks
 
@@ -143,6 +144,38 @@ class PreparedForwardDynamics:
         general_acceleration(mech, part, q, v, np.zeros(mech.nv), t)  # raises, if anything does
         q, v = q.copy(), v.copy()
         return lambda tau: general_acceleration(mech, part, q, v, as_given("tau", tau, mech.nv), t)
+
+    @quiet
+    def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> PreparedForwardDynamics:
+        """This one, or where its partition is no longer good one with other rows or coordinates.
+
+        As `PreparedInverseDynamics.repartitioned`.
+
+        Parameters
+        ----------
+        q, v, t
+            State, as in `acceleration`.
+
+        Returns
+        -------
+        PreparedForwardDynamics
+            Itself where nothing is to be changed.
+
+        Raises
+        ------
+        InputError
+            For wrong shapes.
+        """
+        q, v, t = state_in_a_tick(self.mech, q, v, t)
+        part = repartitioned(self.mech, self.partition, q, v, t)
+        if part is self.partition:
+            return self
+        other = replace(self, partition=part)
+        if np.array_equal(part.rows, self.partition.rows):  # ticks here know no split
+            object.__setattr__(other, "_local", self._local)
+        else:
+            laid_out_now(other._local, other._laid_out)
+        return other
 
     def _tick(
         self, q: Any, v: Any, tau: Vector | None, t: Any

@@ -7,7 +7,7 @@ gives the same numbers, and takes over wherever the fast one has doubts.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,11 @@ from holoctl.dynamics.actuation import effort_weights
 from holoctl.dynamics.inverse import POLICIES
 from holoctl.dynamics.tick.general_path import general_efforts
 from holoctl.dynamics.tick.inverse_tick import Tick, lay_out, why_general
-from holoctl.dynamics.tick.own_workspace import in_own_workspace
+from holoctl.dynamics.tick.own_workspace import in_own_workspace, laid_out_now
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_motors, check_partition, partition
+from holoctl.projector.repartition import repartitioned
 from holoctl.rows.closure_limits import StateLimits, check_tolerance, state_limits
 from holoctl.rows.tick.other_rows import check_ticks
 
@@ -207,6 +208,41 @@ class PreparedInverseDynamics:
         """
         q, v, t = state_in_a_tick(self.mech, q, np.zeros(self.mech.nv), t)
         return answer(self, q, v, None, t, None, out)
+
+    @quiet
+    def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> PreparedInverseDynamics:
+        """This one, or where its partition is no longer good one with other rows or coordinates.
+
+        For between two ticks of a loop: ``prepared = prepared.repartitioned(q, v)``. A partition is
+        decided at one configuration; far from there its rows may get dependent, or its coordinates
+        determine the others no longer, although the mechanism is as regular as before. The torques
+        are the same before and after, on the constraints; beside them they differ by about as
+        much as the state is off. It takes a bounded time: see docs/realtime.md.
+
+        Parameters
+        ----------
+        q, v, t
+            State, as in `torque`.
+
+        Returns
+        -------
+        PreparedInverseDynamics
+            Itself where nothing is to be changed, where nothing would be better, as close to a
+            singular configuration, and where the state is not finite. Another one is laid out for
+            this thread already; its weights, limits and the rest are those of this one.
+
+        Raises
+        ------
+        InputError
+            For wrong shapes.
+        """
+        q, v, t = state_in_a_tick(self.mech, q, v, t)
+        part = repartitioned(self.mech, self.partition, q, v, t)
+        if part is self.partition:
+            return self
+        other = replace(self, partition=part)
+        laid_out_now(other._local, other._laid_out)
+        return other
 
     def _laid_out(self) -> Tick | None:
         return lay_out(self.mech, self.partition, self.weights, self.inconsistent, self.limits)

@@ -83,13 +83,16 @@ class FastRows:
     off: Callable[[], Array]
 
 
-def why_not(mech: Mechanism) -> str:
-    """Why the rows of a mechanism cannot be laid out for a tick; empty where they can."""
+def why_not(mech: Mechanism, motion: LiveMotion | None = None) -> str:
+    """Why the rows of a mechanism cannot be laid out for a tick; empty where they can.
+
+    `motion` of the mechanism, where there is one already, shows that it can be had.
+    """
     if mech.chart is not None:
         return "an explicit chart moves the state"
     if mech.stabilised:
         return "a constraint is stabilised"
-    if live_motion(mech.model, mech.model.createData()) is None:
+    if motion is None and live_motion(mech.model, mech.model.createData()) is None:
         return "this build of Pinocchio keeps its results in another layout"
     return ""
 
@@ -168,7 +171,9 @@ def fast_rows(
 
 def _redundant(mech: Mechanism, rows: Indices) -> Indices:
     """The other rows, but for those that are zero always, whatever the configuration."""
-    return np.setdiff1d(np.flatnonzero(rows_that_open(mech)), rows).astype(np.intp)
+    others = rows_that_open(mech).copy()
+    others[rows] = False
+    return np.flatnonzero(others)
 
 
 class _Group(NamedTuple):
