@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from holoctl.constraints.wrench import wrench_rows
     from holoctl.control.computed_torque import ComputedTorque, Tracking
     from holoctl.control.realtime import LoopStatistics, realtime, run_at_rate
+    from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
     from holoctl.doctor.examination import mobility
     from holoctl.doctor.motion import Motion
     from holoctl.doctor.redundancy import RowGroup
@@ -78,8 +79,10 @@ if TYPE_CHECKING:
     from holoctl.mechanism.linkage import Linkage
     from holoctl.mechanism.mechanism import Mechanism
     from holoctl.mechanism.moves import Move
+    from holoctl.projector.corrected import corrected
     from holoctl.projector.partition import Partition, partition
     from holoctl.projector.projection import Projection, project
+    from holoctl.rows.constraint_errors import ConstraintErrors, constraint_errors
     from holoctl.rows.evaluate import by_constraint
     from holoctl.rows.reactions import ConstraintWrench, constraint_wrenches
     from holoctl.rows.terms import Terms, terms
@@ -114,6 +117,7 @@ _HOMES = {
     "dynamics.energy": ["Energy", "Power", "energy", "power"],
     "constraints.wrench": ["wrench_rows"],
     "control.computed_torque": ["ComputedTorque", "Tracking"],
+    "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
     "doctor.examination": ["mobility"],
     "doctor.motion": ["Motion"],
     "doctor.redundancy": ["RowGroup"],
@@ -136,8 +140,10 @@ _HOMES = {
     "mechanism.linkage": ["Linkage"],
     "mechanism.mechanism": ["Mechanism"],
     "mechanism.moves": ["Move"],
+    "projector.corrected": ["corrected"],
     "projector.partition": ["Partition", "partition"],
     "projector.projection": ["Projection", "project"],
+    "rows.constraint_errors": ["ConstraintErrors", "constraint_errors"],
     "rows.evaluate": ["by_constraint"],
     "rows.reactions": ["ConstraintWrench", "constraint_wrenches"],
     "simulation.events": ["Event"],

@@ -60,7 +60,8 @@ SIZES = {
     "torque": (3, 3, 1, 1, 1), "ComputedTorque": (1, 1), "simulate": (3, 3),
     "controller": (0,), "Mechanism": (3, 3), "Coupling": (1, 1), "impulse": (3, 3, 2),
     "relaxed": (3, 3, 1, 1, 6), "acceleration": (3, 3, 3), "acceleration, weld": (8, 8, 8),
-    "prepared torque": (3, 3, 1, 3), "constraint_wrenches": (3, 2),
+    "prepared torque": (3, 3, 1, 3), "constraint_wrenches": (3, 2), "corrected": (3, 3, 1),
+    "constraint_errors": (3, 3), "assembly_modes": (1,),
 }  # fmt: skip
 
 
@@ -94,6 +95,9 @@ FUNCTIONS = {
     "acceleration, weld": lambda s, *x: s.welded.acceleration(*x),
     "prepared torque": lambda s, q, v, a, tau: s.inverse.torque(q, v, a, efforts=tau),
     "constraint_wrenches": lambda s, q, x: hc.constraint_wrenches(s.mech, q, x)["pin"][1].force,
+    "corrected": lambda s, q, v, t: np.concatenate(hc.corrected(s.mech, q, v, t=t)),
+    "constraint_errors": lambda s, q, v: hc.constraint_errors(s.mech, q, v),
+    "assembly_modes": lambda s, u: hc.assembly_modes(s.mech, u, tries=3),
     "simulate": lambda s, q, v: hc.simulate(s.mech, lambda t, q, v: [0.0], q, v, 0.002),
     "controller": lambda s, u: hc.simulate(s.mech, lambda t, q, v: u, s.q, s.v, 0.002),
     "Mechanism": lambda s, q, B: hc.Mechanism(s.mech.model, reference=q, actuation=B),
@@ -120,6 +124,8 @@ def test_anything_at_all_gives_a_proper_result_or_an_error_of_the_family(bench, 
         "relaxed": (s.q, s.v, s.one, np.eye(1), s.wrench), "acceleration": (s.q, s.v, s.tau),
         "acceleration, weld": (s.eight, np.zeros(8), np.ones(8)),
         "prepared torque": (s.q, s.v, s.one, s.tau), "constraint_wrenches": (s.q, np.ones(2)),
+        "corrected": (s.q, s.v, 0.0), "constraint_errors": (s.q, s.v),
+        "assembly_modes": (s.one,),
     }[function]  # fmt: skip
     first = data.draw(st.integers(0, len(good) - 1), "which")
     arguments = [

@@ -40,6 +40,8 @@ def results():
         "forward": hc.forward_dynamics(mech, q, v, np.zeros(mech.nv), partition=part),
         "open": hc.forward_dynamics(mech, q + 0.1, v, np.zeros(mech.nv), partition=part),
         "impact": hc.impulse(mech, q, np.ones(mech.nv), partition=part),
+        "errors": hc.constraint_errors(mech, q + 1e-3, v),
+        "modes": hc.assembly_modes(mech, mech.motor_positions(q), tries=5),
         "run": hc.simulate(mech, lambda t, q, v: np.zeros(1), q, v, 0.002),
     }
 
@@ -54,6 +56,8 @@ SENTENCES = {
     "forward": ["<ForwardDynamics: 3 accelerations up to {a} rad/s^2 or m/s^2, certified>"],
     "open": ["<ForwardDynamics: 3 accelerations up to ", ", NOT certified (closure, "],
     "impact": ["<Impact: 3 velocities up to {v} rad/s or m/s after it, kinetic energy changed by"],
+    "errors": ["<ConstraintErrors: 2 rows open by at most ", " 1/s (scaled), worst 'pin."],
+    "modes": ["<AssemblyModes of 'four_bar': 2 modes found from 5 starts: ", "; 0 did not close"],
     "run": [
         "<Run: 3 coordinates and 1 motor over 0.002 s, 3 instants, off the constraints by at most "
     ],

@@ -167,6 +167,13 @@ CLOSEST = 1e-16  # scaled
 """As closely as states next to singular configurations are put back: there the motion is off by
 this over s."""
 
+CONTRACTS, LARGEST_CORRECTION = 0.25, 0.1  # a ratio; scaled
+"""Each step of a user's correction is at most this part of the one before, else nobody knows where
+they lead (it follows from Kantorovich's h <= 1/2); the first one may be so long."""
+
+DOUBTFUL_ROWS = 1e3
+"""Condition number of kept rows from which on a correction asks whether others are better."""
+
 RANK, RANK_OPEN = 1e-8, 10.0
 """Smaller singular values (scaled) do not count for the rank; at a configuration that is open by
 e, nor do those below the second number times sqrt(e)."""
@@ -419,6 +426,26 @@ IDLE_RANK = 1e-7  # scaled
 MOST_FREE = 4
 """A joint that holds a point of an axis allows three turns about it and a slide along it."""
 
+MODE_CLOSED, MODE_ITERATIONS = 1e-10, 100  # scaled; a count
+"""An assembly mode is closed to this; Newton steps for each start, twice where axes are pushed."""
+
+MODE_SINGULAR = 1e-6  # scaled
+"""An assembly mode is singular where the least singular value that counts is smaller, or smaller
+than the tolerance of rounded geometry."""
+
+SAME_MODE = (0.1, 1e-5)  # a share; scaled
+"""Modes are the same where all bodies that count are nearer than this share of the least singular
+value, near which there is no other, or than the second number, to which singular ones are found."""
+
+MODE_GOES_ON = 0.1  # scaled
+"""Steps with motors held tell motions that no motor drives from a singular mode."""
+
+NEARER_BY = 1e-6
+"""Of the same mode, a configuration counts as nearer to the reference if it is by this share."""
+
+MODE_ORDER = 6
+"""Digits of distances by which modes are put in order, before coordinates are compared."""
+
 GRAVITY_WORKS = 1e-6
 """Gravity works on a motion by more than this share of the weight of all times its size."""
 
@@ -527,10 +554,6 @@ NO_LOSS = 1e-9
 """Losses of a force of one's own may give so much power, as a share of the sizes of its terms."""
 
 # --- Runs
-
-KEPT_AT_LEAST, KEPT_BETTER = 0.2, 1.5
-"""Rows are decided anew where k over s falls below this share of what it was; other rows are taken
-where k gets so many times better."""
 
 LOOK_AGAIN, STEPS_AHEAD = 0.1, 5.0
 """Singular values are taken anew where the scaled rows may have changed them by this share; and

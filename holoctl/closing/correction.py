@@ -12,6 +12,8 @@ two evaluations of the rows and one factorisation.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
@@ -21,11 +23,47 @@ from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import in_range, largest, row_qr
 from holoctl.base.tolerances import CORRECTED, CORRECTIONS, SINGULAR, TIGHT, UNIT
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.tick.all_rows import ScaledRows, scaled_rows_at
 
-__all__ = ["put_back"]
+__all__ = ["Correction", "Trust", "corrected_by", "put_back"]
 
 Indices = NDArray[np.intp]
+
+
+class Trust(NamedTuple):
+    """How far a correction is followed.
+
+    Attributes
+    ----------
+    condition : float
+        Condition number of the kept rows above which nothing is corrected.
+    first : float
+        Longest first step, scaled.
+    contraction : float
+        Each step is at most this part of the one before.
+    """
+
+    condition: float = SINGULAR
+    first: float = float("inf")
+    contraction: float = float("inf")
+
+
+class Correction(NamedTuple):
+    """A state that was put back, and what was seen there.
+
+    Attributes
+    ----------
+    q, v : (nq,) and (nv,) arrays
+    rows : ScaledRows
+        All rows at q, with the rates of v.
+    condition : float
+        Largest condition number of the kept rows on the way.
+    """
+
+    q: Vector
+    v: Vector
+    rows: ScaledRows
+    condition: float
 
 
 def put_back(
@@ -46,8 +84,16 @@ def put_back(
     """
     if keep.size == 0:
         return q, in_range(v)
-    c, model = mech.column_scale, mech.model
-    factors, moved, error = None, 0.0, np.inf
+    found = corrected_by(mech, keep, q, v, t, tol, Trust())
+    return found.q, found.v
+
+
+def corrected_by(
+    mech: Mechanism, keep: Indices, q: Vector, v: Vector, t: float, tol: float, trust: Trust
+) -> Correction:
+    """`put_back`, of one row or more, as far as it is trusted."""
+    c, model, flat = mech.column_scale, mech.model, mech.nq == mech.nv
+    factors, moved, error, condition, before = None, 0.0, np.inf, 0.0, np.inf
     for i in range(CORRECTIONS):
         G, errors, rates = scaled_rows_at(mech, q, v, t)
         off = errors.take(keep)
@@ -60,8 +106,8 @@ def put_back(
         step = None if factors is None else factors.shortest(wanted)
         if step is None or not moved * largest(step) <= tol:
             factors, moved = row_qr(G.take(keep, 0)), 0.0
-            condition = factors.condition(UNIT)
-            if condition > SINGULAR:
+            condition = max(condition, factors.condition(UNIT))
+            if condition > trust.condition:
                 raise SingularityError(
                     f"{mech.name}: the kept rows are singular here (condition number "
                     f"{condition:.1e})",
@@ -69,13 +115,30 @@ def put_back(
                 )
             step = factors.shortest(wanted)
         if closed:
-            return q, in_range(v - c * step)
-        q = pin.integrate(model, q, -c * step)
-        if mech.nq != mech.nv:
+            return Correction(
+                q, in_range(v - c * step), ScaledRows(G, errors, rates - G.dot(step)), condition
+            )
+        size = largest(step)
+        if not size <= min(trust.contraction * before, trust.first) and error > CORRECTED:
+            raise _not_told(mech, error, size, before)
+        q, moved, before = pin.integrate(model, q, -c * step), moved + size, size
+        if not flat:
             q = pin.normalize(model, q)
-        moved += largest(step)
     raise InconsistentError(
         f"{mech.name}: the state is too far off the constraints to correct (scaled error "
         f"{error:.1e}); call hc.assemble",
+        residual=error,
+    )
+
+
+def _not_told(mech: Mechanism, error: float, size: float, before: float) -> InconsistentError:
+    how = f"a first step of {size:.1e}"
+    if before < np.inf:
+        how = f"a step of {size:.1e} after one of {before:.1e}"
+    return InconsistentError(
+        f"{mech.name}: the constraints are open by {error:.1e} and closing them takes {how} "
+        "(scaled, rad): too far for its error, so it is not told on which branch the state was. "
+        "Take shorter steps of integration, keep away from singular configurations, or call "
+        "hc.assemble, which may change the branch",
         residual=error,
     )

@@ -21,7 +21,7 @@ from holoctl.base.checks import Vector, read_only
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["MotorPlaces", "motor_places", "position_reader"]
+__all__ = ["MotorPlaces", "motor_places", "placed", "position_reader"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,3 +77,14 @@ def position_reader(places: MotorPlaces) -> Callable[[Vector], Vector]:
         return found
 
     return positions
+
+
+def placed(places: MotorPlaces, q: Vector, positions: Vector) -> Vector:
+    """A copy of q with the motors at these positions (nu,), rad or m."""
+    x, where, turning = q.copy(), places.where, places.turning
+    x[where] = positions
+    x[where[turning]], x[where[turning] + 1] = (
+        np.cos(positions[turning]),
+        np.sin(positions[turning]),
+    )
+    return x

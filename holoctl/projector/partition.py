@@ -51,6 +51,7 @@ __all__ = [
     "coordinates",
     "in_their_order",
     "most_condition",
+    "nearest_partition",
     "partition",
     "preferred_dependents",
     "shared_partition",
@@ -388,12 +389,13 @@ def coordinates(mech: Mechanism, indices: Indices) -> str:
 def shared_partition(given: Partition | None, T: Terms) -> Partition:
     """The partition a consumer works with: the one it was given, checked, or a new one."""
     if given is None:
-        given = _nearest_partition(T.mechanism, T.q, T.t)
+        given = nearest_partition(T.mechanism, T.q, T.t)
     check_partition(T.mechanism, given)
     return given
 
 
-def _nearest_partition(mech: Mechanism, q: Vector, t: float) -> Partition:
+def nearest_partition(mech: Mechanism, q: Vector, t: float) -> Partition:
+    """The one that is decided at the closed configuration nearest to q."""
     _, error = _scaled_jacobian(mech, q, t)
     closed = q if error <= 1e-12 else assemble(mech, q, t=t)[0]
     return partition(mech, closed, t=t)

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from math import sqrt
 
 import numpy as np
 import pinocchio as pin
@@ -34,8 +36,8 @@ __all__ = [
 Array = NDArray[np.float64]
 
 Acceleration = Callable[[float, Vector, Vector], Vector]
-Slope = Callable[[float, Vector, Vector], Vector]
-"""slope(t, q0, x) of x = (d, v): a new array (2 nv,)."""
+Slope = Callable[[float, Vector, Vector, Vector], Vector]
+"""slope(t, q0, x, out) of x = (d, v): `out` (2 nv,), filled."""
 
 ErrorNorm = Callable[[Array, Vector, float], float]
 Within = Callable[["Trial", Slope], Callable[[float], Vector]]
@@ -80,8 +82,7 @@ def in_tangent_space(mech: Mechanism, acceleration: Acceleration) -> Slope:
     model, nv = mech.model, mech.nv
     if mech.nq == nv:
 
-        def of_flat(t: float, q0: Vector, x: Vector) -> Vector:
-            slope = np.empty(2 * nv)
+        def of_flat(t: float, q0: Vector, x: Vector, slope: Vector) -> Vector:
             v = x[nv:]
             slope[:nv] = v
             slope[nv:] = acceleration(t, q0 + x[:nv], v)
@@ -91,8 +92,8 @@ def in_tangent_space(mech: Mechanism, acceleration: Acceleration) -> Slope:
     turns_in_space = any(j.nq != j.nv and j.nv > 1 for j in model.joints)
     integrate, right_jacobian = pin.integrate, pin.dIntegrate
 
-    def of_turning(t: float, q0: Vector, x: Vector) -> Vector:
-        slope, d, v = np.empty(2 * nv), x[:nv], x[nv:]
+    def of_turning(t: float, q0: Vector, x: Vector, slope: Vector) -> Vector:
+        d, v = x[:nv], x[nv:]
         slope[nv:] = acceleration(t, integrate(model, q0, d), v)
         if turns_in_space and d.any():
             D = right_jacobian(model, q0, d, pin.ArgumentPosition.ARG1)
@@ -108,20 +109,27 @@ def tried(
     scale: Callable[[Vector, Vector], Vector],
 ) -> Trial:  # fmt: skip
     """One step; `first` is the slope where it starts, `scale(x0, x)` what errors are counted by."""
-    nv, stages = v0.size, len(method.C)
+    nv, stages, C = v0.size, len(method.C), method.C
+    A, B = _times(method, h)
     x0 = np.zeros(2 * nv)
     x0[nv:] = v0
     K = np.empty((stages + 1, 2 * nv))
     K[0] = first
     x = x0
     for i in range(1, stages):
-        x = x0 + h * method.A[i].dot(K[:i])
-        K[i] = slope(t + method.C[i] * h, q0, x)
+        x = A[i].dot(K[:i]) + x0
+        slope(t + C[i] * h, q0, x, K[i])
     last = x
-    x = x0 + h * method.B.dot(K[:stages])
-    K[stages] = slope(t + h, q0, x)
+    x = B.dot(K[:stages]) + x0
+    slope(t + h, q0, x, K[stages])
     error = h * method.error(K, scale(x0, x), h)
     return Trial(t, q0, h, x0, x, K, error, last)
+
+
+@lru_cache(maxsize=8)
+def _times(method: Coefficients, h: float) -> tuple[tuple[Vector, ...], Vector]:
+    """h A and h B."""
+    return tuple(h * row for row in method.A), h * method.B
 
 
 def _table(A: Array) -> tuple[Vector, ...]:
@@ -135,7 +143,7 @@ def _dormand_prince() -> Coefficients:
 
     def error(K: Array, scale: Vector, h: float) -> float:
         e = E.dot(K) / scale
-        return float(np.sqrt(e.dot(e) / e.size))
+        return sqrt(e.dot(e) / e.size)
 
     def within(step: Trial, slope: Slope) -> Callable[[float], Vector]:
         Q = step.h * step.K.T.dot(P)
@@ -161,14 +169,14 @@ def _dop853() -> Coefficients:
         by_fifth, by_third = float(fifth.dot(fifth)), float(third.dot(third))
         if by_fifth == 0.0:
             return 0.0
-        return by_fifth / float(np.sqrt((by_fifth + 0.01 * by_third) * fifth.size))
+        return by_fifth / sqrt((by_fifth + 0.01 * by_third) * fifth.size)
 
     def within(step: Trial, slope: Slope) -> Callable[[float], Vector]:
         h, x0, (stages, size) = step.h, step.x0, step.K.shape
         K = np.empty((stages + len(table.C_EXTRA), size))
         K[:stages] = step.K
         for i, (a, c) in enumerate(zip(table.A_EXTRA, table.C_EXTRA, strict=True), stages):
-            K[i] = slope(step.t + c * h, step.q0, x0 + h * a[:i].dot(K[:i]))
+            slope(step.t + c * h, step.q0, x0 + h * a[:i].dot(K[:i]), K[i])
         change, first, last = step.x - x0, K[0], K[stages - 1]
         F = np.vstack([change, h * first - change, 2.0 * change - h * (first + last),
                        h * table.D.dot(K)])  # fmt: skip

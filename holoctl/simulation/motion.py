@@ -131,7 +131,6 @@ class Motion:
     slope: Slope
     usual: float
     look: Look
-    ratio: float
     h: float
     method: str
     closure: float
@@ -157,7 +156,7 @@ def begun(
     look = first_look(plant, part, q, v, None, t)
     motion = Motion(
         plant, part, settings, tally, t, q, v, tau, settings.dynamics(plant, part), _no_slope,
-        usual, look, _ratio(look), settings.tick,
+        usual, look, settings.tick,
         _method(settings), largest(scaled_rows_at(plant, q, v, t).error),
     )  # fmt: skip
     motion.since, motion.spent = t, tally.evaluations
@@ -171,11 +170,7 @@ def _method(settings: Settings) -> str:
     return "RK45" if settings.ticks else "DOP853"
 
 
-def _ratio(look: Look) -> float:
-    return look.of_kept.value / max(look.of_all.value, 1e-300)
-
-
-def _no_slope(t: float, q0: Vector, x: Vector) -> Vector:
+def _no_slope(t: float, q0: Vector, x: Vector, slope: Vector) -> Vector:
     raise NotImplementedError
 
 
@@ -258,7 +253,7 @@ def arrive(motion: Motion, t: float, landed: Landed, a: Vector, h: float) -> Non
     motion.look = looked(plant, motion.part, motion.look, landed.rows.jacobian, q, v, a, t, h)
     if motion.look.of_all.rate > 0.0:
         motion.missed = False
-    part = better_rows(plant, motion.part, motion.look, motion.ratio, h)
+    part = better_rows(plant, motion.part, motion.look, h)
     if part is not motion.part:
         motion.part, motion.acceleration = part, motion.settings.dynamics(plant, part)
         motion.tally.repartitions.append(t)
@@ -266,7 +261,6 @@ def arrive(motion: Motion, t: float, landed: Landed, a: Vector, h: float) -> Non
         new_efforts(motion, motion.tau)
         motion.nodes, motion.first = nodes, first  # the motion is the same
         motion.look = first_look(plant, part, q, v, a, t)
-        motion.ratio = _ratio(motion.look)
 
 
 # ------------------------------------------------------------------------------------ errors

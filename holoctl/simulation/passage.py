@@ -239,7 +239,7 @@ def _collocated(
                 mech, part.rows, pin.integrate(model, q, x[:nv]), x[nv:], time, CLOSEST
             )
             x_j = np.concatenate([pin.difference(model, q, q_j), v_j])
-            new[j] = slope(time, q, x_j)
+            slope(time, q, x_j, new[j])
         change, K = h * largest((new - K) / unit), new
         if not np.isfinite(change):
             return None

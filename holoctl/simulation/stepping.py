@@ -121,7 +121,8 @@ def _explicit(motion: Motion, method: Coefficients, stop: float, longest: float)
         failure, h = landed, 0.5 * h
     growth = min(10.0, 0.9 * max(trial.error, 1e-10) ** (-1.0 / method.order))
     motion.h = max(motion.h, h) if last and growth >= 1.0 else h * growth
-    _count_stiffness(motion, method, trial)
+    if growth < 2.0:  # the error, or stability, shortens the steps
+        _count_stiffness(motion, method, trial)
     slope = trial.K[-1].copy()
     slope[:nv] = landed.v
     motion.first = None if landed.moved or plant.nq != nv else slope
@@ -132,9 +133,14 @@ def _explicit(motion: Motion, method: Coefficients, stop: float, longest: float)
 
 def _slope_here(motion: Motion) -> Vector:
     if motion.first is None:
-        x = np.concatenate([np.zeros(motion.plant.nv), motion.v])
-        motion.first = motion.slope(motion.t, motion.q, x)
+        motion.first = _slope_at(motion, motion.t, motion.q, motion.v)
     return motion.first
+
+
+def _slope_at(motion: Motion, t: float, q: Vector, v: Vector) -> Vector:
+    x = np.zeros(2 * v.size)
+    x[v.size :] = v
+    return motion.slope(t, q, x, np.empty(x.size))
 
 
 def _scale(motion: Motion) -> Callable[[Vector, Vector], Vector]:
@@ -216,7 +222,7 @@ def _implicit(motion: Motion, stop: float, longest: float) -> Piece:
     if landed.moved or far or solver.status != "running":
         motion.solver = None
     model, before, part = plant.model, state_of(motion), motion.part
-    motion.first = motion.slope(end, landed.q, np.concatenate([np.zeros(nv), landed.v]))
+    motion.first = _slope_at(motion, end, landed.q, landed.v)
     arrive(motion, end, landed, motion.first[nv:], end - start)
 
     def at(t: float) -> tuple[Vector, Vector]:
@@ -231,8 +237,9 @@ def _solver(motion: Motion, stop: float, longest: float) -> Any:
 
     q0, slope, settings, c = motion.q, motion.slope, motion.settings, motion.plant.column_scale
     atol = np.concatenate([(settings.atol + settings.rtol) * c, np.full(c.size, settings.atol)])
+    x0 = np.concatenate([np.zeros(c.size), motion.v])
     return getattr(integrate, motion.method)(
-        lambda t, x: slope(t, q0, x), motion.t, np.concatenate([np.zeros(c.size), motion.v]), stop,
+        lambda t, x: slope(t, q0, x, np.empty(x.size)), motion.t, x0, stop,
         max_step=longest, rtol=settings.rtol, atol=atol, first_step=None,
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ Derivation: docs/derivations.md, "Simulation".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pinocchio as pin
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, singular_triplet
 from holoctl.base.tolerances import (
-    KEPT_AT_LEAST,
-    KEPT_BETTER,
     LOOK_AGAIN,
     LOOK_STEP,
     NEARBY_LOOKS,
+    ROWS_BETTER,
+    ROWS_WORN,
     STEPS_AHEAD,
 )
 from holoctl.closing.nearby_configurations import nearby_configurations
@@ -107,27 +107,26 @@ def looked(
     Singular values change by no more than the norm of what the matrix changes by (Weyl), so most
     states need no decomposition.
     """
+    if before.u is None and _distance(G, before.seen) < LOOK_AGAIN * before.of_kept.value:
+        return Look(before.of_all, before.of_kept, before.seen, G)
     step = _distance(G, before.last)
     if step == 0.0:
         return before
-    moved = _distance(G, before.seen) + step
-    if before.u is None and moved < LOOK_AGAIN * before.of_kept.value:
-        return replace(before, last=G)
     here = independence(G, part)
     if here.of_kept > STEPS_AHEAD * step:
         return Look(Course(here.of_all), Course(here.of_kept), G, G)
     return _closely(mech, part, here, G, q, v, a, t, h)
 
 
-def better_rows(mech: Mechanism, part: Partition, look: Look, ratio: float, h: float) -> Partition:
+def better_rows(mech: Mechanism, part: Partition, look: Look, h: float) -> Partition:
     """The partition with other rows where those kept get dependent and not the mechanism; else the
     same one."""
     k, s = look.of_kept, look.of_all
-    bad = k.value < KEPT_AT_LEAST * ratio * s.value
+    bad = k.value < ROWS_WORN * part.independence * s.value
     if not bad and not (k.zero < 2.0 * h and not s.zero < 2.0 * h):
         return part
     anew = decided_anew(mech, part, look.last)
-    better = independence(look.last, anew).of_kept > KEPT_BETTER * k.value
+    better = independence(look.last, anew).of_kept > ROWS_BETTER * k.value
     return anew if better else part
 
 

@@ -1,0 +1,334 @@
+"""Which of the closed configurations found are the same mode, and the signs by which modes differ.
+
+With the motors held nothing moves but what is idle, such as a rod that spins about itself. So modes
+are compared by the places of the bodies that rest in all idle motions; bodies between ball and
+universal joints may have rolled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, listing
+from holoctl.base.errors import NotActuatedError
+from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr, singular_values
+from holoctl.base.tolerances import (
+    MODE_CLOSED,
+    MODE_GOES_ON,
+    MODE_SINGULAR,
+    NEARER_BY,
+    RANK_OPEN,
+    SAME_MODE,
+)
+from holoctl.closing.nearest_configuration import nearest_configuration
+from holoctl.closing.newton import Problem
+from holoctl.closing.polarity import polarity_rows
+from holoctl.closing.settled import distance
+from holoctl.doctor.bodies import bodies_at
+from holoctl.doctor.idle_motions import idle_motions
+from holoctl.doctor.mode_search import Closed, Search, allowed, tried
+from holoctl.doctor.rolled import Joints, apart, joints_at, may_roll, rolled
+from holoctl.doctor.samples import sample
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.tree.frozen_model import plain
+from holoctl.tree.kinematics import kinematics
+
+__all__ = ["Group", "Grouped", "Signs", "grouped", "nearest_idle", "signs"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass
+class Group:
+    """Starts that closed in the same mode.
+
+    Attributes
+    ----------
+    q : (nq,) array
+        Of all that were found, the configuration nearest to the reference.
+    distance : float
+        How far that is, scaled.
+    G : (m, nf) array
+        Scaled Jacobian by the free coordinates there.
+    least : float
+        The least of its singular values that count for the rank that modes have in general.
+    clear : float
+        What is singular has smaller ones.
+    inexact : float
+        How far rows that are left open may move it, scaled.
+    places : list of pin.SE3
+        Of all bodies there.
+    joints : Joints or None
+        There, once they were asked for.
+    count : int
+    """
+
+    q: Vector
+    distance: float
+    G: Array
+    least: float
+    clear: float
+    inexact: float
+    places: list[pin.SE3]
+    joints: Joints | None = None
+    count: int = 1
+
+    def take_nearer(self, new: Group) -> None:
+        """Be another configuration of this mode, if that is nearer to the reference."""
+        if new.distance < self.distance * (1.0 - NEARER_BY):
+            for name in ("q", "distance", "G", "least", "clear", "inexact", "places", "joints"):
+                setattr(self, name, getattr(new, name))
+
+    @property
+    def singular(self) -> bool:
+        """Whether the motors do not hold it, to first order."""
+        return self.least <= self.clear
+
+
+class Grouped(NamedTuple):
+    """All modes, the rank that they have in general, how many motions are idle, and how many starts
+    closed where motions go on that do not in general."""
+
+    groups: list[Group]
+    rank: int
+    idle: int
+    moving: int
+
+
+def grouped(found: Search) -> Grouped:
+    """Put what closed together.
+
+    Raises
+    ------
+    NotActuatedError
+        Where something moves, and not idly, with the motors held.
+    """
+    p = found.problem
+    mech, rest = p.mech, np.zeros(p.mech.nv)
+    jacobians = [scaled_rows_at(mech, x.q, rest, p.t).jacobian for x in found.closed]
+    values = [singular_values(G[:, p.free]) for G in jacobians]
+    clear = [_least_that_counts(mech, x.error) for x in found.closed]
+    ranks = [int(np.count_nonzero(s > at)) for s, at in zip(values, clear, strict=True)]
+    most = max(ranks)
+    first = ranks.index(most)
+    idle = _idle(p, found.closed[first], jacobians[first], most)
+    # what neither is idle nor goes on is singular: all that was found may be
+    rank = min(p.free.size - idle.shape[1], len(mech.row_names))
+    resting = np.ones(int(mech.model.njoints), dtype=bool)
+    if idle.shape[1]:
+        resting &= _resting(p, found.closed[first].q, idle)
+        for x, G, r in zip(found.closed, jacobians, ranks, strict=True):
+            if r == rank:
+                resting &= _resting(p, x.q, _null(p, G, rank))
+    same = _Same(p, resting)
+    groups, moving = list[Group](), 0
+    for x, G, r in zip(found.closed, jacobians, ranks, strict=True):
+        new = _group(p, x, rank)
+        group = next((g for g in groups if same(g, new)), None)
+        if group is not None:
+            group.count += 1
+            group.take_nearer(new)
+        elif r < rank and _goes_on(p, new.q, *_null(p, G, r).T):
+            moving += 1
+        else:
+            groups.append(new)
+    if same.some_rolled:
+        for group in groups:
+            _roll_back(p, group, same, rank)
+    return Grouped(groups, rank, idle.shape[1], moving)
+
+
+def _group(p: Problem, x: Closed, rank: int) -> Group:
+    mech, q = p.mech, _turned_back(p, x.q)
+    G = scaled_rows_at(mech, q, np.zeros(mech.nv), p.t).jacobian[:, p.free]
+    least = float(singular_values(G)[rank - 1]) if rank else 1.0
+    clear, inexact = _least_that_counts(mech, x.error), 0.0
+    if x.error > MODE_CLOSED:  # rows that were left out of rounded geometry may move it
+        inexact = mech.tolerance
+    far = distance(mech, p.guess, q)
+    return Group(q, far, G, least, clear, inexact, _places(mech, q))
+
+
+def _roll_back(p: Problem, group: Group, same: _Same, rank: int) -> None:
+    """Legs that are turned over as against the reference turn back, one after the other, so that
+    they do not turn signs over."""
+    model, polarity = plain(p.mech.model), polarity_rows(p.mech)
+    parts = [slice(i, i + n) for i, n in zip(model.idx_qs, model.nqs, strict=True)]
+    passive = [j for j in range(1, model.njoints) if model.idx_vs[j] in p.free]
+    pairs = [(j, model.parents[j]) for j in passive if model.parents[j] in passive]
+    for joints in [*((j,) for j in passive), *pairs]:
+        start = group.q.copy()
+        for j in joints:
+            start[parts[j]] = p.guess[parts[j]]
+        x = tried(p, start, polarity)
+        if x is not None and x.error <= allowed(p.mech) and not x.opposite:
+            new = _group(p, x, rank)
+            if same(group, new):
+                group.take_nearer(new)
+
+
+class _Same:
+    """Whether two configurations are the same mode: `resting` bodies are where they were, or only
+    rolled."""
+
+    def __init__(self, p: Problem, resting: NDArray[np.bool_]) -> None:
+        self.p, self.resting = p, resting
+        origins = np.array([X.translation for X in _places(p.mech, p.guess)])
+        self.size = float(np.linalg.norm(np.ptp(origins, axis=0))) or 1.0
+        self.may_roll, self.some_rolled = may_roll(p.mech), False
+
+    def __call__(self, g: Group, new: Group) -> bool:
+        share, singular = SAME_MODE
+        near = max(share * min(g.least, new.least), singular, 10.0 * max(g.inexact, new.inexact))
+        pairs = zip(g.places, new.places, strict=True)
+        moved = np.array([apart(A, B, self.size) > near for A, B in pairs]) & self.resting
+        if not moved.any():
+            return True
+        if (moved & ~self.may_roll).any():
+            return False
+        a, b = self._joints(g), self._joints(new)
+        as_before = rolled(a, b, g.places, new.places, moved, near, self.size)
+        self.some_rolled |= as_before
+        return as_before
+
+    def _joints(self, g: Group) -> Joints:
+        if g.joints is None:
+            g.joints = joints_at(self.p.mech, g.q, self.p.t, self.size)
+        return g.joints
+
+
+def _least_that_counts(mech: Mechanism, error: float) -> float:
+    """A singular value below is of a singular mode: those vanish with the root of the error."""
+    if error > MODE_CLOSED:
+        return mech.tolerance
+    return max(MODE_SINGULAR, RANK_OPEN * float(np.sqrt(error)))
+
+
+def _null(p: Problem, G: Array, rank: int) -> Array:
+    """(nv, n): the motions with the motors held, scaled."""
+    basis = null_space_by_svd(G[:, p.free], rank)[3]
+    Z = np.zeros((p.mech.nv, basis.shape[1]))
+    Z[p.free] = basis
+    return Z
+
+
+def _idle(p: Problem, x: Closed, G: Array, rank: int) -> Array:
+    """(nv, n): the motions that go on with the motors held, which must be idle."""
+    mech = p.mech
+    Z = _null(p, G, rank)
+    known = np.zeros((mech.nv, 0))
+    if Z.shape[1] == 0:
+        return known
+    at = sample(mech, x.q, p.t, tolerance=mech.tolerance if x.error > MODE_CLOSED else 0.0)
+    idle = [found.basis for found in idle_motions(bodies_at(mech, at, p.t), at, Z).values()]
+    if idle:
+        u, s, _ = np.linalg.svd(np.hstack(idle), full_matrices=False)
+        known = u[:, s > 1e-3]
+    u, s, _ = np.linalg.svd(Z - known @ (known.T @ Z), full_matrices=False)
+    others = u[:, s > 1e-3]
+    ways = list(others.T)
+    if len(ways) > 1:  # each alone may turn back where two together do not
+        mixed = np.random.default_rng(0).normal(size=(len(ways), 4))
+        ways += list((others @ (mixed / np.linalg.norm(mixed, axis=0))).T)
+    moving = [z for z in ways if _goes_on(p, x.q, z)]
+    if not moving:
+        return known
+    size = np.abs(moving).max(axis=0)
+    names = [mech.coordinate_names[i] for i in np.argsort(-size) if size[i] > 1e-3]
+    raise NotActuatedError(
+        f"{mech.name}: with its motors held, it still moves ({listing(names, 6)}), so its "
+        "configurations are no separate modes but a continuum; give the coordinates that are to be "
+        "held as motors (dataclasses.replace(mech, actuated=[...])), or lock them by a constraint"
+    )
+
+
+def _goes_on(p: Problem, q: Vector, *ways: Vector) -> bool:
+    """Whether there is a closed configuration ahead on one of them; of a singular one there is
+    none."""
+    for way in (side * z for z in ways for side in (1.0, -1.0)):
+        step = MODE_GOES_ON * way[p.free] * p.mech.column_scale[p.free] / p.metric
+        found = tried(p, p.moved(q, step), None)
+        if found is None or found.error > allowed(p.mech):
+            continue
+        if 0.5 * MODE_GOES_ON < distance(p.mech, q, found.q) < 2.0 * MODE_GOES_ON:
+            return True
+    return False
+
+
+def _resting(p: Problem, q: Vector, Z: Array) -> NDArray[np.bool_]:
+    """Which bodies rest in motions Z."""
+    here = bodies_at(p.mech, sample(p.mech, q, p.t), p.t)
+    bodies = range(int(p.mech.model.njoints))
+    return np.array([np.abs(here.twist(i, Z)).max(initial=0.0) <= here.at_rest for i in bodies])
+
+
+def _places(mech: Mechanism, q: Vector) -> list[pin.SE3]:
+    return list(kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), 0.0).placements)
+
+
+def _turned_back(p: Problem, q: Vector) -> Vector:
+    """The same configuration without whole turns of hinges."""
+    model, turned = plain(p.mech.model), q.copy()
+    for j in range(1, model.njoints):
+        i, at = model.idx_qs[j], model.idx_vs[j]
+        slides = (p.mech.lengths[1] == at).any()
+        if model.nqs[j] == model.nvs[j] == 1 and at in p.free and not slides:
+            turned[i] -= 2.0 * np.pi * np.round((q[i] - p.guess[i]) / (2.0 * np.pi))
+    return turned if _as_closed(p, q, turned) else q
+
+
+def nearest_idle(p: Problem, q: Vector) -> Vector:
+    """The same mode with what is idle nearest to the reference."""
+    x = nearest_configuration(p, q)
+    return x if _as_closed(p, q, x) else q
+
+
+def _as_closed(p: Problem, q: Vector, x: Vector) -> bool:
+    return largest(p.scaled_rows(x)[0]) <= max(MODE_CLOSED, 2.0 * largest(p.scaled_rows(q)[0]))
+
+
+# ------------------------------------------------------------------------------------------- signs
+
+
+@dataclass(frozen=True, eq=False)
+class Signs:
+    """Signs of ``det G'[rows, columns]``, columns among the free coordinates, in order of modes."""
+
+    rows: Indices
+    columns: Indices
+    of: list[int]
+
+
+def signs(groups: list[Group], rank: int) -> Signs:
+    """By those rows and columns that are independent at all modes, as far as there are such."""
+    regular = [g for g in groups if not g.singular]
+    best: tuple[float, Indices, Indices] | None = None
+    for at in regular:
+        rows = np.sort(pivoted_qr(at.G.T, rank).pivots[:rank])
+        columns = np.sort(pivoted_qr(at.G[rows], rank).pivots[:rank])
+        worst = min(_least(g.G, rows, columns) / g.least for g in regular)
+        if best is None or worst > best[0]:
+            best = worst, rows, columns
+        if rank == min(at.G.shape) == max(at.G.shape):
+            break  # there is no choice
+    if best is None:
+        nothing = np.zeros(0, dtype=np.intp)
+        return Signs(nothing, nothing, [0] * len(groups))
+    _, rows, columns = best
+    found = []
+    for g in groups:
+        sub = g.G[np.ix_(rows, columns)]
+        clear = _least(g.G, rows, columns) > g.clear
+        found.append(int(np.linalg.slogdet(sub)[0]) if clear else 0)
+    return Signs(rows, columns, found)
+
+
+def _least(G: Array, rows: Indices, columns: Indices) -> float:
+    return float(singular_values(G[np.ix_(rows, columns)])[-1]) if rows.size else 1.0

@@ -1,0 +1,172 @@
+"""A state put back on its constraints: for integrators of one's own, at every step.
+
+    q <- q (+) -c G'[rows]^+ e        v <- v - c G'[rows]^+ rate        then all rows are judged
+
+The rows are those of a partition. Where none is given, one is kept with the mechanism, decided
+anew where its rows get dependent although the mechanism does not, or where it does not fit.
+Reference: P. Deuflhard, Newton Methods for Nonlinear Problems, the chapters on convergence and
+on underdetermined systems (the contraction test).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from holoctl.base.checks import Vector, quiet
+from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import (
+    CLOSED,
+    CONTRACTS,
+    DOUBTFUL_ROWS,
+    LARGEST_CORRECTION,
+    LEAST_INDEPENDENCE,
+    TIGHT,
+    TOLERANCES,
+)
+from holoctl.closing.correction import Correction, Trust, corrected_by
+from holoctl.mechanism.checks import check_state
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition, check_partition, nearest_partition
+from holoctl.projector.repartition import decided_anew, independence
+from holoctl.rows.tick.all_rows import scaled_rows_at
+
+__all__ = ["corrected"]
+
+TRUST = Trust(TOLERANCES["condition"], LARGEST_CORRECTION, CONTRACTS)
+"""What is followed of a user's state: steps that shrink as Newton's do near a solution."""
+
+
+@quiet
+def corrected(
+    mech: Mechanism, q: Any, v: Any, *, t: float = 0.0, partition: Partition | None = None
+) -> tuple[Vector, Vector]:
+    """Put a state that is off by little back on the constraints, by the shortest way.
+
+    For integrators of one's own, and behind sensors: some 50 us for a small mechanism, at every
+    step. Newton's method with steps that are the shortest in scaled coordinates; v then loses what
+    breaks the constraints. `hc.assemble` closes from farther away, and is slower.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like
+        Configuration, off by at most 0.1 (rad, or of the size of the loop).
+    v : (nv,) array_like
+        Velocity.
+    t : float, optional
+        Time, s, for constraints that depend on it.
+    partition : Partition, optional
+        Whose rows are corrected by. Without, one is decided at the first call in each thread, which
+        is slow, and kept with the mechanism; it is decided anew where other rows are better.
+
+    Returns
+    -------
+    q : (nq,) array
+    v : (nv,) array
+        New arrays.
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, numbers that are not finite, a partition of another mechanism.
+    InconsistentError
+        If the state is so far off for the way that Newton's steps take that it is not told on
+        which branch it was; if rows that were left out as redundant are open by more than 1e-6, or
+        break the velocity by more (scaled; the tolerance of rounded geometry where that is more).
+    SingularityError
+        If the kept rows are singular here.
+    AssemblyError
+        If the first call, which decides on the rows, finds no closed configuration near q.
+
+    See Also
+    --------
+    constraint_errors : how far off a state is.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> q, v = hc.corrected(mech, q + 1e-4, v)
+    >>> hc.constraint_errors(mech, q, v).closure < 1e-12
+    True
+    """
+    q, v, t = check_state(mech, q, v, t)
+    if mech.row_scale.size == 0:
+        return q, v
+    if partition is not None:
+        check_partition(mech, partition)
+        return _judged(mech, partition, q, v, t)
+    held: dict[str, Partition] = mech.per_thread("corrected", dict)
+    fresh = "partition" not in held
+    if fresh:
+        held["partition"] = nearest_partition(mech, q, t)
+    try:
+        return _by_better_rows(mech, held, q, v, t)
+    except HoloctlError as error:
+        if fresh:
+            raise
+        last = error
+    try:  # it was decided elsewhere, and its rank may not be that of here
+        held["partition"] = nearest_partition(mech, q, t)
+        return _judged(mech, held["partition"], q, v, t)
+    except HoloctlError:
+        raise last from None
+
+
+def _by_better_rows(
+    mech: Mechanism, held: dict[str, Partition], q: Vector, v: Vector, t: float
+) -> tuple[Vector, Vector]:
+    """By the partition that is held, or by one decided anew where its rows are bad here."""
+    part = held["partition"]
+    found: Correction | SingularityError | InconsistentError
+    try:
+        found = _followed(mech, part, q, v, t)
+        doubtful = found.condition > DOUBTFUL_ROWS
+    except (SingularityError, InconsistentError) as error:
+        found, doubtful = error, True
+    if doubtful and part.rank:
+        G = scaled_rows_at(mech, q, v, t).jacobian
+        s, k = independence(G, part)
+        if k < LEAST_INDEPENDENCE * s:
+            held["partition"] = part = decided_anew(mech, part, G)
+            found = _followed(mech, part, q, v, t)
+    if not isinstance(found, Correction):
+        raise found
+    return _checked(mech, part, found)
+
+
+def _judged(
+    mech: Mechanism, part: Partition, q: Vector, v: Vector, t: float
+) -> tuple[Vector, Vector]:
+    return _checked(mech, part, _followed(mech, part, q, v, t))
+
+
+def _followed(mech: Mechanism, part: Partition, q: Vector, v: Vector, t: float) -> Correction:
+    if part.rank == 0:
+        return Correction(q, v, scaled_rows_at(mech, q, v, t), 1.0)
+    return corrected_by(mech, part.rows, q, v, t, TIGHT, TRUST)
+
+
+def _checked(mech: Mechanism, part: Partition, found: Correction) -> tuple[Vector, Vector]:
+    """The state, where all rows hold there, those that were left out too."""
+    _, errors, rates = found.rows
+    allowed = max(CLOSED, part.tolerance)
+    speed = 1.0 + largest(found.v / mech.column_scale)
+    for off, limit, what in (
+        (errors, allowed, "is open by"), (rates, allowed * speed, "breaks the velocity by"),
+    ):  # fmt: skip
+        if not largest(off) <= limit:
+            worst = int(np.argmax(np.abs(off)))
+            raise InconsistentError(
+                f"{mech.name}: with the rows that decide the motion put back, "
+                f"{mech.row_names[worst]} {what} {abs(off[worst]):.1e} (scaled), more than "
+                f"{limit:.0e}: it was left out of the partition as redundant, and is not here. Is "
+                "the state on another branch, or the partition decided at another one, or at a "
+                "singular configuration?",
+                residual=float(abs(off[worst])),
+            )
+    return found.q, found.v

@@ -1,0 +1,113 @@
+"""How far a state is off its constraints, row by row, in units and scaled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from holoctl.base.checks import Vector, counted, quiet, read_only
+from holoctl.base.errors import InputError
+from holoctl.base.linalg import largest
+from holoctl.mechanism.checks import check_mechanism, check_state
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.rows.tick.all_rows import scaled_rows_at
+
+__all__ = ["ConstraintErrors", "constraint_errors"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConstraintErrors:
+    """Errors of all rows at a state, redundant ones too; `hc.by_constraint` sorts them by name.
+
+    Attributes
+    ----------
+    position : (m,) array
+        phi(q, t), in the order of ``mech.row_names``: m for rows of points, sizes of twice the
+        vector part of a quaternion or cosines (rad, where small) for rows of directions. Of a
+        `Coupling` or `Custom`, in its own units.
+    velocity : (m,) array or None
+        G v + phi_t, the same per s; None where no v was given.
+    closure : float
+        Largest scaled error (lengths over the size of their loop): what tolerances speak of.
+    slip : float or None
+        Largest scaled rate, 1/s.
+    worst : str
+        The row with the largest scaled error, or where none is open, the largest scaled rate;
+        empty where there are no rows.
+    """
+
+    position: Vector
+    velocity: Vector | None
+    closure: float
+    slip: float | None
+    worst: str
+
+    def __repr__(self) -> str:
+        if not self.position.size:
+            return "<ConstraintErrors: no rows>"
+        slip = "" if self.slip is None else f", sliding by {self.slip:.1e} 1/s"
+        return (
+            f"<ConstraintErrors: {counted(self.position.size, 'row')} open by at most "
+            f"{self.closure:.1e}{slip} (scaled), worst {self.worst!r}>"
+        )
+
+
+@quiet
+def constraint_errors(
+    mech: Mechanism, q: Any, v: Any = None, *, t: float = 0.0
+) -> ConstraintErrors:
+    """How far a state is off its constraints; quick enough for every step of an integrator.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like
+        Configuration.
+    v : (nv,) array_like, optional
+        Velocity.
+    t : float, optional
+        Time, s, for constraints that depend on it.
+
+    Returns
+    -------
+    ConstraintErrors
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, numbers that are not finite, or errors that are not.
+
+    See Also
+    --------
+    by_constraint : numbers of all rows as one array for each constraint.
+    corrected : puts a state back.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> off = hc.constraint_errors(mech, q + 1e-3, v)
+    >>> off.closure > 1e-4
+    True
+    >>> sorted(hc.by_constraint(mech, off.position))
+    ['pin']
+    """
+    at_rest = v is None
+    check_mechanism(mech)
+    q, v, t = check_state(mech, q, np.zeros(mech.nv) if at_rest else v, t)
+    _, error, rate = scaled_rows_at(mech, q, v, t)
+    closure, slip = largest(error), largest(rate)
+    if not (closure < np.inf and slip < np.inf):
+        raise InputError(f"{mech.name}: the errors of its constraints are not finite at this state")
+    worst = ""
+    if error.size:
+        off = np.abs(error) if at_rest or closure > 0.0 else np.abs(rate)
+        worst = mech.row_names[int(np.argmax(off))]
+    r = mech.row_scale
+    velocity = None if at_rest else read_only(rate / r)
+    return ConstraintErrors(
+        read_only(error / r), velocity, closure, None if at_rest else slip, worst
+    )
