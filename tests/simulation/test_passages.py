@@ -6,6 +6,7 @@ First the references themselves; then the simulation.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -29,12 +30,21 @@ from support import difference
 
 import holoctl as hc
 
-FEW = {"parallelogram", "kite", "three_bars", "crossed_1", "timed", "trammel", "nearly_0.0001"}
+FEW = {"parallelogram", "kite", "timed", "trammel", "nearly_0.01"}
 """The short run's."""
 
 
 def few(names):
     return [n if n in FEW else pytest.param(n, marks=pytest.mark.slow) for n in names]
+
+
+def pairs(names, values, short):
+    """All pairs; those of a name of the short run with a value in `short` run there."""
+    return [
+        pytest.param(n, x, marks=() if n in FEW and x in short else pytest.mark.slow)
+        for n in names
+        for x in values
+    ]
 
 
 def scaled(mech, q, v, t=0.0):
@@ -117,6 +127,14 @@ RIGHT = 1e-6
 """Of states, relative to the largest rate, and of instants, s."""
 
 
+@cache
+def at_random(name, seed, duration=None):
+    """A motion of the reference."""
+    p = passage(name)
+    start = random_start(p, np.random.default_rng(seed))
+    return p.moved(*start, duration or duration_of(p))
+
+
 def simulated(p, motion, **options):
     """A run on the instants of the comparison, and the states that the reference has there."""
     times = np.linspace(0.0, motion.duration, 21)
@@ -138,34 +156,25 @@ def assert_right(p, motion, run, states, instants=True):
         assert np.abs(run.crossings - motion.crossings()).max(initial=0.0) < RIGHT, told
 
 
-def seeds(names, count):
-    """Pairs of a name and a seed: the first of a few in the short run."""
-    return [
-        pytest.param(n, i, marks=() if i == 0 and n in FEW else pytest.mark.slow)
-        for n in names
-        for i in range(count)
-    ]
-
-
-@pytest.mark.parametrize(("name", "seed"), seeds([*CROSSING, *REGULAR], 4))
+@pytest.mark.parametrize(("name", "seed"), pairs([*CROSSING, *REGULAR], range(4), [0]))
 def test_motions_cross_as_the_reference_does(name, seed):
     p = passage(name)
-    motion = p.moved(*random_start(p, np.random.default_rng(1000 + seed)), duration_of(p))
+    motion = at_random(name, 1000 + seed)
     assert_right(p, motion, *simulated(p, motion, at_singular="cross"))
 
 
 @pytest.mark.parametrize("at_singular", ["cross", "raise"])
-@pytest.mark.parametrize(("name", "seed"), seeds(NEAR, 2))
+@pytest.mark.parametrize(("name", "seed"), pairs(NEAR, range(2), [0]))
 def test_near_misses_are_integrated_as_they_are(name, seed, at_singular):
     p = passage(name)
-    motion = p.moved(*random_start(p, np.random.default_rng(2000 + seed)), 1.0)
+    motion = at_random(name, 2000 + seed, 1.0)
     assert_right(p, motion, *simulated(p, motion, at_singular=at_singular))
 
 
-@pytest.mark.parametrize(("name", "seed"), seeds([*CROSSING, *REGULAR], 2))
+@pytest.mark.parametrize(("name", "seed"), pairs([*CROSSING, *REGULAR], range(2), [0]))
 def test_raise_stops_before_the_first_crossing(name, seed):
     p = passage(name)
-    motion = p.moved(*random_start(p, np.random.default_rng(3000 + seed)), duration_of(p))
+    motion = at_random(name, 1000 + seed)
     if motion.crossings().size == 0:
         assert_right(p, motion, *simulated(p, motion, at_singular="raise"))
         return
@@ -202,8 +211,11 @@ ALONE = [name for name in CROSSING if not name.startswith(MORE)]
 """Of one degree of freedom, with weight."""
 
 
-@pytest.mark.parametrize("short_of", [1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 0.0, -1e-6, -1e-4, -1e-2])
-@pytest.mark.parametrize("name", few(ALONE))
+SHORT_OF = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 0.0, -1e-6, -1e-4, -1e-2)
+BESIDE = (1e-3, -1e-3, 1e-5, -1e-5, 1e-7, -1e-7, 1e-9, -1e-9)
+
+
+@pytest.mark.parametrize(("name", "short_of"), pairs(ALONE, SHORT_OF, [1e-3, -1e-2]))
 def test_motions_that_turn_back_at_a_singular_configuration(name, short_of):
     p = passage(name)
     for y1 in singular_angles(p):
@@ -214,16 +226,14 @@ def test_motions_that_turn_back_at_a_singular_configuration(name, short_of):
         never_wrong(p, motion, instants=abs(short_of) > 1e-5)
 
 
-@pytest.mark.parametrize("beside", [1e-3, -1e-3, 1e-5, -1e-5, 1e-7, -1e-7, 1e-9, -1e-9])
-@pytest.mark.parametrize("name", few(ALONE))
+@pytest.mark.parametrize(("name", "beside"), pairs(ALONE, BESIDE, [1e-3]))
 def test_starts_next_to_a_singular_configuration(name, beside):
     p = passage(name)
     for y1 in singular_angles(p):
         never_wrong(p, p.moved([y1 + beside], [3.0], 0.4))
 
 
-@pytest.mark.parametrize("speed", [0.3, 1e-2, 1e-3])
-@pytest.mark.parametrize("name", few(SLOWLY))
+@pytest.mark.parametrize(("name", "speed"), pairs(SLOWLY, (0.3, 1e-2, 1e-3), [0.3]))
 def test_slow_passages(name, speed):
     p = SLOWLY[name]()
     for y1 in singular_angles(p):
@@ -294,7 +304,7 @@ REDUNDANT = (
 @pytest.mark.parametrize("name", few(REDUNDANT))
 def test_no_wrong_motion_comes_of_a_partition_that_gets_bad_on_the_way(name, decide, monkeypatch):
     p = passage(name)
-    motions = [p.moved(*random_start(p, np.random.default_rng(s)), 0.8) for s in (4000, 4001)]
+    motions = [at_random(name, seed, 0.8) for seed in (4000, 4001)]
     for motion in motions:
         times, calls = np.linspace(0.0, 0.8, 401), []
 
