@@ -317,11 +317,12 @@ class Passage:
         return 0.5 * float(D @ first[:, -1] ** 2), -float((D * g) @ x[:, -1])
 
     def rate_to_turn_at(self, y0, y1):
-        """The rate at y0 (one of freedom) towards y1 of a motion that comes to rest there."""
+        """The rate at y0 towards y1 of a motion (of one degree of freedom) that stops there."""
         potential = [self.energy(np.array([y]), np.zeros(1))[1] for y in (y0, y1)]
         inertia = 2.0 * self.energy(np.array([y0]), np.ones(1))[0]
         gained = potential[1] - potential[0]
-        assert gained > 0.0, "it does not come to rest by gravity"
+        if not gained > 0.0:
+            return None  # gravity does not stop it
         return float(np.sign(y1 - y0) * np.sqrt(2.0 * gained / inertia))
 
     def state(self, y, yd):
