@@ -20,6 +20,7 @@ from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
     CLOSEST,
     JUMPS,
+    JUMPS_NEAR,
     MOST_STEPS,
     NEAR_SINGULAR,
     OFF,
