@@ -153,9 +153,9 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "they slide by no more than {} rtol and {} of the speed",
      ("tolerances.JUMPS[0]", "tolerances.JUMPS[1]")),
     (DERIVATIONS, "Where s is below {} of what is usual and falls", "tolerances.NEAR_SINGULAR"),
-    (DERIVATIONS, "its values at {} Gauss points inside", "tolerances.NODES"),
+    (DERIVATIONS, "its values at {} Gauss points inside", "tolerances.NODES[0]"),
     (DERIVATIONS, "along the polynomial by more than {}, s changes its sign, and the same with {} "
-     "nodes", lambda: (of("tolerances.PASSED"), of("tolerances.FEWER_NODES"))),
+     "nodes", ("tolerances.PASSED", "tolerances.FEWER_NODES[0]")),
     (DERIVATIONS, "where that is more than {} the motion is followed as it is",
      "tolerances.MISSED"),
     (DERIVATIONS, "where s falls below {} of what is usual without", "tolerances.LOST"),

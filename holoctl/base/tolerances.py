@@ -569,9 +569,9 @@ LOOK_STEP = 1e-4  # scaled
 NEARBY_LOOKS = 2
 """What is usual for the independence of rows is asked along so many directions, both ways."""
 
-NODES, FEWER_NODES, NODES_APART = 8, 6, 0.3  # counts; -
-"""Nodes of the step over a singular configuration, and of the one it is compared with; they stay
-away from it by this share of their mean distance."""
+NODES, FEWER_NODES, NODES_APART = (8, 9, 10, 5, 4), (6, 7, 3), 0.0375  # counts; a share
+"""Nodes of the step over a singular configuration, and of the one it is compared with: the first
+of these counts with which they stay away from it by this share of the step."""
 
 PICARD, PICARD_STEPS = 1e-13, 40  # scaled; a count
 """Its iteration ends where x changes by less, or falls no more near the root of it; and has so many

@@ -188,13 +188,13 @@ def _integral(basis: Array, x: Vector) -> Array:
     return 0.5 * np.atleast_2d(np.asarray(legendre.legval(x, series), dtype=float).T)
 
 
-def _rule(count: int, zero: float) -> _Rule:
-    """Nodes that stay away from a zero at this share of the step."""
-    for more in (0, 1, 2):
-        rule = _gauss(count + more)
-        if np.abs(rule.c - zero).min() > NODES_APART / count:
-            return rule
-    return _gauss(count)
+def _rule(counts: Sequence[int], zero: float) -> _Rule:
+    """The first of these whose nodes stay away from a zero at this share of the step; else the one
+    that does best."""
+    rules = [_gauss(count) for count in counts]
+    apart = [float(np.abs(rule.c - zero).min()) for rule in rules]
+    good = [rule for rule, gap in zip(rules, apart, strict=True) if gap > NODES_APART]
+    return good[0] if good else rules[int(np.argmax(apart))]
 
 
 @dataclass(frozen=True, eq=False)
