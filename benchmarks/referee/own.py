@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,15 +26,14 @@ def simulated(problem: Problem, **more: Any) -> tuple[hc.Mechanism, hc.Run, floa
 
 
 def outcome(problem: Problem) -> Outcome:
-    """The line of holoctl: its closure is that before the state was put back."""
+    """The line of holoctl."""
     try:
         mech, run, seconds = simulated(problem)
     except hc.HoloctlError as error:
         return Outcome("holoctl", word=type(error).__name__)
     at = slice(-len(problem.times), None)
-    found = judged(
+    return judged(
         problem, mech, f"holoctl, {problem.options.get('method', 'auto')}", run.q[at], run.v[at],
         seconds, steps=run.steps, evaluations=run.evaluations, crossings=len(run.crossings),
         repartitions=len(run.repartitions),
     )  # fmt: skip
-    return replace(found, closure=float(run.closure.max())) if mech.constraints else found

@@ -27,9 +27,8 @@ NOTES = """\
   instants that are compared (0.1 s apart on most problems).
 - *energy drift*: the largest change of kinetic, gravity and spring energy that the work of the
   motors does not account for, relative to the largest kinetic energy. Dampers: none is told.
-- *closure*: the largest scaled error of a row, over all rows, redundant ones too. holoctl's is
-  that before the state is put back on the constraints, at all steps; the others' is at the
-  instants of the comparison.
+- *closure*: the largest scaled error of a row at the instants of the comparison, over all rows,
+  redundant ones too.
 - *time*: of the processor, one thread, for the simulation alone; models are made beforehand, and
   holoctl's call includes its decisions on rows and coordinates. Those below 3 s are medians of
   three runs in turn.

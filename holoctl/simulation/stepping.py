@@ -75,8 +75,9 @@ def advanced(motion: Motion, stop: float) -> Piece:
     if motion.plant.nq != motion.plant.nv:  # D of a whole turn is singular
         longest = min(longest, 1.0 / max(float(np.abs(motion.v).max()), 1e-300))
     motion.guess = None
-    close_by = motion.look.of_all.value < 2.0 * NEAR_SINGULAR * motion.usual
-    explicit = EXPLICIT.get("DOP853" if close_by else motion.method)
+    explicit = EXPLICIT.get(motion.method)
+    if explicit is None and motion.look.of_all.value < 2.0 * NEAR_SINGULAR * motion.usual:
+        explicit = DOP853  # implicit ones would start anew at each of the short steps
     if explicit is None:
         return _implicit(motion, stop, longest)
     return _explicit(motion, explicit, stop, longest)
@@ -127,7 +128,7 @@ def _explicit(motion: Motion, method: Coefficients, stop: float, longest: float)
         _count_stiffness(motion, method, trial)
     slope = trial.K[-1].copy()
     slope[:nv] = landed.v
-    motion.first = None if landed.moved or plant.nq != nv else slope
+    motion.first = None if landed.moved else slope
     start, part, rhs = state_of(motion), motion.part, motion.slope
     arrive(motion, end, landed, slope[nv:], h)
     return Piece(start, state_of(motion), _within(plant.model, method, trial, rhs), part)
