@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ from holoctl.base.errors import InputError
 from holoctl.base.progress import progress_bar
 from holoctl.base.tolerances import COARSEST, FINEST, MOST_TICKS
 from holoctl.codegen.compiled.compiled import Compiled
+from holoctl.codegen.compiled.steps import rows_of, step_of
 from holoctl.control.computed_torque import Controller
-from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
+from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics, with_other_efforts
 from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
+from holoctl.rows.tick.all_rows import scaled_rows_at
 from holoctl.simulation.events import Event, checked_events
 from holoctl.simulation.given import Given, Load, check_controller
 from holoctl.simulation.motion import Dynamics, Settings, Tally, new_efforts
@@ -298,9 +301,20 @@ def _check_dynamics(dynamics: Any, plant: Mechanism) -> None:
 
 
 def _dynamics_by(compiled: Compiled | None) -> Callable[[Mechanism, Partition], Dynamics]:
+    if compiled is None:
+        return _prepared
+    rows, step = rows_of(compiled), step_of(compiled)
+    serves = Dynamics(compiled.forward_dynamics, rows, step=step)
+
     def dynamics(mech: Mechanism, part: Partition) -> Dynamics:
-        if compiled is not None and mech is compiled.mech and part is compiled.partition:
-            return compiled.forward_dynamics
-        return PreparedForwardDynamics(mech, part).acceleration
+        if mech is not compiled.mech:
+            return _prepared(mech, part)
+        return serves if part is compiled.partition else replace(_prepared(mech, part), rows=rows)
 
     return dynamics
+
+
+def _prepared(mech: Mechanism, part: Partition) -> Dynamics:
+    prepared = PreparedForwardDynamics(mech, part)
+    rows = partial(scaled_rows_at, mech)
+    return Dynamics(prepared.acceleration, rows, partial(with_other_efforts, prepared))

@@ -23,7 +23,7 @@ from holoctl.projector.repartition import repartitioned
 from holoctl.rows.tick.fast_rows import why_not
 from holoctl.rows.tick.other_rows import check_ticks
 
-__all__ = ["PreparedForwardDynamics"]
+__all__ = ["PreparedForwardDynamics", "with_other_efforts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,3 +187,13 @@ class PreparedForwardDynamics:
 
     def _laid_out(self) -> Tick | None:
         return lay_out(self.mech, self.partition)
+
+
+def with_other_efforts(prepared: PreparedForwardDynamics, tau: Vector) -> Vector | None:
+    """The acceleration once more, at the state of the last call in this thread: a solve only.
+
+    None where that was not answered by the fast path, or the result is not finite. Between the two
+    nothing else may have used `prepared`.
+    """
+    a = in_own_workspace(prepared._local, prepared._laid_out, None, None, tau, 0.0)
+    return a if isinstance(a, np.ndarray) and finite(a) else None
