@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -71,8 +72,7 @@ class Coefficients:
     stiff: float
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
+class Trial(NamedTuple):
     """A step that was tried: from (t, q0, v0) by h to x = (d, v), with slopes K; `error` at most 1
     is accurate enough."""
 

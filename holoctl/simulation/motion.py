@@ -90,8 +90,7 @@ class State(NamedTuple):
     closure: float
 
 
-@dataclass(frozen=True, eq=False)
-class Piece:
+class Piece(NamedTuple):
     """What one step covered; within(t) -> (q, v) between its ends, by the partition it was made
     with."""
 
@@ -261,8 +260,7 @@ def _at_once(step: Step, tau: Vector, one_by_one: Stages, tally: Tally) -> Stage
 # --------------------------------------------------------------------------- the end of a step
 
 
-@dataclass(frozen=True, eq=False)
-class Landed:
+class Landed(NamedTuple):
     """The end of a step that may be accepted; `moved` where it was put back."""
 
     q: Vector

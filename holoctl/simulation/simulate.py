@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,11 @@ from holoctl.base.tolerances import COARSEST, FINEST, MOST_TICKS
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.codegen.compiled.steps import rows_of, step_of
 from holoctl.control.computed_torque import Controller
-from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics, with_other_efforts
+from holoctl.dynamics.tick.prepared_forward import (
+    PreparedForwardDynamics,
+    at_once,
+    with_other_efforts,
+)
 from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -228,12 +233,12 @@ def _ticked(travel: Travel, ticks: Vector, sigma: Vector, seed: int) -> None:
     def held(t: float, q: Vector, v: Vector) -> Vector:
         return travel.u
 
-    last, seen = ticks.size - 1, travel.motion.look.seen
-    for i, t in enumerate(ticks.tolist()):
+    seen, noisy, instants = travel.motion.look.seen, bool(sigma.any()), ticks.tolist()
+    for t, stop in zip_longest(instants, instants[1:]):
         motion = travel.motion
         plant = motion.plant
         q, v = motion.q, motion.v
-        if sigma.any():
+        if noisy:
             e = sigma[0] * rng.normal(size=plant.nv)
             q, v = pin.integrate(plant.model, q, e), v + sigma[1] * rng.normal(size=plant.nv)
         if seen is not motion.look.seen:  # the rows have moved by what matters
@@ -242,12 +247,12 @@ def _ticked(travel: Travel, ticks: Vector, sigma: Vector, seed: int) -> None:
         start = time.perf_counter()
         travel.u = travel.given.command(plant, t, q, v)
         record.spent = time.perf_counter() - start
-        if i == last:
+        if stop is None:
             keep_last(travel, held)
             break
         new_efforts(motion, travel.given.held(plant, travel.u))
         motion.since, motion.spent = t, motion.tally.evaluations
-        travel_to(travel, float(ticks[i + 1]), held)
+        travel_to(travel, stop, held)
         if travel.ended:
             keep_last(travel, held)
             break
@@ -317,4 +322,4 @@ def _dynamics_by(compiled: Compiled | None) -> Callable[[Mechanism, Partition], 
 def _prepared(mech: Mechanism, part: Partition) -> Dynamics:
     prepared = PreparedForwardDynamics(mech, part)
     rows = partial(scaled_rows_at, mech)
-    return Dynamics(prepared.acceleration, rows, partial(with_other_efforts, prepared))
+    return Dynamics(at_once(prepared), rows, partial(with_other_efforts, prepared))

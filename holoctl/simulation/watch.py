@@ -9,7 +9,8 @@ Derivation: docs/derivations.md, "Simulation".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -36,8 +37,7 @@ __all__ = ["Course", "Look", "better_rows", "first_look", "looked", "usual_indep
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Course:
+class Course(NamedTuple):
     """Where a singular value goes: itself, its rate and the rate of that."""
 
     value: float
@@ -50,12 +50,11 @@ class Course:
         inside = self.rate**2 - 2.0 * self.curvature * self.value
         if not inside >= 0.0:
             return float("inf")
-        falls = float(np.sqrt(inside)) - self.rate  # the form that does not cancel
+        falls = sqrt(inside) - self.rate  # the form that does not cancel
         return 2.0 * self.value / falls if falls > 0.0 else float("inf")
 
 
-@dataclass(frozen=True, eq=False)
-class Look:
+class Look(NamedTuple):
     """What the accepted states showed so far.
 
     Attributes
@@ -71,8 +70,8 @@ class Look:
 
     of_all: Course
     of_kept: Course
-    seen: Array = field(repr=False)
-    last: Array = field(repr=False)
+    seen: Array
+    last: Array
     u: Vector | None = None
     w: Vector | None = None
 
@@ -157,4 +156,4 @@ def _course(here: float, after: float, before: float, eps: float) -> Course:
 
 def _distance(G: Array, other: Array) -> float:
     change = (G - other).reshape(-1)
-    return float(np.sqrt(change.dot(change)))
+    return sqrt(change.dot(change))
