@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
-import sys
 
 import numpy as np
 import pinocchio as pin
@@ -19,6 +18,7 @@ from holoctl.codegen.compiled.steps import rows_of, step_of
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.placed import placed_function
 from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.simulation import simulate as driver
 from holoctl.simulation.explicit_steps import (
     DOP853,
     DORMAND_PRINCE,
@@ -152,13 +152,13 @@ def test_near_a_dead_point_of_the_split_python_steps():
         independent=np.array([2]), dependent=np.array([0, 1]), chosen=True,
     )  # fmt: skip
     f = hc.compile(mech, FORWARD, partition=part, flags=["-O0"])
-    near, v = hc.assemble(mech, q + [0.0, 1e-7, 0.0], np.array([0.0, 1.0, 0.0]), locked=["coupler"])
+    coupler = np.array([0.0, 1.0, 0.0])
+    near, v = hc.assemble(mech, q + 1e-7 * coupler, coupler, locked=["coupler"])
     assert stepped(f, near, v, np.zeros(3)) is False
 
 
 def test_a_simulation_through_doubt_is_the_same(monkeypatch):
     """Every third step is in doubt: the stages one by one give the same."""
-    driver = sys.modules["holoctl.simulation.simulate"]
     calls, of_compiled = [], driver.step_of
 
     def doubtful(f):
