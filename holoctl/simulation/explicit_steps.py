@@ -22,6 +22,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.base.linalg import solved
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = [
@@ -89,7 +90,9 @@ class Trial(NamedTuple):
 def in_tangent_space(mech: Mechanism) -> Callable[[Acceleration], Slope]:
     """What makes the slope of x = (d, v) of the acceleration at a state."""
     model, nv = mech.model, mech.nv
-    turns_in_space = any(j.nq != j.nv and j.nv > 1 for j in model.joints)
+    turning_in_space = [
+        slice(j.idx_v, j.idx_v + j.nv) for j in model.joints if j.nq != j.nv and j.nv > 1
+    ]
     integrate, right_jacobian = pin.integrate, pin.dIntegrate
 
     def flat(acceleration: Acceleration) -> Slope:
@@ -105,10 +108,11 @@ def in_tangent_space(mech: Mechanism) -> Callable[[Acceleration], Slope]:
         def of_turning(t: float, q0: Vector, x: Vector, slope: Vector) -> Vector:
             d, v = x[:nv], x[nv:]
             slope[nv:] = acceleration(t, integrate(model, q0, d), v)
-            if turns_in_space and d.any():
-                D = right_jacobian(model, q0, d, pin.ArgumentPosition.ARG1)
-                v = np.linalg.solve(D, v)
             slope[:nv] = v
+            if turning_in_space:
+                D = right_jacobian(model, q0, d, pin.ArgumentPosition.ARG1)
+                for of_joint in turning_in_space:
+                    slope[of_joint] = solved(D[of_joint, of_joint], v[of_joint])
             return slope
 
         return of_turning

@@ -125,7 +125,7 @@ def _explicit(motion: Motion, method: Coefficients, stop: float, longest: float)
         _count_stiffness(motion, method, trial)
     slope = trial.K[-1].copy()
     slope[:nv] = landed.v
-    motion.first = None if landed.moved or plant.nq != nv else slope
+    motion.first = None if landed.moved else slope
     motion.evaluated = motion.tally.evaluations
     start, part, rhs = state_of(motion), motion.part, motion.slope
     arrive(motion, end, landed, slope[nv:], h)
