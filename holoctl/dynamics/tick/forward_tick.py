@@ -173,9 +173,10 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
     size = np.maximum(size, 1e-3 * size.max(initial=0.0) + 1e-300)  # a row that vanishes there
     unit = np.concatenate([scale, 1.0 / size])
     units = np.asfortranarray(unit * unit[:, None])
+    units_of_M, units_of_GT = units[:n, :n], units[:n, n:]
     evaluate, GT, right = fast.evaluate, fast.entries, fast.right
     doubt = min(FORWARD_DOUBT, most_condition(part))
-    G, crba, nle = GT.T, pin.crba, pin.nonLinearEffects
+    crba, nle = pin.crba, pin.nonLinearEffects
     getrf, getrs = lapack.dgetrf, lapack.dgetrs
     friction, others = all_in_a_tick(mech.bound_forces, model, motion)
     back, inverse, inertias = unit[:n].copy(), np.zeros(n + r), K.diagonal()[:n]
@@ -183,16 +184,14 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
     last: tuple[NDArray[np.float64], NDArray[np.int32], Vector] | None = None
 
     def factored(
-        q: Vector, v: Vector, t: float, own: bool
+        q: Vector, v: Vector, t: float
     ) -> tuple[NDArray[np.float64], NDArray[np.int32], Vector] | None:
-        """Factors, in the workspace unless they are to be their own, their order, and h - F."""
+        """Factors, their order, and h - F."""
         if not evaluate(q, v, t):
             return None
-        M_here[:] = crba(model, data, q)
-        G_here[:] = G
-        GT_here[:] = GT
-        K[n:, n:] = 0.0
-        np.multiply(K, units, K)
+        np.multiply(crba(model, data, q), units_of_M, M_here)
+        np.multiply(GT, units_of_GT, GT_here)
+        G_here[:] = GT_here.T
         if not inertias.dot(inertias) < HEAVY**2:
             return None
         h = nle(model, data, q, v)
@@ -200,7 +199,7 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
             h -= friction(q, v, t)
         if others is not None:
             h -= others(q, v, t)
-        factors, order, info = getrf(K, not own)
+        factors, order, info = getrf(K)
         if info:
             return None
         np.divide(1.0, factors.diagonal(), inverse)
@@ -214,7 +213,7 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
         nonlocal last
         if q is not None and v is not None:
             last = None
-            last = factored(q, v, t, tau is None)
+            last = factored(q, v, t)
         if last is None:
             return None
         factors, order, h = last
