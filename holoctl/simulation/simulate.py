@@ -101,7 +101,8 @@ def simulate(
     plant : Mechanism, optional
         What is simulated, with the same coordinates and motors as `mech`.
     dynamics : Compiled, optional
-        Compiled forward dynamics of the plant, to be quicker.
+        Compiled forward dynamics of the plant, to be quicker: whole steps, where efforts are held,
+        and the rows that are looked at after them, are machine code too.
     rate : float, optional
         Ticks per second.
     hold : bool, optional
