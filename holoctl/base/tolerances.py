@@ -513,6 +513,10 @@ UNIT_NORM = 5e11
 PIVOT_SAMPLES = 8
 """Pivots are chosen at so many closed configurations near the reference, besides it."""
 
+FARTHEST_TURN, TURN_TERMS = 2.0, 12  # rad; a count
+"""A compiled step turns a body by no more, and has so many terms in the series of a rotation: exact
+to rounding that far."""
+
 DERIVED = 3.0
 """Derivatives are in doubt at pivots so many times larger than their function."""
 
