@@ -50,7 +50,17 @@ class Given:
         anew = getattr(self.controller, "repartitioned", None)
         if anew is None:
             return self
-        controller = anew(q, v, t)
+        try:
+            with np.errstate(**self.theirs):
+                controller = anew(q.copy(), v.copy(), t)
+            if not callable(controller):
+                raise InputError(
+                    "repartitioned(q, v, t) of a controller must return a controller, a function "
+                    f"(t, q, v) -> u; got {type(controller).__name__}"
+                )
+        except Exception as error:
+            error.time = t  # type: ignore[attr-defined]
+            raise
         return self if controller is self.controller else replace(self, controller=controller)
 
     def loads(self, plant: Mechanism) -> Efforts | None:
@@ -59,12 +69,17 @@ class Given:
             return None
 
         def loaded(t: float, q: Vector, v: Vector) -> Vector:
-            with np.errstate(**self.theirs):
-                of_frames, of_coordinates = (
-                    None if load is None else load(t, q.copy(), v.copy())
-                    for load in (self.f_ext, self.efforts)
-                )
-            return known_efforts(plant, q, v, float(t), of_frames, of_coordinates)
+            t = float(t)
+            try:
+                with np.errstate(**self.theirs):
+                    of_frames, of_coordinates = (
+                        None if load is None else load(t, q.copy(), v.copy())
+                        for load in (self.f_ext, self.efforts)
+                    )
+                return known_efforts(plant, q, v, t, of_frames, of_coordinates)
+            except Exception as error:
+                error.time = t  # type: ignore[attr-defined]
+                raise
 
         return loaded
 
