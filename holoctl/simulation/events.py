@@ -248,7 +248,7 @@ def _followed(i: int, w: Watched, over: Stretch, value: Value) -> Hit | tuple[fl
         elif w.left(g, t):
             away = True
             if not w.side and _through_zero(w.event, 0.0, g):
-                return _hit(i, last, t, over, value)
+                return _hit(i, over.start, t, over, value)
             if stopped and g * w.side > 0.0:
                 raise InconsistentError(
                     f"event {i} goes through zero again right after its reaction, which had "

@@ -121,6 +121,9 @@ def travel_to(travel: Travel, stop: float, command: Command) -> None:
             pieces = [piece] if hit is None else _up_to(travel, before, hit)
         except BaseException:  # what was not looked at is not told
             _go_back(travel, before)
+            told = travel.record.events
+            while told and told[-1][0] > before.t:
+                told.pop()
             raise
         for piece in pieces:
             keep_piece(travel.record, travel.motion, piece, command)
@@ -141,18 +144,42 @@ def keep_last(travel: Travel, command: Command | None = None) -> None:
 
 
 def _event_within(travel: Travel, piece: Piece) -> Hit | None:
-    """The first event of a piece."""
-    motion = travel.motion
+    """The first event of a piece that has a reaction, or ends the run; others are told."""
+    motion, start, stop = travel.motion, piece.start.t, piece.stop.t
 
     def closed_at(t: float) -> tuple[Vector, Vector]:
         q, v = piece.at(t)
         state = closed(motion, piece.part, State(t, q, v, np.inf))
         return state.q, state.v
 
-    over = Stretch(piece.start.t, piece.stop.t, piece.at, closed_at, travel.fresh)
-    hit = first_event(travel.events, over, travel.value)
-    travel.fresh = travel.fresh and hit is not None
-    return hit
+    while start < stop:
+        over = Stretch(start, stop, piece.at, closed_at, travel.fresh)
+        hit = first_event(travel.events, over, travel.value)
+        if hit is None:
+            travel.fresh = False
+            break
+        event = travel.events[hit.i].event
+        if event.terminal or event.reaction is not None:
+            return hit
+        _happens(travel, hit.t, hit)
+        start = hit.t
+    return None
+
+
+def _happens(travel: Travel, t: float, hit: Hit) -> None:
+    """Tell an event; from there all are asked anew."""
+    motion, found, w = travel.motion, travel.record.events, travel.events[hit.i]
+    found.append((t, hit.i))
+    recent = found[-MOST_EVENTS:]
+    if len(recent) == MOST_EVENTS and recent[-1][0] - recent[0][0] < motion.settings.tick:
+        raise InconsistentError(
+            f"{motion.plant.name}: {MOST_EVENTS} events within one tick; do they set each other "
+            "off, or does something bounce ever faster? Let it rest by a reaction"
+        )
+    for other in travel.events:
+        other.value = np.nan
+    w.side, w.rate, w.stopped = (1.0 if hit.rate > 0.0 else -1.0), hit.rate, False
+    travel.fresh = True
 
 
 def _up_to(travel: Travel, before: Motion, hit: Hit) -> list[Piece]:
@@ -166,6 +193,7 @@ def _up_to(travel: Travel, before: Motion, hit: Hit) -> list[Piece]:
         pieces = list[Piece]()
         while travel.motion.t < t:
             pieces.append(advanced(travel.motion, t))
+        _put_back(travel.motion)
         if not pieces or not hit.smooth:
             break
         motion = travel.motion
@@ -175,6 +203,15 @@ def _up_to(travel: Travel, before: Motion, hit: Hit) -> list[Piece]:
             break
         t += later
     return pieces
+
+
+def _put_back(motion: Motion) -> None:
+    """Where an event happens the state is closed, so that what goes on from there is the same."""
+    here = state_of(motion)
+    state = closed(motion, motion.part, here)
+    if state.q is not here.q:
+        motion.q, motion.v, motion.closure = state.q, state.v, state.closure
+        motion.first, motion.solver = None, None
 
 
 def _go_back(travel: Travel, before: Motion) -> None:
@@ -188,20 +225,9 @@ def _go_back(travel: Travel, before: Motion) -> None:
 
 def _react(travel: Travel, hit: Hit) -> None:
     """What an event does, where the motion is now."""
-    motion, record, i = travel.motion, travel.record, hit.i
-    w = travel.events[i]
-    event = w.event
-    record.events.append((motion.t, i))
-    recent = record.events[-MOST_EVENTS:]
-    if len(recent) == MOST_EVENTS and recent[-1][0] - recent[0][0] < travel.motion.settings.tick:
-        raise InconsistentError(
-            f"{motion.plant.name}: {MOST_EVENTS} events within one tick; do they set each other "
-            "off, or does something bounce ever faster? Let it rest by a reaction"
-        )
-    for other in travel.events:
-        other.value = np.nan
-    w.side, w.rate, w.stopped = (1.0 if hit.rate > 0.0 else -1.0), hit.rate, False
-    travel.fresh = True
+    motion, i = travel.motion, hit.i
+    event = travel.events[i].event
+    _happens(travel, motion.t, hit)
     if event.reaction is not None:
         with np.errstate(**travel.given.theirs):
             given = event.reaction(motion.t, motion.q.copy(), motion.v.copy())
