@@ -222,7 +222,7 @@ def simulate(
             with suppress(Exception):  # of a class that lets nothing be added
                 error.time = t  # type: ignore[attr-defined]
                 error.run = finished(record, tally, "an error", seed)  # type: ignore[attr-defined]
-            error.add_note(f"in the simulation of {plant.name!r}, at t = {t:.6g} s")
+                error.add_note(f"in the simulation of {plant.name!r}, at t = {t:.6g} s")
             raise
         return finished(record, tally, travel.ended, seed)
 

@@ -17,7 +17,7 @@ from holoctl.projector.partition import Partition, partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.tick.all_rows import scaled_rows_at
 from holoctl.simulation.events import Hit, Stretch, Watched, first_event, value_of
-from holoctl.simulation.given import Given
+from holoctl.simulation.given import Given, tell_time
 from holoctl.simulation.motion import (
     Efforts,
     Motion,
@@ -63,7 +63,7 @@ class Travel:
             with np.errstate(**self.given.theirs):
                 return value_of(self.events[i].event, i, t, q, v)
         except Exception as error:
-            error.time = t  # type: ignore[attr-defined]
+            tell_time(error, t)
             raise
 
 

@@ -18,8 +18,10 @@ def hopped(h, height, duration, controller=None, **options):
     return hc.simulate(h.flying, controller, q, v, duration, events=hops(h), **options)
 
 
-@pytest.mark.parametrize("method", ["auto", "LSODA"])
-@pytest.mark.parametrize("controller", IDLE)
+@pytest.mark.parametrize(
+    ("controller", "method"),
+    [("alone", "auto"), ("alone", "LSODA"), ("under a controller", "auto")],
+)
 @pytest.mark.parametrize("floating", [False, True])
 def test_a_foot_lands_leaves_and_lands_again_as_in_closed_form(floating, controller, method):
     h = hopper(floating)
@@ -35,9 +37,9 @@ def test_a_foot_lands_leaves_and_lands_again_as_in_closed_form(floating, control
     total = sum(run.energy.values())
     book = np.where(run.t > at[0], lost, 0.0)
     assert total + book == pytest.approx(total[0], abs=1e-7 if method == "auto" else 1e-5)
-    again = hopped(h, 0.2, 2.0, IDLE[controller], method=method)
+    again = hopped(h, 0.2, at[-1] + 0.1, IDLE[controller], method=method)
     assert again.events[2, 0] == pytest.approx(at[2], abs=1e-9 if method == "auto" else 1e-6)
-    assert again.events[:, 1].tolist() == ([0.0, 1.0] * 9)[: len(again.events)]
+    assert again.events[:3, 1].tolist() == [0.0, 1.0, 0.0]
     total = sum(again.energy.values())
     assert (np.diff(total) < 1e-5).all()
 
