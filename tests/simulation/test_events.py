@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hoppers import G, ball, bounces, of_bounces
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from refusals import refused
-from support import mechanism
+from support import closed_states, mechanism
 from zoo import slider_crank
 
 import holoctl as hc
@@ -157,6 +159,51 @@ def test_events_on_the_way_over_a_singular_configuration():
         assert len(run.crossings) == len(plain.crossings)
         assert run.crossings == pytest.approx(plain.crossings, abs=1e-5)
         assert run.q[-1] == pytest.approx(plain.q[-1], abs=1e-6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(0.3, 0.95), st.floats(0.01, 3.0), st.floats(2.0, 2000.0), st.integers(0, 4))
+def test_any_ball_bounces_as_in_closed_form(restitution, height, rate, bounced):
+    at = of_bounces(restitution, height, bounced + 2)
+    end = 0.5 * (at[-2] + at[-1])
+    run = hc.simulate(
+        BALL, None, [height], [0.0], end, rate=rate, events=bounces(BALL, restitution)
+    )
+    assert run.events[:, 0] == pytest.approx(at[:-1], abs=1e-9)
+    assert run.q.min() > -1e-9
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(-1.0, 1.0), st.floats(-3.0, 3.0), st.sampled_from([-1, 0, 1]), st.booleans())
+def test_events_are_those_that_a_fine_record_shows(offset, slope, direction, held):
+    mech = mechanism("four_bar")
+    q, v = closed_states("four_bar")[3]
+
+    def g(t, q, v):
+        return np.sin(2.0 * q[0] + slope * t) - offset
+
+    options = {"events": hc.Event(g, direction), "output": np.linspace(0.0, 0.5, 2001)}
+    run = hc.simulate(mech, (lambda t, q, v: [0.0]) if held else None, q, v, 0.5, **options)
+    values = np.array([g(*state) for state in zip(run.t, run.q, run.v, strict=True)])
+    before, after = values[:-1], values[1:]
+    rises, falls = (before <= 0.0) & (after > 0.0), (before >= 0.0) & (after < 0.0)
+    through = (rises & (direction >= 0)) | (falls & (direction <= 0))
+    at = run.t[:-1][through]
+    if len(at) != len(run.events):  # it touches zero between two instants
+        assert np.abs(values).min() < 1e-4
+        return
+    assert ((run.events[:, 0] >= at - 1e-9) & (run.events[:, 0] <= at + 2.5e-4 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("at_singular", ["raise", "cross"])
+def test_a_run_may_end_before_it_comes_to_a_singular_configuration(at_singular):
+    mech = slider_crank("slider", (0.3, 0.3), (1.2, -2.4, 0.3))
+    q, v = hc.assemble(mech, v_guess=[2.0, -4.0, 0.0])
+    for off in (0.1, 0.01, 1e-3, 1e-5):
+        event = hc.Event(lambda t, q, v, off=off: q[0] - 0.5 * np.pi + off, terminal=True)
+        run = hc.simulate(mech, None, q, v, 0.6, at_singular=at_singular, events=event)
+        assert run.ended == "event 0"
+        assert run.q[-1, 0] == pytest.approx(0.5 * np.pi - off, abs=1e-9)
 
 
 # --------------------------------------------------------------------------------- refusals

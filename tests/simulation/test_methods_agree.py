@@ -49,9 +49,9 @@ def test_explicit_methods_agree(name, method):
     mech = mechanism(name)
     q, v = closed_states(name, 30)[3]
     u = 0.5 * np.ones(mech.nu)
-    for kind in KINDS:
+    for kind, options in KINDS.items():
         controller = None if kind == "alone" else lambda t, q, v: np.sin(8.0 * t) * u
-        off, _ = both(mech, q, v, 0.03, method, controller, **KINDS[kind])
+        off, _ = both(mech, q, v, 0.03, method, controller, **options)
         assert np.abs(off).max() < 1e-7
 
 
