@@ -215,7 +215,7 @@ def first_event(watched: Sequence[Watched], over: Stretch, value: Value) -> Hit 
     """
     for i, w in enumerate(watched):
         if np.isnan(w.value):
-            w.value = value(i, over.start, *over.at(over.start))
+            w.value = value(i, over.start, *over.closed(over.start))
             w.away = w.left(w.value, over.start)
             w.side = 0.0 if w.away else w.side
     ends = [_followed(i, w, over, value) for i, w in enumerate(watched)]
@@ -244,11 +244,11 @@ def _followed(i: int, w: Watched, over: Stretch, value: Value) -> Hit | tuple[fl
         before, g = g, value(i, t, *(over.at(t) if away else over.closed(t)))
         if away:
             if _through_zero(w.event, before, g):
-                return _hit(i, last, t, over, value)
+                return _hit(i, last, t, g, over, value)
         elif w.left(g, t):
             away = True
             if not w.side and _through_zero(w.event, 0.0, g):
-                return _hit(i, over.start, t, over, value)
+                return _hit(i, over.start, t, g, over, value)
             if stopped and g * w.side > 0.0:
                 raise InconsistentError(
                     f"event {i} goes through zero again right after its reaction, which had "
@@ -263,7 +263,7 @@ def _followed(i: int, w: Watched, over: Stretch, value: Value) -> Hit | tuple[fl
 def _rate_after(i: int, w: Watched, over: Stretch, value: Value) -> float:
     """By differences that are exact for parabolas."""
     h = (over.stop - over.start) / 8.0
-    half, whole = (value(i, t, *over.at(t)) for t in (over.start + 0.5 * h, over.start + h))
+    half, whole = (value(i, t, *over.closed(t)) for t in (over.start + 0.5 * h, over.start + h))
     return (4.0 * half - whole - 3.0 * w.value) / h
 
 
@@ -272,18 +272,21 @@ def _through_zero(event: Event, before: float, after: float) -> bool:
     return (rises and event.direction >= 0.0) or (falls and event.direction <= 0.0)
 
 
-def _hit(i: int, start: float, stop: float, over: Stretch, value: Value) -> Hit:
-    """The zero between two instants; the first of them where the function has jumped there."""
+def _hit(
+    i: int, start: float, stop: float, after: float, over: Stretch, value: Value
+) -> Hit:  # fmt: skip
+    """The zero between two instants, of states put back, as in all that follows; the first of them
+    where the function has jumped there."""
 
     def along(t: float) -> float:
-        return value(i, t, *over.at(t))
+        return value(i, t, *over.closed(t))
 
     first, last = along(start), along(stop)
-    t = start
+    t = start if last * after > 0.0 else stop  # stop: only what was not put back went through
     if first * last < 0.0:
         xtol = EVENT_TIME * max(1.0, abs(stop))
         t = float(brentq(along, start, stop, xtol=xtol, rtol=1e-15))
     near = 1e-3 * (over.stop - over.start)
-    before, after = max(over.start, t - near), min(over.stop, t + near)
-    rate = (along(after) - along(before)) / (after - before)
+    early, late = max(over.start, t - near), min(over.stop, t + near)
+    rate = (along(late) - along(early)) / (late - early)
     return Hit(t, i, rate, t > start and abs(along(t)) <= 1e-6 * (abs(first) + abs(last)))

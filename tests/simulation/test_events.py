@@ -173,7 +173,7 @@ def test_any_ball_bounces_as_in_closed_form(restitution, height, rate, bounced):
     assert run.q.min() > -1e-9
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.floats(-1.0, 1.0), st.floats(-3.0, 3.0), st.sampled_from([-1, 0, 1]), st.booleans())
 def test_events_are_those_that_a_fine_record_shows(offset, slope, direction, held):
     mech = mechanism("four_bar")
@@ -182,17 +182,17 @@ def test_events_are_those_that_a_fine_record_shows(offset, slope, direction, hel
     def g(t, q, v):
         return np.sin(2.0 * q[0] + slope * t) - offset
 
-    options = {"events": hc.Event(g, direction), "output": np.linspace(0.0, 0.5, 2001)}
-    run = hc.simulate(mech, (lambda t, q, v: [0.0]) if held else None, q, v, 0.5, **options)
+    options = {"events": hc.Event(g, direction), "output": np.linspace(0.0, 0.3, 601)}
+    run = hc.simulate(mech, (lambda t, q, v: [0.0]) if held else None, q, v, 0.3, **options)
     values = np.array([g(*state) for state in zip(run.t, run.q, run.v, strict=True)])
     before, after = values[:-1], values[1:]
     rises, falls = (before <= 0.0) & (after > 0.0), (before >= 0.0) & (after < 0.0)
     through = (rises & (direction >= 0)) | (falls & (direction <= 0))
     at = run.t[:-1][through]
     if len(at) != len(run.events):  # it touches zero between two instants
-        assert np.abs(values).min() < 1e-4
+        assert np.abs(values).min() < 1e-6
         return
-    assert ((run.events[:, 0] >= at - 1e-9) & (run.events[:, 0] <= at + 2.5e-4 + 1e-9)).all()
+    assert ((run.events[:, 0] >= at - 1e-9) & (run.events[:, 0] <= at + 5e-4 + 1e-9)).all()
 
 
 @pytest.mark.parametrize("at_singular", ["raise", "cross"])
