@@ -630,8 +630,20 @@ PUT_BACK = (1e-12, 1e-12)  # scaled
 EVENT_LOOKS, EVENT_TIME = 4, 1e-13  # a count; s
 """Functions of events are looked at so many times a step; and how exactly their zero is found."""
 
+EVENT_HALVES = 30
+"""Where a motion starts, or something has happened, they are also looked at where the step is
+halved so many times."""
+
 EVENT_LEFT = 1e-9
-"""An event that was reacted to is asked again once its function was larger than this."""
+"""A function of an event that is below this counts as zero where a motion starts, and after the
+event, until it was larger."""
+
+EVENT_STOPPED = 1e-3
+"""An event whose function goes on by less than this part of its rate was stopped by its
+reaction."""
+
+EVENT_AGAIN = 5
+"""How often at most the step to an event is taken again, to end at its instant."""
 
 MOST_EVENTS = 1000
 """So many events within one tick, and a run counts as gone wild."""

@@ -8,6 +8,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,9 +116,9 @@ class Run:
         try:
             with np.load(path, allow_pickle=False) as data:
                 values: dict[str, Any] = {f.name: data[f.name] for f in fields(cls)}
-        except (OSError, KeyError, ValueError) as error:
+            values["energy"] = dict(zip(KINDS, values["energy"], strict=True))
+        except (OSError, EOFError, BadZipFile, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} is not a saved run: {error}") from None
-        values["energy"] = dict(zip(KINDS, values["energy"], strict=True))
         for name in ("seed", "steps", "evaluations"):
             values[name] = int(values[name])
         for name in ("versions", "ended"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
@@ -29,14 +29,23 @@ from holoctl.dynamics.tick.prepared_forward import (
 from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
+from holoctl.projector.repartition import repartitioned
 from holoctl.rows.tick.all_rows import scaled_rows_at
-from holoctl.simulation.events import Event, checked_events
+from holoctl.simulation.events import Event, Watched, checked_events
 from holoctl.simulation.given import Given, Load, check_controller
 from holoctl.simulation.motion import Dynamics, Settings, Tally, new_efforts
 from holoctl.simulation.record import finished, record_for
 from holoctl.simulation.run import Run
 from holoctl.simulation.stepping import METHODS
-from holoctl.simulation.travel import Travel, check_plant, decided, keep_last, started, travel_to
+from holoctl.simulation.travel import (
+    Decided,
+    Travel,
+    check_plant,
+    decided,
+    keep_last,
+    started,
+    travel_to,
+)
 
 __all__ = ["simulate"]
 
@@ -193,12 +202,19 @@ def simulate(
     tally = Tally()
     with np.errstate(all="ignore"):
         at = decided(plant, q, v, 0.0)
-        if dynamics is not None and dynamics.partition.rank == at.partition.rank:
+        if dynamics is not None and _serves(dynamics.partition, at, q, v):
             at = replace(at, partition=dynamics.partition)
         tau = theirs.held(plant, np.zeros(plant.nu)) if held else theirs.continuous(plant)
         motion = started(at, settings, tally, 0.0, q, v, tau)
     record = record_for(plant, instants)
-    travel = Travel(motion, watched, record, theirs, u=np.zeros(plant.nu), known={id(plant): at})
+    travel = Travel(
+        motion,
+        tuple(map(Watched, watched)),
+        record,
+        theirs,
+        u=np.zeros(plant.nu),
+        known={id(plant): at},
+    )
     bar = progress_bar(instants.size, "simulating", "instants", scaled=True) if progress else None
     record.bar = bar
     one_thread = threadpool_limits(limits=1, user_api="blas")  # these matrices are small for BLAS
@@ -214,9 +230,10 @@ def simulate(
         except Exception as error:
             t = getattr(error, "time", travel.motion.t)  # of the controller, where it raised
             keep_last(travel)
-            error.time = t  # type: ignore[attr-defined]
-            error.run = finished(record, tally, "an error", seed)  # type: ignore[attr-defined]
-            error.add_note(f"in the simulation of {plant.name!r}, at t = {t:.6g} s")
+            with suppress(Exception):  # of a class that lets nothing be added
+                error.time = t  # type: ignore[attr-defined]
+                error.run = finished(record, tally, "an error", seed)  # type: ignore[attr-defined]
+                error.add_note(f"in the simulation of {plant.name!r}, at t = {t:.6g} s")
             raise
         return finished(record, tally, travel.ended, seed)
 
@@ -251,7 +268,8 @@ def _ticked(travel: Travel, ticks: Vector, sigma: Vector, seed: int) -> None:
         travel.u = travel.given.command(plant, t, q, v)
         record.spent = time.perf_counter() - start
         if stop is None:
-            keep_last(travel, held)
+            if record.next <= t:
+                keep_last(travel, held)
             break
         new_efforts(motion, travel.given.held(plant, travel.u))
         motion.since, motion.spent = t, motion.tally.evaluations
@@ -276,12 +294,21 @@ def _instants(duration: float, rate: float) -> Vector:
 
 def _checked_output(output: Any, duration: float) -> Vector:
     instants = numbers("output", output, "instants, s")
-    if instants.ndim != 1 or instants.size == 0 or not np.isfinite(instants).all():
-        raise InputError(f"output must be finite instants in a row, s; got shape {instants.shape}")
+    if instants.ndim != 1 or instants.size == 0:
+        raise InputError(f"output must be instants in a row, s; got shape {instants.shape}")
+    if not np.isfinite(instants).all():
+        bad = int(np.flatnonzero(~np.isfinite(instants))[0])
+        raise InputError(f"output must be finite, s; entry {bad} is {instants[bad]}")
     if instants.size > MOST_TICKS:
         raise InputError(f"output has {instants.size} instants; a run has at most {MOST_TICKS:.0e}")
+    near = duration < instants[-1] <= duration * (1.0 + 1e-12)  # as multiples of 0.1 are
+    instants = np.minimum(instants, duration) if near else instants
     if not (np.diff(instants) > 0.0).all():
-        raise InputError("output must ascend, each instant after the one before")
+        bad = 1 + int(np.flatnonzero(~(np.diff(instants) > 0.0))[0])
+        raise InputError(
+            f"output must ascend, each instant after the one before; entry {bad}, "
+            f"{instants[bad]:g} s, does not"
+        )
     if not (instants[0] >= 0.0 and instants[-1] <= duration):
         raise InputError(
             f"output must be within 0 and the duration, {duration:g} s; got {instants[0]:g} to "
@@ -306,6 +333,11 @@ def _check_dynamics(dynamics: Any, plant: Mechanism) -> None:
             f"dynamics was compiled for {dynamics.mech.name!r}, which is not the very plant, "
             f"{plant.name!r}"
         )
+
+
+def _serves(part: Partition, at: Decided, q: Vector, v: Vector) -> bool:
+    """Whether a partition from elsewhere is good at the start; else one that is, serves."""
+    return part.rank == at.partition.rank and repartitioned(at.plant, part, q, v) is part
 
 
 def _dynamics_by(compiled: Compiled | None) -> Callable[[Mechanism, Partition], Dynamics]:
