@@ -601,6 +601,10 @@ RECORDED = 1e-12  # scaled
 FINEST, COARSEST = 1e-14, 1e-2
 """Tolerances of a simulation are between these."""
 
+LAST_TICK, ROUNDED_INSTANT = 1e-9, 1e-12  # a share of a tick; of the duration
+"""A last tick that is shorter is no tick; an instant to record that is no farther from the end is
+the end."""
+
 FAR_TICKS = 3.0
 """Under a controller a singular configuration is stepped over where it is nearer than so many
 ticks."""

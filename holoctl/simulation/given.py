@@ -50,7 +50,13 @@ class Given:
         anew = getattr(self.controller, "repartitioned", None)
         if anew is None:
             return self
-        controller = anew(q, v, t)
+        try:
+            with np.errstate(**self.theirs):
+                controller = anew(q.copy(), v.copy(), t)
+            check_controller(controller, "what controller.repartitioned(q, v, t) returns")
+        except Exception as error:
+            error.time = t  # type: ignore[attr-defined]
+            raise
         return self if controller is self.controller else replace(self, controller=controller)
 
     def loads(self, plant: Mechanism) -> Efforts | None:
@@ -86,7 +92,8 @@ class Given:
         return lambda t, q, v: plant.B @ self.command(plant, float(t), q, v) + loads(t, q, v)
 
 
-def check_controller(controller: Any) -> None:
+def check_controller(controller: Any, name: str = "controller") -> None:
+    """Raise `InputError` for what is no function; `name` says where it comes from."""
     of = getattr(controller, "__self__", None)
     methods = [getattr(ComputedTorque, name) for name in dir(ComputedTorque)]
     its_own = isinstance(of, ComputedTorque) and getattr(controller, "__func__", 0) in methods
@@ -97,6 +104,4 @@ def check_controller(controller: Any) -> None:
         what = (
             f"{type(of).__name__}.{controller.__name__}" if its_own else type(controller).__name__
         )
-        raise InputError(
-            f"controller must be a function (t, q, v) -> u, or None; got a {what}{hint}"
-        )
+        raise InputError(f"{name} must be a function (t, q, v) -> u, or None; got a {what}{hint}")

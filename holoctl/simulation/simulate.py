@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from threadpoolctl import threadpool_limits
 
 from holoctl.base.checks import Vector, flag, numbers, one_of, positive, vector, whole
 from holoctl.base.errors import InputError
+from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
-from holoctl.base.tolerances import COARSEST, FINEST, MOST_TICKS
+from holoctl.base.tolerances import COARSEST, FINEST, LAST_TICK, MOST_TICKS, ROUNDED_INSTANT
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.control.computed_torque import Controller
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
@@ -28,7 +28,15 @@ from holoctl.simulation.motion import Dynamics, Settings, Tally, new_efforts
 from holoctl.simulation.record import finished, record_for
 from holoctl.simulation.run import Run
 from holoctl.simulation.stepping import METHODS
-from holoctl.simulation.travel import Travel, check_plant, decided, keep_last, started, travel_to
+from holoctl.simulation.travel import (
+    Travel,
+    check_plant,
+    decided,
+    keep_last,
+    keep_last_of_error,
+    started,
+    travel_to,
+)
 
 __all__ = ["simulate"]
 
@@ -189,11 +197,12 @@ def simulate(
         tau = theirs.held(plant, np.zeros(plant.nu)) if held else theirs.continuous(plant)
         motion = started(at, settings, tally, 0.0, q, v, tau)
     record = record_for(plant, instants)
-    travel = Travel(motion, watched, record, theirs, u=np.zeros(plant.nu), known={id(plant): at})
+    travel = Travel(
+        motion, watched, record, theirs, held, np.zeros(plant.nu), known={id(plant): at}
+    )
     bar = progress_bar(instants.size, "simulating", "instants", scaled=True) if progress else None
     record.bar = bar
-    one_thread = threadpool_limits(limits=1, user_api="blas")  # these matrices are small for BLAS
-    with np.errstate(all="ignore"), one_thread, bar or nullcontext():
+    with np.errstate(all="ignore"), one_thread(), bar or nullcontext():
         try:
             if held:
                 _ticked(travel, ticks, sigma, seed)
@@ -204,7 +213,7 @@ def simulate(
             keep_last(travel)
         except Exception as error:
             t = getattr(error, "time", travel.motion.t)  # of the controller, where it raised
-            keep_last(travel)
+            keep_last_of_error(travel)
             error.time = t  # type: ignore[attr-defined]
             error.run = finished(record, tally, "an error", seed)  # type: ignore[attr-defined]
             error.add_note(f"in the simulation of {plant.name!r}, at t = {t:.6g} s")
@@ -213,20 +222,13 @@ def simulate(
 
 
 def _continuous(travel: Travel, duration: float) -> None:
-    def command(t: float, q: Vector, v: Vector) -> Vector:
-        return travel.given.command(travel.motion.plant, t, q, v)
-
-    travel_to(travel, duration, command)
+    travel_to(travel, duration)
     if travel.ended or travel.record.next <= duration:
-        keep_last(travel, command)
+        keep_last(travel)
 
 
 def _ticked(travel: Travel, ticks: Vector, sigma: Vector, seed: int) -> None:
     rng, record = np.random.default_rng(seed), travel.record
-
-    def held(t: float, q: Vector, v: Vector) -> Vector:
-        return travel.u
-
     last, seen = ticks.size - 1, travel.motion.look.seen
     for i, t in enumerate(ticks.tolist()):
         motion = travel.motion
@@ -242,13 +244,14 @@ def _ticked(travel: Travel, ticks: Vector, sigma: Vector, seed: int) -> None:
         travel.u = travel.given.command(plant, t, q, v)
         record.spent = time.perf_counter() - start
         if i == last:
-            keep_last(travel, held)
+            if record.next <= t:
+                keep_last(travel)
             break
         new_efforts(motion, travel.given.held(plant, travel.u))
         motion.since, motion.spent = t, motion.tally.evaluations
-        travel_to(travel, float(ticks[i + 1]), held)
+        travel_to(travel, float(ticks[i + 1]))
         if travel.ended:
-            keep_last(travel, held)
+            keep_last(travel)
             break
 
 
@@ -261,7 +264,7 @@ def _tolerance(name: str, value: Any) -> float:
 
 def _instants(duration: float, rate: float) -> Vector:
     """The ticks, and the end."""
-    count = max(1, int(np.ceil(duration * rate - 1e-9)))
+    count = max(1, int(np.ceil(duration * rate - LAST_TICK)))
     return np.append(np.arange(count) / rate, duration)
 
 
@@ -273,12 +276,15 @@ def _checked_output(output: Any, duration: float) -> Vector:
         raise InputError(f"output has {instants.size} instants; a run has at most {MOST_TICKS:.0e}")
     if not (np.diff(instants) > 0.0).all():
         raise InputError("output must ascend, each instant after the one before")
+    instants = instants.astype(float)
+    if abs(instants[-1] - duration) <= ROUNDED_INSTANT * duration:  # 3 * 0.1 is more than 0.3
+        instants[-1] = duration
     if not (instants[0] >= 0.0 and instants[-1] <= duration):
         raise InputError(
             f"output must be within 0 and the duration, {duration:g} s; got {instants[0]:g} to "
             f"{instants[-1]:g}"
         )
-    return instants.astype(float)
+    return instants
 
 
 def _check_dynamics(dynamics: Any, plant: Mechanism) -> None:
