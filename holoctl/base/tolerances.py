@@ -440,6 +440,10 @@ value, near which there is no other, or than the second number, to which singula
 MODE_GOES_ON = 0.1  # scaled
 """Steps with motors held tell motions that no motor drives from a singular mode."""
 
+IDLE_SHARE = 1e-3
+"""Motions and coordinates of them that have a smaller share are not counted, where motors are
+held."""
+
 NEARER_BY = 1e-6
 """Of the same mode, a configuration counts as nearer to the reference if it is by this share."""
 

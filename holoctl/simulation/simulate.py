@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from holoctl.base.checks import Vector, flag, numbers, one_of, positive, vector, whole
+from holoctl.base.checks import Vector, flag, one_of, positive, vector, whole
 from holoctl.base.errors import InputError
 from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
-from holoctl.base.tolerances import COARSEST, FINEST, LAST_TICK, MOST_TICKS, ROUNDED_INSTANT
+from holoctl.base.tolerances import MOST_TICKS
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.control.computed_torque import Controller
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
 from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
+from holoctl.simulation.asked import check_dynamics, checked_output, ticks_of, tolerance
 from holoctl.simulation.events import Event, checked_events
 from holoctl.simulation.given import Given, Load, check_controller
 from holoctl.simulation.motion import Dynamics, Settings, Tally, new_efforts
@@ -170,7 +171,7 @@ def simulate(
     sigma = vector("noise", noise, 2, "standard deviations of q and v")
     if sigma.min() < 0.0:
         raise InputError(f"noise must be two standard deviations >= 0; got {noise!r}")
-    rtol, atol = _tolerance("rtol", rtol), _tolerance("atol", atol)
+    rtol, atol = tolerance("rtol", rtol), tolerance("atol", atol)
     seed = whole("seed", seed, 0)
     hold, progress = flag("hold", hold), flag("progress", progress)
     if sigma.any() and not hold:
@@ -182,9 +183,9 @@ def simulate(
                 "is lambda t, q, v: load"
             )
     if dynamics is not None:
-        _check_dynamics(dynamics, plant)
-    ticks = _instants(duration, rate)
-    instants = ticks if output is None else _checked_output(output, duration)
+        check_dynamics(dynamics, plant)
+    ticks = ticks_of(duration, rate)
+    instants = ticks if output is None else checked_output(output, duration)
     held = controller is not None and hold
     make = _dynamics_by(dynamics)
     settings = Settings(make, method, rtol, atol, at_singular == "cross", 1.0 / rate, held)
@@ -253,56 +254,6 @@ def _ticked(travel: Travel, ticks: Vector, sigma: Vector, seed: int) -> None:
         if travel.ended:
             keep_last(travel)
             break
-
-
-def _tolerance(name: str, value: Any) -> float:
-    given = positive(name, value)
-    if not FINEST <= given <= COARSEST:
-        raise InputError(f"{name} must be from {FINEST:g} to {COARSEST:g}; got {given:g}")
-    return given
-
-
-def _instants(duration: float, rate: float) -> Vector:
-    """The ticks, and the end."""
-    count = max(1, int(np.ceil(duration * rate - LAST_TICK)))
-    return np.append(np.arange(count) / rate, duration)
-
-
-def _checked_output(output: Any, duration: float) -> Vector:
-    instants = numbers("output", output, "instants, s")
-    if instants.ndim != 1 or instants.size == 0 or not np.isfinite(instants).all():
-        raise InputError(f"output must be finite instants in a row, s; got shape {instants.shape}")
-    if instants.size > MOST_TICKS:
-        raise InputError(f"output has {instants.size} instants; a run has at most {MOST_TICKS:.0e}")
-    if not (np.diff(instants) > 0.0).all():
-        raise InputError("output must ascend, each instant after the one before")
-    instants = instants.astype(float)
-    if abs(instants[-1] - duration) <= ROUNDED_INSTANT * duration:  # 3 * 0.1 is more than 0.3
-        instants[-1] = duration
-    if not (instants[0] >= 0.0 and instants[-1] <= duration):
-        raise InputError(
-            f"output must be within 0 and the duration, {duration:g} s; got {instants[0]:g} to "
-            f"{instants[-1]:g}"
-        )
-    return instants
-
-
-def _check_dynamics(dynamics: Any, plant: Mechanism) -> None:
-    if not isinstance(dynamics, Compiled):
-        raise InputError(
-            f"dynamics must be compiled forward dynamics; got {type(dynamics).__name__}; "
-            'hc.compile(plant, ["forward_dynamics"]) makes them'
-        )
-    if "forward_dynamics" not in dynamics.functions:
-        raise InputError(
-            f"dynamics has {', '.join(dynamics.functions)}; "
-            'hc.compile(plant, ["forward_dynamics"]) makes what is needed'
-        )
-    if dynamics.mech is not plant:
-        raise InputError(
-            f"dynamics was compiled for {dynamics.mech.name!r}, which is not the very plant, "
-            f"{plant.name!r}"
-        )
 
 
 def _dynamics_by(compiled: Compiled | None) -> Callable[[Mechanism, Partition], Dynamics]:
