@@ -131,8 +131,8 @@ def half_turn():
     return math.floor(math.degrees(2.0 * math.acos(of("tolerances.HALF_TURN"))))
 
 
-WORDS = {"twice": 2, "three": 3, "six": 6, "nine": 9, "twenty": 20, "a third": 3, "half": 0.5,
-         "quarter": 0.25}  # fmt: skip
+WORDS = {"twice": 2, "three": 3, "four": 4, "six": 6, "nine": 9, "twenty": 20, "a third": 3,
+         "half": 0.5, "quarter": 0.25}  # fmt: skip
 
 
 def restarts():
@@ -145,8 +145,16 @@ def random_step():
 
 DERIVATIONS, DECISIONS = "docs/derivations.md", "docs/decisions.md"
 REALTIME = "docs/realtime.md"
+SIMULATION = "docs/simulation.md"
 
 CLAIMS = [  # page, the words around each number {}, what the code has in its place
+    (SIMULATION, "must be on the constraints to {} (scaled)", "tolerances.CLOSED"),
+    (SIMULATION, "They are between {} and {}. The error",
+     ("tolerances.FINEST", "tolerances.COARSEST")),
+    (SIMULATION, "Functions are looked at {} times a step", "tolerances.EVENT_LOOKS"),
+    (SIMULATION, "than a {} of one may be missed", lambda: (1.0 / of("tolerances.EVENT_LOOKS"),)),
+    (SIMULATION, "once it was larger than {} in its own", "tolerances.EVENT_LEFT"),
+    (SIMULATION, "more than {} evaluations within one tick", "tolerances.MOST_STEPS"),
     (DERIVATIONS, "after {} such steps scipy's LSODA", "tolerances.STIFF_STEPS"),
     (DERIVATIONS, "A state that is off by {} is put back", "tolerances.PUT_BACK[0]"),
     (DERIVATIONS, "They are open by no more than {}, or by", "tolerances.OFF"),
@@ -160,7 +168,9 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      "tolerances.MISSED"),
     (DERIVATIONS, "where s falls below {} of what is usual without", "tolerances.LOST"),
     (DECISIONS, "Between {} and {} nobody can tell", ("tolerances.PASSED", "tolerances.MISSED")),
-    (DECISIONS, "once its function was above {}.", "tolerances.EVENT_LEFT"),
+    (DECISIONS, "What is within {} of zero at a start", "tolerances.EVENT_LEFT"),
+    (DECISIONS, "in halves of the step, down to a part in {}.",
+     lambda: (float(f"{2.0 ** of('tolerances.EVENT_HALVES'):.0e}"),)),
     (DERIVATIONS, "Where s is below {} (a relative rotation of {} degrees",
      lambda: (of("tolerances.HALF_TURN"), half_turn())),
     (DERIVATIONS, "| jacobian | phi along each coordinate | {} |", "tolerances.FIRST_DIFFERENCE"),

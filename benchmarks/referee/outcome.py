@@ -32,8 +32,7 @@ class Outcome:
         Largest change of the energy that nothing accounts for, relative to the largest kinetic
         energy; NaN where dampers lose energy.
     closure : float
-        Largest scaled error of a row, all rows, before any correction; for peers at the instants
-        of the comparison.
+        Largest scaled error of a row, all rows, of the states at the instants of the comparison.
     seconds : float
         Time of the processor for the simulation: median where there were several.
     steps, evaluations, crossings, repartitions : int or None

@@ -440,6 +440,10 @@ value, near which there is no other, or than the second number, to which singula
 MODE_GOES_ON = 0.1  # scaled
 """Steps with motors held tell motions that no motor drives from a singular mode."""
 
+IDLE_SHARE = 1e-3
+"""Motions and coordinates of them that have a smaller share are not counted, where motors are
+held."""
+
 NEARER_BY = 1e-6
 """Of the same mode, a configuration counts as nearer to the reference if it is by this share."""
 
@@ -605,6 +609,10 @@ RECORDED = 1e-12  # scaled
 FINEST, COARSEST = 1e-14, 1e-2
 """Tolerances of a simulation are between these."""
 
+LAST_TICK, ROUNDED_INSTANT = 1e-9, 1e-12  # a share of a tick; of the duration
+"""A last tick that is shorter is no tick; an instant to record that is no farther from the end is
+the end."""
+
 FAR_TICKS = 3.0
 """Under a controller a singular configuration is stepped over where it is nearer than so many
 ticks."""
@@ -619,6 +627,10 @@ singular configuration, where another path is near, by that times the last."""
 
 OFF = 1e-6  # scaled
 """A state that is open by more is no result."""
+
+STOPS_SHORT = 1e-6
+"""A motion that is not to go over a singular configuration ends before it by this share of the step
+over it."""
 
 AS_CLOSED, STARTS = 4e-16, 2e-6  # scaled
 """A start that is off by no more than the first stays as it is: next to a singular configuration,

@@ -14,6 +14,7 @@ import numpy as np
 
 from holoctl.base.checks import positive
 from holoctl.base.errors import InputError
+from holoctl.base.one_thread import one_thread
 
 __all__ = ["LoopStatistics", "realtime", "run_at_rate"]
 
@@ -54,11 +55,8 @@ def realtime() -> Iterator[None]:
     >>> with hc.realtime():
     ...     statistics = hc.run_at_rate(lambda t: None, rate=1000.0, duration=0.01)
     """
-    import scipy.linalg  # noqa: F401  (only libraries that are loaded can be limited)
-    from threadpoolctl import threadpool_limits
-
     enabled, frozen = gc.isenabled(), gc.get_freeze_count() > 0
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread():
         try:
             gc.collect()
             gc.freeze()

@@ -18,6 +18,7 @@ from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import NotActuatedError
 from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr, singular_values
 from holoctl.base.tolerances import (
+    IDLE_SHARE,
     MODE_CLOSED,
     MODE_GOES_ON,
     MODE_SINGULAR,
@@ -230,9 +231,9 @@ def _idle(p: Problem, x: Closed, G: Array, rank: int) -> Array:
     idle = [found.basis for found in idle_motions(bodies_at(mech, at, p.t), at, Z).values()]
     if idle:
         u, s, _ = np.linalg.svd(np.hstack(idle), full_matrices=False)
-        known = u[:, s > 1e-3]
+        known = u[:, s > IDLE_SHARE]
     u, s, _ = np.linalg.svd(Z - known @ (known.T @ Z), full_matrices=False)
-    others = u[:, s > 1e-3]
+    others = u[:, s > IDLE_SHARE]
     ways = list(others.T)
     if len(ways) > 1:  # each alone may turn back where two together do not
         mixed = np.random.default_rng(0).normal(size=(len(ways), 4))
@@ -241,7 +242,7 @@ def _idle(p: Problem, x: Closed, G: Array, rank: int) -> Array:
     if not moving:
         return known
     size = np.abs(moving).max(axis=0)
-    names = [mech.coordinate_names[i] for i in np.argsort(-size) if size[i] > 1e-3]
+    names = [mech.coordinate_names[i] for i in np.argsort(-size) if size[i] > IDLE_SHARE]
     raise NotActuatedError(
         f"{mech.name}: with its motors held, it still moves ({listing(names, 6)}), so its "
         "configurations are no separate modes but a continuum; give the coordinates that are to be "

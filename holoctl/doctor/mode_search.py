@@ -6,6 +6,7 @@ Coordinates that no row depends on, such as those of a base that floats, stay at
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -127,18 +128,17 @@ def search(p: Problem, tries: int, seed: int, progress: bool) -> Search:
     polarity, closed = polarity_rows(p.mech), list[Closed]()
     best: Closed | None = None
     bar = progress_bar(tries, "assembly modes", "starts") if progress else None
-    for i, start in enumerate(starts(p, tries, seed)):
-        found = tried(p, start, polarity) if i else closed_from(p, start, polarity)
-        if bar is not None:
-            bar.update()
-        if found is None:
-            continue
-        if found.error <= allowed(p.mech) and not found.opposite:
-            closed.append(found)
-        elif best is None or (found.error, found.opposite) < (best.error, best.opposite):
-            best = found
-    if bar is not None:
-        bar.close()
+    with bar or nullcontext():
+        for i, start in enumerate(starts(p, tries, seed)):
+            found = tried(p, start, polarity) if i else closed_from(p, start, polarity)
+            if bar is not None:
+                bar.update()
+            if found is None:
+                continue
+            if found.error <= allowed(p.mech) and not found.opposite:
+                closed.append(found)
+            elif best is None or (found.error, found.opposite) < (best.error, best.opposite):
+                best = found
     return Search(p, closed, best or closed[-1])
 
 

@@ -54,11 +54,7 @@ class Given:
         try:
             with np.errstate(**self.theirs):
                 controller = anew(q.copy(), v.copy(), t)
-            if not callable(controller):
-                raise InputError(
-                    "repartitioned(q, v, t) of a controller must return a controller, a function "
-                    f"(t, q, v) -> u; got {type(controller).__name__}"
-                )
+            check_controller(controller, "what controller.repartitioned(q, v, t) returns")
         except Exception as error:
             tell_time(error, t)
             raise
@@ -106,7 +102,8 @@ def tell_time(error: Exception, t: float) -> None:
         error.time = t  # type: ignore[attr-defined]
 
 
-def check_controller(controller: Any) -> None:
+def check_controller(controller: Any, name: str = "controller") -> None:
+    """Raise `InputError` for what is no function; `name` says where it comes from."""
     of = getattr(controller, "__self__", None)
     methods = [getattr(ComputedTorque, name) for name in dir(ComputedTorque)]
     its_own = isinstance(of, ComputedTorque) and getattr(controller, "__func__", 0) in methods
@@ -117,6 +114,4 @@ def check_controller(controller: Any) -> None:
         what = (
             f"{type(of).__name__}.{controller.__name__}" if its_own else type(controller).__name__
         )
-        raise InputError(
-            f"controller must be a function (t, q, v) -> u, or None; got a {what}{hint}"
-        )
+        raise InputError(f"{name} must be a function (t, q, v) -> u, or None; got a {what}{hint}")

@@ -178,6 +178,7 @@ class Motion:
     nodes: list[Node] = field(default_factory=list)
     guess: Callable[[float], tuple[Vector, Vector]] | None = None
     missed: bool = False
+    ahead: float | None = None
     opened: float = 0.0
     stiff: int = 0
     solver: Any = None

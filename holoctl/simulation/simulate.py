@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from threadpoolctl import threadpool_limits
 
-from holoctl.base.checks import Vector, flag, numbers, one_of, positive, vector, whole
+from holoctl.base.checks import Vector, flag, one_of, positive, vector, whole
 from holoctl.base.errors import InputError
+from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
-from holoctl.base.tolerances import COARSEST, FINEST, MOST_TICKS
+from holoctl.base.tolerances import MOST_TICKS
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.codegen.compiled.steps import rows_of, step_of
 from holoctl.control.computed_torque import Controller
@@ -31,6 +31,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.simulation.asked import check_dynamics, checked_output, ticks_of, tolerance
 from holoctl.simulation.events import Event, Watched, checked_events
 from holoctl.simulation.given import Given, Load, check_controller
 from holoctl.simulation.motion import Dynamics, Settings, Tally, new_efforts
@@ -43,6 +44,7 @@ from holoctl.simulation.travel import (
     check_plant,
     decided,
     keep_last,
+    keep_last_of_error,
     started,
     travel_to,
 )
@@ -180,7 +182,7 @@ def simulate(
     sigma = vector("noise", noise, 2, "standard deviations of q and v")
     if sigma.min() < 0.0:
         raise InputError(f"noise must be two standard deviations >= 0; got {noise!r}")
-    rtol, atol = _tolerance("rtol", rtol), _tolerance("atol", atol)
+    rtol, atol = tolerance("rtol", rtol), tolerance("atol", atol)
     seed = whole("seed", seed, 0)
     hold, progress = flag("hold", hold), flag("progress", progress)
     if sigma.any() and not hold:
@@ -192,9 +194,9 @@ def simulate(
                 "is lambda t, q, v: load"
             )
     if dynamics is not None:
-        _check_dynamics(dynamics, plant)
-    ticks = _instants(duration, rate)
-    instants = ticks if output is None else _checked_output(output, duration)
+        check_dynamics(dynamics, plant)
+    ticks = ticks_of(duration, rate)
+    instants = ticks if output is None else checked_output(output, duration)
     held = controller is not None and hold
     make = _dynamics_by(dynamics)
     settings = Settings(make, method, rtol, atol, at_singular == "cross", 1.0 / rate, held)
@@ -212,13 +214,13 @@ def simulate(
         tuple(map(Watched, watched)),
         record,
         theirs,
-        u=np.zeros(plant.nu),
+        held,
+        np.zeros(plant.nu),
         known={id(plant): at},
     )
     bar = progress_bar(instants.size, "simulating", "instants", scaled=True) if progress else None
     record.bar = bar
-    one_thread = threadpool_limits(limits=1, user_api="blas")  # these matrices are small for BLAS
-    with np.errstate(all="ignore"), one_thread, bar or nullcontext():
+    with np.errstate(all="ignore"), one_thread(), bar or nullcontext():
         try:
             if held:
                 _ticked(travel, ticks, sigma, seed)
@@ -229,7 +231,7 @@ def simulate(
             keep_last(travel)
         except Exception as error:
             t = getattr(error, "time", travel.motion.t)  # of the controller, where it raised
-            keep_last(travel)
+            keep_last_of_error(travel)
             with suppress(Exception):  # of a class that lets nothing be added
                 error.time = t  # type: ignore[attr-defined]
                 error.run = finished(record, tally, "an error", seed)  # type: ignore[attr-defined]
@@ -239,20 +241,13 @@ def simulate(
 
 
 def _continuous(travel: Travel, duration: float) -> None:
-    def command(t: float, q: Vector, v: Vector) -> Vector:
-        return travel.given.command(travel.motion.plant, t, q, v)
-
-    travel_to(travel, duration, command)
+    travel_to(travel, duration)
     if travel.ended or travel.record.next <= duration:
-        keep_last(travel, command)
+        keep_last(travel)
 
 
 def _ticked(travel: Travel, ticks: Vector, sigma: Vector, seed: int) -> None:
     rng, record = np.random.default_rng(seed), travel.record
-
-    def held(t: float, q: Vector, v: Vector) -> Vector:
-        return travel.u
-
     seen, noisy, instants = travel.motion.look.seen, bool(sigma.any()), ticks.tolist()
     for t, stop in zip_longest(instants, instants[1:]):
         motion = travel.motion
@@ -269,70 +264,14 @@ def _ticked(travel: Travel, ticks: Vector, sigma: Vector, seed: int) -> None:
         record.spent = time.perf_counter() - start
         if stop is None:
             if record.next <= t:
-                keep_last(travel, held)
+                keep_last(travel)
             break
         new_efforts(motion, travel.given.held(plant, travel.u))
         motion.since, motion.spent = t, motion.tally.evaluations
-        travel_to(travel, stop, held)
+        travel_to(travel, stop)
         if travel.ended:
-            keep_last(travel, held)
+            keep_last(travel)
             break
-
-
-def _tolerance(name: str, value: Any) -> float:
-    given = positive(name, value)
-    if not FINEST <= given <= COARSEST:
-        raise InputError(f"{name} must be from {FINEST:g} to {COARSEST:g}; got {given:g}")
-    return given
-
-
-def _instants(duration: float, rate: float) -> Vector:
-    """The ticks, and the end."""
-    count = max(1, int(np.ceil(duration * rate - 1e-9)))
-    return np.append(np.arange(count) / rate, duration)
-
-
-def _checked_output(output: Any, duration: float) -> Vector:
-    instants = numbers("output", output, "instants, s")
-    if instants.ndim != 1 or instants.size == 0:
-        raise InputError(f"output must be instants in a row, s; got shape {instants.shape}")
-    if not np.isfinite(instants).all():
-        bad = int(np.flatnonzero(~np.isfinite(instants))[0])
-        raise InputError(f"output must be finite, s; entry {bad} is {instants[bad]}")
-    if instants.size > MOST_TICKS:
-        raise InputError(f"output has {instants.size} instants; a run has at most {MOST_TICKS:.0e}")
-    near = duration < instants[-1] <= duration * (1.0 + 1e-12)  # as multiples of 0.1 are
-    instants = np.minimum(instants, duration) if near else instants
-    if not (np.diff(instants) > 0.0).all():
-        bad = 1 + int(np.flatnonzero(~(np.diff(instants) > 0.0))[0])
-        raise InputError(
-            f"output must ascend, each instant after the one before; entry {bad}, "
-            f"{instants[bad]:g} s, does not"
-        )
-    if not (instants[0] >= 0.0 and instants[-1] <= duration):
-        raise InputError(
-            f"output must be within 0 and the duration, {duration:g} s; got {instants[0]:g} to "
-            f"{instants[-1]:g}"
-        )
-    return instants.astype(float)
-
-
-def _check_dynamics(dynamics: Any, plant: Mechanism) -> None:
-    if not isinstance(dynamics, Compiled):
-        raise InputError(
-            f"dynamics must be compiled forward dynamics; got {type(dynamics).__name__}; "
-            'hc.compile(plant, ["forward_dynamics"]) makes them'
-        )
-    if "forward_dynamics" not in dynamics.functions:
-        raise InputError(
-            f"dynamics has {', '.join(dynamics.functions)}; "
-            'hc.compile(plant, ["forward_dynamics"]) makes what is needed'
-        )
-    if dynamics.mech is not plant:
-        raise InputError(
-            f"dynamics was compiled for {dynamics.mech.name!r}, which is not the very plant, "
-            f"{plant.name!r}"
-        )
 
 
 def _serves(part: Partition, at: Decided, q: Vector, v: Vector) -> bool:

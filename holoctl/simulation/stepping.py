@@ -25,6 +25,7 @@ from holoctl.base.tolerances import (
     PASSES,
     PUT_IMPLICIT,
     STIFF_STEPS,
+    STOPS_SHORT,
 )
 from holoctl.closing.correction import put_back
 from holoctl.rows.tick.all_rows import scaled_rows_at
@@ -61,6 +62,12 @@ METHODS = ("auto", *EXPLICIT, *IMPLICIT)
 
 def advanced(motion: Motion, stop: float) -> Piece:
     """One accepted step, at the most to `stop`; the motion is then at its end."""
+    if motion.ahead is not None:
+        raise SingularityError(
+            f"{motion.plant.name}: the motion runs into a singular configuration at t = "
+            f"{motion.ahead:.9g} s, where the constraints lose rank and paths branch; "
+            'at_singular="cross" follows the smooth one'
+        )
     near = _near(motion)
     if near and not motion.missed:
         piece = _over(motion, stop, near)
@@ -294,18 +301,16 @@ def _here(motion: Motion, at_it: bool) -> Node:
 
 def _passed(motion: Motion, found: Passage, stop: float) -> Piece:
     plant, start = motion.plant, motion.t
-    if np.isfinite(found.instant) and not motion.settings.cross:
-        raise SingularityError(
-            f"{plant.name}: the motion runs into a singular configuration at t = "
-            f"{found.instant:.9g} s, where the constraints lose rank and paths branch; "
-            'at_singular="cross" follows the smooth one'
-        )
     end = min(stop, found.stop)
+    ahead = np.isfinite(found.instant) and found.instant <= end
+    if ahead and not motion.settings.cross:  # up to there the motion is as good as any
+        motion.ahead = found.instant
+        end = found.instant - STOPS_SHORT * (found.instant - start)
     q, v = found.at(end)
     q = pin.normalize(plant.model, q)
     if end == found.stop:
         q, v = put_back(plant, motion.part.rows, q, v, end, CLOSEST)
-    if np.isfinite(found.instant) and found.instant <= end:
+    if ahead and motion.settings.cross:
         motion.tally.crossings.append(found.instant)
     motion.tally.steps += 1
     _, a = found.rates(end)

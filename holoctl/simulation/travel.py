@@ -40,7 +40,16 @@ from holoctl.simulation.record import Command, Record, closed, keep, keep_piece
 from holoctl.simulation.stepping import advanced
 from holoctl.simulation.watch import usual_independence
 
-__all__ = ["Decided", "Travel", "check_plant", "decided", "keep_last", "started", "travel_to"]
+__all__ = [
+    "Decided",
+    "Travel",
+    "check_plant",
+    "decided",
+    "keep_last",
+    "keep_last_of_error",
+    "started",
+    "travel_to",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +69,16 @@ class Travel:
     events: tuple[Watched, ...]
     record: Record
     given: Given
-    u: Vector = field(default_factory=lambda: np.zeros(0))
+    held: bool
+    u: Vector
     fresh: bool = True
     known: dict[int, Decided] = field(default_factory=dict)
     ended: str = ""
+
+    def command(self, t: float, q: Vector, v: Vector) -> Vector:
+        """The motor efforts that act in a state: those of the tick, or of a continuous
+        controller."""
+        return self.u if self.held else self.given.command(self.motion.plant, t, q, v)
 
     def value(self, i: int, t: float, q: Vector, v: Vector) -> float:
         """The function of an event."""
@@ -126,12 +141,12 @@ def _check_start(plant: Mechanism, q: Vector, v: Vector, t: float, allowed: floa
         )
 
 
-def travel_to(travel: Travel, stop: float, command: Command) -> None:
+def travel_to(travel: Travel, stop: float) -> None:
     """Step by step, through all events, to an instant."""
     while travel.motion.t < stop and not travel.ended:
         if not travel.events:
             piece = advanced(travel.motion, stop)
-            keep_piece(travel.record, travel.motion, piece, command)
+            keep_piece(travel.record, travel.motion, piece, travel.command)
             continue
         before = copy(travel.motion)
         piece = advanced(travel.motion, stop)
@@ -145,18 +160,34 @@ def travel_to(travel: Travel, stop: float, command: Command) -> None:
                 told.pop()
             raise
         for piece in pieces:
-            keep_piece(travel.record, travel.motion, piece, command)
+            keep_piece(travel.record, travel.motion, piece, travel.command)
         if hit is not None:
             _react(travel, hit)
 
 
-def keep_last(travel: Travel, command: Command | None = None) -> None:
+def keep_last(travel: Travel) -> None:
     """The state where a run ends, unless it is there already."""
+    _keep_last(travel, travel.command)
+
+
+def keep_last_of_error(travel: Travel) -> None:
+    """The same where it ends by an error; a controller that raises has no efforts there."""
+
+    def command(t: float, q: Vector, v: Vector) -> Vector:
+        try:
+            return travel.command(t, q, v)
+        except Exception:  # there is one already
+            return np.full(travel.u.size, np.nan)
+
+    _keep_last(travel, command)
+
+
+def _keep_last(travel: Travel, command: Command) -> None:
     record, motion = travel.record, travel.motion
-    if motion is None or (record.count and not motion.t > record.t[record.count - 1]):
+    if record.count and not motion.t > record.t[record.count - 1]:
         return
     record.t[record.count] = motion.t
-    keep(record, motion, state_of(motion), command or (lambda t, q, v: travel.u))
+    keep(record, motion, state_of(motion), command)
 
 
 # ---------------------------------------------------------------------------------- events

@@ -90,3 +90,30 @@ def test_a_plant_that_does_not_match_is_refused(s):
             ),
             hc.InputError, "plant", what,
         )  # fmt: skip
+
+
+def test_a_controller_that_is_asked_for_another_partition_moves_nothing(s):
+    """It sees copies, and what it returns must be a controller."""
+    mech, q, v = s.mech, s.q, s.v
+    seen = []
+
+    class Asked:
+        then: object = None
+
+        def __call__(self, t, q, v):
+            return np.full(mech.nu, 0.5)
+
+        def repartitioned(self, q, v, t):
+            seen.append(t)
+            q[:], v[:] = 7.0, 7.0
+            return self.then or self
+
+    asked = Asked()
+    run = hc.simulate(mech, asked, q, v, 0.5)
+    assert seen
+    plain = hc.simulate(mech, lambda t, q, v: np.full(mech.nu, 0.5), q, v, 0.5)
+    np.testing.assert_array_equal(run.q, plain.q)
+    asked.then = 3
+    with pytest.raises(hc.InputError, match=r"repartitioned.*must be a function") as error:
+        hc.simulate(mech, asked, q, v, 0.5)
+    assert error.value.time == seen[-1]

@@ -184,3 +184,55 @@ def test_a_tolerance_lets_no_start_of_exact_geometry_slide(tolerance):
     assert len(hc.simulate(mech, idle, q, v, duration=0.002).t) == 3
     with pytest.raises(hc.InconsistentError, match="the start is not on the constraints"):
         hc.simulate(mech, idle, q, np.add(v, [5e-5, 0.0, 0.0]), duration=0.002)
+
+
+def free(t, q, v):
+    return np.zeros(1)
+
+
+@pytest.mark.parametrize("controller", [None, free], ids=["alone", "in ticks"])
+def test_only_what_is_asked_for_is_recorded(controller):
+    mech = mechanism("four_bar")
+    q, v = closed_states("four_bar")[0]
+    run = hc.simulate(mech, controller, q, v, 0.03, output=[0.0, 0.0105])
+    assert run.t.tolist() == [0.0, 0.0105]
+
+
+@pytest.mark.parametrize("controller", [None, free], ids=["alone", "in ticks"])
+def test_an_instant_that_is_the_end_but_for_rounding_is_the_end(controller):
+    mech = mechanism("four_bar")
+    q, v = closed_states("four_bar")[0]
+    instants = 0.01 * np.arange(4) * (1.0 + 1e-15)
+    assert instants[-1] > 0.03
+    run = hc.simulate(mech, controller, q, v, 0.03, output=instants)
+    assert run.t[-1] == 0.03
+    with pytest.raises(hc.InputError, match="within 0 and the duration"):
+        hc.simulate(mech, controller, q, v, 0.03, output=[0.0, 0.0301])
+
+
+def test_efforts_at_an_error_are_those_that_act_or_not_told():
+    mech = mechanism("four_bar")
+    q, v = closed_states("four_bar")[0]
+
+    def fails_later(t, q, v):
+        if t > 0.02:
+            raise RuntimeError("out of torque")
+        return np.ones(1)
+
+    with pytest.raises(RuntimeError) as error:
+        hc.simulate(mech, fails_later, q, v, 0.05, hold=False)
+    u = error.value.run.u  # type: ignore[attr-defined]
+    assert u.size
+    assert np.all((u == 1.0) | np.isnan(u))
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and no more", b"no archive"])
+def test_a_file_that_is_no_run_is_refused(content, tmp_path):
+    path = tmp_path / "run.npz"
+    path.write_bytes(content)
+    with pytest.raises(hc.InputError, match="is not a saved run"):
+        hc.Run.read(path)
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(hc.InputError, match="is not a saved run"):
+        hc.Run.read(path)
