@@ -10,7 +10,14 @@ import numpy as np
 from holoctl.base.checks import Vector, vector
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import CLOSED, CLOSEST, EVENT_AGAIN, EVENT_TIME, MOST_EVENTS
+from holoctl.base.tolerances import (
+    CLOSED,
+    CLOSEST,
+    EVENT_AGAIN,
+    EVENT_SHORT,
+    EVENT_TIME,
+    MOST_EVENTS,
+)
 from holoctl.closing.correction import put_back
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
@@ -115,9 +122,15 @@ def travel_to(travel: Travel, stop: float, command: Command) -> None:
             keep_piece(travel.record, travel.motion, piece, command)
             continue
         before = copy(travel.motion)
-        piece = advanced(travel.motion, stop)
         try:
-            hit = _event_within(travel, piece)
+            try:
+                piece = advanced(travel.motion, stop)
+            except SingularityError:
+                hit = _event_before_singular(travel, before, stop)
+                if hit is None:
+                    raise
+            else:
+                hit = _event_within(travel, piece, piece.stop.t)
             pieces = [piece] if hit is None else _up_to(travel, before, hit)
         except BaseException:  # what was not looked at is not told
             _go_back(travel, before)
@@ -143,9 +156,10 @@ def keep_last(travel: Travel, command: Command | None = None) -> None:
 # ---------------------------------------------------------------------------------- events
 
 
-def _event_within(travel: Travel, piece: Piece) -> Hit | None:
-    """The first event of a piece that has a reaction, or ends the run; others are told."""
-    motion, start, stop = travel.motion, piece.start.t, piece.stop.t
+def _event_within(travel: Travel, piece: Piece, stop: float) -> Hit | None:
+    """The first event of a piece, up to an instant of it, that has a reaction or ends the run;
+    others are told."""
+    motion, start = travel.motion, piece.start.t
 
     def closed_at(t: float) -> tuple[Vector, Vector]:
         q, v = piece.at(t)
@@ -156,7 +170,7 @@ def _event_within(travel: Travel, piece: Piece) -> Hit | None:
         over = Stretch(start, stop, piece.at, closed_at, travel.fresh)
         hit = first_event(travel.events, over, travel.value)
         if hit is None:
-            travel.fresh = False
+            travel.fresh = travel.fresh and stop - start <= EVENT_SHORT
             break
         event = travel.events[hit.i].event
         if event.terminal or event.reaction is not None:
@@ -164,6 +178,20 @@ def _event_within(travel: Travel, piece: Piece) -> Hit | None:
         _happens(travel, hit.t, hit)
         start = hit.t
     return None
+
+
+def _event_before_singular(travel: Travel, before: Motion, stop: float) -> Hit | None:
+    """The event that comes before a singular configuration over which the motion must not go."""
+    if before.settings.cross:
+        return None
+    crossings = travel.motion.tally.crossings
+    count, settings = len(crossings), replace(before.settings, cross=True)
+    travel.motion = replace(before, settings=settings)
+    try:
+        piece = advanced(travel.motion, stop)
+    except (SingularityError, InconsistentError):
+        return None
+    return _event_within(travel, piece, min([piece.stop.t, *crossings[count:]]))
 
 
 def _happens(travel: Travel, t: float, hit: Hit) -> None:
@@ -189,7 +217,7 @@ def _up_to(travel: Travel, before: Motion, hit: Hit) -> list[Piece]:
     """
     t, latest = hit.t, travel.motion.t
     for _ in range(EVENT_AGAIN):
-        _go_back(travel, copy(before))
+        _go_back(travel, replace(before, settings=travel.motion.settings))
         pieces = list[Piece]()
         while travel.motion.t < t:
             pieces.append(advanced(travel.motion, t))
@@ -202,6 +230,7 @@ def _up_to(travel: Travel, before: Motion, hit: Hit) -> list[Piece]:
         if abs(later) <= EVENT_TIME * max(1.0, abs(t)) or not near:
             break
         t += later
+    travel.motion.settings = before.settings
     return pieces
 
 
