@@ -9,7 +9,7 @@ OLDEST := (3, 11)
 NEWEST := (3, 13)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all bench lint types wheel clean
+.PHONY: help demo test test-all bench referee lint types wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,12 +31,15 @@ lint: $(READY) ## style: ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-# PEERS=1: in .venv-peers, which has Drake and MuJoCo as well; one without a wheel is left out.
+# PEERS=1: in .venv-peers, which has Drake, Exudyn and MuJoCo as well; one without a wheel is left out.
 PEERS ?=
 PEERS_READY := .venv-peers/.installed
 BENCH_READY := $(if $(PEERS),$(PEERS_READY),$(READY))
 bench: $(BENCH_READY) ## how long things take; PEERS=1: beside Drake and MuJoCo
 	$(dir $(BENCH_READY))bin/python benchmarks/bench.py $(if $(PEERS),--peers)
+
+referee: $(BENCH_READY) ## published problems simulated; PEERS=1: beside Exudyn and MuJoCo
+	PYTHONPATH=benchmarks $(dir $(BENCH_READY))bin/python -m referee $(if $(PEERS),--peers)
 
 $(PEERS_READY): requirements.lock benchmarks/peers.txt pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) not found; name a Python: make PYTHON=..."; exit 1; }

@@ -6,6 +6,7 @@ import holoctl as hc
 from holoctl.dynamics.tick import forward_tick, inverse_tick
 from holoctl.dynamics.tick.general_path import general_acceleration, general_efforts
 from holoctl.io import urdf
+from holoctl.simulation import motion
 
 
 def general_path(prepared, *state):
@@ -56,3 +57,9 @@ def with_balls(model, balls):
 def shown(model):
     """The names of what a frozen model has handed out copies of."""
     return set(model._shown)
+
+
+def rows_decided_by(monkeypatch, decide):
+    """Of simulations, who decides rows anew: ``decide(usual, mech, partition, look, ...)``."""
+    usual = motion.better_rows
+    monkeypatch.setattr(motion, "better_rows", lambda *given: decide(usual, *given))

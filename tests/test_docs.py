@@ -147,6 +147,20 @@ DERIVATIONS, DECISIONS = "docs/derivations.md", "docs/decisions.md"
 REALTIME = "docs/realtime.md"
 
 CLAIMS = [  # page, the words around each number {}, what the code has in its place
+    (DERIVATIONS, "after {} such steps scipy's LSODA", "tolerances.STIFF_STEPS"),
+    (DERIVATIONS, "A state that is off by {} is put back", "tolerances.PUT_BACK[0]"),
+    (DERIVATIONS, "They are open by no more than {}, or by", "tolerances.OFF"),
+    (DERIVATIONS, "they slide by no more than {} rtol and {} of the speed",
+     ("tolerances.JUMPS[0]", "tolerances.JUMPS[1]")),
+    (DERIVATIONS, "Where s is below {} of what is usual and falls", "tolerances.NEAR_SINGULAR"),
+    (DERIVATIONS, "its values at {} Gauss points inside", "tolerances.NODES[0]"),
+    (DERIVATIONS, "along the polynomial by more than {}, s changes its sign, and the same with {} "
+     "nodes", ("tolerances.PASSED", "tolerances.FEWER_NODES[0]")),
+    (DERIVATIONS, "where that is more than {} the motion is followed as it is",
+     "tolerances.MISSED"),
+    (DERIVATIONS, "where s falls below {} of what is usual without", "tolerances.LOST"),
+    (DECISIONS, "Between {} and {} nobody can tell", ("tolerances.PASSED", "tolerances.MISSED")),
+    (DECISIONS, "once its function was above {}.", "tolerances.EVENT_LEFT"),
     (DERIVATIONS, "Where s is below {} (a relative rotation of {} degrees",
      lambda: (of("tolerances.HALF_TURN"), half_turn())),
     (DERIVATIONS, "| jacobian | phi along each coordinate | {} |", "tolerances.FIRST_DIFFERENCE"),

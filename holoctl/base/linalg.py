@@ -41,8 +41,8 @@ __all__ = [
     "orthonormal_columns",
     "pivoted_qr",
     "row_qr",
-    "singular_triplet",
     "singular_values",
+    "solved",
 ]
 
 Array = NDArray[np.float64]
@@ -87,6 +87,13 @@ def _triangular(
         return y
     x: Array = blas.dtrsm(1.0, a, b, lower=lower, trans_a=transposed, diag=unit)
     return x
+
+
+def solved(a: Array, b: Array) -> Array:
+    """x with ``A x = b`` of a small square matrix that is far from singular; not numbers where a
+    pivot is exactly zero."""
+    _, _, x, info = lapack.dgesv(a, b)
+    return x if info == 0 else np.full(b.shape, np.nan)
 
 
 class Cholesky(NamedTuple):
@@ -297,12 +304,6 @@ def least_squares(a: Array, b: Array, rcond: float | None = None) -> Array:
 def singular_values(a: Array) -> Array:
     """In descending order; an `InputError` for numbers that are not finite."""
     return np.asarray(np.linalg.svd(in_range(a), compute_uv=False)) if a.size else np.zeros(0)
-
-
-def singular_triplet(a: Array, i: int) -> tuple[Array, Array]:
-    """Left and right vector of the i-th singular value, counted from 1."""
-    u, _, vt = np.linalg.svd(in_range(a), full_matrices=False)
-    return u[:, i - 1], vt[i - 1]
 
 
 def null_space_by_svd(a: Array, rank: int) -> tuple[Array, Array, Array, Array]:

@@ -513,6 +513,10 @@ UNIT_NORM = 5e11
 PIVOT_SAMPLES = 8
 """Pivots are chosen at so many closed configurations near the reference, besides it."""
 
+FARTHEST_TURN, TURN_TERMS = 2.0, 12  # rad; a count
+"""A compiled step turns a body by no more, and has so many terms in the series of a rotation: exact
+to rounding that far."""
+
 DERIVED = 3.0
 """Derivatives are in doubt at pivots so many times larger than their function."""
 
@@ -559,19 +563,27 @@ LOOK_AGAIN, STEPS_AHEAD = 0.1, 5.0
 """Singular values are taken anew where the scaled rows may have changed them by this share; and
 where so many steps like the last could make one vanish, with their rates."""
 
+TURNED_OVER, MOST_TURNED = 0.5, 24  # -; a count
+"""A singular value that is larger than what the scaled rows change by, over this, does not go
+through zero; so many of the smallest are asked whether they did."""
+
 LOOK_STEP = 1e-4  # scaled
 """Rates of singular values are differences over this (scaled) to either side."""
 
 NEARBY_LOOKS = 2
 """What is usual for the independence of rows is asked along so many directions, both ways."""
 
-NODES, FEWER_NODES, NODES_APART = 8, 6, 0.3  # counts; -
-"""Nodes of the step over a singular configuration, and of the one it is compared with; they stay
-away from it by this share of their mean distance."""
+NODES, FEWER_NODES, NODES_APART = (8, 9, 10, 5, 4), (6, 7, 3), 0.0375  # counts; a share
+"""Nodes of the step over a singular configuration, and of the one it is compared with: the first
+of these counts with which they stay away from it by this share of the step."""
 
 PICARD, PICARD_STEPS = 1e-13, 40  # scaled; a count
 """Its iteration ends where x changes by less, or falls no more near the root of it; and has so many
 steps."""
+
+BESIDE, REFINED_INSTANTS = 0.02, 4  # a share; a count
+"""The instant of a singular configuration is found with singular vectors of a state beside it, by
+this share of the step; so many times."""
 
 PREDICTED_BY = 6
 """So many accepted states predict the motion over it."""
@@ -601,11 +613,16 @@ PUT_IMPLICIT = (1e13, 1e5)
 """Implicit methods are put back where they are off by so many times rtol times `PUT_BACK`, or by
 the second number times it: each time they start anew."""
 
-JUMPS = (1e5, 1e-6)
-"""Putting a state back may change its velocity by so many times rtol and this, relative."""
+JUMPS, JUMPS_NEAR = (1e5, 1e-6), 1e-2
+"""Putting a state back may change its velocity by so many times rtol and this, relative; close to a
+singular configuration, where another path is near, by that times the last."""
 
 OFF = 1e-6  # scaled
 """A state that is open by more is no result."""
+
+AS_CLOSED, STARTS = 4e-16, 2e-6  # scaled
+"""A start that is off by no more than the first stays as it is: next to a singular configuration,
+to put it back would turn its velocity. By more than the second, relative, nothing may."""
 
 PUT_BACK = (1e-12, 1e-12)  # scaled
 """States are put back where they are open, or slide, by more."""
@@ -633,6 +650,13 @@ EVENT_AGAIN = 5
 
 MOST_EVENTS = 1000
 """So many events within one tick, and a run counts as gone wild."""
+
+SLOPE_STEP = 1e-7  # scaled
+"""Accelerations are differenced by positions over this, for implicit methods."""
+
+STIFF = {"RK45": 2.5, "DOP853": 3.0}
+"""A step counts as shortened by stability, and not by accuracy, from this size on of h times the
+fastest rate: half of what the methods bear; regular motions have up to 1.5."""
 
 STIFF_STEPS = 15
 """Where so many steps were shortened by stability, forces are stiff."""

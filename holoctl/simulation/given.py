@@ -64,7 +64,7 @@ class Given:
             raise
         return self if controller is self.controller else replace(self, controller=controller)
 
-    def loads(self, plant: Mechanism) -> Efforts | None:
+    def loads(self, plant: Mechanism) -> Callable[[float, Vector, Vector], Vector] | None:
         """Efforts of loads from outside; None where there are none."""
         if self.f_ext is None and self.efforts is None:
             return None
@@ -87,9 +87,7 @@ class Given:
     def held(self, plant: Mechanism, u: Vector) -> Efforts:
         """Efforts on the coordinates while u is held."""
         tau, loads = plant.B @ u, self.loads(plant)
-        if loads is None:
-            return lambda t, q, v: tau
-        return lambda t, q, v: tau + loads(t, q, v)
+        return tau if loads is None else lambda t, q, v: tau + loads(t, q, v)
 
     def continuous(self, plant: Mechanism) -> Efforts:
         """The same with the controller asked at every instant."""

@@ -27,8 +27,9 @@ from scipy.optimize import brentq
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
-from holoctl.base.linalg import largest
+from holoctl.base.linalg import largest, singular_values
 from holoctl.base.tolerances import (
+    BESIDE,
     CLOSEST,
     FEWER_NODES,
     NODES,
@@ -36,13 +37,14 @@ from holoctl.base.tolerances import (
     PICARD,
     PICARD_STEPS,
     PREDICTED_BY,
+    REFINED_INSTANTS,
 )
 from holoctl.closing.correction import put_back
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.tick.all_rows import scaled_rows_at
 from holoctl.simulation.explicit_steps import Slope
-from holoctl.simulation.watch import Look
+from holoctl.simulation.watch import Look, Pairs, singular_pairs
 
 __all__ = ["Node", "Passage", "over", "predicted"]
 
@@ -109,7 +111,7 @@ def over(
         end, other = fine.x(1.0), coarse.x(1.0)
         nv, c = mech.nv, mech.column_scale
         off = (end - other) / np.concatenate([c, c * (1.0 + speed)])
-        instant = _instant(_signed(mech, fine, q, t, look))
+        instant = _instant(mech, part, fine, q, t, look)
         places = np.linspace(0.0, 1.0, 9)[1:].tolist()
         places += [instant] if np.isfinite(instant) else []
         opened = max(_open(mech, fine, q, t, theta) for theta in places)
@@ -186,13 +188,13 @@ def _integral(basis: Array, x: Vector) -> Array:
     return 0.5 * np.atleast_2d(np.asarray(legendre.legval(x, series), dtype=float).T)
 
 
-def _rule(count: int, zero: float) -> _Rule:
-    """Nodes that stay away from a zero at this share of the step."""
-    for more in (0, 1, 2):
-        rule = _gauss(count + more)
-        if np.abs(rule.c - zero).min() > NODES_APART / count:
-            return rule
-    return _gauss(count)
+def _rule(counts: Sequence[int], zero: float) -> _Rule:
+    """The first of these whose nodes stay away from a zero at this share of the step; else the one
+    that does best."""
+    rules = [_gauss(count) for count in counts]
+    apart = [float(np.abs(rule.c - zero).min()) for rule in rules]
+    good = [rule for rule, gap in zip(rules, apart, strict=True) if gap > NODES_APART]
+    return good[0] if good else rules[int(np.argmax(apart))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,26 +254,53 @@ def _collocated(
 # --------------------------------------------------------------------------- does it pass?
 
 
-def _signed(
-    mech: Mechanism, p: _Polynomial, q: Vector, t: float, look: Look
-) -> Callable[[float], float]:
-    """u' G' w along the polynomial: s with its sign, as long as its vectors stay."""
-    nv = mech.nv
+def _instant(
+    mech: Mechanism, part: Partition, p: _Polynomial, q: Vector, t: float, look: Look
+) -> float:
+    """Where s vanishes, as a share of the step; nan where it keeps its sign.
 
-    def value(theta: float) -> float:
-        x = p.x(theta)
-        there = pin.integrate(mech.model, q, x[:nv])
-        G = scaled_rows_at(mech, there, x[nv:], t + theta * p.h).jacobian
-        return float(look.u.dot(G).dot(look.w))  # type: ignore[union-attr]
-
-    return value
-
-
-def _instant(signed: Callable[[float], float]) -> float:
-    """Where it vanishes, as a share of the step; nan where it keeps its sign."""
-    if signed(0.0) * signed(1.0) >= 0.0:
+    ``u' G' w`` is s with its sign as long as u and w are its singular vectors: those of the start
+    turn on the way. So it is solved again with those of a state beside the zero; at the zero
+    itself they are not unique.
+    """
+    pairs, rank = look.pairs, part.rank
+    if pairs is None:
         return float("nan")
-    return float(brentq(signed, 0.0, 1.0, xtol=1e-12))
+    value = _signed(mech, p, q, t, pairs)
+    if value(0.0) * value(1.0) >= 0.0:
+        return float("nan")
+    instant = float(brentq(value, 0.0, 1.0, xtol=1e-12))
+    least = _least(mech, p, q, t, rank, instant)
+    for _ in range(REFINED_INSTANTS):
+        beside = instant - BESIDE if instant > 0.5 else instant + BESIDE
+        pairs = singular_pairs(_jacobian(mech, p, q, t, beside), rank)
+        value = _signed(mech, p, q, t, pairs)
+        around = max(0.0, instant - 10.0 * BESIDE), min(1.0, instant + 10.0 * BESIDE)
+        if value(around[0]) * value(around[1]) >= 0.0:
+            break
+        again = float(brentq(value, *around, xtol=1e-12))
+        found = _least(mech, p, q, t, rank, again)
+        if not found < least:
+            break
+        instant, least = again, found
+    return instant
+
+
+def _signed(
+    mech: Mechanism, p: _Polynomial, q: Vector, t: float, pairs: Pairs
+) -> Callable[[float], float]:
+    u, w = pairs.U[:, -1], pairs.W[:, -1]
+    return lambda theta: float(u.dot(_jacobian(mech, p, q, t, theta)).dot(w))
+
+
+def _least(mech: Mechanism, p: _Polynomial, q: Vector, t: float, rank: int, theta: float) -> float:
+    return float(singular_values(_jacobian(mech, p, q, t, theta))[rank - 1])
+
+
+def _jacobian(mech: Mechanism, p: _Polynomial, q: Vector, t: float, theta: float) -> Array:
+    x = p.x(theta)
+    there = pin.integrate(mech.model, q, x[: mech.nv])
+    return scaled_rows_at(mech, there, x[mech.nv :], t + theta * p.h).jacobian
 
 
 def _open(mech: Mechanism, p: _Polynomial, q: Vector, t: float, theta: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass, fields
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,7 @@ class Run:
         return cls(**values)
 
 
+@cache
 def versions() -> str:
     """Of what takes part in a run."""
     packages = ("holoctl", "pin", "numpy", "scipy")

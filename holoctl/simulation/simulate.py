@@ -6,22 +6,31 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from threadpoolctl import threadpool_limits
 
 from holoctl.base.checks import Vector, flag, numbers, one_of, positive, vector, whole
 from holoctl.base.errors import InputError
 from holoctl.base.progress import progress_bar
 from holoctl.base.tolerances import COARSEST, FINEST, MOST_TICKS
 from holoctl.codegen.compiled.compiled import Compiled
+from holoctl.codegen.compiled.steps import rows_of, step_of
 from holoctl.control.computed_torque import Controller
-from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
+from holoctl.dynamics.tick.prepared_forward import (
+    PreparedForwardDynamics,
+    at_once,
+    with_other_efforts,
+)
 from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
+from holoctl.rows.tick.all_rows import scaled_rows_at
 from holoctl.simulation.events import Event, Watched, checked_events
 from holoctl.simulation.given import Given, Load, check_controller
 from holoctl.simulation.motion import Dynamics, Settings, Tally, new_efforts
@@ -102,7 +111,8 @@ def simulate(
     plant : Mechanism, optional
         What is simulated, with the same coordinates and motors as `mech`.
     dynamics : Compiled, optional
-        Compiled forward dynamics of the plant, to be quicker.
+        Compiled forward dynamics of the plant, to be quicker: whole steps, where efforts are held,
+        and the rows that are looked at after them, are machine code too.
     rate : float, optional
         Ticks per second.
     hold : bool, optional
@@ -207,7 +217,8 @@ def simulate(
     )
     bar = progress_bar(instants.size, "simulating", "instants", scaled=True) if progress else None
     record.bar = bar
-    with np.errstate(all="ignore"), bar or nullcontext():
+    one_thread = threadpool_limits(limits=1, user_api="blas")  # these matrices are small for BLAS
+    with np.errstate(all="ignore"), one_thread, bar or nullcontext():
         try:
             if held:
                 _ticked(travel, ticks, sigma, seed)
@@ -242,12 +253,12 @@ def _ticked(travel: Travel, ticks: Vector, sigma: Vector, seed: int) -> None:
     def held(t: float, q: Vector, v: Vector) -> Vector:
         return travel.u
 
-    last, seen = ticks.size - 1, travel.motion.look.seen
-    for i, t in enumerate(ticks.tolist()):
+    seen, noisy, instants = travel.motion.look.seen, bool(sigma.any()), ticks.tolist()
+    for t, stop in zip_longest(instants, instants[1:]):
         motion = travel.motion
         plant = motion.plant
         q, v = motion.q, motion.v
-        if sigma.any():
+        if noisy:
             e = sigma[0] * rng.normal(size=plant.nv)
             q, v = pin.integrate(plant.model, q, e), v + sigma[1] * rng.normal(size=plant.nv)
         if seen is not motion.look.seen:  # the rows have moved by what matters
@@ -256,13 +267,13 @@ def _ticked(travel: Travel, ticks: Vector, sigma: Vector, seed: int) -> None:
         start = time.perf_counter()
         travel.u = travel.given.command(plant, t, q, v)
         record.spent = time.perf_counter() - start
-        if i == last:
+        if stop is None:
             if record.next <= t:
                 keep_last(travel, held)
             break
         new_efforts(motion, travel.given.held(plant, travel.u))
         motion.since, motion.spent = t, motion.tally.evaluations
-        travel_to(travel, float(ticks[i + 1]), held)
+        travel_to(travel, stop, held)
         if travel.ended:
             keep_last(travel, held)
             break
@@ -330,9 +341,20 @@ def _serves(part: Partition, at: Decided, q: Vector, v: Vector) -> bool:
 
 
 def _dynamics_by(compiled: Compiled | None) -> Callable[[Mechanism, Partition], Dynamics]:
+    if compiled is None:
+        return _prepared
+    rows, step = rows_of(compiled), step_of(compiled)
+    serves = Dynamics(compiled.forward_dynamics, rows, step=step)
+
     def dynamics(mech: Mechanism, part: Partition) -> Dynamics:
-        if compiled is not None and mech is compiled.mech and part is compiled.partition:
-            return compiled.forward_dynamics
-        return PreparedForwardDynamics(mech, part).acceleration
+        if mech is not compiled.mech:
+            return _prepared(mech, part)
+        return serves if part is compiled.partition else replace(_prepared(mech, part), rows=rows)
 
     return dynamics
+
+
+def _prepared(mech: Mechanism, part: Partition) -> Dynamics:
+    prepared = PreparedForwardDynamics(mech, part)
+    rows = partial(scaled_rows_at, mech)
+    return Dynamics(at_once(prepared), rows, partial(with_other_efforts, prepared))

@@ -34,6 +34,7 @@ from holoctl.simulation.explicit_steps import (
     Coefficients,
     Slope,
     Trial,
+    from_rest,
     tried,
 )
 from holoctl.simulation.motion import (
@@ -48,6 +49,7 @@ from holoctl.simulation.motion import (
     too_fast,
 )
 from holoctl.simulation.passage import Node, Passage, over, predicted
+from holoctl.simulation.slope_derivative import slope_derivative
 from holoctl.simulation.watch import first_look
 
 __all__ = ["METHODS", "advanced"]
@@ -74,7 +76,9 @@ def advanced(motion: Motion, stop: float) -> Piece:
     if motion.plant.nq != motion.plant.nv:  # D of a whole turn is singular
         longest = min(longest, 1.0 / max(float(np.abs(motion.v).max()), 1e-300))
     motion.guess = None
-    explicit = EXPLICIT.get("DOP853" if near else motion.method)
+    explicit = EXPLICIT.get(motion.method)
+    if explicit is None and motion.look.of_all.value < 2.0 * NEAR_SINGULAR * motion.usual:
+        explicit = DOP853  # implicit ones would start anew at each of the short steps
     if explicit is None:
         return _implicit(motion, stop, longest)
     return _explicit(motion, explicit, stop, longest)
@@ -104,12 +108,11 @@ def _explicit(motion: Motion, method: Coefficients, stop: float, longest: float)
             raise failure or too_fast(motion)
         check_effort(motion)
         try:
-            first = _slope_here(motion)
-            trial = tried(motion.slope, method, t, q, v, first, h, scale)
+            trial = tried(motion.stages, method, t, q, v, motion.first, h, scale)
         except SingularityError as error:
             failure, h = error, 0.25 * h
             continue
-        motion.tally.steps += 1
+        motion.tally.steps, motion.first = motion.tally.steps + 1, trial.K[0]
         if not trial.error <= 1.0:
             shorter = 0.9 * trial.error ** (-1.0 / method.order)
             h *= max(0.2, shorter) if np.isfinite(trial.error) else 0.2
@@ -125,7 +128,8 @@ def _explicit(motion: Motion, method: Coefficients, stop: float, longest: float)
         _count_stiffness(motion, method, trial)
     slope = trial.K[-1].copy()
     slope[:nv] = landed.v
-    motion.first = None if landed.moved or plant.nq != nv else slope
+    motion.first = None if landed.moved else slope
+    motion.evaluated = motion.tally.evaluations
     start, part, rhs = state_of(motion), motion.part, motion.slope
     arrive(motion, end, landed, slope[nv:], h)
     return Piece(start, state_of(motion), _within(plant.model, method, trial, rhs), part)
@@ -138,9 +142,7 @@ def _slope_here(motion: Motion) -> Vector:
 
 
 def _slope_at(motion: Motion, t: float, q: Vector, v: Vector) -> Vector:
-    x = np.zeros(2 * v.size)
-    x[v.size :] = v
-    return motion.slope(t, q, x, np.empty(x.size))
+    return motion.slope(t, q, from_rest(v), np.empty(2 * v.size))
 
 
 def _scale(motion: Motion) -> Callable[[Vector, Vector], Vector]:
@@ -240,7 +242,7 @@ def _solver(motion: Motion, stop: float, longest: float) -> Any:
     x0 = np.concatenate([np.zeros(c.size), motion.v])
     return getattr(integrate, motion.method)(
         lambda t, x: slope(t, q0, x, np.empty(x.size)), motion.t, x0, stop,
-        max_step=longest, rtol=settings.rtol, atol=atol, first_step=None,
+        max_step=longest, rtol=settings.rtol, atol=atol, jac=slope_derivative(motion),
     )  # fmt: skip
 
 

@@ -11,12 +11,14 @@ from holoctl.base.checks import Vector, vector
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
+    AS_CLOSED,
     CLOSED,
     CLOSEST,
     EVENT_AGAIN,
     EVENT_SHORT,
     EVENT_TIME,
     MOST_EVENTS,
+    STARTS,
 )
 from holoctl.closing.correction import put_back
 from holoctl.mechanism.mechanism import Mechanism
@@ -98,7 +100,18 @@ def started(
     """A motion from there."""
     plant, part = at.plant, at.partition
     _check_start(plant, q, v, t, max(CLOSED, part.tolerance))  # only where it is rounded
-    q, v = put_back(plant, part.rows, q, v, t, CLOSEST)
+    rows, c = scaled_rows_at(plant, q, v, t), plant.column_scale
+    speed = 1.0 + largest(v / c)
+    if not (largest(rows.error) <= AS_CLOSED and largest(rows.rate) <= AS_CLOSED * speed):
+        q, closed = put_back(plant, part.rows, q, v, t, CLOSEST)
+        change = largest((closed - v) / c)
+        if not change <= max(STARTS, part.tolerance) * speed:
+            raise SingularityError(
+                f"{plant.name}: the start is so near to a singular configuration that its velocity "
+                f"cannot be told (putting it back on the constraints changes it by {change:.1e}, "
+                "scaled); start farther from it"
+            )
+        v = closed
     return begun(plant, part, at.usual, settings, tally, (t, q, v), tau)
 
 
