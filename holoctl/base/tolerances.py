@@ -654,6 +654,9 @@ EVENT_STOPPED = 1e-3
 """An event whose function goes on by less than this part of its rate was stopped by its
 reaction."""
 
+EVENT_SHORT = 1e-9  # s
+"""A shorter step does not tell where an event goes after its reaction; the next one does."""
+
 EVENT_AGAIN = 5
 """How often at most the step to an event is taken again, to end at its instant."""
 

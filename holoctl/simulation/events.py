@@ -17,6 +17,7 @@ from holoctl.base.tolerances import (
     EVENT_HALVES,
     EVENT_LEFT,
     EVENT_LOOKS,
+    EVENT_SHORT,
     EVENT_STOPPED,
     EVENT_TIME,
 )
@@ -236,7 +237,7 @@ def _followed(i: int, w: Watched, over: Stretch, value: Value) -> Hit | tuple[fl
     away, stopped = w.away, w.stopped
     if over.fresh and not away:  # it may leave zero and return to it in a small part of the step
         shares = sorted({*shares, *(0.5**k for k in range(EVENT_HALVES))})
-        if w.side and w.event.reaction is not None:
+        if w.side and w.event.reaction is not None and length > EVENT_SHORT:
             stopped = _rate_after(i, w, over, value) * w.side <= EVENT_STOPPED * abs(w.rate)
     last, g = over.start, w.value
     for share in shares:
@@ -288,5 +289,5 @@ def _hit(
         t = float(brentq(along, start, stop, xtol=xtol, rtol=1e-15))
     near = 1e-3 * (over.stop - over.start)
     early, late = max(over.start, t - near), min(over.stop, t + near)
-    rate = (along(late) - along(early)) / (late - early)
+    rate = (along(late) - along(early)) / (late - early) if late > early else after
     return Hit(t, i, rate, t > start and abs(along(t)) <= 1e-6 * (abs(first) + abs(last)))

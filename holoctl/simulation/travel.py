@@ -15,6 +15,7 @@ from holoctl.base.tolerances import (
     CLOSED,
     CLOSEST,
     EVENT_AGAIN,
+    EVENT_SHORT,
     EVENT_TIME,
     MOST_EVENTS,
     STARTS,
@@ -149,8 +150,8 @@ def travel_to(travel: Travel, stop: float) -> None:
             keep_piece(travel.record, travel.motion, piece, travel.command)
             continue
         before = copy(travel.motion)
-        piece = advanced(travel.motion, stop)
         try:
+            piece = advanced(travel.motion, stop)
             hit = _event_within(travel, piece)
             pieces = [piece] if hit is None else _up_to(travel, before, hit)
         except BaseException:  # what was not looked at is not told
@@ -206,7 +207,7 @@ def _event_within(travel: Travel, piece: Piece) -> Hit | None:
         over = Stretch(start, stop, piece.at, closed_at, travel.fresh)
         hit = first_event(travel.events, over, travel.value)
         if hit is None:
-            travel.fresh = False
+            travel.fresh = travel.fresh and stop - start <= EVENT_SHORT
             break
         event = travel.events[hit.i].event
         if event.terminal or event.reaction is not None:
@@ -239,7 +240,7 @@ def _up_to(travel: Travel, before: Motion, hit: Hit) -> list[Piece]:
     """
     t, latest = hit.t, travel.motion.t
     for _ in range(EVENT_AGAIN):
-        _go_back(travel, copy(before))
+        _go_back(travel, replace(before, settings=travel.motion.settings))
         pieces = list[Piece]()
         while travel.motion.t < t:
             pieces.append(advanced(travel.motion, t))
@@ -252,6 +253,7 @@ def _up_to(travel: Travel, before: Motion, hit: Hit) -> list[Piece]:
         if abs(later) <= EVENT_TIME * max(1.0, abs(t)) or not near:
             break
         t += later
+    travel.motion.settings = before.settings
     return pieces
 
 
