@@ -25,7 +25,7 @@ import exported
 import methods
 import numpy as np
 import report
-from columns import Column, State, make_case, own_columns, path, prepared_torque
+from columns import AGREEMENT, KD, KP, Column, State, make_case, own_columns, path, prepared_torque
 from figures import Figures
 from mechanisms import MECHANISMS
 from numpy.typing import NDArray
@@ -47,6 +47,12 @@ JITTER = ("five_bar", "stewart")
 
 BATCHES = ("stewart", "biped")
 """Mechanisms that many states at once are measured of."""
+
+SIMULATED = ("four_bar", "five_bar", "stewart")
+"""Mechanisms that are simulated under a controller."""
+
+DURATION = 0.5
+"""s, of a simulation."""
 
 BATCH = 40_000
 """States of a batch."""
@@ -190,6 +196,48 @@ def batch(name: str, seconds: float) -> dict[str, NDArray[np.float64]]:
     return {where: np.array(t) for where, t in times.items()}
 
 
+def simulation(name: str, seconds: float) -> dict[str, NDArray[np.float64]]:
+    """Simulated seconds per second, at 1 kHz under a controller: in Python, with the dynamics
+    compiled, and with the controller too, in turn."""
+    if importlib.util.find_spec("casadi") is None:
+        return {}
+    with hc.realtime():
+        mech = MECHANISMS[name]()
+        q, v = hc.assemble(mech)
+        controller = hc.ComputedTorque(mech, KP, KD)
+        home, n = mech.motor_positions(q), mech.nu
+
+        def reference(t: float) -> tuple[Any, Any, Any]:
+            s, c = 0.1 * np.sin(3.0 * t), 0.3 * np.cos(3.0 * t)
+            return home + s, np.full(n, c), np.full(n, -9.0 * s)
+
+        fast = hc.compile(controller, ["forward_dynamics", "torque"])
+
+        def compiled(t: float, q: Any, v: Any) -> Any:
+            return fast.torque(q, v, *reference(t), t)
+
+        track = controller.track(reference)
+        ways: dict[str, tuple[Any, Any]] = {
+            "prepared": (track, None),
+            "compiled dynamics": (track, fast),
+            "and controller": (compiled, fast),
+        }
+        found: dict[str, list[float]] = {way: [] for way in ways}
+        ends = []
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end or len(found["prepared"]) < 3:
+            for way, (control, dynamics) in ways.items():
+                start = time.perf_counter()
+                run = hc.simulate(mech, control, q, v, DURATION, dynamics=dynamics)
+                found[way].append(DURATION / (time.perf_counter() - start))
+                ends.append(run.q[-1])
+        if not np.ptp(ends, axis=0).max() < AGREEMENT:
+            raise RuntimeError(
+                f"{name}: the simulations differ by {np.ptp(ends, axis=0).max():.0e}"
+            )
+    return {way: np.array(ratios) for way, ratios in found.items()}
+
+
 # --------------------------------------------------------------------------------- the program
 
 
@@ -216,10 +264,11 @@ def main() -> None:
     by_method = [measure_methods(name, plan) for name in progress(methods.NAMES)]
     ticks = {name: jitter(name, plan.ticks) for name in progress(JITTER)}
     batches = {name: batch(name, plan.seconds / 4) for name in progress(BATCHES)}
+    simulations = {name: simulation(name, plan.seconds / 2) for name in progress(SIMULATED)}
     flags = [f"--{name}" for name in ("peers", "quick") if getattr(given, name)]
     command = " ".join(["python benchmarks/bench.py", *flags])
     text = report.results(
-        figures, by_method, ticks, batches, command, time.perf_counter() - started
+        figures, by_method, ticks, batches, simulations, command, time.perf_counter() - started
     )
     if not given.quick:
         text = f"{text.rstrip()}\n\n{exported.section()}\n"

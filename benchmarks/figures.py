@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 Batches = dict[str, dict[str, NDArray[np.float64]]]
 """Mechanism and way to times of a state of a batch, us."""
 
+Simulations = dict[str, dict[str, NDArray[np.float64]]]
+"""Mechanism and way to simulated seconds per second."""
+
 Ticks = dict[str, dict[str, NDArray[np.int64]]]
 """Mechanism, and outside or inside `hc.realtime`, to times of ticks, ns."""
 

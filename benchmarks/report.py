@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from columns import AGREEMENT
-from figures import Batches, Figures, Ticks
+from figures import Batches, Figures, Simulations, Ticks
 from methods import more_rows
 
 PACKAGES = ("holoctl", "numpy", "scipy", "pin", "drake", "mujoco")
@@ -30,6 +30,9 @@ NOTES = """\
 - *compiled*: `hc.compile(mech, ["inverse_dynamics"]).inverse_dynamics(q, v, target, out=u)`.
 - Many states at once: *loop*, `PreparedInverseDynamics.torque` called state by state; the others,
   `inverse_dynamics_batch` with `workers=1` and `2`, all in turn; medians.
+- Simulation: `hc.simulate(mech, controller, q, v, 0.5)`, all that it begins and ends with included;
+  *prepared*: with `ComputedTorque.track`; *compiled dynamics*: with `dynamics=`; *and controller*:
+  with the compiled torque too. In turn; medians. The ends agree, or nothing is written.
 - *forward, certified*: `hc.forward_dynamics(mech, q, v, B u, partition=part)`, the general path:
   arguments checked, multipliers and certificate computed. It is not made for a control loop.
 - *constraintDynamics*: `pin.constraintDynamics` with `RigidConstraintModel` of the same closures,
@@ -98,6 +101,7 @@ def results(
     methods: Sequence[Figures],
     ticks: Ticks,
     batches: Batches,
+    simulations: Simulations,
     command: str,
     seconds: float,
 ) -> str:
@@ -132,6 +136,11 @@ def results(
         *(
             ["## Many states at once, us a state", _batches(batches)]
             if any(batches.values())
+            else []
+        ),
+        *(
+            ["## Simulation under a controller at 1 kHz, s per second", _simulations(simulations)]
+            if any(simulations.values())
             else []
         ),
         "## Targets",
@@ -233,6 +242,16 @@ def _jitter(ticks: Ticks) -> str:
             rows.append([name, where, str(t.size), *cells, f"{figures[2] / figures[0]:.1f}"])
     head = ["mechanism", "realtime", "ticks", "median", "p99", "p99.9", "worst", "p99.9 / median"]
     return _table(head, rows)
+
+
+def _simulations(simulations: Simulations) -> str:
+    names = ("prepared", "compiled dynamics", "and controller")
+    rows = [
+        [name, *(f"{np.median(ratios[n]):.1f}" for n in names)]
+        for name, ratios in simulations.items()
+        if ratios
+    ]
+    return _table(["mechanism", *names], rows)
 
 
 def _batches(batches: Batches) -> str:

@@ -169,6 +169,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "where s falls below {} of what is usual without", "tolerances.LOST"),
     (DECISIONS, "Between {} and {} nobody can tell", ("tolerances.PASSED", "tolerances.MISSED")),
     (DECISIONS, "once its function was above {}.", "tolerances.EVENT_LEFT"),
+    (DECISIONS, "What is within {} of zero at a start", "tolerances.EVENT_LEFT"),
     (DERIVATIONS, "Where s is below {} (a relative rotation of {} degrees",
      lambda: (of("tolerances.HALF_TURN"), half_turn())),
     (DERIVATIONS, "| jacobian | phi along each coordinate | {} |", "tolerances.FIRST_DIFFERENCE"),
@@ -413,6 +414,7 @@ NO_CONSTANTS = {  # numbers of these pages that are no limits of the code, by th
         "is `max(1e-12, 100 eps cond)`",
         "each alone at 1e200, make",
         "opens a loop by more than 1e-3 (scaled)",  # in the template of the plant
+        "down to a part in 1e9",  # of halves
         "off by more than 1e-8 is not timed",  # benchmarks
         "quaternions within 1e-2 of unit norm",
     ),

@@ -42,6 +42,7 @@ __all__ = [
     "pivoted_qr",
     "row_qr",
     "singular_values",
+    "solved",
 ]
 
 Array = NDArray[np.float64]
@@ -86,6 +87,13 @@ def _triangular(
         return y
     x: Array = blas.dtrsm(1.0, a, b, lower=lower, trans_a=transposed, diag=unit)
     return x
+
+
+def solved(a: Array, b: Array) -> Array:
+    """x with ``A x = b`` of a small square matrix that is far from singular; not numbers where a
+    pivot is exactly zero."""
+    _, _, x, info = lapack.dgesv(a, b)
+    return x if info == 0 else np.full(b.shape, np.nan)
 
 
 class Cholesky(NamedTuple):

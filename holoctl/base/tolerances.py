@@ -517,6 +517,10 @@ UNIT_NORM = 5e11
 PIVOT_SAMPLES = 8
 """Pivots are chosen at so many closed configurations near the reference, besides it."""
 
+FARTHEST_TURN, TURN_TERMS = 2.0, 12  # rad; a count
+"""A compiled step turns a body by no more, and has so many terms in the series of a rotation: exact
+to rounding that far."""
+
 DERIVED = 3.0
 """Derivatives are in doubt at pivots so many times larger than their function."""
 
@@ -634,8 +638,20 @@ PUT_BACK = (1e-12, 1e-12)  # scaled
 EVENT_LOOKS, EVENT_TIME = 4, 1e-13  # a count; s
 """Functions of events are looked at so many times a step; and how exactly their zero is found."""
 
+EVENT_HALVES = 30
+"""Where a motion starts, or something has happened, they are also looked at where the step is
+halved so many times."""
+
 EVENT_LEFT = 1e-9
-"""An event that was reacted to is asked again once its function was larger than this."""
+"""A function of an event that is below this counts as zero where a motion starts, and after the
+event, until it was larger."""
+
+EVENT_STOPPED = 1e-3
+"""An event whose function goes on by less than this part of its rate was stopped by its
+reaction."""
+
+EVENT_AGAIN = 5
+"""How often at most the step to an event is taken again, to end at its instant."""
 
 MOST_EVENTS = 1000
 """So many events within one tick, and a run counts as gone wild."""

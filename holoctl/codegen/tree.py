@@ -28,6 +28,7 @@ __all__ = [
     "Step",
     "Tree",
     "constant",
+    "of_quaternion",
     "symbolic_tree",
     "tangent",
 ]
@@ -246,11 +247,11 @@ def _shift(q: SX) -> tuple[SX, SX]:
 
 
 def _ball(q: SX) -> tuple[SX, SX]:
-    return _of_quaternion(q), casadi_module().SX.zeros(3)
+    return of_quaternion(q), casadi_module().SX.zeros(3)
 
 
 def _free(q: SX) -> tuple[SX, SX]:
-    return _of_quaternion(q[3:]), q[:3]
+    return of_quaternion(q[3:]), q[:3]
 
 
 def _plane(q: SX) -> tuple[SX, SX]:
@@ -258,7 +259,7 @@ def _plane(q: SX) -> tuple[SX, SX]:
     return _rotation(np.array([0.0, 0.0, 1.0]), q[2], q[3]), ca.vertcat(q[0], q[1], 0.0)
 
 
-def _of_quaternion(xyzw: SX) -> SX:
+def of_quaternion(xyzw: SX) -> SX:
     """R of a unit quaternion, the way Pinocchio and Eigen have it."""
     ca = casadi_module()
     x, y, z, w = (xyzw[i] for i in range(4))
@@ -317,7 +318,7 @@ def _fill_tangent(T: SX, joint: Any, name: str, q: SX) -> None:
         T[iq + 2, iv + 2], T[iq + 3, iv + 2] = -s, c
     else:
         if kind == "FreeFlyer":
-            T[iq : iq + 3, iv : iv + 3] = _of_quaternion(q[iq + 3 : iq + 7])
+            T[iq : iq + 3, iv : iv + 3] = of_quaternion(q[iq + 3 : iq + 7])
             iq, iv = iq + 3, iv + 3
         x, y, z, w = (q[iq + i] for i in range(4))
         half = ((w, -z, y), (z, w, -x), (-y, x, w), (-x, -y, -z))

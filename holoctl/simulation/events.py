@@ -4,25 +4,47 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 
 from holoctl.base.checks import Vector, flag, number
-from holoctl.base.errors import InputError
-from holoctl.base.tolerances import EVENT_LOOKS, EVENT_TIME
+from holoctl.base.errors import InconsistentError, InputError
+from holoctl.base.tolerances import (
+    EVENT_HALVES,
+    EVENT_LEFT,
+    EVENT_LOOKS,
+    EVENT_STOPPED,
+    EVENT_TIME,
+)
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Event", "EventFunction", "Reaction", "checked_events", "first_event", "value_of"]
+__all__ = [
+    "Event",
+    "EventFunction",
+    "Hit",
+    "Reaction",
+    "Stretch",
+    "Watched",
+    "checked_events",
+    "first_event",
+    "value_of",
+]
 
 EventFunction = Callable[[float, Vector, Vector], Any]
 """function(t, q, v): a number that is zero at the event."""
 
 Reaction = Callable[[float, Vector, Vector], tuple[Mechanism, Any]]
 """reaction(t, q, v) -> (mech, v): what goes on from there, and how fast."""
+
+States = Callable[[float], tuple[Vector, Vector]]
+"""at(t) -> (q, v)"""
+
+Value = Callable[[int, float, Vector, Vector], float]
+"""value(i, t, q, v): the function of the i-th event."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +55,9 @@ class Event:
     ----------
     function : callable
         ``function(t, q, v)``, continuous along the motion: the height of a foot, the force that
-        holds it. It is looked at within every step at several instants; what is positive for
-        shorter is missed.
+        holds it. It is looked at within every step at several instants, also some after the
+        event itself, so it must not count its calls; what goes through zero and back between two
+        of them is missed.
     direction : float, optional
         Above zero: only where it rises through zero; below: only where it falls; zero: both.
     terminal : bool, optional
@@ -42,12 +65,20 @@ class Event:
     reaction : callable, optional
         ``reaction(t, q, v) -> (mech, v)``: with which mechanism (of the same coordinates and
         motors) and which velocity the plant goes on, such as those of `impulse` where a foot
-        lands. An event that was reacted to is asked again once it left zero.
+        lands. What it makes jump over zero is no event.
 
     Raises
     ------
     InputError
         For what is no function of (t, q, v), or a direction that is no number.
+
+    Notes
+    -----
+    What is within 1e-9 of zero where a run starts happens at once if it goes on the way that is
+    asked for, and not if it stays: a foot that stands does not land. An event that has happened is
+    asked again once its function was larger than that. Where its reaction stopped it, and it goes
+    through zero all the same, the run ends with an `InconsistentError`: a ball that bounces ever
+    faster would fall through the ground.
 
     Examples
     --------
@@ -102,48 +133,138 @@ def checked_events(events: Any) -> tuple[Event, ...]:
 
 def value_of(event: Event, i: int, t: float, q: Vector, v: Vector) -> float:
     """The function of the i-th event at a state."""
-    found = np.asarray(event.function(t, q.copy(), v.copy()), dtype=object).reshape(-1)
-    try:
-        value = float(found[0]) if found.size == 1 else float("nan")
-    except (TypeError, ValueError):
-        value = float("nan")
+    given = event.function(t, q.copy(), v.copy())
+    value = float("nan")
+    if not isinstance(given, (bool, np.bool_, str, bytes)):
+        found = np.asarray(given, dtype=object).reshape(-1)
+        with suppress(TypeError, ValueError, OverflowError):
+            value = float(found[0]) if found.size == 1 else value
     if not np.isfinite(value):
         raise InputError(
             f"the function of event {i} must return one finite number; it returned "
-            f"{str(found.tolist())[:60]} at t = {t:.6g} s"
+            f"{type(given).__name__} {str(given)[:60]} at t = {t:.6g} s"
         )
     return value
 
 
-def first_event(
-    events: Sequence[Event], before: Sequence[float], armed: Sequence[bool], start: float,
-    stop: float, at: Callable[[float], tuple[Vector, Vector]],
-    value: Callable[[int, float, Vector, Vector], float],
-) -> tuple[tuple[float, int] | None, list[float]]:  # fmt: skip
-    """The first event between two instants and which it is, or None; and what the functions are at
-    the end.
+@dataclass
+class Watched:
+    """An event on its way.
+
+    Attributes
+    ----------
+    event : Event
+    value : float
+        Of its function, at the last accepted state; nan where it is to be asked anew.
+    away : bool
+        Whether it has left zero since the start, or since it happened.
+    side : float
+        Where it has not left since it happened: +1 if it rose through zero, -1 if it fell; else 0.
+    rate : float
+        Of its function before it happened, per s.
+    stopped : bool
+        Whether it no longer went that way after that.
+    """
+
+    event: Event
+    value: float = float("nan")
+    away: bool = False
+    side: float = 0.0
+    rate: float = 0.0
+    stopped: bool = False
+
+    def left(self, value: float, t: float) -> bool:
+        """Whether a value is not that of an event that has just happened."""
+        return abs(value) > max(EVENT_LEFT, 10.0 * abs(self.rate) * EVENT_TIME * max(1.0, abs(t)))
+
+
+class Hit(NamedTuple):
+    """That an event happens: when, which one, how its function changes there, per s, and whether
+    it is continuous."""
+
+    t: float
+    i: int
+    rate: float
+    smooth: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """What one step covered: states between two instants, and the same put back on the
+    constraints; `fresh` where the motion starts, or something has just happened."""
+
+    start: float
+    stop: float
+    at: States
+    closed: States
+    fresh: bool
+
+
+def first_event(watched: Sequence[Watched], over: Stretch, value: Value) -> Hit | None:
+    """The first event of a step; where there is none, what the functions are at its end is kept.
 
     Parameters
     ----------
-    before : sequence of float
-        The functions at the start.
-    armed : sequence of bool
-        Which of them are asked.
     value : function (i, t, q, v) -> float
         The i-th of them.
+
+    Raises
+    ------
+    InconsistentError
+        Where one that was stopped by its reaction goes through zero all the same.
     """
-    found, after = list[tuple[float, int]](), list(before)
-    times = np.linspace(start, stop, EVENT_LOOKS + 1)[1:].tolist()
-    states = [at(t) for t in times]
-    for i, event in enumerate(events):
-        last = start
-        for t, state in zip(times, states, strict=True):
-            g, after[i] = after[i], value(i, t, *state)
-            if armed[i] and _through_zero(event, g, after[i]):
-                found.append((_root(partial(_along, value, at, i), last, t), i))
-                break
-            last = t
-    return (min(found) if found else None), after
+    for i, w in enumerate(watched):
+        if np.isnan(w.value):
+            w.value = value(i, over.start, *over.closed(over.start))
+            w.away = w.left(w.value, over.start)
+            w.side = 0.0 if w.away else w.side
+    ends = [_followed(i, w, over, value) for i, w in enumerate(watched)]
+    hits = [end for end in ends if isinstance(end, Hit)]
+    if hits:
+        return min(hits)
+    for w, end in zip(watched, ends, strict=True):
+        if not isinstance(end, Hit):
+            w.value, w.away, w.stopped = end
+            w.side = 0.0 if w.away else w.side
+    return None
+
+
+def _followed(i: int, w: Watched, over: Stretch, value: Value) -> Hit | tuple[float, bool, bool]:
+    """Where it happens; or its value at the end, whether it has left zero, and was stopped."""
+    length = over.stop - over.start
+    shares = [(k + 1) / EVENT_LOOKS for k in range(EVENT_LOOKS)]
+    away, stopped = w.away, w.stopped
+    if over.fresh and not away:  # it may leave zero and return to it in a small part of the step
+        shares = sorted({*shares, *(0.5**k for k in range(EVENT_HALVES))})
+        if w.side and w.event.reaction is not None:
+            stopped = _rate_after(i, w, over, value) * w.side <= EVENT_STOPPED * abs(w.rate)
+    last, g = over.start, w.value
+    for share in shares:
+        t = over.stop if share == 1.0 else over.start + share * length
+        before, g = g, value(i, t, *(over.at(t) if away else over.closed(t)))
+        if away:
+            if _through_zero(w.event, before, g):
+                return _hit(i, last, t, g, over, value)
+        elif w.left(g, t):
+            away = True
+            if not w.side and _through_zero(w.event, 0.0, g):
+                return _hit(i, over.start, t, g, over, value)
+            if stopped and g * w.side > 0.0:
+                raise InconsistentError(
+                    f"event {i} goes through zero again right after its reaction, which had "
+                    "stopped it: does something bounce ever faster, or does nothing hold what "
+                    "came to rest? Let it rest by a reaction, such as one that switches a contact "
+                    "on"
+                )
+        last = t
+    return g, away, stopped
+
+
+def _rate_after(i: int, w: Watched, over: Stretch, value: Value) -> float:
+    """By differences that are exact for parabolas."""
+    h = (over.stop - over.start) / 8.0
+    half, whole = (value(i, t, *over.closed(t)) for t in (over.start + 0.5 * h, over.start + h))
+    return (4.0 * half - whole - 3.0 * w.value) / h
 
 
 def _through_zero(event: Event, before: float, after: float) -> bool:
@@ -151,12 +272,21 @@ def _through_zero(event: Event, before: float, after: float) -> bool:
     return (rises and event.direction >= 0.0) or (falls and event.direction <= 0.0)
 
 
-def _along(
-    value: Callable[[int, float, Vector, Vector], float],
-    at: Callable[[float], tuple[Vector, Vector]], i: int, t: float,
-) -> float:  # fmt: skip
-    return value(i, t, *at(t))
+def _hit(
+    i: int, start: float, stop: float, after: float, over: Stretch, value: Value
+) -> Hit:  # fmt: skip
+    """The zero between two instants, of states put back, as in all that follows; the first of them
+    where the function has jumped there."""
 
+    def along(t: float) -> float:
+        return value(i, t, *over.closed(t))
 
-def _root(value: Callable[[float], float], start: float, stop: float) -> float:
-    return float(brentq(value, start, stop, xtol=EVENT_TIME * max(1.0, abs(stop)), rtol=1e-15))
+    first, last = along(start), along(stop)
+    t = start if last * after > 0.0 else stop  # stop: only what was not put back went through
+    if first * last < 0.0:
+        xtol = EVENT_TIME * max(1.0, abs(stop))
+        t = float(brentq(along, start, stop, xtol=xtol, rtol=1e-15))
+    near = 1e-3 * (over.stop - over.start)
+    early, late = max(over.start, t - near), min(over.stop, t + near)
+    rate = (along(late) - along(early)) / (late - early)
+    return Hit(t, i, rate, t > start and abs(along(t)) <= 1e-6 * (abs(first) + abs(last)))

@@ -15,12 +15,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.base.linalg import solved
 from holoctl.base.tolerances import STIFF
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -29,7 +31,10 @@ __all__ = [
     "DORMAND_PRINCE",
     "Coefficients",
     "Slope",
+    "Stages",
     "Trial",
+    "by_slopes",
+    "from_rest",
     "in_tangent_space",
     "tried",
 ]
@@ -39,6 +44,12 @@ Array = NDArray[np.float64]
 Acceleration = Callable[[float, Vector, Vector], Vector]
 Slope = Callable[[float, Vector, Vector, Vector], Vector]
 """slope(t, q0, x, out) of x = (d, v): `out` (2 nv,), filled."""
+
+Stages = Callable[
+    ["Coefficients", float, Vector, Vector, Vector | None, float], tuple[Vector, Vector, Array]
+]
+"""stages(method, t, q0, v0, first, h): x at the end, that of the stage before, and all slopes K.
+`first` is the slope at the start, None where it is not known."""
 
 ErrorNorm = Callable[[Array, Vector, float], float]
 Within = Callable[["Trial", Slope], Callable[[float], Vector]]
@@ -54,17 +65,16 @@ class Coefficients:
     """
 
     name: str
-    A: tuple[Vector, ...]
+    A: Array
     B: Vector
-    C: tuple[float, ...]
+    C: Vector
     order: int
     error: ErrorNorm
     within: Within
     stiff: float
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
+class Trial(NamedTuple):
     """A step that was tried: from (t, q0, v0) by h to x = (d, v), with slopes K; `error` at most 1
     is accurate enough."""
 
@@ -78,11 +88,15 @@ class Trial:
     last_stage: Vector
 
 
-def in_tangent_space(mech: Mechanism, acceleration: Acceleration) -> Slope:
-    """The slope of x = (d, v) by the acceleration at a state."""
+def in_tangent_space(mech: Mechanism) -> Callable[[Acceleration], Slope]:
+    """What makes the slope of x = (d, v) of the acceleration at a state."""
     model, nv = mech.model, mech.nv
-    if mech.nq == nv:
+    turning_in_space = [
+        slice(j.idx_v, j.idx_v + j.nv) for j in model.joints if j.nq != j.nv and j.nv > 1
+    ]
+    integrate, right_jacobian = pin.integrate, pin.dIntegrate
 
+    def flat(acceleration: Acceleration) -> Slope:
         def of_flat(t: float, q0: Vector, x: Vector, slope: Vector) -> Vector:
             v = x[nv:]
             slope[:nv] = v
@@ -90,51 +104,78 @@ def in_tangent_space(mech: Mechanism, acceleration: Acceleration) -> Slope:
             return slope
 
         return of_flat
-    turns_in_space = any(j.nq != j.nv and j.nv > 1 for j in model.joints)
-    integrate, right_jacobian = pin.integrate, pin.dIntegrate
 
-    def of_turning(t: float, q0: Vector, x: Vector, slope: Vector) -> Vector:
-        d, v = x[:nv], x[nv:]
-        slope[nv:] = acceleration(t, integrate(model, q0, d), v)
-        if turns_in_space and d.any():
-            D = right_jacobian(model, q0, d, pin.ArgumentPosition.ARG1)
-            v = np.linalg.solve(D, v)
-        slope[:nv] = v
-        return slope
+    def turning(acceleration: Acceleration) -> Slope:
+        def of_turning(t: float, q0: Vector, x: Vector, slope: Vector) -> Vector:
+            d, v = x[:nv], x[nv:]
+            slope[nv:] = acceleration(t, integrate(model, q0, d), v)
+            slope[:nv] = v
+            if turning_in_space:
+                D = right_jacobian(model, q0, d, pin.ArgumentPosition.ARG1)
+                for of_joint in turning_in_space:
+                    slope[of_joint] = solved(D[of_joint, of_joint], v[of_joint])
+            return slope
 
-    return of_turning
+        return of_turning
+
+    return flat if mech.nq == nv else turning
+
+
+def by_slopes(slope: Slope) -> Stages:
+    """The stages of a step one by one."""
+
+    def stages(
+        method: Coefficients, t: float, q0: Vector, v0: Vector, first: Vector | None, h: float
+    ) -> tuple[Vector, Vector, Array]:
+        A, B, C = _times(method, h)
+        x0, count = from_rest(v0), len(C)
+        K = np.empty((count + 1, x0.size))
+        if first is None:
+            slope(t, q0, x0, K[0])
+        else:
+            K[0] = first
+        x = x0
+        for i in range(1, count):
+            x = A[i].dot(K[:i]) + x0
+            slope(t + C[i], q0, x, K[i])
+        last = x
+        x = B.dot(K[:count]) + x0
+        slope(t + h, q0, x, K[count])
+        return x, last, K
+
+    return stages
+
+
+def from_rest(v: Vector) -> Vector:
+    """x = (0, v)."""
+    x = np.zeros(2 * v.size)
+    x[v.size :] = v
+    return x
 
 
 def tried(
-    slope: Slope, method: Coefficients, t: float, q0: Vector, v0: Vector, first: Vector, h: float,
-    scale: Callable[[Vector, Vector], Vector],
+    stages: Stages, method: Coefficients, t: float, q0: Vector, v0: Vector, first: Vector | None,
+    h: float, scale: Callable[[Vector, Vector], Vector],
 ) -> Trial:  # fmt: skip
     """One step; `first` is the slope where it starts, `scale(x0, x)` what errors are counted by."""
-    nv, stages, C = v0.size, len(method.C), method.C
-    A, B = _times(method, h)
-    x0 = np.zeros(2 * nv)
-    x0[nv:] = v0
-    K = np.empty((stages + 1, 2 * nv))
-    K[0] = first
-    x = x0
-    for i in range(1, stages):
-        x = A[i].dot(K[:i]) + x0
-        slope(t + C[i] * h, q0, x, K[i])
-    last = x
-    x = B.dot(K[:stages]) + x0
-    slope(t + h, q0, x, K[stages])
+    x, last, K = stages(method, t, q0, v0, first, h)
+    x0 = from_rest(v0)
     error = h * method.error(K, scale(x0, x), h)
     return Trial(t, q0, h, x0, x, K, error, last)
 
 
 @lru_cache(maxsize=8)
-def _times(method: Coefficients, h: float) -> tuple[tuple[Vector, ...], Vector]:
-    """h A and h B."""
-    return tuple(h * row for row in method.A), h * method.B
+def _times(method: Coefficients, h: float) -> tuple[tuple[Vector, ...], Vector, tuple[float, ...]]:
+    """h A by rows, h B and h C."""
+    A = tuple(h * row[:i] for i, row in enumerate(method.A))
+    return A, h * method.B, tuple((h * method.C).tolist())
 
 
-def _table(A: Array) -> tuple[Vector, ...]:
-    return tuple(np.ascontiguousarray(row[:i]) for i, row in enumerate(A))
+def _table(A: Array) -> Array:
+    """All stages by all: scipy leaves out what none needs."""
+    table = np.zeros((len(A), len(A)))
+    table[:, : A.shape[1]] = A[:, : len(A)]
+    return table
 
 
 def _dormand_prince() -> Coefficients:
@@ -155,9 +196,7 @@ def _dormand_prince() -> Coefficients:
 
         return at
 
-    return Coefficients(
-        "RK45", _table(RK45.A), RK45.B, tuple(RK45.C.tolist()), 5, error, within, STIFF["RK45"]
-    )
+    return Coefficients("RK45", _table(RK45.A), RK45.B, RK45.C, 5, error, within, STIFF["RK45"])
 
 
 def _dop853() -> Coefficients:
@@ -191,14 +230,7 @@ def _dop853() -> Coefficients:
         return at
 
     return Coefficients(
-        "DOP853",
-        _table(table.A),
-        table.B,
-        tuple(table.C.tolist()),
-        8,
-        error,
-        within,
-        STIFF["DOP853"],
+        "DOP853", _table(table.A), table.B, table.C, 8, error, within, STIFF["DOP853"]
     )
 
 

@@ -6,6 +6,7 @@ They run under the caller's settings for floating-point errors, and what they re
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
 from holoctl.simulation.motion import Efforts
 
-__all__ = ["Given", "Load", "check_controller"]
+__all__ = ["Given", "Load", "check_controller", "tell_time"]
 
 Load = Callable[[float, Vector, Vector], Any]
 """load(t, q, v): forces from outside, or efforts on the coordinates."""
@@ -42,7 +43,7 @@ class Given:
                 given = self.controller(t, q.copy(), v.copy())
             return vector("the controller's u", given, plant.nu, "motor efforts")
         except Exception as error:
-            error.time = t  # type: ignore[attr-defined]
+            tell_time(error, t)
             raise
 
     def repartitioned(self, q: Vector, v: Vector, t: float) -> Given:
@@ -53,33 +54,40 @@ class Given:
         try:
             with np.errstate(**self.theirs):
                 controller = anew(q.copy(), v.copy(), t)
-            check_controller(controller, "what controller.repartitioned(q, v, t) returns")
+            if not callable(controller):
+                raise InputError(
+                    "repartitioned(q, v, t) of a controller must return a controller, a function "
+                    f"(t, q, v) -> u; got {type(controller).__name__}"
+                )
         except Exception as error:
-            error.time = t  # type: ignore[attr-defined]
+            tell_time(error, t)
             raise
         return self if controller is self.controller else replace(self, controller=controller)
 
-    def loads(self, plant: Mechanism) -> Efforts | None:
+    def loads(self, plant: Mechanism) -> Callable[[float, Vector, Vector], Vector] | None:
         """Efforts of loads from outside; None where there are none."""
         if self.f_ext is None and self.efforts is None:
             return None
 
         def loaded(t: float, q: Vector, v: Vector) -> Vector:
-            with np.errstate(**self.theirs):
-                of_frames, of_coordinates = (
-                    None if load is None else load(t, q.copy(), v.copy())
-                    for load in (self.f_ext, self.efforts)
-                )
-            return known_efforts(plant, q, v, float(t), of_frames, of_coordinates)
+            t = float(t)
+            try:
+                with np.errstate(**self.theirs):
+                    of_frames, of_coordinates = [  # no generator: it would keep a StopIteration
+                        None if load is None else load(t, q.copy(), v.copy())
+                        for load in (self.f_ext, self.efforts)
+                    ]
+                return known_efforts(plant, q, v, t, of_frames, of_coordinates)
+            except Exception as error:
+                tell_time(error, t)
+                raise
 
         return loaded
 
     def held(self, plant: Mechanism, u: Vector) -> Efforts:
         """Efforts on the coordinates while u is held."""
         tau, loads = plant.B @ u, self.loads(plant)
-        if loads is None:
-            return lambda t, q, v: tau
-        return lambda t, q, v: tau + loads(t, q, v)
+        return tau if loads is None else lambda t, q, v: tau + loads(t, q, v)
 
     def continuous(self, plant: Mechanism) -> Efforts:
         """The same with the controller asked at every instant."""
@@ -92,8 +100,13 @@ class Given:
         return lambda t, q, v: plant.B @ self.command(plant, float(t), q, v) + loads(t, q, v)
 
 
-def check_controller(controller: Any, name: str = "controller") -> None:
-    """Raise `InputError` for what is no function; `name` says where it comes from."""
+def tell_time(error: Exception, t: float) -> None:
+    """Where nothing can be added to an error, it goes on as it is."""
+    with suppress(Exception):
+        error.time = t  # type: ignore[attr-defined]
+
+
+def check_controller(controller: Any) -> None:
     of = getattr(controller, "__self__", None)
     methods = [getattr(ComputedTorque, name) for name in dir(ComputedTorque)]
     its_own = isinstance(of, ComputedTorque) and getattr(controller, "__func__", 0) in methods
@@ -104,4 +117,6 @@ def check_controller(controller: Any, name: str = "controller") -> None:
         what = (
             f"{type(of).__name__}.{controller.__name__}" if its_own else type(controller).__name__
         )
-        raise InputError(f"{name} must be a function (t, q, v) -> u, or None; got a {what}{hint}")
+        raise InputError(
+            f"controller must be a function (t, q, v) -> u, or None; got a {what}{hint}"
+        )

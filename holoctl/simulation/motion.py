@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InconsistentError, SingularityError
@@ -28,12 +29,20 @@ from holoctl.base.tolerances import (
     PUT_BACK,
 )
 from holoctl.closing.correction import put_back
+from holoctl.codegen.compiled.steps import Step
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.tick.all_rows import ScaledRows, scaled_rows_at
-from holoctl.simulation.explicit_steps import Slope, in_tangent_space
+from holoctl.simulation.explicit_steps import (
+    Acceleration,
+    Coefficients,
+    Slope,
+    Stages,
+    by_slopes,
+    in_tangent_space,
+)
 from holoctl.simulation.passage import Node
-from holoctl.simulation.watch import Look, better_rows, first_look, looked
+from holoctl.simulation.watch import Look, better_rows, first_look, looked, turned_over
 
 __all__ = [
     "Dynamics",
@@ -54,11 +63,31 @@ __all__ = [
     "too_fast",
 ]
 
-Dynamics = Callable[[Vector, Vector, Vector, float], Vector]
-"""acceleration(q, v, tau, t)"""
+Array = NDArray[np.float64]
 
-Efforts = Callable[[float, Vector, Vector], Vector]
-"""tau(t, q, v) on the coordinates."""
+Efforts = Vector | Callable[[float, Vector, Vector], Vector]
+"""tau on the coordinates, where they are held; or tau(t, q, v)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dynamics:
+    """Forward dynamics of a partition, and what it can do in one call.
+
+    Attributes
+    ----------
+    acceleration : function (q, v, tau, t) -> a
+    rows : function (q, v, t) -> ScaledRows
+        All rows.
+    again : function (tau) -> a or None, or None
+        With other efforts at the state that was evaluated last; None where it cannot.
+    step : Step or None
+        Whole steps with efforts held.
+    """
+
+    acceleration: Callable[[Vector, Vector, Vector, float], Vector]
+    rows: Callable[[Vector, Vector, float], ScaledRows]
+    again: Callable[[Vector], Vector | None] | None = None
+    step: Step | None = None
 
 
 class State(NamedTuple):
@@ -70,8 +99,7 @@ class State(NamedTuple):
     closure: float
 
 
-@dataclass(frozen=True, eq=False)
-class Piece:
+class Piece(NamedTuple):
     """What one step covered; within(t) -> (q, v) between its ends, by the partition it was made
     with."""
 
@@ -136,14 +164,17 @@ class Motion:
     q: Vector
     v: Vector
     tau: Efforts
-    acceleration: Dynamics
+    dynamics: Dynamics
+    in_tangent_space: Callable[[Acceleration], Slope]
     slope: Slope
+    stages: Stages
     usual: float
     look: Look
     h: float
     method: str
     closure: float
     first: Vector | None = None
+    evaluated: int = -1
     nodes: list[Node] = field(default_factory=list)
     guess: Callable[[float], tuple[Vector, Vector]] | None = None
     missed: bool = False
@@ -164,8 +195,8 @@ def begun(
     t, q, v = state
     look = first_look(plant, part, q, v, None, t)
     motion = Motion(
-        plant, part, settings, tally, t, q, v, tau, settings.dynamics(plant, part), _no_slope,
-        usual, look, settings.tick,
+        plant, part, settings, tally, t, q, v, tau, settings.dynamics(plant, part),
+        in_tangent_space(plant), _no_slope, by_slopes(_no_slope), usual, look, settings.tick,
         _method(settings), largest(scaled_rows_at(plant, q, v, t).error),
     )  # fmt: skip
     motion.since, motion.spent = t, tally.evaluations
@@ -190,22 +221,55 @@ def state_of(motion: Motion) -> State:
 
 def new_efforts(motion: Motion, tau: Efforts) -> None:
     """Other efforts from here on: accelerations so far say nothing of those to come."""
-    motion.tau, motion.first, motion.solver = tau, None, None
-    motion.nodes = []
-    tally, acceleration = motion.tally, motion.acceleration
+    motion.first = _first_with(motion, tau)
+    motion.tau, motion.solver, motion.nodes = tau, None, []
+    tally, dynamics = motion.tally, motion.dynamics
+    acceleration = dynamics.acceleration
 
-    def a(t: float, q: Vector, v: Vector) -> Vector:
+    def with_held(t: float, q: Vector, v: Vector) -> Vector:
         tally.evaluations += 1
-        return acceleration(q, v, tau(t, q, v), t)
+        return acceleration(q, v, tau, t)  # type: ignore[arg-type]
 
-    motion.slope = in_tangent_space(motion.plant, a)
+    def with_others(t: float, q: Vector, v: Vector) -> Vector:
+        tally.evaluations += 1
+        return acceleration(q, v, tau(t, q, v), t)  # type: ignore[operator]
+
+    held = isinstance(tau, np.ndarray)
+    motion.slope = motion.in_tangent_space(with_held if held else with_others)
+    motion.stages = by_slopes(motion.slope)
+    if held and dynamics.step is not None:
+        motion.stages = _at_once(dynamics.step, tau, motion.stages, tally)  # type: ignore[arg-type]
+
+
+def _first_with(motion: Motion, tau: Efforts) -> Vector | None:
+    """The slope where the motion is with other efforts, if the last evaluation was there."""
+    again, evaluated = motion.dynamics.again, motion.evaluated == motion.tally.evaluations
+    if again is None or not evaluated or motion.first is None or callable(tau):
+        return None
+    a = again(tau)
+    return None if a is None else np.concatenate([motion.first[: a.size], a])
+
+
+def _at_once(step: Step, tau: Vector, one_by_one: Stages, tally: Tally) -> Stages:
+    """All stages in one call, with efforts held; one by one where that has doubts."""
+
+    def stages(
+        method: Coefficients, t: float, q0: Vector, v0: Vector, first: Vector | None, h: float
+    ) -> tuple[Vector, Vector, Array]:
+        count, size = method.C.size, 2 * v0.size
+        x, last, K = np.empty(size), np.empty(size), np.empty((count + 1, size))
+        if not step(q0, v0, tau, t, h, method.A, method.B, method.C, first, x, last, K):
+            return one_by_one(method, t, q0, v0, first, h)
+        tally.evaluations += count if first is not None else count + 1
+        return x, last, K
+
+    return stages
 
 
 # --------------------------------------------------------------------------- the end of a step
 
 
-@dataclass(frozen=True, eq=False)
-class Landed:
+class Landed(NamedTuple):
     """The end of a step that may be accepted; `moved` where it was put back."""
 
     q: Vector
@@ -223,8 +287,8 @@ def judged(
     model, c = plant.model, plant.column_scale
     d, v = x[:nv], x[nv:]
     q = q0 + d if plant.nq == nv else pin.normalize(model, pin.integrate(model, q0, d))
-    rows = scaled_rows_at(plant, q, v, end)
-    if motion.look.turned_over(rows.jacobian):
+    rows = motion.dynamics.rows(q, v, end)
+    if turned_over(motion.look, part, rows.jacobian):
         return lost(motion)
     off, slip, speed = largest(rows.error), largest(rows.rate), 1.0 + largest(v / c)
     allowed, jump = max(OFF, part.tolerance), JUMPS[0] * motion.settings.rtol + JUMPS[1]
@@ -246,7 +310,7 @@ def judged(
             f"{change:.1e} (scaled)",
             residual=change,
         )
-    rows = scaled_rows_at(plant, q, v_back, end)
+    rows = motion.dynamics.rows(q, v_back, end)
     return Landed(q, v_back, rows, True) if _closed(part, rows) else _left(motion, rows)
 
 
@@ -267,7 +331,7 @@ def arrive(motion: Motion, t: float, landed: Landed, a: Vector, h: float) -> Non
         motion.missed = False
     part = better_rows(plant, motion.part, motion.look, h)
     if part is not motion.part:
-        motion.part, motion.acceleration = part, motion.settings.dynamics(plant, part)
+        motion.part, motion.dynamics = part, motion.settings.dynamics(plant, part)
         motion.tally.repartitions.append(t)
         nodes, first = motion.nodes, motion.first
         new_efforts(motion, motion.tau)
@@ -317,7 +381,8 @@ def too_fast(motion: Motion) -> InconsistentError:
     """The error of a motion that asks for too many steps, with what may be the cause."""
     plant = motion.plant
     cause = "are the gains too high for the rate, or is the loop unstable?"
-    if not motion.tau(motion.t, motion.q, motion.v).any():
+    tau = motion.tau(motion.t, motion.q, motion.v) if callable(motion.tau) else motion.tau
+    if not tau.any():
         cause = (
             "no motor acts on it: is it close to a singular configuration, has a body next to no "
             "inertia, or is a tick (1 / rate) too long?"

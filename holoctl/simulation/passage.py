@@ -15,7 +15,7 @@ on collocation methods; docs/derivations.md, "Simulation".
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -44,7 +44,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.tick.all_rows import scaled_rows_at
 from holoctl.simulation.explicit_steps import Slope
-from holoctl.simulation.watch import Look
+from holoctl.simulation.watch import Look, Pairs, singular_pairs
 
 __all__ = ["Node", "Passage", "over", "predicted"]
 
@@ -111,7 +111,7 @@ def over(
         end, other = fine.x(1.0), coarse.x(1.0)
         nv, c = mech.nv, mech.column_scale
         off = (end - other) / np.concatenate([c, c * (1.0 + speed)])
-        instant = _instant(mech, fine, q, t, look)
+        instant = _instant(mech, part, fine, q, t, look)
         places = np.linspace(0.0, 1.0, 9)[1:].tolist()
         places += [instant] if np.isfinite(instant) else []
         opened = max(_open(mech, fine, q, t, theta) for theta in places)
@@ -254,28 +254,32 @@ def _collocated(
 # --------------------------------------------------------------------------- does it pass?
 
 
-def _instant(mech: Mechanism, p: _Polynomial, q: Vector, t: float, look: Look) -> float:
+def _instant(
+    mech: Mechanism, part: Partition, p: _Polynomial, q: Vector, t: float, look: Look
+) -> float:
     """Where s vanishes, as a share of the step; nan where it keeps its sign.
 
     ``u' G' w`` is s with its sign as long as u and w are its singular vectors: those of the start
     turn on the way. So it is solved again with those of a state beside the zero; at the zero
     itself they are not unique.
     """
-    U, _, W = look.pairs
-    value = _signed(mech, p, q, t, U[:, -1], W[:, -1])
+    pairs, rank = look.pairs, part.rank
+    if pairs is None:
+        return float("nan")
+    value = _signed(mech, p, q, t, pairs)
     if value(0.0) * value(1.0) >= 0.0:
         return float("nan")
     instant = float(brentq(value, 0.0, 1.0, xtol=1e-12))
-    least = _least(mech, p, q, t, look, instant)
+    least = _least(mech, p, q, t, rank, instant)
     for _ in range(REFINED_INSTANTS):
         beside = instant - BESIDE if instant > 0.5 else instant + BESIDE
-        U, _, W = replace(look, last=_jacobian(mech, p, q, t, beside)).pairs
-        value = _signed(mech, p, q, t, U[:, -1], W[:, -1])
+        pairs = singular_pairs(_jacobian(mech, p, q, t, beside), rank)
+        value = _signed(mech, p, q, t, pairs)
         around = max(0.0, instant - 10.0 * BESIDE), min(1.0, instant + 10.0 * BESIDE)
         if value(around[0]) * value(around[1]) >= 0.0:
             break
         again = float(brentq(value, *around, xtol=1e-12))
-        found = _least(mech, p, q, t, look, again)
+        found = _least(mech, p, q, t, rank, again)
         if not found < least:
             break
         instant, least = again, found
@@ -283,13 +287,14 @@ def _instant(mech: Mechanism, p: _Polynomial, q: Vector, t: float, look: Look) -
 
 
 def _signed(
-    mech: Mechanism, p: _Polynomial, q: Vector, t: float, u: Vector, w: Vector
+    mech: Mechanism, p: _Polynomial, q: Vector, t: float, pairs: Pairs
 ) -> Callable[[float], float]:
+    u, w = pairs.U[:, -1], pairs.W[:, -1]
     return lambda theta: float(u.dot(_jacobian(mech, p, q, t, theta)).dot(w))
 
 
-def _least(mech: Mechanism, p: _Polynomial, q: Vector, t: float, look: Look, theta: float) -> float:
-    return float(singular_values(_jacobian(mech, p, q, t, theta))[look.rank - 1])
+def _least(mech: Mechanism, p: _Polynomial, q: Vector, t: float, rank: int, theta: float) -> float:
+    return float(singular_values(_jacobian(mech, p, q, t, theta))[rank - 1])
 
 
 def _jacobian(mech: Mechanism, p: _Polynomial, q: Vector, t: float, theta: float) -> Array:

@@ -23,7 +23,7 @@ from holoctl.simulation.motion import Motion, Piece, State, Tally
 from holoctl.simulation.run import Run, versions
 from holoctl.tree.kinematics import kinematics
 
-__all__ = ["Record", "finished", "keep", "keep_piece", "record_for"]
+__all__ = ["Record", "closed", "finished", "keep", "keep_piece", "record_for"]
 
 Array = NDArray[np.float64]
 
@@ -66,7 +66,7 @@ def keep(record: Record, motion: Motion, state: State, command: Command) -> None
     """Keep a state at the next instant, with the efforts that act there."""
     i = record.count
     if state.closure > RECORDED:
-        state = _closed(motion, motion.part, state)
+        state = closed(motion, motion.part, state)
     u = command(state.t, state.q, state.v)
     record.q[i], record.v[i], record.u[i] = state.q, state.v, u
     record.closure[i], record.tick_time[i] = state.closure, record.spent
@@ -82,11 +82,11 @@ def keep_piece(record: Record, motion: Motion, piece: Piece, command: Command) -
         state = piece.start
         if t > state.t:
             q, v = piece.within(t)
-            state = _closed(motion, piece.part, State(t, q, v, np.inf))
+            state = closed(motion, piece.part, State(t, q, v, np.inf))
         keep(record, motion, state, command)
 
 
-def _closed(motion: Motion, part: Partition, state: State) -> State:
+def closed(motion: Motion, part: Partition, state: State) -> State:
     """The state put back on its constraints, if it is off by what matters and can be."""
     plant, (t, q, v, _) = motion.plant, state
     rows = scaled_rows_at(plant, q, v, t)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass, fields
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,8 @@ class Run:
         Velocities of the plant.
     u : (N + 1, nu) array
         Motor efforts that act from each instant on: held from tick to tick, or evaluated there,
-        when the controller runs continuously; zero without a controller. Where an error ended
-        the run, the last row may be nan: the controller did not say.
+        when the controller runs continuously; zero without a controller. Where an error or Ctrl-C
+        ended a continuous one, the last row is nan: it was not asked there.
     closure : (N + 1,) array
         Largest scaled error of all rows; where the geometry is rounded, rows that were left out
         are open by that.
@@ -112,19 +113,13 @@ class Run:
 
     @classmethod
     def read(cls, path: str | Path) -> Run:
-        """Read what `save` wrote.
-
-        Raises
-        ------
-        InputError
-            For a file that is none, or is not a run of this version.
-        """
+        """Read what `save` wrote."""
         try:
             with np.load(path, allow_pickle=False) as data:
                 values: dict[str, Any] = {f.name: data[f.name] for f in fields(cls)}
+            values["energy"] = dict(zip(KINDS, values["energy"], strict=True))
         except (OSError, EOFError, BadZipFile, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} is not a saved run: {error}") from None
-        values["energy"] = dict(zip(KINDS, values["energy"], strict=True))
         for name in ("seed", "steps", "evaluations"):
             values[name] = int(values[name])
         for name in ("versions", "ended"):
@@ -132,6 +127,7 @@ class Run:
         return cls(**values)
 
 
+@cache
 def versions() -> str:
     """Of what takes part in a run."""
     packages = ("holoctl", "pin", "numpy", "scipy")

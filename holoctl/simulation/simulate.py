@@ -4,37 +4,45 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
-from holoctl.base.checks import Vector, flag, one_of, positive, vector, whole
+from holoctl.base.checks import Vector, flag, numbers, one_of, positive, vector, whole
 from holoctl.base.errors import InputError
 from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
-from holoctl.base.tolerances import MOST_TICKS
+from holoctl.base.tolerances import COARSEST, FINEST, LAST_TICK, MOST_TICKS, ROUNDED_INSTANT
 from holoctl.codegen.compiled.compiled import Compiled
+from holoctl.codegen.compiled.steps import rows_of, step_of
 from holoctl.control.computed_torque import Controller
-from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
+from holoctl.dynamics.tick.prepared_forward import (
+    PreparedForwardDynamics,
+    at_once,
+    with_other_efforts,
+)
 from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
-from holoctl.simulation.asked import check_dynamics, checked_output, ticks_of, tolerance
-from holoctl.simulation.events import Event, checked_events
+from holoctl.projector.repartition import repartitioned
+from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.simulation.events import Event, Watched, checked_events
 from holoctl.simulation.given import Given, Load, check_controller
 from holoctl.simulation.motion import Dynamics, Settings, Tally, new_efforts
 from holoctl.simulation.record import finished, record_for
 from holoctl.simulation.run import Run
 from holoctl.simulation.stepping import METHODS
 from holoctl.simulation.travel import (
+    Decided,
     Travel,
     check_plant,
     decided,
     keep_last,
-    keep_last_of_error,
     started,
     travel_to,
 )
@@ -103,7 +111,8 @@ def simulate(
     plant : Mechanism, optional
         What is simulated, with the same coordinates and motors as `mech`.
     dynamics : Compiled, optional
-        Compiled forward dynamics of the plant, to be quicker.
+        Compiled forward dynamics of the plant, to be quicker: whole steps, where efforts are held,
+        and the rows that are looked at after them, are machine code too.
     rate : float, optional
         Ticks per second.
     hold : bool, optional
@@ -171,7 +180,7 @@ def simulate(
     sigma = vector("noise", noise, 2, "standard deviations of q and v")
     if sigma.min() < 0.0:
         raise InputError(f"noise must be two standard deviations >= 0; got {noise!r}")
-    rtol, atol = tolerance("rtol", rtol), tolerance("atol", atol)
+    rtol, atol = _tolerance("rtol", rtol), _tolerance("atol", atol)
     seed = whole("seed", seed, 0)
     hold, progress = flag("hold", hold), flag("progress", progress)
     if sigma.any() and not hold:
@@ -183,9 +192,9 @@ def simulate(
                 "is lambda t, q, v: load"
             )
     if dynamics is not None:
-        check_dynamics(dynamics, plant)
-    ticks = ticks_of(duration, rate)
-    instants = ticks if output is None else checked_output(output, duration)
+        _check_dynamics(dynamics, plant)
+    ticks = _instants(duration, rate)
+    instants = ticks if output is None else _checked_output(output, duration)
     held = controller is not None and hold
     make = _dynamics_by(dynamics)
     settings = Settings(make, method, rtol, atol, at_singular == "cross", 1.0 / rate, held)
@@ -193,14 +202,21 @@ def simulate(
     tally = Tally()
     with np.errstate(all="ignore"):
         at = decided(plant, q, v, 0.0)
-        if dynamics is not None and dynamics.partition.rank == at.partition.rank:
+        if dynamics is not None and _serves(dynamics.partition, at, q, v):
             at = replace(at, partition=dynamics.partition)
         tau = theirs.held(plant, np.zeros(plant.nu)) if held else theirs.continuous(plant)
         motion = started(at, settings, tally, 0.0, q, v, tau)
     record = record_for(plant, instants)
     travel = Travel(
-        motion, watched, record, theirs, held, np.zeros(plant.nu), known={id(plant): at}
+        motion,
+        tuple(map(Watched, watched)),
+        record,
+        theirs,
+        u=np.zeros(plant.nu),
+        known={id(plant): at},
     )
+    unknown = np.full(plant.nu, np.nan)
+    not_told = (lambda t, q, v: unknown) if controller is not None and not hold else None
     bar = progress_bar(instants.size, "simulating", "instants", scaled=True) if progress else None
     record.bar = bar
     with np.errstate(all="ignore"), one_thread(), bar or nullcontext():
@@ -211,31 +227,39 @@ def simulate(
                 _continuous(travel, duration)
         except KeyboardInterrupt:
             travel.ended = "Ctrl-C"
-            keep_last(travel)
+            keep_last(travel, not_told)
         except Exception as error:
             t = getattr(error, "time", travel.motion.t)  # of the controller, where it raised
-            keep_last_of_error(travel)
-            error.time = t  # type: ignore[attr-defined]
-            error.run = finished(record, tally, "an error", seed)  # type: ignore[attr-defined]
-            error.add_note(f"in the simulation of {plant.name!r}, at t = {t:.6g} s")
+            keep_last(travel, not_told)
+            with suppress(Exception):  # of a class that lets nothing be added
+                error.time = t  # type: ignore[attr-defined]
+                error.run = finished(record, tally, "an error", seed)  # type: ignore[attr-defined]
+                error.add_note(f"in the simulation of {plant.name!r}, at t = {t:.6g} s")
             raise
         return finished(record, tally, travel.ended, seed)
 
 
 def _continuous(travel: Travel, duration: float) -> None:
-    travel_to(travel, duration)
+    def command(t: float, q: Vector, v: Vector) -> Vector:
+        return travel.given.command(travel.motion.plant, t, q, v)
+
+    travel_to(travel, duration, command)
     if travel.ended or travel.record.next <= duration:
-        keep_last(travel)
+        keep_last(travel, command)
 
 
 def _ticked(travel: Travel, ticks: Vector, sigma: Vector, seed: int) -> None:
     rng, record = np.random.default_rng(seed), travel.record
-    last, seen = ticks.size - 1, travel.motion.look.seen
-    for i, t in enumerate(ticks.tolist()):
+
+    def held(t: float, q: Vector, v: Vector) -> Vector:
+        return travel.u
+
+    seen, noisy, instants = travel.motion.look.seen, bool(sigma.any()), ticks.tolist()
+    for t, stop in zip_longest(instants, instants[1:]):
         motion = travel.motion
         plant = motion.plant
         q, v = motion.q, motion.v
-        if sigma.any():
+        if noisy:
             e = sigma[0] * rng.normal(size=plant.nv)
             q, v = pin.integrate(plant.model, q, e), v + sigma[1] * rng.normal(size=plant.nv)
         if seen is not motion.look.seen:  # the rows have moved by what matters
@@ -244,22 +268,94 @@ def _ticked(travel: Travel, ticks: Vector, sigma: Vector, seed: int) -> None:
         start = time.perf_counter()
         travel.u = travel.given.command(plant, t, q, v)
         record.spent = time.perf_counter() - start
-        if i == last:
+        if stop is None:
             if record.next <= t:
-                keep_last(travel)
+                keep_last(travel, held)
             break
         new_efforts(motion, travel.given.held(plant, travel.u))
         motion.since, motion.spent = t, motion.tally.evaluations
-        travel_to(travel, float(ticks[i + 1]))
+        travel_to(travel, stop, held)
         if travel.ended:
-            keep_last(travel)
+            keep_last(travel, held)
             break
 
 
+def _tolerance(name: str, value: Any) -> float:
+    given = positive(name, value)
+    if not FINEST <= given <= COARSEST:
+        raise InputError(f"{name} must be from {FINEST:g} to {COARSEST:g}; got {given:g}")
+    return given
+
+
+def _instants(duration: float, rate: float) -> Vector:
+    """The ticks, and the end."""
+    count = max(1, int(np.ceil(duration * rate - LAST_TICK)))
+    return np.append(np.arange(count) / rate, duration)
+
+
+def _checked_output(output: Any, duration: float) -> Vector:
+    instants = numbers("output", output, "instants, s")
+    if instants.ndim != 1 or instants.size == 0:
+        raise InputError(f"output must be instants in a row, s; got shape {instants.shape}")
+    if not np.isfinite(instants).all():
+        bad = int(np.flatnonzero(~np.isfinite(instants))[0])
+        raise InputError(f"output must be finite, s; entry {bad} is {instants[bad]}")
+    if instants.size > MOST_TICKS:
+        raise InputError(f"output has {instants.size} instants; a run has at most {MOST_TICKS:.0e}")
+    near = duration < instants[-1] <= duration * (1.0 + ROUNDED_INSTANT)  # as multiples of 0.1 are
+    instants = np.minimum(instants, duration) if near else instants
+    if not (np.diff(instants) > 0.0).all():
+        bad = 1 + int(np.flatnonzero(~(np.diff(instants) > 0.0))[0])
+        raise InputError(
+            f"output must ascend, each instant after the one before; entry {bad}, "
+            f"{instants[bad]:g} s, does not"
+        )
+    if not (instants[0] >= 0.0 and instants[-1] <= duration):
+        raise InputError(
+            f"output must be within 0 and the duration, {duration:g} s; got {instants[0]:g} to "
+            f"{instants[-1]:g}"
+        )
+    return instants.astype(float)
+
+
+def _check_dynamics(dynamics: Any, plant: Mechanism) -> None:
+    if not isinstance(dynamics, Compiled):
+        raise InputError(
+            f"dynamics must be compiled forward dynamics; got {type(dynamics).__name__}; "
+            'hc.compile(plant, ["forward_dynamics"]) makes them'
+        )
+    if "forward_dynamics" not in dynamics.functions:
+        raise InputError(
+            f"dynamics has {', '.join(dynamics.functions)}; "
+            'hc.compile(plant, ["forward_dynamics"]) makes what is needed'
+        )
+    if dynamics.mech is not plant:
+        raise InputError(
+            f"dynamics was compiled for {dynamics.mech.name!r}, which is not the very plant, "
+            f"{plant.name!r}"
+        )
+
+
+def _serves(part: Partition, at: Decided, q: Vector, v: Vector) -> bool:
+    """Whether a partition from elsewhere is good at the start; else one that is, serves."""
+    return part.rank == at.partition.rank and repartitioned(at.plant, part, q, v) is part
+
+
 def _dynamics_by(compiled: Compiled | None) -> Callable[[Mechanism, Partition], Dynamics]:
+    if compiled is None:
+        return _prepared
+    rows, step = rows_of(compiled), step_of(compiled)
+    serves = Dynamics(compiled.forward_dynamics, rows, step=step)
+
     def dynamics(mech: Mechanism, part: Partition) -> Dynamics:
-        if compiled is not None and mech is compiled.mech and part is compiled.partition:
-            return compiled.forward_dynamics
-        return PreparedForwardDynamics(mech, part).acceleration
+        if mech is not compiled.mech:
+            return _prepared(mech, part)
+        return serves if part is compiled.partition else replace(_prepared(mech, part), rows=rows)
 
     return dynamics
+
+
+def _prepared(mech: Mechanism, part: Partition) -> Dynamics:
+    prepared = PreparedForwardDynamics(mech, part)
+    rows = partial(scaled_rows_at, mech)
+    return Dynamics(at_once(prepared), rows, partial(with_other_efforts, prepared))

@@ -29,21 +29,24 @@ Array = NDArray[np.float64]
 
 def slope_derivative(motion: Motion) -> Callable[[float, Vector], Array]:
     """A function (t, x) of states in the tangent space of where the motion is."""
-    plant, q0, tau, acceleration = motion.plant, motion.q, motion.tau, motion.acceleration
+    plant, q0, tau, acceleration = motion.plant, motion.q, motion.tau, motion.dynamics.acceleration
     model, nv, tally = plant.model, plant.nv, motion.tally
     data = workspace(plant)
+
+    def efforts(t: float, q: Vector, v: Vector) -> Vector:
+        return tau if isinstance(tau, np.ndarray) else tau(t, q, v)
 
     def derivative(t: float, x: Vector) -> Array:
         d, v = x[:nv], x[nv:]
         q = pin.integrate(model, q0, d)
-        u = tau(t, q, v)
+        u = efforts(t, q, v)
         a = acceleration(q, v, u, t)
         by_effort, by_position = np.empty((nv, nv)), np.empty((nv, nv))
         for i, unit in enumerate(np.eye(nv)):
             by_effort[:, i] = acceleration(q, v, u + unit, t) - a
             step = SLOPE_STEP * plant.column_scale[i]
             there = pin.integrate(model, q0, d + step * unit)
-            by_position[:, i] = (acceleration(there, v, tau(t, there, v), t) - a) / step
+            by_position[:, i] = (acceleration(there, v, efforts(t, there, v), t) - a) / step
         tally.evaluations += 2 * nv + 1
         F_v = change_by_velocity(plant.bound_forces, kinematics(model, data, q, v, t))
         h_v = np.array(pin.computeRNEADerivatives(model, data, q, v, np.zeros(nv))[1])

@@ -34,6 +34,7 @@ from holoctl.simulation.explicit_steps import (
     Coefficients,
     Slope,
     Trial,
+    from_rest,
     tried,
 )
 from holoctl.simulation.motion import (
@@ -107,12 +108,11 @@ def _explicit(motion: Motion, method: Coefficients, stop: float, longest: float)
             raise failure or too_fast(motion)
         check_effort(motion)
         try:
-            first = _slope_here(motion)
-            trial = tried(motion.slope, method, t, q, v, first, h, scale)
+            trial = tried(motion.stages, method, t, q, v, motion.first, h, scale)
         except SingularityError as error:
             failure, h = error, 0.25 * h
             continue
-        motion.tally.steps += 1
+        motion.tally.steps, motion.first = motion.tally.steps + 1, trial.K[0]
         if not trial.error <= 1.0:
             shorter = 0.9 * trial.error ** (-1.0 / method.order)
             h *= max(0.2, shorter) if np.isfinite(trial.error) else 0.2
@@ -129,6 +129,7 @@ def _explicit(motion: Motion, method: Coefficients, stop: float, longest: float)
     slope = trial.K[-1].copy()
     slope[:nv] = landed.v
     motion.first = None if landed.moved else slope
+    motion.evaluated = motion.tally.evaluations
     start, part, rhs = state_of(motion), motion.part, motion.slope
     arrive(motion, end, landed, slope[nv:], h)
     return Piece(start, state_of(motion), _within(plant.model, method, trial, rhs), part)
@@ -141,9 +142,7 @@ def _slope_here(motion: Motion) -> Vector:
 
 
 def _slope_at(motion: Motion, t: float, q: Vector, v: Vector) -> Vector:
-    x = np.zeros(2 * v.size)
-    x[v.size :] = v
-    return motion.slope(t, q, x, np.empty(x.size))
+    return motion.slope(t, q, from_rest(v), np.empty(2 * v.size))
 
 
 def _scale(motion: Motion) -> Callable[[Vector, Vector], Vector]:

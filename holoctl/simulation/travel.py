@@ -3,43 +3,44 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from holoctl.base.checks import Vector, vector
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import AS_CLOSED, CLOSED, CLOSEST, EVENT_LEFT, MOST_EVENTS, STARTS
+from holoctl.base.tolerances import (
+    AS_CLOSED,
+    CLOSED,
+    CLOSEST,
+    EVENT_AGAIN,
+    EVENT_TIME,
+    MOST_EVENTS,
+    STARTS,
+)
 from holoctl.closing.correction import put_back
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
+from holoctl.projector.repartition import repartitioned
 from holoctl.rows.tick.all_rows import scaled_rows_at
-from holoctl.simulation.events import Event, first_event, value_of
-from holoctl.simulation.given import Given
+from holoctl.simulation.events import Hit, Stretch, Watched, first_event, value_of
+from holoctl.simulation.given import Given, tell_time
 from holoctl.simulation.motion import (
     Efforts,
     Motion,
     Piece,
     Settings,
+    State,
     Tally,
     begun,
     state_of,
 )
-from holoctl.simulation.record import Command, Record, keep, keep_piece
+from holoctl.simulation.record import Command, Record, closed, keep, keep_piece
 from holoctl.simulation.stepping import advanced
 from holoctl.simulation.watch import usual_independence
 
-__all__ = [
-    "Decided",
-    "Travel",
-    "check_plant",
-    "decided",
-    "keep_last",
-    "keep_last_of_error",
-    "started",
-    "travel_to",
-]
+__all__ = ["Decided", "Travel", "check_plant", "decided", "keep_last", "started", "travel_to"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,25 +57,22 @@ class Travel:
     """A run on its way."""
 
     motion: Motion
-    events: tuple[Event, ...]
+    events: tuple[Watched, ...]
     record: Record
     given: Given
-    held: bool
-    u: Vector
-    values: list[float] = field(default_factory=list)
-    armed: list[bool] = field(default_factory=list)
+    u: Vector = field(default_factory=lambda: np.zeros(0))
+    fresh: bool = True
     known: dict[int, Decided] = field(default_factory=dict)
     ended: str = ""
 
-    def command(self, t: float, q: Vector, v: Vector) -> Vector:
-        """The motor efforts that act in a state: those of the tick, or of a continuous
-        controller."""
-        return self.u if self.held else self.given.command(self.motion.plant, t, q, v)
-
     def value(self, i: int, t: float, q: Vector, v: Vector) -> float:
         """The function of an event."""
-        with np.errstate(**self.given.theirs):
-            return value_of(self.events[i], i, t, q, v)
+        try:
+            with np.errstate(**self.given.theirs):
+                return value_of(self.events[i].event, i, t, q, v)
+        except Exception as error:
+            tell_time(error, t)
+            raise
 
 
 # ------------------------------------------------------------------------------------- start
@@ -128,67 +126,111 @@ def _check_start(plant: Mechanism, q: Vector, v: Vector, t: float, allowed: floa
         )
 
 
-def travel_to(travel: Travel, stop: float) -> None:
+def travel_to(travel: Travel, stop: float, command: Command) -> None:
     """Step by step, through all events, to an instant."""
     while travel.motion.t < stop and not travel.ended:
-        motion = travel.motion
-        before = copy(motion) if travel.events else None
-        piece = advanced(motion, stop)
-        if before is not None:
-            hit = _event_within(travel, piece)
-            if hit is not None:
-                _go_back(travel, before)
-                while travel.motion.t < hit[0]:
-                    piece = advanced(travel.motion, hit[0])
-                    keep_piece(travel.record, travel.motion, piece, travel.command)
-                _react(travel, *hit)
-                continue
-        keep_piece(travel.record, motion, piece, travel.command)
-
-
-def keep_last(travel: Travel) -> None:
-    """The state where a run ends, unless it is there already."""
-    _keep_last(travel, travel.command)
-
-
-def keep_last_of_error(travel: Travel) -> None:
-    """The same where it ends by an error; a controller that raises has no efforts there."""
-
-    def command(t: float, q: Vector, v: Vector) -> Vector:
+        if not travel.events:
+            piece = advanced(travel.motion, stop)
+            keep_piece(travel.record, travel.motion, piece, command)
+            continue
+        before = copy(travel.motion)
+        piece = advanced(travel.motion, stop)
         try:
-            return travel.command(t, q, v)
-        except Exception:  # there is one already
-            return np.full(travel.u.size, np.nan)
+            hit = _event_within(travel, piece)
+            pieces = [piece] if hit is None else _up_to(travel, before, hit)
+        except BaseException:  # what was not looked at is not told
+            _go_back(travel, before)
+            told = travel.record.events
+            while told and told[-1][0] > before.t:
+                told.pop()
+            raise
+        for piece in pieces:
+            keep_piece(travel.record, travel.motion, piece, command)
+        if hit is not None:
+            _react(travel, hit)
 
-    _keep_last(travel, command)
 
-
-def _keep_last(travel: Travel, command: Command) -> None:
+def keep_last(travel: Travel, command: Command | None = None) -> None:
+    """The state where a run ends, unless it is there already."""
     record, motion = travel.record, travel.motion
-    if record.count and not motion.t > record.t[record.count - 1]:
+    if motion is None or (record.count and not motion.t > record.t[record.count - 1]):
         return
     record.t[record.count] = motion.t
-    keep(record, motion, state_of(motion), command)
+    keep(record, motion, state_of(motion), command or (lambda t, q, v: travel.u))
 
 
 # ---------------------------------------------------------------------------------- events
 
 
-def _event_within(travel: Travel, piece: Piece) -> tuple[float, int] | None:
-    """The first event of a piece; where there is none, what they are at its end is kept."""
-    start, stop, count = piece.start, piece.stop, len(travel.events)
-    if not travel.values:
-        travel.values = [travel.value(i, start.t, start.q, start.v) for i in range(count)]
-        travel.armed = travel.armed or [True] * count
-    hit, values = first_event(
-        travel.events, travel.values, travel.armed, start.t, stop.t, piece.at, travel.value
-    )
-    if hit is None:
-        travel.values = values
-        travel.armed = [
-            armed or abs(g) > EVENT_LEFT for armed, g in zip(travel.armed, values, strict=True)
-        ]
-    return hit
+def _event_within(travel: Travel, piece: Piece) -> Hit | None:
+    """The first event of a piece that has a reaction, or ends the run; others are told."""
+    motion, start, stop = travel.motion, piece.start.t, piece.stop.t
+
+    def closed_at(t: float) -> tuple[Vector, Vector]:
+        q, v = piece.at(t)
+        state = closed(motion, piece.part, State(t, q, v, np.inf))
+        return state.q, state.v
+
+    while start < stop:
+        over = Stretch(start, stop, piece.at, closed_at, travel.fresh)
+        hit = first_event(travel.events, over, travel.value)
+        if hit is None:
+            travel.fresh = False
+            break
+        event = travel.events[hit.i].event
+        if event.terminal or event.reaction is not None:
+            return hit
+        _happens(travel, hit.t, hit)
+        start = hit.t
+    return None
+
+
+def _happens(travel: Travel, t: float, hit: Hit) -> None:
+    """Tell an event; from there all are asked anew."""
+    motion, found, w = travel.motion, travel.record.events, travel.events[hit.i]
+    found.append((t, hit.i))
+    recent = found[-MOST_EVENTS:]
+    if len(recent) == MOST_EVENTS and recent[-1][0] - recent[0][0] < motion.settings.tick:
+        raise InconsistentError(
+            f"{motion.plant.name}: {MOST_EVENTS} events within one tick; do they set each other "
+            "off, or does something bounce ever faster? Let it rest by a reaction"
+        )
+    for other in travel.events:
+        other.value = np.nan
+    w.side, w.rate, w.stopped = (1.0 if hit.rate > 0.0 else -1.0), hit.rate, False
+    travel.fresh = True
+
+
+def _up_to(travel: Travel, before: Motion, hit: Hit) -> list[Piece]:
+    """The motion goes to an event from before the step that it was found in.
+
+    The step that ends there differs from the longer one by its error, and the event moves by that.
+    """
+    t, latest = hit.t, travel.motion.t
+    for _ in range(EVENT_AGAIN):
+        _go_back(travel, copy(before))
+        pieces = list[Piece]()
+        while travel.motion.t < t:
+            pieces.append(advanced(travel.motion, t))
+        _put_back(travel.motion)
+        if not pieces or not hit.smooth:
+            break
+        motion = travel.motion
+        later = -travel.value(hit.i, motion.t, motion.q, motion.v) / hit.rate if hit.rate else 0.0
+        near = abs(later) <= 0.1 * (latest - before.t) and before.t < t + later <= latest
+        if abs(later) <= EVENT_TIME * max(1.0, abs(t)) or not near:
+            break
+        t += later
+    return pieces
+
+
+def _put_back(motion: Motion) -> None:
+    """Where an event happens the state is closed, so that what goes on from there is the same."""
+    here = state_of(motion)
+    state = closed(motion, motion.part, here)
+    if state.q is not here.q:
+        motion.q, motion.v, motion.closure = state.q, state.v, state.closure
+        motion.first, motion.solver = None, None
 
 
 def _go_back(travel: Travel, before: Motion) -> None:
@@ -200,18 +242,11 @@ def _go_back(travel: Travel, before: Motion) -> None:
     travel.motion = before
 
 
-def _react(travel: Travel, t: float, i: int) -> None:
-    """What the i-th event does, where the motion is now."""
-    event, motion, record = travel.events[i], travel.motion, travel.record
-    record.events.append((motion.t, i))
-    recent = record.events[-MOST_EVENTS:]
-    if len(recent) == MOST_EVENTS and recent[-1][0] - recent[0][0] < travel.motion.settings.tick:
-        raise InconsistentError(
-            f"{motion.plant.name}: {MOST_EVENTS} events within one tick; do they set each other "
-            "off, or does something bounce ever faster? Let it rest by a reaction"
-        )
-    travel.values = []
-    travel.armed = [a and j != i for j, a in enumerate(travel.armed)]
+def _react(travel: Travel, hit: Hit) -> None:
+    """What an event does, where the motion is now."""
+    motion, i = travel.motion, hit.i
+    event = travel.events[i].event
+    _happens(travel, motion.t, hit)
     if event.reaction is not None:
         with np.errstate(**travel.given.theirs):
             given = event.reaction(motion.t, motion.q.copy(), motion.v.copy())
@@ -223,22 +258,30 @@ def _react(travel: Travel, t: float, i: int) -> None:
         plant, v = given
         check_plant(motion.plant, plant, f"the mechanism that the reaction of event {i} returns")
         v = vector(f"v of the reaction of event {i}", v, plant.nv, "velocity")
-        _go_on(travel, plant, v)
+        _go_on(travel, plant, v, i)
     if event.terminal:
         travel.ended = f"event {i}"
 
 
-def _go_on(travel: Travel, plant: Mechanism, v: Vector) -> None:
+def _go_on(travel: Travel, plant: Mechanism, v: Vector, i: int) -> None:
     """With another plant, or another velocity."""
     motion, record, known = travel.motion, travel.record, travel.known
-    t, q = motion.t, motion.q
-    if id(plant) not in known:
-        known[id(plant)] = decided(plant, q, v, t)
+    t, q, settings, given = motion.t, motion.q, motion.settings, travel.given
+    tau = given.held(plant, travel.u) if settings.ticks else given.continuous(plant)
+    try:
+        if id(plant) not in known:
+            known[id(plant)] = decided(plant, q, v, t)
+        at = known[id(plant)]
+        at = replace(at, partition=repartitioned(plant, at.partition, q, v, t))
+        travel.motion = started(at, settings, motion.tally, t, q, v, tau)
+    except (InconsistentError, SingularityError) as error:
+        error.add_note(
+            f"after the reaction of event {i}: with what it returns the plant is to be on its "
+            "constraints, with the velocity of hc.impulse, say"
+        )
+        raise
     if plant is not motion.plant:
         record.plants.append((record.count, plant))
-    settings, given = motion.settings, travel.given
-    tau = given.held(plant, travel.u) if settings.ticks else given.continuous(plant)
-    travel.motion = started(known[id(plant)], settings, motion.tally, t, q, v, tau)
 
 
 def check_plant(mech: Mechanism, plant: Mechanism, what: str) -> None:

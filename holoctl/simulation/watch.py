@@ -9,8 +9,8 @@ Derivation: docs/derivations.md, "Simulation".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -34,13 +34,22 @@ from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import Independence, decided_anew, independence
 from holoctl.rows.tick.all_rows import scaled_rows_at
 
-__all__ = ["Course", "Look", "better_rows", "first_look", "looked", "usual_independence"]
+__all__ = [
+    "Course",
+    "Look",
+    "Pairs",
+    "better_rows",
+    "first_look",
+    "looked",
+    "singular_pairs",
+    "turned_over",
+    "usual_independence",
+]
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Course:
+class Course(NamedTuple):
     """Where a singular value goes: itself, its rate and the rate of that."""
 
     value: float
@@ -53,52 +62,63 @@ class Course:
         inside = self.rate**2 - 2.0 * self.curvature * self.value
         if not inside >= 0.0:
             return float("inf")
-        falls = float(np.sqrt(inside)) - self.rate  # the form that does not cancel
+        falls = sqrt(inside) - self.rate  # the form that does not cancel
         return 2.0 * self.value / falls if falls > 0.0 else float("inf")
 
 
-@dataclass(frozen=True, eq=False)
-class Look:
+class Pairs(NamedTuple):
+    """Singular vectors and values that count, ``G' = U s W'``."""
+
+    U: Array
+    s: Vector
+    W: Array
+
+
+class Look(NamedTuple):
     """What the accepted states showed so far.
 
     Attributes
     ----------
-    rank : int
     of_all, of_kept : Course
         s and k; those of an earlier state where the rows have not moved since by what matters, and
         without rates where no zero is near.
     seen, last : (m, nv) arrays
         The scaled Jacobian where s and k were taken, and at the last state.
-    close : bool
-        Whether a zero may be near; then s and k are those of the last state, with rates.
+    pairs : Pairs or None
+        Those of the last state, where a zero may be near.
     """
 
-    rank: int
     of_all: Course
     of_kept: Course
-    seen: Array = field(repr=False)
-    last: Array = field(repr=False)
-    close: bool = False
+    seen: Array
+    last: Array
+    pairs: Pairs | None = None
 
-    @cached_property
-    def pairs(self) -> tuple[Array, Vector, Array]:
-        """``(U, s, W)``: singular vectors and values of the last state, those that count."""
-        U, s, Wt = np.linalg.svd(in_range(self.last), full_matrices=False)
-        return U[:, : self.rank], s[: self.rank], Wt[: self.rank].T
+    @property
+    def close(self) -> bool:
+        """Whether a zero may be near; then s and k are those of the last state, with rates."""
+        return self.pairs is not None
 
-    def turned_over(self, G: Array) -> bool:
-        """Whether a singular value went through zero on the way from here to a state with this
-        Jacobian: then ``U' G W`` is not what it was by less than a half turn.
 
-        Those that are larger than what the matrix changed by cannot have (Weyl).
-        """
-        change = _distance(G, self.last)
-        if self.rank == 0 or change < TURNED_OVER * self.of_all.value:
-            return False
-        U, s, W = self.pairs
-        small = np.flatnonzero(s < change / TURNED_OVER)[-MOST_TURNED:]
-        now = U[:, small].T @ G @ W[:, small] / s[small]
-        return bool(np.linalg.eigvals(now).real.min(initial=1.0) <= 0.0)
+def singular_pairs(G: Array, rank: int) -> Pairs:
+    """Of a scaled Jacobian."""
+    U, s, Wt = np.linalg.svd(in_range(G), full_matrices=False)
+    return Pairs(U[:, :rank], s[:rank], Wt[:rank].T)
+
+
+def turned_over(look: Look, part: Partition, G: Array) -> bool:
+    """Whether a singular value went through zero on the way from the last state to one with this
+    Jacobian: then ``U' G W`` has turned it over.
+
+    Those that are larger than what the matrix changed by cannot have (Weyl).
+    """
+    change = _distance(G, look.last)
+    if part.rank == 0 or change < TURNED_OVER * look.of_all.value:
+        return False
+    U, s, W = look.pairs or singular_pairs(look.last, part.rank)
+    small = np.flatnonzero(s < change / TURNED_OVER)[-MOST_TURNED:]
+    now = U[:, small].T @ G @ W[:, small] / s[small]
+    return bool(np.linalg.eigvals(now).real.min(initial=1.0) <= 0.0)
 
 
 def usual_independence(mech: Mechanism, part: Partition, q: Vector, t: float) -> float:
@@ -128,13 +148,13 @@ def looked(
     states need no decomposition.
     """
     if not before.close and _distance(G, before.seen) < LOOK_AGAIN * before.of_kept.value:
-        return Look(part.rank, before.of_all, before.of_kept, before.seen, G)
+        return Look(before.of_all, before.of_kept, before.seen, G)
     step = _distance(G, before.last)
     if step == 0.0:
         return before
     here = independence(G, part)
     if here.of_kept > STEPS_AHEAD * step:
-        return Look(part.rank, Course(here.of_all), Course(here.of_kept), G, G)
+        return Look(Course(here.of_all), Course(here.of_kept), G, G)
     return _closely(mech, part, here, G, q, v, a, t, h)
 
 
@@ -157,21 +177,21 @@ def _closely(
     """With rates, by a short step to either side along the motion."""
     speed = largest(v / mech.column_scale)
     if part.rank == 0 or speed == 0.0:
-        return Look(part.rank, Course(here.of_all), Course(here.of_kept), G, G)
-    look = Look(part.rank, Course(here.of_all), Course(here.of_kept), G, G, True)
-    U, _, W = look.pairs
+        return Look(Course(here.of_all), Course(here.of_kept), G, G)
+    pairs = singular_pairs(G, part.rank)
+    u, w = pairs.U[:, -1], pairs.W[:, -1]
     eps = min(LOOK_STEP / speed, h)
     sides = list[Independence]()
     for e in (eps, -eps):
         d = e * v if a is None else e * v + (0.5 * e * e) * a
         there = scaled_rows_at(mech, pin.integrate(mech.model, q, d), v, t + e).jacobian
         side = independence(there, part)
-        over = float(U[:, -1] @ there @ W[:, -1]) < 0.0
+        over = float(u @ there @ w) < 0.0
         sides.append(Independence(-side.of_all if over else side.of_all, side.of_kept))
     after, before = sides
     s = _course(here.of_all, after.of_all, before.of_all, eps)
     k = _course(here.of_kept, after.of_kept, before.of_kept, eps)
-    return replace(look, of_all=s, of_kept=k)
+    return Look(s, k, G, G, pairs)
 
 
 def _course(here: float, after: float, before: float, eps: float) -> Course:
@@ -180,4 +200,4 @@ def _course(here: float, after: float, before: float, eps: float) -> Course:
 
 def _distance(G: Array, other: Array) -> float:
     change = (G - other).reshape(-1)
-    return float(np.sqrt(change.dot(change)))
+    return sqrt(change.dot(change))

@@ -14,6 +14,12 @@ and where it is for control loops
                              many states, without the GIL: takes pieces, from where next[0] is,
                              until all are taken, so that several threads share them; flags tell
                              of doubt
+
+and where states can be placed (laws/placed.py) and the law gives their acceleration
+
+    step(q, v, tau, t, h, A, B, C, first, x, last, K)
+                             the stages of an explicit step with efforts held: fills K, x and the
+                             stage before the last one; whether the guard was never in doubt
 """
 
 from __future__ import annotations
@@ -37,12 +43,15 @@ class Law:
         The same of the outputs; the first is what the tick returns, the last is ``doubt``.
     tick : bool
         Whether it is called in control loops and over many states, or its raw form is enough.
+    placed : bool
+        Whether the C function `placed` stands before it.
     """
 
     name: str
     inputs: tuple[tuple[str, int], ...]
     outputs: tuple[tuple[str, int], ...]
     tick: bool = True
+    placed: bool = False
 
 
 # ----------------------------------------------------------------------------------- source
@@ -212,6 +221,64 @@ static PyObject *{name}_batch(PyObject *self, PyObject *const *args, Py_ssize_t 
 }}
 """
 
+_STEP = """
+/* The slope of x = (d, v), 0 where it is in doubt: q = q0 (+) d, and the law gives v'. */
+static int {name}_slope(const double *q0, const double *x, const double *tau, double t,
+                        double *slope) {{
+  double q[{nq}], doubt = 0.0, off = 0.0;
+  placed(q0, x, q, slope, &off);
+  {name}(q, x + {nv}, tau, &t, slope + {nv}, &doubt);
+  return off < 1.0 && doubt < 1.0 && squares(q, {nq}) + squares(slope, 2 * {nv}) < INFINITY;
+}}
+
+/* x = x0 + h sum a[i] K[i] */
+static void {name}_stage(double *x, const double *v, double h, const double *a, const double *K,
+                         npy_intp count) {{
+  double sum[2 * {nv}] = {{0.0}};
+  for (npy_intp i = 0; i < count; i++, K += 2 * {nv})
+    if (a[i] != 0.0)
+      for (int k = 0; k < 2 * {nv}; k++) sum[k] += a[i] * K[k];
+  for (int k = 0; k < {nv}; k++) {{
+    x[k] = h * sum[k];
+    x[{nv} + k] = v[k] + h * sum[{nv} + k];
+  }}
+}}
+
+static PyObject *{name}_step(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
+  const double *q, *v, *tau, *A, *B, *C, *first = NULL;
+  double t, h, *x, *last, *K;
+  npy_intp n, sure = 0;
+  if (nargs != 12) {{
+    PyErr_SetString(PyExc_TypeError,
+                    "{name}_step takes q, v, tau, t, h, A, B, C, first, x, last, K");
+    return NULL;
+  }}
+  t = PyFloat_AsDouble(args[3]);
+  h = PyFloat_AsDouble(args[4]);
+  if (PyErr_Occurred()) return NULL;
+  if (!(B = numbers(args[6], 1))) return NULL;
+  n = PyArray_SIZE((PyArrayObject *)args[6]);
+  if (!(q = numbers(args[0], {nq})) || !(v = numbers(args[1], {nv})) ||
+      !(tau = numbers(args[2], {nv})) || !(A = numbers(args[5], n * n)) ||
+      !(C = numbers(args[7], n)) || !(x = numbers(args[9], 2 * {nv})) ||
+      !(last = numbers(args[10], 2 * {nv})) || !(K = numbers(args[11], (n + 1) * 2 * {nv})) ||
+      (args[8] != Py_None && !(first = numbers(args[8], 2 * {nv}))))
+    return NULL;
+  Py_BEGIN_ALLOW_THREADS
+  sure = squares(tau, {nv}) < INFINITY;
+  {name}_stage(last, v, h, A, K, 0);
+  if (first) memcpy(K, first, 2 * {nv} * sizeof(double));
+  else sure = sure && {name}_slope(q, last, tau, t, K);
+  for (npy_intp i = 1; i <= n && sure; i++) {{
+    double *here = i < n ? last : x;
+    {name}_stage(here, v, h, i < n ? A + i * n : B, K, i);
+    sure = {name}_slope(q, here, tau, i < n ? t + C[i] * h : t + h, K + i * 2 * {nv});
+  }}
+  Py_END_ALLOW_THREADS
+  return PyBool_FromLong(sure);
+}}
+"""
+
 _MODULE = """
 static PyMethodDef methods[] = {{
 {methods}
@@ -270,6 +337,9 @@ def extension_source(kernel: str, law: Law, module: str) -> str:
     if law.tick:
         parts += [_tick(law), _batch(law), _BIND.format(name=law.name)]
         kinds += ["batch", "bind"]
+    if law.placed:
+        (_, nq), (_, nv), _ = law.inputs
+        parts, kinds = [*parts, _STEP.format(name=law.name, nq=nq, nv=nv)], [*kinds, "step"]
     table = "\n".join(
         f'  {{"{kind}", (PyCFunction)(void (*)(void)){law.name}_{kind}, METH_FASTCALL, ""}},'
         for kind in kinds

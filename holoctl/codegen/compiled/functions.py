@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from holoctl.base.checks import name_list, one_of
@@ -17,6 +18,8 @@ from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.derivatives import derivatives
 from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
+from holoctl.codegen.laws.placed import placed_function
+from holoctl.codegen.laws.rows import rows_function
 from holoctl.codegen.laws.terms import terms_function
 from holoctl.codegen.laws.torque import torque_function
 from holoctl.rows.closure_limits import StateLimits
@@ -28,8 +31,8 @@ FUNCTIONS = (
     "inverse_dynamics_derivatives", "forward_dynamics_derivatives",
 )  # fmt: skip
 
-TICKS = ("inverse_dynamics", "forward_dynamics", "torque")
-"""Called in control loops."""
+TICKS = ("inverse_dynamics", "forward_dynamics", "torque", "rows")
+"""Called in loops."""
 
 
 def wanted_functions(functions: Any, subject: Subject) -> tuple[str, ...]:
@@ -51,10 +54,18 @@ def wanted_functions(functions: Any, subject: Subject) -> tuple[str, ...]:
 def machine_code(
     E: Expressions, subject: Subject, wanted: tuple[str, ...], flags: tuple[str, ...]
 ) -> dict[str, tuple[Any, Law]]:
-    """Extension module and law of each function that there are expressions for."""
-    functions = _functions(E, subject, wanted)
+    """Extension module and law of each function that there are expressions for.
+
+    With forward dynamics come the rows that a simulation watches, and whole steps.
+    """
+    with_rows = "forward_dynamics" in wanted and E.mech.row_scale.size
+    functions = _functions(E, subject, (*wanted, "rows") if with_rows else wanted)
     sources = [curves_together(c_function(f)) for f in functions]
     laws = [_law_of(f) for f in functions]
+    if "forward_dynamics" in wanted:
+        i = [law.name for law in laws].index("forward_dynamics")
+        sources[i] = c_function(placed_function(E)) + sources[i]
+        laws[i] = replace(laws[i], placed=True)
     with ThreadPoolExecutor() as pool:  # the compiler runs for several at once
         modules = list(pool.map(lambda source, law: built(source, law, flags), sources, laws))
     return {law.name: (module, law) for module, law in zip(modules, laws, strict=True)}
@@ -70,6 +81,7 @@ def _functions(E: Expressions, subject: Subject, wanted: tuple[str, ...]) -> lis
         "inverse_dynamics": lambda: inverse(subject.limits),
         "forward_dynamics": lambda: forward_function(E),
         "terms": lambda: terms_function(E),
+        "rows": lambda: rows_function(E),
         "torque": lambda: torque_function(E, subject),
         "inverse_dynamics_derivatives": lambda: derivatives(E, inverse()),
         "forward_dynamics_derivatives": lambda: derivatives(E, forward_function(E)),

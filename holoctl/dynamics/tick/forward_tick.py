@@ -37,9 +37,11 @@ __all__ = ["Response", "Tick", "lay_out", "sparse_tick"]
 Response = Callable[[Any], Vector]
 """a(tau): the acceleration at one state, for any efforts."""
 
-Tick = Callable[[Vector, Vector, Vector | None, float], Vector | Response | None]
+Tick = Callable[[Vector | None, Vector | None, Vector | None, float], Vector | Response | None]
+"""a of (q, v, tau, t); with None for tau the response; with None for q and v a once more at the
+state of the last call, where that had an a for an answer. None where it has doubts."""
 
-_SparseTick = Callable[[Vector, Vector, Vector, float], Vector | None]
+_SparseTick = Callable[[Vector | None, Vector | None, Vector, float], Vector | None]
 
 
 def lay_out(mech: Mechanism, part: Partition) -> Tick | None:
@@ -49,9 +51,22 @@ def lay_out(mech: Mechanism, part: Partition) -> Tick | None:
     if dense is None or sparse is None:
         return dense
 
-    def tick(q: Vector, v: Vector, tau: Vector | None, t: float) -> Vector | Response | None:
+    answered: Callable[..., Vector | Response | None] | None = None
+
+    def tick(
+        q: Vector | None, v: Vector | None, tau: Vector | None, t: float
+    ) -> Vector | Response | None:
+        nonlocal answered
+        if q is None:
+            return None if answered is None else answered(q, v, tau, t)
+        answered = None
         a = None if tau is None else sparse(q, v, tau, t)
-        return dense(q, v, tau, t) if a is None else a
+        if a is not None:
+            answered = sparse
+            return a
+        found = dense(q, v, tau, t)
+        answered = None if found is None else dense
+        return found
 
     return tick
 
@@ -101,26 +116,39 @@ def sparse_tick(mech: Mechanism, part: Partition) -> _SparseTick | None:
         return None  # a copy, which would not change with the workspace
     compute, solve = factors.compute, factors.solve
 
-    def tick(q: Vector, v: Vector, tau: Vector, t: float) -> Vector | None:
+    loads = np.zeros(n)
+    ready = False
+
+    def factored(q: Vector, v: Vector, t: float) -> bool:
         all_terms(model, data, q, v)
         for c, d in both:
             c.calc(model, data, d)
         for fill in parts:
             if not fill():
-                return None
+                return False
         compute(model, data, models, datas)
         np.multiply(inertias, unit_of_inertias, scaled_inertias)
         np.multiply(pivots, unit, scaled)
         sizes = scaled.tolist()
         if not (scaled_inertias.dot(scaled_inertias) < HEAVY**2 and max(sizes) < HEAVY):
-            return None
+            return False
         if not min(sizes) > 1.0 / FORWARD_DOUBT:
-            return None
-        np.subtract(tau, h, f)
+            return False
+        np.negative(h, loads)
         if friction is not None:
-            np.add(f, friction(q, v, t), f)
+            np.add(loads, friction(q, v, t), loads)
         if others is not None:
-            np.add(f, others(q, v, t), f)
+            np.add(loads, others(q, v, t), loads)
+        return True
+
+    def tick(q: Vector | None, v: Vector | None, tau: Vector, t: float) -> Vector | None:
+        nonlocal ready
+        if q is not None and v is not None:
+            ready = False
+            ready = factored(q, v, t)
+        if not ready:
+            return None
+        np.add(loads, tau, f)
         a: Vector = solve(rhs)[m:]
         return a
 
@@ -145,21 +173,25 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
     size = np.maximum(size, 1e-3 * size.max(initial=0.0) + 1e-300)  # a row that vanishes there
     unit = np.concatenate([scale, 1.0 / size])
     units = np.asfortranarray(unit * unit[:, None])
+    units_of_M, units_of_GT = units[:n, :n], units[:n, n:]
     evaluate, GT, right = fast.evaluate, fast.entries, fast.right
     doubt = min(FORWARD_DOUBT, most_condition(part))
-    G, crba, nle = GT.T, pin.crba, pin.nonLinearEffects
+    crba, nle = pin.crba, pin.nonLinearEffects
     getrf, getrs = lapack.dgetrf, lapack.dgetrs
     friction, others = all_in_a_tick(mech.bound_forces, model, motion)
     back, inverse, inertias = unit[:n].copy(), np.zeros(n + r), K.diagonal()[:n]
 
-    def tick(q: Vector, v: Vector, tau: Vector | None, t: float) -> Vector | Response | None:
+    last: tuple[NDArray[np.float64], NDArray[np.int32], Vector] | None = None
+
+    def factored(
+        q: Vector, v: Vector, t: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.int32], Vector] | None:
+        """Factors, their order, and h - F."""
         if not evaluate(q, v, t):
             return None
-        M_here[:] = crba(model, data, q)
-        G_here[:] = G
-        GT_here[:] = GT
-        K[n:, n:] = 0.0
-        np.multiply(K, units, K)
+        np.multiply(crba(model, data, q), units_of_M, M_here)
+        np.multiply(GT, units_of_GT, GT_here)
+        G_here[:] = GT_here.T
         if not inertias.dot(inertias) < HEAVY**2:
             return None
         h = nle(model, data, q, v)
@@ -167,13 +199,26 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
             h -= friction(q, v, t)
         if others is not None:
             h -= others(q, v, t)
-        factors, order, info = getrf(K, tau is not None)
+        factors, order, info = getrf(K)
         if info:
             return None
         np.divide(1.0, factors.diagonal(), inverse)
         if not inverse.dot(inverse) < doubt**2:
             return None
+        return factors, order, h
+
+    def tick(
+        q: Vector | None, v: Vector | None, tau: Vector | None, t: float
+    ) -> Vector | Response | None:
+        nonlocal last
+        if q is not None and v is not None:
+            last = None
+            last = factored(q, v, t)
+        if last is None:
+            return None
+        factors, order, h = last
         if tau is None:
+            last = None
             if not (finite(h) and finite(right)):
                 return None
             return response(factors, order, h, right * unit[n:])

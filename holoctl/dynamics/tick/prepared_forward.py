@@ -6,6 +6,7 @@ The fast path is dynamics/tick/forward_tick.py; the general one takes over where
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,7 +24,7 @@ from holoctl.projector.repartition import repartitioned
 from holoctl.rows.tick.fast_rows import why_not
 from holoctl.rows.tick.other_rows import check_ticks
 
-__all__ = ["PreparedForwardDynamics"]
+__all__ = ["PreparedForwardDynamics", "at_once", "with_other_efforts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,3 +188,29 @@ class PreparedForwardDynamics:
 
     def _laid_out(self) -> Tick | None:
         return lay_out(self.mech, self.partition)
+
+
+def at_once(prepared: PreparedForwardDynamics) -> Callable[[Vector, Vector, Vector, float], Vector]:
+    """`acceleration` for callers that have checked q, v, tau and t, and keep numpy quiet."""
+    mech, local, lay_out = prepared.mech, prepared._local, prepared._laid_out
+    if mech.slides:
+        return prepared.acceleration  # which looks how far it has got
+
+    def acceleration(q: Vector, v: Vector, tau: Vector, t: float) -> Vector:
+        a = in_own_workspace(local, lay_out, q, v, tau, t)
+        if a is None or not finite(a):
+            return prepared.acceleration(q, v, tau, t)
+        found: Vector = a
+        return found
+
+    return acceleration
+
+
+def with_other_efforts(prepared: PreparedForwardDynamics, tau: Vector) -> Vector | None:
+    """The acceleration once more, at the state of the last call in this thread: a solve only.
+
+    None where that was not answered by the fast path, or the result is not finite. Between the two
+    nothing else may have used `prepared`.
+    """
+    a = in_own_workspace(prepared._local, prepared._laid_out, None, None, tau, 0.0)
+    return a if isinstance(a, np.ndarray) and finite(a) else None
