@@ -7,8 +7,6 @@ back, so that loops and runs in several threads do not leave it lowered.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 __all__ = ["one_thread"]
@@ -18,19 +16,22 @@ _UNDER_WAY: list[Any] = []
 """The limit, once for each who asks."""
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Matrices of a mechanism are small: more threads of BLAS make them slower, and late."""
-    import scipy.linalg  # noqa: F401  (only libraries that are loaded can be limited)
-    from threadpoolctl import threadpool_limits
+class one_thread:
+    """Matrices of a mechanism are small: more threads of BLAS make them slower, and late.
 
-    with _LOCK:
-        limit = _UNDER_WAY[0] if _UNDER_WAY else threadpool_limits(limits=1, user_api="blas")
-        _UNDER_WAY.append(limit)
-    try:
-        yield
-    finally:
+    No generator: one would write into the errors that pass through it.
+    """
+
+    def __enter__(self) -> None:
+        import scipy.linalg  # noqa: F401  (only libraries that are loaded can be limited)
+        from threadpoolctl import threadpool_limits
+
         with _LOCK:
-            _UNDER_WAY.pop()
+            limit = _UNDER_WAY[0] if _UNDER_WAY else threadpool_limits(limits=1, user_api="blas")
+            _UNDER_WAY.append(limit)
+
+    def __exit__(self, *_: object) -> None:
+        with _LOCK:
+            limit = _UNDER_WAY.pop()
             if not _UNDER_WAY:
                 limit.restore_original_limits()
