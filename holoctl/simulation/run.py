@@ -39,8 +39,8 @@ class Run:
         Velocities of the plant.
     u : (N + 1, nu) array
         Motor efforts that act from each instant on: held from tick to tick, or evaluated there,
-        when the controller runs continuously; zero without a controller. Where an error ended
-        the run, the last row may be nan: the controller did not say.
+        when the controller runs continuously; zero without a controller. Where an error or Ctrl-C
+        ended a continuous one, the last row is nan: it was not asked there.
     closure : (N + 1,) array
         Largest scaled error of all rows; where the geometry is rounded, rows that were left out
         are open by that.
@@ -113,13 +113,7 @@ class Run:
 
     @classmethod
     def read(cls, path: str | Path) -> Run:
-        """Read what `save` wrote.
-
-        Raises
-        ------
-        InputError
-            For a file that is none, or is not a run of this version.
-        """
+        """Read what `save` wrote."""
         try:
             with np.load(path, allow_pickle=False) as data:
                 values: dict[str, Any] = {f.name: data[f.name] for f in fields(cls)}
