@@ -625,8 +625,26 @@ JUMPS, JUMPS_NEAR = (1e5, 1e-6), 1e-2
 """Putting a state back may change its velocity by so many times rtol and this, relative; close to a
 singular configuration, where another path is near, by that times the last."""
 
+MOST_JUMP = 0.1
+"""But never by more than this."""
+
 OFF = 1e-6  # scaled
 """A state that is open by more is no result."""
+
+NEXT_TO, LENGTHS = 0.2, (0.5, 0.2, 0.1)  # shares
+"""Where the motion is next to it, by this share of the time in which s gets usual, the step over it
+is longer: by these shares, one after the other."""
+
+ALIKE = 2.0
+"""Rows that open along a step by the same, within this factor, when looked at from nearer, tell
+that the motion misses it."""
+
+SOON = 1e-3
+"""A singular configuration beyond the end of a run is stepped over only where s is below this share
+of what is usual."""
+
+SHORTEST_STEP = 1e-14  # s
+"""Steps are not shortened below this, or this share of the time."""
 
 STOPS_SHORT = 1e-6
 """A motion that is not to go over a singular configuration ends before it by this share of the step

@@ -22,6 +22,7 @@ from holoctl.base.tolerances import (
     CLOSEST,
     JUMPS,
     JUMPS_NEAR,
+    MOST_JUMP,
     MOST_STEPS,
     NEAR_SINGULAR,
     OFF,
@@ -57,6 +58,7 @@ __all__ = [
     "begun",
     "check_effort",
     "judged",
+    "largest_jump",
     "lost",
     "new_efforts",
     "state_of",
@@ -141,6 +143,8 @@ class Settings:
         s; evaluations are counted for that long.
     ticks : bool
         Whether efforts are held for a tick.
+    end : float
+        When the run ends, s.
     """
 
     dynamics: Callable[[Mechanism, Partition], Dynamics]
@@ -150,6 +154,7 @@ class Settings:
     cross: bool
     tick: float
     ticks: bool
+    end: float
 
 
 @dataclass
@@ -292,12 +297,13 @@ def judged(
     if turned_over(motion.look, part, rows.jacobian):
         return lost(motion)
     off, slip, speed = largest(rows.error), largest(rows.rate), 1.0 + largest(v / c)
-    allowed, jump = max(OFF, part.tolerance), JUMPS[0] * motion.settings.rtol + JUMPS[1]
+    allowed, jump = (
+        max(OFF, part.tolerance),
+        min(JUMPS[0] * motion.settings.rtol + JUMPS[1], MOST_JUMP),
+    )
     if not (off <= allowed and slip <= (jump + part.tolerance) * speed):
         return _left(motion, rows)
     near = put == 1.0 and motion.look.close  # then errors count more, by one over s
-    if motion.look.of_all.value < NEAR_SINGULAR * motion.usual:
-        jump *= JUMPS_NEAR
     if off <= put * PUT_BACK[0] and slip <= put * PUT_BACK[1] * speed and not near:
         return Landed(q, v, rows, False)
     try:
@@ -313,6 +319,13 @@ def judged(
         )
     rows = motion.dynamics.rows(q, v_back, end)
     return Landed(q, v_back, rows, True) if _closed(part, rows) else _left(motion, rows)
+
+
+def largest_jump(motion: Motion) -> float:
+    """By how much putting a state back may change its velocity, relative."""
+    jump = min(JUMPS[0] * motion.settings.rtol + JUMPS[1], MOST_JUMP)
+    near = motion.look.of_all.value < NEAR_SINGULAR * motion.usual
+    return jump * JUMPS_NEAR if near else jump
 
 
 def _closed(part: Partition, rows: ScaledRows) -> bool:

@@ -115,7 +115,11 @@ def over(
         places = np.linspace(0.0, 1.0, 9)[1:].tolist()
         places += [instant] if np.isfinite(instant) else []
         opened = max(_open(mech, fine, q, t, theta) for theta in places)
-    except (HoloctlError, np.linalg.LinAlgError):
+    except HoloctlError as error:
+        if hasattr(error, "time"):  # of the caller's own functions
+            raise
+        return None
+    except np.linalg.LinAlgError:
         return None
 
     def at(time: float) -> tuple[Vector, Vector]:

@@ -93,10 +93,15 @@ def closed(motion: Motion, part: Partition, state: State) -> State:
     off = largest(rows.error)
     if off > RECORDED or largest(rows.rate) > RECORDED:
         try:
-            q, v = put_back(plant, part.rows, q, v, t)
+            there, rates = put_back(plant, part.rows, q, v, t)
         except (SingularityError, InconsistentError):  # next to a singular configuration
             return State(t, q, v, off)
-        off = largest(scaled_rows_at(plant, q, v, t).error)
+        c = plant.column_scale
+        if largest((rates - v) / c) <= STARTS * (
+            1.0 + largest(v / c)
+        ):  # else it is as good as it is
+            q, v = there, rates
+            off = largest(scaled_rows_at(plant, q, v, t).error)
     return State(t, q, v, off)
 
 

@@ -199,7 +199,9 @@ def simulate(
     instants = ticks if output is None else checked_output(output, duration)
     held = controller is not None and hold
     make = _dynamics_by(dynamics)
-    settings = Settings(make, method, rtol, atol, at_singular == "cross", 1.0 / rate, held)
+    settings = Settings(
+        make, method, rtol, atol, at_singular == "cross", 1.0 / rate, held, duration
+    )
     theirs = Given(controller, f_ext, efforts, dict(np.geterr()))
     tally = Tally()
     with np.errstate(all="ignore"):

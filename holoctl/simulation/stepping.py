@@ -13,17 +13,22 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Vector
-from holoctl.base.errors import InconsistentError, SingularityError
+from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
+    ALIKE,
     CLOSEST,
     FAR_TICKS,
+    LENGTHS,
     LOST,
     MISSED,
     NEAR_SINGULAR,
+    NEXT_TO,
     PASSED,
     PASSES,
     PUT_IMPLICIT,
+    SHORTEST_STEP,
+    SOON,
     STIFF_STEPS,
     STOPS_SHORT,
 )
@@ -105,7 +110,7 @@ def _near(motion: Motion) -> float:
 
 def _explicit(motion: Motion, method: Coefficients, stop: float, longest: float) -> Piece:
     plant, t, q, v, nv = motion.plant, motion.t, motion.q, motion.v, motion.plant.nv
-    h, shortest = min(motion.h, longest), 1e-14 * max(1.0, abs(t))
+    h, shortest = min(motion.h, longest), SHORTEST_STEP * max(1.0, abs(t))
     failure: Exception | None = None
     scale = _scale(motion)
     while True:
@@ -116,7 +121,9 @@ def _explicit(motion: Motion, method: Coefficients, stop: float, longest: float)
         check_effort(motion)
         try:
             trial = tried(motion.stages, method, t, q, v, motion.first, h, scale)
-        except SingularityError as error:
+        except HoloctlError as error:
+            if hasattr(error, "time"):  # of the caller's own functions
+                raise
             failure, h = error, 0.25 * h
             continue
         motion.tally.steps, motion.first = motion.tally.steps + 1, trial.K[0]
@@ -224,7 +231,7 @@ def _implicit(motion: Motion, stop: float, longest: float) -> Piece:
                 break
         longest = longest if step > longest * (1.0 + 1e-9) else 0.5 * step
         motion.solver = None
-        if not longest > 1e-14 * max(1.0, abs(start)):
+        if not longest > SHORTEST_STEP * max(1.0, abs(start)):
             raise lost(motion) if isinstance(landed, Landed) else landed
     end, x, within = float(solver.t), solver.y, solver.dense_output()
     far = plant.nq != nv and largest(x[:nv]) > 1.0
@@ -269,10 +276,13 @@ def _over(motion: Motion, stop: float, near: float) -> Piece | None:
         return None
     if motion.settings.ticks and not at_it and near > FAR_TICKS * motion.settings.tick:
         return None
+    beyond = motion.t + near > motion.settings.end  # the run ends before: nothing is asked there
+    if beyond and look.of_all.value > SOON * motion.usual:
+        return None
     width = NEAR_SINGULAR * motion.usual / max(abs(look.of_all.rate), 1e-300)
     lengths = [2.0 * near]
-    if abs(near) < 0.2 * width:  # as of a tick that starts there: nodes are to be well off it
-        lengths = [0.5 * width, 0.2 * width, 0.1 * width]
+    if abs(near) < NEXT_TO * width:  # as of a tick that starts there: nodes are to be well off it
+        lengths = [length * width for length in LENGTHS]
     guess = motion.guess or predicted(motion.nodes or [_here(motion, at_it)])
     for h in lengths:
         found = over(
@@ -283,7 +293,7 @@ def _over(motion: Motion, stop: float, near: float) -> Piece | None:
             continue
         if found.open > MISSED:
             # where rows open as much when looked at from nearer, it does not pass
-            motion.missed = 0.5 * motion.opened < found.open < 2.0 * motion.opened
+            motion.missed = motion.opened < ALIKE * found.open < ALIKE**2 * motion.opened
             motion.opened = found.open
             return None
         accurate = found.error <= max(PASSES[0] * motion.settings.rtol, PASSES[1])
