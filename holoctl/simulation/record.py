@@ -97,9 +97,7 @@ def closed(motion: Motion, part: Partition, state: State) -> State:
         except (SingularityError, InconsistentError):  # next to a singular configuration
             return State(t, q, v, off)
         c = plant.column_scale
-        if largest((rates - v) / c) <= STARTS * (
-            1.0 + largest(v / c)
-        ):  # else it is as good as it is
+        if largest((rates - v) / c) <= largest_jump(motion) * (1.0 + largest(v / c)):
             q, v = there, rates
             off = largest(scaled_rows_at(plant, q, v, t).error)
     return State(t, q, v, off)
