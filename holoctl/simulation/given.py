@@ -114,4 +114,5 @@ def check_controller(controller: Any, name: str = "controller") -> None:
         what = (
             f"{type(of).__name__}.{controller.__name__}" if its_own else type(controller).__name__
         )
-        raise InputError(f"{name} must be a function (t, q, v) -> u, or None; got a {what}{hint}")
+        none = ", or None" if name == "controller" else ""
+        raise InputError(f"{name} must be a function (t, q, v) -> u{none}; got a {what}{hint}")

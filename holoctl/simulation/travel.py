@@ -240,7 +240,7 @@ def _up_to(travel: Travel, before: Motion, hit: Hit) -> list[Piece]:
     """
     t, latest = hit.t, travel.motion.t
     for _ in range(EVENT_AGAIN):
-        _go_back(travel, replace(before, settings=travel.motion.settings))
+        _go_back(travel, copy(before))
         pieces = list[Piece]()
         while travel.motion.t < t:
             pieces.append(advanced(travel.motion, t))
@@ -253,7 +253,6 @@ def _up_to(travel: Travel, before: Motion, hit: Hit) -> list[Piece]:
         if abs(later) <= EVENT_TIME * max(1.0, abs(t)) or not near:
             break
         t += later
-    travel.motion.settings = before.settings
     return pieces
 
 

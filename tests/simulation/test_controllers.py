@@ -114,6 +114,8 @@ def test_a_controller_that_is_asked_for_another_partition_moves_nothing(s):
     plain = hc.simulate(mech, lambda t, q, v: np.full(mech.nu, 0.5), q, v, 0.5)
     np.testing.assert_array_equal(run.q, plain.q)
     asked.then = 3
-    with pytest.raises(hc.InputError, match=r"repartitioned.*must be a function") as error:
+    with pytest.raises(
+        hc.InputError, match=r"repartitioned.*must be a function \(t, q, v\) -> u; got"
+    ) as error:
         hc.simulate(mech, asked, q, v, 0.5)
     assert error.value.time == seen[-1]
