@@ -113,6 +113,8 @@ class Settings:
         s; evaluations are counted for that long.
     ticks : bool
         Whether efforts are held for a tick.
+    longest : float
+        s; no step is longer, as what acts depends on time.
     """
 
     dynamics: Callable[[Mechanism, Partition], Dynamics]
@@ -122,6 +124,7 @@ class Settings:
     cross: bool
     tick: float
     ticks: bool
+    longest: float
 
 
 @dataclass

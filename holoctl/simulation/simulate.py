@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from holoctl.base.checks import Vector, flag, numbers, one_of, positive, vector, whole
 from holoctl.base.errors import InputError
 from holoctl.base.progress import progress_bar
-from holoctl.base.tolerances import COARSEST, FINEST, MOST_TICKS
+from holoctl.base.tolerances import COARSEST, FINEST, MOST_TICKS, TIMED_TICKS
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.control.computed_torque import Controller
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
@@ -96,7 +96,9 @@ def simulate(
     dynamics : Compiled, optional
         Compiled forward dynamics of the plant, to be quicker.
     rate : float, optional
-        Ticks per second.
+        Ticks per second. Where something may depend on time (loads, a continuous controller,
+        functions of a `Custom` or `CustomForce`), no step is longer than ten of them: what acts
+        for less may be missed.
     hold : bool, optional
         False: evaluate the controller continuously, as an ideal analog controller.
     noise : (float, float), optional
@@ -179,7 +181,10 @@ def simulate(
     instants = ticks if output is None else _checked_output(output, duration)
     held = controller is not None and hold
     make = _dynamics_by(dynamics)
-    settings = Settings(make, method, rtol, atol, at_singular == "cross", 1.0 / rate, held)
+    timed = f_ext is not None or efforts is not None or (controller is not None and not hold)
+    timed = timed or _may_depend_on_time(plant)
+    longest = TIMED_TICKS / rate if timed else np.inf
+    settings = Settings(make, method, rtol, atol, at_singular == "cross", 1.0 / rate, held, longest)
     theirs = Given(controller, f_ext, efforts, dict(np.geterr()))
     tally = Tally()
     with np.errstate(all="ignore"):
@@ -297,6 +302,12 @@ def _check_dynamics(dynamics: Any, plant: Mechanism) -> None:
             f"dynamics was compiled for {dynamics.mech.name!r}, which is not the very plant, "
             f"{plant.name!r}"
         )
+
+
+def _may_depend_on_time(plant: Mechanism) -> bool:
+    """Springs and friction do not, and of constraints those that say so do."""
+    forces = any(not (force.stores or force.friction) for force in plant.bound_forces)
+    return forces or any(bool(getattr(c, "time", False)) for c in plant.constraints)
 
 
 def _dynamics_by(compiled: Compiled | None) -> Callable[[Mechanism, Partition], Dynamics]:
