@@ -621,6 +621,13 @@ PUT_IMPLICIT = (1e13, 1e5)
 """Implicit methods are put back where they are off by so many times rtol times `PUT_BACK`, or by
 the second number times it: each time they start anew."""
 
+TIMED_TICKS = 10.0
+"""Where what acts depends on time, no step is longer than so many ticks, not to jump over it."""
+
+COARSEST_STEPS = 1e-8
+"""LSODA and BDF have tolerances of this at the most: with coarser ones each of their steps is put
+back, so that they start anew, and errors add up."""
+
 JUMPS, JUMPS_NEAR = (1e5, 1e-6), 1e-2
 """Putting a state back may change its velocity by so many times rtol and this, relative; close to a
 singular configuration, where another path is near, by that times the last."""

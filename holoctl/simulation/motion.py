@@ -145,6 +145,8 @@ class Settings:
         Whether efforts are held for a tick.
     end : float
         When the run ends, s.
+    longest : float
+        s; no step is longer, as what acts depends on time.
     """
 
     dynamics: Callable[[Mechanism, Partition], Dynamics]
@@ -155,6 +157,7 @@ class Settings:
     tick: float
     ticks: bool
     end: float
+    longest: float
 
 
 @dataclass

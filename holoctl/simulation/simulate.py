@@ -17,7 +17,7 @@ from holoctl.base.checks import Vector, flag, one_of, positive, vector, whole
 from holoctl.base.errors import InputError
 from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
-from holoctl.base.tolerances import MOST_TICKS
+from holoctl.base.tolerances import MOST_TICKS, TIMED_TICKS
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.codegen.compiled.steps import rows_of, step_of
 from holoctl.control.computed_torque import Controller
@@ -116,7 +116,9 @@ def simulate(
         Compiled forward dynamics of the plant, to be quicker: whole steps, where efforts are held,
         and the rows that are looked at after them, are machine code too.
     rate : float, optional
-        Ticks per second.
+        Ticks per second. Where something may depend on time (loads, a continuous controller,
+        functions of a `Custom` or `CustomForce`), no step is longer than ten of them: what acts
+        for less may be missed.
     hold : bool, optional
         False: evaluate the controller continuously, as an ideal analog controller.
     noise : (float, float), optional
@@ -199,9 +201,10 @@ def simulate(
     instants = ticks if output is None else checked_output(output, duration)
     held = controller is not None and hold
     make = _dynamics_by(dynamics)
-    settings = Settings(
-        make, method, rtol, atol, at_singular == "cross", 1.0 / rate, held, duration
-    )
+    timed = f_ext is not None or efforts is not None or (controller is not None and not hold)
+    longest = TIMED_TICKS / rate if timed or _may_depend_on_time(plant) else np.inf
+    cross = at_singular == "cross"
+    settings = Settings(make, method, rtol, atol, cross, 1.0 / rate, held, duration, longest)
     theirs = Given(controller, f_ext, efforts, dict(np.geterr()))
     tally = Tally()
     with np.errstate(all="ignore"):
@@ -279,6 +282,12 @@ def _ticked(travel: Travel, ticks: Vector, sigma: Vector, seed: int) -> None:
 def _serves(part: Partition, at: Decided, q: Vector, v: Vector) -> bool:
     """Whether a partition from elsewhere is good at the start; else one that is, serves."""
     return part.rank == at.partition.rank and repartitioned(at.plant, part, q, v) is part
+
+
+def _may_depend_on_time(plant: Mechanism) -> bool:
+    """Springs and friction do not, and of constraints those that say so do."""
+    forces = any(not (force.stores or force.friction) for force in plant.bound_forces)
+    return forces or any(bool(getattr(c, "time", False)) for c in plant.constraints)
 
 
 def _dynamics_by(compiled: Compiled | None) -> Callable[[Mechanism, Partition], Dynamics]:

@@ -18,6 +18,7 @@ from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
     ALIKE,
     CLOSEST,
+    COARSEST_STEPS,
     FAR_TICKS,
     LENGTHS,
     LOST,
@@ -87,6 +88,7 @@ def advanced(motion: Motion, stop: float) -> Piece:
         longest = 0.5 * motion.look.of_all.zero
     if motion.plant.nq != motion.plant.nv:  # D of a whole turn is singular
         longest = min(longest, 1.0 / max(float(np.abs(motion.v).max()), 1e-300))
+    longest = min(longest, motion.settings.longest)
     motion.guess = None
     explicit = EXPLICIT.get(motion.method)
     if explicit is None and motion.look.of_all.value < 2.0 * NEAR_SINGULAR * motion.usual:
@@ -252,11 +254,14 @@ def _solver(motion: Motion, stop: float, longest: float) -> Any:
     from scipy import integrate
 
     q0, slope, settings, c = motion.q, motion.slope, motion.settings, motion.plant.column_scale
-    atol = np.concatenate([(settings.atol + settings.rtol) * c, np.full(c.size, settings.atol)])
+    rtol, atol = settings.rtol, settings.atol
+    if motion.method != "Radau":
+        rtol, atol = min(rtol, COARSEST_STEPS), min(atol, COARSEST_STEPS)
+    errors = np.concatenate([(atol + rtol) * c, np.full(c.size, atol)])
     x0 = np.concatenate([np.zeros(c.size), motion.v])
     return getattr(integrate, motion.method)(
         lambda t, x: slope(t, q0, x, np.empty(x.size)), motion.t, x0, stop,
-        max_step=longest, rtol=settings.rtol, atol=atol, jac=slope_derivative(motion),
+        max_step=longest, rtol=rtol, atol=errors, jac=slope_derivative(motion),
     )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from holoctl.base.tolerances import (
     NEARBY_LOOKS,
     ROWS_BETTER,
     ROWS_WORN,
+    ROWS_WORN_ROUNDED,
     STEPS_AHEAD,
     TURNED_OVER,
 )
@@ -162,7 +163,8 @@ def better_rows(mech: Mechanism, part: Partition, look: Look, h: float) -> Parti
     """The partition with other rows where those kept get dependent and not the mechanism; else the
     same one."""
     k, s = look.of_kept, look.of_all
-    bad = k.value < ROWS_WORN * part.independence * s.value
+    worn = ROWS_WORN_ROUNDED if part.tolerance else ROWS_WORN
+    bad = k.value < worn * part.independence * s.value
     if not bad and not (k.zero < 2.0 * h and not s.zero < 2.0 * h):
         return part
     anew = decided_anew(mech, part, look.last)
