@@ -148,6 +148,7 @@ REALTIME = "docs/realtime.md"
 SIMULATION = "docs/simulation.md"
 
 CLAIMS = [  # page, the words around each number {}, what the code has in its place
+    (SIMULATION, "no step is longer than {} ticks of", "tolerances.TIMED_TICKS"),
     (SIMULATION, "must be on the constraints to {} (scaled)", "tolerances.CLOSED"),
     (SIMULATION, "They are between {} and {}. The error",
      ("tolerances.FINEST", "tolerances.COARSEST")),
