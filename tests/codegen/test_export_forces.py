@@ -112,6 +112,7 @@ def test_the_same_forces_give_the_same_bytes(tmp_path):
     assert written[0] == written[1]
 
 
+@pytest.mark.slow
 def test_states_that_a_reference_alone_has_no_torque_at_are_left_out(tmp_path):
     """At a stretched reference the export says what it lacks, not what one tick lacked."""
     capsule = '<geom type="capsule" size="0.02" fromto="0 0 0 0.3 0 0" mass="1"/>'

@@ -40,7 +40,12 @@ def simulated(name, **more):
     return hc.simulate(mech, lambda t, q, v: u * np.cos(20.0 * t), q, v, 0.02, **more)
 
 
-@pytest.mark.parametrize("name", EXPRESSED)
+SHORT = ("four_bar", "floating_leg", "timed_arm", "free_flyer")
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in SHORT else pytest.param(n, marks=pytest.mark.slow) for n in EXPRESSED]
+)
 def test_a_simulation_is_the_same_with_and_without(name):
     plain = simulated(name)
     f = compiled(name, FORWARD)
