@@ -40,6 +40,7 @@ from holoctl.simulation.explicit_steps import (
     Slope,
     Stages,
     by_slopes,
+    from_rest,
     in_tangent_space,
 )
 from holoctl.simulation.passage import Node
@@ -61,6 +62,8 @@ __all__ = [
     "largest_jump",
     "lost",
     "new_efforts",
+    "slope_at",
+    "slope_here",
     "state_of",
     "too_fast",
 ]
@@ -273,6 +276,18 @@ def _at_once(step: Step, tau: Vector, one_by_one: Stages, tally: Tally) -> Stage
         return x, last, K
 
     return stages
+
+
+def slope_here(motion: Motion) -> Vector:
+    """The slope where the motion is; kept for its next step."""
+    if motion.first is None:
+        motion.first = slope_at(motion, motion.t, motion.q, motion.v)
+    return motion.first
+
+
+def slope_at(motion: Motion, t: float, q: Vector, v: Vector) -> Vector:
+    """The slope at a state."""
+    return motion.slope(t, q, from_rest(v), np.empty(2 * v.size))
 
 
 # --------------------------------------------------------------------------- the end of a step

@@ -1,0 +1,113 @@
+"""When a step over a singular configuration is tried, and when it is taken.
+
+passage.py makes it; here is decided how long it is, and whether rows, error and end of the run let
+it pass.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.base.checks import Vector
+from holoctl.base.tolerances import (
+    ALIKE,
+    CLOSEST,
+    FAR_TICKS,
+    LENGTHS,
+    LOST,
+    MISSED,
+    NEAR_SINGULAR,
+    NEXT_TO,
+    PASSED,
+    PASSES,
+    SOON,
+    STOPS_SHORT,
+)
+from holoctl.closing.correction import put_back
+from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.simulation.motion import Landed, Motion, Piece, arrive, slope_here, state_of
+from holoctl.simulation.passage import Node, Passage, over, predicted
+from holoctl.simulation.watch import first_look
+
+__all__ = ["step_over", "time_to_singular"]
+
+
+def time_to_singular(motion: Motion) -> float:
+    """How far from a singular configuration in time, s: ahead, or behind with a minus; 0 where
+    none is near."""
+    s = motion.look.of_all
+    if s.rate == 0.0 or s.value > NEAR_SINGULAR * motion.usual:
+        return 0.0
+    return s.zero if s.rate < 0.0 and np.isfinite(s.zero) else -s.value / abs(s.rate)
+
+
+def step_over(motion: Motion, stop: float, near: float) -> Piece | None:
+    """A step over what is ahead, or away from what is just behind; None: a usual one serves."""
+    plant, look = motion.plant, motion.look
+    at_it = look.of_all.value < LOST * motion.usual
+    if near < 0.0 and not at_it:
+        return None
+    if motion.settings.ticks and not at_it and near > FAR_TICKS * motion.settings.tick:
+        return None
+    beyond = motion.t + near > motion.settings.end  # the run ends before: nothing is asked there
+    if beyond and look.of_all.value > SOON * motion.usual:
+        return None
+    width = NEAR_SINGULAR * motion.usual / max(abs(look.of_all.rate), 1e-300)
+    lengths = [2.0 * near]
+    if abs(near) < NEXT_TO * width:  # as of a tick that starts there: nodes are to be well off it
+        lengths = [length * width for length in LENGTHS]
+    guess = motion.guess or predicted(motion.nodes or [_here(motion, at_it)])
+    for h in lengths:
+        found = over(
+            plant, motion.part, motion.slope, motion.q, motion.v, motion.t, motion.t + h, guess,
+            look, near,
+        )  # fmt: skip
+        if found is None:
+            continue
+        if found.open > MISSED:
+            # where rows open as much when looked at from nearer, it does not pass
+            motion.missed = motion.opened < ALIKE * found.open < ALIKE**2 * motion.opened
+            motion.opened = found.open
+            return None
+        accurate = found.error <= max(PASSES[0] * motion.settings.rtol, PASSES[1])
+        told = near < 0.0 or np.isfinite(found.instant)
+        if found.open <= PASSED and accurate and told:
+            return _passed(motion, found, stop)
+    return None
+
+
+def _here(motion: Motion, at_it: bool) -> Node:
+    nv = motion.plant.nv
+    a = np.zeros(nv) if at_it else slope_here(motion)[nv:]
+    return Node(motion.t, motion.v, a)
+
+
+def _passed(motion: Motion, found: Passage, stop: float) -> Piece:
+    plant, start = motion.plant, motion.t
+    end = min(stop, found.stop)
+    ahead = np.isfinite(found.instant) and found.instant <= end
+    if ahead and not motion.settings.cross:  # up to there the motion is as good as any
+        motion.ahead = found.instant
+        end = found.instant - STOPS_SHORT * (found.instant - start)
+    q, v = found.at(end)
+    q = pin.normalize(plant.model, q)
+    if end == found.stop:
+        q, v = put_back(plant, motion.part.rows, q, v, end, CLOSEST)
+    if ahead and motion.settings.cross:
+        motion.tally.crossings.append(found.instant)
+    motion.tally.steps += 1
+    _, a = found.rates(end)
+    motion.look = first_look(plant, motion.part, q, v, a, end)
+    motion.nodes, motion.first, motion.solver, motion.opened = [], None, None, 0.0
+    landed = Landed(q, v, scaled_rows_at(plant, q, v, end), True)
+    before, part = state_of(motion), motion.part
+    arrive(motion, end, landed, a, end - start)
+    motion.guess = found.rates if end < found.stop else None
+    motion.h = max(motion.h, end - start)
+
+    def at(t: float) -> tuple[Vector, Vector]:
+        q_t, v_t = found.at(t)
+        return pin.normalize(plant.model, q_t), v_t
+
+    return Piece(before, state_of(motion), at, part)
