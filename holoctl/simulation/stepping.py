@@ -61,8 +61,9 @@ def advanced(motion: Motion, stop: float) -> Piece:
     longest = np.inf
     if near:
         longest = 0.5 * abs(near)
-    elif motion.look.of_all.rate < 0.0:
-        longest = 0.5 * motion.look.of_all.zero
+    elif motion.look.of_all.rate < 0.0:  # it may turn just before zero: then there is none
+        s = motion.look.of_all
+        longest = min(0.5 * s.zero, s.value / abs(s.rate))
     if motion.plant.nq != motion.plant.nv:  # D of a whole turn is singular
         longest = min(longest, 1.0 / max(float(np.abs(motion.v).max()), 1e-300))
     longest = min(longest, motion.settings.longest)
