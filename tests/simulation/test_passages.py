@@ -30,7 +30,7 @@ from support import difference
 
 import holoctl as hc
 
-FEW = {"parallelogram", "kite", "timed", "trammel", "nearly_0.01"}
+FEW = {"parallelogram", "kite", "timed", "trammel"}
 """The short run's."""
 
 
@@ -164,7 +164,10 @@ def test_motions_cross_as_the_reference_does(name, seed):
 
 
 @pytest.mark.parametrize("at_singular", ["cross", "raise"])
-@pytest.mark.parametrize(("name", "seed"), pairs(NEAR, range(2), [0]))
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [("nearly_0.01", 0), *(x for x in pairs(NEAR, range(2), []) if x.values != ("nearly_0.01", 0))],
+)
 def test_near_misses_are_integrated_as_they_are(name, seed, at_singular):
     p = passage(name)
     motion = at_random(name, 2000 + seed, 1.0)
