@@ -315,10 +315,7 @@ def judged(
     if turned_over(motion.look, part, rows.jacobian):
         return lost(motion)
     off, slip, speed = largest(rows.error), largest(rows.rate), 1.0 + largest(v / c)
-    allowed, jump = (
-        max(OFF, part.tolerance),
-        min(JUMPS[0] * motion.settings.rtol + JUMPS[1], MOST_JUMP),
-    )
+    allowed, jump = max(OFF, part.tolerance), largest_jump(motion)
     if not (off <= allowed and slip <= (jump + part.tolerance) * speed):
         return _left(motion, rows)
     near = put == 1.0 and motion.look.close  # then errors count more, by one over s
