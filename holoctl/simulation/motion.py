@@ -206,13 +206,13 @@ def begun(
     """A motion from a state on the constraints."""
     t, q, v = state
     look = first_look(plant, part, q, v, None, t)
+    dynamics, tangent = settings.dynamics(plant, part), in_tangent_space(plant)
     motion = Motion(
-        plant, part, settings, tally, t, q, v, tau, settings.dynamics(plant, part),
-        in_tangent_space(plant), _no_slope, by_slopes(_no_slope), usual, look, settings.tick,
-        _method(settings), largest(scaled_rows_at(plant, q, v, t).error),
+        plant, part, settings, tally, t, q, v, tau, dynamics, tangent,
+        *_slopes(dynamics, tangent, tau, tally), usual, look, settings.tick, _method(settings),
+        largest(scaled_rows_at(plant, q, v, t).error),
     )  # fmt: skip
     motion.since, motion.spent = t, tally.evaluations
-    new_efforts(motion, tau)
     return motion
 
 
@@ -220,10 +220,6 @@ def _method(settings: Settings) -> str:
     if settings.method != "auto":
         return settings.method
     return "RK45" if settings.ticks else "DOP853"
-
-
-def _no_slope(t: float, q0: Vector, x: Vector, slope: Vector) -> Vector:
-    raise NotImplementedError
 
 
 def state_of(motion: Motion) -> State:
@@ -235,7 +231,15 @@ def new_efforts(motion: Motion, tau: Efforts) -> None:
     """Other efforts from here on: accelerations so far say nothing of those to come."""
     motion.first = _first_with(motion, tau)
     motion.tau, motion.solver, motion.nodes = tau, None, []
-    tally, dynamics = motion.tally, motion.dynamics
+    motion.slope, motion.stages = _slopes(
+        motion.dynamics, motion.in_tangent_space, tau, motion.tally
+    )
+
+
+def _slopes(
+    dynamics: Dynamics, tangent: Callable[[Acceleration], Slope], tau: Efforts, tally: Tally
+) -> tuple[Slope, Stages]:
+    """The slope under these efforts, and the stages of a step; evaluations are counted."""
     acceleration = dynamics.acceleration
 
     def with_held(t: float, q: Vector, v: Vector) -> Vector:
@@ -247,10 +251,11 @@ def new_efforts(motion: Motion, tau: Efforts) -> None:
         return acceleration(q, v, tau(t, q, v), t)  # type: ignore[operator]
 
     held = isinstance(tau, np.ndarray)
-    motion.slope = motion.in_tangent_space(with_held if held else with_others)
-    motion.stages = by_slopes(motion.slope)
+    slope = tangent(with_held if held else with_others)
+    stages = by_slopes(slope)
     if held and dynamics.step is not None:
-        motion.stages = _at_once(dynamics.step, tau, motion.stages, tally)  # type: ignore[arg-type]
+        stages = _at_once(dynamics.step, tau, stages, tally)  # type: ignore[arg-type]
+    return slope, stages
 
 
 def _first_with(motion: Motion, tau: Efforts) -> Vector | None:
@@ -333,7 +338,7 @@ def judged(
             residual=change,
         )
     rows = motion.dynamics.rows(q, v_back, end)
-    return Landed(q, v_back, rows, True) if _closed(part, rows) else _left(motion, rows)
+    return Landed(q, v_back, rows, True) if largest(rows.error) <= allowed else _left(motion, rows)
 
 
 def largest_jump(motion: Motion) -> float:
@@ -341,10 +346,6 @@ def largest_jump(motion: Motion) -> float:
     jump = min(JUMPS[0] * motion.settings.rtol + JUMPS[1], MOST_JUMP)
     near = motion.look.of_all.value < NEAR_SINGULAR * motion.usual
     return jump * JUMPS_NEAR if near else jump
-
-
-def _closed(part: Partition, rows: ScaledRows) -> bool:
-    return largest(rows.error) <= max(OFF, part.tolerance)
 
 
 def arrive(motion: Motion, t: float, landed: Landed, a: Vector, h: float) -> None:

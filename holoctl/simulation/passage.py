@@ -65,8 +65,8 @@ class Passage:
 
     Attributes
     ----------
-    start, stop : float
-        From where to where the polynomial serves, s.
+    stop : float
+        Up to where the polynomial serves, s.
     at : function (t) -> (q, v)
         The state, as the polynomial has it.
     rates : function (t) -> (v, a)
@@ -79,7 +79,6 @@ class Passage:
         Scaled difference to the same with fewer nodes.
     """
 
-    start: float
     stop: float
     at: Callable[[float], tuple[Vector, Vector]]
     rates: Callable[[float], tuple[Vector, Vector]]
@@ -131,10 +130,7 @@ def over(
         v_there, a = fine.x(theta)[nv:], fine.slope(theta)[nv:]
         return v_there + max(0.0, time - stop) * a, a
 
-    return Passage(
-        t, stop, at, rates, t + instant * h, opened,
-        largest(off),
-    )  # fmt: skip
+    return Passage(stop, at, rates, t + instant * h, opened, largest(off))
 
 
 def predicted(nodes: Sequence[Node]) -> Callable[[float], tuple[Vector, Vector]]:

@@ -20,7 +20,7 @@ from holoctl.mechanism.open_tree import energies
 from holoctl.projector.partition import Partition
 from holoctl.rows.tick.all_rows import scaled_rows_at
 from holoctl.simulation.motion import Motion, Piece, State, Tally, largest_jump
-from holoctl.simulation.run import Run, versions
+from holoctl.simulation.run import KINDS, Run, versions
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["Record", "closed", "finished", "keep", "keep_piece", "record_for"]
@@ -106,7 +106,7 @@ def closed(motion: Motion, part: Partition, state: State) -> State:
 def finished(record: Record, tally: Tally, ended: str, seed: int) -> Run:
     """The run so far."""
     n = record.count
-    stored = [np.zeros(n) for _ in range(3)]
+    stored = [np.zeros(n) for _ in KINDS]
     for (start, plant), (stop, _) in zip(
         record.plants, [*record.plants[1:], (n, None)], strict=True
     ):
@@ -117,7 +117,7 @@ def finished(record: Record, tally: Tally, ended: str, seed: int) -> Run:
     return Run(
         t=record.t[:n].copy(), q=record.q[:n].copy(), v=record.v[:n].copy(),
         u=record.u[:n].copy(), closure=record.closure[:n].copy(),
-        energy=dict(zip(("kinetic", "gravity", "springs"), stored, strict=True)),
+        energy=dict(zip(KINDS, stored, strict=True)),
         tick_time=record.tick_time[:n].copy(), repartitions=np.array(tally.repartitions),
         crossings=np.array(tally.crossings),
         events=np.array(record.events, dtype=float).reshape(-1, 2), steps=tally.steps,

@@ -17,7 +17,7 @@ from holoctl.base.checks import Vector, counted
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
 
-__all__ = ["Run", "versions"]
+__all__ = ["KINDS", "Run", "versions"]
 
 Array = NDArray[np.float64]
 
