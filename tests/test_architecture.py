@@ -27,6 +27,7 @@ FLOORS = [
     "rows",
     "closing",
     "projector",
+    "estimation",
     "dynamics",
     "doctor",
     "control",

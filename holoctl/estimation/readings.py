@@ -1,0 +1,306 @@
+"""What is measured: positions and rates of joints, of the tree and cut ones alike.
+
+    x = s(q)    the numbers of each joint, one after the other; of a continuous joint its angle
+    S v         their rates: one for each coordinate
+
+A joint that is measured whole may have more numbers than coordinates: a ball 4, a free joint 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.angles import wrapped
+from holoctl.base.checks import Vector, listing, name_list, read_only
+from holoctl.base.errors import InputError
+from holoctl.constraints.closure import Closure
+from holoctl.constraints.joint_coordinates import (
+    FramePair,
+    Joint,
+    TreeJoint,
+    joint_called,
+    part_names,
+)
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.configurations import checked_configuration
+from holoctl.tree.frozen_model import plain
+from holoctl.tree.kinematics import Kinematics, kinematics
+
+__all__ = ["Readings", "readings"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+WHOLE = ("spherical", "free")
+"""Cut joints that have no coordinates of their own to be read off one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """Which joints are measured, in their order; `readings` makes one.
+
+    Attributes
+    ----------
+    mech : Mechanism
+    names : tuple of str
+        Joints, coordinates or closures.
+    joints : tuple of TreeJoint or FramePair
+        What they stand for; a name may be that of several in series.
+    labels : tuple of m str
+        A name for each rate.
+    columns : (m,) int array
+        The coordinate of each rate; -1 for one of a cut joint.
+    unit : (m,) array
+        What makes each rate a pure number: a length for m, 1 for rad.
+    numbers : int
+        How many numbers the positions are.
+    """
+
+    mech: Mechanism
+    names: tuple[str, ...]
+    joints: tuple[Joint, ...]
+    labels: tuple[str, ...]
+    columns: Indices
+    unit: Vector
+    numbers: int
+    places: Indices = field(repr=False)
+    """Where the numbers of tree joints stand in q; of a continuous one its cosine."""
+    of_places: Indices = field(repr=False)
+    """Which of the numbers these are."""
+    turning: Indices = field(repr=False)
+    """Which of these places are continuous."""
+    of_cut: Indices = field(repr=False)
+    """Which of the numbers are of cut joints; `columns < 0` tells their rates."""
+    angular: NDArray[np.bool_] = field(repr=False)
+    """Which of these are angles."""
+
+    @property
+    def cut(self) -> tuple[FramePair, ...]:
+        """The cut joints."""
+        return tuple(joint for joint in self.joints if isinstance(joint, FramePair))
+
+    @property
+    def flat(self) -> bool:
+        """Whether every number is one of q, and its own difference."""
+        return self.mech.nq == self.mech.nv and not self.of_cut.size
+
+    def at(self, q: Vector) -> Vector:
+        """The numbers x (p,) at a configuration, rad or m."""
+        x = np.zeros(self.numbers)
+        x[self.of_places] = q[self.places]
+        there = self.places[self.turning]
+        x[self.of_places[self.turning]] = np.arctan2(q[there + 1], q[there])
+        if self.of_cut.size:
+            x[self.of_cut] = self.cut_values(self._kinematics(q))
+        return x
+
+    def rates(self, q: Vector, v: Vector) -> Vector:
+        """The rates ``S v`` (m,), rad/s or m/s."""
+        rates: Vector = self.jacobian(q).dot(v)
+        return rates
+
+    def jacobian(self, q: Vector) -> Array:
+        """S (m, nv) at a configuration."""
+        S = np.zeros((self.columns.size, self.mech.nv))
+        own = np.flatnonzero(self.columns >= 0)
+        S[own, self.columns[own]] = 1.0
+        if self.of_cut.size:
+            S[self.columns < 0] = self.cut_jacobian(self._kinematics(q))
+        return S
+
+    def placed(self, q: Vector, x: Vector) -> Vector:
+        """A copy of q with the joints of the tree at these numbers."""
+        found, there = q.copy(), self.places[self.turning]
+        found[self.places] = x[self.of_places]
+        angles = x[self.of_places[self.turning]]
+        found[there], found[there + 1] = np.cos(angles), np.sin(angles)
+        return found
+
+    def differences(self) -> Callable[[Vector, Vector, Vector], Vector]:
+        """A function (q, x, cut): how far the numbers x are from s(q) (m,), by the shorter way
+        round; `cut` are the values of cut joints at q."""
+        places, model = self.places, self.mech.model
+        own = self.columns >= 0
+        columns, of_cut, angular, m = self.columns[own], self.of_cut, self.angular, own.size
+        if self.flat:
+            return lambda q, x, cut: x - q.take(places)
+
+        def differ(q: Vector, x: Vector, cut: Vector) -> Vector:
+            found = np.zeros(m)
+            found[own] = pin.difference(model, q, self.placed(q, x)).take(columns)
+            if of_cut.size:
+                off = x[of_cut] - cut
+                found[~own] = np.where(angular, wrapped(off), off)
+            return found
+
+        return differ
+
+    def cut_values(self, kin: Kinematics) -> Vector:
+        """The numbers of cut joints."""
+        return np.concatenate([np.zeros(0), *(joint.value(kin) for joint in self.cut)])
+
+    def cut_jacobian(self, kin: Kinematics) -> Array:
+        """Their rates by v."""
+        return np.vstack(
+            [np.zeros((0, self.mech.nv)), *(joint.jacobian(kin) for joint in self.cut)]
+        )
+
+    def checked(self, name: str, x: Vector) -> Vector:
+        """The numbers of a measurement, with unit quaternions; `x` itself where there are none.
+
+        Raises
+        ------
+        InputError
+            For a quaternion, or cosine and sine, that is not of norm one.
+        """
+        if self.numbers == self.columns.size:
+            return x
+        mech = self.mech
+        try:
+            q = checked_configuration(mech.model, self.placed(mech.reference, x), name)
+        except InputError as error:
+            raise InputError(f"{mech.name}: {name} as a configuration: {error}") from None
+        found = x.copy()
+        rest = np.setdiff1d(np.arange(self.places.size), self.turning)
+        found[self.of_places[rest]] = q[self.places[rest]]
+        return found
+
+    def _kinematics(self, q: Vector) -> Kinematics:
+        model = self.mech.model
+        return kinematics(model, model.createData(), q, np.zeros(model.nv), 0.0)
+
+
+def readings(mech: Mechanism, measured: Iterable[str] | None = None) -> Readings:
+    """What is measured, by names of joints, coordinates and closures that are joints.
+
+    A floating base is measured whole, in front of all others where it is not named.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    measured : iterable of str, optional
+        Default: the motors.
+
+    Returns
+    -------
+    Readings
+
+    Raises
+    ------
+    InputError
+        For a name that is no joint, stands for coordinates that another one has, or has no
+        position of its own; without names where the motors are none of joints.
+    """
+    owner = f"{mech.name}: measured"
+    names = [str(n) if isinstance(n, str) else n for n in _given(mech, measured, owner)]
+    base = _floating_base(mech)
+    if base is not None and base not in names:
+        names.insert(0, base)
+    closures = {
+        name: c
+        for c, name in zip(mech.constraints, mech.constraint_names, strict=True)
+        if isinstance(c, Closure)
+    }
+    parts = [part for name in names for part in part_names(mech.model, name) or (name,)]
+    joints = [_joint(mech, part, closures, owner) for part in parts]
+    return _put_together(mech, tuple(names), tuple(parts), tuple(joints), owner)
+
+
+def _given(mech: Mechanism, measured: Any, owner: str) -> list[Any]:
+    if measured is not None:
+        names = name_list("measured", measured)
+        if not names:
+            raise InputError(f"{owner}: name one joint or more; got none")
+        return names
+    if not mech.actuated:
+        why = "its motors act by an actuation matrix" if mech.nu else "it has no motors"
+        raise InputError(f"{owner}: {why}, so name the joints that are measured")
+    if mech.motors.missing:
+        raise InputError(
+            f"{owner}: motor {mech.motors.missing}, which has no position of its own; name the "
+            "joints that are measured"
+        )
+    return list(mech.actuated)
+
+
+def _floating_base(mech: Mechanism) -> str | None:
+    """The joint that a base floats by, if there is one."""
+    model = plain(mech.model)
+    for j in range(1, model.njoints):
+        if model.parents[j] == 0 and model.joints[j].shortname() == "JointModelFreeFlyer":
+            return str(model.names[j])
+    return None
+
+
+def _joint(mech: Mechanism, name: Any, closures: dict[str, Closure], owner: str) -> Joint:
+    joint = joint_called(mech.model, name, closures, owner)
+    if joint is None:
+        raise InputError(f"{owner}: {name!r} is switched off")
+    if isinstance(joint, TreeJoint):
+        if not joint.places.size:
+            whole = plain(mech.model).names[int(mech.joint_of[joint.columns[0]])]
+            raise InputError(
+                f"{owner}: {name!r} is one coordinate of a joint that has no number for each; "
+                f"measure {whole!r} whole"
+            )
+        return joint
+    if joint.kind in WHOLE:
+        raise InputError(
+            f"{owner}: {name!r} is a cut {joint.kind} joint, whose coordinates cannot be read off "
+            "one by one; measure joints of one coordinate each"
+        )
+    if not joint.axes:
+        raise InputError(f"{owner}: {name!r} is a weld, which does not move")
+    return joint
+
+
+def _put_together(
+    mech: Mechanism, names: tuple[str, ...], parts: tuple[str, ...], joints: tuple[Joint, ...],
+    owner: str,
+) -> Readings:  # fmt: skip
+    columns, unit, labels = list[int](), list[float](), list[str]()
+    places, of_places, turning = list[int](), list[int](), list[int]()
+    of_cut, angular, numbers = list[int](), list[bool](), 0
+    for name, joint in zip(parts, joints, strict=True):
+        labels += [name] if joint.count == 1 else [f"{name}[{i}]" for i in range(joint.count)]
+        if isinstance(joint, TreeJoint):
+            columns += joint.columns.tolist()
+            unit += mech.column_scale[joint.columns].tolist()
+            own = joint.places[:1] if joint.turning else joint.places
+            turning += [len(places)] if joint.turning else []
+            places += own.tolist()
+            of_places += range(numbers, numbers + own.size)
+            numbers += own.size
+        else:
+            columns += [-1] * joint.count
+            unit += [_length(mech, joint.name) if x.linear else 1.0 for x in joint.axes]
+            of_cut += range(numbers, numbers + joint.count)
+            angular += [not x.linear for x in joint.axes]
+            numbers += joint.count
+    own_columns = [c for c in columns if c >= 0]
+    if len(set(own_columns)) < len(own_columns) or len(set(labels)) < len(labels):
+        raise InputError(f"{owner} names a coordinate twice: {listing(names)}")
+
+    def fixed(x: list[int]) -> Indices:
+        return read_only(np.array(x, dtype=np.intp))
+
+    return Readings(
+        mech, names, joints, tuple(labels), fixed(columns), read_only(np.array(unit)), numbers,
+        fixed(places), fixed(of_places), fixed(turning), fixed(of_cut),
+        read_only(np.array(angular, dtype=bool)),
+    )  # fmt: skip
+
+
+def _length(mech: Mechanism, constraint: str) -> float:
+    """The size of the loop that a constraint closes, m."""
+    at = mech.constraint_names.index(constraint)
+    start = sum(len(b.labels) for b in mech.bound[:at])
+    scale = mech.row_scale[start : start + len(mech.bound[at].labels)]
+    lengths = scale[scale != 1.0]
+    return float(1.0 / lengths[0]) if lengths.size else 1.0
