@@ -466,6 +466,9 @@ WALK_MIXTURES = 9
 IDLE_RANK = 1e-7  # scaled
 """Smaller singular values of the rows on a few bodies, all others at rest, do not hold them."""
 
+IDLE_NEW = 1e-3
+"""Share of an idle motion that must be new beside others, so that it counts."""
+
 MOST_FREE = 4
 """A joint that holds a point of an axis allows three turns about it and a slide along it."""
 
