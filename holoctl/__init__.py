@@ -135,7 +135,7 @@ _HOMES = {
     "dynamics.reference.fdgq": ["fdgq"],
     "rows.terms": ["Terms", "terms"],
     "base.errors": [
-        "AssemblyError", "HoloctlError", "InconsistentError", "InputError", "LoadError",
+        "AssemblyError", "BranchError", "HoloctlError", "InconsistentError", "InputError", "LoadError",
         "NotActuatedError", "SingularityError",
     ],
     "io.load": ["load", "robot_file", "robot_names"],

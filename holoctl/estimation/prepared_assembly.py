@@ -359,16 +359,16 @@ class PreparedAssembly:
         self._refused, self._latched = 0, ""
         self._tally, self._x, self._closure = Tally(0, gain=gain, reached=1.0), None, 0.0
 
-    def _laid_out(
-        self, part: Partition, here: Sight, q: Vector, t: float
-    ) -> tuple[Seeing, Place]:
+    def _laid_out(self, part: Partition, here: Sight, q: Vector, t: float) -> tuple[Seeing, Place]:
         mech, sensors, weights = self.mech, self._readings, self._weights
         b, i = here.seen.shape[1], here.unseen.shape[1]
         see = lay_out(mech, part, sensors, weights, b, i)
         q, _ = put_back(mech, part.rows, q, np.zeros(mech.nv), t)
         return see, placed_at(see, q, t, first_borders(here, weights, see.known))
 
-    def _checked(self, q_measured: Any, v_measured: Any, t: Any) -> tuple[Vector, Vector | None, float]:
+    def _checked(
+        self, q_measured: Any, v_measured: Any, t: Any
+    ) -> tuple[Vector, Vector | None, float]:
         sensors, t = self._readings, instant(t)
         x = as_given("q_measured", q_measured, sensors.numbers)
         m = sensors.columns.size

@@ -27,8 +27,10 @@ from holoctl.constraints.joint_coordinates import (
     joint_called,
     part_names,
 )
+from holoctl.constraints.rod import Rod
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.configurations import checked_configuration
+from holoctl.tree.frames import resolve_frame
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
 
@@ -230,12 +232,18 @@ def _given(mech: Mechanism, measured: Any, owner: str) -> list[Any]:
 
 
 def _floating_base(mech: Mechanism) -> str | None:
-    """The joint that a base floats by, if there is one."""
+    """The joint that the whole mechanism floats by, if there is one: the only one at the world,
+    free, and nothing but contacts holds a body to the world."""
     model = plain(mech.model)
-    for j in range(1, model.njoints):
-        if model.parents[j] == 0 and model.joints[j].shortname() == "JointModelFreeFlyer":
-            return str(model.names[j])
-    return None
+    roots = [j for j in range(1, model.njoints) if model.parents[j] == 0]
+    if len(roots) != 1 or model.joints[roots[0]].shortname() != "JointModelFreeFlyer":
+        return None
+    for constraint in mech.constraints:
+        if isinstance(constraint, (Closure, Rod)):
+            ends = constraint.a, constraint.b
+            if any(resolve_frame(model, end, mech.name).joint == 0 for end in ends):
+                return None
+    return str(model.names[roots[0]])
 
 
 def _joint(mech: Mechanism, name: Any, closures: dict[str, Closure], owner: str) -> Joint:

@@ -239,4 +239,3 @@ def lay_out(
         rows.evaluate, factor, open_by, right, solved, gamma, drift, differ, cut.copy, seen, gain,
         decided, known, r, rows, solve,
     )  # fmt: skip
-

@@ -17,7 +17,7 @@ from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import null_space_by_svd, pivoted_qr, solved
 from holoctl.base.tolerances import UNSEEN_MOTION
-from holoctl.closing.idle_motions import idle_basis
+from holoctl.closing.idle.basis import idle_basis
 from holoctl.closing.nearby_configurations import nearby_configurations
 from holoctl.closing.rank import rank_within, scaled_jacobian
 from holoctl.estimation.readings import Readings
@@ -72,7 +72,7 @@ def checked_sight(
     here = sight(mech, part, sensors, q, t)
     if not here.unseen.shape[1]:
         return here
-    idle = idle_basis(mech, q, t)
+    idle = idle_basis(mech, q, t, held=sensors.jacobian)
     left = here.unseen - idle @ (idle.T @ here.unseen)
     hidden = left[:, np.linalg.norm(left, axis=0) > 1e-6]
     if not hidden.shape[1]:
