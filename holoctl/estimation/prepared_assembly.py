@@ -237,12 +237,31 @@ class PreparedAssembly:
         InconsistentError
             Where sensors that are more than motions contradict each other by more than 0.05 rad.
         """
+        q, v = self.state_in_place(q_measured, v_measured, t)
+        if out is None:
+            return q.copy(), v
+        return stored("out[0]", out[0], q), stored("out[1]", out[1], v)
+
+    def state_in_place(self, q_measured: Any, v_measured: Any, t: float) -> tuple[Vector, Vector]:
+        """`state`, for callers that do not write to what they get."""
         x, rates, t = self._checked(q_measured, v_measured, t)
         place = self._followed(x, t, FACTORED_TICK)
-        q, v = place.q.copy(), self._velocity(place, rates)
-        if out is None:
-            return q, v
-        return stored("out[0]", out[0], q), stored("out[1]", out[1], v)
+        return place.q, self._velocity(place, rates)
+
+    @property
+    def seeing(self) -> Seeing:
+        """What the last state is evaluated and factored with; another one where rows were worn."""
+        return self._see
+
+    @property
+    def readings(self) -> Readings:
+        """What is measured."""
+        return self._readings
+
+    @property
+    def q(self) -> Vector:
+        """A copy of the last configuration (nq,)."""
+        return self._place.q.copy()
 
     @quiet
     def resynchronise(self, q_measured: Any, t: float = 0.0) -> None:
