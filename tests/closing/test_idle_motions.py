@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import overconstrained as oc
@@ -21,7 +22,7 @@ SHIPPED = ("four_bar", "five_bar", "leg", "delta", "stewart", "geared_arm")
 DRAWN = ("delta", "rssr", "shafts_and_rod", "equal_bars_4", "wren_6", "folded_parallelogram")
 SPINNING = {
     "idle_rod": ["rod"],
-    "universal_rods": ["rod"],
+    "universal_rods": ["plate"],
     "spherical_loop": ["rod"],
     "stewart_6sps": [f"{part}_{i}" for i in range(1, 7) for part in ("cylinder", "rod")],
     "5bar_linkage": ["sphere", "sphere_2"],
@@ -69,11 +70,18 @@ def places(mech, q):
     return [X.copy() for X in list(data.oMi)[1:]]
 
 
+PARTS = re.compile(r"closedloop|_int\d|_rev\d")
+"""Marks where loops were cut, and what is within a joint of several hinges."""
+
+
 def carried(mech, joints):
-    """The links that these joints carry, without the marks where loops were cut."""
+    """The links that these joints carry, named after the joint where it has none; no parts."""
     frames = [f for f in mech.model.frames if f.type == pin.FrameType.BODY]
-    links = {f.name for f in frames if f.parentJoint in joints}
-    return {name for name in links if not name.startswith("closedloop")}
+    found = set()
+    for joint in joints:
+        links = {f.name for f in frames if f.parentJoint == joint}
+        found |= links or {mech.model.names[joint]}
+    return {name for name in found if not PARTS.search(name)}
 
 
 def closed(mech, x, q, measured):
