@@ -43,8 +43,8 @@ def idle_basis(mech: Mechanism, q: Vector, t: float = 0.0, held: Held | None = N
     held : (h, nv) array, or callable, optional
         Rates that are at rest, by v, such as those of sensors; in any unit. ``held(q)`` where they
         depend on the configuration. Motions in which they do not rest are left out; bodies that
-        they hold together are one. Default: nothing is held, so neither motors nor sensors have a
-        part in it.
+        they hold together are one, such as a leg whose knee is measured. Default: nothing is held,
+        so neither motors nor sensors have a part in it; joints that only slide rest in any case.
 
     Returns
     -------
