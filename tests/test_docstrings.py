@@ -80,7 +80,10 @@ def problems(name, thing):
         if is_result(thing):
             return [f"Attributes lacks {n}" for n in given if n not in attributes]
         found += [f"Attributes lacks {n}" for n in made if n not in attributes]
+        own = vars(thing).get("__init__")
         signature = given
+        if own and not dataclasses.is_dataclass(thing):
+            signature = list(inspect.signature(own).parameters)[1:]
     else:
         signature = list(inspect.signature(thing).parameters)
         if inspect.signature(thing).return_annotation not in ("None", None) and (
