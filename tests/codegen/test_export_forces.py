@@ -44,7 +44,11 @@ def test_sanitizers_find_nothing(name, tmp_path):
 
 @pytest.mark.parametrize(
     ("compensation", "friction_at"),
-    [("full", "reference"), ("full", "measured"), ("gravity", "reference")],
+    [
+        ("full", "reference"),
+        pytest.param("full", "measured", marks=pytest.mark.slow),
+        pytest.param("gravity", "reference", marks=pytest.mark.slow),
+    ],
 )
 def test_torques_near_rest_are_those_of_python(compensation, friction_at, tmp_path):
     mech = forced_robot("five_bar")
