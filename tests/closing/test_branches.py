@@ -16,7 +16,7 @@ import holoctl as hc
 HARD = ["spatial_arms", "standing_leg", "weld_chain", "prismatic_chain", "welded_arms", "held_foot"]
 """Of the zoo, those where either leaves the branch now and then."""
 
-QUICK = ["four_bar", "five_bar", "leg", "delta"]
+QUICK = ["four_bar", "five_bar", "delta"]
 """The short run's."""
 
 

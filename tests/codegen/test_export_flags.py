@@ -47,7 +47,7 @@ if platform.machine() in ("x86_64", "AMD64"):
     HARMLESS["long registers"] = "-mfpmath=387"
     HARMLESS["long registers, not by the standard"] = "-std=gnu99 -mfpmath=387"
 
-QUICK = [(FLAGS | HARMLESS).get(x) for x in ("fast", "finite", "single", "24 bits", "ours")]
+QUICK = [(FLAGS | HARMLESS).get(x) for x in ("fast", "finite", "single", "ours")]
 """The short run's."""
 
 
@@ -288,6 +288,7 @@ WARNINGS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_more_warnings_and_divisions_by_zero(tmp_path):
     """Singular states divide by zero, as they must; no sanitizer complains in a tick."""
     ctl = hc.ComputedTorque(mechanism("five_bar"), kp=4.0, kd=1.0)

@@ -104,6 +104,7 @@ def test_without_forces_nothing_is_said_of_them(tmp_path):
         assert "force" not in text.replace("forces of", "")
 
 
+@pytest.mark.slow
 def test_the_same_forces_give_the_same_bytes(tmp_path):
     ends = ("left_rod", at(0.1, 0.0, 0.0)), ("universe", at(0.3, -0.5, 0.0))
     mech = robot("five_bar")

@@ -25,7 +25,9 @@ LOCKED = {
 }  # fmt: skip
 """Joints that cannot move; of the triangle that is all of them."""
 
-QUICK = [n for n in LINKAGES if n not in ("turned_umbrella", "stewart_6sps")]
+QUICK = (
+    "four_bar", "triangle", "spherical_loop", "bennett", "third_bar", "bricard", "stewart_6ups"
+)  # fmt: skip
 """The short run's."""
 
 

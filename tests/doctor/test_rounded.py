@@ -109,7 +109,7 @@ def test_a_bar_too_long_is_a_contradiction(gap):
     assert not report.closed or report.finite_dof == 0
 
 
-@pytest.mark.parametrize("axis", ["1e-6 -1 0", "1e-5 -1 1e-5"])
+@pytest.mark.parametrize("axis", few(["1e-6 -1 0", "1e-5 -1 1e-5"], ["1e-5 -1 1e-5"]))
 def test_one_axis_of_a_file_rounded(tmp_path, axis):
     text = hc.robot_file("four_bar").read_text()
     assert 'xyz="0 -1 0"' in text
