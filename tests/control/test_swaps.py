@@ -12,7 +12,7 @@ import pytest
 from inside import prepared_of, workspace
 from motions import along_motion
 from refusals import refused
-from support import mechanism
+from support import few, mechanism
 from zoo import slider_crank
 
 import holoctl as hc
@@ -62,7 +62,7 @@ def assert_same(found, expected):
 
 @pytest.mark.parametrize(
     "name",
-    oc.few(["line_symmetric_bricard", "tripteron", "bennett", "locomotive_2", "wohlhart",
+    few(["line_symmetric_bricard", "tripteron", "bennett", "locomotive_2", "wohlhart",
             "kaleidocycle_6", "bennett_chain_3"], ["line_symmetric_bricard", "tripteron"]),
 )  # fmt: skip
 def test_the_torque_is_the_same_before_and_after(name):
@@ -80,7 +80,7 @@ def test_the_torque_is_the_same_before_and_after(name):
         assert swaps, what
 
 
-@pytest.mark.parametrize("name", oc.few(["bennett", "kaleidocycle_6"], ["bennett"]))
+@pytest.mark.parametrize("name", few(["bennett", "kaleidocycle_6"], ["bennett"]))
 def test_accelerations_are_the_same_before_and_after(name):
     mech, swaps = oc.drawn(name)[1], 0
     dynamics = first = hc.PreparedForwardDynamics(mech)
