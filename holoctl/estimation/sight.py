@@ -82,8 +82,8 @@ def checked_sight(
         if sight(mech, part, sensors, nearby, t).seen.shape[1] > rank:
             raise InputError(
                 f"{mech.name}: start is a configuration where what is measured, "
-                f"{listing(sensors.names)}, does not tell how {_hidden(mech, sensors, hidden)} move, "
-                "though it does nearby: a dead point; give another start"
+                f"{listing(sensors.names)}, does not tell how {_hidden(mech, sensors, hidden)} "
+                "move, though it does nearby: a dead point; give another start"
             )
     raise InputError(
         f"{mech.name}: what is measured, {listing(sensors.names)}, does not tell how "
