@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, counted
 from holoctl.base.errors import SingularityError
+from holoctl.base.tolerances import RANK
 from holoctl.closing.bodies import Bodies, bodies_at
 from holoctl.closing.idle.motions import Idle, idle_motions, independent_spins
 from holoctl.closing.kept_rows import as_meant
@@ -108,16 +109,23 @@ class _Place:
 
 def _place(mech: Mechanism, at: Sample, t: float, held: Held | None) -> _Place:
     here = bodies_at(mech, at, t)
-    rows = [_sliding(here)]
+    rows = [_of_length_one(_sliding(here))]
     if held is not None:
-        rows.append((held(at.q) if callable(held) else held) * mech.column_scale)
-    stacked = np.vstack(rows)
-    sizes = np.linalg.norm(stacked, axis=1)
-    return _Place(at, here, stacked[sizes > 0.0] / sizes[sizes > 0.0, None])
+        rates = held(at.q) if callable(held) else held
+        rows.append(_of_length_one(rates * mech.column_scale))
+    return _Place(at, here, np.vstack(rows))
 
 
 def _sliding(here: Bodies) -> Array:
     """(h, nv): the rates of joints that only slide. They rest in every spin: so the two halves of a
     leg are one rod."""
     slides = [e for e in here.edges if np.abs(e.free[3:]).max(initial=0.0) <= here.at_rest]
-    return np.vstack([np.zeros((0, here.mech.nv)), *(e.free.T @ e.rates for e in slides)])
+    rows = np.vstack([np.zeros((0, here.mech.nv)), *(e.free.T @ e.rates for e in slides)])
+    return np.asarray(rows[np.linalg.norm(rows, axis=1) > here.at_rest])
+
+
+def _of_length_one(rows: Array) -> Array:
+    """Without those that are nothing but rounding."""
+    sizes = np.linalg.norm(rows, axis=1)
+    told = sizes > RANK * sizes.max(initial=0.0)
+    return np.asarray(rows[told] / sizes[told, None])
