@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
     from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
     from holoctl.estimation.prepared_assembly import AssemblyReport, PreparedAssembly
+    from holoctl.estimation.rate_filter import RateFilter
     from holoctl.forces.contract import BoundForce, Efforts, Force
     from holoctl.forces.custom_force import CustomForce
     from holoctl.forces.joint_friction import JointFriction
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "closing.assembly": ["assemble"],
     "estimation.prepared_assembly": ["AssemblyReport", "PreparedAssembly"],
+    "estimation.rate_filter": ["RateFilter"],
     "closing.snapped": ["Snapped", "snapped"],
     "dynamics.certificate": ["Certificate"],
     "codegen.compiled.compile": ["compile"],

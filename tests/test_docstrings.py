@@ -52,8 +52,9 @@ def public_members(cls):
 
 
 def fields(cls):
+    """What a class takes, and what a dataclass makes of it."""
     if not dataclasses.is_dataclass(cls):
-        return [], []
+        return list(inspect.signature(cls).parameters), []
     given = [f for f in dataclasses.fields(cls) if not f.name.startswith("_")]
     return [f.name for f in given if f.init], [f.name for f in given if not f.init]
 

@@ -345,6 +345,9 @@ BEND = 2.0
 GAIN_LIMIT = 100.0
 """Noise of sensors may be amplified by so much."""
 
+SLOWEST_RATE_FILTER = 1e-6
+"""The bandwidth of a filter of rates, times its tick, is at least so much."""
+
 DEAD_POINT_TICKS = 3.0
 """A determinant must not vanish within so many calls, if it goes on as in the last two."""
 
