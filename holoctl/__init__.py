@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     from holoctl.rows.terms import Terms, terms
     from holoctl.simulation.events import Event
     from holoctl.simulation.run import Run
+    from holoctl.simulation.sensors import Sensors
     from holoctl.simulation.simulate import simulate
     from holoctl.tree.frames import Frame, resolve_frame
     from holoctl.tree.kinematics import Kinematics
@@ -156,6 +157,7 @@ _HOMES = {
     "rows.reactions": ["ConstraintWrench", "constraint_wrenches"],
     "simulation.events": ["Event"],
     "simulation.run": ["Run"],
+    "simulation.sensors": ["Sensors"],
     "simulation.simulate": ["simulate"],
     "control.realtime": ["LoopStatistics", "realtime", "run_at_rate"],
     "tree.frames": ["Frame", "resolve_frame"],

@@ -662,6 +662,9 @@ LAST_TICK, ROUNDED_INSTANT = 1e-9, 1e-12  # a share of a tick; of the duration
 """A last tick that is shorter is no tick; an instant to record that is no farther from the end is
 the end."""
 
+TICK_ROUNDED = 1e-6
+"""Delays and times between ticks count as whole ticks within this share of one."""
+
 FAR_TICKS = 3.0
 """Under a controller a singular configuration is stepped over where it is nearer than so many
 ticks."""
