@@ -281,6 +281,14 @@ def test_lengths_are_counted_by_the_metre():
     np.testing.assert_array_equal(wheel, np.rint(run.q[:, 3] / step) * step)
 
 
+@pytest.mark.parametrize("counts", [1e17, 1e300, 1.7e308, np.inf])
+@pytest.mark.parametrize("measured", [None, "all"])
+def test_more_counts_than_floats_have_change_nothing(counts, measured):
+    _, seen = watched("geared_slider", hc.Sensors(measured, counts=counts))
+    _, exact = watched("geared_slider", hc.Sensors(measured))
+    assert np.array_equal(seen.x, exact.x)
+
+
 def test_counts_of_each():
     sensors = hc.Sensors(["left", "right", "left_rod"], counts=[10, np.inf, 1000])
     run, seen = watched("five_bar", sensors)
@@ -660,6 +668,7 @@ UNFIT = {
     "a name twice": ({"measured": ["left", "left"]}, ["twice"]),
     "noise of others": ({"noise": ([0.1, 0.1, 0.1], 0.0)}, ["noise", "(2,)", "(3,)"]),
     "noise of rates of others": ({"noise": (0.1, [0.1])}, ["noise", "(2,)", "(1,)"]),
+    "no counts": ({"counts": 5e-324}, ["counts", "few"]),
     "counts of others": ({"counts": [100.0]}, ["counts", "(2,)", "(1,)"]),
     "a bandwidth beyond the ticks": ({"rate_bandwidth": 3142.0}, ["rate_bandwidth", "pi / dt"]),
     "noise of rates that nobody measures": (
