@@ -342,8 +342,9 @@ SHORTEST_SUBSTEP = 1e-4
 BEND = 2.0
 """The second order of a prediction counts at most so many times."""
 
-GAIN_LIMIT = 100.0
-"""Noise of sensors may be amplified by so much."""
+GAIN_LIMIT, GAIN_DOUBT = 100.0, 30.0
+"""Noise of sensors may be amplified by so much; and a way that ends where it is more than the
+second ends at a dead point."""
 
 SLOWEST_RATE_FILTER = 1e-6
 """The bandwidth of a filter of rates, times its tick, is at least so much."""
@@ -357,6 +358,10 @@ BORDERS_WORN = 1.4
 NEAR_TICK, FAR_TICK = 0.1, 0.5  # scaled
 """A call that fails for a step of the sensors below the first may be at a dead point: nothing
 proves the branch then. A step above the second is no motion of one tick."""
+
+JUMPS_BY, JUMPS_FROM = 5.0, 0.01  # -; scaled
+"""A step of the sensors that is so many times the one before, and longer than the second, is a
+glitch or a start, and no motion that goes on."""
 
 SENSORS_AGREE = 0.05  # scaled
 """Redundant sensors that differ by more contradict each other."""
@@ -471,6 +476,9 @@ IDLE_RANK = 1e-7  # scaled
 
 IDLE_NEW = 1e-3
 """Share of an idle motion that must be new beside others, so that it counts."""
+
+HELD_APART = 1e-4  # of the size of the mechanism
+"""Points that are nearer to each other do not hold an axis: it may tilt about them."""
 
 MOST_FREE = 4
 """A joint that holds a point of an axis allows three turns about it and a slide along it."""

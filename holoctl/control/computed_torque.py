@@ -236,7 +236,7 @@ class ComputedTorque:
                 "torque by `torque`"
             )
         found = PreparedAssembly(mech, partition=self.partition) if given is None else given.fresh()
-        return Loop(self._law, sensed(self._prepared, found), self.torque)
+        return self._loop(found)
 
     def torque_from_motors(
         self,
@@ -304,7 +304,12 @@ class ComputedTorque:
             return self
         other = replace(self, partition=prepared.partition)
         object.__setattr__(other, "_prepared", prepared)  # which is laid out
+        if (loop := getattr(self._local, "loop", None)) is not None:
+            other._local.loop = other._loop(loop.assembly)
         return other
+
+    def _loop(self, assembly: PreparedAssembly) -> Loop:
+        return Loop(self._law, sensed(self._prepared, assembly), self.torque)
 
     def track(self, reference: Reference) -> Tracking:
         """A controller(t, q, v) -> u that follows reference(t) -> (q_ref, v_ref, a_ref)."""
@@ -391,6 +396,15 @@ class SensedTracking:
     def __call__(self, t: float, q_motors: Vector, v_motors: Vector) -> Vector:
         """The motor efforts u at the time t, s, where the sensors read this."""
         return self.loop.torque_from_motors(q_motors, v_motors, *_wanted(self.reference, t), t=t)
+
+    def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> SensedTracking:
+        """This one, or one of the same reference with `ComputedTorque.repartitioned`, which goes on
+        from where this one is. For the state (q, v) it takes its own."""
+        here = self.loop.assembly.q
+        controller = self.controller.repartitioned(here, np.zeros(self.controller.mech.nv), t)
+        if controller is self.controller:
+            return self
+        return replace(self, controller=controller, loop=controller._loop(self.loop.assembly))
 
 
 def _wanted(reference: Reference, t: float) -> tuple[Any, Any, Any]:

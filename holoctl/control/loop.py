@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from holoctl.base.checks import Vector, as_given, instant, quiet
@@ -14,6 +15,7 @@ from holoctl.estimation.prepared_assembly import AssemblyReport, PreparedAssembl
 __all__ = ["Loop"]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Loop:
     """One loop of a `ComputedTorque`, whose motors, or what its `assembly` says, are measured.
 
@@ -26,6 +28,11 @@ class Loop:
     assembly : PreparedAssembly
         How the state is found; it remembers the last one.
 
+    Raises
+    ------
+    None
+        ``ctl.loop()`` says what it raises.
+
     Examples
     --------
     >>> import holoctl as hc
@@ -35,8 +42,9 @@ class Loop:
     >>> u = loop.torque_from_motors(q_motors, [0.0, 0.0], q_motors, [0.0, 0.0], [0.0, 0.0])
     """
 
-    def __init__(self, law: ReferenceLaw, sensed: Sensed, torque: Callable[..., Vector]) -> None:
-        self._law, self._sensed, self._torque = law, sensed, torque
+    _law: ReferenceLaw
+    _sensed: Sensed
+    _torque: Callable[..., Vector]
 
     def __repr__(self) -> str:
         return f"<Loop of {self._law.mech.name}: {self.assembly!r}>"
