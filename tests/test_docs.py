@@ -161,8 +161,9 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "noise is amplified: above {} there is no state", "tolerances.GAIN_LIMIT"),
     (DERIVATIONS, "extrapolated over {} calls by each", "tolerances.DEAD_POINT_TICKS"),
     (DERIVATIONS, "where a step of less than {} is not followed", "tolerances.NEAR_TICK"),
-    (DERIVATIONS, "that is more than {} times the one before, and longer than {}, is a glitch",
-     ("tolerances.JUMPS_BY", "tolerances.JUMPS_FROM")),
+    (DERIVATIONS, "that is more than {} times the largest one before, which fades by {} from call "
+     "to call, and longer than {}, is a glitch",
+     ("tolerances.JUMPS_BY", "tolerances.SIZE_FADES", "tolerances.JUMPS_FROM")),
     (DERIVATIONS, "rows that are {} times more independent are taken", "tolerances.ROWS_BETTER"),
     (DECISIONS, "or a step of less than {} that cannot be followed", "tolerances.NEAR_TICK"),
     (DECISIONS, "Redundant sensors may disagree by {} rad", "tolerances.SENSORS_AGREE"),

@@ -40,6 +40,7 @@ from holoctl.base.tolerances import (
     NEAR_TICK,
     ROWS_BETTER,
     SENSORS_AGREE,
+    SIZE_FADES,
 )
 from holoctl.closing.assembly import assemble
 from holoctl.closing.correction import put_back
@@ -159,7 +160,7 @@ class PreparedAssembly:
     partition: Partition
     unseen: tuple[str, ...]
     _before: Place | None  # in front of the last one, where that was no jump
-    _size: float  # of the last step of the sensors, scaled
+    _size: float  # of the largest step of the sensors, scaled, which fades from call to call
     _x: Vector | None
 
     @quiet
@@ -450,7 +451,7 @@ class PreparedAssembly:
             self._refuse(there, size, t, most)
         if see.redundant:
             self._check_redundant(there, x)
-        self._before, self._size = None if jump else here, size
+        self._before, self._size = None if jump else here, max(size, SIZE_FADES * self._size)
         self._place, self._refused = there, 0
         return there
 
