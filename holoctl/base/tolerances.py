@@ -342,8 +342,9 @@ SHORTEST_SUBSTEP = 1e-4
 BEND = 2.0
 """The second order of a prediction counts at most so many times."""
 
-GAIN_LIMIT = 100.0
-"""Noise of sensors may be amplified by so much."""
+GAIN_LIMIT, GAIN_DOUBT = 100.0, 30.0
+"""Noise of sensors may be amplified by so much; and a way that ends where it is more than the
+second ends at a dead point."""
 
 DEAD_POINT_TICKS = 3.0
 """A determinant must not vanish within so many calls, if it goes on as in the last two."""
@@ -354,6 +355,10 @@ BORDERS_WORN = 1.4
 NEAR_TICK, FAR_TICK = 0.1, 0.5  # scaled
 """A call that fails for a step of the sensors below the first may be at a dead point: nothing
 proves the branch then. A step above the second is no motion of one tick."""
+
+JUMPS_BY, JUMPS_FROM = 5.0, 0.01  # -; scaled
+"""A step of the sensors that is so many times the one before, and longer than the second, is a
+glitch or a start, and no motion that goes on."""
 
 SENSORS_AGREE = 0.05  # scaled
 """Redundant sensors that differ by more contradict each other."""

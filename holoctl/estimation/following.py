@@ -102,6 +102,8 @@ class Tally:
     why : str
         Of the last substep that did not count: ``"far"``, ``"first"``, ``"slow"``, ``"singular"``,
         ``"range"``, ``"gain"``.
+    gain : float
+        At the last place that was reached, or more.
     reached : float
         How much of the way.
     closure : float
@@ -114,6 +116,7 @@ class Tally:
     substeps: int = 0
     contraction: float = 0.0
     why: str = ""
+    gain: float = 0.0
     reached: float = 0.0
     closure: float = 0.0
 
@@ -214,9 +217,8 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
         if not flat:
             q = normalize(model, q)
         gamma = see.gamma()
-        if not see.gain_at_most(gamma, borders) <= GAIN_LIMIT and (
-            not see.gain(gamma, borders) <= GAIN_LIMIT
-        ):
+        tally.gain = see.gain_at_most(gamma, borders)
+        if not tally.gain <= GAIN_LIMIT and not see.gain(gamma, borders) <= GAIN_LIMIT:
             tally.why = "gain"
             return None
         there = Place(
