@@ -368,15 +368,15 @@ def sensors(s: SensorReport, motors: Sequence[str]) -> Iterator[str]:
     if not count:
         return
     one, more = len(s.measured) == 1, _with_more(s.more)
-    who = _names(s.measured)
-    if list(s.measured) == list(motors):
+    who, own = _names(s.measured), list(s.measured) == list(motors)
+    if own:
         who = "the motor" if one else "the motors"
     they, see, theirs = ("it", "sees", "of it") if one else ("they", "see", "of theirs")
     idle = f" ({s.idle} more {'is' if s.idle == 1 else 'are'} idle)" if s.idle else ""
     if s.unseen:
         yield (
             f"Sensors: {who} {'does' if one else 'do'} not suffice; {they} {see} {s.seen} of "
-            f"{counted(count, 'motion')}{idle}, not {_unseen(s.unseen)}."
+            f"{counted(count, 'motion')}{idle}, not {_unseen(s.unseen, own)}."
         )
         if s.more:
             gain = f", at a noise gain of {_gain(s.more_gain, s.more_nearby_gain)}"
@@ -404,9 +404,10 @@ def _with_more(names: Sequence[str]) -> str:
     return f"with {_names(names)} as {counted(len(names), 'more sensor')}".replace(" 1 ", " one ")
 
 
-def _unseen(motions: Sequence[Motion]) -> str:
+def _unseen(motions: Sequence[Motion], told: bool) -> str:
+    """Motions by their own coordinates; one alone with the others, unless that was told already."""
     if len(motions) == 1:
-        return _motion(motions[0])
+        return f"that of '{motions[0].rates[0][0]}'" if told else _motion(motions[0])
     return f"those of {_names([motion.rates[0][0] for motion in motions])}"
 
 

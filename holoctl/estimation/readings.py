@@ -224,7 +224,7 @@ def single_readings(mech: Mechanism) -> Readings | None:
         if isinstance(joint, TreeJoint) and joint.places.size:
             found.append((name, joint))
     for name, closure in _closures(mech).items():
-        if closure.joint is not None and name not in mech.coordinate_names:
+        if closure.joint is not None and not part_names(mech.model, name):
             joint = joint_called(mech.model, name, {name: closure}, "measured")
             if isinstance(joint, FramePair) and joint.count == 1:
                 found.append((name, joint))

@@ -79,6 +79,34 @@ def test_doctor_looks_where_it_is_told(capsys):
     assert json.loads(out.out)["q"][0] == pytest.approx(2.0, abs=1e-12)
 
 
+def test_doctor_judges_the_sensors_it_is_told(capsys):
+    code, out = run(capsys, "doctor", "five_bar", "--measured", "motor_left, tip_hinge", "--json")
+    found = json.loads(out.out)["sensors"]
+    assert code == 0
+    assert found["measured"] == ["motor_left", "tip_hinge"]
+    report = hc.mobility(hc.load(hc.robot_file("five_bar")), measured=["motor_left", "tip_hinge"])
+    assert found["gain"] == report.sensors.gain
+    code, out = run(capsys, "doctor", "five_bar", "--measured", "motor_left")
+    assert code == 0
+    assert "'motor_left' does not suffice" in out.out
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["motor_lift"], "motor_left"),
+        (["motor_left,"], "commas between"),
+        ([""], "commas between"),
+        (["motor_left", "--snap", "out.yaml"], "--snap"),
+    ],
+)
+def test_doctor_refuses_sensors_that_are_none(capsys, given, said):
+    code, out = run(capsys, "doctor", "five_bar", "--measured", *given)
+    assert code == 1
+    assert said in out.err
+    assert not out.out
+
+
 def test_closures_and_free_flyer_reach_the_reader(capsys, tmp_path):
     yaml = tmp_path / "other.yaml"
     yaml.write_text("closed_loop: []\ntype: []\nname_mot: [hip_flexion]\n")
