@@ -346,6 +346,9 @@ GAIN_LIMIT, GAIN_DOUBT = 100.0, 30.0
 """Noise of sensors may be amplified by so much; and a way that ends where it is more than the
 second ends at a dead point."""
 
+SLOWEST_RATE_FILTER = 1e-6
+"""The bandwidth of a filter of rates, times its tick, is at least so much."""
+
 DEAD_POINT_TICKS = 3.0
 """A determinant must not vanish within so many calls, if it goes on as in the last two."""
 
@@ -669,6 +672,9 @@ FINEST, COARSEST = 1e-14, 1e-2
 LAST_TICK, ROUNDED_INSTANT = 1e-9, 1e-12  # a share of a tick; of the duration
 """A last tick that is shorter is no tick; an instant to record that is no farther from the end is
 the end."""
+
+TICK_ROUNDED = 1e-6
+"""Delays and times between ticks count as whole ticks within this share of one."""
 
 FAR_TICKS = 3.0
 """Under a controller a singular configuration is stepped over where it is nearer than so many
