@@ -141,6 +141,11 @@ def _parser() -> argparse.ArgumentParser:
         "--in-trouble", choices=["hold", "zero"], default="hold",
         help="what to give where there is no torque: the last good one (default), or zero",
     )  # fmt: skip
+    export.add_argument(
+        "--measured", metavar="WHAT",
+        help="what the robot measures: motors (default where it has other joints, and they tell "
+        "where these are), all, or names of joints with commas between; C then finds the others",
+    )  # fmt: skip
     export.add_argument("--plant", action="store_true", help="also the plant, for trials")
 
     demo = commands.add_parser(
@@ -415,13 +420,28 @@ def _export(given: argparse.Namespace) -> int:
             **limits,
         )  # fmt: skip
         limits = {}
+    measured = _exported_sensors(mech, given.measured)
     paths = export_c(
-        what, given.out, name=given.name, in_trouble=given.in_trouble, plant=given.plant, **limits
-    )
+        what, given.out, name=given.name, in_trouble=given.in_trouble, plant=given.plant,
+        **limits, **measured,
+    )  # fmt: skip
     print(f"{mech.name}: {'computed torque' if given.kp else 'inverse dynamics'} as C, written:")
     for path in paths:
         print(f"  {path}")
     return 0
+
+
+def _exported_sensors(mech: Mechanism, text: str | None) -> dict[str, Any]:
+    """What C is told of sensors; the motors by default, unless there are no other joints."""
+    if text is None:
+        return {"measured": "all"} if set(mech.actuated) == set(mech.coordinate_names) else {}
+    if text == "motors":
+        if not mech.actuated:
+            raise InputError(
+                f"--measured motors: no joint of {mech.name} is a motor; name joints, or give all"
+            )
+        return {"measured": mech.actuated}
+    return {"measured": text if text == "all" else _names(text)}
 
 
 def _gain(name: str, text: str) -> float | list[float]:

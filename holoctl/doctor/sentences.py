@@ -382,7 +382,7 @@ def sensors(s: SensorReport, motors: Sequence[str]) -> Iterator[str]:
             gain = f", at a noise gain of {_gain(s.more_gain, s.more_nearby_gain)}"
             yield f"  - All are seen {more}{gain if s.more_nearby_gain < INF else ''}."
         else:
-            yield "  - Joints of one coordinate do not show all of that: measure others, whole, too."
+            yield "  - Joints of one coordinate do not show all of that: measure others whole."
         return
     seen = {1: "the one motion", 2: "both motions"}.get(count, f"all {count} motions")
     yield f"Sensors: {who} {'suffices' if one else 'suffice'}; {they} {see} {seen}{idle}."
