@@ -22,8 +22,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.angles import wrapped
-from holoctl.base.checks import Vector, flag, numbers, positive, quiet, vector
+from holoctl.base.checks import (
+    Vector,
+    as_given,
+    finite,
+    flag,
+    numbers,
+    positive,
+    quiet,
+    vector,
+)
 from holoctl.base.errors import InputError
+from holoctl.base.linalg import largest
 from holoctl.base.tolerances import SLOWEST_RATE_FILTER
 
 __all__ = ["RateFilter"]
@@ -142,7 +152,9 @@ class RateFilter:
         if self._x is None:
             self.reset(x)
             return self._rate.copy()
-        x = vector("x", x, self._x.size, "positions")
+        x = as_given("x", x, self._x.size, "positions").copy()
+        if not finite(x):
+            vector("x", x, x.size, "positions")
         h = self.dt if elapsed is None else positive("elapsed", elapsed, "s")
         pole = self._pole
         decay, one, two, three = self._step if h == self.dt else _step(pole, h)
@@ -150,7 +162,7 @@ class RateFilter:
         steady = 2.0 / pole * slope
         e, r = steady - self._behind, self._rate - slope
         behind, rate = steady - decay * (one * e + h * r), slope - decay * (two * e - three * r)
-        if not np.isfinite(rate).all():
+        if not finite(rate):
             raise InputError("x is out of range: its rates are not finite")
         self._x, self._behind, self._rate = x, behind, rate
         return rate.copy()
@@ -179,8 +191,9 @@ class RateFilter:
 
     def _moved(self, step: Vector) -> Vector:
         """The shorter way round; steps that are short stay as they are, to the last digit."""
-        around = self.turning & (np.abs(step) > np.pi)
-        return np.where(around, wrapped(step), step) if around.any() else step
+        if largest(step) <= np.pi:
+            return step
+        return np.where(self.turning & (np.abs(step) > np.pi), wrapped(step), step)
 
 
 def _turning(given: Any) -> bool | NDArray[np.bool_]:

@@ -163,7 +163,9 @@ class Seen:
         rounding = self.step > 0.0
         if rounding.any():
             singles, step = view.singles(x), self.step[rounding]
-            singles[rounding] = np.rint(singles[rounding] / step) * step
+            count = singles[rounding] / step
+            fine = np.abs(count) < 2.0**52  # else a float is a whole count as it is
+            singles[rounding] = np.where(fine, np.rint(count) * step, singles[rounding])
             view.put(x, singles)
         return x, rates
 
@@ -327,7 +329,11 @@ def _steps(view: View, counts: float | tuple[float, ...]) -> Vector:
             f"counts of the sensors: {listing(wrong)} have no position for each coordinate, which "
             "could be rounded; give inf for them"
         )
-    return np.where(view.linear, 1.0, 2.0 * np.pi) / all_counts[view.single]
+    with np.errstate(over="ignore"):
+        step = np.where(view.linear, 1.0, 2.0 * np.pi) / all_counts[view.single]
+    if not np.isfinite(step).all():
+        raise InputError(f"counts of the sensors are so few that no position is left: {counts}")
+    return step
 
 
 def _check_controller(controller: Any, names: tuple[str, ...] | None) -> None:

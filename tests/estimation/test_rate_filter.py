@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import pytest
 from refusals import refused
 from scipy.integrate import solve_ivp
 from scipy.signal import cont2discrete, dlsim
+from support import ROOT
 
 import holoctl as hc
 
@@ -116,6 +118,21 @@ def test_it_is_quieter_than_differences_of_the_same_delay():
     filter_ = hc.RateFilter(100.0, DT)
     first = 1.0 / filter_.delay  # its pole; the noise of such differences, for short ticks
     assert 2.0 < first / filter_.noise_gain < 5.0
+
+
+def test_the_page_tells_its_numbers():
+    page = (ROOT / "docs" / "realtime.md").read_text(encoding="utf-8")
+    rows = re.findall(r"\| (\d+) \| (\d+\.\d+) \| (\d+\.\d) \| (0\.\d+) \|", page)
+    assert len(rows) == 4
+    width = 2.0 * np.pi / 2**14 / np.sqrt(12.0)
+    for row in rows:
+        bandwidth, delay, gain, noise = map(float, row)
+        filter_ = hc.RateFilter(bandwidth, 1e-3)
+        assert 1e3 * filter_.delay == pytest.approx(delay, abs=6e-3)
+        assert filter_.noise_gain == pytest.approx(gain, abs=0.06)
+        assert filter_.noise_gain * width == pytest.approx(noise, abs=6e-5)
+    assert "differences have 0.157" in page
+    assert np.sqrt(2.0) / 1e-3 * width == pytest.approx(0.157, abs=6e-4)
 
 
 # ------------------------------------------------------------------------------- turning
