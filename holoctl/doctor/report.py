@@ -368,7 +368,7 @@ def _paragraphs(r: MobilityReport) -> Iterator[str]:
     yield from sentences.redundancy(r.redundancy, r.counts)
     yield from sentences.joints(r.motions)
     yield from sentences.actuation(r.motions, r.counts, r.motors, r.margins.actuation_margin)
-    yield from sentences.sensors(r.sensors, r.motors)
+    yield from sentences.sensors(r.sensors, r.motors, "bifurcation" in r.singular)
     yield from sentences.forces(r.forces)
     yield from sentences.coordinates(r.choice, r.counts, r.motors)
     yield sentences.margins(r.margins)

@@ -111,12 +111,12 @@ def sensors(mech: Mechanism, s: Samples, measured: Readings | None, t: float) ->
     single = single_readings(mech)
     labels, which, balls = _others(mech, measured, single)
     places = []
-    for at, motions in zip(s.generic, s.tangents, strict=True):
+    for at, motions in _looked_at(s):
         more = single.scaled_jacobian(at.q)[which] if single else np.zeros((0, mech.nv))
         places.append(_Place(at, motions, measured.scaled_jacobian(at.q), more))
     sights = [seen_of(p.motions, p.S) for p in places]
     usual = max(range(len(places)), key=lambda i: sights[i].seen.shape[1])
-    place, here, own = places[usual], sights[usual], s.generic[0] is s.here
+    place, here, own = places[usual], sights[usual], places[0].at is s.here
     idle = _idle(mech, place.at, measured, t) if here.unseen.shape[1] else here.unseen
     hidden = without(here.unseen, idle)
     moved = place.more @ idle, place.more @ hidden
@@ -130,6 +130,14 @@ def sensors(mech: Mechanism, s: Samples, measured: Readings | None, t: float) ->
         *((INF, INF) if hidden.shape[1] else _told(gains, own)),
         tuple(labels[i] for i in found), *_told(with_more, own),
     )  # fmt: skip
+
+
+def _looked_at(s: Samples) -> list[tuple[Sample, Array]]:
+    """Configurations with their motions, the one asked about first unless it is a bifurcation."""
+    found = list(zip(s.generic, s.tangents, strict=True))
+    if s.generic[0] is not s.here and s.here.null.shape[1] == s.finite_dof:
+        found.insert(0, (s.here, s.here.null))
+    return found
 
 
 def _others(

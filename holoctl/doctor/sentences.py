@@ -362,15 +362,18 @@ def _motion(motion: Motion) -> str:
     return f"the motion of '{name}', with {_joined(shown)}"
 
 
-def sensors(s: SensorReport, motors: Sequence[str]) -> Iterator[str]:
+def sensors(s: SensorReport, motors: Sequence[str], bifurcation: bool) -> Iterator[str]:
     """What sensors see, and which one more would help most."""
     count = s.seen + len(s.unseen)
     if not count:
         return
     one, more = len(s.measured) == 1, _with_more(s.more)
-    who, own = _names(s.measured), list(s.measured) == list(motors)
+    rest = s.measured[: len(s.measured) - len(motors)]
+    own = [*rest, *motors] == list(s.measured) and len(rest) <= 1 <= len(motors)
+    who = _names(s.measured)
     if own:
-        who = "the motor" if one else "the motors"
+        driven = "the motors" if len(motors) > 1 else "the motor"
+        who = _joined([*(f"'{name}'" for name in rest), driven])
     they, see, theirs = ("it", "sees", "of it") if one else ("they", "see", "of theirs")
     idle = f" ({s.idle} more {'is' if s.idle == 1 else 'are'} idle)" if s.idle else ""
     if s.unseen:
@@ -387,13 +390,13 @@ def sensors(s: SensorReport, motors: Sequence[str]) -> Iterator[str]:
     seen = {1: "the one motion", 2: "both motions"}.get(count, f"all {count} motions")
     yield f"Sensors: {who} {'suffices' if one else 'suffice'}; {they} {see} {seen}{idle}."
     then = _gain(s.more_gain, s.more_nearby_gain)
-    if s.gain == INF:
+    if s.gain == INF and not bifurcation:
         text = f"  - But here is a dead point {theirs}: nothing tells how it goes on"
         yield f"{text}; {more} it is told, at a noise gain of {then}." if s.more else f"{text}."
         return
     text = f"  - Noise gain of the worst coordinate: {_gain(s.gain, s.nearby_gain)}; "
     text += f"{then} {more}, which helps most." if s.more else "no sensor lowers it by a tenth."
-    if s.gain > GAIN_LIMIT:
+    if GAIN_LIMIT < s.gain < INF:
         text += f" hc.PreparedAssembly refuses more than {GAIN_LIMIT:g}: it is nearly a dead point."
     yield text
 

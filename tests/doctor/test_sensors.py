@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from examined import at_the_dead_centre, bars, said
+from examined import at_the_dead_centre, bars, folded_parallelogram, said
 from linkages import LINKAGES
 from shared_robots import shared_robot
 from zoo import slider_crank
@@ -175,6 +175,15 @@ def test_a_dead_point_of_the_sensors_is_told_and_what_cures_it():
     assert "But here is a dead point of it" in said(report)
 
 
+def test_where_paths_cross_the_gain_is_that_nearby():
+    report = hc.mobility(folded_parallelogram())
+    assert report.singular == ["bifurcation"]
+    assert report.sensors.gain == np.inf
+    assert report.sensors.nearby_gain < np.inf
+    assert "dead point" not in said(report)
+    assert f"coordinate: {report.sensors.nearby_gain:.2g} nearby" in said(report)
+
+
 def test_nothing_is_said_where_nothing_is_asked():
     for mech in (
         hc.Mechanism(robot("five_bar").model.copy(), robot("five_bar").constraints),
@@ -216,10 +225,12 @@ def test_slides_and_turns_are_compared_by_the_size_of_the_mechanism():
 
 def test_a_floating_base_is_measured_in_front():
     mech = hc.load(hc.robot_file("leg"), free_flyer=True)
-    s = hc.mobility(mech).sensors
+    report = hc.mobility(mech)
+    s = report.sensors
     assert s.measured == ("root_joint", *mech.actuated)
     assert s.suffice
-    assert s.seen == hc.mobility(mech).dof
+    assert s.seen == report.dof
+    assert "Sensors: 'root_joint' and the motors suffice; they see all" in said(report)
 
 
 def test_what_is_rigid_or_open_has_nothing_to_see():
