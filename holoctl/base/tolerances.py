@@ -551,6 +551,9 @@ FEW_STEPS = 12
 LOOKED_AT = 3
 """So many reachable configurations are looked at closely, beside the one asked about."""
 
+WORTH_A_SENSOR = 0.9
+"""One more sensor helps where the noise gain with it is at most so much of that without."""
+
 # --- Machine code: when its answer is in doubt
 
 GROWTH = 50.0

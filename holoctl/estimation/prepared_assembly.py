@@ -48,7 +48,14 @@ from holoctl.closing.rank import scaled_jacobian
 from holoctl.estimation.following import Place, Tally, following, placed_at
 from holoctl.estimation.readings import Readings, readings
 from holoctl.estimation.seen_motion import Seeing, lay_out
-from holoctl.estimation.sight import Sight, checked_sight, first_borders, moved_by, sight
+from holoctl.estimation.sight import (
+    Sight,
+    checked_sight,
+    first_borders,
+    moved_by,
+    noise_gain,
+    sight,
+)
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
@@ -362,10 +369,7 @@ class PreparedAssembly:
         here = sight(mech, self.partition, self._readings, q, t)
         if here.seen.shape[1] < self._place.gamma.shape[1]:
             return float("inf")
-        T = here.jacobian @ here.seen
-        TW = T.T * self._weights
-        noisy = here.seen @ np.linalg.solve(TW @ T, TW)
-        return float(np.sqrt((noisy * noisy).sum(axis=1).max(initial=0.0)))
+        return noise_gain(here, self._weights)
 
     # ----------------------------------------------------------------------------- behind them
 
