@@ -18,7 +18,7 @@ def check_figures(result, left_by_the_hold=1e-4):
     )
     assert exact < left_by_the_hold
     assert continuous < 1e-8
-    assert exact < encoders < 1e-3  # what 16 bits and noise cost
+    assert 1e-7 < abs(encoders - exact) < 1e-3  # what 16 bits and noise cost
     assert max(1e-4, exact) < heavier < 1e-2  # guard: the heavier plant is really another one
     assert all(s.error[0] > 1e-3 for s in result.scenarios)  # guard: there was a transient
     length = np.linalg.norm(np.diff(result.figure, axis=0), axis=1).sum()
