@@ -9,6 +9,7 @@ One way through the house, from the ground up:
     rows           at (q, v) its rows and the equation of motion become `Terms`
     closing        `assemble` finds a closed state; the rank of G is decided there
     projector      `partition` decides once; `project` makes gamma and bias: a `Projection`
+    estimation     `PreparedAssembly` finds the closed state from the motors, at every tick
     dynamics       it feeds `inverse_dynamics` and `forward_dynamics`, each with a `Certificate`
     doctor         `mobility` explains what moves, what is redundant, and why
     control        `ComputedTorque` is the law of a loop
@@ -31,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from holoctl.base.errors import (
         AssemblyError,
+        BranchError,
         HoloctlError,
         InconsistentError,
         InputError,
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     from holoctl.dynamics.relaxed_inverse import inverse_dynamics_relaxed, is_fully_actuated
     from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
     from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
+    from holoctl.estimation.prepared_assembly import AssemblyReport, PreparedAssembly
     from holoctl.forces.contract import BoundForce, Efforts, Force
     from holoctl.forces.custom_force import CustomForce
     from holoctl.forces.joint_friction import JointFriction
@@ -96,6 +99,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "closing.assembly": ["assemble"],
+    "estimation.prepared_assembly": ["AssemblyReport", "PreparedAssembly"],
     "closing.snapped": ["Snapped", "snapped"],
     "dynamics.certificate": ["Certificate"],
     "codegen.compiled.compile": ["compile"],
@@ -131,7 +135,7 @@ _HOMES = {
     "dynamics.reference.fdgq": ["fdgq"],
     "rows.terms": ["Terms", "terms"],
     "base.errors": [
-        "AssemblyError", "HoloctlError", "InconsistentError", "InputError", "LoadError",
+        "AssemblyError", "BranchError", "HoloctlError", "InconsistentError", "InputError", "LoadError",
         "NotActuatedError", "SingularityError",
     ],
     "io.load": ["load", "robot_file", "robot_names"],

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "AssemblyError",
+    "BranchError",
     "HoloctlError",
     "InconsistentError",
     "InputError",
@@ -84,6 +85,22 @@ class AssemblyError(HoloctlError):
         super().__init__(message)
         self.residual, self.worst, self.q = residual, tuple(worst), q
         self.opposite = tuple(opposite)
+
+
+class BranchError(HoloctlError):
+    """What is measured does not prove on which branch the mechanism is.
+
+    Attributes
+    ----------
+    why : str
+        ``"jump"``: too far from the last state for one call; ``"dead point"``: the mechanism is
+        close to a configuration from where it may go on in several ways; ``"gain"``: noise would
+        be amplified too much; ``"lost"``: one of the last two was said before.
+    """
+
+    def __init__(self, message: str, *, why: str = "") -> None:
+        super().__init__(message)
+        self.why = why
 
 
 class SingularityError(HoloctlError):

@@ -318,6 +318,49 @@ UNCERTAIN = 100.0
 """A smaller gap between singular values leaves the rank open, as does one that counts by a
 smaller factor."""
 
+# --- Estimation: the closed state from what is measured
+
+PREDICTED_STEP, FIRST_CORRECTION = 0.5, 0.25  # scaled
+"""Longest prediction of a substep, and longest first correction, of a coordinate, scaled."""
+
+CONTRACTION, DETERMINANT_CHANGE = 0.25, 2.0
+"""Each correction is at most this part of the one before; and a determinant changes at most by this
+factor in a substep."""
+
+SETTLED_TICK = 2e-13  # scaled
+"""Rows that are open by less are closed, in a loop."""
+
+LEFT_OPEN = 1e-9  # scaled
+"""So far open redundant rows may stay in a loop where geometry is exact."""
+
+FACTORED_TICK, FACTORED_START = 40, 1000
+"""So many factorisations a call may take, and where a loop is to find where it is."""
+
+SHORTEST_SUBSTEP = 1e-4
+"""Where a substep of this share of the way does not count, the way ends."""
+
+BEND = 2.0
+"""The second order of a prediction counts at most so many times."""
+
+GAIN_LIMIT = 100.0
+"""Noise of sensors may be amplified by so much."""
+
+DEAD_POINT_TICKS = 3.0
+"""A determinant must not vanish within so many calls, if it goes on as in the last two."""
+
+BORDERS_WORN = 1.4
+"""Borders are decided anew where the determinant has changed by this factor."""
+
+NEAR_TICK, FAR_TICK = 0.1, 0.5  # scaled
+"""A call that fails for a step of the sensors below the first may be at a dead point: nothing
+proves the branch then. A step above the second is no motion of one tick."""
+
+SENSORS_AGREE = 0.05  # scaled
+"""Redundant sensors that differ by more contradict each other."""
+
+UNSEEN_MOTION = 1e-3
+"""Motions that move all sensors by less than this part are not seen."""
+
 # --- Dynamics: motors, targets, certificates
 
 ACTUATION_SINGULAR = 1e10
@@ -422,6 +465,9 @@ WALK_MIXTURES = 9
 
 IDLE_RANK = 1e-7  # scaled
 """Smaller singular values of the rows on a few bodies, all others at rest, do not hold them."""
+
+IDLE_NEW = 1e-3
+"""Share of an idle motion that must be new beside others, so that it counts."""
 
 MOST_FREE = 4
 """A joint that holds a point of an axis allows three turns about it and a slide along it."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from holoctl.base.checks import Vector
+from holoctl.closing.bodies import whole_joint
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.joint_coordinates import FramePair, Joint
-from holoctl.doctor.bodies import whole_joint
 from holoctl.forces.joint_friction import BoundFriction
 from holoctl.forces.joint_spring import BoundJointSpring
 from holoctl.forces.spring import BoundSpring

@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.linalg import null_space_by_svd
-from holoctl.closing.rank import manifold_rank
-from holoctl.doctor.samples import Sample
+from holoctl.closing.samples import Sample, still
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Actuation", "actuation", "verdict"]
+__all__ = ["Actuation", "actuation", "motor_rows", "verdict"]
 
 Array = NDArray[np.float64]
 
@@ -38,11 +36,18 @@ class Actuation:
 
 def actuation(mech: Mechanism, at: Sample, gamma: Array) -> Actuation:
     """``gamma' B`` at one configuration, for motions gamma in scaled coordinates."""
+    motors = motor_rows(mech)
+    A = motors @ gamma  # (nu, k)
+    rank, undriven = still(at, motors, gamma)
+    values = np.asarray(np.linalg.svd(A, compute_uv=False)) if A.size else np.zeros(0)
+    return Actuation(rank, values, undriven)
+
+
+def motor_rows(mech: Mechanism) -> Array:
+    """(nu, nv): the rates of the motors by scaled velocities, rows of length one."""
     B = mech.column_scale[:, None] * mech.B
-    A = (B / np.linalg.norm(B, axis=0)).T @ gamma  # (nu, k)
-    rank = manifold_rank(A, at.error, at.tolerance)
-    values = np.linalg.svd(A, compute_uv=False) if A.size else np.zeros(0)
-    return Actuation(rank, values, gamma @ null_space_by_svd(A, rank)[3])
+    rows: Array = (B / np.linalg.norm(B, axis=0)).T
+    return rows
 
 
 def verdict(motors: int, rank: int, dof: int) -> str:

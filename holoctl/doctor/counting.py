@@ -17,10 +17,10 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.tolerances import SPECIAL
+from holoctl.closing.samples import Sample, Samples
 from holoctl.constraints.contract import constraint_of
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.redundancy import Redundancy
-from holoctl.doctor.samples import Sample, Samples
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.evaluate import rows_of
 from holoctl.tree.kinematics import kinematics

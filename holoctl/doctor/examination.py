@@ -17,6 +17,7 @@ from holoctl.base.tolerances import CLOSED_ALREADY, FAR
 from holoctl.closing.kept_rows import KeptRows, as_meant
 from holoctl.closing.nearby_configurations import configuration_along
 from holoctl.closing.polarity import opposite_closures
+from holoctl.closing.samples import Samples, sample, samples
 from holoctl.doctor.acting_forces import acting_forces
 from holoctl.doctor.contradiction import Closing, closing
 from holoctl.doctor.coordinate_choice import choice
@@ -29,7 +30,6 @@ from holoctl.doctor.progress import PARTS, stages
 from holoctl.doctor.redundancy import Redundancy, redundancy
 from holoctl.doctor.report import MobilityReport
 from holoctl.doctor.rounding import Rounding, wanted
-from holoctl.doctor.samples import Samples, sample, samples
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 

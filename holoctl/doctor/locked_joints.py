@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.tolerances import BODY_AT_REST
+from holoctl.closing.bodies import whole_joint
+from holoctl.closing.samples import Samples
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.joint_coordinates import part_names
-from holoctl.doctor.bodies import whole_joint
-from holoctl.doctor.samples import Samples
 from holoctl.mechanism.joint_motion import joint_motion
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain

@@ -26,15 +26,16 @@ from holoctl.base.tolerances import (
     RANK_OPEN,
     SAME_MODE,
 )
+from holoctl.closing.bodies import bodies_at
+from holoctl.closing.idle.motions import idle_motions
 from holoctl.closing.nearest_configuration import nearest_configuration
 from holoctl.closing.newton import Problem
 from holoctl.closing.polarity import polarity_rows
+from holoctl.closing.samples import sample
 from holoctl.closing.settled import distance
-from holoctl.doctor.bodies import bodies_at
-from holoctl.doctor.idle_motions import idle_motions
+from holoctl.doctor.actuation import motor_rows
 from holoctl.doctor.mode_search import Closed, Search, allowed, tried
 from holoctl.doctor.rolled import Joints, apart, joints_at, may_roll, rolled
-from holoctl.doctor.samples import sample
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.tick.all_rows import scaled_rows_at
 from holoctl.tree.frozen_model import plain
@@ -228,7 +229,8 @@ def _idle(p: Problem, x: Closed, G: Array, rank: int) -> Array:
     if Z.shape[1] == 0:
         return known
     at = sample(mech, x.q, p.t, tolerance=mech.tolerance if x.error > MODE_CLOSED else 0.0)
-    idle = [found.basis for found in idle_motions(bodies_at(mech, at, p.t), at, Z).values()]
+    found = idle_motions(bodies_at(mech, at, p.t), at, motor_rows(mech), Z)
+    idle = [one.basis for one in found.values()]
     if idle:
         u, s, _ = np.linalg.svd(np.hstack(idle), full_matrices=False)
         known = u[:, s > IDLE_SHARE]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.linalg import pivoted_qr
 from holoctl.base.tolerances import GRAVITY_WORKS
-from holoctl.doctor.bodies import Bodies
+from holoctl.closing.bodies import Bodies
 from holoctl.mechanism.open_tree import nonlinear_efforts
 
 __all__ = ["Motion", "described"]

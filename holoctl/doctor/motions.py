@@ -6,17 +6,18 @@ Reference: docs/doctor.md, "Motions".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.doctor.actuation import actuation, verdict
-from holoctl.doctor.bodies import bodies_at
-from holoctl.doctor.idle_motions import idle_motions, independent_motions
+from holoctl.base.tolerances import IDLE_NEW
+from holoctl.closing.bodies import bodies_at
+from holoctl.closing.idle.motions import idle_motions, independent_spins
+from holoctl.closing.samples import Samples
+from holoctl.doctor.actuation import actuation, motor_rows, verdict
 from holoctl.doctor.locked_joints import locked_joints
 from holoctl.doctor.motion import Motion, described
-from holoctl.doctor.samples import Samples
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Motions", "motions"]
@@ -63,13 +64,20 @@ def motions(mech: Mechanism, s: Samples, t: float) -> Motions:
     usual = [(at, grip) for at, grip in zip(s.generic, grips, strict=True) if grip.rank == rank]
     # idle motions are looked for among all instantaneous ones, which are exact
     found = [
-        idle_motions(bodies_at(mech, at, t), at, actuation(mech, at, at.null).undriven)
+        idle_motions(
+            bodies_at(mech, at, t), at, motor_rows(mech), actuation(mech, at, at.null).undriven
+        )
         for at, _ in usual
     ]
     lasting = set.intersection(*(set(groups) for groups in found))
     at, grip = usual[0]
     here = bodies_at(mech, at, t)
-    idle, basis = independent_motions(here, at, [found[0][group] for group in lasting], t)
+    spins, basis = independent_spins(here, at, [found[0][group] for group in lasting], t)
+    idle = [
+        replace(motion, bodies=here.names(spin.spinning))
+        for spin in spins
+        for motion in described(here, spin.basis)
+    ]
     return Motions(
         locked_joints(mech, s, t),
         tuple(idle),
@@ -84,4 +92,4 @@ def _without(space: Array, known: Array) -> Array:
     """An orthonormal basis of what `space` has beside `known`."""
     rest = space - known @ (known.T @ space)
     u, s, _ = np.linalg.svd(rest, full_matrices=False)
-    return u[:, s > 1e-3]
+    return u[:, s > IDLE_NEW]

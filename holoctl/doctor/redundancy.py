@@ -20,8 +20,8 @@ from holoctl.base.linalg import largest
 from holoctl.base.tolerances import LEAST_INDEPENDENCE, NEEDED_REACH, REPEATS, VIOLATED, WEAK_ROWS
 from holoctl.closing.kept_rows import KeptRows, independence
 from holoctl.closing.rank import first_independent, scaled_jacobian
-from holoctl.doctor.samples import Sample, Samples
-from holoctl.doctor.walking import around, neighbourhood
+from holoctl.closing.samples import Sample, Samples
+from holoctl.closing.walking import around, neighbourhood
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Redundancy", "RowGroup", "redundancy"]

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import least_squares, singular_values
+from holoctl.closing.bodies import bodies_at
+from holoctl.closing.samples import sample
 from holoctl.constraints.wrench import WrenchRows
-from holoctl.doctor.bodies import bodies_at
-from holoctl.doctor.samples import sample
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Joints", "apart", "joints_at", "may_roll", "rolled"]

@@ -27,8 +27,10 @@ from holoctl.constraints.joint_coordinates import (
     joint_called,
     part_names,
 )
+from holoctl.constraints.rod import Rod
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.configurations import checked_configuration
+from holoctl.tree.frames import resolve_frame
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
 
@@ -77,8 +79,8 @@ class Readings:
     """Which of these places are continuous."""
     of_cut: Indices = field(repr=False)
     """Which of the numbers are of cut joints; `columns < 0` tells their rates."""
-    angular: NDArray[np.bool_] = field(repr=False)
-    """Which of these are angles."""
+    turns: NDArray[np.bool_] = field(repr=False)
+    """Which rates are those of angles that are known up to turns."""
 
     @property
     def cut(self) -> tuple[FramePair, ...]:
@@ -127,7 +129,7 @@ class Readings:
         round; `cut` are the values of cut joints at q."""
         places, model = self.places, self.mech.model
         own = self.columns >= 0
-        columns, of_cut, angular, m = self.columns[own], self.of_cut, self.angular, own.size
+        columns, of_cut, angular, m = self.columns[own], self.of_cut, self.turns[~own], own.size
         if self.flat:
             return lambda q, x, cut: x - q.take(places)
 
@@ -230,12 +232,18 @@ def _given(mech: Mechanism, measured: Any, owner: str) -> list[Any]:
 
 
 def _floating_base(mech: Mechanism) -> str | None:
-    """The joint that a base floats by, if there is one."""
+    """The joint that the whole mechanism floats by, if there is one: the only one at the world,
+    free, and nothing but contacts holds a body to the world."""
     model = plain(mech.model)
-    for j in range(1, model.njoints):
-        if model.parents[j] == 0 and model.joints[j].shortname() == "JointModelFreeFlyer":
-            return str(model.names[j])
-    return None
+    roots = [j for j in range(1, model.njoints) if model.parents[j] == 0]
+    if len(roots) != 1 or model.joints[roots[0]].shortname() != "JointModelFreeFlyer":
+        return None
+    for constraint in mech.constraints:
+        if isinstance(constraint, (Closure, Rod)):
+            ends = constraint.a, constraint.b
+            if any(resolve_frame(model, end, mech.name).joint == 0 for end in ends):
+                return None
+    return str(model.names[roots[0]])
 
 
 def _joint(mech: Mechanism, name: Any, closures: dict[str, Closure], owner: str) -> Joint:
@@ -266,7 +274,7 @@ def _put_together(
 ) -> Readings:  # fmt: skip
     columns, unit, labels = list[int](), list[float](), list[str]()
     places, of_places, turning = list[int](), list[int](), list[int]()
-    of_cut, angular, numbers = list[int](), list[bool](), 0
+    of_cut, turns, numbers = list[int](), list[bool](), 0
     for name, joint in zip(parts, joints, strict=True):
         labels += [name] if joint.count == 1 else [f"{name}[{i}]" for i in range(joint.count)]
         if isinstance(joint, TreeJoint):
@@ -274,6 +282,7 @@ def _put_together(
             unit += mech.column_scale[joint.columns].tolist()
             own = joint.places[:1] if joint.turning else joint.places
             turning += [len(places)] if joint.turning else []
+            turns += [joint.turning] * joint.count
             places += own.tolist()
             of_places += range(numbers, numbers + own.size)
             numbers += own.size
@@ -281,7 +290,7 @@ def _put_together(
             columns += [-1] * joint.count
             unit += [_length(mech, joint.name) if x.linear else 1.0 for x in joint.axes]
             of_cut += range(numbers, numbers + joint.count)
-            angular += [not x.linear for x in joint.axes]
+            turns += [not x.linear for x in joint.axes]
             numbers += joint.count
     own_columns = [c for c in columns if c >= 0]
     if len(set(own_columns)) < len(own_columns) or len(set(labels)) < len(labels):
@@ -293,7 +302,7 @@ def _put_together(
     return Readings(
         mech, names, joints, tuple(labels), fixed(columns), read_only(np.array(unit)), numbers,
         fixed(places), fixed(of_places), fixed(turning), fixed(of_cut),
-        read_only(np.array(angular, dtype=bool)),
+        read_only(np.array(turns, dtype=bool)),
     )  # fmt: skip
 
 

@@ -72,8 +72,11 @@ class FastRows:
     kept_by : function (v, a) -> bool, or None
         Whether an acceleration keeps the redundant rows, as far as the state that was evaluated
         last allows; None where there are none to ask.
-    off : function () -> (2, r) array
-        Rates and errors of the rows, scaled, over their limits; only with limits.
+    off : function () -> (2, ..) array
+        Rates and errors of the rows, scaled, over their limits, and behind them those of the
+        redundant ones; only with limits. It may change with the next evaluation.
+    moved : function (q, v, t) -> bool
+        As `evaluate` at the same q, but `entries` are left as they are.
     """
 
     evaluate: Callable[[Vector, Vector, float], bool]
@@ -81,6 +84,7 @@ class FastRows:
     right: Vector
     kept_by: Callable[[Vector, Vector], bool] | None
     off: Callable[[], Array]
+    moved: Callable[[Vector, Vector, float], bool]
 
 
 def why_not(mech: Mechanism, motion: LiveMotion | None = None) -> str:
@@ -149,24 +153,36 @@ def fast_rows(
     limits = limits or StateLimits()
     within, kept_by = _judges(parts, WJ, S, right_of_all, limits, tolerance, noisy)
 
-    def evaluate(q: Vector, v: Vector, t: float) -> bool:
+    as_they_are = len(parts) == 1 and np.array_equal(order, np.arange(judged.size))
+    all_off = parts[0].off if as_they_are else np.zeros((2, judged.size))
+
+    def moved(q: Vector, v: Vector, t: float) -> bool:
         pin.computeForwardKinematicsDerivatives(model, data, q, v, rest)
         off = 0.0
         for part in evaluators:
             off += part(q, v, t)
         if not off < 1.0 and not (judge and off < np.inf and within(v)):
             return False
-        flat.take(position, None, entries, "clip")
-        np.multiply(entries, factor, entries)
         if not in_order:
             np.concatenate(rights, out=right_of_all)
             right_of_all.take(place, None, result, "clip")
         return True
 
-    def off_rows() -> Array:
-        return np.concatenate([part.off for part in parts] or [np.zeros((2, 0))], 1)[:, place]
+    def evaluate(q: Vector, v: Vector, t: float) -> bool:
+        if not moved(q, v, t):
+            return False
+        flat.take(position, None, entries, "clip")
+        np.multiply(entries, factor, entries)
+        return True
 
-    return FastRows(evaluate, entries, result, kept_by if judged.size > r else None, off_rows)
+    def off_rows() -> Array:
+        if not as_they_are and parts:
+            np.concatenate([part.off for part in parts], 1).take(row_in_WJ, 1, all_off, "clip")
+        return all_off
+
+    return FastRows(
+        evaluate, entries, result, kept_by if judged.size > r else None, off_rows, moved
+    )
 
 
 def _redundant(mech: Mechanism, rows: Indices) -> Indices:

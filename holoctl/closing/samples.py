@@ -1,4 +1,4 @@
-"""Where the doctor looks: one closed configuration, and others that the mechanism can reach.
+"""Where to look: one closed configuration, and others that the mechanism can reach.
 
 A rank at one configuration says what holds there; the largest rank nearby says what holds in
 general. Where the two differ, the configuration is singular, and nothing is redundant for it.
@@ -16,10 +16,10 @@ from holoctl.base.checks import Vector
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import FEW_STEPS, LOOKED_AT, ROUNDED
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
-from holoctl.doctor.walking import Neighbourhood, Place, around, followed, neighbourhood
+from holoctl.closing.walking import Neighbourhood, Place, around, followed, neighbourhood
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Sample", "Samples", "goes_on", "sample", "samples", "tangent"]
+__all__ = ["Sample", "Samples", "goes_on", "sample", "samples", "still", "tangent"]
 
 Array = NDArray[np.float64]
 
@@ -92,6 +92,29 @@ def sample(
     rank = manifold_rank(G, largest if error is None else error, tolerance)
     values = np.asarray(np.linalg.svd(G, compute_uv=False)) if G.size else np.zeros(0)
     return Sample(q, largest, G, rank, values, null_space_by_svd(G, rank)[3], tolerance)
+
+
+def still(at: Sample, held: Array, motions: Array) -> tuple[int, Array]:
+    """The motions in which what is held rests.
+
+    Parameters
+    ----------
+    at : Sample
+    held : (h, nv) array
+        Rows of length one by scaled velocities.
+    motions : (nv, n) array
+        Orthonormal basis, scaled.
+
+    Returns
+    -------
+    rank : int
+        Of the rows on the motions.
+    resting : (nv, n - rank) array
+        Orthonormal basis of those that are left.
+    """
+    A = held @ motions
+    rank = manifold_rank(A, at.error, at.tolerance)
+    return rank, motions @ null_space_by_svd(A, rank)[3]
 
 
 def samples(mech: Mechanism, q: Vector, t: float, tolerance: float = 0.0) -> Samples:

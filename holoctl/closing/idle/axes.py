@@ -1,0 +1,58 @@
+"""What joints hold: whether one keeps a point of an axis where it is.
+
+A joint is given by the twists that it allows, one body against the other: (6, f), linear first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import least_squares
+from holoctl.base.tolerances import MOST_FREE
+
+__all__ = ["can_hold", "holds"]
+
+Array = NDArray[np.float64]
+
+
+def holds(free: Array, w: Vector, at_rest: float) -> bool:
+    """Whether a joint that allows these twists keeps a point of the axis of w on the axis."""
+    v, omega = w[:3], w[3:]
+    size = float(np.linalg.norm(omega))
+    if size <= at_rest or abs(v @ omega) > at_rest * size * float(np.linalg.norm(w)):
+        return False  # a slide, or a screw
+    n, foot = omega / size, np.cross(omega, v) / size**2
+
+    def across(u: Array) -> Array:
+        return (u - np.outer(u @ n, n)).ravel()
+
+    a = across(free[:3].T + np.cross(free[3:].T, foot))
+    b = across(np.cross(free[3:].T, n))
+    along = -float(a @ b) / float(b @ b) if float(b @ b) > at_rest**2 else 0.0
+    return float(np.abs(a + along * b).max(initial=0.0)) <= at_rest * (1.0 + abs(along))
+
+
+def can_hold(free: Array, at_rest: float) -> bool:
+    """Whether there is an axis of which a joint that allows these twists holds a point: they are
+    turns about a point, and at most one slide, along the axis."""
+    if free.shape[1] > MOST_FREE:
+        return False
+    _, s, vt = np.linalg.svd(free[3:])
+    turning = int(np.count_nonzero(s > at_rest))
+    if turning == 0 or free.shape[1] > turning + 1:
+        return False
+    twists = free @ vt[:turning].T
+    along = twists[3:, 0] if turning == 1 else np.zeros(3)
+    if free.shape[1] > turning:
+        along = free[:3] @ vt[turning]
+    n = along / max(float(np.linalg.norm(along)), 1e-300)
+    P = np.eye(3) - np.outer(n, n)
+    A = np.vstack([-P @ _skew(omega) for omega in twists[3:].T])
+    b = (P @ twists[:3]).T.ravel()
+    return bool(np.abs(A @ least_squares(A, -b, rcond=at_rest) + b).max() <= at_rest)
+
+
+def _skew(w: Vector) -> Array:
+    return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])

@@ -1,0 +1,108 @@
+"""All idle motions at a closed configuration, whatever drives or measures the mechanism.
+
+An idle motion is the same wherever the mechanism stands; at a singular configuration other motions
+may look like one. So it is looked for at configurations nearby as well, and must go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.errors import SingularityError
+from holoctl.closing.bodies import Bodies, bodies_at
+from holoctl.closing.idle.motions import Idle, idle_motions, independent_spins
+from holoctl.closing.kept_rows import as_meant
+from holoctl.closing.samples import Sample, samples, still, tangent
+from holoctl.closing.walking import neighbourhood
+from holoctl.mechanism.mechanism import Mechanism
+
+__all__ = ["idle_basis"]
+
+Array = NDArray[np.float64]
+Held = Callable[[Vector], Array]
+
+
+def idle_basis(mech: Mechanism, q: Vector, t: float = 0.0, held: Held | None = None) -> Array:
+    """An orthonormal basis of the idle motions at a closed configuration.
+
+    An idle motion is the spin of a body about an axis of which joints with two other bodies, at
+    rest, each hold a point. It moves that body and the parts of its joints, and nothing else.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array
+        Closed. It may be singular.
+    t : float, optional
+        Time, s.
+    held : callable, optional
+        ``held(q)``, (h, nv): rates that are at rest, by v, such as those of sensors; in any unit.
+        Motions in which they do not rest are left out; bodies that they hold together are one.
+        Default: nothing is held, so neither motors nor sensors have a part in it.
+
+    Returns
+    -------
+    (nv, i) array
+        In scaled coordinates, ``d' = d / mech.column_scale``, in the kernel of the scaled Jacobian
+        of all rows (where the geometry is rounded, to within ``mech.tolerance``).
+
+    Raises
+    ------
+    SingularityError
+        Where q is singular, and what is idle nearby is not so there.
+    """
+    tolerance = 0.0 if as_meant(mech, q, t) is None else mech.tolerance
+    s = samples(mech, q, t, tolerance)
+    places = [_place(mech, at, t, held) for at in s.generic]
+    ranks = [still(p.at, p.held, T)[0] for p, T in zip(places, s.tangents, strict=True)]
+    usual = [p for p, rank in zip(places, ranks, strict=True) if rank == max(ranks)]
+    found = [p.idle(p.at.null) for p in usual]
+    lasting = set.intersection(*(set(groups) for groups in found))
+    basis = usual[0].basis([found[0][group] for group in lasting], t)
+    if usual[0].at is s.here:
+        return basis
+    here = _place(mech, s.here, t, held)
+    n = neighbourhood(mech, q, t, rank=s.here.rank, tolerance=tolerance)
+    there = here.idle(tangent(s.here, n))
+    own = here.basis([idle for group, idle in there.items() if group in lasting], t)
+    if own.shape[1] != basis.shape[1]:
+        raise SingularityError(
+            f"{mech.name}: at this configuration {own.shape[1]} motions are idle, nearby "
+            f"{basis.shape[1]}: it is singular; move away from it"
+        )
+    return own
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    at: Sample
+    here: Bodies
+    held: Array  # (h, nv), rows of length one by scaled velocities
+
+    def idle(self, motions: Array) -> dict[frozenset[int], Idle]:
+        return idle_motions(self.here, self.at, self.held, still(self.at, self.held, motions)[1])
+
+    def basis(self, spaces: list[Idle], t: float) -> Array:
+        return independent_spins(self.here, self.at, spaces, t)[1]
+
+
+def _place(mech: Mechanism, at: Sample, t: float, held: Held | None) -> _Place:
+    here = bodies_at(mech, at, t)
+    rows = [_sliding(here)]
+    if held is not None:
+        rows.append(np.asarray(held(at.q), dtype=np.float64) * mech.column_scale)
+    stacked = np.vstack(rows)
+    sizes = np.linalg.norm(stacked, axis=1)
+    return _Place(at, here, stacked[sizes > 0.0] / sizes[sizes > 0.0, None])
+
+
+def _sliding(here: Bodies) -> Array:
+    """(h, nv): the rates of joints that only slide. They rest in every spin: so the two halves of a
+    leg are one rod."""
+    slides = [e for e in here.edges if np.abs(e.free[3:]).max(initial=0.0) <= here.at_rest]
+    return np.vstack([np.zeros((0, here.mech.nv)), *(e.free.T @ e.rates for e in slides)])

@@ -1,0 +1,161 @@
+"""Idle motions: a body that spins between two joints, and moves nothing else.
+
+The spin of a rod between two ball joints is one. Each joint must hold a point of the axis at rest;
+a link on a hinge and a slide is a pendulum, not a rod. A joint may be made of several, such as a
+ball joint of three hinges: the bodies within move too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import null_space_by_svd
+from holoctl.base.tolerances import IDLE_NEW, IDLE_RANK
+from holoctl.closing.bodies import Bodies
+from holoctl.closing.idle.tied_bodies import TiedBodies
+from holoctl.closing.samples import Sample, goes_on
+
+__all__ = ["Idle", "idle_motions", "independent_spins"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Idle:
+    """Bodies that can move alone without effect.
+
+    Attributes
+    ----------
+    group : frozenset of int
+        All that move.
+    spinning : frozenset of int
+        Those that spin between two joints.
+    basis : (nv, n) array
+        Their motions, scaled.
+    """
+
+    group: frozenset[int]
+    spinning: frozenset[int]
+    basis: Array
+
+
+def idle_motions(
+    here: Bodies, at: Sample, held: Array, motions: Array
+) -> dict[frozenset[int], Idle]:
+    """The idle ones among some motions, by the bodies that move.
+
+    Parameters
+    ----------
+    here : Bodies
+    at : Sample
+        The same configuration.
+    held : (h, nv) array
+        Rows of length one by scaled velocities, which are at rest: of motors, of sensors.
+    motions : (nv, n) array
+        Orthonormal basis of the motions with those at rest, scaled. Bodies that do not move
+        against each other in any of them are one.
+    """
+    graph = TiedBodies(here, motions)
+    K = np.vstack([at.G, held])
+    found: dict[frozenset[int], Idle] = {}
+    for main in graph.candidates():
+        if sum(graph.holding[id(edge)] for edge in graph.edges[main]) < 2:
+            continue
+        arms = [list(graph.arm(main, edge)) for edge in graph.edges[main]]
+        group = {main, *(node for arm in arms for _, node, beyond in arm if beyond)}
+        basis = _alone(here, graph, K, group)
+        if not _moves(graph.twist(main, basis), here.at_rest):
+            continue
+        for node in sorted(group - {main}, key=lambda node: graph.order(arms, node)):
+            fewer = _alone(here, graph, K, group - {node})
+            if _moves(graph.twist(main, fewer), here.at_rest):
+                group, basis = group - {node}, fewer
+        basis = basis[:, _columns_moving(graph.twist(main, basis), here.at_rest)]
+        spins = [x for x in _rotations(graph, main, basis) if graph.spins(main, arms, group, x)]
+        if not spins:
+            continue
+        moving = graph.members(group)
+        known = found.get(moving)
+        spinning = graph.members({main}) | (known.spinning if known else frozenset())
+        found[moving] = Idle(moving, spinning, np.array(spins).T)
+    return found
+
+
+def independent_spins(
+    here: Bodies, at: Sample, spaces: Iterable[Idle], t: float
+) -> tuple[list[Idle], Array]:
+    """As many spins as are independent and go on, those of few bodies first.
+
+    Returns
+    -------
+    spins : list of Idle
+        Each with one motion, of length one.
+    basis : (nv, n) array
+        Orthonormal, of all of them, scaled.
+    """
+    found, basis = list[Idle](), np.zeros((here.mech.nv, 0))
+    for idle in sorted(spaces, key=lambda idle: (len(idle.group), sorted(idle.group))):
+        for x in idle.basis.T:
+            rest = x - basis @ (basis.T @ x)
+            size = float(np.linalg.norm(rest))
+            if size > IDLE_NEW and goes_on(here.mech, at, x, t):
+                basis = np.column_stack([basis, rest / size])
+                found.append(Idle(idle.group, idle.spinning, x[:, None]))
+    return found, basis
+
+
+def _alone(here: Bodies, graph: TiedBodies, K: Array, group: set[int]) -> Array:
+    """(nv, n): the motions of these bodies with all others at rest."""
+    inside = np.zeros(len(graph.node), dtype=bool)
+    inside[list(graph.members(group))] = True
+    for body, parts in here.within.items():
+        inside[parts] = inside[body] or inside[here.parents[parts[0]]]
+    touched = np.flatnonzero(inside | inside[here.parents])
+    touched = touched[touched > 0]
+    columns = np.concatenate([here.columns[j] for j in touched])
+    A = K[:, columns]
+    resting = []
+    for j in touched[~inside[touched]].tolist():
+        x = np.zeros((here.mech.nv, columns.size))
+        x[columns, np.arange(columns.size)] = 1.0
+        resting.append(here.twist(j, x))
+    A = np.vstack([A[np.abs(A).max(axis=1, initial=0.0) > 0.0], *resting])
+    s = np.linalg.svd(A, compute_uv=False) if A.size else np.zeros(0)
+    basis = null_space_by_svd(A, int(np.count_nonzero(s > max(IDLE_RANK, here.tolerance))))[3]
+    x = np.zeros((here.mech.nv, basis.shape[1]))
+    x[columns] = basis
+    return x
+
+
+def _rotations(graph: TiedBodies, main: int, basis: Array) -> list[Vector]:
+    """Motions in which the body turns; of those that also slide along the axis, without that."""
+    if basis.shape[1] < 2:
+        return list(basis.T)
+    w = graph.twist(main, basis)
+    _, s, vt = np.linalg.svd(w[3:])
+    turning = int(np.count_nonzero(s > graph.here.at_rest))
+    slides = vt[turning:].T
+    found = []
+    for y in vt[:turning]:
+        v, omega = (w @ y)[:3], (w @ y)[3:]
+        along = omega @ w[:3] @ slides
+        if float(along @ along) > graph.here.at_rest**2:
+            pure = y - slides @ along * float(v @ omega) / float(along @ along)
+            found.append(basis @ pure / np.linalg.norm(pure))
+        else:
+            found.append(basis @ y)
+    return found
+
+
+def _moves(w: Array, at_rest: float) -> bool:
+    return float(np.abs(w).max(initial=0.0)) > at_rest
+
+
+def _columns_moving(w: Array, at_rest: float) -> NDArray[np.bool_]:
+    moving: NDArray[np.bool_] = np.abs(w).max(axis=0, initial=0.0) > at_rest
+    return moving

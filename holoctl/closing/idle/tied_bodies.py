@@ -1,0 +1,137 @@
+"""Bodies as the nodes of a graph, with what ties them: where an idle motion is looked for.
+
+A joint may be made of several, such as a ball joint of three hinges: an arm of the graph walks
+over the bodies within.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.closing.bodies import Bodies, Edge
+from holoctl.closing.idle.axes import can_hold, holds
+
+__all__ = ["Arm", "TiedBodies"]
+
+Array = NDArray[np.float64]
+Arm = Sequence[tuple[Array, int, bool]]
+"""Steps of `TiedBodies.arm`."""
+
+
+class TiedBodies:
+    """Bodies as nodes: those that rest against each other in all of the `motions` are one."""
+
+    def __init__(self, here: Bodies, motions: Array) -> None:
+        self.here = here
+        n = here.mech.model.njoints
+        root = list(range(n))
+
+        def find(body: int) -> int:
+            while root[body] != body:
+                root[body] = body = root[root[body]]
+            return body
+
+        first = {int(label): i for i, label in reversed(list(enumerate(here.welded)))}
+        for body, label in enumerate(here.welded.tolist()):
+            root[find(body)] = find(first[label])
+        moving = np.linalg.norm(motions, axis=1) > here.at_rest
+        joining = []
+        for edge in here.edges:
+            used = np.abs(edge.rates).max(axis=0) > 0.0
+            still = not (used & moving).any()
+            if still or np.abs(edge.rates[:, used] @ motions[used]).max() <= here.at_rest:
+                if find(edge.a) and find(edge.b):  # what is tied to the ground keeps its name
+                    root[find(edge.b)] = find(edge.a)
+            else:
+                joining.append(edge)
+        self.node = [find(body) for body in range(n)]
+        self.bodies: dict[int, set[int]] = {}
+        for body, node in enumerate(self.node):
+            self.bodies.setdefault(node, set()).add(body)
+        self.edges: dict[int, list[Edge]] = {node: [] for node in self.bodies}
+        self.holding = {id(edge): can_hold(edge.free, here.at_rest) for edge in joining}
+        for edge in joining:
+            a, b = self.node[edge.a], self.node[edge.b]
+            if a != b:
+                self.edges[a].append(edge)
+                self.edges[b].append(edge)
+
+    def candidates(self) -> Iterator[int]:
+        """Bodies with two joints or more that move."""
+        ground = self.node[0]
+        yield from (node for node, ties in self.edges.items() if node != ground and len(ties) > 1)
+
+    def other(self, node: int, edge: Edge) -> int:
+        a, b = self.node[edge.a], self.node[edge.b]
+        return b if node == a else a
+
+    def arm(self, main: int, edge: Edge) -> Iterator[tuple[Array, int, bool]]:
+        """What can be a joint of several: allowed twists so far, the next body, and whether it
+        may be passed on the way to a farther one: it has two joints, which together can hold a
+        point of an axis."""
+        node, free, seen = self.other(main, edge), edge.free, {main}
+        while True:
+            ties = [tie for tie in self.edges[node] if tie is not edge]
+            beyond = node != self.node[0] and len(ties) == 1
+            following = self.other(node, ties[0]) if beyond else node
+            beyond = beyond and self.holding[id(ties[0])]
+            wider = _range(np.hstack([free, ties[0].free]), self.here.at_rest) if beyond else free
+            beyond = beyond and following not in seen and can_hold(wider, self.here.at_rest)
+            yield free, node, beyond
+            if not beyond:
+                return
+            seen.add(node)
+            node, edge, free = following, ties[0], wider
+
+    def order(self, arms: Sequence[Arm], node: int) -> tuple[int, str]:
+        """Far ones first, for what is to rest; equally far ones by name."""
+        depth = min(
+            i for arm in arms for i, (_, n, _) in enumerate(arm) if n == node
+        )  # fmt: skip
+        return -depth, min(self.here.names(self.bodies[node]))
+
+    def twist(self, node: int, x: Array) -> Array:
+        return self.here.twist(min(self.bodies[node]), x)
+
+    def members(self, group: set[int]) -> frozenset[int]:
+        return frozenset(body for node in group for body in self.bodies[node])
+
+    def spins(
+        self,
+        main: int,
+        arms: Sequence[Arm],
+        group: set[int],
+        x: Vector,
+    ) -> bool:
+        """Whether the body turns about an axis that joints with two others at rest hold."""
+        w = self.twist(main, x)
+        ends = set()
+        for edge, arm in zip(self.edges[main], arms, strict=True):
+            resting = next((step for step in arm if step[1] not in group), None)
+            if resting is None:  # as in a ring that floats: all of it moves
+                continue
+            free, node, _ = resting
+            last = self._last(edge, arm, node)
+            if holds(free, w, self.here.at_rest):
+                ends.add(int(self.here.welded[last]))
+        return len(ends) > 1
+
+    def _last(self, edge: Edge, arm: Arm, node: int) -> int:
+        """The body itself, of those that make up the node, that the arm ends at."""
+        before = None
+        for _, found, _ in arm:
+            if found == node:
+                break
+            before = found
+        if before is not None:
+            (edge,) = [e for e in self.edges[before] if self.other(before, e) == node][:1]
+        return edge.a if self.node[edge.a] == node else edge.b
+
+
+def _range(A: Array, at_rest: float) -> Array:
+    u, s, _ = np.linalg.svd(A, full_matrices=False)
+    return np.asarray(u[:, s > at_rest])

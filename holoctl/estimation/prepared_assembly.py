@@ -1,0 +1,542 @@
+"""The closed state from what is measured, at the rate of a control loop: what users hold.
+
+It remembers the last state, and goes from there along the readings (estimation/following.py).
+What it remembers belongs to one loop; another loop takes another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import (
+    Vector,
+    as_given,
+    finite,
+    instant,
+    listing,
+    numbers,
+    quiet,
+    stored,
+    vector,
+)
+from holoctl.base.errors import AssemblyError, BranchError, InconsistentError, InputError
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import (
+    CLOSED,
+    DEAD_POINT_TICKS,
+    FACTORED_START,
+    FACTORED_TICK,
+    FAR_TICK,
+    GAIN_LIMIT,
+    LEFT_OPEN,
+    NEAR_TICK,
+    SENSORS_AGREE,
+)
+from holoctl.closing.assembly import assemble
+from holoctl.closing.correction import put_back
+from holoctl.closing.rank import scaled_jacobian
+from holoctl.estimation.following import Place, Tally, followed, placed_at
+from holoctl.estimation.readings import Readings, readings
+from holoctl.estimation.seen_motion import Seeing, lay_out
+from holoctl.estimation.sight import Sight, checked_sight, first_borders, moved_by, sight
+from holoctl.mechanism.checks import check_configuration, check_mechanism
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition, check_partition, partition
+from holoctl.projector.repartition import repartitioned
+
+__all__ = ["AssemblyReport", "PreparedAssembly"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AssemblyReport:
+    """What a call of `PreparedAssembly` took, and how well it is known.
+
+    Attributes
+    ----------
+    substeps : int
+        Into how many the way was cut; 0 where nothing was reached.
+    newton_steps : int
+        Corrections in all.
+    factorisations : int
+        Of the square system: what a call is bounded by.
+    contraction : float
+        The largest ratio of a correction to the one before.
+    gain : float
+        Standard deviation of the worst coordinate (scaled) by that of the sensors.
+    closure : float
+        The largest error of a row that is left, scaled.
+    disagreement : dict of str to float
+        What sensors that are more than motions read, less what they should, rad or m.
+    reached : float
+        The part of the way that was gone; 1 after success.
+    """
+
+    substeps: int
+    newton_steps: int
+    factorisations: int
+    contraction: float
+    gain: float
+    closure: float
+    disagreement: dict[str, float]
+    reached: float
+
+
+class PreparedAssembly:
+    """The closed state of the branch of `start` from what is measured, tick by tick.
+
+    From the last state the readings are followed by a continuation that takes no step it cannot
+    vouch for, in bounded time. Where that does not prove the branch there is an error and the last
+    state stays: never another branch.
+
+    Passive joints follow from the constraints, so the state is as exact as the sensors, times
+    `noise_gain`. Bodies that spin between two joints, which no sensor sees, are held still.
+
+    An object remembers where it is: one for each loop. `fresh` makes another one.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    measured : iterable of str, optional
+        Joints, coordinates of joints, and closures that are joints, ``"name"`` or ``"name[i]"``.
+        Default: the motors. A floating base is measured whole, in front of all others where it is
+        not named: the 7 numbers of its joint and its twist.
+    weights : (m,) array_like or mapping of str to float, optional
+        For more sensors than motions: the state of least ``sum w_i (x_i - s_i(q))^2``, w_i > 0,
+        1/rad^2 or 1/m^2, such as one over the variance. Default: the same for all, lengths over
+        the size of the mechanism.
+    partition : Partition, optional
+        Its rows count; they are decided anew where they wear. Default: decided at `start`.
+    start : (nq,) array_like, optional
+        A closed configuration on the branch that is meant. Default: assembled from
+        ``mech.reference``.
+
+    Attributes
+    ----------
+    mech : Mechanism
+    measured : tuple of str
+        The order of ``q_measured``.
+    partition : Partition
+    unseen : tuple of str
+        The idle motions that the sensors do not see, by the coordinates that they move.
+
+    Raises
+    ------
+    InputError
+        For names that are no joints, wrong shapes, and where some motion that is not idle is not
+        seen.
+    InconsistentError
+        For a start that is not closed.
+    BranchError
+        For a start so close to a dead point that noise would be amplified by more than 100.
+    AssemblyError
+        If no start is given and the reference cannot be assembled.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> sensors = hc.PreparedAssembly(mech)
+    >>> sensors.measured
+    ('motor_left', 'motor_right')
+    >>> q, v = sensors.state(mech.motor_positions(mech.reference), [0.1, 0.2])
+    """
+
+    mech: Mechanism
+    measured: tuple[str, ...]
+    partition: Partition
+    unseen: tuple[str, ...]
+
+    @quiet
+    def __init__(
+        self,
+        mech: Mechanism,
+        measured: Iterable[str] | None = None,
+        weights: Any = None,
+        partition: Partition | None = None,
+        start: Any = None,
+    ) -> None:
+        check_mechanism(mech)
+        sensors = readings(mech, measured)
+        begin = assemble(mech)[0] if start is None else check_configuration(mech, start, "start")
+        self.mech, self.measured = mech, sensors.names
+        self._readings, self._weights = sensors, _weights(sensors, weights)
+        self._given = dict(mech=mech, measured=sensors.names, weights=weights)
+        self._busy = False
+        self._begin(begin, partition)
+        self._start = self._place.q
+
+    def __repr__(self) -> str:
+        return (
+            f"<PreparedAssembly of {self.mech.name}: {listing(self.measured, 6)}; "
+            f"{'lost' if self._latched else 'on its branch'}>"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = self._given
+        return PreparedAssembly, (
+            given["mech"], given["measured"], given["weights"], self.partition, self._place.q,
+        )  # fmt: skip
+
+    def fresh(self) -> PreparedAssembly:
+        """Another one of the same sensors, at the start of this one."""
+        given = self._given
+        return PreparedAssembly(
+            given["mech"], given["measured"], given["weights"], self.partition, self._start
+        )
+
+    # ------------------------------------------------------------------------------- in a loop
+
+    @quiet
+    def state(
+        self,
+        q_measured: Any,
+        v_measured: Any = None,
+        t: float = 0.0,
+        *,
+        out: tuple[Vector, Vector] | None = None,
+    ) -> tuple[Vector, Vector]:
+        """The closed state where the sensors read this.
+
+        After an error the last state stays, and the next call goes on from there. After a
+        `BranchError` at a dead point, or for noise, every call raises it until `reset`: from
+        then on nothing proves the branch.
+
+        Parameters
+        ----------
+        q_measured : (p,) array_like
+            Positions in the order of `measured`, rad or m; those of continuous joints, and of
+            revolute ones that are cut, up to any number of turns.
+        v_measured : (m,) array_like, optional
+            Rates, rad/s or m/s. Default: v is zero.
+        t : float, optional
+            Time, s, for constraints that depend on it.
+        out : (array, array), optional
+            Take q (nq,) and v (nv,); left as they are where an error is raised.
+
+        Returns
+        -------
+        q, v : (nq,) and (nv,) arrays
+            `out`, or new arrays.
+
+        Raises
+        ------
+        InputError
+            For wrong shapes, or numbers that are not finite.
+        BranchError
+            Where the sensors moved too far for one call; where within three calls of this kind the
+            mechanism may be at a dead point; where noise would be amplified by more than 100.
+        AssemblyError
+            Where on this branch no closed state reads this.
+        InconsistentError
+            Where sensors that are more than motions contradict each other by more than 0.05 rad.
+        """
+        x, rates, t = self._checked(q_measured, v_measured, t)
+        place = self._followed(x, t, FACTORED_TICK)
+        q, v = place.q.copy(), self._velocity(place, rates)
+        if out is None:
+            return q, v
+        return stored("out[0]", out[0], q), stored("out[1]", out[1], v)
+
+    @quiet
+    def resynchronise(self, q_measured: Any, t: float = 0.0) -> None:
+        """Go where the sensors read this, however far, with 25 times the work of a tick.
+
+        For start-up: from a known posture to the one that the robot stands in, by the straight
+        way of the sensors.
+
+        Parameters
+        ----------
+        q_measured, t
+            As in `state`.
+
+        Raises
+        ------
+        InputError, BranchError, AssemblyError, InconsistentError
+            As `state`.
+        """
+        x, _, t = self._checked(q_measured, None, t)
+        self._followed(x, t, FACTORED_START)
+        self._history = [self._place.determinant]
+
+    @quiet
+    def reset(self, q: Any, t: float = 0.0) -> None:
+        """Tell where the mechanism is: q is the last state from now on.
+
+        Parameters
+        ----------
+        q : (nq,) array_like
+            A closed configuration; it is put back on the constraints.
+        t : float, optional
+            Time, s.
+
+        Raises
+        ------
+        InputError
+            For a wrong shape, or numbers that are not finite.
+        InconsistentError
+            For a configuration that is not closed.
+        BranchError
+            For one so close to a dead point that noise would be amplified by more than 100.
+        """
+        self._begin(check_configuration(self.mech, q), self.partition, instant(t))
+
+    @property
+    def last(self) -> AssemblyReport:
+        """What the last call took that got as far as the readings, also where it failed."""
+        tally, place = self._tally, self._place
+        off, readings_ = dict[str, float](), self._readings
+        if readings_.columns.size > place.gamma.shape[1] and self._x is not None:
+            missed = self._see.difference(place.q, self._x, place.cut)
+            off = {name: float(x) for name, x in zip(readings_.labels, missed, strict=True)}
+        return AssemblyReport(
+            tally.substeps, tally.newton, tally.factored, tally.contraction, tally.gain,
+            self._closure, off, tally.reached,
+        )  # fmt: skip
+
+    @quiet
+    def noise_gain(self, q: Any, t: float = 0.0) -> float:
+        """By how much noise of the sensors is amplified at a closed configuration.
+
+        The standard deviation of the coordinate that is known worst, by that of the sensors, which
+        count as independent and alike, lengths over the size of the mechanism.
+
+        Parameters
+        ----------
+        q : (nq,) array_like
+            A closed configuration.
+        t : float, optional
+            Time, s.
+
+        Returns
+        -------
+        float
+            Infinite at a dead point.
+
+        Raises
+        ------
+        InputError
+            For a wrong shape, or numbers that are not finite.
+        InconsistentError
+            For a configuration that is not closed.
+        """
+        mech = self.mech
+        q, t = _closed(mech, check_configuration(mech, q), t)
+        here = sight(mech, self.partition, self._readings, q, t)
+        if here.seen.shape[1] < self._place.gamma.shape[1]:
+            return float("inf")
+        T = here.jacobian @ here.seen
+        TW = T.T * self._weights
+        noisy = here.seen @ np.linalg.solve(TW @ T, TW)
+        return float(np.sqrt((noisy * noisy).sum(axis=1).max(initial=0.0)))
+
+    # ----------------------------------------------------------------------------- behind them
+
+    def _begin(self, q: Vector, part: Partition | None, t: float = 0.0) -> None:
+        """Start anew from a closed configuration; nothing changes where that fails."""
+        mech, sensors = self.mech, self._readings
+        q, t = _closed(mech, q, t)
+        part = partition(mech, q, t=t) if part is None else part
+        check_partition(mech, part)
+        here = checked_sight(mech, part, sensors, q, t)
+        see, place = self._laid_out(part, here, q, t)
+        gain = see.gain(place.gamma, place.borders)
+        if not gain <= GAIN_LIMIT:
+            raise BranchError(
+                f"{mech.name}: close to this configuration the branch is not told by "
+                f"{listing(self.measured)}: their noise would be amplified by {gain:.0f} (at most "
+                f"{GAIN_LIMIT:g}). It is a dead point, or nearly",
+                why="gain",
+            )
+        self.partition, self.unseen = part, moved_by(mech, here.unseen)
+        self._see, self._place, self._history = see, place, [place.determinant]
+        self._refused, self._latched = 0, ""
+        self._tally, self._x, self._closure = Tally(0, gain=gain, reached=1.0), None, 0.0
+
+    def _laid_out(self, part: Partition, here: Sight, q: Vector, t: float) -> tuple[Seeing, Place]:
+        mech, sensors, weights = self.mech, self._readings, self._weights
+        b, i = here.seen.shape[1], here.unseen.shape[1]
+        see = lay_out(mech, part, sensors, weights, b, i)
+        q, _ = put_back(mech, part.rows, q, np.zeros(mech.nv), t)
+        return see, placed_at(see, q, t, first_borders(here, weights, see.known))
+
+    def _checked(
+        self, q_measured: Any, v_measured: Any, t: Any
+    ) -> tuple[Vector, Vector | None, float]:
+        sensors, t = self._readings, instant(t)
+        x = as_given("q_measured", q_measured, sensors.numbers)
+        m = sensors.columns.size
+        rates = None if v_measured is None else as_given("v_measured", v_measured, m)
+        if not finite(x) or (rates is not None and not finite(rates)):
+            vector("q_measured", x, sensors.numbers, "positions of the sensors")
+            if rates is not None:
+                vector("v_measured", rates, m, "rates of the sensors")
+            raise InputError("q_measured or v_measured is out of range")
+        return sensors.checked("q_measured", x), rates, t
+
+    def _velocity(self, place: Place, rates: Vector | None) -> Vector:
+        if rates is None:
+            return np.zeros(self.mech.nv)
+        v = place.gamma.dot(self._see.seen(place.borders, rates))
+        return v if place.drift is None else v + place.drift
+
+    def _followed(self, x: Vector, t: float, most: int) -> Place:
+        """The place that the readings lead to; it is remembered, unless an error is raised."""
+        if self._latched:
+            raise BranchError(self._latched, why="lost")
+        if self._busy:
+            raise InputError(
+                "called while another call was under way, from another thread or a signal "
+                "handler: a PreparedAssembly belongs to one loop; `fresh` makes another one"
+            )
+        self._busy = True
+        try:
+            return self._one_call(x, t, most)
+        finally:
+            self._busy = False
+
+    def _one_call(self, x: Vector, t: float, most: int) -> Place:
+        mech, see, here = self.mech, self._see, self._place
+        tally = Tally(most)
+        self._tally, self._x = tally, x
+        size = largest(see.difference(here.q, x, here.cut) / self._readings.unit)
+        there = followed(mech, see, here, x, t, tally)
+        if there is None or self._at_dead_point(there, size):
+            if self._with_other_rows():
+                return self._one_call(x, t, most)
+            self._refused += 1
+            self._refuse(there, size, most)
+        kept, others = see.open(slice(see.rank)), see.open(slice(see.rank, None))
+        if not others <= max(LEFT_OPEN, self.partition.tolerance):
+            self._refused += 1
+            raise BranchError(
+                f"{mech.name}: rows left out as redundant would open by {others:.1e} (scaled): the "
+                "rows that are kept do not decide the motion there; start from a configuration "
+                "nearby, or give a partition decided there",
+                why="jump",
+            )
+        self._check_agreement(there, x)
+        far = size > FAR_TICK
+        self._history = [there.determinant] if far else [*self._history[-1:], there.determinant]
+        self._place, self._refused, self._closure = there, 0, max(kept, others)
+        return there
+
+    def _at_dead_point(self, there: Place, size: float) -> bool:
+        """Whether the determinant would vanish soon if it went on as in the last two calls."""
+        if len(self._history) < 2 or size > FAR_TICK:
+            return False
+        before, last = self._history
+        now, ticks = there.determinant, DEAD_POINT_TICKS + self._refused
+        return now + DEAD_POINT_TICKS * (now - last) <= 0.0 or now + ticks * (last - before) <= 0.0
+
+    def _with_other_rows(self) -> bool:
+        """Whether the kept rows were worn at the last state, and better ones are kept now."""
+        mech, here = self.mech, self._place
+        part = repartitioned(mech, self.partition, here.q, np.zeros(mech.nv), here.t)
+        if np.array_equal(part.rows, self.partition.rows):
+            return False
+        there = sight(mech, part, self._readings, here.q, here.t)
+        if there.seen.shape[1] != here.gamma.shape[1]:
+            return False
+        self._see, self._place = self._laid_out(part, there, here.q, here.t)
+        self.partition, self._history = part, [self._place.determinant]
+        return True
+
+    def _check_agreement(self, there: Place, x: Vector) -> None:
+        """Raise `InconsistentError` for sensors that contradict each other."""
+        sensors = self._readings
+        if sensors.columns.size == there.gamma.shape[1]:
+            return
+        off = self._see.difference(there.q, x, there.cut)
+        worst = np.abs(off / sensors.unit)
+        if not worst.max() <= SENSORS_AGREE:
+            self._refused += 1
+            named = ", ".join(
+                f"{sensors.labels[i]!r} by {off[i]:.2g}" for i in np.argsort(-worst)[:4]
+            )
+            raise InconsistentError(
+                f"{self.mech.name}: the sensors contradict each other: they read more than the "
+                f"closed state that fits best: {named} (rad or m; at most {SENSORS_AGREE:g}, "
+                "lengths over the size of the mechanism). One of them is off, or slips",
+                residual=float(worst.max()),
+            )
+
+    def _refuse(self, there: Place | None, size: float, most: int) -> NoReturn:
+        """Raise the error that tells why the readings are not followed."""
+        mech, tally, names = self.mech, self._tally, listing(self.measured, 6)
+        where = f"{mech.name}: from the last state to what {names} read"
+        if there is not None:
+            self._lose(
+                f"{where} the mechanism comes so close to a dead point that it may be on another "
+                f"branch within {DEAD_POINT_TICKS:g} calls, and no sensor would tell", "dead point",
+            )  # fmt: skip
+        if tally.why == "range":
+            raise InputError(f"{where} it leaves the range in which rows can be evaluated")
+        part = f"after {100.0 * tally.reached:.0f} % of the way"
+        if size <= NEAR_TICK:
+            how = f"noise would be amplified by more than {GAIN_LIMIT:g}"
+            if tally.why != "gain":
+                how = f"nothing is found that goes on from there ({tally.factored} factorisations)"
+            self._lose(
+                f"{where} ({size:.2g} away, scaled) {how}: it is at a dead point, or nearly",
+                "gain" if tally.why == "gain" else "dead point",
+            )
+        if tally.why == "gain" or tally.factored < most:
+            raise AssemblyError(
+                f"{where} ({size:.2g} away, scaled) no closed state of this branch leads: {part} "
+                "the mechanism is singular. The last state stays. Is a reading wrong, or its zero?"
+            )
+        raise BranchError(
+            f"{where} is too far for one call ({size:.2g}, scaled; {part} all {most} "
+            "factorisations were used). The last state stays. Were ticks missed? resynchronise("
+            "q_measured) goes farther, reset(q) tells where it is",
+            why="jump",
+        )
+
+    def _lose(self, message: str, why: str) -> NoReturn:
+        self._latched = (
+            f"{message}. Nothing proves the branch from here on: reset(q) tells where it is"
+        )
+        raise BranchError(self._latched, why=why)
+
+
+def _closed(mech: Mechanism, q: Vector, t: float) -> tuple[Vector, float]:
+    """q, where it is closed."""
+    t = instant(t)
+    _, error = scaled_jacobian(mech, q, t)
+    if not largest(error) <= max(CLOSED, mech.tolerance):
+        raise InconsistentError(
+            f"{mech.name}: this configuration is not closed (largest scaled error "
+            f"{largest(error):.1e}), so it is on no branch; call hc.assemble(mech, q) first",
+            residual=largest(error),
+        )
+    return q, t
+
+
+def _weights(sensors: Readings, given: Any) -> Vector:
+    """Weights of the sensors, scaled, the largest one."""
+    u, m = sensors.unit, sensors.columns.size
+    usual = 1.0 / (u * u)
+    if given is None:
+        w = usual
+    elif isinstance(given, dict):
+        w = usual.copy()
+        for name, x in given.items():
+            if name not in sensors.labels:
+                raise InputError(
+                    f"weights: there is no sensor called {name!r}; valid names: "
+                    f"{listing(sensors.labels)}"
+                )
+            w[sensors.labels.index(name)] = numbers("weights", x)
+    else:
+        w = vector("weights", given, m, "of the sensors")
+    if not ((w > 0.0) & np.isfinite(w)).all():
+        raise InputError(f"weights must be above zero; got {w}")
+    scaled: Vector = w * u * u
+    return scaled / scaled.max()

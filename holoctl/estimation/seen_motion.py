@@ -1,0 +1,241 @@
+"""The motion that sensors see: a square system at a configuration, factored.
+
+    K = [G; A S / u; N' / c]        K d = [-phi; A (x - s(q)) / u; 0]
+
+G are the kept rows, scaled; S the Jacobian of the sensors, u their units; c scales the coordinates.
+N are the idle motions that no sensor sees (held still), and A weighs sensors that are more than
+motions:
+
+    A = Gamma' (S c / u)' W         Gamma: a basis of the motions that are seen, scaled
+
+Both are borders, decided at one configuration and kept for many: what follows from them elsewhere
+is as right, and a determinant compares only with one of the same borders. Where all sensors are
+coordinates of the tree, as many as motions, their steps d_S are known, and K is smaller:
+
+    K = [G_U; N_U' / c]             K d_U = [-phi; 0] at s(q) = x           U: not measured
+
+Derivation: docs/derivations.md, "The closed state from encoders".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import largest, orthonormal_columns
+from holoctl.base.tolerances import UNLIMITED
+from holoctl.estimation.readings import Readings
+from holoctl.estimation.seen_rows import SeenRows, seen_rows
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+from holoctl.rows.evaluate import may_depend_on_time
+
+__all__ = ["Borders", "Seeing", "lay_out"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Borders(NamedTuple):
+    """What fills K up to a square; see the head of this module.
+
+    Attributes
+    ----------
+    A : (b, m) array
+        Empty where the steps of the sensors are known.
+    N : (nv, i) array
+        Orthonormal, scaled.
+    """
+
+    A: Array
+    N: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Seeing:
+    """K of one thread. What is asked is of the configuration evaluated, and factored, last.
+
+    Attributes
+    ----------
+    evaluate : function (q, t) -> bool
+        The rows at rest, and what sensors of cut joints see; False out of range.
+    factor : function (borders) -> float
+        K factored; its determinant, of which only ratios mean something.
+    open : function (rows) -> float
+        The largest error of these rows (a slice; the kept ones stand first), scaled.
+    right : function (q, x, ahead, borders) -> array, float
+        The right side for ``phi = 0`` and ``s(q) (+) ahead = x``; its largest entry.
+    solved : function (right) -> (nv,) array
+        The step that it asks for.
+    gamma : function () -> (nv, b) array
+        A step by what the borders make of that of the sensors.
+    drift : function () -> (nv,) array or None
+        v with the sensors at rest; None where no constraint depends on time.
+    difference : function (q, x, cut) -> (m,) array
+        How far x is from s(q), the shorter way round; `cut` as `cut()` was there.
+    cut : function () -> array
+        Numbers of the cut joints that are measured.
+    seen : function (borders, step) -> (b,) array
+        What the borders make of a step, or a rate, of the sensors (m,).
+    gain : function (gamma, borders) -> float
+        Of noise: standard deviation of the worst coordinate by that of the sensors, scaled.
+    borders : function (gamma) -> Borders
+        Decided anew.
+    known : bool
+        Whether the steps of all sensors are known.
+    rank : int
+        How many rows are kept.
+    rows : SeenRows
+    solve : function (b, transposed)
+        Overwrites b (n,) or (n, k), F-ordered, by the factors of K.
+    """
+
+    evaluate: Callable[[Vector, float], bool]
+    factor: Callable[[Borders], float]
+    open: Callable[[slice], float]
+    right: Callable[[Vector, Vector, Vector, Borders], tuple[Vector, float]]
+    solved: Callable[[Vector], Vector]
+    gamma: Callable[[], Array]
+    drift: Callable[[], Vector | None]
+    difference: Callable[[Vector, Vector, Vector], Vector]
+    cut: Callable[[], Vector]
+    seen: Callable[[Borders, Vector], Vector]
+    gain: Callable[[Array, Borders], float]
+    borders: Callable[[Array], Borders]
+    known: bool
+    rank: int
+    rows: SeenRows
+    solve: Callable[[Array, int], None]
+
+
+def lay_out(
+    mech: Mechanism, part: Partition, sensors: Readings, weights: Vector, b: int, i: int
+) -> Seeing:
+    """Lay out K for one thread.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    part : Partition
+        Its rows are those of G.
+    sensors : Readings
+    weights : (m,) array
+        Of the sensors, scaled.
+    b, i : int
+        How many motions are seen, and how many are idle and are not.
+    """
+    nv, r, m, c, u = mech.nv, part.rank, sensors.columns.size, mech.column_scale, sensors.unit
+    known = m == b and not sensors.of_cut.size
+    seen_columns = sensors.columns if known else np.zeros(0, dtype=np.intp)
+    unseen = np.setdiff1d(np.arange(nv), seen_columns)
+    n, f = unseen.size, 0 if known else b
+    rows = seen_rows(mech, part, sensors, unseen, seen_columns)
+    G, G_seen, off, cut = rows.G_unseen, rows.G_seen, rows.off, rows.cut
+    K = G if n == r else np.zeros((n, n), order="F")
+    S_per_u, own = np.zeros((m, nv)), np.flatnonzero(sensors.columns >= 0)
+    S_per_u[own, sensors.columns[own]] = 1.0 / u[own]
+    of_cut, differ = np.flatnonzero(sensors.columns < 0), sensors.differences()
+    timed = may_depend_on_time(mech)
+    getrf, getrs, order = lapack.dgetrf, lapack.dgetrs, np.zeros(n, dtype=np.int32)
+    in_order, pivots, unit = np.arange(n), K.T.reshape(-1)[:: n + 1], 0.0
+    noise, turns = u / c[:, None], sensors.turns
+    of_kept, of_sensors = np.zeros((n, b), order="F"), np.zeros((nv, b))
+    if known:
+        of_sensors[seen_columns, np.arange(b)] = 1.0
+    else:
+        of_kept[r : r + b] = np.eye(b)
+
+    def factor(borders: Borders) -> float:
+        nonlocal order, unit
+        if K is not G:
+            K[:r] = G
+            if f:
+                if of_cut.size:
+                    S_per_u[of_cut] = rows.cut_jacobian / u[of_cut, None]
+                K[r : r + f] = borders.A.dot(S_per_u)
+            if i:
+                K[r + f :] = (borders.N / c[:, None])[unseen].T
+        if not n:
+            return 1.0
+        _, order, info = getrf(K, 1)
+        if info:
+            return 0.0
+        if not unit:  # about one at the start, so that no product of many leaves the range
+            unit = float(np.exp(-np.log(np.abs(pivots)).mean()))
+        det = float((pivots * unit).prod())
+        return -det if np.count_nonzero(order != in_order) % 2 else det
+
+    def open_by(which: slice) -> float:
+        errors = off()[1, which]
+        return float(np.abs(errors).max(initial=0.0)) * UNLIMITED
+
+    def solve(rhs: Array, transposed: int) -> None:
+        if n:
+            getrs(K, order, rhs, transposed, 1)
+
+    def right(q: Vector, x: Vector, ahead: Vector, borders: Borders) -> tuple[Vector, float]:
+        rhs = np.zeros(n)
+        np.multiply(off()[1, :r], -UNLIMITED, rhs[:r])
+        if f:
+            left = differ(q, x, cut) - ahead
+            if turns.any():  # ahead was measured the shorter way round at the start
+                left[turns] -= 2.0 * np.pi * np.round(left[turns] / (2.0 * np.pi))
+            rhs[r : r + f] = borders.A.dot(left / u)
+        return rhs, largest(rhs)
+
+    def solved(rhs: Vector) -> Vector:
+        solve(rhs, 0)
+        if not known:
+            return rhs
+        d = np.zeros(nv)
+        d[unseen] = rhs
+        return d
+
+    def gamma() -> Array:
+        X = of_kept.copy(order="F")
+        if known:
+            np.negative(G_seen, X[:r])
+        solve(X, 0)
+        if not known:
+            return X
+        found = of_sensors.copy()
+        found[unseen] = X
+        return found
+
+    def drift() -> Vector | None:
+        if not timed:
+            return None
+        rhs = np.zeros(n)
+        np.multiply(off()[0, :r], -UNLIMITED, rhs[:r])
+        return solved(rhs)
+
+    def seen(borders: Borders, step: Vector) -> Vector:
+        return step if known else borders.A.dot(step / u)
+
+    def gain(found: Array, borders: Borders) -> float:
+        noisy = found * noise if known else found.dot(borders.A) / c[:, None]
+        return float(np.sqrt((noisy * noisy).sum(axis=1).max(initial=0.0)))
+
+    def decided(found: Array) -> Borders:
+        N = np.zeros((nv, i))
+        if i:
+            X = np.zeros((n, i), order="F")
+            X[n - i :] = np.eye(i)
+            solve(X, 0)
+            N[unseen] = X / c[unseen, None]
+            N = orthonormal_columns(N)
+        if known:
+            return Borders(np.zeros((0, m)), N)
+        Gamma = orthonormal_columns(found / c[:, None])
+        return Borders((S_per_u * c).dot(Gamma).T * weights, N)
+
+    return Seeing(
+        rows.evaluate, factor, open_by, right, solved, gamma, drift, differ, cut.copy, seen, gain,
+        decided, known, r, rows, solve,
+    )  # fmt: skip

@@ -1,0 +1,113 @@
+"""The rows for an estimate: errors of all, G of the kept ones, and what sensors of cut joints see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.tolerances import UNLIMITED
+from holoctl.estimation.readings import Readings
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.projector.partition import Partition
+from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.evaluate import constraint_rows, rows_that_open
+from holoctl.rows.tick.fast_rows import FastRows, fast_rows
+from holoctl.tree.kinematics import Kinematics, kinematics
+from holoctl.tree.live_motion import LiveMotion, live_motion
+
+__all__ = ["SeenRows", "seen_rows"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class SeenRows(NamedTuple):
+    """Rows at a configuration, at rest; the arrays are filled anew by `evaluate`.
+
+    Attributes
+    ----------
+    evaluate : function (q, t) -> bool
+        False out of range.
+    G_unseen : (r, n) array, F-ordered
+        The kept rows, scaled, by the coordinates that are not known; may be written to.
+    G_seen : (r, nv - n) array
+        By the others.
+    off : function () -> (2, ..) array
+        Rates and errors, scaled, over `UNLIMITED`; kept rows first.
+    cut, cut_jacobian : arrays
+        Numbers of cut joints that are measured, and their rates by v.
+    fast : FastRows or None
+        What a tick of the dynamics may share.
+    motion : LiveMotion or None
+    """
+
+    evaluate: Callable[[Vector, float], bool]
+    G_unseen: Array
+    G_seen: Array
+    off: Callable[[], Array]
+    cut: Vector
+    cut_jacobian: Array
+    fast: FastRows | None
+    motion: LiveMotion | None
+
+
+def seen_rows(
+    mech: Mechanism, part: Partition, sensors: Readings, unseen: Indices, seen: Indices
+) -> SeenRows:
+    """Lay out the rows for one thread; `unseen` and `seen` are coordinates."""
+    motion = live_motion(mech.model, mech.model.createData())
+    if motion is None or mech.chart is not None:
+        return _in_general(mech, part, sensors, unseen, seen)
+    nv, r, n = mech.nv, part.rank, unseen.size
+    row = np.arange(r)[:, None] * nv
+    wanted = np.concatenate([(row + unseen).reshape(-1, order="F"), (row + seen).reshape(-1)])
+    fast = fast_rows(mech, motion, part.rows, wanted, StateLimits(None, None), part.tolerance)
+    G_unseen = fast.entries[: r * n].reshape((r, n), order="F")
+    G_seen = fast.entries[r * n :].reshape(r, seen.size)
+    rest, of_rows = np.zeros(nv), fast.evaluate
+    cut, S = np.zeros(sensors.of_cut.size), np.zeros((sensors.of_cut.size, nv))
+    if not cut.size:
+        return SeenRows(
+            lambda q, t: of_rows(q, rest, t), G_unseen, G_seen, fast.off, cut, S, fast, motion
+        )
+    data, J = motion.data, motion.J
+
+    def evaluate(q: Vector, t: float) -> bool:
+        if not of_rows(q, rest, t):
+            return False
+        kin = Kinematics(q, rest, t, data.oMi, (), J)
+        cut[:], S[:] = sensors.cut_values(kin), sensors.cut_jacobian(kin)
+        return True
+
+    return SeenRows(evaluate, G_unseen, G_seen, fast.off, cut, S, fast, motion)
+
+
+def _in_general(
+    mech: Mechanism, part: Partition, sensors: Readings, unseen: Indices, seen: Indices
+) -> SeenRows:
+    """By the rows as they are defined, where they cannot be laid out."""
+    kept, r = part.rows, mech.row_scale
+    opening = rows_that_open(mech).copy()
+    opening[kept] = False
+    order = np.concatenate([kept, np.flatnonzero(opening)])
+    G_unseen = np.zeros((kept.size, unseen.size), order="F")
+    G_seen, off = np.zeros((kept.size, seen.size)), np.zeros((2, order.size))
+    rest = np.zeros(mech.nv)
+    cut, S = np.zeros(sensors.of_cut.size), np.zeros((sensors.of_cut.size, mech.nv))
+
+    def evaluate(q: Vector, t: float) -> bool:
+        kin = kinematics(mech.model, workspace(mech), q, rest, t)
+        _, rows = constraint_rows(mech, q, rest, t, kin)
+        G = r[kept, None] * rows.jacobian[kept]
+        G_unseen[:], G_seen[:] = G[:, unseen], G[:, seen]
+        off[0], off[1] = (r * rows.rate)[order], (r * rows.error)[order]
+        np.divide(off, UNLIMITED, off)
+        if cut.size:
+            cut[:], S[:] = sensors.cut_values(kin), sensors.cut_jacobian(kin)
+        return bool(np.isfinite(G).all() and np.isfinite(off).all())
+
+    return SeenRows(evaluate, G_unseen, G_seen, lambda: off, cut, S, None, None)

@@ -1,0 +1,112 @@
+"""What sensors see of a mechanism, decided once: how many motions, and which not.
+
+    T = (S c / u) Gamma        Gamma: a basis of the admissible velocities, scaled
+
+The rank of T is the number of motions that are seen. What is in its null space must be idle: bodies
+that spin between two joints, and move nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, listing
+from holoctl.base.errors import InputError
+from holoctl.base.linalg import null_space_by_svd, pivoted_qr, solved
+from holoctl.base.tolerances import UNSEEN_MOTION
+from holoctl.closing.idle.basis import idle_basis
+from holoctl.closing.nearby_configurations import nearby_configurations
+from holoctl.closing.rank import rank_within, scaled_jacobian
+from holoctl.estimation.readings import Readings
+from holoctl.estimation.seen_motion import Borders
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+
+__all__ = ["Sight", "checked_sight", "first_borders", "moved_by", "sight"]
+
+Array = NDArray[np.float64]
+
+
+class Sight(NamedTuple):
+    """What is seen at a closed configuration.
+
+    Attributes
+    ----------
+    seen : (nv, b) array
+        An orthonormal basis of the motions that are seen, scaled.
+    unseen : (nv, i) array
+        Likewise of those that no sensor sees.
+    jacobian : (m, nv) array
+        ``S c / u``: rates of the sensors by scaled velocities, scaled.
+    """
+
+    seen: Array
+    unseen: Array
+    jacobian: Array
+
+
+def sight(mech: Mechanism, part: Partition, sensors: Readings, q: Vector, t: float) -> Sight:
+    """What the sensors see of the motions at a closed configuration."""
+    G, _ = scaled_jacobian(mech, q, t, part.rows)
+    motions = null_space_by_svd(G, part.rank)[3]
+    S = sensors.jacobian(q) * mech.column_scale / sensors.unit[:, None]
+    T = S @ motions
+    rank = rank_within(T, UNSEEN_MOTION) if T.size else 0
+    _, _, seen, unseen = null_space_by_svd(T, rank)
+    return Sight(motions @ seen, motions @ unseen, S)
+
+
+def checked_sight(
+    mech: Mechanism, part: Partition, sensors: Readings, q: Vector, t: float
+) -> Sight:
+    """`sight`, where all that is not seen is idle.
+
+    Raises
+    ------
+    InputError
+        Where the sensors do not see a motion that is not idle, here or anywhere.
+    """
+    here = sight(mech, part, sensors, q, t)
+    if not here.unseen.shape[1]:
+        return here
+    idle = idle_basis(mech, q, t, held=sensors.jacobian)
+    left = here.unseen - idle @ (idle.T @ here.unseen)
+    hidden = left[:, np.linalg.norm(left, axis=0) > 1e-6]
+    if not hidden.shape[1]:
+        return here
+    rank = part.independent.size - here.unseen.shape[1]
+    for nearby in nearby_configurations(mech, q, t):
+        if sight(mech, part, sensors, nearby, t).seen.shape[1] > rank:
+            raise InputError(
+                f"{mech.name}: start is a configuration where what is measured, "
+                f"{listing(sensors.names)}, does not tell how {moved_by(mech, hidden)[0]} move, "
+                "though it does nearby: a dead point; give another start"
+            )
+    raise InputError(
+        f"{mech.name}: what is measured, {listing(sensors.names)}, does not tell how "
+        f"{moved_by(mech, hidden)[0]} move; measure one of these too"
+    )
+
+
+def moved_by(mech: Mechanism, motions: Array) -> tuple[str, ...]:
+    """The coordinates that each of some motions moves, as words; few of them where it can be."""
+    count = motions.shape[1]
+    if not count:
+        return ()
+    pivots = pivoted_qr(motions.T, count).pivots[:count]
+    apart = solved(np.asfortranarray(motions[pivots].T), np.asfortranarray(motions.T)).T
+    found = []
+    for x in apart.T:
+        names = np.array(mech.coordinate_names)[np.abs(x) > 1e-6 * np.abs(x).max()]
+        found.append(listing(names.tolist(), 6))
+    return tuple(found)
+
+
+def first_borders(here: Sight, weights: Vector, known: bool) -> Borders:
+    """Borders of `Seeing` at the configuration of a sight."""
+    if known:
+        return Borders(np.zeros((0, weights.size)), here.unseen)
+    return Borders((here.jacobian @ here.seen).T * weights, here.unseen)
