@@ -135,8 +135,8 @@ _HOMES = {
     "dynamics.reference.fdgq": ["fdgq"],
     "rows.terms": ["Terms", "terms"],
     "base.errors": [
-        "AssemblyError", "BranchError", "HoloctlError", "InconsistentError", "InputError", "LoadError",
-        "NotActuatedError", "SingularityError",
+        "AssemblyError", "BranchError", "HoloctlError", "InconsistentError", "InputError",
+        "LoadError", "NotActuatedError", "SingularityError",
     ],
     "io.load": ["load", "robot_file", "robot_names"],
     "constraints.joint_coordinates": ["JointMotion"],

@@ -1,4 +1,4 @@
-"""The rows for an estimate: errors of all, G of the kept ones, and what sensors of cut joints see."""
+"""The rows for an estimate: errors of all, G of the kept ones; what sensors of cut joints see."""
 
 from __future__ import annotations
 
