@@ -114,6 +114,8 @@ class Header:
         How much of it a call takes, bytes.
     hash, content : str
         Of the whole library, and its first 32 bits as a number of C; both empty while it is found.
+    measured_sizes, measured_table, memory_type, memory_field, sensed_declaration : str
+        Of the closed state from what is measured; see exported/sensed.py.
     """
 
     what: str
@@ -128,6 +130,11 @@ class Header:
     stack: int
     hash: str
     content: str
+    measured_sizes: str
+    measured_table: str
+    memory_type: str
+    memory_field: str
+    sensed_declaration: str
 
 
 @dataclass(frozen=True)
@@ -169,6 +176,8 @@ class Source:
         Statements that set the gains of a controller.
     torque : str
         The function for the torque of a controller.
+    closed_state, begin, sensed : str
+        Of the closed state from what is measured; see exported/sensed.py.
     """
 
     rows: int
@@ -190,6 +199,9 @@ class Source:
     read_t: str
     set_gains: str
     torque: str
+    closed_state: str
+    begin: str
+    sensed: str
 
 
 @dataclass(frozen=True)
