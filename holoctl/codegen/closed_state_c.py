@@ -67,7 +67,10 @@ class _Driver:
     P: str
     sensors: int
     drifts: int
+    A: int
     N: int
+    S: int
+    kept: int
     seen: int
     idle: int
     phi: int
@@ -107,6 +110,7 @@ class _Borders:
     P: str
     A: int
     N: int
+    S: int
     Z: int
     idle_or_one: int
 
@@ -120,8 +124,8 @@ class _Alone:
 
 def laws_of(law: ClosedState) -> list[object]:
     """The functions that the driver calls."""
-    found = [law.difference, law.moving, law.closing, law.seeing, law.bordering]
-    return [f for f in found if f is not None]
+    found = [law.difference, law.moving, law.closing, law.seeing, law.square]
+    return list(found)
 
 
 def memory(E: Expressions, law: ClosedState, P: str) -> str:
@@ -133,9 +137,10 @@ def driver(E: Expressions, law: ClosedState, P: str) -> str:
     """The C behind the functions of the law and the type of the memory."""
     sizes = _sizes(E, law, P)
     deciding = filled("closed_state_no_borders.c", own=_Alone(P))
-    if law.bordering is not None:
-        Z, one = law.bordering.numel_out(2), max(law.idle, 1)
-        deciding = filled("closed_state_borders.c", own=_Borders(P, sizes.A, sizes.N, Z, one))
+    if law.bordered:
+        one = max(law.idle, 1)
+        own = _Borders(P, sizes.A, sizes.N, law.square.numel_out(1), E.mech.nv * one, one)
+        deciding = filled("closed_state_borders.c", own=own)
     mend = "for (int i = 0; i < NQ; i++) q[i] = moved[i];"
     if E.tree.unit_parts:
         mend = "normalise_all(moved, q);"
@@ -143,9 +148,10 @@ def driver(E: Expressions, law: ClosedState, P: str) -> str:
     return filled(
         "closed_state.c",
         own=_Driver(
-            P, sizes.sensors, sizes.drifts, sizes.N, law.seen, law.idle,
+            P, sizes.sensors, sizes.drifts, sizes.A, sizes.N, law.square.numel_out(1),
+            E.partition.rank, law.seen, law.idle,
             law.closing.numel_out(1), law.seeing.numel_out(3),
-            int(law.known), int(law.weighed), int(law.timed), int(law.bordering is not None),
+            int(law.known), int(law.weighed), int(law.timed), int(law.bordered),
             doubles + sizes.gammas + 12, FACTORED_TICK, _arrays(E, law), mend, deciding,
             left_open=number(max(LEFT_OPEN, E.partition.tolerance)),
             closed=number(max(CLOSED, E.mech.tolerance)),
@@ -168,7 +174,7 @@ def _arrays(E: Expressions, law: ClosedState) -> str:
     found += array("per_scale", 1.0 / E.mech.column_scale, "[NV]")
     found += array("unit", sensors.unit, "[M]") + array("per_unit", 1.0 / sensors.unit, "[M]")
     found += array("turn", turn, "[M]")
-    if law.bordering is None:
+    if not law.bordered:
         return found
     A, N = law.first.A.ravel(), law.first.N.ravel()[law.held]
     found += "\n/* Borders to start with, weights of sensors, and which entries N has. */\n"

@@ -52,7 +52,7 @@ class Elimination:
     inverses : tuple of expressions
         One over each pivot.
     determinant : expression
-        That of the scaled matrix, but for its sign, which the order of pivots decides once.
+        That of the scaled matrix.
     doubt : list of expressions
     """
 
@@ -153,7 +153,7 @@ def eliminate(
     """
     left = [dict(row) for row in rows]
     below, right, inverses, doubt = [], [], [], []
-    determinant = casadi_module().SX(1.0)
+    determinant = casadi_module().SX(_sign([i for i, _ in order]) * _sign([j for _, j in order]))
     open_rows = set(range(len(rows)))
     for i, j in order:
         open_rows.discard(i)
@@ -178,6 +178,16 @@ def eliminate(
                 if not m.is_constant():
                     doubt.append(_square(row_unit[k] / row_unit[i] / GROWTH, m))
     return Elimination(order, tuple(below), tuple(right), tuple(inverses), determinant, doubt)
+
+
+def _sign(order: Sequence[int]) -> float:
+    """Of a permutation."""
+    sign, left = 1.0, list(order)
+    for i in range(len(left)):
+        while left[i] != i:
+            j = left[i]
+            left[i], left[j], sign = left[j], j, -sign
+    return sign
 
 
 # ------------------------------------------------------- symmetric and rectangular matrices

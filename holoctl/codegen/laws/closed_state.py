@@ -3,7 +3,7 @@
     K = [G; A S; N']        closing    K d = [-phi; fitted; 0]        a correction
                             seeing     K gamma = [0; A; 0]            motions by the sensors
                                        K drift = [-phi_t; 0; 0]       ... and by time
-                            bordering  K X = [0; I; 0], K Z = [0; 0; I], S X
+                            square     K itself, for where the order of pivots does not serve
 
 G are the kept rows, S the Jacobian of the sensors, A what weighs sensors that are more than the
 motions they see, N the idle motions. A and N are inputs, the *borders*; there is no A where
@@ -58,7 +58,8 @@ class ClosedState:
         phi are the errors of the kept rows, scaled; ``fitted`` is ``A (x - s(q))``.
     seeing : ``seeing(q, A, N, t) -> gamma, drift, phi, left_out, det, doubt``
         gamma (nv, m); left_out are the errors of all other rows, scaled.
-    bordering : ``bordering(q, A, N, t) -> X, SX, Z``, or None without borders
+    square : ``square(q, A, N, t) -> K, S, phi, by_time, left_out, doubt``
+        Scaled: K (nv, nv), S (m, nv) where there is an A, and phi_t of the kept rows.
 
     Inputs that there are not have no entries; outputs that there are not have one, which is zero.
     """
@@ -74,7 +75,12 @@ class ClosedState:
     moving: Any
     closing: Any
     seeing: Any
-    bordering: Any
+    square: Any
+
+    @property
+    def bordered(self) -> bool:
+        """Whether there are borders to be decided."""
+        return self.weighed or self.idle > 0
 
     @property
     def weighed(self) -> bool:
@@ -86,6 +92,7 @@ def closed_state(E: Expressions, sensing: Sensing) -> ClosedState:
     """The functions for what is measured; all else that moves must be idle."""
     ca, mech, part, sensors = casadi_module(), E.mech, E.partition, sensing.sensors
     first, *borders = borders_at(mech, part, sensing, list(E.samples))
+    c, u = mech.column_scale, sensors.unit
     m, idle = sensors.columns.size, first.N.shape[1]
     b = part.independent.size - idle
     known = m == b and not sensors.of_cut.size
@@ -99,7 +106,7 @@ def closed_state(E: Expressions, sensing: Sensing) -> ClosedState:
     for at, (i, j) in enumerate(zip(*np.nonzero(N_used), strict=True)):
         held[int(j)][int(i)] = N[at]
     rows = [*(dict(row) for row in E.rows.jacobian), *fits, *held]
-    fit_unit = np.ones(b) if weighed else 1.0 / sensors.unit
+    fit_unit = np.ones(b) if weighed else 1.0 / u
     row_unit = np.concatenate([mech.row_scale[part.rows], fit_unit, np.ones(idle)])
     K = _eliminated(E, rows, row_unit, (A, N), [(x.A.ravel(), x.N[N_used]) for x in borders])
 
@@ -108,6 +115,7 @@ def closed_state(E: Expressions, sensing: Sensing) -> ClosedState:
     others = np.flatnonzero(~np.isin(E.open, part.rows))
     left_out = [float(mech.row_scale[E.open[i]]) * E.every.error[i] for i in others]
     by_time = [ca.substitute(x, E.v, ca.SX.zeros(mech.nv)) for x in E.rows.rate]
+    moving = [float(s) * x for s, x in zip(mech.row_scale[part.rows], by_time, strict=True)]
     timed = bool(ca.depends_on(column([*phi, *left_out, *by_time]), E.t))
 
     def solved(of_rows: list[SX], of_sensors: list[SX]) -> SX:
@@ -134,7 +142,12 @@ def closed_state(E: Expressions, sensing: Sensing) -> ClosedState:
              doubt],
             ["q", *names], ["gamma", "drift", "phi", "left_out", "det", "doubt"],
         ),
-        _bordering(E, K, S, (r, b, idle), [E.q, *given]) if weighed or idle else None,
+        ca.Function(
+            "square", [E.q, *given],
+            [_scaled(rows, row_unit, c), _scaled(S, 1.0 / u, c) if weighed else zero, _dense(phi),
+             _dense(moving), _dense(left_out), total(E.rows.doubt)],
+            ["q", *names], ["K", "S", "phi", "by_time", "left_out", "doubt"],
+        ),
     )  # fmt: skip
 
 
@@ -178,18 +191,13 @@ def _moving(E: Expressions) -> Any:
     return ca.Function("moving", [q, d], [ca.densify(placed)], ["q", "d"], ["moved"])
 
 
-def _bordering(
-    E: Expressions, K: Elimination, S: list[dict[int, SX]], sizes: tuple[int, int, int],
-    given: list[SX],
-) -> Any:  # fmt: skip
-    ca, (r, b, idle), n = casadi_module(), sizes, E.mech.nv
-    columns = [column(K.solve(_unit(k, n))) for k in range(r, n)]
-    X, Z = (ca.horzcat(*x, ca.SX(n, 0)) for x in (columns[:b], columns[b:]))
-    outputs = [X, dense(S, n) @ X, Z if idle else ca.SX.zeros(1)]
-    return ca.Function(
-        "bordering", given, [ca.densify(x) for x in outputs],
-        ["q", "A", "N", "t"], ["X", "SX", "Z"],
-    )  # fmt: skip
+def _scaled(rows: list[dict[int, SX]], row_unit: Array, column_unit: Array) -> SX:
+    ca = casadi_module()
+    scaled = [
+        {k: float(unit * column_unit[k]) * x for k, x in row.items()}
+        for unit, row in zip(row_unit, rows, strict=True)
+    ]
+    return ca.densify(dense(scaled, column_unit.size))
 
 
 def _dense(entries: list[SX]) -> SX:
