@@ -181,9 +181,8 @@ class PreparedAssembly:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PreparedAssembly, (
-            self.mech, self.measured, self._given_weights, self.partition, self._place.q,
-        )  # fmt: skip
+        given = self.mech, self.measured, self._given_weights, self.partition
+        return _made_again, (*given, self._start, self._place.q, self._place.t, self._latched)
 
     def fresh(self) -> PreparedAssembly:
         """Another one of the same sensors, at the start of this one."""
@@ -237,12 +236,33 @@ class PreparedAssembly:
         InconsistentError
             Where sensors that are more than motions contradict each other by more than 0.05 rad.
         """
+        if out is not None:
+            _check_out(out, self.mech)
+        q, v = self.state_in_place(q_measured, v_measured, t)
+        if out is None:
+            return q.copy(), v
+        return stored("out[0]", out[0], q), stored("out[1]", out[1], v)
+
+    def state_in_place(self, q_measured: Any, v_measured: Any, t: float) -> tuple[Vector, Vector]:
+        """`state`, for callers that do not write to what they get."""
         x, rates, t = self._checked(q_measured, v_measured, t)
         place = self._followed(x, t, FACTORED_TICK)
-        q, v = place.q.copy(), self._velocity(place, rates)
-        if out is None:
-            return q, v
-        return stored("out[0]", out[0], q), stored("out[1]", out[1], v)
+        return place.q, self._velocity(place, rates)
+
+    @property
+    def seeing(self) -> Seeing:
+        """What the last state is evaluated and factored with; another one where rows were worn."""
+        return self._see
+
+    @property
+    def readings(self) -> Readings:
+        """What is measured."""
+        return self._readings
+
+    @property
+    def q(self) -> Vector:
+        """A copy of the last configuration (nq,)."""
+        return self._place.q.copy()
 
     @quiet
     def resynchronise(self, q_measured: Any, t: float = 0.0) -> None:
@@ -269,6 +289,9 @@ class PreparedAssembly:
     def reset(self, q: Any, t: float = 0.0) -> None:
         """Tell where the mechanism is: q is the last state from now on.
 
+        Not right in front of a dead point that is coming: whether it was passed within the first
+        call after this, no sensor tells.
+
         Parameters
         ----------
         q : (nq,) array_like
@@ -279,12 +302,13 @@ class PreparedAssembly:
         Raises
         ------
         InputError
-            For a wrong shape, or numbers that are not finite.
+            For a wrong shape, or numbers that are not finite; for a dead point.
         InconsistentError
             For a configuration that is not closed.
         BranchError
             For one so close to a dead point that noise would be amplified by more than 100.
         """
+        self._check_free()
         self._begin(check_configuration(self.mech, q), self.partition, instant(t))
 
     @property
@@ -391,16 +415,19 @@ class PreparedAssembly:
         """The place that the readings lead to; it is remembered, unless an error is raised."""
         if self._latched:
             raise BranchError(self._latched, why="lost")
-        if self._busy:
-            raise InputError(
-                "called while another call was under way, from another thread or a signal "
-                "handler: a PreparedAssembly belongs to one loop; `fresh` makes another one"
-            )
+        self._check_free()
         self._busy = True
         try:
             return self._one_call(x, t, most)
         finally:
             self._busy = False
+
+    def _check_free(self) -> None:
+        if self._busy:
+            raise InputError(
+                "called while another call was under way, from another thread or a signal "
+                "handler: a PreparedAssembly belongs to one loop; `fresh` makes another one"
+            )
 
     def _one_call(self, x: Vector, t: float, most: int) -> Place:
         see, here, tally = self._see, self._place, Tally(most)
@@ -511,6 +538,32 @@ class PreparedAssembly:
             f"{message}. Nothing proves the branch from here on: reset(q) tells where it is"
         )
         raise BranchError(self._latched, why=why)
+
+
+def _made_again(
+    mech: Mechanism, measured: tuple[str, ...], weights: Any, part: Partition, start: Vector,
+    q: Vector, t: float, latched: str,
+) -> PreparedAssembly:  # fmt: skip
+    """What copies and pickles are made by: where the other one was, lost if it was."""
+    made = PreparedAssembly(mech, measured, weights, part, start)
+    if latched:
+        made._latched = latched
+    else:
+        made.reset(q, t)
+    return made
+
+
+def _check_out(out: Any, mech: Mechanism) -> None:
+    """Raise `InputError` for what cannot take q and v."""
+    good = isinstance(out, (tuple, list)) and len(out) == 2
+    if good and not np.may_share_memory(*out):
+        for name, place, size in zip(("out[0]", "out[1]"), out, (mech.nq, mech.nv), strict=True):
+            stored(name, place, as_given(name, place, size))
+        return
+    raise InputError(
+        f"out must be two arrays of their own, for q ({mech.nq},) and v ({mech.nv},); got "
+        f"{type(out).__name__} {str(out)[:60]!r}"
+    )
 
 
 def _closed(mech: Mechanism, q: Vector, t: float) -> tuple[Vector, float]:

@@ -103,6 +103,10 @@ class Seeing:
     rank : int
         How many rows are kept.
     rows : SeenRows
+    unseen : (n,) int array
+        The coordinates that K is by.
+    pivots : (n,) array
+        Those of K, where it is factored: the array is the same at every call.
     solve : function (b, transposed)
         Overwrites b (n,) or (n, k), F-ordered, by the factors of K.
     """
@@ -125,6 +129,8 @@ class Seeing:
     redundant: bool
     rank: int
     rows: SeenRows
+    unseen: Indices
+    pivots: Vector
     solve: Callable[[Array, int], None]
 
 
@@ -272,7 +278,8 @@ def lay_out(
 
     return Seeing(
         rows.evaluate, factor, open_by, right, solved, gamma, drift, differ, cut.copy, seen, gain,
-        gain_at_most, decided, known, bool(f or i), r < off().shape[1] or m > b, r, rows, solve,
+        gain_at_most, decided, known, bool(f or i), r < off().shape[1] or m > b, r, rows, unseen,
+        pivots, solve,
     )  # fmt: skip
 
 
