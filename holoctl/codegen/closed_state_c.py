@@ -7,6 +7,7 @@ The driver is one text, `exported/templates/closed_state.c.in`, in exported libr
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ from holoctl.codegen.exported.write_files import array, filled, number
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.closed_state import ClosedState
 
-__all__ = ["driver", "laws_of", "memory"]
+__all__ = ["driver", "laws_of", "memory", "memory_type"]
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,7 @@ class _Driver:
     P: str
     sensors: int
     drifts: int
-    A: int
-    N: int
+    held: int
     S: int
     kept: int
     seen: int
@@ -133,6 +133,20 @@ def memory(E: Expressions, law: ClosedState, P: str) -> str:
     return filled("closed_state_memory.h", own=_sizes(E, law, P))
 
 
+def memory_type(E: Expressions, law: ClosedState) -> np.dtype[Any]:
+    """The same as numpy has it."""
+    x = _sizes(E, law, "")
+    doubles = [
+        ("q", x.nq), ("t", 1), ("gamma", x.gammas), ("drift", x.drifts), ("before", x.gammas),
+        ("step", x.sensors), ("A", x.A), ("N", x.N), ("decided", 1), ("det", 1), ("now", 1),
+        ("past", 2), ("open", 1),
+    ]  # fmt: skip
+    alone = ("t", "decided", "det", "now", "open")
+    reals = [(name, "f8") if name in alone else (name, "f8", (n,)) for name, n in doubles]
+    whole = [(name, "i4") for name in ("known", "refused", "latched")]
+    return np.dtype([*reals, *whole], align=True)
+
+
 def driver(E: Expressions, law: ClosedState, P: str) -> str:
     """The C behind the functions of the law and the type of the memory."""
     sizes = _sizes(E, law, P)
@@ -148,7 +162,7 @@ def driver(E: Expressions, law: ClosedState, P: str) -> str:
     return filled(
         "closed_state.c",
         own=_Driver(
-            P, sizes.sensors, sizes.drifts, sizes.A, sizes.N, law.square.numel_out(1),
+            P, sizes.sensors, sizes.drifts, law.held.size, law.square.numel_out(1),
             E.partition.rank, law.seen, law.idle,
             law.closing.numel_out(1), law.seeing.numel_out(3),
             int(law.known), int(law.weighed), int(law.timed), int(law.bordered),

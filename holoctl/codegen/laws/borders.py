@@ -25,7 +25,7 @@ from holoctl.estimation.sight import sight
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
-__all__ = ["Borders", "Sensing", "borders_at", "sensing_of"]
+__all__ = ["Borders", "Sensing", "borders_at", "sensing_of", "with_rows"]
 
 Array = NDArray[np.float64]
 
@@ -64,7 +64,13 @@ class Borders:
 
 def sensing_of(assembly: PreparedAssembly) -> Sensing:
     """What `PreparedAssembly` was made of."""
-    return Sensing(assembly._readings, assembly._weights, assembly._start)
+    return Sensing(assembly.readings, assembly._weights, assembly._start)
+
+
+def with_rows(assembly: PreparedAssembly, part: Partition) -> PreparedAssembly:
+    """Another one of the same sensors, weights and start, with the rows of a partition."""
+    given = assembly.measured, assembly._given_weights
+    return PreparedAssembly(assembly.mech, *given, part, assembly._start)
 
 
 def borders_at(
