@@ -237,7 +237,7 @@ def sensing_source(E: Expressions, law: ClosedState, module: str) -> str:
         norms = filled("normalise.c", own=Normalise(parts))
     unit = " && ".join(f"normalise(x + {p[0]}, {len(p)})" for p in unit_readings(sensors))
     body = [
-        HEAD, sizes, kernel, SUPPORT, _LARGEST, norms, memory(E, law, "law"),
+        HEAD, filled("divides.c"), sizes, kernel, SUPPORT, _LARGEST, norms, memory(E, law, "law"),
         driver(E, law, "law"), _MEMORY, _TICKS.replace("%(unit)s", unit or "1"),
     ]  # fmt: skip
     methods = ("size", "begin", "resume", "bind", "bind_torque")

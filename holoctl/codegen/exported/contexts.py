@@ -18,6 +18,7 @@ __all__ = [
     "PlantHeader",
     "Readme",
     "SelfTest",
+    "SensedTest",
     "Shared",
     "Source",
     "TorqueDeclaration",
@@ -313,6 +314,8 @@ class SelfTest:
         Statements that try what not every mechanism can refuse.
     storm_seen : str
         A check that a storm of inputs made a torque overflow.
+    sensed, sensed_call : str
+        The test of the closed state from what is measured, and its call.
     """
 
     arrays: str
@@ -324,6 +327,34 @@ class SelfTest:
     more_bad: str
     more_refused: str
     storm_seen: str
+    sensed: str
+    sensed_call: str
+
+
+@dataclass(frozen=True)
+class SensedTest:
+    """``sensed_test.c``.
+
+    Attributes
+    ----------
+    numbers, rates, ticks : int
+        Of what is measured, and how often.
+    arrays : str
+        What is measured, and the states expected.
+    unused_k, t_k, t_start : str
+        Where there is no time, a use of k; else the times as arguments.
+    storm : str
+        Statements that ask for a torque in the storm.
+    """
+
+    numbers: int
+    rates: int
+    ticks: int
+    arrays: str
+    unused_k: str
+    t_k: str
+    t_start: str
+    storm: str
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,10 @@ from holoctl.base.tolerances import LARGEST_REFERENCE
 from holoctl.codegen.exported.files import library_files, shared_context
 from holoctl.codegen.exported.laws import exported_laws
 from holoctl.codegen.exported.states import golden_states
+from holoctl.codegen.exported.ticks import golden_ticks
 from holoctl.codegen.exported.write_files import identifier, write_files
 from holoctl.codegen.expressions import symbolic
-from holoctl.codegen.laws.borders import Sensing, sensing_of
+from holoctl.codegen.laws.borders import sensing_of, with_rows
 from holoctl.codegen.law_options import subject_of
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.estimation.prepared_assembly import PreparedAssembly
@@ -124,27 +125,29 @@ def export_c(
     prefix = f"holoctl_{identifier(mech.name if name is None else name)}"
     _check_reference(mech)
     E = symbolic(mech, subject.partition)
-    sensing = _sensing(what, subject.mech, E.partition, measured)
+    assembly = _assembly(what, mech, E.partition, measured)
+    sensing = None if assembly is None else sensing_of(assembly)
     laws = exported_laws(E, subject.controller, weights, sensing)
     shared = shared_context(E, laws, prefix, limits, in_trouble)
     states = golden_states(E, laws, weights, limits)
-    return write_files(place, library_files(E, laws, states, shared, plant, weights))
+    ticks = None if assembly is None else golden_ticks(assembly, laws.timed)
+    return write_files(place, library_files(E, laws, states, shared, plant, weights, ticks))
 
 
-def _sensing(
-    what: Any, mech: Mechanism, part: Partition, measured: Any
-) -> Sensing | None:
-    """What is measured; None for all, and by default where the motors do not tell the state."""
+def _assembly(
+    what: Mechanism | ComputedTorque, mech: Mechanism, part: Partition, measured: Any
+) -> PreparedAssembly | None:
+    """How the state is found; None where all is measured, and by default where the motors do not
+    tell the state."""
     if isinstance(measured, str):
         one_of("measured", measured, ("all",))
         return None
     if measured is not None:
-        return sensing_of(PreparedAssembly(mech, measured, partition=part))
-    assembly = getattr(what, "assembly", None)
-    if assembly is not None:
-        return sensing_of(assembly)
+        return PreparedAssembly(mech, measured, partition=part)
+    if isinstance(what, ComputedTorque) and what.assembly is not None:
+        return with_rows(what.assembly, part)
     try:
-        return sensing_of(PreparedAssembly(mech, partition=part))
+        return PreparedAssembly(mech, partition=part)
     except (InputError, BranchError):
         return None
 

@@ -33,6 +33,7 @@ from holoctl.codegen.exported.self_test import self_test
 from holoctl.codegen.exported.sensed import Sensed, sensed_texts
 from holoctl.codegen.exported.shared_steps import source
 from holoctl.codegen.exported.states import States
+from holoctl.codegen.exported.ticks import Ticks
 from holoctl.codegen.exported.tables import motor_table, q_table, v_table
 from holoctl.codegen.exported.write_files import (
     MARK,
@@ -66,6 +67,7 @@ def library_files(
     shared: Shared,
     plant: bool,
     weights: Array | None,
+    ticks: Ticks | None,
 ) -> dict[str, str]:
     """Name to text of every file."""
     P, symbols = shared.P, _symbols(E, weights)
@@ -82,7 +84,7 @@ def library_files(
         f"{P}.h": filled("header.h", shared, header),
         f"{P}.c": body,
         **plant_files,
-        f"{P}_test.c": self_test(E, laws, states, shared),
+        f"{P}_test.c": self_test(E, laws, states, shared, ticks),
         "CMakeLists.txt": filled("CMakeLists.txt", shared, Build(f" {P}_plant.c" if plant else "")),
         "README.md": filled("README.md", shared, Readme(summary, row if plant else "")),
     }
