@@ -16,6 +16,9 @@ __all__ = ["Ticks", "golden_ticks"]
 
 Array = NDArray[np.float64]
 
+LONGEST_STEP, SHORTEST_STEP = 0.02, 1e-6
+"""Of a coordinate from tick to tick, scaled."""
+
 
 @dataclass(frozen=True, eq=False)
 class Ticks:
@@ -30,26 +33,30 @@ class Ticks:
 
 
 def golden_ticks(assembly: PreparedAssembly, timed: bool) -> Ticks:
-    """A walk of small steps from the start."""
-    mech, rng = assembly.mech, np.random.default_rng(64)
-    own = assembly.fresh()
-    start, sensors, size = own.q, own.readings, 0.02
-    rows: list[tuple[Array, Array, float, Array, Array]] = []
-    direction, t = rng.normal(size=sensors.columns.size), 0.0
-    while len(rows) < SELF_TEST_STATES:
-        direction = 0.8 * direction + 0.6 * rng.normal(size=direction.size)
-        _, along = own.state(sensors.at(own.q), direction * sensors.unit, t)
-        long = float(np.abs(along / mech.column_scale).max())
-        x = sensors.at(pin.integrate(mech.model, own.q, size / max(long, 1.0) * along))
-        rates, later = rng.normal(size=direction.size), t + 1e-3 * timed
+    """A walk of small steps from the start, each along the rates that were measured before.
+
+    Python is called as C will be: where bodies spin that no sensor sees depends on the way.
+    """
+    size = LONGEST_STEP
+    while True:
         try:
-            q, v = own.state(x, rates, later)
-        except HoloctlError:  # shorter steps from the start, for this is close to a dead point
-            size, t, rows, own = 0.5 * size, 0.0, [], assembly.fresh()
-            if size < 1e-6:
+            return _walk(assembly.fresh(), timed, size)
+        except HoloctlError:  # by shorter steps, for a dead point is close
+            size = 0.5 * size
+            if size < SHORTEST_STEP:
                 raise
-            continue
-        t = later
-        rows.append((x, rates, t, q, v))
-    measured_q, measured_v, times, q, v = (np.array(x) for x in zip(*rows, strict=True))
-    return Ticks(start, measured_q, measured_v, times, q, v)
+
+
+def _walk(own: PreparedAssembly, timed: bool, size: float) -> Ticks:
+    mech, sensors, start = own.mech, own.readings, own.q
+    m, rng, rows = sensors.columns.size, np.random.default_rng(64), []
+    direction, along = np.zeros(m), np.zeros(mech.nv)
+    for k in range(SELF_TEST_STATES):
+        long = float(np.abs(along / mech.column_scale).max(initial=0.0))
+        x = sensors.at(pin.integrate(mech.model, own.q, size / max(long, 1.0) * along))
+        direction, t = 0.8 * direction + 0.6 * rng.normal(size=m), 1e-3 * k * timed
+        rates = direction * sensors.unit
+        q, along = own.state(x, rates, t)
+        rows.append((x, rates, t, q, along))
+    measured_q, measured_v, t, q, v = (np.array(x) for x in zip(*rows, strict=True))
+    return Ticks(start, measured_q, measured_v, t, q, v)
