@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, as_given, finite, instant, quiet, stored, vector
-from holoctl.base.errors import InputError, SingularityError
+from holoctl.base.errors import SingularityError
 from holoctl.codegen.compiled.batch import answers
 from holoctl.codegen.compiled.extension_source import Law
 from holoctl.codegen.compiled.functions import machine_code

@@ -68,7 +68,13 @@ def machine_code(
         sources[i] = c_function(placed_function(E)) + sources[i]
         laws[i] = replace(laws[i], placed=True)
     with ThreadPoolExecutor() as pool:  # the compiler runs for several at once
-        modules = list(pool.map(lambda source, law: built(partial(extension_source, source, law), flags), sources, laws))
+        modules = list(
+            pool.map(
+                lambda source, law: built(partial(extension_source, source, law), flags),
+                sources,
+                laws,
+            )
+        )
     return {law.name: (module, law) for module, law in zip(modules, laws, strict=True)}
 
 

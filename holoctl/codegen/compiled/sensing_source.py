@@ -17,8 +17,8 @@ module, `doubtful_torque` answers where that is in doubt, at the state that was 
 
 from __future__ import annotations
 
-from holoctl.codegen.closed_state_c import driver, laws_of, memory
 from holoctl.codegen.c_source import c_function
+from holoctl.codegen.closed_state_c import driver, laws_of, memory
 from holoctl.codegen.compiled.extension_source import HEAD, SUPPORT, module_text
 from holoctl.codegen.curves import curves_together
 from holoctl.codegen.exported.contexts import Normalise

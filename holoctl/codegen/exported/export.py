@@ -23,8 +23,8 @@ from holoctl.codegen.exported.states import golden_states
 from holoctl.codegen.exported.ticks import golden_ticks
 from holoctl.codegen.exported.write_files import identifier, write_files
 from holoctl.codegen.expressions import symbolic
-from holoctl.codegen.laws.borders import sensing_of, with_rows
 from holoctl.codegen.law_options import subject_of
+from holoctl.codegen.laws.borders import sensing_of, with_rows
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.mechanism.mechanism import Mechanism

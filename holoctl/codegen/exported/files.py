@@ -33,8 +33,8 @@ from holoctl.codegen.exported.self_test import self_test
 from holoctl.codegen.exported.sensed import Sensed, sensed_texts
 from holoctl.codegen.exported.shared_steps import source
 from holoctl.codegen.exported.states import States
-from holoctl.codegen.exported.ticks import Ticks
 from holoctl.codegen.exported.tables import motor_table, q_table, v_table
+from holoctl.codegen.exported.ticks import Ticks
 from holoctl.codegen.exported.write_files import (
     MARK,
     array,

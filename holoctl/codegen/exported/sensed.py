@@ -112,6 +112,6 @@ def sensed_texts(E: Expressions, laws: Laws, shared: Shared) -> Sensed:
 
 
 _REDUNDANT = (
-    "\n * Of sensors that are more than motions, the state that fits best counts; where they miss it"
-    "\n * by more than 0.05 (scaled) the status is {U}_CONTRADICTORY."
+    "\n * Of sensors that are more than motions, the state that fits best counts; where they miss"
+    "\n * it by more than 0.05 (scaled) the status is {U}_CONTRADICTORY."
 )

@@ -54,7 +54,7 @@ def measured_table(sensors: Readings) -> str:
         else:
             units = ["m" if length[k] else "rad" for k in joint.columns]
             count = joint.count if joint.turning else joint.places.size
-        if count == joint.count:
+        if isinstance(joint, FramePair) or count == joint.count:
             named = zip(labels, units, strict=True)
             lines += [_line("q_m", number + i, 1, f"{x}, {u}") for i, (x, u) in enumerate(named)]
         else:

@@ -58,5 +58,5 @@ def _walk(own: PreparedAssembly, timed: bool, size: float) -> Ticks:
         rates = direction * sensors.unit
         q, along = own.state(x, rates, t)
         rows.append((x, rates, t, q, along))
-    measured_q, measured_v, t, q, v = (np.array(x) for x in zip(*rows, strict=True))
-    return Ticks(start, measured_q, measured_v, t, q, v)
+    measured_q, measured_v, times, *states = (np.array(x) for x in zip(*rows, strict=True))
+    return Ticks(start, measured_q, measured_v, times, *states)
