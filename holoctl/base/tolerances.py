@@ -578,6 +578,9 @@ UNIT_NORM = 5e11
 PIVOT_SAMPLES = 8
 """Pivots are chosen at so many closed configurations near the reference, besides it."""
 
+NEARLY_SETTLED = 2e-7  # scaled
+"""After a correction of this size compiled code takes the rows for closed, and looks."""
+
 FARTHEST_TURN, TURN_TERMS = 2.0, 12  # rad; a count
 """A compiled step turns a body by no more, and has so many terms in the series of a rotation: exact
 to rounding that far."""
