@@ -357,7 +357,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "is mended to {}, as in Python", "tolerances.SINGLE_PRECISION"),
     (DECISIONS, "below a pivot of {}, one over", "tolerances.PIVOT_LIMIT"),
     (DECISIONS, "up to {} rad; beyond, libm",
-     lambda: (written("codegen/exported/templates/sines_cosines.c.in", r"< (1e\d)\)\)"),)),
+     lambda: (written("codegen/templates/sines_cosines.c.in", r"< (1e\d)\)\)"),)),
     (DECISIONS, "embeds {} states on the manifold and {} within",
      lambda: (of("tolerances.SELF_TEST_STATES") - of("tolerances.SELF_TEST_NEAR"),
               of("tolerances.SELF_TEST_NEAR"))),

@@ -1,6 +1,6 @@
 """C that follows the closed state from what is measured, around the functions of its law.
 
-The driver is one text, `exported/templates/closed_state.c.in`, in exported libraries and behind
+The driver is one text, `templates/closed_state.c.in`, in exported libraries and behind
 `hc.compile` alike. It needs `largest` and, for quaternions, `normalise_all` in front of it.
 """
 
@@ -34,7 +34,7 @@ from holoctl.base.tolerances import (
     SIZE_FADES,
     TIGHT,
 )
-from holoctl.codegen.exported.write_files import array, filled, number
+from holoctl.codegen.c_text import array, filled, number
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.closed_state import ClosedState
 

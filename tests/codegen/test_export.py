@@ -227,7 +227,7 @@ int main(void) {{
 
 def test_sines_and_cosines(tmp_path):
     """Ours with those of libm, from -1e5 to 1e5; with and without extended precision."""
-    from holoctl.codegen.exported.write_files import filled
+    from holoctl.codegen.c_text import filled
 
     code = filled("sines_cosines.c")
     for i, text in enumerate((code, code.replace("FLT_EVAL_METHOD == 0", "0"))):

@@ -18,14 +18,14 @@ module, `doubtful_torque` answers where that is in doubt, at the state that was 
 from __future__ import annotations
 
 from holoctl.codegen.c_source import c_function
+from holoctl.codegen.c_text import filled
 from holoctl.codegen.closed_state_c import driver, laws_of, memory
 from holoctl.codegen.compiled.extension_source import HEAD, SUPPORT, module_text
 from holoctl.codegen.curves import curves_together
-from holoctl.codegen.exported.contexts import Normalise
-from holoctl.codegen.exported.write_files import filled
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.closed_state import ClosedState
 from holoctl.codegen.laws.readings import unit_readings
+from holoctl.codegen.unit_parts import normalised, normalising
 
 __all__ = ["sensing_source"]
 
@@ -231,11 +231,8 @@ def sensing_source(E: Expressions, law: ClosedState, module: str) -> str:
         f"enum {{ NQ = {mech.nq}, NV = {mech.nv}, NU = {max(mech.nu, 1)}, "
         f"NUMBERS = {sensors.numbers} }};\n"
     )
-    norms = ""
-    if E.tree.unit_parts:
-        parts = " && ".join(f"normalise(unit + {p[0]}, {len(p)})" for p in E.tree.unit_parts)
-        norms = filled("normalise.c", own=Normalise(parts))
-    unit = " && ".join(f"normalise(x + {p[0]}, {len(p)})" for p in unit_readings(sensors))
+    norms = normalising(E.tree.unit_parts)
+    unit = normalised("x", unit_readings(sensors))
     body = [
         HEAD, filled("divides.c"), sizes, kernel, SUPPORT, _LARGEST, norms, memory(E, law, "law"),
         driver(E, law, "law"), _MEMORY, _TICKS.replace("%(unit)s", unit or "1"),

@@ -13,7 +13,6 @@ __all__ = [
     "GravityTorque",
     "Header",
     "KeptNoise",
-    "Normalise",
     "Plant",
     "PlantHeader",
     "Readme",
@@ -218,19 +217,6 @@ class KeptNoise:
 
     kept_rows: str
     kept_count: int
-
-
-@dataclass(frozen=True)
-class Normalise:
-    """``normalise.c``: quaternions and cosine-sine pairs of norm one.
-
-    Attributes
-    ----------
-    parts : str
-        A condition that normalises each of them.
-    """
-
-    parts: str
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.tolerances import ALLOWANCE, PIVOT_LIMIT, SELF_TEST_STATES
+from holoctl.codegen.c_text import array, comment, filled, number
 from holoctl.codegen.casadi_extra import casadi_module
 from holoctl.codegen.closed_state_c import laws_of
 from holoctl.codegen.exported.contexts import (
@@ -19,7 +20,6 @@ from holoctl.codegen.exported.contexts import (
     GravityTorque,
     Header,
     KeptNoise,
-    Normalise,
     Plant,
     PlantHeader,
     Readme,
@@ -35,19 +35,13 @@ from holoctl.codegen.exported.shared_steps import source
 from holoctl.codegen.exported.states import States
 from holoctl.codegen.exported.tables import motor_table, q_table, v_table
 from holoctl.codegen.exported.ticks import Ticks
-from holoctl.codegen.exported.write_files import (
-    MARK,
-    array,
-    comment,
-    filled,
-    number,
-    stack_bytes,
-)
+from holoctl.codegen.exported.write_files import MARK, stack_bytes
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.measures import broken_at_least, earlier
 from holoctl.codegen.matrices import dense
 from holoctl.codegen.tree_dynamics import tree_efforts
+from holoctl.codegen.unit_parts import normalising
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.rows.closure_limits import StateLimits
 
@@ -204,7 +198,6 @@ def _source(
     if laws.closed_state is not None:
         functions += laws_of(laws.closed_state)
     rounded = E.partition.tolerance > 0.0
-    parts = " && ".join(f"normalise(unit + {p[0]}, {len(p)})" for p in E.tree.unit_parts)
     return Source(
         rows=laws.matrix.size1_out(0),
         closed=laws.law.numel_out(2),
@@ -214,7 +207,7 @@ def _source(
         noise=_NOISE if rounded else f"c->closure + c->velocity / {shared.earlier}",
         kept_noise=_kept_noise(E, shared) if rounded else "",
         laws=source(functions, LAW, symbols),
-        normalise=filled("normalise.c", own=Normalise(parts)) if parts else "",
+        normalise=normalising(E.tree.unit_parts),
         state_parameters="const double *q, double t" if timed else "const double *q",
         matrix_arguments="q, &t" if timed else "q",
         law_arguments="q, v, target" + ", rates, share" * laws.at_reference + ", &t" * timed,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from holoctl.codegen.c_text import array, filled, number
 from holoctl.codegen.exported.contexts import SelfTest, SensedTest, Shared
 from holoctl.codegen.exported.laws import Laws
 from holoctl.codegen.exported.states import States
 from holoctl.codegen.exported.ticks import Ticks
-from holoctl.codegen.exported.write_files import array, filled, number
 from holoctl.codegen.expressions import Expressions
 
 __all__ = ["self_test"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holoctl.codegen.c_text import array, filled
 from holoctl.codegen.closed_state_c import driver, memory
 from holoctl.codegen.exported.contexts import Shared
 from holoctl.codegen.exported.laws import Laws
 from holoctl.codegen.exported.tables import measured_table
-from holoctl.codegen.exported.write_files import array, filled
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.readings import unit_readings
+from holoctl.codegen.unit_parts import normalised
 
 __all__ = ["Sensed", "sensed_texts"]
 
@@ -84,7 +85,7 @@ def sensed_texts(E: Expressions, laws: Laws, shared: Shared) -> Sensed:
         t_after,
         filled("torque_from_motors.h", shared) if controlled else "",
     )
-    parts = " && ".join(f"normalise(x + {p[0]}, {len(p)})" for p in unit_readings(sensors))
+    parts = normalised("x", unit_readings(sensors))
     measured = f"  if (status == {U}_OK && !({parts})) status = {U}_NOT_NORMALISED;\n"
     given = (
         f"  double unit_q[NQ];\n  if (!normalise_all(q, unit_q)) return {U}_NOT_NORMALISED;\n"

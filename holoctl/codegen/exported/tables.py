@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from holoctl.codegen.exported.write_files import comment
+from holoctl.codegen.c_text import comment
 from holoctl.constraints.joint_coordinates import FramePair
 from holoctl.estimation.readings import Readings
 from holoctl.mechanism.mechanism import Mechanism

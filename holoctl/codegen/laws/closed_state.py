@@ -8,7 +8,7 @@
 G are the kept rows, S the Jacobian of the sensors, A what weighs sensors that are more than the
 motions they see, N the idle motions. A and N are inputs, the *borders*; there is no A where
 sensors are as many as motions. estimation/ has the law, and is the oracle in the tests; the C
-around these functions is in codegen/exported/templates/closed_state.c.in.
+around these functions is in codegen/templates/closed_state.c.in.
 """
 
 from __future__ import annotations
