@@ -92,6 +92,8 @@ def shared_context(
     P, U = prefix, prefix.upper()
     calls = "q, v, q_ref, v_ref, a_ref" if controller is not None else "q, v, target"
     function = "torque" if controller is not None else "inverse_dynamics"
+    if controller is not None and laws.closed_state is not None:
+        function, calls = "torque_from_motors", "q_m, v_m, q_ref, v_ref, a_ref"
     normalised = (
         "  double unit[NQ];\n"
         f"  if (!normalise_all(q, unit)) return refuse(c, {U}_NOT_NORMALISED, u);\n"
