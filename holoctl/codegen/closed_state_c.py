@@ -22,6 +22,8 @@ from holoctl.base.tolerances import (
     FAR_TICK,
     FIRST_CORRECTION,
     GAIN_LIMIT,
+    JUMPS_BY,
+    JUMPS_FROM,
     LEFT_OPEN,
     NEAR_TICK,
     NEARLY_SETTLED,
@@ -29,6 +31,7 @@ from holoctl.base.tolerances import (
     SENSORS_AGREE,
     SETTLED_TICK,
     SHORTEST_SUBSTEP,
+    SIZE_FADES,
     TIGHT,
 )
 from holoctl.codegen.c_text import array, filled, number
@@ -96,6 +99,9 @@ class _Driver:
     gain: str = number(GAIN_LIMIT)
     near: str = number(NEAR_TICK)
     far: str = number(FAR_TICK)
+    jumps_by: str = number(JUMPS_BY)
+    jumps_from: str = number(JUMPS_FROM)
+    fades: str = number(SIZE_FADES)
     dead_point: str = number(DEAD_POINT_TICKS)
     agree: str = number(SENSORS_AGREE)
     worn: str = number(BORDERS_WORN)
@@ -139,9 +145,9 @@ def memory_type(E: Expressions, law: ClosedState) -> np.dtype[Any]:
     doubles = [
         ("q", x.nq), ("t", 1), ("gamma", x.gammas), ("drift", x.drifts), ("before", x.gammas),
         ("step", x.sensors), ("A", x.A), ("N", x.N), ("decided", 1), ("det", 1), ("now", 1),
-        ("past", 2), ("open", 1),
+        ("past", 2), ("size", 1), ("open", 1),
     ]  # fmt: skip
-    alone = ("t", "decided", "det", "now", "open")
+    alone = ("t", "decided", "det", "now", "size", "open")
     reals = [(name, "f8") if name in alone else (name, "f8", (n,)) for name, n in doubles]
     whole = [(name, "i4") for name in ("known", "refused", "latched")]
     return np.dtype([*reals, *whole], align=True)
@@ -166,7 +172,7 @@ def driver(E: Expressions, law: ClosedState, P: str) -> str:
             E.partition.rank, law.seen, law.idle,
             law.closing.numel_out(1), law.seeing.numel_out(3),
             int(law.known), int(law.weighed), int(law.timed), int(law.bordered),
-            doubles + sizes.gammas + 12, FACTORED_TICK, _arrays(E, law), mend, deciding,
+            doubles + sizes.gammas + 13, FACTORED_TICK, _arrays(E, law), mend, deciding,
             left_open=number(max(LEFT_OPEN, E.partition.tolerance)),
             closed=number(max(CLOSED, E.mech.tolerance)),
         ),

@@ -306,8 +306,14 @@ class CompiledLoop:
         place = placed_at(see, m["q"].copy(), float(m["t"]), Borders(A, N * c[:, None]))
         now, before = m["past"].tolist()
         assembly._place = place._replace(scale=now / place.det)
-        assembly._now, assembly._before = now, before if m["known"] == 2 else None
-        assembly._refused, assembly._latched = int(m["refused"]), ""
+        assembly._before = None
+        if m["known"] == 2:  # of the place before only the determinant is known
+            assembly._before = place._replace(scale=before / place.det)
+        assembly._size, assembly._refused, assembly._latched = (
+            float(m["size"]),
+            int(m["refused"]),
+            "",
+        )
 
     def _take(self) -> None:
         """Set the memory of C to the assembly, where the machine code can go on from there."""
@@ -321,9 +327,9 @@ class CompiledLoop:
             m["refused"] = assembly._refused
             return
         m["q"], m["t"] = place.q, place.t
-        m["now"], m["refused"] = assembly._now, assembly._refused
-        before = assembly._before
-        m["past"] = assembly._now, assembly._now if before is None else before
+        now, before = place.determinant, assembly._before
+        m["now"], m["refused"], m["size"] = now, assembly._refused, assembly._size
+        m["past"] = now, now if before is None else before.determinant
         m["known"] = 1 if before is None else 2
         m["latched"] = not self._code.module.resume(m)
 
