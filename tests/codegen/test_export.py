@@ -90,7 +90,10 @@ def test_no_heap_no_output_no_global_state(leg, tmp_path):
     }  # fmt: skip
     assert not [x for x in symbols if x[-2] in "bBdDcCsSgG"], "nothing that can change"
     public = {x[-1] for x in symbols if x[-2] == "T"}
-    names = ("init_checked", "torque", "inverse_dynamics", "status_text")
+    names = (
+        "init_checked", "torque", "inverse_dynamics", "status_text", "state", "reset",
+        "torque_from_motors",
+    )  # fmt: skip
     assert public == {f"holoctl_leg_{x}" for x in names}
 
 

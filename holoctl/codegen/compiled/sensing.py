@@ -324,7 +324,7 @@ class CompiledLoop:
             return
         place = assembly._place
         if np.array_equal(m["q"][0], place.q) and m["t"][0] == place.t and not m["latched"][0]:
-            m["refused"] = assembly._refused
+            m["refused"], m["size"] = assembly._refused, assembly._size
             return
         m["q"], m["t"] = place.q, place.t
         now, before = place.determinant, assembly._before

@@ -366,7 +366,10 @@ class Readme:
         What the library computes.
     more_files : str
         Lines of the table of files, for the plant.
+    from_motors : str
+        How a tick is called where only some joints are measured.
     """
 
     summary: str
     more_files: str
+    from_motors: str

@@ -80,7 +80,9 @@ def library_files(
         **plant_files,
         f"{P}_test.c": self_test(E, laws, states, shared, ticks),
         "CMakeLists.txt": filled("CMakeLists.txt", shared, Build(f" {P}_plant.c" if plant else "")),
-        "README.md": filled("README.md", shared, Readme(summary, row if plant else "")),
+        "README.md": filled(
+            "README.md", shared, Readme(summary, row if plant else "", sensed.from_motors)
+        ),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holoctl.base.tolerances import FACTORED_TICK
 from holoctl.codegen.c_text import array, filled
 from holoctl.codegen.closed_state_c import driver, memory
 from holoctl.codegen.exported.contexts import Shared
@@ -26,6 +27,8 @@ class Sensed:
         In the header.
     closed_state, begin, sensed : str
         In the source: the driver, its start in init, and the public functions.
+    from_motors : str
+        In the README.
     """
 
     measured_sizes: str = ""
@@ -36,6 +39,7 @@ class Sensed:
     closed_state: str = ""
     begin: str = ""
     sensed: str = ""
+    from_motors: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class _Declaration:
 
     numbers: int
     rates: int
+    evaluations: int
     redundant: str
     t_after: str
     torque_declaration: str
@@ -81,6 +86,7 @@ def sensed_texts(E: Expressions, laws: Laws, shared: Shared) -> Sensed:
     declaration = _Declaration(
         sensors.numbers,
         sensors.columns.size,
+        FACTORED_TICK,
         _REDUNDANT.format(U=U) if law.weighed else "",
         t_after,
         filled("torque_from_motors.h", shared) if controlled else "",
@@ -109,8 +115,17 @@ def sensed_texts(E: Expressions, laws: Laws, shared: Shared) -> Sensed:
         driver(E, law, P) + start,
         "  c->sound = c->sound && begin(&c->memory, start, 0.0) == FOUND;\n",
         filled("sensed.c", shared, source),
+        _README.format(f"{P}_{(_TORQUE if controlled else _STATE).format(t=shared.t_given)}"),
     )
 
+
+_README = """
+Where only what the header lists as measured is known, the others are found:
+
+    {};
+"""
+_TORQUE = "torque_from_motors(&c, q_m, v_m, q_ref, v_ref, a_ref, {t}u)"
+_STATE = "state(&c, q_m, v_m, {t}q, v)"
 
 _REDUNDANT = (
     "\n * Of sensors that are more than motions, the state that fits best counts; where they miss"

@@ -38,6 +38,7 @@ def identifier(name: str) -> str:
 
 _ENUM = re.compile(r"^enum \{(.*)\};$", re.MULTILINE)
 _LOCAL = re.compile(r" +(?:for \()?(?:const |volatile )*(?:double|int) (\w.*)")
+_MEMORY = re.compile(r" +\w+_memory \w+(?: = .*)?;")
 _FRAME = 96
 """Bytes of a call beside its values: the return address, kept registers, parameters, alignment."""
 
@@ -57,6 +58,8 @@ def stack_bytes(text: str) -> int:
     for function in text.split("\n}\n"):
         total += _FRAME
         for line in function.splitlines():
+            if _MEMORY.fullmatch(line):
+                total += 8 * sizes["MEMORY"]
             found = _LOCAL.match(line)
             if found is None:
                 continue
