@@ -499,6 +499,20 @@ NEARER_BY = 1e-6
 MODE_ORDER = 6
 """Digits of distances by which modes are put in order, before coordinates are compared."""
 
+PATH_SEARCH, PATH_STEP, PATH_FACTORED = 0.2, 0.05, 8  # scaled; scaled; a count
+"""Steps that join assembly modes, while they are searched and in the path that is told: how far the
+coordinate that moves most is predicted to go; factorisations for each."""
+
+PATH_RUN = 25
+"""Steps in one direction, before another one is drawn."""
+
+PATH_TURN, PATH_SLIDE = 3.1, 1.0  # rad; of the size of the mechanism
+"""How far from the modes motors are sent, at most."""
+
+NO_ROW = 1e-11  # scaled
+"""A row whose Jacobian is smaller at configurations anywhere holds nothing: planar loops have
+such."""
+
 GRAVITY_WORKS = 1e-6
 """Gravity works on a motion by more than this share of the weight of all times its size."""
 

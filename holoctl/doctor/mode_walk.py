@@ -1,0 +1,144 @@
+"""Ways of closed configurations along straight lines of the motors, with no singular one on them.
+
+    y += dy,  max |gamma dy / c| <= step        follow: estimation/following.py
+
+A step counts only where the continuation vouches for it: the determinant of the closing system with
+the motors held keeps its sign, and its inverse stays bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.angles import wrapped
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import PATH_FACTORED, ROUNDING
+from holoctl.closing.newton import Problem
+from holoctl.doctor.mode_search import allowed
+from holoctl.estimation.following import Place, Tally, following, placed_at
+from holoctl.estimation.readings import readings
+from holoctl.estimation.seen_motion import Borders, lay_out
+from holoctl.estimation.sight import checked_sight, first_borders
+from holoctl.projector.partition import partition
+
+__all__ = ["Stop", "Walker", "driven"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Stop(NamedTuple):
+    """A closed configuration on a way.
+
+    Attributes
+    ----------
+    q : (nq,) array
+    y : (n,) array
+        How far the coordinates of the motors went since the mode that it started from.
+    borders : Borders
+    """
+
+    q: Vector
+    y: Vector
+    borders: Borders
+
+
+class Walker:
+    """Walks from one mode.
+
+    Attributes
+    ----------
+    start : Stop
+        The mode.
+    columns : (n,) int array
+        The coordinates that motors drive.
+    turning : (n,) mask
+        Those that are angles: they may go round.
+    taken : int
+        Steps that were tried so far.
+    """
+
+    def __init__(self, p: Problem, q: Vector) -> None:
+        mech, rest = p.mech, np.setdiff1d(np.arange(p.mech.nv), p.free)
+        part = partition(mech, q, t=p.t)
+        sensors = readings(mech, [mech.coordinate_names[i] for i in rest])
+        here = checked_sight(mech, part, sensors, q, p.t)
+        weights = np.ones(sensors.columns.size)
+        self.p, self._sensors = p, sensors
+        self._see = lay_out(mech, part, sensors, weights, here.seen.shape[1], here.unseen.shape[1])
+        self._follow = following(mech, self._see)
+        self.columns = driven(p)
+        self.turning = ~np.isin(self.columns, mech.lengths[1])
+        borders = first_borders(here, weights, self._see.known)
+        self.start = Stop(q, np.zeros(self.columns.size), borders)
+        self.taken = 0
+
+    def left(self, y: Vector, target: Vector) -> Vector:
+        """From y to the target, the shorter way round."""
+        way = target - y
+        return np.where(self.turning, wrapped(way), way)
+
+    def walk(self, start: Stop, way: Vector, step: float, most: int) -> tuple[list[Stop], bool]:
+        """The stops after `start` on a straight way of the motors, none farther than 2 `step`
+        (scaled) from the one before, and whether the last one is its end."""
+        p, see, mech = self.p, self._see, self.p.mech
+        stops, c, target = list[Stop](), mech.column_scale, start.y + way
+        place, y = placed_at(see, start.q, p.t, start.borders), start.y
+        before = self.taken
+        while largest(target - y) > ROUNDING:
+            if self.taken - before >= most:
+                return stops, False
+            self.taken += 1
+            d = np.zeros(mech.nv)
+            d[self.columns] = target - y
+            of_all = d[self._sensors.columns]
+            size = largest(place.gamma @ see.seen(place.borders, of_all) / c)
+            share = min(1.0, step / size) if size > 0.0 else 1.0
+            there = self._stepped(place, share * d)
+            if there is None or largest(moved := self._between(place, there)) > 2.0 * step:
+                return stops, False
+            gone = (c * moved)[self.columns]
+            if largest((gone - share * d[self.columns]) / c[self.columns]) > 0.5 * share * largest(
+                d / c
+            ):
+                return stops, False  # more motors than motions, which contradict each other
+            y = target if share == 1.0 and self._see.known else y + gone
+            place = there
+            stops.append(Stop(place.q, y, place.borders))
+            if share == 1.0:
+                break
+        return stops, largest((target - y) / c[self.columns]) <= 1e-9
+
+    def _stepped(self, place: Place, d: Vector) -> Place | None:
+        mech, t = self.p.mech, self.p.t
+        x = self._sensors.at(pin.integrate(mech.model, place.q, d))
+        way = d[self._sensors.columns]
+        there = self._follow(place, x, way, t, Tally(PATH_FACTORED))
+        if there is None or not self._see.redundant:
+            return there
+        return there if largest(self.p.scaled_rows(there.q)[0]) <= allowed(mech) else None
+
+    def _between(self, a: Place, b: Place) -> Vector:
+        moved: Vector = pin.difference(self.p.mech.model, a.q, b.q) / self.p.mech.column_scale
+        return moved
+
+    def followed(self, ways: Iterable[Vector], step: float) -> list[Stop] | None:
+        """All stops from the mode along some ways, one after the other; None where one ends."""
+        stops = [self.start]
+        for way in ways:
+            new, there = self.walk(stops[-1], way, step, 10_000)
+            if not there:
+                return None
+            stops += new
+        return stops
+
+
+def driven(p: Problem) -> Indices:
+    """The coordinates that motors drive."""
+    return np.flatnonzero((p.mech.B != 0.0).any(axis=1)).astype(np.intp)
