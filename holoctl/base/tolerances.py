@@ -503,10 +503,17 @@ PATH_SEARCH, PATH_STEP, PATH_FACTORED = 0.2, 0.05, 8  # scaled; scaled; a count
 """Steps that join assembly modes, while they are searched and in the path that is told: how far the
 coordinate that moves most is predicted to go; factorisations for each."""
 
-PATH_RUN = 25
-"""Steps in one direction, before another one is drawn."""
+PATH_RUN, PATH_MEET, PATH_MET = 25, 100, 1e-9  # counts; scaled
+"""Steps in one direction, before another one is drawn; towards another tree of configurations; what
+may be left of the way between motors that met."""
 
-PATH_TURN, PATH_SLIDE = 3.1, 1.0  # rad; of the size of the mechanism
+PATH_LONGEST = 10_000
+"""Steps of a straight part of a path."""
+
+OFF_WAY = 0.5
+"""Share of a step by which motors may miss it, where they are more than motions."""
+
+PATH_TURN, PATH_SLIDE = 3.14, 1.0  # rad; of the size of the mechanism
 """How far from the modes motors are sent, at most."""
 
 NO_ROW = 1e-11  # scaled

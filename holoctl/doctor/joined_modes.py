@@ -18,8 +18,18 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, counted, flag, number, quiet, read_only, whole
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.linalg import largest
+from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
-from holoctl.base.tolerances import NO_ROW, PATH_RUN, PATH_SEARCH, PATH_SLIDE, PATH_STEP, PATH_TURN
+from holoctl.base.tolerances import (
+    NO_ROW,
+    PATH_MEET,
+    PATH_MET,
+    PATH_RUN,
+    PATH_SEARCH,
+    PATH_SLIDE,
+    PATH_STEP,
+    PATH_TURN,
+)
 from holoctl.closing.newton import Problem
 from holoctl.constraints.coupling import BoundCoupling
 from holoctl.constraints.wrench import WrenchRows
@@ -198,17 +208,20 @@ def joined_modes(
     progress = flag("progress", progress)
     p, closed = _modes(mech, found, t)
     by = comparison(p, closed)
-    parted = _parted(p, found, by)
+    rolls = _may_roll(p, found, by)
+    if not rolls:
+        by.same.none_rolls()
+    parted = _parted(p, found, by, rolls)
     trees = _Trees(p, closed, by, parted, seed)
     bar = progress_bar(steps, "joined modes", "steps") if progress else None
-    with bar or nullcontext():
+    with one_thread(), bar or nullcontext():
         while trees.taken < steps and trees.open_pairs():
             before = trees.taken
             trees.grow(steps - before)
             if bar is not None:
-                bar.update(min(trees.taken, steps) - before)
-    taken = trees.taken
-    groups, paths = trees.paths()
+                bar.update(trees.taken - before)
+        taken = trees.taken
+        groups, paths = trees.paths()
     return JoinedModes(groups, read_only(parted), taken, mech.name, paths)
 
 
@@ -235,20 +248,19 @@ def _modes(mech: Mechanism, found: AssemblyModes, t: float) -> tuple[Problem, li
 # ------------------------------------------------------------------------------------------- signs
 
 
-def _parted(p: Problem, found: AssemblyModes, by: Comparison) -> NDArray[np.bool_]:
+def _parted(p: Problem, found: AssemblyModes, by: Comparison, rolls: bool) -> NDArray[np.bool_]:
     """What the signs prove, and singular modes."""
     sign = np.array([m.sign for m in found.modes])
     singular = np.array([m.singular for m in found.modes])
     parted: NDArray[np.bool_] = singular[:, None] | singular
-    if _signs_part(p, found, by):
+    if not rolls and _signs_part(p, found, by):
         parted |= sign[:, None] * sign < 0
     np.fill_diagonal(parted, False)
     return parted
 
 
 def _signs_part(p: Problem, found: AssemblyModes, by: Comparison) -> bool:
-    """Whether the determinant is that of all that holds the mechanism, and modes that count as
-    one have one sign."""
+    """Whether the determinant is that of all that holds the mechanism."""
     mech = p.mech
     if by.idle or not len(found.rows) == len(found.coordinates) == p.free.size:
         return False
@@ -258,15 +270,14 @@ def _signs_part(p: Problem, found: AssemblyModes, by: Comparison) -> bool:
     for q in starts(held(mech, mech.reference, p.t, np.arange(mech.nv)), 4, 0):
         G = scaled_rows_at(mech, q, np.zeros(mech.nv), p.t).jacobian
         holding |= ~(np.abs(G).max(axis=1, initial=0.0) <= NO_ROW)
-    if {mech.row_names[i] for i in np.flatnonzero(holding)} != set(found.rows):
-        return False
-    joints, rolls = joints_at(mech, found.modes[0].q, p.t, by.same.size), may_roll(mech)
-    points = [
-        pair
-        for pair, centre in zip(joints.pairs, joints.centres, strict=True)
-        if centre is not None and (rolls[pair[0]] or rolls[pair[1]])
-    ]
-    return len(points) < 2
+    return {mech.row_names[i] for i in np.flatnonzero(holding)} == set(found.rows)
+
+
+def _may_roll(p: Problem, found: AssemblyModes, by: Comparison) -> bool:
+    """Whether bodies may hang on two points, as a leg between ball and universal joints."""
+    joints, may = joints_at(p.mech, found.modes[0].q, p.t, by.same.size), may_roll(p.mech)
+    held_there = zip(joints.pairs, joints.centres, strict=True)
+    return sum(c is not None and bool(may[a] or may[b]) for (a, b), c in held_there) > 1
 
 
 # ------------------------------------------------------------------------------------------- trees
@@ -313,7 +324,7 @@ class _Trees:
     ) -> None:
         self.p, self.by, self.closed, self.parted = p, by, closed, parted
         self.rng, self.trees = np.random.default_rng(seed), dict[int, _Tree]()
-        n = len(closed)
+        n, self.taken = len(closed), 0
         self.group, self.edges = list(range(n)), dict[tuple[int, int], list[Vector]]()
         for i, x in enumerate(closed):
             if parted[i].sum() != n - 1:
@@ -321,11 +332,6 @@ class _Trees:
                     self.trees[i] = _Tree(Walker(p, x.q), self._place(x.q))
                 except HoloctlError:
                     continue  # it is a dead point, or nearly
-
-    @property
-    def taken(self) -> int:
-        """Steps in all."""
-        return sum(tree.walker.taken for tree in self.trees.values())
 
     def open_pairs(self) -> list[tuple[int, int]]:
         """Of trees, that may be joined or not."""
@@ -344,21 +350,20 @@ class _Trees:
         unit = self.p.mech.column_scale[a.walker.columns]
         widest = np.where(a.walker.turning, PATH_TURN, PATH_SLIDE * unit)
         y = self.rng.uniform() * self.rng.uniform(-1.0, 1.0, unit.size) * widest
-        at = a.nearest(y, unit)
+        at, before = a.nearest(y, unit), self.taken
         new = self._walked(a, at, a.walker.left(a.stops[at].y, y), min(most, PATH_RUN))
         to = b.most_alike(self._place(a.stops[new].q))
-        way = a.walker.left(a.stops[new].y, b.stops[to].y)
-        before = a.walker.taken
-        end = self._walked(a, new, way, min(most, 4 * PATH_RUN))
-        if largest(a.walker.left(a.stops[end].y, b.stops[to].y)) > 1e-9:
-            if a.walker.taken == before:
-                a.walker.taken += 1
+        way, most = a.walker.left(a.stops[new].y, b.stops[to].y), most - self.taken + before
+        end = self._walked(a, new, way, min(most, PATH_MEET))
+        self.taken = max(self.taken, before + 1)
+        if largest(a.walker.left(a.stops[end].y, b.stops[to].y)) > PATH_MET:
             return
         if self.by.same(self._compared(a.stops[end].q), self._compared(b.stops[to].q)):
             self._joined(i, j, a.ways(end) + [-way for way in reversed(b.ways(to))])
 
     def _walked(self, tree: _Tree, at: int, way: Vector, most: int) -> int:
-        stops, _ = tree.walker.walk(tree.stops[at], way, PATH_SEARCH, most)
+        stops, taken, _ = tree.walker.walk(tree.stops[at], way, PATH_SEARCH, most)
+        self.taken += taken
         for stop in stops:
             at = tree.add(stop, at, self._place(stop.q))
         return at

@@ -248,6 +248,10 @@ class Same:
         self.some_rolled |= as_before
         return as_before
 
+    def none_rolls(self) -> None:
+        """It is known that no body can."""
+        self.may_roll[:] = False
+
     def place(self, q: Vector) -> Vector:
         """Numbers of the places of bodies that count, lengths in units of the size."""
         bodies = itertools.compress(_places(self.p.mech, q), self.resting)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from holoctl.base.angles import wrapped
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import PATH_FACTORED, ROUNDING
+from holoctl.base.tolerances import OFF_WAY, PATH_FACTORED, PATH_LONGEST, PATH_MET, ROUNDING
 from holoctl.closing.newton import Problem
 from holoctl.doctor.mode_search import allowed
 from holoctl.estimation.following import Place, Tally, following, placed_at
@@ -60,8 +60,6 @@ class Walker:
         The coordinates that motors drive.
     turning : (n,) mask
         Those that are angles: they may go round.
-    taken : int
-        Steps that were tried so far.
     """
 
     def __init__(self, p: Problem, q: Vector) -> None:
@@ -77,43 +75,49 @@ class Walker:
         self.turning = ~np.isin(self.columns, mech.lengths[1])
         borders = first_borders(here, weights, self._see.known)
         self.start = Stop(q, np.zeros(self.columns.size), borders)
-        self.taken = 0
 
     def left(self, y: Vector, target: Vector) -> Vector:
         """From y to the target, the shorter way round."""
         way = target - y
         return np.where(self.turning, wrapped(way), way)
 
-    def walk(self, start: Stop, way: Vector, step: float, most: int) -> tuple[list[Stop], bool]:
-        """The stops after `start` on a straight way of the motors, none farther than 2 `step`
-        (scaled) from the one before, and whether the last one is its end."""
-        p, see, mech = self.p, self._see, self.p.mech
-        stops, c, target = list[Stop](), mech.column_scale, start.y + way
-        place, y = placed_at(see, start.q, p.t, start.borders), start.y
-        before = self.taken
-        while largest(target - y) > ROUNDING:
-            if self.taken - before >= most:
-                return stops, False
-            self.taken += 1
-            d = np.zeros(mech.nv)
-            d[self.columns] = target - y
-            of_all = d[self._sensors.columns]
-            size = largest(place.gamma @ see.seen(place.borders, of_all) / c)
-            share = min(1.0, step / size) if size > 0.0 else 1.0
+    def walk(
+        self, start: Stop, way: Vector, step: float, most: int
+    ) -> tuple[list[Stop], int, bool]:
+        """Along a straight way of the motors, in steps of this length, scaled.
+
+        Returns
+        -------
+        stops : list of Stop
+            Those after `start`.
+        taken : int
+            Steps that were tried.
+        there : bool
+            Whether the last stop is at the end of the way.
+        """
+        see, c, stops = self._see, self.p.mech.column_scale, list[Stop]()
+        place, y, end = placed_at(see, start.q, self.p.t, start.borders), start.y, start.y + way
+        taken, d = 0, np.zeros(self.p.mech.nv)
+        while self._far(end - y):
+            if taken >= most:
+                return stops, taken, False
+            taken += 1
+            d[self.columns] = end - y
+            moving = place.gamma @ see.seen(place.borders, d[self._sensors.columns])
+            share = min(1.0, step / max(largest(moving / c), ROUNDING))
             there = self._stepped(place, share * d)
-            if there is None or largest(moved := self._between(place, there)) > 2.0 * step:
-                return stops, False
-            gone = (c * moved)[self.columns]
-            if largest((gone - share * d[self.columns]) / c[self.columns]) > 0.5 * share * largest(
-                d / c
-            ):
-                return stops, False  # more motors than motions, which contradict each other
-            y = target if share == 1.0 and self._see.known else y + gone
-            place = there
+            if there is None:
+                return stops, taken, False
+            moved = pin.difference(self.p.mech.model, place.q, there.q)
+            off = largest((moved - share * d)[self.columns] / c[self.columns])
+            if largest(moved / c) > 2.0 * step or off > OFF_WAY * share * largest(d / c):
+                return stops, taken, False
+            place, y = there, y + moved[self.columns]
             stops.append(Stop(place.q, y, place.borders))
-            if share == 1.0:
-                break
-        return stops, largest((target - y) / c[self.columns]) <= 1e-9
+        return stops, taken, True
+
+    def _far(self, way: Vector) -> bool:
+        return largest(way / self.p.mech.column_scale[self.columns]) > PATH_MET
 
     def _stepped(self, place: Place, d: Vector) -> Place | None:
         mech, t = self.p.mech, self.p.t
@@ -124,15 +128,11 @@ class Walker:
             return there
         return there if largest(self.p.scaled_rows(there.q)[0]) <= allowed(mech) else None
 
-    def _between(self, a: Place, b: Place) -> Vector:
-        moved: Vector = pin.difference(self.p.mech.model, a.q, b.q) / self.p.mech.column_scale
-        return moved
-
     def followed(self, ways: Iterable[Vector], step: float) -> list[Stop] | None:
         """All stops from the mode along some ways, one after the other; None where one ends."""
         stops = [self.start]
         for way in ways:
-            new, there = self.walk(stops[-1], way, step, 10_000)
+            new, _, there = self.walk(stops[-1], way, step, PATH_LONGEST)
             if not there:
                 return None
             stops += new
