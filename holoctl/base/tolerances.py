@@ -516,6 +516,10 @@ OFF_WAY = 0.5
 PATH_TURN, PATH_SLIDE = 3.14, 1.0  # rad; of the size of the mechanism
 """How far from the modes motors are sent, at most."""
 
+MOST_HUNG, ON_A_LINE = 10, 1e-3  # a count; of the size of the mechanism
+"""Signs of modes are told apart from those of legs that roll where so many bodies hang on points at
+most, and none but legs on points of one line."""
+
 NO_ROW = 1e-11  # scaled
 """A row whose Jacobian is smaller at configurations anywhere holds nothing: planar loops have
 such."""

@@ -34,10 +34,10 @@ from holoctl.closing.newton import Problem
 from holoctl.constraints.coupling import BoundCoupling
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.assembly_modes import AssemblyModes
+from holoctl.doctor.leg_signs import may_turn_over, sign_of_legs
 from holoctl.doctor.mode_compare import Comparison, Group, comparison, group_of
 from holoctl.doctor.mode_search import Closed, allowed, free_coordinates, held, starts
 from holoctl.doctor.mode_walk import Stop, Walker
-from holoctl.doctor.rolled import joints_at, may_roll
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import placed
@@ -187,8 +187,10 @@ def joined_modes(
     turns, and by the size of the mechanism. Limits of joints, and collisions, are not looked at.
 
     A sign parts modes where the rows of the determinant are all that hold anything, as many as
-    coordinates that no motor drives, all of closures, contacts, rods and couplings, and no leg
-    between ball or universal joints may roll. A singular mode is parted from all others.
+    coordinates that no motor drives, all of closures, contacts, rods and couplings. Legs between a
+    universal joint of the tree and a ball joint may roll, each with a factor of its own, which is
+    divided out; where other bodies may, no sign proves anything. A singular mode is parted from
+    all others.
 
     Examples
     --------
@@ -208,10 +210,9 @@ def joined_modes(
     progress = flag("progress", progress)
     p, closed = _modes(mech, found, t)
     by = comparison(p, closed)
-    rolls = _may_roll(p, found, by)
-    if not rolls:
+    if not may_turn_over(mech, closed[0].q, t, by.same.size):
         by.same.none_rolls()
-    parted = _parted(p, found, by, rolls)
+    parted = _parted(p, found, by)
     trees = _Trees(p, closed, by, parted, seed)
     bar = progress_bar(steps, "joined modes", "steps") if progress else None
     with one_thread(), bar or nullcontext():
@@ -248,12 +249,13 @@ def _modes(mech: Mechanism, found: AssemblyModes, t: float) -> tuple[Problem, li
 # ------------------------------------------------------------------------------------------- signs
 
 
-def _parted(p: Problem, found: AssemblyModes, by: Comparison, rolls: bool) -> NDArray[np.bool_]:
+def _parted(p: Problem, found: AssemblyModes, by: Comparison) -> NDArray[np.bool_]:
     """What the signs prove, and singular modes."""
-    sign = np.array([m.sign for m in found.modes])
     singular = np.array([m.singular for m in found.modes])
     parted: NDArray[np.bool_] = singular[:, None] | singular
-    if not rolls and _signs_part(p, found, by):
+    if _signs_part(p, found, by):
+        legs = [sign_of_legs(p.mech, m.q, p.t, by.same.size) for m in found.modes]
+        sign = np.array([m.sign for m in found.modes]) * legs
         parted |= sign[:, None] * sign < 0
     np.fill_diagonal(parted, False)
     return parted
@@ -273,13 +275,6 @@ def _signs_part(p: Problem, found: AssemblyModes, by: Comparison) -> bool:
     return {mech.row_names[i] for i in np.flatnonzero(holding)} == set(found.rows)
 
 
-def _may_roll(p: Problem, found: AssemblyModes, by: Comparison) -> bool:
-    """Whether bodies may hang on two points, as a leg between ball and universal joints."""
-    joints, may = joints_at(p.mech, found.modes[0].q, p.t, by.same.size), may_roll(p.mech)
-    held_there = zip(joints.pairs, joints.centres, strict=True)
-    return sum(c is not None and bool(may[a] or may[b]) for (a, b), c in held_there) > 1
-
-
 # ------------------------------------------------------------------------------------------- trees
 
 
@@ -289,6 +284,7 @@ class _Tree:
     def __init__(self, walker: Walker, place: Vector) -> None:
         self.walker, self.stops, self.parents = walker, [walker.start], [-1]
         self._ys, self._places = [walker.start.y], [place]
+        self.compared = dict[int, Group]()
 
     def add(self, stop: Stop, parent: int, place: Vector) -> int:
         self.stops.append(stop)
@@ -358,8 +354,13 @@ class _Trees:
         self.taken = max(self.taken, before + 1)
         if largest(a.walker.left(a.stops[end].y, b.stops[to].y)) > PATH_MET:
             return
-        if self.by.same(self._compared(a.stops[end].q), self._compared(b.stops[to].q)):
+        if self.by.same(self._once(a, end), self._once(b, to)):
             self._joined(i, j, a.ways(end) + [-way for way in reversed(b.ways(to))])
+
+    def _once(self, tree: _Tree, at: int) -> Group:
+        if at not in tree.compared:
+            tree.compared[at] = self._compared(tree.stops[at].q)
+        return tree.compared[at]
 
     def _walked(self, tree: _Tree, at: int, way: Vector, most: int) -> int:
         stops, taken, _ = tree.walker.walk(tree.stops[at], way, PATH_SEARCH, most)
