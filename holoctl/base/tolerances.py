@@ -507,6 +507,9 @@ PATH_RUN, PATH_MEET, PATH_MET = 25, 100, 1e-9  # counts; scaled
 """Steps in one direction, before another one is drawn; towards another tree of configurations; what
 may be left of the way between motors that met."""
 
+PATH_OVERHEAD = 5
+"""As so many steps a direction counts that is blocked at once."""
+
 PATH_LONGEST = 10_000
 """Steps of a straight part of a path."""
 

@@ -24,6 +24,7 @@ from holoctl.base.tolerances import (
     NO_ROW,
     PATH_MEET,
     PATH_MET,
+    PATH_OVERHEAD,
     PATH_RUN,
     PATH_SEARCH,
     PATH_SLIDE,
@@ -34,7 +35,7 @@ from holoctl.closing.newton import Problem
 from holoctl.constraints.coupling import BoundCoupling
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.assembly_modes import AssemblyModes
-from holoctl.doctor.leg_signs import may_turn_over, sign_of_legs
+from holoctl.doctor.leg_signs import sign_of_legs, that_roll
 from holoctl.doctor.mode_compare import Comparison, Group, comparison, group_of
 from holoctl.doctor.mode_search import Closed, allowed, free_coordinates, held, starts
 from holoctl.doctor.mode_walk import Stop, Walker
@@ -143,7 +144,7 @@ def joined_modes(
     mech: Mechanism,
     found: AssemblyModes,
     *,
-    steps: int = 10_000,
+    steps: int = 5_000,
     seed: int = 0,
     t: float = 0.0,
     progress: bool = False,
@@ -161,8 +162,8 @@ def joined_modes(
     found : AssemblyModes
         What `assembly_modes` found for this mechanism.
     steps : int, optional
-        How many steps of the search may be taken, some 0.2 ms each for a planar robot. It ends
-        sooner where all pairs are decided.
+        How many steps of the search may be taken, some 0.3 ms each for a planar robot, three times
+        that for a platform on six legs. It ends sooner where all pairs are decided.
     seed : int, optional
         Of the random directions; the same seed gives the same result.
     t : float, optional
@@ -210,8 +211,8 @@ def joined_modes(
     progress = flag("progress", progress)
     p, closed = _modes(mech, found, t)
     by = comparison(p, closed)
-    if not may_turn_over(mech, closed[0].q, t, by.same.size):
-        by.same.none_rolls()
+    legs = that_roll(mech, closed[0].q, t, by.same.size)
+    by = by._replace(same=by.same.only(legs))
     parted = _parted(p, found, by)
     trees = _Trees(p, closed, by, parted, seed)
     bar = progress_bar(steps, "joined modes", "steps") if progress else None
@@ -346,12 +347,12 @@ class _Trees:
         unit = self.p.mech.column_scale[a.walker.columns]
         widest = np.where(a.walker.turning, PATH_TURN, PATH_SLIDE * unit)
         y = self.rng.uniform() * self.rng.uniform(-1.0, 1.0, unit.size) * widest
-        at, before = a.nearest(y, unit), self.taken
+        at, before, least = a.nearest(y, unit), self.taken, min(most, PATH_OVERHEAD)
         new = self._walked(a, at, a.walker.left(a.stops[at].y, y), min(most, PATH_RUN))
         to = b.most_alike(self._place(a.stops[new].q))
         way, most = a.walker.left(a.stops[new].y, b.stops[to].y), most - self.taken + before
         end = self._walked(a, new, way, min(most, PATH_MEET))
-        self.taken = max(self.taken, before + 1)
+        self.taken = max(self.taken, before + least)
         if largest(a.walker.left(a.stops[end].y, b.stops[to].y)) > PATH_MET:
             return
         if self.by.same(self._once(a, end), self._once(b, to)):

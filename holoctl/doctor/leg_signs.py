@@ -26,20 +26,20 @@ from holoctl.closing.samples import sample
 from holoctl.doctor.rolled import Joints, joints_at, may_roll
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["may_turn_over", "sign_of_legs"]
+__all__ = ["sign_of_legs", "that_roll"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-def may_turn_over(mech: Mechanism, q: Vector, t: float, size: float) -> bool:
-    """Whether there may be several configurations of one mode: bodies that hang on two points, or
-    ball joints of three hinges."""
-    here, joints, may = _looked_at(mech, q, t, size)
-    if _gimbals(here):
-        return True
-    held_there = zip(joints.pairs, joints.centres, strict=True)
-    return sum(c is not None and bool(may[a] or may[b]) for (a, b), c in held_there) > 1
+def that_roll(mech: Mechanism, q: Vector, t: float, size: float) -> Mask:
+    """Bodies that hang on two points, as legs do, and parts of joints."""
+    _, joints, may = _looked_at(mech, q, t, size)
+    mask = ~joints.own
+    for some in _hung(joints, np.flatnonzero(~may).tolist()):
+        if len(_outer(joints, some)) == 2:
+            mask[list(some)] = True
+    return mask & may
 
 
 def sign_of_legs(mech: Mechanism, q: Vector, t: float, size: float) -> int:
@@ -55,11 +55,7 @@ def sign_of_legs(mech: Mechanism, q: Vector, t: float, size: float) -> int:
     for n in range(1, len(hung) + 1):
         for some in combinations(hung, n):
             together = set[int]().union(*some)
-            outer = [
-                k
-                for k, (a, b) in enumerate(joints.pairs)
-                if joints.centres[k] is not None and (a in together) != (b in together)
-            ]
+            outer = _outer(joints, together)
             points = np.array([joints.centres[k] for k in outer]).reshape(-1, 3)
             if not _on_a_line(points, size):
                 continue
@@ -89,6 +85,15 @@ def _of_leg(here: Bodies, joints: Joints, leg: set[int], outer: list[int]) -> in
     size = float(np.linalg.norm(a) * np.linalg.norm(b) * np.linalg.norm(end - start))
     factor = float((end - start) @ np.cross(a, b))
     return int(np.sign(factor)) if abs(factor) > here.at_rest * size else 0
+
+
+def _outer(joints: Joints, bodies: set[int]) -> list[int]:
+    """Joints with a centre between these bodies and others."""
+    return [
+        k
+        for k, (a, b) in enumerate(joints.pairs)
+        if joints.centres[k] is not None and (a in bodies) != (b in bodies)
+    ]
 
 
 def _on_a_line(points: Array, size: float) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -248,9 +249,11 @@ class Same:
         self.some_rolled |= as_before
         return as_before
 
-    def none_rolls(self) -> None:
-        """It is known that no body can."""
-        self.may_roll[:] = False
+    def only(self, bodies: NDArray[np.bool_]) -> Same:
+        """Which lets no others roll."""
+        same = copy(self)
+        same.may_roll = self.may_roll & bodies
+        return same
 
     def place(self, q: Vector) -> Vector:
         """Numbers of the places of bodies that count, lengths in units of the size."""
