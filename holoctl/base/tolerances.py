@@ -516,7 +516,7 @@ PATH_LONGEST = 10_000
 OFF_WAY = 0.5
 """Share of a step by which motors may miss it, where they are more than motions."""
 
-PATH_TURN, PATH_SLIDE = 3.14, 1.0  # rad; of the size of the mechanism
+PATH_TURN, PATH_SLIDE = 3.14, 2.0  # rad; of the size of the mechanism
 """How far from the modes motors are sent, at most."""
 
 MOST_HUNG, ON_A_LINE = 10, 1e-3  # a count; of the size of the mechanism

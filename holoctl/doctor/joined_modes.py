@@ -184,8 +184,8 @@ def joined_modes(
 
     Notes
     -----
-    Motors go wherever the mechanism closes: up to half a turn from the modes, and on by whole
-    turns, and by the size of the mechanism. Limits of joints, and collisions, are not looked at.
+    Motors go wherever the mechanism closes: any number of turns, and twice the size of the
+    mechanism. Limits of joints, and collisions, are not looked at.
 
     A sign parts modes where the rows of the determinant are all that hold anything, as many as
     coordinates that no motor drives, all of closures, contacts, rods and couplings. Legs between a
@@ -346,7 +346,7 @@ class _Trees:
         a, b = self.trees[i], self.trees[j]
         unit = self.p.mech.column_scale[a.walker.columns]
         widest = np.where(a.walker.turning, PATH_TURN, PATH_SLIDE * unit)
-        y = self.rng.uniform() * self.rng.uniform(-1.0, 1.0, unit.size) * widest
+        y = self.rng.uniform(-1.0, 1.0, unit.size) * widest
         at, before, least = a.nearest(y, unit), self.taken, min(most, PATH_OVERHEAD)
         new = self._walked(a, at, a.walker.left(a.stops[at].y, y), min(most, PATH_RUN))
         to = b.most_alike(self._place(a.stops[new].q))
