@@ -155,6 +155,16 @@ def test_where_two_circles_meet_both_modes_are_parted(name):
         joined.path(0, 1)
 
 
+def test_a_path_without_singularity():
+    mech, found = innocenti()
+    joined = book(found, hc.joined_modes(mech, found, steps=300, seed=8))
+    ((i, j),) = pairs_of(joined)
+    assert i != j
+    assert found.modes[i].sign == found.modes[j].sign
+    check_path(mech, found, joined, i, j, ["table"], axes=2)
+
+
+@pytest.mark.slow
 def test_a_planar_platform_goes_from_mode_to_mode_without_singularity():
     """Its singular configurations part all others in two: all modes of a sign are joined."""
     mech, found = innocenti()
@@ -200,7 +210,6 @@ def test_three_arms(equal):
     mech = three_rrr(base.tolist(), corners.tolist(), 0.4, 0.45)
     found = hc.assembly_modes(mech, [-1.0, 0.3, 2.6], tries=150)
     joined = book(found, hc.joined_modes(mech, found))
-    print(found, joined)
     signs = [m.sign for m in found.modes]
     assert (joined.parted == (np.multiply.outer(signs, signs) < 0)).all()
     for i, j in pairs_of(joined):
@@ -229,11 +238,12 @@ def lines_of(mech, q):
 def test_platforms_on_six_legs_are_parted_by_the_lines_of_their_legs(name):
     """The legs may roll, which turns the sign of the rows over, but not that of the lines."""
     mech = hc.load(hc.robot_file(name))
-    found = hc.assembly_modes(mech, mech.motor_positions(hc.assemble(mech)[0]), tries=60)
+    home, tries = hc.assemble(mech)[0], 25 if name == "delta" else 60
+    found = hc.assembly_modes(mech, mech.motor_positions(home), tries=tries)
     steps = 0 if name == "delta" else 4000
     joined = book(found, hc.joined_modes(mech, found, steps=steps))
     lines = [lines_of(mech, m.q) for m in found.modes]
-    assert len(found) >= 4
+    assert len(found) >= 3
     assert 0 not in lines
     assert len(set(lines)) == 2
     assert (joined.parted == (np.multiply.outer(lines, lines) < 0)).all()
@@ -255,14 +265,25 @@ def test_signs_prove_nothing_of_what_spins_or_is_redundant():
             joined.path(0, 1)
 
 
+@pytest.mark.slow
 def test_more_motors_than_motions():
-    """Whose ways are those on which they agree: none but where they are, if they are held."""
+    """Ways are those on which they agree: a motor that a leg drives through a gear."""
     mech, found = innocenti()
-    motors = [*mech.actuator_names, "hinge_0"]
-    more = dataclasses.replace(mech, actuated=motors)
-    held = hc.assembly_modes(more, more.motor_positions(found.modes[0].q), tries=30)
-    assert len(held) == 1
-    assert book(held, hc.joined_modes(more, held)).steps == 0
+    m = mech.model.copy()
+    add_body(m, 0, pin.JointModelPX(), at(3.0), "slave", bar(0.1))
+    gear = hc.Coupling({"slave": 1.0, "leg_1": -1.0}, name="gear")
+    motors = [*mech.actuator_names, "slave"]
+    more = hc.Mechanism(m, [*mech.constraints, gear], motors, name="slaved")
+    there = np.append(found.motors, found.motors[1])
+    held = hc.assembly_modes(more, there, tries=100)
+    joined = book(held, hc.joined_modes(more, held))
+    assert len(held) == 6
+    assert not joined.parted.any()
+    assert len(joined.groups) <= 4
+    for i, j in pairs_of(joined):
+        assert held.modes[i].sign == held.modes[j].sign
+        for q in joined.path(i, j)[::10]:
+            assert hc.constraint_errors(more, q).closure < 1e-9
 
 
 def test_singular_modes_are_parted_from_all():
@@ -277,7 +298,7 @@ def test_singular_modes_are_parted_from_all():
 
 def test_the_same_seed_gives_the_same_result_and_steps_are_bounded():
     mech, found = innocenti()
-    a, b = (hc.joined_modes(mech, found, steps=400, seed=4) for _ in range(2))
+    a, b = (hc.joined_modes(mech, found, steps=200, seed=4) for _ in range(2))
     assert a.groups == b.groups
     assert a.steps == b.steps
     for i, j in pairs_of(a):
