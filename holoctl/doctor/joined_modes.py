@@ -38,7 +38,7 @@ from holoctl.doctor.assembly_modes import AssemblyModes
 from holoctl.doctor.leg_signs import sign_of_legs, that_roll
 from holoctl.doctor.mode_compare import Comparison, Group, comparison, group_of
 from holoctl.doctor.mode_search import Closed, allowed, free_coordinates, held, starts
-from holoctl.doctor.mode_walk import Stop, Walker
+from holoctl.doctor.mode_walk import Stop, Walker, held_still
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import placed
@@ -323,10 +323,13 @@ class _Trees:
         self.rng, self.trees = np.random.default_rng(seed), dict[int, _Tree]()
         n, self.taken = len(closed), 0
         self.group, self.edges = list(range(n)), dict[tuple[int, int], list[Vector]]()
+        if parted.sum() == n * (n - 1):
+            return
+        sensors = held_still(p)
         for i, x in enumerate(closed):
             if parted[i].sum() != n - 1:
                 try:
-                    self.trees[i] = _Tree(Walker(p, x.q), self._place(x.q))
+                    self.trees[i] = _Tree(Walker(p, sensors, x.q), self._place(x.q))
                 except HoloctlError:
                     continue  # it is a dead point, or nearly
 

@@ -22,12 +22,13 @@ from holoctl.base.tolerances import OFF_WAY, PATH_FACTORED, PATH_LONGEST, PATH_M
 from holoctl.closing.newton import Problem
 from holoctl.doctor.mode_search import allowed
 from holoctl.estimation.following import Place, Tally, following, placed_at
-from holoctl.estimation.readings import readings
+from holoctl.estimation.readings import Readings, readings
 from holoctl.estimation.seen_motion import Borders, lay_out
 from holoctl.estimation.sight import checked_sight, first_borders
 from holoctl.projector.partition import partition
+from holoctl.tree.frozen_model import plain
 
-__all__ = ["Stop", "Walker", "driven"]
+__all__ = ["Stop", "Walker", "driven", "held_still"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -62,10 +63,9 @@ class Walker:
         Those that are angles: they may go round.
     """
 
-    def __init__(self, p: Problem, q: Vector) -> None:
-        mech, rest = p.mech, np.setdiff1d(np.arange(p.mech.nv), p.free)
+    def __init__(self, p: Problem, sensors: Readings, q: Vector) -> None:
+        mech = p.mech
         part = partition(mech, q, t=p.t)
-        sensors = readings(mech, [mech.coordinate_names[i] for i in rest])
         here = checked_sight(mech, part, sensors, q, p.t)
         weights = np.ones(sensors.columns.size)
         self.p, self._sensors = p, sensors
@@ -137,6 +137,18 @@ class Walker:
                 return None
             stops += new
         return stops
+
+
+def held_still(p: Problem) -> Readings:
+    """What the motors, and what no row depends on, hold: coordinates, and joints that have no
+    number for each."""
+    mech, model = p.mech, plain(p.mech.model)
+    names = dict[str, None]()
+    for i in np.setdiff1d(np.arange(mech.nv), p.free):
+        j = int(mech.joint_of[i])
+        whole = model.nvs[j] > 1 and model.nqs[j] != model.nvs[j]
+        names[model.names[j] if whole else mech.coordinate_names[i]] = None
+    return readings(mech, list(names))
 
 
 def driven(p: Problem) -> Indices:

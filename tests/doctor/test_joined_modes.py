@@ -20,7 +20,8 @@ class Apart:
 
     def __init__(self, mech, axes=3):
         self.mech, self.axes, self.data = mech, axes, mech.model.createData()
-        self.free = np.flatnonzero((mech.B == 0.0).all(axis=1))
+        base = np.array([n.startswith("base") for n in mech.coordinate_names])
+        self.free = np.flatnonzero((mech.B == 0.0).all(axis=1) & ~base)
         self.pairs = [(b.frames1[0], b.frames2[0]) for b in mech.bound]
 
     def errors(self, q):
@@ -106,13 +107,16 @@ def pairs_of(joined):
 # --------------------------------------------------------------------------------------- examples
 
 
-def three_rpr(base, sides):
+def three_rpr(base, sides, floating=False):
     """A triangle on three legs in the plane, whose lengths are driven."""
     a, b, c = sides
     x = (a * a + b * b - c * c) / (2.0 * a)
     corners, m = [(0.0, 0.0), (a, 0.0), (x, np.sqrt(b * b - x * x))], pin.Model()
+    if floating:
+        add_body(m, 0, pin.JointModelFreeFlyer(), at(0.0), "base", bar(1.0))
     for i, (bx, by) in enumerate(base):
-        add_body(m, 0, pin.JointModelRZ(), at(bx, by), f"hinge_{i}", bar(0.1))
+        hung = "base" if floating else 0
+        add_body(m, hung, pin.JointModelRZ(), at(bx, by), f"hinge_{i}", bar(0.1))
         add_body(m, f"hinge_{i}", pin.JointModelPX(), at(0.0), f"leg_{i}", bar(0.1))
         if i == 0:
             add_body(m, "leg_0", pin.JointModelRZ(), at(0.0), "table", bar(0.4))
@@ -129,10 +133,10 @@ def innocenti():
     return mech, hc.assembly_modes(mech, [14.98, 15.38, 12.0], tries=100)
 
 
-def three_rrr(base, corners, arm, rod):
+def three_rrr(base, corners, arm, rod, joint=pin.JointModelRZ):
     m = pin.Model()
     for i, (x, y) in enumerate(base):
-        add_body(m, 0, pin.JointModelRZ(), at(x, y), f"arm_{i}", bar(arm))
+        add_body(m, 0, joint(), at(x, y), f"arm_{i}", bar(arm))
         add_body(m, f"arm_{i}", pin.JointModelRZ(), at(arm), f"rod_{i}", bar(rod))
         if i == 0:
             add_body(m, "rod_0", pin.JointModelRZ(), at(rod), "table", bar(0.4))
@@ -199,21 +203,36 @@ def test_any_planar_platform(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("equal", [True, False])
-def test_three_arms(equal):
+@pytest.mark.parametrize(
+    ("equal", "joint"),
+    [(True, pin.JointModelRZ), (False, pin.JointModelRZ), (False, pin.JointModelRUBZ)],
+)
+def test_three_arms(equal, joint):
     turns = np.pi / 2 + np.arange(3) * 2.0 * np.pi / 3.0
     round_about = np.array([np.cos(turns), np.sin(turns)]).T
     base, corners = 0.6 * round_about, 0.25 * (round_about - round_about[0])
     if not equal:
         base = base + np.array([[0.0, 0.0], [0.1, 0.05], [0.0, -0.1]])
         corners = corners * [1.0, 0.8]
-    mech = three_rrr(base.tolist(), corners.tolist(), 0.4, 0.45)
+    mech = three_rrr(base.tolist(), corners.tolist(), 0.4, 0.45, joint)
     found = hc.assembly_modes(mech, [-1.0, 0.3, 2.6], tries=150)
     joined = book(found, hc.joined_modes(mech, found))
     signs = [m.sign for m in found.modes]
+    assert len(joined.groups) == 2
     assert (joined.parted == (np.multiply.outer(signs, signs) < 0)).all()
     for i, j in pairs_of(joined):
         check_path(mech, found, joined, i, j, ["table"], axes=2)
+
+
+@pytest.mark.slow
+def test_a_base_that_floats_stays():
+    mech = three_rpr([(0.0, 0.0), (1.0, 0.05), (0.1, 0.7)], (1.07, 1.31, 1.04), floating=True)
+    found = hc.assembly_modes(mech, [0.94, 0.96, 0.75], tries=60)
+    joined = book(found, hc.joined_modes(mech, found))
+    assert len(joined.groups) == 2
+    for i, j in pairs_of(joined):
+        path = check_path(mech, found, joined, i, j, ["base", "table"], axes=2)
+        assert np.ptp(path[:, :7], axis=0).max() < 1e-12
 
 
 def lines_of(mech, q):
