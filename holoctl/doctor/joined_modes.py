@@ -38,7 +38,7 @@ from holoctl.doctor.assembly_modes import AssemblyModes
 from holoctl.doctor.leg_signs import sign_of_legs, that_roll
 from holoctl.doctor.mode_compare import Comparison, Group, comparison, group_of
 from holoctl.doctor.mode_search import Closed, allowed, free_coordinates, held, starts
-from holoctl.doctor.mode_walk import Stop, Walker, held_still
+from holoctl.doctor.mode_walk import Stop, Walker, driven, held_still
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import placed
@@ -162,8 +162,8 @@ def joined_modes(
     found : AssemblyModes
         What `assembly_modes` found for this mechanism.
     steps : int, optional
-        How many steps of the search may be taken, some 0.3 ms each for a planar robot, three times
-        that for a platform on six legs. It ends sooner where all pairs are decided.
+        How many steps of the search may be taken, some 0.5 ms each for a planar robot, 1 ms for a
+        platform on six legs. It ends sooner where all pairs are decided.
     seed : int, optional
         Of the random directions; the same seed gives the same result.
     t : float, optional
@@ -191,7 +191,7 @@ def joined_modes(
     coordinates that no motor drives, all of closures, contacts, rods and couplings. Legs between a
     universal joint of the tree and a ball joint may roll, each with a factor of its own, which is
     divided out; where other bodies may, no sign proves anything. A singular mode is parted from
-    all others.
+    all others, and without motors all are.
 
     Examples
     --------
@@ -254,6 +254,8 @@ def _parted(p: Problem, found: AssemblyModes, by: Comparison) -> NDArray[np.bool
     """What the signs prove, and singular modes."""
     singular = np.array([m.singular for m in found.modes])
     parted: NDArray[np.bool_] = singular[:, None] | singular
+    if not driven(p).size:
+        parted[:] = True  # nothing moves
     if _signs_part(p, found, by):
         legs = [sign_of_legs(p.mech, m.q, p.t, by.same.size) for m in found.modes]
         sign = np.array([m.sign for m in found.modes]) * legs
