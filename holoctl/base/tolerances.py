@@ -508,6 +508,34 @@ NEARER_BY = 1e-6
 MODE_ORDER = 6
 """Digits of distances by which modes are put in order, before coordinates are compared."""
 
+PATH_SEARCH, PATH_STEP, PATH_FACTORED = 0.2, 0.05, 8  # scaled; scaled; a count
+"""Steps that join assembly modes, while they are searched and in the path that is told: how far the
+coordinate that moves most is predicted to go; factorisations for each."""
+
+PATH_RUN, PATH_MEET, PATH_MET = 25, 100, 1e-9  # counts; scaled
+"""Steps in one direction, before another one is drawn; towards another tree of configurations; what
+may be left of the way between motors that met."""
+
+PATH_OVERHEAD = 5
+"""As so many steps a direction counts that is blocked at once."""
+
+PATH_LONGEST = 10_000
+"""Steps of a straight part of a path."""
+
+OFF_WAY = 0.5
+"""Share of a step by which motors may miss it, where they are more than motions."""
+
+PATH_TURN, PATH_SLIDE = 3.14, 2.0  # rad; of the size of the mechanism
+"""How far from the modes motors are sent, at most."""
+
+MOST_HUNG, ON_A_LINE = 10, 1e-3  # a count; of the size of the mechanism
+"""Signs of modes are told apart from those of legs that roll where so many bodies hang on points at
+most, and none but legs on points of one line."""
+
+NO_ROW = 1e-11  # scaled
+"""A row whose Jacobian is smaller at configurations anywhere holds nothing: planar loops have
+such."""
+
 GRAVITY_WORKS = 1e-6
 """Gravity works on a motion by more than this share of the weight of all times its size."""
 

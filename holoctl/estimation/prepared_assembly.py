@@ -217,6 +217,9 @@ class PreparedAssembly:
     ) -> tuple[Vector, Vector]:
         """The closed state where the sensors read this.
 
+        To be called at every tick: what the sensors did in between is taken to be the straight way,
+        and a dead point that was passed while ticks were missing is not seen.
+
         After an error the last state stays, and the next call goes on from there. After a
         `BranchError` at a dead point, or for noise, every call raises it until `reset`: from
         then on nothing proves the branch.
