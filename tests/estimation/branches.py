@@ -212,6 +212,8 @@ class Oracle:
             there = self.moved(x0, dm * (i / steps)) if i < steps else x
             t = t0 + (t1 - t0) * i / steps
             step = gamma @ (dm / steps / self.unit)
+            if t1 != t0:
+                step = self._step(q, there, t, w)[0]
             top = max(top, float(np.sqrt((gamma**2).sum(axis=1).max())))
             if not np.isfinite(step).all() or top > HOPELESS:
                 return Way(q, False, top, along, "gain")
