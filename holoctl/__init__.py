@@ -55,7 +55,8 @@ if TYPE_CHECKING:
     from holoctl.constraints.joint_coordinates import JointMotion
     from holoctl.constraints.rod import Rod
     from holoctl.constraints.wrench import wrench_rows
-    from holoctl.control.computed_torque import ComputedTorque, Tracking
+    from holoctl.control.computed_torque import ComputedTorque, SensedTracking, Tracking
+    from holoctl.control.loop import Loop
     from holoctl.control.realtime import LoopStatistics, realtime, run_at_rate
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
     from holoctl.doctor.examination import mobility
@@ -120,7 +121,8 @@ _HOMES = {
     "forces.spring": ["Spring"],
     "dynamics.energy": ["Energy", "Power", "energy", "power"],
     "constraints.wrench": ["wrench_rows"],
-    "control.computed_torque": ["ComputedTorque", "Tracking"],
+    "control.computed_torque": ["ComputedTorque", "SensedTracking", "Tracking"],
+    "control.loop": ["Loop"],
     "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
     "doctor.examination": ["mobility"],
     "doctor.motion": ["Motion"],
@@ -135,8 +137,8 @@ _HOMES = {
     "dynamics.reference.fdgq": ["fdgq"],
     "rows.terms": ["Terms", "terms"],
     "base.errors": [
-        "AssemblyError", "BranchError", "HoloctlError", "InconsistentError", "InputError", "LoadError",
-        "NotActuatedError", "SingularityError",
+        "AssemblyError", "BranchError", "HoloctlError", "InconsistentError", "InputError",
+        "LoadError", "NotActuatedError", "SingularityError",
     ],
     "io.load": ["load", "robot_file", "robot_names"],
     "constraints.joint_coordinates": ["JointMotion"],

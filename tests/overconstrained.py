@@ -9,7 +9,7 @@ where they are drawn; in `GENERIC` counting is right. Each entry makes a `Drawin
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -18,7 +18,6 @@ import overconstrained_loops as loops
 import overconstrained_nets as nets
 import overconstrained_rest as rest
 import pinocchio as pin
-import pytest
 from overconstrained_drawing import Drawing, unit
 
 import holoctl as hc
@@ -68,11 +67,6 @@ def drawn(name: str) -> tuple[Drawing, hc.Mechanism]:
     """One of them, in metres, exact."""
     drawing = EVERY[name]()
     return drawing, drawing.mechanism()
-
-
-def few(values: Iterable[Any], some: Collection[Any]) -> list[Any]:
-    """Parameters of a test: some of these in every run, all in the long one."""
-    return [x if x in some else pytest.param(x, marks=pytest.mark.slow) for x in values]
 
 
 # ----------------------------------------------------------------------------------- rounded, bent

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
+import pytest
 from zoo import ZOO
 
 import holoctl as hc
@@ -17,6 +18,21 @@ import holoctl.rows.tick.fast_rows
 from holoctl.rows.evaluate import constraint_rows
 
 EPS = np.finfo(float).eps
+
+SHORT = (
+    "four_bar", "five_bar", "spatial_arms", "floating_leg", "geared_slider", "hung_plate",
+    "standing_leg", "sine_gear", "timed_arm", "sine_chart", "third_bar", "three_motors",
+    "screw_chain", "slotted_arms",
+)  # fmt: skip
+"""Of the zoo, those of the short run: in the plane, in space, afloat; rods, contacts, couplings, a
+function of one's own, of time, a chart; rows that repeat each other, motors that do, screws,
+slots."""
+
+
+def few(values, some=SHORT):
+    """Parameters of a test: some of these in every run, all in the long one."""
+    return [x if x in some else pytest.param(x, marks=pytest.mark.slow) for x in values]
+
 
 ROOT = Path(__file__).resolve().parents[1]
 """The project."""

@@ -63,6 +63,10 @@ def is_result(cls):
         "Parameters" not in sections(cls.__doc__))  # fmt: skip
 
 
+def is_protocol(cls):
+    return getattr(cls, "_is_protocol", False)
+
+
 def problems(name, thing):
     """What the docstring of a public function or class lacks."""
     if not thing.__doc__:
@@ -80,7 +84,14 @@ def problems(name, thing):
         if is_result(thing):
             return [f"Attributes lacks {n}" for n in given if n not in attributes]
         found += [f"Attributes lacks {n}" for n in made if n not in attributes]
+        own = vars(thing).get("__init__")
         signature = given
+        if (
+            inspect.isfunction(own)
+            and not dataclasses.is_dataclass(thing)
+            and not is_protocol(thing)
+        ):
+            signature = list(inspect.signature(own).parameters)[1:]
     else:
         signature = list(inspect.signature(thing).parameters)
         if inspect.signature(thing).return_annotation not in ("None", None) and (

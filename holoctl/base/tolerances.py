@@ -469,6 +469,9 @@ IDLE_RANK = 1e-7  # scaled
 IDLE_NEW = 1e-3
 """Share of an idle motion that must be new beside others, so that it counts."""
 
+HELD_APART = 1e-4  # of the size of the mechanism
+"""Points that are nearer to each other do not hold an axis: it may tilt about them."""
+
 MOST_FREE = 4
 """A joint that holds a point of an axis allows three turns about it and a slide along it."""
 

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
-from holoctl.base.angles import wrapped
-from holoctl.base.checks import Vector, as_given, finite, numbers, one_of, quiet, stored, vector
+from holoctl.base.checks import Vector, as_given, numbers, one_of, quiet, vector
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
-from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, answer
-from holoctl.mechanism.checks import check_configuration, check_mechanism, state_in_a_tick
+from holoctl.control.loop import Loop
+from holoctl.control.reference_law import ReferenceLaw, check_finite
+from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, answer, sensed
+from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.mechanism.motors import position_reader
 from holoctl.mechanism.open_tree import known_efforts
 from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import NOT_GIVEN, NotGiven, StateLimits, state_limits
 
-__all__ = ["ComputedTorque", "Controller", "Reference", "Tracking", "limits_of"]
+__all__ = [
+    "ComputedTorque", "Controller", "Reference", "SensedTracking", "Tracking", "limits_of",
+]  # fmt: skip
 
 Controller = Callable[[float, Vector, Vector], Vector]
 """controller(t, q, v) -> u, shape (nu,)."""
@@ -70,6 +73,10 @@ class ComputedTorque:
         that is measured; or ``"measured"``, at v, which chatters where a Coulomb friction changes
         its side with the noise of a rate near zero. Springs and dampers are taken as measured in
         any case.
+    assembly : PreparedAssembly, optional
+        How the state is found where only some joints are measured, by `torque_from_motors`. Each
+        loop goes its own way from its start. Default: the motors are measured, and the start is
+        assembled from ``mech.reference``.
 
     Raises
     ------
@@ -99,8 +106,10 @@ class ComputedTorque:
     closure_limit: float | None = CLOSURE_LIMIT
     velocity_limit: float | None = VELOCITY_LIMIT
     friction_at: str = "reference"
+    assembly: PreparedAssembly | None = None
     _prepared: PreparedInverseDynamics = field(init=False, repr=False)
-    _law: Callable[[Vector, Vector, Any, Vector], Vector] = field(init=False, repr=False)
+    _law: ReferenceLaw = field(init=False, repr=False)
+    _local: threading.local = field(init=False, repr=False)
 
     @quiet
     def __post_init__(self) -> None:
@@ -122,12 +131,15 @@ class ComputedTorque:
         put("partition", prepared.partition)
         put("weights", prepared.weights)
         put("_prepared", prepared)
-        put("_law", _law(mech, self.kp, self.kd))
+        law = ReferenceLaw(mech, self.kp, self.kd, self.compensation, self.friction_at)
+        put("_law", law)
+        put("_local", threading.local())
+        _check_assembly(mech, self.assembly)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ComputedTorque, (
             self.mech, self.kp, self.kd, self.compensation, self.partition, self.weights,
-            self.closure_limit, self.velocity_limit, self.friction_at,
+            self.closure_limit, self.velocity_limit, self.friction_at, self.assembly,
         )  # fmt: skip
 
     @quiet
@@ -192,17 +204,78 @@ class ComputedTorque:
             known = None
             if f_ext is not None or efforts is not None:
                 known = known_efforts(mech, q, v, t, f_ext, efforts)
-            command = self._law(q, v, q_ref, v_ref)
-            if self.compensation == "full":
-                rates = v_ref if self.friction_at == "reference" else None
-                return answer(self._prepared, q, v, a_ref + command, t, known, out, rates)
-            u = answer(self._prepared, q, v, None, t, known, None) + command
-            if not (finite(u) and finite(a_ref)):  # all inputs, as on the other paths
-                raise InputError("the torque is not finite")
+            prepared = self._prepared
+
+            def efforts(
+                q: Vector, v: Vector, target: Vector | None, t: float, out: Vector | None,
+                rates: Vector | None,
+            ) -> Vector:  # fmt: skip
+                return answer(prepared, q, v, target, t, known, out, rates)
+
+            return self._law.torque(efforts, q, v, q_ref, v_ref, a_ref, t, out)
         except InputError:
-            _check_finite(q=q, v=v, q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
+            check_finite(q=q, v=v, q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
             raise
-        return u if out is None else stored("out", out, u)
+
+    def loop(self) -> Loop:
+        """A loop of this controller that remembers where the mechanism is: one for each thread.
+
+        Raises
+        ------
+        InputError
+            For a general actuation matrix, whose motors have no positions; where the motors do not
+            tell how the mechanism moves, and no `assembly` says what else is measured.
+        AssemblyError, BranchError
+            As `PreparedAssembly`.
+        """
+        mech, given = self.mech, self.assembly
+        if not mech.actuated:
+            raise InputError(
+                f"{mech.name}: its motors act by an actuation matrix, so they have no positions to "
+                "follow; find the state by hc.PreparedAssembly(mech, measured=[...]), and the "
+                "torque by `torque`"
+            )
+        found = PreparedAssembly(mech, partition=self.partition) if given is None else given.fresh()
+        return self._loop(found)
+
+    def torque_from_motors(
+        self,
+        q_motors: Any,
+        v_motors: Any,
+        q_ref: Any,
+        v_ref: Any,
+        a_ref: Any,
+        t: float = 0.0,
+        *,
+        out: Vector | None = None,
+    ) -> Vector:
+        """`Loop.torque_from_motors` of the loop of this thread, which the first call makes.
+
+        Parameters
+        ----------
+        q_motors, v_motors, q_ref, v_ref, a_ref, t, out
+            As there.
+
+        Returns
+        -------
+        u : (nu,) array
+            N m or N.
+
+        Raises
+        ------
+        InputError, SingularityError, InconsistentError, BranchError, AssemblyError
+            As there, and as `loop`.
+        """
+        try:
+            loop: Loop = self._local.loop
+        except AttributeError:
+            loop = self._local.loop = self.loop()
+        return loop.torque_from_motors(q_motors, v_motors, q_ref, v_ref, a_ref, t, out=out)
+
+    def track_from_motors(self, reference: Reference) -> SensedTracking:
+        """A controller(t, q_motors, v_motors) -> u that follows reference(t) -> (q_ref, v_ref,
+        a_ref), with a loop of its own."""
+        return SensedTracking(self, reference)
 
     def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> ComputedTorque:
         """This controller, or where its partition is no longer good one with other rows or
@@ -231,7 +304,12 @@ class ComputedTorque:
             return self
         other = replace(self, partition=prepared.partition)
         object.__setattr__(other, "_prepared", prepared)  # which is laid out
+        if (loop := getattr(self._local, "loop", None)) is not None:
+            other._local.loop = other._loop(loop.assembly)
         return other
+
+    def _loop(self, assembly: PreparedAssembly) -> Loop:
+        return Loop(self._law, sensed(self._prepared, assembly), self.torque)
 
     def track(self, reference: Reference) -> Tracking:
         """A controller(t, q, v) -> u that follows reference(t) -> (q_ref, v_ref, a_ref)."""
@@ -277,18 +355,83 @@ class Tracking:
 
     def __call__(self, t: float, q: Vector, v: Vector) -> Vector:
         """The motor efforts u at the time t, s, in the state (q, v)."""
-        wanted = self.reference(t)
-        if not isinstance(wanted, (tuple, list)) or len(wanted) != 3:
-            raise InputError(
-                "reference(t) must return (q_ref, v_ref, a_ref); got "
-                f"{type(wanted).__name__} {str(wanted)[:60]!r}"
-            )
-        return self.controller.torque(q, v, *wanted, t=t)
+        return self.controller.torque(q, v, *_wanted(self.reference, t), t=t)
 
     def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> Tracking:
         """This one, or one of the same reference with `ComputedTorque.repartitioned`."""
         controller = self.controller.repartitioned(q, v, t)
         return self if controller is self.controller else replace(self, controller=controller)
+
+
+@dataclass(frozen=True, eq=False)
+class SensedTracking:
+    """A controller(t, q_motors, v_motors) -> u that follows a reference, where only the motors, or
+    what ``controller.assembly`` says, are measured: `ComputedTorque.track_from_motors` makes one.
+
+    It remembers where the mechanism is, in a loop of its own.
+
+    Parameters
+    ----------
+    controller : ComputedTorque
+    reference : function
+        ``reference(t)``: (q_ref, v_ref, a_ref) as `ComputedTorque.torque` takes them.
+    loop : Loop, optional
+        Default: a new one of the controller.
+
+    Raises
+    ------
+    InputError
+        For what is no controller, or no function; and as `ComputedTorque.loop`.
+    """
+
+    controller: ComputedTorque
+    reference: Reference
+    loop: Loop = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        Tracking(self.controller, self.reference)  # the same checks
+        if self.loop is None:
+            object.__setattr__(self, "loop", self.controller.loop())
+
+    def __call__(self, t: float, q_motors: Vector, v_motors: Vector) -> Vector:
+        """The motor efforts u at the time t, s, where the sensors read this."""
+        return self.loop.torque_from_motors(q_motors, v_motors, *_wanted(self.reference, t), t=t)
+
+    def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> SensedTracking:
+        """This one, or one of the same reference with `ComputedTorque.repartitioned`, which goes on
+        from where this one is. For the state (q, v) it takes its own."""
+        here = self.loop.assembly.q
+        controller = self.controller.repartitioned(here, np.zeros(self.controller.mech.nv), t)
+        if controller is self.controller:
+            return self
+        return replace(self, controller=controller, loop=controller._loop(self.loop.assembly))
+
+
+def _wanted(reference: Reference, t: float) -> tuple[Any, Any, Any]:
+    """What the reference gives, which must be three."""
+    wanted = reference(t)
+    if not isinstance(wanted, (tuple, list)) or len(wanted) != 3:
+        raise InputError(
+            "reference(t) must return (q_ref, v_ref, a_ref); got "
+            f"{type(wanted).__name__} {str(wanted)[:60]!r}"
+        )
+    return wanted[0], wanted[1], wanted[2]
+
+
+def _check_assembly(mech: Mechanism, assembly: Any) -> None:
+    """Raise `InputError` for what is no way to find the state of this mechanism."""
+    if assembly is None:
+        return
+    if not isinstance(assembly, PreparedAssembly):
+        raise InputError(
+            f"assembly must be a PreparedAssembly; got {type(assembly).__name__}: "
+            "hc.PreparedAssembly(mech, measured=[...]) makes one"
+        )
+    if assembly.mech is not mech:
+        raise InputError(
+            f"assembly is that of another mechanism, {assembly.mech.name}; make it of the very "
+            f"mechanism of the controller, {mech.name}"
+        )
 
 
 def limits_of(
@@ -310,63 +453,6 @@ def limits_of(
     return StateLimits(controller.closure_limit, controller.velocity_limit)
 
 
-def _law(
-    mech: Mechanism, kp: Vector, kd: Vector
-) -> Callable[[Vector, Vector, Any, Vector], Vector]:
-    """A function (q, v, q_ref, v_ref): the reference law, ``kp e + kd (v_ref - B' v)``."""
-    error_of = _position_error(mech)
-    if not mech.actuated:
-        BT = np.ascontiguousarray(mech.B.T)
-        return lambda q, v, q_ref, v_ref: kp * error_of(q, q_ref) + kd * (v_ref - BT.dot(v))
-    motors = np.argmax(mech.B, axis=0)  # B selects
-    places = mech.motors
-    if places.turning.size:
-        return lambda q, v, q_ref, v_ref: kp * error_of(q, q_ref) + kd * (v_ref - v.take(motors))
-    at, nu, for_motors = position_reader(places), mech.nu, (mech.nu,)
-
-    def law(q: Vector, v: Vector, q_ref: Any, v_ref: Vector) -> Vector:
-        if type(q_ref) is np.ndarray and q_ref.shape == for_motors:  # one call less
-            e = as_given("q_ref", q_ref, nu) - at(q)
-        else:
-            e = error_of(q, q_ref)
-        command: Vector = kp * e + kd * (v_ref - v.take(motors))
-        return command
-
-    return law
-
-
-def _position_error(mech: Mechanism) -> Callable[[Vector, Any], Vector]:
-    """A function (q, q_ref) that gives e (nu,), from the motors' positions at q to q_ref."""
-    nu, places = mech.nu, mech.motors
-    at, turning = position_reader(places), places.turning
-    for_motors = (nu,) if mech.actuated else None
-
-    def error_of(q: Vector, q_ref: Any) -> Vector:
-        wanted = q_ref if type(q_ref) is np.ndarray else np.asarray(numbers("q_ref", q_ref))
-        if wanted.shape == for_motors:
-            if places.missing:
-                raise InputError(
-                    f"motor {places.missing}, which has no position of its own; give q_ref as a "
-                    f"whole configuration, shape ({mech.nq},)"
-                )
-            e: Vector = as_given("q_ref", wanted, nu) - at(q)
-            if turning.size:  # the shorter way round
-                e[turning] = wrapped(e[turning])
-            return e
-        if wanted.shape == (mech.nq,):
-            if mech.nq != mech.nv:
-                wanted = check_configuration(mech, wanted, "q_ref")
-            difference: Vector = pin.difference(mech.model, q, numbers("q_ref", wanted))
-            whole: Vector = mech.B.T.dot(difference)
-            return whole
-        motors = f"({nu},), motor positions, or " if for_motors else ""
-        raise InputError(
-            f"q_ref must have shape {motors}({mech.nq},), a configuration; got {wanted.shape}"
-        )
-
-    return error_of
-
-
 def _gains(name: str, value: Any, nu: int) -> Vector:
     given = numbers(name, value, "gains")
     gains = vector(name, np.full(nu, given) if given.ndim == 0 else given, nu, "gains")
@@ -374,17 +460,3 @@ def _gains(name: str, value: Any, nu: int) -> Vector:
         raise InputError(f"{name} must not be negative; got {gains}")
     gains.setflags(write=False)
     return gains
-
-
-def _check_finite(**inputs: Any) -> None:
-    """Name the inputs that are not finite, if any is; what is no array has its own error."""
-    bad = []
-    for name, x in inputs.items():
-        try:
-            numbers_of_x = numbers(name, x)
-        except InputError:
-            continue
-        if not np.isfinite(numbers_of_x).all():
-            bad.append(name)
-    if bad:
-        raise InputError(f"{', '.join(bad)} must be finite, so no torque is given") from None

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.base.linalg import singular_values
 from holoctl.closing.samples import Sample, still
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -39,7 +40,7 @@ def actuation(mech: Mechanism, at: Sample, gamma: Array) -> Actuation:
     motors = motor_rows(mech)
     A = motors @ gamma  # (nu, k)
     rank, undriven = still(at, motors, gamma)
-    values = np.asarray(np.linalg.svd(A, compute_uv=False)) if A.size else np.zeros(0)
+    values = singular_values(A)
     return Actuation(rank, values, undriven)
 
 

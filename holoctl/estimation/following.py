@@ -12,6 +12,7 @@ Reference: P. Deuflhard, Newton Methods for Nonlinear Problems, the chapter on c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,7 +37,7 @@ from holoctl.base.tolerances import (
 from holoctl.estimation.seen_motion import Borders, Seeing
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Place", "Tally", "followed", "placed_at"]
+__all__ = ["Follow", "Place", "Tally", "following", "placed_at"]
 
 Array = NDArray[np.float64]
 
@@ -60,10 +61,12 @@ class Place(NamedTuple):
         What it was where these borders were decided.
     scale : float
         ``det * scale`` goes on where borders are decided anew; one at the start.
-    before : (nv, b) array
-        gamma of the place before.
+    bend : (nv, b) array
+        What gamma changed since the place before.
     step : (b,) array
-        What the sensors moved since.
+        What the sensors moved since, by the borders.
+    square : float
+        ``step . step``
     """
 
     q: Vector
@@ -75,8 +78,9 @@ class Place(NamedTuple):
     det: float
     decided: float
     scale: float
-    before: Array
+    bend: Array
     step: Vector
+    square: float
 
     @property
     def determinant(self) -> float:
@@ -95,13 +99,13 @@ class Tally:
     factored, newton, substeps : int
     contraction : float
         The largest one.
-    gain : float
-        The largest one.
     why : str
         Of the last substep that did not count: ``"far"``, ``"first"``, ``"slow"``, ``"singular"``,
         ``"range"``, ``"gain"``.
     reached : float
         How much of the way.
+    closure : float
+        What the rows were open by at the end, scaled.
     """
 
     most: int
@@ -109,9 +113,14 @@ class Tally:
     newton: int = 0
     substeps: int = 0
     contraction: float = 0.0
-    gain: float = 0.0
     why: str = ""
     reached: float = 0.0
+    closure: float = 0.0
+
+
+Follow = Callable[[Place, Vector, Vector, float, Tally], Place | None]
+"""follow(place, x, way, t, tally): the place where the sensors read x at t, which is `way` from
+s(q); K is factored there. None where it is not reached."""
 
 
 def placed_at(see: Seeing, q: Vector, t: float, borders: Borders) -> Place:
@@ -120,109 +129,114 @@ def placed_at(see: Seeing, q: Vector, t: float, borders: Borders) -> Place:
     det = see.factor(borders)
     gamma = see.gamma()
     scale = 1.0 / det if det != 0.0 else 1.0
-    b = gamma.shape[1]
-    return Place(
-        q, t, see.cut(), gamma, see.drift(), borders, det, det, scale, gamma, np.zeros(b)
-    )  # fmt: skip
+    drift, at_rest = see.drift(), np.zeros(gamma.shape[1])
+    return Place(q, t, see.cut(), gamma, drift, borders, det, det, scale, 0.0 * gamma, at_rest, 0.0)
 
 
-def followed(
-    mech: Mechanism, see: Seeing, place: Place, x: Vector, t: float, tally: Tally
-) -> Place | None:
-    """The place where the sensors read x at t, K factored there; None where it is not reached."""
-    here, left, part = place, 1.0, 1.0  # what is left of the way, and the length of a substep
-    while left > 0.0:
-        share = part / left
-        there = _substep(mech, see, here, x, t, min(share, 1.0), tally)
-        if there is None:
-            part *= 0.5
-            if part < SHORTEST_SUBSTEP or tally.factored >= tally.most or tally.why == "gain":
+def following(mech: Mechanism, see: Seeing) -> Follow:
+    """The continuation of one thread; see the head of this module."""
+    per_c, model, flat = 1.0 / mech.column_scale, mech.model, mech.nq == mech.nv
+    integrate, normalize = pin.integrate, pin.normalize
+    evaluate, factor, right, solved = see.evaluate, see.factor, see.right, see.solved
+    shrunk, grown, bordered = 1.0 / DETERMINANT_CHANGE, DETERMINANT_CHANGE, see.bordered
+
+    def follow(place: Place, x: Vector, way: Vector, t: float, tally: Tally) -> Place | None:
+        there = substep(place, x, way, 1.0, t, tally)
+        if there is not None:
+            tally.substeps, tally.reached = 1, 1.0
+            return there
+        here, left, part = place, 1.0, 0.5  # what is left of the way; the length of a substep
+        while tally.factored < tally.most and tally.why != "gain" and part >= SHORTEST_SUBSTEP:
+            whole = part >= left
+            share = 1.0 if whole else part / left
+            way = see.difference(here.q, x, here.cut)
+            there = substep(here, x, way, share, here.t + share * (t - here.t), tally)
+            if there is None:
+                part *= 0.5
+                continue
+            tally.substeps += 1
+            if whole:
+                tally.reached = 1.0
+                return there
+            here, left, part = there, left - part, 2.0 * part
+        tally.reached = 1.0 - left
+        return None
+
+    def substep(
+        here: Place, x: Vector, way: Vector, share: float, t: float, tally: Tally
+    ) -> Place | None:
+        """The place at a share of the way; None, and why, where that does not count."""
+        borders, ahead = here.borders, (1.0 - share) * way
+        step = see.seen(borders, way if share == 1.0 else share * way)
+        d = here.gamma.dot(step)
+        if here.square > 0.0:
+            rho = float(step.dot(here.step)) / here.square
+            d += here.bend.dot((0.5 * min(max(rho, -BEND), BEND)) * step)
+        if here.drift is not None:
+            d += here.drift * (t - here.t)
+        if not largest(d * per_c) <= PREDICTED_STEP:
+            tally.why = "far"
+            return None
+        q = here.q + d if flat else integrate(model, here.q, d)
+        before = 0.0
+        while True:
+            if tally.factored >= tally.most:
+                tally.why = tally.why or "slow"
+                return None
+            tally.factored += 1
+            if not evaluate(q, t):
+                tally.why = "range"
+                return None
+            det = factor(borders)
+            if not shrunk < det / here.det < grown:
+                tally.why = "singular"
+                return None
+            rhs, size = right(q, x, ahead, borders)
+            if size <= SETTLED_TICK:
                 break
-            continue
-        here, left, part = there, max(left - part, 0.0) if share < 1.0 else 0.0, 2.0 * part
-        tally.substeps += 1
-    tally.reached = 1.0 - left
-    return here if left == 0.0 else None
+            d = solved(rhs)
+            length = largest(d * per_c)
+            if not before:
+                if not length <= FIRST_CORRECTION:
+                    tally.why = "first"
+                    return None
+            elif not length <= CONTRACTION * before:
+                if size <= TIGHT:
+                    break  # it falls no more
+                tally.why = "slow"
+                return None
+            else:
+                tally.contraction = max(tally.contraction, length / before)
+            tally.newton += 1
+            before = length
+            q = q + d if flat else integrate(model, q, d)
+        tally.closure = size
+        if not flat:
+            q = normalize(model, q)
+        gamma = see.gamma()
+        if not see.gain_at_most(gamma, borders) <= GAIN_LIMIT and (
+            not see.gain(gamma, borders) <= GAIN_LIMIT
+        ):
+            tally.why = "gain"
+            return None
+        there = Place(
+            q, t, see.cut(), gamma, see.drift(), borders, det, here.decided, here.scale,
+            gamma - here.gamma, step, float(step.dot(step)),
+        )  # fmt: skip
+        return borders_anew(there) if bordered else there
 
+    def borders_anew(here: Place) -> Place:
+        """With borders decided here, where the determinant shows that they are worn."""
+        if 1.0 / BORDERS_WORN < here.det / here.decided < BORDERS_WORN:
+            return here
+        borders = see.borders(here.gamma)
+        det = factor(borders)
+        if not det:
+            return here
+        gamma = see.gamma()
+        return here._replace(
+            borders=borders, det=det, decided=det, scale=here.scale * here.det / det, gamma=gamma,
+            drift=see.drift(), square=0.0,
+        )  # fmt: skip
 
-def _substep(
-    mech: Mechanism, see: Seeing, here: Place, x: Vector, t: float, share: float, tally: Tally
-) -> Place | None:
-    """The place at a share of the way that is left; None where that does not count."""
-    c, model, flat, borders = mech.column_scale, mech.model, mech.nq == mech.nv, here.borders
-    way = see.difference(here.q, x, here.cut)
-    ahead, step = (1.0 - share) * way, see.seen(borders, share * way)
-    there_t = here.t + share * (t - here.t)
-    d = here.gamma.dot(step) + _bend(here, step)
-    if here.drift is not None:
-        d += here.drift * (there_t - here.t)
-    if not largest(d / c) <= PREDICTED_STEP:
-        return _failed(tally, "far")
-    q = here.q + d if flat else pin.integrate(model, here.q, d)
-    before = np.inf
-    while True:
-        if tally.factored >= tally.most:
-            return _failed(tally, tally.why or "slow")
-        tally.factored += 1
-        if not see.evaluate(q, there_t):
-            return _failed(tally, "range")
-        det = see.factor(borders)
-        if not 1.0 / DETERMINANT_CHANGE < det / here.det < DETERMINANT_CHANGE:
-            return _failed(tally, "singular")
-        right, size = see.right(q, x, ahead, borders)
-        if size <= SETTLED_TICK:
-            break
-        d = see.solved(right)
-        length = largest(d / c)
-        if before == np.inf:
-            if not length <= FIRST_CORRECTION:
-                return _failed(tally, "first")
-        elif not length <= CONTRACTION * before:
-            if size <= TIGHT:
-                break  # it falls no more
-            return _failed(tally, "slow")
-        else:
-            tally.contraction = max(tally.contraction, length / before)
-        tally.newton += 1
-        q, before = q + d if flat else pin.integrate(model, q, d), length
-    if not flat:
-        q = pin.normalize(model, q)
-    gamma = see.gamma()
-    gain = see.gain(gamma, borders)
-    tally.gain = max(tally.gain, gain)
-    if not gain <= GAIN_LIMIT:
-        return _failed(tally, "gain")
-    there = Place(
-        q, there_t, see.cut(), gamma, see.drift(), borders, det, here.decided, here.scale,
-        here.gamma, step,
-    )  # fmt: skip
-    return _with_borders_anew(see, there)
-
-
-def _bend(here: Place, step: Vector) -> Vector:
-    """What the second order adds to a step, by how gamma changed on the way here."""
-    square = float(here.step.dot(here.step))
-    if square == 0.0:
-        return np.zeros(here.gamma.shape[0])
-    rho = min(max(float(step.dot(here.step)) / square, -BEND), BEND)
-    bend: Vector = (here.gamma - here.before).dot(0.5 * rho * step)
-    return bend
-
-
-def _with_borders_anew(see: Seeing, here: Place) -> Place:
-    """With borders decided here, where the determinant shows that they are worn."""
-    if not (here.borders.A.size or here.borders.N.size):
-        return here
-    if 1.0 / BORDERS_WORN < here.det / here.decided < BORDERS_WORN:
-        return here
-    borders = see.borders(here.gamma)
-    det = see.factor(borders)
-    gamma = see.gamma()
-    return here._replace(
-        borders=borders, det=det, decided=det, scale=here.scale * here.det / det, gamma=gamma,
-        drift=see.drift(), before=gamma, step=np.zeros(gamma.shape[1]),
-    )  # fmt: skip
-
-
-def _failed(tally: Tally, why: str) -> None:
-    tally.why = why
+    return follow

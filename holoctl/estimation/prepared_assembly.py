@@ -40,7 +40,7 @@ from holoctl.base.tolerances import (
 from holoctl.closing.assembly import assemble
 from holoctl.closing.correction import put_back
 from holoctl.closing.rank import scaled_jacobian
-from holoctl.estimation.following import Place, Tally, followed, placed_at
+from holoctl.estimation.following import Place, Tally, following, placed_at
 from holoctl.estimation.readings import Readings, readings
 from holoctl.estimation.seen_motion import Seeing, lay_out
 from holoctl.estimation.sight import Sight, checked_sight, first_borders, moved_by, sight
@@ -152,6 +152,9 @@ class PreparedAssembly:
     measured: tuple[str, ...]
     partition: Partition
     unseen: tuple[str, ...]
+    _before: float | None  # determinants after the last two calls
+    _now: float
+    _x: Vector | None
 
     @quiet
     def __init__(
@@ -167,8 +170,7 @@ class PreparedAssembly:
         begin = assemble(mech)[0] if start is None else check_configuration(mech, start, "start")
         self.mech, self.measured = mech, sensors.names
         self._readings, self._weights = sensors, _weights(sensors, weights)
-        self._given = dict(mech=mech, measured=sensors.names, weights=weights)
-        self._busy = False
+        self._per_unit, self._given_weights, self._busy = 1.0 / sensors.unit, weights, False
         self._begin(begin, partition)
         self._start = self._place.q
 
@@ -179,16 +181,13 @@ class PreparedAssembly:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = self._given
-        return PreparedAssembly, (
-            given["mech"], given["measured"], given["weights"], self.partition, self._place.q,
-        )  # fmt: skip
+        given = self.mech, self.measured, self._given_weights, self.partition
+        return _made_again, (*given, self._start, self._place.q, self._place.t, self._latched)
 
     def fresh(self) -> PreparedAssembly:
         """Another one of the same sensors, at the start of this one."""
-        given = self._given
         return PreparedAssembly(
-            given["mech"], given["measured"], given["weights"], self.partition, self._start
+            self.mech, self.measured, self._given_weights, self.partition, self._start
         )
 
     # ------------------------------------------------------------------------------- in a loop
@@ -237,12 +236,33 @@ class PreparedAssembly:
         InconsistentError
             Where sensors that are more than motions contradict each other by more than 0.05 rad.
         """
+        if out is not None:
+            _check_out(out, self.mech)
+        q, v = self.state_in_place(q_measured, v_measured, t)
+        if out is None:
+            return q.copy(), v
+        return stored("out[0]", out[0], q), stored("out[1]", out[1], v)
+
+    def state_in_place(self, q_measured: Any, v_measured: Any, t: float) -> tuple[Vector, Vector]:
+        """`state`, for callers that do not write to what they get."""
         x, rates, t = self._checked(q_measured, v_measured, t)
         place = self._followed(x, t, FACTORED_TICK)
-        q, v = place.q.copy(), self._velocity(place, rates)
-        if out is None:
-            return q, v
-        return stored("out[0]", out[0], q), stored("out[1]", out[1], v)
+        return place.q, self._velocity(place, rates)
+
+    @property
+    def seeing(self) -> Seeing:
+        """What the last state is evaluated and factored with; another one where rows were worn."""
+        return self._see
+
+    @property
+    def readings(self) -> Readings:
+        """What is measured."""
+        return self._readings
+
+    @property
+    def q(self) -> Vector:
+        """A copy of the last configuration (nq,)."""
+        return self._place.q.copy()
 
     @quiet
     def resynchronise(self, q_measured: Any, t: float = 0.0) -> None:
@@ -263,11 +283,14 @@ class PreparedAssembly:
         """
         x, _, t = self._checked(q_measured, None, t)
         self._followed(x, t, FACTORED_START)
-        self._history = [self._place.determinant]
+        self._before = None
 
     @quiet
     def reset(self, q: Any, t: float = 0.0) -> None:
         """Tell where the mechanism is: q is the last state from now on.
+
+        Not right in front of a dead point that is coming: whether it was passed within the first
+        call after this, no sensor tells.
 
         Parameters
         ----------
@@ -279,12 +302,13 @@ class PreparedAssembly:
         Raises
         ------
         InputError
-            For a wrong shape, or numbers that are not finite.
+            For a wrong shape, or numbers that are not finite; for a dead point.
         InconsistentError
             For a configuration that is not closed.
         BranchError
             For one so close to a dead point that noise would be amplified by more than 100.
         """
+        self._check_free()
         self._begin(check_configuration(self.mech, q), self.partition, instant(t))
 
     @property
@@ -296,8 +320,8 @@ class PreparedAssembly:
             missed = self._see.difference(place.q, self._x, place.cut)
             off = {name: float(x) for name, x in zip(readings_.labels, missed, strict=True)}
         return AssemblyReport(
-            tally.substeps, tally.newton, tally.factored, tally.contraction, tally.gain,
-            self._closure, off, tally.reached,
+            tally.substeps, tally.newton, tally.factored, tally.contraction,
+            self._see.gain(place.gamma, place.borders), tally.closure, off, tally.reached,
         )  # fmt: skip
 
     @quiet
@@ -355,9 +379,10 @@ class PreparedAssembly:
                 why="gain",
             )
         self.partition, self.unseen = part, moved_by(mech, here.unseen)
-        self._see, self._place, self._history = see, place, [place.determinant]
+        self._see, self._follow, self._place = see, following(mech, see), place
+        self._before, self._now = None, place.determinant
         self._refused, self._latched = 0, ""
-        self._tally, self._x, self._closure = Tally(0, gain=gain, reached=1.0), None, 0.0
+        self._tally, self._x = Tally(0, reached=1.0), None
 
     def _laid_out(self, part: Partition, here: Sight, q: Vector, t: float) -> tuple[Seeing, Place]:
         mech, sensors, weights = self.mech, self._readings, self._weights
@@ -383,57 +408,65 @@ class PreparedAssembly:
     def _velocity(self, place: Place, rates: Vector | None) -> Vector:
         if rates is None:
             return np.zeros(self.mech.nv)
-        v = place.gamma.dot(self._see.seen(place.borders, rates))
+        v: Vector = place.gamma.dot(self._see.seen(place.borders, rates))
         return v if place.drift is None else v + place.drift
 
     def _followed(self, x: Vector, t: float, most: int) -> Place:
         """The place that the readings lead to; it is remembered, unless an error is raised."""
         if self._latched:
             raise BranchError(self._latched, why="lost")
-        if self._busy:
-            raise InputError(
-                "called while another call was under way, from another thread or a signal "
-                "handler: a PreparedAssembly belongs to one loop; `fresh` makes another one"
-            )
+        self._check_free()
         self._busy = True
         try:
             return self._one_call(x, t, most)
         finally:
             self._busy = False
 
+    def _check_free(self) -> None:
+        if self._busy:
+            raise InputError(
+                "called while another call was under way, from another thread or a signal "
+                "handler: a PreparedAssembly belongs to one loop; `fresh` makes another one"
+            )
+
     def _one_call(self, x: Vector, t: float, most: int) -> Place:
-        mech, see, here = self.mech, self._see, self._place
-        tally = Tally(most)
+        see, here, tally = self._see, self._place, Tally(most)
         self._tally, self._x = tally, x
-        size = largest(see.difference(here.q, x, here.cut) / self._readings.unit)
-        there = followed(mech, see, here, x, t, tally)
+        way = see.difference(here.q, x, here.cut)
+        size = largest(way * self._per_unit)
+        there = self._follow(here, x, way, t, tally)
         if there is None or self._at_dead_point(there, size):
             if self._with_other_rows():
                 return self._one_call(x, t, most)
             self._refused += 1
             self._refuse(there, size, most)
-        kept, others = see.open(slice(see.rank)), see.open(slice(see.rank, None))
-        if not others <= max(LEFT_OPEN, self.partition.tolerance):
-            self._refused += 1
-            raise BranchError(
-                f"{mech.name}: rows left out as redundant would open by {others:.1e} (scaled): the "
-                "rows that are kept do not decide the motion there; start from a configuration "
-                "nearby, or give a partition decided there",
-                why="jump",
-            )
-        self._check_agreement(there, x)
-        far = size > FAR_TICK
-        self._history = [there.determinant] if far else [*self._history[-1:], there.determinant]
-        self._place, self._refused, self._closure = there, 0, max(kept, others)
+        if see.redundant:
+            self._check_redundant(there, x)
+        self._before = None if size > FAR_TICK else self._now
+        self._place, self._now, self._refused = there, there.determinant, 0
         return there
 
     def _at_dead_point(self, there: Place, size: float) -> bool:
         """Whether the determinant would vanish soon if it went on as in the last two calls."""
-        if len(self._history) < 2 or size > FAR_TICK:
+        before, last = self._before, self._now
+        if before is None or size > FAR_TICK:
             return False
-        before, last = self._history
         now, ticks = there.determinant, DEAD_POINT_TICKS + self._refused
         return now + DEAD_POINT_TICKS * (now - last) <= 0.0 or now + ticks * (last - before) <= 0.0
+
+    def _check_redundant(self, there: Place, x: Vector) -> None:
+        """Raise an error where rows left out, or sensors, contradict the others."""
+        left_open = self._see.open(slice(self._see.rank, None))
+        self._tally.closure = max(self._tally.closure, left_open)
+        if not left_open <= max(LEFT_OPEN, self.partition.tolerance):
+            self._refused += 1
+            raise BranchError(
+                f"{self.mech.name}: rows left out as redundant would open by {left_open:.1e} "
+                "(scaled): the rows that are kept do not decide the motion there; start from a "
+                "configuration nearby, or give a partition decided there",
+                why="jump",
+            )
+        self._check_agreement(there, x)
 
     def _with_other_rows(self) -> bool:
         """Whether the kept rows were worn at the last state, and better ones are kept now."""
@@ -445,7 +478,8 @@ class PreparedAssembly:
         if there.seen.shape[1] != here.gamma.shape[1]:
             return False
         self._see, self._place = self._laid_out(part, there, here.q, here.t)
-        self.partition, self._history = part, [self._place.determinant]
+        self._follow, self.partition = following(mech, self._see), part
+        self._before, self._now = None, self._place.determinant
         return True
 
     def _check_agreement(self, there: Place, x: Vector) -> None:
@@ -506,6 +540,32 @@ class PreparedAssembly:
         raise BranchError(self._latched, why=why)
 
 
+def _made_again(
+    mech: Mechanism, measured: tuple[str, ...], weights: Any, part: Partition, start: Vector,
+    q: Vector, t: float, latched: str,
+) -> PreparedAssembly:  # fmt: skip
+    """What copies and pickles are made by: where the other one was, lost if it was."""
+    made = PreparedAssembly(mech, measured, weights, part, start)
+    if latched:
+        made._latched = latched
+    else:
+        made.reset(q, t)
+    return made
+
+
+def _check_out(out: Any, mech: Mechanism) -> None:
+    """Raise `InputError` for what cannot take q and v."""
+    good = isinstance(out, (tuple, list)) and len(out) == 2
+    if good and not np.may_share_memory(*out):
+        for name, place, size in zip(("out[0]", "out[1]"), out, (mech.nq, mech.nv), strict=True):
+            stored(name, place, as_given(name, place, size))
+        return
+    raise InputError(
+        f"out must be two arrays of their own, for q ({mech.nq},) and v ({mech.nv},); got "
+        f"{type(out).__name__} {str(out)[:60]!r}"
+    )
+
+
 def _closed(mech: Mechanism, q: Vector, t: float) -> tuple[Vector, float]:
     """q, where it is closed."""
     t = instant(t)
@@ -538,5 +598,5 @@ def _weights(sensors: Readings, given: Any) -> Vector:
         w = vector("weights", given, m, "of the sensors")
     if not ((w > 0.0) & np.isfinite(w)).all():
         raise InputError(f"weights must be above zero; got {w}")
-    scaled: Vector = w * u * u
-    return scaled / scaled.max()
+    scaled: Vector = w * u * u / (w * u * u).max()
+    return scaled

@@ -19,6 +19,7 @@ Derivation: docs/derivations.md, "The closed state from encoders".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -40,6 +41,10 @@ __all__ = ["Borders", "Seeing", "lay_out"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+FEW_PIVOTS, MOST_SWAPS = 50, 1000
+"""The product of so many pivots is within the range of floats; of so many orders of pivots it is
+remembered which are even."""
 
 
 class Borders(NamedTuple):
@@ -85,13 +90,23 @@ class Seeing:
         What the borders make of a step, or a rate, of the sensors (m,).
     gain : function (gamma, borders) -> float
         Of noise: standard deviation of the worst coordinate by that of the sensors, scaled.
+    gain_at_most : function (gamma, borders) -> float
+        At least the gain, quickly.
     borders : function (gamma) -> Borders
         Decided anew.
     known : bool
         Whether the steps of all sensors are known.
+    bordered : bool
+        Whether there are borders at all.
+    redundant : bool
+        Whether rows are left out, or sensors are more than motions.
     rank : int
         How many rows are kept.
     rows : SeenRows
+    unseen : (n,) int array
+        The coordinates that K is by.
+    pivots : (n,) array
+        Those of K, where it is factored: the array is the same at every call.
     solve : function (b, transposed)
         Overwrites b (n,) or (n, k), F-ordered, by the factors of K.
     """
@@ -107,10 +122,15 @@ class Seeing:
     cut: Callable[[], Vector]
     seen: Callable[[Borders, Vector], Vector]
     gain: Callable[[Array, Borders], float]
+    gain_at_most: Callable[[Array, Borders], float]
     borders: Callable[[Array], Borders]
     known: bool
+    bordered: bool
+    redundant: bool
     rank: int
     rows: SeenRows
+    unseen: Indices
+    pivots: Vector
     solve: Callable[[Array, int], None]
 
 
@@ -145,11 +165,13 @@ def lay_out(
     getrf, getrs, order = lapack.dgetrf, lapack.dgetrs, np.zeros(n, dtype=np.int32)
     in_order, pivots, unit = np.arange(n), K.T.reshape(-1)[:: n + 1], 0.0
     noise, turns = u / c[:, None], sensors.turns
-    of_kept, of_sensors = np.zeros((n, b), order="F"), np.zeros((nv, b))
-    if known:
-        of_sensors[seen_columns, np.arange(b)] = 1.0
-    else:
+    signs: dict[bytes, float] = {}
+    of_kept = np.zeros((n, b), order="F")
+    if not known:
         of_kept[r : r + b] = np.eye(b)
+    X_seen, stacked = np.zeros((n, b), order="F"), np.vstack([np.zeros((n, b)), np.eye(b)])
+    X_kept, X_idle = X_seen[:r], X_seen[r:]
+    order_of_all = np.argsort(np.concatenate([unseen, sensors.columns if known else []]))
 
     def factor(borders: Borders) -> float:
         nonlocal order, unit
@@ -167,9 +189,14 @@ def lay_out(
         if info:
             return 0.0
         if not unit:  # about one at the start, so that no product of many leaves the range
-            unit = float(np.exp(-np.log(np.abs(pivots)).mean()))
-        det = float((pivots * unit).prod())
-        return -det if np.count_nonzero(order != in_order) % 2 else det
+            unit = float(np.exp(-np.log(np.abs(pivots)).mean())) if n > FEW_PIVOTS else 1.0
+        det = math.prod(pivots.tolist() if unit == 1.0 else (pivots * unit).tolist())
+        swapped = order.tobytes()
+        if swapped not in signs:
+            if len(signs) > MOST_SWAPS:
+                signs.clear()
+            signs[swapped] = -1.0 if np.count_nonzero(order != in_order) % 2 else 1.0
+        return float(det * signs[swapped])
 
     def open_by(which: slice) -> float:
         errors = off()[1, which]
@@ -179,41 +206,50 @@ def lay_out(
         if n:
             getrs(K, order, rhs, transposed, 1)
 
+    errors, of_rows = _part(off, 1, r), np.zeros(n)
+    rhs_of_rows = of_rows[:r]
+
     def right(q: Vector, x: Vector, ahead: Vector, borders: Borders) -> tuple[Vector, float]:
-        rhs = np.zeros(n)
-        np.multiply(off()[1, :r], -UNLIMITED, rhs[:r])
+        np.multiply(errors(), -UNLIMITED, rhs_of_rows)
         if f:
             left = differ(q, x, cut) - ahead
             if turns.any():  # ahead was measured the shorter way round at the start
                 left[turns] -= 2.0 * np.pi * np.round(left[turns] / (2.0 * np.pi))
-            rhs[r : r + f] = borders.A.dot(left / u)
-        return rhs, largest(rhs)
+            of_rows[r : r + f] = borders.A.dot(left / u)
+        if i:
+            of_rows[n - i :] = 0.0
+        return of_rows, largest(of_rows)
+
+    in_full, padded = np.zeros(nv), np.zeros(nv + 1)
+    place = np.full(nv, nv)  # where each coordinate stands in (d_U, .., 0)
+    place[unseen] = np.arange(n)
 
     def solved(rhs: Vector) -> Vector:
-        solve(rhs, 0)
         if not known:
-            return rhs
-        d = np.zeros(nv)
-        d[unseen] = rhs
-        return d
+            found = rhs.copy()
+            solve(found, 0)
+            return found
+        solve(rhs, 0)
+        padded[:n] = rhs
+        return padded.take(place, None, in_full, "clip")
 
     def gamma() -> Array:
-        X = of_kept.copy(order="F")
-        if known:
-            np.negative(G_seen, X[:r])
-        solve(X, 0)
         if not known:
+            X = of_kept.copy(order="F")
+            solve(X, 0)
             return X
-        found = of_sensors.copy()
-        found[unseen] = X
-        return found
+        np.negative(G_seen, X_kept)
+        X_idle[:] = 0.0
+        solve(X_seen, 0)
+        stacked[:n] = X_seen
+        return stacked.take(order_of_all, 0)
 
     def drift() -> Vector | None:
         if not timed:
             return None
         rhs = np.zeros(n)
         np.multiply(off()[0, :r], -UNLIMITED, rhs[:r])
-        return solved(rhs)
+        return solved(rhs).copy()
 
     def seen(borders: Borders, step: Vector) -> Vector:
         return step if known else borders.A.dot(step / u)
@@ -221,6 +257,11 @@ def lay_out(
     def gain(found: Array, borders: Borders) -> float:
         noisy = found * noise if known else found.dot(borders.A) / c[:, None]
         return float(np.sqrt((noisy * noisy).sum(axis=1).max(initial=0.0)))
+
+    def gain_at_most(found: Array, borders: Borders) -> float:
+        noisy = found * noise if known else found.dot(borders.A) / c[:, None]
+        flat = noisy.reshape(-1)
+        return math.sqrt(float(flat.dot(flat)))
 
     def decided(found: Array) -> Borders:
         N = np.zeros((nv, i))
@@ -237,5 +278,20 @@ def lay_out(
 
     return Seeing(
         rows.evaluate, factor, open_by, right, solved, gamma, drift, differ, cut.copy, seen, gain,
-        decided, known, r, rows, solve,
+        gain_at_most, decided, known, bool(f or i), r < off().shape[1] or m > b, r, rows, unseen,
+        pivots, solve,
     )  # fmt: skip
+
+
+def _part(off: Callable[[], Array], which: int, r: int) -> Callable[[], Vector]:
+    """A function that gives the first r entries of a row of `off()`."""
+    first = off()
+    if off() is first:  # the array is the same at every call
+        entries = first[which, :r]
+
+        def as_it_is() -> Vector:
+            off()
+            return entries
+
+        return as_it_is
+    return lambda: off()[which, :r]

@@ -1,4 +1,4 @@
-"""The rows for an estimate: errors of all, G of the kept ones, and what sensors of cut joints see."""
+"""The rows for an estimate: errors of all, G of the kept ones; what sensors of cut joints see."""
 
 from __future__ import annotations
 
@@ -70,14 +70,20 @@ def seen_rows(
     G_seen = fast.entries[r * n :].reshape(r, seen.size)
     rest, of_rows = np.zeros(nv), fast.evaluate
     cut, S = np.zeros(sensors.of_cut.size), np.zeros((sensors.of_cut.size, nv))
+    placed = fast.placed
+
+    def rows_at(q: Vector, t: float) -> bool:
+        if placed is None:
+            return of_rows(q, rest, t)
+        placed(q)
+        return True
+
     if not cut.size:
-        return SeenRows(
-            lambda q, t: of_rows(q, rest, t), G_unseen, G_seen, fast.off, cut, S, fast, motion
-        )
+        return SeenRows(rows_at, G_unseen, G_seen, fast.off, cut, S, fast, motion)
     data, J = motion.data, motion.J
 
     def evaluate(q: Vector, t: float) -> bool:
-        if not of_rows(q, rest, t):
+        if not rows_at(q, t):
             return False
         kin = Kinematics(q, rest, t, data.oMi, (), J)
         cut[:], S[:] = sensors.cut_values(kin), sensors.cut_jacobian(kin)

@@ -82,13 +82,21 @@ def checked_sight(
         if sight(mech, part, sensors, nearby, t).seen.shape[1] > rank:
             raise InputError(
                 f"{mech.name}: start is a configuration where what is measured, "
-                f"{listing(sensors.names)}, does not tell how {moved_by(mech, hidden)[0]} move, "
-                "though it does nearby: a dead point; give another start"
+                f"{listing(sensors.names)}, does not tell how {_hidden(mech, sensors, hidden)} "
+                "move, though it does nearby: a dead point; give another start"
             )
     raise InputError(
         f"{mech.name}: what is measured, {listing(sensors.names)}, does not tell how "
-        f"{moved_by(mech, hidden)[0]} move; measure one of these too"
+        f"{_hidden(mech, sensors, hidden)} move; measure one of these too"
     )
+
+
+def _hidden(mech: Mechanism, sensors: Readings, motions: Array) -> str:
+    """The coordinates that motions move which are not seen; what is measured is left out."""
+    x = np.abs(motions).max(axis=1)
+    x[sensors.columns[sensors.columns >= 0]] = 0.0
+    names = np.array(mech.coordinate_names)[x > UNSEEN_MOTION * max(float(x.max()), 1e-300)]
+    return listing(names.tolist(), 8)
 
 
 def moved_by(mech: Mechanism, motions: Array) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
+from support import few
 
 import holoctl as hc
 from holoctl.app.cli import main
@@ -33,7 +34,7 @@ def test_the_figures_of_the_main_job_in_half_the_time():
     check_figures(demo(duration=2.0))
 
 
-@pytest.mark.parametrize("name", ["delta", "stewart"])
+@pytest.mark.parametrize("name", few(["delta", "stewart"], ["delta"]))
 def test_spatial_robots_draw_in_a_hurry(name):
     """Much faster than the demo does, and with a hold of 5 ms, so that it takes little time."""
     check_figures(demo(name, duration=1.2, rate=200.0), left_by_the_hold=2e-3)
@@ -47,7 +48,7 @@ def test_the_figures_of_the_main_job(name):
     check_figures(result)
 
 
-@pytest.mark.parametrize("name", DEMOS)
+@pytest.mark.parametrize("name", few(DEMOS, ["five_bar"]))
 def test_the_command_writes_a_table_a_picture_and_the_data(name, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     out = tmp_path / "out"

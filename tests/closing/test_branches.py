@@ -8,13 +8,16 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from scipy.optimize import least_squares
-from support import mechanism, rows
+from support import few, mechanism, rows
 from zoo import ZOO, add_body, at, bar, vertical
 
 import holoctl as hc
 
 HARD = ["spatial_arms", "standing_leg", "weld_chain", "prismatic_chain", "welded_arms", "held_foot"]
 """Of the zoo, those where either leaves the branch now and then."""
+
+QUICK = ["four_bar", "five_bar", "delta"]
+"""The short run's."""
 
 
 @cache
@@ -116,9 +119,7 @@ def on_the_branch(name, off=0.5, count=12, seed=41):
     return ours, theirs
 
 
-@pytest.mark.parametrize(
-    "name", [*hc.robot_names(), *(pytest.param(n, marks=pytest.mark.slow) for n in HARD)]
-)
+@pytest.mark.parametrize("name", few([*hc.robot_names(), *HARD], QUICK))
 def test_the_branch_is_kept_as_often_as_by_least_squares(name):
     ours, theirs = on_the_branch(name)
     assert ours >= theirs
@@ -142,15 +143,13 @@ def test_a_posture_with_the_other_elbow_is_another_branch():
     assert not connected(mech, q, other)
 
 
-@pytest.mark.parametrize("name", hc.robot_names())
+@pytest.mark.parametrize("name", few(hc.robot_names(), QUICK))
 def test_a_guess_a_little_off_stays_on_the_branch(name):
     ours, _ = on_the_branch(name, off=0.2)
     assert ours == 12
 
 
-@pytest.mark.parametrize(
-    "name", [*hc.robot_names(), *(pytest.param(n, marks=pytest.mark.slow) for n in HARD)]
-)
+@pytest.mark.parametrize("name", few([*hc.robot_names(), *HARD], QUICK))
 def test_guesses_far_off_are_closed(name):
     mech, q = robot(name)
     for guess in guesses(mech, q, 1.5, 12, seed=42):

@@ -10,7 +10,7 @@ import pinocchio as pin
 import pytest
 from overconstrained_drawing import Drawing, Truth
 from refusals import refused
-from support import rows
+from support import few, rows
 
 import holoctl as hc
 
@@ -21,7 +21,7 @@ NAMES = (
 )  # fmt: skip
 EPS = (1e-9, 1e-7, 1e-5)
 QUICK = ("bennett", "sarrus", "four_bar")
-EVERY = oc.few(NAMES, QUICK)
+EVERY = few(NAMES, QUICK)
 
 
 def scaled_sizes(result: hc.Snapped, length: float) -> list[float]:

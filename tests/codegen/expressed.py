@@ -10,7 +10,15 @@ import pinocchio as pin
 import pytest
 import zoo
 from inside import general_path
-from support import ANY_STATE, EPS, closed_states, mechanism, open_states, shared_partition
+from support import (
+    ANY_STATE,
+    EPS,
+    SHORT,
+    closed_states,
+    mechanism,
+    open_states,
+    shared_partition,
+)
 from zoo import ZOO
 
 import holoctl as hc
@@ -85,6 +93,11 @@ OPTIONS = {"weighted": {"weights": [1.0, 2.0, 5.0]}}
 
 
 EXPRESSED = [n for n in ZOO if n not in REFUSED] + list(EXTRA)
+
+QUICK = {*SHORT, *EXTRA} - {
+    "three_motors", "sine_gear_expressed", "third_bar", "hung_plate", "every_joint"
+}  # fmt: skip
+"""Those of the short run; `weighted` has three motors, `timed_arm_expressed` an expression."""
 
 
 def stabilised():

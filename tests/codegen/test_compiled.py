@@ -10,6 +10,7 @@ import pytest
 import zoo
 from expressed import (
     EXPRESSED,
+    QUICK,
     case,
     compiled,
     five_bar,
@@ -23,6 +24,7 @@ from support import (
     assert_coordinates_close,
     assert_rows_close,
     closed_states,
+    few,
     mechanism,
     relative,
     shared_partition,
@@ -37,7 +39,7 @@ from holoctl.dynamics.certificate import Certificate
 # ------------------------------------------------------------------------------ agreement
 
 
-@pytest.mark.parametrize("name", EXPRESSED)
+@pytest.mark.parametrize("name", few(EXPRESSED, QUICK))
 def test_terms_are_those_of_the_python_path(name):
     mech, _ = case(name)
     f, rng = compiled(name), np.random.default_rng(1)
@@ -55,7 +57,7 @@ def test_terms_are_those_of_the_python_path(name):
 
 
 @pytest.mark.parametrize("where", ["closed", "open"])
-@pytest.mark.parametrize("name", [n for n in EXPRESSED if n != "feet_without_motors"])
+@pytest.mark.parametrize("name", few([n for n in EXPRESSED if n != "feet_without_motors"], QUICK))
 def test_inverse_dynamics_is_that_of_the_python_path(name, where):
     mech, part = case(name)
     f, rng = compiled(name), np.random.default_rng(2)
@@ -73,7 +75,7 @@ def test_inverse_dynamics_is_that_of_the_python_path(name, where):
 
 
 @pytest.mark.parametrize("where", ["closed", "open"])
-@pytest.mark.parametrize("name", EXPRESSED)
+@pytest.mark.parametrize("name", few(EXPRESSED, QUICK))
 def test_forward_dynamics_is_that_of_the_python_path(name, where):
     mech, part = case(name)
     f, rng = compiled(name), np.random.default_rng(3)
@@ -87,7 +89,10 @@ def test_forward_dynamics_is_that_of_the_python_path(name, where):
     assert f.fallbacks - before <= (0.1 if where == "closed" else 0.4) * len(given)
 
 
-@pytest.mark.parametrize("name", ["four_bar", "floating_leg", "weld_chain", "three_motors"])
+@pytest.mark.parametrize(
+    "name",
+    few(["four_bar", "floating_leg", "weld_chain", "three_motors"], ["four_bar", "floating_leg"]),
+)
 def test_forward_undoes_inverse(name):
     mech, part = case(name)
     f, rng = compiled(name), np.random.default_rng(4)
@@ -98,7 +103,7 @@ def test_forward_undoes_inverse(name):
         assert relative(mech.B.T @ a, target) < 1e-9
 
 
-@pytest.mark.parametrize("name", hc.robot_names())
+@pytest.mark.parametrize("name", few(hc.robot_names(), ["four_bar", "five_bar", "delta"]))
 def test_our_robots_compile(name):
     mech = hc.load(hc.robot_file(name))
     f = hc.compile(mech, ["inverse_dynamics"], flags=["-O0"])

@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from exported import Exported, build_and_test, cmake, compilers, controller, robot, run
-from support import EPS, ROOT, closed_states, mechanism
+from support import EPS, ROOT, closed_states, few, mechanism
 
 import holoctl as hc
 
@@ -20,13 +20,10 @@ pytest.importorskip("casadi")
 
 # ------------------------------------------------------------------------------ the build
 
-ROBOTS = [
-    "four_bar", "five_bar", "leg",
-    *(pytest.param(x, marks=pytest.mark.slow) for x in ("stewart", "delta", "geared_arm")),
-]  # fmt: skip
+ROBOTS = ("four_bar", "five_bar", "leg", "stewart", "delta", "geared_arm")
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", few(ROBOTS, ["five_bar"]))
 def test_strict_build_and_self_test(name, tmp_path):
     cmake()
     hc.export_c(controller(name), tmp_path, plant=True)
@@ -36,9 +33,7 @@ def test_strict_build_and_self_test(name, tmp_path):
         assert "100% tests passed" in printed
 
 
-@pytest.mark.parametrize(
-    "name", ["five_bar", "leg", *(pytest.param(x, marks=pytest.mark.slow) for x in ("stewart",))]
-)
+@pytest.mark.parametrize("name", few(["five_bar", "leg", "stewart"], ["five_bar"]))
 def test_sanitizers_find_nothing(name, tmp_path):
     cmake()
     hc.export_c(controller(name), tmp_path, plant=True)
@@ -52,7 +47,7 @@ def test_the_storm_of_the_self_test_must_see_torques_that_are_not_finite(five_ba
         assert '_OVERFLOW] > 0, "OVERFLOW in a storm")' in text
 
 
-@pytest.mark.parametrize("compensation", ["full", "gravity"])
+@pytest.mark.parametrize("compensation", few(["full", "gravity"], ["full"]))
 def test_a_continuous_motor_and_gravity(compensation, tmp_path):
     cmake()
     what = hc.ComputedTorque(robot("four_bar"), kp=40.0, kd=4.0, compensation=compensation)
@@ -111,16 +106,15 @@ def test_no_function_calls_itself_and_no_array_has_a_variable_size(leg):
 
 # -------------------------------------------------------------------------------- numbers
 
-QUICK = ("five_bar_revolute", "geared_slider", "three_motors", "third_bar", "floating_leg",
-         "screw_chain", "slotted_arms")  # fmt: skip
+QUICK = ("geared_slider", "three_motors", "floating_leg", "screw_chain")
 SLOW = (
-    "four_bar", "spatial_arms", "universal_rods", "hung_plate", "standing_leg", "bennett",
-    "six_row_four_bar", "idle_rod", "weld_chain", "prismatic_chain", "planar_chain",
-    "welded_arms", "held_foot",
+    "third_bar", "four_bar", "five_bar_revolute", "slotted_arms", "spatial_arms", "universal_rods",
+    "hung_plate", "standing_leg", "bennett", "six_row_four_bar", "idle_rod", "weld_chain",
+    "prismatic_chain", "planar_chain", "welded_arms", "held_foot",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(x, marks=pytest.mark.slow) for x in SLOW)])
+@pytest.mark.parametrize("name", few([*QUICK, *SLOW], QUICK))
 def test_random_states_agree_with_python(name, tmp_path):
     mech, rng = mechanism(name), np.random.default_rng(7)
     exported = Exported(mech, tmp_path, name=name, closure_limit=0.1)

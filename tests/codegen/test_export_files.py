@@ -19,7 +19,7 @@ from exported import (
     robot,
     self_test,
 )
-from support import mechanism
+from support import few, mechanism
 
 import holoctl as hc
 from holoctl.app.cli import main
@@ -97,7 +97,7 @@ def test_what_cannot_be_exported(what, options, says, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("limit", [1e-5, 1e-7])
+@pytest.mark.parametrize("limit", few([1e-5, 1e-7], [1e-7]))
 def test_narrow_limits_have_states_for_the_self_test(limit, tmp_path):
     for i, name in enumerate(("closure_limit", "velocity_limit")):
         exported = Exported(mechanism("five_bar"), tmp_path / f"{i}", **{name: limit})
@@ -105,6 +105,7 @@ def test_narrow_limits_have_states_for_the_self_test(limit, tmp_path):
         assert last_line(program) == (0, "all is well")
 
 
+@pytest.mark.slow
 def test_limits_below_rounding_are_named(tmp_path):
     says = "past closure_limit 0.01 or velocity_limit 1e-18 .* too narrow"
     with pytest.raises(hc.HoloctlError, match=says):

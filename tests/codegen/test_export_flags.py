@@ -10,7 +10,7 @@ import subprocess
 import numpy as np
 import pytest
 from exported import STRICT, compilers, good_inputs, last_line, robot, run, self_test
-from support import mechanism, stretched
+from support import few, mechanism, stretched
 
 import holoctl as hc
 
@@ -47,6 +47,9 @@ if platform.machine() in ("x86_64", "AMD64"):
     HARMLESS["long registers"] = "-mfpmath=387"
     HARMLESS["long registers, not by the standard"] = "-std=gnu99 -mfpmath=387"
 
+QUICK = [(FLAGS | HARMLESS).get(x) for x in ("fast", "finite", "single", "ours")]
+"""The short run's."""
+
 
 def known(compiler, flags):
     """Skips the test where the compiler has no such flag."""
@@ -55,7 +58,7 @@ def known(compiler, flags):
         pytest.skip(f"{compiler} does not know {flags}")
 
 
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize("flags", few(FLAGS.values(), QUICK), ids=FLAGS)
 def test_flags_that_change_numbers_stop_the_compiler_or_the_torque(five_bar, flags, tmp_path):
     for compiler in compilers():
         known(compiler, flags)
@@ -69,7 +72,7 @@ def test_flags_that_change_numbers_stop_the_compiler_or_the_torque(five_bar, fla
             assert program is None or hidden or compiler == "clang" or "mpc32" in flags
 
 
-@pytest.mark.parametrize("flags", HARMLESS.values(), ids=HARMLESS)
+@pytest.mark.parametrize("flags", few(HARMLESS.values(), QUICK), ids=HARMLESS)
 def test_flags_that_do_not_change_numbers_change_nothing(five_bar, flags, tmp_path):
     for compiler in compilers():
         known(compiler, flags)
@@ -285,6 +288,7 @@ WARNINGS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_more_warnings_and_divisions_by_zero(tmp_path):
     """Singular states divide by zero, as they must; no sanitizer complains in a tick."""
     ctl = hc.ComputedTorque(mechanism("five_bar"), kp=4.0, kd=1.0)

@@ -44,7 +44,11 @@ def test_sanitizers_find_nothing(name, tmp_path):
 
 @pytest.mark.parametrize(
     ("compensation", "friction_at"),
-    [("full", "reference"), ("full", "measured"), ("gravity", "reference")],
+    [
+        ("full", "reference"),
+        pytest.param("full", "measured", marks=pytest.mark.slow),
+        pytest.param("gravity", "reference", marks=pytest.mark.slow),
+    ],
 )
 def test_torques_near_rest_are_those_of_python(compensation, friction_at, tmp_path):
     mech = forced_robot("five_bar")
@@ -100,6 +104,7 @@ def test_without_forces_nothing_is_said_of_them(tmp_path):
         assert "force" not in text.replace("forces of", "")
 
 
+@pytest.mark.slow
 def test_the_same_forces_give_the_same_bytes(tmp_path):
     ends = ("left_rod", at(0.1, 0.0, 0.0)), ("universe", at(0.3, -0.5, 0.0))
     mech = robot("five_bar")

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from expressed import EXPRESSED, case, compiled, states
-from support import closed_states, mechanism, relative
+from support import closed_states, few, mechanism, relative
 
 import holoctl as hc
 from holoctl.codegen.compiled import extension
@@ -40,12 +40,13 @@ def simulated(name, **more):
     return hc.simulate(mech, lambda t, q, v: u * np.cos(20.0 * t), q, v, 0.02, **more)
 
 
-SHORT = ("four_bar", "floating_leg", "timed_arm", "free_flyer")
+QUICK = (
+    "four_bar", "five_bar", "spatial_arms", "floating_leg", "standing_leg", "screw_chain",
+    "timed_arm_expressed", "stabilised", "weighted", "feet_without_motors",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "name", [n if n in SHORT else pytest.param(n, marks=pytest.mark.slow) for n in EXPRESSED]
-)
+@pytest.mark.parametrize("name", few(EXPRESSED, ["four_bar", "floating_leg"]))
 def test_a_simulation_is_the_same_with_and_without(name):
     plain = simulated(name)
     f = compiled(name, FORWARD)
@@ -57,7 +58,7 @@ def test_a_simulation_is_the_same_with_and_without(name):
 
 
 @pytest.mark.parametrize("method", [DORMAND_PRINCE, DOP853], ids=lambda m: m.name)
-@pytest.mark.parametrize("name", EXPRESSED)
+@pytest.mark.parametrize("name", few(EXPRESSED, QUICK))
 def test_a_step_is_that_of_its_stages(name, method):
     mech, _ = case(name)
     f = compiled(name, FORWARD)
@@ -76,7 +77,7 @@ def test_a_step_is_that_of_its_stages(name, method):
                     assert relative(found, wanted) < 1e-9
 
 
-@pytest.mark.parametrize("name", EXPRESSED)
+@pytest.mark.parametrize("name", few(EXPRESSED, QUICK))
 @pytest.mark.parametrize("where", ["closed", "open"])
 def test_rows_are_those_of_python(name, where):
     mech, _ = case(name)
@@ -88,7 +89,7 @@ def test_rows_are_those_of_python(name, where):
             assert np.abs(x - y).max(initial=0.0) < 1e-11 * (1.0 + np.abs(y).max(initial=0.0))
 
 
-@pytest.mark.parametrize("size", [0.0, 1e-12, 1e-8, 1e-4, 1e-2, 0.3, 1.0])
+@pytest.mark.parametrize("size", few([0.0, 1e-12, 1e-8, 1e-4, 1e-2, 0.3, 1.0], [0.0, 1e-8, 0.3]))
 def test_where_a_step_leads_is_that_of_pinocchio(size):
     mech, _ = case("every_joint")
     place, rng = placed_function(symbolic(mech)), np.random.default_rng(4)
@@ -244,7 +245,7 @@ def test_it_pickles_and_copies():
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("name", ["four_bar", "floating_leg"])
+@pytest.mark.parametrize("name", few(["four_bar", "floating_leg"], ["four_bar"]))
 def test_compilers_agree(monkeypatch, compiler, name):
     if extension.shutil.which(compiler) is None:
         pytest.skip(f"no {compiler} here")

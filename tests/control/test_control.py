@@ -22,7 +22,7 @@ def test_the_closed_loop_obeys_its_error_equation(name):
     mech, part = mechanism(name), shared_partition(name)
     ctl = hc.ComputedTorque(mech, kp=100.0, kd=np.full(mech.nu, 20.0), partition=part)
     rng = np.random.default_rng(0)
-    for q, v in closed_states(name)[:20]:
+    for q, v in closed_states(name, 20):
         q_ref = pin.integrate(mech.model, q, 0.1 * rng.normal(size=mech.nv))
         v_ref, a_ref = rng.normal(size=mech.nu), rng.normal(size=mech.nu)
         u = ctl.torque(q, v, q_ref, v_ref, a_ref)
@@ -103,7 +103,7 @@ def test_a_controller_reads_positions_where_the_mechanism_does():
         if mech.nu == 0 or mech.actuation is not None:
             continue
         law = reference_law(mech, shared_partition(name))
-        for q, v in closed_states(name)[:3]:
+        for q, v in closed_states(name, 20)[:3]:
             there = mech.motor_positions(q)
             assert there.shape == (mech.nu,)
             assert np.abs(law(q, v, there, np.zeros(mech.nu))).max() < 1e-12

@@ -11,6 +11,7 @@ import pytest
 from examined import assembled, check_redundant_rows, positions, said, too_long, verdicts, walk
 from linkages import LINKAGES
 from shared_robots import SHARED_ROBOT_NAMES, shared_robot
+from support import few
 from zoo import ZOO
 
 import holoctl as hc
@@ -24,12 +25,23 @@ LOCKED = {
 }  # fmt: skip
 """Joints that cannot move; of the triangle that is all of them."""
 
+QUICK = (
+    "four_bar", "triangle", "spherical_loop", "bennett", "third_bar", "bricard", "stewart_6ups"
+)  # fmt: skip
+"""The short run's."""
+
 
 # ------------------------------------------------------------------------- the table of mechanisms
 
 
-@pytest.mark.parametrize("scale", [1.0, 1000.0], ids=["m", "mm"])
-@pytest.mark.parametrize("name", LINKAGES)
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    [
+        pytest.param(n, s, id=f"{n}-{unit}", marks=() if n in some else pytest.mark.slow)
+        for s, unit, some in ((1.0, "m", QUICK), (1000.0, "mm", ("four_bar", "bennett")))
+        for n in LINKAGES
+    ],
+)
 def test_the_table_at_twenty_configurations(name, scale):
     case = LINKAGES[name](scale)
     mech, q = assembled(case)
@@ -67,7 +79,7 @@ def spanning_cuts(case, most):
     return found
 
 
-@pytest.mark.parametrize("name", LINKAGES)
+@pytest.mark.parametrize("name", few(LINKAGES, QUICK))
 def test_verdicts_do_not_depend_on_the_cut(name):
     case = LINKAGES[name]()
     mech, q = assembled(case)
@@ -84,7 +96,8 @@ def test_verdicts_do_not_depend_on_the_cut(name):
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in LINKAGES if LINKAGES[n]().motors and not n.startswith("stewart")]
+    "name",
+    few([n for n in LINKAGES if LINKAGES[n]().motors and not n.startswith("stewart")], QUICK),
 )
 def test_motors_that_are_cut_change_no_verdict_on_motions(name):
     """A joint with a motor that is cut keeps its coordinates: a weld more, the same mechanism."""

@@ -7,7 +7,8 @@ import functools
 
 import pytest
 from examined import bars
-from overconstrained import GENERIC, OVERCONSTRAINED, drawn, few, meant, misfit, rounded
+from overconstrained import GENERIC, OVERCONSTRAINED, drawn, meant, misfit, rounded
+from support import few
 
 import holoctl as hc
 
@@ -41,7 +42,7 @@ def verdict_on_exact(name):
 
 @pytest.mark.parametrize("seed", [0, *SLOW])
 @pytest.mark.parametrize("eps", few([1e-11, 1e-9, 1e-7, 1e-6, 1e-5], [1e-6]))
-@pytest.mark.parametrize("name", few(REGULAR, [*FEW, *list(REGULAR)[::3]]))
+@pytest.mark.parametrize("name", few(REGULAR, [*FEW, *list(REGULAR)[::6]]))
 def test_the_verdict_on_rounded_geometry_is_that_on_exact_geometry(name, eps, seed):
     drawing, exact = drawn(name)
     report = hc.mobility(meant(exact, eps, seed))
@@ -55,7 +56,7 @@ def test_the_verdict_on_rounded_geometry_is_that_on_exact_geometry(name, eps, se
     assert not report.wanted_tolerance
 
 
-@pytest.mark.parametrize("eps", few([1e-9, 1e-7, 1e-5, 1e-4], [1e-7, 1e-5]))
+@pytest.mark.parametrize("eps", few([1e-9, 1e-7, 1e-5, 1e-4], [1e-5]))
 @pytest.mark.parametrize("name", few(OVERCONSTRAINED, FEW))
 def test_beyond_the_tolerance_the_one_that_serves_is_told(name, eps):
     """Taken exactly, or to less than the rounding, a sentence says what to do; and that works."""
@@ -108,7 +109,7 @@ def test_a_bar_too_long_is_a_contradiction(gap):
     assert not report.closed or report.finite_dof == 0
 
 
-@pytest.mark.parametrize("axis", ["1e-6 -1 0", "1e-5 -1 1e-5"])
+@pytest.mark.parametrize("axis", few(["1e-6 -1 0", "1e-5 -1 1e-5"], ["1e-5 -1 1e-5"]))
 def test_one_axis_of_a_file_rounded(tmp_path, axis):
     text = hc.robot_file("four_bar").read_text()
     assert 'xyz="0 -1 0"' in text

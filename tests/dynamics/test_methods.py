@@ -13,6 +13,7 @@ from support import (
     assert_coordinates_close,
     assert_rows_close,
     closed_states,
+    few,
     mechanism,
     open_states,
     relative,
@@ -41,7 +42,7 @@ def least_norm(mech, T, part, force):
 
 
 @pytest.mark.parametrize("where", ["closed", "open"])
-@pytest.mark.parametrize("name", list(ZOO))
+@pytest.mark.parametrize("name", few(ZOO))
 def test_all_methods_agree(name, where):
     """Acceleration, multipliers and their mask, with stabilisation and without."""
     mech, part = mechanism(name), shared_partition(name)

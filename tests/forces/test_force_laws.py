@@ -10,7 +10,15 @@ import pytest
 from all_forces import AT_T, forced, wind
 from inside import fast_path, general_path
 from scipy.linalg import null_space
-from support import ALWAYS_GENERAL, ANY_STATE, closed_states, mechanism, open_states, relative
+from support import (
+    ALWAYS_GENERAL,
+    ANY_STATE,
+    closed_states,
+    few,
+    mechanism,
+    open_states,
+    relative,
+)
 from zoo import ZOO
 
 import holoctl as hc
@@ -21,13 +29,13 @@ FEW = ("four_bar", "five_bar_revolute", "universal_rods", "standing_leg", "three
 METHODS = ("direct", "range_space", "null_space")
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=few(NAMES))
 def mech(request):
     return forced(request.param)
 
 
 def states(mech, name, count=4):
-    return closed_states(name)[:count]
+    return closed_states(name, 20)[:count]
 
 
 def at_states(request_name, count=4):
@@ -41,7 +49,7 @@ def name(request):
 
 def test_every_force_acts(mech, name):
     """Guard: what is compared below is not zero."""
-    q, v = closed_states(name)[0]
+    q, v = closed_states(name, 20)[0]
     kin = kinematics(mech.model, mech.model.createData(), q, v, AT_T)
     for force, label in zip(mech.bound_forces, mech.force_names, strict=True):
         if label != "rope":  # it may be slack
@@ -50,7 +58,7 @@ def test_every_force_acts(mech, name):
 
 def test_springs_are_the_gradient_of_what_they_store(mech, name):
     data = mech.model.createData()
-    for q, v in closed_states(name)[:4]:
+    for q, v in closed_states(name, 20)[:4]:
         kin = kinematics(mech.model, data, q, v, AT_T)
         for force, label in zip(mech.bound_forces, mech.force_names, strict=True):
 
@@ -66,14 +74,14 @@ def test_springs_are_the_gradient_of_what_they_store(mech, name):
 
 
 def test_losses_take_energy(mech, name):
-    for q, v in closed_states(name)[:4]:
+    for q, v in closed_states(name, 20)[:4]:
         kin = kinematics(mech.model, mech.model.createData(), q, v, AT_T)
         for force, label in zip(mech.bound_forces, mech.force_names, strict=True):
             assert force.at(kin).losses @ v <= 0.0, label
 
 
 def test_derivative_by_velocity(mech, name):
-    for q, v in closed_states(name)[:2]:
+    for q, v in closed_states(name, 20)[:2]:
         T, h = hc.terms(mech, q, v, t=AT_T), 1e-5
         if mech.chart is not None:
             continue  # it moves v
@@ -86,7 +94,7 @@ def test_derivative_by_velocity(mech, name):
 
 
 def test_forward_is_the_inverse_of_inverse(mech, name):
-    for q, v in closed_states(name)[:4]:
+    for q, v in closed_states(name, 20)[:4]:
         P = hc.project(mech, q, v, partition=hc.partition(mech, q), t=AT_T)
         target = np.linspace(-1.0, 2.0, mech.nu)
         there = hc.inverse_dynamics(
@@ -101,7 +109,7 @@ def test_forward_is_the_inverse_of_inverse(mech, name):
 
 
 def test_every_method_gives_the_same(mech, name):
-    for q, v in closed_states(name)[:3]:
+    for q, v in closed_states(name, 20)[:3]:
         part, tau = hc.partition(mech, q), np.linspace(-3.0, 2.0, mech.nv)
         T = hc.terms(mech, q, v, t=AT_T)
         a = hc.forward_dynamics(mech, q, v, tau, partition=part, terms=T, t=AT_T).a
@@ -116,12 +124,12 @@ def test_every_method_gives_the_same(mech, name):
 def test_prepared_equals_general(mech, name, where):
     if name in ALWAYS_GENERAL:
         pytest.skip(ALWAYS_GENERAL[name])
-    part = hc.partition(mech, closed_states(name)[0][0])
+    part = hc.partition(mech, closed_states(name, 20)[0][0])
     inverse = hc.PreparedInverseDynamics(mech, part, inconsistent="project", **ANY_STATE)
     forward = hc.PreparedForwardDynamics(mech, part)
     rng, fast = np.random.default_rng(0), 0
     tick, of_tau = fast_path(inverse), fast_path(forward)
-    found = closed_states(name)[:10] if where == "closed" else open_states(name)[:10]
+    found = closed_states(name, 20)[:10] if where == "closed" else open_states(name)[:10]
     for q, v in found:
         target, rates = rng.normal(size=(2, mech.nu))
         tau, known = rng.normal(size=(2, mech.nv))
@@ -143,11 +151,11 @@ def test_friction_is_compensated_at_the_reference(mech, name):
     """By the definition: the motors have the rates asked for, what no motor drives stays."""
     if not mech.nu or mech.chart is not None:
         return
-    part = hc.partition(mech, closed_states(name)[0][0])
+    part = hc.partition(mech, closed_states(name, 20)[0][0])
     prepared = hc.PreparedInverseDynamics(mech, part, inconsistent="project", **ANY_STATE)
     of_rates = [f for f in mech.bound_forces if f.friction]
     data = mech.model.createData()
-    for q, v in closed_states(name)[:3]:
+    for q, v in closed_states(name, 20)[:3]:
         P = hc.project(mech, q, v, "orthonormal", partition=part, t=AT_T)
         gamma, c = P.gamma, mech.column_scale
         rates = mech.B.T @ v + 0.3
@@ -173,9 +181,9 @@ def test_friction_is_compensated_at_the_reference(mech, name):
 
 @pytest.mark.parametrize("mech", FEW, indirect=True)
 def test_springs_hold_and_friction_does_not(mech, name):
-    part = hc.partition(mech, closed_states(name)[0][0])
+    part = hc.partition(mech, closed_states(name, 20)[0][0])
     prepared = hc.PreparedInverseDynamics(mech, part, **ANY_STATE)
-    q, _ = closed_states(name)[0]
+    q, _ = closed_states(name, 20)[0]
     held = prepared.holding(q, AT_T)
     names = [n for n, f in zip(mech.force_names, mech.bound_forces, strict=True) if f.friction]
     slippery = mech.without(*names)
@@ -191,8 +199,8 @@ def test_springs_hold_and_friction_does_not(mech, name):
 @pytest.mark.parametrize("mech", FEW, indirect=True)
 def test_power_is_the_rate_of_energy(mech, name):
     """Along the motion that the forward dynamics gives, by differences."""
-    part, rng = hc.partition(mech, closed_states(name)[0][0]), np.random.default_rng(1)
-    for q, v in closed_states(name)[:4]:
+    part, rng = hc.partition(mech, closed_states(name, 20)[0][0]), np.random.default_rng(1)
+    for q, v in closed_states(name, 20)[:4]:
         u = rng.normal(size=mech.nu)
         a = hc.forward_dynamics(mech, q, v, mech.B @ u, partition=part, t=AT_T).a
 
@@ -213,7 +221,7 @@ def test_power_is_the_rate_of_energy(mech, name):
 def test_a_pickle_is_the_same(mech, name):
     copy = pickle.loads(pickle.dumps(mech))
     assert copy.force_names == mech.force_names
-    q, v = closed_states(name)[0]
+    q, v = closed_states(name, 20)[0]
     assert np.array_equal(hc.terms(copy, q, v, t=AT_T).F, hc.terms(mech, q, v, t=AT_T).F)
 
 

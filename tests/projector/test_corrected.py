@@ -35,7 +35,7 @@ def off(mech, q, v, t=0.0):
 @pytest.mark.parametrize("given", [False, True])
 def test_all_rows_hold_and_the_step_is_the_shortest(name, given):
     mech, part = mechanism(name), shared_partition(name)
-    q0, _ = closed_states(name)[0]
+    q0, _ = closed_states(name, 20)[0]
     for seed, size in enumerate((0.0, 1e-9, 1e-6, 1e-4)):
         q, v = beside(mech, q0, size, seed)
         x, y = hc.corrected(mech, q, v, partition=part if given else None)
@@ -52,7 +52,7 @@ def test_all_rows_hold_and_the_step_is_the_shortest(name, given):
 def test_the_quick_law_is_the_plain_one(name):
     """Newton with a fresh pseudo-inverse at every step."""
     mech, part = mechanism(name), shared_partition(name)
-    q, v = beside(mech, closed_states(name)[0][0], 1e-6)
+    q, v = beside(mech, closed_states(name, 20)[0][0], 1e-6)
     c, r = mech.column_scale, mech.row_scale[part.rows]
     x = q
     for _ in range(5):
@@ -231,7 +231,7 @@ def test_refusals(change, words):
 @pytest.mark.parametrize("name", zoo.ZOO)
 def test_errors_are_those_of_the_rows(name):
     mech = mechanism(name)
-    q, v = beside(mech, closed_states(name)[0][0], 1e-2)
+    q, v = beside(mech, closed_states(name, 20)[0][0], 1e-2)
     _, rows = constraint_rows(mech, q, v)
     found = hc.constraint_errors(mech, q, v)
     assert np.abs(found.position - rows.error).max() < 1e-12

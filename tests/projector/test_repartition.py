@@ -11,7 +11,7 @@ import overconstrained as oc
 import pinocchio as pin
 import pytest
 from motions import along_motion
-from support import closed_states, mechanism
+from support import closed_states, few, mechanism
 from zoo import parallelogram, slider_crank, timed_arm
 
 import holoctl as hc
@@ -42,7 +42,7 @@ def swapped(mech, part, states):
         yield part
 
 
-@pytest.mark.parametrize("name", oc.few(WEAR, WEAR[:3]))
+@pytest.mark.parametrize("name", few(WEAR, WEAR[:3]))
 def test_rows_that_get_dependent_on_the_way_give_way_to_others(name):
     mech = oc.drawn(name)[1]
     first = part = decided(mech)

@@ -8,7 +8,7 @@ from hoppers import G, ball, bounces, of_bounces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
-from support import closed_states, mechanism
+from support import closed_states, few, mechanism
 from zoo import slider_crank
 
 import holoctl as hc
@@ -110,7 +110,7 @@ def test_an_event_at_the_last_instant_or_beyond():
     assert len(dropped(event, end - 1e-9).events) == 0
 
 
-@pytest.mark.parametrize("rtol", [1e-9, 1e-5, 1e-3])
+@pytest.mark.parametrize("rtol", few([1e-9, 1e-5, 1e-3], [1e-3]))
 @pytest.mark.parametrize("method", ["DOP853", "RK45", "Radau"])
 def test_events_happen_once_however_rough_the_run(method, rtol):
     """The end of the step that leads to one is where the function vanishes, not nearly."""

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pinocchio as pin
 import pytest
-from support import closed_states, mechanism
+from support import closed_states, few, mechanism
 from zoo import at, five_bar
 
 import holoctl as hc
@@ -29,9 +29,7 @@ def both(mech, q, v, duration, method, controller=None, **options):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("method", OTHERS)
-@pytest.mark.parametrize(
-    "name", ["four_bar", *(pytest.param(n, marks=pytest.mark.slow) for n in NAMES[1:])]
-)
+@pytest.mark.parametrize("name", few(NAMES, ["four_bar"]))
 def test_methods_agree(name, method, kind):
     mech = mechanism(name)
     q, v = closed_states(name, 30)[3]
@@ -44,7 +42,7 @@ def test_methods_agree(name, method, kind):
 
 
 @pytest.mark.parametrize("method", ["auto", "RK45"])
-@pytest.mark.parametrize("name", NAMES[1:])
+@pytest.mark.parametrize("name", few(NAMES[1:], ["floating_leg", "hung_plate"]))
 def test_explicit_methods_agree(name, method):
     mech = mechanism(name)
     q, v = closed_states(name, 30)[3]

@@ -19,7 +19,7 @@ from holoctl.simulation import motion
 @pytest.mark.parametrize("name", [n for n in ZOO if n != "timed_arm"])
 def test_energy_and_constraints_are_kept_without_efforts(name):
     mech = mechanism(name)
-    q, v = closed_states(name)[0]
+    q, v = closed_states(name, 20)[0]
     run = hc.simulate(mech, lambda t, q, v: np.zeros(mech.nu), q, v, 0.3, rate=50.0)
     total = [sum(energy(mech, q, v)) for q, v in zip(run.q, run.v, strict=True)]
     kinetic = [energy(mech, q, v)[0] for q, v in zip(run.q, run.v, strict=True)]

@@ -12,17 +12,21 @@ from holoctl.base.checks import Vector
 from holoctl.base.linalg import least_squares
 from holoctl.base.tolerances import MOST_FREE
 
-__all__ = ["can_hold", "holds"]
+__all__ = ["can_hold", "held_points"]
 
 Array = NDArray[np.float64]
 
 
-def holds(free: Array, w: Vector, at_rest: float) -> bool:
-    """Whether a joint that allows these twists keeps a point of the axis of w on the axis."""
+def held_points(free: Array, w: Vector, at_rest: float) -> tuple[float, float] | None:
+    """Which points of the axis of w a joint that allows these twists keeps on the axis.
+
+    From where to where along it: one point, or all (from -inf to inf), as a hinge does. None where
+    there is no axis, or none of its points is kept.
+    """
     v, omega = w[:3], w[3:]
     size = float(np.linalg.norm(omega))
     if size <= at_rest or abs(v @ omega) > at_rest * size * float(np.linalg.norm(w)):
-        return False  # a slide, or a screw
+        return None  # a slide, or a screw
     n, foot = omega / size, np.cross(omega, v) / size**2
 
     def across(u: Array) -> Array:
@@ -30,8 +34,11 @@ def holds(free: Array, w: Vector, at_rest: float) -> bool:
 
     a = across(free[:3].T + np.cross(free[3:].T, foot))
     b = across(np.cross(free[3:].T, n))
-    along = -float(a @ b) / float(b @ b) if float(b @ b) > at_rest**2 else 0.0
-    return float(np.abs(a + along * b).max(initial=0.0)) <= at_rest * (1.0 + abs(along))
+    one = float(b @ b) > at_rest**2
+    along = -float(a @ b) / float(b @ b) if one else 0.0
+    if float(np.abs(a + along * b).max(initial=0.0)) > at_rest * (1.0 + abs(along)):
+        return None
+    return (along, along) if one else (-np.inf, np.inf)
 
 
 def can_hold(free: Array, at_rest: float) -> bool:

@@ -7,7 +7,7 @@ may look like one. So it is looked for at configurations nearby as well, and mus
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,14 @@ from holoctl.mechanism.mechanism import Mechanism
 __all__ = ["idle_basis"]
 
 Array = NDArray[np.float64]
-Held = Callable[[Vector], Array]
+Held = Array | Callable[[Vector], Array]
 
 
 def idle_basis(mech: Mechanism, q: Vector, t: float = 0.0, held: Held | None = None) -> Array:
     """An orthonormal basis of the idle motions at a closed configuration.
 
-    An idle motion is the spin of a body about an axis of which joints with two other bodies, at
-    rest, each hold a point. It moves that body and the parts of its joints, and nothing else.
+    An idle motion is the spin of a body about an axis that joints with two other bodies, at rest,
+    hold at points apart. It moves that body and the parts of its joints, and nothing else.
 
     Parameters
     ----------
@@ -40,10 +40,11 @@ def idle_basis(mech: Mechanism, q: Vector, t: float = 0.0, held: Held | None = N
         Closed. It may be singular.
     t : float, optional
         Time, s.
-    held : callable, optional
-        ``held(q)``, (h, nv): rates that are at rest, by v, such as those of sensors; in any unit.
-        Motions in which they do not rest are left out; bodies that they hold together are one.
-        Default: nothing is held, so neither motors nor sensors have a part in it.
+    held : (h, nv) array, or callable, optional
+        Rates that are at rest, by v, such as those of sensors; in any unit. ``held(q)`` where they
+        depend on the configuration. Motions in which they do not rest are left out; bodies that
+        they hold together are one, such as a leg whose knee is measured. Default: nothing is held,
+        so neither motors nor sensors have a part in it; joints that only slide rest in any case.
 
     Returns
     -------
@@ -85,7 +86,13 @@ class _Place:
     held: Array  # (h, nv), rows of length one by scaled velocities
 
     def idle(self, motions: Array) -> dict[frozenset[int], Idle]:
-        return idle_motions(self.here, self.at, self.held, still(self.at, self.held, motions)[1])
+        resting = still(self.at, self.held, motions)[1]
+        found = idle_motions(self.here, self.at, self.held, resting)
+        return {
+            group: replace(idle, basis=idle.basis[:, idle.apart], apart=idle.apart[idle.apart])
+            for group, idle in found.items()
+            if idle.apart.any()
+        }
 
     def basis(self, spaces: list[Idle], t: float) -> Array:
         return independent_spins(self.here, self.at, spaces, t)[1]
@@ -95,7 +102,7 @@ def _place(mech: Mechanism, at: Sample, t: float, held: Held | None) -> _Place:
     here = bodies_at(mech, at, t)
     rows = [_sliding(here)]
     if held is not None:
-        rows.append(np.asarray(held(at.q), dtype=np.float64) * mech.column_scale)
+        rows.append((held(at.q) if callable(held) else held) * mech.column_scale)
     stacked = np.vstack(rows)
     sizes = np.linalg.norm(stacked, axis=1)
     return _Place(at, here, stacked[sizes > 0.0] / sizes[sizes > 0.0, None])

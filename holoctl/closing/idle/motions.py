@@ -37,11 +37,15 @@ class Idle:
         Those that spin between two joints.
     basis : (nv, n) array
         Their motions, scaled.
+    apart : (n,) array of bool
+        Where joints hold the axis at points apart. Where all hold it at the same point, as in a
+        spherical linkage, the axis tilts on the way, and other links turn with it.
     """
 
     group: frozenset[int]
     spinning: frozenset[int]
     basis: Array
+    apart: NDArray[np.bool_]
 
 
 def idle_motions(
@@ -76,13 +80,19 @@ def idle_motions(
             if _moves(graph.twist(main, fewer), here.at_rest):
                 group, basis = group - {node}, fewer
         basis = basis[:, _columns_moving(graph.twist(main, basis), here.at_rest)]
-        spins = [x for x in _rotations(graph, main, basis) if graph.spins(main, arms, group, x)]
+        looked = (graph.spins(main, arms, group, x) for x in _rotations(graph, main, basis))
+        spins = [spin for spin in looked if spin is not None]
         if not spins:
             continue
         moving = graph.members(group)
         known = found.get(moving)
         spinning = graph.members({main}) | (known.spinning if known else frozenset())
-        found[moving] = Idle(moving, spinning, np.array(spins).T)
+        found[moving] = Idle(
+            moving,
+            spinning,
+            np.array([spin.x for spin in spins]).T,
+            np.array([spin.apart for spin in spins]),
+        )
     return found
 
 
@@ -100,12 +110,12 @@ def independent_spins(
     """
     found, basis = list[Idle](), np.zeros((here.mech.nv, 0))
     for idle in sorted(spaces, key=lambda idle: (len(idle.group), sorted(idle.group))):
-        for x in idle.basis.T:
+        for x, apart in zip(idle.basis.T, idle.apart, strict=True):
             rest = x - basis @ (basis.T @ x)
             size = float(np.linalg.norm(rest))
             if size > IDLE_NEW and goes_on(here.mech, at, x, t):
                 basis = np.column_stack([basis, rest / size])
-                found.append(Idle(idle.group, idle.spinning, x[:, None]))
+                found.append(Idle(idle.group, idle.spinning, x[:, None], np.array([apart])))
     return found, basis
 
 

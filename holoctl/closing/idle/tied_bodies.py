@@ -7,19 +7,28 @@ over the bodies within.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.base.tolerances import HELD_APART
 from holoctl.closing.bodies import Bodies, Edge
-from holoctl.closing.idle.axes import can_hold, holds
+from holoctl.closing.idle.axes import can_hold, held_points
 
-__all__ = ["Arm", "TiedBodies"]
+__all__ = ["Arm", "Spin", "TiedBodies"]
 
 Array = NDArray[np.float64]
 Arm = Sequence[tuple[Array, int, bool]]
 """Steps of `TiedBodies.arm`."""
+
+
+class Spin(NamedTuple):
+    """A motion, scaled, and whether its axis is held at points apart: at one alone it may tilt."""
+
+    x: Vector
+    apart: bool
 
 
 class TiedBodies:
@@ -100,25 +109,24 @@ class TiedBodies:
     def members(self, group: set[int]) -> frozenset[int]:
         return frozenset(body for node in group for body in self.bodies[node])
 
-    def spins(
-        self,
-        main: int,
-        arms: Sequence[Arm],
-        group: set[int],
-        x: Vector,
-    ) -> bool:
-        """Whether the body turns about an axis that joints with two others at rest hold."""
+    def spins(self, main: int, arms: Sequence[Arm], group: set[int], x: Vector) -> Spin | None:
+        """How the body turns about an axis that joints with two others at rest hold, if so."""
         w = self.twist(main, x)
-        ends = set()
+        ends, points = set[int](), list[float]()
         for edge, arm in zip(self.edges[main], arms, strict=True):
             resting = next((step for step in arm if step[1] not in group), None)
             if resting is None:  # as in a ring that floats: all of it moves
                 continue
             free, node, _ = resting
             last = self._last(edge, arm, node)
-            if holds(free, w, self.here.at_rest):
+            held = held_points(free, w, self.here.at_rest)
+            if held is not None:
                 ends.add(int(self.here.welded[last]))
-        return len(ends) > 1
+                points += held
+        if len(ends) < 2:
+            return None
+        apart = max(points) - min(points) > max(HELD_APART, self.here.tolerance)
+        return Spin(x, apart)
 
     def _last(self, edge: Edge, arm: Arm, node: int) -> int:
         """The body itself, of those that make up the node, that the arm ends at."""

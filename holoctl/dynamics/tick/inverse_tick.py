@@ -29,15 +29,17 @@ from holoctl.base.tolerances import (
 )
 from holoctl.dynamics.actuation import effort_scales, target_consistent
 from holoctl.dynamics.tick.split import Split, split_rows
+from holoctl.estimation.readings import Readings
+from holoctl.estimation.seen_motion import Seeing
 from holoctl.forces.together import all_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.projector.partition import Partition
+from holoctl.projector.partition import Partition, most_condition
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.rows.tick.fast_rows import why_not
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
-__all__ = ["Tick", "lay_out", "why_general"]
+__all__ = ["Tick", "lay_out", "lay_out_behind", "why_general"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -76,6 +78,41 @@ def lay_out(
     if passive.size:
         doubt = PASSIVE_DOUBT
     return _tick(mech, split_rows(mech, part, independent, motion, doubt, limits), None, motion)
+
+
+def lay_out_behind(
+    mech: Mechanism,
+    part: Partition,
+    weights: Vector | None,
+    inconsistent: str,
+    see: Seeing,
+    sensors: Readings,
+) -> Tick | None:
+    """The tick at the state that an estimate has just found: G_dep is factored there already.
+
+    None where what is measured is not what is independent here, or not in the order of the motors.
+    """
+    fast, motion, unseen, columns = see.rows.fast, see.rows.motion, see.unseen, sensors.columns
+    if fast is None or motion is None or not see.known or see.bordered:
+        return None
+    if why_general(mech, part, motion) or not np.array_equal(unseen, part.dependent):
+        return None
+    motors = _motor_coordinates(mech, part)
+    if motors is not None and not np.array_equal(motors, columns):
+        return None
+    per_unit, moved, pivots = 1.0 / mech.column_scale[unseen], fast.moved, see.pivots
+    limit, inverse = min(INVERSE_DOUBT, most_condition(part)) ** 2, np.zeros(unseen.size)
+
+    def constrain(q: Vector, v: Vector, t: float) -> bool:
+        np.divide(per_unit, pivots, inverse)
+        return bool(inverse.dot(inverse) < limit) and moved(q, v, t)
+
+    split = Split(
+        constrain, see.solve, fast.right, see.rows.G_seen, unseen, columns, motion.data,
+        fast.kept_by,
+    )  # fmt: skip
+    own = None if motors is not None else _actuated(mech, part, split, weights, inconsistent)
+    return _tick(mech, split, own, motion)
 
 
 def _motor_coordinates(mech: Mechanism, part: Partition) -> Indices | None:

@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, as_given, finite, one_of, quiet, stored, vector
+from holoctl.base.checks import (
+    Vector,
+    as_given,
+    finite,
+    instant,
+    one_of,
+    quiet,
+    stored,
+    vector,
+)
 from holoctl.base.errors import NotActuatedError
 from holoctl.base.tolerances import (
     CLOSURE_LIMIT,
@@ -23,8 +32,11 @@ from holoctl.closing.assembly import assemble
 from holoctl.dynamics.actuation import effort_weights
 from holoctl.dynamics.inverse import POLICIES
 from holoctl.dynamics.tick.general_path import general_efforts
-from holoctl.dynamics.tick.inverse_tick import Tick, lay_out, why_general
+from holoctl.dynamics.tick.inverse_tick import Tick, lay_out, lay_out_behind, why_general
 from holoctl.dynamics.tick.own_workspace import in_own_workspace, laid_out_now
+from holoctl.dynamics.tick.sensed import Sensed
+from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.estimation.seen_motion import Seeing
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_motors, check_partition, partition
@@ -32,7 +44,7 @@ from holoctl.projector.repartition import repartitioned
 from holoctl.rows.closure_limits import StateLimits, check_tolerance, state_limits
 from holoctl.rows.tick.other_rows import check_ticks
 
-__all__ = ["PreparedInverseDynamics", "answer"]
+__all__ = ["PreparedInverseDynamics", "answer", "sensed"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -183,6 +195,57 @@ class PreparedInverseDynamics:
         return answer(self, q, v, target, t, efforts, out)
 
     @quiet
+    def torque_from_motors(
+        self,
+        q_motors: Any,
+        v_motors: Any,
+        target: Any,
+        t: float = 0.0,
+        *,
+        out: Vector | None = None,
+    ) -> Vector:
+        """`torque` where only the motors are measured: state and torque in one tick.
+
+        The state is that of a `PreparedAssembly` of this thread, which starts at the reference,
+        with its errors. For other sensors, or another start, find the state by one of your own, or
+        take a `ComputedTorque` with an ``assembly=``.
+
+        Parameters
+        ----------
+        q_motors, v_motors : (nu,) array_like
+            Positions, rad or m, and rates of the motors; in front of them those of a floating base.
+        target : (nu,) array_like
+            Accelerations of the motors, ``B' a``, rad/s^2 or m/s^2.
+        t : float, optional
+            Time, s.
+        out : (nu,) array, optional
+            Takes the result; left as it is where an error is raised.
+
+        Returns
+        -------
+        u : (nu,) array
+            N m or N: `out`, or a new array.
+
+        Raises
+        ------
+        InputError, SingularityError, InconsistentError
+            As `torque`; also for a general actuation matrix, whose motors have no positions, and
+            where the motors do not tell how the mechanism moves.
+        BranchError, AssemblyError
+            As `PreparedAssembly.state`.
+        """
+        mech = self.mech
+        target, t = as_given("target", target, mech.nu), instant(t)
+        try:
+            loop: Sensed = self._local.sensed
+        except AttributeError:
+            loop = self._local.sensed = sensed(
+                self, PreparedAssembly(mech, partition=self.partition)
+            )
+        q, v = loop.state(q_motors, v_motors, t)
+        return loop.efforts(q, v, target, t, out)
+
+    @quiet
     def holding(self, q: Any, t: float = 0.0, *, out: Vector | None = None) -> Vector:
         """The motor efforts that hold the mechanism at rest, as far as the motors can.
 
@@ -263,3 +326,21 @@ def answer(
             inconsistent=prepared.inconsistent, limits=prepared.limits,
         )  # fmt: skip
     return u if out is None else stored("out", out, u)
+
+
+def sensed(prepared: PreparedInverseDynamics, assembly: PreparedAssembly) -> Sensed:
+    """An estimate with these inverse dynamics behind it, for one loop."""
+    mech, part = prepared.mech, prepared.partition
+
+    def shared(see: Seeing) -> Tick | None:
+        if not np.array_equal(assembly.partition.rows, part.rows):
+            return None
+        options = prepared.weights, prepared.inconsistent
+        return lay_out_behind(mech, part, *options, see, assembly.readings)
+
+    def otherwise(
+        q: Vector, v: Vector, target: Vector | None, t: float, rates: Vector | None
+    ) -> Vector:
+        return answer(prepared, q, v, target, t, None, None, rates)
+
+    return Sensed(assembly, shared, otherwise)

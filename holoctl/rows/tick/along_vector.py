@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -84,7 +84,40 @@ def along(
         W.dot(J, WJ)
         return float(flat_off.dot(flat_off))
 
-    return Part(evaluate, right, off)
+    if not judged:
+        return Part(evaluate, right, off)
+    _, per_closure = per_limit(limits)
+    constants = per_closure * products[-1] if any_rod else None
+    own = _placing(at, work, part["n_s_d"], off[1], per_closure, constants)
+    return Part(evaluate, right, off, lambda: own(affine, WJ, J))
+
+
+def _placing(
+    at: _Tables, work: Vector, n_s_d: Array, errors: Vector, per_closure: float,
+    constants: Vector | None,
+) -> Callable[[Callable[[], None], Array, Array], None]:  # fmt: skip
+    """A function (affine, WJ, J) that fills the errors and WJ alone."""
+    m = errors.size
+    factors = np.ascontiguousarray(at.factors[:, :, 0])
+    both, wrenches = np.zeros(factors.shape), np.zeros((2, 3, m))
+    (P, Q), (P1, P2) = both, both[0]
+    force, moment = wrenches
+    W, n, d = wrenches.reshape(6, m).T, n_s_d[:m], n_s_d[2 * m :]
+    nd, per_entry, of_force = np.zeros((m, 3)), np.full(3, per_closure), at.force
+
+    def place(affine: Callable[[], None], WJ: Array, J: Array) -> None:
+        affine()  # n, s, d
+        work.take(factors, None, both, "clip")
+        np.multiply(P, Q, P)
+        np.subtract(P1, P2, moment)  # s x n
+        work.take(of_force, None, force, "clip")
+        W.dot(J, WJ)
+        np.multiply(n, d, nd)
+        nd.dot(per_entry, errors)
+        if constants is not None:
+            np.add(errors, constants, errors)
+
+    return place
 
 
 def _vectors(
@@ -115,6 +148,7 @@ class _Tables(NamedTuple):
 
     factors: Indices  # (2, 2, 5, 3, m): of the five cross products, y z - z y
     terms: Indices  # (.., 3, m): e, sdot, [U, omega_U, d], then what they are multiplied with
+    force: Indices  # (3, m): the force of the wrench
     products: int
 
 
@@ -138,7 +172,7 @@ def _tables(line: Lines, start: dict[str, int], judged: bool) -> _Tables:
     if judged:  # rate = w . U, error = n . d
         left, right_side = [*left, force, s_x_n, n], [u, omega_u, d]
     terms = np.stack([*e_sdot, *right_side, *left])
-    return _Tables(np.ascontiguousarray(factors), terms, len(left))
+    return _Tables(np.ascontiguousarray(factors), terms, force, len(left))
 
 
 def _sums(count: int, limits: StateLimits | None) -> Array:

@@ -77,6 +77,9 @@ class FastRows:
         redundant ones; only with limits. It may change with the next evaluation.
     moved : function (q, v, t) -> bool
         As `evaluate` at the same q, but `entries` are left as they are.
+    placed : function (q), or None
+        Fills `entries` and the errors alone; nothing is judged, not even whether it is finite. None
+        where some rows need a velocity or the time.
     """
 
     evaluate: Callable[[Vector, Vector, float], bool]
@@ -85,6 +88,7 @@ class FastRows:
     kept_by: Callable[[Vector, Vector], bool] | None
     off: Callable[[], Array]
     moved: Callable[[Vector, Vector, float], bool]
+    placed: Callable[[Vector], None] | None
 
 
 def why_not(mech: Mechanism, motion: LiveMotion | None = None) -> str:
@@ -175,14 +179,24 @@ def fast_rows(
         np.multiply(entries, factor, entries)
         return True
 
+    placers = [part.place for part in parts if part.place is not None]
+
+    def placed(q: Vector) -> None:
+        pin.computeJointJacobians(model, data, q)
+        for place in placers:
+            place()
+        flat.take(position, None, entries, "clip")
+        np.multiply(entries, factor, entries)
+
     def off_rows() -> Array:
         if not as_they_are and parts:
             np.concatenate([part.off for part in parts], 1).take(row_in_WJ, 1, all_off, "clip")
         return all_off
 
     return FastRows(
-        evaluate, entries, result, kept_by if judged.size > r else None, off_rows, moved
-    )
+        evaluate, entries, result, kept_by if judged.size > r else None, off_rows, moved,
+        placed if len(placers) == len(parts) else None,
+    )  # fmt: skip
 
 
 def _redundant(mech: Mechanism, rows: Indices) -> Indices:

@@ -21,12 +21,14 @@ class Part(NamedTuple):
     """Rows of one kind: (m,) -drift and (2, m) rates and errors over their limits, scaled.
 
     `evaluate` fills them and the part's rows of WJ. It returns the sum of the squares of `off`,
-    or what is not a number where it cannot evaluate.
+    or what is not a number where it cannot evaluate. `place`, where there is one, fills the errors
+    and WJ alone, from placements and J.
     """
 
     evaluate: Callable[[Vector, Vector, float], float]
     right: Vector
     off: Array
+    place: Callable[[], None] | None = None
 
 
 def per_limit(limits: StateLimits | None) -> tuple[float, float]:

@@ -1,0 +1,133 @@
+"""A loop that knows its motors only: it remembers where the mechanism is, and gives the torque."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from holoctl.base.checks import Vector, as_given, instant, quiet
+from holoctl.base.errors import InputError
+from holoctl.control.reference_law import ReferenceLaw, check_finite
+from holoctl.dynamics.tick.sensed import Sensed
+from holoctl.estimation.prepared_assembly import AssemblyReport, PreparedAssembly
+
+__all__ = ["Loop"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Loop:
+    """One loop of a `ComputedTorque`, whose motors, or what its `assembly` says, are measured.
+
+    It belongs to one thread: ``ctl.loop()`` makes one for each.
+
+    Attributes
+    ----------
+    measured : tuple of str
+        The order of what is measured.
+    assembly : PreparedAssembly
+        How the state is found; it remembers the last one.
+
+    Raises
+    ------
+    None
+        ``ctl.loop()`` says what it raises.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> loop = hc.ComputedTorque(mech, kp=400.0, kd=40.0).loop()
+    >>> q_motors = mech.motor_positions(mech.reference)
+    >>> u = loop.torque_from_motors(q_motors, [0.0, 0.0], q_motors, [0.0, 0.0], [0.0, 0.0])
+    """
+
+    _law: ReferenceLaw
+    _sensed: Sensed
+    _torque: Callable[..., Vector]
+
+    def __repr__(self) -> str:
+        return f"<Loop of {self._law.mech.name}: {self.assembly!r}>"
+
+    @property
+    def assembly(self) -> PreparedAssembly:
+        """How the state is found."""
+        return self._sensed.assembly
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The order of what is measured."""
+        return self.assembly.measured
+
+    @property
+    def last(self) -> AssemblyReport:
+        """`PreparedAssembly.last`."""
+        return self.assembly.last
+
+    def state(
+        self, q_measured: Any, v_measured: Any = None, t: float = 0.0
+    ) -> tuple[Vector, Vector]:
+        """`PreparedAssembly.state`, remembered by this loop."""
+        return self.assembly.state(q_measured, v_measured, t)
+
+    def reset(self, q: Any, t: float = 0.0) -> None:
+        """`PreparedAssembly.reset`: tell where the mechanism is."""
+        self.assembly.reset(q, t)
+
+    def resynchronise(self, q_measured: Any, t: float = 0.0) -> None:
+        """`PreparedAssembly.resynchronise`: go where the sensors read this, however far."""
+        self.assembly.resynchronise(q_measured, t)
+
+    def torque(
+        self, q: Any, v: Any, q_ref: Any, v_ref: Any, a_ref: Any, *more: Any, **by_name: Any
+    ) -> Vector:
+        """`ComputedTorque.torque`, where the whole state is known; nothing is remembered."""
+        return self._torque(q, v, q_ref, v_ref, a_ref, *more, **by_name)
+
+    @quiet
+    def torque_from_motors(
+        self,
+        q_motors: Any,
+        v_motors: Any,
+        q_ref: Any,
+        v_ref: Any,
+        a_ref: Any,
+        t: float = 0.0,
+        *,
+        out: Vector | None = None,
+    ) -> Vector:
+        """The closed state from what is measured, and the motor efforts there, in one tick.
+
+        Where the state is found and the torque is not, the state is remembered all the same.
+
+        Parameters
+        ----------
+        q_motors, v_motors : array_like
+            Positions and rates in the order of `measured`; rad or m, rad/s or m/s.
+        q_ref, v_ref, a_ref : array_like
+            As in `ComputedTorque.torque`.
+        t : float, optional
+            Time, s.
+        out : (nu,) array, optional
+            Takes the result; left as it is where an error is raised.
+
+        Returns
+        -------
+        u : (nu,) array
+            N m or N, in the order of ``mech.actuated``: `out`, or a new array.
+
+        Raises
+        ------
+        InputError, SingularityError, InconsistentError
+            As `ComputedTorque.torque`.
+        BranchError, AssemblyError
+            As `PreparedAssembly.state`.
+        """
+        nu, t = self._law.mech.nu, instant(t)
+        v_ref, a_ref = as_given("v_ref", v_ref, nu), as_given("a_ref", a_ref, nu)
+        q, v = self._sensed.state(q_motors, v_motors, t)
+        try:
+            return self._law.torque(self._sensed.efforts, q, v, q_ref, v_ref, a_ref, t, out)
+        except InputError:
+            check_finite(q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
+            raise

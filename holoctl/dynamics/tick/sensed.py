@@ -1,0 +1,59 @@
+"""Efforts behind an estimate: state and torque in one tick of one loop, rows and factors shared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from holoctl.base.checks import Vector, finite, stored
+from holoctl.dynamics.tick.inverse_tick import Tick
+from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.estimation.seen_motion import Seeing
+
+__all__ = ["Answer", "Sensed"]
+
+Answer = Callable[[Vector, Vector, Vector | None, float, Vector | None], Vector]
+"""answer(q, v, target, t, rates) -> u, at any state."""
+
+
+@dataclass(eq=False)
+class Sensed:
+    """An estimate and the inverse dynamics behind it, for one loop.
+
+    Where the motors are what is measured, and what is independent, the rows that the estimate
+    evaluated last and their factors serve the torque too.
+
+    Attributes
+    ----------
+    assembly : PreparedAssembly
+        Remembers where the mechanism is.
+    lay_out : function (see) -> Tick or None
+        The tick that shares what the estimate has; None where nothing can be shared.
+    answer : Answer
+        Where it cannot, or where that tick has doubts.
+    """
+
+    assembly: PreparedAssembly
+    lay_out: Callable[[Seeing], Tick | None]
+    answer: Answer
+    _see: Seeing | None = field(init=False, default=None, repr=False)
+    _tick: Tick | None = field(init=False, default=None, repr=False)
+
+    def state(self, q_measured: Any, v_measured: Any, t: float) -> tuple[Vector, Vector]:
+        """The closed state, not to be written to; `efforts` is for it, once."""
+        return self.assembly.state_in_place(q_measured, v_measured, t)
+
+    def efforts(
+        self, q: Vector, v: Vector, target: Vector | None, t: float, out: Vector | None,
+        rates: Vector | None = None,
+    ) -> Vector:  # fmt: skip
+        """The motor efforts at the state that was found last, as `PreparedInverseDynamics` has
+        them."""
+        see = self.assembly.seeing
+        if see is not self._see:  # the first time, or rows were decided anew
+            self._see, self._tick = see, self.lay_out(see)
+        u = None if self._tick is None else self._tick(q, v, target, t, None, rates)
+        if u is None or not finite(u):
+            u = self.answer(q, v, target, t, rates)
+        return u if out is None else stored("out", out, u)

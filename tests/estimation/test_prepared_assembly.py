@@ -1,0 +1,297 @@
+"""The closed state from what is measured: the contract of `hc.PreparedAssembly`."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import zoo
+from support import ZOO, few, mechanism, relative, rows
+
+import holoctl as hc
+
+
+def five_bar():
+    return hc.load(hc.robot_file("five_bar"))
+
+
+def sensors_of(mech):
+    """The motors where they see all that moves, else joints of independent coordinates."""
+    try:
+        return hc.PreparedAssembly(mech)
+    except hc.InputError:
+        part, model = hc.partition(mech, hc.assemble(mech)[0]), mech.model
+        names = []
+        for i in part.independent:
+            joint = int(mech.joint_of[i])
+            flat = model.nqs[joint] == model.nvs[joint]
+            names.append(mech.coordinate_names[i] if flat else model.names[joint])
+        return hc.PreparedAssembly(mech, list(dict.fromkeys(names)))
+
+
+def along(mech, assembly, count, speed=0.5, dt=1e-3, seed=3):
+    """States (t, q, v) of a motion that the sensors see, by numpy alone."""
+    q, t, rest = assembly.q, 0.0, np.zeros(mech.nv)
+    push, c = np.random.default_rng(seed).normal(size=mech.nv), mech.column_scale
+    kept = assembly.partition.rows
+    for k in range(count):
+        there = rows(mech, q, rest, t)
+        G = (mech.row_scale[:, None] * there.jacobian * c)[kept]
+        motions = np.linalg.svd(G)[2][kept.size :].T
+        _, s, vt = np.linalg.svd(assembly.readings.jacobian(q) @ (c[:, None] * motions))
+        seen = motions @ vt[: np.count_nonzero(s > 1e-3)].T  # idle motions stay at rest
+        x = seen @ (seen.T @ push)
+        given = np.linalg.lstsq(G, -(mech.row_scale * there.rate)[kept], rcond=None)[0]
+        v = c * (speed * np.cos(0.002 * k) * x / np.abs(x).max() + given)
+        yield t, q, v
+        t += dt
+        q, _ = hc.corrected(
+            mech, pin.integrate(mech.model, q, dt * v), v, t=t, partition=assembly.partition
+        )
+
+
+@pytest.mark.parametrize("name", few(name for name in ZOO if name != "welded_arms"))
+def test_the_state_is_the_one_that_closes_and_its_rates_are_its_slopes(name):
+    mech = mechanism(name)
+    assembly = sensors_of(mech)
+    moved = 0.0
+    for t, q, v in along(mech, assembly, 40):
+        x, rates = assembly.readings.at(q), assembly.readings.rates(q, v)
+        found, speed = assembly.state(x, rates, t)
+        moved = max(moved, np.abs(v).max())
+        assert np.abs(rows(mech, found, speed, t).error * mech.row_scale).max(initial=0.0) <= max(
+            1e-12, assembly.partition.tolerance
+        )
+        if assembly.unseen:
+            continue  # idle bodies may spin with the projection, and are held by the sensors
+        assert np.abs(pin.difference(mech.model, q, found)).max() < 1e-9
+        assert relative(speed, v) < 1e-8
+    assert moved > 0.1
+
+
+def test_a_start_where_the_sensors_hardly_tell():
+    with pytest.raises(hc.BranchError, match="amplified by 2"):
+        hc.PreparedAssembly(mechanism("welded_arms"))
+
+
+def test_rates_are_exact_slopes():
+    mech = five_bar()
+    assembly = hc.PreparedAssembly(mech)
+    x0, w = mech.motor_positions(mech.reference), np.array([0.7, -1.1])
+
+    def q(t):
+        return assembly.state(x0 + w * t)[0]
+
+    h = 1e-2
+    for k in range(20):
+        t = 0.02 * k
+        _, v = assembly.state(x0 + w * t, w)
+        slope = (45.0 * (q(t + h) - q(t - h)) - 9.0 * (q(t + 2 * h) - q(t - 2 * h))
+                 + q(t + 3 * h) - q(t - 3 * h)) / (60.0 * h)  # fmt: skip
+        assert relative(v, slope) < 1e-9
+
+
+def test_many_turns_of_a_continuous_motor():
+    model = pin.Model()
+    base = zoo.add_body(model, 0, pin.JointModelRUBY(), zoo.at(), "crank", zoo.bar(0.2))
+    rod = zoo.add_body(model, base, pin.JointModelRY(), zoo.at(0.2), "rod", zoo.bar(0.5))
+    other = zoo.add_body(model, 0, pin.JointModelRY(), zoo.at(0.5), "rocker", zoo.bar(0.4))
+    assert rod
+    assert other
+    q0 = np.array([np.cos(0.7), np.sin(0.7), -0.5, -2.0])
+    mech = hc.Mechanism(
+        model, [hc.Closure(("rod", zoo.at(0.5)), ("rocker", zoo.at(0.4)), axes="x z", name="tip")],
+        actuated=["crank"], reference=q0,
+    )  # fmt: skip
+    assembly = hc.PreparedAssembly(mech)
+    start = assembly.q
+    x0 = mech.motor_positions(start)[0]
+    for turns in (1, -1):
+        for k in range(1, 2001):
+            q, _ = assembly.state([x0 + turns * 4.0 * np.pi * k / 1000.0])
+        turned = pin.difference(mech.model, start, q) / (2.0 * np.pi)  # the rod turns with it
+        assert np.abs(turned - np.round(turned)).max() < 1e-9
+        again, _ = assembly.state([x0 + 1000.0 * 2.0 * np.pi])  # a thousand turns are none
+        assert np.abs(pin.difference(mech.model, again, q)).max() < 1e-9
+
+
+def test_more_sensors_than_motions_are_weighed():
+    mech = five_bar()
+    both = hc.PreparedAssembly(mech)
+    more = hc.PreparedAssembly(mech, [*mech.actuated, mech.coordinate_names[1]])
+    assert more.noise_gain(more.q) < 1.0
+    assert 1.0 < both.noise_gain(both.q) < 1.4
+    q, _ = hc.assemble(mech)
+    x = more.readings.at(q)
+    x[2] += 3e-3  # one encoder is off: the others pull it back
+    found, _ = more.state(x)
+    off = more.last.disagreement
+    assert list(off) == [*mech.actuated, mech.coordinate_names[1]]
+    assert 1e-4 < abs(off[mech.coordinate_names[1]]) < 3e-3
+    assert np.abs(rows(mech, found, 0.0 * found).error).max() < 1e-12
+    # the least sum of squares: nothing along the motions is left
+    gamma = hc.project(mech, found, np.zeros(mech.nv)).gamma
+    S = more.readings.jacobian(found)
+    assert np.abs(gamma.T @ S.T @ np.array(list(off.values()))).max() < 1e-6
+    heavy = hc.PreparedAssembly(mech, more.measured, weights={mech.coordinate_names[1]: 1e6})
+    heavy.state(x)
+    assert abs(heavy.last.disagreement[mech.coordinate_names[1]]) < 1e-6
+    x[2] += 0.4
+    with pytest.raises(hc.InconsistentError, match=mech.coordinate_names[1]):
+        more.state(x)
+
+
+def test_a_cut_joint_is_a_sensor():
+    mech = mechanism("five_bar_revolute")
+    cut = mech.constraint_names[0]
+    assembly = hc.PreparedAssembly(mech, [mech.coordinate_names[0], cut])
+    for t, q, v in along(mech, assembly, 30):
+        angle = hc.joint_motion(mech, cut, q, v)
+        found, speed = assembly.state([q[0], angle.value[0] + 2.0 * np.pi],
+                                      [v[0], angle.rate[0]], t)  # fmt: skip
+        assert np.abs(found - q).max() < 1e-9
+        assert relative(speed, v) < 1e-8
+
+
+def test_a_floating_base_is_measured_whole():
+    mech = mechanism("floating_leg")
+    assembly = sensors_of(mech)
+    base = mech.model.names[1]
+    assert assembly.measured[0] == base
+    assert assembly.readings.numbers == assembly.readings.columns.size + 2  # and a ball, whole
+    x = assembly.readings.at(hc.assemble(mech)[0])
+    x[3:7] *= 2.0
+    with pytest.raises(hc.InputError, match="norm"):
+        assembly.state(x)
+
+
+def test_unseen_motions_are_refused_unless_they_are_idle():
+    mech = mechanism("idle_rod")
+    assert len(hc.PreparedAssembly(mech).unseen) == 1
+    with pytest.raises(hc.InputError, match="motor_right"):
+        hc.PreparedAssembly(five_bar(), ["motor_left"])
+
+
+def test_a_jump_is_refused_and_the_last_state_stays():
+    mech = five_bar()
+    assembly = hc.PreparedAssembly(mech)
+    x0, before = mech.motor_positions(mech.reference), assembly.q
+    with pytest.raises((hc.BranchError, hc.AssemblyError)):
+        assembly.state(x0 + np.array([2.9, -2.9]))
+    assert np.array_equal(assembly.q, before)
+    q, _ = assembly.state(x0 + 1e-3)  # it comes back
+    assert np.abs(mech.motor_positions(q) - x0 - 1e-3).max() < 1e-15
+
+
+def test_in_front_of_a_dead_point_it_is_lost_until_it_is_told():
+    mech = zoo.slider_crank("slider")
+    assembly = hc.PreparedAssembly(mech)
+    start = assembly.q
+    x = assembly.readings.at(start)[0]
+
+    def go_on():
+        for k in range(2000):
+            assembly.state([x + 1e-3 * k])
+
+    with pytest.raises(hc.BranchError) as told:
+        go_on()
+    assert told.value.why in ("dead point", "gain")
+    back = assembly.readings.at(start)
+    for other in (assembly, copy.copy(assembly), pickle.loads(pickle.dumps(assembly))):
+        with pytest.raises(hc.BranchError, match="reset"):
+            other.state(back)
+        assert "lost" in repr(other)
+    assert np.abs(assembly.fresh().state(back)[0] - start).max() < 1e-12
+    assembly.reset(start)
+    q, _ = assembly.state(back)
+    assert np.abs(q - start).max() < 1e-12
+
+
+def test_resynchronise_goes_farther_than_a_tick():
+    mech = five_bar()
+    near, far = hc.PreparedAssembly(mech), hc.PreparedAssembly(mech)
+    x0 = mech.motor_positions(mech.reference)
+    for k in range(1, 301):
+        near.state(x0 + 0.001 * k * np.array([2.0, -1.0]))
+    far.resynchronise(x0 + np.array([0.6, -0.3]))
+    assert np.abs(near.q - far.q).max() < 1e-12
+
+
+def test_the_report_of_a_call():
+    mech = five_bar()
+    assembly = hc.PreparedAssembly(mech)
+    x = mech.motor_positions(mech.reference) + np.array([0.02, 0.01])
+    assembly.state(x)
+    last = assembly.last
+    assert last.substeps == 1
+    assert last.newton_steps >= 1
+    assert last.factorisations >= 2
+    assert last.closure < 1e-12
+    assert last.contraction < 0.25
+    assert last.reached == 1.0
+    assert last.disagreement == {}
+    assert 1.0 < last.gain < 2.0
+
+
+BAD = {
+    "nan": ([np.nan, 0.0], None, "q_measured"),
+    "infinite": ([0.0, np.inf], None, "q_measured"),
+    "shape": ([0.0, 0.0, 0.0], None, "q_measured"),
+    "words": (["a", "b"], None, "q_measured"),
+    "rates": ([0.0, 0.0], [np.nan, 0.0], "v_measured"),
+    "shape of rates": ([0.0, 0.0], [0.0], "v_measured"),
+    "huge": ([1e300, 0.0], None, "range"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_named_and_changes_nothing(case):
+    x, v, match = BAD[case]
+    assembly = hc.PreparedAssembly(five_bar())
+    before = assembly.q
+    with pytest.raises(hc.InputError, match=match):
+        assembly.state(x, v)
+    assert np.array_equal(assembly.q, before)
+    assembly.state(assembly.readings.at(before))
+
+
+@pytest.mark.parametrize(
+    ("measured", "match"),
+    [
+        (["motor_left", "motor_rigth"], "did you mean 'motor_right'"),
+        (["motor_left", "motor_left"], "twice"),
+        ([], "one joint or more"),
+        ("motor_left", "list of names"),
+    ],
+)
+def test_names_are_checked(measured, match):
+    with pytest.raises(hc.InputError, match=match):
+        hc.PreparedAssembly(five_bar(), measured)
+
+
+def test_a_start_must_be_closed():
+    mech = five_bar()
+    with pytest.raises(hc.InconsistentError, match="not closed"):
+        hc.PreparedAssembly(mech, start=mech.reference + 0.1)
+    assembly = hc.PreparedAssembly(mech)
+    with pytest.raises(hc.InconsistentError, match="not closed"):
+        assembly.reset(mech.reference + 0.1)
+    with pytest.raises(hc.InputError, match="weights"):
+        hc.PreparedAssembly(mech, weights=[1.0, -1.0])
+
+
+def test_results_go_where_they_are_told():
+    mech = five_bar()
+    assembly, q, v = hc.PreparedAssembly(mech), np.zeros(4), np.zeros(4)
+    x = mech.motor_positions(mech.reference)
+    assert assembly.state(x, [0.1, 0.2], out=(q, v)) == (q, v)
+    again = assembly.state(x, [0.1, 0.2])
+    assert np.array_equal(q, again[0])
+    assert np.array_equal(v, again[1])
+    for bad in ((q,), 5, (q, q), (q, np.zeros(3))):
+        with pytest.raises(hc.InputError, match="out"):
+            assembly.state(x + 1e-3, out=bad)
+    assert np.array_equal(assembly.q, again[0])  # it was not followed
