@@ -168,6 +168,10 @@ class Oracle:
         r = mech.row_scale
         return r * rows.error, r[:, None] * rows.jacobian * mech.column_scale
 
+    def basis(self, q, t=0.0):
+        """An orthonormal basis of the admissible velocities, scaled."""
+        return self._basis(self.rows(q, t)[1])
+
     def _basis(self, G):
         return np.linalg.svd(G)[2][self.rank :].T if G.size else np.eye(self.mech.nv)
 

@@ -9,11 +9,14 @@ import numpy as np
 import pinocchio as pin
 from branches import DOUBTFUL, Oracle
 from fleet import case, prepared
+from many_branches import ManyBranches, Ways, understood
 
 import holoctl as hc
 
 SAME = 1e-6
 """Configurations of one branch differ by less, scaled."""
+BUDGET = 40
+"""Factorisations of a call."""
 
 
 class Judged(NamedTuple):
@@ -43,74 +46,100 @@ def starts(name, count, seed=0, spread=0.6):
             here.reset(q)
         except hc.HoloctlError:
             continue
-        found.append(here.state(here._readings.at(here._place.q))[0])
+        found.append(q)
     return found
 
 
-def target(oracle, q, size, rng):
-    """Where the sensors are to go: so far from q in a random direction, scaled.
-
-    With more sensors than motions, where they lead that count first; None where that is unknown.
-    """
-    d = rng.normal(size=oracle.m)
-    if oracle.b == oracle.m:
-        return oracle.moved(oracle.at(q), size * d / np.linalg.norm(d) * oracle.unit)
-    few = Oracle(oracle.mech, oracle.names, q)
-    weights = np.full(oracle.m, 1e-9)
-    T = few.jacobian(q) @ few._basis(few.rows(q)[1])
-    chosen, left = [], T.copy()
+def leading(oracle, q):
+    """Weights of the sensors: one for as many as there are motions, the most independent ones."""
+    left = oracle.jacobian(q) @ oracle.basis(q)
+    weights = np.zeros(oracle.m)
     for _ in range(oracle.b):
         i = int(np.argmax((left * left).sum(axis=1)))
-        chosen.append(i)
+        weights[i] = 1.0
         n = left[i] / np.linalg.norm(left[i])
         left = left - np.outer(left @ n, n)
-    weights[chosen] = 1.0
-    step = np.zeros(oracle.m)
-    step[chosen] = d[chosen]
-    x = oracle.moved(oracle.at(q), size * step / np.linalg.norm(step) * oracle.unit)
-    gone = few.way(q, x, weights=weights)
-    return few.at(gone.q) if gone.sure else None
+    return weights
 
 
-def judged(name, oracle, here, q, x, size, t=0.0):
-    """One call from q, against the oracle."""
-    way = oracle.way(q, x)
+def directions(oracle, q, sizes, rng):
+    """Steps of the sensors, so long (scaled) in random directions, and the weights they count by;
+    of more sensors than motions some lead, and the others follow."""
+    d = rng.normal(size=(len(sizes), oracle.m))
+    weights = None
+    if oracle.b < oracle.m:
+        weights = np.stack([leading(oracle, y) for y in q])
+        d = d * weights
+    d *= (np.asarray(sizes) / np.linalg.norm(d, axis=1))[:, None]
+    return d * oracle.unit, weights
+
+
+def ways(name, q, dm, weights):
+    """Where straight ways of the sensors lead: targets x and `Ways`, stacked."""
+    mech, _ = case(name)
+    here = prepared(name)
+    oracle = Oracle(mech, here.measured, q[0])
+    if understood(mech, here.measured):
+        many = ManyBranches(mech, here.measured, oracle)
+        x = np.stack([oracle.moved(oracle.at(a), b) for a, b in zip(q, dm, strict=True)])
+        if weights is None:
+            return oracle, x, many.ways(q, x, dm)
+        lead = many.ways(q, x, dm, weights=weights)
+        x = np.stack([oracle.at(a) for a in lead.q])
+        dm = np.stack([oracle.off(a, b) for a, b in zip(q, x, strict=True)])
+        found = many.ways(q, x, dm)
+        found.sure[~lead.sure] = False
+        return oracle, x, found
+    x, found = [], []
+    for i, (a, b) in enumerate(zip(q, dm, strict=True)):
+        there = oracle.moved(oracle.at(a), b)
+        way = oracle.way(a, there, weights=None if weights is None else weights[i] + 1e-12)
+        if weights is not None and way.sure:
+            there = oracle.at(way.q)
+            way = oracle.way(a, there)
+        x.append(there)
+        found.append(way)
+    return oracle, np.stack(x), Ways(*(
+        np.array([getattr(w, n) for w in found]) for n in ("q", "sure", "gain", "along", "why")
+    ))  # fmt: skip
+
+
+def judged(name, oracle, here, q, x, size, way, i):
+    """One call from q to x, against way i of the oracle."""
+    sure, gain = way.sure[i], way.gain[i]
     try:
-        found, _ = here.state(x, t=t)
+        found, _ = here.state(x)
     except hc.HoloctlError as error:
         kind = type(error).__name__
-        budget = kind == "BranchError" and here.last.factorisations >= 40
-        reason = f"{kind}: {getattr(error, 'why', '')}/{here._tally.why}" + budget * " budget"
-        if not way.sure:
-            return Judged("refused, no oracle", way.why, name, q, x, size, 0.0)
-        if budget:
-            return Judged("refused, budget", reason, name, q, x, size, 0.0)
-        if way.gain <= DOUBTFUL:
-            return Judged("needless", reason, name, q, x, size, way.gain)
-        along = "along" if way.along <= DOUBTFUL else ""
-        return Judged(f"refused, gain {along}", reason, name, q, x, size, way.gain)
-    if not way.sure:
-        return Judged("accepted, no oracle", way.why, name, q, x, size, 0.0)
-    apart = oracle.apart(way.q, found, x, t)
+        budget = kind == "BranchError" and here.last.factorisations >= BUDGET
+        reason = f"{kind}: {getattr(error, 'why', '')}" + ", budget" * budget
+        if not sure:
+            return Judged("refused, no oracle", str(way.why[i]), name, q, x, size, 0.0)
+        if gain > DOUBTFUL:
+            return Judged("refused, gain", reason, name, q, x, size, gain)
+        return Judged("over budget" if budget else "needless", reason, name, q, x, size, gain)
+    if not sure:
+        return Judged("accepted, no oracle", str(way.why[i]), name, q, x, size, 0.0)
+    apart = oracle.apart(way.q[i], found, x)
     if apart > SAME:
-        return Judged("FLIP", f"apart {apart:.2g} gain {way.gain:.3g}", name, q, x, size, apart)
+        return Judged("FLIP", f"apart {apart:.2g} gain {gain:.3g}", name, q, x, size, apart)
     return Judged("same", "", name, q, x, size, apart)
 
 
-def campaign(name, per_start, count, seed=0, low=1e-3, high=2.0):
-    """All jumps of one robot, judged."""
-    mech, _ = case(name)
-    here, rng, found = prepared(name), np.random.default_rng(seed + 1), []
-    for q in starts(name, count, seed):
-        oracle = Oracle(mech, here.measured, q)
-        for _ in range(per_start):
-            size = float(np.exp(rng.uniform(np.log(low), np.log(high))))
-            x = target(oracle, q, size, rng)
-            if x is None:
-                found.append(Judged("no target", "", name, q, q, size, 0.0))
-                continue
-            here.reset(q)
-            found.append(judged(name, oracle, here, q, x, size))
+def campaign(name, count, seed=0, low=1e-3, high=2.0, batch=500):
+    """So many jumps on one robot, each after a reset, judged."""
+    here, rng, found = prepared(name), np.random.default_rng([seed, 1]), []
+    begin = starts(name, max(8, count // 25), seed)
+    while len(found) < count:
+        n = min(batch, count - len(found))
+        q = np.stack([begin[i] for i in rng.integers(len(begin), size=n)])
+        sizes = np.exp(rng.uniform(np.log(low), np.log(high), size=n))
+        oracle = Oracle(case(name)[0], here.measured, q[0])
+        dm, weights = directions(oracle, q, sizes, rng)
+        oracle, x, way = ways(name, q, dm, weights)
+        for i in range(n):
+            here.reset(q[i])
+            found.append(judged(name, oracle, here, q[i], x[i], sizes[i], way, i))
     return found
 
 
