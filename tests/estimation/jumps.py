@@ -35,6 +35,7 @@ def starts(name, count, seed=0, spread=0.6):
     """Closed configurations at random, in which `PreparedAssembly` can start."""
     mech, _ = case(name)
     rng, found, here = np.random.default_rng(seed), [], prepared(name)
+    rank = here.partition.rank
     for _ in range(20 * count):
         if len(found) == count:
             break
@@ -46,7 +47,8 @@ def starts(name, count, seed=0, spread=0.6):
             here.reset(q)
         except hc.HoloctlError:
             continue
-        found.append(q)
+        if np.linalg.matrix_rank(hc.terms(mech, q, np.zeros(mech.nv)).rows.jacobian, 1e-7) == rank:
+            found.append(q)  # else it is rigid there, or singular
     return found
 
 
