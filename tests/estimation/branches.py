@@ -264,8 +264,8 @@ class Oracle:
             K = np.vstack([G, self.jacobian(q1)])
             N = np.linalg.svd(K)[2][mech.nv - self.idle :]
             spin = N.T @ (N @ d)
-            if np.abs(spin).max() < 1e-9:
-                break
+            if np.abs(spin).max() < 1e-9 or np.abs(d - spin).max() < 1e-8:
+                return float(np.abs(d - spin).max())
             q1 = pin.integrate(mech.model, q1, spin * min(1.0, 0.3 / np.abs(spin).max()) * c)
             for _ in range(3):
                 q1 = pin.integrate(mech.model, q1, self._step(q1, x, t, w)[0] * c)

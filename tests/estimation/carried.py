@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
@@ -55,20 +55,22 @@ class Motion:
 
     q: np.ndarray
     v: np.ndarray
-    readings: np.ndarray
-    rates: np.ndarray
     dead: np.ndarray
     gain: np.ndarray
+
+
+def _least(oracle, q):
+    s = np.linalg.svd(oracle.jacobian(q) @ oracle.basis(q), compute_uv=False)
+    return s[oracle.b - 1]
 
 
 @cache
 def motion(name, seed, duration=1.0):
     """A motion from a random start at a random speed; None where there is none."""
-    mech, measured, second = moving(name)
+    mech, measured, _ = moving(name)
     rng = np.random.default_rng([seed, len(name)])
     for _ in range(50):
-        guess = mech.reference + rng.normal(size=mech.nv) * 0.5 if mech.nq == mech.nv else (
-            pin.integrate(mech.model, mech.reference, 0.5 * rng.normal(size=mech.nv)))
+        guess = pin.integrate(mech.model, mech.reference, 0.5 * rng.normal(size=mech.nv))
         try:
             q, v = hc.assemble(mech, guess, rng.normal(size=mech.nv), restarts=0)
             speed = np.exp(rng.uniform(np.log(2.0), np.log(20.0)))
@@ -77,82 +79,82 @@ def motion(name, seed, duration=1.0):
         except hc.HoloctlError:
             continue
         oracle = Oracle(mech, measured, q)
-        dets, gains = [], []
-        for q in run.q:
-            G = oracle.rows(q)[1]
-            Z = np.linalg.svd(G)[2][oracle.rank :].T
-            s = np.linalg.svd(oracle.jacobian(q) @ Z, compute_uv=False)
-            gains.append(1.0 / s[oracle.b - 1])
-            dets.append(s[oracle.b - 1])
-        s = np.array(dets)
-        low = (s[1:-1] < s[:-2]) & (s[1:-1] <= s[2:])  # a minimum of the least singular value ...
-        steep = np.abs(s[2:] - 2 * s[1:-1] + s[:-2])  # ... with a kink is a zero
-        kink = low & (s[1:-1] < 0.75 * np.maximum(s[:-2] - s[1:-1], s[2:] - s[1:-1]) + 1e-12)
-        dead = np.flatnonzero(kink) + 1
-        del steep
-        readings = np.array([oracle.at(q) for q in run.q])
-        rates = np.array([run.v[i][oracle.columns[oracle.columns >= 0]] for i in range(len(run.t))])
-        return Motion(run.q, run.v, readings, rates, dead, np.array(gains))
+        least = np.array([_least(oracle, q) for q in run.q])
+        # a zero of the least singular value: a minimum with a kink
+        fall, rise = least[:-2] - least[1:-1], least[2:] - least[1:-1]
+        kink = (fall > 0) & (rise >= 0) & (least[1:-1] < 0.75 * np.maximum(fall, rise) + 1e-12)
+        return Motion(run.q, run.v, np.flatnonzero(kink) + 1, 1.0 / np.maximum(least, 1e-12))
     return None
 
 
 @dataclass
 class Followed:
-    """What became of a motion under a rate and a noise."""
+    """What became of motions under a rate and a noise.
 
+    Attributes
+    ----------
+    runs, ticks, refusals : int
+    swaps : int
+        Accepted states on another branch than the true one.
+    first : int
+        Of these, in the first call after a reset.
+    noisy : int
+        Accepted states of the right branch, off by more than 30 times the noise.
+    idle : int
+        Refusals where no dead point was within 30 ticks.
+    before : list of float
+        How many ticks ahead of the dead point it refused.
+    passed : int
+        Dead points passed on the right branch.
+    """
+
+    runs: int = 0
     ticks: int = 0
-    swaps: int = 0
-    off: int = 0
     refusals: int = 0
+    swaps: int = 0
+    first: int = 0
+    noisy: int = 0
+    idle: int = 0
     passed: int = 0
-    before: list[float] = None
-    false_alarms: int = 0
     newton: int = 0
-    worst: float = 0.0
+    before: list[float] = field(default_factory=list)
 
 
-def followed(name, here, seen, every, noise, seed):
-    """Feed the readings of a motion; after a refusal start again after the dead point."""
-    mech, _, _ = moving(name)
-    rng, found, lost = np.random.default_rng(seed), Followed(before=[]), False
-    n = len(seen.q)
-    ticks = list(range(0, n, every))
-    here.reset(seen.q[0])
-    for k in ticks[1:]:
-        if lost:
-            if seen.gain[k] > 10.0:
-                continue
-            here.reset(seen.q[k])
-            lost = False
+def followed(tally, name, here, oracle, seen, every, noise, rng, again=10.0):
+    """Feed the readings of a motion; after a refusal, go on where the gain is below `again`."""
+    mech, c, n = moving(name)[0], moving(name)[0].column_scale, len(seen.q)
+    tally.runs += 1
+    since = None
+    for k in range(0, n, every):
+        if since is None:
+            if seen.gain[k] <= again:
+                here.reset(seen.q[k])
+                since = 0
             continue
-        x = seen.readings[k] + noise * rng.normal(size=seen.readings.shape[1])
-        ahead = seen.dead[seen.dead >= k - every]
+        x = oracle.at(seen.q[k])
+        x = x + noise * rng.normal(size=x.size)
         try:
             q, _ = here.state(x)
-        except hc.HoloctlError as error:
-            found.refusals += 1
-            to = (ahead[0] - k) / every if ahead.size else np.inf
-            found.before.append(to)
-            if seen.gain[max(k - 30 * every, 0) : k + 30 * every].max() < 20.0:
-                found.false_alarms += 1
-            lost = True
-            if not isinstance(error, hc.BranchError):
-                found.off += 0
+        except hc.HoloctlError:
+            ahead = seen.dead[seen.dead > k - every]
+            tally.refusals += 1
+            tally.before.append((ahead[0] - k) / every if ahead.size else np.inf)
+            near = seen.gain[max(k - 30 * every, 0) : k + 30 * every]
+            tally.idle += bool(near.max() < 30.0)
+            since = None
             continue
-        found.ticks += 1
-        found.newton += here.last.newton_steps
-        apart = np.abs(pin.difference(mech.model, q, seen.q[k]) / mech.column_scale)
-        if here._place.borders.N.size:
-            apart = apart - apart  # idle motions: judged by the oracle below
-            o = Oracle(mech, here.measured, seen.q[k])
-            apart = np.array([o.apart(q, seen.q[k], seen.readings[k])])
-        if apart.max() > 30.0 * noise + 1e-6:
-            found.off += 1
-            found.worst = max(found.worst, apart.max())
-            if apart.max() > 8.0 * here.last.gain * noise + 1e-6:
-                found.swaps += 1
-                lost = True
-    for d in seen.dead:
-        inside = [k for k in ticks if k <= d]
-        del inside
-    return found
+        tally.ticks += 1
+        tally.newton += here.last.newton_steps
+        since += 1
+        tally.passed += int(((seen.dead > k - every) & (seen.dead <= k)).sum())
+        apart = np.abs(pin.difference(mech.model, q, seen.q[k]) / c).max()
+        if apart > 30.0 * noise + 1e-6 and oracle.idle:
+            apart = oracle.apart(q, seen.q[k], x)
+        if apart > 30.0 * noise + 1e-6:
+            if noise and apart <= 8.0 * noise * max(seen.gain[k], here.last.gain):
+                tally.noisy += 1
+                continue
+            tally.swaps += 1
+            tally.first += since == 1
+            since = None
+    return tally
