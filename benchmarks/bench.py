@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import encoders
 import exported
 import methods
 import numpy as np
@@ -271,7 +272,7 @@ def main() -> None:
         figures, by_method, ticks, batches, simulations, command, time.perf_counter() - started
     )
     if not given.quick:
-        text = f"{text.rstrip()}\n\n{exported.section()}\n"
+        text = f"{text.rstrip()}\n\n{encoders.section()}\n\n{exported.section()}\n"
     print(text)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)

@@ -1,15 +1,15 @@
-"""Control the five-bar at 1 kHz in real time, with what to do when there is no torque."""
+"""Control the five-bar at 1 kHz from its two motor encoders, with what to do without a torque."""
 
 import signal
 import threading
 
 import numpy as np
-import pinocchio as pin
 
 import holoctl as hc
 
 RATE, DURATION, PERIOD = 1000.0, 1.5, 0.5  # Hz, s, s
 DAMPING = 0.5  # N m s/rad, of the law that takes over
+COUNTS = 2**16  # of an encoder, a turn
 
 mech = hc.load(hc.robot_file("five_bar"))
 q_home, _ = hc.assemble(mech)
@@ -28,24 +28,17 @@ def reference(t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     )
 
 
-# In place of the robot: closed states along the reference, computed beforehand. It follows the
-# reference exactly whatever the torque, so this shows the loop and its timing, not the control.
-# Near the end one passive encoder fails, to show what happens then.
-states = []
-q = q_home
-for i in range(round(RATE * PERIOD)):
-    q_ref, v_ref, _ = reference(i / RATE)
-    moved = pin.integrate(mech.model, q, mech.B @ (q_ref - mech.motor_positions(q)))
-    q, v = hc.assemble(mech, moved, mech.B @ v_ref, locked=mech.actuated)
-    states.append((q, v))
-failed = states[0][0].copy()
-failed[mech.model.idx_qs[mech.model.getJointId("elbow_left")]] = np.nan
+def read_encoders(t: float) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and rates of the motors, all that is measured; the passive joints follow.
 
-
-def read_state(t: float) -> tuple[np.ndarray, np.ndarray]:
-    """Here the encoders would be read, and rates estimated."""
-    q, v = states[round(RATE * t) % len(states)]
-    return (failed, v) if t >= 1.4 else (q, v)
+    In place of the robot: it stands exactly where the reference is, whatever the torque, so this
+    shows the loop and its timing, not the control. Near the end one encoder fails.
+    """
+    q_ref, v_ref, _ = reference(t)
+    q_motors = np.round(q_ref * COUNTS / (2.0 * np.pi)) * (2.0 * np.pi / COUNTS)
+    if t >= 1.4:
+        q_motors[1] = np.nan
+    return q_motors, v_ref
 
 
 def send(u: np.ndarray) -> None:
@@ -53,7 +46,7 @@ def send(u: np.ndarray) -> None:
 
 
 u = np.zeros(mech.nu)
-law = [ctl]  # the controller that serves now
+loop = ctl.loop()  # remembers where the mechanism is; it starts at the reference configuration
 refused: list[str] = []
 stop = threading.Event()
 signal.signal(signal.SIGINT, lambda *_: stop.set())  # Ctrl-C ends the loop between two ticks
@@ -61,24 +54,21 @@ signal.signal(signal.SIGINT, lambda *_: stop.set())  # Ctrl-C ends the loop betw
 
 def step(t: float) -> bool:
     """One tick. Once the controller has refused, the motors only damp, until the end."""
-    q, v = read_state(t)
+    q_motors, v_motors = read_encoders(t)
     if not refused:
         try:
-            law[0].torque(q, v, *reference(t), out=u)
+            loop.torque_from_motors(q_motors, v_motors, *reference(t), out=u)
         except hc.HoloctlError as error:
             refused.append(f"at t = {t:.3f} s: {type(error).__name__}: {error}")
     if refused:
-        known = np.where(np.isfinite(v), v, 0.0)  # a rate that is not known: no torque
-        u[:] = -DAMPING * mech.motor_rates(known)
+        u[:] = -DAMPING * np.where(np.isfinite(v_motors), v_motors, 0.0)
     send(u)
-    if not refused:  # the torque is out: now there is time for another partition, if one is needed
-        law[0] = law[0].repartitioned(q, v)
     return stop.is_set()
 
 
-for i in range(100):  # warm up: the first calls lay out workspaces and fill caches
-    ctl.torque(*states[i], *reference(i / RATE), out=u)
-    ctl.repartitioned(*states[i])
+for i in range(round(RATE * PERIOD)):  # warm up: the first calls lay out workspaces, fill caches
+    loop.torque_from_motors(*read_encoders(i / RATE), *reference(i / RATE), out=u)
+loop.reset(q_home)
 
 try:
     with hc.realtime():

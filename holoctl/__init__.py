@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
     from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
     from holoctl.estimation.prepared_assembly import AssemblyReport, PreparedAssembly
+    from holoctl.estimation.rate_filter import RateFilter
     from holoctl.forces.contract import BoundForce, Efforts, Force
     from holoctl.forces.custom_force import CustomForce
     from holoctl.forces.joint_friction import JointFriction
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
     from holoctl.rows.terms import Terms, terms
     from holoctl.simulation.events import Event
     from holoctl.simulation.run import Run
+    from holoctl.simulation.sensors import Sensors
     from holoctl.simulation.simulate import simulate
     from holoctl.tree.frames import Frame, resolve_frame
     from holoctl.tree.kinematics import Kinematics
@@ -101,6 +103,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "closing.assembly": ["assemble"],
     "estimation.prepared_assembly": ["AssemblyReport", "PreparedAssembly"],
+    "estimation.rate_filter": ["RateFilter"],
     "closing.snapped": ["Snapped", "snapped"],
     "dynamics.certificate": ["Certificate"],
     "codegen.compiled.compile": ["compile"],
@@ -154,6 +157,7 @@ _HOMES = {
     "rows.reactions": ["ConstraintWrench", "constraint_wrenches"],
     "simulation.events": ["Event"],
     "simulation.run": ["Run"],
+    "simulation.sensors": ["Sensors"],
     "simulation.simulate": ["simulate"],
     "control.realtime": ["LoopStatistics", "realtime", "run_at_rate"],
     "tree.frames": ["Frame", "resolve_frame"],

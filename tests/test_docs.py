@@ -148,6 +148,30 @@ REALTIME = "docs/realtime.md"
 SIMULATION = "docs/simulation.md"
 
 CLAIMS = [  # page, the words around each number {}, what the code has in its place
+    (DERIVATIONS, "determinant has changed by a factor of {}. Where the sensors",
+     "tolerances.BORDERS_WORN"),
+    (DERIVATIONS, "rho = dm . dm_before / |dm_before|^2, at most {}", "tolerances.BEND"),
+    (DERIVATIONS, "the prediction is at most {} long, the first correction at most {}; each "
+     "correction is at most {} of the one before; the determinant of K has the same sign at every "
+     "iterate and changes by at most a factor of {}.",
+     ("tolerances.PREDICTED_STEP", "tolerances.FIRST_CORRECTION", "tolerances.CONTRACTION",
+      "tolerances.DETERMINANT_CHANGE")),
+    (DERIVATIONS, "A call may factor K {} times, `resynchronise` {} times; rows are closed at {}.",
+     ("tolerances.FACTORED_TICK", "tolerances.FACTORED_START", "tolerances.SETTLED_TICK")),
+    (DERIVATIONS, "noise is amplified: above {} there is no state", "tolerances.GAIN_LIMIT"),
+    (DERIVATIONS, "extrapolated over {} calls by each", "tolerances.DEAD_POINT_TICKS"),
+    (DERIVATIONS, "where a step of less than {} is not followed", "tolerances.NEAR_TICK"),
+    (DERIVATIONS, "that is more than {} times the largest one before, which fades by {} from call "
+     "to call, and longer than {}, is a glitch",
+     ("tolerances.JUMPS_BY", "tolerances.SIZE_FADES", "tolerances.JUMPS_FROM")),
+    (DERIVATIONS, "rows that are {} times more independent are taken", "tolerances.ROWS_BETTER"),
+    (DECISIONS, "or a step of less than {} that cannot be followed", "tolerances.NEAR_TICK"),
+    (DECISIONS, "Redundant sensors may disagree by {} rad", "tolerances.SENSORS_AGREE"),
+    (DECISIONS, "by less than {} of their own size count as not seen",
+     "tolerances.UNSEEN_MOTION"),
+    (REALTIME, "two evaluations of the rows, at most {}. `.last`", "tolerances.FACTORED_TICK"),
+    (REALTIME, "where *noise* would be amplified by more than {}, nothing",
+     "tolerances.GAIN_LIMIT"),
     (SIMULATION, "no step is longer than {} ticks of", "tolerances.TIMED_TICKS"),
     (SIMULATION, "must be on the constraints to {} (scaled)", "tolerances.CLOSED"),
     (SIMULATION, "They are between {} and {}. The error",
@@ -363,6 +387,9 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     ("docs/forces.md", "that a mapping does not name have {}. Where", "joint_friction.TRANSITION"),
     ("docs/doctor.md", "tries the guess, and {} to {} random starts",
      lambda: of("tolerances.RESTARTS")),
+    ("docs/doctor.md", "where S moves with it by 1/{} or more",
+     lambda: (1.0 / of("tolerances.UNSEEN_MOTION"),)),
+    ("docs/doctor.md", "Above {} the closed state is refused", "tolerances.GAIN_LIMIT"),
     ("docs/from-spatial-v2.md", "q must stay within {} |", "tolerances.IDEMPOTENT"),
     ("docs/file-formats.md", "get bounds of {} rad or m, finite", "io.limits.FREE"),
     ("docs/embedded.md", "off norm one by more than {}; smaller", "tolerances.SINGLE_PRECISION"),

@@ -52,15 +52,16 @@ def public_members(cls):
 
 
 def fields(cls):
+    """What a class takes, and what a dataclass makes of it."""
     if not dataclasses.is_dataclass(cls):
-        return [], []
+        return list(inspect.signature(cls).parameters), []
     given = [f for f in dataclasses.fields(cls) if not f.name.startswith("_")]
     return [f.name for f in given if f.init], [f.name for f in given if not f.init]
 
 
 def is_result(cls):
-    return dataclasses.is_dataclass(cls) and "Attributes" in sections(cls.__doc__) and (
-        "Parameters" not in sections(cls.__doc__))  # fmt: skip
+    """What the library makes, and nobody else."""
+    return "Attributes" in sections(cls.__doc__) and "Parameters" not in sections(cls.__doc__)
 
 
 def is_protocol(cls):
@@ -75,12 +76,16 @@ def problems(name, thing):
     parameters, attributes = entries(doc.get("Parameters", [])), entries(doc.get("Attributes", []))
     found = []
     if inspect.isclass(thing):
-        given, made = fields(thing)
         if issubclass(thing, Exception):
             own = vars(thing).get("__init__")
             names = list(inspect.signature(own).parameters)[2:] if own else []
             found += [f"Attributes lacks {n}" for n in names if n not in attributes]
             return found
+        if name in TRIVIAL and not dataclasses.is_dataclass(thing):
+            return []  # a protocol
+        if is_result(thing) and not dataclasses.is_dataclass(thing):
+            return []
+        given, made = fields(thing)
         if is_result(thing):
             return [f"Attributes lacks {n}" for n in given if n not in attributes]
         found += [f"Attributes lacks {n}" for n in made if n not in attributes]

@@ -46,6 +46,14 @@ def results():
     }
 
 
+def test_what_remembers_and_what_measures_print_themselves():
+    sensors = hc.Sensors(["left", "right"], noise=(0.0, 1e-3), counts=[4096, 1e4], delay=1e-3)
+    assert eval(repr(sensors), {"Sensors": hc.Sensors}) == sensors  # our own
+    said = repr(hc.RateFilter(300.0, 1e-3))
+    assert said.startswith("<RateFilter: bandwidth 300 rad/s, every 0.001 s; 4.29 ms late")
+    assert said.endswith(">")
+
+
 SENTENCES = {
     "partition": ["<Partition: rank 2, 1 of 3 coordinates independent: 'crank'; condition"],
     "projection": ["<Projection of 'four_bar': 1 motion of 'crank', method 'split', condition"],

@@ -207,9 +207,10 @@ MASKED = {
     "simulate: u": lambda s: hc.simulate(
         s.mech, lambda t, q, v: masked([0.0]), s.q, s.v, 0.01
     ),
-    "simulate: noise": lambda s: hc.simulate(
-        s.mech, lambda t, q, v: [0.0], s.q, s.v, 0.01, noise=masked([0.0, 0.0])
-    ),
+    "Sensors: noise": lambda s: hc.Sensors(noise=masked([0.0, 0.0])),
+    "Sensors: noise of each": lambda s: hc.Sensors(noise=(masked([0.0, 0.0]), 0.0)),
+    "Sensors: counts": lambda s: hc.Sensors(counts=masked([1e4, 1e4])),
+    "RateFilter": lambda s: hc.RateFilter(100.0, 1e-3).rate(masked([0.0, 0.0])),
     "torque: q": lambda s: s.inverse.torque(masked(s.q), s.v, s.one),
     "torque: v": lambda s: s.inverse.torque(s.q, masked(s.v), s.one),
     "torque: target": lambda s: s.inverse.torque(s.q, s.v, masked(s.one)),

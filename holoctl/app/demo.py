@@ -23,9 +23,11 @@ from holoctl.constraints.closure import Closure
 from holoctl.control.computed_torque import ComputedTorque, Reference
 from holoctl.dynamics.certificate import Certificate
 from holoctl.dynamics.inverse import inverse_dynamics
+from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.io.load import load, robot_file
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.run import Run
+from holoctl.simulation.sensors import Sensors
 from holoctl.simulation.simulate import simulate
 
 __all__ = [
@@ -41,6 +43,9 @@ Array = NDArray[np.float64]
 
 DURATIONS = 0.1, 600.0
 """The shortest and the longest figure, s."""
+
+ENCODERS = Sensors(counts=2**16, noise=(2e-5, 5e-3))
+"""Of the motors alone: 16 bits a turn (or a metre), and noise, rad and rad/s (m and m/s)."""
 
 KP, KD = 900.0, 60.0  # natural frequency 30 rad/s, critically damped
 
@@ -131,8 +136,8 @@ def demo(
     rate: float = 1000.0,
     progress: bool = False,
 ) -> Demo:
-    """Draw a figure with a robot: exact plant at `rate`, exact plant continuously, and a plant
-    whose masses are 10 % off.
+    """Draw a figure with a robot: exact plant at `rate`, exact plant continuously, exact plant of
+    which only the encoders of the motors are read, and a plant whose masses are 10 % off.
 
     Parameters
     ----------
@@ -161,16 +166,19 @@ def demo(
     reference, start = motion(mech, drawing, figure_at, duration)
     q0, v0 = displaced(mech, start, drawing.start)
     ctl = ComputedTorque(mech, KP, KD)
-    plants = [
-        (f"exact plant, {rate:g} Hz", mech, True),
-        ("exact plant, continuous", mech, False),
-        (f"plant 10 % heavier, {rate:g} Hz", heavier(mech, 1.10), True),
+    from_motors = ComputedTorque(mech, KP, KD, assembly=PreparedAssembly(mech, start=q0))
+    plants: list[tuple[str, Mechanism, bool, Sensors | None]] = [
+        (f"exact plant, {rate:g} Hz", mech, True, None),
+        ("exact plant, continuous", mech, False, None),
+        (f"its motor encoders only, {rate:g} Hz", mech, True, ENCODERS),
+        (f"plant 10 % heavier, {rate:g} Hz", heavier(mech, 1.10), True, None),
     ]
     scenarios = []
-    for label, plant, hold in plants:
+    for label, plant, hold, sensors in plants:
+        law = from_motors.track_from_motors if sensors else ctl.track
         run = simulate(
-            mech, ctl.track(reference), q0, v0, duration,
-            plant=plant, rate=rate, hold=hold, progress=progress,
+            mech, law(reference), q0, v0, duration,
+            plant=plant, rate=rate, hold=hold, sensors=sensors, progress=progress,
         )  # fmt: skip
         tip = np.array([tip_position(mech, drawing, q) for q in run.q])
         wanted = np.array([figure_at(t) for t in run.t])
@@ -277,7 +285,7 @@ def write(result: Demo, out: Path) -> list[Path]:
     from holoctl.app.plot import tracking_picture
 
     make_folder(out)
-    names = ("exact", "continuous", "heavier")
+    names = ("exact", "continuous", "encoders", "heavier")
     try:
         paths = [
             s.run.save(out / f"{result.mech.name}_{name}.npz")

@@ -342,8 +342,12 @@ SHORTEST_SUBSTEP = 1e-4
 BEND = 2.0
 """The second order of a prediction counts at most so many times."""
 
-GAIN_LIMIT = 100.0
-"""Noise of sensors may be amplified by so much."""
+GAIN_LIMIT, GAIN_DOUBT = 100.0, 30.0
+"""Noise of sensors may be amplified by so much; and a way that ends where it is more than the
+second ends at a dead point."""
+
+SLOWEST_RATE_FILTER = 1e-6
+"""The bandwidth of a filter of rates, times its tick, is at least so much."""
 
 DEAD_POINT_TICKS = 3.0
 """A determinant must not vanish within so many calls, if it goes on as in the last two."""
@@ -354,6 +358,11 @@ BORDERS_WORN = 1.4
 NEAR_TICK, FAR_TICK = 0.1, 0.5  # scaled
 """A call that fails for a step of the sensors below the first may be at a dead point: nothing
 proves the branch then. A step above the second is no motion of one tick."""
+
+JUMPS_BY, JUMPS_FROM, SIZE_FADES = 5.0, 0.01, 0.99  # -; scaled; -
+"""A step of the sensors that is so many times the usual one, and longer than the second, is a
+glitch or a start, and no motion that goes on. Usual is the largest one, which fades by the third
+from call to call: sensors may be read more slowly than they are asked."""
 
 SENSORS_AGREE = 0.05  # scaled
 """Redundant sensors that differ by more contradict each other."""
@@ -542,6 +551,9 @@ FEW_STEPS = 12
 LOOKED_AT = 3
 """So many reachable configurations are looked at closely, beside the one asked about."""
 
+WORTH_A_SENSOR = 0.9
+"""One more sensor helps where the noise gain with it is at most so much of that without."""
+
 # --- Machine code: when its answer is in doubt
 
 GROWTH = 50.0
@@ -661,6 +673,9 @@ FINEST, COARSEST = 1e-14, 1e-2
 LAST_TICK, ROUNDED_INSTANT = 1e-9, 1e-12  # a share of a tick; of the duration
 """A last tick that is shorter is no tick; an instant to record that is no farther from the end is
 the end."""
+
+TICK_ROUNDED = 1e-6
+"""Delays and times between ticks count as whole ticks within this share of one."""
 
 FAR_TICKS = 3.0
 """Under a controller a singular configuration is stepped over where it is nearer than so many

@@ -88,7 +88,7 @@ class Place(NamedTuple):
         return self.det * self.scale
 
 
-@dataclass
+@dataclass(slots=True)
 class Tally:
     """What a call took.
 
@@ -102,6 +102,8 @@ class Tally:
     why : str
         Of the last substep that did not count: ``"far"``, ``"first"``, ``"slow"``, ``"singular"``,
         ``"range"``, ``"gain"``.
+    gain : float
+        At the last place that was reached, or more.
     reached : float
         How much of the way.
     closure : float
@@ -114,6 +116,7 @@ class Tally:
     substeps: int = 0
     contraction: float = 0.0
     why: str = ""
+    gain: float = 0.0
     reached: float = 0.0
     closure: float = 0.0
 
@@ -136,9 +139,11 @@ def placed_at(see: Seeing, q: Vector, t: float, borders: Borders) -> Place:
 def following(mech: Mechanism, see: Seeing) -> Follow:
     """The continuation of one thread; see the head of this module."""
     per_c, model, flat = 1.0 / mech.column_scale, mech.model, mech.nq == mech.nv
+    size_of = largest if (per_c == 1.0).all() else lambda d: largest(d * per_c)
     integrate, normalize = pin.integrate, pin.normalize
     evaluate, factor, right, solved = see.evaluate, see.factor, see.right, see.solved
     shrunk, grown, bordered = 1.0 / DETERMINANT_CHANGE, DETERMINANT_CHANGE, see.bordered
+    known, timed, at_end, with_cut = see.known, see.timed, np.zeros(1), see.cut().size > 0
 
     def follow(place: Place, x: Vector, way: Vector, t: float, tally: Tally) -> Place | None:
         there = substep(place, x, way, 1.0, t, tally)
@@ -166,15 +171,16 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
         here: Place, x: Vector, way: Vector, share: float, t: float, tally: Tally
     ) -> Place | None:
         """The place at a share of the way; None, and why, where that does not count."""
-        borders, ahead = here.borders, (1.0 - share) * way
-        step = see.seen(borders, way if share == 1.0 else share * way)
+        borders, whole = here.borders, share == 1.0
+        ahead, part = (at_end, way) if whole else ((1.0 - share) * way, share * way)
+        step = part if known else see.seen(borders, part)
         d = here.gamma.dot(step)
         if here.square > 0.0:
             rho = float(step.dot(here.step)) / here.square
             d += here.bend.dot((0.5 * min(max(rho, -BEND), BEND)) * step)
         if here.drift is not None:
             d += here.drift * (t - here.t)
-        if not largest(d * per_c) <= PREDICTED_STEP:
+        if not size_of(d) <= PREDICTED_STEP:
             tally.why = "far"
             return None
         q = here.q + d if flat else integrate(model, here.q, d)
@@ -195,7 +201,7 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
             if size <= SETTLED_TICK:
                 break
             d = solved(rhs)
-            length = largest(d * per_c)
+            length = size_of(d)
             if not before:
                 if not length <= FIRST_CORRECTION:
                     tally.why = "first"
@@ -214,14 +220,14 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
         if not flat:
             q = normalize(model, q)
         gamma = see.gamma()
-        if not see.gain_at_most(gamma, borders) <= GAIN_LIMIT and (
-            not see.gain(gamma, borders) <= GAIN_LIMIT
-        ):
+        tally.gain = see.gain_at_most(gamma, borders)
+        if not tally.gain <= GAIN_LIMIT and not see.gain(gamma, borders) <= GAIN_LIMIT:
             tally.why = "gain"
             return None
         there = Place(
-            q, t, see.cut(), gamma, see.drift(), borders, det, here.decided, here.scale,
-            gamma - here.gamma, step, float(step.dot(step)),
+            q, t, see.cut() if with_cut else here.cut, gamma, see.drift() if timed else None,
+            borders, det, here.decided, here.scale, gamma - here.gamma, step,
+            float(step.dot(step)),
         )  # fmt: skip
         return borders_anew(there) if bordered else there
 

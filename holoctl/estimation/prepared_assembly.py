@@ -32,10 +32,15 @@ from holoctl.base.tolerances import (
     FACTORED_START,
     FACTORED_TICK,
     FAR_TICK,
+    GAIN_DOUBT,
     GAIN_LIMIT,
+    JUMPS_BY,
+    JUMPS_FROM,
     LEFT_OPEN,
     NEAR_TICK,
+    ROWS_BETTER,
     SENSORS_AGREE,
+    SIZE_FADES,
 )
 from holoctl.closing.assembly import assemble
 from holoctl.closing.correction import put_back
@@ -43,11 +48,19 @@ from holoctl.closing.rank import scaled_jacobian
 from holoctl.estimation.following import Place, Tally, following, placed_at
 from holoctl.estimation.readings import Readings, readings
 from holoctl.estimation.seen_motion import Seeing, lay_out
-from holoctl.estimation.sight import Sight, checked_sight, first_borders, moved_by, sight
+from holoctl.estimation.sight import (
+    Sight,
+    checked_sight,
+    first_borders,
+    moved_by,
+    noise_gain,
+    sight,
+)
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
-from holoctl.projector.repartition import repartitioned
+from holoctl.projector.repartition import decided_anew, independence, repartitioned
+from holoctl.rows.tick.all_rows import scaled_rows_at
 
 __all__ = ["AssemblyReport", "PreparedAssembly"]
 
@@ -110,7 +123,8 @@ class PreparedAssembly:
     weights : (m,) array_like or mapping of str to float, optional
         For more sensors than motions: the state of least ``sum w_i (x_i - s_i(q))^2``, w_i > 0,
         1/rad^2 or 1/m^2, such as one over the variance. Default: the same for all, lengths over
-        the size of the mechanism.
+        the size of the mechanism. Linearised at a configuration before: sensors that disagree are
+        weighed right to some per cent of what they disagree by.
     partition : Partition, optional
         Its rows count; they are decided anew where they wear. Default: decided at `start`.
     start : (nq,) array_like, optional
@@ -152,8 +166,8 @@ class PreparedAssembly:
     measured: tuple[str, ...]
     partition: Partition
     unseen: tuple[str, ...]
-    _before: float | None  # determinants after the last two calls
-    _now: float
+    _before: Place | None  # in front of the last one, where that was no jump
+    _size: float  # of the largest step of the sensors, scaled, which fades from call to call
     _x: Vector | None
 
     @quiet
@@ -355,10 +369,7 @@ class PreparedAssembly:
         here = sight(mech, self.partition, self._readings, q, t)
         if here.seen.shape[1] < self._place.gamma.shape[1]:
             return float("inf")
-        T = here.jacobian @ here.seen
-        TW = T.T * self._weights
-        noisy = here.seen @ np.linalg.solve(TW @ T, TW)
-        return float(np.sqrt((noisy * noisy).sum(axis=1).max(initial=0.0)))
+        return noise_gain(here, self._weights)
 
     # ----------------------------------------------------------------------------- behind them
 
@@ -380,7 +391,7 @@ class PreparedAssembly:
             )
         self.partition, self.unseen = part, moved_by(mech, here.unseen)
         self._see, self._follow, self._place = see, following(mech, see), place
-        self._before, self._now = None, place.determinant
+        self._before, self._size = None, 0.0
         self._refused, self._latched = 0, ""
         self._tally, self._x = Tally(0, reached=1.0), None
 
@@ -435,23 +446,25 @@ class PreparedAssembly:
         way = see.difference(here.q, x, here.cut)
         size = largest(way * self._per_unit)
         there = self._follow(here, x, way, t, tally)
-        if there is None or self._at_dead_point(there, size):
+        # near a dead point the sensors slow down: a step that is much longer is no such motion
+        jump = size > FAR_TICK or size > max(JUMPS_BY * self._size, JUMPS_FROM)
+        if there is None or (not jump and self._at_dead_point(there)):
             if self._with_other_rows():
                 return self._one_call(x, t, most)
             self._refused += 1
-            self._refuse(there, size, most)
+            self._refuse(there, size, t, most)
         if see.redundant:
             self._check_redundant(there, x)
-        self._before = None if size > FAR_TICK else self._now
-        self._place, self._now, self._refused = there, there.determinant, 0
+        self._before, self._size = None if jump else here, max(size, SIZE_FADES * self._size)
+        self._place, self._refused = there, 0
         return there
 
-    def _at_dead_point(self, there: Place, size: float) -> bool:
+    def _at_dead_point(self, there: Place) -> bool:
         """Whether the determinant would vanish soon if it went on as in the last two calls."""
-        before, last = self._before, self._now
-        if before is None or size > FAR_TICK:
+        if self._before is None:
             return False
-        now, ticks = there.determinant, DEAD_POINT_TICKS + self._refused
+        before, last, now = (p.determinant for p in (self._before, self._place, there))
+        ticks = DEAD_POINT_TICKS + self._refused
         return now + DEAD_POINT_TICKS * (now - last) <= 0.0 or now + ticks * (last - before) <= 0.0
 
     def _check_redundant(self, there: Place, x: Vector) -> None:
@@ -469,17 +482,23 @@ class PreparedAssembly:
         self._check_agreement(there, x)
 
     def _with_other_rows(self) -> bool:
-        """Whether the kept rows were worn at the last state, and better ones are kept now."""
-        mech, here = self.mech, self._place
-        part = repartitioned(mech, self.partition, here.q, np.zeros(mech.nv), here.t)
-        if np.array_equal(part.rows, self.partition.rows):
+        """Whether other rows are clearly better at the last state; then these are kept from now
+        on, for a determinant of rows that get dependent vanishes where no dead point is."""
+        mech, here, before = self.mech, self._place, self._before
+        part = _better_rows(mech, self.partition, here)
+        if part is None:
             return False
         there = sight(mech, part, self._readings, here.q, here.t)
         if there.seen.shape[1] != here.gamma.shape[1]:
             return False
-        self._see, self._place = self._laid_out(part, there, here.q, here.t)
-        self._follow, self.partition = following(mech, self._see), part
-        self._before, self._now = None, self._place.determinant
+        see, place = self._laid_out(part, there, here.q, here.t)
+        if before is not None:  # its determinant with these rows
+            see.evaluate(before.q, before.t)
+            det = see.factor(place.borders)
+            before = before._replace(det=det, scale=place.scale)
+            place = placed_at(see, place.q, place.t, place.borders)
+        self._see, self._place, self._before = see, place, before
+        self._follow, self.partition = following(mech, see), part
         return True
 
     def _check_agreement(self, there: Place, x: Vector) -> None:
@@ -501,7 +520,7 @@ class PreparedAssembly:
                 residual=float(worst.max()),
             )
 
-    def _refuse(self, there: Place | None, size: float, most: int) -> NoReturn:
+    def _refuse(self, there: Place | None, size: float, t: float, most: int) -> NoReturn:
         """Raise the error that tells why the readings are not followed."""
         mech, tally, names = self.mech, self._tally, listing(self.measured, 6)
         where = f"{mech.name}: from the last state to what {names} read"
@@ -512,24 +531,27 @@ class PreparedAssembly:
             )  # fmt: skip
         if tally.why == "range":
             raise InputError(f"{where} it leaves the range in which rows can be evaluated")
-        part = f"after {100.0 * tally.reached:.0f} % of the way"
-        if size <= NEAR_TICK:
+        far = f"{size:.2g} away, scaled"
+        if self._place.drift is not None and t != self._place.t:
+            far += f", and {t - self._place.t:.3g} s later"
+        if size <= NEAR_TICK and tally.why != "far":
             how = f"noise would be amplified by more than {GAIN_LIMIT:g}"
             if tally.why != "gain":
                 how = f"nothing is found that goes on from there ({tally.factored} factorisations)"
             self._lose(
-                f"{where} ({size:.2g} away, scaled) {how}: it is at a dead point, or nearly",
+                f"{where} ({far}) {how}: it is at a dead point, or nearly",
                 "gain" if tally.why == "gain" else "dead point",
             )
-        if tally.why == "gain" or tally.factored < most:
+        part = f"after {100.0 * tally.reached:.0f} % of the way"
+        if tally.why != "far" and (tally.gain > GAIN_DOUBT or tally.factored < most):
             raise AssemblyError(
-                f"{where} ({size:.2g} away, scaled) no closed state of this branch leads: {part} "
-                "the mechanism is singular. The last state stays. Is a reading wrong, or its zero?"
+                f"{where} ({far}) no closed state of this branch leads: {part} the mechanism is "
+                "singular, or nearly. The last state stays. Is a reading wrong, or its zero?"
             )
         raise BranchError(
-            f"{where} is too far for one call ({size:.2g}, scaled; {part} all {most} "
-            "factorisations were used). The last state stays. Were ticks missed? resynchronise("
-            "q_measured) goes farther, reset(q) tells where it is",
+            f"{where} is too far for one call ({far}; {part} {tally.factored} factorisations were "
+            f"used, of {most}). The last state stays. Were ticks missed? resynchronise(q_measured) "
+            "goes farther, reset(q) tells where it is",
             why="jump",
         )
 
@@ -564,6 +586,19 @@ def _check_out(out: Any, mech: Mechanism) -> None:
         f"out must be two arrays of their own, for q ({mech.nq},) and v ({mech.nv},); got "
         f"{type(out).__name__} {str(out)[:60]!r}"
     )
+
+
+def _better_rows(mech: Mechanism, part: Partition, here: Place) -> Partition | None:
+    """A partition of rows that are clearly less dependent at a place, or None."""
+    if part.tolerance > 0.0:  # which rows decide is seen from several places then
+        found = repartitioned(mech, part, here.q, np.zeros(mech.nv), here.t)
+        return None if np.array_equal(found.rows, part.rows) else found
+    G = scaled_rows_at(mech, here.q, np.zeros(mech.nv), here.t).jacobian
+    if part.rank == G.shape[0] or not np.isfinite(G).all():
+        return None
+    found = decided_anew(mech, part, G)
+    better = independence(G, found).of_kept > ROWS_BETTER * independence(G, part).of_kept
+    return found if better else None
 
 
 def _closed(mech: Mechanism, q: Vector, t: float) -> tuple[Vector, float]:

@@ -96,6 +96,8 @@ class Seeing:
         Decided anew.
     known : bool
         Whether the steps of all sensors are known.
+    timed : bool
+        Whether some constraint may depend on time.
     bordered : bool
         Whether there are borders at all.
     redundant : bool
@@ -125,6 +127,7 @@ class Seeing:
     gain_at_most: Callable[[Array, Borders], float]
     borders: Callable[[Array], Borders]
     known: bool
+    timed: bool
     bordered: bool
     redundant: bool
     rank: int
@@ -206,11 +209,12 @@ def lay_out(
         if n:
             getrs(K, order, rhs, transposed, 1)
 
-    errors, of_rows = _part(off, 1, r), np.zeros(n)
-    rhs_of_rows = of_rows[:r]
+    of_rows = np.zeros(n)
+    rhs_of_rows, first = of_rows[:r], off()
+    live = first[1, :r] if off() is first and rows.live else None  # filled by `evaluate` itself
 
     def right(q: Vector, x: Vector, ahead: Vector, borders: Borders) -> tuple[Vector, float]:
-        np.multiply(errors(), -UNLIMITED, rhs_of_rows)
+        np.multiply(off()[1, :r] if live is None else live, -UNLIMITED, rhs_of_rows)
         if f:
             left = differ(q, x, cut) - ahead
             if turns.any():  # ahead was measured the shorter way round at the start
@@ -258,8 +262,10 @@ def lay_out(
         noisy = found * noise if known else found.dot(borders.A) / c[:, None]
         return float(np.sqrt((noisy * noisy).sum(axis=1).max(initial=0.0)))
 
+    alike = known and bool((noise == 1.0).all())
+
     def gain_at_most(found: Array, borders: Borders) -> float:
-        noisy = found * noise if known else found.dot(borders.A) / c[:, None]
+        noisy = found if alike else found * noise if known else found.dot(borders.A) / c[:, None]
         flat = noisy.reshape(-1)
         return math.sqrt(float(flat.dot(flat)))
 
@@ -278,20 +284,6 @@ def lay_out(
 
     return Seeing(
         rows.evaluate, factor, open_by, right, solved, gamma, drift, differ, cut.copy, seen, gain,
-        gain_at_most, decided, known, bool(f or i), r < off().shape[1] or m > b, r, rows, unseen,
-        pivots, solve,
+        gain_at_most, decided, known, timed, bool(f or i),
+        r < off().shape[1] or m > b, r, rows, unseen, pivots, solve,
     )  # fmt: skip
-
-
-def _part(off: Callable[[], Array], which: int, r: int) -> Callable[[], Vector]:
-    """A function that gives the first r entries of a row of `off()`."""
-    first = off()
-    if off() is first:  # the array is the same at every call
-        entries = first[which, :r]
-
-        def as_it_is() -> Vector:
-            off()
-            return entries
-
-        return as_it_is
-    return lambda: off()[which, :r]

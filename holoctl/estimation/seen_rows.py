@@ -43,6 +43,8 @@ class SeenRows(NamedTuple):
     fast : FastRows or None
         What a tick of the dynamics may share.
     motion : LiveMotion or None
+    live : bool
+        Whether what `off()` gives is filled by `evaluate` itself.
     """
 
     evaluate: Callable[[Vector, float], bool]
@@ -53,6 +55,7 @@ class SeenRows(NamedTuple):
     cut_jacobian: Array
     fast: FastRows | None
     motion: LiveMotion | None
+    live: bool
 
 
 def seen_rows(
@@ -79,7 +82,7 @@ def seen_rows(
         return True
 
     if not cut.size:
-        return SeenRows(rows_at, G_unseen, G_seen, fast.off, cut, S, fast, motion)
+        return SeenRows(rows_at, G_unseen, G_seen, fast.off, cut, S, fast, motion, fast.live)
     data, J = motion.data, motion.J
 
     def evaluate(q: Vector, t: float) -> bool:
@@ -89,7 +92,7 @@ def seen_rows(
         cut[:], S[:] = sensors.cut_values(kin), sensors.cut_jacobian(kin)
         return True
 
-    return SeenRows(evaluate, G_unseen, G_seen, fast.off, cut, S, fast, motion)
+    return SeenRows(evaluate, G_unseen, G_seen, fast.off, cut, S, fast, motion, fast.live)
 
 
 def _in_general(
@@ -116,4 +119,4 @@ def _in_general(
             cut[:], S[:] = sensors.cut_values(kin), sensors.cut_jacobian(kin)
         return bool(np.isfinite(G).all() and np.isfinite(off).all())
 
-    return SeenRows(evaluate, G_unseen, G_seen, lambda: off, cut, S, None, None)
+    return SeenRows(evaluate, G_unseen, G_seen, lambda: off, cut, S, None, None, True)

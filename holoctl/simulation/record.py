@@ -41,6 +41,7 @@ class Record:
     u: Array
     closure: Vector
     tick_time: Vector
+    sensors: str = ""
     count: int = 0
     spent: float = 0.0
     plants: list[tuple[int, Mechanism]] = field(default_factory=list)
@@ -53,12 +54,12 @@ class Record:
         return float(self.t[self.count]) if self.count < self.t.size - 1 else np.inf
 
 
-def record_for(plant: Mechanism, instants: Vector) -> Record:
+def record_for(plant: Mechanism, instants: Vector, sensors: str = "") -> Record:
     """An empty record of these instants, with a row more for where a run ends early."""
     n = instants.size
     return Record(
         np.append(instants, np.inf), np.empty((n + 1, plant.nq)), np.empty((n + 1, plant.nv)),
-        np.zeros((n + 1, plant.nu)), np.zeros(n + 1), np.zeros(n + 1), plants=[(0, plant)],
+        np.zeros((n + 1, plant.nu)), np.zeros(n + 1), np.zeros(n + 1), sensors, plants=[(0, plant)],
     )  # fmt: skip
 
 
@@ -121,7 +122,8 @@ def finished(record: Record, tally: Tally, ended: str, seed: int) -> Run:
         tick_time=record.tick_time[:n].copy(), repartitions=np.array(tally.repartitions),
         crossings=np.array(tally.crossings),
         events=np.array(record.events, dtype=float).reshape(-1, 2), steps=tally.steps,
-        evaluations=tally.evaluations, ended=ended, seed=seed, versions=versions(),
+        evaluations=tally.evaluations, ended=ended, sensors=record.sensors, seed=seed,
+        versions=versions(),
     )  # fmt: skip
 
 

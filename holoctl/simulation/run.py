@@ -59,8 +59,10 @@ class Run:
         Steps of the integrator, those not accepted included, and evaluations of the dynamics.
     ended : str
         Why before the duration was over: empty where it was not.
+    sensors : str
+        What the controller was shown, as `Sensors` prints it; empty: the exact state.
     seed : int
-        Seed of the measurement noise.
+        Seed of the noise of the sensors.
     versions : str
         What the run was made with.
     """
@@ -78,6 +80,7 @@ class Run:
     steps: int
     evaluations: int
     ended: str
+    sensors: str
     seed: int
     versions: str
 
@@ -122,7 +125,7 @@ class Run:
             raise InputError(f"{path} is not a saved run: {error}") from None
         for name in ("seed", "steps", "evaluations"):
             values[name] = int(values[name])
-        for name in ("versions", "ended"):
+        for name in ("versions", "ended", "sensors"):
             values[name] = str(values[name])
         return cls(**values)
 

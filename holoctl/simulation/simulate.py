@@ -11,9 +11,8 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
-from holoctl.base.checks import Vector, flag, one_of, positive, vector, whole
+from holoctl.base.checks import Vector, flag, one_of, positive, whole
 from holoctl.base.errors import InputError
 from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
@@ -37,6 +36,8 @@ from holoctl.simulation.given import Given, Load, check_controller
 from holoctl.simulation.motion import Dynamics, Settings, Tally, new_efforts
 from holoctl.simulation.record import finished, record_for
 from holoctl.simulation.run import Run
+from holoctl.simulation.seen import seen_by
+from holoctl.simulation.sensors import Sensors
 from holoctl.simulation.stepping import METHODS
 from holoctl.simulation.travel import (
     Decided,
@@ -69,7 +70,7 @@ def simulate(
     dynamics: Compiled | None = None,
     rate: float = 1000.0,
     hold: bool = True,
-    noise: tuple[float, float] = (0.0, 0.0),
+    sensors: Sensors | None = None,
     seed: int = 0,
     rtol: float = 1e-9,
     atol: float = 1e-11,
@@ -79,9 +80,9 @@ def simulate(
 ) -> Run:
     """Simulate a mechanism, alone or under a controller.
 
-    At every tick the controller sees the state, and its effort is held to the next tick. The
-    forces of the plant, such as friction, act at every instant. Without a controller, or with one
-    that is not held, there is one adaptive run.
+    At every tick the controller sees the state, or what its sensors read of it, and its effort is
+    held to the next tick. The forces of the plant, such as friction, act at every instant. Without
+    a controller, or with one that is not held, there is one adaptive run.
 
     After every step all rows are looked at: the state is put back on the constraints, other rows
     and coordinates are chosen where those in use get dependent, and no step jumps over a singular
@@ -92,8 +93,10 @@ def simulate(
     mech : Mechanism
         The controller's model; also the plant unless one is given.
     controller : callable or None
-        ``controller(t, q, v) -> u`` with u (nu,); `ComputedTorque.track` makes one. None: no
-        motor acts. One with a method ``repartitioned(q, v, t)`` is asked for itself between ticks.
+        ``controller(t, q, v) -> u`` with u (nu,); `ComputedTorque.track` makes one. With `sensors`
+        ``controller(t, q_m, v_m) -> u``, as `ComputedTorque.track_from_motors` makes one. None: no
+        motor acts. One with a method ``repartitioned`` is asked for itself between ticks: with
+        (q, v, t), or what the sensors read.
     q0, v0 : (nq,) and (nv,) array_like
         Start, on the manifold: see `assemble`.
     duration : float
@@ -121,11 +124,11 @@ def simulate(
         for less may be missed.
     hold : bool, optional
         False: evaluate the controller continuously, as an ideal analog controller.
-    noise : (float, float), optional
-        Standard deviation of the measurement noise on q (rad or m, in the tangent space) and
-        on v, drawn at each tick. Not with a continuous controller.
+    sensors : Sensors, optional
+        What the controller is shown at a tick: which joints, with what noise, how late. Default:
+        the exact state. Not with a continuous controller.
     seed : int, optional
-        Seed of the noise.
+        Seed of the noise of the sensors.
     rtol, atol : float, optional
         Tolerances of a step: of rates relative and absolute, of positions per rad, or per size of
         the mechanism.
@@ -145,8 +148,8 @@ def simulate(
     Raises
     ------
     InputError
-        For wrong shapes, words or numbers, a plant or a `dynamics` that does not match, more than
-        ten million instants, a controller, a load or an event that returns the wrong shape or
+        For wrong shapes, words or numbers, a plant, `dynamics` or `sensors` that do not match, more
+        than ten million instants, a controller, a load or an event that returns the wrong shape or
         numbers that are not finite.
     InconsistentError
         If the start is not on the manifold, the motion gets too fast to integrate, or leaves the
@@ -181,14 +184,13 @@ def simulate(
     one_of("method", method, METHODS)
     one_of("at_singular", at_singular, AT_SINGULAR)
     watched = checked_events(events)
-    sigma = vector("noise", noise, 2, "standard deviations of q and v")
-    if sigma.min() < 0.0:
-        raise InputError(f"noise must be two standard deviations >= 0; got {noise!r}")
     rtol, atol = tolerance("rtol", rtol), tolerance("atol", atol)
     seed = whole("seed", seed, 0)
     hold, progress = flag("hold", hold), flag("progress", progress)
-    if sigma.any() and not hold:
-        raise InputError("noise is drawn at ticks, so it needs hold=True")
+    if sensors is not None and (controller is None or not hold):
+        raise InputError(
+            "sensors are read at the ticks of a controller, so they need one, and hold=True"
+        )
     for name, given in (("f_ext", f_ext), ("efforts", efforts)):
         if given is not None and not callable(given):
             raise InputError(
@@ -200,6 +202,7 @@ def simulate(
     ticks = ticks_of(duration, rate)
     instants = ticks if output is None else checked_output(output, duration)
     held = controller is not None and hold
+    seen = seen_by(controller, sensors, mech, plant, ticks.tolist(), rate, seed)
     make = _dynamics_by(dynamics)
     timed = f_ext is not None or efforts is not None or (controller is not None and not hold)
     longest = TIMED_TICKS / rate if timed or _may_depend_on_time(plant) else np.inf
@@ -213,7 +216,7 @@ def simulate(
             at = replace(at, partition=dynamics.partition)
         tau = theirs.held(plant, np.zeros(plant.nu)) if held else theirs.continuous(plant)
         motion = started(at, settings, tally, 0.0, q, v, tau)
-    record = record_for(plant, instants)
+    record = record_for(plant, instants, "" if sensors is None else repr(sensors))
     travel = Travel(
         motion,
         tuple(map(Watched, watched)),
@@ -222,13 +225,14 @@ def simulate(
         held,
         np.zeros(plant.nu),
         known={id(plant): at},
+        seen=seen,
     )
     bar = progress_bar(instants.size, "simulating", "instants", scaled=True) if progress else None
     record.bar = bar
     with np.errstate(all="ignore"), one_thread(), bar or nullcontext():
         try:
             if held:
-                _ticked(travel, ticks, sigma, seed)
+                _ticked(travel, ticks)
             else:
                 _continuous(travel, duration)
         except KeyboardInterrupt:
@@ -251,18 +255,17 @@ def _continuous(travel: Travel, duration: float) -> None:
         keep_last(travel)
 
 
-def _ticked(travel: Travel, ticks: Vector, sigma: Vector, seed: int) -> None:
-    rng, record = np.random.default_rng(seed), travel.record
-    seen, noisy, instants = travel.motion.look.seen, bool(sigma.any()), ticks.tolist()
+def _ticked(travel: Travel, ticks: Vector) -> None:
+    record, instants = travel.record, ticks.tolist()
+    rows = travel.motion.look.seen
     for t, stop in zip_longest(instants, instants[1:]):
         motion = travel.motion
         plant = motion.plant
         q, v = motion.q, motion.v
-        if noisy:
-            e = sigma[0] * rng.normal(size=plant.nv)
-            q, v = pin.integrate(plant.model, q, e), v + sigma[1] * rng.normal(size=plant.nv)
-        if seen is not motion.look.seen:  # the rows have moved by what matters
-            seen = motion.look.seen
+        if travel.seen is not None:
+            q, v = travel.seen.at_tick(motion, t)
+        if rows is not motion.look.seen:  # they have moved by what matters
+            rows = motion.look.seen
             travel.given = travel.given.repartitioned(q, v, t)
         start = time.perf_counter()
         travel.u = travel.given.command(plant, t, q, v)

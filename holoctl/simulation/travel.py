@@ -38,6 +38,7 @@ from holoctl.simulation.motion import (
     state_of,
 )
 from holoctl.simulation.record import Command, Record, closed, keep, keep_piece
+from holoctl.simulation.seen import Seen
 from holoctl.simulation.stepping import advanced
 from holoctl.simulation.watch import usual_independence
 
@@ -75,6 +76,7 @@ class Travel:
     fresh: bool = True
     known: dict[int, Decided] = field(default_factory=dict)
     ended: str = ""
+    seen: Seen | None = None
 
     def command(self, t: float, q: Vector, v: Vector) -> Vector:
         """The motor efforts that act in a state: those of the tick, or of a continuous
@@ -146,8 +148,7 @@ def travel_to(travel: Travel, stop: float) -> None:
     """Step by step, through all events, to an instant."""
     while travel.motion.t < stop and not travel.ended:
         if not travel.events:
-            piece = advanced(travel.motion, stop)
-            keep_piece(travel.record, travel.motion, piece, travel.command)
+            _keep(travel, advanced(travel.motion, stop))
             continue
         before = copy(travel.motion)
         try:
@@ -161,9 +162,16 @@ def travel_to(travel: Travel, stop: float) -> None:
                 told.pop()
             raise
         for piece in pieces:
-            keep_piece(travel.record, travel.motion, piece, travel.command)
+            _keep(travel, piece)
         if hit is not None:
             _react(travel, hit)
+
+
+def _keep(travel: Travel, piece: Piece) -> None:
+    """What is recorded of a piece, and what is read later."""
+    keep_piece(travel.record, travel.motion, piece, travel.command)
+    if travel.seen is not None:
+        travel.seen.keep(travel.motion, piece)
 
 
 def keep_last(travel: Travel) -> None:

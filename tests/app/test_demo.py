@@ -13,9 +13,12 @@ from holoctl.app.demo import DEMOS, demo
 
 
 def check_figures(result, left_by_the_hold=1e-4):
-    exact, continuous, heavier = (s.worst_after(result.transient) for s in result.scenarios)
+    exact, continuous, encoders, heavier = (
+        s.worst_after(result.transient) for s in result.scenarios
+    )
     assert exact < left_by_the_hold
     assert continuous < 1e-8
+    assert 1e-7 < abs(encoders - exact) < 1e-3  # what 16 bits and noise cost
     assert max(1e-4, exact) < heavier < 1e-2  # guard: the heavier plant is really another one
     assert all(s.error[0] > 1e-3 for s in result.scenarios)  # guard: there was a transient
     length = np.linalg.norm(np.diff(result.figure, axis=0), axis=1).sum()
@@ -54,7 +57,13 @@ def test_the_command_writes_a_table_a_picture_and_the_data(name, tmp_path, capsy
     out = tmp_path / "out"
     assert main(["demo", name, "--duration", "0.1", "--out", str(out), "--no-progress"]) == 0
     text = capsys.readouterr().out
-    for word in ("exact plant", "10 % heavier", "certified: 41 of 41", f"{name}.png"):
+    for word in (
+        "exact plant",
+        "motor encoders only",
+        "10 % heavier",
+        "certified: 41 of 41",
+        f"{name}.png",
+    ):
         assert word in text
     assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     run = hc.Run.read(out / f"{name}_heavier.npz")

@@ -192,8 +192,12 @@ NUMBERS = {
     "run_at_rate: duration": lambda s, x: hc.run_at_rate(lambda t: True, 1e3, x),
     "simulate: duration": lambda s, x: simulated(s, duration=x),
     "simulate: rate": lambda s, x: simulated(s, rate=x),
-    "simulate: noise": lambda s, x: simulated(s, noise=x),
-    "simulate: noise pair": lambda s, x: simulated(s, noise=(0.0, x)),
+    "Sensors: noise": lambda s, x: hc.Sensors(noise=x),
+    "Sensors: noise pair": lambda s, x: hc.Sensors(noise=(0.0, x)),
+    "Sensors: delay": lambda s, x: hc.Sensors(delay=x),
+    "Sensors: rate_bandwidth": lambda s, x: hc.Sensors(rate_bandwidth=x),
+    "RateFilter: bandwidth": lambda s, x: hc.RateFilter(x, 1e-3),
+    "RateFilter: dt": lambda s, x: hc.RateFilter(100.0, x),
     "simulate: seed": lambda s, x: simulated(s, seed=x),
     "simulate: rtol": lambda s, x: simulated(s, rtol=x),
     "simulate: atol": lambda s, x: simulated(s, atol=x),
@@ -208,9 +212,9 @@ NUMBERS = {
 
 MAY_BE_NONE = {"project: t_stab", "forward_dynamics: t_stab", "inverse_dynamics: t_stab",
                "Closure: t_stab", "Coupling: t_stab", "terms: t_stab", "relaxed: t_stab",
-               "run_at_rate: duration"}  # fmt: skip
+               "run_at_rate: duration", "Sensors: rate_bandwidth"}  # fmt: skip
 
-BY_NAME = MAY_BE_NONE - {"Closure: t_stab", "Coupling: t_stab", "run_at_rate: duration"}
+BY_NAME = {c for c in MAY_BE_NONE - {"Closure: t_stab", "Coupling: t_stab"} if "t_stab" in c}
 
 BAD_NUMBERS = {
     "None": None, "a word": "soon", "digits in a word": "0.5", "NaN": np.nan, "infinity": np.inf,
@@ -226,7 +230,7 @@ def is_bad(call, junk):
         return call not in MAY_BE_NONE
     if junk == "a mapping":
         return call not in BY_NAME
-    return junk != "a list" or call != "simulate: noise"
+    return junk != "a list" or not call.startswith("Sensors: noise")
 
 
 @pytest.mark.parametrize(
@@ -241,7 +245,8 @@ POSITIVE = [
     "assemble: tol", "assemble: max_iter", "project: t_stab", "forward_dynamics: t_stab",
     "inverse_dynamics: t_stab", "simulate: duration", "simulate: rate", "Closure: t_stab",
     "Coupling: t_stab", "Coupling: coefficient of 'a'", "terms: t_stab", "relaxed: t_stab",
-    "run_at_rate: rate", "run_at_rate: duration",
+    "run_at_rate: rate", "run_at_rate: duration", "Sensors: rate_bandwidth",
+    "RateFilter: bandwidth", "RateFilter: dt",
 ]  # fmt: skip
 
 
@@ -252,8 +257,8 @@ def test_zero_is_refused_where_it_makes_no_sense(s, call):
 
 NOT_NEGATIVE = [
     *(c for c in POSITIVE if "coefficient" not in c), "assemble: restarts", "assemble: seed",
-    "assemble: weights['crank']", "impulse: restitution['heel']", "simulate: noise pair",
-    "simulate: seed", "simulate: rtol", "simulate: atol", "ComputedTorque: kp",
+    "assemble: weights['crank']", "impulse: restitution['heel']", "Sensors: noise pair",
+    "Sensors: delay", "simulate: seed", "simulate: rtol", "simulate: atol", "ComputedTorque: kp",
     "ComputedTorque: kd",
 ]  # fmt: skip
 

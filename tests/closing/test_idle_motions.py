@@ -264,6 +264,46 @@ def test_rates_of_a_joint_that_was_cut_may_be_held():
     assert idle_basis(mech, q, held=rates).shape[1] == 0
 
 
+def rod_on_three_hinges(axes):
+    """The idle rod, with its ball at the crank made of three hinges about these axes."""
+    base = ZOO["idle_rod"]().model
+    model, last = pin.Model(), 0
+    kinds = {"x": pin.JointModelRX, "y": pin.JointModelRY, "z": pin.JointModelRZ}
+    names = [
+        ("crank", "z", at()),
+        *((f"rod_{i}", a, at(0.2 * (i == 0))) for i, a in enumerate(axes)),
+    ]
+    for name, axis, placement in names:
+        last = model.addJoint(last, kinds[axis](), placement, name)
+        model.appendBodyToJoint(last, base.inertias[1], pin.SE3.Identity())
+    end = model.addJoint(0, pin.JointModelRX(), at(0.6, 0.0, -0.2), "rocker")
+    model.appendBodyToJoint(end, base.inertias[1], pin.SE3.Identity())
+    reference = np.array([0.4, 0.0, 0.0, 0.0, 0.6])
+    data = model.createData()
+    pin.forwardKinematics(model, data, reference)
+    meet = data.oMi[end].actInv(data.oMi[last].act(np.array([0.7, 0.0, 0.0])))
+    loop = hc.Closure(("rod_2", at(0.7)), ("rocker", at(*meet)), joint="spherical")
+    return hc.Mechanism(model, [loop], ["crank"], reference=reference, name=f"rod_{axes}")
+
+
+@pytest.mark.parametrize("axes", ["xyz", "zyx", "zxy", "yxz", "yzx", "zyz", "yzy"])
+def test_a_ball_made_of_three_hinges(axes):
+    mech = rod_on_three_hinges(axes)
+    away = np.array([0.6, 0.1, 0.2, -0.1, 0.6])
+    q, _ = hc.assemble(mech, away)
+    N = idle_basis(mech, q)
+    assert N.shape[1] == 1
+    check_basis(mech, q, N)
+    if axes[0] == axes[2]:  # the first and the last hinge are on one line: the rod cannot spin
+        told = "0 motions can be told to be idle, nearby 1: it is singular, or a joint made of"
+        with pytest.raises(hc.SingularityError, match=told):
+            idle_basis(mech, mech.reference)
+    else:
+        N = idle_basis(mech, mech.reference)
+        assert N.shape[1] == 1
+        check_basis(mech, mech.reference, N)
+
+
 @pytest.mark.parametrize("name", DRAWN)
 def test_singular_and_overconstrained_ones(name):
     drawing, mech = oc.drawn(name)

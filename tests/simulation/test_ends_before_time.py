@@ -192,7 +192,7 @@ def test_every_field_comes_back_from_a_file(tmp_path):
     mech = mechanism("four_bar")
     q, v = closed_states("four_bar")[0]
     run = hc.simulate(
-        mech, lambda t, q, v: [0.1], q, v, 0.05, noise=(1e-6, 1e-6), seed=7,
+        mech, lambda t, q, v: [0.1], q, v, 0.05, seed=7, sensors=hc.Sensors("all", (1e-6, 1e-6)),
         events=[hc.Event(lambda t, q, v: t - 0.01), hc.Event(lambda t, q, v: t - 0.04, 0, True)],
     )  # fmt: skip
     assert run.ended == "event 1"

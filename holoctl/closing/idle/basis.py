@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, counted
 from holoctl.base.errors import SingularityError
+from holoctl.base.tolerances import RANK
 from holoctl.closing.bodies import Bodies, bodies_at
 from holoctl.closing.idle.motions import Idle, idle_motions, independent_spins
 from holoctl.closing.kept_rows import as_meant
@@ -55,28 +56,36 @@ def idle_basis(mech: Mechanism, q: Vector, t: float = 0.0, held: Held | None = N
     Raises
     ------
     SingularityError
-        Where q is singular, and what is idle nearby is not so there.
+        Where q is singular, or a joint made of several is, and not so many are idle as nearby.
     """
     tolerance = 0.0 if as_meant(mech, q, t) is None else mech.tolerance
     s = samples(mech, q, t, tolerance)
     places = [_place(mech, at, t, held) for at in s.generic]
     ranks = [still(p.at, p.held, T)[0] for p, T in zip(places, s.tangents, strict=True)]
     usual = [p for p, rank in zip(places, ranks, strict=True) if rank == max(ranks)]
-    found = [p.idle(p.at.null) for p in usual]
-    lasting = set.intersection(*(set(groups) for groups in found))
-    basis = usual[0].basis([found[0][group] for group in lasting], t)
-    if usual[0].at is s.here:
-        return basis
-    here = _place(mech, s.here, t, held)
-    n = neighbourhood(mech, q, t, rank=s.here.rank, tolerance=tolerance)
-    there = here.idle(tangent(s.here, n))
-    own = here.basis([idle for group, idle in there.items() if group in lasting], t)
-    if own.shape[1] != basis.shape[1]:
+    nearby = [p for p in usual if p.at is not s.here] or usual  # a joint may be singular here
+    found = [p.idle(p.at.null) for p in nearby]
+    lasting = [idle for group, idle in found[0].items() if all(group in others for others in found)]
+    many = nearby[0].basis(lasting, t).shape[1]
+    here = usual[0] if usual[0].at is s.here else _place(mech, s.here, t, held)
+    motions = s.here.null
+    if here is not usual[0]:
+        n = neighbourhood(mech, q, t, rank=s.here.rank, tolerance=tolerance)
+        motions = tangent(s.here, n)
+    own = [x for x in here.idle(motions).values() if any(_same(x, y) for y in lasting)]
+    basis = here.basis(own, t)
+    if basis.shape[1] != many:
         raise SingularityError(
-            f"{mech.name}: at this configuration {own.shape[1]} motions are idle, nearby "
-            f"{basis.shape[1]}: it is singular; move away from it"
+            f"{mech.name}: at this configuration {counted(basis.shape[1], 'motion')} can be told "
+            f"to be idle, nearby {many}: it is singular, or a joint made of several is; move away "
+            "from it"
         )
-    return own
+    return basis
+
+
+def _same(here: Idle, nearby: Idle) -> bool:
+    """Whether it is the spin that there is nearby; of its joints parts may happen to rest."""
+    return here.group <= nearby.group and not here.spinning.isdisjoint(nearby.spinning)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,16 +109,23 @@ class _Place:
 
 def _place(mech: Mechanism, at: Sample, t: float, held: Held | None) -> _Place:
     here = bodies_at(mech, at, t)
-    rows = [_sliding(here)]
+    rows = [_of_length_one(_sliding(here))]
     if held is not None:
-        rows.append((held(at.q) if callable(held) else held) * mech.column_scale)
-    stacked = np.vstack(rows)
-    sizes = np.linalg.norm(stacked, axis=1)
-    return _Place(at, here, stacked[sizes > 0.0] / sizes[sizes > 0.0, None])
+        rates = held(at.q) if callable(held) else held
+        rows.append(_of_length_one(rates * mech.column_scale))
+    return _Place(at, here, np.vstack(rows))
 
 
 def _sliding(here: Bodies) -> Array:
     """(h, nv): the rates of joints that only slide. They rest in every spin: so the two halves of a
     leg are one rod."""
     slides = [e for e in here.edges if np.abs(e.free[3:]).max(initial=0.0) <= here.at_rest]
-    return np.vstack([np.zeros((0, here.mech.nv)), *(e.free.T @ e.rates for e in slides)])
+    rows = np.vstack([np.zeros((0, here.mech.nv)), *(e.free.T @ e.rates for e in slides)])
+    return np.asarray(rows[np.linalg.norm(rows, axis=1) > here.at_rest])
+
+
+def _of_length_one(rows: Array) -> Array:
+    """Without those that are nothing but rounding."""
+    sizes = np.linalg.norm(rows, axis=1)
+    told = sizes > RANK * sizes.max(initial=0.0)
+    return np.asarray(rows[told] / sizes[told, None])

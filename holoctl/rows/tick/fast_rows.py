@@ -77,6 +77,8 @@ class FastRows:
         redundant ones; only with limits. It may change with the next evaluation.
     moved : function (q, v, t) -> bool
         As `evaluate` at the same q, but `entries` are left as they are.
+    live : bool
+        Whether what `off` gives is filled by the evaluation itself, and need not be asked for.
     placed : function (q), or None
         Fills `entries` and the errors alone; nothing is judged, not even whether it is finite. None
         where some rows need a velocity or the time.
@@ -88,6 +90,7 @@ class FastRows:
     kept_by: Callable[[Vector, Vector], bool] | None
     off: Callable[[], Array]
     moved: Callable[[Vector, Vector, float], bool]
+    live: bool
     placed: Callable[[Vector], None] | None
 
 
@@ -195,7 +198,7 @@ def fast_rows(
 
     return FastRows(
         evaluate, entries, result, kept_by if judged.size > r else None, off_rows, moved,
-        placed if len(placers) == len(parts) else None,
+        as_they_are, placed if len(placers) == len(parts) else None,
     )  # fmt: skip
 
 

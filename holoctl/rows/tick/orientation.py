@@ -62,19 +62,30 @@ def turning(
     per_velocity, per_closure = per_limit(limits)
     to_rate, to_error, flat_off = np.full(3, per_velocity), 2.0 * per_closure, off.reshape(-1)
 
-    def evaluate(q: Vector, v: Vector, t: float) -> float:
+    def turn() -> float:
+        """Quaternion and moments; more than `most` close to half a turn."""
         affine()  # R1, R2
         all_axes.take(gather_axes, None, both_axes, "clip")
         np.multiply(products, axes_2, products)
         products.dot(_TIMES_FOUR_W, unscaled)  # 4 w (x, w) of R1^T R2
         np.sqrt(four_w2, twice_w)
         np.divide(0.5, twice_w, factor)  # 1 / 4 w
-        if not factor.dot(factor) < most:
-            return np.nan
         np.multiply(unscaled, factor_of_all, quaternion)
         quaternion.dot(_HALF_ROTATION, nine_of_E)
         np.matmul(E, R1, moments)
         moments.take(gather_moments, None, W, "clip")
+        return float(factor.dot(factor))
+
+    def place() -> None:
+        half = turn()
+        np.multiply(quaternion.take(gather_x), to_error, error)
+        if not half < most:
+            error[:] = np.nan
+        W.dot(J, WJ)
+
+    def evaluate(q: Vector, v: Vector, t: float) -> float:
+        if not turn() < most:
+            return np.nan
         velocities.take(angular, None, omega, "clip")
         accelerations.take(angular, None, alpha, "clip")
         velocities.take(gather_factors, None, factors, "clip")
@@ -98,7 +109,7 @@ def turning(
         W.dot(J, WJ)
         return float(flat_off.dot(flat_off))
 
-    return Part(evaluate, right, off)
+    return Part(evaluate, right, off, None if limits is None else place)
 
 
 def _axes(table: WrenchRows, pairs: Indices, bodies: int) -> Array:

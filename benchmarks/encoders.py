@@ -1,0 +1,219 @@
+"""From encoders to torque: the closed state and the torque from the motors alone, beside others.
+
+    .venv/bin/python benchmarks/encoders.py      prints the section of RESULTS.md
+
+A motion of 2 rad/s (or of half the size of the robot) is read at 1 kHz. All ways run in turn, in
+blocks of 50 ticks of the same motion. The ways without memory are those that one would write
+oneself: scipy's Levenberg-Marquardt from the last state, and `hc.assemble` with the motors locked.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from exported import FLAGS
+from mechanisms import MECHANISMS
+from scipy.optimize import least_squares
+
+import holoctl as hc
+
+ROBOTS = ("four_bar", "five_bar", "delta", "stewart", "cassie_like")
+TICKS, BLOCK, ROUNDS, AMPLITUDE = 2000, 50, 9, 0.2
+
+LOOP = r"""
+#define _POSIX_C_SOURCE 200112L
+#include "@.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+enum { TICKS = 2000, BLOCK = 50, BLOCKS = 3000 };
+static double x[TICKS][SIZE_X], r[TICKS][SIZE_R], zero[SIZE_U], home[SIZE_U], u[SIZE_U];
+static double times[BLOCKS];
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+static int by_size(const void *a, const void *b) {
+  const double p = *(const double *)a, q = *(const double *)b;
+  return (p > q) - (p < q);
+}
+int main(void) {
+  @ c;
+  int k = 0;
+  if (@_init(&c)) return 1;
+  if (fread(x, sizeof x, 1, stdin) != 1 || fread(r, sizeof r, 1, stdin) != 1 ||
+      fread(home, sizeof home, 1, stdin) != 1) return 1;
+  for (int b = 0; b < BLOCKS; b++) {
+    const double start = now();
+    for (int i = 0; i < BLOCK; i++, k = (k + 1) % TICKS)
+      @_torque_from_motors(&c, x[k], r[k], home, zero, zero, u);
+    times[b] = (now() - start) / BLOCK;
+  }
+  qsort(times, BLOCKS, sizeof times[0], by_size);
+  printf("%.17g %llu\n", times[BLOCKS / 2], c.ticks - c.count[0]);
+  return 0;
+}
+"""
+
+
+def motion(assembly: hc.PreparedAssembly) -> tuple[Any, Any]:
+    """What the sensors read, and their rates: smooth, and closed after the last tick."""
+    q, sensors = assembly.q, assembly.readings
+    x0, u = sensors.at(q), sensors.unit
+    t = np.arange(TICKS)[:, None] * 1e-3
+    w = 2.0 * np.pi / (TICKS * 1e-3) * np.array([1.0 + i % 3 for i in range(x0.size)])
+    turn = np.arange(x0.size)
+    x = x0 + AMPLITUDE * u * (np.sin(w * t + turn) - np.sin(turn))
+    return x, AMPLITUDE * u * w * np.cos(w * t + turn)
+
+
+def by_scipy(mech: hc.Mechanism, q0: Any) -> Callable[[Any], Any]:
+    """Levenberg-Marquardt on the passive coordinates, from the last state."""
+    motors = np.flatnonzero((mech.B != 0.0).any(axis=1))
+    passive = np.setdiff1d(np.arange(mech.nv), motors)
+    scale, last = mech.row_scale, [np.zeros(passive.size)]
+    rest = np.zeros(mech.nv)
+
+    def state(x: Any) -> Any:
+        d = rest.copy()
+        d[motors] = x - mech.motor_positions(q0)
+
+        def moved(y: Any) -> Any:
+            d[passive] = y
+            return pin.integrate(mech.model, q0, d)
+
+        def errors(y: Any) -> Any:
+            return scale * hc.terms(mech, moved(y), rest).error
+
+        found = least_squares(errors, last[0], method="lm", xtol=1e-12, ftol=1e-12, gtol=1e-12)
+        last[0] = found.x
+        return moved(found.x)
+
+    return state
+
+
+def in_c(ctl: hc.ComputedTorque, x: Any, rates: Any, home: Any) -> dict[str, Callable[[], float]]:
+    """Functions that run a program in C, and give ns for a tick."""
+    folder = Path(tempfile.mkdtemp())
+    prefix = hc.export_c(ctl, folder)[0].stem
+    (folder / "loop.c").write_text(LOOP.replace("@", prefix))
+    sizes = f"-DSIZE_X={x.shape[1]}", f"-DSIZE_R={rates.shape[1]}", f"-DSIZE_U={home.size}"
+    np.concatenate([x.ravel(), rates.ravel(), home]).tofile(folder / "states")
+    found = {}
+    for label, flags in FLAGS.items():
+        program = folder / label.replace(", ", "_")
+        subprocess.run(
+            ["gcc", "-std=c99", *flags, *sizes, folder / "loop.c", folder / f"{prefix}.c", "-o",
+             program, "-lm"],
+            check=True,
+        )  # fmt: skip
+
+        def run(program: Path = program) -> float:
+            with (folder / "states").open("rb") as file:
+                done = subprocess.run([program], stdin=file, capture_output=True, check=True)
+            median, refused = done.stdout.split()
+            if int(refused):
+                raise RuntimeError(f"{prefix}: C refused {refused.decode()} ticks")
+            return float(median)
+
+        found[label] = run
+    return found
+
+
+def measure(name: str) -> dict[str, float]:
+    """us for a tick by each way (C: ns)."""
+    mech = MECHANISMS[name]() if name in MECHANISMS else hc.load(hc.robot_file(name))
+    ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
+    loop, assembly = ctl.loop(), hc.PreparedAssembly(mech)
+    x, rates = motion(assembly)
+    home, zero, u = mech.motor_positions(assembly.q), np.zeros(mech.nu), np.zeros(mech.nu)
+    q0 = assembly.q
+    states = [assembly.state(a, b) for a, b in zip(x, rates, strict=True)]
+    steps = np.mean([_newton(assembly, a, b) for a, b in zip(x, rates, strict=True)])
+    fast = hc.compile(ctl)
+    compiled = fast.loop()
+    lm = by_scipy(mech, q0)
+    locked = list(mech.actuated)
+
+    def assembled(k: int) -> None:
+        there = states[k][0]
+        hc.assemble(mech, there, locked=locked)
+
+    ways: dict[str, Callable[[int], Any]] = {
+        "torque": lambda k: ctl.torque(*states[k], home, zero, zero, out=u),
+        "from motors": lambda k: loop.torque_from_motors(x[k], rates[k], home, zero, zero, out=u),
+        "state": lambda k: assembly.state(x[k], rates[k]),
+        "compiled torque": lambda k: fast.torque(*states[k], home, zero, zero, out=u),
+        "compiled from motors": lambda k: compiled.torque_from_motors(
+            x[k], rates[k], home, zero, zero, out=u
+        ),
+        "Levenberg-Marquardt": lambda k: lm(x[k]),
+        "assemble": assembled,
+    }
+    times: dict[str, list[float]] = {way: [] for way in ways}
+    found: dict[str, float] = {}
+    with hc.realtime():
+        for start in range(0, TICKS, BLOCK):
+            for way, call in ways.items():
+                slow = way in ("Levenberg-Marquardt", "assemble")
+                if slow and start >= 4 * BLOCK:
+                    continue
+                ticks = range(start, start + BLOCK)
+                if way == "assemble":
+                    ticks = range(start, start + 5)
+                began = time.perf_counter()
+                for k in ticks:
+                    call(k)
+                times[way].append((time.perf_counter() - began) / len(ticks))
+        found = {way: 1e6 * float(np.median(t)) for way, t in times.items()}
+        for label, run in in_c(ctl, x, rates, home).items():
+            found[label] = float(np.median([run() for _ in range(ROUNDS)]))
+    found["newton"] = float(steps)
+    return found
+
+
+def _newton(assembly: hc.PreparedAssembly, x: Any, rates: Any) -> int:
+    assembly.state(x, rates)
+    return assembly.last.newton_steps
+
+
+def section() -> str:
+    """The section of RESULTS.md."""
+    lines = [
+        "## From encoders to torque",
+        "",
+        "Median time of a tick along a motion at 1 kHz, us; C in ns. *From motors*: closed state "
+        "and torque from the motors alone (`torque_from_motors`); ratios are to the torque of the "
+        "whole state by the same path. Levenberg-Marquardt: scipy's, on the rows in Python, from "
+        "the last state, the state alone; `assemble` likewise, with the motors locked.",
+        "",
+        "| robot | torque | from motors | ratio | state | compiled torque | compiled from motors | "
+        "ratio | C, ns | C native, ns | Levenberg-Marquardt | times as long | assemble | "
+        "Newton steps |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name in ROBOTS:
+        f = measure(name)
+        lines.append(
+            f"| {name} | {f['torque']:.1f} | {f['from motors']:.1f} | "
+            f"{f['from motors'] / f['torque']:.2f} | {f['state']:.1f} | "
+            f"{f['compiled torque']:.2f} | {f['compiled from motors']:.2f} | "
+            f"{f['compiled from motors'] / f['compiled torque']:.2f} | {f['C']:.0f} | "
+            f"{f['C, native']:.0f} | {f['Levenberg-Marquardt']:.0f} | "
+            f"{f['Levenberg-Marquardt'] / f['state']:.0f} | {f['assemble']:.0f} | "
+            f"{f['newton']:.2f} |"
+        )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{section()}\n")
