@@ -144,8 +144,7 @@ class Oracle:
                     rotary = _rotary(self.mech, where)
                 found += [float(np.angle(np.exp(1j * y))) if r else y
                           for y, r in zip(d, rotary, strict=True)]  # fmt: skip
-                n = k
-            at += n
+            at += n if kind == "whole" else k
         return np.array(found)
 
     def jacobian(self, q):
@@ -196,7 +195,7 @@ class Oracle:
         return d_all, left, gamma, s[r - 1] if r else 1.0
 
     def way(self, q, x, t0=0.0, t1=0.0, steps=200, weights=None):
-        """Walk from q, closed, to where the sensors read x, in equal steps; twice where doubtful."""
+        """Walk from q, closed, to where the sensors read x; in half steps where doubtful."""
         found = self._walked(q, x, t0, t1, steps, weights)
         if found.sure and found.gain <= DOUBTFUL:
             return found
@@ -238,7 +237,11 @@ class Oracle:
                 return Way(q, False, top, along, "slow")
             if smallest < 1e-4 * first:
                 return Way(q, False, top, along, "rows")
-            if predicted is not None and float(step @ predicted) < 0.0 and np.abs(step).max() > 1e-3:
+            if (
+                predicted is not None
+                and float(step @ predicted) < 0.0
+                and np.abs(step).max() > 1e-3
+            ):
                 return Way(q, False, top, along, "turned")
             q, predicted = pin.normalize(mech.model, new), step
         return self._polished(q, x, t1, w, top, along)

@@ -50,7 +50,10 @@ OWN = {
     "timed_arm": lambda: (zoo.timed_arm(), None),
     "hung_plate": lambda: (zoo.hung_plate(), ("plate",)),
     "idle_rod": lambda: (zoo.idle_rod(), None),
-    "universal_rods": lambda: (zoo.universal_rods(), ("turntable", "rod_1[0]", "rod_1[1]", "plate")),
+    "universal_rods": lambda: (
+        zoo.universal_rods(),
+        ("turntable", "rod_1[0]", "rod_1[1]", "plate"),
+    ),
     "screw_chain": lambda: (zoo.ZOO["screw_chain"](), None),
     "cylindrical_cut": lambda: (zoo.ZOO["cylindrical_chain"](), ("j3", "j0")),
     "parallelogram": lambda: (zoo.parallelogram(), None),

@@ -145,6 +145,62 @@ def campaign(name, count, seed=0, low=1e-3, high=2.0, batch=500):
     return found
 
 
+def walked(name, walkers, ticks, seed, low=1e-4, high=0.02, steps=6):
+    """Walks of several `PreparedAssembly` in ticks of such lengths, never reset but after refusals.
+
+    Refused needlessly: six times the tick leads on with small gains; else it is near a dead point.
+    """
+    mech, _ = case(name)
+    q0 = starts(name, walkers, seed)
+    every, q, rng = [prepared(name).fresh() for _ in q0], np.stack(q0), np.random.default_rng(seed)
+    for here, y in zip(every, q0, strict=True):
+        here.reset(y)
+    oracle = Oracle(mech, prepared(name).measured, q[0])
+    many = ManyBranches(mech, oracle.names, oracle)
+    heading, found = rng.normal(size=(len(q), oracle.m)), Counter()
+    for _ in range(ticks):
+        heading = 0.9 * heading + 0.45 * rng.normal(size=heading.shape)
+        sizes = np.exp(rng.uniform(np.log(low), np.log(high), size=len(q)))
+        weights = None if oracle.b == oracle.m else np.stack([leading(oracle, y) for y in q])
+        dm = heading * oracle.unit * (1.0 if weights is None else weights)
+        dm *= (sizes / np.linalg.norm(dm / oracle.unit, axis=1))[:, None]
+        x = np.stack([oracle.moved(oracle.at(a), d) for a, d in zip(q, dm, strict=True)])
+        way = many.ways(q, x, dm, steps, weights)
+        for i, here in enumerate(every):
+            found["ticks"] += 1
+            verdict, y = _tick(oracle, here, way, i, x[i] if weights is None else None)
+            if verdict == "refused" and way.sure[i] and way.gain[i] <= DOUBTFUL:
+                far = 6.0 * dm[i : i + 1]
+                end = oracle.moved(oracle.at(q[i]), far[0])[None]
+                ahead = many.ways(
+                    q[i : i + 1], end, far, 60, None if weights is None else weights[i : i + 1]
+                )
+                clear = ahead.sure[0] and ahead.gain[0] <= DOUBTFUL
+                verdict = "needless" if clear else "near a dead point"
+            found[verdict] += 1
+            if verdict == "same":
+                found["newton"] += here.last.newton_steps
+                q[i] = y
+            else:
+                heading[i] *= -1.0
+                here.reset(q[i])
+    return found
+
+
+def _tick(oracle, here, way, i, x):
+    if x is None:  # more sensors than motions: the others follow those that lead
+        if not way.sure[i]:
+            return "no oracle", None
+        x = oracle.at(way.q[i])
+    try:
+        y, _ = here.state(x)
+    except hc.HoloctlError:
+        return "refused" if way.sure[i] else "no oracle", None
+    if not way.sure[i]:
+        return "no oracle", None
+    return ("same" if oracle.apart(way.q[i], y, x) <= SAME else "FLIP"), y
+
+
 def counted(found):
     """How many of each verdict and reason, as lines."""
     verdicts = Counter(j.verdict for j in found)

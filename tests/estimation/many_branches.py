@@ -55,7 +55,8 @@ def understood(mech, measured):
         if not (closes or isinstance(c, hc.Coupling)):
             return False
     return all(
-        n in mech.model.names or mech.constraints[mech.constraint_names.index(n)].joint == "revolute"
+        n in mech.model.names
+        or mech.constraints[mech.constraint_names.index(n)].joint == "revolute"
         for n in measured
     )
 
@@ -75,7 +76,9 @@ class ManyBranches:
             data = joint.createData()
             axis = None
             if joint.nv == 1:
-                joint.calc(data, pin.neutral(model)[: joint.nq] * 0 + ([1, 0] if joint.nq == 2 else 0))
+                joint.calc(
+                    data, pin.neutral(model)[: joint.nq] * 0 + ([1, 0] if joint.nq == 2 else 0)
+                )
                 S = np.array(data.S).reshape(6)
                 axis = S[:3] if name[0] == "P" else S[3:]
             self.joints.append(
@@ -117,11 +120,15 @@ class ManyBranches:
                 A = A @ _rotation(q[:, iq + 3 : iq + 7])
                 J[:, :3, iv : iv + 3] = A
                 J[:, 3:, iv + 3 : iv + 6] = A
-                J[:, :3, iv + 3 : iv + 6] = np.cross(o[:, None, :], A.transpose(0, 2, 1)).transpose(0, 2, 1)
+                J[:, :3, iv + 3 : iv + 6] = np.cross(o[:, None, :], A.transpose(0, 2, 1)).transpose(
+                    0, 2, 1
+                )
             elif name == "Spherical":
                 A = A @ _rotation(q[:, iq : iq + 4])
                 J[:, 3:, iv : iv + 3] = A
-                J[:, :3, iv : iv + 3] = np.cross(o[:, None, :], A.transpose(0, 2, 1)).transpose(0, 2, 1)
+                J[:, :3, iv : iv + 3] = np.cross(o[:, None, :], A.transpose(0, 2, 1)).transpose(
+                    0, 2, 1
+                )
             elif name[0] == "P":
                 a = A @ axis
                 o = o + a * q[:, iq, None]
@@ -138,7 +145,7 @@ class ManyBranches:
 
     def _rows(self, q):
         """(errors, Jacobian) of all rows, and the angles of cut joints that are measured."""
-        mech, c = self.mech, self.mech.column_scale
+        c = self.mech.column_scale
         R, p, J = self._placed(q)
         errors, G, cut = [], [], {}
         for a, b, linear, angles, size, name in self.closures:
@@ -216,13 +223,15 @@ class ManyBranches:
             if kind == "whole":
                 k = 6 if n == 7 else 3
                 step = dm[:, done : done + k]
-                found[:, at + n - 4 : at + n] = _times(x[:, at + n - 4 : at + n], _exp(step[:, -3:]))
+                found[:, at + n - 4 : at + n] = _times(
+                    x[:, at + n - 4 : at + n], _exp(step[:, -3:])
+                )
                 if n == 7:
                     R = _rotation(x[:, at + 3 : at + 7])
                     found[:, at : at + 3] += np.einsum("bij,bj->bi", R, _slid(step))
                 at, done = at + n, done + k
             else:
-                k = 1 if kind == "turn" or kind == "cut" else n
+                k = 1 if kind in ("turn", "cut") else n
                 found[:, at : at + k] += dm[:, done : done + k]
                 at, done = at + k, done + k
         return found
@@ -281,7 +290,7 @@ class ManyBranches:
             return self._walked_on(q.copy(), x, dm, steps, weights)
 
     def _walked_on(self, q, x, dm, steps, weights):
-        mech, o, c = self.mech, self.oracle, self.mech.column_scale
+        o, c = self.oracle, self.mech.column_scale
         B, unmeasured = len(q), np.setdiff1d(np.arange(self.nv), self.oracle.columns)
         sure, why = np.ones(B, bool), np.full(B, "", dtype=object)
         gain, along = np.zeros(B), np.zeros(B)
