@@ -162,7 +162,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "extrapolated over {} calls by each", "tolerances.DEAD_POINT_TICKS"),
     (DERIVATIONS, "where a step of less than {} is not followed", "tolerances.NEAR_TICK"),
     (DERIVATIONS, "that is more than {} times the largest one before, which fades by {} from call "
-     "to call, and longer than {}, is a glitch",
+     "to call, and longer than {}, may be",
      ("tolerances.JUMPS_BY", "tolerances.SIZE_FADES", "tolerances.JUMPS_FROM")),
     (DERIVATIONS, "rows that are {} times more independent are taken", "tolerances.ROWS_BETTER"),
     (DECISIONS, "or a step of less than {} that cannot be followed", "tolerances.NEAR_TICK"),
@@ -357,7 +357,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "is mended to {}, as in Python", "tolerances.SINGLE_PRECISION"),
     (DECISIONS, "below a pivot of {}, one over", "tolerances.PIVOT_LIMIT"),
     (DECISIONS, "up to {} rad; beyond, libm",
-     lambda: (written("codegen/exported/templates/sines_cosines.c.in", r"< (1e\d)\)\)"),)),
+     lambda: (written("codegen/templates/sines_cosines.c.in", r"< (1e\d)\)\)"),)),
     (DECISIONS, "embeds {} states on the manifold and {} within",
      lambda: (of("tolerances.SELF_TEST_STATES") - of("tolerances.SELF_TEST_NEAR"),
               of("tolerances.SELF_TEST_NEAR"))),

@@ -360,8 +360,8 @@ NEAR_TICK, FAR_TICK = 0.1, 0.5  # scaled
 proves the branch then. A step above the second is no motion of one tick."""
 
 JUMPS_BY, JUMPS_FROM, SIZE_FADES = 5.0, 0.01, 0.99  # -; scaled; -
-"""A step of the sensors that is so many times the usual one, and longer than the second, is a
-glitch or a start, and no motion that goes on. Usual is the largest one, which fades by the third
+"""A step of the sensors that is so many times the usual one, and longer than the second, may be a
+glitch, and no motion that goes on. Usual is the largest one, which fades by the third
 from call to call: sensors may be read more slowly than they are asked."""
 
 SENSORS_AGREE = 0.05  # scaled
@@ -577,6 +577,9 @@ UNIT_NORM = 5e11
 
 PIVOT_SAMPLES = 8
 """Pivots are chosen at so many closed configurations near the reference, besides it."""
+
+NEARLY_SETTLED = 2e-7  # scaled
+"""After a correction of this size compiled code takes the rows for closed, and looks."""
 
 FARTHEST_TURN, TURN_TERMS = 2.0, 12  # rad; a count
 """A compiled step turns a body by no more, and has so many terms in the series of a rotation: exact

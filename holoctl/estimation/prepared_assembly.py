@@ -446,16 +446,18 @@ class PreparedAssembly:
         way = see.difference(here.q, x, here.cut)
         size = largest(way * self._per_unit)
         there = self._follow(here, x, way, t, tally)
-        # near a dead point the sensors slow down: a step that is much longer is no such motion
-        jump = size > FAR_TICK or size > max(JUMPS_BY * self._size, JUMPS_FROM)
-        if there is None or (not jump and self._at_dead_point(there)):
+        if there is None or (size <= FAR_TICK and self._at_dead_point(there)):
             if self._with_other_rows():
                 return self._one_call(x, t, most)
-            self._refused += 1
-            self._refuse(there, size, t, most)
+            usual, self._refused = self._size, self._refused + 1
+            if size <= FAR_TICK:
+                self._size = max(size, SIZE_FADES * usual)
+            # near a dead point the sensors slow down: a step that is much longer may be a glitch
+            self._refuse(there, size, t, most, size > max(JUMPS_BY * usual, JUMPS_FROM))
         if see.redundant:
             self._check_redundant(there, x)
-        self._before, self._size = None if jump else here, max(size, SIZE_FADES * self._size)
+        self._before = None if size > FAR_TICK else here
+        self._size = max(min(size, FAR_TICK), SIZE_FADES * self._size)
         self._place, self._refused = there, 0
         return there
 
@@ -520,10 +522,19 @@ class PreparedAssembly:
                 residual=float(worst.max()),
             )
 
-    def _refuse(self, there: Place | None, size: float, t: float, most: int) -> NoReturn:
+    def _refuse(
+        self, there: Place | None, size: float, t: float, most: int, jump: bool
+    ) -> NoReturn:
         """Raise the error that tells why the readings are not followed."""
         mech, tally, names = self.mech, self._tally, listing(self.measured, 6)
         where = f"{mech.name}: from the last state to what {names} read"
+        if there is not None and jump:
+            raise BranchError(
+                f"{where} the sensors moved by {size:.2g} (scaled), more than {JUMPS_BY:g} times "
+                "what they usually do, towards a dead point: a glitch, or a dead point within "
+                f"{DEAD_POINT_TICKS:g} calls. The last state stays",
+                why="jump",
+            )
         if there is not None:
             self._lose(
                 f"{where} the mechanism comes so close to a dead point that it may be on another "

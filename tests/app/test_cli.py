@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import importlib
-import inspect
 import io
 import json
 import subprocess
@@ -329,10 +328,6 @@ def test_export_refuses_motors_that_are_none(capsys, tmp_path):
     assert not (tmp_path / "c").exists()
 
 
-@pytest.mark.skipif(
-    "measured" not in inspect.signature(hc.export_c).parameters,
-    reason="exported C does not find the closed state yet",
-)
 def test_exported_c_finds_the_others_from_what_is_measured(capsys, tmp_path):
     pytest.importorskip("casadi")
     header = {}
