@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from holoctl.control.realtime import LoopStatistics, realtime, run_at_rate
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
     from holoctl.doctor.examination import mobility
+    from holoctl.doctor.joined_modes import JoinedModes, joined_modes
     from holoctl.doctor.motion import Motion
     from holoctl.doctor.redundancy import RowGroup
     from holoctl.doctor.report import MobilityReport
@@ -127,6 +128,7 @@ _HOMES = {
     "control.computed_torque": ["ComputedTorque", "SensedTracking", "Tracking"],
     "control.loop": ["Loop"],
     "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
+    "doctor.joined_modes": ["JoinedModes", "joined_modes"],
     "doctor.examination": ["mobility"],
     "doctor.motion": ["Motion"],
     "doctor.redundancy": ["RowGroup"],

@@ -15,7 +15,7 @@ import holoctl as hc
 
 STATUSES = (
     "OK", "NOT_FINITE", "NOT_NORMALISED", "OPEN", "SINGULAR", "PIVOT_GROWTH", "OVERFLOW",
-    "BUILD", "SLIDING", "BROKEN",
+    "BUILD", "SLIDING", "BROKEN", "LOST", "CONTRADICTORY",
 )  # fmt: skip
 STRICT = (
     "-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-pedantic", "-Werror",
@@ -81,6 +81,8 @@ class Exported:
             ("last", ctypes.c_double * mech.nu), ("ticks", ctypes.c_ulonglong),
             ("troubles", ctypes.c_ulonglong), ("count", ctypes.c_ulonglong * len(STATUSES)),
         ]  # fmt: skip
+        if self.has_state:
+            fields.append(("memory", memory(self.paths[0].read_text())))
         self.struct = type("Struct", (ctypes.Structure,), {"_fields_": fields})
         self.c = self.struct()
         self.reset()
@@ -89,6 +91,11 @@ class Exported:
     def has_torque(self):
         """Whether there is a function for the torque of the controller."""
         return f"{self.prefix}_torque(" in self.paths[0].read_text()
+
+    @property
+    def has_state(self):
+        """Whether there are functions for what is measured."""
+        return f"{self.prefix}_state(" in self.paths[0].read_text()
 
     @property
     def content(self):
@@ -119,11 +126,38 @@ class Exported:
         f = self.library[f"{self.prefix}_{function}"]
         return STATUSES[f(ctypes.byref(self.c), *pointers)], u
 
+    def state(self, q_m, v_m, t=None):
+        """Status, q and v of what is measured."""
+        arrays = [np.ascontiguousarray(x, dtype=float) for x in (q_m, v_m)]
+        found = [np.full(n, np.nan) for n in (self.mech.nq, self.mech.nv)]
+        pointers = [ctypes.c_void_p(x.ctypes.data) for x in (*arrays, *found)]
+        if t is not None:
+            pointers.insert(2, ctypes.c_double(t))
+        f = self.library[f"{self.prefix}_state"]
+        return STATUSES[f(ctypes.byref(self.c), *pointers)], *found
+
+    def begin(self, q, t=None):
+        """The status of reset."""
+        q = np.ascontiguousarray(q, dtype=float)
+        given = [ctypes.c_void_p(q.ctypes.data), *([ctypes.c_double(t)] if t is not None else [])]
+        return STATUSES[self.library[f"{self.prefix}_reset"](ctypes.byref(self.c), *given)]
+
     def text(self, status):
         """What the library says of a status."""
         f = self.library[f"{self.prefix}_status_text"]
         f.restype = ctypes.c_char_p
         return f(status).decode()
+
+
+def memory(header):
+    """The type of the memory, as the header has it."""
+    text = re.search(r"typedef struct \{([^}]*)\} \w+_memory;", header)[1]
+    fields = []
+    for kind, names in re.findall(r"^  (double|int) ([^;]*);", text, re.MULTILINE):
+        plain = {"double": ctypes.c_double, "int": ctypes.c_int}[kind]
+        for name, size in re.findall(r"(\w+)(?:\[(\d+)\])?", names):
+            fields.append((name, plain * int(size) if size else plain))
+    return type("Memory", (ctypes.Structure,), {"_fields_": fields})
 
 
 def robot(name):

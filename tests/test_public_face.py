@@ -42,6 +42,9 @@ def results():
         "impact": hc.impulse(mech, q, np.ones(mech.nv), partition=part),
         "errors": hc.constraint_errors(mech, q + 1e-3, v),
         "modes": hc.assembly_modes(mech, mech.motor_positions(q), tries=5),
+        "joined": hc.joined_modes(
+            mech, hc.assembly_modes(mech, mech.motor_positions(q), tries=5), steps=5
+        ),
         "run": hc.simulate(mech, lambda t, q, v: np.zeros(1), q, v, 0.002),
     }
 
@@ -65,6 +68,7 @@ SENTENCES = {
     "open": ["<ForwardDynamics: 3 accelerations up to ", ", NOT certified (closure, "],
     "impact": ["<Impact: 3 velocities up to {v} rad/s or m/s after it, kinetic energy changed by"],
     "errors": ["<ConstraintErrors: 2 rows open by at most ", " 1/s (scaled), worst 'pin."],
+    "joined": ["<JoinedModes of 'four_bar': of 1 pair of modes 0 joined, 1 parted, 0 not known"],
     "modes": ["<AssemblyModes of 'four_bar': 2 modes found from 5 starts: ", "; 0 did not close"],
     "run": [
         "<Run: 3 coordinates and 1 motor over 0.002 s, 3 instants, off the constraints by at most "

@@ -73,10 +73,16 @@ def _parser() -> argparse.ArgumentParser:
 
     doctor = _command(
         commands, "doctor", _doctor,
-        "explain a mechanism: mobility, redundant rows, locked joints, motors, contradictions",
+        "explain a mechanism: mobility, redundant rows, locked joints, motors, sensors, "
+        "contradictions",
         "Examine a robot at the configuration next to its reference. The exit code is 1 if it "
         "does not close, or only with axes in opposite directions.",
         "holoctl doctor five_bar.urdf",
+    )  # fmt: skip
+    doctor.add_argument(
+        "--measured", metavar="NAMES",
+        help="the sensors, joints with commas between (default: the motors): are they enough, and "
+        "which one more would help most",
     )  # fmt: skip
     answers = doctor.add_mutually_exclusive_group()
     answers.add_argument("--json", action="store_true", help="for programs")
@@ -134,6 +140,11 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument(
         "--in-trouble", choices=["hold", "zero"], default="hold",
         help="what to give where there is no torque: the last good one (default), or zero",
+    )  # fmt: skip
+    export.add_argument(
+        "--measured", metavar="WHAT",
+        help="what the robot measures: motors (default where it has other joints, and they tell "
+        "where these are), all, or names of joints with commas between; C then finds the others",
     )  # fmt: skip
     export.add_argument("--plant", action="store_true", help="also the plant, for trials")
 
@@ -299,11 +310,25 @@ def _doctor(given: argparse.Namespace) -> int:
     mech, q, held = _robot(given)
     if held:
         q, _ = assemble(mech, q, locked=held)
+    measured = _names(given.measured)
     if given.snap is not None:
+        if measured is not None:
+            raise InputError("--measured is for the report, which --snap takes the place of")
         return _snap(given, mech, q)
-    report = mobility(mech, q, progress=sys.stderr.isatty() and mech.nv > _LARGE)
+    large = sys.stderr.isatty() and mech.nv > _LARGE
+    report = mobility(mech, q, progress=large, measured=measured)
     print(json.dumps(report.to_dict(), indent=2) if given.json else report)
     return 0 if report.ok else 1
+
+
+def _names(text: str | None) -> list[str] | None:
+    """Names with commas between; None where nothing was given."""
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise InputError(f"--measured takes names of joints, commas between; got {text!r}")
+    return names
 
 
 _LARGE = 60
@@ -395,13 +420,28 @@ def _export(given: argparse.Namespace) -> int:
             **limits,
         )  # fmt: skip
         limits = {}
+    measured = _exported_sensors(mech, given.measured)
     paths = export_c(
-        what, given.out, name=given.name, in_trouble=given.in_trouble, plant=given.plant, **limits
-    )
+        what, given.out, name=given.name, in_trouble=given.in_trouble, plant=given.plant,
+        **limits, **measured,
+    )  # fmt: skip
     print(f"{mech.name}: {'computed torque' if given.kp else 'inverse dynamics'} as C, written:")
     for path in paths:
         print(f"  {path}")
     return 0
+
+
+def _exported_sensors(mech: Mechanism, text: str | None) -> dict[str, Any]:
+    """What C is told of sensors; the motors by default, unless there are no other joints."""
+    if text is None:
+        return {"measured": "all"} if set(mech.actuated) == set(mech.coordinate_names) else {}
+    if text == "motors":
+        if not mech.actuated:
+            raise InputError(
+                f"--measured motors: no joint of {mech.name} is a motor; name joints, or give all"
+            )
+        return {"measured": mech.actuated}
+    return {"measured": text if text == "all" else _names(text)}
 
 
 def _gain(name: str, text: str) -> float | list[float]:

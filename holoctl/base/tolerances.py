@@ -360,8 +360,8 @@ NEAR_TICK, FAR_TICK = 0.1, 0.5  # scaled
 proves the branch then. A step above the second is no motion of one tick."""
 
 JUMPS_BY, JUMPS_FROM, SIZE_FADES = 5.0, 0.01, 0.99  # -; scaled; -
-"""A step of the sensors that is so many times the usual one, and longer than the second, is a
-glitch or a start, and no motion that goes on. Usual is the largest one, which fades by the third
+"""A step of the sensors that is so many times the usual one, and longer than the second, may be a
+glitch, and no motion that goes on. Usual is the largest one, which fades by the third
 from call to call: sensors may be read more slowly than they are asked."""
 
 SENSORS_AGREE = 0.05  # scaled
@@ -508,6 +508,34 @@ NEARER_BY = 1e-6
 MODE_ORDER = 6
 """Digits of distances by which modes are put in order, before coordinates are compared."""
 
+PATH_SEARCH, PATH_STEP, PATH_FACTORED = 0.2, 0.05, 8  # scaled; scaled; a count
+"""Steps that join assembly modes, while they are searched and in the path that is told: how far the
+coordinate that moves most is predicted to go; factorisations for each."""
+
+PATH_RUN, PATH_MEET, PATH_MET = 25, 100, 1e-9  # counts; scaled
+"""Steps in one direction, before another one is drawn; towards another tree of configurations; what
+may be left of the way between motors that met."""
+
+PATH_OVERHEAD = 5
+"""As so many steps a direction counts that is blocked at once."""
+
+PATH_LONGEST = 10_000
+"""Steps of a straight part of a path."""
+
+OFF_WAY = 0.5
+"""Share of a step by which motors may miss it, where they are more than motions."""
+
+PATH_TURN, PATH_SLIDE = 3.14, 2.0  # rad; of the size of the mechanism
+"""How far from the modes motors are sent, at most."""
+
+MOST_HUNG, ON_A_LINE = 10, 1e-3  # a count; of the size of the mechanism
+"""Signs of modes are told apart from those of legs that roll where so many bodies hang on points at
+most, and none but legs on points of one line."""
+
+NO_ROW = 1e-11  # scaled
+"""A row whose Jacobian is smaller at configurations anywhere holds nothing: planar loops have
+such."""
+
 GRAVITY_WORKS = 1e-6
 """Gravity works on a motion by more than this share of the weight of all times its size."""
 
@@ -551,6 +579,9 @@ FEW_STEPS = 12
 LOOKED_AT = 3
 """So many reachable configurations are looked at closely, beside the one asked about."""
 
+WORTH_A_SENSOR = 0.9
+"""One more sensor helps where the noise gain with it is at most so much of that without."""
+
 # --- Machine code: when its answer is in doubt
 
 GROWTH = 50.0
@@ -574,6 +605,9 @@ UNIT_NORM = 5e11
 
 PIVOT_SAMPLES = 8
 """Pivots are chosen at so many closed configurations near the reference, besides it."""
+
+NEARLY_SETTLED = 2e-7  # scaled
+"""After a correction of this size compiled code takes the rows for closed, and looks."""
 
 FARTHEST_TURN, TURN_TERMS = 2.0, 12  # rad; a count
 """A compiled step turns a body by no more, and has so many terms in the series of a rotation: exact

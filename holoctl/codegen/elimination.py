@@ -51,6 +51,8 @@ class Elimination:
         For each pivot: column to entry of the pivot row, without the pivot.
     inverses : tuple of expressions
         One over each pivot.
+    determinant : expression
+        That of the scaled matrix.
     doubt : list of expressions
     """
 
@@ -58,6 +60,7 @@ class Elimination:
     below: tuple[dict[int, SX], ...]
     right: tuple[dict[int, SX], ...]
     inverses: tuple[SX, ...]
+    determinant: SX
     doubt: list[SX]
 
     def solve(self, b: list[SX]) -> list[SX]:
@@ -150,12 +153,14 @@ def eliminate(
     """
     left = [dict(row) for row in rows]
     below, right, inverses, doubt = [], [], [], []
+    determinant = casadi_module().SX(_sign([i for i, _ in order]) * _sign([j for _, j in order]))
     open_rows = set(range(len(rows)))
     for i, j in order:
         open_rows.discard(i)
         entries = left[i]
         pivot = entries.pop(j)
         inverse = 1.0 / pivot
+        determinant = determinant * (float(row_unit[i] * column_unit[j]) * pivot)
         multipliers: dict[int, SX] = {}
         for k in sorted(open_rows):
             if j in left[k]:
@@ -172,7 +177,17 @@ def eliminate(
             for k, m in multipliers.items():
                 if not m.is_constant():
                     doubt.append(_square(row_unit[k] / row_unit[i] / GROWTH, m))
-    return Elimination(order, tuple(below), tuple(right), tuple(inverses), doubt)
+    return Elimination(order, tuple(below), tuple(right), tuple(inverses), determinant, doubt)
+
+
+def _sign(order: Sequence[int]) -> float:
+    """Of a permutation."""
+    sign, left = 1.0, list(order)
+    for i in range(len(left)):
+        while left[i] != i:
+            j = left[i]
+            left[i], left[j], sign = left[j], j, -sign
+    return sign
 
 
 # ------------------------------------------------------- symmetric and rectangular matrices

@@ -6,6 +6,7 @@ Reference: docs/doctor.md.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +31,7 @@ from holoctl.doctor.progress import PARTS, stages
 from holoctl.doctor.redundancy import Redundancy, redundancy
 from holoctl.doctor.report import MobilityReport
 from holoctl.doctor.rounding import Rounding, wanted
+from holoctl.doctor.sensors import sensors, sensors_asked
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -38,9 +40,15 @@ __all__ = ["mobility"]
 
 @quiet
 def mobility(
-    mech: Mechanism, q: Any = None, *, t: float = 0.0, progress: bool = False
+    mech: Mechanism,
+    q: Any = None,
+    *,
+    t: float = 0.0,
+    progress: bool = False,
+    measured: Iterable[str] | None = None,
 ) -> MobilityReport:
-    """Examine a mechanism: mobility, redundant rows, locked joints, motors, contradictions.
+    """Examine a mechanism: mobility, redundant rows, locked joints, motors, sensors,
+    contradictions.
 
     Parameters
     ----------
@@ -51,6 +59,9 @@ def mobility(
         Time, s, for constraints that depend on it.
     progress : bool, optional
         Show a progress bar (needs tqdm): large mechanisms take a while.
+    measured : iterable of str, optional
+        The sensors, as in `PreparedAssembly`: joints, coordinates, closures that are joints.
+        Default: the motors; nothing is said of sensors where there are none, or none of joints.
 
     Returns
     -------
@@ -60,7 +71,8 @@ def mobility(
     Raises
     ------
     InputError
-        For a q of the wrong shape, numbers that are not finite, a `progress` that is no bool.
+        For a q of the wrong shape, numbers that are not finite, a `progress` that is no bool, and
+        for names in `measured` that are no joints.
 
     Notes
     -----
@@ -80,6 +92,7 @@ def mobility(
     """
     check_mechanism(mech)
     t = number("t", t, "time, s")
+    asked = sensors_asked(mech, measured)
     guess = mech.reference.copy() if q is None else check_configuration(mech, q)
     begin = stages(flag("progress", progress))
     begin()
@@ -95,6 +108,7 @@ def mobility(
     r = redundancy(mech, s, t, meant)
     begin()
     m = motions(mech, s, t)
+    seen = sensors(mech, s, asked, t)
     begin()
     chosen = choice(mech, s, r, t)
     begin()
@@ -107,6 +121,7 @@ def mobility(
         list(crossed_axes(mech, found.q, t, tolerance)),
         r,
         m,
+        seen,
         chosen,
         margins(mech, s, m),
         _rounding(mech, guess, t, s, r, meant),

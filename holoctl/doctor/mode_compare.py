@@ -7,6 +7,9 @@ universal joints may have rolled.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -41,7 +44,18 @@ from holoctl.rows.tick.all_rows import scaled_rows_at
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import kinematics
 
-__all__ = ["Group", "Grouped", "Signs", "grouped", "nearest_idle", "signs"]
+__all__ = [
+    "Comparison",
+    "Group",
+    "Grouped",
+    "Same",
+    "Signs",
+    "comparison",
+    "group_of",
+    "grouped",
+    "nearest_idle",
+    "signs",
+]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -104,6 +118,28 @@ class Grouped(NamedTuple):
     moving: int
 
 
+class Comparison(NamedTuple):
+    """By what configurations compare.
+
+    Attributes
+    ----------
+    rank : int
+        That of G by the free coordinates, in general.
+    idle : int
+        How many motions are.
+    same : Same
+    jacobians : list of (m, nv) arrays
+        Of each configuration, scaled.
+    ranks : list of int
+    """
+
+    rank: int
+    idle: int
+    same: Same
+    jacobians: list[Array]
+    ranks: list[int]
+
+
 def grouped(found: Search) -> Grouped:
     """Put what closed together.
 
@@ -113,26 +149,11 @@ def grouped(found: Search) -> Grouped:
         Where something moves, and not idly, with the motors held.
     """
     p = found.problem
-    mech, rest = p.mech, np.zeros(p.mech.nv)
-    jacobians = [scaled_rows_at(mech, x.q, rest, p.t).jacobian for x in found.closed]
-    values = [singular_values(G[:, p.free]) for G in jacobians]
-    clear = [_least_that_counts(mech, x.error) for x in found.closed]
-    ranks = [int(np.count_nonzero(s > at)) for s, at in zip(values, clear, strict=True)]
-    most = max(ranks)
-    first = ranks.index(most)
-    idle = _idle(p, found.closed[first], jacobians[first], most)
-    # what neither is idle nor goes on is singular: all that was found may be
-    rank = min(p.free.size - idle.shape[1], len(mech.row_names))
-    resting = np.ones(int(mech.model.njoints), dtype=bool)
-    if idle.shape[1]:
-        resting &= _resting(p, found.closed[first].q, idle)
-        for x, G, r in zip(found.closed, jacobians, ranks, strict=True):
-            if r == rank:
-                resting &= _resting(p, x.q, _null(p, G, rank))
-    same = _Same(p, resting)
+    sight = comparison(p, found.closed)
+    rank, same = sight.rank, sight.same
     groups, moving = list[Group](), 0
-    for x, G, r in zip(found.closed, jacobians, ranks, strict=True):
-        new = _group(p, x, rank)
+    for x, G, r in zip(found.closed, sight.jacobians, sight.ranks, strict=True):
+        new = group_of(p, x, rank)
         group = next((g for g in groups if same(g, new)), None)
         if group is not None:
             group.count += 1
@@ -144,10 +165,38 @@ def grouped(found: Search) -> Grouped:
     if same.some_rolled:
         for group in groups:
             _roll_back(p, group, same, rank)
-    return Grouped(groups, rank, idle.shape[1], moving)
+    return Grouped(groups, rank, sight.idle, moving)
 
 
-def _group(p: Problem, x: Closed, rank: int) -> Group:
+def comparison(p: Problem, closed: Sequence[Closed]) -> Comparison:
+    """By what these configurations compare.
+
+    Raises
+    ------
+    NotActuatedError
+        Where something moves, and not idly, with the motors held.
+    """
+    mech, rest = p.mech, np.zeros(p.mech.nv)
+    jacobians = [scaled_rows_at(mech, x.q, rest, p.t).jacobian for x in closed]
+    values = [singular_values(G[:, p.free]) for G in jacobians]
+    clear = [_least_that_counts(mech, x.error) for x in closed]
+    ranks = [int(np.count_nonzero(s > at)) for s, at in zip(values, clear, strict=True)]
+    most = max(ranks)
+    first = ranks.index(most)
+    idle = _idle(p, closed[first], jacobians[first], most)
+    # what neither is idle nor goes on is singular: all that was found may be
+    rank = min(p.free.size - idle.shape[1], len(mech.row_names))
+    resting = np.ones(int(mech.model.njoints), dtype=bool)
+    if idle.shape[1]:
+        resting &= _resting(p, closed[first].q, idle)
+        for x, G, r in zip(closed, jacobians, ranks, strict=True):
+            if r == rank:
+                resting &= _resting(p, x.q, _null(p, G, rank))
+    return Comparison(rank, idle.shape[1], Same(p, resting), jacobians, ranks)
+
+
+def group_of(p: Problem, x: Closed, rank: int) -> Group:
+    """A group of one, to be compared."""
     mech, q = p.mech, _turned_back(p, x.q)
     G = scaled_rows_at(mech, q, np.zeros(mech.nv), p.t).jacobian[:, p.free]
     least = float(singular_values(G)[rank - 1]) if rank else 1.0
@@ -158,7 +207,7 @@ def _group(p: Problem, x: Closed, rank: int) -> Group:
     return Group(q, far, G, least, clear, inexact, _places(mech, q))
 
 
-def _roll_back(p: Problem, group: Group, same: _Same, rank: int) -> None:
+def _roll_back(p: Problem, group: Group, same: Same, rank: int) -> None:
     """Legs that are turned over as against the reference turn back, one after the other, so that
     they do not turn signs over."""
     model, polarity = plain(p.mech.model), polarity_rows(p.mech)
@@ -171,12 +220,12 @@ def _roll_back(p: Problem, group: Group, same: _Same, rank: int) -> None:
             start[parts[j]] = p.guess[parts[j]]
         x = tried(p, start, polarity)
         if x is not None and x.error <= allowed(p.mech) and not x.opposite:
-            new = _group(p, x, rank)
+            new = group_of(p, x, rank)
             if same(group, new):
                 group.take_nearer(new)
 
 
-class _Same:
+class Same:
     """Whether two configurations are the same mode: `resting` bodies are where they were, or only
     rolled."""
 
@@ -199,6 +248,19 @@ class _Same:
         as_before = rolled(a, b, g.places, new.places, moved, near, self.size)
         self.some_rolled |= as_before
         return as_before
+
+    def only(self, bodies: NDArray[np.bool_]) -> Same:
+        """Which lets no others roll."""
+        same = copy(self)
+        same.may_roll = self.may_roll & bodies
+        return same
+
+    def place(self, q: Vector) -> Vector:
+        """Numbers of the places of bodies that count, lengths in units of the size."""
+        bodies = itertools.compress(_places(self.p.mech, q), self.resting)
+        return np.concatenate(
+            [np.append(X.translation / self.size, X.rotation.ravel()) for X in bodies]
+        )
 
     def _joints(self, g: Group) -> Joints:
         if g.joints is None:

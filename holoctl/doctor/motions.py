@@ -20,7 +20,7 @@ from holoctl.doctor.locked_joints import locked_joints
 from holoctl.doctor.motion import Motion, described
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Motions", "motions"]
+__all__ = ["Motions", "motions", "without"]
 
 Array = NDArray[np.float64]
 
@@ -81,14 +81,14 @@ def motions(mech: Mechanism, s: Samples, t: float) -> Motions:
     return Motions(
         locked_joints(mech, s, t),
         tuple(idle),
-        described(here, _without(grip.undriven, basis)) if mech.nu else (),
+        described(here, without(grip.undriven, basis)) if mech.nu else (),
         actuation(mech, s.here, s.here.null).rank,
         rank,
         verdict(mech.nu, rank, s.finite_dof - len(idle)),
     )
 
 
-def _without(space: Array, known: Array) -> Array:
+def without(space: Array, known: Array) -> Array:
     """An orthonormal basis of what `space` has beside `known`."""
     rest = space - known @ (known.T @ space)
     u, s, _ = np.linalg.svd(rest, full_matrices=False)

@@ -19,6 +19,7 @@ from holoctl.doctor.motion import Motion
 from holoctl.doctor.motions import Motions
 from holoctl.doctor.redundancy import Redundancy, RowGroup
 from holoctl.doctor.rounding import Rounding
+from holoctl.doctor.sensors import SensorReport
 
 __all__ = ["MobilityReport", "plain"]
 
@@ -30,7 +31,7 @@ NAMES = (
     "actuation", "motors", "actuation_rank", "generic_actuation_rank", "margin", "usual_margin",
     "gap", "uncertain", "actuation_margin", "singular", "contradictions", "opposite", "crossed",
     "size", "loop_sizes", "mass", "far", "tolerance", "wanted_tolerance", "rounding", "forces",
-    "message",
+    "sensors", "message",
 )  # fmt: skip
 """What `MobilityReport.to_dict` gives, in this order, and ``"ok"``."""
 
@@ -57,6 +58,8 @@ class MobilityReport:
         Which rows say nothing new. This and what follows is empty where it does not close.
     motions : Motions
         What moves, and what the motors do.
+    sensors : SensorReport
+        What sensors see, and which one more would help most.
     choice : Choice
         Which coordinates to use as independent.
     margins : Margins
@@ -69,7 +72,7 @@ class MobilityReport:
     Notes
     -----
     Numbers in these values have names here too: ``report.dof`` is ``report.counts.dof``. Those of
-    `rounding` keep to it, but for its tolerances, and so do those of `forces`.
+    `rounding` keep to it, but for its tolerances, and so do those of `forces` and `sensors`.
     """
 
     name: str
@@ -80,6 +83,7 @@ class MobilityReport:
     crossed: list[CrossedAxis]
     redundancy: Redundancy = field(default_factory=Redundancy)
     motions: Motions = field(default_factory=Motions)
+    sensors: SensorReport = field(default_factory=SensorReport)
     choice: Choice = field(default_factory=Choice)
     margins: Margins = field(default_factory=Margins)
     rounding: Rounding = field(default_factory=Rounding)
@@ -364,6 +368,7 @@ def _paragraphs(r: MobilityReport) -> Iterator[str]:
     yield from sentences.redundancy(r.redundancy, r.counts)
     yield from sentences.joints(r.motions)
     yield from sentences.actuation(r.motions, r.counts, r.motors, r.margins.actuation_margin)
+    yield from sentences.sensors(r.sensors, r.motors, "bifurcation" in r.singular)
     yield from sentences.forces(r.forces)
     yield from sentences.coordinates(r.choice, r.counts, r.motors)
     yield sentences.margins(r.margins)

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from holoctl.base.checks import counted
-from holoctl.base.tolerances import CLOSED_ALREADY
+from holoctl.base.tolerances import CLOSED_ALREADY, GAIN_LIMIT
 from holoctl.doctor.acting_forces import ActingForces
 from holoctl.doctor.contradiction import Closing
 from holoctl.doctor.coordinate_choice import Choice
@@ -22,6 +22,7 @@ from holoctl.doctor.motion import Motion
 from holoctl.doctor.motions import Motions
 from holoctl.doctor.redundancy import Redundancy, RowGroup
 from holoctl.doctor.rounding import Rounding
+from holoctl.doctor.sensors import SensorReport
 
 __all__ = [
     "actuation",
@@ -35,10 +36,14 @@ __all__ = [
     "mobility",
     "redundancy",
     "rounded",
+    "sensors",
     "size",
     "wanted",
     "wrapped",
 ]
+
+
+INF = float("inf")
 
 
 def wrapped(paragraph: str) -> str:
@@ -352,7 +357,69 @@ def _motion(motion: Motion) -> str:
     shown = [f"'{other}'" for other in others[:3]]
     if len(others) > 3:
         shown.append(counted(len(others) - 3, "other"))
+    if not shown:
+        return f"the motion of '{name}'"
     return f"the motion of '{name}', with {_joined(shown)}"
+
+
+def sensors(s: SensorReport, motors: Sequence[str], bifurcation: bool) -> Iterator[str]:
+    """What sensors see, and which one more would help most."""
+    count = s.seen + len(s.unseen)
+    if not count:
+        return
+    one, more = len(s.measured) == 1, _with_more(s.more)
+    rest = s.measured[: len(s.measured) - len(motors)]
+    own = [*rest, *motors] == list(s.measured) and len(rest) <= 1 <= len(motors)
+    who = _names(s.measured)
+    if own:
+        driven = "the motors" if len(motors) > 1 else "the motor"
+        who = _joined([*(f"'{name}'" for name in rest), driven])
+    they, see, theirs = ("it", "sees", "of it") if one else ("they", "see", "of theirs")
+    idle = f" ({s.idle} more {'is' if s.idle == 1 else 'are'} idle)" if s.idle else ""
+    if s.unseen:
+        yield (
+            f"Sensors: {who} {'does' if one else 'do'} not suffice; {they} {see} {s.seen} of "
+            f"{counted(count, 'motion')}{idle}, not {_unseen(s.unseen, own)}."
+        )
+        if s.more:
+            gain = f", at a noise gain of {_gain(s.more_gain, s.more_nearby_gain)}"
+            yield f"  - All are seen {more}{gain if s.more_nearby_gain < INF else ''}."
+        else:
+            yield "  - Joints of one coordinate do not show all of that: measure others whole."
+        return
+    seen = {1: "the one motion", 2: "both motions"}.get(count, f"all {count} motions")
+    yield f"Sensors: {who} {'suffices' if one else 'suffice'}; {they} {see} {seen}{idle}."
+    then = _gain(s.more_gain, s.more_nearby_gain)
+    if s.gain == INF and not bifurcation:
+        text = f"  - But here is a dead point {theirs}: nothing tells how it goes on"
+        yield f"{text}; {more} it is told, at a noise gain of {then}." if s.more else f"{text}."
+        return
+    text = f"  - Noise gain of the worst coordinate: {_gain(s.gain, s.nearby_gain)}; "
+    text += f"{then} {more}, which helps most." if s.more else "no sensor lowers it by a tenth."
+    if GAIN_LIMIT < s.gain < INF:
+        text += f" hc.PreparedAssembly refuses more than {GAIN_LIMIT:g}: it is nearly a dead point."
+    yield text
+
+
+def _with_more(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    return f"with {_names(names)} as {counted(len(names), 'more sensor')}".replace(" 1 ", " one ")
+
+
+def _unseen(motions: Sequence[Motion], told: bool) -> str:
+    """Motions by their own coordinates; one alone with the others, unless that was told already."""
+    if len(motions) == 1:
+        return f"that of '{motions[0].rates[0][0]}'" if told else _motion(motions[0])
+    return f"those of {_names([motion.rates[0][0] for motion in motions])}"
+
+
+def _gain(here: float, nearby: float) -> str:
+    """A noise gain, and the largest nearby where that is another matter."""
+    if here == INF:
+        return f"{_number(nearby)} nearby"
+    far = nearby > 2.0 * here
+    return f"{_number(here)}{f' ({_number(nearby)} nearby)' if far and nearby < INF else ''}"
 
 
 def forces(f: ActingForces) -> Iterator[str]:

@@ -103,7 +103,7 @@ class Tally:
         Of the last substep that did not count: ``"far"``, ``"first"``, ``"slow"``, ``"singular"``,
         ``"range"``, ``"gain"``.
     gain : float
-        At the last place that was reached, or more.
+        At the last place that was reached, where the way ends.
     reached : float
         How much of the way.
     closure : float
@@ -164,7 +164,7 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
                 tally.reached = 1.0
                 return there
             here, left, part = there, left - part, 2.0 * part
-        tally.reached = 1.0 - left
+        tally.reached, tally.gain = 1.0 - left, see.gain(here.gamma, here.borders)
         return None
 
     def substep(
@@ -220,8 +220,8 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
         if not flat:
             q = normalize(model, q)
         gamma = see.gamma()
-        tally.gain = see.gain_at_most(gamma, borders)
-        if not tally.gain <= GAIN_LIMIT and not see.gain(gamma, borders) <= GAIN_LIMIT:
+        most = see.gain_at_most(gamma, borders)
+        if not most <= GAIN_LIMIT and not see.gain(gamma, borders) <= GAIN_LIMIT:
             tally.why = "gain"
             return None
         there = Place(

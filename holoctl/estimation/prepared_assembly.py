@@ -48,7 +48,14 @@ from holoctl.closing.rank import scaled_jacobian
 from holoctl.estimation.following import Place, Tally, following, placed_at
 from holoctl.estimation.readings import Readings, readings
 from holoctl.estimation.seen_motion import Seeing, lay_out
-from holoctl.estimation.sight import Sight, checked_sight, first_borders, moved_by, sight
+from holoctl.estimation.sight import (
+    Sight,
+    checked_sight,
+    first_borders,
+    moved_by,
+    noise_gain,
+    sight,
+)
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
@@ -210,6 +217,9 @@ class PreparedAssembly:
     ) -> tuple[Vector, Vector]:
         """The closed state where the sensors read this.
 
+        To be called at every tick: what the sensors did in between is taken to be the straight way,
+        and a dead point that was passed while ticks were missing is not seen.
+
         After an error the last state stays, and the next call goes on from there. After a
         `BranchError` at a dead point, or for noise, every call raises it until `reset`: from
         then on nothing proves the branch.
@@ -362,10 +372,7 @@ class PreparedAssembly:
         here = sight(mech, self.partition, self._readings, q, t)
         if here.seen.shape[1] < self._place.gamma.shape[1]:
             return float("inf")
-        T = here.jacobian @ here.seen
-        TW = T.T * self._weights
-        noisy = here.seen @ np.linalg.solve(TW @ T, TW)
-        return float(np.sqrt((noisy * noisy).sum(axis=1).max(initial=0.0)))
+        return noise_gain(here, self._weights)
 
     # ----------------------------------------------------------------------------- behind them
 
@@ -442,16 +449,18 @@ class PreparedAssembly:
         way = see.difference(here.q, x, here.cut)
         size = largest(way * self._per_unit)
         there = self._follow(here, x, way, t, tally)
-        # near a dead point the sensors slow down: a step that is much longer is no such motion
-        jump = size > FAR_TICK or size > max(JUMPS_BY * self._size, JUMPS_FROM)
-        if there is None or (not jump and self._at_dead_point(there)):
+        if there is None or (size <= FAR_TICK and self._at_dead_point(there)):
             if self._with_other_rows():
                 return self._one_call(x, t, most)
-            self._refused += 1
-            self._refuse(there, size, t, most)
+            usual, self._refused = self._size, self._refused + 1
+            if size <= FAR_TICK:
+                self._size = max(size, SIZE_FADES * usual)
+            # near a dead point the sensors slow down: a step that is much longer may be a glitch
+            self._refuse(there, size, t, most, size > max(JUMPS_BY * usual, JUMPS_FROM))
         if see.redundant:
             self._check_redundant(there, x)
-        self._before, self._size = None if jump else here, max(size, SIZE_FADES * self._size)
+        self._before = None if size > FAR_TICK else here
+        self._size = max(min(size, FAR_TICK), SIZE_FADES * self._size)
         self._place, self._refused = there, 0
         return there
 
@@ -516,10 +525,19 @@ class PreparedAssembly:
                 residual=float(worst.max()),
             )
 
-    def _refuse(self, there: Place | None, size: float, t: float, most: int) -> NoReturn:
+    def _refuse(
+        self, there: Place | None, size: float, t: float, most: int, jump: bool
+    ) -> NoReturn:
         """Raise the error that tells why the readings are not followed."""
         mech, tally, names = self.mech, self._tally, listing(self.measured, 6)
         where = f"{mech.name}: from the last state to what {names} read"
+        if there is not None and jump:
+            raise BranchError(
+                f"{where} the sensors moved by {size:.2g} (scaled), more than {JUMPS_BY:g} times "
+                "what they usually do, towards a dead point: a glitch, or a dead point within "
+                f"{DEAD_POINT_TICKS:g} calls. The last state stays",
+                why="jump",
+            )
         if there is not None:
             self._lose(
                 f"{where} the mechanism comes so close to a dead point that it may be on another "

@@ -34,7 +34,7 @@ from holoctl.tree.frames import resolve_frame
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
 
-__all__ = ["Readings", "readings"]
+__all__ = ["Readings", "readings", "single_readings"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -115,6 +115,11 @@ class Readings:
         if self.of_cut.size:
             S[self.columns < 0] = self.cut_jacobian(self._kinematics(q))
         return S
+
+    def scaled_jacobian(self, q: Vector) -> Array:
+        """``S c / u`` (m, nv): rates of the sensors by scaled velocities, scaled."""
+        scaled: Array = self.jacobian(q) * self.mech.column_scale / self.unit[:, None]
+        return scaled
 
     def placed(self, q: Vector, x: Vector) -> Vector:
         """A copy of q with the joints of the tree at these numbers."""
@@ -204,14 +209,37 @@ def readings(mech: Mechanism, measured: Iterable[str] | None = None) -> Readings
     base = _floating_base(mech)
     if base is not None and base not in names:
         names.insert(0, base)
-    closures = {
+    closures = _closures(mech)
+    parts = [part for name in names for part in part_names(mech.model, name) or (name,)]
+    joints = [_joint(mech, part, closures, owner) for part in parts]
+    return _put_together(mech, tuple(names), tuple(parts), tuple(joints), owner)
+
+
+def single_readings(mech: Mechanism) -> Readings | None:
+    """All that can be measured by one number: joints of one coordinate, of the tree and cut ones,
+    and coordinates of joints of several; None where there is nothing of the kind."""
+    found = list[tuple[str, Joint]]()
+    for name in mech.coordinate_names:
+        joint = joint_called(mech.model, name, {}, "measured")
+        if isinstance(joint, TreeJoint) and joint.places.size:
+            found.append((name, joint))
+    for name, closure in _closures(mech).items():
+        if closure.joint is not None and not part_names(mech.model, name):
+            joint = joint_called(mech.model, name, {name: closure}, "measured")
+            if isinstance(joint, FramePair) and joint.count == 1:
+                found.append((name, joint))
+    if not found:
+        return None
+    names, joints = zip(*found, strict=True)
+    return _put_together(mech, names, names, joints, "measured")
+
+
+def _closures(mech: Mechanism) -> dict[str, Closure]:
+    return {
         name: c
         for c, name in zip(mech.constraints, mech.constraint_names, strict=True)
         if isinstance(c, Closure)
     }
-    parts = [part for name in names for part in part_names(mech.model, name) or (name,)]
-    joints = [_joint(mech, part, closures, owner) for part in parts]
-    return _put_together(mech, tuple(names), tuple(parts), tuple(joints), owner)
 
 
 def _given(mech: Mechanism, measured: Any, owner: str) -> list[Any]:

@@ -25,7 +25,7 @@ from holoctl.estimation.seen_motion import Borders
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
-__all__ = ["Sight", "checked_sight", "first_borders", "moved_by", "sight"]
+__all__ = ["Sight", "checked_sight", "first_borders", "moved_by", "noise_gain", "seen_of", "sight"]
 
 Array = NDArray[np.float64]
 
@@ -52,11 +52,36 @@ def sight(mech: Mechanism, part: Partition, sensors: Readings, q: Vector, t: flo
     """What the sensors see of the motions at a closed configuration."""
     G, _ = scaled_jacobian(mech, q, t, part.rows)
     motions = null_space_by_svd(G, part.rank)[3]
-    S = sensors.jacobian(q) * mech.column_scale / sensors.unit[:, None]
+    return seen_of(motions, sensors.scaled_jacobian(q))
+
+
+def seen_of(motions: Array, S: Array) -> Sight:
+    """What sensors see of some motions.
+
+    Parameters
+    ----------
+    motions : (nv, k) array
+        An orthonormal basis, scaled.
+    S : (m, nv) array
+        Rates of the sensors by scaled velocities, scaled.
+    """
     T = S @ motions
     rank = rank_within(T, UNSEEN_MOTION) if T.size else 0
     _, _, seen, unseen = null_space_by_svd(T, rank)
     return Sight(motions @ seen, motions @ unseen, S)
+
+
+def noise_gain(here: Sight, weights: Vector) -> float:
+    """Standard deviation of the worst coordinate by that of the sensors, scaled.
+
+        gamma = Gamma (T' W T)^-1 T' W        T = S Gamma: what is seen, by the seen motions
+
+    Sensors count as independent and alike; motions that are not seen are at rest.
+    """
+    T = here.jacobian @ here.seen
+    TW = T.T * weights
+    noisy = here.seen @ np.linalg.solve(TW @ T, TW)
+    return float(np.sqrt((noisy * noisy).sum(axis=1).max(initial=0.0)))
 
 
 def checked_sight(

@@ -30,6 +30,7 @@ TOO_LONG = """<robot name="too_long">
 </robot>
 """
 CLOSURES = "closed_loop: [[far, hook]]\ntype: [3d]\nname_mot: []\n"
+NO_CLOSURES = "closed_loop: []\ntype: []\n"
 
 
 def run(capsys, *arguments):
@@ -77,6 +78,34 @@ def test_doctor_says_with_its_exit_code_that_a_mechanism_does_not_close(capsys, 
 def test_doctor_looks_where_it_is_told(capsys):
     _, out = run(capsys, "doctor", "five_bar", "--set", "motor_left=2.0", "--json")
     assert json.loads(out.out)["q"][0] == pytest.approx(2.0, abs=1e-12)
+
+
+def test_doctor_judges_the_sensors_it_is_told(capsys):
+    code, out = run(capsys, "doctor", "five_bar", "--measured", "motor_left, tip_hinge", "--json")
+    found = json.loads(out.out)["sensors"]
+    assert code == 0
+    assert found["measured"] == ["motor_left", "tip_hinge"]
+    report = hc.mobility(hc.load(hc.robot_file("five_bar")), measured=["motor_left", "tip_hinge"])
+    assert found["gain"] == report.sensors.gain
+    code, out = run(capsys, "doctor", "five_bar", "--measured", "motor_left")
+    assert code == 0
+    assert "'motor_left' does not suffice" in out.out
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["motor_lift"], "motor_left"),
+        (["motor_left,"], "commas between"),
+        ([""], "commas between"),
+        (["motor_left", "--snap", "out.yaml"], "--snap"),
+    ],
+)
+def test_doctor_refuses_sensors_that_are_none(capsys, given, said):
+    code, out = run(capsys, "doctor", "five_bar", "--measured", *given)
+    assert code == 1
+    assert said in out.err
+    assert not out.out
 
 
 def test_closures_and_free_flyer_reach_the_reader(capsys, tmp_path):
@@ -263,6 +292,59 @@ def test_export_is_told_where_friction_is_compensated(capsys, tmp_path):
         assert run(capsys, "export", *arguments, *option)[0] == 0
         law[way] = (out / "holoctl_five_bar.c").read_bytes()
     assert law["default"] == law["reference"] != law["measured"]
+
+
+@pytest.mark.parametrize(
+    ("robot", "given", "passed"),
+    [
+        ("five_bar", (), {}),
+        ("five_bar", ("motors",), {"measured": ("motor_left", "motor_right")}),
+        ("five_bar", ("all",), {"measured": "all"}),
+        ("five_bar", ("motor_left, tip_hinge",), {"measured": ["motor_left", "tip_hinge"]}),
+        ("arm", (), {"measured": "all"}),
+    ],
+)
+def test_export_is_told_what_is_measured(monkeypatch, capsys, tmp_path, robot, given, passed):
+    module = importlib.import_module("holoctl.codegen.exported.export")
+    options = {}
+    monkeypatch.setattr(module, "export_c", lambda *a, **named: options.update(named) or ())
+    arm = tmp_path / "arm.urdf"
+    arm.write_text(TOO_LONG, encoding="utf-8")
+    arm.with_suffix(".yaml").write_text(f"{NO_CLOSURES}name_mot: [pivot]\n")
+    arguments = ["--out", str(tmp_path / "c"), *(f"--measured={x}" for x in given)]
+    code, _ = run(capsys, "export", str(arm) if robot == "arm" else robot, *arguments)
+    assert code == 0
+    assert {k: v for k, v in options.items() if k == "measured"} == passed
+
+
+def test_export_refuses_motors_that_are_none(capsys, tmp_path):
+    robot = tmp_path / "arm.urdf"
+    robot.write_text(TOO_LONG, encoding="utf-8")
+    robot.with_suffix(".yaml").write_text(f"{NO_CLOSURES}name_mot: []\n")
+    arguments = "--out", str(tmp_path / "c"), "--measured", "motors"
+    code, out = run(capsys, "export", str(robot), *arguments)
+    assert code == 1
+    assert "is a motor" in out.err
+    assert not (tmp_path / "c").exists()
+
+
+def test_exported_c_finds_the_others_from_what_is_measured(capsys, tmp_path):
+    pytest.importorskip("casadi")
+    header = {}
+    for given in ("", "all", "motor_left,tip_hinge"):
+        out = tmp_path / f"c{given[:3]}"
+        option = [f"--measured={given}"] if given else []
+        assert run(capsys, "export", "five_bar", "--out", str(out), *option)[0] == 0
+        header[given] = (out / "holoctl_five_bar.h").read_text(encoding="utf-8")
+    assert "holoctl_five_bar_state" not in header["all"]
+    assert "holoctl_five_bar_state" in header[""]
+    assert "holoctl_five_bar_state" in header["motor_left,tip_hinge"]
+    assert header[""] != header["motor_left,tip_hinge"]
+    arguments = "five_bar", "--out", str(tmp_path / "one"), "--measured=motor_left"
+    code, told = run(capsys, "export", *arguments)
+    assert code == 1
+    assert "does not tell" in told.err
+    assert not (tmp_path / "one").exists()
 
 
 @pytest.mark.parametrize("given", ["1_0", "\uff11\uff10", "0x1", "1e", ""])

@@ -90,7 +90,10 @@ def test_no_heap_no_output_no_global_state(leg, tmp_path):
     }  # fmt: skip
     assert not [x for x in symbols if x[-2] in "bBdDcCsSgG"], "nothing that can change"
     public = {x[-1] for x in symbols if x[-2] == "T"}
-    names = ("init_checked", "torque", "inverse_dynamics", "status_text")
+    names = (
+        "init_checked", "torque", "inverse_dynamics", "status_text", "state", "reset",
+        "torque_from_motors",
+    )  # fmt: skip
     assert public == {f"holoctl_leg_{x}" for x in names}
 
 
@@ -227,7 +230,7 @@ int main(void) {{
 
 def test_sines_and_cosines(tmp_path):
     """Ours with those of libm, from -1e5 to 1e5; with and without extended precision."""
-    from holoctl.codegen.exported.write_files import filled
+    from holoctl.codegen.c_text import filled
 
     code = filled("sines_cosines.c")
     for i, text in enumerate((code, code.replace("FLT_EVAL_METHOD == 0", "0"))):

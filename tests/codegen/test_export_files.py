@@ -23,7 +23,9 @@ from support import few, mechanism
 
 import holoctl as hc
 from holoctl.app.cli import main
-from holoctl.codegen.exported import contexts, write_files
+from holoctl.codegen import c_text
+from holoctl.codegen.exported import contexts
+from holoctl.codegen.unit_parts import Normalise
 
 pytest.importorskip("casadi")
 
@@ -168,14 +170,14 @@ def test_no_folder_is_not_the_working_directory(monkeypatch, tmp_path):
 def test_templates_and_fields_fit():
     """A name of a template without a field is an error, and so is a field that is not used."""
     shared = {f.name for f in dataclasses.fields(contexts.Shared)}
-    texts = [x.read_text() for x in (Path(write_files.__file__).parent / "templates").iterdir()]
+    texts = [x.read_text() for x in (Path(c_text.__file__).parent / "templates").iterdir()]
     names = {name for text in texts for name in re.findall(r"@\{(\w+)\}", text)}
     assert shared <= names
-    parts = contexts.Normalise("parts")
-    assert "parts" in write_files.filled("normalise.c", own=parts)
+    parts = Normalise("parts")
+    assert "parts" in c_text.filled("normalise.c", own=parts)
     with pytest.raises(ValueError, match=r"normalise\.c: parts: without a field"):
-        write_files.filled("normalise.c")
+        c_text.filled("normalise.c")
     with pytest.raises(ValueError, match=r"flags\.c: parts: not in the template"):
-        write_files.filled("flags.c", own=parts)
+        c_text.filled("flags.c", own=parts)
     with pytest.raises(ValueError, match="told twice"):
-        write_files.filled("normalise.c", parts, parts)
+        c_text.filled("normalise.c", parts, parts)

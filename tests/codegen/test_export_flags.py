@@ -193,7 +193,7 @@ int main(void) {{
 @pytest.mark.parametrize("angles", [True, False], ids=["angles", "no angles"])
 def test_each_tick_looks_at_the_sums_themselves(angles, long_registers, tmp_path):
     """Also where nothing is reduced, or by a floor, which is the same in every mode."""
-    from holoctl.codegen.exported.write_files import filled
+    from holoctl.codegen.c_text import filled
 
     flags = []
     if long_registers:

@@ -34,6 +34,7 @@ def compile(
     closure_limit: float | NotGiven | None = NOT_GIVEN,
     velocity_limit: float | NotGiven | None = NOT_GIVEN,
     flags: Iterable[str] = (),
+    measured: Iterable[str] | None = None,
 ) -> Compiled:
     """Compile a mechanism or a controller with the machine's C compiler.
 
@@ -47,9 +48,10 @@ def compile(
         A controller brings its partition, weights and limits, and projects targets.
     functions : iterable of str, optional
         Of ``"inverse_dynamics"``, ``"forward_dynamics"``, ``"terms"``, ``"torque"`` (of a
-        controller), ``"inverse_dynamics_derivatives"``, ``"forward_dynamics_derivatives"``.
-        Default: the first three (the first only where there are motors), and the torque of a
-        controller.
+        controller), ``"inverse_dynamics_derivatives"``, ``"forward_dynamics_derivatives"``,
+        ``"state"`` (from what is measured; where it is not asked for here it is compiled when it
+        is first needed). Default: the first three (the first only where there are motors), and the
+        torque of a controller.
     partition : Partition, optional
         Default: decided at the configuration assembled from the mechanism's reference.
     weights : (nu,) array_like, optional
@@ -63,6 +65,9 @@ def compile(
         own.
     flags : iterable of str, optional
         More flags for the compiler, behind our own: such as ``"-O1"`` to build faster.
+    measured : iterable of str, optional
+        What `Compiled.state` and `Compiled.torque_from_motors` take, as in `PreparedAssembly`.
+        Default: what the `assembly` of a controller measures, else the motors.
 
     Returns
     -------
@@ -95,4 +100,5 @@ def compile(
     wanted = wanted_functions(functions, subject)
     more = tuple(name_list("flags", flags))
     casadi_module()
-    return from_subject(subject, wanted, more)
+    sensors = None if measured is None else tuple(name_list("measured", measured))
+    return from_subject(subject, wanted, more, sensors)

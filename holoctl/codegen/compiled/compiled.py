@@ -12,17 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, as_given, finite, instant, quiet, stored, vector
-from holoctl.base.errors import InputError, SingularityError
+from holoctl.base.errors import SingularityError
 from holoctl.codegen.compiled.batch import answers
 from holoctl.codegen.compiled.extension_source import Law
 from holoctl.codegen.compiled.functions import machine_code
+from holoctl.codegen.compiled.sensing import (
+    CompiledLoop,
+    SensingCode,
+    TorqueCode,
+    not_compiled,
+    sensing_code,
+)
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import Subject
+from holoctl.codegen.laws.borders import with_rows
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.dynamics.certificate import Certificate, certify
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
+from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
 from holoctl.projector.multipliers import multipliers
@@ -77,6 +86,9 @@ class Compiled:
     closure_limit, velocity_limit : float or None
         As in `PreparedInverseDynamics`.
     flags : tuple of str
+    measured : tuple of str or None
+        What `state` and `torque_from_motors` take; None for what the controller says, or the
+        motors.
     """
 
     mech: Mechanism
@@ -87,11 +99,14 @@ class Compiled:
     inconsistent: str
     limits: StateLimits
     flags: tuple[str, ...]
+    measured: tuple[str, ...] | None
     _laws: dict[str, tuple[Any, Law]] = field(repr=False)
     _inverse: PreparedInverseDynamics | None = field(init=False, repr=False)
     _forward: PreparedForwardDynamics = field(init=False, repr=False)
     _count: list[int] = field(init=False, repr=False)
     _lock: threading.Lock = field(init=False, repr=False)
+    _sensing: list[SensingCode] = field(init=False, repr=False)
+    _own: threading.local = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
@@ -105,6 +120,8 @@ class Compiled:
         put("_forward", PreparedForwardDynamics(self.mech, self.partition))
         put("_count", [0])
         put("_lock", threading.Lock())
+        put("_sensing", [])
+        put("_own", threading.local())
         # The C functions stand before the methods of the same name, and call them where needed.
         doubtful = {
             "inverse_dynamics": self._inverse_in_python,
@@ -124,7 +141,7 @@ class Compiled:
         subject = Subject(
             self.mech, self.controller, self.partition, self.weights, self.inconsistent, self.limits
         )
-        return from_subject, (subject, self.functions, self.flags)
+        return from_subject, (subject, self.functions, self.flags, self.measured)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         return self  # it does not change; what is mutable counts
@@ -240,7 +257,7 @@ class Compiled:
             As `ComputedTorque.torque`.
         """
         if self.controller is None or "torque" not in self.functions:
-            raise _not_compiled("torque", "hc.compile(controller)")
+            raise not_compiled("torque", "hc.compile(controller)")
         if "torque" not in self._laws or np.shape(q_ref) != (self.mech.nu,):
             return self.controller.torque(q, v, q_ref, v_ref, a_ref, t, out=out)
         found = self._answer("torque", (q, v, q_ref, v_ref, a_ref), t)
@@ -357,6 +374,109 @@ class Compiled:
         condition = general.certificate.condition
         return certify(T, part, general.a, efforts, reactions, condition)
 
+    def loop(self) -> CompiledLoop:
+        """A loop that knows only what is measured, and remembers where the mechanism is: one for
+        each thread.
+
+        The first one compiles what finds the state, unless ``"state"`` was asked for.
+
+        Returns
+        -------
+        CompiledLoop
+
+        Raises
+        ------
+        InputError
+            Where what is measured does not tell how the mechanism moves, and as `compile`.
+        AssemblyError, BranchError
+            As `PreparedAssembly`.
+        HoloctlError
+            If the compiler fails.
+        """
+        with self._lock:
+            if not self._sensing:
+                self._sensing.append(sensing_code(self._assembly(), self.flags))
+        torque = None
+        if self.controller is not None and "torque" in self._laws:
+            module, _ = self._laws["torque"]
+            torque = TorqueCode(module.pointer(), self.torque, self._torque_in_python)
+        return CompiledLoop(self._sensing[0], torque, self._fell_back)
+
+    def state(
+        self,
+        q_measured: Any,
+        v_measured: Any = None,
+        t: float = 0.0,
+        *,
+        out: tuple[Vector, Vector] | None = None,
+    ) -> tuple[Vector, Vector]:
+        """The closed state from what is measured, by the loop of this thread.
+
+        Parameters
+        ----------
+        q_measured, v_measured, t, out
+            As in `PreparedAssembly.state`.
+
+        Returns
+        -------
+        q, v : (nq,) and (nv,) arrays
+
+        Raises
+        ------
+        InputError, BranchError, AssemblyError, InconsistentError
+            As there, and as `loop`.
+        """
+        if out is None:
+            return self._of_thread().state(q_measured, v_measured, t)
+        return self._of_thread().state(q_measured, v_measured, t, out=out)
+
+    def torque_from_motors(
+        self,
+        q_motors: Any,
+        v_motors: Any,
+        q_ref: Any,
+        v_ref: Any,
+        a_ref: Any,
+        t: float = 0.0,
+        *,
+        out: Vector | None = None,
+    ) -> Vector:
+        """The closed state from what is measured, and the motor efforts there, by the loop of this
+        thread.
+
+        Parameters
+        ----------
+        q_motors, v_motors, q_ref, v_ref, a_ref, t, out
+            As in `Loop.torque_from_motors`.
+
+        Returns
+        -------
+        u : (nu,) array
+            N m or N: `out`, or a new array.
+
+        Raises
+        ------
+        InputError, SingularityError, InconsistentError, BranchError, AssemblyError
+            As there, and as `loop`.
+        """
+        loop = self._of_thread()
+        return loop.torque_from_motors(q_motors, v_motors, q_ref, v_ref, a_ref, t, out=out)
+
+    def reset(self, q: Any, t: float = 0.0) -> None:
+        """Tell the loop of this thread where the mechanism is.
+
+        Parameters
+        ----------
+        q, t
+            As in `PreparedAssembly.reset`.
+
+        Raises
+        ------
+        InputError, InconsistentError, BranchError
+            As there, and as `loop`.
+        """
+        self._of_thread().reset(q, t)
+
     def inverse_dynamics_batch(
         self,
         Q: Any,
@@ -400,9 +520,23 @@ class Compiled:
 
     # ---------------------------------------------------------------------------- behind them
 
+    def _of_thread(self) -> CompiledLoop:
+        try:
+            loop: CompiledLoop = self._own.loop
+        except AttributeError:
+            loop = self._own.loop = self.loop()
+        return loop
+
+    def _assembly(self) -> PreparedAssembly:
+        """Of what is measured, with the rows of the partition."""
+        given = None if self.controller is None else self.controller.assembly
+        if given is None or self.measured is not None:
+            return PreparedAssembly(self.mech, self.measured, partition=self.partition)
+        return with_rows(given, self.partition)
+
     def _law(self, name: str) -> tuple[Any, Law]:
         if name not in self._laws:
-            raise _not_compiled(name, f"hc.compile(mech, [{name!r}, ...])")
+            raise not_compiled(name, f"hc.compile(mech, [{name!r}, ...])")
         return self._laws[name]
 
     def _raw(self, name: str, inputs: Sequence[Any], t: Any) -> list[Array] | None:
@@ -451,7 +585,7 @@ class Compiled:
     ) -> Vector:
         self._fell_back("inverse_dynamics")
         if self._inverse is None:
-            raise _not_compiled("inverse_dynamics", "hc.compile(mech, ['inverse_dynamics'])")
+            raise not_compiled("inverse_dynamics", "hc.compile(mech, ['inverse_dynamics'])")
         return self._inverse.torque(q, v, target, t, out=out)
 
     def _forward_in_python(
@@ -466,20 +600,24 @@ class Compiled:
     ) -> Vector:  # fmt: skip
         self._fell_back("torque")
         if self.controller is None:
-            raise _not_compiled("torque", "hc.compile(controller)")
+            raise not_compiled("torque", "hc.compile(controller)")
         return self.controller.torque(q, v, q_ref, v_ref, a_ref, t, out=out)
 
 
 @quiet
-def from_subject(subject: Subject, functions: tuple[str, ...], flags: tuple[str, ...]) -> Compiled:
+def from_subject(
+    subject: Subject,
+    functions: tuple[str, ...],
+    flags: tuple[str, ...],
+    measured: tuple[str, ...] | None,
+) -> Compiled:
     """Build what was asked for, now or when a pickle is read."""
     E = symbolic(subject.mech, subject.partition)
     laws = machine_code(E, subject, functions, flags)
-    return Compiled(
+    found = Compiled(
         subject.mech, E.partition, subject.controller, functions, subject.weights,
-        subject.inconsistent, subject.limits, flags, laws,
+        subject.inconsistent, subject.limits, flags, measured, laws,
     )  # fmt: skip
-
-
-def _not_compiled(name: str, how: str) -> InputError:
-    return InputError(f"{name} was not compiled; {how} does it")
+    if "state" in functions:
+        found.loop()
+    return found

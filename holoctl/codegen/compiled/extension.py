@@ -14,7 +14,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from holoctl.base.errors import HoloctlError, InputError
-from holoctl.codegen.compiled.extension_source import Law, extension_source
 from holoctl.codegen.compiled.module_cache import cache_folder, keep, kept, loaded, private_folder
 
 __all__ = ["built", "cache_folder"]
@@ -30,8 +29,9 @@ __all__ = ["built", "cache_folder"]
 FLAGS = ("-O2", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-w")
 
 
-def built(kernel: str, law: Law, flags: Sequence[str] = ()) -> Any:
-    """The extension module around the C function of a law: from the cache, or compiled now.
+def built(source_of: Callable[[str], str], flags: Sequence[str] = ()) -> Any:
+    """An extension module, of which `source_of` gives the C by its name: from the cache, or
+    compiled now.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def built(kernel: str, law: Law, flags: Sequence[str] = ()) -> Any:
     compiler = _compiler()
     include = _headers()
     all_flags = (*FLAGS, *_machine_flags(compiler), *flags)
-    body = extension_source(kernel, law, "holoctl_law")
+    body = source_of("holoctl_law")
     key = "\n".join([
         body, " ".join(all_flags), _identity(compiler, all_flags), sys.version, np.__version__,
         sysconfig.get_platform(),
@@ -54,7 +54,7 @@ def built(kernel: str, law: Law, flags: Sequence[str] = ()) -> Any:
     path = folder / f"{module}{suffix}"
     data = kept(path)
     if data is None:
-        source = extension_source(kernel, law, module)
+        source = source_of(module)
         try:
             data = _compile(compiler, [*all_flags, *(f"-I{x}" for x in include)], source, folder)
             keep(path, data)

@@ -7,6 +7,7 @@ A *law* is a function ``void law(const double *in..., const double *t, double *o
 
 and where it is for control loops
 
+    pointer()                the function of C, in a capsule
     bind(unusual, doubtful)  -> the tick, law(in..., [t], out=): arrays that can be taken as they
                              are go straight into C; anything else goes to the first of the two
                              Python functions, any doubt to the second
@@ -27,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Law", "extension_source"]
+__all__ = ["HEAD", "SUPPORT", "Law", "extension_source", "module_text"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Law:
 
 # ----------------------------------------------------------------------------------- source
 
-_HEAD = """\
+HEAD = """\
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
@@ -71,7 +72,7 @@ _HEAD = """\
 
 """
 
-_SUPPORT = """
+SUPPORT = """
 /* A float64 vector of this size that can be read in place. */
 static inline const double *vector(PyObject *x, npy_intp size) {
   PyArrayObject *a = (PyArrayObject *)x;
@@ -330,21 +331,34 @@ static PyObject *{name}_bind(PyObject *module, PyObject *const *args, Py_ssize_t
 }}
 """
 
+_POINTER = """
+/* The law itself, for other modules. */
+static PyObject *{name}_pointer(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {{
+  return PyCapsule_New((void *){name}, "holoctl.{name}", NULL);
+}}
+"""
+
 
 def extension_source(kernel: str, law: Law, module: str) -> str:
     """The C source of the extension module around the C function of a law."""
-    parts, kinds = [_HEAD, kernel, _SUPPORT, _raw(law)], ["raw"]
+    parts, kinds = [HEAD, kernel, SUPPORT, _raw(law)], ["raw"]
     if law.tick:
         parts += [_tick(law), _batch(law), _BIND.format(name=law.name)]
-        kinds += ["batch", "bind"]
+        parts.append(_POINTER.format(name=law.name))
+        kinds += ["batch", "bind", "pointer"]
     if law.placed:
         (_, nq), (_, nv), _ = law.inputs
         parts, kinds = [*parts, _STEP.format(name=law.name, nq=nq, nv=nv)], [*kinds, "step"]
+    return "".join([*parts, module_text(law.name, kinds, module)])
+
+
+def module_text(name: str, methods: Sequence[str], module: str) -> str:
+    """The end of a source: its methods, of C functions ``<name>_<method>``, and the module."""
     table = "\n".join(
-        f'  {{"{kind}", (PyCFunction)(void (*)(void)){law.name}_{kind}, METH_FASTCALL, ""}},'
-        for kind in kinds
+        f'  {{"{method}", (PyCFunction)(void (*)(void)){name}_{method}, METH_FASTCALL, ""}},'
+        for method in methods
     )
-    return "".join([*parts, _MODULE.format(methods=table, module=module)])
+    return _MODULE.format(methods=table, module=module)
 
 
 def _results(law: Law) -> str:

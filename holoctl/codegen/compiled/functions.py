@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from holoctl.base.checks import name_list, one_of
 from holoctl.base.errors import InputError
 from holoctl.codegen.c_source import c_function
 from holoctl.codegen.compiled.extension import built
-from holoctl.codegen.compiled.extension_source import Law
+from holoctl.codegen.compiled.extension_source import Law, extension_source
 from holoctl.codegen.curves import curves_together
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
@@ -28,7 +29,7 @@ __all__ = ["machine_code", "wanted_functions"]
 
 FUNCTIONS = (
     "inverse_dynamics", "forward_dynamics", "terms", "torque",
-    "inverse_dynamics_derivatives", "forward_dynamics_derivatives",
+    "inverse_dynamics_derivatives", "forward_dynamics_derivatives", "state",
 )  # fmt: skip
 
 TICKS = ("inverse_dynamics", "forward_dynamics", "torque", "rows")
@@ -67,7 +68,13 @@ def machine_code(
         sources[i] = c_function(placed_function(E)) + sources[i]
         laws[i] = replace(laws[i], placed=True)
     with ThreadPoolExecutor() as pool:  # the compiler runs for several at once
-        modules = list(pool.map(lambda source, law: built(source, law, flags), sources, laws))
+        modules = list(
+            pool.map(
+                lambda source, law: built(partial(extension_source, source, law), flags),
+                sources,
+                laws,
+            )
+        )
     return {law.name: (module, law) for module, law in zip(modules, laws, strict=True)}
 
 
@@ -86,7 +93,7 @@ def _functions(E: Expressions, subject: Subject, wanted: tuple[str, ...]) -> lis
         "inverse_dynamics_derivatives": lambda: derivatives(E, inverse()),
         "forward_dynamics_derivatives": lambda: derivatives(E, forward_function(E)),
     }
-    found = [make[name]() for name in wanted]
+    found = [make[name]() for name in wanted if name in make]
     return [f for f in found if f is not None]
 
 

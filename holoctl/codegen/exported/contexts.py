@@ -13,11 +13,11 @@ __all__ = [
     "GravityTorque",
     "Header",
     "KeptNoise",
-    "Normalise",
     "Plant",
     "PlantHeader",
     "Readme",
     "SelfTest",
+    "SensedTest",
     "Shared",
     "Source",
     "TorqueDeclaration",
@@ -114,6 +114,8 @@ class Header:
         How much of it a call takes, bytes.
     hash, content : str
         Of the whole library, and its first 32 bits as a number of C; both empty while it is found.
+    measured_sizes, measured_table, memory_type, memory_field, sensed_declaration : str
+        Of the closed state from what is measured; see exported/sensed.py.
     """
 
     what: str
@@ -128,6 +130,11 @@ class Header:
     stack: int
     hash: str
     content: str
+    measured_sizes: str
+    measured_table: str
+    memory_type: str
+    memory_field: str
+    sensed_declaration: str
 
 
 @dataclass(frozen=True)
@@ -169,6 +176,8 @@ class Source:
         Statements that set the gains of a controller.
     torque : str
         The function for the torque of a controller.
+    closed_state, begin, sensed : str
+        Of the closed state from what is measured; see exported/sensed.py.
     """
 
     rows: int
@@ -190,6 +199,9 @@ class Source:
     read_t: str
     set_gains: str
     torque: str
+    closed_state: str
+    begin: str
+    sensed: str
 
 
 @dataclass(frozen=True)
@@ -205,19 +217,6 @@ class KeptNoise:
 
     kept_rows: str
     kept_count: int
-
-
-@dataclass(frozen=True)
-class Normalise:
-    """``normalise.c``: quaternions and cosine-sine pairs of norm one.
-
-    Attributes
-    ----------
-    parts : str
-        A condition that normalises each of them.
-    """
-
-    parts: str
 
 
 @dataclass(frozen=True)
@@ -301,6 +300,8 @@ class SelfTest:
         Statements that try what not every mechanism can refuse.
     storm_seen : str
         A check that a storm of inputs made a torque overflow.
+    sensed, sensed_call : str
+        The test of the closed state from what is measured, and its call.
     """
 
     arrays: str
@@ -312,6 +313,34 @@ class SelfTest:
     more_bad: str
     more_refused: str
     storm_seen: str
+    sensed: str
+    sensed_call: str
+
+
+@dataclass(frozen=True)
+class SensedTest:
+    """``sensed_test.c``.
+
+    Attributes
+    ----------
+    numbers, rates, ticks : int
+        Of what is measured, and how often.
+    arrays : str
+        What is measured, and the states expected.
+    unused_k, t_k, t_start : str
+        Where there is no time, a use of k; else the times as arguments.
+    storm : str
+        Statements that ask for a torque in the storm.
+    """
+
+    numbers: int
+    rates: int
+    ticks: int
+    arrays: str
+    unused_k: str
+    t_k: str
+    t_start: str
+    storm: str
 
 
 @dataclass(frozen=True)
@@ -337,7 +366,10 @@ class Readme:
         What the library computes.
     more_files : str
         Lines of the table of files, for the plant.
+    from_motors : str
+        How a tick is called where only some joints are measured.
     """
 
     summary: str
     more_files: str
+    from_motors: str

@@ -7,6 +7,7 @@ a torque in all cases. The numbers of the self-test come from the Python path.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,18 @@ from typing import Any
 import numpy as np
 
 from holoctl.base.checks import one_of, quiet
-from holoctl.base.errors import InputError
+from holoctl.base.errors import BranchError, InputError
 from holoctl.base.tolerances import LARGEST_REFERENCE
 from holoctl.codegen.exported.files import library_files, shared_context
 from holoctl.codegen.exported.laws import exported_laws
 from holoctl.codegen.exported.states import golden_states
+from holoctl.codegen.exported.ticks import golden_ticks
 from holoctl.codegen.exported.write_files import identifier, write_files
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import subject_of
+from holoctl.codegen.laws.borders import sensing_of, with_rows
 from holoctl.control.computed_torque import ComputedTorque
+from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import NOT_GIVEN, NotGiven
@@ -45,6 +49,7 @@ def export_c(
     velocity_limit: float | NotGiven | None = NOT_GIVEN,
     in_trouble: str = "hold",
     plant: bool = False,
+    measured: Iterable[str] | None = None,
 ) -> tuple[Path, ...]:
     """Write a C99 library of the controller: no dependency but libm, no allocation.
 
@@ -76,6 +81,11 @@ def export_c(
         changed in C.
     plant : bool, optional
         Also write ``holoctl_<name>_plant.c``: the exact plant, for trials on a computer.
+    measured : iterable of str, or "all", optional
+        What the robot measures, as in `PreparedAssembly`: then C finds the closed state too, with
+        ``holoctl_<name>_state`` and ``holoctl_<name>_torque_from_motors``. ``"all"``: without them.
+        Default: the motors, where they tell the state; of a controller with an `assembly`, what
+        that measures.
 
     Returns
     -------
@@ -115,10 +125,31 @@ def export_c(
     prefix = f"holoctl_{identifier(mech.name if name is None else name)}"
     _check_reference(mech)
     E = symbolic(mech, subject.partition)
-    laws = exported_laws(E, subject.controller, weights)
+    assembly = _assembly(what, mech, E.partition, measured)
+    sensing = None if assembly is None else sensing_of(assembly)
+    laws = exported_laws(E, subject.controller, weights, sensing)
     shared = shared_context(E, laws, prefix, limits, in_trouble)
     states = golden_states(E, laws, weights, limits)
-    return write_files(place, library_files(E, laws, states, shared, plant, weights))
+    ticks = None if assembly is None else golden_ticks(assembly, laws.timed)
+    return write_files(place, library_files(E, laws, states, shared, plant, weights, ticks))
+
+
+def _assembly(
+    what: Mechanism | ComputedTorque, mech: Mechanism, part: Partition, measured: Any
+) -> PreparedAssembly | None:
+    """How the state is found; None where all is measured, and by default where the motors do not
+    tell the state."""
+    if isinstance(measured, str):
+        one_of("measured", measured, ("all",))
+        return None
+    if measured is not None:
+        return PreparedAssembly(mech, measured, partition=part)
+    if isinstance(what, ComputedTorque) and what.assembly is not None:
+        return with_rows(what.assembly, part)
+    try:
+        return PreparedAssembly(mech, partition=part)
+    except (InputError, BranchError):
+        return None
 
 
 def _folder(folder: Any) -> Path:

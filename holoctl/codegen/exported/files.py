@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.tolerances import ALLOWANCE, PIVOT_LIMIT, SELF_TEST_STATES
+from holoctl.codegen.c_text import array, comment, filled, number
 from holoctl.codegen.casadi_extra import casadi_module
+from holoctl.codegen.closed_state_c import laws_of
 from holoctl.codegen.exported.contexts import (
     Build,
     GravityTorque,
     Header,
     KeptNoise,
-    Normalise,
     Plant,
     PlantHeader,
     Readme,
@@ -29,22 +30,18 @@ from holoctl.codegen.exported.contexts import (
 from holoctl.codegen.exported.laws import Laws
 from holoctl.codegen.exported.plant import plant_functions
 from holoctl.codegen.exported.self_test import self_test
+from holoctl.codegen.exported.sensed import Sensed, sensed_texts
 from holoctl.codegen.exported.shared_steps import source
 from holoctl.codegen.exported.states import States
 from holoctl.codegen.exported.tables import motor_table, q_table, v_table
-from holoctl.codegen.exported.write_files import (
-    MARK,
-    array,
-    comment,
-    filled,
-    number,
-    stack_bytes,
-)
+from holoctl.codegen.exported.ticks import Ticks
+from holoctl.codegen.exported.write_files import MARK, stack_bytes
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.measures import broken_at_least, earlier
 from holoctl.codegen.matrices import dense
 from holoctl.codegen.tree_dynamics import tree_efforts
+from holoctl.codegen.unit_parts import normalising
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.rows.closure_limits import StateLimits
 
@@ -64,11 +61,13 @@ def library_files(
     shared: Shared,
     plant: bool,
     weights: Array | None,
+    ticks: Ticks | None,
 ) -> dict[str, str]:
     """Name to text of every file."""
     P, symbols = shared.P, _symbols(E, weights)
-    body = filled("source.c", shared, _source(E, laws, states, shared, symbols))
-    header = _header(E, laws, shared, stack_bytes(body))
+    sensed = sensed_texts(E, laws, shared)
+    body = filled("source.c", shared, _source(E, laws, states, shared, symbols, sensed))
+    header = _header(E, laws, shared, stack_bytes(body), sensed)
     plant_files = _plant_files(E, laws.timed, shared, symbols) if plant else {}
     known = [filled("header.h", shared, header), body, *plant_files.values()]
     found = hashlib.sha256("".join(known).encode()).hexdigest()
@@ -79,9 +78,11 @@ def library_files(
         f"{P}.h": filled("header.h", shared, header),
         f"{P}.c": body,
         **plant_files,
-        f"{P}_test.c": self_test(E, laws, states, shared),
+        f"{P}_test.c": self_test(E, laws, states, shared, ticks),
         "CMakeLists.txt": filled("CMakeLists.txt", shared, Build(f" {P}_plant.c" if plant else "")),
-        "README.md": filled("README.md", shared, Readme(summary, row if plant else "")),
+        "README.md": filled(
+            "README.md", shared, Readme(summary, row if plant else "", sensed.from_motors)
+        ),
     }
 
 
@@ -93,6 +94,8 @@ def shared_context(
     P, U = prefix, prefix.upper()
     calls = "q, v, q_ref, v_ref, a_ref" if controller is not None else "q, v, target"
     function = "torque" if controller is not None else "inverse_dynamics"
+    if controller is not None and laws.closed_state is not None:
+        function, calls = "torque_from_motors", "q_m, v_m, q_ref, v_ref, a_ref"
     normalised = (
         "  double unit[NQ];\n"
         f"  if (!normalise_all(q, unit)) return refuse(c, {U}_NOT_NORMALISED, u);\n"
@@ -135,7 +138,7 @@ def _limit(limit: float | None) -> str:
 # ------------------------------------------------------------------------- header and source
 
 
-def _header(E: Expressions, laws: Laws, shared: Shared, stack: int) -> Header:
+def _header(E: Expressions, laws: Laws, shared: Shared, stack: int, sensed: Sensed) -> Header:
     mech, controller = E.mech, laws.controller
     gains, what, declaration = "", "", ""
     if controller is not None:
@@ -161,6 +164,11 @@ def _header(E: Expressions, laws: Laws, shared: Shared, stack: int) -> Header:
         stack=stack,
         hash="",
         content="",
+        measured_sizes=sensed.measured_sizes,
+        measured_table=sensed.measured_table,
+        memory_type=sensed.memory_type,
+        memory_field=sensed.memory_field,
+        sensed_declaration=sensed.sensed_declaration,
     )
 
 
@@ -186,11 +194,14 @@ _OR_FORCES = (
 )
 
 
-def _source(E: Expressions, laws: Laws, states: States, shared: Shared, symbols: Any) -> Source:
+def _source(
+    E: Expressions, laws: Laws, states: States, shared: Shared, symbols: Any, sensed: Sensed
+) -> Source:
     timed, controller = laws.timed, laws.controller
-    functions = (laws.errors, laws.law, laws.hold, laws.matrix)
+    functions = [f for f in (laws.errors, laws.law, laws.hold, laws.matrix) if f is not None]
+    if laws.closed_state is not None:
+        functions += laws_of(laws.closed_state)
     rounded = E.partition.tolerance > 0.0
-    parts = " && ".join(f"normalise(unit + {p[0]}, {len(p)})" for p in E.tree.unit_parts)
     return Source(
         rows=laws.matrix.size1_out(0),
         closed=laws.law.numel_out(2),
@@ -199,8 +210,8 @@ def _source(E: Expressions, laws: Laws, states: States, shared: Shared, symbols:
         tolerance=number(broken_at_least(E)),
         noise=_NOISE if rounded else f"c->closure + c->velocity / {shared.earlier}",
         kept_noise=_kept_noise(E, shared) if rounded else "",
-        laws=source([f for f in functions if f is not None], LAW, symbols),
-        normalise=filled("normalise.c", own=Normalise(parts)) if parts else "",
+        laws=source(functions, LAW, symbols),
+        normalise=normalising(E.tree.unit_parts),
         state_parameters="const double *q, double t" if timed else "const double *q",
         matrix_arguments="q, &t" if timed else "q",
         law_arguments="q, v, target" + ", rates, share" * laws.at_reference + ", &t" * timed,
@@ -211,6 +222,9 @@ def _source(E: Expressions, laws: Laws, states: States, shared: Shared, symbols:
         read_t="  read(trial_t, 1, &t);\n" if timed else "",
         set_gains="" if controller is None else _set_gains(controller),
         torque="" if controller is None else _torque(controller, timed, shared),
+        closed_state=sensed.closed_state,
+        begin=sensed.begin,
+        sensed=sensed.sensed,
     )
 
 

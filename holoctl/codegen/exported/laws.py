@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
+from holoctl.codegen.laws.borders import Sensing
+from holoctl.codegen.laws.closed_state import ClosedState, closed_state
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
 from holoctl.codegen.laws.measures import broken_rows, measures
 from holoctl.codegen.laws.torque import at_reference, errors_function
@@ -46,6 +48,8 @@ class Laws:
         Whether there is a t.
     at_reference : bool
         Whether there are rates.
+    closed_state : ClosedState or None
+        From what is measured; None without that.
     """
 
     controller: ComputedTorque | None
@@ -55,6 +59,7 @@ class Laws:
     hold: Any
     timed: bool
     at_reference: bool
+    closed_state: ClosedState | None
 
     def measured(self, mech: Mechanism, q: Array, v: Array, target: Array, t: float) -> list[Any]:
         """What the law takes for friction at the measured rates."""
@@ -62,7 +67,12 @@ class Laws:
         return [q, v, target, *at, *([t] if self.timed else [])]
 
 
-def exported_laws(E: Expressions, controller: ComputedTorque | None, weights: Array | None) -> Laws:
+def exported_laws(
+    E: Expressions,
+    controller: ComputedTorque | None,
+    weights: Array | None,
+    sensing: Sensing | None,
+) -> Laws:
     ca, mech = casadi_module(), E.mech
     errors = None if controller is None else errors_function(mech)
     controller = None if errors is None else controller
@@ -96,6 +106,7 @@ def exported_laws(E: Expressions, controller: ComputedTorque | None, weights: Ar
         else None,
         timed,
         moved,
+        None if sensing is None else closed_state(E, sensing),
     )
 
 

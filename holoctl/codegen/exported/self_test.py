@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from holoctl.codegen.exported.contexts import SelfTest, Shared
+from holoctl.codegen.c_text import array, filled, number
+from holoctl.codegen.exported.contexts import SelfTest, SensedTest, Shared
 from holoctl.codegen.exported.laws import Laws
 from holoctl.codegen.exported.states import States
-from holoctl.codegen.exported.write_files import array, filled, number
+from holoctl.codegen.exported.ticks import Ticks
 from holoctl.codegen.expressions import Expressions
 
 __all__ = ["self_test"]
 
 
-def self_test(E: Expressions, laws: Laws, states: States, shared: Shared) -> str:
+def self_test(
+    E: Expressions, laws: Laws, states: States, shared: Shared, ticks: Ticks | None
+) -> str:
     """The text of the program."""
     P, U, controller, timed = shared.P, shared.U, laws.controller is not None, laws.timed
     inputs = ("q_ref", "v_ref", "a_ref") if controller else ("target",)
@@ -55,8 +58,37 @@ def self_test(E: Expressions, laws: Laws, states: States, shared: Shared) -> str
         more_bad=more_bad,
         more_refused=_refused(E, laws, states, shared),
         storm_seen=seen if states.overflow else "",
+        sensed="" if ticks is None else _sensed(laws, ticks, shared),
+        sensed_call="" if ticks is None else "  sensed();\n",
     )
     return filled("test.c", shared, test)
+
+
+def _sensed(laws: Laws, ticks: Ticks, shared: Shared) -> str:
+    """The test of the closed state from what is measured."""
+    timed, controlled = laws.timed, laws.controller is not None
+    numbers, rates = ticks.measured_q.shape[1], ticks.measured_v.shape[1]
+    arrays = [
+        array("measured_q", ticks.measured_q, "[TICKS][NUMBERS]"),
+        array("measured_v", ticks.measured_v, "[TICKS][RATES]"),
+        array("closed_q", ticks.q, "[TICKS][NQ]"),
+        array("closed_v", ticks.v, "[TICKS][NV]"),
+        array("start_q", ticks.start, "[NQ]"),
+    ]
+    if timed:
+        arrays.append(array("measured_t", ticks.t, "[TICKS]"))
+    storm = (
+        f"    {{\n      double u[NU], rest[NU] = {{0.0}};\n"
+        f"      {shared.P}_torque_from_motors(&c, q_m, v_m, rest, rest, rest, "
+        f"{'measured_t[end], ' if timed else ''}u);\n"
+        '      check(finite_u(u), "u is finite in a storm of what is measured");\n    }\n'
+    )
+    context = SensedTest(
+        numbers, rates, len(ticks.t), "\n".join(arrays),
+        "" if timed else "  (void)k;\n", "measured_t[k], " if timed else "",
+        ", 0.0" if timed else "", storm if controlled else "",
+    )  # fmt: skip
+    return filled("sensed_test.c", shared, context)
 
 
 def _refused(E: Expressions, laws: Laws, states: States, shared: Shared) -> str:

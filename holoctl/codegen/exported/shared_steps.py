@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from holoctl.codegen.c_source import c_function
+from holoctl.codegen.c_text import filled
 from holoctl.codegen.curves import AT_ONCE, curves_together
-from holoctl.codegen.exported.write_files import filled
 
 __all__ = ["source"]
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from holoctl.codegen.exported.write_files import comment
+from holoctl.codegen.c_text import comment
+from holoctl.constraints.joint_coordinates import FramePair
+from holoctl.estimation.readings import Readings
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.coordinates import translational
+from holoctl.tree.frozen_model import plain
 
-__all__ = ["motor_table", "q_table", "v_table"]
+__all__ = ["measured_table", "motor_table", "q_table", "v_table"]
 
 
 def q_table(mech: Mechanism) -> str:
@@ -37,6 +40,28 @@ def motor_table(mech: Mechanism) -> str:
     for i, name in enumerate(mech.actuator_names):
         kinds = set(np.where(length[mech.B[:, i] != 0.0], "N", "N m").tolist())
         lines.append(_line("u", i, 1, f"{name}, {' and '.join(sorted(kinds))}"))
+    return "\n".join(lines)
+
+
+def measured_table(sensors: Readings) -> str:
+    """Sensor by sensor."""
+    model, lines, number, rate = plain(sensors.mech.model), list[str](), 0, 0
+    length = translational(sensors.mech.model)
+    for joint in sensors.joints:
+        labels = sensors.labels[rate : rate + joint.count]
+        if isinstance(joint, FramePair):
+            units, count = ["m" if x.linear else "rad" for x in joint.axes], joint.count
+        else:
+            units = ["m" if length[k] else "rad" for k in joint.columns]
+            count = joint.count if joint.turning else joint.places.size
+        if isinstance(joint, FramePair) or count == joint.count:
+            named = zip(labels, units, strict=True)
+            lines += [_line("q_m", number + i, 1, f"{x}, {u}") for i, (x, u) in enumerate(named)]
+        else:
+            kind = model.joints[int(sensors.mech.joint_of[joint.columns[0]])].shortname()
+            meaning = _meaning(kind.removeprefix("JointModel"), count, joint.count, "")
+            lines.append(_line("q_m", number, count, f"{joint.name}: {meaning}"))
+        number, rate = number + count, rate + joint.count
     return "\n".join(lines)
 
 

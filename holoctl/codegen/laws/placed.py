@@ -24,7 +24,7 @@ from holoctl.codegen.matrices import total
 from holoctl.codegen.tree import of_quaternion
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["placed_function"]
+__all__ = ["placed_function", "placed_joint", "turn_and_shift"]
 
 
 def placed_function(E: Expressions) -> Any:
@@ -34,20 +34,20 @@ def placed_function(E: Expressions) -> Any:
     q0, x = ca.SX.sym("q0", model.nq), ca.SX.sym("x", 2 * model.nv)
     q, rate, doubt = ca.SX(q0), ca.SX(x[model.nv :]), list[SX]()
     for j in range(1, model.njoints):
-        doubt += _place(model.joints[j], q0, x[: model.nv], x[model.nv :], q, rate)
+        doubt += placed_joint(model.joints[j], q0, x[: model.nv], x[model.nv :], q, rate)
     return ca.Function(
         "placed", [q0, x], [q, rate, total(doubt)], ["q0", "x"], ["q", "rate", "doubt"]
     )
 
 
-def _place(joint: Any, q0: SX, d: SX, v: SX, q: SX, rate: SX) -> list[SX]:
+def placed_joint(joint: Any, q0: SX, d: SX, v: SX, q: SX, rate: SX) -> list[SX]:
     """Fill what is of one joint in q and rate; its doubt."""
     ca = casadi_module()
     kind = joint.shortname().removeprefix("JointModel")
     iq, iv = joint.idx_q, joint.idx_v
     if kind == "Composite":
         bare = joint.extract() if hasattr(joint, "extract") else joint
-        return [x for part in bare.joints for x in _place(part, q0, d, v, q, rate)]
+        return [x for part in bare.joints for x in placed_joint(part, q0, d, v, q, rate)]
     if joint.nq == joint.nv:
         for i in range(joint.nv):
             q[iq + i] = q0[iq + i] + d[iv + i]
@@ -118,6 +118,13 @@ def _turn_rate(w: SX, omega: SX) -> SX:
     ca = casadi_module()
     across = ca.cross(w, omega)
     return omega + 0.5 * across + _one_over(ca.sumsqr(w)) * ca.cross(w, across)
+
+
+def turn_and_shift(w: SX, p: SX) -> SX:
+    """r with ``J r = p``: the shift that, beside a turn by w, leads to p."""
+    ca = casadi_module()
+    across = ca.cross(w, p)
+    return p - 0.5 * across + _one_over(ca.sumsqr(w)) * ca.cross(w, across)
 
 
 def _shifted(w: SX, r: SX, turn: SX, v: SX) -> tuple[SX, SX]:

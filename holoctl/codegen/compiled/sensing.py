@@ -1,0 +1,344 @@
+"""Loops that find the closed state from what is measured in machine code, with Python behind them.
+
+Memories go to and fro: where C refuses, a `PreparedAssembly` goes on from the memory of C, or says
+why there is no state; what it finds is handed back. Where it keeps other rows than the machine code
+was made for, or is lost, it answers alone until `reset`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, as_given, instant, quiet, stored
+from holoctl.base.errors import HoloctlError, InputError
+from holoctl.codegen.closed_state_c import memory_type
+from holoctl.codegen.compiled.extension import built
+from holoctl.codegen.compiled.sensing_source import sensing_source
+from holoctl.codegen.expressions import symbolic
+from holoctl.codegen.laws.borders import sensing_of
+from holoctl.codegen.laws.closed_state import ClosedState, closed_state
+from holoctl.estimation.following import placed_at
+from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.estimation.seen_motion import Borders
+
+__all__ = ["CompiledLoop", "SensingCode", "TorqueCode", "not_compiled", "sensing_code"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SensingCode:
+    """The machine code, which several loops share.
+
+    Attributes
+    ----------
+    module : extension module
+    law : ClosedState
+    memory : numpy.dtype
+        Of what a loop remembers.
+    assembly : PreparedAssembly
+        Of the same sensors and rows.
+    """
+
+    module: Any
+    law: ClosedState
+    memory: np.dtype[Any]
+    assembly: PreparedAssembly
+
+
+@dataclass(frozen=True, eq=False)
+class TorqueCode:
+    """What gives the torque at a state.
+
+    Attributes
+    ----------
+    pointer : capsule
+        The law in machine code.
+    torque : function
+        `Compiled.torque`.
+    in_python : function
+        The same where the guard is in doubt.
+    """
+
+    pointer: Any
+    torque: Callable[..., Vector]
+    in_python: Callable[..., Vector]
+
+
+def sensing_code(assembly: PreparedAssembly, flags: tuple[str, ...]) -> SensingCode:
+    """Compile what finds the closed state as `assembly` does.
+
+    Raises
+    ------
+    InputError, HoloctlError
+        As `compile`.
+    """
+    E = symbolic(assembly.mech, assembly.partition)
+    law = closed_state(E, sensing_of(assembly))
+    module = built(lambda name: sensing_source(E, law, name), flags)
+    memory = memory_type(E, law)
+    if module.size() != memory.itemsize:
+        raise HoloctlError(
+            f"{assembly.mech.name}: the compiler lays out memories in {module.size()} bytes, "
+            f"numpy in {memory.itemsize}; do flags change the layout of structs?"
+        )
+    return SensingCode(module, law, memory, assembly)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CompiledLoop:
+    """One loop of a `Compiled` that knows only what is measured; it remembers the last state.
+
+    It belongs to one thread: `Compiled.loop` makes one for each.
+
+    Attributes
+    ----------
+    measured : tuple of str
+        The order of what is measured.
+
+    Raises
+    ------
+    None
+        `Compiled.loop` says what it raises.
+    """
+
+    _code: SensingCode
+    _torque: TorqueCode | None
+    _fell_back: Callable[[str], None]
+    _assembly: PreparedAssembly = field(init=False)
+    _memory: NDArray[Any] = field(init=False)
+    _rows: NDArray[np.intp] = field(init=False)
+    _tick: Callable[..., tuple[Vector, Vector]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        module, assembly = self._code.module, self._code.assembly.fresh()
+        put("_assembly", assembly)
+        put("_rows", assembly.partition.rows)
+        put("_memory", np.zeros(1, dtype=self._code.memory))
+        self._begin(assembly.q, 0.0)
+        # The C functions stand before the methods of the same name, and call them where needed.
+        usual = type(self).state.__get__(self)
+        put("_tick", module.bind(self._memory, usual, self._state_in_python))
+        put("state", self._tick)
+        if (torque := self._torque) is not None:
+            usual = type(self).torque_from_motors.__get__(self)
+            put("torque_from_motors", module.bind_torque(
+                self._memory, usual, self._torque_from_state_in_python, torque.pointer,
+                torque.in_python,
+            ))  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"<CompiledLoop of {self._assembly!r}>"
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The order of what is measured."""
+        return self._assembly.measured
+
+    @quiet
+    def state(
+        self,
+        q_measured: Any,
+        v_measured: Any = None,
+        t: float = 0.0,
+        *,
+        out: tuple[Vector, Vector] | None = None,
+    ) -> tuple[Vector, Vector]:
+        """The closed state where the sensors read this, as `PreparedAssembly.state`.
+
+        Parameters
+        ----------
+        q_measured, v_measured, t, out
+            As there.
+
+        Returns
+        -------
+        q, v : (nq,) and (nv,) arrays
+
+        Raises
+        ------
+        InputError, BranchError, AssemblyError, InconsistentError
+            As there.
+        """
+        sensors, mech = self._assembly.readings, self._assembly.mech
+        m, t = sensors.columns.size, instant(t)
+        x = _plain("q_measured", q_measured, sensors.numbers)
+        rates = np.zeros(m) if v_measured is None else _plain("v_measured", v_measured, m)
+        if out is not None:
+            for i, size in enumerate((mech.nq, mech.nv)):
+                stored(f"out[{i}]", out[i], as_given(f"out[{i}]", out[i], size))
+        q, v = self._tick(x, rates, t)
+        if v_measured is None:
+            v = np.zeros(mech.nv)
+        if out is None:
+            return q, v
+        return stored("out[0]", out[0], q), stored("out[1]", out[1], v)
+
+    @quiet
+    def torque_from_motors(
+        self,
+        q_motors: Any,
+        v_motors: Any,
+        q_ref: Any,
+        v_ref: Any,
+        a_ref: Any,
+        t: float = 0.0,
+        *,
+        out: Vector | None = None,
+    ) -> Vector:
+        """The closed state from what is measured, and the motor efforts there, in one tick.
+
+        Parameters
+        ----------
+        q_motors, v_motors, q_ref, v_ref, a_ref, t, out
+            As in `Loop.torque_from_motors`.
+
+        Returns
+        -------
+        u : (nu,) array
+            N m or N: `out`, or a new array.
+
+        Raises
+        ------
+        InputError, SingularityError, InconsistentError, BranchError, AssemblyError
+            As there; and an `InputError` where no torque was compiled.
+        """
+        if self._torque is None:
+            raise not_compiled("torque", "hc.compile(controller)")
+        nu = self._assembly.mech.nu
+        v_ref, a_ref = as_given("v_ref", v_ref, nu), as_given("a_ref", a_ref, nu)
+        q, v = self.state(q_motors, v_motors, t)
+        return self._torque.torque(q, v, q_ref, v_ref, a_ref, instant(t), out=out)
+
+    @quiet
+    def reset(self, q: Any, t: float = 0.0) -> None:
+        """Tell where the mechanism is, as `PreparedAssembly.reset`.
+
+        Parameters
+        ----------
+        q, t
+            As there.
+
+        Raises
+        ------
+        InputError, InconsistentError, BranchError
+            As there; then the last state stays.
+        """
+        if not self._in_python:
+            self._give()
+        self._assembly.reset(q, t)
+        self._begin(self._assembly.q, instant(t))
+
+    @quiet
+    def resynchronise(self, q_measured: Any, t: float = 0.0) -> None:
+        """Go where the sensors read this, however far, as `PreparedAssembly.resynchronise`.
+
+        Parameters
+        ----------
+        q_measured, t
+            As there.
+
+        Raises
+        ------
+        InputError, BranchError, AssemblyError, InconsistentError
+            As there.
+        """
+        self._asked(lambda: self._assembly.resynchronise(q_measured, t))
+
+    # ----------------------------------------------------------------------------- behind them
+
+    @property
+    def _in_python(self) -> bool:
+        return bool(self._memory["latched"][0])
+
+    def _state_in_python(
+        self, q_measured: Any, v_measured: Any, t: float = 0.0
+    ) -> tuple[Vector, Vector]:
+        """Where C refuses: a state all the same, or the error that tells why there is none."""
+        self._fell_back("state")
+        found: tuple[Vector, Vector] = self._asked(
+            lambda: self._assembly.state(q_measured, v_measured, t)
+        )
+        return found
+
+    def _torque_from_state_in_python(
+        self, q_motors: Any, v_motors: Any, *references: Any, out: Vector | None = None
+    ) -> Vector:
+        if self._torque is None:
+            raise not_compiled("torque", "hc.compile(controller)")
+        q, v = self._state_in_python(q_motors, v_motors, *references[3:])
+        return self._torque.torque(q, v, *references, out=out)
+
+    def _asked(self, what: Callable[[], Any]) -> Any:
+        """What the assembly answers from the memory of C, which then goes on from there."""
+        if not self._in_python:
+            self._give()
+        try:
+            return what()
+        finally:
+            self._take()
+
+    def _begin(self, q: Vector, t: float) -> None:
+        """The memory anew, from where the assembly is; what C does not take stays in Python."""
+        same = np.array_equal(self._assembly.partition.rows, self._rows)
+        if not (same and self._code.module.begin(self._memory, q, t)):
+            self._memory["latched"] = 1
+
+    def _give(self) -> None:
+        """Set the assembly to the memory of C."""
+        assembly, m, law = self._assembly, self._memory[0], self._code.law
+        c, u = assembly.mech.column_scale, assembly.readings.unit
+        see, count = assembly.seeing, u.size
+        A = np.zeros((0, count)) if law.known else np.eye(count)
+        if law.weighed:
+            A = m["A"].reshape(law.seen, count) * u
+        N = np.zeros((assembly.mech.nv, law.idle))
+        if law.idle:
+            N.reshape(-1)[law.held] = m["N"]
+        place = placed_at(see, m["q"].copy(), float(m["t"]), Borders(A, N * c[:, None]))
+        now, before = m["past"].tolist()
+        assembly._place = place._replace(scale=now / place.det)
+        assembly._before = None
+        if m["known"] == 2:  # of the place before only the determinant is known
+            assembly._before = place._replace(scale=before / place.det)
+        assembly._size, assembly._refused, assembly._latched = (
+            float(m["size"]),
+            int(m["refused"]),
+            "",
+        )
+
+    def _take(self) -> None:
+        """Set the memory of C to the assembly, where the machine code can go on from there."""
+        assembly, m = self._assembly, self._memory
+        same = np.array_equal(assembly.partition.rows, self._rows)
+        if assembly._latched or not same:
+            m["latched"] = 1
+            return
+        place = assembly._place
+        if np.array_equal(m["q"][0], place.q) and m["t"][0] == place.t and not m["latched"][0]:
+            m["refused"], m["size"] = assembly._refused, assembly._size
+            return
+        m["q"], m["t"] = place.q, place.t
+        now, before = place.determinant, assembly._before
+        m["now"], m["refused"], m["size"] = now, assembly._refused, assembly._size
+        m["past"] = now, now if before is None else before.determinant
+        m["known"] = 1 if before is None else 2
+        m["latched"] = not self._code.module.resume(m)
+
+
+def not_compiled(name: str, how: str) -> InputError:
+    """That a function is not there, and what makes it."""
+    return InputError(f"{name} was not compiled; {how} does it")
+
+
+def _plain(name: str, value: Any, size: int) -> Array:
+    """A vector that C takes as it is."""
+    return np.require(as_given(name, value, size), requirements=["C", "A"])

@@ -1,0 +1,119 @@
+"""The borders of K at the configurations where pivots are chosen, and where they start.
+
+    K = [G; A S / u; N' / c]        A: of sensors that are more than the motions they see
+                                    N: idle motions, that no sensor sees, held still
+
+N is taken so that bodies that spin apart from each other have columns of their own. Elsewhere both
+are what the C makes of the first ones by K there (templates/closed_state_borders.c.in). The oracle
+is estimation/seen_motion.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from holoctl.base.linalg import orthonormal_columns, pivoted_qr, solved
+from holoctl.closing.rank import scaled_jacobian
+from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.estimation.readings import Readings
+from holoctl.estimation.sight import sight
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+
+__all__ = ["Borders", "Sensing", "borders_at", "sensing_of", "with_rows"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Sensing:
+    """What is measured, and where that starts.
+
+    Attributes
+    ----------
+    sensors : Readings
+    weights : (m,) array
+        Of the sensors, scaled.
+    start : (nq,) array
+    """
+
+    sensors: Readings
+    weights: Array
+    start: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Borders:
+    """A and N at a configuration, by rates in their own units.
+
+    Attributes
+    ----------
+    A : (b, m) array
+        Empty, (0, m), where sensors are no more than the motions they see.
+    N : (nv, i) array
+    """
+
+    A: Array
+    N: Array
+
+
+def sensing_of(assembly: PreparedAssembly) -> Sensing:
+    """What `PreparedAssembly` was made of."""
+    return Sensing(assembly.readings, assembly._weights, assembly._start)
+
+
+def with_rows(assembly: PreparedAssembly, part: Partition) -> PreparedAssembly:
+    """Another one of the same sensors, weights and start, with the rows of a partition."""
+    given = assembly.measured, assembly._given_weights
+    return PreparedAssembly(assembly.mech, *given, part, assembly._start)
+
+
+def borders_at(
+    mech: Mechanism, part: Partition, sensing: Sensing, places: Sequence[Array]
+) -> list[Borders]:
+    """The borders at the start, then those at each of these configurations."""
+    sensors, c, u = sensing.sensors, mech.column_scale, sensing.sensors.unit
+    here = sight(mech, part, sensors, sensing.start, 0.0)
+    b, i = here.seen.shape[1], here.unseen.shape[1]
+    weighed = u.size > b
+    N = _apart(mech, part, sensing, here.unseen, places) if i else np.zeros((mech.nv, 0))
+    A = (here.jacobian @ here.seen).T * sensing.weights if weighed else np.zeros((0, u.size))
+    found = [Borders(A / u, N / c[:, None])]
+    fits = A if weighed else np.eye(b)
+    for q in places:
+        G, _ = scaled_jacobian(mech, q, 0.0, part.rows)
+        S = sensors.jacobian(q) * c / u[:, None]
+        K = np.asfortranarray(np.vstack([G, fits @ S, N.T]))
+        if not np.linalg.cond(K) < 1e8:
+            found.append(found[0])
+            continue
+        X = solved(K, np.asfortranarray(np.eye(mech.nv)[:, part.rank :]))
+        Z = np.where(np.abs(X[:, b:]) > 1e-12, X[:, b:], 0.0)
+        Gamma = orthonormal_columns(np.asfortranarray(X[:, :b]))
+        A_here = (S @ Gamma).T * sensing.weights if weighed else A
+        found.append(Borders(A_here / u, (orthonormal_columns(Z) if i else Z) / c[:, None]))
+    return found
+
+
+def _apart(
+    mech: Mechanism, part: Partition, sensing: Sensing, unseen: Array, places: Sequence[Array]
+) -> Array:
+    """The same motions, where those that share no coordinate anywhere have columns apart."""
+    shared = np.abs(unseen @ unseen.T) > 1e-9
+    for q in places:
+        there = sight(mech, part, sensing.sensors, q, 0.0).unseen
+        if there.shape == unseen.shape:
+            shared |= np.abs(there @ there.T) > 1e-9
+    count, label = connected_components(shared, directed=False)
+    columns = []
+    for k in range(count):
+        own = np.where((label == k)[:, None], unseen, 0.0)
+        rank = int(np.round(np.sum(own * own)))
+        if rank:
+            columns.append(pivoted_qr(np.asfortranarray(own), rank).q[:, :rank])
+    return np.hstack(columns)

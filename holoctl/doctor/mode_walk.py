@@ -1,0 +1,156 @@
+"""Ways of closed configurations along straight lines of the motors, with no singular one on them.
+
+    y += dy,  max |gamma dy / c| <= step        follow: estimation/following.py
+
+A step counts only where the continuation vouches for it: the determinant of the closing system with
+the motors held keeps its sign, and its inverse stays bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.angles import wrapped
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import OFF_WAY, PATH_FACTORED, PATH_LONGEST, PATH_MET, ROUNDING
+from holoctl.closing.newton import Problem
+from holoctl.doctor.mode_search import allowed
+from holoctl.estimation.following import Place, Tally, following, placed_at
+from holoctl.estimation.readings import Readings, readings
+from holoctl.estimation.seen_motion import Borders, lay_out
+from holoctl.estimation.sight import checked_sight, first_borders
+from holoctl.projector.partition import partition
+from holoctl.tree.frozen_model import plain
+
+__all__ = ["Stop", "Walker", "driven", "held_still"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Stop(NamedTuple):
+    """A closed configuration on a way.
+
+    Attributes
+    ----------
+    q : (nq,) array
+    y : (n,) array
+        How far the coordinates of the motors went since the mode that it started from.
+    borders : Borders
+    """
+
+    q: Vector
+    y: Vector
+    borders: Borders
+
+
+class Walker:
+    """Walks from one mode.
+
+    Attributes
+    ----------
+    start : Stop
+        The mode.
+    columns : (n,) int array
+        The coordinates that motors drive.
+    turning : (n,) mask
+        Those that are angles: they may go round.
+    """
+
+    def __init__(self, p: Problem, sensors: Readings, q: Vector) -> None:
+        mech = p.mech
+        part = partition(mech, q, t=p.t)
+        here = checked_sight(mech, part, sensors, q, p.t)
+        weights = np.ones(sensors.columns.size)
+        self.p, self._sensors = p, sensors
+        self._see = lay_out(mech, part, sensors, weights, here.seen.shape[1], here.unseen.shape[1])
+        self._follow = following(mech, self._see)
+        self.columns = driven(p)
+        self.turning = ~np.isin(self.columns, mech.lengths[1])
+        borders = first_borders(here, weights, self._see.known)
+        self.start = Stop(q, np.zeros(self.columns.size), borders)
+
+    def left(self, y: Vector, target: Vector) -> Vector:
+        """From y to the target, the shorter way round."""
+        way = target - y
+        return np.where(self.turning, wrapped(way), way)
+
+    def walk(
+        self, start: Stop, way: Vector, step: float, most: int
+    ) -> tuple[list[Stop], int, bool]:
+        """Along a straight way of the motors, in steps of this length, scaled.
+
+        Returns
+        -------
+        stops : list of Stop
+            Those after `start`.
+        taken : int
+            Steps that were tried.
+        there : bool
+            Whether the last stop is at the end of the way.
+        """
+        see, c, stops = self._see, self.p.mech.column_scale, list[Stop]()
+        place, y, end = placed_at(see, start.q, self.p.t, start.borders), start.y, start.y + way
+        taken, d = 0, np.zeros(self.p.mech.nv)
+        while self._far(end - y):
+            if taken >= most:
+                return stops, taken, False
+            taken += 1
+            d[self.columns] = end - y
+            moving = place.gamma @ see.seen(place.borders, d[self._sensors.columns])
+            share = min(1.0, step / max(largest(moving / c), ROUNDING))
+            there = self._stepped(place, share * d)
+            if there is None:
+                return stops, taken, False
+            moved = pin.difference(self.p.mech.model, place.q, there.q)
+            off = largest((moved - share * d)[self.columns] / c[self.columns])
+            if largest(moved / c) > 2.0 * step or off > OFF_WAY * share * largest(d / c):
+                return stops, taken, False
+            place, y = there, y + moved[self.columns]
+            stops.append(Stop(place.q, y, place.borders))
+        return stops, taken, True
+
+    def _far(self, way: Vector) -> bool:
+        return largest(way / self.p.mech.column_scale[self.columns]) > PATH_MET
+
+    def _stepped(self, place: Place, d: Vector) -> Place | None:
+        mech, t = self.p.mech, self.p.t
+        x = self._sensors.at(pin.integrate(mech.model, place.q, d))
+        way = d[self._sensors.columns]
+        there = self._follow(place, x, way, t, Tally(PATH_FACTORED))
+        if there is None or not self._see.redundant:
+            return there
+        return there if largest(self.p.scaled_rows(there.q)[0]) <= allowed(mech) else None
+
+    def followed(self, ways: Iterable[Vector], step: float) -> list[Stop] | None:
+        """All stops from the mode along some ways, one after the other; None where one ends."""
+        stops = [self.start]
+        for way in ways:
+            new, _, there = self.walk(stops[-1], way, step, PATH_LONGEST)
+            if not there:
+                return None
+            stops += new
+        return stops
+
+
+def held_still(p: Problem) -> Readings:
+    """What the motors, and what no row depends on, hold: coordinates, and joints that have no
+    number for each."""
+    mech, model = p.mech, plain(p.mech.model)
+    names = dict[str, None]()
+    for i in np.setdiff1d(np.arange(mech.nv), p.free):
+        j = int(mech.joint_of[i])
+        whole = model.nvs[j] > 1 and model.nqs[j] != model.nvs[j]
+        names[model.names[j] if whole else mech.coordinate_names[i]] = None
+    return readings(mech, list(names))
+
+
+def driven(p: Problem) -> Indices:
+    """The coordinates that motors drive."""
+    return np.flatnonzero((p.mech.B != 0.0).any(axis=1)).astype(np.intp)

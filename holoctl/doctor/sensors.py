@@ -1,0 +1,232 @@
+"""What sensors see of the motions, how much noise they leave, and which one more would help most.
+
+    T = (S c / u) Gamma        Gamma: the motions, an orthonormal basis of them, scaled
+
+judged here and at the configurations nearby, by the largest noise gain among them.
+Reference: docs/doctor.md, "Sensors"; what sees, and what noise does: estimation/sight.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.errors import SingularityError
+from holoctl.base.linalg import pivoted_qr
+from holoctl.base.tolerances import UNSEEN_MOTION, WORTH_A_SENSOR
+from holoctl.closing.bodies import bodies_at
+from holoctl.closing.idle.basis import idle_basis
+from holoctl.closing.rank import rank_within
+from holoctl.closing.samples import Sample, Samples
+from holoctl.doctor.motion import Motion, described
+from holoctl.doctor.motions import without
+from holoctl.estimation.readings import Readings, readings, single_readings
+from holoctl.estimation.sight import noise_gain, seen_of
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.frozen_model import plain
+
+__all__ = ["SensorReport", "sensors", "sensors_asked"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+INF, NONE = float("inf"), np.zeros(0, dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class SensorReport:
+    """What sensors see.
+
+    Attributes
+    ----------
+    measured : tuple of str
+        The sensors; empty where nothing is said of any.
+    seen : int
+        How many motions they see in general.
+    idle : int
+        How many idle motions they do not see, which need no sensor.
+    unseen : tuple of Motion
+        The other motions that they do not see.
+    gain, nearby_gain : float
+        Noise gain: the standard deviation of the coordinate that is known worst by that of the
+        sensors, scaled; here, and the largest at configurations nearby. Inf where they do not
+        suffice, and at a dead point of theirs.
+    more : tuple of str
+        The one sensor more that helps most. Where motions are unseen, with it none is, at the
+        least gain (several names where one is not enough, none where no joints are); else it
+        lowers the gain most, and by a tenth or more, or there is none.
+    more_gain, more_nearby_gain : float
+        The gains with it.
+    """
+
+    measured: tuple[str, ...] = ()
+    seen: int = 0
+    idle: int = 0
+    unseen: tuple[Motion, ...] = ()
+    gain: float = INF
+    nearby_gain: float = INF
+    more: tuple[str, ...] = ()
+    more_gain: float = INF
+    more_nearby_gain: float = INF
+
+    @property
+    def suffice(self) -> bool:
+        """Whether they tell the state, but for idle motions, in general."""
+        return bool(self.measured) and not self.unseen
+
+
+class _Place(NamedTuple):
+    """A configuration; all scaled."""
+
+    at: Sample
+    motions: Array  # (nv, k), orthonormal
+    S: Array  # (m, nv), of the sensors
+    more: Array  # (n, nv), of those that might be added
+
+
+def sensors_asked(mech: Mechanism, measured: Iterable[str] | None) -> Readings | None:
+    """The sensors that a report is about: those named, else the motors, where they are joints.
+
+    Raises
+    ------
+    InputError
+        For names that are no joints, as `readings`.
+    """
+    if measured is None and (not mech.actuated or mech.motors.missing):
+        return None
+    return readings(mech, measured)
+
+
+def sensors(mech: Mechanism, s: Samples, measured: Readings | None, t: float) -> SensorReport:
+    """Judge sensors at all samples."""
+    if measured is None:
+        return SensorReport()
+    if not s.finite_dof:
+        return SensorReport(measured.names, gain=0.0, nearby_gain=0.0)
+    single = single_readings(mech)
+    labels, which, balls = _others(mech, measured, single)
+    places = []
+    for at, motions in _looked_at(s):
+        more = single.scaled_jacobian(at.q)[which] if single else np.zeros((0, mech.nv))
+        places.append(_Place(at, motions, measured.scaled_jacobian(at.q), more))
+    sights = [seen_of(p.motions, p.S) for p in places]
+    usual = max(range(len(places)), key=lambda i: sights[i].seen.shape[1])
+    place, here, own = places[usual], sights[usual], places[0].at is s.here
+    idle = _idle(mech, place.at, measured, t) if here.unseen.shape[1] else here.unseen
+    hidden = without(here.unseen, idle)
+    moved = place.more @ idle, place.more @ hidden
+    gains = _gains(places, NONE)
+    found, with_more = _most_helpful(places, np.flatnonzero(~balls), moved, gains)
+    if hidden.shape[1] and not found.size:
+        found, with_more = _most_helpful(places, np.arange(which.size), moved, gains)
+    return SensorReport(
+        measured.names, here.seen.shape[1], idle.shape[1],
+        described(bodies_at(mech, place.at, t), hidden),
+        *((INF, INF) if hidden.shape[1] else _told(gains, own)),
+        tuple(labels[i] for i in found), *_told(with_more, own),
+    )  # fmt: skip
+
+
+def _looked_at(s: Samples) -> list[tuple[Sample, Array]]:
+    """Configurations with their motions, the one asked about first unless it is a bifurcation."""
+    found = list(zip(s.generic, s.tangents, strict=True))
+    if s.generic[0] is not s.here and s.here.null.shape[1] == s.finite_dof:
+        found.insert(0, (s.here, s.here.null))
+    return found
+
+
+def _others(
+    mech: Mechanism, measured: Readings, single: Readings | None
+) -> tuple[list[str], Indices, NDArray[np.bool_]]:
+    """Joints of one coordinate that are not measured: their names, which of `single` they are, and
+    whether they are hinges of a ball, which no sensor fits."""
+    if single is None:
+        return [], NONE, np.zeros(0, dtype=bool)
+    columns = set(measured.columns[measured.columns >= 0].tolist())
+    which = [
+        i
+        for i, (name, column) in enumerate(zip(single.labels, single.columns, strict=True))
+        if column not in columns and name not in measured.labels
+    ]
+    in_balls = _in_balls(mech)
+    balls = [single.columns[i] >= 0 and in_balls[single.columns[i]] for i in which]
+    return [single.labels[i] for i in which], np.array(which, dtype=np.intp), np.array(balls, bool)
+
+
+def _in_balls(mech: Mechanism) -> NDArray[np.bool_]:
+    """(nv,): coordinates of joints of which three follow each other without mass between them."""
+    model = plain(mech.model)
+    row = list(range(model.njoints))  # the first joint of those in a row
+    for j in range(2, model.njoints):
+        above = int(model.parents[j])
+        if above > 0 and model.inertias[above].mass == 0.0:
+            row[j] = row[above]
+    many = np.bincount(row, minlength=model.njoints) > 2
+    found: NDArray[np.bool_] = many[np.array(row)[mech.joint_of]]
+    return found
+
+
+def _idle(mech: Mechanism, at: Sample, measured: Readings, t: float) -> Array:
+    """The idle motions in which these sensors are at rest."""
+    try:
+        return idle_basis(mech, at.q, t, held=measured.jacobian)
+    except SingularityError:
+        return np.zeros((mech.nv, 0))
+
+
+def _gains(places: Sequence[_Place], added: Indices) -> Vector:
+    """Noise gains with some sensors added; inf where less is seen than elsewhere."""
+    sights = [seen_of(p.motions, np.vstack([p.S, p.more[added]])) for p in places]
+    most = max(x.seen.shape[1] for x in sights)
+    weights = np.ones(places[0].S.shape[0] + added.size)
+    return np.array([noise_gain(x, weights) if x.seen.shape[1] == most else INF for x in sights])
+
+
+def _told(gains: Vector, own: bool) -> tuple[float, float]:
+    """The gain here and the largest nearby; `own`: whether the first one is that here."""
+    nearby = gains[1:] if own and gains.size > 1 else gains
+    return float(gains[0]) if own else INF, float(nearby.max())
+
+
+def _most_helpful(
+    places: Sequence[_Place], among: Indices, moved: tuple[Array, Array], gains: Vector
+) -> tuple[Indices, Vector]:
+    """The sensors to be added, and the gains with them; none, and inf."""
+    of_idle, of_hidden = (what[among] for what in moved)
+    least = WORTH_A_SENSOR * gains.max() if not of_hidden.shape[1] else INF
+    found, best = NONE, np.full(gains.size, INF)
+    for some in _options(of_idle, of_hidden):
+        added = among[some]
+        with_it = _gains(places, added)
+        if with_it.max() < least or (not found.size and of_hidden.shape[1]):
+            found, best, least = added, with_it, with_it.max() * (1.0 - 1e-6)
+    return found, best
+
+
+def _options(of_idle: Array, of_hidden: Array) -> Iterator[Indices]:
+    """Sensors that show all that is hidden, what of each moves with idle and hidden motions given.
+
+    What is left unseen must be idle: one that moves with an idle motion too tells the two together
+    only. So these serve only where others do not.
+    """
+    n, hidden = of_hidden.shape
+    if not hidden:
+        yield from np.arange(n)[:, None]
+        return
+    clean = np.flatnonzero(np.abs(of_idle).max(axis=1, initial=0.0) <= UNSEEN_MOTION)
+    if hidden == 1:
+        alone = clean[np.abs(of_hidden[clean, 0]) > UNSEEN_MOTION]
+        if alone.size:
+            yield from alone[:, None]
+            return
+    both = np.hstack([of_hidden, of_idle])
+    for rows, moved in ((clean, of_hidden), (np.arange(n), both)):
+        some = moved[rows]
+        if some.size and rank_within(some, UNSEEN_MOTION) == some.shape[1]:
+            yield rows[pivoted_qr(some.T, some.shape[1]).pivots[: some.shape[1]]]
+            return

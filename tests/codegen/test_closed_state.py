@@ -1,0 +1,437 @@
+"""The closed state from what is measured: exported and compiled C agree with Python, and refuse
+what it refuses."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from functools import cache
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from exported import STRICT, Exported, build_and_test, cmake, compilers, robot, run
+from expressed import with_expression
+from support import few, mechanism
+
+import holoctl as hc
+
+pytest.importorskip("casadi")
+
+
+def floating(name):
+    return hc.load(hc.robot_file(name), free_flyer=True)
+
+
+CASES = {
+    "five_bar": (lambda: robot("five_bar"), None),
+    "four_bar": (lambda: robot("four_bar"), None),
+    "continuous": (lambda: mechanism("floating_leg"), ("hip", "motor_crank", "wheel", "head")),
+    "delta": (lambda: robot("delta"), None),
+    "stewart": (lambda: robot("stewart"), None),
+    "leg, floating": (lambda: floating("leg"), None),
+    "geared_arm": (lambda: robot("geared_arm"), None),
+    "idle": (lambda: mechanism("idle_rod"), None),
+    "redundant": (lambda: mechanism("three_motors"), None),
+    "redundant, floating": (lambda: mechanism("standing_leg"), None),
+    "cut": (lambda: robot("five_bar"), ("motor_left", "tip_hinge")),
+    "cut, redundant": (lambda: robot("five_bar"), ("motor_left", "motor_right", "tip_hinge")),
+    "passive": (lambda: robot("five_bar"), ("elbow_left", "elbow_right")),
+    "timed": (lambda: with_expression("timed_arm"), None),
+    "rows repeat": (lambda: mechanism("third_bar"), None),
+    "screw": (lambda: mechanism("screw_chain"), None),
+}
+QUICK = ("five_bar", "continuous", "leg, floating", "idle", "redundant", "cut", "timed")
+
+
+@cache
+def case(name):
+    """The mechanism, and what is measured."""
+    make, measured = CASES[name]
+    return make(), measured
+
+
+def walk(assembly, count, size, seed=0, dt=0.0):
+    """What is measured along random closed configurations, which follow from where `assembly` is:
+    the next is made when it is asked for."""
+    mech, rng, t = assembly.mech, np.random.default_rng(seed), 0.0
+    rates = rng.normal(size=mech.nv)
+    for _ in range(count):
+        rates, t = 0.97 * rates + 0.25 * rng.normal(size=mech.nv), t + dt
+        near = pin.integrate(mech.model, assembly.q, size * rates * mech.column_scale)
+        try:
+            q, _ = hc.assemble(mech, near, restarts=0, max_iter=50, t=t)
+        except hc.AssemblyError:
+            continue
+        yield assembly.readings.at(q), rng.normal(size=assembly.readings.columns.size), t
+
+
+def answer(ask, *given):
+    """What comes, or the sentence of the error."""
+    try:
+        return ask(*given)
+    except hc.HoloctlError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def assert_same(found, expected, gain=1.0):
+    """States by C and by Python: rows are closed to 2e-13, which a gain may amplify."""
+    for x, y in zip(found, expected, strict=True):
+        allowed = 1e-11 * max(1.0, np.abs(y).max()) * max(1.0, gain)
+        np.testing.assert_allclose(x, y, rtol=0.0, atol=allowed)
+
+
+@pytest.mark.parametrize("name", few(CASES, QUICK))
+def test_exported_c_follows_as_python_does(name, tmp_path):
+    mech, measured = case(name)
+    options = {} if measured is None else {"measured": measured}
+    exported, python = Exported(mech, tmp_path, **options), hc.PreparedAssembly(mech, measured)
+    timed, followed, refused = name == "timed", 0, 0
+    for x, rates, t in walk(python, 80, 2e-2, dt=1e-3 * timed):
+        expected = answer(python.state, x, rates, t)
+        status, *state = exported.state(x, rates, *([t] if timed else []))
+        if isinstance(expected, str):
+            refused += 1
+            assert status == "LOST", expected
+            python.reset(python.q, t)
+            assert exported.begin(python.q, *([t] if timed else [])) == "OK"
+            continue
+        followed += 1
+        assert status == "OK"
+        assert_same(state, expected, python.last.gain)
+    assert followed > 10 * refused
+    assert followed > 60
+
+
+@pytest.mark.parametrize("name", few(CASES, QUICK))
+def test_compiled_loops_follow_as_python_does(name):
+    mech, measured = case(name)
+    fast, python = (
+        hc.compile(mech, ["state"], measured=measured),
+        hc.PreparedAssembly(mech, measured),
+    )
+    loop, followed = fast.loop(), 0
+    assert loop.measured == python.measured
+    for x, rates, t in walk(python, 60, 2e-2, seed=1, dt=1e-3 * (name == "timed")):
+        expected = answer(python.state, x, rates, t)
+        for ask in (fast.state, loop.state):
+            found = answer(ask, x, rates, t)
+            if isinstance(expected, str):
+                assert found == expected
+            else:
+                assert_same(found, expected, python.last.gain)
+        if isinstance(expected, str):
+            for what in (python, fast, loop):
+                what.reset(python.q, t)
+        else:
+            followed += 1
+    assert followed > 40
+    if name == "five_bar":
+        assert fast.fallbacks == 0
+
+
+# ------------------------------------------------------------------------------ the torque
+
+
+@pytest.mark.parametrize("name", few(["five_bar", "stewart", "leg"], ["five_bar"]))
+def test_the_torque_is_that_of_the_state_that_is_found(name, tmp_path):
+    mech = floating(name) if name == "leg" else robot(name)
+    ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
+    exported, fast, python = Exported(ctl, tmp_path), hc.compile(ctl), ctl.loop()
+    assembly, rng = hc.PreparedAssembly(mech, partition=ctl.partition), np.random.default_rng(2)
+    for x, rates, _ in walk(assembly, 30, 1e-2):
+        assembly.state(x)
+        references = rng.normal(size=(3, mech.nu))
+        expected = python.torque_from_motors(x, rates, *references)
+        u = np.zeros(mech.nu)
+        assert fast.torque_from_motors(x, rates, *references, out=u) is u
+        np.testing.assert_allclose(u, expected, rtol=0.0, atol=1e-9 * np.abs(expected).max())
+        status, u = exported.call("torque_from_motors", x, rates, *references)
+        if status == "OK":
+            np.testing.assert_allclose(u, expected, rtol=0.0, atol=1e-9 * np.abs(expected).max())
+        else:
+            assert status == "PIVOT_GROWTH"
+
+
+def test_a_mechanism_alone_has_no_torque():
+    fast = hc.compile(robot("five_bar"), ["state"])
+    with pytest.raises(hc.InputError, match=r"torque was not compiled; hc.compile\(controller\)"):
+        fast.torque_from_motors(*np.zeros((5, 2)))
+
+
+# ---------------------------------------------------------------------------------- refusals
+
+
+@pytest.fixture(scope="module")
+def five_bar(tmp_path_factory):
+    mech = robot("five_bar")
+    ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
+    return Exported(ctl, tmp_path_factory.mktemp("sensed"))
+
+
+REST = np.zeros(2)
+
+
+def start(exported):
+    """At the start; what is measured there."""
+    exported.reset()
+    return hc.assemble(exported.mech)[0][[0, 2]]
+
+
+def test_a_jump_is_refused_and_the_state_comes_back_after_a_glitch(five_bar):
+    x = start(five_bar)
+    references = [x, REST, REST]
+    _, before = five_bar.call("torque_from_motors", x, REST, *references)
+    _, q, _ = five_bar.state(x, REST)
+    status, u = five_bar.call("torque_from_motors", x + np.array([2.5, -2.5]), REST, *references)
+    assert status == "LOST"
+    np.testing.assert_array_equal(u, before)
+    status, there, v = five_bar.state(x + np.array([2.5, -2.5]), REST + 1.0)
+    assert status == "LOST"
+    np.testing.assert_array_equal(there, q)
+    assert not v.any()
+    assert five_bar.c.memory.refused == 2
+    assert not five_bar.c.memory.latched
+    assert five_bar.state(x, REST)[0] == "OK"
+    assert five_bar.c.memory.refused == 0
+    assert five_bar.c.count[10] == 1  # of torques
+
+
+def approach(mech, ask, reset):
+    """Toward a dead point of the five-bar, motor by motor, until nothing comes any more."""
+    q, _ = hc.assemble(mech)
+    reset(q)
+    x, found = q[[0, 2]], []
+    for _ in range(2000):
+        x = x + np.array([4e-3, -4e-3])  # the elbows stretch
+        found.append(ask(x.copy()))
+        if isinstance(found[-1], str):
+            return x, found
+    pytest.fail("no dead point was met")
+
+
+def test_a_dead_point_latches_until_reset(five_bar):
+    mech = five_bar.mech
+
+    def ask(x):
+        status, q, v = five_bar.state(x, REST)
+        return (q, v) if status == "OK" else status
+
+    _, found = approach(mech, ask, five_bar.begin)
+    python = hc.PreparedAssembly(mech)
+    _, expected = approach(mech, lambda x: answer(python.state, x, REST), python.reset)
+    assert len(found) == len(expected)
+    assert_same(found[-2], expected[-2], 100.0)
+    assert five_bar.c.memory.latched
+    q, _ = hc.assemble(mech)
+    for _ in range(3):
+        assert five_bar.state(q[[0, 2]], REST)[0] == "LOST"
+    assert five_bar.begin(q) == "OK"
+    assert five_bar.state(q[[0, 2]], REST)[0] == "OK"
+
+
+def test_compiled_loops_say_what_python_says_of_a_dead_point():
+    mech = robot("five_bar")
+    loop, python = hc.compile(mech, ["state"]).loop(), hc.PreparedAssembly(mech)
+    _, found = approach(mech, lambda x: answer(loop.state, x, REST), loop.reset)
+    _, expected = approach(mech, lambda x: answer(python.state, x, REST), python.reset)
+    assert found[-1] == expected[-1]
+    assert "dead point" in found[-1]
+    assert len(found) == len(expected)
+    x = hc.assemble(mech)[0][[0, 2]]
+    assert answer(loop.state, x, REST) == answer(python.state, x, REST)  # lost
+    for what in (loop, python):
+        what.reset(hc.assemble(mech)[0])
+    assert_same(loop.state(x, REST), python.state(x, REST))
+
+
+def test_sensors_that_contradict_each_other(tmp_path):
+    mech = mechanism("three_motors")
+    exported, python = Exported(mech, tmp_path), hc.PreparedAssembly(mech)
+    fast = hc.compile(mech, ["state"])
+    x = python.readings.at(python.q)
+    rest = np.zeros(x.size)
+    off = x + np.eye(x.size)[2] * 0.3
+    with pytest.raises(hc.InconsistentError, match="contradict each other"):
+        python.state(off, rest)
+    with pytest.raises(hc.InconsistentError, match="contradict each other"):
+        fast.state(off, rest)
+    assert exported.state(off, rest)[0] == "CONTRADICTORY"
+    assert not exported.c.memory.latched
+    assert_same(exported.state(x, rest)[1:], python.state(x, rest))
+    assert_same(fast.state(x, rest), python.state(x, rest))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_changes_nothing(five_bar, bad):
+    x = start(five_bar)
+    _, q, _ = five_bar.state(x, REST)
+    for i in range(4):
+        given = np.concatenate([x, REST])
+        given[i] = bad
+        status, there, v = five_bar.state(given[:2], given[2:])
+        assert status == "NOT_FINITE"
+        np.testing.assert_array_equal(there, q)
+        assert not v.any()
+    assert five_bar.begin(np.full(4, bad)) == "NOT_FINITE"
+    assert five_bar.state(x, REST)[0] == "OK"
+
+
+@pytest.mark.parametrize("size", [1e3, 1e22, 1e200, 1.7e308])
+def test_huge_readings_never_give_a_number_that_is_not_finite(five_bar, size):
+    x = start(five_bar)
+    for sign in (1.0, -1.0):
+        for i in range(2):
+            away, fast = x + sign * size * np.eye(2)[i], sign * size * np.eye(2)[i]
+            for given in ((away, REST), (x, fast)):
+                status, q, v = five_bar.state(*given)
+                assert np.isfinite(q).all()
+                assert np.isfinite(v).all()
+                _, u = five_bar.call("torque_from_motors", *given, x, REST, REST)
+                assert np.isfinite(u).all()
+                assert status == ("LOST" if given[0] is away else "OK") or size > 1e300
+    assert five_bar.state(x, REST)[0] == "OK"
+
+
+def test_whole_turns_of_a_continuous_joint_are_the_same(tmp_path):
+    mech, measured = case("continuous")
+    exported, fast = (
+        Exported(mech, tmp_path, measured=measured),
+        hc.compile(mech, ["state"], measured=measured),
+    )
+    sensors = hc.PreparedAssembly(mech, measured).readings
+    x, rates = sensors.at(hc.assemble(mech)[0]), np.zeros(sensors.columns.size)
+    _, q, _ = exported.state(x, rates)
+    wheel = 2.0 * np.pi * np.eye(x.size)[sensors.of_places[sensors.turning[0]]]
+    status, turned, _ = exported.state(x + 20.0 * wheel, rates)
+    assert status == "OK"
+    np.testing.assert_allclose(turned, q, atol=1e-12)
+    np.testing.assert_allclose(fast.state(x - 3.0 * wheel)[0], q, atol=1e-12)
+
+
+def test_reset_refuses_what_is_open_or_out_of_norm(five_bar, tmp_path):
+    x = start(five_bar)
+    q, _ = hc.assemble(five_bar.mech)
+    assert five_bar.begin(q + 1e-3 * np.eye(4)[1]) == "OPEN"
+    assert five_bar.state(x, REST)[0] == "OK"
+    leg = Exported(floating("leg"), tmp_path)
+    q, _ = hc.assemble(leg.mech)
+    q[3:7] *= 1.0 + 1e-4
+    assert leg.begin(q) == "NOT_NORMALISED"
+    assert leg.state(q[:11], np.zeros(10))[0] == "NOT_NORMALISED"
+
+
+@pytest.mark.parametrize("name", few(["five_bar", "redundant", "idle", "timed"], ["redundant"]))
+def test_sanitizers_find_nothing(name, tmp_path):
+    cmake()
+    mech, measured = case(name)
+    hc.export_c(mech, tmp_path, **({} if measured is None else {"measured": measured}))
+    assert "closed states" in build_and_test(tmp_path, compilers()[0], "-DHOLOCTL_SANITIZE=ON")
+
+
+@pytest.mark.parametrize("name", few(CASES, ["idle"]))
+def test_every_variant_builds_without_a_warning(name, tmp_path):
+    mech, measured = case(name)
+    paths = hc.export_c(mech, tmp_path, **({} if measured is None else {"measured": measured}))
+    for compiler in compilers():
+        sources = [x for x in paths if x.suffix == ".c"]
+        run(compiler, *STRICT, "-O2", *sources, "-o", tmp_path / "test", "-lm")
+        assert "all is well" in run(tmp_path / "test")
+
+
+# ---------------------------------------------------------------------------- what is measured
+
+
+def test_all_measured_is_without_states(tmp_path):
+    ctl = hc.ComputedTorque(robot("five_bar"), kp=1.0, kd=1.0)
+    exported = Exported(ctl, tmp_path, measured="all")
+    assert not exported.has_state
+    assert "memory" not in exported.paths[0].read_text()
+    with pytest.raises(hc.InputError, match="measured"):
+        hc.export_c(ctl, tmp_path / "other", measured="some")
+
+
+def test_motors_that_do_not_tell_the_state_are_left_out(tmp_path):
+    mech = mechanism("floating_leg")
+    assert not Exported(mech, tmp_path).has_state
+    with pytest.raises(hc.InputError, match="does not tell how"):
+        hc.export_c(mech, tmp_path / "told", measured=list(mech.actuated))
+    with pytest.raises(hc.InputError, match="does not tell how"):
+        hc.compile(mech, ["forward_dynamics"]).state(np.zeros(3))
+
+
+def test_an_assembly_of_the_controller_says_what_is_measured(tmp_path):
+    mech = robot("five_bar")
+    q, _ = hc.assemble(mech)
+    other = hc.assemble(mech, q + 0.1 * (np.eye(4)[0] - np.eye(4)[1]))[0]
+    assembly = hc.PreparedAssembly(mech, ["elbow_left", "motor_left"], start=other)
+    ctl = hc.ComputedTorque(mech, kp=1.0, kd=1.0, assembly=assembly)
+    exported, fast = Exported(ctl, tmp_path), hc.compile(ctl)
+    x = other[[1, 0]]
+    np.testing.assert_allclose(exported.state(x, REST)[1], other, atol=1e-12)
+    np.testing.assert_allclose(fast.state(x)[0], other, atol=1e-12)
+    assert "elbow_left" in exported.paths[0].read_text().split("What is measured")[1][:100]
+
+
+# ------------------------------------------------------------------------ loops and arguments
+
+
+def test_each_thread_and_each_loop_has_a_memory_of_its_own():
+    mech = robot("five_bar")
+    fast = hc.compile(mech, ["state"])
+    x = hc.assemble(mech)[0][[0, 2]]
+    loop, found = fast.loop(), []
+    for k in range(20):
+        fast.state(x + 0.01 * k)
+    thread = threading.Thread(target=lambda: found.append(fast.state(x)[0]))
+    thread.start()
+    thread.join()
+    here = loop.state(x)[0]
+    np.testing.assert_array_equal(here, found[0])
+    assert np.abs(fast.state(x + 0.2)[0] - here).max() > 0.1
+
+
+def test_arguments_in_any_form():
+    mech = robot("five_bar")
+    fast, python = hc.compile(mech, ["state"]), hc.PreparedAssembly(mech)
+    x = hc.assemble(mech)[0][[0, 2]]
+    expected = python.state(x, [0.1, 0.2])
+    assert_same(fast.state(x.tolist(), [0.1, 0.2]), expected)
+    assert_same(fast.state(x.astype(np.float32), (0.1, 0.2), 0), expected, 1e5)
+    assert not fast.state(x)[1].any()
+    out = np.zeros(4), np.zeros(4)
+    q, v = fast.state(x, np.array([0.1, 0.2]), out=out)
+    assert q is out[0]
+    assert v is out[1]
+    assert_same(out, expected)
+    for bad in (np.zeros(3), "no", None):
+        with pytest.raises(hc.InputError, match="q_measured"):
+            fast.state(bad, REST)
+    with pytest.raises(hc.InputError, match="out"):
+        fast.state(x, REST, out=(np.zeros(3), np.zeros(4)))
+    with pytest.raises(hc.InputError, match="finite"):
+        fast.state(x, np.array([np.nan, 0.0]))
+
+
+def test_resynchronise_goes_far_and_c_goes_on_from_there():
+    mech = robot("five_bar")
+    fast = hc.compile(mech, ["state"])
+    loop, python = fast.loop(), hc.PreparedAssembly(mech)
+    x = hc.assemble(mech)[0][[0, 2]]
+    for what in (loop, python):
+        what.resynchronise(x + np.array([0.5, 0.4]))
+    count = fast.fallbacks
+    assert_same(
+        loop.state(x + np.array([0.501, 0.4]), REST),
+        python.state(x + np.array([0.501, 0.4]), REST),
+        10.0,
+    )
+    assert fast.fallbacks == count
+
+
+def test_a_pickle_follows_too():
+    mech = robot("five_bar")
+    fast = hc.compile(mech, ["state"], measured=["motor_left", "elbow_right"])
+    again = pickle.loads(pickle.dumps(fast))
+    x = hc.assemble(mech)[0][[0, 3]]
+    np.testing.assert_array_equal(again.state(x)[0], fast.state(x)[0])
