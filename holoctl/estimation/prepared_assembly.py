@@ -41,6 +41,7 @@ from holoctl.base.tolerances import (
     ROWS_BETTER,
     SENSORS_AGREE,
     SIZE_FADES,
+    WAY_BACK,
 )
 from holoctl.closing.assembly import assemble
 from holoctl.closing.correction import put_back
@@ -167,6 +168,7 @@ class PreparedAssembly:
     partition: Partition
     unseen: tuple[str, ...]
     _before: Place | None  # in front of the last one, where that was no jump
+    _way: Vector  # of the sensors in the last call
     _size: float  # of the largest step of the sensors, scaled, which fades from call to call
     _x: Vector | None
 
@@ -394,7 +396,7 @@ class PreparedAssembly:
             )
         self.partition, self.unseen = part, moved_by(mech, here.unseen)
         self._see, self._follow, self._place = see, following(mech, see), place
-        self._before, self._size = None, 0.0
+        self._before, self._size, self._way = None, 0.0, np.zeros(sensors.columns.size)
         self._refused, self._latched = 0, ""
         self._tally, self._x = Tally(0, reached=1.0), None
 
@@ -449,7 +451,7 @@ class PreparedAssembly:
         way = see.difference(here.q, x, here.cut)
         size = largest(way * self._per_unit)
         there = self._follow(here, x, way, t, tally)
-        if there is None or (size <= FAR_TICK and self._at_dead_point(there)):
+        if there is None or (size <= FAR_TICK and self._at_dead_point(there, way)):
             if self._with_other_rows():
                 return self._one_call(x, t, most)
             usual, self._refused = self._size, self._refused + 1
@@ -460,17 +462,22 @@ class PreparedAssembly:
         if see.redundant:
             self._check_redundant(there, x)
         self._before = None if size > FAR_TICK else here
-        self._size = max(min(size, FAR_TICK), SIZE_FADES * self._size)
+        self._size, self._way = max(min(size, FAR_TICK), SIZE_FADES * self._size), way
         self._place, self._refused = there, 0
         return there
 
-    def _at_dead_point(self, there: Place) -> bool:
-        """Whether the determinant would vanish soon if it went on as in the last two calls."""
+    def _at_dead_point(self, there: Place, way: Vector) -> bool:
+        """Whether the determinant would vanish soon if it went on as in the last two calls; not so
+        where the sensors have gone back to where they came from, as after a glitch."""
         if self._before is None:
             return False
         before, last, now = (p.determinant for p in (self._before, self._place, there))
         ticks = DEAD_POINT_TICKS + self._refused
-        return now + DEAD_POINT_TICKS * (now - last) <= 0.0 or now + ticks * (last - before) <= 0.0
+        if now + DEAD_POINT_TICKS * (now - last) > 0.0 and now + ticks * (last - before) > 0.0:
+            return False
+        per_unit = self._per_unit
+        back = largest((way + self._way) * per_unit) <= WAY_BACK * largest(self._way * per_unit)
+        return not (back and now + ticks * (now - before) > 0.0)
 
     def _check_redundant(self, there: Place, x: Vector) -> None:
         """Raise an error where rows left out, or sensors, contradict the others."""
