@@ -370,6 +370,10 @@ WAY_BACK = 0.2
 SENSORS_AGREE = 0.05  # scaled
 """Redundant sensors that differ by more contradict each other."""
 
+FEW_PIVOTS, MOST_SWAPS = 50, 1000  # counts
+"""The product of so many pivots is within the range of floats; of so many orders of pivots it is
+remembered which are even."""
+
 UNSEEN_MOTION = 1e-3
 """Motions that move all sensors by less than this part are not seen."""
 

@@ -488,7 +488,10 @@ class PreparedAssembly:
             if self._left_open() and self._with_other_rows():
                 return self._one_call(x, t, most)
             self._check_redundant(there, x)
-        self._before = None if size > FAR_TICK else here
+        if size > FAR_TICK:
+            self._before = None
+        elif not self._gone_back(way):  # else as if the glitch had not been
+            self._before = here
         self._size, self._way = max(min(size, FAR_TICK), SIZE_FADES * self._size), way
         self._place, self._refused = there, 0
         return there
@@ -502,9 +505,18 @@ class PreparedAssembly:
         ticks = DEAD_POINT_TICKS + self._refused
         if now + DEAD_POINT_TICKS * (now - last) > 0.0 and now + ticks * (last - before) > 0.0:
             return False
+        return not (self._gone_back(way) and now + ticks * (now - before) > 0.0)
+
+    def _gone_back(self, way: Vector) -> bool:
+        """Whether the sensors have gone back to where they were before the last call, far away."""
+        if self._before is None:
+            return False
+        before, last = self._before.determinant, self._place.determinant
+        if DEAD_POINT_TICKS * abs(last - before) < min(before, last):
+            return False  # it hardly matters whether they have
         per_unit = self._per_unit
-        back = largest((way + self._way) * per_unit) <= WAY_BACK * largest(self._way * per_unit)
-        return not (back and now + ticks * (now - before) > 0.0)
+        left = largest((way + self._way) * per_unit)
+        return left <= WAY_BACK * largest(self._way * per_unit)
 
     def _check_redundant(self, there: Place, x: Vector) -> None:
         """Raise an error where rows left out, or sensors, contradict the others."""
