@@ -236,7 +236,8 @@ class CompiledLoop:
         """
         if not self._in_python:
             self._give()
-        self._assembly.reset(q, t)
+        if not self._reset_with_rows_of_c(q, t):
+            self._assembly.reset(q, t)
         self._begin(self._assembly.q, instant(t))
 
     @quiet
@@ -287,6 +288,18 @@ class CompiledLoop:
             return what()
         finally:
             self._take()
+
+    def _reset_with_rows_of_c(self, q: Any, t: float) -> bool:
+        """Whether an assembly that kept other rows was left for one that keeps those of C."""
+        if np.array_equal(self._assembly.partition.rows, self._rows):
+            return False
+        assembly = self._code.assembly.fresh()
+        try:
+            assembly.reset(q, t)
+        except HoloctlError:  # they do not decide the motion there
+            return False
+        object.__setattr__(self, "_assembly", assembly)
+        return True
 
     def _begin(self, q: Vector, t: float) -> None:
         """The memory anew, from where the assembly is; what C does not take stays in Python."""
