@@ -157,7 +157,7 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
             way = see.difference(here.q, x, here.cut)
             there = substep(here, x, way, share, here.t + share * (t - here.t), tally)
             if there is None:
-                part *= 0.5
+                part = 0.5 * min(part, left)  # never the same once more
                 continue
             tally.substeps += 1
             if whole:
