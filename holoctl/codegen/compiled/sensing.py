@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, as_given, instant, quiet, stored
 from holoctl.base.errors import HoloctlError, InputError
+from holoctl.base.linalg import least_squares
 from holoctl.codegen.closed_state_c import memory_type
 from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.sensing_source import sensing_source
@@ -321,22 +322,18 @@ class CompiledLoop:
         place = placed_at(see, m["q"].copy(), float(m["t"]), Borders(A, N * c[:, None]))
         now, before = m["past"].tolist()
         seen = np.eye(count) if see.known else A / u
-        step = seen @ m["step"]
+        step, changed = seen @ m["step"], (m["gamma"] - m["before"]).reshape(-1, count)
         assembly._place = place = place._replace(
-            decided=place.det * float(m["decided"] / m["det"]), scale=now / place.det,
-            bend=(m["gamma"] - m["before"]).reshape(-1, count) @ np.linalg.pinv(seen), step=step,
-            square=float(step.dot(step)),
+            decided=place.det * float(m["decided"] / m["det"]), determinant=now,
+            bend=least_squares(seen.T, changed.T).T, step=step, square=float(step.dot(step)),
         )  # fmt: skip
         self._given[:] = [place.borders]
         assembly._before = None
         if m["known"] == 2:  # of the place before only the determinant is known
-            assembly._before = place._replace(scale=before / place.det)
+            assembly._before = place._replace(determinant=before)
         assembly._way = m["way"].copy()
-        assembly._size, assembly._refused, assembly._latched = (
-            float(m["size"]),
-            int(m["refused"]),
-            "",
-        )
+        assembly._size, assembly._refused = float(m["size"]), int(m["refused"])
+        assembly._latched = ""
 
     def _take(self) -> None:
         """Set the memory of C to the assembly, where the machine code can go on from there."""
