@@ -324,7 +324,7 @@ class CompiledLoop:
         step = seen @ m["step"]
         assembly._place = place = place._replace(
             decided=place.det * float(m["decided"] / m["det"]), scale=now / place.det,
-            bend=(m["gamma"] - m["before"]).reshape(-1, count) @ np.linalg.pinv(seen), step=step,
+            bend=_through(seen.T, (m["gamma"] - m["before"]).reshape(-1, count).T).T, step=step,
             square=float(step.dot(step)),
         )  # fmt: skip
         self._given[:] = [place.borders]
@@ -360,12 +360,17 @@ class CompiledLoop:
             count = assembly.readings.unit.size
             seen = np.eye(count) if see.known else place.borders.A / assembly.readings.unit
             m["before"] = m["gamma"] - (place.bend @ seen).reshape(-1)
-            m["step"] = np.linalg.pinv(seen) @ place.step
+            m["step"] = _through(seen, place.step)
 
 
 def not_compiled(name: str, how: str) -> InputError:
     """That a function is not there, and what makes it."""
     return InputError(f"{name} was not compiled; {how} does it")
+
+
+def _through(A: Array, b: Array) -> Array:
+    """x of least norm where A x = b."""
+    return np.asarray(np.linalg.lstsq(A, b, rcond=None)[0], dtype=np.float64)
 
 
 def _plain(name: str, value: Any, size: int) -> Array:
