@@ -3,7 +3,8 @@
     .venv/bin/python benchmarks/encoders.py      prints the section of RESULTS.md
 
 A motion of 2 rad/s (or of half the size of the robot) is read at 1 kHz. All ways run in turn, in
-blocks of 50 ticks of the same motion. The ways without memory are those that one would write
+blocks of 50 ticks of the same motion. The worst call is one whose sensors jump as far as makes it
+take longest, refused or not. The ways without memory are those that one would write
 oneself: scipy's Levenberg-Marquardt from the last state, and `hc.assemble` with the motors locked.
 """
 
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ LOOP = r"""
 #include <time.h>
 enum { TICKS = 2000, BLOCK = 50, BLOCKS = 3000 };
 static double x[TICKS][SIZE_X], r[TICKS][SIZE_R], zero[SIZE_U], home[SIZE_U], u[SIZE_U];
+static double unit[SIZE_X];
 static double times[BLOCKS];
 static double now(void) {
   struct timespec t;
@@ -51,7 +54,7 @@ int main(void) {
   int k = 0;
   if (@_init(&c)) return 1;
   if (fread(x, sizeof x, 1, stdin) != 1 || fread(r, sizeof r, 1, stdin) != 1 ||
-      fread(home, sizeof home, 1, stdin) != 1) return 1;
+      fread(home, sizeof home, 1, stdin) != 1 || fread(unit, sizeof unit, 1, stdin) != 1) return 1;
   for (int b = 0; b < BLOCKS; b++) {
     const double start = now();
     for (int i = 0; i < BLOCK; i++, k = (k + 1) % TICKS)
@@ -59,7 +62,23 @@ int main(void) {
     times[b] = (now() - start) / BLOCK;
   }
   qsort(times, BLOCKS, sizeof times[0], by_size);
-  printf("%.17g %llu\n", times[BLOCKS / 2], c.ticks - c.count[0]);
+  printf("%.17g %llu ", times[BLOCKS / 2], c.ticks - c.count[0]);
+  double worst = 0.0;
+  for (int jump = -20; jump <= 20; jump++) {
+    double far[SIZE_X], q[64 + SIZE_X * 64], v[64 + SIZE_X * 64];
+    const @_memory here = c.memory;
+    if (jump > -2 && jump < 2) continue;
+    for (int i = 0; i < SIZE_X; i++) far[i] = x[k][i] + (i % 2 ? -0.15 : 0.15) * jump * unit[i];
+    for (int b = 0; b < 101; b++) {
+      const double start = now();
+      @_state(&c, far, r[k], q, v);
+      times[b] = now() - start;
+      c.memory = here;
+    }
+    qsort(times, 101, sizeof times[0], by_size);
+    if (times[50] > worst) worst = times[50];
+  }
+  printf("%.17g\n", worst);
   return 0;
 }
 """
@@ -68,7 +87,7 @@ int main(void) {
 def motion(assembly: hc.PreparedAssembly) -> tuple[Any, Any]:
     """What the sensors read, and their rates: smooth, and closed after the last tick."""
     q, sensors = assembly.q, assembly.readings
-    x0, u = sensors.at(q), sensors.unit
+    x0, u = sensors.at(q), np.where(sensors.turns | (sensors.unit == 1.0), 1.0, 0.2 * sensors.unit)
     t = np.arange(TICKS)[:, None] * 1e-3
     w = 2.0 * np.pi / (TICKS * 1e-3) * np.array([1.0 + i % 3 for i in range(x0.size)])
     turn = np.arange(x0.size)
@@ -101,13 +120,15 @@ def by_scipy(mech: hc.Mechanism, q0: Any) -> Callable[[Any], Any]:
     return state
 
 
-def in_c(ctl: hc.ComputedTorque, x: Any, rates: Any, home: Any) -> dict[str, Callable[[], float]]:
-    """Functions that run a program in C, and give ns for a tick."""
+def in_c(
+    ctl: hc.ComputedTorque, x: Any, rates: Any, home: Any, unit: Any
+) -> dict[str, Callable[[], tuple[float, float]]]:
+    """Functions that run a program in C, and give ns for a tick, and for the worst call."""
     folder = Path(tempfile.mkdtemp())
     prefix = hc.export_c(ctl, folder)[0].stem
     (folder / "loop.c").write_text(LOOP.replace("@", prefix))
     sizes = f"-DSIZE_X={x.shape[1]}", f"-DSIZE_R={rates.shape[1]}", f"-DSIZE_U={home.size}"
-    np.concatenate([x.ravel(), rates.ravel(), home]).tofile(folder / "states")
+    np.concatenate([x.ravel(), rates.ravel(), home, unit]).tofile(folder / "states")
     found = {}
     for label, flags in FLAGS.items():
         program = folder / label.replace(", ", "_")
@@ -117,13 +138,13 @@ def in_c(ctl: hc.ComputedTorque, x: Any, rates: Any, home: Any) -> dict[str, Cal
             check=True,
         )  # fmt: skip
 
-        def run(program: Path = program) -> float:
+        def run(program: Path = program) -> tuple[float, float]:
             with (folder / "states").open("rb") as file:
                 done = subprocess.run([program], stdin=file, capture_output=True, check=True)
-            median, refused = done.stdout.split()
+            median, refused, worst = done.stdout.split()
             if int(refused):
                 raise RuntimeError(f"{prefix}: C refused {refused.decode()} ticks")
-            return float(median)
+            return float(median), float(worst)
 
         found[label] = run
     return found
@@ -175,10 +196,25 @@ def measure(name: str) -> dict[str, float]:
                     call(k)
                 times[way].append((time.perf_counter() - began) / len(ticks))
         found = {way: 1e6 * float(np.median(t)) for way, t in times.items()}
-        for label, run in in_c(ctl, x, rates, home).items():
-            found[label] = float(np.median([run() for _ in range(ROUNDS)]))
+        for label, run in in_c(ctl, x, rates, home, assembly.readings.unit).items():
+            tick, worst = np.median([run() for _ in range(ROUNDS)], axis=0)
+            found[label], found[f"{label}, worst"] = float(tick), float(worst)
+        found["worst"] = _worst(assembly, x[-1])
     found["newton"] = float(steps)
     return found
+
+
+def _worst(assembly: hc.PreparedAssembly, x: Any) -> float:
+    """us for the call that takes longest, refused or not."""
+    times, here = [], assembly.q
+    unit = assembly.readings.unit * np.where(np.arange(x.size) % 2, -1.0, 1.0)
+    for jump in 0.15 * np.arange(-20, 21):
+        began = time.perf_counter()
+        with suppress(hc.HoloctlError):
+            assembly.state(x + jump * unit)
+        times.append(time.perf_counter() - began)
+        assembly.reset(here)
+    return 1e6 * max(times)
 
 
 def _newton(assembly: hc.PreparedAssembly, x: Any, rates: Any) -> int:
@@ -197,9 +233,9 @@ def section() -> str:
         "the last state, the state alone; `assemble` likewise, with the motors locked.",
         "",
         "| robot | torque | from motors | ratio | state | compiled torque | compiled from motors | "
-        "ratio | C, ns | C native, ns | Levenberg-Marquardt | times as long | assemble | "
-        "Newton steps |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "ratio | C, ns | C native, ns | worst call | in C native, ns | Levenberg-Marquardt | "
+        "times as long | assemble | Newton steps |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name in ROBOTS:
         f = measure(name)
@@ -208,7 +244,8 @@ def section() -> str:
             f"{f['from motors'] / f['torque']:.2f} | {f['state']:.1f} | "
             f"{f['compiled torque']:.2f} | {f['compiled from motors']:.2f} | "
             f"{f['compiled from motors'] / f['compiled torque']:.2f} | {f['C']:.0f} | "
-            f"{f['C, native']:.0f} | {f['Levenberg-Marquardt']:.0f} | "
+            f"{f['C, native']:.0f} | {f['worst']:.0f} | {f['C, native, worst']:.0f} | "
+            f"{f['Levenberg-Marquardt']:.0f} | "
             f"{f['Levenberg-Marquardt'] / f['state']:.0f} | {f['assemble']:.0f} | "
             f"{f['newton']:.2f} |"
         )

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from holoctl.closing.snapped import Snapped, snapped
     from holoctl.codegen.compiled.compile import compile
     from holoctl.codegen.compiled.compiled import Compiled
+    from holoctl.codegen.compiled.sensing import CompiledLoop
     from holoctl.codegen.exported.export import export_c
     from holoctl.constraints import kinds
     from holoctl.constraints.closure import Closure
@@ -109,6 +110,7 @@ _HOMES = {
     "dynamics.certificate": ["Certificate"],
     "codegen.compiled.compile": ["compile"],
     "codegen.compiled.compiled": ["Compiled"],
+    "codegen.compiled.sensing": ["CompiledLoop"],
     "codegen.exported.export": ["export_c"],
     "constraints.closure": ["Closure"],
     "constraints.contact": ["Contact"],

@@ -169,7 +169,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "Redundant sensors may disagree by {} rad", "tolerances.SENSORS_AGREE"),
     (DECISIONS, "by less than {} of their own size count as not seen",
      "tolerances.UNSEEN_MOTION"),
-    (REALTIME, "two evaluations of the rows, at most {}. `.last`", "tolerances.FACTORED_TICK"),
+    (REALTIME, "two evaluations of the rows, at most {} (and once", "tolerances.FACTORED_TICK"),
     (REALTIME, "where *noise* would be amplified by more than {}, nothing",
      "tolerances.GAIN_LIMIT"),
     (SIMULATION, "no step is longer than {} ticks of", "tolerances.TIMED_TICKS"),

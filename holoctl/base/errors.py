@@ -95,7 +95,8 @@ class BranchError(HoloctlError):
     why : str
         ``"jump"``: too far from the last state for one call; ``"dead point"``: the mechanism is
         close to a configuration from where it may go on in several ways; ``"gain"``: noise would
-        be amplified too much; ``"lost"``: one of the last two was said before.
+        be amplified too much; ``"lost"``: one of the last two was said before; ``"rows"``: rows
+        that were left out as redundant would open.
     """
 
     def __init__(self, message: str, *, why: str = "") -> None:

@@ -364,8 +364,15 @@ JUMPS_BY, JUMPS_FROM, SIZE_FADES = 5.0, 0.01, 0.99  # -; scaled; -
 glitch, and no motion that goes on. Usual is the largest one, which fades by the third
 from call to call: sensors may be read more slowly than they are asked."""
 
+WAY_BACK = 0.2
+"""A step of the sensors takes back the one before where no more than this part of it is left."""
+
 SENSORS_AGREE = 0.05  # scaled
 """Redundant sensors that differ by more contradict each other."""
+
+FEW_PIVOTS, MOST_SWAPS = 50, 1000  # counts
+"""The product of so many pivots is within the range of floats; of so many orders of pivots it is
+remembered which are even."""
 
 UNSEEN_MOTION = 1e-3
 """Motions that move all sensors by less than this part are not seen."""

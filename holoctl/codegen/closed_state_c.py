@@ -33,6 +33,7 @@ from holoctl.base.tolerances import (
     SHORTEST_SUBSTEP,
     SIZE_FADES,
     TIGHT,
+    WAY_BACK,
 )
 from holoctl.codegen.c_text import array, filled, number
 from holoctl.codegen.expressions import Expressions
@@ -104,6 +105,7 @@ class _Driver:
     fades: str = number(SIZE_FADES)
     dead_point: str = number(DEAD_POINT_TICKS)
     agree: str = number(SENSORS_AGREE)
+    way_back: str = number(WAY_BACK)
     worn: str = number(BORDERS_WORN)
     left_open: str = ""
     closed: str = ""
@@ -145,7 +147,7 @@ def memory_type(E: Expressions, law: ClosedState) -> np.dtype[Any]:
     doubles = [
         ("q", x.nq), ("t", 1), ("gamma", x.gammas), ("drift", x.drifts), ("before", x.gammas),
         ("step", x.sensors), ("A", x.A), ("N", x.N), ("decided", 1), ("det", 1), ("now", 1),
-        ("past", 2), ("size", 1), ("open", 1),
+        ("past", 2), ("way", x.sensors), ("size", 1), ("open", 1),
     ]  # fmt: skip
     alone = ("t", "decided", "det", "now", "size", "open")
     reals = [(name, "f8") if name in alone else (name, "f8", (n,)) for name, n in doubles]
@@ -172,7 +174,8 @@ def driver(E: Expressions, law: ClosedState, P: str) -> str:
             E.partition.rank, law.seen, law.idle,
             law.closing.numel_out(1), law.seeing.numel_out(3),
             int(law.known), int(law.weighed), int(law.timed), int(law.bordered),
-            doubles + sizes.gammas + 13, FACTORED_TICK, _arrays(E, law), mend, deciding,
+            doubles + sizes.gammas + sizes.sensors + 13, FACTORED_TICK, _arrays(E, law), mend,
+            deciding,
             left_open=number(max(LEFT_OPEN, E.partition.tolerance)),
             closed=number(max(CLOSED, E.mech.tolerance)),
         ),

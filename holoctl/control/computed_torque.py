@@ -266,11 +266,33 @@ class ComputedTorque:
         InputError, SingularityError, InconsistentError, BranchError, AssemblyError
             As there, and as `loop`.
         """
+        loop = self._own_loop()
+        return loop.torque_from_motors(q_motors, v_motors, q_ref, v_ref, a_ref, t, out=out)
+
+    def _own_loop(self) -> Loop:
+        """The loop of this thread."""
         try:
             loop: Loop = self._local.loop
         except AttributeError:
             loop = self._local.loop = self.loop()
-        return loop.torque_from_motors(q_motors, v_motors, q_ref, v_ref, a_ref, t, out=out)
+        return loop
+
+    def reset(self, q: Any, t: float = 0.0) -> None:
+        """`Loop.reset` of the loop of this thread: tell where the mechanism is.
+
+        Parameters
+        ----------
+        q : (nq,) array_like
+            A closed configuration.
+        t : float, optional
+            Time, s.
+
+        Raises
+        ------
+        InputError, InconsistentError, BranchError, SingularityError
+            As `PreparedAssembly.reset`, and as `loop`.
+        """
+        self._own_loop().reset(q, t)
 
     def track_from_motors(self, reference: Reference) -> SensedTracking:
         """A controller(t, q_motors, v_motors) -> u that follows reference(t) -> (q_ref, v_ref,

@@ -46,6 +46,12 @@ class Loop:
     _sensed: Sensed
     _torque: Callable[..., Vector]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise InputError(
+            "a Loop remembers where its mechanism is, for one thread: it is neither copied nor "
+            "pickled; ctl.loop() makes another one"
+        )
+
     def __repr__(self) -> str:
         return f"<Loop of {self._law.mech.name}: {self.assembly!r}>"
 

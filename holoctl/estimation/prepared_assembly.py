@@ -6,7 +6,7 @@ What it remembers belongs to one loop; another loop takes another one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -18,13 +18,21 @@ from holoctl.base.checks import (
     as_given,
     finite,
     instant,
+    known_name,
     listing,
-    numbers,
+    number,
     quiet,
+    read_only,
     stored,
     vector,
 )
-from holoctl.base.errors import AssemblyError, BranchError, InconsistentError, InputError
+from holoctl.base.errors import (
+    AssemblyError,
+    BranchError,
+    HoloctlError,
+    InconsistentError,
+    InputError,
+)
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
     CLOSED,
@@ -41,6 +49,7 @@ from holoctl.base.tolerances import (
     ROWS_BETTER,
     SENSORS_AGREE,
     SIZE_FADES,
+    WAY_BACK,
 )
 from holoctl.closing.assembly import assemble
 from holoctl.closing.correction import put_back
@@ -61,6 +70,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
 from holoctl.projector.repartition import decided_anew, independence, repartitioned
 from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.tick.other_rows import check_ticks
 
 __all__ = ["AssemblyReport", "PreparedAssembly"]
 
@@ -148,7 +158,10 @@ class PreparedAssembly:
     InconsistentError
         For a start that is not closed.
     BranchError
-        For a start so close to a dead point that noise would be amplified by more than 100.
+        For a start at a dead point, or so close to one that noise would be amplified by more than
+        100.
+    SingularityError
+        For a start that is a singular configuration.
     AssemblyError
         If no start is given and the reference cannot be assembled.
 
@@ -167,8 +180,9 @@ class PreparedAssembly:
     partition: Partition
     unseen: tuple[str, ...]
     _before: Place | None  # in front of the last one, where that was no jump
+    _way: Vector  # of the sensors in the last call
     _size: float  # of the largest step of the sensors, scaled, which fades from call to call
-    _x: Vector | None
+    _missed: tuple[float, ...]  # by redundant sensors, in the last call
 
     @quiet
     def __init__(
@@ -180,11 +194,14 @@ class PreparedAssembly:
         start: Any = None,
     ) -> None:
         check_mechanism(mech)
+        check_ticks(mech)
         sensors = readings(mech, measured)
         begin = assemble(mech)[0] if start is None else check_configuration(mech, start, "start")
         self.mech, self.measured = mech, sensors.names
-        self._readings, self._weights = sensors, _weights(sensors, weights)
-        self._per_unit, self._given_weights, self._busy = 1.0 / sensors.unit, weights, False
+        self._readings, given = sensors, _weights_given(sensors, weights)
+        scaled = given * sensors.unit**2
+        self._weights = scaled / scaled.max()
+        self._per_unit, self._given_weights, self._busy = 1.0 / sensors.unit, given, False
         self._begin(begin, partition)
         self._start = self._place.q
 
@@ -199,7 +216,8 @@ class PreparedAssembly:
         return _made_again, (*given, self._start, self._place.q, self._place.t, self._latched)
 
     def fresh(self) -> PreparedAssembly:
-        """Another one of the same sensors, at the start of this one."""
+        """Another one of the same sensors, where this one was told to be last: by `reset`, or at
+        its start."""
         return PreparedAssembly(
             self.mech, self.measured, self._given_weights, self.partition, self._start
         )
@@ -267,6 +285,11 @@ class PreparedAssembly:
         return place.q, self._velocity(place, rates)
 
     @property
+    def place(self) -> Place:
+        """The last state, with what it is followed from."""
+        return self._place
+
+    @property
     def seeing(self) -> Seeing:
         """What the last state is evaluated and factored with; another one where rows were worn."""
         return self._see
@@ -300,7 +323,7 @@ class PreparedAssembly:
         """
         x, _, t = self._checked(q_measured, None, t)
         self._followed(x, t, FACTORED_START)
-        self._before = None
+        self._before, self._size = None, 0.0
 
     @quiet
     def reset(self, q: Any, t: float = 0.0) -> None:
@@ -319,23 +342,25 @@ class PreparedAssembly:
         Raises
         ------
         InputError
-            For a wrong shape, or numbers that are not finite; for a dead point.
+            For a wrong shape, or numbers that are not finite.
         InconsistentError
             For a configuration that is not closed.
         BranchError
-            For one so close to a dead point that noise would be amplified by more than 100.
+            For a dead point, or so close to one that noise would be amplified by more than 100.
+        SingularityError
+            For a singular configuration.
         """
         self._check_free()
-        self._begin(check_configuration(self.mech, q), self.partition, instant(t))
+        q, t = check_configuration(self.mech, q), instant(t)
+        self._begin(q, _better_rows(self.mech, self.partition, q, t) or self.partition, t)
+        self._start = self._place.q
 
     @property
     def last(self) -> AssemblyReport:
         """What the last call took that got as far as the readings, also where it failed."""
         tally, place = self._tally, self._place
-        off, readings_ = dict[str, float](), self._readings
-        if readings_.columns.size > place.gamma.shape[1] and self._x is not None:
-            missed = self._see.difference(place.q, self._x, place.cut)
-            off = {name: float(x) for name, x in zip(readings_.labels, missed, strict=True)}
+        labels = self._readings.labels
+        off = {name: float(x) for name, x in zip(labels, self._missed, strict=False)}
         return AssemblyReport(
             tally.substeps, tally.newton, tally.factored, tally.contraction,
             self._see.gain(place.gamma, place.borders), tally.closure, off, tally.reached,
@@ -394,9 +419,9 @@ class PreparedAssembly:
             )
         self.partition, self.unseen = part, moved_by(mech, here.unseen)
         self._see, self._follow, self._place = see, following(mech, see), place
-        self._before, self._size = None, 0.0
+        self._before, self._size, self._way = None, 0.0, np.zeros(sensors.columns.size)
         self._refused, self._latched = 0, ""
-        self._tally, self._x = Tally(0, reached=1.0), None
+        self._tally, self._missed = Tally(0, reached=1.0), ()
 
     def _laid_out(self, part: Partition, here: Sight, q: Vector, t: float) -> tuple[Seeing, Place]:
         mech, sensors, weights = self.mech, self._readings, self._weights
@@ -445,11 +470,13 @@ class PreparedAssembly:
 
     def _one_call(self, x: Vector, t: float, most: int) -> Place:
         see, here, tally = self._see, self._place, Tally(most)
-        self._tally, self._x = tally, x
+        self._tally, self._missed = tally, ()
         way = see.difference(here.q, x, here.cut)
         size = largest(way * self._per_unit)
+        if here.drift is not None:
+            size = max(size, largest(here.drift * (t - here.t) / self.mech.column_scale))
         there = self._follow(here, x, way, t, tally)
-        if there is None or (size <= FAR_TICK and self._at_dead_point(there)):
+        if there is None or (size <= FAR_TICK and self._at_dead_point(there, way)):
             if self._with_other_rows():
                 return self._one_call(x, t, most)
             usual, self._refused = self._size, self._refused + 1
@@ -458,45 +485,72 @@ class PreparedAssembly:
             # near a dead point the sensors slow down: a step that is much longer may be a glitch
             self._refuse(there, size, t, most, size > max(JUMPS_BY * usual, JUMPS_FROM))
         if see.redundant:
+            if self._left_open() and self._with_other_rows():
+                return self._one_call(x, t, most)
             self._check_redundant(there, x)
-        self._before = None if size > FAR_TICK else here
-        self._size = max(min(size, FAR_TICK), SIZE_FADES * self._size)
+        if size > FAR_TICK:
+            self._before = None
+        elif not self._gone_back(way):  # else as if the glitch had not been
+            self._before = here
+        self._size, self._way = max(min(size, FAR_TICK), SIZE_FADES * self._size), way
         self._place, self._refused = there, 0
         return there
 
-    def _at_dead_point(self, there: Place) -> bool:
-        """Whether the determinant would vanish soon if it went on as in the last two calls."""
+    def _at_dead_point(self, there: Place, way: Vector) -> bool:
+        """Whether the determinant would vanish soon if it went on as in the last two calls; not so
+        where the sensors have gone back to where they came from, as after a glitch."""
         if self._before is None:
             return False
         before, last, now = (p.determinant for p in (self._before, self._place, there))
         ticks = DEAD_POINT_TICKS + self._refused
-        return now + DEAD_POINT_TICKS * (now - last) <= 0.0 or now + ticks * (last - before) <= 0.0
+        if now + DEAD_POINT_TICKS * (now - last) > 0.0 and now + ticks * (last - before) > 0.0:
+            return False
+        return not (self._gone_back(way) and now + ticks * (now - before) > 0.0)
+
+    def _gone_back(self, way: Vector) -> bool:
+        """Whether the sensors have gone back to where they were before the last call, far away."""
+        if self._before is None:
+            return False
+        before, last = self._before.determinant, self._place.determinant
+        if DEAD_POINT_TICKS * abs(last - before) < min(before, last):
+            return False  # it hardly matters whether they have
+        per_unit = self._per_unit
+        left = largest((way + self._way) * per_unit)
+        return left <= WAY_BACK * largest(self._way * per_unit)
 
     def _check_redundant(self, there: Place, x: Vector) -> None:
         """Raise an error where rows left out, or sensors, contradict the others."""
-        left_open = self._see.open(slice(self._see.rank, None))
-        self._tally.closure = max(self._tally.closure, left_open)
-        if not left_open <= max(LEFT_OPEN, self.partition.tolerance):
+        if left_open := self._left_open():
             self._refused += 1
             raise BranchError(
                 f"{self.mech.name}: rows left out as redundant would open by {left_open:.1e} "
                 "(scaled): the rows that are kept do not decide the motion there; start from a "
                 "configuration nearby, or give a partition decided there",
-                why="jump",
+                why="rows",
             )
         self._check_agreement(there, x)
+
+    def _left_open(self) -> float:
+        """By how much rows left out as redundant are open, scaled; 0 where that is allowed."""
+        see = self._see
+        left_open = see.open(slice(see.rank, None))
+        self._tally.closure = max(self._tally.closure, left_open)
+        return 0.0 if left_open <= max(LEFT_OPEN, self.partition.tolerance) else left_open
 
     def _with_other_rows(self) -> bool:
         """Whether other rows are clearly better at the last state; then these are kept from now
         on, for a determinant of rows that get dependent vanishes where no dead point is."""
         mech, here, before = self.mech, self._place, self._before
-        part = _better_rows(mech, self.partition, here)
+        part = _better_rows(mech, self.partition, here.q, here.t)
         if part is None:
             return False
-        there = sight(mech, part, self._readings, here.q, here.t)
-        if there.seen.shape[1] != here.gamma.shape[1]:
+        try:
+            there = sight(mech, part, self._readings, here.q, here.t)
+            if there.seen.shape[1] != here.gamma.shape[1]:
+                return False
+            see, place = self._laid_out(part, there, here.q, here.t)
+        except HoloctlError:
             return False
-        see, place = self._laid_out(part, there, here.q, here.t)
         if before is not None:  # its determinant with these rows
             see.evaluate(before.q, before.t)
             det = see.factor(place.borders)
@@ -512,6 +566,7 @@ class PreparedAssembly:
         if sensors.columns.size == there.gamma.shape[1]:
             return
         off = self._see.difference(there.q, x, there.cut)
+        self._missed = tuple(off.tolist())
         worst = np.abs(off / sensors.unit)
         if not worst.max() <= SENSORS_AGREE:
             self._refused += 1
@@ -564,8 +619,9 @@ class PreparedAssembly:
             )
         raise BranchError(
             f"{where} is too far for one call ({far}; {part} {tally.factored} factorisations were "
-            f"used, of {most}). The last state stays. Were ticks missed? resynchronise(q_measured) "
-            "goes farther, reset(q) tells where it is",
+            f"used, of {most}). The last state stays. Were ticks missed? "
+            + ("resynchronise(q_measured) goes farther, " if most < FACTORED_START else "")
+            + "reset(q) tells where it is",
             why="jump",
         )
 
@@ -602,12 +658,12 @@ def _check_out(out: Any, mech: Mechanism) -> None:
     )
 
 
-def _better_rows(mech: Mechanism, part: Partition, here: Place) -> Partition | None:
-    """A partition of rows that are clearly less dependent at a place, or None."""
+def _better_rows(mech: Mechanism, part: Partition, q: Vector, t: float) -> Partition | None:
+    """A partition of rows that are clearly less dependent at a configuration, or None."""
     if part.tolerance > 0.0:  # which rows decide is seen from several places then
-        found = repartitioned(mech, part, here.q, np.zeros(mech.nv), here.t)
+        found = repartitioned(mech, part, q, np.zeros(mech.nv), t)
         return None if np.array_equal(found.rows, part.rows) else found
-    G = scaled_rows_at(mech, here.q, np.zeros(mech.nv), here.t).jacobian
+    G = scaled_rows_at(mech, q, np.zeros(mech.nv), t).jacobian
     if part.rank == G.shape[0] or not np.isfinite(G).all():
         return None
     found = decided_anew(mech, part, G)
@@ -628,24 +684,16 @@ def _closed(mech: Mechanism, q: Vector, t: float) -> tuple[Vector, float]:
     return q, t
 
 
-def _weights(sensors: Readings, given: Any) -> Vector:
-    """Weights of the sensors, scaled, the largest one."""
+def _weights_given(sensors: Readings, given: Any) -> Vector:
+    """Weights of the sensors (m,), 1/rad^2 or 1/m^2."""
     u, m = sensors.unit, sensors.columns.size
-    usual = 1.0 / (u * u)
-    if given is None:
-        w = usual
-    elif isinstance(given, dict):
-        w = usual.copy()
+    w: Vector = 1.0 / (u * u)
+    if isinstance(given, Mapping):
         for name, x in given.items():
-            if name not in sensors.labels:
-                raise InputError(
-                    f"weights: there is no sensor called {name!r}; valid names: "
-                    f"{listing(sensors.labels)}"
-                )
-            w[sensors.labels.index(name)] = numbers("weights", x)
-    else:
+            known_name(name, sensors.labels, "sensor", "weights")
+            w[sensors.labels.index(name)] = number(f"weights[{name!r}]", x)
+    elif given is not None:
         w = vector("weights", given, m, "of the sensors")
-    if not ((w > 0.0) & np.isfinite(w)).all():
+    if not (w > 0.0).all():
         raise InputError(f"weights must be above zero; got {w}")
-    scaled: Vector = w * u * u / (w * u * u).max()
-    return scaled
+    return read_only(w)

@@ -20,6 +20,7 @@ from holoctl.base.angles import wrapped
 from holoctl.base.checks import Vector, listing, name_list, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.closure import Closure
+from holoctl.constraints.contact import Contact
 from holoctl.constraints.joint_coordinates import (
     FramePair,
     Joint,
@@ -27,10 +28,8 @@ from holoctl.constraints.joint_coordinates import (
     joint_called,
     part_names,
 )
-from holoctl.constraints.rod import Rod
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.configurations import checked_configuration
-from holoctl.tree.frames import resolve_frame
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
 
@@ -261,16 +260,15 @@ def _given(mech: Mechanism, measured: Any, owner: str) -> list[Any]:
 
 def _floating_base(mech: Mechanism) -> str | None:
     """The joint that the whole mechanism floats by, if there is one: the only one at the world,
-    free, and nothing but contacts holds a body to the world."""
+    free, and nothing but contacts has to do with it."""
     model = plain(mech.model)
     roots = [j for j in range(1, model.njoints) if model.parents[j] == 0]
     if len(roots) != 1 or model.joints[roots[0]].shortname() != "JointModelFreeFlyer":
         return None
-    for constraint in mech.constraints:
-        if isinstance(constraint, (Closure, Rod)):
-            ends = constraint.a, constraint.b
-            if any(resolve_frame(model, end, mech.name).joint == 0 for end in ends):
-                return None
+    base = slice(model.idx_vs[roots[0]], model.idx_vs[roots[0]] + 6)
+    for constraint, bound in zip(mech.constraints, mech.bound, strict=True):
+        if not isinstance(constraint, Contact) and bound.support[:, base].any():
+            return None
     return str(model.names[roots[0]])
 
 

@@ -30,7 +30,7 @@ from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, orthonormal_columns
-from holoctl.base.tolerances import UNLIMITED
+from holoctl.base.tolerances import FEW_PIVOTS, MOST_SWAPS, UNLIMITED
 from holoctl.estimation.readings import Readings
 from holoctl.estimation.seen_rows import SeenRows, seen_rows
 from holoctl.mechanism.mechanism import Mechanism
@@ -41,10 +41,6 @@ __all__ = ["Borders", "Seeing", "lay_out"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-FEW_PIVOTS, MOST_SWAPS = 50, 1000
-"""The product of so many pivots is within the range of floats; of so many orders of pivots it is
-remembered which are even."""
 
 
 class Borders(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, listing
-from holoctl.base.errors import InputError
+from holoctl.base.errors import BranchError, InputError
 from holoctl.base.linalg import null_space_by_svd, pivoted_qr, solved
 from holoctl.base.tolerances import UNSEEN_MOTION
 from holoctl.closing.idle.basis import idle_basis
@@ -92,7 +92,9 @@ def checked_sight(
     Raises
     ------
     InputError
-        Where the sensors do not see a motion that is not idle, here or anywhere.
+        Where the sensors do not see a motion that is not idle.
+    BranchError
+        Where they do nearby: at a dead point of theirs.
     """
     here = sight(mech, part, sensors, q, t)
     if not here.unseen.shape[1]:
@@ -105,10 +107,11 @@ def checked_sight(
     rank = part.independent.size - here.unseen.shape[1]
     for nearby in nearby_configurations(mech, q, t):
         if sight(mech, part, sensors, nearby, t).seen.shape[1] > rank:
-            raise InputError(
-                f"{mech.name}: start is a configuration where what is measured, "
-                f"{listing(sensors.names)}, does not tell how {_hidden(mech, sensors, hidden)} "
-                "move, though it does nearby: a dead point; give another start"
+            raise BranchError(
+                f"{mech.name}: this configuration is a dead point of what is measured, "
+                f"{listing(sensors.names)}: it does not tell how {_hidden(mech, sensors, hidden)} "
+                "move, though it does nearby; start somewhere else",
+                why="dead point",
             )
     raise InputError(
         f"{mech.name}: what is measured, {listing(sensors.names)}, does not tell how "

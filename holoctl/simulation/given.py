@@ -15,6 +15,7 @@ import numpy as np
 from holoctl.base.checks import Vector, vector
 from holoctl.base.errors import InputError
 from holoctl.control.computed_torque import ComputedTorque, Controller
+from holoctl.control.loop import Loop
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
 from holoctl.simulation.motion import Efforts
@@ -105,12 +106,17 @@ def tell_time(error: Exception, t: float) -> None:
 def check_controller(controller: Any, name: str = "controller") -> None:
     """Raise `InputError` for what is no function; `name` says where it comes from."""
     of = getattr(controller, "__self__", None)
-    methods = [getattr(ComputedTorque, name) for name in dir(ComputedTorque)]
-    its_own = isinstance(of, ComputedTorque) and getattr(controller, "__func__", 0) in methods
+    its_own = isinstance(of, (ComputedTorque, Loop)) and hasattr(type(of), controller.__name__)
     if not callable(controller) or its_own:
+        given = of if its_own else controller
+        from_motors = isinstance(given, Loop) or (its_own and "motors" in controller.__name__)
         hint = ""
-        if isinstance(controller, ComputedTorque) or its_own:
-            hint = "; ctl.track(reference) makes one, with reference(t) -> (q_ref, v_ref, a_ref)"
+        if from_motors:
+            hint = "; ctl.track_from_motors(reference) makes one of what is measured"
+        elif isinstance(given, ComputedTorque):
+            hint = "; ctl.track(reference) makes one"
+        if hint:
+            hint += ", with reference(t) -> (q_ref, v_ref, a_ref)"
         what = (
             f"{type(of).__name__}.{controller.__name__}" if its_own else type(controller).__name__
         )

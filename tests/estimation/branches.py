@@ -61,7 +61,7 @@ class Oracle:
                 self.kinds.append(("cut", name, motion.rate.size))
                 columns += [-1] * motion.rate.size
                 rotary = _rotary(mech, name)
-                size = _size(mech, name)
+                size = size_of_loop(mech, name)
                 unit += [1.0 if r else size for r in rotary]
                 continue
             j = [*model.names].index(name) if name in model.names else None
@@ -288,7 +288,7 @@ def _rotary(mech, name):
     }[joint]  # fmt: skip
 
 
-def _size(mech, name):
+def size_of_loop(mech, name):
     """The size of the loop that a closure closes, m."""
     at = mech.constraint_names.index(name)
     start = sum(len(b.labels) for b in mech.bound[:at])

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from branches import DOUBTFUL, HOPELESS, _size
+from branches import DOUBTFUL, HOPELESS, size_of_loop
 
 import holoctl as hc
 from holoctl.tree.frames import resolve_frame
@@ -102,7 +102,7 @@ class ManyBranches:
             a, b = resolve_frame(model, c.a, name), resolve_frame(model, c.b, name)
             linear = c.axes.replace(" ", "") if c.axes else ALONG.get(c.joint, "xyz")
             angles = () if c.axes else RIGHT_ANGLES[c.joint]
-            self.closures.append((a, b, linear, angles, _size(mech, name), name))
+            self.closures.append((a, b, linear, angles, size_of_loop(mech, name), name))
 
     # -------------------------------------------------------------------------- kinematics
 

@@ -295,3 +295,54 @@ def test_results_go_where_they_are_told():
         with pytest.raises(hc.InputError, match="out"):
             assembly.state(x + 1e-3, out=bad)
     assert np.array_equal(assembly.q, again[0])  # it was not followed
+
+
+@pytest.mark.parametrize("size", [0.03, 0.1, 0.2])
+def test_a_glitch_of_one_tick_is_gone_in_the_next(size):
+    mech = hc.load(hc.robot_file("stewart"))
+    refused_at = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        assembly = hc.PreparedAssembly(mech)
+        x, u = assembly.readings.at(assembly.q), assembly.readings.unit
+        glitch, motion = (w / np.abs(w).max() * u for w in rng.normal(size=(2, x.size)))
+        for k in range(16):
+            try:
+                assembly.state(x + 5e-4 * k * motion + (size * glitch if k == 6 else 0.0))
+            except (hc.BranchError, hc.AssemblyError):
+                refused_at.append(k)
+    assert set(refused_at) <= {6}  # none for good
+    assert refused_at or size < 0.1  # guard: some are refused
+
+
+def test_no_rates_no_torque():
+    ctl = hc.ComputedTorque(five_bar(), kp=1.0, kd=1.0)
+    x = ctl.mech.motor_positions(ctl.mech.reference)
+    with pytest.raises(hc.InputError, match="v_motors"):
+        ctl.torque_from_motors(x, None, x, [0.0, 0.0], [0.0, 0.0])
+
+
+def test_where_it_was_told_to_be_holds_for_what_is_made_from_it():
+    mech = five_bar()
+    modes = hc.assembly_modes(mech, dict(zip(mech.actuated, [2.2, 0.9], strict=True)), tries=30)
+    other = modes.modes[1].q
+    assembly = hc.PreparedAssembly(mech)
+    assembly.reset(other)
+    x = mech.motor_positions(other)
+    for made in (assembly.fresh(), copy.copy(assembly),
+                 hc.ComputedTorque(mech, kp=1.0, kd=1.0, assembly=assembly).loop()):  # fmt: skip
+        assert np.abs(made.state(x)[0] - assembly.q).max() < 1e-12
+
+
+def test_weights_are_kept_as_they_were():
+    mech = five_bar()
+    names, w = [*mech.actuated, mech.coordinate_names[1]], np.ones(3)
+    assembly = hc.PreparedAssembly(mech, names, weights=w)
+    x = assembly.readings.at(assembly.q) + np.array([0.0, 0.0, 1e-3])
+    before = assembly.state(x)[0]
+    w[:] = 1e-6, 1e-6, 1.0
+    assert np.abs(assembly.fresh().state(x)[0] - before).max() < 1e-12
+    with pytest.raises(hc.InputError, match="weights"):
+        hc.PreparedAssembly(mech, names, weights={"motor_left": [1.0, 2.0]})
+    with pytest.raises(hc.InputError, match="did you mean"):
+        hc.PreparedAssembly(mech, names, weights={"motor_lef": 1.0})

@@ -331,6 +331,7 @@ class CompiledLoop:
         assembly._before = None
         if m["known"] == 2:  # of the place before only the determinant is known
             assembly._before = place._replace(scale=before / place.det)
+        assembly._way = m["way"].copy()
         assembly._size, assembly._refused, assembly._latched = (
             float(m["size"]),
             int(m["refused"]),
@@ -352,6 +353,7 @@ class CompiledLoop:
         now, before = place.determinant, assembly._before
         m["now"], m["refused"], m["size"] = now, assembly._refused, assembly._size
         m["past"] = now, now if before is None else before.determinant
+        m["way"] = assembly._way
         m["known"] = 1 if before is None else 2
         kept = any(place.borders is given for given in self._given) and not m["latched"][0]
         m["latched"] = not self._code.module.resume(m, kept)

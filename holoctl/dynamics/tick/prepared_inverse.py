@@ -236,14 +236,35 @@ class PreparedInverseDynamics:
         """
         mech = self.mech
         target, t = as_given("target", target, mech.nu), instant(t)
+        loop = self._own_loop()
+        q, v = loop.state(q_motors, v_motors, t)
+        return loop.efforts(q, v, target, t, out)
+
+    def reset(self, q: Any, t: float = 0.0) -> None:
+        """Tell where the mechanism is, for `torque_from_motors` in this thread.
+
+        Parameters
+        ----------
+        q : (nq,) array_like
+            A closed configuration.
+        t : float, optional
+            Time, s.
+
+        Raises
+        ------
+        InputError, InconsistentError, BranchError, SingularityError
+            As `PreparedAssembly.reset`.
+        """
+        self._own_loop().assembly.reset(q, t)
+
+    def _own_loop(self) -> Sensed:
         try:
             loop: Sensed = self._local.sensed
         except AttributeError:
             loop = self._local.sensed = sensed(
-                self, PreparedAssembly(mech, partition=self.partition)
+                self, PreparedAssembly(self.mech, partition=self.partition)
             )
-        q, v = loop.state(q_motors, v_motors, t)
-        return loop.efforts(q, v, target, t, out)
+        return loop
 
     @quiet
     def holding(self, q: Any, t: float = 0.0, *, out: Vector | None = None) -> Vector:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holoctl.base.checks import Vector, finite, stored
+from holoctl.base.errors import InputError
 from holoctl.dynamics.tick.inverse_tick import Tick
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.estimation.seen_motion import Seeing
@@ -39,10 +40,23 @@ class Sensed:
     answer: Answer
     _see: Seeing | None = field(init=False, default=None, repr=False)
     _tick: Tick | None = field(init=False, default=None, repr=False)
+    _at: Vector | None = field(init=False, default=None, repr=False)
 
     def state(self, q_measured: Any, v_measured: Any, t: float) -> tuple[Vector, Vector]:
-        """The closed state, not to be written to; `efforts` is for it, once."""
-        return self.assembly.state_in_place(q_measured, v_measured, t)
+        """The closed state, not to be written to; `efforts` is for it.
+
+        Raises
+        ------
+        InputError
+            Without rates; else as `PreparedAssembly.state`.
+        """
+        if v_measured is None:
+            raise InputError(
+                "v_motors must be given: without rates nothing damps. hc.RateFilter makes rates "
+                "from positions"
+            )
+        self._at, v = self.assembly.state_in_place(q_measured, v_measured, t)
+        return self._at, v
 
     def efforts(
         self, q: Vector, v: Vector, target: Vector | None, t: float, out: Vector | None,
@@ -53,7 +67,8 @@ class Sensed:
         see = self.assembly.seeing
         if see is not self._see:  # the first time, or rows were decided anew
             self._see, self._tick = see, self.lay_out(see)
-        u = None if self._tick is None else self._tick(q, v, target, t, None, rates)
+        shared = self._tick is not None and q is self._at is self.assembly.place.q
+        u = self._tick(q, v, target, t, None, rates) if shared and self._tick else None
         if u is None or not finite(u):
             u = self.answer(q, v, target, t, rates)
         return u if out is None else stored("out", out, u)
