@@ -359,7 +359,7 @@ class CompiledLoop:
             count = assembly.readings.unit.size
             seen = np.eye(count) if see.known else place.borders.A / assembly.readings.unit
             m["before"] = m["gamma"] - (place.bend @ seen).reshape(-1)
-            m["step"] = np.linalg.pinv(seen) @ place.step
+            m["step"] = least_squares(seen, place.step)
 
 
 def not_compiled(name: str, how: str) -> InputError:
