@@ -59,8 +59,8 @@ class Place(NamedTuple):
         Of K with these borders.
     decided : float
         What it was where these borders were decided.
-    scale : float
-        ``det * scale`` goes on where borders are decided anew; one at the start.
+    determinant : float
+        The same over that of the start; it goes on where borders are decided anew.
     bend : (nv, b) array
         What gamma changed since the place before.
     step : (b,) array
@@ -77,15 +77,10 @@ class Place(NamedTuple):
     borders: Borders
     det: float
     decided: float
-    scale: float
+    determinant: float
     bend: Array
     step: Vector
     square: float
-
-    @property
-    def determinant(self) -> float:
-        """Over that of the start."""
-        return self.det * self.scale
 
 
 @dataclass(slots=True)
@@ -131,9 +126,8 @@ def placed_at(see: Seeing, q: Vector, t: float, borders: Borders) -> Place:
     see.evaluate(q, t)
     det = see.factor(borders)
     gamma = see.gamma()
-    scale = 1.0 / det if det != 0.0 else 1.0
     drift, at_rest = see.drift(), np.zeros(gamma.shape[1])
-    return Place(q, t, see.cut(), gamma, drift, borders, det, det, scale, 0.0 * gamma, at_rest, 0.0)
+    return Place(q, t, see.cut(), gamma, drift, borders, det, det, 1.0, 0.0 * gamma, at_rest, 0.0)
 
 
 def following(mech: Mechanism, see: Seeing) -> Follow:
@@ -157,7 +151,7 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
             way = see.difference(here.q, x, here.cut)
             there = substep(here, x, way, share, here.t + share * (t - here.t), tally)
             if there is None:
-                part *= 0.5
+                part = 0.5 * min(part, left)  # never the same once more
                 continue
             tally.substeps += 1
             if whole:
@@ -226,8 +220,8 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
             return None
         there = Place(
             q, t, see.cut() if with_cut else here.cut, gamma, see.drift() if timed else None,
-            borders, det, here.decided, here.scale, gamma - here.gamma, step,
-            float(step.dot(step)),
+            borders, det, here.decided, here.determinant * (det / here.det),
+            gamma - here.gamma, step, float(step.dot(step)),
         )  # fmt: skip
         return borders_anew(there) if bordered else there
 
@@ -241,8 +235,7 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
             return here
         gamma = see.gamma()
         return here._replace(
-            borders=borders, det=det, decided=det, scale=here.scale * here.det / det, gamma=gamma,
-            drift=see.drift(), square=0.0,
+            borders=borders, det=det, decided=det, gamma=gamma, drift=see.drift(), square=0.0,
         )  # fmt: skip
 
     return follow

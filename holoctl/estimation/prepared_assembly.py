@@ -202,6 +202,8 @@ class PreparedAssembly:
         scaled = given * sensors.unit**2
         self._weights = scaled / scaled.max()
         self._per_unit, self._given_weights, self._busy = 1.0 / sensors.unit, given, False
+        self._alike = bool((sensors.unit == 1.0).all())
+        self._whole = sensors.numbers != sensors.columns.size
         self._begin(begin, partition)
         self._start = self._place.q
 
@@ -442,7 +444,7 @@ class PreparedAssembly:
             if rates is not None:
                 vector("v_measured", rates, m, "rates of the sensors")
             raise InputError("q_measured or v_measured is out of range")
-        return sensors.checked("q_measured", x), rates, t
+        return sensors.checked("q_measured", x) if self._whole else x, rates, t
 
     def _velocity(self, place: Place, rates: Vector | None) -> Vector:
         if rates is None:
@@ -472,7 +474,7 @@ class PreparedAssembly:
         see, here, tally = self._see, self._place, Tally(most)
         self._tally, self._missed = tally, ()
         way = see.difference(here.q, x, here.cut)
-        size = largest(way * self._per_unit)
+        size = largest(way if self._alike else way * self._per_unit)
         if here.drift is not None:
             size = max(size, largest(here.drift * (t - here.t) / self.mech.column_scale))
         there = self._follow(here, x, way, t, tally)
@@ -554,7 +556,7 @@ class PreparedAssembly:
         if before is not None:  # its determinant with these rows
             see.evaluate(before.q, before.t)
             det = see.factor(place.borders)
-            before = before._replace(det=det, scale=place.scale)
+            before = before._replace(det=det, determinant=det / place.det)
             place = placed_at(see, place.q, place.t, place.borders)
         self._see, self._place, self._before = see, place, before
         self._follow, self.partition = following(mech, see), part

@@ -8,6 +8,7 @@ import threading
 from functools import cache
 
 import numpy as np
+import overconstrained_loops
 import pinocchio as pin
 import pytest
 from exported import STRICT, Exported, build_and_test, cmake, compilers, robot, run
@@ -337,6 +338,64 @@ def test_every_variant_builds_without_a_warning(name, tmp_path):
         sources = [x for x in paths if x.suffix == ".c"]
         run(compiler, *STRICT, "-O2", *sources, "-o", tmp_path / "test", "-lm")
         assert "all is well" in run(tmp_path / "test")
+
+
+def agree(loop, python, x, rates):
+    """One answer by both."""
+    expected, found = answer(python.state, x, rates), answer(loop.state, x, rates)
+    if not isinstance(expected, str):
+        assert_same(found, expected, python.last.gain)
+        return
+    assert found == expected
+    if "Nothing proves" in expected:
+        loop.reset(python.q)
+        python.reset(python.q)
+
+
+@pytest.mark.parametrize("name", ["redundant", "idle", "cut"])
+def test_what_is_known_goes_from_c_to_python_and_back(name):
+    """Glitches are judged by Python, and a far way is gone by it; C then goes on as Python does."""
+    mech, measured = case(name)
+    python, loop = (
+        hc.PreparedAssembly(mech, measured),
+        hc.compile(mech, ["state"], measured=measured).loop(),
+    )
+    glitch = 3.0 * np.random.default_rng(0).normal(size=python.readings.numbers)
+    for k, (x, rates, _) in enumerate(walk(python, 60, 2e-2, seed=3)):
+        if k % 10 == 5:
+            loop.resynchronise(x)
+            python.resynchronise(x)
+        if k % 7 == 3:
+            agree(loop, python, x + glitch, rates)
+        agree(loop, python, x, rates)
+
+
+def test_after_other_rows_were_kept_reset_goes_back_to_machine_code():
+    mech = overconstrained_loops.line_symmetric_bricard().mechanism()
+    fast = hc.compile(mech, ["state"])
+    loop, home = fast.loop(), hc.assemble(mech)[0]
+    x = hc.PreparedAssembly(mech).readings.at(home)
+    guess = [-0.75126786, 0.47899531, 1.25033294, 1.25033294, 0.47899531]
+    loop.reset(hc.assemble(mech, np.array(guess))[0])
+    loop.state(np.array([0.14281090]), np.zeros(1))
+    count = fast.fallbacks
+    assert count == 1
+    loop.state(np.array([0.14281090]), np.zeros(1))
+    assert fast.fallbacks == 2  # Python, which keeps other rows, answers alone
+    loop.reset(home)
+    loop.state(x, np.zeros(1))
+    assert fast.fallbacks == 2
+
+
+def test_readings_that_contradict_each_other_are_no_usual_step(tmp_path):
+    mech = mechanism("three_motors")
+    exported, python = Exported(mech, tmp_path), hc.PreparedAssembly(mech)
+    x = python.readings.at(python.q)
+    rest = np.zeros(x.size)
+    off = x + np.eye(x.size)[2] * 0.3
+    assert answer(python.state, off, rest).startswith("InconsistentError")
+    assert exported.state(off, rest)[0] == "CONTRADICTORY"
+    assert exported.c.memory.size == 0.0
 
 
 # ---------------------------------------------------------------------------- what is measured

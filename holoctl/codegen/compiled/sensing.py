@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, as_given, instant, quiet, stored
 from holoctl.base.errors import HoloctlError, InputError
+from holoctl.base.linalg import least_squares
 from holoctl.codegen.closed_state_c import memory_type
 from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.sensing_source import sensing_source
@@ -114,6 +115,7 @@ class CompiledLoop:
     _memory: NDArray[Any] = field(init=False)
     _rows: NDArray[np.intp] = field(init=False)
     _tick: Callable[..., tuple[Vector, Vector]] = field(init=False)
+    _given: list[Borders] = field(init=False)  # of C, as the assembly has them
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
@@ -122,6 +124,7 @@ class CompiledLoop:
         module, assembly = self._code.module, self._code.assembly.fresh()
         put("_assembly", assembly)
         put("_rows", assembly.partition.rows)
+        put("_given", [])
         put("_memory", np.zeros(1, dtype=self._code.memory))
         self._begin(assembly.q, 0.0)
         # The C functions stand before the methods of the same name, and call them where needed.
@@ -234,7 +237,8 @@ class CompiledLoop:
         """
         if not self._in_python:
             self._give()
-        self._assembly.reset(q, t)
+        if not self._reset_with_rows_of_c(q, t):
+            self._assembly.reset(q, t)
         self._begin(self._assembly.q, instant(t))
 
     @quiet
@@ -286,6 +290,18 @@ class CompiledLoop:
         finally:
             self._take()
 
+    def _reset_with_rows_of_c(self, q: Any, t: float) -> bool:
+        """Whether an assembly that kept other rows was left for one that keeps those of C."""
+        if np.array_equal(self._assembly.partition.rows, self._rows):
+            return False
+        assembly = self._code.assembly.fresh()
+        try:
+            assembly.reset(q, t)
+        except HoloctlError:  # they do not decide the motion there
+            return False
+        object.__setattr__(self, "_assembly", assembly)
+        return True
+
     def _begin(self, q: Vector, t: float) -> None:
         """The memory anew, from where the assembly is; what C does not take stays in Python."""
         same = np.array_equal(self._assembly.partition.rows, self._rows)
@@ -305,16 +321,19 @@ class CompiledLoop:
             N.reshape(-1)[law.held] = m["N"]
         place = placed_at(see, m["q"].copy(), float(m["t"]), Borders(A, N * c[:, None]))
         now, before = m["past"].tolist()
-        assembly._place = place._replace(scale=now / place.det)
+        seen = np.eye(count) if see.known else A / u
+        step, changed = seen @ m["step"], (m["gamma"] - m["before"]).reshape(-1, count)
+        assembly._place = place = place._replace(
+            decided=place.det * float(m["decided"] / m["det"]), determinant=now,
+            bend=least_squares(seen.T, changed.T).T, step=step, square=float(step.dot(step)),
+        )  # fmt: skip
+        self._given[:] = [place.borders]
         assembly._before = None
         if m["known"] == 2:  # of the place before only the determinant is known
-            assembly._before = place._replace(scale=before / place.det)
+            assembly._before = place._replace(determinant=before)
         assembly._way = m["way"].copy()
-        assembly._size, assembly._refused, assembly._latched = (
-            float(m["size"]),
-            int(m["refused"]),
-            "",
-        )
+        assembly._size, assembly._refused = float(m["size"]), int(m["refused"])
+        assembly._latched = ""
 
     def _take(self) -> None:
         """Set the memory of C to the assembly, where the machine code can go on from there."""
@@ -333,7 +352,14 @@ class CompiledLoop:
         m["past"] = now, now if before is None else before.determinant
         m["way"] = assembly._way
         m["known"] = 1 if before is None else 2
-        m["latched"] = not self._code.module.resume(m)
+        kept = any(place.borders is given for given in self._given) and not m["latched"][0]
+        m["latched"] = not self._code.module.resume(m, kept)
+        if place.square > 0.0:  # how gamma changed on the way there
+            see = assembly.seeing
+            count = assembly.readings.unit.size
+            seen = np.eye(count) if see.known else place.borders.A / assembly.readings.unit
+            m["before"] = m["gamma"] - (place.bend @ seen).reshape(-1)
+            m["step"] = least_squares(seen, place.step)
 
 
 def not_compiled(name: str, how: str) -> InputError:

@@ -4,7 +4,8 @@ What a loop remembers is a `memory` of C in an array of bytes, one for each loop
 
     size()                    of a memory, bytes
     begin(memory, q, t)       start at a closed configuration; whether that is possible
-    resume(memory)            the same where Python filled in q, t and the past
+    resume(memory, kept)      the same where Python filled in q, t and the past; whether the borders
+                              of memory still hold
     bind(memory, unusual, doubtful)
                               the tick, state(q_m, v_m, [t]) -> q, v
     bind_torque(memory, unusual, doubtful, torque, doubtful_torque)
@@ -74,16 +75,17 @@ static PyObject *law_begin(PyObject *self, PyObject *const *args, Py_ssize_t nar
 static PyObject *law_resume(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
   law_memory *m;
   double phi[PHI], left_out[LEFT_OUT], doubt;
-  if (nargs != 1) {
-    PyErr_SetString(PyExc_TypeError, "resume takes memory");
+  int kept;
+  if (nargs != 2) {
+    PyErr_SetString(PyExc_TypeError, "resume takes memory, kept");
     return NULL;
   }
-  if (!(m = memory_of(args[0]))) return NULL;
-  first_borders(m);
+  if (!(m = memory_of(args[0])) || (kept = PyObject_IsTrue(args[1])) < 0) return NULL;
+  if (!kept) first_borders(m);
   see_motion(m, m->q, m->t, m->gamma, m->drift, phi, left_out, &m->det, &doubt);
   for (int i = 0; i < NV * M; i++) m->before[i] = m->gamma[i];
   for (int j = 0; j < M; j++) m->step[j] = 0.0;
-  m->decided = m->det;
+  if (!kept) m->decided = m->det;
   m->open = largest(left_out, LEFT_OUT);
   return PyBool_FromLong(doubt < 1.0 && largest(phi, PHI) <= TIGHT);
 }
