@@ -488,6 +488,10 @@ IDLE_NEW = 1e-3
 HELD_APART = 1e-4  # of the size of the mechanism
 """Points that are nearer to each other do not hold an axis: it may tilt about them."""
 
+MASS_OF_PARTS = 1e-6
+"""Between the hinges of a ball, bodies of less of the mass of the one that spins are its parts;
+heavier ones are links, and so are all where it has none."""
+
 MOST_FREE = 4
 """A joint that holds a point of an axis allows three turns about it and a slide along it."""
 

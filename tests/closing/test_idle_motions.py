@@ -329,3 +329,37 @@ def test_links_of_a_spherical_linkage_are_no_rods():
     q, _ = hc.assemble(mech)
     assert idle_basis(mech, q).shape[1] == 0
     assert idle_basis(mech, q, held=mech.B.T[:1]).shape[1] == 0
+
+
+def lighter(mech, joints, factor):
+    """The mechanism with the bodies behind these joints lighter, by mass and moments."""
+    model = mech.model.copy()
+    for joint in joints:
+        i = model.getJointId(joint)
+        drawn = model.inertias[i]
+        model.inertias[i] = pin.Inertia(factor * drawn.mass, drawn.lever, factor * drawn.inertia)
+    return dataclasses.replace(mech, model=model)
+
+
+@pytest.mark.parametrize(("factor", "count"), [(0.0, 1), (1e-9, 1), (1e-3, 0)])
+@pytest.mark.parametrize("measured", ["hinge_1", "hinge_5"])
+def test_links_without_mass_make_a_ball_for_a_shaft_on_a_hinge(measured, factor, count):
+    """What is left is a spherical four-bar: two of its links tie the third to one at rest."""
+    _, mech = oc.drawn("spherical_5")
+    light = lighter(mech, ["hinge_2", "hinge_4"], factor)
+    q, _ = hc.assemble(light)
+    held = np.eye(light.nv)[[light.coordinate_names.index(measured)]]
+    N = idle_basis(light, q, held=held)
+    assert N.shape[1] == count
+    check_basis(light, q, N)
+    report = hc.mobility(dataclasses.replace(light, actuated=(measured,)))
+    shaft = {"hinge_1": "link_4", "hinge_5": "link_1"}[measured]
+    assert report.idle == [shaft] * count
+
+
+def test_without_any_mass_no_link_is_a_part():
+    _, mech = oc.drawn("spherical_5")
+    bare = lighter(mech, mech.coordinate_names, 0.0)
+    q, _ = hc.assemble(bare)
+    held = np.eye(bare.nv)[[bare.coordinate_names.index("hinge_5")]]
+    assert idle_basis(bare, q, held=held).shape[1] == 0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
+import overconstrained as oc
 import pinocchio as pin
 import pytest
 from examined import assembled, at_the_dead_centre, said
@@ -55,6 +58,14 @@ def test_a_five_bar_with_one_motor_is_under_actuated_and_not_idle():
     v = np.array([rates.get(n, 0.0) for n in mech.coordinate_names])
     _, rows = constraint_rows(mech, hc.mobility(mech, q).q, v)
     assert np.abs(rows.jacobian @ v).max() < 0.05  # told at a configuration nearby
+
+
+@pytest.mark.parametrize("motor", ["hinge_1", "hinge_2", "hinge_4", "hinge_5"])
+def test_a_spherical_linkage_with_one_motor_is_under_actuated_and_not_idle(motor):
+    mech = oc.drawn("spherical_5")[1]
+    report = hc.mobility(dataclasses.replace(mech, actuated=(motor,)))
+    assert (report.actuation, report.idle, len(report.undriven)) == ("under", [], 1)
+    assert (report.sensors.seen, report.sensors.idle, len(report.sensors.unseen)) == (1, 0, 1)
 
 
 def test_a_free_body_is_not_idle():

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 
 import numpy as np
+import overconstrained as oc
+import overconstrained_loops as loops
 import pinocchio as pin
 import pytest
 import zoo
@@ -173,6 +176,28 @@ def test_unseen_motions_are_refused_unless_they_are_idle():
     assert len(hc.PreparedAssembly(mech).unseen) == 1
     with pytest.raises(hc.InputError, match="motor_right"):
         hc.PreparedAssembly(five_bar(), ["motor_left"])
+
+
+@pytest.mark.parametrize(("links", "sensors"), [(n, k) for n in (5, 6, 7) for k in range(1, n - 3)])
+def test_a_spherical_linkage_with_too_few_sensors_is_refused(links, sensors):
+    """What is left may be a spherical four-bar: a link on a hinge, and three hinges behind it."""
+    mech = loops.spherical(n=links).mechanism()
+    for names in itertools.combinations(mech.coordinate_names, sensors):
+        with pytest.raises(hc.InputError, match=r"does not tell how .* move"):
+            hc.PreparedAssembly(mech, names)
+
+
+@pytest.mark.parametrize("name", ["kaleidocycle_8", "pantograph", "shafts_and_rod", "rssr"])
+def test_one_sensor_of_a_linkage_is_taken_only_where_what_it_misses_is_idle(name):
+    drawing, mech = oc.drawn(name)
+    taken = []
+    for joint in mech.model.names[1:]:
+        try:
+            taken.append(len(hc.PreparedAssembly(mech, [joint]).unseen))
+        except hc.InputError:
+            continue
+    assert max(taken, default=0) == drawing.truth.idle
+    assert bool(taken) == (drawing.truth.idle > 0)
 
 
 def test_a_jump_is_refused_and_the_last_state_stays():

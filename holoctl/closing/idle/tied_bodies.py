@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import HELD_APART
+from holoctl.base.tolerances import HELD_APART, MASS_OF_PARTS
 from holoctl.closing.bodies import Bodies, Edge
 from holoctl.closing.idle.axes import can_hold, held_points
+from holoctl.tree.frozen_model import plain
 
 __all__ = ["Arm", "Spin", "TiedBodies"]
 
@@ -110,7 +111,12 @@ class TiedBodies:
         return frozenset(body for node in group for body in self.bodies[node])
 
     def spins(self, main: int, arms: Sequence[Arm], group: set[int], x: Vector) -> Spin | None:
-        """How the body turns about an axis that joints with two others at rest hold, if so."""
+        """How the body turns about an axis that joints with two others at rest hold, if so.
+
+        Links with mass may be parts of a joint only where points apart hold the axis. On an axis
+        that a hinge holds, three more hinges through one of its points make a spherical four-bar,
+        and all of its links move; so they do where all points are one.
+        """
         w = self.twist(main, x)
         ends, points = set[int](), list[float]()
         for edge, arm in zip(self.edges[main], arms, strict=True):
@@ -126,7 +132,19 @@ class TiedBodies:
         if len(ends) < 2:
             return None
         apart = max(points) - min(points) > max(HELD_APART, self.here.tolerance)
+        if not (apart and np.isfinite(points).all()) and self._with_links(main, group):
+            return None
         return Spin(x, apart)
+
+    def _with_links(self, main: int, group: set[int]) -> bool:
+        """Whether others move that are more than parts of a joint: they have mass."""
+        inertias = plain(self.here.mech.model).inertias
+
+        def mass(node: int) -> float:
+            return sum(float(inertias[body].mass) for body in self.bodies[node])
+
+        few = MASS_OF_PARTS * mass(main)
+        return any(mass(node) >= few for node in group - {main})
 
     def _last(self, edge: Edge, arm: Arm, node: int) -> int:
         """The body itself, of those that make up the node, that the arm ends at."""
