@@ -149,6 +149,10 @@ class PreparedAssembly:
     partition : Partition
     unseen : tuple of str
         The idle motions that the sensors do not see, by the coordinates that they move.
+    readings : Readings
+        What the names stand for, and where it is read off.
+    q : (nq,) array
+        A copy of the last configuration.
 
     Raises
     ------
@@ -205,7 +209,8 @@ class PreparedAssembly:
         self._alike = bool((sensors.unit == 1.0).all())
         self._whole = sensors.numbers != sensors.columns.size
         self._begin(begin, partition)
-        self._start = self._place.q
+        self._first = self.partition, self._place.q
+        self._start, self._start_time = self._place.q, 0.0
 
     def __repr__(self) -> str:
         return (
@@ -214,15 +219,16 @@ class PreparedAssembly:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = self.mech, self.measured, self._given_weights, self.partition
-        return _made_again, (*given, self._start, self._place.q, self._place.t, self._latched)
+        given = self.mech, self.measured, self._given_weights, *self._first
+        told = self._start, self._start_time
+        return _made_again, (given, told, (self._place.q, self._place.t), self._latched)
 
     def fresh(self) -> PreparedAssembly:
         """Another one of the same sensors, where this one was told to be last: by `reset`, or at
         its start."""
-        return PreparedAssembly(
-            self.mech, self.measured, self._given_weights, self.partition, self._start
-        )
+        given = self.mech, self.measured, self._given_weights, *self._first
+        told = self._start, self._start_time
+        return _made_again(given, told, told, "")
 
     # ------------------------------------------------------------------------------- in a loop
 
@@ -355,7 +361,7 @@ class PreparedAssembly:
         self._check_free()
         q, t = check_configuration(self.mech, q), instant(t)
         self._begin(q, _better_rows(self.mech, self.partition, q, t) or self.partition, t)
-        self._start = self._place.q
+        self._start, self._start_time = self._place.q, t
 
     @property
     def last(self) -> AssemblyReport:
@@ -635,15 +641,15 @@ class PreparedAssembly:
 
 
 def _made_again(
-    mech: Mechanism, measured: tuple[str, ...], weights: Any, part: Partition, start: Vector,
-    q: Vector, t: float, latched: str,
-) -> PreparedAssembly:  # fmt: skip
-    """What copies and pickles are made by: where the other one was, lost if it was."""
-    made = PreparedAssembly(mech, measured, weights, part, start)
-    if latched:
-        made._latched = latched
-    else:
-        made.reset(q, t)
+    given: tuple[Any, ...], told: tuple[Vector, float], here: tuple[Vector, float], latched: str
+) -> PreparedAssembly:
+    """Another one of what was given, told what the first one was, and at its place; lost if it
+    was."""
+    made = PreparedAssembly(*given)
+    if not latched:
+        made.reset(*here)
+    made._start, made._start_time = told
+    made._latched = latched
     return made
 
 

@@ -371,3 +371,14 @@ def test_weights_are_kept_as_they_were():
         hc.PreparedAssembly(mech, names, weights={"motor_left": [1.0, 2.0]})
     with pytest.raises(hc.InputError, match="did you mean"):
         hc.PreparedAssembly(mech, names, weights={"motor_lef": 1.0})
+
+
+def test_copies_in_time():
+    mech = mechanism("timed_arm")
+    assembly = sensors_of(mech)
+    q, _ = hc.assemble(mech, assembly.q, t=0.7)
+    assembly.reset(q, 0.7)
+    x = assembly.readings.at(assembly.q)
+    for made in (assembly.fresh(), copy.copy(assembly), pickle.loads(pickle.dumps(assembly))):
+        assert np.abs(made.state(x, t=0.7)[0] - assembly.q).max() < 1e-12
+        assert np.abs(made.fresh().q - q).max() < 1e-9
