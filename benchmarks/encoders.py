@@ -27,7 +27,7 @@ from scipy.optimize import least_squares
 
 import holoctl as hc
 
-ROBOTS = ("four_bar", "five_bar", "delta", "stewart", "cassie_like")
+ROBOTS = ("four_bar", "five_bar", "leg", "delta", "stewart")
 TICKS, BLOCK, ROUNDS, AMPLITUDE = 2000, 50, 9, 0.2
 
 LOOP = r"""

@@ -135,6 +135,7 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
     per_c, model, flat = 1.0 / mech.column_scale, mech.model, mech.nq == mech.nv
     size_of = largest if (per_c == 1.0).all() else lambda d: largest(d * per_c)
     integrate, normalize = pin.integrate, pin.normalize
+    gamma_here, gain_at_most, seen = see.gamma, see.gain_at_most, see.seen
     evaluate, factor, right, solved = see.evaluate, see.factor, see.right, see.solved
     shrunk, grown, bordered = 1.0 / DETERMINANT_CHANGE, DETERMINANT_CHANGE, see.bordered
     known, timed, at_end, with_cut = see.known, see.timed, np.zeros(1), see.cut().size > 0
@@ -167,7 +168,7 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
         """The place at a share of the way; None, and why, where that does not count."""
         borders, whole = here.borders, share == 1.0
         ahead, part = (at_end, way) if whole else ((1.0 - share) * way, share * way)
-        step = part if known else see.seen(borders, part)
+        step = part if known else seen(borders, part)
         d = here.gamma.dot(step)
         if here.square > 0.0:
             rho = float(step.dot(here.step)) / here.square
@@ -213,8 +214,8 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
         tally.closure = size
         if not flat:
             q = normalize(model, q)
-        gamma = see.gamma()
-        most = see.gain_at_most(gamma, borders)
+        gamma = gamma_here()
+        most = gain_at_most(gamma, borders)
         if not most <= GAIN_LIMIT and not see.gain(gamma, borders) <= GAIN_LIMIT:
             tally.why = "gain"
             return None

@@ -484,7 +484,8 @@ class PreparedAssembly:
         if here.drift is not None:
             size = max(size, largest(here.drift * (t - here.t) / self.mech.column_scale))
         there = self._follow(here, x, way, t, tally)
-        if there is None or (size <= FAR_TICK and self._at_dead_point(there, way)):
+        dead, back = (True, False) if there is None else self._ahead(there, way)
+        if there is None or (dead and size <= FAR_TICK):
             if self._with_other_rows():
                 return self._one_call(x, t, most)
             usual, self._refused = self._size, self._refused + 1
@@ -498,33 +499,28 @@ class PreparedAssembly:
             self._check_redundant(there, x)
         if size > FAR_TICK:
             self._before = None
-        elif not self._gone_back(way):  # else as if the glitch had not been
+        elif not back:
             self._before = here
         self._size, self._way = max(min(size, FAR_TICK), SIZE_FADES * self._size), way
         self._place, self._refused = there, 0
         return there
 
-    def _at_dead_point(self, there: Place, way: Vector) -> bool:
-        """Whether the determinant would vanish soon if it went on as in the last two calls; not so
-        where the sensors have gone back to where they came from, as after a glitch."""
+    def _ahead(self, there: Place, way: Vector) -> tuple[bool, bool]:
+        """Whether the determinant would vanish soon if it went on as in the last two calls; and
+        whether the sensors have gone back to where they were before a long step, as after a glitch:
+        then it is as if that had not been."""
         if self._before is None:
-            return False
-        before, last, now = (p.determinant for p in (self._before, self._place, there))
-        ticks = DEAD_POINT_TICKS + self._refused
+            return False, False
+        before, last, now = (
+            self._before.determinant, self._place.determinant, there.determinant,
+        )  # fmt: skip
+        ticks, back = DEAD_POINT_TICKS + self._refused, False
+        if DEAD_POINT_TICKS * abs(last - before) >= min(before, last):  # else it hardly matters
+            left = largest((way + self._way) * self._per_unit)
+            back = left <= WAY_BACK * largest(self._way * self._per_unit)
         if now + DEAD_POINT_TICKS * (now - last) > 0.0 and now + ticks * (last - before) > 0.0:
-            return False
-        return not (self._gone_back(way) and now + ticks * (now - before) > 0.0)
-
-    def _gone_back(self, way: Vector) -> bool:
-        """Whether the sensors have gone back to where they were before the last call, far away."""
-        if self._before is None:
-            return False
-        before, last = self._before.determinant, self._place.determinant
-        if DEAD_POINT_TICKS * abs(last - before) < min(before, last):
-            return False  # it hardly matters whether they have
-        per_unit = self._per_unit
-        left = largest((way + self._way) * per_unit)
-        return left <= WAY_BACK * largest(self._way * per_unit)
+            return False, back
+        return not (back and now + ticks * (now - before) > 0.0), back
 
     def _check_redundant(self, there: Place, x: Vector) -> None:
         """Raise an error where rows left out, or sensors, contradict the others."""
