@@ -834,3 +834,9 @@ lengths."""
 
 LED_BACK_TICKS = 20.0
 """What is beyond a limit is led back with a time constant of so many ticks."""
+
+ACTIVE_EFFORT = 1e-9
+"""A limit counts as acting where its multiplier is at least this, scaled."""
+
+DAQP_FEASIBLE = 1e-11
+"""By so much DAQP may miss a bound, scaled; what is left of that is clipped."""
