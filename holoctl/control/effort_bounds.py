@@ -1,8 +1,8 @@
 """What motors can give at their present speed.
 
-    lower <= u <= upper             always
-    |u| <= curve(|rate|)            where a motor drives: u and rate of one sign
-    |u| <= curve(0)                 where it brakes
+lower <= u <= upper             always
+|u| <= curve(|rate|)            where a motor drives: u and rate of one sign
+|u| <= curve(0)                 where it brakes
 """
 
 from __future__ import annotations
@@ -17,10 +17,7 @@ __all__ = ["effort_bounds"]
 
 def effort_bounds(bound: BoundLimits, rates: Vector) -> tuple[Vector, Vector]:
     """Lower and upper bounds of the efforts where the motors have these rates, each (nu,)."""
-    lower, upper = bound.effort
-    if not bound.curved:
-        return lower, upper
-    lower, upper = lower.copy(), upper.copy()
+    lower, upper = bound.effort.copy()
     for i, curve in enumerate(bound.curves):
         if curve is None:
             continue

@@ -247,7 +247,7 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
 def _response(mech: Mechanism, split: Split) -> Callable[[Vector], tuple[Array, Array] | None]:
     """A function (q) that gives H and Y of dynamics/effort_response.py, by the factors of G_dep:
 
-        gamma_dep = -G_dep^-1 G_ind        H = A' W^-1 A        Y = gamma W^-1 A
+    gamma_dep = -G_dep^-1 G_ind        H = A' W^-1 A        Y = gamma W^-1 A
     """
     _, solve, _, G_ind, dependent, independent, data, _ = split
     model, B, k = mech.model, mech.B, independent.size
