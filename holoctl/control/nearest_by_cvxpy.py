@@ -1,4 +1,4 @@
-"""The program of nearest_efforts.py as it reads, in cvxpy, for any of its solvers: the reference."""
+"""The program of nearest_efforts.py as it reads, in cvxpy, for any solver of it: the reference."""
 
 from __future__ import annotations
 
