@@ -850,3 +850,9 @@ GIVEN_WAY = 1e-6
 
 UNMOVED = 1e-9  # rad/s^2, m/s^2
 """Where full efforts cause less than this, motors count as not moving a coordinate."""
+
+ALMOST_ONE = 1.0 - 1e-12
+"""What is below this share of its limit is within it, whatever was rounded."""
+
+HELD_STILL = 1e-4  # rad/s^2, m/s^2
+"""Limits exclude holding still where they leave more than this acceleration."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from holoctl.base.checks import Vector, one_of
 from holoctl.base.errors import InputError
-from holoctl.control.computed_torque import ComputedTorque, limits_of
+from holoctl.control.computed_torque import ComputedTorque, state_limits_of
 from holoctl.dynamics.actuation import effort_weights
 from holoctl.dynamics.inverse import POLICIES
 from holoctl.mechanism.checks import check_mechanism
@@ -84,5 +84,5 @@ def subject_of(
                 f"must be 'project', or left out; got {inconsistent!r}"
             )
         partition, weights, policy = controller.partition, controller.weights, "project"
-    limits = limits_of(controller, closure_limit, velocity_limit)
+    limits = state_limits_of(controller, closure_limit, velocity_limit)
     return Subject(mech, controller, partition, weights, policy, limits)

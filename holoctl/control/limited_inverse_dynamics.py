@@ -62,7 +62,7 @@ def _limited(
     u_cmd = efforts(a_cmd)
     asked = Asked(
         u=u_cmd,
-        rates=B.T @ P.v,
+        v=P.v,
         positions=here.positions,
         velocities=here.velocities,
         accelerations=here.accelerations(response.Y @ u_cmd + response.a0),

@@ -16,7 +16,7 @@ and each row of Y S has norm one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ from holoctl.base.tolerances import (
 )
 from holoctl.control.effort_bounds import effort_bounds
 from holoctl.control.limit_names import joint_limit_names, limit_names
-from holoctl.control.nearest_efforts import Nearest, Program, Solver, by_daqp
+from holoctl.control.nearest_efforts import Program, Solver, by_daqp
 from holoctl.control.scaled_efforts import largest_scale
 from holoctl.control.viability import acceleration_bounds
 from holoctl.mechanism.limits import BoundLimits
@@ -52,8 +52,7 @@ class Asked(NamedTuple):
     Attributes
     ----------
     u : (nu,) array
-    rates : (nu,) array
-        Of the motors, ``B' v``.
+    v : (nv,) array
     positions, velocities, accelerations : (n,) arrays
         Of the coordinates that are limited; the last where u acts.
     response : function () -> (H, Y)
@@ -63,12 +62,21 @@ class Asked(NamedTuple):
     """
 
     u: Vector
-    rates: Vector
+    v: Vector
     positions: Vector
     velocities: Vector
     accelerations: Vector
     response: Callable[[], tuple[Array, Array]]
     base: Callable[[], Vector]
+
+
+class Bounds(NamedTuple):
+    """Lower and upper bounds of efforts, and of the accelerations of limited coordinates."""
+
+    lower: Vector
+    upper: Vector
+    least: Vector
+    most: Vector
 
 
 class Outcome(NamedTuple):
@@ -80,7 +88,7 @@ class Outcome(NamedTuple):
         Within the limits of efforts, exactly.
     scale : float
         1 where nothing was limited, s of "scale", nan where it is the nearest.
-    limiting : (nu + n,) array
+    multipliers : (nu + n,) array
         Not zero for what limits: above zero where it is the upper bound, below where the lower.
     given_way : (n,) array
         By how much each acceleration is past its bound, of those that gave way; else zero.
@@ -88,8 +96,16 @@ class Outcome(NamedTuple):
 
     u: Vector
     scale: float
-    limiting: Vector
+    multipliers: Vector
     given_way: Vector
+
+    @property
+    def limiting(self) -> Vector:
+        """The multipliers, without those that are zero but for rounding."""
+        sizes = np.abs(self.multipliers)
+        return np.where(
+            sizes > ACTIVE_EFFORT * max(1.0, float(sizes.max(initial=0.0))), self.multipliers, 0.0
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,13 +134,21 @@ class LimitsLaw:
     metric: Array | None = None
     dt: float = 1e-3
     solver: Solver = by_daqp
+    _constants: _Constants = field(init=False, repr=False)
 
-    def bounds(self, asked: Asked) -> tuple[Vector, Vector, Vector, Vector]:
-        """Lower and upper bounds of efforts, and of the accelerations."""
-        of_joints = acceleration_bounds(
-            self.bound, self.brakes, asked.positions, asked.velocities, self.dt
-        )
-        return *effort_bounds(self.bound, asked.rates), *of_joints
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_constants", _constants(self.bound))
+
+    def bounds(self, asked: Asked) -> Bounds:
+        """At the present positions and rates."""
+        lower, upper, least, most = self._constants.box
+        if self._constants.curved:
+            lower, upper = effort_bounds(self.bound, self.mech.B.T.dot(asked.v))
+        if asked.accelerations.size:
+            least, most = acceleration_bounds(
+                self.bound, self.brakes, asked.positions, asked.velocities, self.dt
+            )
+        return Bounds(lower, upper, least, most)
 
     def outcome(self, asked: Asked) -> Outcome:
         """Efforts within limits.
@@ -134,9 +158,12 @@ class LimitsLaw:
         LimitError
             With the policy "raise", past a limit.
         """
-        lower, upper, least, most = self.bounds(asked)
-        u, a = asked.u, asked.accelerations
-        past = _past(np.concatenate([u, a]), [lower, least], [upper, most])
+        bounds, u, a = self.bounds(asked), asked.u, asked.accelerations
+        lower, upper, least, most = bounds
+        if a.size:
+            past = _past(np.concatenate([u, a]), [lower, least], [upper, most])
+        else:
+            past = _past(u, [lower], [upper])
         if not past.any():
             return Outcome(u, 1.0, past, np.zeros(a.size))
         if self.policy == "raise":
@@ -146,56 +173,45 @@ class LimitsLaw:
                 "take the policy 'nearest' or 'scale'",
                 names=names,
             )
-        H, Y = asked.response()
+        response = None
         if self.policy == "scale":
-            base = asked.base()
-            both = np.concatenate([base, a + Y.dot(base - u)]), np.concatenate([u, a])
-            s = largest_scale(*both, np.concatenate([lower, least]), np.concatenate([upper, most]))
-            if s is not None:
-                x = both[0] + s * (both[1] - both[0])
-                found = np.minimum(np.maximum(x[: u.size], lower), upper)
-                slack = ON_A_BOUND * np.abs(both[1] - both[0])
-                acts = _past(x, [lower, least], [upper, most], -slack) * (past != 0.0)
-                return Outcome(found, s, acts, np.zeros(a.size))
-        return self._nearest(asked, H, Y, (lower, upper, least, most))
+            if a.size:
+                response = asked.response()
+            found = _slower(asked, bounds, past, response)
+            if found is not None:
+                return found
+        return self._nearest(asked, bounds, *(response or asked.response()))
 
-    def _nearest(
-        self, asked: Asked, H: Array, Y: Array, bounds: tuple[Vector, Vector, Vector, Vector]
-    ) -> Outcome:
+    def _nearest(self, asked: Asked, bounds: Bounds, H: Array, Y: Array) -> Outcome:
         lower, upper, least, most = bounds
-        u, a, S = asked.u, asked.accelerations, self.sizes
+        u, a, k = asked.u, asked.accelerations, self._constants
         if self.metric is not None:
             H = self.metric
-        scaled = S[:, None] * H * S
-        scaled *= u.size / scaled.trace()
-        scaled.flat[:: u.size + 1] += EFFORT_REGULAR
-        rows = Y * S
-        norms = np.linalg.norm(rows, axis=1)
-        moved = norms > UNMOVED  # else the motors can do nothing about it
-        norms = np.where(moved, norms, 1.0)
-        rows /= norms[:, None]
-        x_cmd = u / S
-        here = rows.dot(x_cmd)
-        y_lower = np.where(moved, here + (least - a) / norms, -np.inf)
-        y_upper = np.where(moved, here + (most - a) / norms, np.inf)
-        program = Program(scaled, x_cmd, lower / S, upper / S, rows, y_lower, y_upper)
-        found: Nearest | None = self.solver(program)
+        scaled = k.SS * H
+        scaled *= u.size / H.diagonal().dot(k.S2)
+        scaled += k.regular
+        x_cmd = u * k.per_S
+        x_lower, x_upper = (k.x_lower, k.x_upper) if not k.curved else (lower / k.S, upper / k.S)
+        rows, y_lower, y_upper = k.no_rows
+        if a.size:
+            rows = Y * k.S
+            norms = np.linalg.norm(rows, axis=1)
+            moved = norms > UNMOVED  # else the motors can do nothing about it
+            norms = np.where(moved, norms, 1.0)
+            rows /= norms[:, None]
+            here = rows.dot(x_cmd)
+            y_lower = np.where(moved, here + (least - a) / norms, -np.inf)
+            y_upper = np.where(moved, here + (most - a) / norms, np.inf)
+        found = self.solver(Program(scaled, x_cmd, x_lower, x_upper, rows, y_lower, y_upper))
         if found is None:
             raise HoloctlError(f"{self.mech.name}: the program of the limits has no solution here")
-        x = np.minimum(np.maximum(S * found.x, lower), upper)
-        sizes = found.multipliers
-        acts = np.where(np.abs(sizes) > ACTIVE_EFFORT * np.abs(sizes).max(initial=1.0), sizes, 0.0)
-        reached = a + Y.dot(x - u)
-        missed = reached - np.minimum(np.maximum(reached, least), most)
-        given_way = np.where(np.abs(missed) > GIVEN_WAY * (1.0 + np.abs(a)), missed, 0.0)
-        return Outcome(x, np.nan, acts, given_way)
-
-    @property
-    def sizes(self) -> Vector:
-        """S: the largest effort of each motor; without a limit, that of the strongest other."""
-        largest = np.abs(self.bound.effort).max(axis=0)
-        finite = largest[np.isfinite(largest)]
-        return np.where(np.isfinite(largest), largest, finite.max() if finite.size else 1.0)
+        x = np.minimum(np.maximum(k.S * found.x, lower), upper)
+        given_way = y_upper
+        if a.size:
+            reached = a + Y.dot(x - u)
+            missed = reached - np.minimum(np.maximum(reached, least), most)
+            given_way = np.where(np.abs(missed) > GIVEN_WAY * (1.0 + np.abs(a)), missed, 0.0)
+        return Outcome(x, np.nan, found.multipliers, given_way)
 
     def names(self, asked: Asked, limiting: Vector) -> tuple[str, ...]:
         """The names of what limits, of an `Outcome` or what is past."""
@@ -206,6 +222,58 @@ class LimitsLaw:
         """The names of limits of joints that gave way."""
         options = self.bound, self.brakes, self.dt
         return joint_limit_names(*options, asked.positions, asked.velocities, outcome.given_way)
+
+
+def _slower(
+    asked: Asked, bounds: Bounds, past: Vector, response: tuple[Array, Array] | None
+) -> Outcome | None:
+    """Along what was asked for, as far as everything is within its bounds; None where nothing is."""
+    lower, upper, least, most = bounds
+    base, here = asked.base(), asked.u
+    if response is not None:
+        a = asked.accelerations
+        base = np.concatenate([base, a + response[1].dot(base - here)])
+        here = np.concatenate([here, a])
+        lower, upper = np.concatenate([lower, least]), np.concatenate([upper, most])
+    s = largest_scale(base, here, lower, upper)
+    if s is None:
+        return None
+    way = here - base
+    x = base + s * way
+    acts = past * (_past(x, [lower], [upper], -ON_A_BOUND * np.abs(way)) == past)
+    nu = asked.u.size
+    u = np.minimum(np.maximum(x[:nu], lower[:nu]), upper[:nu])
+    return Outcome(u, s, acts, np.zeros(asked.accelerations.size))
+
+
+class _Constants(NamedTuple):
+    """Of the program: S is the largest effort of each motor; without a limit, that of the strongest
+    other."""
+
+    S: Vector
+    per_S: Vector
+    SS: Array
+    S2: Vector
+    regular: Array
+    box: Bounds
+    x_lower: Vector
+    x_upper: Vector
+    no_rows: tuple[Array, Vector, Vector]
+    curved: bool
+
+
+def _constants(bound: BoundLimits) -> _Constants:
+    lower, upper = bound.effort
+    largest = np.abs(bound.effort).max(axis=0)
+    finite = largest[np.isfinite(largest)]
+    S = np.where(np.isfinite(largest), largest, finite.max() if finite.size else 1.0)
+    none = np.zeros(0)
+    curved = any(curve is not None for curve in bound.curves)
+    return _Constants(
+        S, 1.0 / S, np.outer(S, S), S * S, EFFORT_REGULAR * np.eye(S.size),
+        Bounds(lower, upper, none, none), lower / S, upper / S,
+        (np.zeros((0, S.size)), none, none), curved,
+    )  # fmt: skip
 
 
 def _past(
