@@ -841,10 +841,6 @@ ACTIVE_EFFORT = 1e-9
 DAQP_FEASIBLE = 1e-11
 """By so much DAQP may miss a bound, scaled; what is left of that is clipped."""
 
-ON_A_BOUND = 1e-9
-"""An effort or acceleration counts as on its bound where it misses it by this share of the way that
-was cut."""
-
 GIVEN_WAY = 1e-6
 """A limit of a joint counts as given way where the acceleration is past its bound by this share."""
 

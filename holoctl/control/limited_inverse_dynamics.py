@@ -76,7 +76,8 @@ def _limited(
     w = inverse_tree_dynamics(mech, P.q, P.v, a) - known
     lam, _ = multipliers(T, P.partition, w - B @ u)
     certificate = certify(T, P.partition, a, B @ u + known, lam, act.condition)
-    names, softened = law.names(asked, found.limiting), law.given_way(asked, found)
+    names = law.names(here.positions, here.velocities, found.limiting)
+    softened = law.given_way(here.positions, here.velocities, found)
     return LimitedInverseDynamics(u, a, certificate, names, softened, found.scale)
 
 

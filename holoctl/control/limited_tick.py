@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,23 +27,23 @@ __all__ = ["LimitedTick", "Limiting"]
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Limiting:
+class Limiting(NamedTuple):
     """What limited a tick: names are only made when somebody looks."""
 
     law: LimitsLaw
-    asked: Asked
+    positions: Vector
+    velocities: Vector
     outcome: Outcome
 
     @property
     def saturated(self) -> tuple[str, ...]:
         """What limits."""
-        return self.law.names(self.asked, self.outcome.limiting)
+        return self.law.names(self.positions, self.velocities, self.outcome.limiting)
 
     @property
     def softened(self) -> tuple[str, ...]:
         """Limits of joints that gave way."""
-        return self.law.given_way(self.asked, self.outcome)
+        return self.law.given_way(self.positions, self.velocities, self.outcome)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +77,17 @@ class LimitedTick:
         """
         if self._far(u, q, v, behind if moved else None):
             return u, None
+        law = self.law
+        if law.is_box and law.policy == "nearest" and behind is not None:
+            H = behind.worth(q)
+            if H is not None:
+                found = law.nearest_in_box(u, H)
+                return found.u, Limiting(law, _NONE, _NONE, found)
         asked = self._asked(u, q, v, t, known, behind, moved, base)
-        found = self.law.outcome(asked)
-        return found.u, None if found.scale == 1.0 else Limiting(self.law, asked, found)
+        found = law.outcome(asked)
+        if found.scale == 1.0:
+            return u, None
+        return found.u, Limiting(law, asked.positions, asked.velocities, found)
 
     def _asked(
         self, u: Vector, q: Vector, v: Vector, t: float, known: Vector | None,
@@ -127,7 +136,9 @@ def _far_from_limits(
 
         def efforts_are_far(u: Vector, q: Vector, v: Vector, behind: Behind | None) -> bool:
             x = (u - middle) * per_half
-            return bool(x.dot(x) < ALMOST_ONE or np.abs(x).max() < ALMOST_ONE)
+            return bool(
+                x.dot(x) < ALMOST_ONE or (np.minimum(np.maximum(u, lower), upper) == u).all()
+            )
 
         return efforts_are_far
     safe = None if bound.cut else safe_range(bound, law.brakes, law.dt)

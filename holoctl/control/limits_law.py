@@ -28,7 +28,6 @@ from holoctl.base.tolerances import (
     ACTIVE_EFFORT,
     EFFORT_REGULAR,
     GIVEN_WAY,
-    ON_A_BOUND,
     UNMOVED,
 )
 from holoctl.control.effort_bounds import effort_bounds
@@ -56,7 +55,8 @@ class Asked(NamedTuple):
     positions, velocities, accelerations : (n,) arrays
         Of the coordinates that are limited; the last where u acts.
     response : function () -> (H, Y)
-        (nu, nu) and (n, nu): what efforts are worth, and what they do to these coordinates.
+        (nu, nu) and (n, nu): what efforts are worth, and what they do to these coordinates; only
+        the first where n is 0.
     base : function () -> u
         The efforts of the motion that leaves the rates of the motors as they are.
     """
@@ -160,14 +160,11 @@ class LimitsLaw:
         """
         bounds, u, a = self.bounds(asked), asked.u, asked.accelerations
         lower, upper, least, most = bounds
-        if a.size:
-            past = _past(np.concatenate([u, a]), [lower, least], [upper, most])
-        else:
-            past = _past(u, [lower], [upper])
-        if not past.any():
-            return Outcome(u, 1.0, past, np.zeros(a.size))
+        if not (_past(u, lower, upper).any() or _past(a, least, most).any()):
+            return Outcome(u, 1.0, np.zeros(u.size + a.size), np.zeros(a.size))
         if self.policy == "raise":
-            names = self.names(asked, past)
+            past = _past(u, lower, upper), _past(a, least, most)
+            names = self.names(asked.positions, asked.velocities, np.concatenate(past))
             raise LimitError(
                 f"{self.mech.name}: what is asked for is past {listing(names)}; ask for less, or "
                 "take the policy 'nearest' or 'scale'",
@@ -177,14 +174,26 @@ class LimitsLaw:
         if self.policy == "scale":
             if a.size:
                 response = asked.response()
-            found = _slower(asked, bounds, past, response)
+            found = _slower(asked, bounds, response)
             if found is not None:
                 return found
-        return self._nearest(asked, bounds, *(response or asked.response()))
+        H, Y = response or asked.response()
+        return self._nearest(u, a, bounds, H, Y)
 
-    def _nearest(self, asked: Asked, bounds: Bounds, H: Array, Y: Array) -> Outcome:
+    def nearest_in_box(self, u: Vector, H: Array) -> Outcome:
+        """`outcome` of efforts that are past limits which depend on nothing, and where nothing else
+        is limited."""
+        box = self._constants.box
+        return self._nearest(u, box.least, box, H, self._constants.no_rows[0])
+
+    @property
+    def is_box(self) -> bool:
+        """Whether there are limits of efforts alone, the same at all speeds."""
+        return not self._constants.curved and not self.bound.names
+
+    def _nearest(self, u: Vector, a: Vector, bounds: Bounds, H: Array, Y: Array) -> Outcome:
         lower, upper, least, most = bounds
-        u, a, k = asked.u, asked.accelerations, self._constants
+        k = self._constants
         if self.metric is not None:
             H = self.metric
         scaled = k.SS * H
@@ -213,21 +222,19 @@ class LimitsLaw:
             given_way = np.where(np.abs(missed) > GIVEN_WAY * (1.0 + np.abs(a)), missed, 0.0)
         return Outcome(x, np.nan, found.multipliers, given_way)
 
-    def names(self, asked: Asked, limiting: Vector) -> tuple[str, ...]:
+    def names(self, positions: Vector, velocities: Vector, limiting: Vector) -> tuple[str, ...]:
         """The names of what limits, of an `Outcome` or what is past."""
         options = self.mech, self.bound, self.brakes, self.dt
-        return limit_names(*options, asked.positions, asked.velocities, limiting)
+        return limit_names(*options, positions, velocities, limiting)
 
-    def given_way(self, asked: Asked, outcome: Outcome) -> tuple[str, ...]:
+    def given_way(self, positions: Vector, velocities: Vector, outcome: Outcome) -> tuple[str, ...]:
         """The names of limits of joints that gave way."""
         options = self.bound, self.brakes, self.dt
-        return joint_limit_names(*options, asked.positions, asked.velocities, outcome.given_way)
+        return joint_limit_names(*options, positions, velocities, outcome.given_way)
 
 
-def _slower(
-    asked: Asked, bounds: Bounds, past: Vector, response: tuple[Array, Array] | None
-) -> Outcome | None:
-    """Along what was asked for, as far as everything is within its bounds; None where nothing is."""
+def _slower(asked: Asked, bounds: Bounds, response: tuple[Array, Array] | None) -> Outcome | None:
+    """Along what was asked for, as far as all is within its bounds; None where nothing is."""
     lower, upper, least, most = bounds
     base, here = asked.base(), asked.u
     if response is not None:
@@ -235,14 +242,16 @@ def _slower(
         base = np.concatenate([base, a + response[1].dot(base - here)])
         here = np.concatenate([here, a])
         lower, upper = np.concatenate([lower, least]), np.concatenate([upper, most])
-    s = largest_scale(base, here, lower, upper)
+    s, which = largest_scale(base, here, lower, upper)
     if s is None:
         return None
-    way = here - base
-    x = base + s * way
-    acts = past * (_past(x, [lower], [upper], -ON_A_BOUND * np.abs(way)) == past)
-    nu = asked.u.size
-    u = np.minimum(np.maximum(x[:nu], lower[:nu]), upper[:nu])
+    x = base + s * (here - base)
+    acts = np.zeros(x.size)
+    acts[which] = 1.0 if here[which] > base[which] else -1.0
+    if response is not None:
+        nu = asked.u.size
+        x, lower, upper = x[:nu], lower[:nu], upper[:nu]
+    u = np.minimum(np.maximum(x, lower), upper)
     return Outcome(u, s, acts, np.zeros(asked.accelerations.size))
 
 
@@ -276,10 +285,7 @@ def _constants(bound: BoundLimits) -> _Constants:
     )  # fmt: skip
 
 
-def _past(
-    x: Vector, lower: list[Vector], upper: list[Vector], slack: Vector | float = 0.0
-) -> Vector:
-    """1 where x is above its upper bound, -1 where it is below the lower one, by more than slack;
-    what is no number is past as well."""
-    below, above = np.concatenate(lower), np.concatenate(upper)
-    return np.asarray(~(x <= above + slack), dtype=float) - ~(x >= below - slack)
+def _past(x: Vector, lower: Vector, upper: Vector) -> Vector:
+    """1 where x is above its upper bound, -1 where it is below the lower one; what is no number is
+    past as well."""
+    return np.asarray(~(x <= upper), dtype=float) - ~(x >= lower)
