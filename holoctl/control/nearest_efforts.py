@@ -40,7 +40,7 @@ class Program(NamedTuple):
     x_cmd, lower, upper : (nu,) arrays
         Bounds may be infinite.
     Y : (n, nu) array
-        Rows of norm one.
+        Rows y with ``y H^-1 y' = 1``, the units in which slack is measured.
     y_lower, y_upper : (n,) arrays
     """
 
