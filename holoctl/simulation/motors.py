@@ -42,14 +42,15 @@ class Motors:
         lower, upper = self.bound.effort
         if self.curved:
             lower, upper = effort_bounds(self.bound, plant.B.T @ v)
-        return np.minimum(np.maximum(u, lower), upper)
+        acting: Vector = np.minimum(np.maximum(u, lower), upper)
+        return acting
 
     def held(self, plant: Mechanism, u: Vector) -> Vector | Callable[[Vector], Vector]:
         """The same while u is held: efforts, or a function of v."""
         lower, upper = self.bound.effort
         if self.curved:
             lower, upper = effort_bounds_at_any_rate(self.bound)
-        least = np.minimum(np.maximum(u, lower), upper)
+        least: Vector = np.minimum(np.maximum(u, lower), upper)
         if not self.curved or (least == u).all():
             return least
         return lambda v: self.given(plant, u, v)
