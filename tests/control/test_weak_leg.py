@@ -26,7 +26,7 @@ def platform():
     home = data.oMf[mech.model.getFrameId("tip")]
     lengths, guess = [], q
     for z in heights:
-        place = ("universe", pin.SE3(home.rotation, home.translation + [0, 0, z]))
+        place = ("universe", pin.SE3(home.rotation, home.translation + np.array([0, 0, z])))
         hold = hc.Closure(place, "tip", axes="x y z rx ry rz", name="hold")
         held = hc.Mechanism(mech.model, [*mech.constraints, hold])
         guess = hc.assemble(held, guess, restarts=0)[0]
