@@ -10,6 +10,7 @@ from holoctl.base.checks import flag, known_name, one_of, suggestion
 from holoctl.base.errors import InputError, LoadError
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
+from holoctl.io.given_limits import GivenLimits, with_limits
 from holoctl.io.limits import MOST_BYTES, MOST_SHEET_BYTES, Place, check_size, content
 from holoctl.io.losses import with_forces, with_losses
 from holoctl.io.mjcf import read_mjcf
@@ -341,7 +342,7 @@ def _from_urdf(
         )  # fmt: skip
     mech = with_forces(mech, sheet.forces)
     mech = with_losses(mech, losses_of(urdf, sheet.replaced), losses)
-    return with_moves(mech, sheet)
+    return with_moves(with_limits(mech, GivenLimits(urdf.robot), sheet.limits), sheet)
 
 
 def _mimics(urdf: Urdf, sheet: Sheet) -> list[tuple[Constraint, Place]]:

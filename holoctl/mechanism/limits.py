@@ -205,9 +205,8 @@ def _canonical(what: str, given: Any) -> Any:
     if given is None:
         return None
     if isinstance(given, Mapping):
-        return MappingProxyType(
-            {_name(owner, n): _one(f"{owner} of {n!r}", what, x) for n, x in given.items()}
-        )
+        by_name = {_name(owner, n): _one(f"{owner} of {n!r}", what, x) for n, x in given.items()}
+        return MappingProxyType(by_name) if by_name else None
     if _is_number(given) or (isinstance(given, tuple) and _is_pair(given)):
         return _one(owner, what, given)
     if isinstance(given, tuple) and any(_is_number(x) for x in given):
@@ -261,9 +260,8 @@ def _canonical_curves(given: Any) -> Any:
     if given is None:
         return None
     if isinstance(given, Mapping):
-        return MappingProxyType(
-            {_name(owner, n): _points(f"{owner} of {n!r}", x) for n, x in given.items()}
-        )
+        by_name = {_name(owner, n): _points(f"{owner} of {n!r}", x) for n, x in given.items()}
+        return MappingProxyType(by_name) if by_name else None
     return _points(owner, given)
 
 
