@@ -70,10 +70,8 @@ def most_acceleration(
         return min(most, by_position, -v / dt) if v > 0.0 else min(most, by_position)
     room -= margin
     by_position = 2.0 * (room - dt * v) / (dt * dt)
-    if v > 0.0 and by_position <= -v / dt:
-        by_position = -v / dt
-        if room > 0.0:
-            by_position = min(by_position, -v * v / (2.0 * room))
+    if v > 0.0 and room > 0.0 and by_position <= -v / dt:
+        by_position = min(-v / dt, -v * v / (2.0 * room))
     usable = BRAKE_SHARE * brake
     b, x = dt * (2.0 * v + usable * dt), v * v - 2.0 * usable * (room - dt * v)
     square, by_stopping = b * b - 4.0 * dt * dt * x, -v / dt
