@@ -102,7 +102,8 @@ def ways(name, q, dm, weights):
         x.append(there)
         found.append(way)
     return oracle, np.stack(x), Ways(*(
-        np.array([getattr(w, n) for w in found]) for n in ("q", "sure", "gain", "along", "why")
+        np.array([getattr(w, n) for w in found])
+        for n in ("q", "sure", "gain", "along", "why", "crossed")
     ))  # fmt: skip
 
 
@@ -119,6 +120,8 @@ def judged(name, oracle, here, q, x, size, way, i):
             return Judged("refused, no oracle", str(way.why[i]), name, q, x, size, 0.0)
         if gain > DOUBTFUL:
             return Judged("refused, gain", reason, name, q, x, size, gain)
+        if way.crossed[i]:
+            return Judged("refused, branches cross", reason, name, q, x, size, gain)
         return Judged("over budget" if budget else "needless", reason, name, q, x, size, gain)
     if not sure:
         return Judged("accepted, no oracle", str(way.why[i]), name, q, x, size, 0.0)
@@ -148,7 +151,8 @@ def campaign(name, count, seed=0, low=1e-3, high=2.0, batch=500):
 def walked(name, walkers, ticks, seed, low=1e-4, high=0.02, steps=6):
     """Walks of several `PreparedAssembly` in ticks of such lengths, never reset but after refusals.
 
-    Refused needlessly: six times the tick leads on with small gains; else it is near a dead point.
+    Refused needlessly: six times the tick leads on with small gains, and rows keep their rank; else
+    it is near a dead point.
     """
     mech, _ = case(name)
     q0 = starts(name, walkers, seed)
@@ -175,7 +179,7 @@ def walked(name, walkers, ticks, seed, low=1e-4, high=0.02, steps=6):
                 ahead = many.ways(
                     q[i : i + 1], end, far, 60, None if weights is None else weights[i : i + 1]
                 )
-                clear = ahead.sure[0] and ahead.gain[0] <= DOUBTFUL
+                clear = ahead.sure[0] and ahead.gain[0] <= DOUBTFUL and not ahead.crossed[0]
                 verdict = "needless" if clear else "near a dead point"
             found[verdict] += 1
             if verdict == "same":

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from branches import DOUBTFUL, HOPELESS, size_of_loop
+from branches import DOUBTFUL, HOPELESS, crossing, size_of_loop
 
 import holoctl as hc
 from holoctl.tree.frames import resolve_frame
@@ -39,6 +39,7 @@ class Ways:
     gain: np.ndarray
     along: np.ndarray
     why: np.ndarray
+    crossed: np.ndarray
 
 
 def understood(mech, measured):
@@ -260,11 +261,12 @@ class ManyBranches:
     def ways(self, q, x, dm, steps=200, weights=None):
         """Walk from each q (B, nq), closed, by dm (B, m) of the sensors to x (B, p)."""
         found = self._walked(q, x, dm, steps, weights)
-        again = np.flatnonzero((~found.sure & (found.why != "gain")) | (found.gain > DOUBTFUL))
+        doubtful = (found.gain > DOUBTFUL) | found.crossed
+        again = np.flatnonzero((~found.sure & (found.why != "gain")) | doubtful)
         if again.size and steps < 400:
             w = None if weights is None else weights[again]
             other = self._walked(q[again], x[again], dm[again], 2 * steps, w)
-            for name in ("q", "sure", "gain", "along", "why"):
+            for name in ("q", "sure", "gain", "along", "why", "crossed"):
                 getattr(found, name)[again] = getattr(other, name)
         return found
 
@@ -285,6 +287,11 @@ class ManyBranches:
         X = np.linalg.solve(A, right)
         return X[:, :, 0], X[:, :, 1:], np.abs(error).max(axis=1, initial=0.0)
 
+    def _least(self, q):
+        """The singular value of the rows that vanishes where they lose rank."""
+        G, r = self._rows(q)[1], self.oracle.rank
+        return np.linalg.svd(G, compute_uv=False)[:, r - 1] if r else np.ones(len(q))
+
     def _walked(self, q, x, dm, steps, weights):
         with np.errstate(all="ignore"):
             return self._walked_on(q.copy(), x, dm, steps, weights)
@@ -293,7 +300,7 @@ class ManyBranches:
         o, c = self.oracle, self.mech.column_scale
         B, unmeasured = len(q), np.setdiff1d(np.arange(self.nv), self.oracle.columns)
         sure, why = np.ones(B, bool), np.full(B, "", dtype=object)
-        gain, along = np.zeros(B), np.zeros(B)
+        gain, along, crossed = np.zeros(B), np.zeros(B), np.zeros(B, bool)
         x0 = np.stack([o.at(y) for y in q])
         scaled = dm / o.unit
         size = np.maximum(np.linalg.norm(scaled, axis=1), 1e-300)
@@ -304,7 +311,7 @@ class ManyBranches:
             why[alive[which]] = reason
 
         d, gamma, _ = self._solved(q, x0, weights)
-        before, last = gamma, None
+        before, last, least = gamma, None, self._least(q)
         for i in range(1, steps + 1):
             w = None if weights is None else weights[alive]
             step_m = scaled[alive] / steps
@@ -347,6 +354,9 @@ class ManyBranches:
                 ok &= ~turned
             q[alive] = new
             alive = alive[ok]
+            here = self._least(q[alive])
+            crossed[alive] |= crossing(least[ok], here)
+            least = here
             before, gamma, last = gamma[ok], next_gamma[ok], step[ok]
             if not alive.size:
                 break
@@ -360,7 +370,7 @@ class ManyBranches:
             lose(lost, "no end")
             worse = ~(gain[alive] <= HOPELESS)
             lose(worse, "gain")
-        return Ways(q, sure, gain, along, why)
+        return Ways(q, sure, gain, along, why, crossed)
 
 
 # ------------------------------------------------------------------------------- rotations, stacked
