@@ -199,6 +199,28 @@ def test_what_cannot_take_a_state_is_refused(out):
     assert_same(good, python.state(x, REST))
 
 
+# ---------------------------------------------------------------------------------- far ways
+
+
+def test_a_body_that_is_measured_whole_may_turn_far():
+    """And with sensors more than motions; in C too half of the way is half of the angle."""
+    mech, measured = mechanism("universal_rods"), ("turntable", "rod_1[0]", "rod_1[1]", "plate")
+    fast, python = (
+        hc.compile(mech, ["state"], measured=measured),
+        hc.PreparedAssembly(mech, measured),
+    )
+    loop, guide, home, far = fast.loop(), python.fresh(), python.q, 0
+    for x, rates, _ in walk(guide, 60, 3e-2, seed=4):
+        guide.state(x)
+        for what in (loop, python):
+            what.reset(home)
+        assert_same(loop.state(x, rates), python.state(x, rates), python.last.gain)
+        turn = np.linalg.norm(pin.difference(mech.model, home, guide.q)[3:6])  # of the ball
+        far += turn > 0.8 and python.last.substeps > 1
+    assert far > 5
+    assert fast.fallbacks == 0
+
+
 # ---------------------------------------------------------------------------------- refusals
 
 

@@ -229,10 +229,7 @@ def sensing_source(E: Expressions, law: ClosedState, module: str) -> str:
     """The source of a module of this name."""
     mech, sensors = E.mech, law.sensing.sensors
     kernel = curves_together("\n".join(c_function(f) for f in laws_of(law)))
-    sizes = (
-        f"enum {{ NQ = {mech.nq}, NV = {mech.nv}, NU = {max(mech.nu, 1)}, "
-        f"NUMBERS = {sensors.numbers} }};\n"
-    )
+    sizes = f"enum {{ NQ = {mech.nq}, NV = {mech.nv}, NU = {max(mech.nu, 1)} }};\n"
     norms = normalising(E.tree.unit_parts)
     unit = normalised("x", unit_readings(sensors))
     body = [

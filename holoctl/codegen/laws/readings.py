@@ -1,6 +1,7 @@
 """What is measured, as expressions: numbers, their differences, their Jacobian.
 
     difference   x - s(q)        a step of the sensors (m,), the shorter way round
+    reverse      x (+) (-step)   the numbers from which a step leads to x
     S            its rate by v
 
 The oracle is estimation/readings.py, for cut joints constraints/joint_coordinates.py.
@@ -10,9 +11,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.placed import turn_and_shift
+from holoctl.codegen.laws.placed import placed_joint, turn_and_shift
 from holoctl.codegen.matrices import column, total
 from holoctl.codegen.relative_motion import Pair, Seen, moved, pair_between, turns
 from holoctl.codegen.tree import of_quaternion
@@ -20,7 +23,7 @@ from holoctl.constraints.joint_coordinates import AXES_OF, Axis, FramePair, Tree
 from holoctl.estimation.readings import Readings
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["difference_function", "sensor_rows", "unit_readings"]
+__all__ = ["difference_function", "reverse_function", "sensor_rows", "unit_readings"]
 
 
 def difference_function(E: Expressions, sensors: Readings) -> Any:
@@ -46,6 +49,26 @@ def difference_function(E: Expressions, sensors: Readings) -> Any:
                 numbers += 1
         rate += joint.count
     return ca.Function("difference", [E.q, x], [column(found)], ["q", "x"], ["step"])
+
+
+def reverse_function(E: Expressions, sensors: Readings) -> Any:
+    """``reverse(x, step) -> numbers``: from which a step (m,) leads to x (p,)."""
+    ca, nv = casadi_module(), E.mech.nv
+    x, step = ca.SX.sym("x", sensors.numbers), ca.SX.sym("step", sensors.columns.size)
+    here, back, found = _with_numbers(E, sensors, x), ca.SX.zeros(nv), ca.SX(x)
+    own = sensors.columns >= 0
+    for k in np.flatnonzero(own):
+        back[int(sensors.columns[k])] = -step[int(k)]
+    there, model = ca.SX(here), plain(E.mech.model)
+    for j in sorted({int(E.mech.joint_of[c]) for c in sensors.columns[own]}):
+        placed_joint(model.joints[j], here, back, ca.SX.zeros(nv), there, ca.SX.zeros(nv))
+    turning = set(sensors.turning.tolist())
+    for i, (at, number) in enumerate(zip(sensors.places, sensors.of_places, strict=True)):
+        value = there[int(at)]
+        found[int(number)] = ca.atan2(there[int(at) + 1], value) if i in turning else value
+    for number, k in zip(sensors.of_cut, np.flatnonzero(~own), strict=True):
+        found[int(number)] -= step[int(k)]
+    return ca.Function("reverse", [x, step], [ca.densify(found)], ["x", "step"], ["numbers"])
 
 
 def sensor_rows(E: Expressions, sensors: Readings) -> list[dict[int, SX]]:
