@@ -231,7 +231,7 @@ def sensing_source(E: Expressions, law: ClosedState, module: str) -> str:
     kernel = curves_together("\n".join(c_function(f) for f in laws_of(law)))
     sizes = f"enum {{ NQ = {mech.nq}, NV = {mech.nv}, NU = {max(mech.nu, 1)} }};\n"
     norms = normalising(E.tree.unit_parts)
-    unit = normalised("x", unit_readings(sensors))
+    unit = normalised("x", unit_readings(E, sensors))
     body = [
         HEAD, filled("divides.c"), sizes, kernel, SUPPORT, _LARGEST, norms, memory(E, law, "law"),
         driver(E, law, "law"), _MEMORY, _TICKS.replace("%(unit)s", unit or "1"),

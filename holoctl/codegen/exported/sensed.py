@@ -91,7 +91,7 @@ def sensed_texts(E: Expressions, laws: Laws, shared: Shared) -> Sensed:
         t_after,
         filled("torque_from_motors.h", shared) if controlled else "",
     )
-    parts = normalised("x", unit_readings(sensors))
+    parts = normalised("x", unit_readings(E, sensors))
     measured = f"  if (status == {U}_OK && !({parts})) status = {U}_NOT_NORMALISED;\n"
     given = (
         f"  double unit_q[NQ];\n  if (!normalise_all(q, unit_q)) return {U}_NOT_NORMALISED;\n"

@@ -83,35 +83,11 @@ def sensor_rows(E: Expressions, sensors: Readings) -> list[dict[int, SX]]:
     return rows
 
 
-def unit_readings(sensors: Readings) -> list[tuple[int, ...]]:
+def unit_readings(E: Expressions, sensors: Readings) -> list[tuple[int, ...]]:
     """Which of the numbers have norm one together: quaternions, cosine-sine pairs."""
-    found, at = list[tuple[int, ...]](), 0
-    model = plain(sensors.mech.model)
-    for joint in sensors.joints:
-        if not isinstance(joint, TreeJoint):
-            at += joint.count
-            continue
-        count = 1 if joint.turning else joint.places.size
-        if count > joint.count:
-            first = int(sensors.mech.joint_of[joint.columns[0]])
-            found += [
-                tuple(at + i - int(joint.places[0]) for i in part)
-                for part in _unit_parts(model.joints[first])
-            ]
-        at += count
-    return found
-
-
-def _unit_parts(joint: Any) -> list[tuple[int, ...]]:
-    """The entries of q that have norm one together, of one joint."""
-    kind = joint.shortname().removeprefix("JointModel")
-    if kind == "Composite":
-        bare = joint.extract() if hasattr(joint, "extract") else joint
-        return [x for part in bare.joints for x in _unit_parts(part)]
-    if joint.nq == joint.nv:
-        return []
-    first = {"FreeFlyer": 3, "Planar": 2}.get(kind, 0)
-    return [tuple(range(joint.idx_q + first, joint.idx_q + joint.nq))]
+    number = dict(zip(sensors.places.tolist(), sensors.of_places.tolist(), strict=True))
+    parts = [part for part in E.tree.unit_parts if all(i in number for i in part)]
+    return [tuple(number[i] for i in part) for part in parts]
 
 
 def _with_numbers(E: Expressions, sensors: Readings, x: SX) -> SX:
