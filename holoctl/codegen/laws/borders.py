@@ -87,7 +87,7 @@ def borders_at(
     fits = A if weighed else np.eye(b)
     for q in places:
         G, _ = scaled_jacobian(mech, q, 0.0, part.rows)
-        S = sensors.jacobian(q) * c / u[:, None]
+        S = sensors.scaled_jacobian(q)
         K = np.asfortranarray(np.vstack([G, fits @ S, N.T]))
         if not np.linalg.cond(K) < 1e8:
             found.append(found[0])
