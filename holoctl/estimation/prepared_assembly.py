@@ -207,7 +207,7 @@ class PreparedAssembly:
         self._weights = scaled / scaled.max()
         self._per_unit, self._given_weights, self._busy = 1.0 / sensors.unit, given, False
         self._alike = bool((sensors.unit == 1.0).all())
-        self._whole = sensors.numbers != sensors.columns.size
+        self._whole = sensors.whole
         self._begin(begin, partition)
         self._first = self.partition, self._place.q
         self._start, self._start_time = self._place.q, 0.0

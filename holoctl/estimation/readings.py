@@ -91,6 +91,11 @@ class Readings:
         """Whether every number is one of q, and its own difference."""
         return self.mech.nq == self.mech.nv and not self.of_cut.size
 
+    @property
+    def whole(self) -> bool:
+        """Whether some joint has more numbers than rates."""
+        return self.numbers != self.columns.size
+
     def at(self, q: Vector) -> Vector:
         """The numbers x (p,) at a configuration, rad or m."""
         x = np.zeros(self.numbers)
@@ -148,7 +153,7 @@ class Readings:
     def taken_back(self) -> Callable[[Vector, Vector], Vector]:
         """A function (x, step): the numbers from which a step (m,) leads to x."""
         model, own, before = self.mech.model, self.columns >= 0, self.mech.reference
-        if self.numbers == self.columns.size:
+        if not self.whole:
             return lambda x, step: x - step
         columns, of_cut = self.columns[own], self.of_cut
 
@@ -172,15 +177,13 @@ class Readings:
         )
 
     def checked(self, name: str, x: Vector) -> Vector:
-        """The numbers of a measurement, with unit quaternions; `x` itself where there are none.
+        """A copy of the numbers of a measurement, with unit quaternions; for `whole` ones.
 
         Raises
         ------
         InputError
             For a quaternion, or cosine and sine, that is not of norm one.
         """
-        if self.numbers == self.columns.size:
-            return x
         mech = self.mech
         try:
             q = checked_configuration(mech.model, self.placed(mech.reference, x), name)

@@ -209,8 +209,7 @@ def lay_out(
             getrs(K, order, rhs, transposed, 1)
 
     of_rows = np.zeros(n)
-    rhs_of_rows, first = of_rows[:r], off()
-    live = first[1, :r] if off() is first and rows.live else None  # filled by `evaluate` itself
+    rhs_of_rows, live = of_rows[:r], off()[1, :r] if rows.live else None
 
     def right(q: Vector, x: Vector, borders: Borders) -> tuple[Vector, float]:
         np.multiply(off()[1, :r] if live is None else live, -UNLIMITED, rhs_of_rows)

@@ -134,7 +134,7 @@ def closed_state(E: Expressions, sensing: Sensing) -> ClosedState:
     return ClosedState(
         sensing, first, b, idle, known, held_at, timed,
         difference_function(E, sensors),
-        None if known or sensors.numbers == m else reverse_function(E, sensors),
+        reverse_function(E, sensors) if sensors.whole and not known else None,
         _moving(E),
         ca.Function(
             "closing", [E.q, fitted, *given], [ca.densify(d), _dense(phi), K.determinant, doubt],

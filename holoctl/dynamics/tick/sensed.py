@@ -72,8 +72,8 @@ class Sensed:
         see = self.assembly.seeing
         if see is not self._see:  # the first time, or rows were decided anew
             self._see, self._tick = see, self.lay_out(see)
-        shared = self._tick is not None and q is self._at is self.assembly.place.q
-        u = self._tick(q, v, target, t, None, rates) if shared and self._tick else None
+        tick = self._tick if q is self._at is self.assembly.place.q else None
+        u = None if tick is None else tick(q, v, target, t, None, rates)
         if u is None or not finite(u):
             u = self.answer(q, v, target, t, rates)
         return u if out is None else stored("out", out, u)
