@@ -107,6 +107,18 @@ def ways(name, q, dm, weights):
     ))  # fmt: skip
 
 
+def crosses(name, oracle, q, x):
+    """Whether rows lose rank on each of these ways, or finer steps are not followed: branches may
+    cross there, so that a refusal is due."""
+    mech, measured = case(name)[0], prepared(name).measured
+    if not understood(mech, measured):
+        every = [oracle.way(*one) for one in zip(q, x, strict=True)]
+        return [way.crossed or not way.sure for way in every]
+    dm = np.stack([oracle.off(*one) for one in zip(q, x, strict=True)])
+    every = ManyBranches(mech, measured, oracle).ways(q, x, dm, ranks=True)
+    return every.crossed | ~every.sure
+
+
 def judged(name, oracle, here, q, x, size, way, i):
     """One call from q to x, against way i of the oracle."""
     sure, gain = way.sure[i], way.gain[i]
@@ -120,8 +132,6 @@ def judged(name, oracle, here, q, x, size, way, i):
             return Judged("refused, no oracle", str(way.why[i]), name, q, x, size, 0.0)
         if gain > DOUBTFUL:
             return Judged("refused, gain", reason, name, q, x, size, gain)
-        if way.crossed[i]:
-            return Judged("refused, branches cross", reason, name, q, x, size, gain)
         return Judged("over budget" if budget else "needless", reason, name, q, x, size, gain)
     if not sure:
         return Judged("accepted, no oracle", str(way.why[i]), name, q, x, size, 0.0)
@@ -142,9 +152,16 @@ def campaign(name, count, seed=0, low=1e-3, high=2.0, batch=500):
         oracle = Oracle(case(name)[0], here.measured, q[0])
         dm, weights = directions(oracle, q, sizes, rng)
         oracle, x, way = ways(name, q, dm, weights)
+        some = []
         for i in range(n):
             here.reset(q[i])
-            found.append(judged(name, oracle, here, q[i], x[i], sizes[i], way, i))
+            some.append(judged(name, oracle, here, q[i], x[i], sizes[i], way, i))
+        refused = [i for i in range(n) if some[i].verdict in ("needless", "over budget")]
+        if refused:
+            for i, due in zip(refused, crosses(name, oracle, q[refused], x[refused]), strict=True):
+                if due:
+                    some[i] = some[i]._replace(verdict="refused, branches cross")
+        found += some
     return found
 
 
@@ -176,9 +193,8 @@ def walked(name, walkers, ticks, seed, low=1e-4, high=0.02, steps=6):
             if verdict == "refused" and way.sure[i] and way.gain[i] <= DOUBTFUL:
                 far = 6.0 * dm[i : i + 1]
                 end = oracle.moved(oracle.at(q[i]), far[0])[None]
-                ahead = many.ways(
-                    q[i : i + 1], end, far, 60, None if weights is None else weights[i : i + 1]
-                )
+                lead = None if weights is None else weights[i : i + 1]
+                ahead = many.ways(q[i : i + 1], end, far, 60, lead, ranks=True)
                 clear = ahead.sure[0] and ahead.gain[0] <= DOUBTFUL and not ahead.crossed[0]
                 verdict = "needless" if clear else "near a dead point"
             found[verdict] += 1

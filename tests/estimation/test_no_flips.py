@@ -93,7 +93,7 @@ def test_a_parallelogram_that_folds_is_where_branches_cross():
     many = ManyBranches(mech, here.measured, oracle)
     for crank, crosses in ((0.02, False), (-0.001, True), (-0.5, True), (1.2, False)):
         x = np.array([crank])
-        one, two = oracle.way(q, x), many.ways(q[None], x[None], x[None] - q[:1])
+        one, two = oracle.way(q, x), many.ways(q[None], x[None], x[None] - q[:1], ranks=True)
         assert (one.crossed or one.why == "rows") is bool(two.crossed[0]) is crosses
         here.reset(q)
         if not crosses:
