@@ -57,14 +57,18 @@ class LimitedTick:
     partition : Partition
     weights : (nu,) array or None
         Of efforts, for the general path.
+    within : function (u) -> bool
+        Whether u is within limits at any state: only where nothing but efforts is limited.
     """
 
     law: LimitsLaw
     partition: Partition
     weights: Vector | None
-    _far: Callable[[Vector, Vector, Vector, Behind | None], bool] = field(init=False, repr=False)
+    within: Callable[[Vector], bool] = field(init=False, repr=False)
+    _far: Callable[[Vector, Vector, Vector, Behind], bool] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "within", _within(self.law))
         object.__setattr__(self, "_far", _far_from_limits(self.law))
 
     def limited(
@@ -76,7 +80,7 @@ class LimitedTick:
         `behind` is what may be asked behind the tick that gave u, `moved` whether it was for an
         acceleration; `base` the efforts of the motion without one.
         """
-        if self._far(u, q, v, behind if moved else None):
+        if moved and behind is not None and self._far(u, q, v, behind):
             return u, None
         law = self.law
         if law.is_box and law.policy == "nearest" and behind is not None:
@@ -122,31 +126,34 @@ class LimitedTick:
 _NONE = np.zeros(0)
 
 
-def _far_from_limits(
-    law: LimitsLaw,
-) -> Callable[[Vector, Vector, Vector, Behind | None], bool]:
-    """A function (u, q, v, behind) that says whether all limits are far: True is certain."""
+def _within(law: LimitsLaw) -> Callable[[Vector], bool]:
+    """A function (u), see `LimitedTick`."""
+    if law.bound.names:
+        return lambda u: False
+    bounds = effort_bounds_at_any_rate(law.bound)
+    lowest, highest = (bound.tolist() for bound in bounds)
+
+    def within(u: Vector) -> bool:
+        for x, lower, upper in zip(u.tolist(), lowest, highest, strict=True):  # faster than arrays
+            if not lower <= x <= upper:
+                return False
+        return True
+
+    return within
+
+
+def _far_from_limits(law: LimitsLaw) -> Callable[[Vector, Vector, Vector, Behind], bool]:
+    """A function (u, q, v, behind) that says whether all limits, some of them of joints, are far:
+    True is certain."""
     bound = law.bound
-    lower, upper = effort_bounds_at_any_rate(bound)
-    middle, per_half = _ball(lower, upper)
-    if not bound.names:
-
-        def efforts_are_far(u: Vector, q: Vector, v: Vector, behind: Behind | None) -> bool:
-            x = (u - middle) * per_half
-            return bool(
-                x.dot(x) < ALMOST_ONE or (np.minimum(np.maximum(u, lower), upper) == u).all()
-            )
-
-        return efforts_are_far
-    safe = None if bound.cut else safe_range(bound, law.brakes, law.dt)
+    safe = None if bound.cut or not bound.names else safe_range(bound, law.brakes, law.dt)
     if safe is None:
         return lambda u, q, v, behind: False
-    middles, per_halves = _ball(*np.concatenate([[lower, upper], safe], axis=1))
+    efforts = effort_bounds_at_any_rate(bound)
+    middles, per_halves = _ball(*np.concatenate([efforts, safe], axis=1))
     columns = bound.columns
 
-    def all_are_far(u: Vector, q: Vector, v: Vector, behind: Behind | None) -> bool:
-        if behind is None:
-            return False
+    def all_are_far(u: Vector, q: Vector, v: Vector, behind: Behind) -> bool:
         a = behind.acceleration()
         x = np.concatenate([u, *coordinates_of_tree(bound, q, v), a.take(columns)])
         x -= middles
