@@ -98,20 +98,17 @@ def _efforts(case: Case, q: Array, v: Array, target: Array) -> Array:
     return np.asarray(found.u)
 
 
-def far_of_joints(mech: hc.Mechanism, most: float) -> hc.Limits:
-    """Of efforts, positions, rates and accelerations of all motors, none of them near."""
-    turns = {name: pin_joint(mech, name) for name in mech.actuated}
-    q = mech.reference
+def with_joints(mech: hc.Mechanism, effort: Any) -> hc.Limits:
+    """Of these efforts; and of positions, rates and accelerations of all motors, none near."""
+    q, motors = mech.reference, {name: place(mech, name) for name in mech.actuated}
     position = {
-        name: (float(q[i]) - 2.0, float(q[i]) + 2.0) for name, i in turns.items() if i is not None
+        name: (float(q[i]) - 2.0, float(q[i]) + 2.0) for name, i in motors.items() if i is not None
     }
-    every = dict.fromkeys(mech.actuated, 1e3), dict.fromkeys(mech.actuated, 1e6)
-    return hc.Limits(
-        effort=most, position=position or None, velocity=every[0], acceleration=every[1]
-    )
+    rates, accelerations = dict.fromkeys(motors, 50.0), dict.fromkeys(motors, 1e4)
+    return hc.Limits(effort, rates, position or None, accelerations)
 
 
-def pin_joint(mech: hc.Mechanism, name: str) -> int | None:
+def place(mech: hc.Mechanism, name: str) -> int | None:
     """Where the joint's one number stands in q; None where it has two."""
     joint = mech.model.getJointId(name)
     return int(mech.model.idx_qs[joint]) if mech.model.nqs[joint] == 1 else None
@@ -126,8 +123,9 @@ def python_ways(t: Task) -> dict[str, Way]:
     controllers = {
         "plain": t.controller(None),
         "far": t.controller(hc.Limits(effort=most)),
-        "far, joints": t.controller(far_of_joints(t.case.mech, most)),
+        "far, joints": t.controller(with_joints(t.case.mech, most)),
         "nearest": t.controller(t.near),
+        "nearest, joints": t.controller(with_joints(t.case.mech, t.near.effort)),
         "scale": t.controller(t.near, "scale"),
         "cvxpy": by_cvxpy(t),
     }
@@ -312,21 +310,25 @@ def section(python: str | None = None) -> str:
         "",
         "Median time of a tick, us; with `+`, what it takes more than the tick without limits. "
         "*Far*: limits that do not act, of efforts alone, or also of positions, rates and "
-        "accelerations of all motors. *Nearest*, *scale*: one motor gives less than is asked for. "
+        "accelerations of all motors. *Nearest*, *scale*: one motor gives less than is asked for; "
+        "*joints*, the other limits there too. "
         "Compiled: `hc.compile`, called from Python. *cvxpy*: the same tick, its program solved "
         "by cvxpy (Clarabel) with parameters; *full size*: a, u and multipliers as unknowns, M, h "
         "and rows from Pinocchio, by cvxpy with parameters, by Clarabel and by DAQP. TSID: "
         "`computeProblemData`, `solve`, `getActuatorForces`, with its Pinocchio, in a process of "
         "its own. In brackets: how many times as long as *nearest* in Python.",
         "",
-        "| robot | plain | far | far, joints | nearest | scale | compiled | scale | nearest | "
-        "cvxpy | cvxpy, full size | Clarabel, full size | DAQP, full size | TSID |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "| robot | plain | far | far, joints | nearest | nearest, joints | scale | compiled | "
+        "scale | nearest | cvxpy | cvxpy, full size | Clarabel, full size | DAQP, full size | TSID |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name in ROBOTS:
         f = measure(name, python)
         plain, nearest, fast = f["plain"], f["nearest"], f["compiled"]
-        more = [f"{f[way] - plain:+.1f}" for way in ("far", "far, joints", "nearest", "scale")]
+        more = [
+            f"{f[way] - plain:+.1f}"
+            for way in ("far", "far, joints", "nearest", "nearest, joints", "scale")
+        ]
         quick = f"{fast:.2f}", f"{f['compiled, scale'] / fast:.2f} x"
         late = f"{f['compiled, nearest'] - fast:+.2f}"
         others = [
