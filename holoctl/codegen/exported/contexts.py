@@ -164,6 +164,8 @@ class Source:
         How far the state is off, and where geometry is rounded the function for that.
     laws : str
         The straight-line code.
+    largest : str
+        The function for the largest magnitude.
     normalise : str
         The functions that normalise, where they are needed.
     state_parameters, matrix_arguments, law_arguments : str
@@ -188,6 +190,7 @@ class Source:
     noise: str
     kept_noise: str
     laws: str
+    largest: str
     normalise: str
     state_parameters: str
     matrix_arguments: str

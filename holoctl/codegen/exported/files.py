@@ -211,6 +211,7 @@ def _source(
         noise=_NOISE if rounded else f"c->closure + c->velocity / {shared.earlier}",
         kept_noise=_kept_noise(E, shared) if rounded else "",
         laws=source(functions, LAW, symbols),
+        largest=filled("largest.c"),
         normalise=normalising(E.tree.unit_parts),
         state_parameters="const double *q, double t" if timed else "const double *q",
         matrix_arguments="q, &t" if timed else "q",
