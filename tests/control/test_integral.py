@@ -112,13 +112,13 @@ def test_a_tick_that_is_not_the_controllers_is_refused():
     home, rest = mech.motor_positions(q), np.zeros(2)
     ctl = hc.ComputedTorque(mech, 100.0, 20.0, ki=1.0)
     follow = ctl.track(lambda t: (home, rest, rest))
-    with pytest.raises(hc.InputError, match="dt=0.005"):
+    with pytest.raises(hc.InputError, match=r"dt=0\.005"):
         hc.simulate(mech, follow, q, v, 0.1, rate=200.0)
     with pytest.raises(hc.InputError, match="hold"):
         hc.simulate(mech, follow, q, v, 0.1, hold=False)
     first = mech.coordinate_names[0]
     limits = hc.Limits(velocity={first: 5.0})
     other = hc.ComputedTorque(mech, 100.0, 20.0, limits=limits).track(lambda t: (home, rest, rest))
-    with pytest.raises(hc.InputError, match="dt=0.005"):
+    with pytest.raises(hc.InputError, match=r"dt=0\.005"):
         hc.simulate(mech, other, q, v, 0.1, rate=200.0)
     assert hc.simulate(mech, other, q, v, 0.01).ended == ""
