@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from holoctl.forces.spring import Spring
     from holoctl.io.load import load, robot_file, robot_names
     from holoctl.mechanism.joint_motion import joint_motion
+    from holoctl.mechanism.limits import Limits
     from holoctl.mechanism.linkage import Linkage
     from holoctl.mechanism.mechanism import Mechanism
     from holoctl.mechanism.moves import Move
@@ -150,6 +151,7 @@ _HOMES = {
     "io.load": ["load", "robot_file", "robot_names"],
     "constraints.joint_coordinates": ["JointMotion"],
     "mechanism.joint_motion": ["joint_motion"],
+    "mechanism.limits": ["Limits"],
     "mechanism.linkage": ["Linkage"],
     "mechanism.mechanism": ["Mechanism"],
     "mechanism.moves": ["Move"],

@@ -29,6 +29,7 @@ from holoctl.constraints.joint_coordinates import (
     part_names,
 )
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.scales import loop_length
 from holoctl.tree.configurations import checked_configuration
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
@@ -334,8 +335,4 @@ def _put_together(
 
 def _length(mech: Mechanism, constraint: str) -> float:
     """The size of the loop that a constraint closes, m."""
-    at = mech.constraint_names.index(constraint)
-    start = sum(len(b.labels) for b in mech.bound[:at])
-    scale = mech.row_scale[start : start + len(mech.bound[at].labels)]
-    lengths = scale[scale != 1.0]
-    return float(1.0 / lengths[0]) if lengths.size else 1.0
+    return loop_length(mech.bound, mech.constraint_names.index(constraint), mech.row_scale)

@@ -21,7 +21,7 @@ from holoctl.tree.coordinates import joint_of_coordinate, translational
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
 
-__all__ = ["scales", "sizes"]
+__all__ = ["loop_length", "scales", "sizes"]
 
 
 def scales(
@@ -56,6 +56,14 @@ def _scale(bound: BoundRows, length: Vector, columns: Vector) -> Vector:
             f"numbers above zero, one for each row; got {str(found)[:60]}"
         )
     return found.astype(float)
+
+
+def loop_length(bound: Sequence[BoundRows], at: int, row_scale: Vector) -> float:
+    """The size of the loop that the constraint at this place closes, m."""
+    start = sum(len(b.labels) for b in bound[:at])
+    scale = row_scale[start : start + len(bound[at].labels)]
+    lengths = scale[scale != 1.0]
+    return float(1.0 / lengths[0]) if lengths.size else 1.0
 
 
 def sizes(
