@@ -1,0 +1,105 @@
+"""What limits need to know of a law, as expressions: what is asked for, and what may be done.
+
+    asked      u and a, of the coordinates that are limited        (nu + n,)
+    base       the same of the motion that leaves the rates of the motors as they are
+    x, x_rate  positions and velocities of these coordinates
+    rates      of the motors, B' v
+    H, Y       what efforts are worth, what they do: H = A' W^-1 A, a = a0 + Y u
+
+with W = gamma' M gamma and A = gamma' B. `asked` is needed at every tick, the others where it is
+past a limit. The oracles are control/limits_law.py and dynamics/effort_response.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.expressions import Expressions
+from holoctl.codegen.laws.bordered import bordered
+from holoctl.codegen.laws.forward_dynamics import reduced_inertia
+from holoctl.codegen.laws.inverse_dynamics import motor_border
+from holoctl.codegen.laws.readings import JointReading, joint_readings
+from holoctl.codegen.matrices import column, scalars, total
+from holoctl.mechanism.limits import BoundLimits
+
+__all__ = ["LimitedCoordinates", "caused_by", "limited_coordinates", "response"]
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedCoordinates:
+    """The n coordinates of `BoundLimits`.
+
+    Attributes
+    ----------
+    x, x_rate : (n, 1) expressions
+        A position without a number of its own, which has no limit, is 0.
+    J : (n, nv) expression
+    bias : (n, 1) expression
+        ``d x_rate / dt = J a + bias``
+    """
+
+    x: SX
+    x_rate: SX
+    J: SX
+    bias: SX
+
+    def accelerations(self, a: SX) -> SX:
+        """d x_rate / dt where the mechanism accelerates by a."""
+        return self.J @ a + self.bias
+
+
+def limited_coordinates(E: Expressions, bound: BoundLimits) -> LimitedCoordinates:
+    """Those of the tree, then those of cut joints."""
+    ca, zero = casadi_module(), casadi_module().SX(0.0)
+    found = [
+        JointReading(E.q[int(at)] if at >= 0 else zero, {int(k): ca.SX(1.0)}, E.v[int(k)], zero)
+        for k, at in zip(bound.columns, bound.places, strict=True)
+    ]
+    found += joint_readings(E, bound.cut)
+    J = ca.SX(len(found), E.mech.nv)
+    for i, reading in enumerate(found):
+        for k, entry in reading.row.items():
+            J[i, k] = entry
+    return LimitedCoordinates(
+        column(r.value for r in found), column(r.rate for r in found), J,
+        column(r.bias for r in found),
+    )  # fmt: skip
+
+
+def response(E: Expressions, at: LimitedCoordinates) -> tuple[SX, SX, list[SX]]:
+    """H (nu, nu), Y (n, nu) and doubt."""
+    ca, mech = casadi_module(), E.mech
+    border = motor_border(E)
+    K, k = bordered(E, border.C, border.unit), border.C.shape[1]
+    N = K.basis(k)
+    A = N.T @ ca.SX(mech.B)
+    if not border.redundant:  # C' N is the identity, and B is in C
+        A = ca.SX(np.eye(k)[:, : mech.nu])
+    reduced = reduced_inertia(E, N)
+    columns = [reduced.solve(scalars(A[:, i])) for i in range(mech.nu)]
+    caused = ca.horzcat(*(column(x) for x in columns))
+    return ca.densify(A.T @ caused), ca.densify(at.J @ (N @ caused)), [*K.doubt, *reduced.doubt]
+
+
+def caused_by(E: Expressions) -> tuple[Any, list[SX]]:
+    """A function u -> a, the acceleration of the coordinates, and its doubt."""
+    ca, border = casadi_module(), motor_border(E)
+    K, k = bordered(E, border.C, border.unit), border.C.shape[1]
+    N, start = K.basis(k), K.motion([ca.SX(0.0)] * k)
+    reduced = reduced_inertia(E, N)
+    needed = E.needed(start)
+
+    def motion(u: SX) -> SX:
+        left = N.T @ (ca.SX(E.mech.B) @ u - needed)
+        return start + N @ column(reduced.solve(scalars(left)))
+
+    return motion, [*K.doubt, *reduced.doubt]
+
+
+def doubt_of(terms: list[SX]) -> SX:
+    """Their sum."""
+    return total(terms)
