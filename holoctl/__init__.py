@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         HoloctlError,
         InconsistentError,
         InputError,
+        LimitError,
         LoadError,
         NotActuatedError,
         SingularityError,
@@ -57,6 +58,10 @@ if TYPE_CHECKING:
     from holoctl.constraints.rod import Rod
     from holoctl.constraints.wrench import wrench_rows
     from holoctl.control.computed_torque import ComputedTorque, SensedTracking, Tracking
+    from holoctl.control.limited_inverse_dynamics import (
+        LimitedInverseDynamics,
+        limited_inverse_dynamics,
+    )
     from holoctl.control.loop import Loop
     from holoctl.control.realtime import LoopStatistics, realtime, run_at_rate
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
@@ -129,6 +134,7 @@ _HOMES = {
     "dynamics.energy": ["Energy", "Power", "energy", "power"],
     "constraints.wrench": ["wrench_rows"],
     "control.computed_torque": ["ComputedTorque", "SensedTracking", "Tracking"],
+    "control.limited_inverse_dynamics": ["LimitedInverseDynamics", "limited_inverse_dynamics"],
     "control.loop": ["Loop"],
     "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
     "doctor.joined_modes": ["JoinedModes", "joined_modes"],
@@ -146,7 +152,7 @@ _HOMES = {
     "rows.terms": ["Terms", "terms"],
     "base.errors": [
         "AssemblyError", "BranchError", "HoloctlError", "InconsistentError", "InputError",
-        "LoadError", "NotActuatedError", "SingularityError",
+        "LimitError", "LoadError", "NotActuatedError", "SingularityError",
     ],
     "io.load": ["load", "robot_file", "robot_names"],
     "constraints.joint_coordinates": ["JointMotion"],

@@ -25,11 +25,12 @@ def fast_path(prepared):
     mech, part = prepared.mech, prepared.partition
     if isinstance(prepared, hc.PreparedForwardDynamics):
         return forward_tick.lay_out(mech, part)
-    tick = inverse_tick.lay_out(
+    found = inverse_tick.lay_out(
         mech, part, prepared.weights, prepared.inconsistent, prepared.limits
     )
-    if tick is None:
+    if found is None:
         return None
+    tick = found.tick
     return lambda q, v, target, t, efforts, rates=None: tick(q, v, target, t, efforts, rates)
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "HoloctlError",
     "InconsistentError",
     "InputError",
+    "LimitError",
     "LoadError",
     "NotActuatedError",
     "SingularityError",
@@ -134,6 +135,21 @@ class InconsistentError(HoloctlError):
     def __init__(self, message: str, *, residual: float = float("nan")) -> None:
         super().__init__(message)
         self.residual = residual
+
+
+class LimitError(HoloctlError):
+    """What was asked for is beyond what motors can give or joints may do.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The limits it is beyond: motors by name, those of joints as ``"name.position"``,
+        ``"name.velocity"`` or ``"name.acceleration"``.
+    """
+
+    def __init__(self, message: str, *, names: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.names = tuple(names)
 
 
 class NotActuatedError(HoloctlError):

@@ -812,3 +812,41 @@ MOST_TICKS = 10_000_000
 
 TYPED_FARTHEST = 1e6  # rad, m
 """Positions of joints beyond this, rad or m, are taken for slips of the keyboard."""
+
+# --- Limits
+
+EFFORT_REGULAR = 1e-7
+"""What a motor is worth of its own in the metric of limited efforts, as a share of what motors are
+worth for the motion."""
+
+SOFT_ROWS = 1e-2
+"""Limits of accelerations that give way cost the square of what they miss over twice this."""
+
+BRAKE_SHARE = 0.8
+"""Of the braking that a coordinate has, so much is counted on."""
+
+TICKS_AHEAD = 2.0
+"""Limits of positions and velocities are kept over so many ticks."""
+
+POSITION_MARGIN, VELOCITY_MARGIN = 2e-6, 1e-3  # rad, rad/s
+"""Positions and velocities are kept this far within their limits, times the size of the loop for
+lengths."""
+
+LED_BACK_TICKS = 20.0
+"""What is beyond a limit is led back with a time constant of so many ticks."""
+
+ACTIVE_EFFORT = 1e-9
+"""A limit counts as acting where its multiplier is at least this, scaled."""
+
+DAQP_FEASIBLE = 1e-11
+"""By so much DAQP may miss a bound, scaled; what is left of that is clipped."""
+
+ON_A_BOUND = 1e-9
+"""An effort or acceleration counts as on its bound where it misses it by this share of the way that
+was cut."""
+
+GIVEN_WAY = 1e-6
+"""A limit of a joint counts as given way where the acceleration is past its bound by this share."""
+
+UNMOVED = 1e-9  # rad/s^2, m/s^2
+"""Where full efforts cause less than this, motors count as not moving a coordinate."""

@@ -161,6 +161,8 @@ class FramePair:
         Those of its coordinates that are meant.
     moved : (nv,) array
         1 for coordinates that move b alone, -1 for those that move a alone.
+    supports : (2, nv) array
+        1 for coordinates that move a, and b.
     """
 
     name: str
@@ -169,6 +171,7 @@ class FramePair:
     kind: str
     axes: tuple[Axis, ...]
     moved: Vector
+    supports: Array
 
     @property
     def count(self) -> int:
@@ -192,6 +195,29 @@ class FramePair:
                 w[3:] = n
         found: Array = wrenches @ (kin.J * self.moved)
         return found
+
+    def bias(self, kin: Kinematics) -> Vector:
+        """The derivative of the rate where no coordinate of the mechanism accelerates:
+
+        w . (A_b - A_a) + wdot . (V_b - V_a)        ndot = omega x n,  w of a length (n, p x n)
+        """
+        J_a, J_b = (kin.J * support for support in self.supports)
+        V_a, V_b = J_a @ kin.v, J_b @ kin.v
+        A, B = (kin.placements[f.joint] * f.placement for f in (self.a, self.b))
+        A_a, A_b = kin.bias_accelerations([self.a, self.b])
+        p = B.translation
+        p_dot = V_b[:3] + np.cross(V_b[3:], p)
+        found = []
+        for x in self.axes:
+            n = (A if x.of == "a" else B).rotation[:, x.axis]
+            n_dot = np.cross((V_a if x.of == "a" else V_b)[3:], n)
+            if x.linear:
+                w = np.concatenate([n, np.cross(p, n)])
+                w_dot = np.concatenate([n_dot, np.cross(p_dot, n) + np.cross(p, n_dot)])
+            else:
+                w, w_dot = np.concatenate([np.zeros(3), n]), np.concatenate([np.zeros(3), n_dot])
+            found.append(w @ (A_b - A_a) + w_dot @ (V_b - V_a))
+        return np.array(found)
 
     def value(self, kin: Kinematics) -> Vector:
         """The coordinates of the joint, those in `axes`; all of a rotation or free joint."""
@@ -268,10 +294,11 @@ def frame_pair(
     model: pin.Model, name: str, a: Frame, b: Frame, kind: str, place: int | None = None
 ) -> FramePair:
     """A joint between two frames, or one of its coordinates."""
-    moved = support(model, b.joint).astype(float) - support(model, a.joint)
+    supports = np.array([support(model, f.joint) for f in (a, b)], dtype=float)
     axes = AXES_OF[kind]
     axes = axes if place is None else axes[place : place + 1]
-    return FramePair(name, a, b, kind, axes, read_only(moved))
+    moved = supports[1] - supports[0]
+    return FramePair(name, a, b, kind, axes, read_only(moved), read_only(supports))
 
 
 def _indexed(name: Any, cut: Mapping[str, Any]) -> tuple[str | None, int | None]:

@@ -40,6 +40,8 @@ from holoctl.rows.terms import Terms
 __all__ = [
     "POLICIES",
     "InverseDynamics",
+    "asked_acceleration",
+    "checked_target",
     "driven_acceleration",
     "inverse_dynamics",
 ]
@@ -244,6 +246,17 @@ def inverse_dynamics(
     docs/derivations.md, "Inverse dynamics".
     """
     check_mechanism(mech)
+    target = checked_target(mech, target, coordinates, inconsistent)
+    P = given_projection(Given(mech, q, v, t, t_stab, partition, projection, terms))
+    check_motors(mech, P.partition)
+    act = actuation(P, effort_weights(mech, weights))
+    known = external_efforts(mech, P.terms.kinematics, f_ext, efforts) + P.terms.F
+    a = asked_acceleration(P, act, target, known, coordinates, inconsistent)
+    return _delivered(P, act, a, known)
+
+
+def checked_target(mech: Mechanism, target: Any, coordinates: str, inconsistent: str) -> Any:
+    """A target as far as it can be checked without a state, and the words that go with it."""
     one_of("coordinates", coordinates, COORDINATES)
     one_of("inconsistent", inconsistent, POLICIES)
     if mech.nu == 0:
@@ -252,26 +265,28 @@ def inverse_dynamics(
             "actuated= (in a YAML description: name_mot)"
         )
     if coordinates == "actuated":
-        target = vector("target", target, mech.nu, "accelerations of the motors, B' a")
-    elif coordinates == "all":
-        target = vector("target", target, mech.nv, "accelerations of all coordinates")
-    P = given_projection(Given(mech, q, v, t, t_stab, partition, projection, terms))
-    check_motors(mech, P.partition)
-    act = actuation(P, effort_weights(mech, weights))
-    known = external_efforts(mech, P.terms.kinematics, f_ext, efforts) + P.terms.F
+        return vector("target", target, mech.nu, "accelerations of the motors, B' a")
+    if coordinates == "all":
+        return vector("target", target, mech.nv, "accelerations of all coordinates")
+    return target
+
+
+def asked_acceleration(
+    P: Projection, act: Actuation, target: Any, known: Vector, coordinates: str, inconsistent: str
+) -> Vector:
+    """The acceleration of all coordinates that a target means, under known efforts."""
     if coordinates == "actuated":
-        a = driven_acceleration(P, act, target, known, inconsistent)
-    elif coordinates == "independent":
-        if P.independent.size != P.k:
-            raise InputError(
-                "coordinates='independent' needs a projection with coordinates; this one is "
-                f"{P.method!r}"
-            )
-        target = vector("target", target, P.k, f"accelerations of {_independent(P)}")
-        a = P.gamma @ target + P.bias
-    else:
-        a = _admissible(P, target, inconsistent)
-    return _delivered(P, act, a, known)
+        return driven_acceleration(P, act, target, known, inconsistent)
+    if coordinates == "all":
+        return _admissible(P, target, inconsistent)
+    if P.independent.size != P.k:
+        raise InputError(
+            "coordinates='independent' needs a projection with coordinates; this one is "
+            f"{P.method!r}"
+        )
+    target = vector("target", target, P.k, f"accelerations of {_independent(P)}")
+    a: Vector = P.gamma @ target + P.bias
+    return a
 
 
 def _independent(P: Projection) -> str:

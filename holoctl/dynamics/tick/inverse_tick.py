@@ -39,7 +39,7 @@ from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.rows.tick.fast_rows import why_not
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
-__all__ = ["Tick", "lay_out", "lay_out_behind", "why_general"]
+__all__ = ["Behind", "LaidOut", "Tick", "lay_out", "lay_out_behind", "why_general"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -48,6 +48,32 @@ Tick = Callable[[Vector, Vector, Vector | None, float, Vector | None, Vector | N
 """tick(q, v, target, t, efforts, rates) -> u, or None where the general path is to decide. Without
 a target, u holds the mechanism at rest, and v is judged only. With rates, of the motors, friction
 is that of the motion that has these; see dynamics/reference_rates.py."""
+
+
+class Behind(NamedTuple):
+    """What more can be asked at the state of the last tick that gave an answer.
+
+    Attributes
+    ----------
+    efforts : Tick
+        Once more, for another target; the state must be the same.
+    acceleration : function () -> (nv,) array
+        That of the last answer for a target; it changes with the next one.
+    response : function (q) -> (H, Y) or None
+        What efforts cause there, as in dynamics/effort_response.py, which is the oracle; None where
+        some motion has no inertia.
+    """
+
+    efforts: Tick
+    acceleration: Callable[[], Vector]
+    response: Callable[[Vector], tuple[Array, Array] | None]
+
+
+class LaidOut(NamedTuple):
+    """A tick, and what may be asked behind it."""
+
+    tick: Tick
+    behind: Behind
 
 
 def why_general(mech: Mechanism, part: Partition, motion: LiveMotion | None = None) -> str:
@@ -64,7 +90,7 @@ def why_general(mech: Mechanism, part: Partition, motion: LiveMotion | None = No
 
 def lay_out(
     mech: Mechanism, part: Partition, weights: Vector | None, inconsistent: str, limits: StateLimits
-) -> Tick | None:
+) -> LaidOut | None:
     """The tick of one thread, or None where only the general path serves."""
     motion = live_motion(mech.model, mech.model.createData())
     if motion is None or why_general(mech, part, motion):
@@ -87,7 +113,7 @@ def lay_out_behind(
     inconsistent: str,
     see: Seeing,
     sensors: Readings,
-) -> Tick | None:
+) -> LaidOut | None:
     """The tick at the state that an estimate has just found: G_dep is factored there already.
 
     None where what is measured is not what is independent here, or not in the order of the motors.
@@ -135,7 +161,7 @@ class _Motors(NamedTuple):
     share: Callable[[Vector], Vector | None]  # gamma' (M a + h) to u
 
 
-def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMotion) -> Tick:
+def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMotion) -> LaidOut:
     """One tick. Without `motors`, motor i drives the ith independent coordinate, and those
     behind the last motor are passive: they follow the dynamics, see `_passive`."""
     constrain, solve, right, G_ind, dependent, independent, data, kept_by = split
@@ -150,6 +176,7 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
     friction, others = all_in_a_tick(mech.bound_forces, model, motion)
     with_reference = _with_reference(mech, split, motors)
     timed = friction is not None and may_depend_on_time(mech)
+    reached = own_a
 
     def tick(
         q: Vector, v: Vector, target: Vector | None, t: float, efforts: Vector | None,
@@ -157,6 +184,13 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
     ) -> Vector | None:  # fmt: skip
         if not constrain(q, v, t) or (motors is not None and not motors.factor()):
             return None
+        return efforts_here(q, v, target, t, efforts, rates)
+
+    def efforts_here(
+        q: Vector, v: Vector, target: Vector | None, t: float, efforts: Vector | None,
+        rates: Vector | None,
+    ) -> Vector | None:  # fmt: skip
+        nonlocal reached
         if target is None:
             if passive is not None:
                 return None  # what rest leaves unbalanced takes the general path's least squares
@@ -184,6 +218,7 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
                 np.subtract(right, a_dep, a_dep)
                 solve(a_dep, 0)  # G_dep a_dep = right - G_ind ydd
                 ordered_a.take(place, None, a, "clip")
+            reached = a
             w = rnea(model, data, q, v, a)  # M a + h
             if friction is not None:
                 w -= friction(q, at, t)
@@ -203,7 +238,34 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
             return motors.share(u)
         return u if passive is None else u[:nu]
 
-    return tick
+    def acceleration() -> Vector:
+        return reached
+
+    return LaidOut(tick, Behind(efforts_here, acceleration, _response(mech, split)))
+
+
+def _response(mech: Mechanism, split: Split) -> Callable[[Vector], tuple[Array, Array] | None]:
+    """A function (q) that gives H and Y of dynamics/effort_response.py, by the factors of G_dep:
+
+    gamma_dep = -G_dep^-1 G_ind        H = A' W^-1 A        Y = gamma W^-1 A
+    """
+    _, solve, _, G_ind, dependent, independent, data, _ = split
+    model, B, k = mech.model, mech.B, independent.size
+    X = np.zeros((dependent.size, k), order="F")
+    N = np.zeros((mech.nv, k))
+    N[independent, np.arange(k)] = 1.0
+    NT, BT, crba, posv = N.T, np.ascontiguousarray(B.T), pin.crba, lapack.dposv
+    motors = np.argmax(B, axis=0) if mech.actuated else None
+
+    def response(q: Vector) -> tuple[Array, Array] | None:
+        X[:] = G_ind
+        solve(X, 0)
+        N[dependent] = -X
+        AT = BT.dot(N) if motors is None else N.take(motors, 0)
+        _, WA, info = posv(NT.dot(crba(model, data, q).dot(N)), AT.T)
+        return None if info else (AT.dot(WA), N.dot(WA))
+
+    return response
 
 
 def _with_reference(

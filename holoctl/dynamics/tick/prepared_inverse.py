@@ -32,7 +32,14 @@ from holoctl.closing.assembly import assemble
 from holoctl.dynamics.actuation import effort_weights
 from holoctl.dynamics.inverse import POLICIES
 from holoctl.dynamics.tick.general_path import general_efforts
-from holoctl.dynamics.tick.inverse_tick import Tick, lay_out, lay_out_behind, why_general
+from holoctl.dynamics.tick.inverse_tick import (
+    Behind,
+    LaidOut,
+    Tick,
+    lay_out,
+    lay_out_behind,
+    why_general,
+)
 from holoctl.dynamics.tick.own_workspace import in_own_workspace, laid_out_now
 from holoctl.dynamics.tick.sensed import Sensed
 from holoctl.estimation.prepared_assembly import PreparedAssembly
@@ -44,7 +51,7 @@ from holoctl.projector.repartition import repartitioned
 from holoctl.rows.closure_limits import StateLimits, check_tolerance, state_limits
 from holoctl.rows.tick.other_rows import check_ticks
 
-__all__ = ["PreparedInverseDynamics", "answer", "sensed"]
+__all__ = ["PreparedInverseDynamics", "answer", "behind", "sensed"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -329,7 +336,10 @@ class PreparedInverseDynamics:
         return other
 
     def _laid_out(self) -> Tick | None:
-        return lay_out(self.mech, self.partition, self.weights, self.inconsistent, self.limits)
+        options = self.weights, self.inconsistent, self.limits
+        found = lay_out(self.mech, self.partition, *options)
+        self._local.behind = found.behind if found else None
+        return found.tick if found else None
 
 
 def answer(
@@ -340,20 +350,29 @@ def answer(
     finite by the general one. Without a target, those that hold still; with rates, of the motors,
     friction is that of the motion that has these."""
     mech, part = prepared.mech, prepared.partition
-    u = in_own_workspace(prepared._local, prepared._laid_out, q, v, target, t, efforts, rates)
-    if u is None or not finite(u):
+    local = prepared._local
+    u = in_own_workspace(local, prepared._laid_out, q, v, target, t, efforts, rates)
+    if not (fast := u is not None and finite(u)):
         u = general_efforts(
             mech, part, q, v, target, t, efforts, rates, weights=prepared.weights,
             inconsistent=prepared.inconsistent, limits=prepared.limits,
         )  # fmt: skip
+    local.fast = fast
     return u if out is None else stored("out", out, u)
+
+
+def behind(prepared: PreparedInverseDynamics) -> Behind | None:
+    """What may be asked behind the last answer in this thread; None where only the general path
+    had it."""
+    found: Behind | None = prepared._local.behind if prepared._local.fast else None
+    return found
 
 
 def sensed(prepared: PreparedInverseDynamics, assembly: PreparedAssembly) -> Sensed:
     """An estimate with these inverse dynamics behind it, for one loop."""
     mech, part = prepared.mech, prepared.partition
 
-    def shared(see: Seeing) -> Tick | None:
+    def shared(see: Seeing) -> LaidOut | None:
         if not np.array_equal(assembly.partition.rows, part.rows):
             return None
         options = prepared.weights, prepared.inconsistent
@@ -364,4 +383,4 @@ def sensed(prepared: PreparedInverseDynamics, assembly: PreparedAssembly) -> Sen
     ) -> Vector:
         return answer(prepared, q, v, target, t, None, None, rates)
 
-    return Sensed(assembly, shared, otherwise)
+    return Sensed(assembly, shared, otherwise, lambda: behind(prepared))

@@ -8,7 +8,7 @@ from typing import Any
 
 from holoctl.base.checks import Vector, finite, stored
 from holoctl.base.errors import InputError
-from holoctl.dynamics.tick.inverse_tick import Tick
+from holoctl.dynamics.tick.inverse_tick import Behind, LaidOut
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.estimation.seen_motion import Seeing
 
@@ -29,17 +29,21 @@ class Sensed:
     ----------
     assembly : PreparedAssembly
         Remembers where the mechanism is.
-    lay_out : function (see) -> Tick or None
+    lay_out : function (see) -> LaidOut or None
         The tick that shares what the estimate has; None where nothing can be shared.
     answer : Answer
         Where it cannot, or where that tick has doubts.
+    behind_answer : function () -> Behind or None
+        What may be asked behind that answer.
     """
 
     assembly: PreparedAssembly
-    lay_out: Callable[[Seeing], Tick | None]
+    lay_out: Callable[[Seeing], LaidOut | None]
     answer: Answer
+    behind_answer: Callable[[], Behind | None]
     _see: Seeing | None = field(init=False, default=None, repr=False)
-    _tick: Tick | None = field(init=False, default=None, repr=False)
+    _own: LaidOut | None = field(init=False, default=None, repr=False)
+    _shared: bool = field(init=False, default=False, repr=False)
     _at: Vector | None = field(init=False, default=None, repr=False)
 
     def state(self, q_measured: Any, v_measured: Any, t: float) -> tuple[Vector, Vector]:
@@ -66,9 +70,16 @@ class Sensed:
         them."""
         see = self.assembly.seeing
         if see is not self._see:  # the first time, or rows were decided anew
-            self._see, self._tick = see, self.lay_out(see)
-        shared = self._tick is not None and q is self._at is self.assembly.place.q
-        u = self._tick(q, v, target, t, None, rates) if shared and self._tick else None
-        if u is None or not finite(u):
-            u = self.answer(q, v, target, t, rates)
+            self._see, self._own = see, self.lay_out(see)
+        own, u = self._own, None
+        if own is not None and q is self._at is self.assembly.place.q:
+            u = own.tick(q, v, target, t, None, rates)
+        if u is not None and finite(u):
+            self._shared = True
+        else:
+            u, self._shared = self.answer(q, v, target, t, rates), False
         return u if out is None else stored("out", out, u)
+
+    def behind(self) -> Behind | None:
+        """What may be asked behind the last answer; None where only the general path had it."""
+        return self._own.behind if self._shared and self._own else self.behind_answer()

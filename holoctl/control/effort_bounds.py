@@ -1,0 +1,30 @@
+"""What motors can give at their present speed.
+
+lower <= u <= upper             always
+|u| <= curve(|rate|)            where a motor drives: u and rate of one sign
+|u| <= curve(0)                 where it brakes
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from holoctl.base.checks import Vector
+from holoctl.mechanism.limits import BoundLimits
+
+__all__ = ["effort_bounds"]
+
+
+def effort_bounds(bound: BoundLimits, rates: Vector) -> tuple[Vector, Vector]:
+    """Lower and upper bounds of the efforts where the motors have these rates, each (nu,)."""
+    lower, upper = bound.effort.copy()
+    for i, curve in enumerate(bound.curves):
+        if curve is None:
+            continue
+        rate = float(rates[i])
+        most = float(np.interp(abs(rate), curve[0], curve[1]))
+        if rate > 0.0:
+            upper[i] = max(min(upper[i], most), lower[i])
+        elif rate < 0.0:
+            lower[i] = min(max(lower[i], -most), upper[i])
+    return lower, upper

@@ -1,0 +1,68 @@
+"""The coordinates that are limited, of the tree and of cut joints: where they are, how they move.
+
+rate = J v        d rate / dt = J a + bias
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.mechanism.limits import BoundLimits
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.tree.kinematics import Kinematics, kinematics
+
+__all__ = ["Coordinates", "coordinates_at", "coordinates_of_tree"]
+
+Array = NDArray[np.float64]
+
+
+class Coordinates(NamedTuple):
+    """The n coordinates of `BoundLimits` at a state.
+
+    Attributes
+    ----------
+    positions, velocities : (n,) arrays
+        rad or m, rad/s or m/s; a position without a number of its own, which has no limit, is 0.
+    J : (n, nv) array
+    bias : (n,) array
+    """
+
+    positions: Vector
+    velocities: Vector
+    J: Array
+    bias: Vector
+
+    def accelerations(self, a: Vector) -> Vector:
+        """d rate / dt where the mechanism accelerates by a."""
+        found: Vector = self.J.dot(a) + self.bias
+        return found
+
+
+def coordinates_of_tree(bound: BoundLimits, q: Vector, v: Vector) -> tuple[Vector, Vector]:
+    """Positions and velocities of those that are of the tree."""
+    return np.where(bound.places < 0, 0.0, q[bound.places]), v[bound.columns]
+
+
+def coordinates_at(
+    mech: Mechanism, bound: BoundLimits, q: Vector, v: Vector, t: float,
+    kin: Kinematics | None = None,
+) -> Coordinates:  # fmt: skip
+    """All of them; `kin`, of this state, is computed where it is not given and needed."""
+    x, rates = coordinates_of_tree(bound, q, v)
+    J, bias = np.eye(mech.nv)[bound.columns], np.zeros(bound.columns.size)
+    if not bound.cut:
+        return Coordinates(x, rates, J, bias)
+    if kin is None:
+        kin = kinematics(mech.model, workspace(mech), q, v, t)
+    motions = [(joint.at(kin), joint.bias(kin), i) for joint, i in bound.cut]
+    here = [m.value[i] if m.value.size == m.rate.size else 0.0 for m, _, i in motions]
+    return Coordinates(
+        np.concatenate([x, here]),
+        np.concatenate([rates, [m.rate[i] for m, _, i in motions]]),
+        np.vstack([J, [m.jacobian[i] for m, _, i in motions]]),
+        np.concatenate([bias, [b[i] for _, b, i in motions]]),
+    )

@@ -1,0 +1,278 @@
+"""Inverse dynamics within what motors can give and joints may do.
+
+    gamma' B u_cmd = gamma' (M a_cmd + h - J' f - F)        a_cmd from the target
+    u = what limits_law.py makes of u_cmd                   a = Y u + a0
+
+References: docs/derivations.md, "Limits".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from holoctl.base.checks import Vector, counted, listing, numbers, one_of, positive, quiet, vector
+from holoctl.base.errors import InputError
+from holoctl.base.linalg import cholesky, largest
+from holoctl.base.tolerances import SINGULAR
+from holoctl.control.brakes import brakes_of
+from holoctl.control.limited_coordinates import coordinates_at
+from holoctl.control.limits_law import LIMIT_POLICIES, Asked, LimitsLaw
+from holoctl.control.nearest_by_cvxpy import by_cvxpy
+from holoctl.control.nearest_efforts import by_daqp
+from holoctl.dynamics.actuation import Actuation, actuation, effort_weights
+from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
+from holoctl.dynamics.effort_response import effort_response
+from holoctl.dynamics.inverse import asked_acceleration, checked_target, driven_acceleration
+from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.limits import BoundLimits, Limits, bound_limits
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
+from holoctl.projector.arguments import Given, given_projection
+from holoctl.projector.multipliers import multipliers
+from holoctl.projector.partition import Partition, check_motors
+from holoctl.projector.projection import Projection
+from holoctl.rows.stabilisation import TimeConstants
+from holoctl.rows.terms import Terms
+
+__all__ = ["SOLVERS", "LimitedInverseDynamics", "checked_metric", "limited_inverse_dynamics"]
+
+SOLVERS = ("daqp", "cvxpy")
+LEAST = "least"
+
+
+# -------------------------------------------------------------------------------------- the law
+
+
+def _limited(
+    P: Projection, act: Actuation, law: LimitsLaw, a_cmd: Vector, known: Vector, preferred: Vector
+) -> LimitedInverseDynamics:
+    """The efforts within limits at a state, under ``known = J' f + F``."""
+    mech, T, B = P.mechanism, P.terms, P.mechanism.B
+
+    def efforts(a: Vector) -> Vector:
+        """gamma' B u = gamma' (M a + h - known), the nearest to what is preferred."""
+        w = inverse_tree_dynamics(mech, P.q, P.v, a) - known
+        return preferred + act.efforts(w - B @ preferred)
+
+    here = coordinates_at(mech, law.bound, P.q, P.v, T.t, T.kinematics)
+    response = effort_response(P, act, known)
+    u_cmd = efforts(a_cmd)
+    asked = Asked(
+        u=u_cmd,
+        rates=B.T @ P.v,
+        positions=here.positions,
+        velocities=here.velocities,
+        accelerations=here.accelerations(response.Y @ u_cmd + response.a0),
+        response=lambda: (response.H, here.J @ response.Y),
+        base=lambda: efforts(driven_acceleration(P, act, np.zeros(mech.nu), known, "project")),
+    )
+    found = law.outcome(asked)
+    u, a = found.u, a_cmd
+    if found.scale != 1.0:
+        a = response.Y @ u + response.a0
+    w = inverse_tree_dynamics(mech, P.q, P.v, a) - known
+    lam, _ = multipliers(T, P.partition, w - B @ u)
+    certificate = certify(T, P.partition, a, B @ u + known, lam, act.condition)
+    names, softened = law.names(asked, found.limiting), law.given_way(asked, found)
+    return LimitedInverseDynamics(u, a, certificate, names, softened, found.scale)
+
+
+# ------------------------------------------------------------------------------ value and door
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedInverseDynamics:
+    """What `limited_inverse_dynamics` returns.
+
+    Attributes
+    ----------
+    u : (nu,) array
+        Motor efforts, N m or N, in the order of ``mech.actuated``; within their limits, exactly.
+    a : (nv,) array
+        The acceleration they cause, passive motions included.
+    certificate : Certificate
+        Of this motion, which need not be the one that was asked for.
+    saturated : tuple of str
+        What limits: motors by name, joints as ``"name.position"``, ``"name.velocity"`` or
+        ``"name.acceleration"``. Empty where what was asked for comes back unchanged.
+    softened : tuple of str
+        Limits of joints that the motors cannot keep, named likewise.
+    scale : float
+        1 where nothing was limited; of the policy "scale" how much is left of what was asked for,
+        from 0 to 1; nan where it is the nearest.
+    """
+
+    u: Vector
+    a: Vector
+    certificate: Certificate
+    saturated: tuple[str, ...]
+    softened: tuple[str, ...]
+    scale: float
+
+    def __repr__(self) -> str:
+        limited = f", limited by {listing(self.saturated)}" if self.saturated else ""
+        return (
+            f"<LimitedInverseDynamics: {counted(self.u.size, 'effort')} up to "
+            f"{largest(self.u):.3g} N m or N{limited}, {verdict(self.certificate)}>"
+        )
+
+    def raise_if_bad(self) -> LimitedInverseDynamics:
+        """This result, or `SingularityError` or `InconsistentError` if it is not certified."""
+        raise_if_bad(self.certificate)
+        return self
+
+
+@quiet
+def limited_inverse_dynamics(
+    mech: Mechanism,
+    q: Any,
+    v: Any,
+    target: Any,
+    limits: Limits,
+    *,
+    policy: str = "nearest",
+    metric: Any = None,
+    preload: Any = None,
+    dt: float = 1e-3,
+    solver: str = "daqp",
+    f_ext: Any = None,
+    efforts: Any = None,
+    coordinates: str = "actuated",
+    inconsistent: str = "raise",
+    weights: Any = None,
+    t: float = 0.0,
+    t_stab: TimeConstants = None,
+    partition: Partition | None = None,
+    projection: Projection | None = None,
+    terms: Terms | None = None,
+) -> LimitedInverseDynamics:
+    """The motor efforts for a target acceleration, as far as limits allow.
+
+    What is within all limits comes back as `inverse_dynamics` gives it. Else, by the policy:
+
+    - ``"nearest"``: the efforts whose accelerations are nearest to those asked for, in the metric
+      of kinetic energy (Gauss's principle of least constraint);
+    - ``"scale"``: slower along what was asked for, ``u = base + s (u_cmd - base)`` with the largest
+      s in [0, 1]; base are the efforts of the motion that leaves the rates of the motors as they
+      are. Where no s is within limits, the nearest;
+    - ``"raise"``: a `LimitError`.
+
+    Limits of efforts are kept whatever happens. Limits of joints, passive ones too, become bounds
+    of accelerations that can be kept from now on; where the motors cannot keep them they give way,
+    and what is beyond a limit is led back gently.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like
+    v : (nv,) array_like
+    target : (nu,), (k,) or (nv,) array_like
+        As in `inverse_dynamics`.
+    limits : Limits
+    policy : str, optional
+    metric : (nu,) or (nu, nu) array_like, optional
+        What a change of efforts costs, instead of Gauss's metric: ``du' metric du``, symmetric and
+        positive definite, or its diagonal. ``1 / limit**2`` is as good as clipping.
+    preload : (nu,) array_like or "least", optional
+        Of redundant motors, the efforts that are wanted where the motion leaves a choice, N m or N;
+        ``"least"``: as small as their limits allow, as the tension of cables. Default: the efforts
+        of least norm.
+    dt : float, optional
+        The tick over which the efforts will be held, s.
+    solver : str, optional
+        ``"daqp"``, or ``"cvxpy"``: the same program as it reads, by Clarabel; slow.
+    f_ext, efforts, coordinates, inconsistent, weights, t, t_stab, partition, projection, terms
+        As in `inverse_dynamics`.
+
+    Returns
+    -------
+    LimitedInverseDynamics
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, numbers that are not finite, unknown names, limits of position of joints
+        that cannot be braked.
+    LimitError
+        With the policy "raise", where something is past a limit.
+    NotActuatedError, SingularityError, InconsistentError
+        As `inverse_dynamics`.
+    AssemblyError
+        If a position is limited, no acceleration, and the reference cannot be assembled.
+
+    References
+    ----------
+    docs/limits.md; docs/derivations.md, "Limits".
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> weak = hc.Limits(effort={mech.actuated[0]: 0.5})
+    >>> found = hc.limited_inverse_dynamics(mech, q, v, [200.0, 0.0], weak)
+    >>> found.saturated == (mech.actuated[0],) and abs(found.u[0]) <= 0.5
+    True
+    """
+    check_mechanism(mech)
+    target = checked_target(mech, target, coordinates, inconsistent)
+    one_of("policy", policy, LIMIT_POLICIES)
+    one_of("solver", solver, SOLVERS)
+    bound = bound_limits(mech, limits)
+    law = LimitsLaw(
+        mech, bound, brakes_of(mech, bound), policy, checked_metric(mech, metric),
+        positive("dt", dt, "s"), by_daqp if solver == "daqp" else by_cvxpy(),
+    )  # fmt: skip
+    preferred = _preferred(mech, bound, preload)
+    P = given_projection(Given(mech, q, v, t, t_stab, partition, projection, terms))
+    check_motors(mech, P.partition)
+    if preload is not None and P.partition.actuation_rank == mech.nu:
+        raise InputError(
+            f"{mech.name}: preload is for more motors than motions; its {mech.nu} motors drive as "
+            "many motions, and leave no choice"
+        )
+    act = actuation(P, effort_weights(mech, weights))
+    known = external_efforts(mech, P.terms.kinematics, f_ext, efforts) + P.terms.F
+    a = asked_acceleration(P, act, target, known, coordinates, inconsistent)
+    return _limited(P, act, law, a, known, preferred)
+
+
+def checked_metric(mech: Mechanism, metric: Any) -> Any:
+    """A metric of efforts as a matrix, or None.
+
+    Raises
+    ------
+    InputError
+        For a wrong shape, or a matrix that is not symmetric and positive definite.
+    """
+    if metric is None:
+        return None
+    H = numbers("metric", metric)
+    if H.shape == (mech.nu,):
+        H = np.diag(H)
+    if H.shape != (mech.nu, mech.nu):
+        raise InputError(
+            f"metric must have shape ({mech.nu}, {mech.nu}), or ({mech.nu},) for a diagonal; got "
+            f"{H.shape}"
+        )
+    if not np.isfinite(H).all() or np.abs(H - H.T).max() > 1e-9 * np.abs(H).max():
+        raise InputError("metric must be finite and symmetric")
+    H = 0.5 * (H + H.T)
+    if not (H.diagonal() > 0.0).all() or not cholesky(H).condition <= SINGULAR:
+        raise InputError("metric must be positive definite: what costs nothing is not determined")
+    return H
+
+
+def _preferred(mech: Mechanism, bound: BoundLimits, preload: Any) -> Vector:
+    """The efforts that are wanted where the motion leaves a choice."""
+    if preload is None:
+        return np.zeros(mech.nu)
+    if isinstance(preload, str):
+        one_of("preload", preload, (LEAST,))
+        lower, upper = bound.effort
+        least: Vector = np.minimum(np.maximum(0.0, lower), upper)
+        return least
+    return vector("preload", preload, mech.nu, "efforts of the motors")

@@ -1,0 +1,105 @@
+"""The efforts nearest to those that were asked for, within limits.
+
+    min 1/2 (x - x_cmd)' H (x - x_cmd)        lower <= x <= upper,   y_lower <= Y x <= y_upper
+
+in scaled efforts. H is what an effort is worth for the motion: Gauss's principle of least
+constraint with u as the only variable. The box is hard. Rows that no x within the box allows
+give way, at the cost of 1/2 |slack|^2 / SOFT_ROWS.
+
+DAQP solves it; `solver="cvxpy"`, the reference, is nearest_by_cvxpy.py.
+References: docs/derivations.md, "Limits"; J. Nocedal and S. Wright, Numerical Optimization, the
+chapter on quadratic programming.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import daqp
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.tolerances import ACTIVE_EFFORT, DAQP_FEASIBLE, SOFT_ROWS
+
+__all__ = ["Nearest", "Program", "Solver", "by_daqp", "checked"]
+
+Array = NDArray[np.float64]
+
+_INFEASIBLE, _HARD, _SOFT = -1, 0, 8  # exit flag and senses of DAQP
+
+
+class Program(NamedTuple):
+    """A program as in the head of this module.
+
+    Attributes
+    ----------
+    H : (nu, nu) array
+        Symmetric, positive definite.
+    x_cmd, lower, upper : (nu,) arrays
+        Bounds may be infinite.
+    Y : (n, nu) array
+        Rows of norm one.
+    y_lower, y_upper : (n,) arrays
+    """
+
+    H: Array
+    x_cmd: Vector
+    lower: Vector
+    upper: Vector
+    Y: Array
+    y_lower: Vector
+    y_upper: Vector
+
+
+class Nearest(NamedTuple):
+    """A solution.
+
+    Attributes
+    ----------
+    x : (nu,) array
+        Within the box, exactly.
+    multipliers : (nu + n,) array
+        Of the bounds of efforts and of rows: above zero at an upper bound, below at a lower one.
+    soft : bool
+        Whether rows had to give way.
+    """
+
+    x: Vector
+    multipliers: Vector
+    soft: bool
+
+
+Solver = Callable[[Program], Nearest | None]
+"""solver(program) -> the solution, None where it found none."""
+
+
+def by_daqp(program: Program) -> Nearest | None:
+    """The solution by DAQP, a dual active-set method."""
+    H, x_cmd, lower, upper, Y, y_lower, y_upper = program
+    below, above = np.concatenate([lower, y_lower]), np.concatenate([upper, y_upper])
+    f = -H.dot(x_cmd)
+    sense = np.zeros(above.size, dtype=np.intc)
+    x, _, flag, info = daqp.solve(H, f, Y, above, below, sense, primal_tol=DAQP_FEASIBLE)
+    soft = flag == _INFEASIBLE
+    if soft:
+        sense[lower.size :] = _SOFT
+        x, _, flag, info = daqp.solve(
+            H, f, Y, above, below, sense, primal_tol=DAQP_FEASIBLE, rho_soft=SOFT_ROWS
+        )
+    if flag < 1:
+        return None
+    return checked(program, x, info["lam"], soft)
+
+
+def checked(program: Program, x: Vector, multipliers: Vector, soft: bool) -> Nearest | None:
+    """A solution clipped to the box, or None for numbers that are none."""
+    x = np.minimum(np.maximum(x, program.lower), program.upper)
+    return Nearest(x, multipliers, soft) if np.isfinite(x).all() else None
+
+
+def limiting(found: Nearest) -> NDArray[np.intp]:
+    """Which bounds limit: those whose multipliers are not zero."""
+    sizes = np.abs(found.multipliers)
+    return np.flatnonzero(sizes > ACTIVE_EFFORT * max(1.0, float(sizes.max(initial=0.0))))

@@ -1,0 +1,111 @@
+"""Bounds of accelerations that keep positions and velocities within their limits: viability.
+
+From now on the acceleration is constant for a time dt. On the upper side, with room = q_max - q:
+
+    a <= (v_max - v) / dt                                          the velocity after it
+    a <= 2 (room - dt v) / dt^2                                    the position after it, where v
+                                                                   does not turn within dt; else
+    a <= min(-v^2 / (2 room), -v / dt)                             where it turns
+    a <= max(-v / dt, (sqrt(b^2 - 4 dt^2 x) - b) / (2 dt^2))       afterwards it can still stop
+         b = dt (2 v + brake dt),  x = v^2 - 2 brake (room - dt v)
+
+and the lower side is its mirror. brake is how hard the coordinate can be braked. dt is longer than
+a tick, brake less than all of it, and there are margins, for in a tick the acceleration of a closed
+chain varies. What is beyond a limit is led back gently.
+
+References: A. Del Prete, Joint position and velocity bounds in discrete-time acceleration/torque
+control of robot arms, IEEE Robotics and Automation Letters (2018); docs/derivations.md, "Limits".
+"""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+
+import numpy as np
+
+from holoctl.base.checks import Vector
+from holoctl.base.tolerances import (
+    BRAKE_SHARE,
+    LED_BACK_TICKS,
+    POSITION_MARGIN,
+    TICKS_AHEAD,
+    VELOCITY_MARGIN,
+)
+from holoctl.mechanism.limits import BoundLimits
+
+__all__ = ["acceleration_bounds", "most_acceleration"]
+
+
+def most_acceleration(
+    room: float, v: float, v_max: float, brake: float, tick: float, unit: float
+) -> float:
+    """The largest acceleration that keeps a coordinate below its limits.
+
+    Parameters
+    ----------
+    room : float
+        ``q_max - q``, rad or m; inf without a limit.
+    v, v_max : float
+        rad/s or m/s.
+    brake : float
+        How hard the coordinate can be braked, above 0, rad/s^2 or m/s^2.
+    tick : float
+        s.
+    unit : float
+        What the margins are multiplied with: 1 for an angle, a length in m for a length.
+    """
+    dt, back = TICKS_AHEAD * tick, LED_BACK_TICKS * tick
+    left, margin = v_max - v, unit * VELOCITY_MARGIN
+    most = left / dt if left >= 0.0 else left / back
+    most -= margin / dt
+    if room == inf:
+        return most
+    margin = unit * POSITION_MARGIN
+    if room < 0.0:  # back as a critically damped spring pulls, but not further away
+        by_position = (room / back - 2.0 * v) / back - 2.0 * margin / (dt * dt)
+        return min(most, by_position, -v / dt) if v > 0.0 else min(most, by_position)
+    room -= margin
+    by_position = 2.0 * (room - dt * v) / (dt * dt)
+    if v > 0.0 and by_position <= -v / dt:
+        by_position = -v / dt
+        if room > 0.0:
+            by_position = min(by_position, -v * v / (2.0 * room))
+    usable = BRAKE_SHARE * brake
+    b, x = dt * (2.0 * v + usable * dt), v * v - 2.0 * usable * (room - dt * v)
+    square, by_stopping = b * b - 4.0 * dt * dt * x, -v / dt
+    if square >= 0.0:
+        by_stopping = max(by_stopping, (sqrt(square) - b) / (2.0 * dt * dt))
+    return min(most, by_position, by_stopping)
+
+
+def acceleration_bounds(
+    bound: BoundLimits, brakes: Vector, q: Vector, v: Vector, tick: float
+) -> tuple[Vector, Vector]:
+    """Lower and upper bounds of the accelerations of the coordinates that are limited.
+
+    They always contain the near end of what brakes can give, so that they ask for nothing that
+    is harder; and where both sides exclude each other, they agree on the middle.
+
+    Parameters
+    ----------
+    bound : BoundLimits
+    brakes : (2, n) array
+        How hard each coordinate can be accelerated downwards and upwards, both above 0.
+    q, v : (n,) arrays
+        Positions and velocities of these coordinates.
+    tick : float
+        s.
+    """
+    lower, upper = np.zeros((2, q.size))
+    table = zip(
+        q.tolist(), v.tolist(), *bound.position.tolist(), *bound.velocity.tolist(),
+        *bound.acceleration.tolist(), *brakes.tolist(), bound.units.tolist(), strict=True,
+    )  # fmt: skip
+    for i, (x, rate, x_lo, x_hi, v_lo, v_hi, a_lo, a_hi, down, up, unit) in enumerate(table):
+        most = max(most_acceleration(x_hi - x, rate, v_hi, down, tick, unit), -down)
+        least = min(-most_acceleration(x - x_lo, -rate, -v_lo, up, tick, unit), up)
+        most, least = min(most, a_hi), max(least, a_lo)
+        if least > most:
+            least = most = 0.5 * (least + most)
+        lower[i], upper[i] = least, most
+    return lower, upper

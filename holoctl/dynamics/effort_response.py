@@ -1,0 +1,69 @@
+"""What motor efforts cause: the reduced dynamics with u as the only variable.
+
+    W = gamma' M gamma        A = gamma' B        c = gamma' (M bias + h - F - J' f)
+    W ydd = A u - c           a = Y u + a0        Y = gamma W^-1 A        H = A' W^-1 A
+
+for as many motors as motions, more, or fewer. H is what an effort is worth in the metric of
+kinetic energy: du' H du = da' M da, by Gauss's principle of least constraint.
+
+References: F. Udwadia and R. Kalaba, Analytical Dynamics, the chapter on Gauss's principle;
+docs/derivations.md, "Limits".
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.errors import SingularityError
+from holoctl.base.linalg import cholesky
+from holoctl.base.tolerances import SINGULAR
+from holoctl.dynamics.actuation import Actuation
+from holoctl.projector.projection import Projection
+
+__all__ = ["EffortResponse", "effort_response"]
+
+Array = NDArray[np.float64]
+
+
+class EffortResponse(NamedTuple):
+    """See the head of this module.
+
+    Attributes
+    ----------
+    H : (nu, nu) array
+        kg m^2, kg m or kg, inverted.
+    Y : (nv, nu) array
+    a0 : (nv,) array
+        The acceleration without efforts of motors.
+    """
+
+    H: Array
+    Y: Array
+    a0: Vector
+
+
+def effort_response(P: Projection, act: Actuation, efforts: Vector) -> EffortResponse:
+    """The response at a state, under known ``efforts = J' f + F``.
+
+    Raises
+    ------
+    SingularityError
+        If some motion has no inertia.
+    """
+    mech, N, T = P.mechanism, act.basis, P.terms  # N: gamma made orthonormal
+    M = T.M
+    W = cholesky(N.T @ M @ N)
+    if not W.condition <= SINGULAR:
+        raise SingularityError(
+            f"{mech.name}: a motion has no inertia (condition number of gamma' M gamma "
+            f"{W.condition:.1e}), so what efforts cause is not determined; give its bodies a mass",
+            condition=W.condition,
+        )
+    A = N.T @ mech.B
+    WA = W.solve(A)
+    a0 = P.bias + N @ W.solve(N.T @ (efforts - T.h - M @ P.bias))
+    return EffortResponse(A.T @ WA, N @ WA, a0)
