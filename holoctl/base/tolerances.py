@@ -841,6 +841,12 @@ ACTIVE_EFFORT = 1e-9
 DAQP_FEASIBLE = 1e-11
 """By so much DAQP may miss a bound, scaled; what is left of that is clipped."""
 
+OFF_A_BOUND = 1e-14
+"""In machine code, by so much of the largest number of the program it may miss a bound, scaled."""
+
+DEPENDENT_BOUND = 1e-20
+"""In machine code, a bound depends on others where they leave less than this of its square."""
+
 ON_A_BOUND = 1e-9
 """An effort or acceleration counts as on its bound where it misses it by this share of the way that
 was cut."""

@@ -19,14 +19,100 @@ import numpy as np
 
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
+from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.bordered import bordered
 from holoctl.codegen.laws.forward_dynamics import reduced_inertia
-from holoctl.codegen.laws.inverse_dynamics import motor_border
+from holoctl.codegen.laws.inverse_dynamics import (
+    holding_function,
+    inverse_function,
+    motor_border,
+)
+from holoctl.codegen.laws.measures import state_doubt
 from holoctl.codegen.laws.readings import JointReading, joint_readings
+from holoctl.codegen.laws.torque import at_reference, given_to
 from holoctl.codegen.matrices import column, scalars, total
+from holoctl.control.limits_law import LimitsLaw
 from holoctl.mechanism.limits import BoundLimits
 
-__all__ = ["LimitedCoordinates", "caused_by", "limited_coordinates", "response"]
+__all__ = ["Limited", "caused_by", "limited", "limited_torque"]
+
+
+@dataclass(frozen=True, eq=False)
+class Limited:
+    """A law with limits.
+
+    Attributes
+    ----------
+    function : casadi.Function
+        Its last outputs are ``asked, x, x_rate, rates`` and, as far as the policy has a use for
+        them, ``base`` and ``H, Y, response_doubt``.
+    first : tuple of str
+        The outputs that are needed at every tick.
+    """
+
+    function: Any
+    first: tuple[str, ...]
+
+
+def limited_torque(E: Expressions, subject: Subject, law: LimitsLaw) -> Limited | None:
+    """``torque(q, v, q_ref, v_ref, a_ref, t) -> doubt, ...``; None where `torque_function` is.
+
+    Raises
+    ------
+    NotActuatedError, InputError
+        As `torque_function`.
+    """
+    ca, controller = casadi_module(), subject.controller
+    given = None if controller is None else given_to(E, controller)
+    if controller is None or given is None:
+        return None
+    if controller.compensation == "full":
+        moved = at_reference(E, controller)
+        options = subject.weights, subject.inconsistent
+        inverse = inverse_function(E, *options, subject.limits, at_reference=moved)
+        wanted = given.to_inverse(E, moved)
+        u, a, doubt = inverse.call(wanted, True, False)
+        wanted[2] = ca.SX.zeros(E.mech.nu)
+        base = inverse_function(E, *options, at_reference=moved).call(wanted, True, False)[:2]
+    else:
+        held, doubt = holding_function(E, subject.weights).call([E.q, E.t], True, False)
+        motion, more = caused_by(E) if law.bound.names else (lambda u: E.v, [])
+        u = held + given.command
+        a, base = motion(u), (held, motion(held))
+        doubt = total([doubt, *state_doubt(E, subject.limits), *more])
+    return limited(E, law, "torque", (given.inputs, given.names), {"doubt": doubt}, (u, a), base)
+
+
+def limited(
+    E: Expressions,
+    law: LimitsLaw,
+    name: str,
+    given: tuple[list[SX], list[str]],
+    more: dict[str, SX],
+    asked: tuple[SX, SX],
+    base: tuple[SX, SX],
+) -> Limited:
+    """A law of these inputs, with outputs of its own in front of those for the limits.
+
+    `asked` and `base` are efforts and the acceleration of the coordinates.
+    """
+    ca, at = casadi_module(), limited_coordinates(E, law.bound)
+
+    def both(efforts: SX, a: SX) -> SX:
+        return ca.densify(ca.vertcat(efforts, at.accelerations(a)))
+
+    first = {
+        **more, "asked": both(*asked), "x": at.x, "x_rate": at.x_rate,
+        "rates": ca.densify(ca.SX(E.mech.B.T) @ E.v),
+    }  # fmt: skip
+    found = dict(first)
+    if law.policy == "scale":
+        found["base"] = both(*base)
+    if law.policy != "raise":
+        found["H"], found["Y"], found["response_doubt"] = response(E, at)
+    inputs, names = given
+    function = ca.Function(name, inputs, list(found.values()), names, list(found))
+    return Limited(function, tuple(first))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +156,7 @@ def limited_coordinates(E: Expressions, bound: BoundLimits) -> LimitedCoordinate
     )  # fmt: skip
 
 
-def response(E: Expressions, at: LimitedCoordinates) -> tuple[SX, SX, list[SX]]:
+def response(E: Expressions, at: LimitedCoordinates) -> tuple[SX, SX, SX]:
     """H (nu, nu), Y (n, nu) and doubt."""
     ca, mech = casadi_module(), E.mech
     border = motor_border(E)
@@ -82,7 +168,7 @@ def response(E: Expressions, at: LimitedCoordinates) -> tuple[SX, SX, list[SX]]:
     reduced = reduced_inertia(E, N)
     columns = [reduced.solve(scalars(A[:, i])) for i in range(mech.nu)]
     caused = ca.horzcat(*(column(x) for x in columns))
-    return ca.densify(A.T @ caused), ca.densify(at.J @ (N @ caused)), [*K.doubt, *reduced.doubt]
+    return ca.densify(A.T @ caused), ca.densify(at.J @ (N @ caused)), total([*K.doubt, *reduced.doubt])
 
 
 def caused_by(E: Expressions) -> tuple[Any, list[SX]]:
@@ -98,8 +184,3 @@ def caused_by(E: Expressions) -> tuple[Any, list[SX]]:
         return start + N @ column(reduced.solve(scalars(left)))
 
     return motion, [*K.doubt, *reduced.doubt]
-
-
-def doubt_of(terms: list[SX]) -> SX:
-    """Their sum."""
-    return total(terms)
