@@ -3,7 +3,7 @@
     asked      u and a, of the coordinates that are limited        (nu + n,)
     base       the same of the motion that leaves the rates of the motors as they are
     x, x_rate  positions and velocities of these coordinates
-    rates      of the motors, B' v
+    motor_rates of the motors, B' v
     H, Y       what efforts are worth, what they do: H = A' W^-1 A, a = a0 + Y u
 
 with W = gamma' M gamma and A = gamma' B. `asked` is needed at every tick, the others where it is
@@ -12,6 +12,7 @@ past a limit. The oracles are control/limits_law.py and dynamics/effort_response
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +45,7 @@ class Limited:
     Attributes
     ----------
     function : casadi.Function
-        Its last outputs are ``asked, x, x_rate, rates`` and, as far as the policy has a use for
+        Its last outputs are ``asked, x, x_rate, motor_rates`` and, as far as the policy has a use for
         them, ``base`` and ``H, Y, response_doubt``.
     first : tuple of str
         The outputs that are needed at every tick.
@@ -76,7 +77,7 @@ def limited_torque(E: Expressions, subject: Subject, law: LimitsLaw) -> Limited 
         base = inverse_function(E, *options, at_reference=moved).call(wanted, True, False)[:2]
     else:
         held, doubt = holding_function(E, subject.weights).call([E.q, E.t], True, False)
-        motion, more = caused_by(E) if law.bound.names else (lambda u: E.v, [])
+        motion, more = caused_by(E, law)
         u = held + given.command
         a, base = motion(u), (held, motion(held))
         doubt = total([doubt, *state_doubt(E, subject.limits), *more])
@@ -103,7 +104,7 @@ def limited(
 
     first = {
         **more, "asked": both(*asked), "x": at.x, "x_rate": at.x_rate,
-        "rates": ca.densify(ca.SX(E.mech.B.T) @ E.v),
+        "motor_rates": ca.densify(ca.SX(E.mech.B.T) @ E.v),
     }  # fmt: skip
     found = dict(first)
     if law.policy == "scale":
@@ -171,9 +172,12 @@ def response(E: Expressions, at: LimitedCoordinates) -> tuple[SX, SX, SX]:
     return ca.densify(A.T @ caused), ca.densify(at.J @ (N @ caused)), total([*K.doubt, *reduced.doubt])
 
 
-def caused_by(E: Expressions) -> tuple[Any, list[SX]]:
-    """A function u -> a, the acceleration of the coordinates, and its doubt."""
+def caused_by(E: Expressions, law: LimitsLaw) -> tuple[Callable[[SX], SX], list[SX]]:
+    """A function u -> a, the acceleration of the coordinates, and its doubt; zero where nobody asks
+    for it, for no joint has limits."""
     ca, border = casadi_module(), motor_border(E)
+    if not law.bound.names:
+        return lambda u: ca.SX.zeros(E.mech.nv), []
     K, k = bordered(E, border.C, border.unit), border.C.shape[1]
     N, start = K.basis(k), K.motion([ca.SX(0.0)] * k)
     reduced = reduced_inertia(E, N)
