@@ -847,12 +847,14 @@ OFF_A_BOUND = 1e-14
 DEPENDENT_BOUND = 1e-20
 """In machine code, a bound depends on others where they leave less than this of its square."""
 
-ON_A_BOUND = 1e-9
-"""An effort or acceleration counts as on its bound where it misses it by this share of the way that
-was cut."""
-
 GIVEN_WAY = 1e-6
 """A limit of a joint counts as given way where the acceleration is past its bound by this share."""
 
 UNMOVED = 1e-9  # rad/s^2, m/s^2
 """Where full efforts cause less than this, motors count as not moving a coordinate."""
+
+ALMOST_ONE = 1.0 - 1e-12
+"""What is below this share of its limit is within it, whatever was rounded."""
+
+HELD_STILL = 1e-4  # rad/s^2, m/s^2
+"""Limits exclude holding still where they leave more than this acceleration."""

@@ -5,25 +5,41 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import Vector, as_given, numbers, one_of, quiet, vector
+from holoctl.base.checks import (
+    Vector,
+    as_given,
+    numbers,
+    one_of,
+    positive,
+    quiet,
+    stored,
+    vector,
+)
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
+from holoctl.control.commanded import LoopReport, Memory, commanded, report_of
+from holoctl.control.limited_tick import LimitedTick
+from holoctl.control.limits_law import LIMIT_POLICIES
+from holoctl.control.limits_made import limits_law_of
 from holoctl.control.loop import Loop
 from holoctl.control.reference_law import ReferenceLaw, check_finite
-from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, answer, sensed
+from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, answer, behind, sensed
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
+from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
 from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import NOT_GIVEN, NotGiven, StateLimits, state_limits
 
 __all__ = [
-    "ComputedTorque", "Controller", "Reference", "SensedTracking", "Tracking", "limits_of",
+    "ComputedTorque", "Controller", "Reference", "SensedTracking", "Tracking",
+    "state_limits_of",
 ]  # fmt: skip
 
 Controller = Callable[[float, Vector, Vector], Vector]
@@ -45,7 +61,8 @@ class ComputedTorque:
         a_cmd = a_ref + kd (v_ref - B' v) + kp e
         gamma' B u = gamma' (M a + h - F)        with B' a = a_cmd
 
-    so that a perfect model leaves ``e'' + kd e' + kp e = 0``. ``compensation="gravity"`` is
+    so that a perfect model leaves ``e'' + kd e' + kp e = 0``; loops may add the integral of e.
+    Where limits are given u is kept within them. ``compensation="gravity"`` is
     the simpler law ``u = u_gravity(q) + kd (v_ref - B' v) + kp e``, with gains in N m/rad and
     N m s/rad; it needs no velocity in the model and a_ref, which must be finite, has no part in it.
     Springs hold there too, friction has no part in it.
@@ -77,12 +94,22 @@ class ComputedTorque:
         How the state is found where only some joints are measured, by `torque_from_motors`. Each
         loop goes its own way from its start. Default: the motors are measured, and the start is
         assembled from ``mech.reference``.
+    limits : Limits, optional
+        What the motors can give and joints may do: see `limited_inverse_dynamics`. Efforts are
+        never beyond theirs. ``hc.limits_of(mech)`` are those of a description. Default: none.
+    policy : str, optional
+        What to do past a limit: ``"nearest"``, ``"scale"`` or ``"raise"``, as there.
+    ki : float or (nu,) array_like, optional
+        Gain of the integral of e, 1/s^3 ("full") or N m/(rad s), at least 0: for loops and what
+        `track` makes, which remember. It stops where a limit acts.
+    dt : float, optional
+        The tick, s: of the integral, and over which limits of joints are kept.
 
     Raises
     ------
     InputError
-        For gains of the wrong shape or negative, an unknown compensation, limits that are not
-        above zero.
+        For gains of the wrong shape or negative, an unknown compensation or policy, limits that are
+        not above zero or do not fit the mechanism.
     NotActuatedError
         If the mechanism has no motors.
     AssemblyError
@@ -107,6 +134,11 @@ class ComputedTorque:
     velocity_limit: float | None = VELOCITY_LIMIT
     friction_at: str = "reference"
     assembly: PreparedAssembly | None = None
+    limits: Limits | None = None
+    policy: str = "nearest"
+    ki: Any = 0.0
+    dt: float = 1e-3
+    _limited: LimitedTick | None = field(init=False, repr=False)
     _prepared: PreparedInverseDynamics = field(init=False, repr=False)
     _law: ReferenceLaw = field(init=False, repr=False)
     _local: threading.local = field(init=False, repr=False)
@@ -119,12 +151,15 @@ class ComputedTorque:
             raise NotActuatedError(f"{mech.name} has no motors to control")
         one_of("compensation", self.compensation, COMPENSATIONS)
         one_of("friction_at", self.friction_at, FRICTION_AT)
+        one_of("policy", self.policy, LIMIT_POLICIES)
 
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
         put("kp", _gains("kp", self.kp, mech.nu))
         put("kd", _gains("kd", self.kd, mech.nu))
+        put("ki", _gains("ki", self.ki, mech.nu))
+        put("dt", positive("dt", self.dt, "s"))
         prepared = PreparedInverseDynamics(
             mech, self.partition, self.weights, "project", self.closure_limit, self.velocity_limit
         )
@@ -133,13 +168,18 @@ class ComputedTorque:
         put("_prepared", prepared)
         law = ReferenceLaw(mech, self.kp, self.kd, self.compensation, self.friction_at)
         put("_law", law)
+        put("_limited", None)
+        if self.limits is not None:
+            limits = limits_law_of(mech, self.limits, self.policy, self.dt)
+            put("_limited", LimitedTick(limits, self.partition, self.weights))
         put("_local", threading.local())
         _check_assembly(mech, self.assembly)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ComputedTorque, (
             self.mech, self.kp, self.kd, self.compensation, self.partition, self.weights,
-            self.closure_limit, self.velocity_limit, self.friction_at, self.assembly,
+            self.closure_limit, self.velocity_limit, self.friction_at, self.assembly, self.limits,
+            self.policy, self.ki, self.dt,
         )  # fmt: skip
 
     @quiet
@@ -196,7 +236,21 @@ class ComputedTorque:
         InconsistentError
             Where the state is past its limits, or rows left out as redundant do not allow the
             motion.
+        LimitError
+            With the policy "raise", past one of `limits`.
         """
+        if self.ki.any():
+            raise InputError(
+                "the integral action ki remembers from tick to tick, which torque does not: take a "
+                "loop, ctl.loop(), or what ctl.track(reference) makes"
+            )
+        return self._torque(None, q, v, q_ref, v_ref, a_ref, t, f_ext, efforts, out)
+
+    def _torque(
+        self, memory: Memory | None, q: Any, v: Any, q_ref: Any, v_ref: Any, a_ref: Any, t: float,
+        f_ext: Any, efforts: Any, out: Vector | None,
+    ) -> Vector:  # fmt: skip
+        """`torque`, by a loop that remembers."""
         mech = self.mech
         v_ref, a_ref = as_given("v_ref", v_ref, mech.nu), as_given("a_ref", a_ref, mech.nu)
         try:
@@ -212,7 +266,18 @@ class ComputedTorque:
             ) -> Vector:  # fmt: skip
                 return answer(prepared, q, v, target, t, known, out, rates)
 
-            return self._law.torque(efforts, q, v, q_ref, v_ref, a_ref, t, out)
+            limited = self._limited
+            if limited is None and memory is None:
+                return self._law.torque(efforts, q, v, q_ref, v_ref, a_ref, t, out)
+            given = q, v, t, known, q_ref, v_ref, a_ref
+            integral = None if memory is None else memory.integral
+            after = partial(behind, prepared)
+            u, found = commanded(self._law, limited, efforts, after, *given, integral)
+            if memory is not None:
+                memory.last = found
+                if integral is not None:
+                    memory.integrate(self._law.error_of(q, q_ref))
+            return u if out is None else stored("out", out, u)
         except InputError:
             check_finite(q=q, v=v, q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
             raise
@@ -327,11 +392,22 @@ class ComputedTorque:
         other = replace(self, partition=prepared.partition)
         object.__setattr__(other, "_prepared", prepared)  # which is laid out
         if (loop := getattr(self._local, "loop", None)) is not None:
-            other._local.loop = other._loop(loop.assembly)
+            other._local.loop = other._loop(loop.assembly, loop._memory)
         return other
 
-    def _loop(self, assembly: PreparedAssembly) -> Loop:
-        return Loop(self._law, sensed(self._prepared, assembly), self.torque)
+    def _loop(self, assembly: PreparedAssembly, memory: Memory | None = None) -> Loop:
+        remembered = Memory(self.ki, self.dt) if memory is None else memory
+        behind_it = sensed(self._prepared, assembly)
+        return Loop(
+            self._law, self._limited, behind_it, remembered, partial(self._given, remembered)
+        )
+
+    def _given(
+        self, memory: Memory, q: Any, v: Any, q_ref: Any, v_ref: Any, a_ref: Any, t: float = 0.0,
+        *, f_ext: Any = None, efforts: Any = None, out: Vector | None = None,
+    ) -> Vector:  # fmt: skip
+        """`torque` of a loop, where the whole state is given."""
+        return self._torque(memory, q, v, q_ref, v_ref, a_ref, t, f_ext, efforts, out)
 
     def track(self, reference: Reference) -> Tracking:
         """A controller(t, q, v) -> u that follows reference(t) -> (q_ref, v_ref, a_ref)."""
@@ -366,6 +442,7 @@ class Tracking:
 
     controller: ComputedTorque
     reference: Reference
+    _memory: Memory = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         if not isinstance(self.controller, ComputedTorque):
@@ -374,10 +451,18 @@ class Tracking:
             )
         if not callable(self.reference):
             raise InputError(f"reference must be a function of time; got {self.reference!r}")
+        if self._memory is None:
+            memory = Memory(self.controller.ki, self.controller.dt)
+            object.__setattr__(self, "_memory", memory)
 
     def __call__(self, t: float, q: Vector, v: Vector) -> Vector:
         """The motor efforts u at the time t, s, in the state (q, v)."""
-        return self.controller.torque(q, v, *_wanted(self.reference, t), t=t)
+        return self.controller._given(self._memory, q, v, *_wanted(self.reference, t), t=t)
+
+    @property
+    def last(self) -> LoopReport:
+        """What the last call was like."""
+        return report_of(self._memory, None)
 
     def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> Tracking:
         """This one, or one of the same reference with `ComputedTorque.repartitioned`."""
@@ -415,6 +500,11 @@ class SensedTracking:
         if self.loop is None:
             object.__setattr__(self, "loop", self.controller.loop())
 
+    @property
+    def last(self) -> LoopReport:
+        """`Loop.last`."""
+        return self.loop.last
+
     def __call__(self, t: float, q_motors: Vector, v_motors: Vector) -> Vector:
         """The motor efforts u at the time t, s, where the sensors read this."""
         return self.loop.torque_from_motors(q_motors, v_motors, *_wanted(self.reference, t), t=t)
@@ -426,7 +516,8 @@ class SensedTracking:
         controller = self.controller.repartitioned(here, np.zeros(self.controller.mech.nv), t)
         if controller is self.controller:
             return self
-        return replace(self, controller=controller, loop=controller._loop(self.loop.assembly))
+        loop = controller._loop(self.loop.assembly, self.loop._memory)
+        return replace(self, controller=controller, loop=loop)
 
 
 def _wanted(reference: Reference, t: float) -> tuple[Any, Any, Any]:
@@ -456,7 +547,7 @@ def _check_assembly(mech: Mechanism, assembly: Any) -> None:
         )
 
 
-def limits_of(
+def state_limits_of(
     controller: ComputedTorque | None,
     closure_limit: float | NotGiven | None,
     velocity_limit: float | NotGiven | None,

@@ -62,7 +62,7 @@ def _limited(
     u_cmd = efforts(a_cmd)
     asked = Asked(
         u=u_cmd,
-        rates=B.T @ P.v,
+        v=P.v,
         positions=here.positions,
         velocities=here.velocities,
         accelerations=here.accelerations(response.Y @ u_cmd + response.a0),
@@ -76,7 +76,8 @@ def _limited(
     w = inverse_tree_dynamics(mech, P.q, P.v, a) - known
     lam, _ = multipliers(T, P.partition, w - B @ u)
     certificate = certify(T, P.partition, a, B @ u + known, lam, act.condition)
-    names, softened = law.names(asked, found.limiting), law.given_way(asked, found)
+    names = law.names(here.positions, here.velocities, found.limiting)
+    softened = law.given_way(here.positions, here.velocities, found)
     return LimitedInverseDynamics(u, a, certificate, names, softened, found.scale)
 
 

@@ -16,7 +16,7 @@ and each row of Y S has norm one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -28,12 +28,11 @@ from holoctl.base.tolerances import (
     ACTIVE_EFFORT,
     EFFORT_REGULAR,
     GIVEN_WAY,
-    ON_A_BOUND,
     UNMOVED,
 )
 from holoctl.control.effort_bounds import effort_bounds
 from holoctl.control.limit_names import joint_limit_names, limit_names
-from holoctl.control.nearest_efforts import Nearest, Program, Solver, by_daqp
+from holoctl.control.nearest_efforts import Program, Solver, by_daqp
 from holoctl.control.scaled_efforts import largest_scale
 from holoctl.control.viability import acceleration_bounds
 from holoctl.mechanism.limits import BoundLimits
@@ -52,23 +51,32 @@ class Asked(NamedTuple):
     Attributes
     ----------
     u : (nu,) array
-    rates : (nu,) array
-        Of the motors, ``B' v``.
+    v : (nv,) array
     positions, velocities, accelerations : (n,) arrays
         Of the coordinates that are limited; the last where u acts.
     response : function () -> (H, Y)
-        (nu, nu) and (n, nu): what efforts are worth, and what they do to these coordinates.
+        (nu, nu) and (n, nu): what efforts are worth, and what they do to these coordinates; only
+        the first where n is 0.
     base : function () -> u
         The efforts of the motion that leaves the rates of the motors as they are.
     """
 
     u: Vector
-    rates: Vector
+    v: Vector
     positions: Vector
     velocities: Vector
     accelerations: Vector
     response: Callable[[], tuple[Array, Array]]
     base: Callable[[], Vector]
+
+
+class Bounds(NamedTuple):
+    """Lower and upper bounds of efforts, and of the accelerations of limited coordinates."""
+
+    lower: Vector
+    upper: Vector
+    least: Vector
+    most: Vector
 
 
 class Outcome(NamedTuple):
@@ -80,7 +88,7 @@ class Outcome(NamedTuple):
         Within the limits of efforts, exactly.
     scale : float
         1 where nothing was limited, s of "scale", nan where it is the nearest.
-    limiting : (nu + n,) array
+    multipliers : (nu + n,) array
         Not zero for what limits: above zero where it is the upper bound, below where the lower.
     given_way : (n,) array
         By how much each acceleration is past its bound, of those that gave way; else zero.
@@ -88,8 +96,16 @@ class Outcome(NamedTuple):
 
     u: Vector
     scale: float
-    limiting: Vector
+    multipliers: Vector
     given_way: Vector
+
+    @property
+    def limiting(self) -> Vector:
+        """The multipliers, without those that are zero but for rounding."""
+        sizes = np.abs(self.multipliers)
+        return np.where(
+            sizes > ACTIVE_EFFORT * max(1.0, float(sizes.max(initial=0.0))), self.multipliers, 0.0
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,13 +134,21 @@ class LimitsLaw:
     metric: Array | None = None
     dt: float = 1e-3
     solver: Solver = by_daqp
+    _constants: _Constants = field(init=False, repr=False)
 
-    def bounds(self, asked: Asked) -> tuple[Vector, Vector, Vector, Vector]:
-        """Lower and upper bounds of efforts, and of the accelerations."""
-        of_joints = acceleration_bounds(
-            self.bound, self.brakes, asked.positions, asked.velocities, self.dt
-        )
-        return *effort_bounds(self.bound, asked.rates), *of_joints
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_constants", _constants(self.bound))
+
+    def bounds(self, asked: Asked) -> Bounds:
+        """At the present positions and rates."""
+        lower, upper, least, most = self._constants.box
+        if self._constants.curved:
+            lower, upper = effort_bounds(self.bound, self.mech.B.T.dot(asked.v))
+        if asked.accelerations.size:
+            least, most = acceleration_bounds(
+                self.bound, self.brakes, asked.positions, asked.velocities, self.dt
+            )
+        return Bounds(lower, upper, least, most)
 
     def outcome(self, asked: Asked) -> Outcome:
         """Efforts within limits.
@@ -134,84 +158,134 @@ class LimitsLaw:
         LimitError
             With the policy "raise", past a limit.
         """
-        lower, upper, least, most = self.bounds(asked)
-        u, a = asked.u, asked.accelerations
-        past = _past(np.concatenate([u, a]), [lower, least], [upper, most])
-        if not past.any():
-            return Outcome(u, 1.0, past, np.zeros(a.size))
+        bounds, u, a = self.bounds(asked), asked.u, asked.accelerations
+        lower, upper, least, most = bounds
+        if not (_past(u, lower, upper).any() or _past(a, least, most).any()):
+            return Outcome(u, 1.0, np.zeros(u.size + a.size), np.zeros(a.size))
         if self.policy == "raise":
-            names = self.names(asked, past)
+            past = _past(u, lower, upper), _past(a, least, most)
+            names = self.names(asked.positions, asked.velocities, np.concatenate(past))
             raise LimitError(
                 f"{self.mech.name}: what is asked for is past {listing(names)}; ask for less, or "
                 "take the policy 'nearest' or 'scale'",
                 names=names,
             )
-        H, Y = asked.response()
+        response = None
         if self.policy == "scale":
-            base = asked.base()
-            both = np.concatenate([base, a + Y.dot(base - u)]), np.concatenate([u, a])
-            s = largest_scale(*both, np.concatenate([lower, least]), np.concatenate([upper, most]))
-            if s is not None:
-                x = both[0] + s * (both[1] - both[0])
-                found = np.minimum(np.maximum(x[: u.size], lower), upper)
-                slack = ON_A_BOUND * np.abs(both[1] - both[0])
-                acts = _past(x, [lower, least], [upper, most], -slack) * (past != 0.0)
-                return Outcome(found, s, acts, np.zeros(a.size))
-        return self._nearest(asked, H, Y, (lower, upper, least, most))
+            if a.size:
+                response = asked.response()
+            found = _slower(asked, bounds, response)
+            if found is not None:
+                return found
+        H, Y = response or asked.response()
+        return self._nearest(u, a, bounds, H, Y)
 
-    def _nearest(
-        self, asked: Asked, H: Array, Y: Array, bounds: tuple[Vector, Vector, Vector, Vector]
-    ) -> Outcome:
-        lower, upper, least, most = bounds
-        u, a, S = asked.u, asked.accelerations, self.sizes
-        if self.metric is not None:
-            H = self.metric
-        scaled = S[:, None] * H * S
-        scaled *= u.size / scaled.trace()
-        scaled.flat[:: u.size + 1] += EFFORT_REGULAR
-        rows = Y * S
-        norms = np.linalg.norm(rows, axis=1)
-        moved = norms > UNMOVED  # else the motors can do nothing about it
-        norms = np.where(moved, norms, 1.0)
-        rows /= norms[:, None]
-        x_cmd = u / S
-        here = rows.dot(x_cmd)
-        y_lower = np.where(moved, here + (least - a) / norms, -np.inf)
-        y_upper = np.where(moved, here + (most - a) / norms, np.inf)
-        program = Program(scaled, x_cmd, lower / S, upper / S, rows, y_lower, y_upper)
-        found: Nearest | None = self.solver(program)
-        if found is None:
-            raise HoloctlError(f"{self.mech.name}: the program of the limits has no solution here")
-        x = np.minimum(np.maximum(S * found.x, lower), upper)
-        sizes = found.multipliers
-        acts = np.where(np.abs(sizes) > ACTIVE_EFFORT * np.abs(sizes).max(initial=1.0), sizes, 0.0)
-        reached = a + Y.dot(x - u)
-        missed = reached - np.minimum(np.maximum(reached, least), most)
-        given_way = np.where(np.abs(missed) > GIVEN_WAY * (1.0 + np.abs(a)), missed, 0.0)
-        return Outcome(x, np.nan, acts, given_way)
+    def nearest_in_box(self, u: Vector, H: Array) -> Outcome:
+        """`outcome` of efforts that are past limits which depend on nothing, and where nothing else
+        is limited."""
+        box = self._constants.box
+        return self._nearest(u, box.least, box, H, self._constants.no_rows[0])
 
     @property
-    def sizes(self) -> Vector:
-        """S: the largest effort of each motor; without a limit, that of the strongest other."""
-        largest = np.abs(self.bound.effort).max(axis=0)
-        finite = largest[np.isfinite(largest)]
-        return np.where(np.isfinite(largest), largest, finite.max() if finite.size else 1.0)
+    def is_box(self) -> bool:
+        """Whether there are limits of efforts alone, the same at all speeds."""
+        return not self._constants.curved and not self.bound.names
 
-    def names(self, asked: Asked, limiting: Vector) -> tuple[str, ...]:
+    def _nearest(self, u: Vector, a: Vector, bounds: Bounds, H: Array, Y: Array) -> Outcome:
+        lower, upper, least, most = bounds
+        k = self._constants
+        if self.metric is not None:
+            H = self.metric
+        scaled = k.SS * H
+        scaled *= u.size / H.diagonal().dot(k.S2)
+        scaled += k.regular
+        x_cmd = u * k.per_S
+        x_lower, x_upper = (k.x_lower, k.x_upper) if not k.curved else (lower / k.S, upper / k.S)
+        rows, y_lower, y_upper = k.no_rows
+        if a.size:
+            rows = Y * k.S
+            norms = np.linalg.norm(rows, axis=1)
+            moved = norms > UNMOVED  # else the motors can do nothing about it
+            norms = np.where(moved, norms, 1.0)
+            rows /= norms[:, None]
+            here = rows.dot(x_cmd)
+            y_lower = np.where(moved, here + (least - a) / norms, -np.inf)
+            y_upper = np.where(moved, here + (most - a) / norms, np.inf)
+        found = self.solver(Program(scaled, x_cmd, x_lower, x_upper, rows, y_lower, y_upper))
+        if found is None:
+            raise HoloctlError(f"{self.mech.name}: the program of the limits has no solution here")
+        x = np.minimum(np.maximum(k.S * found.x, lower), upper)
+        given_way = y_upper
+        if a.size:
+            reached = a + Y.dot(x - u)
+            missed = reached - np.minimum(np.maximum(reached, least), most)
+            given_way = np.where(np.abs(missed) > GIVEN_WAY * (1.0 + np.abs(a)), missed, 0.0)
+        return Outcome(x, np.nan, found.multipliers, given_way)
+
+    def names(self, positions: Vector, velocities: Vector, limiting: Vector) -> tuple[str, ...]:
         """The names of what limits, of an `Outcome` or what is past."""
         options = self.mech, self.bound, self.brakes, self.dt
-        return limit_names(*options, asked.positions, asked.velocities, limiting)
+        return limit_names(*options, positions, velocities, limiting)
 
-    def given_way(self, asked: Asked, outcome: Outcome) -> tuple[str, ...]:
+    def given_way(self, positions: Vector, velocities: Vector, outcome: Outcome) -> tuple[str, ...]:
         """The names of limits of joints that gave way."""
         options = self.bound, self.brakes, self.dt
-        return joint_limit_names(*options, asked.positions, asked.velocities, outcome.given_way)
+        return joint_limit_names(*options, positions, velocities, outcome.given_way)
 
 
-def _past(
-    x: Vector, lower: list[Vector], upper: list[Vector], slack: Vector | float = 0.0
-) -> Vector:
-    """1 where x is above its upper bound, -1 where it is below the lower one, by more than slack;
-    what is no number is past as well."""
-    below, above = np.concatenate(lower), np.concatenate(upper)
-    return np.asarray(~(x <= above + slack), dtype=float) - ~(x >= below - slack)
+def _slower(asked: Asked, bounds: Bounds, response: tuple[Array, Array] | None) -> Outcome | None:
+    """Along what was asked for, as far as all is within its bounds; None where nothing is."""
+    lower, upper, least, most = bounds
+    base, here = asked.base(), asked.u
+    if response is not None:
+        a = asked.accelerations
+        base = np.concatenate([base, a + response[1].dot(base - here)])
+        here = np.concatenate([here, a])
+        lower, upper = np.concatenate([lower, least]), np.concatenate([upper, most])
+    s, which = largest_scale(base, here, lower, upper)
+    if s is None:
+        return None
+    x = base + s * (here - base)
+    acts = np.zeros(x.size)
+    acts[which] = 1.0 if here[which] > base[which] else -1.0
+    if response is not None:
+        nu = asked.u.size
+        x, lower, upper = x[:nu], lower[:nu], upper[:nu]
+    u = np.minimum(np.maximum(x, lower), upper)
+    return Outcome(u, s, acts, np.zeros(asked.accelerations.size))
+
+
+class _Constants(NamedTuple):
+    """Of the program: S is the largest effort of each motor; without a limit, that of the strongest
+    other."""
+
+    S: Vector
+    per_S: Vector
+    SS: Array
+    S2: Vector
+    regular: Array
+    box: Bounds
+    x_lower: Vector
+    x_upper: Vector
+    no_rows: tuple[Array, Vector, Vector]
+    curved: bool
+
+
+def _constants(bound: BoundLimits) -> _Constants:
+    lower, upper = bound.effort
+    largest = np.abs(bound.effort).max(axis=0)
+    finite = largest[np.isfinite(largest)]
+    S = np.where(np.isfinite(largest), largest, finite.max() if finite.size else 1.0)
+    none = np.zeros(0)
+    curved = any(curve is not None for curve in bound.curves)
+    return _Constants(
+        S, 1.0 / S, np.outer(S, S), S * S, EFFORT_REGULAR * np.eye(S.size),
+        Bounds(lower, upper, none, none), lower / S, upper / S,
+        (np.zeros((0, S.size)), none, none), curved,
+    )  # fmt: skip
+
+
+def _past(x: Vector, lower: Vector, upper: Vector) -> Vector:
+    """1 where x is above its upper bound, -1 where it is below the lower one; what is no number is
+    past as well."""
+    return np.asarray(~(x <= upper), dtype=float) - ~(x >= lower)

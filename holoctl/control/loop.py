@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from holoctl.base.checks import Vector, as_given, instant, quiet
+from holoctl.base.checks import Vector, as_given, instant, quiet, stored
 from holoctl.base.errors import InputError
+from holoctl.control.commanded import LoopReport, Memory, commanded, report_of
+from holoctl.control.limited_tick import LimitedTick
 from holoctl.control.reference_law import ReferenceLaw, check_finite
 from holoctl.dynamics.tick.sensed import Sensed
-from holoctl.estimation.prepared_assembly import AssemblyReport, PreparedAssembly
+from holoctl.estimation.prepared_assembly import PreparedAssembly
 
 __all__ = ["Loop"]
 
@@ -43,7 +45,9 @@ class Loop:
     """
 
     _law: ReferenceLaw
+    _limited: LimitedTick | None
     _sensed: Sensed
+    _memory: Memory
     _torque: Callable[..., Vector]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -66,9 +70,9 @@ class Loop:
         return self.assembly.measured
 
     @property
-    def last(self) -> AssemblyReport:
-        """`PreparedAssembly.last`."""
-        return self.assembly.last
+    def last(self) -> LoopReport:
+        """What the last tick was like: what limited it, and what it took to find the state."""
+        return report_of(self._memory, self.assembly.last)
 
     def state(
         self, q_measured: Any, v_measured: Any = None, t: float = 0.0
@@ -77,8 +81,9 @@ class Loop:
         return self.assembly.state(q_measured, v_measured, t)
 
     def reset(self, q: Any, t: float = 0.0) -> None:
-        """`PreparedAssembly.reset`: tell where the mechanism is."""
+        """`PreparedAssembly.reset`: tell where the mechanism is. An integral begins anew."""
         self.assembly.reset(q, t)
+        self._memory.clear()
 
     def resynchronise(self, q_measured: Any, t: float = 0.0) -> None:
         """`PreparedAssembly.resynchronise`: go where the sensors read this, however far."""
@@ -87,7 +92,8 @@ class Loop:
     def torque(
         self, q: Any, v: Any, q_ref: Any, v_ref: Any, a_ref: Any, *more: Any, **by_name: Any
     ) -> Vector:
-        """`ComputedTorque.torque`, where the whole state is known; nothing is remembered."""
+        """`ComputedTorque.torque`, where the whole state is known: of it nothing is remembered, but
+        the integral goes on."""
         return self._torque(q, v, q_ref, v_ref, a_ref, *more, **by_name)
 
     @quiet
@@ -133,7 +139,15 @@ class Loop:
         v_ref, a_ref = as_given("v_ref", v_ref, nu), as_given("a_ref", a_ref, nu)
         q, v = self._sensed.state(q_motors, v_motors, t)
         try:
-            return self._law.torque(self._sensed.efforts, q, v, q_ref, v_ref, a_ref, t, out)
+            sensed, limited, memory = self._sensed, self._limited, self._memory
+            integral = memory.integral
+            if limited is None and integral is None:
+                return self._law.torque(sensed.efforts, q, v, q_ref, v_ref, a_ref, t, out)
+            given = q, v, t, None, q_ref, v_ref, a_ref, integral
+            u, memory.last = commanded(self._law, limited, sensed.efforts, sensed.behind, *given)
+            if integral is not None:
+                memory.integrate(self._law.error_of(q, q_ref))
+            return u if out is None else stored("out", out, u)
         except InputError:
             check_finite(q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
             raise

@@ -20,14 +20,14 @@ import daqp
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
-from holoctl.base.tolerances import ACTIVE_EFFORT, DAQP_FEASIBLE, SOFT_ROWS
+from holoctl.base.checks import Vector, finite
+from holoctl.base.tolerances import DAQP_FEASIBLE, SOFT_ROWS
 
 __all__ = ["Nearest", "Program", "Solver", "by_daqp", "checked"]
 
 Array = NDArray[np.float64]
 
-_INFEASIBLE, _HARD, _SOFT = -1, 0, 8  # exit flag and senses of DAQP
+_INFEASIBLE, _SOFT = -1, 8  # an exit flag and a sense of DAQP
 
 
 class Program(NamedTuple):
@@ -59,7 +59,6 @@ class Nearest(NamedTuple):
     Attributes
     ----------
     x : (nu,) array
-        Within the box, exactly.
     multipliers : (nu + n,) array
         Of the bounds of efforts and of rows: above zero at an upper bound, below at a lower one.
     soft : bool
@@ -77,13 +76,17 @@ Solver = Callable[[Program], Nearest | None]
 
 def by_daqp(program: Program) -> Nearest | None:
     """The solution by DAQP, a dual active-set method."""
-    H, x_cmd, lower, upper, Y, y_lower, y_upper = program
-    below, above = np.concatenate([lower, y_lower]), np.concatenate([upper, y_upper])
-    f = -H.dot(x_cmd)
+    H, x_cmd, lower, upper, Y, below, above = program
+    if above.size:
+        below, above = np.concatenate([lower, below]), np.concatenate([upper, above])
+    else:
+        below, above = lower, upper
+    f = H.dot(-x_cmd)
     sense = np.zeros(above.size, dtype=np.intc)
     x, _, flag, info = daqp.solve(H, f, Y, above, below, sense, primal_tol=DAQP_FEASIBLE)
     soft = flag == _INFEASIBLE
     if soft:
+        sense = np.zeros(above.size, dtype=np.intc)
         sense[lower.size :] = _SOFT
         x, _, flag, info = daqp.solve(
             H, f, Y, above, below, sense, primal_tol=DAQP_FEASIBLE, rho_soft=SOFT_ROWS
@@ -94,12 +97,5 @@ def by_daqp(program: Program) -> Nearest | None:
 
 
 def checked(program: Program, x: Vector, multipliers: Vector, soft: bool) -> Nearest | None:
-    """A solution clipped to the box, or None for numbers that are none."""
-    x = np.minimum(np.maximum(x, program.lower), program.upper)
-    return Nearest(x, multipliers, soft) if np.isfinite(x).all() else None
-
-
-def limiting(found: Nearest) -> NDArray[np.intp]:
-    """Which bounds limit: those whose multipliers are not zero."""
-    sizes = np.abs(found.multipliers)
-    return np.flatnonzero(sizes > ACTIVE_EFFORT * max(1.0, float(sizes.max(initial=0.0))))
+    """A solution, or None for numbers that are none."""
+    return Nearest(x, multipliers, soft) if finite(x) else None

@@ -1,7 +1,7 @@
 """The law of a controller in the coordinates of its motors, wherever state and efforts come from.
 
 e = q_ref - q_motors        wrapped to half a turn for motors that turn without end
-command = kd (v_ref - B' v) + kp e
+command = kd (v_ref - B' v) + kp e + integral
 
 full      a_ref + command is the target of the inverse dynamics
 gravity   command is added to the efforts of holding
@@ -40,6 +40,8 @@ class ReferenceLaw:
     kp, kd : (nu,) arrays
     compensation, friction_at : str
         As in `ComputedTorque`.
+    error_of : function (q, q_ref) -> (nu,) array
+        e.
     """
 
     mech: Mechanism
@@ -47,17 +49,30 @@ class ReferenceLaw:
     kd: Vector
     compensation: str
     friction_at: str
+    error_of: Callable[[Vector, Any], Vector] = field(init=False, repr=False)
     _command: Callable[[Vector, Vector, Any, Vector], Vector] = field(init=False, repr=False)
+    _rest: Vector = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "error_of", _position_error(self.mech))
+        object.__setattr__(self, "_rest", np.zeros(self.mech.nu))
         object.__setattr__(self, "_command", _command(self.mech, self.kp, self.kd))
+
+    def base(self, v_ref: Vector) -> tuple[Vector | None, Vector | None]:
+        """Target and rates of the motion that leaves the motors as they are: without acceleration;
+        where only gravity is compensated, at rest."""
+        if self.compensation == "full":
+            return self._rest, v_ref if self.friction_at == "reference" else None
+        return None, None
 
     def torque(
         self, efforts: Efforts, q: Vector, v: Vector, q_ref: Any, v_ref: Vector, a_ref: Vector,
-        t: float, out: Vector | None,
+        t: float, out: Vector | None, integral: Vector | None = None,
     ) -> Vector:  # fmt: skip
         """The motor efforts at a state that was checked."""
         command = self._command(q, v, q_ref, v_ref)
+        if integral is not None:
+            command += integral
         if self.compensation == "full":
             rates = v_ref if self.friction_at == "reference" else None
             return efforts(q, v, a_ref + command, t, out, rates)

@@ -22,6 +22,7 @@ from __future__ import annotations
 from math import inf, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.tolerances import (
@@ -33,7 +34,9 @@ from holoctl.base.tolerances import (
 )
 from holoctl.mechanism.limits import BoundLimits
 
-__all__ = ["acceleration_bounds", "most_acceleration"]
+__all__ = ["acceleration_bounds", "most_acceleration", "safe_range"]
+
+Array = NDArray[np.float64]
 
 
 def most_acceleration(
@@ -79,7 +82,7 @@ def most_acceleration(
 
 
 def acceleration_bounds(
-    bound: BoundLimits, brakes: Vector, q: Vector, v: Vector, tick: float
+    bound: BoundLimits, brakes: Array, q: Vector, v: Vector, tick: float
 ) -> tuple[Vector, Vector]:
     """Lower and upper bounds of the accelerations of the coordinates that are limited.
 
@@ -109,3 +112,32 @@ def acceleration_bounds(
             least = most = 0.5 * (least + most)
         lower[i], upper[i] = least, most
     return lower, upper
+
+
+def safe_range(bound: BoundLimits, brakes: Array, tick: float) -> Array | None:
+    """(2, 3 n): ranges of positions, velocities and accelerations of the limited coordinates, in
+    this order, that are within all bounds in any combination; None where there are none such.
+
+    Slow enough, a coordinate may be anywhere but where it has to brake:
+
+        reach = v dt + a dt^2 / 2 + (v + a dt)^2 / (2 brake)
+    """
+    dt = TICKS_AHEAD * tick
+    half = 0.5 * (bound.position[1] - bound.position[0])
+    fastest = np.minimum(-bound.velocity[0], bound.velocity[1]) - bound.units * VELOCITY_MARGIN
+    brake = BRAKE_SHARE * brakes.min(axis=0)
+    a = np.minimum(brakes.min(axis=0), np.abs(bound.acceleration).min(axis=0))
+    v = 0.5 * fastest
+    finite = np.isfinite(half)
+    v[finite] = np.minimum(v, np.sqrt(0.5 * brake * half))[finite]
+    a = np.minimum(a, (fastest - v) / dt)
+    if not (v > 0.0).all() or not (a > 0.0).all():
+        return None
+    reach = np.zeros(half.size)
+    of = finite
+    reach[of] = (v * dt + 0.5 * a * dt * dt + (v + a * dt) ** 2 / (2.0 * brake))[of]
+    reach += bound.units * POSITION_MARGIN
+    if not (reach[of] < half[of]).all():
+        return None
+    low, high = bound.position[0] + reach, bound.position[1] - reach
+    return np.array([np.concatenate([low, -v, -a]), np.concatenate([high, v, a])])

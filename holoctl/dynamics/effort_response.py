@@ -21,10 +21,13 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import cholesky
 from holoctl.base.tolerances import SINGULAR
-from holoctl.dynamics.actuation import Actuation
-from holoctl.projector.projection import Projection
+from holoctl.dynamics.actuation import Actuation, actuation
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+from holoctl.projector.projection import Projection, projection_of
+from holoctl.rows.terms import terms_at
 
-__all__ = ["EffortResponse", "effort_response"]
+__all__ = ["EffortResponse", "effort_response", "response_at"]
 
 Array = NDArray[np.float64]
 
@@ -67,3 +70,21 @@ def effort_response(P: Projection, act: Actuation, efforts: Vector) -> EffortRes
     WA = W.solve(A)
     a0 = P.bias + N @ W.solve(N.T @ (efforts - T.h - M @ P.bias))
     return EffortResponse(A.T @ WA, N @ WA, a0)
+
+
+@np.errstate(all="ignore")
+def response_at(
+    mech: Mechanism, part: Partition, weights: Vector | None, q: Vector, v: Vector, t: float,
+    known: Vector | None,
+) -> EffortResponse:  # fmt: skip
+    """The response at a state that was checked, under known efforts besides those of the
+    mechanism's forces.
+
+    Raises
+    ------
+    SingularityError
+        As `effort_response`, and where the split or the actuation is singular.
+    """
+    T = terms_at(mech, q, v, t)
+    P = projection_of(T, part)
+    return effort_response(P, actuation(P, weights), T.F if known is None else known + T.F)

@@ -62,11 +62,14 @@ class Behind(NamedTuple):
     response : function (q) -> (H, Y) or None
         What efforts cause there, as in dynamics/effort_response.py, which is the oracle; None where
         some motion has no inertia.
+    worth : function (q) -> H or None
+        The first of these alone.
     """
 
     efforts: Tick
     acceleration: Callable[[], Vector]
     response: Callable[[Vector], tuple[Array, Array] | None]
+    worth: Callable[[Vector], Array | None]
 
 
 class LaidOut(NamedTuple):
@@ -241,31 +244,50 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
     def acceleration() -> Vector:
         return reached
 
-    return LaidOut(tick, Behind(efforts_here, acceleration, _response(mech, split)))
+    return LaidOut(
+        tick, Behind(efforts_here, acceleration, *_response(mech, split, motors is None))
+    )
 
 
-def _response(mech: Mechanism, split: Split) -> Callable[[Vector], tuple[Array, Array] | None]:
-    """A function (q) that gives H and Y of dynamics/effort_response.py, by the factors of G_dep:
+def _response(
+    mech: Mechanism, split: Split, own: bool
+) -> tuple[Callable[[Vector], tuple[Array, Array] | None], Callable[[Vector], Array | None]]:
+    """Functions (q) that give H and Y of dynamics/effort_response.py, and H alone, by the factors
+    of G_dep. Where each motor has a coordinate of its `own`, A is the identity, or its first part:
 
     gamma_dep = -G_dep^-1 G_ind        H = A' W^-1 A        Y = gamma W^-1 A
     """
     _, solve, _, G_ind, dependent, independent, data, _ = split
     model, B, k = mech.model, mech.B, independent.size
-    X = np.zeros((dependent.size, k), order="F")
+    X, nu = np.zeros((dependent.size, k), order="F"), mech.nu
     N = np.zeros((mech.nv, k))
     N[independent, np.arange(k)] = 1.0
     NT, BT, crba, posv = N.T, np.ascontiguousarray(B.T), pin.crba, lapack.dposv
-    motors = np.argmax(B, axis=0) if mech.actuated else None
+    identity = np.eye(k, nu, order="F")
 
-    def response(q: Vector) -> tuple[Array, Array] | None:
+    def factored(q: Vector) -> tuple[Array, Array] | None:
         X[:] = G_ind
         solve(X, 0)
         N[dependent] = -X
-        AT = BT.dot(N) if motors is None else N.take(motors, 0)
+        AT = identity.T if own else BT.dot(N)
         _, WA, info = posv(NT.dot(crba(model, data, q).dot(N)), AT.T)
-        return None if info else (AT.dot(WA), N.dot(WA))
+        return None if info else (AT, WA)
 
-    return response
+    def worth(q: Vector) -> Array | None:
+        found = factored(q)
+        if found is None:
+            return None
+        AT, WA = found
+        return WA[:nu] if own else AT.dot(WA)
+
+    def response(q: Vector) -> tuple[Array, Array] | None:
+        found = factored(q)
+        if found is None:
+            return None
+        AT, WA = found
+        return AT.dot(WA), N.dot(WA)
+
+    return response, worth
 
 
 def _with_reference(

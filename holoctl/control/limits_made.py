@@ -1,0 +1,74 @@
+"""The law of limits for a controller, made once; and what is said then."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+
+from holoctl.base.checks import listing
+from holoctl.base.errors import HoloctlError
+from holoctl.base.tolerances import HELD_STILL
+from holoctl.closing.assembly import assemble
+from holoctl.control.brakes import brakes_of
+from holoctl.control.limited_coordinates import coordinates_at
+from holoctl.control.limited_inverse_dynamics import limited_inverse_dynamics
+from holoctl.control.limits_law import LimitsLaw
+from holoctl.dynamics.inverse import inverse_dynamics
+from holoctl.mechanism.limits import Limits, bound_limits
+from holoctl.mechanism.mechanism import Mechanism
+
+__all__ = ["limits_law_of"]
+
+log = logging.getLogger(__name__)
+
+
+def limits_law_of(mech: Mechanism, limits: Limits, policy: str, dt: float) -> LimitsLaw:
+    """The law of these limits; a warning is logged where they exclude holding still at the
+    reference.
+
+    Raises
+    ------
+    InputError
+        For limits that do not fit the mechanism, or of positions that nothing can brake.
+    AssemblyError
+        If a position is limited, no acceleration, and the reference cannot be assembled.
+    """
+    known: dict[object, LimitsLaw] = mech.per_thread("limits", dict)
+    bound, key = bound_limits(mech, limits), (limits, policy, dt)
+    if key in known:
+        return known[key]
+    law = LimitsLaw(mech, bound, brakes_of(mech, bound), policy, None, dt)
+    _warn_of_the_reference(law, limits)
+    known[key] = law
+    return law
+
+
+def _warn_of_the_reference(law: LimitsLaw, limits: Limits) -> None:
+    """Say which limits exclude holding still at the reference, if any does."""
+    mech, bound = law.mech, law.bound
+    rest, still = np.zeros(mech.nv), np.zeros(mech.nu)
+    try:
+        q = assemble(mech)[0]
+        here = coordinates_at(mech, bound, q, rest, 0.0).positions
+        out = (here < bound.position[0]) | (here > bound.position[1])
+        for i in np.flatnonzero(out).tolist():
+            lower, upper = bound.position[:, i]
+            log.warning(
+                "%s: limits: at the reference %r is at %.4g, outside its limits of position, %.4g "
+                "to %.4g", mech.name, bound.names[i], here[i], lower, upper,
+            )  # fmt: skip
+        held = inverse_dynamics(mech, q, rest, still, inconsistent="project")
+        found = limited_inverse_dynamics(
+            mech, q, rest, still, Limits(effort=limits.effort, speed_torque=limits.speed_torque),
+            inconsistent="project",
+        )  # fmt: skip
+    except HoloctlError:
+        return  # what is wrong there is said where it matters
+    missed = float(np.abs(found.a - held.a).max())
+    if missed > HELD_STILL:
+        log.warning(
+            "%s: limits: %s cannot hold the mechanism still at the reference, which takes efforts "
+            "of %s: it accelerates by up to %.3g rad/s^2 or m/s^2",
+            mech.name, listing(found.saturated), np.round(held.u, 4).tolist(), missed,
+        )  # fmt: skip
