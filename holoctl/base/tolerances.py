@@ -847,6 +847,9 @@ OFF_A_BOUND = 1e-14
 DEPENDENT_BOUND = 1e-20
 """In machine code, a bound depends on others where they leave less than this of its square."""
 
+LIMITED_AGREE = 1e-11
+"""Efforts within limits in C are those of Python to this share of the largest one."""
+
 GIVEN_WAY = 1e-6
 """A limit of a joint counts as given way where the acceleration is past its bound by this share."""
 

@@ -84,7 +84,8 @@ def limits_c(law: LimitsLaw) -> str:
     sizes = _Nearest(n, bounds, room, room * room, max(n, 1))
     dt = law.dt
     own = _Limits(_arrays(law), number(TICKS_AHEAD * dt), number(LED_BACK_TICKS * dt))
-    return filled("nearest.c", own=sizes) + filled("limits.c", own=own)
+    scaling = filled("largest_scale.c") if law.policy == "scale" else ""
+    return filled("nearest.c", own=sizes) + filled("limits.c", own=own) + scaling
 
 
 def stages_of(law: LimitsLaw, name: str, asked: Sequence[str]) -> list[tuple[str, list[str]]]:

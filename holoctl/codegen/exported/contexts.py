@@ -11,10 +11,10 @@ from dataclasses import dataclass
 __all__ = [
     "Build",
     "GravityTorque",
-    "LimitedGravityTorque",
-    "LimitedSolve",
     "Header",
     "KeptNoise",
+    "LimitedGravityTorque",
+    "LimitedSolve",
     "Plant",
     "PlantHeader",
     "Readme",

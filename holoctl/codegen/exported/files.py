@@ -210,7 +210,11 @@ def _source(
 ) -> Source:
     timed, controller = laws.timed, laws.controller
     limits = limit_texts(laws, LAW, symbols)
-    functions = [laws.errors, laws.matrix] if laws.limits else [laws.errors, laws.law, laws.hold, laws.matrix]
+    functions = (
+        [laws.errors, laws.matrix]
+        if laws.limits
+        else [laws.errors, laws.law, laws.hold, laws.matrix]
+    )
     functions = [f for f in functions if f is not None]
     if laws.closed_state is not None:
         functions += laws_of(laws.closed_state)
@@ -267,9 +271,7 @@ def _kept_noise(E: Expressions, shared: Shared) -> str:
     return filled("kept_noise.c", shared, context)
 
 
-def _torque(
-    controller: ComputedTorque, timed: bool, shared: Shared, limits: LimitTexts
-) -> str:
+def _torque(controller: ComputedTorque, timed: bool, shared: Shared, limits: LimitTexts) -> str:
     if controller.compensation == "full":
         return filled("torque_full.c", shared)
     if limits.limits:

@@ -15,7 +15,14 @@ from holoctl.codegen.exported.laws import Laws
 from holoctl.codegen.limits_c import limited_c, limits_c, stages_of
 from holoctl.control.limits_law import LimitsLaw
 
-__all__ = ["LimitTexts", "limit_checks", "limit_fields", "limit_texts", "limits_contract", "resting"]
+__all__ = [
+    "LimitTexts",
+    "limit_checks",
+    "limit_fields",
+    "limit_texts",
+    "limits_contract",
+    "resting",
+]
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,7 @@ def limits_contract(laws: Laws, shared: Shared) -> str:
     if law is None:
         return ""
     lines = [
-        f"u is within these limits whatever the status is. What is past a limit becomes {U}_LIMITED:",
+        f"u is within these limits whatever the status is; {U}_LIMITED where more was asked for:",
         _POLICIES[law.policy],
         "and c.scale tells how much of it is left. The certificate is that of what was asked for.",
         "Where u is zero, and zero is no effort within limits, it is the nearest that is. A torque",
@@ -95,8 +102,8 @@ def limits_contract(laws: Laws, shared: Shared) -> str:
 
 
 _POLICIES = {
-    "nearest": "u has the accelerations nearest to those asked for, in the metric of kinetic energy,",
-    "scale": "u is slower along what was asked for, where that is not possible the nearest,",
+    "nearest": "u causes what is nearest to it, in the metric of kinetic energy,",
+    "scale": "u is slower along it, and where nothing on that way is within limits the nearest,",
 }
 
 

@@ -45,7 +45,7 @@ class Limited:
     Attributes
     ----------
     function : casadi.Function
-        Its last outputs are ``asked, x, x_rate, motor_rates`` and, as far as the policy has a use for
+        Its last outputs are ``asked, x, x_rate, motor_rates`` and, where the policy has a use for
         them, ``base`` and ``H, Y, response_doubt``.
     first : tuple of str
         The outputs that are needed at every tick.
@@ -169,7 +169,11 @@ def response(E: Expressions, at: LimitedCoordinates) -> tuple[SX, SX, SX]:
     reduced = reduced_inertia(E, N)
     columns = [reduced.solve(scalars(A[:, i])) for i in range(mech.nu)]
     caused = ca.horzcat(*(column(x) for x in columns))
-    return ca.densify(A.T @ caused), ca.densify(at.J @ (N @ caused)), total([*K.doubt, *reduced.doubt])
+    return (
+        ca.densify(A.T @ caused),
+        ca.densify(at.J @ (N @ caused)),
+        total([*K.doubt, *reduced.doubt]),
+    )
 
 
 def caused_by(E: Expressions, law: LimitsLaw) -> tuple[Callable[[SX], SX], list[SX]]:

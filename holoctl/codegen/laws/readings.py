@@ -187,7 +187,9 @@ class JointReading:
     bias: SX
 
 
-def joint_readings(E: Expressions, coordinates: Iterable[tuple[FramePair, int]]) -> list[JointReading]:
+def joint_readings(
+    E: Expressions, coordinates: Iterable[tuple[FramePair, int]]
+) -> list[JointReading]:
     """Coordinates of cut joints, of each joint the one with this number; the value of one of a ball
     or free joint, which is no number of its own, is 0."""
     ca, seen, found = casadi_module(), dict[tuple[int, int], Seen](), list[JointReading]()
