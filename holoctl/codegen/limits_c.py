@@ -29,7 +29,7 @@ from holoctl.codegen.c_text import array, filled, number
 from holoctl.control.limits_law import LimitsLaw
 from holoctl.mechanism.limits import BoundLimits
 
-__all__ = ["limited_c", "limits_c", "stages_of"]
+__all__ = ["limited_c", "limits_c", "nearest_c", "stages_of"]
 
 Array = NDArray[np.float64]
 
@@ -77,15 +77,19 @@ class _Limited:
     otherwise: str
 
 
+def nearest_c(nu: int, n: int) -> str:
+    """What finds the nearest point, of `nu` numbers, within their bounds and those of n rows."""
+    bounds = nu + n
+    room = max(bounds, 2)
+    return filled("nearest.c", own=_Nearest(n, bounds, room, room * room, max(n, 1)))
+
+
 def limits_c(law: LimitsLaw) -> str:
     """What is known of the limits, and the functions that need no law."""
-    n, bounds = len(law.bound.names), law.mech.nu + len(law.bound.names)
-    room = max(bounds, 2)
-    sizes = _Nearest(n, bounds, room, room * room, max(n, 1))
-    dt = law.dt
-    own = _Limits(_arrays(law), number(TICKS_AHEAD * dt), number(LED_BACK_TICKS * dt))
+    own = _Limits(_arrays(law), number(TICKS_AHEAD * law.dt), number(LED_BACK_TICKS * law.dt))
     scaling = filled("largest_scale.c") if law.policy == "scale" else ""
-    return filled("nearest.c", own=sizes) + filled("limits.c", own=own) + scaling
+    nearest = nearest_c(law.mech.nu, len(law.bound.names))
+    return nearest + filled("limits.c", own=own) + scaling
 
 
 def stages_of(law: LimitsLaw, name: str, asked: Sequence[str]) -> list[tuple[str, list[str]]]:

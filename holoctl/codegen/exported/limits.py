@@ -76,7 +76,7 @@ def limit_fields(laws: Laws) -> str:
     if laws.limits is None:
         return ""
     return (
-        "  double scale;        /* how much is left of what was asked for: 1 all of it, unchanged;\n"
+        "  double scale;        /* what is left of what was asked for: 1 all of it, unchanged;\n"
         "                        * less along the way there; below 0 where u is the nearest */\n"
         f"  double rates[{laws.limits.mech.nu}];     /* of the motors, the last that are known */\n"
     )
