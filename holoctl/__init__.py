@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from holoctl.io.load import load, robot_file, robot_names
     from holoctl.mechanism.joint_motion import joint_motion
     from holoctl.mechanism.limits import Limits
+    from holoctl.mechanism.limits_of import limits_of
     from holoctl.mechanism.linkage import Linkage
     from holoctl.mechanism.mechanism import Mechanism
     from holoctl.mechanism.moves import Move
@@ -158,6 +159,7 @@ _HOMES = {
     "constraints.joint_coordinates": ["JointMotion"],
     "mechanism.joint_motion": ["joint_motion"],
     "mechanism.limits": ["Limits"],
+    "mechanism.limits_of": ["limits_of"],
     "mechanism.linkage": ["Linkage"],
     "mechanism.mechanism": ["Mechanism"],
     "mechanism.moves": ["Move"],

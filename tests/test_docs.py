@@ -392,6 +392,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     ("docs/doctor.md", "Above {} the closed state is refused", "tolerances.GAIN_LIMIT"),
     ("docs/from-spatial-v2.md", "q must stay within {} |", "tolerances.IDEMPOTENT"),
     ("docs/file-formats.md", "get bounds of {} rad or m, finite", "io.limits.FREE"),
+    ("docs/file-formats.md", "infinite, {} or more, positions of {} or more",
+     lambda: (of("tolerances.LARGEST_LIMIT"), of("tolerances.FARTHEST_LIMIT"))),
     ("docs/embedded.md", "off norm one by more than {}; smaller", "tolerances.SINGLE_PRECISION"),
     ("docs/embedded.md", "the self-test: {} states with torques", "tolerances.SELF_TEST_STATES"),
     ("docs/embedded.md", "the {} states tell whether", "tolerances.SELF_TEST_STATES"),

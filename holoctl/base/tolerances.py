@@ -21,6 +21,13 @@ MOVED_INERTIA = 1e-13
 """Rounding of an inertia that was moved to the centre of mass, as a share of mass times lever^2:
 a point then has moments that are not quite zero, and may be below."""
 
+LARGEST_LIMIT = 1e30  # N m, N, rad/s, m/s
+"""A limit of an effort or velocity in a model that is as large is none."""
+
+FARTHEST_LIMIT = 1e6  # rad, m
+"""A limit of a position in a model that is as far is none: readers bound joints without limits so,
+for random configurations to be drawn."""
+
 # --- Constraints: derivatives that a caller gives, and where rows are not to be trusted
 
 DIFFERENCE_REACHES = (0.5, 0.5, 0.2, 0.05, 1e-2, 1e-3, 1e-5)  # rad, m
@@ -861,3 +868,6 @@ ALMOST_ONE = 1.0 - 1e-12
 
 HELD_STILL = 1e-4  # rad/s^2, m/s^2
 """Limits exclude holding still where they leave more than this acceleration."""
+
+CLARABEL_GAP = 1e-13
+"""What the reference, Clarabel, is asked for: gap and feasibility."""

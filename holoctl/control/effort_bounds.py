@@ -12,7 +12,7 @@ import numpy as np
 from holoctl.base.checks import Vector
 from holoctl.mechanism.limits import BoundLimits
 
-__all__ = ["effort_bounds"]
+__all__ = ["effort_bounds", "effort_bounds_at_any_rate"]
 
 
 def effort_bounds(bound: BoundLimits, rates: Vector) -> tuple[Vector, Vector]:
@@ -27,4 +27,15 @@ def effort_bounds(bound: BoundLimits, rates: Vector) -> tuple[Vector, Vector]:
             upper[i] = max(min(upper[i], most), lower[i])
         elif rate < 0.0:
             lower[i] = min(max(lower[i], -most), upper[i])
+    return lower, upper
+
+
+def effort_bounds_at_any_rate(bound: BoundLimits) -> tuple[Vector, Vector]:
+    """The same for what a motor gives however fast it turns."""
+    lower, upper = bound.effort.copy()
+    for i, curve in enumerate(bound.curves):
+        if curve is not None:
+            least = float(curve[1, -1])
+            lower[i] = min(max(lower[i], -least), upper[i])
+            upper[i] = max(min(upper[i], least), lower[i])
     return lower, upper

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.tolerances import ALMOST_ONE
+from holoctl.control.effort_bounds import effort_bounds_at_any_rate
 from holoctl.control.limited_coordinates import coordinates_at, coordinates_of_tree
 from holoctl.control.limits_law import Asked, LimitsLaw, Outcome
 from holoctl.control.viability import safe_range
@@ -126,11 +127,7 @@ def _far_from_limits(
 ) -> Callable[[Vector, Vector, Vector, Behind | None], bool]:
     """A function (u, q, v, behind) that says whether all limits are far: True is certain."""
     bound = law.bound
-    lower, upper = bound.effort.copy()
-    for i, curve in enumerate(bound.curves):
-        if curve is not None:  # what it gives at any speed
-            least = float(curve[1, -1])
-            lower[i], upper[i] = max(lower[i], -least), min(upper[i], least)
+    lower, upper = effort_bounds_at_any_rate(bound)
     middle, per_half = _ball(lower, upper)
     if not bound.names:
 

@@ -10,7 +10,7 @@ way where the motors cannot keep them. In scaled efforts, with S the largest eff
 
     H~ = nu S H S / trace(S H S) + EFFORT_REGULAR
 
-and each row of Y S has norm one.
+and each row y of Y S is scaled so that y H~^-1 y' = 1.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import HoloctlError, LimitError
@@ -204,8 +205,9 @@ class LimitsLaw:
         rows, y_lower, y_upper = k.no_rows
         if a.size:
             rows = Y * k.S
-            norms = np.linalg.norm(rows, axis=1)
-            moved = norms > UNMOVED  # else the motors can do nothing about it
+            _, worth, _ = lapack.dposv(scaled, rows.T)
+            norms = np.sqrt(np.einsum("ji,ij->j", rows, worth))
+            moved = np.abs(rows).max(axis=1) > UNMOVED  # else motors can do nothing about it
             norms = np.where(moved, norms, 1.0)
             rows /= norms[:, None]
             here = rows.dot(x_cmd)

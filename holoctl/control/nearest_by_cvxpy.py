@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import SOFT_ROWS
+from holoctl.base.tolerances import CLARABEL_GAP, SOFT_ROWS
 from holoctl.control.nearest_efforts import Nearest, Program, Solver, checked
 
 __all__ = ["by_cvxpy"]
@@ -24,26 +24,33 @@ def by_cvxpy(solver: str | None = None, **options: Any) -> Solver:
     """
     cp: Any = import_module("cvxpy")
     name = "CLARABEL" if solver is None else solver.upper()
+    if name == "CLARABEL":
+        options = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), CLARABEL_GAP) | options
     if name not in (known := cp.installed_solvers()):
         raise InputError(f"cvxpy has no solver {solver!r} here; it has {', '.join(sorted(known))}")
 
     def solve(p: Program) -> Nearest | None:
         below, above = np.concatenate([p.lower, p.y_lower]), np.concatenate([p.upper, p.y_upper])
-        has_lower, has_upper = np.flatnonzero(below > -np.inf), np.flatnonzero(above < np.inf)
-        nu, n = p.x_cmd.size, p.y_upper.size
+        equal = below == above  # two inequalities would leave a solver nothing between them
+        has_lower = np.flatnonzero((below > -np.inf) & ~equal)
+        has_upper = np.flatnonzero((above < np.inf) & ~equal)
+        equal = np.flatnonzero(equal)
+        nu, n, root = p.x_cmd.size, p.y_upper.size, np.linalg.cholesky(p.H)
         for soft in (False, True) if n else (False,):
             x, slack = cp.Variable(nu), cp.Variable(n)
             rows = p.Y @ x + slack if soft else p.Y @ x
             limited = cp.hstack([x, rows]) if n else x
             at_least = limited[has_lower] >= below[has_lower]
             at_most = limited[has_upper] <= above[has_upper]
-            cost = 0.5 * cp.quad_form(x - p.x_cmd, cp.psd_wrap(p.H))
+            exactly = limited[equal] == above[equal]
+            cost = 0.5 * cp.sum_squares(root.T @ (x - p.x_cmd))
             if soft:
                 cost += 0.5 / SOFT_ROWS * cp.sum_squares(slack)
-            problem = cp.Problem(cp.Minimize(cost), [at_least, at_most])
+            problem = cp.Problem(cp.Minimize(cost), [at_least, at_most, exactly])
             problem.solve(solver=name, **options)
-            if problem.status in ("optimal", "optimal_inaccurate"):
+            if problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
                 multipliers = np.zeros(nu + n)
+                multipliers[equal] += exactly.dual_value
                 multipliers[has_upper] += at_most.dual_value
                 multipliers[has_lower] -= at_least.dual_value
                 return checked(p, np.asarray(x.value), multipliers, soft)

@@ -27,7 +27,7 @@ __all__ = ["Nearest", "Program", "Solver", "by_daqp", "checked"]
 
 Array = NDArray[np.float64]
 
-_INFEASIBLE, _SOFT = -1, 8  # an exit flag and a sense of DAQP
+_SOFT = 8  # a sense of DAQP
 
 
 class Program(NamedTuple):
@@ -40,7 +40,7 @@ class Program(NamedTuple):
     x_cmd, lower, upper : (nu,) arrays
         Bounds may be infinite.
     Y : (n, nu) array
-        Rows of norm one.
+        Rows y with ``y H^-1 y' = 1``, the units in which slack is measured.
     y_lower, y_upper : (n,) arrays
     """
 
@@ -84,7 +84,7 @@ def by_daqp(program: Program) -> Nearest | None:
     f = H.dot(-x_cmd)
     sense = np.zeros(above.size, dtype=np.intc)
     x, _, flag, info = daqp.solve(H, f, Y, above, below, sense, primal_tol=DAQP_FEASIBLE)
-    soft = flag == _INFEASIBLE
+    soft = flag < 1 and above.size > lower.size  # infeasible, or more equalities than efforts
     if soft:
         sense = np.zeros(above.size, dtype=np.intc)
         sense[lower.size :] = _SOFT

@@ -40,7 +40,7 @@ Array = NDArray[np.float64]
 
 
 def most_acceleration(
-    room: float, v: float, v_max: float, brake: float, tick: float, unit: float
+    room: float, v: float, v_min: float, v_max: float, brake: float, tick: float, unit: float
 ) -> float:
     """The largest acceleration that keeps a coordinate below its limits.
 
@@ -48,8 +48,8 @@ def most_acceleration(
     ----------
     room : float
         ``q_max - q``, rad or m; inf without a limit.
-    v, v_max : float
-        rad/s or m/s.
+    v, v_min, v_max : float
+        rad/s or m/s; v_min, below zero, is how fast it may be led back.
     brake : float
         How hard the coordinate can be braked, above 0, rad/s^2 or m/s^2.
     tick : float
@@ -64,15 +64,14 @@ def most_acceleration(
     if room == inf:
         return most
     margin = unit * POSITION_MARGIN
-    if room < 0.0:  # back as a critically damped spring pulls, but not further away
+    if room < 0.0:  # back as a critically damped spring pulls, but not further away, nor faster
+        room = max(room, 2.0 * back * BRAKE_SHARE * v_min)
         by_position = (room / back - 2.0 * v) / back - 2.0 * margin / (dt * dt)
         return min(most, by_position, -v / dt) if v > 0.0 else min(most, by_position)
     room -= margin
     by_position = 2.0 * (room - dt * v) / (dt * dt)
-    if v > 0.0 and by_position <= -v / dt:
-        by_position = -v / dt
-        if room > 0.0:
-            by_position = min(by_position, -v * v / (2.0 * room))
+    if v > 0.0 and room > 0.0 and by_position <= -v / dt:
+        by_position = min(-v / dt, -v * v / (2.0 * room))
     usable = BRAKE_SHARE * brake
     b, x = dt * (2.0 * v + usable * dt), v * v - 2.0 * usable * (room - dt * v)
     square, by_stopping = b * b - 4.0 * dt * dt * x, -v / dt
@@ -105,8 +104,8 @@ def acceleration_bounds(
         *bound.acceleration.tolist(), *brakes.tolist(), bound.units.tolist(), strict=True,
     )  # fmt: skip
     for i, (x, rate, x_lo, x_hi, v_lo, v_hi, a_lo, a_hi, down, up, unit) in enumerate(table):
-        most = max(most_acceleration(x_hi - x, rate, v_hi, down, tick, unit), -down)
-        least = min(-most_acceleration(x - x_lo, -rate, -v_lo, up, tick, unit), up)
+        most = max(most_acceleration(x_hi - x, rate, v_lo, v_hi, down, tick, unit), -down)
+        least = min(-most_acceleration(x - x_lo, -rate, -v_hi, -v_lo, up, tick, unit), up)
         most, least = min(most, a_hi), max(least, a_lo)
         if least > most:
             least = most = 0.5 * (least + most)

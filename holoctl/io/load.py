@@ -10,6 +10,7 @@ from holoctl.base.checks import flag, known_name, one_of, suggestion
 from holoctl.base.errors import InputError, LoadError
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
+from holoctl.io.given_limits import GivenLimits, with_limits
 from holoctl.io.limits import MOST_BYTES, MOST_SHEET_BYTES, Place, check_size, content
 from holoctl.io.losses import with_forces, with_losses
 from holoctl.io.mjcf import read_mjcf
@@ -109,6 +110,9 @@ def load(
     as the tendon. Where something has such a name, there is a number behind it: ``friction-2``.
     What no force stands for is left out, with a warning that names it and says why.
 
+    **Limits** of the file stand in ``mech.limits``, by name: `limits_of` tells them. They hold
+    nothing by themselves.
+
     **MJCF.** Hinges and slides count from their ``ref``. Equalities become `Closure` and
     `Coupling`, inactive ones wait in ``mech.parked``. Each joint with an actuator has a motor;
     with gears other than 1, or on tendons, the mechanism has a matrix B, and motors called
@@ -152,6 +156,10 @@ def load(
         A list of mappings: ``type`` is ``joint_friction``, ``joint_spring`` or ``spring``, the
         other keys are the parameters of `JointFriction`, `JointSpring`, `Spring`. They act with
         ``losses=False`` too.
+    ``limits``
+        A mapping with ``effort``, ``velocity``, ``position``, ``acceleration``, ``speed_torque``, as
+        `Limits` has them: each a number or a pair [lower, upper] for every motor, or a mapping from
+        names to these; ``.inf`` for none. Instead of what the file of the robot says, name by name.
     ``rotor_inertia``, ``gear_ratio``
         Coordinate to the inertia of its motor's rotor, kg m^2, and to how far the rotor turns, rad
         for one rad or m of the joint (default 1): ``ratio^2 * inertia`` stands on the diagonal of
@@ -341,7 +349,7 @@ def _from_urdf(
         )  # fmt: skip
     mech = with_forces(mech, sheet.forces)
     mech = with_losses(mech, losses_of(urdf, sheet.replaced), losses)
-    return with_moves(mech, sheet)
+    return with_moves(with_limits(mech, GivenLimits(urdf.robot), sheet.limits), sheet)
 
 
 def _mimics(urdf: Urdf, sheet: Sheet) -> list[tuple[Constraint, Place]]:

@@ -5,8 +5,8 @@ first, silently; so the tree is built here. The way of a file: what it includes 
 (`mjcf_include`), its words are checked (`mjcf_words`), copies are written out (`mjcf_replicate`),
 what elements say is read with their default classes (`mjcf_elements`), bodies become a tree
 (`mjcf_tree`, `mjcf_inertia`, and `mjcf_compiled` for the inertias of meshes), then come
-`mjcf_tendons`, `mjcf_equalities`, `mjcf_motors` and `mjcf_forces`; docs/file-formats.md has the
-words as a table.
+`mjcf_tendons`, `mjcf_equalities`, `mjcf_motors`, `mjcf_limits` and `mjcf_forces`;
+docs/file-formats.md has the words as a table.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.tolerances import GEOMETRY_OF_FILES
+from holoctl.io.given_limits import GivenLimits, with_limits
 from holoctl.io.limits import (
     MOST_CONSTRAINTS,
     MOST_GEOMS,
@@ -33,6 +34,7 @@ from holoctl.io.mjcf_elements import Defaults, Item, compiler_of, sections, unit
 from holoctl.io.mjcf_equalities import equalities
 from holoctl.io.mjcf_forces import losses_of
 from holoctl.io.mjcf_include import include_files
+from holoctl.io.mjcf_limits import limits_of_motors
 from holoctl.io.mjcf_motors import motors_of
 from holoctl.io.mjcf_replicate import write_copies_out
 from holoctl.io.mjcf_tendons import by_name, tendons_of
@@ -114,6 +116,8 @@ def read_mjcf(
             tolerance=GEOMETRY_OF_FILES if tolerance is None else tolerance,
         )
     mech = with_losses(mech, found, losses)
+    limits = limits_of_motors(root, tree, motors.names, motors.B, motors.ranges)
+    mech = with_limits(mech, limits, GivenLimits())
     _warn(tree, motors.left_out)
     return mech
 

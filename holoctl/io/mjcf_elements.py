@@ -52,7 +52,7 @@ class Compiler:
     settotalmass: float = -1.0
 
 
-_ANY_SIZE = ("range", "actuatorfrcrange")
+_ANY_SIZE = ("range", "actuatorfrcrange", "ctrlrange", "forcerange")
 """Limits, which may be as wide as they like: what else is large is a slip, or an attack."""
 
 

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.io.limits import Place
 from holoctl.io.mjcf_elements import Item, named, sections
+from holoctl.io.mjcf_limits import Range, added, common, range_of, range_on_tendon, switched_off
 from holoctl.io.mjcf_tendons import Tendon, add_rotor
 from holoctl.io.mjcf_tree import SINGLE, Joint, Tree
 from holoctl.io.mjcf_words import NO_MOTORS
@@ -25,11 +27,13 @@ _OF_OTHERS = ("refsite", "slidersite")
 
 @dataclass
 class Motors:
-    """Coordinates with a motor, or a matrix B; actuators that are left out, and why, by name."""
+    """Coordinates with a motor, or a matrix B; actuators that are left out, and why, by name; the
+    forces that each motor can give, and where they stand."""
 
     names: list[str]
     B: Array | None
     left_out: dict[str, str]
+    ranges: list[tuple[Range, Place]]
 
 
 def motors_of(
@@ -50,6 +54,9 @@ def motors_of(
         For what is no motor on joints, unless it is left out; for mistakes in any case.
     """
     columns: dict[tuple[str, str], Vector] = {}
+    ranges: dict[tuple[str, str], tuple[Range, Place]] = {}
+    on_tendons: dict[tuple[str, str], tuple[Tendon, float]] = {}
+    clamped = not switched_off(root, tree)
     left_out: dict[str, str] = {}
     for i, element in enumerate(sections(root, "actuator")):
         item = tree.defaults.item(element, "actuator")
@@ -63,16 +70,25 @@ def motors_of(
             why = f"another actuator drives {key[0]} {key[1]!r} with another gear"
         if not why:
             columns[key] = column
+            one = range_of(item, clamped)
+            ranges[key] = (added(ranges[key][0], one) if key in ranges else one, item)
+            if key[0] == "tendon":
+                on_tendons[key] = tendons[key[1]], gear[0]
         elif not skip:
             raise item.error(f"{why}; hc.load(..., actuators='skip') loads the file without it")
         else:
             left_out[item.text("name") or f"<{element.tag}> {i}"] = why
+    for key, (tendon, ratio) in on_tendons.items():
+        ranges[key] = (
+            common(ranges[key][0], range_on_tendon(tendon, ratio), tendon.item),
+            tendon.item,
+        )
     joints = [name for kind, name in columns if kind == "joint"]
     if len(joints) == len(columns) and all(
         tree.joints[name].type in SINGLE and columns["joint", name].max() == 1.0 for name in joints
     ):
-        return Motors(joints, None, left_out)
-    return Motors([], np.column_stack(list(columns.values())), left_out)
+        return Motors(joints, None, left_out, list(ranges.values()))
+    return Motors([], np.column_stack(list(columns.values())), left_out, list(ranges.values()))
 
 
 def target_of(item: Item, tree: Tree, tendons: Mapping[str, Tendon]) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from holoctl.io.rotations import z_to
 from holoctl.io.xml import Element
 from holoctl.tree.coordinates import coordinate_names
 
-__all__ = ["SINGLE", "WORLD", "Joint", "Tree"]
+__all__ = ["SINGLE", "WORLD", "Joint", "Tree", "ascending", "limited"]
 
 WORLD = "world"  # MuJoCo's name for what Pinocchio calls universe
 _GROUND = "universe"
@@ -315,15 +315,15 @@ def _bounds(
     item: Item, kind: str, ref: float, widest: list[float]
 ) -> tuple[list[float], list[float]]:
     """Bounds of the position, which counts from `ref`."""
-    if kind in SINGLE and _limited(item, "range", "limited"):
-        lower, upper = (x * _unit(item, kind) - ref for x in _ascending(item, "range"))
+    if kind in SINGLE and limited(item, "range", "limited"):
+        lower, upper = (x * _unit(item, kind) - ref for x in ascending(item, "range"))
         return [lower], [upper]
     return [-b for b in widest], widest
 
 
 def _most_effort(item: Item) -> tuple[float, float]:
-    if _limited(item, "actuatorfrcrange", "actuatorfrclimited"):
-        return _ascending(item, "actuatorfrcrange")
+    if limited(item, "actuatorfrcrange", "actuatorfrclimited"):
+        return ascending(item, "actuatorfrcrange")
     return -_MOST, _MOST
 
 
@@ -333,7 +333,7 @@ def _losses(item: Item) -> tuple[float, float, float]:
     return -friction, friction, max(item.numbers("damping", (0.0,) * 3, least=1)[0], 0.0)
 
 
-def _limited(item: Item, range_name: str, switch: str) -> bool:
+def limited(item: Item, range_name: str, switch: str) -> bool:
     """Whether a range holds; without autolimits the file must say so."""
     word = item.word(switch, ("auto", "false", "true"), "auto")
     if word == "auto" and range_name in item and not item.compiler.autolimits:
@@ -343,7 +343,7 @@ def _limited(item: Item, range_name: str, switch: str) -> bool:
     return range_name in item and word != "false"
 
 
-def _ascending(item: Item, name: str) -> tuple[float, float]:
+def ascending(item: Item, name: str) -> tuple[float, float]:
     """A lower and an upper bound."""
     lower, upper = item.numbers(name, (0.0, 0.0))
     if lower >= upper:

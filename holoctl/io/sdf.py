@@ -15,13 +15,14 @@ from dataclasses import replace
 import numpy as np
 
 from holoctl.base.checks import Vector, listing
+from holoctl.io.given_limits import with_limits
 from holoctl.io.limits import check_size
 from holoctl.io.losses import with_forces, with_losses
 from holoctl.io.sdf_couplings import couplings
 from holoctl.io.sdf_elements import ROOT_JOINT, check_words, child_of, name_of, triple, true
 from holoctl.io.sdf_forces import losses_of
 from holoctl.io.sdf_frames import Drawing
-from holoctl.io.sdf_limits import completed
+from holoctl.io.sdf_limits import completed, limits_of_cut
 from holoctl.io.sdf_linkage import add_bodies, add_joint, add_root, coordinates
 from holoctl.io.xml import Element, blamed_on, check_root, parsed
 from holoctl.io.yaml_entries import Entry
@@ -91,7 +92,7 @@ def read_sdf(
     mech = with_forces(_built(linkage, model, sheet, reference), sheet.forces)
     _warn(model)
     mech = with_losses(mech, losses_of(model, file), losses)
-    return with_moves(mech, sheet)
+    return with_moves(with_limits(mech, limits_of_cut(mech, model), sheet.limits), sheet)
 
 
 def _only_model(root: Element) -> tuple[Element]:

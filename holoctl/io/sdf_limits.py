@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import sys
 
 import pinocchio as pin
 
+from holoctl.base.checks import listing
+from holoctl.base.tolerances import LARGEST_LIMIT
+from holoctl.constraints.joint_coordinates import part_names
+from holoctl.io.given_limits import GivenLimits
 from holoctl.io.limits import FREE
 from holoctl.io.sdf_elements import GROUND, TYPES, child_of, number
 from holoctl.io.sdf_frames import Drawing
 from holoctl.io.xml import Element
+from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["completed"]
+__all__ = ["completed", "limits_of_cut"]
+
+log = logging.getLogger(__name__)
 
 
 def completed(plain: pin.Model, model: Drawing) -> pin.Model:
@@ -51,17 +59,8 @@ def _limit(model: pin.Model, part: str, joint: Element, axis: Element) -> None:
     """Limits and losses of one joint of the model."""
     found = model.joints[model.getJointId(part)]
     of_v, single = slice(found.idx_v, found.idx_v + found.nv), found.nv == 1
-    limit, losses = child_of(axis, "limit"), child_of(axis, "dynamics")
-    lower, upper, most = -FREE, FREE, sys.float_info.max
-    effort = speed = most
-    if limit is not None:
-        turns = joint.attributes["type"] == "continuous"
-        lower = lower if turns else max(number(limit, "lower", -math.inf, True), -FREE)
-        upper = upper if turns else min(number(limit, "upper", math.inf, True), FREE)
-        if lower > upper:
-            raise limit.error(f"{joint}: lower {lower:g} is above upper {upper:g}")
-        effort, speed = (number(limit, tag, -1.0, True) for tag in ("effort", "velocity"))
-        effort, speed = (most if x < 0.0 else min(x, most) for x in (effort, speed))
+    losses = child_of(axis, "dynamics")
+    lower, upper, effort, speed = _bounds(joint, axis)
     if single:
         model.lowerPositionLimit[found.idx_q] = lower
         model.upperPositionLimit[found.idx_q] = upper
@@ -72,3 +71,58 @@ def _limit(model: pin.Model, part: str, joint: Element, axis: Element) -> None:
         model.damping[of_v] = max(number(losses, "damping", 0.0), 0.0)
         model.upperDryFrictionLimit[of_v] = friction
         model.lowerDryFrictionLimit[of_v] = -friction
+
+
+def _bounds(joint: Element, axis: Element) -> tuple[float, float, float, float]:
+    """Bounds of the position, and the largest effort and speed; finite where there are none."""
+    limit, most = child_of(axis, "limit"), sys.float_info.max
+    if limit is None:
+        return -FREE, FREE, most, most
+    turns = joint.attributes["type"] == "continuous"
+    lower = -FREE if turns else max(number(limit, "lower", -math.inf, True), -FREE)
+    upper = FREE if turns else min(number(limit, "upper", math.inf, True), FREE)
+    if lower > upper:
+        raise limit.error(f"{joint}: lower {lower:g} is above upper {upper:g}")
+    effort, speed = (number(limit, tag, -1.0, True) for tag in ("effort", "velocity"))
+    effort, speed = (most if x < 0.0 else min(x, most) for x in (effort, speed))
+    return lower, upper, effort, speed
+
+
+def limits_of_cut(mech: Mechanism, model: Drawing) -> GivenLimits:
+    """Positions and velocities of the joints that close loops, of which the model says nothing.
+
+    The angle of a cut joint is known between -pi and pi: where its bounds are not both there, they
+    are left out, with a warning.
+    """
+    found, left = GivenLimits(model.element), list[str]()
+    for name in mech.constraint_names:
+        joint = model.joints.get(name)
+        kind = "" if joint is None else TYPES.get(joint.attributes.get("type", ""), "")
+        if (
+            joint is None
+            or part_names(mech.model, name)  # it stands in the tree; a closure has its name
+            or kind not in ("revolute", "prismatic", "universal")
+        ):
+            continue
+        for i, tag in enumerate(("axis", "axis2") if kind == "universal" else ("axis",)):
+            axis = child_of(joint, tag)
+            if axis is None:
+                continue
+            one = f"{name}[{i}]" if kind == "universal" else name
+            lower, upper, _, speed = _bounds(joint, axis)
+            if 0.0 < speed < LARGEST_LIMIT:
+                found.given.append(("velocity", one, speed, axis))
+            known = kind == "prismatic" or -math.pi < lower <= upper < math.pi
+            if known and lower < upper:
+                both = lower if lower > -FREE else -math.inf, upper if upper < FREE else math.inf
+                found.given.append(("position", one, both, axis))
+            elif not known and (lower > -FREE or upper < FREE):
+                left.append(one)
+    if left:
+        log.warning(
+            "%s: the loop is cut at these joints, where angles are known between -pi and pi only, "
+            "so bounds of their positions beyond are left out: %s; cut: in the YAML file names "
+            "other joints",
+            model.element.file, listing(left),
+        )  # fmt: skip
+    return found

@@ -334,6 +334,8 @@ def _check_joint(name: str, joint: Part, links: Mapping[str, Part]) -> None:
             )
     if kind in ("revolute", "prismatic") and "limit" not in joint.parts:
         raise joint.error(f"{here}: a {kind} joint needs a <limit> with effort and velocity")
+    if kind in _SINGLE and "limit" in joint.parts:
+        _check_limit(here, joint.parts["limit"], turns=kind == "continuous")
     axis_part = joint.parts.get("axis", joint)
     axis = axis_part.values.get("xyz", (1.0, 0.0, 0.0))  # URDF's default
     if kind in _SINGLE and not 1e-6 < math.hypot(*axis) < 1e6:
@@ -343,6 +345,17 @@ def _check_joint(name: str, joint: Part, links: Mapping[str, Part]) -> None:
             f"{here}: Pinocchio moves planar joints in x and y of the joint frame; turn the "
             "origin so that the axis is 0 0 1"
         )
+
+
+def _check_limit(here: str, limit: Part, turns: bool) -> None:
+    for name in ("effort", "velocity"):
+        if limit.values[name] < 0.0:
+            raise limit.error(
+                f"{here}: {name} must not be negative; got {limit.values[name]:g}; 0 is no limit"
+            )
+    lower, upper = (limit.values.get(side, 0.0) for side in ("lower", "upper"))
+    if lower > upper and not turns:
+        raise limit.error(f"{here}: lower {lower:g} is above upper {upper:g}")
 
 
 def _check_mimic(name: str, joint: Part, joints: Mapping[str, Part]) -> None:

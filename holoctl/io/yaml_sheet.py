@@ -1,4 +1,4 @@
-"""The YAML file beside a URDF or SDF: closures, couplings, motors, forces, a reference."""
+"""The YAML file beside a URDF or SDF: closures, couplings, motors, forces, limits, a reference."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from holoctl.constraints.closure import JOINTS, Closure
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.forces.contract import Force
+from holoctl.io.given_limits import GivenLimits
 from holoctl.io.limits import MOST_CONSTRAINTS, Place, check_count
 from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry
 from holoctl.io.yaml_forces import forces_of
+from holoctl.io.yaml_limits import limits_in
 from holoctl.mechanism.description import checked_tolerance
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.moves import Move, movable, moved
@@ -39,7 +41,7 @@ __all__ = [
 _REQUIRED = ("closed_loop", "type", "name_mot")
 _COMMON = (
     *_REQUIRED, "closure_names", "couplings", "reference", "name", "description", "source",
-    "tolerance", "moved", "forces", "rotor_inertia", "gear_ratio",
+    "tolerance", "moved", "forces", "rotor_inertia", "gear_ratio", "limits",
 )  # fmt: skip
 _KEYS = (*_COMMON, "joint_name", "joint_type")
 _KEYS_OF_SDF = (*_COMMON, "cut")
@@ -68,6 +70,7 @@ class Sheet:
     forces: list[tuple[Force, Place]] = field(default_factory=list)
     rotors: dict[str, Entry] = field(default_factory=dict)
     ratios: dict[str, Entry] = field(default_factory=dict)
+    limits: GivenLimits = field(default_factory=GivenLimits)
 
 
 def read_sheet(document: Entry, joints: Collection[str] | None) -> Sheet:
@@ -110,6 +113,7 @@ def read_sheet(document: Entry, joints: Collection[str] | None) -> Sheet:
         forces=forces_of(_items(keys, "forces")),
         rotors=keys["rotor_inertia"].fields() if "rotor_inertia" in keys else {},
         ratios=keys["gear_ratio"].fields() if "gear_ratio" in keys else {},
+        limits=limits_in(keys["limits"]) if "limits" in keys else GivenLimits(),
     )
 
 

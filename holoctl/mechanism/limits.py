@@ -35,7 +35,15 @@ from holoctl.mechanism.description import closures_among
 from holoctl.mechanism.scales import loop_length
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["BoundLimits", "Limits", "bound_limits"]
+__all__ = [
+    "BoundLimits",
+    "Limits",
+    "applicable",
+    "bound_limits",
+    "checked_limits",
+    "coordinates_called",
+    "without_joints",
+]
 
 Array = NDArray[np.float64]
 Pair = tuple[float, float]
@@ -197,9 +205,8 @@ def _canonical(what: str, given: Any) -> Any:
     if given is None:
         return None
     if isinstance(given, Mapping):
-        return MappingProxyType(
-            {_name(owner, n): _one(f"{owner} of {n!r}", what, x) for n, x in given.items()}
-        )
+        by_name = {_name(owner, n): _one(f"{owner} of {n!r}", what, x) for n, x in given.items()}
+        return MappingProxyType(by_name) if by_name else None
     if _is_number(given) or (isinstance(given, tuple) and _is_pair(given)):
         return _one(owner, what, given)
     if isinstance(given, tuple) and any(_is_number(x) for x in given):
@@ -253,9 +260,8 @@ def _canonical_curves(given: Any) -> Any:
     if given is None:
         return None
     if isinstance(given, Mapping):
-        return MappingProxyType(
-            {_name(owner, n): _points(f"{owner} of {n!r}", x) for n, x in given.items()}
-        )
+        by_name = {_name(owner, n): _points(f"{owner} of {n!r}", x) for n, x in given.items()}
+        return MappingProxyType(by_name) if by_name else None
     return _points(owner, given)
 
 
@@ -336,6 +342,8 @@ class Limited(Protocol):
     @property
     def nu(self) -> int: ...
     @property
+    def B(self) -> Array: ...
+    @property
     def actuated(self) -> Sequence[str]: ...
     @property
     def actuator_names(self) -> tuple[str, ...]: ...
@@ -396,6 +404,16 @@ class BoundLimits:
     units: Vector
 
 
+def checked_limits(limits: Any, owner: str) -> Limits:
+    """`limits` if they are some, or an `InputError`."""
+    if isinstance(limits, Limits):
+        return limits
+    raise InputError(
+        f"{owner}: limits must be hc.Limits(effort=..., velocity=..., ...); got "
+        f"{type(limits).__name__}"
+    )
+
+
 def bound_limits(mech: Limited, limits: Limits) -> BoundLimits:
     """The limits of a mechanism's motors and joints, in its order.
 
@@ -408,11 +426,7 @@ def bound_limits(mech: Limited, limits: Limits) -> BoundLimits:
         lists of another length than nu, positions of joints that have none, a motor without any
         effort that it may give.
     """
-    if not isinstance(limits, Limits):
-        raise InputError(
-            f"{mech.name}: limits must be hc.Limits(effort=..., velocity=..., ...); got "
-            f"{type(limits).__name__}"
-        )
+    checked_limits(limits, mech.name)
     owner = f"{mech.name}: limits"
     curves = _curves(mech, limits.speed_torque, f"{owner}: speed_torque")
     effort = _efforts(mech, limits.effort, f"{owner}: effort")
@@ -458,6 +472,81 @@ def bound_limits(mech: Limited, limits: Limits) -> BoundLimits:
         units=read_only(np.array([place.unit(mech) for place in order], dtype=float)),
         **{what: read_only(x) for what, x in bounds.items()},
     )
+
+
+def coordinates_called(mech: Limited, name: str, owner: str) -> tuple[str, ...]:
+    """The names of the coordinates that a name stands for, as `BoundLimits` has them; closures
+    that are switched off are as others.
+
+    Raises
+    ------
+    InputError
+        For a name that is no joint, or a weld.
+    """
+    all_on = closures_among(mech.constraints, mech.parked)[1]
+    return tuple(place.label(mech) for place in _places(mech, name, all_on, owner))
+
+
+def applicable(mech: Limited, limits: Limits) -> Limits:
+    """Limits without those of motors that are gone, for a mechanism that was given other motors.
+
+    Coordinates of the tree may be named among the motors. What such a limit says is of the effort
+    on the coordinate. If a motor that was given by a matrix acts there and nowhere else, and no
+    other motor does, it is the limit of that motor, through its gear; else it says nothing.
+    """
+    changed: dict[str, Any] = {}
+    for what, through in (("effort", _effort_through), ("speed_torque", _curve_through)):
+        given = getattr(limits, what)
+        if isinstance(given, Mapping) and not set(mech.actuator_names).issuperset(given):
+            own = {name: x for name, x in given.items() if _is_no_drive(mech, name)}
+            for name in given.keys() - own.keys():
+                motor = _only_motor(mech, name)
+                if motor is not None and mech.actuator_names[motor] not in own:
+                    gear = float(mech.B[mech.coordinate_names.index(name), motor])
+                    own[mech.actuator_names[motor]] = through(given[name], gear)
+            changed[what] = own
+    return replace(limits, **changed) if changed else limits
+
+
+def _is_no_drive(mech: Limited, name: str) -> bool:
+    """Whether it is a motor, or nothing at all; not a coordinate without a motor of its name."""
+    return name in mech.actuator_names or name not in mech.coordinate_names
+
+
+def _only_motor(mech: Limited, coordinate: str) -> int | None:
+    """The motor that acts on this coordinate alone, if no other does; never one that has a name."""
+    row = mech.coordinate_names.index(coordinate)
+    acting = np.flatnonzero(mech.B[row])
+    if acting.size != 1 or np.count_nonzero(mech.B[:, acting[0]]) != 1:
+        return None
+    return int(acting[0])
+
+
+def _effort_through(x: float | Pair, gear: float) -> float | Pair:
+    if isinstance(x, float):
+        return x / abs(gear)
+    lower, upper = sorted((x[0] / gear, x[1] / gear))
+    return lower, upper
+
+
+def _curve_through(points: tuple[Pair, ...], gear: float) -> tuple[Pair, ...]:
+    return tuple((speed * abs(gear), effort / abs(gear)) for speed, effort in points)
+
+
+def without_joints(mech: Limited, limits: Limits, closures: Sequence[str]) -> Limits:
+    """Limits without those of cut joints that go: the closures of these names."""
+    changed: dict[str, Any] = {}
+    for what in _OF_JOINTS:
+        given = getattr(limits, what)
+        if isinstance(given, Mapping):
+            changed[what] = {
+                name: x
+                for name, x in given.items()
+                if not {name, name.rpartition("[")[0]} & set(closures)
+                or part_names(mech.model, name)
+                or name in mech.coordinate_names
+            }
+    return replace(limits, **changed)
 
 
 def _efforts(mech: Limited, given: Any, owner: str) -> Array:

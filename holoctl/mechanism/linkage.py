@@ -35,6 +35,7 @@ from holoctl.constraints.closure import Closure, check_pitch
 from holoctl.constraints.joint_coordinates import part_names
 from holoctl.forces.contract import Force
 from holoctl.mechanism.joint_types import GROUND, JOINT_TYPES, OTHER_UPSIDE_DOWN, Joint
+from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.spanning_tree import (
     branches,
@@ -208,6 +209,7 @@ class Linkage:
         reference: Mapping[str, Any] | None = None,
         tolerance: float = 0.0,
         forces: Iterable[Force] = (),
+        limits: Limits | None = None,
     ) -> Mechanism:
         """The mechanism: a spanning tree of the joints, and a `Closure` for each other joint.
 
@@ -231,6 +233,8 @@ class Linkage:
             How exactly points and axes are meant, as for `Mechanism`. Default 0: exactly.
         forces : iterable of forces, optional
             As for `Mechanism`; joints that are cut are named as those of the tree.
+        limits : Limits, optional
+            As for `Mechanism`, likewise.
 
         Returns
         -------
@@ -278,7 +282,7 @@ class Linkage:
         q = self._reference(model, reference, cut_now, upside)
         return Mechanism(
             model, closures, tuple(motors), reference=q, name=self.name, tolerance=tolerance,
-            forces=tuple(forces),
+            forces=tuple(forces), limits=limits,
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------ checks

@@ -42,6 +42,13 @@ from holoctl.mechanism.description import (
     unique_names,
     unique_rows,
 )
+from holoctl.mechanism.limits import (
+    Limits,
+    applicable,
+    bound_limits,
+    checked_limits,
+    without_joints,
+)
 from holoctl.mechanism.motors import MotorPlaces, motor_places, position_reader
 from holoctl.mechanism.scales import scales
 from holoctl.tree.configurations import checked_configuration
@@ -96,10 +103,14 @@ class Mechanism:
     forces : iterable of forces, optional
         `JointFriction`, `JointSpring`, `Spring`, `CustomForce`: F in the equation of motion. Their
         names and those of the constraints must differ.
+    limits : Limits, optional
+        What motors can give and joints may do. The mechanism carries them, and `limits_of` tells
+        them; controllers keep those that they are given. Efforts of coordinates that have no motor
+        may be among them: they count when these get one.
 
     Attributes
     ----------
-    model, constraints, actuated, reference, name, parked, tolerance, forces
+    model, constraints, actuated, reference, name, parked, tolerance, forces, limits
         As given (`constraints`, `actuated`, `parked` and `forces` as tuples).
     nq, nv, nu : int
         Sizes of a configuration, of a velocity, and of the motor efforts.
@@ -154,6 +165,7 @@ class Mechanism:
     parked: Sequence[tuple[int, Constraint]] = ()
     tolerance: float = 0.0
     forces: Sequence[Force] = ()
+    limits: Limits | None = None
 
     nq: int = field(init=False)
     nv: int = field(init=False)
@@ -227,6 +239,8 @@ class Mechanism:
         put("row_scale", read_only(row_scale))
         put("column_scale", read_only(column_scale))
         put("scale", read_only(row_scale[:, None] * column_scale))
+        if self.limits is not None:
+            bound_limits(self, applicable(self, checked_limits(self.limits, self.name)))
 
     @property
     def actuator_names(self) -> tuple[str, ...]:
@@ -353,6 +367,8 @@ class Mechanism:
     def without(self, *names: str) -> Mechanism:
         """This mechanism without the constraints and forces of these names.
 
+        Limits of joints that closures were go with them.
+
         Raises
         ------
         InputError
@@ -365,7 +381,9 @@ class Mechanism:
         check_not_needed(forces, names, self.model, self.name)
         left = [c for c in self._all_constraints() if c.default_name not in names]
         off = {c.default_name for _, c in self.parked}
-        return self._with(left, off, forces)
+        if self.limits is None:
+            return self._with(left, off, forces)
+        return self._with(left, off, forces, limits=without_joints(self, self.limits, names))
 
     def with_enabled(self, **enabled: bool) -> Mechanism:
         """This mechanism with constraints switched on or off by name.
@@ -407,11 +425,11 @@ class Mechanism:
         return found
 
     def _with(
-        self, constraints: Sequence[Constraint], off: set[str], forces: Sequence[Force]
+        self, constraints: Sequence[Constraint], off: set[str], forces: Sequence[Force], **more: Any
     ) -> Mechanism:
         on = tuple(c for c in constraints if c.default_name not in off)
         parked = tuple((i, c) for i, c in enumerate(constraints) if c.default_name in off)
-        return replace(self, constraints=on, parked=parked, forces=forces)
+        return replace(self, constraints=on, parked=parked, forces=forces, **more)
 
 
 def workspace(mech: Mechanism) -> pin.Data:

@@ -19,6 +19,7 @@ from holoctl.control.loop import Loop
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
 from holoctl.simulation.motion import Efforts
+from holoctl.simulation.motors import Motors
 
 __all__ = ["Given", "Load", "check_controller", "tell_time"]
 
@@ -34,6 +35,7 @@ class Given:
     f_ext: Load | None
     efforts: Load | None
     theirs: dict[str, Any]
+    motors: Motors | None = None
 
     def command(self, plant: Mechanism, t: float, q: Vector, v: Vector) -> Vector:
         """u of the controller."""
@@ -81,9 +83,20 @@ class Given:
 
         return loaded
 
+    def acting(self, plant: Mechanism, u: Vector, v: Vector) -> Vector:
+        """What the motors give of u."""
+        return u if self.motors is None else self.motors.given(plant, u, v)
+
     def held(self, plant: Mechanism, u: Vector) -> Efforts:
         """Efforts on the coordinates while u is held."""
-        tau, loads = plant.B @ u, self.loads(plant)
+        given = u if self.motors is None else self.motors.held(plant, u)
+        loads = self.loads(plant)
+        if callable(given):
+            at_speed = given
+            if loads is None:
+                return lambda t, q, v: plant.B @ at_speed(v)
+            return lambda t, q, v: plant.B @ at_speed(v) + loads(t, q, v)
+        tau = plant.B @ given
         return tau if loads is None else lambda t, q, v: tau + loads(t, q, v)
 
     def continuous(self, plant: Mechanism) -> Efforts:
@@ -92,9 +105,12 @@ class Given:
         if self.controller is None:
             rest = np.zeros(plant.nv)
             return loads or (lambda t, q, v: rest)
-        if loads is None:
-            return lambda t, q, v: plant.B @ self.command(plant, float(t), q, v)
-        return lambda t, q, v: plant.B @ self.command(plant, float(t), q, v) + loads(t, q, v)
+
+        def driven(t: float, q: Vector, v: Vector) -> Vector:
+            tau: Vector = plant.B @ self.acting(plant, self.command(plant, float(t), q, v), v)
+            return tau
+
+        return driven if loads is None else lambda t, q, v: driven(t, q, v) + loads(t, q, v)
 
 
 def tell_time(error: Exception, t: float) -> None:

@@ -39,8 +39,9 @@ class Run:
         Velocities of the plant.
     u : (N + 1, nu) array
         Motor efforts that act from each instant on: held from tick to tick, or evaluated there,
-        when the controller runs continuously; zero without a controller. Where an error or Ctrl-C
-        ended a continuous one, the last row is nan: it was not asked there.
+        when the controller runs continuously; zero without a controller. With `limits`, what the
+        motors give of it at that instant. Where an error or Ctrl-C ended a continuous one, the last
+        row is nan: it was not asked there.
     closure : (N + 1,) array
         Largest scaled error of all rows; where the geometry is rounded, rows that were left out
         are open by that.

@@ -26,6 +26,7 @@ from holoctl.dynamics.tick.prepared_forward import (
     with_other_efforts,
 )
 from holoctl.mechanism.checks import check_mechanism, check_state
+from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
@@ -34,6 +35,7 @@ from holoctl.simulation.asked import check_dynamics, checked_output, ticks_of, t
 from holoctl.simulation.events import Event, Watched, checked_events
 from holoctl.simulation.given import Given, Load, check_controller
 from holoctl.simulation.motion import Dynamics, Settings, Tally, new_efforts
+from holoctl.simulation.motors import motors_of
 from holoctl.simulation.record import finished, record_for
 from holoctl.simulation.run import Run
 from holoctl.simulation.seen import seen_by
@@ -71,6 +73,7 @@ def simulate(
     rate: float = 1000.0,
     hold: bool = True,
     sensors: Sensors | None = None,
+    limits: Limits | None = None,
     seed: int = 0,
     rtol: float = 1e-9,
     atol: float = 1e-11,
@@ -127,6 +130,11 @@ def simulate(
     sensors : Sensors, optional
         What the controller is shown at a tick: which joints, with what noise, how late. Default:
         the exact state. Not with a continuous controller.
+    limits : Limits, optional
+        Of the motors of the plant: what a controller asks for is clipped to `effort`, and to
+        `speed_torque` at the rates that the motors have at each instant. Positions, velocities and
+        accelerations of joints are not limited: a plant has no end stops. Default: none;
+        ``hc.limits_of(plant)`` are those of its description.
     seed : int, optional
         Seed of the noise of the sensors.
     rtol, atol : float, optional
@@ -148,9 +156,9 @@ def simulate(
     Raises
     ------
     InputError
-        For wrong shapes, words or numbers, a plant, `dynamics` or `sensors` that do not match, more
-        than ten million instants, a controller, a load or an event that returns the wrong shape or
-        numbers that are not finite.
+        For wrong shapes, words or numbers, a plant, `dynamics`, `sensors` or `limits` that do not
+        match, more than ten million instants, a controller, a load or an event that returns the
+        wrong shape or numbers that are not finite.
     InconsistentError
         If the start is not on the manifold, the motion gets too fast to integrate, or leaves the
         constraints; or, where the geometry is rounded, opens a row that was left out beyond its
@@ -191,6 +199,9 @@ def simulate(
         raise InputError(
             "sensors are read at the ticks of a controller, so they need one, and hold=True"
         )
+    if limits is not None and controller is None:
+        raise InputError("limits are of what a controller asks for, so they need one")
+    motors = None if limits is None else motors_of(plant, limits)
     for name, given in (("f_ext", f_ext), ("efforts", efforts)):
         if given is not None and not callable(given):
             raise InputError(
@@ -208,7 +219,7 @@ def simulate(
     longest = TIMED_TICKS / rate if timed or _may_depend_on_time(plant) else np.inf
     cross = at_singular == "cross"
     settings = Settings(make, method, rtol, atol, cross, 1.0 / rate, held, duration, longest)
-    theirs = Given(controller, f_ext, efforts, dict(np.geterr()))
+    theirs = Given(controller, f_ext, efforts, dict(np.geterr()), motors)
     tally = Tally()
     with np.errstate(all="ignore"):
         at = decided(plant, q, v, 0.0)

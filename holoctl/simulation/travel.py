@@ -65,7 +65,7 @@ class Decided:
 
 @dataclass
 class Travel:
-    """A run on its way."""
+    """A run on its way; u is what its motors are told."""
 
     motion: Motion
     events: tuple[Watched, ...]
@@ -81,7 +81,9 @@ class Travel:
     def command(self, t: float, q: Vector, v: Vector) -> Vector:
         """The motor efforts that act in a state: those of the tick, or of a continuous
         controller."""
-        return self.u if self.held else self.given.command(self.motion.plant, t, q, v)
+        plant = self.motion.plant
+        u = self.u if self.held else self.given.command(plant, t, q, v)
+        return self.given.acting(plant, u, v)
 
     def value(self, i: int, t: float, q: Vector, v: Vector) -> float:
         """The function of an event."""

@@ -33,7 +33,7 @@ SAME = {
     "mappings": ({"position": {"a": (0, 1), "b": 2}}, {"position": {"b": 2.0, "a": [0, 1]}}),
     "curves": ({"speed_torque": CURVE}, {"speed_torque": np.array(CURVE)}),
     "curves by name": ({"speed_torque": {"a": CURVE}}, {"speed_torque": {"a": tuple(CURVE)}}),
-    "nothing": ({}, {"effort": None, "speed_torque": None}),
+    "nothing": ({}, {"effort": None, "speed_torque": None, "velocity": {}}),
 }
 
 

@@ -260,16 +260,16 @@ def _response(
     _, solve, _, G_ind, dependent, independent, data, _ = split
     model, B, k = mech.model, mech.B, independent.size
     X, nu = np.zeros((dependent.size, k), order="F"), mech.nu
-    N = np.zeros((mech.nv, k))
-    N[independent, np.arange(k)] = 1.0
+    N = np.zeros((mech.nv, k))  # -gamma: no sign to turn
+    N[independent, np.arange(k)] = -1.0
     NT, BT, crba, posv = N.T, np.ascontiguousarray(B.T), pin.crba, lapack.dposv
-    identity = np.eye(k, nu, order="F")
+    of_own = -np.eye(k, nu, order="F")
 
     def factored(q: Vector) -> tuple[Array, Array] | None:
         X[:] = G_ind
         solve(X, 0)
-        N[dependent] = -X
-        AT = identity.T if own else BT.dot(N)
+        N[dependent] = X
+        AT = of_own.T if own else BT.dot(N)
         _, WA, info = posv(NT.dot(crba(model, data, q).dot(N)), AT.T)
         return None if info else (AT, WA)
 
@@ -278,7 +278,7 @@ def _response(
         if found is None:
             return None
         AT, WA = found
-        return WA[:nu] if own else AT.dot(WA)
+        return -WA[:nu] if own else AT.dot(WA)
 
     def response(q: Vector) -> tuple[Array, Array] | None:
         found = factored(q)

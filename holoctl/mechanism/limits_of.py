@@ -1,0 +1,92 @@
+"""The limits that a mechanism brings along: its own, or those of its model."""
+
+from __future__ import annotations
+
+from holoctl.base.errors import InputError
+from holoctl.base.tolerances import FARTHEST_LIMIT, LARGEST_LIMIT
+from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.limits import Limits, Pair, applicable
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.frozen_model import plain
+
+__all__ = ["limits_of"]
+
+_INF = float("inf")
+
+
+def limits_of(mech: Mechanism) -> Limits:
+    """What the description of a mechanism says of its limits.
+
+    Parameters
+    ----------
+    mech : Mechanism
+
+    Returns
+    -------
+    Limits
+        Those of the mechanism, ``mech.limits``, as far as they concern the motors it has. Without
+        any, those of its `pin.Model`, by name: efforts of motors, velocities and positions of all
+        coordinates. What is infinite there, zero, or so large that nothing is meant by it, is no
+        limit.
+
+    Raises
+    ------
+    InputError
+        For what is no Mechanism, and a model with too few or too many limits.
+
+    Notes
+    -----
+    A model says what efforts a coordinate may get. That is the limit of a motor on that
+    coordinate alone, through its gear where motors are given by a matrix. It says nothing of
+    motors that share a coordinate, or act on several.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> hc.limits_of(mech).effort["crank"]
+    10.0
+    """
+    check_mechanism(mech)
+    return applicable(mech, _of_model(mech) if mech.limits is None else mech.limits)
+
+
+def _of_model(mech: Mechanism) -> Limits:
+    """The limits of the model, by coordinate."""
+    model = plain(mech.model)
+    sizes = {"Effort": model.nv, "Velocity": model.nv, "Position": model.nq}
+    read = {of: _sides(mech, of, size) for of, size in sizes.items()}
+    effort, velocity = dict[str, float | Pair](), dict[str, float | Pair]()
+    position = dict[str, float | Pair]()
+    for i, name in enumerate(mech.coordinate_names):
+        _put(effort, name, *read["Effort"][i], LARGEST_LIMIT)
+        slowest, fastest = read["Velocity"][i]  # of the first, Pinocchio's own sign is that of both
+        if fastest > 0.0:
+            _put(velocity, name, -abs(slowest) or -_INF, fastest, LARGEST_LIMIT)
+    for j in range(1, model.njoints):
+        first_v, first_q = int(model.idx_vs[j]), int(model.idx_qs[j])
+        for i in range(model.nvs[j]) if model.nqs[j] == model.nvs[j] else ():
+            name = mech.coordinate_names[first_v + i]
+            _put(position, name, *read["Position"][first_q + i], FARTHEST_LIMIT)
+    return Limits(effort=effort or None, velocity=velocity or None, position=position or None)
+
+
+def _sides(mech: Mechanism, of: str, size: int) -> list[Pair]:
+    """The lower and the upper limits in the model."""
+    model = plain(mech.model)
+    lower, upper = (getattr(model, f"{side}{of}Limit").tolist() for side in ("lower", "upper"))
+    if not len(lower) == len(upper) == size:
+        raise InputError(
+            f"{mech.name}: the model has {len(lower)} and {len(upper)} entries in lower{of}Limit "
+            f"and upper{of}Limit; there must be {size}"
+        )
+    return list(zip(lower, upper, strict=True))
+
+
+def _put(
+    found: dict[str, float | Pair], name: str, lower: float, upper: float, none: float
+) -> None:
+    """Note a range; a side of the size `none`, or a range without any width, is no limit."""
+    lower, upper = (-_INF if lower <= -none else lower), (_INF if upper >= none else upper)
+    if lower < upper and (lower, upper) != (-_INF, _INF):
+        found[name] = upper if lower == -upper else (lower, upper)

@@ -1,0 +1,325 @@
+"""Limited inverse dynamics: the program against its reference, and what it promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from limited_situations import ROBOTS, limits_near, robot, situation
+
+import holoctl as hc
+
+POLICIES = ("nearest", "scale")
+
+
+def limited(s, limits, **options):
+    options = {"partition": s.part, "inconsistent": "project"} | options
+    return hc.limited_inverse_dynamics(s.mech, s.q, s.v, s.target, limits, **options)
+
+
+def box(s, limits):
+    return np.array(limits.effort, dtype=float).T
+
+
+def check_promises(s, limits, found):
+    """What holds whatever was asked for."""
+    lower, upper = box(s, limits)
+    assert (found.u >= lower).all()
+    assert (found.u <= upper).all()
+    assert found.certificate.ok
+    if found.saturated:
+        assert found.scale != 1.0
+    else:
+        assert found.scale == 1.0
+        assert np.array_equal(found.u, s.u)
+        assert np.array_equal(found.a, s.a)
+
+
+def many(name, seed, count, compared, policy):
+    """How many were unchanged, limited and softened; all of them looked at."""
+    rng, tally = np.random.default_rng(seed), {"free": 0, "limited": 0, "soft": 0}
+    for i in range(count):
+        s = situation(name, rng)
+        limits = limits_near(s, rng)
+        found = limited(s, limits, policy=policy)
+        check_promises(s, limits, found)
+        tally["soft" if found.softened else "limited" if found.saturated else "free"] += 1
+        if i < compared and found.saturated:
+            other = limited(s, limits, policy=policy, solver="cvxpy")
+            size = 1.0 + np.abs(s.mech.B.T @ s.a).max()
+            assert np.abs(s.mech.B.T @ (found.a - other.a)).max() < 1e-8 * size
+    return tally
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_random_programs(name, policy):
+    tally = many(name, 7, 40, 12, policy)
+    assert tally["limited"] >= 10
+    assert sum(tally.values()) - tally["limited"] >= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_many_random_programs(name, policy):
+    tally = many(name, 11, 10_000, 300, policy)
+    assert min(tally.values()) >= 50
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_one_that_limits_truly_limits(name):
+    """Relaxing all that are named changes the motion; relaxing another changes nothing."""
+    rng, relaxed = np.random.default_rng(3), 0
+    for _ in range(25):
+        s = situation(name, rng)
+        size = np.abs(s.u).max()
+        limits = hc.Limits(effort=[(-f * size, f * size) for f in rng.uniform(0.3, 1.5, s.u.size)])
+        found = limited(s, limits)
+        if np.abs(found.a - s.a).max() < 1e-5 * (1.0 + np.abs(s.a).max()):
+            continue  # other motors do it
+        gained = []
+        for motor in s.mech.actuator_names:
+            i = s.mech.actuator_names.index(motor)
+            wider = [(1.05 * lo, 1.05 * hi) if j == i else (lo, hi)
+                     for j, (lo, hi) in enumerate(limits.effort)]  # fmt: skip
+            other = limited(s, hc.Limits(effort=wider))
+            change = np.abs(other.a - found.a).max() / (1.0 + np.abs(s.a).max())
+            if motor in found.saturated:
+                gained.append(change)
+            else:
+                assert change < 1e-5  # a wider bound is another unit of its effort, too
+        assert max(gained) > 1e-7
+        relaxed += 1
+    assert relaxed >= 5
+
+
+@pytest.mark.parametrize("name", [*ROBOTS, "four_bar"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_ticks_and_loops_give_the_same(name, policy):
+    rng, compared = np.random.default_rng(5), 0
+    for _ in range(12):
+        s = situation(name, rng)
+        limits = limits_near(s, rng)
+        ctl = hc.ComputedTorque(s.mech, 0.0, 0.0, partition=s.part, limits=limits, policy=policy)
+        found, zero = limited(s, limits, policy=policy), np.zeros(s.mech.nu)
+        u = ctl.torque(s.q, s.v, s.q, zero, s.target)
+        size = 1.0 + np.abs(s.u).max()
+        assert np.abs(u - found.u).max() < 1e-9 * size
+        tracking = ctl.track(lambda t, s=s, zero=zero: (s.q, zero, s.target))
+        assert np.abs(tracking(0.0, s.q, s.v) - found.u).max() < 1e-9 * size
+        assert tracking.last.saturated == found.saturated
+        assert tracking.last.softened == found.softened
+        assert tracking.last.scale == pytest.approx(found.scale, abs=1e-9, nan_ok=True)
+        compared += bool(found.saturated)
+    assert compared >= 4
+
+
+def test_the_nearest_is_the_nearest_of_many():
+    """Gauss's measure of what was asked for, over the box: nothing tried is nearer."""
+    rng = np.random.default_rng(1)
+    for name in ROBOTS:
+        s = situation(name, rng)
+        size = 0.5 * np.abs(s.u).max()
+        found = limited(s, hc.Limits(effort=size))
+        M = hc.terms(s.mech, s.q, s.v).M
+
+        def cost(u, s=s, M=M):
+            tau = s.mech.B @ u
+            a = hc.forward_dynamics(s.mech, s.q, s.v, tau, partition=s.part).a
+            return (a - s.a) @ M @ (a - s.a)
+
+        least = cost(found.u)
+        assert least > 0.0
+        for _ in range(40):
+            other = np.clip(found.u + size * 0.1 * rng.normal(size=found.u.size), -size, size)
+            assert cost(other) >= least * (1.0 - 1e-6)
+
+
+def test_free_motors_keep_their_accelerations():
+    """Where each motor drives a motion, those that are not limited do what was asked for."""
+    rng = np.random.default_rng(2)
+    for name in ("five_bar", "delta", "stewart"):
+        s = situation(name, rng)
+        i = int(np.argmax(np.abs(s.u)))
+        motor = s.mech.actuated[i]
+        found = limited(s, hc.Limits(effort={motor: 0.8 * abs(s.u[i])}))
+        change = s.mech.B.T @ (found.a - s.a)
+        assert found.saturated == (motor,)
+        assert abs(change[i]) > 1e-3
+        assert np.abs(np.delete(change, i)).max() < 1e-5 * abs(change[i])
+
+
+def test_scaled_goes_along_what_was_asked_for():
+    rng, seen = np.random.default_rng(4), 0
+    for name in ("five_bar", "delta", "stewart", "five_motors"):
+        for _ in range(6):
+            s = situation(name, rng)
+            still = hc.inverse_dynamics(
+                s.mech, s.q, s.v, np.zeros(s.mech.nu), partition=s.part, inconsistent="project"
+            )
+            size = 1.1 * np.abs(still.u).max() + 0.1 * np.abs(s.u - still.u).max()
+            found = limited(s, hc.Limits(effort=size), policy="scale")
+            if found.scale == 1.0:
+                continue
+            expected = still.a + found.scale * (s.a - still.a)
+            assert 0.0 <= found.scale < 1.0
+            assert np.abs(found.a - expected).max() < 1e-8 * (1.0 + np.abs(s.a).max())
+            assert np.abs(found.u).max() == pytest.approx(size, rel=1e-12)
+            seen += 1
+    assert seen >= 8
+
+
+def test_past_a_limit_the_policy_raise_names_it():
+    s = situation("five_bar", np.random.default_rng(6))
+    motor = s.mech.actuated[1]
+    limits = hc.Limits(effort={motor: 0.5 * abs(s.u[1])})
+    with pytest.raises(hc.LimitError, match=motor) as caught:
+        limited(s, limits, policy="raise")
+    assert caught.value.names == (motor,)
+    ctl = hc.ComputedTorque(s.mech, 0.0, 0.0, partition=s.part, limits=limits, policy="raise")
+    with pytest.raises(hc.LimitError, match=motor):
+        ctl.torque(s.q, s.v, s.q, [0.0, 0.0], s.target)
+    wide = hc.Limits(effort=1e6)
+    assert np.array_equal(limited(s, wide, policy="raise").u, s.u)
+
+
+def test_near_a_singular_posture_efforts_stay_small():
+    """Where the arms of a five-bar line up, motors without limits get any efforts."""
+    mech = hc.load(hc.robot_file("five_bar"))
+    part = hc.partition(mech, hc.assemble(mech)[0])
+    q, v = hc.assemble(mech, [1.9, -0.45, 1.25, 0.45], restarts=0)
+    limits = hc.Limits(effort=5.0)
+    asked = hc.inverse_dynamics(mech, q, v, [1e6, -1e6], partition=part)
+    assert np.abs(asked.u).max() > 1e3
+    for policy in POLICIES:
+        found = hc.limited_inverse_dynamics(
+            mech, q, v, [1e6, -1e6], limits, partition=part, policy=policy
+        )
+        assert np.abs(found.u).max() <= 5.0
+        assert found.certificate.ok
+
+
+# -------------------------------------------------------------------------- redundant motors
+
+
+@pytest.mark.parametrize("preload", [[0.7, -0.4, 0.2, 0.5, -0.3], "least"])
+def test_preload_leaves_the_motion(preload):
+    s = situation("five_motors", np.random.default_rng(8))
+    limits = hc.Limits(effort=(0.5, 500.0)) if preload == "least" else hc.Limits(effort=1e4)
+    if preload == "least":
+        still = np.zeros(s.mech.nu)
+        s = s._replace(target=still)
+    found = limited(s, limits, preload=preload)
+    plain = hc.inverse_dynamics(
+        s.mech, s.q, s.v, s.target, partition=s.part, inconsistent="project"
+    )
+    if preload != "least":
+        assert np.abs(found.a - plain.a).max() < 1e-9 * (1.0 + np.abs(plain.a).max())
+        assert np.linalg.norm(found.u - preload) < np.linalg.norm(plain.u - preload)
+    else:
+        assert found.u.min() >= 0.5
+        assert np.abs(found.u - plain.u).max() > 0.1
+
+
+def test_preload_needs_a_choice():
+    s = situation("five_bar", np.random.default_rng(8))
+    with pytest.raises(hc.InputError, match="leave no choice"):
+        limited(s, hc.Limits(effort=1.0), preload=[0.0, 0.0])
+    with pytest.raises(hc.InputError, match="least"):
+        limited(s, hc.Limits(effort=1.0), preload="lest")
+
+
+def test_cables_pull_only():
+    """Where least-norm efforts push, redundant motors find some that pull, for the same motion."""
+    rng, moved = np.random.default_rng(9), 0
+    for _ in range(40):
+        s = situation("five_motors", rng)
+        limits = hc.Limits(effort=(0.0, 1e4))
+        found = limited(s, limits)
+        assert found.u.min() >= 0.0
+        same = np.abs(found.a - s.a).max() < 1e-5 * (1.0 + np.abs(s.a).max())
+        moved += same and s.u.min() < 0.0
+    assert moved >= 1
+
+
+def test_a_metric_of_ones_clips_what_is_decoupled():
+    s = situation("delta", np.random.default_rng(10))
+    size = 0.6 * np.abs(s.u).max()
+    found = limited(s, hc.Limits(effort=size), metric=np.ones(3))
+    assert np.abs(found.u - np.clip(s.u, -size, size)).max() < 1e-9 * size
+    full = limited(s, hc.Limits(effort=size), metric=np.diag(np.ones(3)))
+    assert np.array_equal(found.u, full.u)
+
+
+# ------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"policy": "clip"}, "policy"),
+        ({"solver": "osqp"}, "solver"),
+        ({"dt": 0.0}, "dt"),
+        ({"metric": [1.0]}, "metric"),
+        ({"metric": [1.0, -1.0]}, "positive definite"),
+        ({"metric": [[1.0, 2.0], [0.0, 1.0]]}, "symmetric"),
+        ({"metric": [np.nan, 1.0]}, "finite"),
+        ({"preload": [1.0]}, "preload"),
+    ],
+)
+def test_bad_options(options, message):
+    s = situation("five_bar", np.random.default_rng(0))
+    with pytest.raises(hc.InputError, match=message):
+        limited(s, hc.Limits(effort=1.0), **options)
+
+
+@pytest.mark.parametrize("target", [[np.nan, 0.0], [np.inf, 0.0], [0.0]])
+def test_bad_targets(target):
+    s = situation("five_bar", np.random.default_rng(0))
+    with pytest.raises(hc.InputError, match="target"):
+        limited(s._replace(target=target), hc.Limits(effort=1.0))
+
+
+def test_what_is_no_limits():
+    s = situation("five_bar", np.random.default_rng(0))
+    with pytest.raises(hc.InputError, match="Limits"):
+        limited(s, {"effort": 1.0})
+    with pytest.raises(hc.InputError, match="Limits"):
+        hc.ComputedTorque(s.mech, 1.0, 1.0, limits=5.0)
+    with pytest.raises(hc.InputError, match="no motor"):
+        hc.ComputedTorque(s.mech, 1.0, 1.0, limits=hc.Limits(effort={"nobody": 1.0}))
+
+
+def test_positions_need_brakes():
+    mech, part = robot("five_bar")
+    limits = hc.Limits(position={mech.coordinate_names[0]: (-3.0, 3.0)})
+    with pytest.raises(hc.InputError, match="braked"):
+        hc.ComputedTorque(mech, 1.0, 1.0, partition=part, limits=limits)
+    with_motors = hc.Limits(effort=5.0, position=limits.position)
+    hc.ComputedTorque(mech, 1.0, 1.0, partition=part, limits=with_motors)
+
+
+def test_limits_that_cannot_hold_the_reference_are_told(caplog):
+    mech = hc.load(hc.robot_file("delta"))
+    weak = mech.actuated[1]
+    hc.ComputedTorque(mech, 1.0, 1.0, limits=hc.Limits(effort={weak: 1e-3}))
+    assert any(weak in record.getMessage() for record in caplog.records)
+    caplog.clear()
+    hc.ComputedTorque(mech, 1.0, 1.0, limits=hc.Limits(effort=1e3))
+    assert not caplog.records
+    first = mech.coordinate_names[0]
+    away = hc.Limits(effort=1e3, position={first: (5.0, 6.0)}, acceleration={first: 10.0})
+    hc.ComputedTorque(mech, 1.0, 1.0, limits=away)
+    assert any("position" in record.getMessage() for record in caplog.records)
+
+
+def test_a_controller_with_limits_pickles_and_is_repartitioned():
+    import pickle
+
+    s = situation("stewart", np.random.default_rng(12))
+    limits = hc.Limits(effort=0.5 * np.abs(s.u).max())
+    ctl = hc.ComputedTorque(s.mech, 9.0, 6.0, limits=limits, policy="scale", ki=0.5, dt=2e-3)
+    other = pickle.loads(pickle.dumps(ctl))
+    assert other.limits == limits
+    assert (other.policy, other.dt) == ("scale", 2e-3)
+    assert np.array_equal(other.ki, ctl.ki)
