@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from exported import FLAGS
+from exported import CLOCK, FLAGS
 from mechanisms import MECHANISMS
 from scipy.optimize import least_squares
 
@@ -30,25 +30,11 @@ import holoctl as hc
 ROBOTS = ("four_bar", "five_bar", "leg", "delta", "stewart")
 TICKS, BLOCK, ROUNDS, AMPLITUDE = 2000, 50, 9, 0.2
 
-LOOP = r"""
-#define _POSIX_C_SOURCE 200112L
-#include "@.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+LOOP = CLOCK + r"""
 enum { TICKS = 2000, BLOCK = 50, BLOCKS = 3000 };
 static double x[TICKS][SIZE_X], r[TICKS][SIZE_R], zero[SIZE_U], home[SIZE_U], u[SIZE_U];
 static double unit[SIZE_X];
 static double times[BLOCKS];
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
-}
-static int by_size(const void *a, const void *b) {
-  const double p = *(const double *)a, q = *(const double *)b;
-  return (p > q) - (p < q);
-}
 int main(void) {
   @ c;
   int k = 0;
@@ -81,7 +67,7 @@ int main(void) {
   printf("%.17g\n", worst);
   return 0;
 }
-"""
+"""  # fmt: skip
 
 
 def motion(assembly: hc.PreparedAssembly) -> tuple[Any, Any]:

@@ -65,12 +65,15 @@ class _Driver:
         Scales of coordinates and sensors, and where the borders start.
     mend : str
         A statement that makes q of what was moved.
+    taken_back : str
+        A statement that takes a step of the sensors back.
     deciding : str
         The functions for borders.
     """
 
     P: str
     sensors: int
+    numbers: int
     drifts: int
     held: int
     S: int
@@ -87,6 +90,7 @@ class _Driver:
     evaluations: int
     arrays: str
     mend: str
+    taken_back: str
     deciding: str
     predicted: str = number(PREDICTED_STEP)
     first: str = number(FIRST_CORRECTION)
@@ -133,7 +137,7 @@ class _Alone:
 def laws_of(law: ClosedState) -> list[object]:
     """The functions that the driver calls."""
     found = [law.difference, law.moving, law.closing, law.seeing, law.square]
-    return list(found)
+    return [*found, *([] if law.reverse is None else [law.reverse])]
 
 
 def memory(E: Expressions, law: ClosedState, P: str) -> str:
@@ -166,16 +170,19 @@ def driver(E: Expressions, law: ClosedState, P: str) -> str:
     mend = "for (int i = 0; i < NQ; i++) q[i] = moved[i];"
     if E.tree.unit_parts:
         mend = "normalise_all(moved, q);"
+    taken_back = "for (int i = 0; i < NUMBERS; i++) numbers[i] = x[i] - step[i];"
+    if law.reverse is not None:
+        taken_back = "reverse(x, step, numbers);"
     doubles = sum(getattr(sizes, x.name) for x in fields(sizes) if x.name != "P")
     return filled(
         "closed_state.c",
         own=_Driver(
-            P, sizes.sensors, sizes.drifts, law.held.size, law.square.numel_out(1),
-            E.partition.rank, law.seen, law.idle,
+            P, sizes.sensors, law.sensing.sensors.numbers, sizes.drifts, law.held.size,
+            law.square.numel_out(1), E.partition.rank, law.seen, law.idle,
             law.closing.numel_out(1), law.seeing.numel_out(3),
             int(law.known), int(law.weighed), int(law.timed), int(law.bordered),
             doubles + sizes.gammas + sizes.sensors + 13, FACTORED_TICK, _arrays(E, law), mend,
-            deciding,
+            taken_back, deciding,
             left_open=number(max(LEFT_OPEN, E.partition.tolerance)),
             closed=number(max(CLOSED, E.mech.tolerance)),
         ),
@@ -192,11 +199,9 @@ def _sizes(E: Expressions, law: ClosedState, P: str) -> _Sizes:
 
 def _arrays(E: Expressions, law: ClosedState) -> str:
     sensors = law.sensing.sensors
-    turn = np.where(sensors.turns, 2.0 * np.pi, 0.0)
-    found = "/* What makes steps of coordinates and of sensors pure numbers, and what turns. */\n"
+    found = "/* What makes steps of coordinates and of sensors pure numbers. */\n"
     found += array("per_scale", 1.0 / E.mech.column_scale, "[NV]")
     found += array("unit", sensors.unit, "[M]") + array("per_unit", 1.0 / sensors.unit, "[M]")
-    found += array("turn", turn, "[M]")
     if not law.bordered:
         return found
     A, N = law.first.A.ravel(), law.first.N.ravel()[law.held]

@@ -4,6 +4,8 @@
     d = gamma dm + rho / 2 (gamma - gamma_before) dm            predictor
     K d = [-phi; A (m(l) - s(q)) / u; 0]                        corrector
 
+m(l) are numbers as sensors read them: near it a difference is nearly linear, however far x is.
+
 A substep counts only where all of it stays in the reach of Newton's method: short predictions and
 first corrections, corrections that contract, a determinant of K that keeps its sign and changes by
 no more than a factor. Else it is halved, and doubled after success.
@@ -138,7 +140,7 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
     gamma_here, gain_at_most, seen = see.gamma, see.gain_at_most, see.seen
     evaluate, factor, right, solved = see.evaluate, see.factor, see.right, see.solved
     shrunk, grown, bordered = 1.0 / DETERMINANT_CHANGE, DETERMINANT_CHANGE, see.bordered
-    known, timed, at_end, with_cut = see.known, see.timed, np.zeros(1), see.cut().size > 0
+    known, timed, with_cut, taken_back = see.known, see.timed, see.cut().size > 0, see.taken_back
 
     def follow(place: Place, x: Vector, way: Vector, t: float, tally: Tally) -> Place | None:
         there = substep(place, x, way, 1.0, t, tally)
@@ -167,7 +169,8 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
     ) -> Place | None:
         """The place at a share of the way; None, and why, where that does not count."""
         borders, whole = here.borders, share == 1.0
-        ahead, part = (at_end, way) if whole else ((1.0 - share) * way, share * way)
+        part = way if whole else share * way
+        goal = x if whole or known else taken_back(x, (1.0 - share) * way)
         step = part if known else seen(borders, part)
         d = here.gamma.dot(step)
         if here.square > 0.0:
@@ -192,7 +195,7 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
             if not shrunk < det / here.det < grown:
                 tally.why = "singular"
                 return None
-            rhs, size = right(q, x, ahead, borders)
+            rhs, size = right(q, goal, borders)
             if size <= SETTLED_TICK:
                 break
             d = solved(rhs)

@@ -65,7 +65,7 @@ from holoctl.estimation.sight import (
     noise_gain,
     sight,
 )
-from holoctl.mechanism.checks import check_configuration, check_mechanism
+from holoctl.mechanism.checks import check_configuration, check_mechanism, check_out
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
 from holoctl.projector.repartition import decided_anew, independence, repartitioned
@@ -207,7 +207,7 @@ class PreparedAssembly:
         self._weights = scaled / scaled.max()
         self._per_unit, self._given_weights, self._busy = 1.0 / sensors.unit, given, False
         self._alike = bool((sensors.unit == 1.0).all())
-        self._whole = sensors.numbers != sensors.columns.size
+        self._whole = sensors.whole
         self._begin(begin, partition)
         self._first = self.partition, self._place.q
         self._start, self._start_time = self._place.q, 0.0
@@ -280,7 +280,7 @@ class PreparedAssembly:
             Where sensors that are more than motions contradict each other by more than 0.05 rad.
         """
         if out is not None:
-            _check_out(out, self.mech)
+            check_out(out, self.mech)
         q, v = self.state_in_place(q_measured, v_measured, t)
         if out is None:
             return q.copy(), v
@@ -647,19 +647,6 @@ def _made_again(
     made._start, made._start_time = told
     made._latched = latched
     return made
-
-
-def _check_out(out: Any, mech: Mechanism) -> None:
-    """Raise `InputError` for what cannot take q and v."""
-    good = isinstance(out, (tuple, list)) and len(out) == 2
-    if good and not np.may_share_memory(*out):
-        for name, place, size in zip(("out[0]", "out[1]"), out, (mech.nq, mech.nv), strict=True):
-            stored(name, place, as_given(name, place, size))
-        return
-    raise InputError(
-        f"out must be two arrays of their own, for q ({mech.nq},) and v ({mech.nv},); got "
-        f"{type(out).__name__} {str(out)[:60]!r}"
-    )
 
 
 def _better_rows(mech: Mechanism, part: Partition, q: Vector, t: float) -> Partition | None:

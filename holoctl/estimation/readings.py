@@ -92,12 +92,15 @@ class Readings:
         """Whether every number is one of q, and its own difference."""
         return self.mech.nq == self.mech.nv and not self.of_cut.size
 
+    @property
+    def whole(self) -> bool:
+        """Whether some joint has more numbers than rates."""
+        return self.numbers != self.columns.size
+
     def at(self, q: Vector) -> Vector:
         """The numbers x (p,) at a configuration, rad or m."""
         x = np.zeros(self.numbers)
-        x[self.of_places] = q[self.places]
-        there = self.places[self.turning]
-        x[self.of_places[self.turning]] = np.arctan2(q[there + 1], q[there])
+        self._read_off(q, x)
         if self.of_cut.size:
             x[self.of_cut] = self.cut_values(self._kinematics(q))
         return x
@@ -148,6 +151,22 @@ class Readings:
 
         return differ
 
+    def taken_back(self) -> Callable[[Vector, Vector], Vector]:
+        """A function (x, step): the numbers from which a step (m,) leads to x."""
+        model, own, before = self.mech.model, self.columns >= 0, self.mech.reference
+        if not self.whole:
+            return lambda x, step: x - step
+        columns, of_cut = self.columns[own], self.of_cut
+
+        def take_back(x: Vector, step: Vector) -> Vector:
+            found, back = x.copy(), np.zeros(model.nv)
+            back[columns] = -step[own]
+            self._read_off(pin.integrate(model, self.placed(before, x), back), found)
+            found[of_cut] -= step[~own]
+            return found
+
+        return take_back
+
     def cut_values(self, kin: Kinematics) -> Vector:
         """The numbers of cut joints."""
         return np.concatenate([np.zeros(0), *(joint.value(kin) for joint in self.cut)])
@@ -159,15 +178,13 @@ class Readings:
         )
 
     def checked(self, name: str, x: Vector) -> Vector:
-        """The numbers of a measurement, with unit quaternions; `x` itself where there are none.
+        """A copy of the numbers of a measurement, with unit quaternions; for `whole` ones.
 
         Raises
         ------
         InputError
             For a quaternion, or cosine and sine, that is not of norm one.
         """
-        if self.numbers == self.columns.size:
-            return x
         mech = self.mech
         try:
             q = checked_configuration(mech.model, self.placed(mech.reference, x), name)
@@ -177,6 +194,12 @@ class Readings:
         rest = np.setdiff1d(np.arange(self.places.size), self.turning)
         found[self.of_places[rest]] = q[self.places[rest]]
         return found
+
+    def _read_off(self, q: Vector, x: Vector) -> None:
+        """Fill the numbers of tree joints in x."""
+        x[self.of_places] = q[self.places]
+        there = self.places[self.turning]
+        x[self.of_places[self.turning]] = np.arctan2(q[there + 1], q[there])
 
     def _kinematics(self, q: Vector) -> Kinematics:
         model = self.mech.model

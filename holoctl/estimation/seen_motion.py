@@ -70,8 +70,8 @@ class Seeing:
         K factored; its determinant, of which only ratios mean something.
     open : function (rows) -> float
         The largest error of these rows (a slice; the kept ones stand first), scaled.
-    right : function (q, x, ahead, borders) -> array, float
-        The right side for ``phi = 0`` and ``s(q) (+) ahead = x``; its largest entry.
+    right : function (q, x, borders) -> array, float
+        The right side for ``phi = 0`` and ``s(q) = x``; its largest entry.
     solved : function (right) -> (nv,) array
         The step that it asks for.
     gamma : function () -> (nv, b) array
@@ -80,6 +80,8 @@ class Seeing:
         v with the sensors at rest; None where no constraint depends on time.
     difference : function (q, x, cut) -> (m,) array
         How far x is from s(q), the shorter way round; `cut` as `cut()` was there.
+    taken_back : function (x, step) -> array
+        The numbers from which a step of the sensors (m,) leads to x.
     cut : function () -> array
         Numbers of the cut joints that are measured.
     seen : function (borders, step) -> (b,) array
@@ -112,11 +114,12 @@ class Seeing:
     evaluate: Callable[[Vector, float], bool]
     factor: Callable[[Borders], float]
     open: Callable[[slice], float]
-    right: Callable[[Vector, Vector, Vector, Borders], tuple[Vector, float]]
+    right: Callable[[Vector, Vector, Borders], tuple[Vector, float]]
     solved: Callable[[Vector], Vector]
     gamma: Callable[[], Array]
     drift: Callable[[], Vector | None]
     difference: Callable[[Vector, Vector, Vector], Vector]
+    taken_back: Callable[[Vector, Vector], Vector]
     cut: Callable[[], Vector]
     seen: Callable[[Borders, Vector], Vector]
     gain: Callable[[Array, Borders], float]
@@ -163,7 +166,7 @@ def lay_out(
     timed = may_depend_on_time(mech)
     getrf, getrs, order = lapack.dgetrf, lapack.dgetrs, np.zeros(n, dtype=np.int32)
     in_order, pivots, unit = np.arange(n), K.T.reshape(-1)[:: n + 1], 0.0
-    noise, turns = u / c[:, None], sensors.turns
+    noise = u / c[:, None]
     signs: dict[bytes, float] = {}
     of_kept = np.zeros((n, b), order="F")
     if not known:
@@ -206,16 +209,12 @@ def lay_out(
             getrs(K, order, rhs, transposed, 1)
 
     of_rows = np.zeros(n)
-    rhs_of_rows, first = of_rows[:r], off()
-    live = first[1, :r] if off() is first and rows.live else None  # filled by `evaluate` itself
+    rhs_of_rows, live = of_rows[:r], off()[1, :r] if rows.live else None
 
-    def right(q: Vector, x: Vector, ahead: Vector, borders: Borders) -> tuple[Vector, float]:
+    def right(q: Vector, x: Vector, borders: Borders) -> tuple[Vector, float]:
         np.multiply(off()[1, :r] if live is None else live, -UNLIMITED, rhs_of_rows)
         if f:
-            left = differ(q, x, cut) - ahead
-            if turns.any():  # ahead was measured the shorter way round at the start
-                left[turns] -= 2.0 * np.pi * np.round(left[turns] / (2.0 * np.pi))
-            of_rows[r : r + f] = borders.A.dot(left / u)
+            of_rows[r : r + f] = borders.A.dot(differ(q, x, cut) / u)
         if i:
             of_rows[n - i :] = 0.0
         return of_rows, largest(of_rows)
@@ -279,7 +278,7 @@ def lay_out(
         return Borders((S_per_u * c).dot(Gamma).T * weights, N)
 
     return Seeing(
-        rows.evaluate, factor, open_by, right, solved, gamma, drift, differ, cut.copy, seen, gain,
-        gain_at_most, decided, known, timed, bool(f or i),
+        rows.evaluate, factor, open_by, right, solved, gamma, drift, differ, sensors.taken_back(),
+        cut.copy, seen, gain, gain_at_most, decided, known, timed, bool(f or i),
         r < off().shape[1] or m > b, r, rows, unseen, pivots, solve,
     )  # fmt: skip

@@ -157,9 +157,10 @@ def load(
         other keys are the parameters of `JointFriction`, `JointSpring`, `Spring`. They act with
         ``losses=False`` too.
     ``limits``
-        A mapping with ``effort``, ``velocity``, ``position``, ``acceleration``, ``speed_torque``, as
-        `Limits` has them: each a number or a pair [lower, upper] for every motor, or a mapping from
-        names to these; ``.inf`` for none. Instead of what the file of the robot says, name by name.
+        A mapping with ``effort``, ``velocity``, ``position``, ``acceleration``,
+        ``speed_torque``, as `Limits` has them: each a number or a pair [lower, upper] for every
+        motor, or a mapping from names to these; ``.inf`` for none. They count before what the
+        file of the robot says, name by name.
     ``rotor_inertia``, ``gear_ratio``
         Coordinate to the inertia of its motor's rotor, kg m^2, and to how far the rotor turns, rad
         for one rad or m of the joint (default 1): ``ratio^2 * inertia`` stands on the diagonal of

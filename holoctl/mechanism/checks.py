@@ -16,6 +16,7 @@ from holoctl.base.checks import (
     known_name,
     listing,
     name_list,
+    stored,
     vector,
 )
 from holoctl.base.errors import InputError
@@ -27,6 +28,7 @@ from holoctl.tree.frozen_model import check_unchanged
 __all__ = [
     "check_configuration",
     "check_mechanism",
+    "check_out",
     "check_range",
     "check_state",
     "coordinate_indices",
@@ -93,6 +95,19 @@ def check_configuration(mech: Mechanism, q: Any, name: str = "q") -> Vector:
     """A configuration as floats, checked: shape, finite entries, unit quaternions."""
     check_mechanism(mech)
     return checked_configuration(mech.model, q, name)
+
+
+def check_out(out: Any, mech: Mechanism) -> None:
+    """Raise `InputError` for what cannot take q and v."""
+    good = isinstance(out, (tuple, list)) and len(out) == 2
+    if good and not np.may_share_memory(*out):
+        for name, place, size in zip(("out[0]", "out[1]"), out, (mech.nq, mech.nv), strict=True):
+            stored(name, place, as_given(name, place, size))
+        return
+    raise InputError(
+        f"out must be two arrays of their own, for q ({mech.nq},) and v ({mech.nv},); got "
+        f"{type(out).__name__} {str(out)[:60]!r}"
+    )
 
 
 def coordinate_indices(

@@ -451,9 +451,11 @@ def bound_limits(mech: Limited, limits: Limits) -> BoundLimits:
                         f"{owner}: {what}: {of[place]!r} and {name!r} name the same coordinate"
                     )
                 of[place] = name
+                if np.isinf(pair).all():
+                    continue
                 if what == "position":
                     place.check_position(mech, pair, f"{owner}: position: {name!r}")
-                if not off and not np.isinf(pair).all():
+                if not off:
                     found.setdefault(place, {})[what] = pair
     order = sorted(found, key=lambda place: place.rank(mech))
     columns = [place.column for place in order if place.joint is None]

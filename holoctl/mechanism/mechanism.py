@@ -240,7 +240,14 @@ class Mechanism:
         put("column_scale", read_only(column_scale))
         put("scale", read_only(row_scale[:, None] * column_scale))
         if self.limits is not None:
-            bound_limits(self, applicable(self, checked_limits(self.limits, self.name)))
+            limits = checked_limits(self.limits, self.name)
+            try:
+                bound_limits(self, applicable(self, limits))
+            except InputError as error:
+                raise InputError(
+                    f"{error}. A variant of a mechanism carries its limits along, those of a file "
+                    "too: dataclasses.replace(mech, ..., limits=None) goes without"
+                ) from None
 
     @property
     def actuator_names(self) -> tuple[str, ...]:

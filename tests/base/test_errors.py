@@ -19,6 +19,7 @@ FAMILY = {
     hc.LoadError: {"file": "robot.yaml", "key": "name_mot", "line": 7},
     hc.AssemblyError: {"residual": 0.5, "worst": [("pin.x", 0.5)], "q": np.arange(3.0)},
     hc.BranchError: {"why": "dead point"},
+    hc.LimitError: {"names": ["crank", "rod.position"]},
     hc.SingularityError: {"condition": 1e15, "names": ["crank", "rod"]},
     hc.InconsistentError: {"residual": 0.25},
 }

@@ -43,6 +43,7 @@ CASES = {
     "screw": (lambda: mechanism("screw_chain"), None),
 }
 QUICK = ("five_bar", "continuous", "leg, floating", "idle", "redundant", "cut", "timed")
+REST = np.zeros(2)
 
 
 @cache
@@ -160,6 +161,66 @@ def test_a_mechanism_alone_has_no_torque():
         fast.torque_from_motors(*np.zeros((5, 2)))
 
 
+def test_no_rates_no_torque():
+    ctl = hc.ComputedTorque(robot("five_bar"), kp=400.0, kd=40.0)
+    fast, x = hc.compile(ctl), hc.assemble(ctl.mech)[0][[0, 2]]
+    u = np.full(2, 7.0)
+    for ask in (fast.torque_from_motors, fast.loop().torque_from_motors):
+        with pytest.raises(hc.InputError, match="v_motors must be given: without rates"):
+            ask(x, None, x, REST, REST, out=u)
+    assert (u == 7.0).all()
+    np.testing.assert_array_equal(fast.state(x)[1], np.zeros(4))  # a state needs none
+
+
+@pytest.mark.parametrize(
+    "out",
+    [
+        (np.zeros(4),),
+        (np.zeros(4), np.zeros(4), np.zeros(4)),
+        (np.zeros(4), np.zeros(3)),
+        (np.zeros(4), [0.0] * 4),
+        (np.zeros(4), np.zeros(4, np.float32)),
+        (*[np.zeros(4)] * 2,),
+        np.zeros((2, 4)),
+        4,
+    ],
+)
+def test_what_cannot_take_a_state_is_refused(out):
+    mech = robot("five_bar")
+    python, loop = hc.PreparedAssembly(mech), hc.compile(mech, ["state"]).loop()
+    x = python.readings.at(python.q) + 1e-2
+    before = loop.state(python.readings.at(python.q))
+    expected = answer(lambda: python.state(x, out=out))
+    assert expected.startswith("InputError: out")
+    assert answer(lambda: loop.state(x, out=out)) == expected
+    assert_same(loop.state(python.readings.at(python.q)), before)  # nothing was remembered
+    good = np.full(4, 7.0), np.full(4, 7.0)
+    assert loop.state(x, REST, out=good)[0] is good[0]
+    assert_same(good, python.state(x, REST))
+
+
+# ---------------------------------------------------------------------------------- far ways
+
+
+def test_a_body_that_is_measured_whole_may_turn_far():
+    """And with sensors more than motions; in C too half of the way is half of the angle."""
+    mech, measured = mechanism("universal_rods"), ("turntable", "rod_1[0]", "rod_1[1]", "plate")
+    fast, python = (
+        hc.compile(mech, ["state"], measured=measured),
+        hc.PreparedAssembly(mech, measured),
+    )
+    loop, guide, home, far = fast.loop(), python.fresh(), python.q, 0
+    for x, rates, _ in walk(guide, 60, 3e-2, seed=4):
+        guide.state(x)
+        for what in (loop, python):
+            what.reset(home)
+        assert_same(loop.state(x, rates), python.state(x, rates), python.last.gain)
+        turn = np.linalg.norm(pin.difference(mech.model, home, guide.q)[3:6])  # of the ball
+        far += turn > 0.8 and python.last.substeps > 1
+    assert far > 5
+    assert fast.fallbacks == 0
+
+
 # ---------------------------------------------------------------------------------- refusals
 
 
@@ -168,9 +229,6 @@ def five_bar(tmp_path_factory):
     mech = robot("five_bar")
     ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
     return Exported(ctl, tmp_path_factory.mktemp("sensed"))
-
-
-REST = np.zeros(2)
 
 
 def start(exported):

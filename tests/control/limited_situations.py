@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -14,7 +14,8 @@ import holoctl as hc
 ROBOTS = ("five_bar", "delta", "stewart", "floating_leg", "five_motors")
 
 
-class Situation(NamedTuple):
+@dataclass(frozen=True)
+class Situation:
     mech: hc.Mechanism
     part: hc.Partition
     q: np.ndarray

@@ -49,19 +49,19 @@ def test_it_does_not_wind_up():
     mech = hc.load(hc.robot_file("five_bar"))
     q, _ = hc.assemble(mech)
     hold = hc.inverse_dynamics(mech, q, np.zeros(mech.nv), np.zeros(2)).u
-    limits = hc.Limits(effort=1.3 * np.abs(hold).max())
+    limits = hc.Limits(effort=2.0 * np.abs(hold).max())
     e, run, _ = held(mech, None, 3000.0, 2.0, limits, 0.25)
-    assert np.isclose(np.abs(run.u), 1.3 * np.abs(hold).max()).any()
-    assert np.abs(e[-1]).max() < 0.02
+    assert np.isclose(np.abs(run.u), 2.0 * np.abs(hold).max()).any()
+    assert np.abs(e[-1]).max() < 2e-3
     free, _, _ = held(mech, None, 3000.0, 2.0, None, 0.25)
     v, home, rest = np.zeros(mech.nv), mech.motor_positions(q), np.zeros(2)
     unaware = hc.ComputedTorque(mech, 400.0, 40.0, ki=3000.0)
     follow = unaware.track(lambda t: (home + 0.25, rest, rest))
-    most = 1.3 * np.abs(hold).max()
+    most = 2.0 * np.abs(hold).max()
     clipped = hc.simulate(mech, lambda *x: np.clip(follow(*x), -most, most), q, v, 2.0)
     wound = np.array([home + 0.25 - mech.motor_positions(x) for x in clipped.q])
     assert -e.min() < 1.5 * -free.min()
-    assert -e.min() < 0.8 * -wound.min()
+    assert -e.min() < 0.85 * -wound.min()
 
 
 def test_loops_and_tracking_integrate_alike():

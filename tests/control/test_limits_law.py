@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from limited_situations import ROBOTS, limits_near, robot, situation
@@ -208,7 +211,7 @@ def test_preload_leaves_the_motion(preload):
     limits = hc.Limits(effort=(0.5, 500.0)) if preload == "least" else hc.Limits(effort=1e4)
     if preload == "least":
         still = np.zeros(s.mech.nu)
-        s = s._replace(target=still)
+        s = replace(s, target=still)
     found = limited(s, limits, preload=preload)
     plain = hc.inverse_dynamics(
         s.mech, s.q, s.v, s.target, partition=s.part, inconsistent="project"
@@ -277,7 +280,7 @@ def test_bad_options(options, message):
 def test_bad_targets(target):
     s = situation("five_bar", np.random.default_rng(0))
     with pytest.raises(hc.InputError, match="target"):
-        limited(s._replace(target=target), hc.Limits(effort=1.0))
+        limited(replace(s, target=target), hc.Limits(effort=1.0))
 
 
 def test_what_is_no_limits():
@@ -314,8 +317,6 @@ def test_limits_that_cannot_hold_the_reference_are_told(caplog):
 
 
 def test_a_controller_with_limits_pickles_and_is_repartitioned():
-    import pickle
-
     s = situation("stewart", np.random.default_rng(12))
     limits = hc.Limits(effort=0.5 * np.abs(s.u).max())
     ctl = hc.ComputedTorque(s.mech, 9.0, 6.0, limits=limits, policy="scale", ki=0.5, dt=2e-3)

@@ -38,6 +38,9 @@ class Way:
         The largest |d_U| / |dm| met, along the way itself.
     why : str
         Why it is not sure.
+    crossed : bool
+        Whether the rows lose rank on the way, or within a step of it. Branches may cross there, and
+        steps that stride over it go straight on; but what is known before does not prove that.
     """
 
     q: np.ndarray
@@ -45,6 +48,13 @@ class Way:
     gain: float
     along: float
     why: str = ""
+    crossed: bool = False
+
+
+def crossing(before, here):
+    """Whether the least singular value of the rows, which is so large at two neighbouring steps,
+    vanishes between them or within one more step, if it goes on as between them."""
+    return np.minimum(before, here) <= np.abs(here - before)
 
 
 class Oracle:
@@ -197,7 +207,7 @@ class Oracle:
     def way(self, q, x, t0=0.0, t1=0.0, steps=200, weights=None):
         """Walk from q, closed, to where the sensors read x; in half steps where doubtful."""
         found = self._walked(q, x, t0, t1, steps, weights)
-        if found.sure and found.gain <= DOUBTFUL:
+        if found.sure and found.gain <= DOUBTFUL and not found.crossed:
             return found
         if found.why in ("gain", "no end"):
             return found
@@ -208,7 +218,7 @@ class Oracle:
         c, dm = mech.column_scale, self.off(q, x)
         size = np.linalg.norm(dm / self.unit)
         d, _, gamma, smallest = self._step(q, self.at(q), t0, w)
-        first = smallest
+        first, crossed = smallest, False
         unmeasured = np.setdiff1d(np.arange(mech.nv), self.columns)
         top, along, x0, predicted = 0.0, 0.0, self.at(q), None
         for i in range(1, steps + 1):
@@ -222,7 +232,7 @@ class Oracle:
                 return Way(q, False, top, along, "gain")
             if size:
                 along = max(along, float(np.linalg.norm(step[unmeasured]) / size * steps))
-            limit = max(np.abs(step).max(initial=0.0), 1e-4)
+            limit, before = max(np.abs(step).max(initial=0.0), 1e-4), smallest
             new = pin.integrate(mech.model, q, step * c)
             total = 0.0
             for _ in range(QUICKLY):
@@ -235,6 +245,7 @@ class Oracle:
                 new = pin.integrate(mech.model, new, d * c)
             else:
                 return Way(q, False, top, along, "slow")
+            crossed = crossed or bool(crossing(before, smallest))
             if smallest < 1e-4 * first:
                 return Way(q, False, top, along, "rows")
             if (
@@ -244,9 +255,9 @@ class Oracle:
             ):
                 return Way(q, False, top, along, "turned")
             q, predicted = pin.normalize(mech.model, new), step
-        return self._polished(q, x, t1, w, top, along)
+        return self._polished(q, x, t1, w, top, along, crossed)
 
-    def _polished(self, q, x, t, w, top, along):
+    def _polished(self, q, x, t, w, top, along, crossed):
         for _ in range(4):
             d, _, gamma, _ = self._step(q, x, t, w)
             q = pin.integrate(self.mech.model, q, d * self.mech.column_scale)
@@ -255,7 +266,7 @@ class Oracle:
             return Way(q, False, top, along, "gain")
         if np.abs(d).max() > 1e-9:
             return Way(q, False, top, along, "no end")
-        return Way(pin.normalize(self.mech.model, q), True, top, along)
+        return Way(pin.normalize(self.mech.model, q), True, top, along, crossed=crossed)
 
     def apart(self, q1, q2, x, t=0.0):
         """How far two closed configurations are apart, scaled, idle motions aside."""

@@ -102,8 +102,21 @@ def ways(name, q, dm, weights):
         x.append(there)
         found.append(way)
     return oracle, np.stack(x), Ways(*(
-        np.array([getattr(w, n) for w in found]) for n in ("q", "sure", "gain", "along", "why")
+        np.array([getattr(w, n) for w in found])
+        for n in ("q", "sure", "gain", "along", "why", "crossed")
     ))  # fmt: skip
+
+
+def crosses(name, oracle, q, x):
+    """Whether rows lose rank on each of these ways, or finer steps are not followed: branches may
+    cross there, so that a refusal is due."""
+    mech, measured = case(name)[0], prepared(name).measured
+    if not understood(mech, measured):
+        every = [oracle.way(*one) for one in zip(q, x, strict=True)]
+        return [way.crossed or not way.sure for way in every]
+    dm = np.stack([oracle.off(*one) for one in zip(q, x, strict=True)])
+    every = ManyBranches(mech, measured, oracle).ways(q, x, dm, ranks=True)
+    return every.crossed | ~every.sure
 
 
 def judged(name, oracle, here, q, x, size, way, i):
@@ -139,16 +152,24 @@ def campaign(name, count, seed=0, low=1e-3, high=2.0, batch=500):
         oracle = Oracle(case(name)[0], here.measured, q[0])
         dm, weights = directions(oracle, q, sizes, rng)
         oracle, x, way = ways(name, q, dm, weights)
+        some = []
         for i in range(n):
             here.reset(q[i])
-            found.append(judged(name, oracle, here, q[i], x[i], sizes[i], way, i))
+            some.append(judged(name, oracle, here, q[i], x[i], sizes[i], way, i))
+        refused = [i for i in range(n) if some[i].verdict in ("needless", "over budget")]
+        if refused:
+            for i, due in zip(refused, crosses(name, oracle, q[refused], x[refused]), strict=True):
+                if due:
+                    some[i] = some[i]._replace(verdict="refused, branches cross")
+        found += some
     return found
 
 
 def walked(name, walkers, ticks, seed, low=1e-4, high=0.02, steps=6):
     """Walks of several `PreparedAssembly` in ticks of such lengths, never reset but after refusals.
 
-    Refused needlessly: six times the tick leads on with small gains; else it is near a dead point.
+    Refused needlessly: six times the tick leads on with small gains, and rows keep their rank; else
+    it is near a dead point.
     """
     mech, _ = case(name)
     q0 = starts(name, walkers, seed)
@@ -172,10 +193,9 @@ def walked(name, walkers, ticks, seed, low=1e-4, high=0.02, steps=6):
             if verdict == "refused" and way.sure[i] and way.gain[i] <= DOUBTFUL:
                 far = 6.0 * dm[i : i + 1]
                 end = oracle.moved(oracle.at(q[i]), far[0])[None]
-                ahead = many.ways(
-                    q[i : i + 1], end, far, 60, None if weights is None else weights[i : i + 1]
-                )
-                clear = ahead.sure[0] and ahead.gain[0] <= DOUBTFUL
+                lead = None if weights is None else weights[i : i + 1]
+                ahead = many.ways(q[i : i + 1], end, far, 60, lead, ranks=True)
+                clear = ahead.sure[0] and ahead.gain[0] <= DOUBTFUL and not ahead.crossed[0]
                 verdict = "needless" if clear else "near a dead point"
             found[verdict] += 1
             if verdict == "same":

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from branches import DOUBTFUL, HOPELESS, size_of_loop
+from branches import DOUBTFUL, HOPELESS, crossing, size_of_loop
 
 import holoctl as hc
 from holoctl.tree.frames import resolve_frame
@@ -32,13 +32,14 @@ ALONG = {"cylindrical": "xy", "prismatic": "xy"}
 
 @dataclass(frozen=True)
 class Ways:
-    """Where many ways led: as `branches.Way`, stacked."""
+    """Where many ways led: as `branches.Way`, stacked; `crossed` only where it was asked for."""
 
     q: np.ndarray
     sure: np.ndarray
     gain: np.ndarray
     along: np.ndarray
     why: np.ndarray
+    crossed: np.ndarray
 
 
 def understood(mech, measured):
@@ -257,14 +258,16 @@ class ManyBranches:
 
     # -------------------------------------------------------------------------------- ways
 
-    def ways(self, q, x, dm, steps=200, weights=None):
-        """Walk from each q (B, nq), closed, by dm (B, m) of the sensors to x (B, p)."""
-        found = self._walked(q, x, dm, steps, weights)
-        again = np.flatnonzero((~found.sure & (found.why != "gain")) | (found.gain > DOUBTFUL))
+    def ways(self, q, x, dm, steps=200, weights=None, ranks=False):
+        """Walk from each q (B, nq), closed, by dm (B, m) of the sensors to x (B, p); `ranks`: look
+        at the rank of the rows on the way, which takes longer."""
+        found = self._walked(q, x, dm, steps, weights, ranks)
+        doubtful = (found.gain > DOUBTFUL) | found.crossed
+        again = np.flatnonzero((~found.sure & (found.why != "gain")) | doubtful)
         if again.size and steps < 400:
             w = None if weights is None else weights[again]
-            other = self._walked(q[again], x[again], dm[again], 2 * steps, w)
-            for name in ("q", "sure", "gain", "along", "why"):
+            other = self._walked(q[again], x[again], dm[again], 2 * steps, w, ranks)
+            for name in ("q", "sure", "gain", "along", "why", "crossed"):
                 getattr(found, name)[again] = getattr(other, name)
         return found
 
@@ -285,15 +288,22 @@ class ManyBranches:
         X = np.linalg.solve(A, right)
         return X[:, :, 0], X[:, :, 1:], np.abs(error).max(axis=1, initial=0.0)
 
-    def _walked(self, q, x, dm, steps, weights):
-        with np.errstate(all="ignore"):
-            return self._walked_on(q.copy(), x, dm, steps, weights)
+    def _least(self, q, ranks):
+        """The singular value of the rows that vanishes where they lose rank."""
+        r = self.oracle.rank
+        if not ranks or not r:
+            return np.ones(len(q))
+        return np.linalg.svd(self._rows(q)[1], compute_uv=False)[:, r - 1]
 
-    def _walked_on(self, q, x, dm, steps, weights):
+    def _walked(self, q, x, dm, steps, weights, ranks):
+        with np.errstate(all="ignore"):
+            return self._walked_on(q.copy(), x, dm, steps, weights, ranks)
+
+    def _walked_on(self, q, x, dm, steps, weights, ranks):
         o, c = self.oracle, self.mech.column_scale
         B, unmeasured = len(q), np.setdiff1d(np.arange(self.nv), self.oracle.columns)
         sure, why = np.ones(B, bool), np.full(B, "", dtype=object)
-        gain, along = np.zeros(B), np.zeros(B)
+        gain, along, crossed = np.zeros(B), np.zeros(B), np.zeros(B, bool)
         x0 = np.stack([o.at(y) for y in q])
         scaled = dm / o.unit
         size = np.maximum(np.linalg.norm(scaled, axis=1), 1e-300)
@@ -304,7 +314,7 @@ class ManyBranches:
             why[alive[which]] = reason
 
         d, gamma, _ = self._solved(q, x0, weights)
-        before, last = gamma, None
+        before, last, least = gamma, None, self._least(q, ranks)
         for i in range(1, steps + 1):
             w = None if weights is None else weights[alive]
             step_m = scaled[alive] / steps
@@ -347,6 +357,8 @@ class ManyBranches:
                 ok &= ~turned
             q[alive] = new
             alive = alive[ok]
+            least, least_before = self._least(q[alive], ranks), least[ok]
+            crossed[alive] |= crossing(least_before, least)
             before, gamma, last = gamma[ok], next_gamma[ok], step[ok]
             if not alive.size:
                 break
@@ -360,7 +372,7 @@ class ManyBranches:
             lose(lost, "no end")
             worse = ~(gain[alive] <= HOPELESS)
             lose(worse, "gain")
-        return Ways(q, sure, gain, along, why)
+        return Ways(q, sure, gain, along, why, crossed)
 
 
 # ------------------------------------------------------------------------------- rotations, stacked

@@ -85,6 +85,24 @@ def test_the_two_oracles_agree(name):
             assert many.gain[i] == pytest.approx(one.gain, rel=1e-3)
 
 
+def test_a_parallelogram_that_folds_is_where_branches_cross():
+    """It goes straight on as a parallelogram, or on as one whose bars cross: both read the same."""
+    mech, _ = case("parallelogram")
+    here, q = prepared("parallelogram"), np.array([0.5, -0.5, 0.5])
+    oracle = Oracle(mech, here.measured, q)
+    many = ManyBranches(mech, here.measured, oracle)
+    for crank, crosses in ((0.02, False), (-0.001, True), (-0.5, True), (1.2, False)):
+        x = np.array([crank])
+        one, two = oracle.way(q, x), many.ways(q[None], x[None], x[None] - q[:1], ranks=True)
+        assert (one.crossed or one.why == "rows") is bool(two.crossed[0]) is crosses
+        here.reset(q)
+        if not crosses:
+            np.testing.assert_allclose(here.state(x)[0], [crank, -crank, crank], atol=1e-12)
+            continue
+        with pytest.raises(hc.HoloctlError, match="singular"):
+            here.resynchronise(x)
+
+
 def test_rates_are_those_of_the_motion():
     """By Richardson's differences of the oracle."""
     for name in ("five_bar", "delta", "bricard_cut", "geared_slider", "stewart"):

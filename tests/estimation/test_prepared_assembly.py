@@ -245,6 +245,42 @@ def test_resynchronise_goes_farther_than_a_tick():
     assert np.abs(near.q - far.q).max() < 1e-12
 
 
+@pytest.mark.parametrize("seed", [4, 5])
+def test_a_body_that_is_measured_whole_may_turn_far(seed):
+    """And with sensors more than motions: half of the way is a turn by half of the angle."""
+    mech = zoo.universal_rods()
+    assembly = hc.PreparedAssembly(mech, ("turntable", "rod_1[0]", "rod_1[1]", "plate"))
+    *_, (_, q, _) = along(mech, assembly, 500, dt=5e-3, seed=seed)
+    assert np.linalg.norm(pin.difference(mech.model, assembly.q, q)[3:6]) > 0.7  # the ball
+    assembly.resynchronise(assembly.readings.at(q))
+    assert np.abs(assembly.q - q).max() < 1e-11
+
+
+@pytest.mark.parametrize(
+    ("make", "measured"),
+    [
+        (zoo.universal_rods, ("plate", "rod_1[0]", "turntable", "rod_1[1]")),
+        (zoo.standing_leg, None),
+        (zoo.floating_leg, ("wheel", "hip", "motor_crank", "head")),
+        (lambda: zoo.five_bar("revolute"), ("tip", "left")),
+    ],
+)
+def test_a_step_of_the_sensors_is_taken_back(make, measured):
+    mech = make()
+    assembly, rng = hc.PreparedAssembly(mech, measured), np.random.default_rng(0)
+    sensors = assembly.readings
+    x, own = sensors.at(assembly.q), sensors.columns >= 0
+    for size in (1e-3, 0.3, 2.5):
+        step = rng.normal(size=sensors.columns.size)
+        step *= size / np.abs(step).max()
+        before = sensors.taken_back()(x, step)
+        q = sensors.placed(assembly.q, before)
+        d = pin.difference(mech.model, q, sensors.placed(assembly.q, x))[sensors.columns[own]]
+        np.testing.assert_allclose(d, step[own], atol=1e-12)
+        cut = x[sensors.of_cut] - before[sensors.of_cut]
+        np.testing.assert_allclose(cut, step[~own], atol=1e-12)
+
+
 def test_the_report_of_a_call():
     mech = five_bar()
     assembly = hc.PreparedAssembly(mech)

@@ -198,6 +198,7 @@ def test_coordinates_of_every_kind_of_joint():
         limits = hc.Limits(position={name: (-1, 1)})
         why = "without end" if name == "wheel" else "no number is"
         refused(lambda x=limits: bound_limits(mech, x), hc.InputError, f"'{name}'", why)
+    assert bound_limits(mech, hc.Limits(position={"wheel": INF, "ball": INF})).names == ()
     wheel = dataclasses.replace(mech, actuated=["hinge", "wheel"])
     refused(lambda: bound_limits(wheel, hc.Limits(position=1.0)), hc.InputError, "'wheel'")
 

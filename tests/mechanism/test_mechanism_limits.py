@@ -65,7 +65,8 @@ def test_limits_are_checked_when_the_mechanism_is_made():
     refused(lambda: limited(limits=hc.Limits(effort=[1, 2, 3])), hc.InputError, "3 for 2 motors")
     refused(lambda: limited(limits=hc.Limits(effort={"lefft": 2})), hc.InputError, "'left'")
     refused(lambda: limited(limits=hc.Limits(velocity={"typ": 2})), hc.InputError, "'tip'")
-    refused(lambda: limited(constraints=[]), hc.InputError, "'tip'")
+    refused(lambda: limited(constraints=[]), hc.InputError, "'tip'", "limits=None")
+    assert limited(constraints=[], limits=None).limits is None
 
 
 def test_limits_of_a_cut_joint_go_with_it():

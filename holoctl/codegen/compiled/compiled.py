@@ -25,7 +25,7 @@ from holoctl.codegen.compiled.sensing import (
 )
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import Subject
-from holoctl.codegen.laws.borders import with_rows
+from holoctl.codegen.laws.borders import assembly_with
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.dynamics.certificate import Certificate, certify
 from holoctl.dynamics.inverse import inverse_dynamics
@@ -530,9 +530,7 @@ class Compiled:
     def _assembly(self) -> PreparedAssembly:
         """Of what is measured, with the rows of the partition."""
         given = None if self.controller is None else self.controller.assembly
-        if given is None or self.measured is not None:
-            return PreparedAssembly(self.mech, self.measured, partition=self.partition)
-        return with_rows(given, self.partition)
+        return assembly_with(self.mech, self.partition, self.measured, given)
 
     def _law(self, name: str) -> tuple[Any, Law]:
         if name not in self._laws:

@@ -23,9 +23,11 @@ from holoctl.codegen.compiled.sensing_source import sensing_source
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.borders import sensing_of
 from holoctl.codegen.laws.closed_state import ClosedState, closed_state
+from holoctl.dynamics.tick.sensed import check_rates
 from holoctl.estimation.following import placed_at
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.estimation.seen_motion import Borders
+from holoctl.mechanism.checks import check_out
 
 __all__ = ["CompiledLoop", "SensingCode", "TorqueCode", "not_compiled", "sensing_code"]
 
@@ -176,8 +178,7 @@ class CompiledLoop:
         x = _plain("q_measured", q_measured, sensors.numbers)
         rates = np.zeros(m) if v_measured is None else _plain("v_measured", v_measured, m)
         if out is not None:
-            for i, size in enumerate((mech.nq, mech.nv)):
-                stored(f"out[{i}]", out[i], as_given(f"out[{i}]", out[i], size))
+            check_out(out, mech)
         q, v = self._tick(x, rates, t)
         if v_measured is None:
             v = np.zeros(mech.nv)
@@ -216,6 +217,7 @@ class CompiledLoop:
         """
         if self._torque is None:
             raise not_compiled("torque", "hc.compile(controller)")
+        check_rates(v_motors)
         nu = self._assembly.mech.nu
         v_ref, a_ref = as_given("v_ref", v_ref, nu), as_given("a_ref", a_ref, nu)
         q, v = self.state(q_motors, v_motors, t)

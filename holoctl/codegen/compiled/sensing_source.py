@@ -30,20 +30,6 @@ from holoctl.codegen.unit_parts import normalised, normalising
 
 __all__ = ["sensing_source"]
 
-_LARGEST = """
-/* The largest magnitude; HUGE_VAL where an entry is not finite. */
-static double largest(const double *x, int n) {
-  double found = 0.0, sum = 0.0;
-  for (int i = 0; i < n; i++) {
-    const double size = fabs(x[i]);
-    sum += size - size;
-    found = size > found ? size : found;
-  }
-  return sum == 0.0 ? found : HUGE_VAL;
-}
-
-"""
-
 _MEMORY = """
 static law_memory *memory_of(PyObject *x) {
   PyArrayObject *a = (PyArrayObject *)x;
@@ -229,15 +215,13 @@ def sensing_source(E: Expressions, law: ClosedState, module: str) -> str:
     """The source of a module of this name."""
     mech, sensors = E.mech, law.sensing.sensors
     kernel = curves_together("\n".join(c_function(f) for f in laws_of(law)))
-    sizes = (
-        f"enum {{ NQ = {mech.nq}, NV = {mech.nv}, NU = {max(mech.nu, 1)}, "
-        f"NUMBERS = {sensors.numbers} }};\n"
-    )
+    sizes = f"enum {{ NQ = {mech.nq}, NV = {mech.nv}, NU = {max(mech.nu, 1)} }};\n"
     norms = normalising(E.tree.unit_parts)
-    unit = normalised("x", unit_readings(sensors))
+    unit = normalised("x", unit_readings(E, sensors))
     body = [
-        HEAD, filled("divides.c"), sizes, kernel, SUPPORT, _LARGEST, norms, memory(E, law, "law"),
-        driver(E, law, "law"), _MEMORY, _TICKS.replace("%(unit)s", unit or "1"),
+        HEAD, filled("divides.c"), sizes, kernel, SUPPORT, "\n", filled("largest.c"), norms,
+        memory(E, law, "law"), driver(E, law, "law"), _MEMORY,
+        _TICKS.replace("%(unit)s", unit or "1"),
     ]  # fmt: skip
     methods = ("size", "begin", "resume", "bind", "bind_torque")
     return "".join([*body, module_text("law", methods, module)])

@@ -171,6 +171,8 @@ class Source:
         Where geometry is rounded, the function for how far the state is off.
     laws : str
         The straight-line code.
+    largest : str
+        The function for the largest magnitude.
     normalise : str
         The functions that normalise, where they are needed.
     state_parameters, matrix_arguments : str
@@ -198,6 +200,7 @@ class Source:
     tolerance: str
     kept_noise: str
     laws: str
+    largest: str
     normalise: str
     state_parameters: str
     matrix_arguments: str

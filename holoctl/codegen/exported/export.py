@@ -24,7 +24,7 @@ from holoctl.codegen.exported.ticks import golden_ticks
 from holoctl.codegen.exported.write_files import identifier, write_files
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import Subject, subject_of
-from holoctl.codegen.laws.borders import sensing_of, with_rows
+from holoctl.codegen.laws.borders import assembly_with, sensing_of
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.limits_law import LimitsLaw
 from holoctl.estimation.prepared_assembly import PreparedAssembly
@@ -143,14 +143,13 @@ def _assembly(
     if isinstance(measured, str):
         one_of("measured", measured, ("all",))
         return None
-    if measured is not None:
-        return PreparedAssembly(mech, measured, partition=part)
-    if isinstance(what, ComputedTorque) and what.assembly is not None:
-        return with_rows(what.assembly, part)
+    given = what.assembly if isinstance(what, ComputedTorque) else None
     try:
-        return PreparedAssembly(mech, partition=part)
+        return assembly_with(mech, part, measured, given)
     except (InputError, BranchError):
-        return None
+        if measured is None and given is None:
+            return None
+        raise
 
 
 def _keeping(subject: Subject) -> LimitsLaw | None:

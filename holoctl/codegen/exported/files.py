@@ -232,6 +232,7 @@ def _source(
         tolerance=number(broken_at_least(E)),
         kept_noise=_kept_noise(E, shared) if rounded else "",
         laws=source(functions, LAW, symbols, limits.laws),
+        largest=filled("largest.c"),
         normalise=normalising(E.tree.unit_parts),
         state_parameters="const double *q, double t" if timed else "const double *q",
         matrix_arguments="q, &t" if timed else "q",

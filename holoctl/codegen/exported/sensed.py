@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holoctl.base.tolerances import FACTORED_TICK
+from holoctl.base.tolerances import FACTORED_TICK, SENSORS_AGREE
 from holoctl.codegen.c_text import array, filled
 from holoctl.codegen.closed_state_c import driver, memory
 from holoctl.codegen.exported.contexts import Shared
@@ -87,11 +87,11 @@ def sensed_texts(E: Expressions, laws: Laws, shared: Shared) -> Sensed:
         sensors.numbers,
         sensors.columns.size,
         FACTORED_TICK,
-        _REDUNDANT.format(U=U) if law.weighed else "",
+        _REDUNDANT.format(U=U, agree=SENSORS_AGREE) if law.weighed else "",
         t_after,
         filled("torque_from_motors.h", shared) if controlled else "",
     )
-    parts = normalised("x", unit_readings(sensors))
+    parts = normalised("x", unit_readings(E, sensors))
     measured = f"  if (status == {U}_OK && !({parts})) status = {U}_NOT_NORMALISED;\n"
     given = (
         f"  double unit_q[NQ];\n  if (!normalise_all(q, unit_q)) return {U}_NOT_NORMALISED;\n"
@@ -129,5 +129,5 @@ _STATE = "state(&c, q_m, v_m, {t}q, v)"
 
 _REDUNDANT = (
     "\n * Of sensors that are more than motions, the state that fits best counts; where they miss"
-    "\n * it by more than 0.05 (scaled) the status is {U}_CONTRADICTORY."
+    "\n * it by more than {agree:g} (scaled) the status is {U}_CONTRADICTORY."
 )

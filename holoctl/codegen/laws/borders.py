@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from holoctl.estimation.sight import sight
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
-__all__ = ["Borders", "Sensing", "borders_at", "sensing_of", "with_rows"]
+__all__ = ["Borders", "Sensing", "assembly_with", "borders_at", "sensing_of"]
 
 Array = NDArray[np.float64]
 
@@ -67,10 +68,15 @@ def sensing_of(assembly: PreparedAssembly) -> Sensing:
     return Sensing(assembly.readings, assembly._weights, assembly._start)
 
 
-def with_rows(assembly: PreparedAssembly, part: Partition) -> PreparedAssembly:
-    """Another one of the same sensors, weights and start, with the rows of a partition."""
-    given = assembly.measured, assembly._given_weights
-    return PreparedAssembly(assembly.mech, *given, part, assembly._start)
+def assembly_with(
+    mech: Mechanism, part: Partition, measured: Any, given: PreparedAssembly | None
+) -> PreparedAssembly:
+    """How the state is found, with the rows of a partition: by what is measured where that is told,
+    else as by the assembly of a controller, else by the motors."""
+    if given is None or measured is not None:
+        return PreparedAssembly(mech, measured, partition=part)
+    sensors = given.measured, given._given_weights
+    return PreparedAssembly(given.mech, *sensors, part, given._start)
 
 
 def borders_at(
@@ -87,7 +93,7 @@ def borders_at(
     fits = A if weighed else np.eye(b)
     for q in places:
         G, _ = scaled_jacobian(mech, q, 0.0, part.rows)
-        S = sensors.jacobian(q) * c / u[:, None]
+        S = sensors.scaled_jacobian(q)
         K = np.asfortranarray(np.vstack([G, fits @ S, N.T]))
         if not np.linalg.cond(K) < 1e8:
             found.append(found[0])

@@ -25,7 +25,7 @@ from holoctl.codegen.elimination import Elimination, eliminate, pivot_order
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.borders import Borders, Sensing, borders_at
 from holoctl.codegen.laws.placed import placed_function
-from holoctl.codegen.laws.readings import difference_function, sensor_rows
+from holoctl.codegen.laws.readings import difference_function, reverse_function, sensor_rows
 from holoctl.codegen.matrices import column, dense, scalars, total
 from holoctl.projector.partition import most_condition
 
@@ -53,6 +53,8 @@ class ClosedState:
     timed : bool
         Whether constraints depend on time.
     difference : ``difference(q, x) -> step``
+    reverse : ``reverse(x, step) -> numbers``
+        From which a step of the sensors leads to x; None where that is x - step, or not needed.
     moving : ``moving(q, d) -> q``
     closing : ``closing(q, fitted, A, N, t) -> d, phi, det, doubt``
         phi are the errors of the kept rows, scaled; ``fitted`` is ``A (x - s(q))``.
@@ -72,6 +74,7 @@ class ClosedState:
     held: Indices
     timed: bool
     difference: Any
+    reverse: Any
     moving: Any
     closing: Any
     seeing: Any
@@ -131,6 +134,7 @@ def closed_state(E: Expressions, sensing: Sensing) -> ClosedState:
     return ClosedState(
         sensing, first, b, idle, known, held_at, timed,
         difference_function(E, sensors),
+        reverse_function(E, sensors) if sensors.whole and not known else None,
         _moving(E),
         ca.Function(
             "closing", [E.q, fitted, *given], [ca.densify(d), _dense(phi), K.determinant, doubt],

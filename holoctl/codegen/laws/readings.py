@@ -1,6 +1,7 @@
 """What is measured, as expressions: numbers, their differences, their Jacobian.
 
     difference   x - s(q)        a step of the sensors (m,), the shorter way round
+    reverse      x (+) (-step)   the numbers from which a step leads to x
     S            its rate by v
 
 and single coordinates of cut joints with their motion.
@@ -14,9 +15,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.placed import turn_and_shift
+from holoctl.codegen.laws.placed import placed_joint, turn_and_shift
 from holoctl.codegen.matrices import column, total
 from holoctl.codegen.relative_motion import Pair, Seen, moved, pair_between, turns
 from holoctl.codegen.tree import of_quaternion, tangent
@@ -28,6 +31,7 @@ __all__ = [
     "JointReading",
     "difference_function",
     "joint_readings",
+    "reverse_function",
     "sensor_rows",
     "unit_readings",
 ]
@@ -58,6 +62,26 @@ def difference_function(E: Expressions, sensors: Readings) -> Any:
     return ca.Function("difference", [E.q, x], [column(found)], ["q", "x"], ["step"])
 
 
+def reverse_function(E: Expressions, sensors: Readings) -> Any:
+    """``reverse(x, step) -> numbers``: from which a step (m,) leads to x (p,)."""
+    ca, nv = casadi_module(), E.mech.nv
+    x, step = ca.SX.sym("x", sensors.numbers), ca.SX.sym("step", sensors.columns.size)
+    here, back, found = _with_numbers(E, sensors, x), ca.SX.zeros(nv), ca.SX(x)
+    own = sensors.columns >= 0
+    for k in np.flatnonzero(own):
+        back[int(sensors.columns[k])] = -step[int(k)]
+    there, model = ca.SX(here), plain(E.mech.model)
+    for j in sorted({int(E.mech.joint_of[c]) for c in sensors.columns[own]}):
+        placed_joint(model.joints[j], here, back, ca.SX.zeros(nv), there, ca.SX.zeros(nv))
+    turning = set(sensors.turning.tolist())
+    for i, (at, number) in enumerate(zip(sensors.places, sensors.of_places, strict=True)):
+        value = there[int(at)]
+        found[int(number)] = ca.atan2(there[int(at) + 1], value) if i in turning else value
+    for number, k in zip(sensors.of_cut, np.flatnonzero(~own), strict=True):
+        found[int(number)] -= step[int(k)]
+    return ca.Function("reverse", [x, step], [ca.densify(found)], ["x", "step"], ["numbers"])
+
+
 def sensor_rows(E: Expressions, sensors: Readings) -> list[dict[int, SX]]:
     """S (m, nv), row by row: coordinate to entry."""
     ca, rows = casadi_module(), list[dict[int, SX]]()
@@ -70,35 +94,11 @@ def sensor_rows(E: Expressions, sensors: Readings) -> list[dict[int, SX]]:
     return rows
 
 
-def unit_readings(sensors: Readings) -> list[tuple[int, ...]]:
+def unit_readings(E: Expressions, sensors: Readings) -> list[tuple[int, ...]]:
     """Which of the numbers have norm one together: quaternions, cosine-sine pairs."""
-    found, at = list[tuple[int, ...]](), 0
-    model = plain(sensors.mech.model)
-    for joint in sensors.joints:
-        if not isinstance(joint, TreeJoint):
-            at += joint.count
-            continue
-        count = 1 if joint.turning else joint.places.size
-        if count > joint.count:
-            first = int(sensors.mech.joint_of[joint.columns[0]])
-            found += [
-                tuple(at + i - int(joint.places[0]) for i in part)
-                for part in _unit_parts(model.joints[first])
-            ]
-        at += count
-    return found
-
-
-def _unit_parts(joint: Any) -> list[tuple[int, ...]]:
-    """The entries of q that have norm one together, of one joint."""
-    kind = joint.shortname().removeprefix("JointModel")
-    if kind == "Composite":
-        bare = joint.extract() if hasattr(joint, "extract") else joint
-        return [x for part in bare.joints for x in _unit_parts(part)]
-    if joint.nq == joint.nv:
-        return []
-    first = {"FreeFlyer": 3, "Planar": 2}.get(kind, 0)
-    return [tuple(range(joint.idx_q + first, joint.idx_q + joint.nq))]
+    number = dict(zip(sensors.places.tolist(), sensors.of_places.tolist(), strict=True))
+    parts = [part for part in E.tree.unit_parts if all(i in number for i in part)]
+    return [tuple(number[i] for i in part) for part in parts]
 
 
 def _with_numbers(E: Expressions, sensors: Readings, x: SX) -> SX:

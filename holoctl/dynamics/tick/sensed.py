@@ -12,10 +12,19 @@ from holoctl.dynamics.tick.inverse_tick import Behind, LaidOut
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.estimation.seen_motion import Seeing
 
-__all__ = ["Answer", "Sensed"]
+__all__ = ["Answer", "Sensed", "check_rates"]
 
 Answer = Callable[[Vector, Vector, Vector | None, float, Vector | None], Vector]
 """answer(q, v, target, t, rates) -> u, at any state."""
+
+
+def check_rates(v_motors: Any) -> None:
+    """Raise `InputError` where a torque is asked for without rates."""
+    if v_motors is None:
+        raise InputError(
+            "v_motors must be given: without rates nothing damps. hc.RateFilter makes rates from "
+            "positions"
+        )
 
 
 @dataclass(eq=False)
@@ -54,11 +63,7 @@ class Sensed:
         InputError
             Without rates; else as `PreparedAssembly.state`.
         """
-        if v_measured is None:
-            raise InputError(
-                "v_motors must be given: without rates nothing damps. hc.RateFilter makes rates "
-                "from positions"
-            )
+        check_rates(v_measured)
         self._at, v = self.assembly.state_in_place(q_measured, v_measured, t)
         return self._at, v
 
@@ -71,9 +76,8 @@ class Sensed:
         see = self.assembly.seeing
         if see is not self._see:  # the first time, or rows were decided anew
             self._see, self._own = see, self.lay_out(see)
-        own, u = self._own, None
-        if own is not None and q is self._at is self.assembly.place.q:
-            u = own.tick(q, v, target, t, None, rates)
+        own = self._own if q is self._at is self.assembly.place.q else None
+        u = None if own is None else own.tick(q, v, target, t, None, rates)
         if u is not None and finite(u):
             self._shared = True
         else:
