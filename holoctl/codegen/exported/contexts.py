@@ -422,8 +422,11 @@ class Readme:
         Lines of the table of files, for the plant.
     from_motors : str
         How a tick is called where only some joints are measured.
+    within_limits : str
+        What `LIMITED` means, where there are limits.
     """
 
     summary: str
     more_files: str
     from_motors: str
+    within_limits: str

@@ -36,6 +36,7 @@ from holoctl.codegen.exported.limits import (
     limit_fields,
     limit_texts,
     limits_contract,
+    within_limits,
 )
 from holoctl.codegen.exported.plant import plant_functions
 from holoctl.codegen.exported.self_test import self_test
@@ -90,7 +91,9 @@ def library_files(
         f"{P}_test.c": self_test(E, laws, states, shared, ticks),
         "CMakeLists.txt": filled("CMakeLists.txt", shared, Build(f" {P}_plant.c" if plant else "")),
         "README.md": filled(
-            "README.md", shared, Readme(summary, row if plant else "", sensed.from_motors)
+            "README.md",
+            shared,
+            Readme(summary, row if plant else "", sensed.from_motors, within_limits(laws)),
         ),
     }
 

@@ -22,6 +22,7 @@ __all__ = [
     "limit_texts",
     "limits_contract",
     "resting",
+    "within_limits",
 ]
 
 
@@ -99,6 +100,16 @@ def limits_contract(laws: Laws, shared: Shared) -> str:
         f"A tick is taken to last {law.dt:g} s.",
     ]
     return "".join(f" * {x}".rstrip() + "\n" for x in lines) + " *\n"
+
+
+def within_limits(laws: Laws) -> str:
+    """A paragraph for the README."""
+    if laws.limits is None:
+        return ""
+    return (
+        "\nThe torque is within the limits in the header, whatever the status is. `LIMITED` is as\n"
+        "good as `OK`: more was asked for than limits allow, and `c.scale` tells how much is left.\n"
+    )
 
 
 _POLICIES = {
