@@ -17,6 +17,7 @@ from holoctl.base.tolerances import (
     BRAKE_SHARE,
     DEPENDENT_BOUND,
     EFFORT_REGULAR,
+    FARTHEST_ASKED,
     LED_BACK_TICKS,
     OFF_A_BOUND,
     POSITION_MARGIN,
@@ -44,6 +45,7 @@ class _Nearest:
     square: int
     rows_of_Y: int
     rho: str = number(SOFT_ROWS)
+    farthest: str = number(FARTHEST_ASKED)
     off: str = number(OFF_A_BOUND)
     dependent: str = number(DEPENDENT_BOUND)
 

@@ -89,9 +89,9 @@ def limits_contract(laws: Laws, shared: Shared) -> str:
     if law is None:
         return ""
     lines = [
-        f"u is within these limits whatever the status is; {U}_LIMITED where more was asked for:",
+        f"u is within these limits whatever the status is. With {U}_LIMITED more was",
         _POLICIES[law.policy],
-        "and c.scale tells how much of it is left. The certificate is that of what was asked for.",
+        "The certificate is that of what was asked for.",
         "Where u is zero, and zero is no effort within limits, it is the nearest that is. A torque",
         "that is held is within the limits at the last rates of motors that are known.",
         "",
@@ -108,13 +108,13 @@ def within_limits(laws: Laws) -> str:
         return ""
     return (
         "\nThe torque is within the limits in the header, whatever the status is. `LIMITED` is as\n"
-        "good as `OK`: more was asked for than limits allow, and `c.scale` tells how much is left.\n"
+        "good as `OK`: more was asked for than limits allow; `c.scale` tells how much is left.\n"
     )
 
 
 _POLICIES = {
-    "nearest": "u causes what is nearest to it, in the metric of kinetic energy,",
-    "scale": "u is slower along it, and where nothing on that way is within limits the nearest,",
+    "nearest": "asked for: u causes what is nearest to it, in the metric of kinetic energy.",
+    "scale": "asked for: u is slower along it, by c.scale, or the nearest where that is too much.",
 }
 
 
