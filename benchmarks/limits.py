@@ -319,7 +319,8 @@ def section(python: str | None = None) -> str:
         "its own. In brackets: how many times as long as *nearest* in Python.",
         "",
         "| robot | plain | far | far, joints | nearest | nearest, joints | scale | compiled | "
-        "scale | nearest | cvxpy | cvxpy, full size | Clarabel, full size | DAQP, full size | TSID |",
+        "scale | nearest | cvxpy | cvxpy, full size | Clarabel, full size | DAQP, full size | "
+        "TSID |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name in ROBOTS:
