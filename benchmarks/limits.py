@@ -315,6 +315,29 @@ def measure(name: str, python: str | None = None) -> dict[str, float]:
     return {way: us - (0.0 if way == "TSID" else clock) for way, us in found.items()}
 
 
+def against_targets(f: dict[str, float]) -> list[str]:
+    """What was to be reached, and whether it was."""
+    plain, fast, nearest = f["plain"], f["compiled"], f["nearest"]
+    found = [
+        ("far <= + 3 us", f["far"] - plain, 3.0, " us"),
+        ("far, joints <= + 3 us", f["far, joints"] - plain, 3.0, " us"),
+        ("nearest <= + 15 us", nearest - plain, 15.0, " us"),
+        ("scale <= + 15 us", f["scale"] - plain, 15.0, " us"),
+        ("compiled scale <= 1.3 x compiled", f["compiled, scale"] / fast, 1.3, " x"),
+        ("compiled nearest <= + 5 us", f["compiled, nearest"] - fast, 5.0, " us"),
+        ("nearest <= 1/20 of cvxpy", nearest / f["cvxpy"], 0.05, " x"),
+    ]
+    if "TSID" in f:
+        found += [
+            ("nearest <= 1/3 of TSID", nearest / f["TSID"], 1 / 3, " x"),
+            ("compiled nearest <= 1/3 of TSID", f["compiled, nearest"] / f["TSID"], 1 / 3, " x"),
+        ]
+    return [
+        f"{text}: {value:.3g}{unit}, {'met' if value <= most else 'NOT met'}"
+        for text, value, most, unit in found
+    ]
+
+
 def section(python: str | None = None) -> str:
     """The section of RESULTS.md."""
     lines = [
@@ -335,8 +358,11 @@ def section(python: str | None = None) -> str:
         "TSID |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
+    loads, targets = [os.getloadavg()[0]], []
     for name in ROBOTS:
         f = measure(name, python)
+        loads.append(os.getloadavg()[0])
+        targets += [f"- {name}: {line}" for line in against_targets(f)]
         plain, nearest, fast = f["plain"], f["nearest"], f["compiled"]
         more = [
             f"{f[way] - plain:+.1f}"
@@ -351,8 +377,15 @@ def section(python: str | None = None) -> str:
         ]  # fmt: skip
         cells = [name, f"{plain:.1f}", *more, *quick, late, *others]
         lines.append(f"| {' | '.join(cells)} |")
-    load = os.getloadavg()[1]
-    lines += ["", f"Load of the machine meanwhile: {load:.1f}, on {os.cpu_count()} cores."]
+    lines += [
+        "",
+        f"Load of the machine meanwhile: {min(loads):.1f} to {max(loads):.1f}, on {os.cpu_count()} "
+        "cores.",
+        "",
+        "Targets:",
+        "",
+        *targets,
+    ]
     return "\n".join(lines)
 
 
