@@ -43,7 +43,7 @@ BESIDE = ("stewart", "biped", "cassie_like")
 ROUNDS, RUNS = 60, 3
 """Rounds over all states in a run; the median of the medians of so many runs."""
 
-SLOW = ("cvxpy", "cvxpy, full size")
+SLOW = ("cvxpy", "cvxpy, full size", "Clarabel, full size")
 """Run in one round of `SELDOM`; by the clock of the process, which is in their favour: on a busy
 machine they would be interrupted in every call."""
 
@@ -349,7 +349,9 @@ def section(python: str | None = None) -> str:
         "*joints*, the other limits there too. "
         "Compiled: `hc.compile`, called from Python. *cvxpy*: the same tick, its program solved "
         "by cvxpy (Clarabel) with parameters; *full size*: a, u and multipliers as unknowns, M, h "
-        "and rows from Pinocchio, by cvxpy with parameters, by Clarabel and by DAQP. TSID: "
+        "and rows from Pinocchio, by cvxpy with parameters, by Clarabel and by DAQP, its cost the "
+        "square of what the motors miss; cvxpy and Clarabel by the clock of the process. "
+        "TSID: "
         "`computeProblemData`, `solve`, `getActuatorForces`, with its Pinocchio, in a process of "
         "its own. In brackets: how many times as long as *nearest* in Python.",
         "",
