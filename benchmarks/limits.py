@@ -40,7 +40,7 @@ ROBOTS = ("four_bar", "five_bar", "delta", "stewart", "biped", "cassie_like")
 BESIDE = ("stewart", "biped", "cassie_like")
 """Compared with TSID: their loops are closed by balls, whose rows are independent."""
 
-ROUNDS, RUNS = 60, 3
+ROUNDS, RUNS = 50, 5
 """Rounds over all states in a run; the median of the medians of so many runs."""
 
 SLOW = ("cvxpy", "cvxpy, full size", "Clarabel, full size")
@@ -299,20 +299,30 @@ def timed(t: Task, ways: dict[str, Way], tsid: Tsid | None) -> dict[str, float]:
     return {name: 1e6 * float(np.median(x)) for name, x in times.items()}
 
 
-def measure(name: str, python: str | None = None) -> dict[str, float]:
-    """us of a tick by each way, the median of several runs."""
+def prepare(name: str, python: str | None) -> tuple[Task, dict[str, Way], Tsid | None]:
+    """What is timed, laid out and checked."""
+    t = task(name)
+    ways = {**python_ways(t), **compiled_ways(t), **full_ways(t)}
+    check(t, ways)
+    nothing = {"nothing": lambda q, v, target: None}
+    return t, {**nothing, **ways}, Tsid(python, t) if python and name in BESIDE else None
+
+
+def measure(python: str | None = None) -> dict[str, dict[str, float]]:
+    """us of a tick by each way, the median of several runs, of each robot; in a run one robot comes
+    after the other, so that a slow minute of the machine is in one run of each at most."""
     with hc.realtime():
-        t = task(name)
-        ways = {**python_ways(t), **compiled_ways(t), **full_ways(t)}
-        check(t, ways)
-        nothing = {"nothing": lambda q, v, target: None}
-        tsid = Tsid(python, t) if python and name in BESIDE else None
-        runs = [timed(t, {**nothing, **ways}, tsid) for _ in range(RUNS)]
-        if tsid is not None:
-            tsid.close()
-    found = {way: float(np.median([run[way] for run in runs])) for way in runs[0]}
-    clock = found.pop("nothing")
-    return {way: us - (0.0 if way == "TSID" else clock) for way, us in found.items()}
+        prepared = {name: prepare(name, python) for name in ROBOTS}
+        runs = [{name: timed(*given) for name, given in prepared.items()} for _ in range(RUNS)]
+        for _, _, tsid in prepared.values():
+            if tsid is not None:
+                tsid.close()
+    found = {}
+    for name in ROBOTS:
+        us = {way: float(np.median([run[name][way] for run in runs])) for way in runs[0][name]}
+        clock = us.pop("nothing")
+        found[name] = {way: x - (0.0 if way == "TSID" else clock) for way, x in us.items()}
+    return found
 
 
 def against_targets(f: dict[str, float]) -> list[str]:
@@ -360,10 +370,8 @@ def section(python: str | None = None) -> str:
         "TSID |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    loads, targets = [os.getloadavg()[0]], []
-    for name in ROBOTS:
-        f = measure(name, python)
-        loads.append(os.getloadavg()[0])
+    targets: list[str] = []
+    for name, f in measure(python).items():
         targets += [f"- {name}: {line}" for line in against_targets(f)]
         plain, nearest, fast = f["plain"], f["nearest"], f["compiled"]
         more = [
@@ -379,10 +387,10 @@ def section(python: str | None = None) -> str:
         ]  # fmt: skip
         cells = [name, f"{plain:.1f}", *more, *quick, late, *others]
         lines.append(f"| {' | '.join(cells)} |")
+    load = os.getloadavg()[1]
     lines += [
         "",
-        f"Load of the machine meanwhile: {min(loads):.1f} to {max(loads):.1f}, on {os.cpu_count()} "
-        "cores.",
+        f"Load of the machine meanwhile: {load:.1f}, on {os.cpu_count()} cores.",
         "",
         "Targets:",
         "",
