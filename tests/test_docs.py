@@ -145,11 +145,13 @@ def random_step():
 
 DERIVATIONS, DECISIONS = "docs/derivations.md", "docs/decisions.md"
 REALTIME = "docs/realtime.md"
+LIMITS = "docs/limits.md"
 SIMULATION = "docs/simulation.md"
 
 CLAIMS = [  # page, the words around each number {}, what the code has in its place
     (DERIVATIONS, "determinant has changed by a factor of {}. Where the sensors",
      "tolerances.BORDERS_WORN"),
+    (DECISIONS, "by the same program, to {} of the acceleration", "tolerances.EFFORT_REGULAR"),
     (DERIVATIONS, "rho = dm . dm_before / |dm_before|^2, at most {}", "tolerances.BEND"),
     (DERIVATIONS, "the prediction is at most {} long, the first correction at most {}; each "
      "correction is at most {} of the one before; the determinant of K has the same sign at every "
@@ -397,6 +399,19 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     ("docs/embedded.md", "off norm one by more than {}; smaller", "tolerances.SINGLE_PRECISION"),
     ("docs/embedded.md", "the self-test: {} states with torques", "tolerances.SELF_TEST_STATES"),
     ("docs/embedded.md", "the {} states tell whether", "tolerances.SELF_TEST_STATES"),
+    (DERIVATIONS, "nu S H S / trace(S H S) + {} I", "tolerances.EFFORT_REGULAR"),
+    (DERIVATIONS, "is off by about {} of the acceleration that is missed",
+     "tolerances.EFFORT_REGULAR"),
+    (DERIVATIONS, "at a cost of `1/2 |e|^2 / {}`", "tolerances.SOFT_ROWS"),
+    (DERIVATIONS, "Therefore: {} of what can be braked, {} the tick for dt, limits {} rad and {} "
+     "rad/s nearer",
+     ("tolerances.BRAKE_SHARE", "tolerances.TICKS_AHEAD", "tolerances.POSITION_MARGIN",
+      "tolerances.VELOCITY_MARGIN")),
+    (DERIVATIONS, "spring with a time constant of {} ticks", "tolerances.LED_BACK_TICKS"),
+    (LIMITS, "Bounds are kept {} rad and {} rad/s (times",
+     ("tolerances.POSITION_MARGIN", "tolerances.VELOCITY_MARGIN")),
+    (LIMITS, "is led back over some {} ticks", "tolerances.LED_BACK_TICKS"),
+    (DECISIONS, "too weak give {} of the way", "demo.BETWEEN_HOLDING_AND_MOVING"),
     ("holoctl/constraints/custom.py", "(steps of {} rad or m) and along time",
      "tolerances.FIRST_DIFFERENCE"),
     ("holoctl/control/realtime.py", "at most {} % too high ({} us stands",

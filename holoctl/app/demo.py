@@ -25,6 +25,7 @@ from holoctl.dynamics.certificate import Certificate
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.io.load import load, robot_file
+from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.run import Run
 from holoctl.simulation.sensors import Sensors
@@ -48,6 +49,13 @@ ENCODERS = Sensors(counts=2**16, noise=(2e-5, 5e-3))
 """Of the motors alone: 16 bits a turn (or a metre), and noise, rad and rad/s (m and m/s)."""
 
 KP, KD = 900.0, 60.0  # natural frequency 30 rad/s, critically damped
+
+BETWEEN_HOLDING_AND_MOVING = 0.8
+"""What motors that are too weak give: from the most that holds the robot to the most that moves it
+along the figure."""
+
+STATES = 41
+"""Looked at along a run."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +85,13 @@ DEMOS = {
 
 @dataclass(frozen=True)
 class Scenario:
-    """One simulated run and how well it tracked."""
+    """One simulated run and how well it tracked; `most` is what the motors give, at the most."""
 
     label: str
     run: Run
     tip: Array
     error: Vector
+    most: float = np.inf
 
     def worst_after(self, transient: float) -> float:
         """Largest distance between tip and figure after the transient, m."""
@@ -137,7 +146,8 @@ def demo(
     progress: bool = False,
 ) -> Demo:
     """Draw a figure with a robot: exact plant at `rate`, exact plant continuously, exact plant of
-    which only the encoders of the motors are read, and a plant whose masses are 10 % off.
+    which only the encoders of the motors are read, a plant whose masses are 10 % off, and one whose
+    motors are too weak for the figure, as the controller knows.
 
     Parameters
     ----------
@@ -180,13 +190,20 @@ def demo(
             mech, law(reference), q0, v0, duration,
             plant=plant, rate=rate, hold=hold, sensors=sensors, progress=progress,
         )  # fmt: skip
-        tip = np.array([tip_position(mech, drawing, q) for q in run.q])
-        wanted = np.array([figure_at(t) for t in run.t])
-        scenarios.append(Scenario(label, run, tip, np.linalg.norm(tip - wanted, axis=1)))
+        scenarios.append(scenario(mech, drawing, figure_at, label, run))
+    most = too_little(mech, scenarios[0].run)
+    limits = Limits(effort=most)
+    limited = ComputedTorque(mech, KP, KD, limits=limits, dt=1.0 / rate)
+    run = simulate(
+        mech, limited.track(reference), q0, v0, duration,
+        rate=rate, limits=limits, progress=progress,
+    )  # fmt: skip
+    label = f"motors up to {most:.3g}, {rate:g} Hz"
+    scenarios.append(scenario(mech, drawing, figure_at, label, run, most))
     times = np.linspace(0.0, duration, 400)
     return Demo(
         mech, np.array([figure_at(t) for t in times]), tuple(scenarios),
-        certificates(mech, ctl, scenarios[-1].run, reference), min(1.0, duration / 2), drawing,
+        certificates(mech, ctl, scenarios[-2].run, reference), min(1.0, duration / 2), drawing,
     )  # fmt: skip
 
 
@@ -260,6 +277,24 @@ def heavier(mech: Mechanism, factor: float) -> Mechanism:
     return dataclasses.replace(mech, model=model, name=f"{mech.name} x {factor:g}")
 
 
+def too_little(mech: Mechanism, run: Run) -> float:
+    """An effort that holds the robot anywhere along a run, and is too little to move it so."""
+    rest, still = np.zeros(mech.nv), np.zeros(mech.nu)
+    places = run.q[np.linspace(0, len(run.q) - 1, STATES).astype(int)]
+    holding = max(np.abs(inverse_dynamics(mech, q, rest, still).u).max() for q in places)
+    moving = np.abs(run.u).max()
+    return float(holding + BETWEEN_HOLDING_AND_MOVING * (moving - holding))
+
+
+def scenario(
+    mech: Mechanism, drawing: Drawing, figure_at: clover, label: str, run: Run, most: float = np.inf
+) -> Scenario:
+    """A run, and where its tip was."""
+    tip = np.array([tip_position(mech, drawing, q) for q in run.q])
+    wanted = np.array([figure_at(t) for t in run.t])
+    return Scenario(label, run, tip, np.linalg.norm(tip - wanted, axis=1), most)
+
+
 def tip_position(mech: Mechanism, drawing: Drawing, q: Vector) -> Vector:
     """Where the tip is, m."""
     data = mech.model.createData()
@@ -269,7 +304,7 @@ def tip_position(mech: Mechanism, drawing: Drawing, q: Vector) -> Vector:
 
 
 def certificates(
-    mech: Mechanism, ctl: ComputedTorque, run: Run, reference: Reference, count: int = 41
+    mech: Mechanism, ctl: ComputedTorque, run: Run, reference: Reference, count: int = STATES
 ) -> tuple[Certificate, ...]:
     """Certificates of the model's torques at states along a run."""
     found = []
@@ -285,7 +320,7 @@ def write(result: Demo, out: Path) -> list[Path]:
     from holoctl.app.plot import tracking_picture
 
     make_folder(out)
-    names = ("exact", "continuous", "encoders", "heavier")
+    names = ("exact", "continuous", "encoders", "heavier", "limited")
     try:
         paths = [
             s.run.save(out / f"{result.mech.name}_{name}.npz")

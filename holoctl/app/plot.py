@@ -34,6 +34,8 @@ class _Scenario(Protocol):
     def tip(self) -> Array: ...
     @property
     def error(self) -> Vector: ...
+    @property
+    def most(self) -> float: ...
 
 
 class _Drawing(Protocol):
@@ -110,6 +112,9 @@ def tracking_picture(result: _Demo, path: Path) -> Path:
         torque.plot(
             first.run.t, first.run.u[:, i], color=line.get_color(), linewidth=0.8, linestyle="--"
         )
+    for most in (-last.most, last.most):
+        if -np.inf < most < np.inf:
+            torque.axhline(most, color="k", linestyle=":", linewidth=1)
     torque.set(
         xlabel="t (s)", ylabel="motor effort (N m or N)",
         title=f"Motor efforts: {last.label} (dashed: exact)",

@@ -867,6 +867,9 @@ GIVEN_WAY = 1e-6
 UNMOVED = 1e-9  # rad/s^2, m/s^2
 """Where full efforts cause less than this, motors count as not moving a coordinate."""
 
+SAME_TICK = 1e-6
+"""By this share the tick of a controller may differ from that of a simulation."""
+
 ALMOST_ONE = 1.0 - 1e-12
 """What is below this share of its limit is within it, whatever was rounded."""
 

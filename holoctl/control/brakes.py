@@ -1,7 +1,14 @@
 """How hard coordinates with a limit of position can be braked: what is said, else what motors give.
 
 Where no limit of acceleration says it: the accelerations that the motors can cause at rest in the
-reference configuration, all of them together, of both directions the lesser.
+reference configuration. Alone, a coordinate has all motors,
+
+    alone = min over both directions of  a0 + sum of what each motor adds
+
+but several may have to be braked at once, in any directions, so each has the same part of that:
+
+    part = min over motors of  room / (|X| alone)        Y X Y = Y,  room = what the box leaves to
+                                                         the efforts that hold all of them still
 """
 
 from __future__ import annotations
@@ -9,7 +16,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
+from holoctl.base.tolerances import RANK
 from holoctl.closing.assembly import assemble
 from holoctl.control.limited_coordinates import coordinates_at
 from holoctl.dynamics.actuation import actuation
@@ -45,6 +54,7 @@ def brakes_of(mech: Mechanism, bound: BoundLimits) -> Array:
     here = coordinates_at(mech, bound, q, rest, 0.0)
     Y, a0 = here.J @ response.Y, here.accelerations(response.a0)
     lower, upper = bound.effort
+    alone = np.zeros(asked.size)
     for i in np.flatnonzero(asked).tolist():
         y, used = Y[i], np.abs(Y[i]) > 0.0
         most, least = (
@@ -63,5 +73,22 @@ def brakes_of(mech: Mechanism, bound: BoundLimits) -> Array:
                 f"{mech.name}: limits: position of {name!r}: how hard it can be braked is not "
                 f"known: {why}; give acceleration={{{name!r}: ...}}"
             )
-        said[:, i] = np.minimum(said[:, i], given)
+        alone[i] = given
+    part = _together(Y[asked], a0[asked], alone[asked], lower, upper)
+    said[:, asked] = np.minimum(said[:, asked], part * alone[asked])
     return said
+
+
+def _together(Y: Array, a0: Vector, alone: Vector, lower: Vector, upper: Vector) -> float:
+    """The part of what each coordinate can be braked with alone that they have at once."""
+    if alone.size == 1:
+        return 1.0
+    finite = np.isfinite(lower) & np.isfinite(upper)
+    middle = np.minimum(np.maximum(0.0, lower), upper)
+    middle[finite] = 0.5 * (lower[finite] + upper[finite])
+    S = np.where(finite, 0.5 * (upper - lower), 1.0)
+    X = S[:, None] * np.linalg.lstsq(Y * S, np.eye(a0.size), rcond=RANK)[0]
+    still = middle - X @ (a0 + Y @ middle)
+    room, needed = np.minimum(upper - still, still - lower), np.abs(X) @ alone
+    part = float(np.min(room[needed > 0.0] / needed[needed > 0.0], initial=1.0))
+    return part if part > 0.0 else 1.0  # a warning says where they cannot be held still

@@ -72,7 +72,7 @@ from holoctl.projector.repartition import decided_anew, independence, repartitio
 from holoctl.rows.tick.all_rows import scaled_rows_at
 from holoctl.rows.tick.other_rows import check_ticks
 
-__all__ = ["AssemblyReport", "PreparedAssembly"]
+__all__ = ["AssemblyReport", "PreparedAssembly", "Remembered"]
 
 Array = NDArray[np.float64]
 
@@ -109,6 +109,31 @@ class AssemblyReport:
     closure: float
     disagreement: dict[str, float]
     reached: float
+
+
+@dataclass(frozen=True, eq=False)
+class Remembered:
+    """What a loop remembers, for another one that goes on from there.
+
+    Attributes
+    ----------
+    place : Place
+        The last state.
+    before : Place or None
+        In front of the last one, where that was no jump.
+    way : (m,) array
+        Of the sensors in the last call.
+    size : float
+        Of the largest step of the sensors, scaled, which fades from call to call.
+    refused : int
+        How many calls were refused since the last state.
+    """
+
+    place: Place
+    before: Place | None
+    way: Vector
+    size: float
+    refused: int
 
 
 class PreparedAssembly:
@@ -186,6 +211,7 @@ class PreparedAssembly:
     _before: Place | None  # in front of the last one, where that was no jump
     _way: Vector  # of the sensors in the last call
     _size: float  # of the largest step of the sensors, scaled, which fades from call to call
+    _start: Vector  # where it was told to be last
     _missed: tuple[float, ...]  # by redundant sensors, in the last call
 
     @quiet
@@ -204,7 +230,7 @@ class PreparedAssembly:
         self.mech, self.measured = mech, sensors.names
         self._readings, given = sensors, _weights_given(sensors, weights)
         scaled = given * sensors.unit**2
-        self._weights = scaled / scaled.max()
+        self._weights: Vector = scaled / scaled.max()
         self._per_unit, self._given_weights, self._busy = 1.0 / sensors.unit, given, False
         self._alike = bool((sensors.unit == 1.0).all())
         self._whole = sensors.whole
@@ -306,6 +332,31 @@ class PreparedAssembly:
     def readings(self) -> Readings:
         """What is measured."""
         return self._readings
+
+    @property
+    def scaled_weights(self) -> Vector:
+        """Of the sensors (m,), scaled; the largest is 1."""
+        return self._weights
+
+    @property
+    def start(self) -> Vector:
+        """Where it was told to be last (nq,)."""
+        return self._start
+
+    def with_rows(self, part: Partition) -> PreparedAssembly:
+        """Another one of the same sensors, weights and start, with the rows of a partition."""
+        return PreparedAssembly(self.mech, self.measured, self._given_weights, part, self._start)
+
+    def handed_over(self) -> Remembered | None:
+        """What it remembers; None where it is lost."""
+        if self._latched:
+            return None
+        return Remembered(self._place, self._before, self._way, self._size, self._refused)
+
+    def take_over(self, what: Remembered) -> None:
+        """Go on from what another loop of the same sensors and rows remembers."""
+        self._place, self._before, self._way = what.place, what.before, what.way
+        self._size, self._refused, self._latched = what.size, what.refused, ""
 
     @property
     def q(self) -> Vector:

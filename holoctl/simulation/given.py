@@ -14,14 +14,20 @@ import numpy as np
 
 from holoctl.base.checks import Vector, vector
 from holoctl.base.errors import InputError
-from holoctl.control.computed_torque import ComputedTorque, Controller
+from holoctl.base.tolerances import SAME_TICK
+from holoctl.control.computed_torque import (
+    ComputedTorque,
+    Controller,
+    SensedTracking,
+    Tracking,
+)
 from holoctl.control.loop import Loop
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
 from holoctl.simulation.motion import Efforts
 from holoctl.simulation.motors import Motors
 
-__all__ = ["Given", "Load", "check_controller", "tell_time"]
+__all__ = ["Given", "Load", "check_controller", "check_tick", "tell_time"]
 
 Load = Callable[[float, Vector, Vector], Any]
 """load(t, q, v): forces from outside, or efforts on the coordinates."""
@@ -117,6 +123,26 @@ def tell_time(error: Exception, t: float) -> None:
     """Where nothing can be added to an error, it goes on as it is."""
     with suppress(Exception):
         error.time = t  # type: ignore[attr-defined]
+
+
+def check_tick(controller: Any, rate: float, hold: bool) -> None:
+    """Raise `InputError` where a controller counts on another tick than it gets."""
+    if not isinstance(controller, (Tracking, SensedTracking)):
+        return
+    law = controller.controller
+    if law.ki.any() and not hold:
+        raise InputError(
+            "a continuous controller, hold=False, has no ticks over which ki could integrate; "
+            "take hold=True"
+        )
+    limits = law.limits
+    of_joints = limits is not None and not (limits.position is None and limits.velocity is None)
+    if (law.ki.any() or of_joints) and hold and not abs(law.dt * rate - 1.0) < SAME_TICK:
+        raise InputError(
+            f"the controller has ticks of dt = {law.dt:g} s, by which it integrates and keeps "
+            f"limits of joints, and the simulation asks it every {1.0 / rate:g} s; give "
+            f"hc.ComputedTorque(..., dt={1.0 / rate:g}), or rate={1.0 / law.dt:g}"
+        )
 
 
 def check_controller(controller: Any, name: str = "controller") -> None:

@@ -33,7 +33,7 @@ from holoctl.projector.repartition import repartitioned
 from holoctl.rows.tick.all_rows import scaled_rows_at
 from holoctl.simulation.asked import check_dynamics, checked_output, ticks_of, tolerance
 from holoctl.simulation.events import Event, Watched, checked_events
-from holoctl.simulation.given import Given, Load, check_controller
+from holoctl.simulation.given import Given, Load, check_controller, check_tick
 from holoctl.simulation.motion import Dynamics, Settings, Tally, new_efforts
 from holoctl.simulation.motors import motors_of
 from holoctl.simulation.record import finished, record_for
@@ -195,6 +195,7 @@ def simulate(
     rtol, atol = tolerance("rtol", rtol), tolerance("atol", atol)
     seed = whole("seed", seed, 0)
     hold, progress = flag("hold", hold), flag("progress", progress)
+    check_tick(controller, rate, hold)
     if sensors is not None and (controller is None or not hold):
         raise InputError(
             "sensors are read at the ticks of a controller, so they need one, and hold=True"

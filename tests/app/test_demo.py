@@ -13,13 +13,18 @@ from holoctl.app.demo import DEMOS, demo
 
 
 def check_figures(result, left_by_the_hold=1e-4):
-    exact, continuous, encoders, heavier = (
+    exact, continuous, encoders, heavier, limited = (
         s.worst_after(result.transient) for s in result.scenarios
     )
     assert exact < left_by_the_hold
     assert continuous < 1e-8
     assert 1e-7 < abs(encoders - exact) < 1e-3  # what 16 bits and noise cost
     assert max(1e-4, exact) < heavier < 1e-2  # guard: the heavier plant is really another one
+    assert max(1e-4, exact) < limited < 1e-2
+    last = result.scenarios[-1]
+    assert last.error[-1] < 0.01 * limited  # it catches up
+    assert np.abs(last.run.u).max() == last.most
+    assert np.abs(result.scenarios[0].run.u).max() > 1.01 * last.most  # guard: that is too little
     assert all(s.error[0] > 1e-3 for s in result.scenarios)  # guard: there was a transient
     length = np.linalg.norm(np.diff(result.figure, axis=0), axis=1).sum()
     assert length > 0.3  # guard: something was drawn
@@ -61,6 +66,7 @@ def test_the_command_writes_a_table_a_picture_and_the_data(name, tmp_path, capsy
         "exact plant",
         "motor encoders only",
         "10 % heavier",
+        "motors up to",
         "certified: 41 of 41",
         f"{name}.png",
     ):

@@ -104,3 +104,21 @@ def test_an_error_leaves_the_integral_as_it_was():
     with pytest.raises(hc.InputError):
         loop.torque(q, v, [np.nan, 0.1], [0.0, 0.0], [0.0, 0.0])
     assert np.array_equal(loop.last.integral, before)
+
+
+def test_a_tick_that_is_not_the_controllers_is_refused():
+    mech = hc.load(hc.robot_file("five_bar"))
+    q, v = hc.assemble(mech)
+    home, rest = mech.motor_positions(q), np.zeros(2)
+    ctl = hc.ComputedTorque(mech, 100.0, 20.0, ki=1.0)
+    follow = ctl.track(lambda t: (home, rest, rest))
+    with pytest.raises(hc.InputError, match=r"dt=0\.005"):
+        hc.simulate(mech, follow, q, v, 0.1, rate=200.0)
+    with pytest.raises(hc.InputError, match="hold"):
+        hc.simulate(mech, follow, q, v, 0.1, hold=False)
+    first = mech.coordinate_names[0]
+    limits = hc.Limits(velocity={first: 5.0})
+    other = hc.ComputedTorque(mech, 100.0, 20.0, limits=limits).track(lambda t: (home, rest, rest))
+    with pytest.raises(hc.InputError, match=r"dt=0\.005"):
+        hc.simulate(mech, other, q, v, 0.1, rate=200.0)
+    assert hc.simulate(mech, other, q, v, 0.01).ended == ""

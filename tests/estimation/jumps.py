@@ -160,7 +160,7 @@ def campaign(name, count, seed=0, low=1e-3, high=2.0, batch=500):
         if refused:
             for i, due in zip(refused, crosses(name, oracle, q[refused], x[refused]), strict=True):
                 if due:
-                    some[i] = some[i]._replace(verdict="refused, branches cross")
+                    some[i] = Judged("refused, branches cross", *some[i][1:])
         found += some
     return found
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import few
 from zoo import floating_leg
 
 import holoctl as hc
@@ -88,7 +89,7 @@ def stewart(seed):
     home, motors = mech.motor_positions(q), mech.actuated
     limits = hc.Limits(
         effort=40.0,
-        speed_torque=[(0.0, 40.0), (0.05, 14.0), (0.25, 12.0)],
+        speed_torque=[(0.0, 40.0), (0.05, 26.0), (0.25, 20.0)],
         velocity={**dict.fromkeys(motors, 0.22), "foot_1[0]": 0.7},
         acceleration={**dict.fromkeys(motors, 1.0), "foot_1[0]": 2.0},
         position={**{m: around(x, 0.03) for m, x in zip(motors, home, strict=True)},
@@ -164,7 +165,8 @@ def run_at_the_limits(case, policy, duration, **options):
     assert run.closure.max() < 1e-9
     rates = run.v @ mech.B  # at ticks the motors give no more than they can at their rates
     most = np.column_stack([
-        np.interp(np.abs(rates[:, i]), *curve) for i, curve in enumerate(bound.curves)
+        np.full(len(rates), np.inf) if curve is None else np.interp(np.abs(rates[:, i]), *curve)
+        for i, curve in enumerate(bound.curves)
     ])  # fmt: skip
     at_ticks = np.arange(0, output.size, BETWEEN)
     driving = run.u * rates > 0.0
@@ -199,6 +201,18 @@ def check(robot, policy, duration, seed, **options):
 def test_no_limit_is_exceeded_in_a_second(robot, policy):
     _, acted = check(robot, policy, 1.0, seed=1)
     assert sum(acted.values()) > 300
+
+
+@pytest.mark.parametrize("robot", few(ROBOTS, ["five_bar"]))
+def test_brakes_that_nobody_told_are_enough(robot):
+    """Of the efforts of the motors: so hard that all limited joints can be braked at once."""
+    told = ROBOTS[robot](seed=2)
+    efforts = {"five_bar": 6.0, "delta": 2.0}.get(robot, told.limits.effort)
+    limits = dataclasses.replace(told.limits, effort=efforts, acceleration=None, speed_torque=None)
+    past, watched = run_at_the_limits(dataclasses.replace(told, limits=limits), "nearest", 4.0)
+    assert watched.gave_way == []
+    assert max(past["position"], past["velocity"], past["effort"]) <= 0.0
+    assert sum(watched.acted[motor] for motor in told.mech.actuated) > 100
 
 
 @pytest.mark.slow

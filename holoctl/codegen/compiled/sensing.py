@@ -25,7 +25,7 @@ from holoctl.codegen.laws.borders import sensing_of
 from holoctl.codegen.laws.closed_state import ClosedState, closed_state
 from holoctl.dynamics.tick.sensed import check_rates
 from holoctl.estimation.following import placed_at
-from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.estimation.prepared_assembly import PreparedAssembly, Remembered
 from holoctl.estimation.seen_motion import Borders
 from holoctl.mechanism.checks import check_out
 
@@ -325,34 +325,30 @@ class CompiledLoop:
         now, before = m["past"].tolist()
         seen = np.eye(count) if see.known else A / u
         step, changed = seen @ m["step"], (m["gamma"] - m["before"]).reshape(-1, count)
-        assembly._place = place = place._replace(
+        place = place._replace(
             decided=place.det * float(m["decided"] / m["det"]), determinant=now,
             bend=least_squares(seen.T, changed.T).T, step=step, square=float(step.dot(step)),
         )  # fmt: skip
         self._given[:] = [place.borders]
-        assembly._before = None
-        if m["known"] == 2:  # of the place before only the determinant is known
-            assembly._before = place._replace(determinant=before)
-        assembly._way = m["way"].copy()
-        assembly._size, assembly._refused = float(m["size"]), int(m["refused"])
-        assembly._latched = ""
+        # of the place before only the determinant is known
+        other = place._replace(determinant=before) if m["known"] == 2 else None
+        way, size, refused = m["way"].copy(), float(m["size"]), int(m["refused"])
+        assembly.take_over(Remembered(place, other, way, size, refused))
 
     def _take(self) -> None:
         """Set the memory of C to the assembly, where the machine code can go on from there."""
         assembly, m = self._assembly, self._memory
-        same = np.array_equal(assembly.partition.rows, self._rows)
-        if assembly._latched or not same:
+        same, found = np.array_equal(assembly.partition.rows, self._rows), assembly.handed_over()
+        if found is None or not same:
             m["latched"] = 1
             return
-        place = assembly._place
+        place, before = found.place, found.before
+        m["refused"], m["size"] = found.refused, found.size
         if np.array_equal(m["q"][0], place.q) and m["t"][0] == place.t and not m["latched"][0]:
-            m["refused"], m["size"] = assembly._refused, assembly._size
             return
-        m["q"], m["t"] = place.q, place.t
-        now, before = place.determinant, assembly._before
-        m["now"], m["refused"], m["size"] = now, assembly._refused, assembly._size
+        now = m["now"] = place.determinant
+        m["q"], m["t"], m["way"] = place.q, place.t, found.way
         m["past"] = now, now if before is None else before.determinant
-        m["way"] = assembly._way
         m["known"] = 1 if before is None else 2
         kept = any(place.borders is given for given in self._given) and not m["latched"][0]
         m["latched"] = not self._code.module.resume(m, kept)

@@ -65,7 +65,7 @@ class Borders:
 
 def sensing_of(assembly: PreparedAssembly) -> Sensing:
     """What `PreparedAssembly` was made of."""
-    return Sensing(assembly.readings, assembly._weights, assembly._start)
+    return Sensing(assembly.readings, assembly.scaled_weights, assembly.start)
 
 
 def assembly_with(
@@ -75,8 +75,7 @@ def assembly_with(
     else as by the assembly of a controller, else by the motors."""
     if given is None or measured is not None:
         return PreparedAssembly(mech, measured, partition=part)
-    sensors = given.measured, given._given_weights
-    return PreparedAssembly(given.mech, *sensors, part, given._start)
+    return given.with_rows(part)
 
 
 def borders_at(
