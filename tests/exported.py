@@ -15,7 +15,7 @@ import holoctl as hc
 
 STATUSES = (
     "OK", "NOT_FINITE", "NOT_NORMALISED", "OPEN", "SINGULAR", "PIVOT_GROWTH", "OVERFLOW",
-    "BUILD", "SLIDING", "BROKEN", "LOST", "CONTRADICTORY",
+    "BUILD", "SLIDING", "BROKEN", "LOST", "CONTRADICTORY", "LIMITED",
 )  # fmt: skip
 STRICT = (
     "-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-pedantic", "-Werror",
@@ -75,6 +75,8 @@ class Exported:
             (x, ctypes.c_double)
             for x in ("closure", "velocity", "acceleration", "missed", "doubt", "pivot")
         ]
+        within = [("scale", ctypes.c_double), ("rates", ctypes.c_double * mech.nu)]
+        certificate += within if self.has_limits else []
         fields = [
             ("content", ctypes.c_ulong), ("sound", ctypes.c_int),
             *gains, *limits, ("in_trouble", ctypes.c_int), *certificate,
@@ -91,6 +93,11 @@ class Exported:
     def has_torque(self):
         """Whether there is a function for the torque of the controller."""
         return f"{self.prefix}_torque(" in self.paths[0].read_text()
+
+    @property
+    def has_limits(self):
+        """Whether it keeps limits."""
+        return "double scale;" in self.paths[0].read_text()
 
     @property
     def has_state(self):

@@ -848,6 +848,19 @@ ACTIVE_EFFORT = 1e-9
 DAQP_FEASIBLE = 1e-11
 """By so much DAQP may miss a bound, scaled; what is left of that is clipped."""
 
+OFF_A_BOUND = 1e-14
+"""In machine code, by so much of the largest number of the program it may miss a bound, scaled."""
+
+FARTHEST_ASKED = 1e10
+"""In machine code, what is asked for may be so many times what motors can give, for an answer that
+is more than clipped."""
+
+DEPENDENT_BOUND = 1e-20
+"""In machine code, a bound depends on others where they leave less than this of its square."""
+
+LIMITED_AGREE = 1e-11
+"""Efforts within limits in C are those of Python to this share of the largest one."""
+
 GIVEN_WAY = 1e-6
 """A limit of a joint counts as given way where the acceleration is past its bound by this share."""
 

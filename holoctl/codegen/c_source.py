@@ -2,14 +2,16 @@
 
 The instructions are numbered by value, so that what is computed twice is computed once. A long
 function is split into parts of a bounded length, which a compiler handles in a time that grows
-with their number only; what passes from one part to another goes through an array.
+with their number only; what passes from one part to another goes through an array. So does what
+passes from one stage of a function to the next, of which a caller may leave out the later ones.
 """
 
 from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +20,9 @@ from holoctl.codegen.casadi_extra import casadi_module
 
 __all__ = [
     "PART",
+    "Stages",
     "c_function",
+    "c_stages",
     "parameters",
 ]
 
@@ -95,42 +99,135 @@ def c_function(
     InputError
         For an operation that has no counterpart in C99.
     """
-    name = name or function.name()
     program = _gathered(_read(function))
     if symbols is not None:
         _mark(program, function, symbols)
-    count = len(program.formats)
     ins = [function.name_in(i) for i in range(function.n_in())]
-    outs = [function.name_out(i) for i in range(function.n_out())]
-    sizes = [function.numel_out(i) for i in range(len(outs))]
-    set_here = {(o, e) for o, e, _ in program.outputs}
-    zeros = [
-        f"  {outs[o]}[{e}] = 0.0;"
-        for o, size in enumerate(sizes)
-        for e in range(size)
-        if (o, e) not in set_here
+    stage = _Stage(
+        name or function.name(), 0, len(program.formats), ins, range(function.n_out()), False
+    )
+    return _sources(program, function, [stage], qualifier)[0]
+
+
+@dataclass(frozen=True)
+class Stages:
+    """A C function in stages.
+
+    Attributes
+    ----------
+    source : str
+    size : int
+        How many numbers they share.
+    """
+
+    source: str
+    size: int
+
+
+def c_stages(
+    function: Any,
+    stages: Sequence[tuple[str, Sequence[str]]],
+    qualifier: str = "static",
+    symbols: Any = None,
+) -> Stages:
+    """The C source of one function in stages, each a C function for some of its outputs.
+
+    The first is ``void first(double *w, const double *q, ..., double *u, ...)``, the others ``void
+    next(double *w, double *y, ...)``: they go on from the w that those before them filled. What
+    several stages need is computed in the first of them.
+
+    Parameters
+    ----------
+    function : casadi.Function
+        As in `c_function`.
+    stages : sequence of (str, sequence of str)
+        Name and outputs of each.
+    qualifier, symbols
+        As in `c_function`.
+
+    Returns
+    -------
+    Stages
+
+    Raises
+    ------
+    InputError
+        As `c_function`.
+    """
+    place = {function.name_out(i): i for i in range(function.n_out())}
+    outputs = [[place[x] for x in names] for _, names in stages]
+    program, ends = _staged(_gathered(_read(function)), outputs)
+    if symbols is not None:
+        _mark(program, function, symbols)
+    ins = [function.name_in(i) for i in range(function.n_in())]
+    table = [
+        _Stage(name, first, last, [] if i else ins, outputs[i], True)
+        for i, ((name, _), first, last) in enumerate(
+            zip(stages, [0, *ends[:-1]], ends, strict=True)
+        )
     ]
+    sources, size = _sources(program, function, table, qualifier)
+    return Stages(sources, size)
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """Values `first` to `last` of a program as a C function; `shared` if w is that of a caller."""
+
+    name: str
+    first: int
+    last: int
+    ins: Sequence[str]
+    outs: Sequence[int]
+    shared: bool
+
+
+def _sources(
+    program: _Program, function: Any, stages: Sequence[_Stage], qualifier: str
+) -> tuple[str, int]:
+    """The C of all stages, and the size of w."""
+    starts = sorted({k for s in stages for k in range(s.first, max(s.last, s.first + 1), PART)})
+    slot, size = _slots(program, starts)
+    size = max(size, 1)
     at_value: dict[int, list[str]] = {}
     for o, e, value in program.outputs:
-        at_value.setdefault(value, []).append(f"  {outs[o]}[{e}] = {{}};")
-    unused = [f"  (void){x};" for x in [*ins, *outs]]
-    head = f"{qualifier} void {name}({parameters(function)}) {{".lstrip()
-    if count <= PART:
-        body = [line for k in range(count) for line in _lines(program, k, _local, at_value)]
-        return "\n".join([head, *unused, *zeros, *body, "}", ""])
-    slot, size = _slots(program)
-    parts, calls = [], []
-    for start in range(0, count, PART):
-        stop = min(start + PART, count)
-        lines = _part(program, start, stop, slot, at_value)
-        part = f"{name}_part{start // PART}"
-        arguments = ", ".join(["w", *ins, *outs])
-        parts += [
-            f"{qualifier} void {part}(double *w, {parameters(function)}) {{".lstrip(),
-            "  (void)w;", *unused, *lines, "}", "",
-        ]  # fmt: skip
-        calls.append(f"  {part}({arguments});")
-    return "\n".join([*parts, head, f"  double w[{max(size, 1)}];", *zeros, *calls, "}", ""])
+        at_value.setdefault(value, []).append(f"  {function.name_out(o)}[{e}] = {{}};")
+    lines = list[str]()
+    for s in stages:
+        own = [k for k in starts if s.first <= k < max(s.last, s.first + 1)]
+        outs = [function.name_out(o) for o in s.outs]
+        arrays = [*(f"const double *{x}" for x in s.ins), *(f"double *{x}" for x in outs)]
+        unused, zeros = [f"  (void){x};" for x in [*s.ins, *outs]], _zeros(program, function, s)
+        with_w = ", ".join(["double *w", *arrays])
+        head = f"{qualifier} void {s.name}({with_w if s.shared else ', '.join(arrays)}) {{"
+        if len(own) == 1:
+            body = _part(program, s.first, s.last, slot, at_value)
+            taken = ["  (void)w;"] if s.shared else []
+            lines += [head.lstrip(), *taken, *unused, *zeros, *body, "}", ""]
+            continue
+        calls = []
+        for i, start in enumerate(own):
+            body = _part(program, start, min(start + PART, s.last), slot, at_value)
+            part = f"{s.name}_part{i}"
+            lines += [
+                f"{qualifier} void {part}({with_w}) {{".lstrip(), "  (void)w;", *unused, *body,
+                "}", "",
+            ]  # fmt: skip
+            calls.append(f"  {part}({', '.join(['w', *s.ins, *outs])});")
+        made = [] if s.shared else [f"  double w[{size}];"]
+        lines += [head.lstrip(), *made, *zeros, *calls, "}", ""]
+    return "\n".join(lines), size
+
+
+def _zeros(program: _Program, function: Any, stage: _Stage) -> list[str]:
+    """Entries of outputs that are always zero."""
+    found = {(o, e) for o, e, _ in program.outputs}
+    return [
+        f"  {function.name_out(o)}[{e}] = 0.0;"
+        for o in stage.outs
+        for e in range(function.numel_out(o))
+        if (o, e) not in found
+    ]
 
 
 def _local(value: int) -> str:
@@ -163,19 +260,23 @@ def _part(
     return lines
 
 
-def _slots(program: _Program) -> tuple[dict[int, int], int]:
+def _slots(program: _Program, starts: Sequence[int]) -> tuple[dict[int, int], int]:
     """Places in the array for values that other parts need; reused when no part needs them."""
+
+    def part(value: int) -> int:
+        return bisect_right(starts, value)
+
     last: dict[int, int] = {}
     for k, operands in enumerate(program.operands):
         for i in operands:
-            if i // PART != k // PART:
-                last[i] = k // PART
+            if part(i) != part(k):
+                last[i] = part(k)
     slot: dict[int, int] = {}
     free: list[int] = []
-    size, ends = 0, sorted((part, value) for value, part in last.items())
+    size, ends = 0, sorted((at, value) for value, at in last.items())
     done = 0
     for value in sorted(last):
-        while done < len(ends) and ends[done][0] < value // PART:
+        while done < len(ends) and ends[done][0] < part(value):
             free.append(slot[ends[done][1]])
             done += 1
         if free:
@@ -250,14 +351,47 @@ def _gathered(program: _Program) -> _Program:
         order |= dict.fromkeys(sorted(needed))
         order |= dict.fromkeys(k for text in _GATHERED for k in group if program.formats[k] == text)
     order |= dict.fromkeys(range(count))
-    new = {old: k for k, old in enumerate(order)}
+    return _reordered(program, order)
+
+
+def _reordered(program: _Program, order: Iterable[int]) -> _Program:
+    """The same with its values, each behind its operands, in this order of old ones."""
+    old_values = list(order)
+    new = {old: k for k, old in enumerate(old_values)}
     found = _Program(outputs=[(o, entry, new[k]) for o, entry, k in program.outputs])
-    for old in order:
+    for old in old_values:
         text, operands = program.formats[old], tuple(new[i] for i in program.operands[old])
         found.formats.append(text)
         found.operands.append(operands)
         found.known[text, tuple(sorted(operands)) if text in _COMMUTING else operands] = new[old]
     return found
+
+
+def _staged(program: _Program, stages: Sequence[Sequence[int]]) -> tuple[_Program, list[int]]:
+    """The same with its values in the order of stages, and where each stage ends."""
+    of_output = {o: s for s, outputs in enumerate(stages) for o in outputs}
+    count, last = len(program.formats), len(stages)
+    stage = [last] * count  # the first that needs a value
+    for o, _, k in program.outputs:
+        stage[k] = min(stage[k], of_output[o])
+    for k in reversed(range(count)):
+        if not program.operands[k] and "[" in program.formats[k]:
+            stage[k] = 0  # the inputs are given to the first
+        for i in program.operands[k]:
+            stage[i] = min(stage[i], stage[k])
+    copies: dict[tuple[int, int], int] = {}  # of what is an output of a later stage, there
+    for n, (o, entry, k) in enumerate(program.outputs):
+        s = of_output[o]
+        if stage[k] < s:
+            if (k, s) not in copies:
+                copies[k, s] = len(program.formats)
+                program.formats.append(_FORMATS["ASSIGN"])
+                program.operands.append((k,))
+                stage.append(s)
+            program.outputs[n] = (o, entry, copies[k, s])
+    order = sorted((k for k, s in enumerate(stage) if s < last), key=lambda k: stage[k])
+    ends = [sum(s <= i for s in stage) for i in range(last)]
+    return _reordered(program, order), ends
 
 
 def _mark(program: _Program, function: Any, symbols: Any) -> None:

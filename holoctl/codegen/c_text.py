@@ -6,6 +6,7 @@ stand for is told by the fields of frozen values, beside what fills them in.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -62,7 +63,9 @@ def comment(text: str) -> str:
 
 
 def number(x: float) -> str:
-    """A finite double as C reads it back exactly."""
+    """A double as C reads it back exactly; not for what is no number."""
+    if math.isinf(x):
+        return "HUGE_VAL" if x > 0.0 else "-HUGE_VAL"
     text = f"{x:.17g}"
     shorter = repr(float(x))
     text = shorter if float(shorter) == x and len(shorter) <= len(text) else text

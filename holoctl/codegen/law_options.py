@@ -8,6 +8,7 @@ from typing import Any
 from holoctl.base.checks import Vector, one_of
 from holoctl.base.errors import InputError
 from holoctl.control.computed_torque import ComputedTorque, state_limits_of
+from holoctl.control.limits_law import LimitsLaw
 from holoctl.dynamics.actuation import effort_weights
 from holoctl.dynamics.inverse import POLICIES
 from holoctl.mechanism.checks import check_mechanism
@@ -46,6 +47,12 @@ class Subject:
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", effort_weights(self.mech, self.weights))
 
+    @property
+    def keeping(self) -> LimitsLaw | None:
+        """The law of the limits that a controller keeps; None without."""
+        limited = None if self.controller is None else self.controller._limited
+        return None if limited is None else limited.law
+
     def __reduce__(self) -> tuple[Any, ...]:  # arrays in a pickle could be written to
         return Subject, (
             self.mech, self.controller, self.partition, self.weights, self.inconsistent,
@@ -73,6 +80,11 @@ def subject_of(
     check_mechanism(mech, "what")
     if inconsistent is not NOT_GIVEN:
         one_of("inconsistent", inconsistent, POLICIES)
+    if controller is not None and controller.ki.any():
+        raise InputError(
+            f"{mech.name}: the integral action ki of a controller is no part of code that is made "
+            "of it; take ki=0 for that"
+        )
     if controller is None:
         policy = "raise" if inconsistent is NOT_GIVEN else inconsistent
     else:

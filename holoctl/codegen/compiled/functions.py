@@ -13,12 +13,14 @@ from holoctl.base.errors import InputError
 from holoctl.codegen.c_source import c_function
 from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.extension_source import Law, extension_source
+from holoctl.codegen.compiled.limited_source import limited_source
 from holoctl.codegen.curves import curves_together
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.derivatives import derivatives
 from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
+from holoctl.codegen.laws.limited import limited_torque
 from holoctl.codegen.laws.placed import placed_function
 from holoctl.codegen.laws.rows import rows_function
 from holoctl.codegen.laws.terms import terms_function
@@ -63,6 +65,12 @@ def machine_code(
     functions = _functions(E, subject, (*wanted, "rows") if with_rows else wanted)
     sources = [curves_together(c_function(f)) for f in functions]
     laws = [_law_of(f) for f in functions]
+    if subject.keeping is not None and "torque" in wanted:
+        found = limited_torque(E, subject, subject.keeping)
+        if found is not None:
+            source, law = limited_source(found, subject.keeping)
+            sources.append(curves_together(source))
+            laws.append(law)
     if "forward_dynamics" in wanted:
         i = [law.name for law in laws].index("forward_dynamics")
         sources[i] = c_function(placed_function(E)) + sources[i]
@@ -89,7 +97,7 @@ def _functions(E: Expressions, subject: Subject, wanted: tuple[str, ...]) -> lis
         "forward_dynamics": lambda: forward_function(E),
         "terms": lambda: terms_function(E),
         "rows": lambda: rows_function(E),
-        "torque": lambda: torque_function(E, subject),
+        "torque": lambda: None if subject.keeping else torque_function(E, subject),
         "inverse_dynamics_derivatives": lambda: derivatives(E, inverse()),
         "forward_dynamics_derivatives": lambda: derivatives(E, forward_function(E)),
     }

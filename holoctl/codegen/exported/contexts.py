@@ -13,12 +13,15 @@ __all__ = [
     "GravityTorque",
     "Header",
     "KeptNoise",
+    "LimitedGravityTorque",
+    "LimitedSolve",
     "Plant",
     "PlantHeader",
     "Readme",
     "SelfTest",
     "SensedTest",
     "Shared",
+    "Solve",
     "Source",
     "TorqueDeclaration",
 ]
@@ -116,6 +119,8 @@ class Header:
         Of the whole library, and its first 32 bits as a number of C; both empty while it is found.
     measured_sizes, measured_table, memory_type, memory_field, sensed_declaration : str
         Of the closed state from what is measured; see exported/sensed.py.
+    limits_contract, limit_fields : str
+        Of limits: lines of documentation, and fields; see exported/limits.py.
     """
 
     what: str
@@ -135,6 +140,8 @@ class Header:
     memory_type: str
     memory_field: str
     sensed_declaration: str
+    limits_contract: str
+    limit_fields: str
 
 
 @dataclass(frozen=True)
@@ -160,15 +167,15 @@ class Source:
         Rows of the matrix, of the closure errors, of the acceleration.
     allowance, tolerance : str
         How far redundant rows may be broken.
-    noise, kept_noise : str
-        How far the state is off, and where geometry is rounded the function for that.
+    kept_noise : str
+        Where geometry is rounded, the function for how far the state is off.
     laws : str
         The straight-line code.
     largest : str
         The function for the largest magnitude.
     normalise : str
         The functions that normalise, where they are needed.
-    state_parameters, matrix_arguments, law_arguments : str
+    state_parameters, matrix_arguments : str
         Of functions that take the state.
     shares, rates_given : str
         Where the law takes rates of motors: constants, and what it is given without a reference.
@@ -176,10 +183,14 @@ class Source:
         The state at which init tries a tick; its time, where there is one.
     set_gains : str
         Statements that set the gains of a controller.
+    solve : str
+        The function for a tick of inverse dynamics.
     torque : str
         The function for the torque of a controller.
     closed_state, begin, sensed : str
         Of the closed state from what is measured; see exported/sensed.py.
+    limits, limit_held, limit_zero, set_limits : str
+        Of limits; see exported/limits.py.
     """
 
     rows: int
@@ -187,24 +198,52 @@ class Source:
     kept: int
     allowance: str
     tolerance: str
-    noise: str
     kept_noise: str
     laws: str
     largest: str
     normalise: str
     state_parameters: str
     matrix_arguments: str
-    law_arguments: str
     shares: str
     rates_given: str
     trial: str
     declare_t: str
     read_t: str
     set_gains: str
+    solve: str
     torque: str
     closed_state: str
     begin: str
     sensed: str
+    limits: str
+    limit_held: str
+    limit_zero: str
+    set_limits: str
+
+
+@dataclass(frozen=True)
+class Solve:
+    """``solve.c``: a tick of inverse dynamics.
+
+    Attributes
+    ----------
+    law_arguments : str
+        Of the law.
+    noise : str
+        How far the state is off.
+    """
+
+    law_arguments: str
+    noise: str
+
+
+@dataclass(frozen=True)
+class LimitedSolve:
+    """``solve_limited.c``: the same within limits; `passed` numbers pass from stage to stage."""
+
+    law_arguments: str
+    noise: str
+    passed: int
 
 
 @dataclass(frozen=True)
@@ -233,6 +272,14 @@ class GravityTorque:
     """
 
     hold_arguments: str
+
+
+@dataclass(frozen=True)
+class LimitedGravityTorque:
+    """``torque_gravity_limited.c``: the same within limits; `passed` as in `LimitedSolve`."""
+
+    hold_arguments: str
+    passed: int
 
 
 @dataclass(frozen=True)
@@ -305,6 +352,8 @@ class SelfTest:
         A check that a storm of inputs made a torque overflow.
     sensed, sensed_call : str
         The test of the closed state from what is measured, and its call.
+    or_beyond, limited_seen : str
+        Of limits: a condition for efforts past them, and a check that some state is limited.
     """
 
     arrays: str
@@ -318,6 +367,8 @@ class SelfTest:
     storm_seen: str
     sensed: str
     sensed_call: str
+    or_beyond: str
+    limited_seen: str
 
 
 @dataclass(frozen=True)
@@ -371,8 +422,11 @@ class Readme:
         Lines of the table of files, for the plant.
     from_motors : str
         How a tick is called where only some joints are measured.
+    within_limits : str
+        What `LIMITED` means, where there are limits.
     """
 
     summary: str
     more_files: str
     from_motors: str
+    within_limits: str

@@ -23,9 +23,10 @@ from holoctl.codegen.exported.states import golden_states
 from holoctl.codegen.exported.ticks import golden_ticks
 from holoctl.codegen.exported.write_files import identifier, write_files
 from holoctl.codegen.expressions import symbolic
-from holoctl.codegen.law_options import subject_of
+from holoctl.codegen.law_options import Subject, subject_of
 from holoctl.codegen.laws.borders import assembly_with, sensing_of
 from holoctl.control.computed_torque import ComputedTorque
+from holoctl.control.limits_law import LimitsLaw
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -61,7 +62,8 @@ def export_c(
     ----------
     what : Mechanism or ComputedTorque
         A controller gives ``holoctl_<name>_torque``, if its motors have positions of their own;
-        both give ``holoctl_<name>_inverse_dynamics``.
+        both give ``holoctl_<name>_inverse_dynamics``. Limits of a controller are kept by both: the
+        status is then LIMITED, and efforts are never beyond theirs.
     folder : str or path
         Made where it is missing. Files in it are overwritten only if they were written by holoctl.
     name : str, optional
@@ -97,7 +99,7 @@ def export_c(
     InputError
         Without CasADi; for arguments that do not fit; for joints, constraints and forces that have
         no expressions, or wrong ones, by name; where a file is in the way that holoctl did not
-        write.
+        write; for a controller with integral action, or with the policy "raise" for its limits.
     NotActuatedError
         If the mechanism has no motors or no motion.
     AssemblyError
@@ -127,7 +129,7 @@ def export_c(
     E = symbolic(mech, subject.partition)
     assembly = _assembly(what, mech, E.partition, measured)
     sensing = None if assembly is None else sensing_of(assembly)
-    laws = exported_laws(E, subject.controller, weights, sensing)
+    laws = exported_laws(E, subject.controller, weights, sensing, _keeping(subject))
     shared = shared_context(E, laws, prefix, limits, in_trouble)
     states = golden_states(E, laws, weights, limits)
     ticks = None if assembly is None else golden_ticks(assembly, laws.timed)
@@ -149,6 +151,17 @@ def _assembly(
         if measured is None and given is None:
             return None
         raise
+
+
+def _keeping(subject: Subject) -> LimitsLaw | None:
+    """The law of limits, where it can do without Python."""
+    law = subject.keeping
+    if law is not None and law.policy == "raise":
+        raise InputError(
+            f"{subject.mech.name}: a controller with policy='raise' cannot be exported, for there "
+            "is nobody to raise to; take 'nearest' or 'scale'"
+        )
+    return law
 
 
 def _folder(folder: Any) -> Path:

@@ -20,14 +20,24 @@ from holoctl.codegen.exported.contexts import (
     GravityTorque,
     Header,
     KeptNoise,
+    LimitedGravityTorque,
+    LimitedSolve,
     Plant,
     PlantHeader,
     Readme,
     Shared,
+    Solve,
     Source,
     TorqueDeclaration,
 )
 from holoctl.codegen.exported.laws import Laws
+from holoctl.codegen.exported.limits import (
+    LimitTexts,
+    limit_fields,
+    limit_texts,
+    limits_contract,
+    within_limits,
+)
 from holoctl.codegen.exported.plant import plant_functions
 from holoctl.codegen.exported.self_test import self_test
 from holoctl.codegen.exported.sensed import Sensed, sensed_texts
@@ -81,7 +91,9 @@ def library_files(
         f"{P}_test.c": self_test(E, laws, states, shared, ticks),
         "CMakeLists.txt": filled("CMakeLists.txt", shared, Build(f" {P}_plant.c" if plant else "")),
         "README.md": filled(
-            "README.md", shared, Readme(summary, row if plant else "", sensed.from_motors)
+            "README.md",
+            shared,
+            Readme(summary, row if plant else "", sensed.from_motors, within_limits(laws)),
         ),
     }
 
@@ -169,6 +181,8 @@ def _header(E: Expressions, laws: Laws, shared: Shared, stack: int, sensed: Sens
         memory_type=sensed.memory_type,
         memory_field=sensed.memory_field,
         sensed_declaration=sensed.sensed_declaration,
+        limits_contract=limits_contract(laws, shared),
+        limit_fields=limit_fields(laws),
     )
 
 
@@ -198,34 +212,48 @@ def _source(
     E: Expressions, laws: Laws, states: States, shared: Shared, symbols: Any, sensed: Sensed
 ) -> Source:
     timed, controller = laws.timed, laws.controller
-    functions = [f for f in (laws.errors, laws.law, laws.hold, laws.matrix) if f is not None]
+    limits = limit_texts(laws, LAW, symbols)
+    functions = (
+        [laws.errors, laws.matrix]
+        if laws.limits
+        else [laws.errors, laws.law, laws.hold, laws.matrix]
+    )
+    functions = [f for f in functions if f is not None]
     if laws.closed_state is not None:
         functions += laws_of(laws.closed_state)
     rounded = E.partition.tolerance > 0.0
+    arguments = "q, v, target" + ", rates, share" * laws.at_reference + ", &t" * timed
+    noise = _NOISE if rounded else f"c->closure + c->velocity / {shared.earlier}"
+    solve = filled("solve.c", shared, Solve(arguments, noise))
+    if laws.limits:
+        solve = filled("solve_limited.c", shared, LimitedSolve(arguments, noise, limits.passed))
     return Source(
         rows=laws.matrix.size1_out(0),
         closed=laws.law.numel_out(2),
         kept=laws.law.numel_out(5),
         allowance=number(ALLOWANCE),
         tolerance=number(broken_at_least(E)),
-        noise=_NOISE if rounded else f"c->closure + c->velocity / {shared.earlier}",
         kept_noise=_kept_noise(E, shared) if rounded else "",
-        laws=source(functions, LAW, symbols),
+        laws=source(functions, LAW, symbols, limits.laws),
         largest=filled("largest.c"),
         normalise=normalising(E.tree.unit_parts),
         state_parameters="const double *q, double t" if timed else "const double *q",
         matrix_arguments="q, &t" if timed else "q",
-        law_arguments="q, v, target" + ", rates, share" * laws.at_reference + ", &t" * timed,
         shares=_SHARES if laws.at_reference else "",
         rates_given="no_rates, as_measured, " if laws.at_reference else "",
         trial=_trial(states, timed),
         declare_t="  double t;\n" if timed else "",
         read_t="  read(trial_t, 1, &t);\n" if timed else "",
         set_gains="" if controller is None else _set_gains(controller),
-        torque="" if controller is None else _torque(controller, timed, shared),
+        solve=solve,
+        torque="" if controller is None else _torque(controller, timed, shared, limits),
         closed_state=sensed.closed_state,
         begin=sensed.begin,
         sensed=sensed.sensed,
+        limits=limits.limits,
+        limit_held=limits.held,
+        limit_zero=limits.zero,
+        set_limits=limits.set_limits,
     )
 
 
@@ -247,9 +275,13 @@ def _kept_noise(E: Expressions, shared: Shared) -> str:
     return filled("kept_noise.c", shared, context)
 
 
-def _torque(controller: ComputedTorque, timed: bool, shared: Shared) -> str:
+def _torque(controller: ComputedTorque, timed: bool, shared: Shared, limits: LimitTexts) -> str:
     if controller.compensation == "full":
         return filled("torque_full.c", shared)
+    if limits.limits:
+        arguments = "q, v, command, &t" if timed else "q, v, command"
+        own = LimitedGravityTorque(arguments, limits.passed_by_hold)
+        return filled("torque_gravity_limited.c", shared, own)
     arguments = "q, v, &t" if timed else "q, v"
     return filled("torque_gravity.c", shared, GravityTorque(arguments))
 

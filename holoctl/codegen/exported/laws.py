@@ -17,10 +17,12 @@ from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.borders import Sensing
 from holoctl.codegen.laws.closed_state import ClosedState, closed_state
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
+from holoctl.codegen.laws.limited import Limited, caused_by, limited
 from holoctl.codegen.laws.measures import broken_rows, measures
 from holoctl.codegen.laws.torque import at_reference, errors_function
-from holoctl.codegen.matrices import dense
+from holoctl.codegen.matrices import dense, total
 from holoctl.control.computed_torque import ComputedTorque
+from holoctl.control.limits_law import LimitsLaw
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -50,6 +52,12 @@ class Laws:
         Whether there are rates.
     closed_state : ClosedState or None
         From what is measured; None without that.
+    limits : LimitsLaw or None
+        Of the controller; None without.
+    limited_law, limited_hold : Limited or None
+        With limits, what stands in the places of `law` and `hold`: the same, with what limits need
+        for u. The efforts of holding are then those with a ``command`` added, which is the third
+        input.
     """
 
     controller: ComputedTorque | None
@@ -60,6 +68,9 @@ class Laws:
     timed: bool
     at_reference: bool
     closed_state: ClosedState | None
+    limits: LimitsLaw | None
+    limited_law: Limited | None
+    limited_hold: Limited | None
 
     def measured(self, mech: Mechanism, q: Array, v: Array, target: Array, t: float) -> list[Any]:
         """What the law takes for friction at the measured rates."""
@@ -72,6 +83,7 @@ def exported_laws(
     controller: ComputedTorque | None,
     weights: Array | None,
     sensing: Sensing | None,
+    limits: LimitsLaw | None,
 ) -> Laws:
     ca, mech = casadi_module(), E.mech
     errors = None if controller is None else errors_function(mech)
@@ -96,9 +108,18 @@ def exported_laws(
     timed = any(bool(ca.depends_on(ca.vec(x), E.t)) for x in [*outputs, *holding, *forces, A])
     t, label = ([E.t], ["t"]) if timed else ([], [])
     results = ["u", "doubt", "closed", "moved", "speed", "kept", "size", "missed"]
+    names = ["q", "v", "target", *named, *label]
+    limited_law = limited_hold = None
+    if limits is not None:
+        still = [E.q, E.v, ca.SX.zeros(mech.nu), *at, E.t]
+        base = inverse.call(still, True, False)[:2]
+        own = dict(zip(results[1:], outputs[1:], strict=True))
+        limited_law = limited(E, limits, "law", ([*given, *t], names), own, (u, a), base)
+    if limits is not None and holding:
+        limited_hold = _limited_hold(E, limits, dict(zip(results, holding, strict=False)), t)
     return Laws(
         controller,
-        ca.Function("law", [*given, *t], outputs, ["q", "v", "target", *named, *label], results),
+        ca.Function("law", [*given, *t], outputs, names, results),
         ca.Function("matrix", [E.q, *t], [A], ["q", *label], ["A"]),
         errors,
         ca.Function("hold", [E.q, E.v, *t], holding, ["q", "v", *label], results[:5])
@@ -107,7 +128,23 @@ def exported_laws(
         timed,
         moved,
         None if sensing is None else closed_state(E, sensing),
+        limits,
+        limited_law,
+        limited_hold,
     )
+
+
+def _limited_hold(
+    E: Expressions, limits: LimitsLaw, holding: dict[str, SX], t: list[SX]
+) -> Limited:
+    """The efforts of holding with a command."""
+    command = casadi_module().SX.sym("command", E.mech.nu)
+    held, own = holding["u"], {x: y for x, y in holding.items() if x != "u"}
+    motion, doubt = caused_by(E, limits)
+    own["doubt"] = total([own["doubt"], *doubt])
+    given = [E.q, E.v, command, *t], ["q", "v", "command", *(["t"] if t else [])]
+    u = held + command
+    return limited(E, limits, "hold", given, own, (u, motion(u)), (held, motion(held)))
 
 
 def _matrix(E: Expressions) -> SX:

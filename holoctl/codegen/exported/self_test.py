@@ -5,6 +5,7 @@ from __future__ import annotations
 from holoctl.codegen.c_text import array, filled, number
 from holoctl.codegen.exported.contexts import SelfTest, SensedTest, Shared
 from holoctl.codegen.exported.laws import Laws
+from holoctl.codegen.exported.limits import limit_checks, resting
 from holoctl.codegen.exported.states import States
 from holoctl.codegen.exported.ticks import Ticks
 from holoctl.codegen.expressions import Expressions
@@ -28,7 +29,10 @@ def self_test(
         array("target", states.target, "[STATES][NU]"),
         array("expected_inverse", states.inverse, "[STATES][NU]"),
         array("tolerance", states.tolerance, "[STATES]"),
+        array("resting", resting(laws, E.mech.nu), "[NU]"),
     ]
+    limit_arrays, or_beyond = limit_checks(laws)
+    arrays += [limit_arrays] if limit_arrays else []
     more_inputs, more_bad, golden_torque = "", "", ""
     copies = "  for (int i = 0; i < NU; i++) x.first[i] = target[k][i];\n"
     if controller:
@@ -41,13 +45,14 @@ def self_test(
         more_inputs = ", v_ref[NU], a_ref[NU]"
         more_bad = "  bad_numbers(x.v_ref, NU, &x);\n  bad_numbers(x.a_ref, NU, &x);\n"
         golden_torque = (
-            f'    check(tick(&c, &x, u) == {U}_OK, "status");\n'
+            '    check(good(tick(&c, &x, u)), "status");\n'
             "    d = difference(u, expected_torque[k]) / tolerance[k];\n"
             "    if (!(d <= worst)) worst = d;\n"
         )
     if timed:
         more_bad += "  bad_numbers(&x.t, 1, &x);\n"
     seen = f'  check(c.count[{U}_OVERFLOW] > 0, "OVERFLOW in a storm");\n'
+    limited_seen = f'  check(c.count[{U}_LIMITED] > 0, "LIMITED");\n'
     test = SelfTest(
         arrays="\n".join(arrays),
         more_inputs=more_inputs,
@@ -60,6 +65,8 @@ def self_test(
         storm_seen=seen if states.overflow else "",
         sensed="" if ticks is None else _sensed(laws, ticks, shared),
         sensed_call="" if ticks is None else "  sensed();\n",
+        or_beyond=or_beyond,
+        limited_seen=limited_seen if states.limited else "",
     )
     return filled("test.c", shared, test)
 

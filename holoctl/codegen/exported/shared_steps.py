@@ -18,14 +18,18 @@ _LOAD = re.compile(r"  const double (x\d+) = (\w+\[\d+\]);")
 _QUOTIENT = re.compile(r"  const double (x\d+) = (\S+) / (\S+);")
 
 
-def source(functions: Iterable[Any], qualifier: str = "static", symbols: Any = None) -> str:
+def source(
+    functions: Iterable[Any],
+    qualifier: str = "static",
+    symbols: Any = None,
+    more: Iterable[str] = (),
+) -> str:
     """The C of several functions, without slow steps that can be shared.
 
-    `qualifier` and `symbols` are those of `c_function`.
+    `qualifier` and `symbols` are those of `c_function`; `more` is C that is there already.
     """
-    found = curves_together(
-        "\n".join(_shared(c_function(f, qualifier=qualifier, symbols=symbols)) for f in functions)
-    )
+    written = [c_function(f, qualifier=qualifier, symbols=symbols) for f in functions]
+    found = curves_together("\n".join(map(_shared, [*written, *more])))
     return filled("sines_cosines.c") + found if "sines_cosines" in found else found
 
 

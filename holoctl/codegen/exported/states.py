@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from holoctl.base.errors import AssemblyError, HoloctlError, InconsistentError, SingularityError
 from holoctl.base.tolerances import (
     CLOSURE_LIMIT,
+    LIMITED_AGREE,
     SECOND_DIFFERENCE,
     SELF_TEST_NEAR,
     SELF_TEST_STATES,
@@ -22,10 +23,16 @@ from holoctl.closing.assembly import assemble
 from holoctl.codegen.exported.laws import Laws
 from holoctl.codegen.expressions import Expressions
 from holoctl.constraints.custom import Custom
+from holoctl.control.limited_inverse_dynamics import (
+    LimitedInverseDynamics,
+    limited_inverse_dynamics,
+)
+from holoctl.control.limits_law import LimitsLaw
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.forces.together import change_by_velocity
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.tree.kinematics import kinematics
 
@@ -52,6 +59,8 @@ class States:
     sliding: Array | None = None
     overflow: bool = field(default=False, kw_only=True)
     """Whether fast motion is sure to give a torque that is not finite."""
+    limited: bool = field(default=False, kw_only=True)
+    """Whether some state is past limits."""
 
 
 def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: StateLimits) -> States:
@@ -63,6 +72,7 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
     )
     rows: list[tuple[Any, ...]] = []
     differences = _noise_of_differences(mech)
+    limited = False
     size, beyond, doubtful = min(1e-4, 0.01 * limit, 0.01 * slow), 0, 0
     for closed_q, closed_v, t in _closed_states(E, laws, rng):
         off = size if len(rows) >= SELF_TEST_STATES - SELF_TEST_NEAR else 0.0
@@ -81,7 +91,10 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
                 mech, q, v, target, inconsistent="project", weights=weights, t=t,
                 partition=E.partition,
             ).certificate.condition  # fmt: skip
-            inverse = python.torque(q, v, target, t)
+            inverse, past = python.torque(q, v, target, t), False
+            if laws.limits is not None:
+                within = _within(laws.limits, q, v, target, t, E.partition, weights)
+                inverse, past = within.u, within.scale != 1.0
             reference = _references(laws, q, v, rng)
             torque = np.zeros(mech.nu)
             if laws.controller is not None:
@@ -91,7 +104,10 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
             continue
         condition *= 1.0 + _steepness(mech, q, v, t) / max(np.abs(inverse).max(), 1e-300)
         tolerance = max(1e-12, 100.0 * np.finfo(float).eps * max(condition, differences))
+        if laws.limits is not None:  # the nearest efforts depend on rounding as the metric does
+            tolerance = max(tolerance, LIMITED_AGREE)
         rows.append((q, v, t, target, *reference, inverse, torque, tolerance))
+        limited |= past
         if len(rows) == SELF_TEST_STATES:
             columns = [np.array(column) for column in zip(*rows, strict=True)]
             found = States(*columns)
@@ -100,6 +116,7 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
                 open=_open(E, laws, found.q[0], limit, rng) if limits.closure else None,
                 sliding=_sliding(E, laws, found, limits.velocity, rng) if limits.velocity else None,
                 overflow=_overflows(mech, laws, found),
+                limited=limited,
             )
     cause = "the reference configuration may be close to a singular one"
     if beyond > doubtful:
@@ -111,6 +128,17 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
         f"{mech.name}: only {len(rows)} of {SELF_TEST_STATES} states for the self-test were "
         f"found at which the torque can be trusted; {cause}"
     )
+
+
+def _within(
+    law: LimitsLaw, q: Array, v: Array, target: Array, t: float, part: Partition,
+    weights: Array | None,
+) -> LimitedInverseDynamics:  # fmt: skip
+    """Inverse dynamics within limits."""
+    return limited_inverse_dynamics(
+        law.mech, q, v, target, law.bound.limits, policy=law.policy, dt=law.dt,
+        inconsistent="project", weights=weights, t=t, partition=part,
+    )  # fmt: skip
 
 
 def _steepness(mech: Mechanism, q: Array, v: Array, t: float) -> float:

@@ -13,13 +13,13 @@ from typing import Any
 
 from holoctl.base.tolerances import REDUCED
 from holoctl.codegen.casadi_extra import SX, casadi_module
-from holoctl.codegen.elimination import factored
+from holoctl.codegen.elimination import Factors, factored
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.bordered import bordered, selection
 from holoctl.codegen.matrices import column, scalars, total
 from holoctl.codegen.tree_dynamics import mass_matrix
 
-__all__ = ["following", "forward_function"]
+__all__ = ["following", "forward_function", "reduced_inertia"]
 
 
 def forward_function(E: Expressions) -> Any:
@@ -48,10 +48,14 @@ def following(E: Expressions, N: SX) -> tuple[Callable[[SX], SX], list[SX]]:
     Also its doubt. Doubts add up, and errors multiply, so that a second step with what the first
     has left over keeps them small up to where the guard trips.
     """
-    NT = N.T
-    reduced = factored(NT @ (mass_matrix(E.tree) @ N), REDUCED)
+    reduced, NT = reduced_inertia(E, N), N.T
 
     def z(w: SX) -> SX:
         return column(reduced.solve(scalars(-(NT @ w))))
 
     return z, reduced.doubt
+
+
+def reduced_inertia(E: Expressions, N: SX) -> Factors:
+    """``N' M N``, factored."""
+    return factored(N.T @ (mass_matrix(E.tree) @ N), REDUCED)

@@ -11,6 +11,7 @@ tests.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.projector.projection import projected
 from holoctl.rows.closure_limits import StateLimits
 
-__all__ = ["holding_function", "inverse_function"]
+__all__ = ["MotorBorder", "holding_function", "inverse_function", "motor_border"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -85,6 +86,41 @@ def holding_function(E: Expressions, weights: Array | None = None) -> Any:
     return ca.Function("holding", [E.q, E.t], [u, doubt], ["q", "t"], ["u", "doubt"])
 
 
+@dataclass(frozen=True, eq=False)
+class MotorBorder:
+    """What a law puts below the kept rows; see `Bordered`.
+
+    Attributes
+    ----------
+    C : (nv, k) array
+    unit : (k,) array
+        What scales the rows of C'.
+    passive : int array
+        Coordinates that tell the motions apart that no motor drives: the last columns of C.
+    redundant : bool
+        Whether there are more motors than motions; else B stands first in C.
+    """
+
+    C: Array
+    unit: Array
+    passive: Indices
+    redundant: bool
+
+
+def motor_border(E: Expressions) -> MotorBorder:
+    """Motors and passive coordinates, or the independent ones where there are more motors."""
+    mech, part = E.mech, E.partition
+    if part.actuation_rank < mech.nu:
+        free = part.independent
+        none = np.zeros(0, dtype=np.intp)
+        return MotorBorder(selection(mech.nv, free), 1.0 / mech.column_scale[free], none, True)
+    u_scale, _ = effort_scales(mech)
+    passive = _passive_coordinates(E)
+    C = np.hstack([mech.B, selection(mech.nv, passive)])
+    unit = np.concatenate([u_scale, 1.0 / mech.column_scale[passive]])
+    return MotorBorder(C, unit, passive, False)
+
+
 def _inverse(
     E: Expressions, weights: Array | None, inconsistent: str, target: SX | None, at: tuple[SX, ...]
 ) -> tuple[SX, SX, SX]:
@@ -115,12 +151,8 @@ def _inverse(
 def _driven(E: Expressions, target: SX | None, at: tuple[SX, ...]) -> tuple[SX, SX, SX]:
     """As many motors as motions, or fewer: u beside multipliers, ``K' (y; u) = M a + h - F``."""
     ca = casadi_module()
-    mech = E.mech
-    u_scale, _ = effort_scales(mech)
-    passive = _passive_coordinates(E)
-    C = np.hstack([mech.B, selection(mech.nv, passive)])
-    unit = np.concatenate([u_scale, 1.0 / mech.column_scale[passive]])
-    K = bordered(E, C, unit)
+    mech, border = E.mech, motor_border(E)
+    passive, K = border.passive, bordered(E, border.C, border.unit)
     doubt = [*E.doubt, *K.doubt]
     if target is None:
         a = ca.SX.zeros(mech.nv)
@@ -182,10 +214,10 @@ def _redundant(
 ) -> tuple[SX, SX, SX]:
     """More motors than motions: the nearest motion, and the efforts of least norm."""
     ca = casadi_module()
-    mech, independent = E.mech, E.partition.independent
+    mech, independent, border = E.mech, E.partition.independent, motor_border(E)
     unit = mech.column_scale[independent]
     u_scale, cost = effort_scales(mech, weights)
-    K = bordered(E, selection(mech.nv, independent), 1.0 / unit)
+    K = bordered(E, border.C, border.unit)
     N = K.basis(independent.size)
     Y = ca.SX(np.diag(u_scale)) @ ca.SX(mech.B.T) @ N @ ca.SX(np.diag(unit))  # (nu, k), scaled
     Q, R, doubt = least_squares(columns(Y))

@@ -4,11 +4,15 @@
     reverse      x (+) (-step)   the numbers from which a step leads to x
     S            its rate by v
 
+and single coordinates of cut joints with their motion.
+
 The oracle is estimation/readings.py, for cut joints constraints/joint_coordinates.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,12 +22,19 @@ from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.placed import placed_joint, turn_and_shift
 from holoctl.codegen.matrices import column, total
 from holoctl.codegen.relative_motion import Pair, Seen, moved, pair_between, turns
-from holoctl.codegen.tree import of_quaternion
+from holoctl.codegen.tree import of_quaternion, tangent
 from holoctl.constraints.joint_coordinates import AXES_OF, Axis, FramePair, TreeJoint
 from holoctl.estimation.readings import Readings
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["difference_function", "reverse_function", "sensor_rows", "unit_readings"]
+__all__ = [
+    "JointReading",
+    "difference_function",
+    "joint_readings",
+    "reverse_function",
+    "sensor_rows",
+    "unit_readings",
+]
 
 
 def difference_function(E: Expressions, sensors: Readings) -> Any:
@@ -155,6 +166,41 @@ def _shorter(angle: SX) -> SX:
 
 
 # ---------------------------------------------------------------------------------- cut joints
+
+
+@dataclass(frozen=True, eq=False)
+class JointReading:
+    """One coordinate of a joint.
+
+    Attributes
+    ----------
+    value, rate : expressions
+    row : dict
+        ``rate = row v``: coordinate to entry.
+    bias : expression
+        ``d rate / dt = row a + bias``
+    """
+
+    value: SX
+    row: dict[int, SX]
+    rate: SX
+    bias: SX
+
+
+def joint_readings(
+    E: Expressions, coordinates: Iterable[tuple[FramePair, int]]
+) -> list[JointReading]:
+    """Coordinates of cut joints, of each joint the one with this number; the value of one of a ball
+    or free joint, which is no number of its own, is 0."""
+    ca, seen, found = casadi_module(), dict[tuple[int, int], Seen](), list[JointReading]()
+    moving = tangent(plain(E.mech.model), E.q) @ E.v
+    for joint, i in coordinates:
+        row = _row(_pair(E, joint, seen), joint.axes[i])
+        rate = total(x * E.v[k] for k, x in row.items())
+        alone = joint.kind not in ("spherical", "free")
+        value = _values(E, joint, seen)[i] if alone else ca.SX(0.0)
+        found.append(JointReading(value, row, rate, ca.jtimes(rate, E.q, moving)))
+    return found
 
 
 def _pair(E: Expressions, joint: FramePair, seen: dict[tuple[int, int], Seen]) -> Pair:

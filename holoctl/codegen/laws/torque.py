@@ -9,6 +9,7 @@ gravity   command is added to the efforts of holding
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from holoctl.base.angles import wrapped
@@ -21,7 +22,7 @@ from holoctl.codegen.matrices import column, scalars
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["at_reference", "errors_function", "torque_function"]
+__all__ = ["Given", "at_reference", "errors_function", "given_to", "torque_function"]
 
 
 def torque_function(E: Expressions, subject: Subject) -> Any:
@@ -34,9 +35,50 @@ def torque_function(E: Expressions, subject: Subject) -> Any:
     NotActuatedError, InputError
         As `inverse_function`, or for the compensation of gravity as `holding_function`.
     """
-    ca, mech, controller = casadi_module(), subject.mech, subject.controller
-    errors = errors_function(mech)
-    if controller is None or errors is None:
+    ca, controller = casadi_module(), subject.controller
+    given = None if controller is None else given_to(E, controller)
+    if controller is None or given is None:
+        return None
+    if controller.compensation == "full":
+        moved = at_reference(E, controller)
+        options = subject.weights, subject.inconsistent, subject.limits
+        law = inverse_function(E, *options, at_reference=moved)
+        u, _, doubt = law.call(given.to_inverse(E, moved), True, False)
+    else:
+        law = holding_function(E, subject.weights)
+        held, doubt = law.call([E.q, E.t], True, False)
+        u = held + given.command
+        doubt = sum(state_doubt(E, subject.limits), doubt)
+    return ca.Function("torque", given.inputs, [u, doubt], given.names, ["u", "doubt"])
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What a tick of a controller takes, and what it makes of it: ``kd (v_ref - B' v) + kp e``.
+
+    Attributes
+    ----------
+    inputs, names : lists of symbols and their names
+    v_ref, a_ref : (nu, 1) symbols
+    command : (nu, 1) expression
+    """
+
+    inputs: list[SX]
+    names: list[str]
+    v_ref: SX
+    a_ref: SX
+    command: SX
+
+    def to_inverse(self, E: Expressions, moved: bool) -> list[SX]:
+        """What `inverse_function` takes, with rates or without."""
+        rates = [self.v_ref, casadi_module().SX(1.0)] if moved else []
+        return [E.q, E.v, self.command + self.a_ref, *rates, E.t]
+
+
+def given_to(E: Expressions, controller: ComputedTorque) -> Given | None:
+    """The symbols of a tick; None where `errors_function` gives none."""
+    ca, mech, errors = casadi_module(), E.mech, errors_function(E.mech)
+    if errors is None:
         return None
     names = ["q_ref", "v_ref", "a_ref"]
     q_ref, v_ref, a_ref = (ca.SX.sym(x, mech.nu) for x in names)
@@ -44,21 +86,8 @@ def torque_function(E: Expressions, subject: Subject) -> Any:
     gains = zip(controller.kp.tolist(), controller.kd.tolist(), strict=True)
     feedback = zip(gains, scalars(e), scalars(rate), strict=True)
     command = column(kp * x + kd * y for (kp, kd), x, y in feedback)
-    if controller.compensation == "full":
-        moved = at_reference(E, controller)
-        options = subject.weights, subject.inconsistent, subject.limits
-        law = inverse_function(E, *options, at_reference=moved)
-        given = [E.q, E.v, command + a_ref, *([v_ref, ca.SX(1.0)] if moved else []), E.t]
-        u, _, doubt = law.call(given, True, False)
-    else:
-        law = holding_function(E, subject.weights)
-        held, doubt = law.call([E.q, E.t], True, False)
-        u = held + command
-        doubt = sum(state_doubt(E, subject.limits), doubt)
-    return ca.Function(
-        "torque", [E.q, E.v, q_ref, v_ref, a_ref, E.t], [u, doubt],
-        ["q", "v", *names, "t"], ["u", "doubt"],
-    )  # fmt: skip
+    inputs = [E.q, E.v, q_ref, v_ref, a_ref, E.t]
+    return Given(inputs, ["q", "v", *names, "t"], v_ref, a_ref, command)
 
 
 def at_reference(E: Expressions, controller: ComputedTorque) -> bool:

@@ -1,0 +1,194 @@
+"""What limits need to know of a law, as expressions: what is asked for, and what may be done.
+
+    asked      u and a, of the coordinates that are limited        (nu + n,)
+    base       the same of the motion that leaves the rates of the motors as they are
+    x, x_rate  positions and velocities of these coordinates
+    motor_rates of the motors, B' v
+    H, Y       what efforts are worth, what they do: H = A' W^-1 A, a = a0 + Y u
+
+with W = gamma' M gamma and A = gamma' B. `asked` is needed at every tick, the others where it is
+past a limit. The oracles are control/limits_law.py and dynamics/effort_response.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.expressions import Expressions
+from holoctl.codegen.law_options import Subject
+from holoctl.codegen.laws.bordered import bordered
+from holoctl.codegen.laws.forward_dynamics import reduced_inertia
+from holoctl.codegen.laws.inverse_dynamics import (
+    holding_function,
+    inverse_function,
+    motor_border,
+)
+from holoctl.codegen.laws.measures import state_doubt
+from holoctl.codegen.laws.readings import JointReading, joint_readings
+from holoctl.codegen.laws.torque import at_reference, given_to
+from holoctl.codegen.matrices import column, scalars, total
+from holoctl.control.limits_law import LimitsLaw
+from holoctl.mechanism.limits import BoundLimits
+
+__all__ = ["Limited", "caused_by", "limited", "limited_torque"]
+
+
+@dataclass(frozen=True, eq=False)
+class Limited:
+    """A law with limits.
+
+    Attributes
+    ----------
+    function : casadi.Function
+        Its last outputs are ``asked, x, x_rate, motor_rates`` and, where the policy has a use for
+        them, ``base`` and ``H, Y, response_doubt``.
+    first : tuple of str
+        The outputs that are needed at every tick.
+    """
+
+    function: Any
+    first: tuple[str, ...]
+
+
+def limited_torque(E: Expressions, subject: Subject, law: LimitsLaw) -> Limited | None:
+    """``torque(q, v, q_ref, v_ref, a_ref, t) -> doubt, ...``; None where `torque_function` is.
+
+    Raises
+    ------
+    NotActuatedError, InputError
+        As `torque_function`.
+    """
+    ca, controller = casadi_module(), subject.controller
+    given = None if controller is None else given_to(E, controller)
+    if controller is None or given is None:
+        return None
+    if controller.compensation == "full":
+        moved = at_reference(E, controller)
+        options = subject.weights, subject.inconsistent
+        inverse = inverse_function(E, *options, subject.limits, at_reference=moved)
+        wanted = given.to_inverse(E, moved)
+        u, a, doubt = inverse.call(wanted, True, False)
+        wanted[2] = ca.SX.zeros(E.mech.nu)
+        base = inverse_function(E, *options, at_reference=moved).call(wanted, True, False)[:2]
+    else:
+        held, doubt = holding_function(E, subject.weights).call([E.q, E.t], True, False)
+        motion, more = caused_by(E, law)
+        u = held + given.command
+        a, base = motion(u), (held, motion(held))
+        doubt = total([doubt, *state_doubt(E, subject.limits), *more])
+    return limited(E, law, "torque", (given.inputs, given.names), {"doubt": doubt}, (u, a), base)
+
+
+def limited(
+    E: Expressions,
+    law: LimitsLaw,
+    name: str,
+    given: tuple[list[SX], list[str]],
+    more: dict[str, SX],
+    asked: tuple[SX, SX],
+    base: tuple[SX, SX],
+) -> Limited:
+    """A law of these inputs, with outputs of its own in front of those for the limits.
+
+    `asked` and `base` are efforts and the acceleration of the coordinates.
+    """
+    ca, at = casadi_module(), limited_coordinates(E, law.bound)
+
+    def both(efforts: SX, a: SX) -> SX:
+        return ca.densify(ca.vertcat(efforts, at.accelerations(a)))
+
+    first = {
+        **more, "asked": both(*asked), "x": at.x, "x_rate": at.x_rate,
+        "motor_rates": ca.densify(ca.SX(E.mech.B.T) @ E.v),
+    }  # fmt: skip
+    found = dict(first)
+    if law.policy == "scale":
+        found["base"] = both(*base)
+    if law.policy != "raise":
+        found["H"], found["Y"], found["response_doubt"] = response(E, at)
+    inputs, names = given
+    function = ca.Function(name, inputs, list(found.values()), names, list(found))
+    return Limited(function, tuple(first))
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedCoordinates:
+    """The n coordinates of `BoundLimits`.
+
+    Attributes
+    ----------
+    x, x_rate : (n, 1) expressions
+        A position without a number of its own, which has no limit, is 0.
+    J : (n, nv) expression
+    bias : (n, 1) expression
+        ``d x_rate / dt = J a + bias``
+    """
+
+    x: SX
+    x_rate: SX
+    J: SX
+    bias: SX
+
+    def accelerations(self, a: SX) -> SX:
+        """d x_rate / dt where the mechanism accelerates by a."""
+        return self.J @ a + self.bias
+
+
+def limited_coordinates(E: Expressions, bound: BoundLimits) -> LimitedCoordinates:
+    """Those of the tree, then those of cut joints."""
+    ca, zero = casadi_module(), casadi_module().SX(0.0)
+    found = [
+        JointReading(E.q[int(at)] if at >= 0 else zero, {int(k): ca.SX(1.0)}, E.v[int(k)], zero)
+        for k, at in zip(bound.columns, bound.places, strict=True)
+    ]
+    found += joint_readings(E, bound.cut)
+    J = ca.SX(len(found), E.mech.nv)
+    for i, reading in enumerate(found):
+        for k, entry in reading.row.items():
+            J[i, k] = entry
+    return LimitedCoordinates(
+        column(r.value for r in found), column(r.rate for r in found), J,
+        column(r.bias for r in found),
+    )  # fmt: skip
+
+
+def response(E: Expressions, at: LimitedCoordinates) -> tuple[SX, SX, SX]:
+    """H (nu, nu), Y (n, nu) and doubt."""
+    ca, mech = casadi_module(), E.mech
+    border = motor_border(E)
+    K, k = bordered(E, border.C, border.unit), border.C.shape[1]
+    N = K.basis(k)
+    A = N.T @ ca.SX(mech.B)
+    if not border.redundant:  # C' N is the identity, and B is in C
+        A = ca.SX(np.eye(k)[:, : mech.nu])
+    reduced = reduced_inertia(E, N)
+    columns = [reduced.solve(scalars(A[:, i])) for i in range(mech.nu)]
+    caused = ca.horzcat(*(column(x) for x in columns))
+    return (
+        ca.densify(A.T @ caused),
+        ca.densify(at.J @ (N @ caused)),
+        total([*K.doubt, *reduced.doubt]),
+    )
+
+
+def caused_by(E: Expressions, law: LimitsLaw) -> tuple[Callable[[SX], SX], list[SX]]:
+    """A function u -> a, the acceleration of the coordinates, and its doubt; zero where nobody asks
+    for it, for no joint has limits."""
+    ca, border = casadi_module(), motor_border(E)
+    if not law.bound.names:
+        return lambda u: ca.SX.zeros(E.mech.nv), []
+    K, k = bordered(E, border.C, border.unit), border.C.shape[1]
+    N, start = K.basis(k), K.motion([ca.SX(0.0)] * k)
+    reduced = reduced_inertia(E, N)
+    needed = E.needed(start)
+
+    def motion(u: SX) -> SX:
+        left = N.T @ (ca.SX(E.mech.B) @ u - needed)
+        return start + N @ column(reduced.solve(scalars(left)))
+
+    return motion, [*K.doubt, *reduced.doubt]
