@@ -213,7 +213,7 @@ def constraint_dynamics(case: Case) -> Column:
 
 def dense_kkt(case: Case) -> Column:
     """The textbook way: M, h, G and drift from Pinocchio's frames, one dense solve by numpy."""
-    return Column("dense KKT", _Textbook(case).torque, lambda s: s.u)
+    return Column("dense KKT", Textbook(case).torque, lambda s: s.u)
 
 
 class SaddlePoint:
@@ -238,7 +238,7 @@ class SaddlePoint:
         return np.linalg.solve(K, rhs)[nv:end]
 
 
-class _Textbook:
+class Textbook:
     """The saddle point system with Pinocchio's M, h and frame Jacobians.
 
     Rows are differences of what the closure's two frames do, in axes of the world, none of
@@ -287,12 +287,16 @@ class _Textbook:
             self.G[here], self.drift[here] = G, drift
             at += size
 
+    def terms(self, q: Array, v: Array) -> tuple[Array, Array, Array, Array]:
+        """M, h, and those rows of G and drift that count."""
+        h = pin.nonLinearEffects(self.model, self.data, q, v)
+        M = pin.crba(self.model, self.data, q)
+        self._rows(q, v)
+        return M, h, self.G[self.keep], self.drift[self.keep]
+
     def torque(self, s: State) -> Array:
         """u at a state."""
-        h = pin.nonLinearEffects(self.model, self.data, s.q, s.v)
-        M = pin.crba(self.model, self.data, s.q)
-        self._rows(s.q, s.v)
-        return self.system.efforts(M, h, self.G[self.keep], self.drift[self.keep], s.target)
+        return self.system.efforts(*self.terms(s.q, s.v), s.target)
 
 
 def own_columns(case: Case) -> list[Column]:

@@ -30,7 +30,7 @@ def commanded(
 ) -> tuple[Vector, Limiting | None]:  # fmt: skip
     """The motor efforts at a state that was checked, and what limited them."""
     u = law.torque(efforts, q, v, q_ref, v_ref, a_ref, t, None, integral)
-    if limits is None:
+    if limits is None or limits.within(u):
         return u, None
     here, (target, rates) = behind(), law.base(v_ref)
 

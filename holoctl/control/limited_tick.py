@@ -21,6 +21,7 @@ from holoctl.control.limits_law import Asked, LimitsLaw, Outcome
 from holoctl.control.viability import safe_range
 from holoctl.dynamics.effort_response import EffortResponse, response_at
 from holoctl.dynamics.tick.inverse_tick import Behind
+from holoctl.mechanism.limits import BoundLimits
 from holoctl.projector.partition import Partition
 
 __all__ = ["LimitedTick", "Limiting"]
@@ -57,14 +58,22 @@ class LimitedTick:
     partition : Partition
     weights : (nu,) array or None
         Of efforts, for the general path.
+    within : function (u) -> bool
+        Whether u is within limits at any state: only where nothing but efforts is limited.
     """
 
     law: LimitsLaw
     partition: Partition
     weights: Vector | None
-    _far: Callable[[Vector, Vector, Vector, Behind | None], bool] = field(init=False, repr=False)
+    within: Callable[[Vector], bool] = field(init=False, repr=False)
+    _allowed: Callable[[Vector], bool] = field(init=False, repr=False)
+    _far: Callable[[Vector, Vector, Vector], bool] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        allowed = _allowed_at_any_rate(self.law.bound)
+        within = _no if self.law.bound.names else allowed
+        object.__setattr__(self, "within", within)
+        object.__setattr__(self, "_allowed", allowed)
         object.__setattr__(self, "_far", _far_from_limits(self.law))
 
     def limited(
@@ -76,19 +85,36 @@ class LimitedTick:
         `behind` is what may be asked behind the tick that gave u, `moved` whether it was for an
         acceleration; `base` the efforts of the motion without one.
         """
-        if self._far(u, q, v, behind if moved else None):
-            return u, None
         law = self.law
-        if law.is_box and law.policy == "nearest" and behind is not None:
-            H = behind.worth(q)
-            if H is not None:
-                found = law.nearest_in_box(u, H)
-                return found.u, Limiting(law, _NONE, _NONE, found)
+        if behind is not None and (moved or not law.bound.names):
+            far = not law.bound.names or self._far(q, v, behind.acceleration())
+            if far and self._allowed(u):
+                return u, None
+            if far and law.policy == "nearest" and not law.curved:
+                nearest = self._far_from_joints(u, q, v, behind)
+                if nearest is not None:
+                    return nearest.outcome.u, nearest
         asked = self._asked(u, q, v, t, known, behind, moved, base)
         found = law.outcome(asked)
         if found.scale == 1.0:
             return u, None
         return found.u, Limiting(law, asked.positions, asked.velocities, found)
+
+    def _far_from_joints(self, u: Vector, q: Vector, v: Vector, behind: Behind) -> Limiting | None:
+        """The nearest as if efforts alone were limited; None where limits of joints, if there are
+        any, may not be far from what these cause."""
+        law = self.law
+        if not law.bound.names:
+            H = behind.worth(q)
+            return None if H is None else Limiting(law, _NONE, _NONE, law.nearest_in_box(u, H))
+        response = behind.response(q)
+        if response is None:
+            return None
+        H, Y = response
+        found = law.nearest_in_box(u, H)
+        if not self._far(q, v, behind.acceleration() + Y.dot(found.u - u)):
+            return None
+        return Limiting(law, *coordinates_of_tree(law.bound, q, v), found)
 
     def _asked(
         self, u: Vector, q: Vector, v: Vector, t: float, known: Vector | None,
@@ -122,38 +148,40 @@ class LimitedTick:
 _NONE = np.zeros(0)
 
 
-def _far_from_limits(
-    law: LimitsLaw,
-) -> Callable[[Vector, Vector, Vector, Behind | None], bool]:
-    """A function (u, q, v, behind) that says whether all limits are far: True is certain."""
+def _no(u: Vector) -> bool:
+    return False
+
+
+def _allowed_at_any_rate(bound: BoundLimits) -> Callable[[Vector], bool]:
+    """A function (u) that says whether the motors can give this, however fast they turn."""
+    lowest, highest = (limits.tolist() for limits in effort_bounds_at_any_rate(bound))
+
+    def allowed(u: Vector) -> bool:
+        for x, lower, upper in zip(u.tolist(), lowest, highest, strict=True):  # faster than arrays
+            if not lower <= x <= upper:
+                return False
+        return True
+
+    return allowed
+
+
+def _far_from_limits(law: LimitsLaw) -> Callable[[Vector, Vector, Vector], bool]:
+    """A function (q, v, a) that says whether all limits of joints are far: True is certain."""
     bound = law.bound
-    lower, upper = effort_bounds_at_any_rate(bound)
-    middle, per_half = _ball(lower, upper)
-    if not bound.names:
-
-        def efforts_are_far(u: Vector, q: Vector, v: Vector, behind: Behind | None) -> bool:
-            x = (u - middle) * per_half
-            return bool(
-                x.dot(x) < ALMOST_ONE or (np.minimum(np.maximum(u, lower), upper) == u).all()
-            )
-
-        return efforts_are_far
-    safe = None if bound.cut else safe_range(bound, law.brakes, law.dt)
+    safe = None if bound.cut or not bound.names else safe_range(bound, law.brakes, law.dt)
     if safe is None:
-        return lambda u, q, v, behind: False
-    middles, per_halves = _ball(*np.concatenate([[lower, upper], safe], axis=1))
-    columns = bound.columns
+        return lambda q, v, a: False
+    (middles, per_halves), (nq, nv) = _ball(*safe), (law.mech.nq, law.mech.nv)
+    positions = np.maximum(bound.places, 0)  # of those without one nothing is asked
+    places = np.concatenate([positions, nq + bound.columns, nq + nv + bound.columns])
 
-    def all_are_far(u: Vector, q: Vector, v: Vector, behind: Behind | None) -> bool:
-        if behind is None:
-            return False
-        a = behind.acceleration()
-        x = np.concatenate([u, *coordinates_of_tree(bound, q, v), a.take(columns)])
+    def far(q: Vector, v: Vector, a: Vector) -> bool:
+        x = np.concatenate((q, v, a)).take(places)
         x -= middles
         x *= per_halves
-        return bool(np.abs(x).max() < ALMOST_ONE)
+        return bool(x.dot(x) < ALMOST_ONE or np.abs(x).max() < ALMOST_ONE)
 
-    return all_are_far
+    return far
 
 
 def _ball(lower: Vector, upper: Vector) -> tuple[Vector, Vector]:

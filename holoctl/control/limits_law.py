@@ -182,15 +182,19 @@ class LimitsLaw:
         return self._nearest(u, a, bounds, H, Y)
 
     def nearest_in_box(self, u: Vector, H: Array) -> Outcome:
-        """`outcome` of efforts that are past limits which depend on nothing, and where nothing else
-        is limited."""
-        box = self._constants.box
-        return self._nearest(u, box.least, box, H, self._constants.no_rows[0])
+        """`outcome` of efforts that are past limits which are the same at all speeds, as if nothing
+        else were limited."""
+        box, n = self._constants.box, len(self.bound.names)
+        found = self._nearest(u, box.least, box, H, self._constants.no_rows[0])
+        if not n:
+            return found
+        none = np.zeros(n)
+        return Outcome(found.u, found.scale, np.concatenate([found.multipliers, none]), none)
 
     @property
-    def is_box(self) -> bool:
-        """Whether there are limits of efforts alone, the same at all speeds."""
-        return not self._constants.curved and not self.bound.names
+    def curved(self) -> bool:
+        """Whether limits of efforts change with the speed."""
+        return self._constants.curved
 
     def _nearest(self, u: Vector, a: Vector, bounds: Bounds, H: Array, Y: Array) -> Outcome:
         lower, upper, least, most = bounds

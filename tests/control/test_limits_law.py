@@ -117,6 +117,34 @@ def test_ticks_and_loops_give_the_same(name, policy):
     assert compared >= 4
 
 
+@pytest.mark.parametrize("name", ["five_bar", "delta", "stewart", "floating_leg"])
+def test_ticks_do_not_forget_the_joints_where_motors_saturate(name):
+    """Limits of joints are far from what was asked for, and not always from what can be done."""
+    rng, by_joints, by_motors = np.random.default_rng(7), 0, 0
+    for _ in range(20):
+        s = situation(name, rng)
+        effort = 0.3 * np.abs(s.u).max()
+        alone = limited(s, hc.Limits(effort=effort))
+        most = 1.05 * np.abs(s.a) + (0.1 if rng.random() < 0.7 else 1e4)
+        names = s.mech.coordinate_names
+        limits = hc.Limits(
+            effort=effort,
+            acceleration=dict(zip(names, most.tolist(), strict=True)),
+            velocity=dict.fromkeys(names, 100.0),
+        )
+        ctl = hc.ComputedTorque(s.mech, 0.0, 0.0, partition=s.part, limits=limits)
+        found, zero = limited(s, limits), np.zeros(s.mech.nu)
+        tracking = ctl.track(lambda t, s=s, zero=zero: (s.q, zero, s.target))
+        u = tracking(0.0, s.q, s.v)
+        assert np.abs(u - found.u).max() < 1e-9 * (1.0 + np.abs(s.u).max())
+        assert tracking.last.saturated == found.saturated
+        assert tracking.last.softened == found.softened
+        changed = np.abs(found.u - alone.u).max() > 1e-6 * np.abs(alone.u).max()
+        by_joints, by_motors = by_joints + changed, by_motors + (not changed)
+    assert by_joints >= 1
+    assert by_motors >= 5
+
+
 def test_the_nearest_is_the_nearest_of_many():
     """Gauss's measure of what was asked for, over the box: nothing tried is nearer."""
     rng = np.random.default_rng(1)

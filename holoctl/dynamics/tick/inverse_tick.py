@@ -260,15 +260,18 @@ def _response(
     _, solve, _, G_ind, dependent, independent, data, _ = split
     model, B, k = mech.model, mech.B, independent.size
     X, nu = np.zeros((dependent.size, k), order="F"), mech.nu
-    N = np.zeros((mech.nv, k))  # -gamma: no sign to turn
-    N[independent, np.arange(k)] = -1.0
+    order = np.argsort(np.concatenate([dependent, independent]))
+    ordered, N = np.zeros((mech.nv, k)), np.zeros((mech.nv, k))  # -gamma: no sign to turn
+    ordered[dependent.size :] = -np.eye(k)
+    N_dep = ordered[: dependent.size]
     NT, BT, crba, posv = N.T, np.ascontiguousarray(B.T), pin.crba, lapack.dposv
     of_own = -np.eye(k, nu, order="F")
 
     def factored(q: Vector) -> tuple[Array, Array] | None:
         X[:] = G_ind
         solve(X, 0)
-        N[dependent] = X
+        N_dep[:] = X
+        ordered.take(order, 0, N, "clip")
         AT = of_own.T if own else BT.dot(N)
         _, WA, info = posv(NT.dot(crba(model, data, q).dot(N)), AT.T)
         return None if info else (AT, WA)

@@ -1,0 +1,350 @@
+"""Within limits: what a tick takes more, beside cvxpy, programs of full size, and TSID.
+
+    .venv/bin/python benchmarks/limits.py                  prints the section of RESULTS.md
+    .venv/bin/python benchmarks/limits.py --tsid PYTHON    beside TSID, see limits_tsid.py
+
+One motor can give less than what is asked for, at every state; the others are far from their
+limits. All ways run in turn over the same states, three times each at a state, of which the last
+counts: single calls, so that what else the machine does makes some of them slow, not all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import full_size
+import numpy as np
+import pinocchio as pin
+from columns import Case, Textbook, make_case, motor_indices
+from mechanisms import MECHANISMS
+from numpy.typing import NDArray
+from peers import joint_axis
+
+import holoctl as hc
+from holoctl.control.limited_tick import LimitedTick
+
+Array = NDArray[np.float64]
+
+ROBOTS = ("four_bar", "five_bar", "delta", "stewart", "biped", "cassie_like")
+BESIDE = ("stewart", "biped", "cassie_like")
+"""Compared with TSID: their loops are closed by balls, whose rows are independent."""
+
+ROUNDS, RUNS = 60, 3
+"""Rounds over all states in a run; the median of the medians of so many runs."""
+
+SLOW = ("cvxpy", "cvxpy, full size")
+"""Run in one round of `SELDOM`; by the clock of the process, which is in their favour: on a busy
+machine they would be interrupted in every call."""
+
+SELDOM = 12
+
+
+@dataclass(frozen=True)
+class Task:
+    """States, targets and limits, of which one motor's acts at all states."""
+
+    case: Case
+    states: list[tuple[Array, Array, Array]]
+    lower: Array
+    upper: Array
+    motor: int
+
+    def controller(self, limits: hc.Limits | None, policy: str = "nearest") -> hc.ComputedTorque:
+        """One that asks for the targets."""
+        mech, part = self.case.mech, self.case.part
+        return hc.ComputedTorque(mech, 400.0, 40.0, partition=part, limits=limits, policy=policy)
+
+    @property
+    def near(self) -> hc.Limits:
+        """The limits."""
+        return hc.Limits(effort=list(zip(self.lower.tolist(), self.upper.tolist(), strict=True)))
+
+
+def task(name: str) -> Task:
+    """The least target, of random direction, whose efforts can be limited so that the one motor
+    can still do what the motion without acceleration takes."""
+    mech = MECHANISMS[name]() if name in MECHANISMS else hc.load(hc.robot_file(name))
+    case = make_case(name, mech)
+    direction, size = np.random.default_rng(1).normal(size=mech.nu), 1.0
+    while True:
+        states = [(s.q, s.v, size * direction) for s in case.states]
+        asked = np.array([_efforts(case, *s) for s in states])
+        base = np.array([_efforts(case, q, v, 0.0 * target) for q, v, target in states])
+        least, held = np.abs(asked).min(axis=0), np.abs(base).max(axis=0)
+        motor = int(np.argmax(least / held))
+        if least[motor] > 2.0 * held[motor]:
+            break
+        size *= 2.0
+    most = np.full(mech.nu, 10.0 * np.abs(asked).max())
+    most[motor] = np.sqrt(least[motor] * held[motor])
+    return Task(case, states, -most, most, motor)
+
+
+def _efforts(case: Case, q: Array, v: Array, target: Array) -> Array:
+    found = hc.inverse_dynamics(
+        case.mech, q, v, target, partition=case.part, inconsistent="project"
+    )
+    return np.asarray(found.u)
+
+
+def with_joints(mech: hc.Mechanism, effort: Any) -> hc.Limits:
+    """Of these efforts; and of positions, rates and accelerations of all motors, none near."""
+    q, motors = mech.reference, {name: place(mech, name) for name in mech.actuated}
+    position = {
+        name: (float(q[i]) - 2.0, float(q[i]) + 2.0) for name, i in motors.items() if i is not None
+    }
+    rates, accelerations = dict.fromkeys(motors, 50.0), dict.fromkeys(motors, 1e4)
+    return hc.Limits(effort, rates, position or None, accelerations)
+
+
+def place(mech: hc.Mechanism, name: str) -> int | None:
+    """Where the joint's one number stands in q; None where it has two."""
+    joint = mech.model.getJointId(name)
+    return int(mech.model.idx_qs[joint]) if mech.model.nqs[joint] == 1 else None
+
+
+Way = Callable[[Array, Array, Array], Any]
+
+
+def python_ways(t: Task) -> dict[str, Way]:
+    """Ticks in Python."""
+    most = float(t.upper.max())
+    controllers = {
+        "plain": t.controller(None),
+        "far": t.controller(hc.Limits(effort=most)),
+        "far, joints": t.controller(with_joints(t.case.mech, most)),
+        "nearest": t.controller(t.near),
+        "nearest, joints": t.controller(with_joints(t.case.mech, t.near.effort)),
+        "scale": t.controller(t.near, "scale"),
+        "cvxpy": by_cvxpy(t),
+    }
+    return {name: _way(t, ctl.torque) for name, ctl in controllers.items()}
+
+
+def by_cvxpy(t: Task) -> hc.ComputedTorque:
+    """Our tick, whose program cvxpy solves."""
+    ctl = t.controller(t.near)
+    law = replace(ctl._limited.law, solver=full_size.small_by_cvxpy(t.case.mech.nu))
+    object.__setattr__(ctl, "_limited", LimitedTick(law, ctl.partition, ctl.weights))
+    return ctl
+
+
+def compiled_ways(t: Task) -> dict[str, Way]:
+    """Compiled ticks."""
+    return {
+        "compiled": _way(t, hc.compile(t.controller(None)).torque),
+        "compiled, scale": _way(t, hc.compile(t.controller(t.near, "scale")).torque),
+        "compiled, nearest": _way(t, hc.compile(t.controller(t.near)).torque),
+    }
+
+
+def _way(t: Task, torque: Callable[..., Any]) -> Way:
+    mech = t.case.mech
+    given = {
+        id(q): (mech.motor_positions(q), mech.motor_rates(v)) for q, v, _ in t.states
+    }  # so that the target is what is asked for
+    u = np.zeros(mech.nu)
+
+    def call(q: Array, v: Array, target: Array) -> Any:
+        return torque(q, v, *given[id(q)], target, out=u)
+
+    return call
+
+
+def full_ways(t: Task) -> dict[str, Way]:
+    """Programs of full size."""
+    book, B = Textbook(t.case), t.case.mech.B
+
+    def equations() -> full_size.Equations:
+        return full_size.Equations(book, B)
+
+    return {
+        "DAQP, full size": full_size.by_daqp(equations(), t.lower, t.upper),
+        "Clarabel, full size": full_size.by_clarabel(equations(), t.lower, t.upper),
+        "cvxpy, full size": full_size.by_cvxpy(book, B, t.lower, t.upper),
+    }
+
+
+def check(t: Task, ways: dict[str, Way]) -> None:
+    """Raise where a way does not do what it is timed for."""
+    limited = [name for name in ways if name not in ("plain", "far", "far, joints", "compiled")]
+    mech, part = t.case.mech, t.case.part
+    for q, v, target in t.states:
+        reference = hc.limited_inverse_dynamics(
+            mech, q, v, target, t.near, partition=part, inconsistent="project", solver="cvxpy"
+        )
+        if reference.saturated != (mech.actuator_names[t.motor],):
+            raise RuntimeError(f"{t.case.name}: {reference.saturated} limit, not one motor")
+        size = np.abs(reference.u).max()
+        for name in limited:
+            u = np.array(ways[name](q, v, target))
+            past = max((t.lower - u).max(), (u - t.upper).max())
+            if not past <= 1e-5 * size:
+                raise RuntimeError(f"{t.case.name}, {name}: past the limits by {past:.0e}")
+            if "nearest" in name or name == "cvxpy":
+                off = np.abs(u - reference.u).max() / size
+                if not off < (1e-2 if name == "cvxpy" else 1e-5):  # as accurate as it is by default
+                    raise RuntimeError(f"{t.case.name}, {name}: off by {off:.0e}")
+
+
+class Tsid:
+    """TSID in a process of its own, which runs when it is told to."""
+
+    def __init__(self, python: str, t: Task) -> None:
+        self.file = Path(tempfile.mkdtemp()) / "given"
+        self.file.write_bytes(pickle.dumps(given_to_tsid(t)))
+        self.process = subprocess.Popen(
+            [python, Path(__file__).with_name("limits_tsid.py"), self.file],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": "", "OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
+        self.efforts = np.array(self._line())
+        past = np.maximum(self.efforts - t.upper, t.lower - self.efforts).max()
+        self.past = float(past / np.abs(self.efforts).max())
+
+    def _line(self) -> Any:
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError("TSID ended; see above")
+        return json.loads(line)
+
+    def run(self) -> list[float]:
+        """Times of all states, s."""
+        self.process.stdin.write("run\n")
+        self.process.stdin.flush()
+        return [1e-9 * x for x in self._line()]
+
+    def close(self) -> None:
+        """No more."""
+        self.process.stdin.close()
+        self.process.wait(10)
+
+
+def given_to_tsid(t: Task) -> dict[str, Any]:
+    """The robot and its states, in what any numpy reads."""
+    mech, model = t.case.mech, t.case.mech.model
+    joints = []
+    for j in range(1, model.njoints):
+        axis, body, at = joint_axis(model, j), model.inertias[j], model.jointPlacements[j]
+        kind = "floats" if axis is None else "turns" if axis.turns else "slides"
+        joints.append({
+            "kind": kind, "axis": [] if axis is None else axis.axis.tolist(),
+            "name": model.names[j], "parent": int(model.parents[j]),
+            "placement": at.homogeneous, "mass": body.mass, "lever": body.lever,
+            "inertia": body.inertia,
+        })  # fmt: skip
+    frames, balls, feet = [], [], []
+    for loop in t.case.loops:
+        names = [f"{loop.name}_{end}" for end in "ab"]
+        for name, f in zip(names, (loop.frame_a, loop.frame_b), strict=True):
+            frames.append((name, int(f.joint), f.placement.homogeneous))
+        if loop.weld:
+            feet.append((loop.name, names[1]))
+        else:
+            balls.append((loop.name, names))
+    q, v, _ = t.states[0]
+    data, base = model.createData(), 6 if joints[0]["kind"] == "floats" else 0
+    M = pin.crba(model, data, q)
+    return {
+        "joints": joints, "gravity": model.gravity.linear, "frames": frames, "balls": balls,
+        "feet": feet, "states": t.states, "lower": t.lower, "upper": t.upper,
+        "driven": [i - base for i in motor_indices(mech)],
+        "M": np.triu(M) + np.triu(M, 1).T, "h": pin.nonLinearEffects(model, data, q, v),
+    }  # fmt: skip
+
+
+def timed(t: Task, ways: dict[str, Way], tsid: Tsid | None) -> dict[str, float]:
+    """Medians, us."""
+    rng = np.random.default_rng(0)
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    if tsid is not None:
+        times["TSID"] = []
+    for n in range(ROUNDS):
+        for name in rng.permutation(list(times)).tolist():
+            if name in SLOW and n % SELDOM:
+                continue
+            if name == "TSID":
+                times[name] += tsid.run()
+                continue
+            call, clock = ways[name], time.process_time if name in SLOW else time.perf_counter
+            for state in t.states:
+                for _ in range(3):
+                    start = clock()
+                    call(*state)
+                    end = clock()
+                times[name].append(end - start)
+    return {name: 1e6 * float(np.median(x)) for name, x in times.items()}
+
+
+def measure(name: str, python: str | None = None) -> dict[str, float]:
+    """us of a tick by each way, the median of several runs."""
+    with hc.realtime():
+        t = task(name)
+        ways = {**python_ways(t), **compiled_ways(t), **full_ways(t)}
+        check(t, ways)
+        nothing = {"nothing": lambda q, v, target: None}
+        tsid = Tsid(python, t) if python and name in BESIDE else None
+        runs = [timed(t, {**nothing, **ways}, tsid) for _ in range(RUNS)]
+        if tsid is not None:
+            tsid.close()
+    found = {way: float(np.median([run[way] for run in runs])) for way in runs[0]}
+    clock = found.pop("nothing")
+    return {way: us - (0.0 if way == "TSID" else clock) for way, us in found.items()}
+
+
+def section(python: str | None = None) -> str:
+    """The section of RESULTS.md."""
+    lines = [
+        "## Within limits",
+        "",
+        "Median time of a tick, us; with `+`, what it takes more than the tick without limits. "
+        "*Far*: limits that do not act, of efforts alone, or also of positions, rates and "
+        "accelerations of all motors. *Nearest*, *scale*: one motor gives less than is asked for; "
+        "*joints*, the other limits there too. "
+        "Compiled: `hc.compile`, called from Python. *cvxpy*: the same tick, its program solved "
+        "by cvxpy (Clarabel) with parameters; *full size*: a, u and multipliers as unknowns, M, h "
+        "and rows from Pinocchio, by cvxpy with parameters, by Clarabel and by DAQP. TSID: "
+        "`computeProblemData`, `solve`, `getActuatorForces`, with its Pinocchio, in a process of "
+        "its own. In brackets: how many times as long as *nearest* in Python.",
+        "",
+        "| robot | plain | far | far, joints | nearest | nearest, joints | scale | compiled | "
+        "scale | nearest | cvxpy | cvxpy, full size | Clarabel, full size | DAQP, full size | "
+        "TSID |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name in ROBOTS:
+        f = measure(name, python)
+        plain, nearest, fast = f["plain"], f["nearest"], f["compiled"]
+        more = [
+            f"{f[way] - plain:+.1f}"
+            for way in ("far", "far, joints", "nearest", "nearest, joints", "scale")
+        ]
+        quick = f"{fast:.2f}", f"{f['compiled, scale'] / fast:.2f} x"
+        late = f"{f['compiled, nearest'] - fast:+.2f}"
+        others = [
+            f"{f[way]:.0f} ({f[way] / nearest:.1f} x)" if way in f else "-"
+            for way in ("cvxpy", "cvxpy, full size", "Clarabel, full size", "DAQP, full size",
+                        "TSID")
+        ]  # fmt: skip
+        cells = [name, f"{plain:.1f}", *more, *quick, late, *others]
+        lines.append(f"| {' | '.join(cells)} |")
+    load = os.getloadavg()[2]
+    lines += ["", f"Load of the machine meanwhile: {load:.1f}, on {os.cpu_count()} cores."]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="What limits cost in a tick.")
+    parser.add_argument("--tsid", metavar="PYTHON", help="beside TSID, of this Python")
+    sys.stdout.write(f"{section(parser.parse_args().tsid)}\n")
