@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import pickle
 
 import numpy as np
 import pinocchio as pin
@@ -184,6 +185,15 @@ def test_torque_from_motors_in_machine_code(policy):
         assert agrees(u, expected)
         limited += bool(python.last.saturated)
     assert limited > 10
+
+
+def test_a_pickle_keeps_its_limits():
+    ctl = controller("efforts", "scale")
+    fast = hc.compile(ctl, ["torque"])
+    again = pickle.loads(pickle.dumps(fast))
+    assert again.controller.limits == ctl.limits
+    for tick in ticks(ctl.mech, 5):
+        np.testing.assert_array_equal(again.torque(*tick), fast.torque(*tick))
 
 
 def test_hostile_input_of_machine_code():
