@@ -411,7 +411,6 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (LIMITS, "Bounds are kept {} rad and {} rad/s (times",
      ("tolerances.POSITION_MARGIN", "tolerances.VELOCITY_MARGIN")),
     (LIMITS, "is led back over some {} ticks", "tolerances.LED_BACK_TICKS"),
-    (DECISIONS, "by the same program, to {} of the acceleration, and", "tolerances.EFFORT_REGULAR"),
     (DECISIONS, "too weak give {} of the way", "demo.BETWEEN_HOLDING_AND_MOVING"),
     ("holoctl/constraints/custom.py", "(steps of {} rad or m) and along time",
      "tolerances.FIRST_DIFFERENCE"),
