@@ -32,11 +32,13 @@ lint: $(READY) ## style: ruff
 	$(BIN)/ruff format --check .
 
 # PEERS=1: in .venv-peers, which has Drake, Exudyn and MuJoCo as well; one without a wheel is left out.
+# TSID=PYTHON: limits beside TSID too, with the Python of an environment that benchmarks/limits_tsid.py tells.
 PEERS ?=
+TSID ?=
 PEERS_READY := .venv-peers/.installed
 BENCH_READY := $(if $(PEERS),$(PEERS_READY),$(READY))
 bench: $(BENCH_READY) ## how long things take; PEERS=1: beside Drake and MuJoCo
-	$(dir $(BENCH_READY))bin/python benchmarks/bench.py $(if $(PEERS),--peers)
+	$(dir $(BENCH_READY))bin/python benchmarks/bench.py $(if $(PEERS),--peers) $(if $(TSID),--tsid $(TSID))
 
 referee: $(BENCH_READY) ## published problems simulated; PEERS=1: beside Exudyn and MuJoCo
 	PYTHONPATH=benchmarks $(dir $(BENCH_READY))bin/python -m referee $(if $(PEERS),--peers)

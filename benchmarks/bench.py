@@ -23,6 +23,7 @@ from typing import Any
 
 import encoders
 import exported
+import limits
 import methods
 import numpy as np
 import report
@@ -255,6 +256,7 @@ def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description="How long things take.")
     parser.add_argument("--peers", action="store_true", help="Drake and MuJoCo too")
+    parser.add_argument("--tsid", metavar="PYTHON", help="TSID too, see limits_tsid.py")
     parser.add_argument("--quick", action="store_true", help="a short run; writes nothing")
     parser.add_argument("--out", type=Path, help="where to write RESULTS.md and cost.png")
     given = parser.parse_args()
@@ -272,7 +274,8 @@ def main() -> None:
         figures, by_method, ticks, batches, simulations, command, time.perf_counter() - started
     )
     if not given.quick:
-        text = f"{text.rstrip()}\n\n{encoders.section()}\n\n{exported.section()}\n"
+        sections = encoders.section(), limits.section(given.tsid), exported.section()
+        text = "\n\n".join([text.rstrip(), *sections]) + "\n"
     print(text)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)

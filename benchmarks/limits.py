@@ -59,6 +59,8 @@ class Task:
     lower: Array
     upper: Array
     motor: int
+    most: float
+    """Far from all efforts."""
 
     def controller(self, limits: hc.Limits | None, policy: str = "nearest") -> hc.ComputedTorque:
         """One that asks for the targets."""
@@ -86,9 +88,10 @@ def task(name: str) -> Task:
         if least[motor] > 2.0 * held[motor]:
             break
         size *= 2.0
-    most = np.full(mech.nu, 10.0 * np.abs(asked).max())
+    far = 10.0 * float(np.abs(asked).max())
+    most = np.full(mech.nu, far)
     most[motor] = np.sqrt(least[motor] * held[motor])
-    return Task(case, states, -most, most, motor)
+    return Task(case, states, -most, most, motor, far)
 
 
 def _efforts(case: Case, q: Array, v: Array, target: Array) -> Array:
@@ -119,11 +122,10 @@ Way = Callable[[Array, Array, Array], Any]
 
 def python_ways(t: Task) -> dict[str, Way]:
     """Ticks in Python."""
-    most = float(t.upper.max())
     controllers = {
         "plain": t.controller(None),
-        "far": t.controller(hc.Limits(effort=most)),
-        "far, joints": t.controller(with_joints(t.case.mech, most)),
+        "far": t.controller(hc.Limits(effort=t.most)),
+        "far, joints": t.controller(with_joints(t.case.mech, t.most)),
         "nearest": t.controller(t.near),
         "nearest, joints": t.controller(with_joints(t.case.mech, t.near.effort)),
         "scale": t.controller(t.near, "scale"),
@@ -209,9 +211,19 @@ class Tsid:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env={**os.environ, "PYTHONPATH": "", "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
-        self.efforts = np.array(self._line())
-        past = np.maximum(self.efforts - t.upper, t.lower - self.efforts).max()
-        self.past = float(past / np.abs(self.efforts).max())
+        self._check(t, np.array(self._line()))
+
+    def _check(self, t: Task, efforts: Array) -> None:
+        past = np.maximum(efforts - t.upper, t.lower - efforts).max() / np.abs(efforts).max()
+        if not past < 1e-6:
+            raise RuntimeError(f"{t.case.name}, TSID: past the limits by {past:.0e}")
+        if any(loop.weld for loop in t.case.loops):
+            return  # its foot may be lifted
+        same = full_ways(t)["DAQP, full size"]
+        exact = np.array([same(*state) for state in t.states])
+        off = np.abs(efforts - exact).max() / np.abs(exact).max()
+        if not off < 1e-5:
+            raise RuntimeError(f"{t.case.name}, TSID: off by {off:.0e}")
 
     def _line(self) -> Any:
         line = self.process.stdout.readline()
@@ -303,6 +315,29 @@ def measure(name: str, python: str | None = None) -> dict[str, float]:
     return {way: us - (0.0 if way == "TSID" else clock) for way, us in found.items()}
 
 
+def against_targets(f: dict[str, float]) -> list[str]:
+    """What was to be reached, and whether it was."""
+    plain, fast, nearest = f["plain"], f["compiled"], f["nearest"]
+    found = [
+        ("far <= + 3 us", f["far"] - plain, 3.0, " us"),
+        ("far, joints <= + 3 us", f["far, joints"] - plain, 3.0, " us"),
+        ("nearest <= + 15 us", nearest - plain, 15.0, " us"),
+        ("scale <= + 15 us", f["scale"] - plain, 15.0, " us"),
+        ("compiled scale <= 1.3 x compiled", f["compiled, scale"] / fast, 1.3, " x"),
+        ("compiled nearest <= + 5 us", f["compiled, nearest"] - fast, 5.0, " us"),
+        ("nearest <= 1/20 of cvxpy", nearest / f["cvxpy"], 0.05, " x"),
+    ]
+    if "TSID" in f:
+        found += [
+            ("nearest <= 1/3 of TSID", nearest / f["TSID"], 1 / 3, " x"),
+            ("compiled nearest <= 1/3 of TSID", f["compiled, nearest"] / f["TSID"], 1 / 3, " x"),
+        ]
+    return [
+        f"{text}: {value:.3g}{unit}, {'met' if value <= most else 'NOT met'}"
+        for text, value, most, unit in found
+    ]
+
+
 def section(python: str | None = None) -> str:
     """The section of RESULTS.md."""
     lines = [
@@ -323,8 +358,11 @@ def section(python: str | None = None) -> str:
         "TSID |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
+    loads, targets = [os.getloadavg()[0]], []
     for name in ROBOTS:
         f = measure(name, python)
+        loads.append(os.getloadavg()[0])
+        targets += [f"- {name}: {line}" for line in against_targets(f)]
         plain, nearest, fast = f["plain"], f["nearest"], f["compiled"]
         more = [
             f"{f[way] - plain:+.1f}"
@@ -339,8 +377,15 @@ def section(python: str | None = None) -> str:
         ]  # fmt: skip
         cells = [name, f"{plain:.1f}", *more, *quick, late, *others]
         lines.append(f"| {' | '.join(cells)} |")
-    load = os.getloadavg()[2]
-    lines += ["", f"Load of the machine meanwhile: {load:.1f}, on {os.cpu_count()} cores."]
+    lines += [
+        "",
+        f"Load of the machine meanwhile: {min(loads):.1f} to {max(loads):.1f}, on {os.cpu_count()} "
+        "cores.",
+        "",
+        "Targets:",
+        "",
+        *targets,
+    ]
     return "\n".join(lines)
 
 

@@ -28,7 +28,9 @@ import numpy as np
 import pinocchio as pin
 from tsid import tsid_pywrap as tsid  # the package has no __init__.py where it should
 
-FRICTION, MOST = 100.0, 1e6
+FRICTION, MOST, FOOT = 100.0, 1e6, 10.0
+"""A foot as wide as this, m, and as rough, hardly tips or slides: it is held, as in limits.py, but
+for what would lift it."""
 
 
 def model_of(joints: list[dict]) -> pin.Model:
@@ -78,7 +80,7 @@ class Tick:
             law.addRigidContact(ball, 1e-9, 1.0, 0)
             self.keep.append(ball)
         for name, frame in given["feet"]:
-            corners = 0.1 * np.array([[-1, -1, 1, 1], [-1, 1, -1, 1], [0, 0, 0, 0]], float)
+            corners = FOOT * np.array([[-1, -1, 1, 1], [-1, 1, -1, 1], [0, 0, 0, 0]], float)
             up = np.array([0.0, 0.0, 1.0])
             foot = tsid.Contact6d(name, robot, frame, corners, up, FRICTION, 0.0, MOST)
             foot.setReference(robot.framePosition(law.data(), model.getFrameId(frame)))

@@ -161,7 +161,7 @@ class LimitsLaw:
         """
         bounds, u, a = self.bounds(asked), asked.u, asked.accelerations
         lower, upper, least, most = bounds
-        if not (_past(u, lower, upper).any() or _past(a, least, most).any()):
+        if _is_within(u, lower, upper) and _is_within(a, least, most):
             return Outcome(u, 1.0, np.zeros(u.size + a.size), np.zeros(a.size))
         if self.policy == "raise":
             past = _past(u, lower, upper), _past(a, least, most)
@@ -291,7 +291,11 @@ def _constants(bound: BoundLimits) -> _Constants:
     )  # fmt: skip
 
 
+def _is_within(x: Vector, lower: Vector, upper: Vector) -> bool:
+    """Whether all of x is within its bounds; what is no number is not."""
+    return all(((lower <= x) & (x <= upper)).tolist()) if x.size else True
+
+
 def _past(x: Vector, lower: Vector, upper: Vector) -> Vector:
-    """1 where x is above its upper bound, -1 where it is below the lower one; what is no number is
-    past as well."""
-    return np.asarray(~(x <= upper), dtype=float) - ~(x >= lower)
+    """1 where x is above its upper bound, -1 where it is below the lower one, or is no number."""
+    return np.asarray(x > upper, dtype=float) - ~(x >= lower)
