@@ -48,7 +48,7 @@ def many(name, seed, count, compared, policy):
         tally["soft" if found.softened else "limited" if found.saturated else "free"] += 1
         if i < compared and found.saturated:
             other = limited(s, limits, policy=policy, solver="cvxpy")
-            size = 1.0 + np.abs(s.mech.B.T @ s.a).max()
+            size = 1.0 + np.abs(s.mech.B.T @ np.array([s.a, found.a]).T).max()
             assert np.abs(s.mech.B.T @ (found.a - other.a)).max() < 1e-8 * size
     return tally
 
