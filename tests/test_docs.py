@@ -151,6 +151,7 @@ SIMULATION = "docs/simulation.md"
 CLAIMS = [  # page, the words around each number {}, what the code has in its place
     (DERIVATIONS, "determinant has changed by a factor of {}. Where the sensors",
      "tolerances.BORDERS_WORN"),
+    (DECISIONS, "by the same program, to {} of the acceleration", "tolerances.EFFORT_REGULAR"),
     (DERIVATIONS, "rho = dm . dm_before / |dm_before|^2, at most {}", "tolerances.BEND"),
     (DERIVATIONS, "the prediction is at most {} long, the first correction at most {}; each "
      "correction is at most {} of the one before; the determinant of K has the same sign at every "

@@ -152,8 +152,8 @@ def _parser() -> argparse.ArgumentParser:
         "demo",
         help="draw a figure with a closed-chain robot under torque control",
         description="Load a robot, close it, draw a figure with it under torque control at "
-        "1 kHz for 4 s: against an exact plant, from its motor encoders alone, against one 10 % "
-        "heavier, and with motors that are too weak for it; print a table and write a picture and "
+        "1 kHz for 4 s: against an exact plant, against one 10 % heavier, from its motor encoders "
+        "alone, and with motors that are too weak for it; print a table and write a picture and "
         "the data.",
         epilog="example: holoctl demo delta --out results",
     )

@@ -876,5 +876,5 @@ ALMOST_ONE = 1.0 - 1e-12
 HELD_STILL = 1e-4  # rad/s^2, m/s^2
 """Limits exclude holding still where they leave more than this acceleration."""
 
-CLARABEL_GAP = 1e-13
-"""What the reference, Clarabel, is asked for: gap and feasibility."""
+CLARABEL_GAPS = (1e-13, 1e-11, 1e-9)
+"""What the reference, Clarabel, is asked for, gap and feasibility: the first that it attains."""

@@ -161,8 +161,10 @@ def c_stages(
         _mark(program, function, symbols)
     ins = [function.name_in(i) for i in range(function.n_in())]
     table = [
-        _Stage(name, first, last, ins if first == 0 else [], outs, True)
-        for (name, _), first, last, outs in zip(stages, [0, *ends], ends, outputs, strict=False)
+        _Stage(name, first, last, [] if i else ins, outputs[i], True)
+        for i, ((name, _), first, last) in enumerate(
+            zip(stages, [0, *ends[:-1]], ends, strict=True)
+        )
     ]
     sources, size = _sources(program, function, table, qualifier)
     return Stages(sources, size)
@@ -184,7 +186,7 @@ def _sources(
     program: _Program, function: Any, stages: Sequence[_Stage], qualifier: str
 ) -> tuple[str, int]:
     """The C of all stages, and the size of w."""
-    starts = [k for s in stages for k in range(s.first, max(s.last, s.first + 1), PART)]
+    starts = sorted({k for s in stages for k in range(s.first, max(s.last, s.first + 1), PART)})
     slot, size = _slots(program, starts)
     size = max(size, 1)
     at_value: dict[int, list[str]] = {}

@@ -86,25 +86,30 @@ class LimitedTick:
         acceleration; `base` the efforts of the motion without one.
         """
         law = self.law
-        if behind is not None and (moved or not law.bound.names):
-            far = not law.bound.names or self._far(q, v, behind.acceleration())
+        a = None
+        if behind is not None and moved and law.bound.names:
+            a = behind.acceleration(q, v, t)
+        if behind is not None and (a is not None or not law.bound.names):
+            far = a is None or self._far(q, v, a)
             if far and self._allowed(u):
                 return u, None
             if far and law.policy == "nearest" and not law.curved:
-                nearest = self._far_from_joints(u, q, v, behind)
+                nearest = self._far_from_joints(u, a, q, v, behind)
                 if nearest is not None:
                     return nearest.outcome.u, nearest
-        asked = self._asked(u, q, v, t, known, behind, moved, base)
+        asked = self._asked(u, a, q, v, t, known, behind, base)
         found = law.outcome(asked)
         if found.scale == 1.0:
             return u, None
         return found.u, Limiting(law, asked.positions, asked.velocities, found)
 
-    def _far_from_joints(self, u: Vector, q: Vector, v: Vector, behind: Behind) -> Limiting | None:
+    def _far_from_joints(
+        self, u: Vector, a: Vector | None, q: Vector, v: Vector, behind: Behind
+    ) -> Limiting | None:
         """The nearest as if efforts alone were limited; None where limits of joints, if there are
         any, may not be far from what these cause."""
         law = self.law
-        if not law.bound.names:
+        if a is None:
             H = behind.worth(q)
             return None if H is None else Limiting(law, _NONE, _NONE, law.nearest_in_box(u, H))
         response = behind.response(q)
@@ -112,13 +117,13 @@ class LimitedTick:
             return None
         H, Y = response
         found = law.nearest_in_box(u, H)
-        if not self._far(q, v, behind.acceleration() + Y.dot(found.u - u)):
+        if not self._far(q, v, a + Y.dot(found.u - u)):
             return None
         return Limiting(law, *coordinates_of_tree(law.bound, q, v), found)
 
     def _asked(
-        self, u: Vector, q: Vector, v: Vector, t: float, known: Vector | None,
-        behind: Behind | None, moved: bool, base: Callable[[], Vector],
+        self, u: Vector, a: Vector | None, q: Vector, v: Vector, t: float, known: Vector | None,
+        behind: Behind | None, base: Callable[[], Vector],
     ) -> Asked:  # fmt: skip
         mech, bound = self.law.mech, self.law.bound
 
@@ -132,9 +137,7 @@ class LimitedTick:
         if not bound.names:
             return Asked(u, v, _NONE, _NONE, _NONE, of_all, base)
         here = coordinates_at(mech, bound, q, v, t)
-        if behind is not None and moved:
-            a = behind.acceleration()
-        else:
+        if a is None:
             response = in_general()
             a = response.Y @ u + response.a0
 

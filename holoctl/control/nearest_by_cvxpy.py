@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import CLARABEL_GAP, SOFT_ROWS
+from holoctl.base.tolerances import CLARABEL_GAPS, SOFT_ROWS
 from holoctl.control.nearest_efforts import Nearest, Program, Solver, checked
 
 __all__ = ["by_cvxpy"]
@@ -24,8 +26,10 @@ def by_cvxpy(solver: str | None = None, **options: Any) -> Solver:
     """
     cp: Any = import_module("cvxpy")
     name = "CLARABEL" if solver is None else solver.upper()
+    tries = [options]
     if name == "CLARABEL":
-        options = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), CLARABEL_GAP) | options
+        words = "tol_gap_abs", "tol_gap_rel", "tol_feas"
+        tries = [dict.fromkeys(words, gap) | options for gap in CLARABEL_GAPS]
     if name not in (known := cp.installed_solvers()):
         raise InputError(f"cvxpy has no solver {solver!r} here; it has {', '.join(sorted(known))}")
 
@@ -47,8 +51,13 @@ def by_cvxpy(solver: str | None = None, **options: Any) -> Solver:
             if soft:
                 cost += 0.5 / SOFT_ROWS * cp.sum_squares(slack)
             problem = cp.Problem(cp.Minimize(cost), [at_least, at_most, exactly])
-            problem.solve(solver=name, **options)
-            if problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+            for closely in tries:
+                with suppress(cp.SolverError), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # the status says what is inaccurate
+                    problem.solve(solver=name, **closely)
+                if problem.status in (cp.OPTIMAL, cp.INFEASIBLE):
+                    break
+            if problem.status == cp.OPTIMAL:
                 multipliers = np.zeros(nu + n)
                 multipliers[equal] += exactly.dual_value
                 multipliers[has_upper] += at_most.dual_value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -13,11 +13,12 @@ from holoctl.base.tolerances import SOFT_ROWS
 from holoctl.codegen.limits_c import nearest_c
 
 BEST, INFEASIBLE, GAVE_UP = range(3)
-SIZES = ((1, 0), (1, 1), (2, 1), (3, 2), (5, 0), (6, 4), (6, 8), (12, 3))
+SIZES = ((1, 1), (2, 1), (3, 2), (5, 0), (6, 8), (12, 3))
 KINDS = ("feasible", "redundant", "degenerate", "unlikely")
 
 
-class Program(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Program:
     """min 1/2 d' H d, lower <= at + (d; Y d) <= upper."""
 
     H: np.ndarray
@@ -151,7 +152,7 @@ def test_the_best_point_is_that_of_clarabel(in_c):
     cp = pytest.importorskip("cvxpy")
     rng, compared = np.random.default_rng(4), 0
     for i in range(12):
-        nu, n = SIZES[2 + i % 5]
+        nu, n = SIZES[1 + i % 5]
         p = program(rng, nu, n, "feasible")
         outcome, d, _ = in_c[nu, n](p)
         assert outcome == BEST
@@ -165,11 +166,11 @@ def test_the_best_point_is_that_of_clarabel(in_c):
 
 def test_what_is_within_bounds_stays_and_what_is_no_number_is_refused(in_c):
     p = program(np.random.default_rng(1), 3, 2, "feasible")
-    inside = p._replace(at=0.5 * (p.lower + p.upper))
+    inside = replace(p, at=0.5 * (p.lower + p.upper))
     outcome, d, forces = in_c[3, 2](inside)
     assert outcome == BEST
     assert not d.any()
     assert not forces.any()
     for bad in (np.nan, np.inf):
-        assert in_c[3, 2](p._replace(at=np.array([bad, *p.at[1:]])))[0] == GAVE_UP
-        assert in_c[3, 2](p._replace(H=bad * p.H))[0] == GAVE_UP
+        assert in_c[3, 2](replace(p, at=np.array([bad, *p.at[1:]])))[0] == GAVE_UP
+        assert in_c[3, 2](replace(p, H=bad * p.H))[0] == GAVE_UP

@@ -48,7 +48,7 @@ def many(name, seed, count, compared, policy):
         tally["soft" if found.softened else "limited" if found.saturated else "free"] += 1
         if i < compared and found.saturated:
             other = limited(s, limits, policy=policy, solver="cvxpy")
-            size = 1.0 + np.abs(s.mech.B.T @ s.a).max()
+            size = 1.0 + np.abs(s.mech.B.T @ np.array([s.a, found.a]).T).max()
             assert np.abs(s.mech.B.T @ (found.a - other.a)).max() < 1e-8 * size
     return tally
 
@@ -352,3 +352,29 @@ def test_a_controller_with_limits_pickles_and_is_repartitioned():
     assert other.limits == limits
     assert (other.policy, other.dt) == ("scale", 2e-3)
     assert np.array_equal(other.ki, ctl.ki)
+
+
+@pytest.mark.parametrize("friction_at", ["reference", "measured"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_limits_of_joints_hold_under_the_friction_that_acts(friction_at, policy):
+    """Friction compensated at the reference is not that of the motion: the acceleration that the
+    forward dynamics give is what has to be within its bounds."""
+    plain, _ = robot("five_bar")
+    losses = hc.JointFriction({"motor_left": 0.3, "elbow_right": 0.1}, {"motor_right": 2.0})
+    mech = plain.with_forces([losses])
+    part, rng = hc.partition(mech, hc.assemble(mech)[0]), np.random.default_rng(13)
+    elbow, most, kept = mech.coordinate_names.index("elbow_left"), 5.0, 0
+    limits = hc.Limits(effort=50.0, acceleration={"elbow_left": most})
+    ctl = hc.ComputedTorque(
+        mech, 0.0, 0.0, partition=part, limits=limits, policy=policy, friction_at=friction_at
+    )
+    for _ in range(20):
+        s = situation("five_bar", rng)
+        v_ref = mech.motor_rates(s.v) + rng.normal(size=2)
+        follow = ctl.track(lambda t, s=s, v_ref=v_ref: (s.q, v_ref, s.target))
+        u = follow(0.0, s.q, s.v)
+        a = hc.forward_dynamics(mech, s.q, s.v, mech.B @ u, partition=part).a[elbow]
+        if not follow.last.softened and follow.last.saturated == ("elbow_left.acceleration",):
+            assert abs(a) == pytest.approx(most, rel=1e-6)
+            kept += 1
+    assert kept >= 5

@@ -113,6 +113,20 @@ def test_margins_are_small():
     assert 2.0 - 1.1 * VELOCITY_MARGIN < fastest <= 2.0
 
 
+@pytest.mark.parametrize("off", [0.05, 0.2, 0.7])
+@pytest.mark.parametrize("towards", [-1.0, 1.0])
+def test_what_the_acceleration_changes_in_a_tick_pushes_nothing_over(off, towards):
+    """By always the same, so that what only stops would creep through the margin."""
+    bound, brakes = bounds((-0.4, 0.5), (-2.0, 2.0), (-50.0, 50.0))
+    x, v, end = 0.0, 0.0, 0.5 if towards > 0.0 else -0.4
+    for _ in range(4000):
+        least, most = least_and_most(bound, brakes, x, v)
+        x, v = moved(x, v, (most if towards > 0.0 else least) + towards * off)
+        assert -0.4 <= x <= 0.5
+    assert abs(x - end) < 2.0 * POSITION_MARGIN
+    assert abs(v) < 1e-9
+
+
 def test_the_mirror_gives_the_mirror():
     one, other = bounds((-0.4, 0.5), (-1.0, 2.0), (-30.0, 50.0)), None
     other = bounds((-0.5, 0.4), (-2.0, 1.0), (-50.0, 30.0))

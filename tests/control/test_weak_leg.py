@@ -11,7 +11,7 @@ from scipy.interpolate import make_interp_spline
 
 import holoctl as hc
 
-WEAK = "leg_1"
+WEAK, RATE = "leg_1", 500.0
 NEAREST, SCALED = 1 / 3, 1 / 50  # of what it tilts where its efforts are clipped
 
 
@@ -79,14 +79,14 @@ def test_a_motion_tilts_a_third_or_hardly_at_all(most, period):
     limits = hc.Limits(effort={WEAK: most})
     laws = {
         "clipped": hc.ComputedTorque(mech, 400.0, 40.0),
-        "nearest": hc.ComputedTorque(mech, 400.0, 40.0, limits=limits),
-        "scale": hc.ComputedTorque(mech, 400.0, 40.0, limits=limits, policy="scale"),
+        "nearest": hc.ComputedTorque(mech, 400.0, 40.0, limits=limits, dt=1 / RATE),
+        "scale": hc.ComputedTorque(mech, 400.0, 40.0, limits=limits, policy="scale", dt=1 / RATE),
     }
     worst = {}
     for how, law in laws.items():
         follow = law.track(up_and_down(lengths, 0.05, period))
         rest = np.zeros(mech.nv)
-        run = hc.simulate(mech, follow, q, rest, 1.0, limits=limits, rate=500.0, rtol=1e-7)
+        run = hc.simulate(mech, follow, q, rest, 1.0, limits=limits, rate=RATE, rtol=1e-7)
         worst[how] = tilts(mech, run).max()
         at_limit = run.u[:, mech.actuated.index(WEAK)]
         assert at_limit.max() == most

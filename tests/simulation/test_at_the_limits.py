@@ -75,7 +75,7 @@ def delta(seed):
         effort=3.0,
         speed_torque=[(0.0, 3.0), (2.0, 1.5), (4.0, 0.8)],
         velocity={**dict.fromkeys(motors, 4.0), "elbow_1a[0]": 5.0, "platform_pose[2]": 0.8},
-        acceleration={**dict.fromkeys(motors, 40.0), "elbow_1a[0]": 40.0, "platform_pose[2]": 10.0},
+        acceleration={**dict.fromkeys(motors, 40.0), "elbow_1a[0]": 20.0, "platform_pose[2]": 10.0},
         position={**{m: around(x, 0.4) for m, x in zip(motors, home, strict=True)},
                   "elbow_1a[0]": around(q[1], 0.25)},
     )  # fmt: skip
@@ -104,7 +104,7 @@ def stewart(seed):
         x, v, a = pose(t)
         return home + legs @ x, legs @ v, legs @ a
 
-    names = ("leg_1", "leg_3.position", "leg_5.velocity", "foot_1[0].position")
+    names = ("leg_2", "leg_3.position", "leg_5.velocity", "foot_1[0].position")
     return Case(mech, q, limits, wanted, names)
 
 

@@ -45,7 +45,8 @@ def compile(
     Parameters
     ----------
     what : Mechanism or ComputedTorque
-        A controller brings its partition, weights and limits, and projects targets.
+        A controller brings its partition, weights and limits, and projects targets. Where it has
+        ``limits=``, ``torque`` keeps them; the inverse dynamics are those of the mechanism.
     functions : iterable of str, optional
         Of ``"inverse_dynamics"``, ``"forward_dynamics"``, ``"terms"``, ``"torque"`` (of a
         controller), ``"inverse_dynamics_derivatives"``, ``"forward_dynamics_derivatives"``,
@@ -78,7 +79,7 @@ def compile(
     InputError
         Without CasADi, a compiler or Python.h; for unknown functions; for joints, constraints and
         forces that have no expressions, or wrong ones, by name; where the motors drive fewer
-        motions than there are motors and motions.
+        motions than there are motors and motions; for a controller with integral action.
     NotActuatedError
         If torques are asked of a mechanism that has no motors or no motion.
     AssemblyError

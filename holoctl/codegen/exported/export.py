@@ -62,7 +62,8 @@ def export_c(
     ----------
     what : Mechanism or ComputedTorque
         A controller gives ``holoctl_<name>_torque``, if its motors have positions of their own;
-        both give ``holoctl_<name>_inverse_dynamics``.
+        both give ``holoctl_<name>_inverse_dynamics``. Limits of a controller are kept by both: the
+        status is then LIMITED, and efforts are never beyond theirs.
     folder : str or path
         Made where it is missing. Files in it are overwritten only if they were written by holoctl.
     name : str, optional
@@ -98,7 +99,7 @@ def export_c(
     InputError
         Without CasADi; for arguments that do not fit; for joints, constraints and forces that have
         no expressions, or wrong ones, by name; where a file is in the way that holoctl did not
-        write.
+        write; for a controller with integral action, or with the policy "raise" for its limits.
     NotActuatedError
         If the mechanism has no motors or no motion.
     AssemblyError

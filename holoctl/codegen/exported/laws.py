@@ -17,7 +17,7 @@ from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.borders import Sensing
 from holoctl.codegen.laws.closed_state import ClosedState, closed_state
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
-from holoctl.codegen.laws.limited import Limited, caused_by, limited
+from holoctl.codegen.laws.limited import Limited, as_it_moves, caused_by, limited
 from holoctl.codegen.laws.measures import broken_rows, measures
 from holoctl.codegen.laws.torque import at_reference, errors_function
 from holoctl.codegen.matrices import dense, total
@@ -113,7 +113,9 @@ def exported_laws(
     if limits is not None:
         still = [E.q, E.v, ca.SX.zeros(mech.nu), *at, E.t]
         base = inverse.call(still, True, False)[:2]
-        own = dict(zip(results[1:], outputs[1:], strict=True))
+        if moved:
+            a, base, doubt = as_it_moves(E, limits, u, a, base, doubt)
+        own = dict(zip(results[1:], [doubt, *outputs[2:]], strict=True))
         limited_law = limited(E, limits, "law", ([*given, *t], names), own, (u, a), base)
     if limits is not None and holding:
         limited_hold = _limited_hold(E, limits, dict(zip(results, holding, strict=False)), t)

@@ -104,8 +104,8 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
             continue
         condition *= 1.0 + _steepness(mech, q, v, t) / max(np.abs(inverse).max(), 1e-300)
         tolerance = max(1e-12, 100.0 * np.finfo(float).eps * max(condition, differences))
-        if laws.limits is not None:  # the nearest efforts depend on rounding as the metric does
-            tolerance = max(tolerance, LIMITED_AGREE)
+        if laws.limits is not None:  # what is left may be small beside what was asked for
+            tolerance = max(100.0 * tolerance, LIMITED_AGREE)
         rows.append((q, v, t, target, *reference, inverse, torque, tolerance))
         limited |= past
         if len(rows) == SELF_TEST_STATES:

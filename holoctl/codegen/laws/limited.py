@@ -35,7 +35,7 @@ from holoctl.codegen.matrices import column, scalars, total
 from holoctl.control.limits_law import LimitsLaw
 from holoctl.mechanism.limits import BoundLimits
 
-__all__ = ["Limited", "caused_by", "limited", "limited_torque"]
+__all__ = ["Limited", "as_it_moves", "caused_by", "limited", "limited_torque"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +75,8 @@ def limited_torque(E: Expressions, subject: Subject, law: LimitsLaw) -> Limited 
         u, a, doubt = inverse.call(wanted, True, False)
         wanted[2] = ca.SX.zeros(E.mech.nu)
         base = inverse_function(E, *options, at_reference=moved).call(wanted, True, False)[:2]
+        if moved:
+            a, base, doubt = as_it_moves(E, law, u, a, base, doubt)
     else:
         held, doubt = holding_function(E, subject.weights).call([E.q, E.t], True, False)
         motion, more = caused_by(E, law)
@@ -174,6 +176,17 @@ def response(E: Expressions, at: LimitedCoordinates) -> tuple[SX, SX, SX]:
         ca.densify(at.J @ (N @ caused)),
         total([*K.doubt, *reduced.doubt]),
     )
+
+
+def as_it_moves(
+    E: Expressions, law: LimitsLaw, u: SX, a: SX, base: tuple[SX, SX], doubt: SX
+) -> tuple[SX, tuple[SX, SX], SX]:
+    """The acceleration, base and doubt where friction is compensated at the reference, which is not
+    what acts: the motion is that of the friction at v."""
+    if not law.bound.names:
+        return a, base, doubt
+    motion, more = caused_by(E, law)
+    return motion(u), (base[0], motion(base[0])), total([doubt, *more])
 
 
 def caused_by(E: Expressions, law: LimitsLaw) -> tuple[Callable[[SX], SX], list[SX]]:

@@ -57,8 +57,9 @@ class Behind(NamedTuple):
     ----------
     efforts : Tick
         Once more, for another target; the state must be the same.
-    acceleration : function () -> (nv,) array
-        That of the last answer for a target; it changes with the next one.
+    acceleration : function (q, v, t) -> (nv,) array or None
+        What the last answer for a target causes; it changes with the next one. Where friction is
+        compensated at the reference that is not what was asked for, for v has friction of its own.
     response : function (q) -> (H, Y) or None
         What efforts cause there, as in dynamics/effort_response.py, which is the oracle; None where
         some motion has no inertia.
@@ -67,7 +68,7 @@ class Behind(NamedTuple):
     """
 
     efforts: Tick
-    acceleration: Callable[[], Vector]
+    acceleration: Callable[[Vector, Vector, float], Vector | None]
     response: Callable[[Vector], tuple[Array, Array] | None]
     worth: Callable[[Vector], Array | None]
 
@@ -179,7 +180,7 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
     friction, others = all_in_a_tick(mech.bound_forces, model, motion)
     with_reference = _with_reference(mech, split, motors)
     timed = friction is not None and may_depend_on_time(mech)
-    reached = own_a
+    reached, reached_at = own_a, own_a
 
     def tick(
         q: Vector, v: Vector, target: Vector | None, t: float, efforts: Vector | None,
@@ -193,7 +194,7 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
         q: Vector, v: Vector, target: Vector | None, t: float, efforts: Vector | None,
         rates: Vector | None,
     ) -> Vector | None:  # fmt: skip
-        nonlocal reached
+        nonlocal reached, reached_at
         if target is None:
             if passive is not None:
                 return None  # what rest leaves unbalanced takes the general path's least squares
@@ -221,7 +222,7 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
                 np.subtract(right, a_dep, a_dep)
                 solve(a_dep, 0)  # G_dep a_dep = right - G_ind ydd
                 ordered_a.take(place, None, a, "clip")
-            reached = a
+            reached, reached_at = a, at
             w = rnea(model, data, q, v, a)  # M a + h
             if friction is not None:
                 w -= friction(q, at, t)
@@ -241,21 +242,31 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
             return motors.share(u)
         return u if passive is None else u[:nu]
 
-    def acceleration() -> Vector:
-        return reached
+    caused, response, worth = _response(mech, split, motors is None)
 
-    return LaidOut(
-        tick, Behind(efforts_here, acceleration, *_response(mech, split, motors is None))
-    )
+    def acceleration(q: Vector, v: Vector, t: float) -> Vector | None:
+        if friction is None or reached_at is v:
+            return reached
+        change = friction(q, v, t).copy()
+        change -= friction(q, reached_at, t)
+        more = caused(q, change)
+        return None if more is None else reached + more
+
+    return LaidOut(tick, Behind(efforts_here, acceleration, response, worth))
 
 
 def _response(
     mech: Mechanism, split: Split, own: bool
-) -> tuple[Callable[[Vector], tuple[Array, Array] | None], Callable[[Vector], Array | None]]:
-    """Functions (q) that give H and Y of dynamics/effort_response.py, and H alone, by the factors
-    of G_dep. Where each motor has a coordinate of its `own`, A is the identity, or its first part:
+) -> tuple[
+    Callable[[Vector, Vector], Vector | None],
+    Callable[[Vector], tuple[Array, Array] | None],
+    Callable[[Vector], Array | None],
+]:
+    """Functions that give what efforts on the coordinates cause (q, efforts), H and Y of
+    dynamics/effort_response.py (q), and H alone (q), by the factors of G_dep. Where each motor has
+    a coordinate of its `own`, A is the identity, or its first part:
 
-    gamma_dep = -G_dep^-1 G_ind        H = A' W^-1 A        Y = gamma W^-1 A
+        gamma_dep = -G_dep^-1 G_ind        H = A' W^-1 A        Y = gamma W^-1 A
     """
     _, solve, _, G_ind, dependent, independent, data, _ = split
     model, B, k = mech.model, mech.B, independent.size
@@ -267,13 +278,23 @@ def _response(
     NT, BT, crba, posv = N.T, np.ascontiguousarray(B.T), pin.crba, lapack.dposv
     of_own = -np.eye(k, nu, order="F")
 
-    def factored(q: Vector) -> tuple[Array, Array] | None:
+    def inertia(q: Vector) -> Array:
+        """W, and N."""
         X[:] = G_ind
         solve(X, 0)
         N_dep[:] = X
         ordered.take(order, 0, N, "clip")
+        W: Array = NT.dot(crba(model, data, q).dot(N))
+        return W
+
+    def caused(q: Vector, efforts: Vector) -> Vector | None:
+        _, z, info = posv(inertia(q), NT.dot(efforts))
+        return None if info else N.dot(z)
+
+    def factored(q: Vector) -> tuple[Array, Array] | None:
+        W = inertia(q)
         AT = of_own.T if own else BT.dot(N)
-        _, WA, info = posv(NT.dot(crba(model, data, q).dot(N)), AT.T)
+        _, WA, info = posv(W, AT.T)
         return None if info else (AT, WA)
 
     def worth(q: Vector) -> Array | None:
@@ -290,7 +311,7 @@ def _response(
         AT, WA = found
         return AT.dot(WA), N.dot(WA)
 
-    return response, worth
+    return caused, response, worth
 
 
 def _with_reference(
