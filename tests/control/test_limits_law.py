@@ -6,8 +6,10 @@ import pickle
 from dataclasses import replace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from limited_situations import ROBOTS, limits_near, robot, situation
+from zoo import add_body, at, bar
 
 import holoctl as hc
 
@@ -324,3 +326,61 @@ def test_a_controller_with_limits_pickles_and_is_repartitioned():
     assert other.limits == limits
     assert (other.policy, other.dt) == ("scale", 2e-3)
     assert np.array_equal(other.ki, ctl.ki)
+
+
+# ---------------------------------------------------------------------- what limits is named
+
+
+@pytest.mark.parametrize("name", ["five_motors", "five_bar"])
+@pytest.mark.parametrize("share", [1e-3, 1e-7, 1e-11, 1e-15])
+def test_what_is_past_by_little_is_named(name, share):
+    """Where motors are redundant, the motion loses next to nothing, and multipliers are small."""
+    s = situation(name, np.random.default_rng(14))
+    i = int(np.argmax(np.abs(s.u)))
+    motor = s.mech.actuated[i]
+    found = limited(s, hc.Limits(effort={motor: abs(s.u[i]) * (1.0 - share)}))
+    assert found.saturated == (motor,)
+    assert np.isnan(found.scale)
+
+
+def test_what_is_past_by_rounding_is_clipped():
+    """The largest part may be rounded to one: what was asked for is past its limit all the same."""
+    rng, rounded = np.random.default_rng(0), 0
+    s = situation("five_bar", rng)
+    zero, free = np.zeros(2), hc.ComputedTorque(s.mech, 0.0, 0.0, partition=s.part)
+    base = free.torque(s.q, s.v, s.q, zero, zero)
+    for _ in range(60):
+        target, i = s.target * 10.0 ** rng.uniform(-1.0, 1.0), int(rng.integers(2))
+        u = free.torque(s.q, s.v, s.q, zero, target)
+        last = np.nextafter(u[i], base[i])
+        effort = {s.mech.actuated[i]: (-1e9, last) if u[i] > base[i] else (last, 1e9)}
+        limits = hc.Limits(effort=effort)
+        ctl = hc.ComputedTorque(s.mech, 0.0, 0.0, partition=s.part, limits=limits, policy="scale")
+        loop = ctl.track(lambda t, target=target: (s.q, zero, target))
+        here = loop(0.0, s.q, s.v)[i]
+        assert here <= last if u[i] > base[i] else here >= last
+        assert loop.last.saturated == (s.mech.actuated[i],)
+        rounded += loop.last.scale == np.nextafter(1.0, 0.0)
+    assert rounded >= 1
+
+
+def test_a_motor_that_brakes_nothing_needs_no_limit():
+    """Two mechanisms side by side: what the motors of one do to the other is rounding."""
+    arms = pin.Model()
+    loops = []
+    for name, x in (("a", 0.0), ("b", 3.0)):
+        left, right, rods = f"left_{name}", f"right_{name}", (f"one_{name}", f"two_{name}")
+        for arm, rod, foot in ((left, rods[0], x), (right, rods[1], x + 0.5)):
+            add_body(arms, 0, pin.JointModelRZ(), at(foot), arm, bar(0.4))
+            add_body(arms, arm, pin.JointModelRZ(), at(0.4), rod, bar(0.5))
+        loops.append(
+            hc.Closure((rods[0], at(0.5)), (rods[1], at(0.5)), joint="revolute", name=name)
+        )
+    start = [2.0, -1.2, 1.0, 0.8, 2.0, -1.2, 1.0, 0.8]
+    motors = ["left_a", "right_a", "left_b", "right_b"]
+    mech = hc.Mechanism(arms, loops, motors, reference=start, name="two")
+    q, _ = hc.assemble(mech)
+    limits = hc.Limits(
+        effort={"left_a": 5.0, "right_a": 5.0}, position={"left_a": (q[0] - 1.0, q[0] + 1.0)}
+    )
+    hc.ComputedTorque(mech, 1.0, 1.0, limits=limits)
