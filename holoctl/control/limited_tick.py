@@ -106,9 +106,8 @@ class LimitedTick:
         if not bound.names:
             return Asked(u, v, _NONE, _NONE, _NONE, of_all, base)
         here = coordinates_at(mech, bound, q, v, t)
-        if behind is not None and moved:
-            a = behind.acceleration()
-        else:
+        a = behind.acceleration() if behind is not None and moved else None
+        if a is None:
             response = in_general()
             a = response.Y @ u + response.a0
 
@@ -148,6 +147,8 @@ def _far_from_limits(
         if behind is None:
             return False
         a = behind.acceleration()
+        if a is None:
+            return False
         x = np.concatenate([u, *coordinates_of_tree(bound, q, v), a.take(columns)])
         x -= middles
         x *= per_halves

@@ -384,3 +384,46 @@ def test_a_motor_that_brakes_nothing_needs_no_limit():
         effort={"left_a": 5.0, "right_a": 5.0}, position={"left_a": (q[0] - 1.0, q[0] + 1.0)}
     )
     hc.ComputedTorque(mech, 1.0, 1.0, limits=limits)
+
+
+# -------------------------------------------------------------------------------- friction
+
+
+@pytest.mark.parametrize("joint", ["motor_left", "elbow_left"])
+def test_joints_are_limited_under_the_friction_that_acts(joint):
+    """Friction is compensated as at the reference, which goes on where the joint has to stop."""
+    mech = hc.load(hc.robot_file("five_bar"))
+    coulomb = dict.fromkeys(mech.actuated, 2.0)
+    mech = mech.with_forces([hc.JointFriction(coulomb=coulomb, viscous=0.01)])
+    q, v = hc.assemble(mech)
+    i, home = mech.coordinate_names.index(joint), mech.motor_positions(q)
+    limits = hc.Limits(effort=20.0, position={joint: (q[i] - 0.2, q[i] + 0.2)})
+    ctl = hc.ComputedTorque(mech, 400.0, 40.0, limits=limits)
+    way, w = np.array([0.5, -0.5]), 3.0
+
+    def reference(t):
+        s, c = np.sin(w * t), np.cos(w * t)
+        return home + way * s, w * way * c, -w * w * way * s
+
+    run = hc.simulate(mech, ctl.track(reference), q, v, 1.0, rtol=1e-7)
+    farthest = np.abs(run.q[:, i] - q[i]).max()
+    assert 0.199 < farthest < 0.2 + 2e-4  # friction that changes its side within a tick
+
+
+@pytest.mark.parametrize("name", ["five_bar", "floating_leg", "five_motors", "stewart"])
+def test_the_acceleration_behind_a_tick_is_that_of_the_friction_that_acts(name):
+    rng = np.random.default_rng(15)
+    mech, part = robot(name)
+    of = {n: 1.5 for n in mech.actuated}
+    mech = mech.with_forces([hc.JointFriction(coulomb=of, viscous=of)])
+    part = hc.partition(mech, hc.assemble(mech)[0])
+    s = situation(name, rng)
+    limits = hc.Limits(acceleration=1e9)
+    ctl = hc.ComputedTorque(mech, 0.0, 0.0, partition=part, limits=limits)
+    rates = mech.B.T @ s.v + rng.normal(size=mech.nu)
+    u = ctl.torque(s.q, s.v, s.q, rates, s.target)
+    behind = ctl._prepared._local.behind
+    expected = hc.forward_dynamics(mech, s.q, s.v, mech.B @ u, partition=part).a
+    found = behind.acceleration()
+    assert np.abs(found - expected).max() < 1e-7 * (1.0 + np.abs(expected).max())
+    assert np.abs(mech.B.T @ found - s.target).max() > 1e-3

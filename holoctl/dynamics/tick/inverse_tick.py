@@ -57,8 +57,9 @@ class Behind(NamedTuple):
     ----------
     efforts : Tick
         Once more, for another target; the state must be the same.
-    acceleration : function () -> (nv,) array
-        That of the last answer for a target; it changes with the next one.
+    acceleration : function () -> (nv,) array or None
+        That of the last answer for a target, under friction as it acts at the measured velocity;
+        it changes with the next one. None where some motion has no inertia.
     response : function (q) -> (H, Y) or None
         What efforts cause there, as in dynamics/effort_response.py, which is the oracle; None where
         some motion has no inertia.
@@ -67,7 +68,7 @@ class Behind(NamedTuple):
     """
 
     efforts: Tick
-    acceleration: Callable[[], Vector]
+    acceleration: Callable[[], Vector | None]
     response: Callable[[Vector], tuple[Array, Array] | None]
     worth: Callable[[Vector], Array | None]
 
@@ -179,7 +180,8 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
     friction, others = all_in_a_tick(mech.bound_forces, model, motion)
     with_reference = _with_reference(mech, split, motors)
     timed = friction is not None and may_depend_on_time(mech)
-    reached = own_a
+    response, worth, caused = _response(mech, split, motors is None)
+    reached, compensated, state = own_a, np.zeros(mech.nv), None
 
     def tick(
         q: Vector, v: Vector, target: Vector | None, t: float, efforts: Vector | None,
@@ -193,7 +195,8 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
         q: Vector, v: Vector, target: Vector | None, t: float, efforts: Vector | None,
         rates: Vector | None,
     ) -> Vector | None:  # fmt: skip
-        nonlocal reached
+        nonlocal reached, state
+        state = None
         if target is None:
             if passive is not None:
                 return None  # what rest leaves unbalanced takes the general path's least squares
@@ -224,7 +227,12 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
             reached = a
             w = rnea(model, data, q, v, a)  # M a + h
             if friction is not None:
-                w -= friction(q, at, t)
+                if at is v:
+                    w -= friction(q, v, t)
+                else:
+                    compensated[:] = friction(q, at, t)
+                    state = q, v, t
+                    w -= compensated
             if others is not None:
                 w -= others(q, v, t)
             if efforts is not None:
@@ -241,19 +249,30 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
             return motors.share(u)
         return u if passive is None else u[:nu]
 
-    def acceleration() -> Vector:
+    def acceleration() -> Vector | None:
+        nonlocal reached, state
+        if state is not None and friction is not None:  # it is compensated as at other rates
+            q, v, t = state
+            change = caused(q, friction(q, v, t) - compensated)
+            if change is None:
+                return None
+            reached, state = reached + change, None
         return reached
 
-    return LaidOut(
-        tick, Behind(efforts_here, acceleration, *_response(mech, split, motors is None))
-    )
+    return LaidOut(tick, Behind(efforts_here, acceleration, response, worth))
 
 
 def _response(
     mech: Mechanism, split: Split, own: bool
-) -> tuple[Callable[[Vector], tuple[Array, Array] | None], Callable[[Vector], Array | None]]:
+) -> tuple[
+    Callable[[Vector], tuple[Array, Array] | None],
+    Callable[[Vector], Array | None],
+    Callable[[Vector, Vector], Vector | None],
+]:
     """Functions (q) that give H and Y of dynamics/effort_response.py, and H alone, by the factors
-    of G_dep. Where each motor has a coordinate of its `own`, A is the identity, or its first part:
+    of G_dep; and a function (q, efforts) that gives what efforts on the coordinates add to the
+    acceleration. Where each motor has a coordinate of its `own`, A is the identity, or its first
+    part:
 
     gamma_dep = -G_dep^-1 G_ind        H = A' W^-1 A        Y = gamma W^-1 A
     """
@@ -265,13 +284,22 @@ def _response(
     NT, BT, crba, posv = N.T, np.ascontiguousarray(B.T), pin.crba, lapack.dposv
     of_own = -np.eye(k, nu, order="F")
 
-    def factored(q: Vector) -> tuple[Array, Array] | None:
+    def inertia(q: Vector) -> Array:
         X[:] = G_ind
         solve(X, 0)
         N[dependent] = X
+        W: Array = NT.dot(crba(model, data, q).dot(N))
+        return W
+
+    def factored(q: Vector) -> tuple[Array, Array] | None:
+        W = inertia(q)
         AT = of_own.T if own else BT.dot(N)
-        _, WA, info = posv(NT.dot(crba(model, data, q).dot(N)), AT.T)
+        _, WA, info = posv(W, AT.T)
         return None if info else (AT, WA)
+
+    def caused(q: Vector, efforts: Vector) -> Vector | None:
+        _, ydd, info = posv(inertia(q), NT.dot(efforts))
+        return None if info else N.dot(ydd)
 
     def worth(q: Vector) -> Array | None:
         found = factored(q)
@@ -287,7 +315,7 @@ def _response(
         AT, WA = found
         return AT.dot(WA), N.dot(WA)
 
-    return response, worth
+    return response, worth, caused
 
 
 def _with_reference(
