@@ -414,7 +414,7 @@ def test_joints_are_limited_under_the_friction_that_acts(joint):
 def test_the_acceleration_behind_a_tick_is_that_of_the_friction_that_acts(name):
     rng = np.random.default_rng(15)
     mech, part = robot(name)
-    of = {n: 1.5 for n in mech.actuated}
+    of = dict.fromkeys(mech.actuated, 1.5)
     mech = mech.with_forces([hc.JointFriction(coulomb=of, viscous=of)])
     part = hc.partition(mech, hc.assemble(mech)[0])
     s = situation(name, rng)
