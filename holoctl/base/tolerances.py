@@ -842,8 +842,12 @@ lengths."""
 LED_BACK_TICKS = 20.0
 """What is beyond a limit is led back with a time constant of so many ticks."""
 
-ACTIVE_EFFORT = 1e-9
-"""A limit counts as acting where its multiplier is at least this, scaled."""
+ACTIVE_LIMIT = 1e-14
+"""A limit counts as acting where its multiplier is above this share of the largest: where motors
+are redundant, multipliers are as small as what their efforts are worth of their own."""
+
+ACTIVE_FOR_REFERENCE = 1e-9  # scaled
+"""Multipliers that the reference, Clarabel, leaves below this are zero."""
 
 DAQP_FEASIBLE = 1e-11
 """By so much DAQP may miss a bound, scaled; what is left of that is clipped."""
@@ -869,6 +873,10 @@ UNMOVED = 1e-9  # rad/s^2, m/s^2
 
 SAME_TICK = 1e-6
 """By this share the tick of a controller may differ from that of a simulation."""
+
+NO_SHARE = 1e-12
+"""A motor without a limit brakes no coordinate that an effort of it moves by less than this share
+of what the same effort of another one does."""
 
 ALMOST_ONE = 1.0 - 1e-12
 """What is below this share of its limit is within it, whatever was rounded."""

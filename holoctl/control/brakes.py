@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import RANK
+from holoctl.base.tolerances import NO_SHARE, RANK
 from holoctl.closing.assembly import assemble
 from holoctl.control.limited_coordinates import coordinates_at
 from holoctl.dynamics.actuation import actuation
@@ -56,7 +56,9 @@ def brakes_of(mech: Mechanism, bound: BoundLimits) -> Array:
     lower, upper = bound.effort
     alone = np.zeros(asked.size)
     for i in np.flatnonzero(asked).tolist():
-        y, used = Y[i], np.abs(Y[i]) > 0.0
+        y, size = Y[i], np.abs(Y[i])
+        finite = np.isfinite(lower) & np.isfinite(upper)
+        used = size > np.where(finite, 0.0, NO_SHARE * size.max())
         most, least = (
             a0[i] + sum(np.where(y[used] > 0.0, y[used] * a[used], y[used] * b[used]))
             for a, b in ((upper, lower), (lower, upper))

@@ -273,11 +273,12 @@ class ComputedTorque:
             integral = None if memory is None else memory.integral
             after = partial(behind, prepared)
             u, found = commanded(self._law, limited, efforts, after, *given, integral)
-            if memory is not None:
+            u = u if out is None else stored("out", out, u)
+            if memory is not None:  # nothing can go wrong any more
                 memory.last = found
                 if integral is not None:
                     memory.integrate(self._law.error_of(q, q_ref))
-            return u if out is None else stored("out", out, u)
+            return u
         except InputError:
             check_finite(q=q, v=v, q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
             raise

@@ -26,7 +26,7 @@ from scipy.linalg import lapack
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import HoloctlError, LimitError
 from holoctl.base.tolerances import (
-    ACTIVE_EFFORT,
+    ACTIVE_LIMIT,
     EFFORT_REGULAR,
     GIVEN_WAY,
     UNMOVED,
@@ -44,6 +44,7 @@ __all__ = ["LIMIT_POLICIES", "Asked", "LimitsLaw", "Outcome"]
 Array = NDArray[np.float64]
 
 LIMIT_POLICIES = ("nearest", "scale", "raise")
+LAST_BEFORE_ONE = float(np.nextafter(1.0, 0.0))
 
 
 class Asked(NamedTuple):
@@ -104,9 +105,8 @@ class Outcome(NamedTuple):
     def limiting(self) -> Vector:
         """The multipliers, without those that are zero but for rounding."""
         sizes = np.abs(self.multipliers)
-        return np.where(
-            sizes > ACTIVE_EFFORT * max(1.0, float(sizes.max(initial=0.0))), self.multipliers, 0.0
-        )
+        least = ACTIVE_LIMIT * float(sizes.max(initial=0.0))
+        return np.where(sizes > least, self.multipliers, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +226,10 @@ class LimitsLaw:
             reached = a + Y.dot(x - u)
             missed = reached - np.minimum(np.maximum(reached, least), most)
             given_way = np.where(np.abs(missed) > GIVEN_WAY * (1.0 + np.abs(a)), missed, 0.0)
-        return Outcome(x, np.nan, found.multipliers, given_way)
+        acts = found.multipliers
+        if not acts.any():  # past by less than a solver tells, or where motors can do nothing
+            acts = np.concatenate([_past(u, lower, upper), _past(a, least, most)])
+        return Outcome(x, np.nan, acts, given_way)
 
     def names(self, positions: Vector, velocities: Vector, limiting: Vector) -> tuple[str, ...]:
         """The names of what limits, of an `Outcome` or what is past."""
@@ -251,6 +254,8 @@ def _slower(asked: Asked, bounds: Bounds, response: tuple[Array, Array] | None) 
     s, which = largest_scale(base, here, lower, upper)
     if s is None:
         return None
+    if s == 1.0:  # past by so little that it was rounded away
+        s, which = LAST_BEFORE_ONE, int(np.argmax(np.abs(_past(here, lower, upper))))
     x = base + s * (here - base)
     acts = np.zeros(x.size)
     acts[which] = 1.0 if here[which] > base[which] else -1.0

@@ -144,10 +144,12 @@ class Loop:
             if limited is None and integral is None:
                 return self._law.torque(sensed.efforts, q, v, q_ref, v_ref, a_ref, t, out)
             given = q, v, t, None, q_ref, v_ref, a_ref, integral
-            u, memory.last = commanded(self._law, limited, sensed.efforts, sensed.behind, *given)
+            u, found = commanded(self._law, limited, sensed.efforts, sensed.behind, *given)
+            u = u if out is None else stored("out", out, u)
+            memory.last = found  # nothing can go wrong any more
             if integral is not None:
                 memory.integrate(self._law.error_of(q, q_ref))
-            return u if out is None else stored("out", out, u)
+            return u
         except InputError:
             check_finite(q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
             raise

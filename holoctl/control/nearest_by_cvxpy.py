@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import CLARABEL_GAPS, SOFT_ROWS
+from holoctl.base.tolerances import ACTIVE_FOR_REFERENCE, CLARABEL_GAPS, SOFT_ROWS
 from holoctl.control.nearest_efforts import Nearest, Program, Solver, checked
 
 __all__ = ["by_cvxpy"]
@@ -62,6 +62,9 @@ def by_cvxpy(solver: str | None = None, **options: Any) -> Solver:
                 multipliers[equal] += exactly.dual_value
                 multipliers[has_upper] += at_most.dual_value
                 multipliers[has_lower] -= at_least.dual_value
+                sizes = np.abs(multipliers)
+                least = ACTIVE_FOR_REFERENCE * max(1.0, float(sizes.max(initial=0.0)))
+                multipliers[sizes <= least] = 0.0
                 return checked(p, np.asarray(x.value), multipliers, soft)
         return None
 

@@ -122,3 +122,17 @@ def test_a_tick_that_is_not_the_controllers_is_refused():
     with pytest.raises(hc.InputError, match=r"dt=0\.005"):
         hc.simulate(mech, other, q, v, 0.1, rate=200.0)
     assert hc.simulate(mech, other, q, v, 0.01).ended == ""
+
+
+def test_an_error_changes_no_integral():
+    mech = hc.load(hc.robot_file("five_bar"))
+    q, v = hc.assemble(mech)
+    home, rest = mech.motor_positions(q), np.zeros(2)
+    loop = hc.ComputedTorque(mech, 400.0, 40.0, ki=100.0).loop()
+    loop.torque(q, v, home + 0.1, rest, rest)
+    before = loop.last.integral
+    with pytest.raises(hc.InputError, match="out"):
+        loop.torque(q, v, home + 0.1, rest, rest, out=np.zeros(3))
+    with pytest.raises(hc.InputError, match="out"):
+        loop.torque_from_motors(home, rest, home + 0.1, rest, rest, out=np.zeros(3))
+    assert np.array_equal(loop.last.integral, before)

@@ -6,8 +6,10 @@ import pickle
 from dataclasses import replace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from limited_situations import ROBOTS, limits_near, robot, situation
+from zoo import add_body, at, bar
 
 import holoctl as hc
 
@@ -378,3 +380,104 @@ def test_limits_of_joints_hold_under_the_friction_that_acts(friction_at, policy)
             assert abs(a) == pytest.approx(most, rel=1e-6)
             kept += 1
     assert kept >= 5
+
+
+# ---------------------------------------------------------------------- what limits is named
+
+
+@pytest.mark.parametrize("name", ["five_motors", "five_bar"])
+@pytest.mark.parametrize("share", [1e-3, 1e-7, 1e-11, 1e-15])
+def test_what_is_past_by_little_is_named(name, share):
+    """Where motors are redundant, the motion loses next to nothing, and multipliers are small."""
+    s = situation(name, np.random.default_rng(14))
+    i = int(np.argmax(np.abs(s.u)))
+    motor = s.mech.actuated[i]
+    found = limited(s, hc.Limits(effort={motor: abs(s.u[i]) * (1.0 - share)}))
+    assert found.saturated == (motor,)
+    assert np.isnan(found.scale)
+
+
+def test_what_is_past_by_rounding_is_clipped():
+    """The largest part may be rounded to one: what was asked for is past its limit all the same."""
+    rng, rounded = np.random.default_rng(0), 0
+    s = situation("five_bar", rng)
+    zero, free = np.zeros(2), hc.ComputedTorque(s.mech, 0.0, 0.0, partition=s.part)
+    base = free.torque(s.q, s.v, s.q, zero, zero)
+    for _ in range(60):
+        target, i = s.target * 10.0 ** rng.uniform(-1.0, 1.0), int(rng.integers(2))
+        u = free.torque(s.q, s.v, s.q, zero, target)
+        last = np.nextafter(u[i], base[i])
+        effort = {s.mech.actuated[i]: (-1e9, last) if u[i] > base[i] else (last, 1e9)}
+        limits = hc.Limits(effort=effort)
+        ctl = hc.ComputedTorque(s.mech, 0.0, 0.0, partition=s.part, limits=limits, policy="scale")
+        loop = ctl.track(lambda t, target=target: (s.q, zero, target))
+        here = loop(0.0, s.q, s.v)[i]
+        assert here <= last if u[i] > base[i] else here >= last
+        assert loop.last.saturated == (s.mech.actuated[i],)
+        rounded += loop.last.scale == np.nextafter(1.0, 0.0)
+    assert rounded >= 1
+
+
+def test_a_motor_that_brakes_nothing_needs_no_limit():
+    """Two mechanisms side by side: what the motors of one do to the other is rounding."""
+    arms = pin.Model()
+    loops = []
+    for name, x in (("a", 0.0), ("b", 3.0)):
+        left, right, rods = f"left_{name}", f"right_{name}", (f"one_{name}", f"two_{name}")
+        for arm, rod, foot in ((left, rods[0], x), (right, rods[1], x + 0.5)):
+            add_body(arms, 0, pin.JointModelRZ(), at(foot), arm, bar(0.4))
+            add_body(arms, arm, pin.JointModelRZ(), at(0.4), rod, bar(0.5))
+        loops.append(
+            hc.Closure((rods[0], at(0.5)), (rods[1], at(0.5)), joint="revolute", name=name)
+        )
+    start = [2.0, -1.2, 1.0, 0.8, 2.0, -1.2, 1.0, 0.8]
+    motors = ["left_a", "right_a", "left_b", "right_b"]
+    mech = hc.Mechanism(arms, loops, motors, reference=start, name="two")
+    q, _ = hc.assemble(mech)
+    limits = hc.Limits(
+        effort={"left_a": 5.0, "right_a": 5.0}, position={"left_a": (q[0] - 1.0, q[0] + 1.0)}
+    )
+    hc.ComputedTorque(mech, 1.0, 1.0, limits=limits)
+
+
+# -------------------------------------------------------------------------------- friction
+
+
+@pytest.mark.parametrize("joint", ["motor_left", "elbow_left"])
+def test_joints_are_limited_under_the_friction_that_acts(joint):
+    """Friction is compensated as at the reference, which goes on where the joint has to stop."""
+    mech = hc.load(hc.robot_file("five_bar"))
+    coulomb = dict.fromkeys(mech.actuated, 2.0)
+    mech = mech.with_forces([hc.JointFriction(coulomb=coulomb, viscous=0.01)])
+    q, v = hc.assemble(mech)
+    i, home = mech.coordinate_names.index(joint), mech.motor_positions(q)
+    limits = hc.Limits(effort=20.0, position={joint: (q[i] - 0.2, q[i] + 0.2)})
+    ctl = hc.ComputedTorque(mech, 400.0, 40.0, limits=limits)
+    way, w = np.array([0.5, -0.5]), 3.0
+
+    def reference(t):
+        s, c = np.sin(w * t), np.cos(w * t)
+        return home + way * s, w * way * c, -w * w * way * s
+
+    run = hc.simulate(mech, ctl.track(reference), q, v, 1.0, rtol=1e-7)
+    farthest = np.abs(run.q[:, i] - q[i]).max()
+    assert 0.199 < farthest < 0.2 + 2e-4  # friction that changes its side within a tick
+
+
+@pytest.mark.parametrize("name", ["five_bar", "floating_leg", "five_motors", "stewart"])
+def test_the_acceleration_behind_a_tick_is_that_of_the_friction_that_acts(name):
+    rng = np.random.default_rng(15)
+    mech, part = robot(name)
+    of = dict.fromkeys(mech.actuated, 1.5)
+    mech = mech.with_forces([hc.JointFriction(coulomb=of, viscous=of)])
+    part = hc.partition(mech, hc.assemble(mech)[0])
+    s = situation(name, rng)
+    limits = hc.Limits(acceleration=1e9)
+    ctl = hc.ComputedTorque(mech, 0.0, 0.0, partition=part, limits=limits)
+    rates = mech.B.T @ s.v + rng.normal(size=mech.nu)
+    u = ctl.torque(s.q, s.v, s.q, rates, s.target)
+    behind = ctl._prepared._local.behind
+    expected = hc.forward_dynamics(mech, s.q, s.v, mech.B @ u, partition=part).a
+    found = behind.acceleration()
+    assert np.abs(found - expected).max() < 1e-7 * (1.0 + np.abs(expected).max())
+    assert np.abs(mech.B.T @ found - s.target).max() > 1e-3
