@@ -874,6 +874,9 @@ UNMOVED = 1e-9  # rad/s^2, m/s^2
 SAME_TICK = 1e-6
 """By this share the tick of a controller may differ from that of a simulation."""
 
+WIDE_OPEN = 1e7  # N m, N
+"""Limits of efforts from here on are as good as none: they are no unit to count efforts in."""
+
 NO_SHARE = 1e-12
 """A motor without a limit brakes no coordinate that an effort of it moves by less than this share
 of what the same effort of another one does."""

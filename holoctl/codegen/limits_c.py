@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
 from holoctl.base.tolerances import (
     BRAKE_SHARE,
     DEPENDENT_BOUND,
@@ -27,8 +26,7 @@ from holoctl.base.tolerances import (
     VELOCITY_MARGIN,
 )
 from holoctl.codegen.c_text import array, filled, number
-from holoctl.control.limits_law import LimitsLaw
-from holoctl.mechanism.limits import BoundLimits
+from holoctl.control.limits_law import LimitsLaw, effort_sizes
 
 __all__ = ["limited_c", "limits_c", "nearest_c", "stages_of"]
 
@@ -126,7 +124,7 @@ def _arrays(law: LimitsLaw) -> str:
     return "".join([
         "/* Of motors: lower and upper limits, the largest; curves of effort by speed. */\n",
         array("effort_limit", bound.effort, f"[2][{nu}]"),
-        array("effort_size", _sizes(bound), f"[{nu}]"),
+        array("effort_size", effort_sizes(bound), f"[{nu}]"),
         array("curve_speed", points[0], f"[{points.shape[1]}]"),
         array("curve_effort", points[1], f"[{points.shape[1]}]"),
         f"static const int curve_start[{nu + 1}] = {{{names}}};\n",
@@ -137,11 +135,3 @@ def _arrays(law: LimitsLaw) -> str:
         table("brake", law.brakes),
         array("length", bound.units if n else np.zeros(1), f"[{max(n, 1)}]"),
     ])  # fmt: skip
-
-
-def _sizes(bound: BoundLimits) -> Vector:
-    """The largest effort of each motor; without a limit, that of the strongest other."""
-    largest = np.abs(bound.effort).max(axis=0)
-    strongest = largest[np.isfinite(largest)].max(initial=-np.inf)
-    found: Vector = np.where(np.isfinite(largest), largest, strongest if strongest > 0.0 else 1.0)
-    return found

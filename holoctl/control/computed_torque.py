@@ -101,7 +101,8 @@ class ComputedTorque:
         What to do past a limit: ``"nearest"``, ``"scale"`` or ``"raise"``, as there.
     ki : float or (nu,) array_like, optional
         Gain of the integral of e, 1/s^3 ("full") or N m/(rad s), at least 0: for loops and what
-        `track` makes, which remember. It stops where a limit acts.
+        `track` makes, which remember. It stops where a limit acts. Not with more motors than
+        motions.
     dt : float, optional
         The tick, s: of the integral, and over which limits of joints are kept.
 
@@ -168,6 +169,7 @@ class ComputedTorque:
         put("_prepared", prepared)
         law = ReferenceLaw(mech, self.kp, self.kd, self.compensation, self.friction_at)
         put("_law", law)
+        check_integral(mech, prepared.partition, self.ki)
         put("_limited", None)
         if self.limits is not None:
             limits = limits_law_of(mech, self.limits, self.policy, self.dt)
@@ -565,6 +567,17 @@ def state_limits_of(
             "hc.ComputedTorque"
         )
     return StateLimits(controller.closure_limit, controller.velocity_limit)
+
+
+def check_integral(mech: Mechanism, part: Partition, ki: Vector) -> None:
+    """Raise `InputError` for an integral of errors that contradict each other: what no motion can
+    take back would grow for ever."""
+    if ki.any() and part.actuation_rank < mech.nu:
+        raise InputError(
+            f"{mech.name}: ki is not for redundant motors: its {mech.nu} drive "
+            f"{part.actuation_rank} independent motions, so the errors of their sensors contradict "
+            "each other, and the integral of that grows for ever; integrate in the reference"
+        )
 
 
 def _gains(name: str, value: Any, nu: int) -> Vector:

@@ -30,6 +30,7 @@ from holoctl.base.tolerances import (
     EFFORT_REGULAR,
     GIVEN_WAY,
     UNMOVED,
+    WIDE_OPEN,
 )
 from holoctl.control.effort_bounds import effort_bounds
 from holoctl.control.limit_names import joint_limit_names, limit_names
@@ -39,7 +40,7 @@ from holoctl.control.viability import acceleration_bounds
 from holoctl.mechanism.limits import BoundLimits
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["LIMIT_POLICIES", "Asked", "LimitsLaw", "Outcome"]
+__all__ = ["LIMIT_POLICIES", "Asked", "LimitsLaw", "Outcome", "effort_sizes"]
 
 Array = NDArray[np.float64]
 
@@ -267,8 +268,7 @@ def _slower(asked: Asked, bounds: Bounds, response: tuple[Array, Array] | None) 
 
 
 class _Constants(NamedTuple):
-    """Of the program: S is the largest effort of each motor; without a limit, that of the strongest
-    other."""
+    """Of the program: S are the `effort_sizes`."""
 
     S: Vector
     per_S: Vector
@@ -282,12 +282,18 @@ class _Constants(NamedTuple):
     curved: bool
 
 
+def effort_sizes(bound: BoundLimits) -> Vector:
+    """S: the largest effort of each motor; without a limit, or with one that is wide open, that of
+    the strongest other."""
+    largest = np.abs(bound.effort).max(axis=0)
+    known = largest < WIDE_OPEN
+    strongest = float(largest[known].max(initial=0.0))
+    return np.where(known, largest, strongest if strongest > 0.0 else 1.0)
+
+
 def _constants(bound: BoundLimits) -> _Constants:
     lower, upper = bound.effort
-    largest = np.abs(bound.effort).max(axis=0)
-    finite = largest[np.isfinite(largest)]
-    S = np.where(np.isfinite(largest), largest, finite.max() if finite.size else 1.0)
-    none = np.zeros(0)
+    S, none = effort_sizes(bound), np.zeros(0)
     curved = any(curve is not None for curve in bound.curves)
     return _Constants(
         S, 1.0 / S, np.outer(S, S), S * S, EFFORT_REGULAR * np.eye(S.size),

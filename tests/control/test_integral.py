@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from limited_situations import robot
 
 import holoctl as hc
 
@@ -136,3 +137,10 @@ def test_an_error_changes_no_integral():
     with pytest.raises(hc.InputError, match="out"):
         loop.torque_from_motors(home, rest, home + 0.1, rest, rest, out=np.zeros(3))
     assert np.array_equal(loop.last.integral, before)
+
+
+def test_redundant_motors_have_no_integral():
+    """Their errors contradict each other, and no motion takes that back."""
+    mech, _ = robot("five_motors")
+    with pytest.raises(hc.InputError, match="redundant"):
+        hc.ComputedTorque(mech, 100.0, 20.0, ki=1.0)

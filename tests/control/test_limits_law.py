@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
+from inside import prepared_of
 from limited_situations import ROBOTS, limits_near, robot, situation
 from zoo import add_body, at, bar
 
 import holoctl as hc
+from holoctl.dynamics.tick.prepared_inverse import behind
 
 POLICIES = ("nearest", "scale")
 
@@ -476,8 +478,24 @@ def test_the_acceleration_behind_a_tick_is_that_of_the_friction_that_acts(name):
     ctl = hc.ComputedTorque(mech, 0.0, 0.0, partition=part, limits=limits)
     rates = mech.B.T @ s.v + rng.normal(size=mech.nu)
     u = ctl.torque(s.q, s.v, s.q, rates, s.target)
-    behind = ctl._prepared._local.behind
     expected = hc.forward_dynamics(mech, s.q, s.v, mech.B @ u, partition=part).a
-    found = behind.acceleration()
+    found = behind(prepared_of(ctl)).acceleration(s.q, s.v, 0.0)
     assert np.abs(found - expected).max() < 1e-7 * (1.0 + np.abs(expected).max())
     assert np.abs(mech.B.T @ found - s.target).max() > 1e-3
+
+
+@pytest.mark.parametrize("wide", [1e7, 1e12, 1e30, np.inf])
+def test_efforts_that_are_wide_open_count_as_none(wide):
+    """They are no unit for efforts: what limits joints is kept as without them."""
+    mech, part = robot("five_bar")
+    q, v = hc.assemble(mech)
+    of_joints = {"elbow_left": 5.0}
+    found, expected = (
+        hc.limited_inverse_dynamics(
+            mech, q, v, [200.0, -150.0], hc.Limits(effort=effort, acceleration=of_joints),
+            partition=part,
+        )
+        for effort in (wide, None)
+    )  # fmt: skip
+    assert abs(found.a[mech.coordinate_names.index("elbow_left")]) == pytest.approx(5.0, rel=1e-6)
+    assert np.allclose(found.u, expected.u, rtol=1e-7)
