@@ -3,7 +3,7 @@
 An integral stops where it would push a motor, or a joint, further into what limits it: conditional
 integration.
 
-References: K. Åström and T. Hägglund, PID Controllers, the chapter on controller design (windup).
+References: K. Åström and T. Hägglund, PID Controllers, on integrator windup.
 """
 
 from __future__ import annotations
