@@ -268,11 +268,10 @@ class ComputedTorque:
             ) -> Vector:  # fmt: skip
                 return answer(prepared, q, v, target, t, known, out, rates)
 
-            limited = self._limited
-            if limited is None and memory is None:
+            limited, integral = self._limited, None if memory is None else memory.integral
+            if limited is None and integral is None:
                 return self._law.torque(efforts, q, v, q_ref, v_ref, a_ref, t, out)
             given = q, v, t, known, q_ref, v_ref, a_ref
-            integral = None if memory is None else memory.integral
             after = partial(behind, prepared)
             u, found = commanded(self._law, limited, efforts, after, *given, integral)
             u = u if out is None else stored("out", out, u)
@@ -420,6 +419,8 @@ class ComputedTorque:
 @dataclass(frozen=True, eq=False)
 class Tracking:
     """A controller(t, q, v) -> u that follows a reference: `ComputedTorque.track` makes one.
+
+    It remembers the integral of its controller, and what limited the last call.
 
     Parameters
     ----------
