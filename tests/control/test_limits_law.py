@@ -13,6 +13,10 @@ from limited_situations import ROBOTS, limits_near, robot, situation
 from zoo import add_body, at, bar
 
 import holoctl as hc
+from holoctl.base.tolerances import SOFT_ROWS
+from holoctl.control import limited_inverse_dynamics
+from holoctl.control.nearest_by_cvxpy import by_cvxpy
+from holoctl.control.nearest_efforts import by_daqp
 from holoctl.dynamics.tick.prepared_inverse import behind
 
 POLICIES = ("nearest", "scale")
@@ -41,26 +45,70 @@ def check_promises(s, limits, found):
         assert np.array_equal(found.a, s.a)
 
 
-def many(name, seed, count, compared, policy):
+@pytest.fixture
+def programs(monkeypatch):
+    """The programs that were solved, with what DAQP found."""
+    solved = []
+
+    def recorded(program):
+        solved.append((program, by_daqp(program)))
+        return solved[-1][1]
+
+    monkeypatch.setattr(limited_inverse_dynamics, "by_daqp", recorded)
+    return solved
+
+
+def cost(program, found):
+    d = found.x - program.x_cmd
+    slack = np.zeros(0)
+    if found.soft:
+        rows = program.Y @ found.x
+        slack = rows - np.clip(rows, program.y_lower, program.y_upper)
+    return 0.5 * d @ program.H @ d + 0.5 / SOFT_ROWS * slack @ slack
+
+
+def check_conditions(program, found):
+    """Those of Karush, Kuhn and Tucker, scaled."""
+    C = np.vstack([np.eye(found.x.size), program.Y])
+    lower = np.concatenate([program.lower, program.y_lower])
+    upper = np.concatenate([program.upper, program.y_upper])
+    at, force = C @ found.x, found.multipliers
+    size = max(1.0, np.abs(program.H @ program.x_cmd).max())
+    assert np.abs(program.H @ (found.x - program.x_cmd) + C.T @ force).max() < 1e-10 * size
+    if not found.soft:
+        assert (at <= upper + 1e-10).all()
+        assert (at >= lower - 1e-10).all()
+        touched = np.where(force > 0.0, upper, lower)[force != 0.0]
+        assert np.abs(at[force != 0.0] - touched).max(initial=0.0) < 1e-10
+
+
+def many(name, seed, count, compared, policy, programs):
     """How many were unchanged, limited and softened; all of them looked at."""
     rng, tally = np.random.default_rng(seed), {"free": 0, "limited": 0, "soft": 0}
     for i in range(count):
         s = situation(name, rng)
         limits = limits_near(s, rng)
+        programs.clear()
         found = limited(s, limits, policy=policy)
         check_promises(s, limits, found)
+        for program, of_daqp in programs:
+            check_conditions(program, of_daqp)
         tally["soft" if found.softened else "limited" if found.saturated else "free"] += 1
         if i < compared and found.saturated:
             other = limited(s, limits, policy=policy, solver="cvxpy")
             size = 1.0 + np.abs(s.mech.B.T @ np.array([s.a, found.a]).T).max()
-            assert np.abs(s.mech.B.T @ (found.a - other.a)).max() < 1e-8 * size
+            if np.abs(s.mech.B.T @ (found.a - other.a)).max() >= 1e-8 * size:
+                ((program, of_daqp),) = programs  # then it is the reference that ends too early
+                of_reference = by_cvxpy()(program)
+                assert of_reference.soft == of_daqp.soft
+                assert 0.0 < cost(program, of_reference) - cost(program, of_daqp) < 1e-11
     return tally
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", ROBOTS)
-def test_random_programs(name, policy):
-    tally = many(name, 7, 40, 12, policy)
+def test_random_programs(name, policy, programs):
+    tally = many(name, 7, 40, 12, policy, programs)
     assert tally["limited"] >= 10
     assert sum(tally.values()) - tally["limited"] >= 1
 
@@ -68,8 +116,8 @@ def test_random_programs(name, policy):
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", ROBOTS)
-def test_many_random_programs(name, policy):
-    tally = many(name, 11, 10_000, 300, policy)
+def test_many_random_programs(name, policy, programs):
+    tally = many(name, 11, 10_000, 300, policy, programs)
     assert min(tally.values()) >= 50
 
 
