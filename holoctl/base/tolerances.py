@@ -874,8 +874,18 @@ UNMOVED = 1e-9  # rad/s^2, m/s^2
 SAME_TICK = 1e-6
 """By this share the tick of a controller may differ from that of a simulation."""
 
+FAR_SIDE = 1e4  # rad, m, rad/s, m/s, rad/s^2, m/s^2
+"""How wide a range that is open on one side is looked at before it is looked at closely."""
+
+FARTHEST_ASKED = 1e8
+"""So many times their limits efforts may be asked for: beyond that the nearest is lost in
+rounding."""
+
 WIDE_OPEN = 1e7  # N m, N
 """Limits of efforts from here on are as good as none: they are no unit to count efforts in."""
+
+LEAST_PART = 1e-2
+"""Coordinates that have less than this part of their braking at once are not known to be braked."""
 
 NO_SHARE = 1e-12
 """A motor without a limit brakes no coordinate that an effort of it moves by less than this share

@@ -16,9 +16,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import NO_SHARE, RANK
+from holoctl.base.tolerances import LEAST_PART, NO_SHARE, RANK
 from holoctl.closing.assembly import assemble
 from holoctl.control.limited_coordinates import coordinates_at
 from holoctl.dynamics.actuation import actuation
@@ -41,8 +41,8 @@ def brakes_of(mech: Mechanism, bound: BoundLimits) -> Array:
     ------
     InputError
         Where that is not known, or nothing.
-    AssemblyError
-        If it is needed and the reference configuration cannot be assembled.
+    AssemblyError, SingularityError
+        If it is needed, and the reference configuration cannot be assembled, or is singular.
     """
     said = np.abs(bound.acceleration)
     asked = np.isfinite(bound.position).any(axis=0) & ~np.isfinite(said).all(axis=0)
@@ -77,6 +77,13 @@ def brakes_of(mech: Mechanism, bound: BoundLimits) -> Array:
             )
         alone[i] = given
     part = _together(Y[asked], a0[asked], alone[asked], lower, upper)
+    if not part >= LEAST_PART:
+        names = [bound.names[i] for i in np.flatnonzero(asked)]
+        raise InputError(
+            f"{mech.name}: limits: positions of {listing(names)}: how hard they can be braked "
+            "together is not known: the motors hardly hold the mechanism still at the reference; "
+            "give acceleration={...}"
+        )
     said[:, asked] = np.minimum(said[:, asked], part * alone[asked])
     return said
 
@@ -92,5 +99,4 @@ def _together(Y: Array, a0: Vector, alone: Vector, lower: Vector, upper: Vector)
     X = S[:, None] * np.linalg.lstsq(Y * S, np.eye(a0.size), rcond=RANK)[0]
     still = middle - X @ (a0 + Y @ middle)
     room, needed = np.minimum(upper - still, still - lower), np.abs(X) @ alone
-    part = float(np.min(room[needed > 0.0] / needed[needed > 0.0], initial=1.0))
-    return part if part > 0.0 else 1.0  # a warning says where they cannot be held still
+    return float(np.min(room[needed > 0.0] / needed[needed > 0.0], initial=1.0))

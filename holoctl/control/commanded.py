@@ -1,7 +1,7 @@
 """The torque of a tick: what the law asks for, with its integral, within limits.
 
-An integral stops where it would push a motor, or a joint, further into what limits it: conditional
-integration.
+The integral of a motor at its limit stops where it would push it further: conditional integration.
+Where a joint limits, or "scale" slows down, all of it waits.
 
 References: K. Åström and T. Hägglund, PID Controllers, on integrator windup.
 """

@@ -101,8 +101,8 @@ class ComputedTorque:
         What to do past a limit: ``"nearest"``, ``"scale"`` or ``"raise"``, as there.
     ki : float or (nu,) array_like, optional
         Gain of the integral of e, 1/s^3 ("full") or N m/(rad s), at least 0: for loops and what
-        `track` makes, which remember. It stops where a limit acts. Not with more motors than
-        motions.
+        `track` makes, which remember. That of a motor at its limit is not pushed further; where a
+        joint limits, or "scale" slows down, all of it waits. Not with more motors than motions.
     dt : float, optional
         The tick, s: of the integral, and over which limits of joints are kept.
 
@@ -330,7 +330,7 @@ class ComputedTorque:
 
         Raises
         ------
-        InputError, SingularityError, InconsistentError, BranchError, AssemblyError
+        InputError, SingularityError, InconsistentError, BranchError, AssemblyError, LimitError
             As there, and as `loop`.
         """
         loop = self._own_loop()
@@ -455,9 +455,9 @@ class Tracking:
             )
         if not callable(self.reference):
             raise InputError(f"reference must be a function of time; got {self.reference!r}")
-        if self._memory is None:
-            memory = Memory(self.controller.ki, self.controller.dt)
-            object.__setattr__(self, "_memory", memory)
+        ki, dt, memory = self.controller.ki, self.controller.dt, self._memory
+        if memory is None or memory.dt != dt or not np.array_equal(memory.ki, ki):
+            object.__setattr__(self, "_memory", Memory(ki, dt))
 
     def __call__(self, t: float, q: Vector, v: Vector) -> Vector:
         """The motor efforts u at the time t, s, in the state (q, v)."""
@@ -467,6 +467,10 @@ class Tracking:
     def last(self) -> LoopReport:
         """What the last call was like."""
         return report_of(self._memory, None)
+
+    def reset(self) -> None:
+        """Begin anew: the integral is zero, as before another run."""
+        self._memory.clear()
 
     def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> Tracking:
         """This one, or one of the same reference with `ComputedTorque.repartitioned`."""

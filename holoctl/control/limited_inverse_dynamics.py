@@ -158,7 +158,8 @@ def limited_inverse_dynamics(
       of kinetic energy (Gauss's principle of least constraint);
     - ``"scale"``: slower along what was asked for, ``u = base + s (u_cmd - base)`` with the largest
       s in [0, 1]; base are the efforts of the motion that leaves the rates of the motors as they
-      are. Where no s is within limits, the nearest;
+      are. Where no s is within limits, the nearest. Of redundant motors the efforts of least norm
+      are looked at, also by "raise";
     - ``"raise"``: a `LimitError`.
 
     Limits of efforts are kept whatever happens. Limits of joints, passive ones too, become bounds

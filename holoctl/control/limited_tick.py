@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import ALMOST_ONE
+from holoctl.base.tolerances import ALMOST_ONE, FAR_SIDE
 from holoctl.control.effort_bounds import effort_bounds_at_any_rate
 from holoctl.control.limited_coordinates import coordinates_at, coordinates_of_tree
 from holoctl.control.limits_law import Asked, LimitsLaw, Outcome
@@ -189,10 +189,10 @@ def _far_from_limits(law: LimitsLaw) -> Callable[[Vector, Vector, Vector], bool]
 
 def _ball(lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
     """Middles of ranges, and one over their halves: 0 where there is no limit, inf where nothing is
-    within."""
-    both = np.isfinite(lower) & np.isfinite(upper)
-    a, b = np.where(both, lower, -1.0), np.where(both, upper, 1.0)
-    one_sided = ~both & (np.isfinite(lower) | np.isfinite(upper))
+    within. A range that is open on one side ends there all the same, far away."""
+    below, above = np.isfinite(lower), np.isfinite(upper)
+    a = np.where(below, lower, np.where(above, upper, 0.0) - FAR_SIDE)
+    b = np.where(above, upper, np.where(below, lower, 0.0) + FAR_SIDE)
     with np.errstate(divide="ignore"):
-        per_half = np.where(both, 2.0 / np.maximum(b - a, 0.0), np.where(one_sided, np.inf, 0.0))
+        per_half = np.where(below | above, 2.0 / np.maximum(b - a, 0.0), 0.0)
     return 0.5 * (a + b), per_half

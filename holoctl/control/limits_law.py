@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector, listing
-from holoctl.base.errors import HoloctlError, LimitError
+from holoctl.base.errors import InputError, LimitError
 from holoctl.base.tolerances import (
     ACTIVE_LIMIT,
     EFFORT_REGULAR,
+    FARTHEST_ASKED,
     GIVEN_WAY,
     UNMOVED,
     WIDE_OPEN,
@@ -157,6 +158,8 @@ class LimitsLaw:
 
         Raises
         ------
+        InputError
+            Where what is asked for is out of range of the program.
         LimitError
             With the policy "raise", past a limit.
         """
@@ -206,6 +209,12 @@ class LimitsLaw:
         scaled *= u.size / H.diagonal().dot(k.S2)
         scaled += k.regular
         x_cmd = u * k.per_S
+        if not max(map(abs, x_cmd.tolist())) <= FARTHEST_ASKED:
+            raise InputError(
+                f"{self.mech.name}: the efforts asked for are {np.abs(x_cmd).max():.2g} times "
+                f"their limits; beyond {FARTHEST_ASKED:g} times the nearest is lost in rounding: "
+                "an input or a gain is out of range"
+            )
         x_lower, x_upper = (k.x_lower, k.x_upper) if not k.curved else (lower / k.S, upper / k.S)
         rows, y_lower, y_upper = k.no_rows
         if a.size:
@@ -220,13 +229,17 @@ class LimitsLaw:
             y_upper = np.where(moved, here + (most - a) / norms, np.inf)
         found = self.solver(Program(scaled, x_cmd, x_lower, x_upper, rows, y_lower, y_upper))
         if found is None:
-            raise HoloctlError(f"{self.mech.name}: the program of the limits has no solution here")
+            raise InputError(
+                f"{self.mech.name}: the program of the limits has no solution in floating-point "
+                "numbers here: an input, a gain or a limit is out of range"
+            )
         x = np.minimum(np.maximum(k.S * found.x, lower), upper)
         given_way = y_upper
         if a.size:
             reached = a + Y.dot(x - u)
             missed = reached - np.minimum(np.maximum(reached, least), most)
-            given_way = np.where(np.abs(missed) > GIVEN_WAY * (1.0 + np.abs(a)), missed, 0.0)
+            size = 1.0 + np.minimum(np.abs(a), np.abs(reached))
+            given_way = np.where(np.abs(missed) > GIVEN_WAY * size, missed, 0.0)
         acts = found.multipliers
         if not acts.any():  # past by less than a solver tells, or where motors can do nothing
             acts = np.concatenate([_past(u, lower, upper), _past(a, least, most)])

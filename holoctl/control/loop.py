@@ -130,7 +130,7 @@ class Loop:
 
         Raises
         ------
-        InputError, SingularityError, InconsistentError
+        InputError, SingularityError, InconsistentError, LimitError
             As `ComputedTorque.torque`.
         BranchError, AssemblyError
             As `PreparedAssembly.state`.

@@ -7,7 +7,7 @@ From now on the acceleration is constant for a time dt. On the upper side, with 
                                                                    does not turn within dt; else
     a <= min(-v^2 / (2 room), -v / dt)                             where it turns
     a <= max(-v / dt, (sqrt(b^2 - 4 dt^2 x) - b) / (2 dt^2))       afterwards it can still stop
-         b = dt (2 v + brake dt),  x = v^2 - 2 brake (room - dt v)
+         b = dt (2 v + brake dt),  x = v^2 - 2 brake (room - dt v),  brake <= -v_min / dt
 
 and the lower side is its mirror. brake is how hard the coordinate can be braked. dt is longer than
 a tick, brake less than all of it, and there are margins, for in a tick the acceleration of a closed
@@ -72,7 +72,7 @@ def most_acceleration(
     by_position = 2.0 * (room - dt * v) / (dt * dt)
     if v > 0.0 and room > 0.0 and by_position <= -v / dt:
         by_position = min(-v / dt, -v * v / (2.0 * room))
-    usable = BRAKE_SHARE * brake
+    usable = min(BRAKE_SHARE * brake, -v_min / dt)  # more would turn it too fast
     b, x = dt * (2.0 * v + usable * dt), v * v - 2.0 * usable * (room - dt * v)
     square, by_stopping = b * b - 4.0 * dt * dt * x, -v / dt
     if square >= 0.0:
@@ -123,20 +123,23 @@ def safe_range(bound: BoundLimits, brakes: Array, tick: float) -> Array | None:
     """
     dt = TICKS_AHEAD * tick
     half = 0.5 * (bound.position[1] - bound.position[0])
+    some, both = np.isfinite(bound.position).any(axis=0), np.isfinite(half)
     fastest = np.minimum(-bound.velocity[0], bound.velocity[1]) - bound.units * VELOCITY_MARGIN
-    brake = BRAKE_SHARE * brakes.min(axis=0)
+    quick = np.isfinite(fastest)
     a = np.minimum(brakes.min(axis=0), np.abs(bound.acceleration).min(axis=0))
+    brake = BRAKE_SHARE * brakes.min(axis=0)
     v = 0.5 * fastest
-    finite = np.isfinite(half)
-    v[finite] = np.minimum(v, np.sqrt(0.5 * brake * half))[finite]
-    a = np.minimum(a, (fastest - v) / dt)
+    v[some] = np.minimum(v, 0.1 * brake)[some]  # a tenth of a second to brake
+    v[both] = np.minimum(v, np.sqrt(0.5 * brake * np.where(both, half, 1.0)))[both]
+    brake[quick] = np.minimum(brake, fastest / dt)[quick]
+    a[quick] = np.minimum(a, (fastest - np.where(quick, v, 0.0)) / dt)[quick]
     if not (v > 0.0).all() or not (a > 0.0).all():
         return None
     reach = np.zeros(half.size)
-    of = finite
-    reach[of] = (v * dt + 0.5 * a * dt * dt + (v + a * dt) ** 2 / (2.0 * brake))[of]
+    v_, a_, brake_ = v[some], a[some], brake[some]
+    reach[some] = v_ * dt + 0.5 * a_ * dt * dt + (v_ + a_ * dt) ** 2 / (2.0 * brake_)
     reach += bound.units * POSITION_MARGIN
-    if not (reach[of] < half[of]).all():
+    if not (reach[both] < half[both]).all():
         return None
     low, high = bound.position[0] + reach, bound.position[1] - reach
     return np.array([np.concatenate([low, -v, -a]), np.concatenate([high, v, a])])

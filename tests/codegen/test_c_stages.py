@@ -33,7 +33,7 @@ def pointers(arrays):
     return [ctypes.c_void_p(x.ctypes.data) for x in arrays]
 
 
-@pytest.mark.parametrize("length", [0, 5, 2 * PART])
+@pytest.mark.parametrize("length", [0, 5, pytest.param(2 * PART, marks=pytest.mark.slow)])
 def test_stages_give_the_numbers_of_the_whole(length, tmp_path):
     f = function(length)
     stages = c_stages(f, STAGES, qualifier="")

@@ -380,7 +380,8 @@ def test_reset_refuses_what_is_open_or_out_of_norm(five_bar, tmp_path):
     assert leg.state(q[:11], np.zeros(10))[0] == "NOT_NORMALISED"
 
 
-@pytest.mark.parametrize("name", few(["five_bar", "redundant", "idle", "timed"], ["redundant"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["five_bar", "redundant", "idle", "timed"])
 def test_sanitizers_find_nothing(name, tmp_path):
     cmake()
     mech, measured = case(name)

@@ -108,8 +108,8 @@ def many(name, seed, count, compared, policy, programs):
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", ROBOTS)
 def test_random_programs(name, policy, programs):
-    tally = many(name, 7, 40, 12, policy, programs)
-    assert tally["limited"] >= 10
+    tally = many(name, 7, 25, 6, policy, programs)
+    assert tally["limited"] >= 8
     assert sum(tally.values()) - tally["limited"] >= 1
 
 
@@ -396,7 +396,7 @@ def test_limits_that_cannot_hold_the_reference_are_told(caplog):
     assert any("position" in record.getMessage() for record in caplog.records)
 
 
-def test_a_controller_with_limits_pickles_and_is_repartitioned():
+def test_a_controller_with_limits_pickles():
     s = situation("stewart", np.random.default_rng(12))
     limits = hc.Limits(effort=0.5 * np.abs(s.u).max())
     ctl = hc.ComputedTorque(s.mech, 9.0, 6.0, limits=limits, policy="scale", ki=0.5, dt=2e-3)
@@ -547,3 +547,38 @@ def test_efforts_that_are_wide_open_count_as_none(wide):
     )  # fmt: skip
     assert abs(found.a[mech.coordinate_names.index("elbow_left")]) == pytest.approx(5.0, rel=1e-6)
     assert np.allclose(found.u, expected.u, rtol=1e-7)
+
+
+@pytest.mark.parametrize("size", [1e3, 1e6, 1e7])
+def test_what_gives_way_is_told_however_much_is_asked_for(size):
+    mech, part = robot("five_bar")
+    q, v = hc.assemble(mech)
+    limits = hc.Limits(effort=0.5, acceleration={"elbow_left": 5.0})
+    found = hc.limited_inverse_dynamics(mech, q, v, [size, -size], limits, partition=part)
+    assert abs(found.a[mech.coordinate_names.index("elbow_left")]) > 6.0
+    assert found.softened == ("elbow_left.acceleration",)
+
+
+def test_what_is_lost_in_rounding_is_refused():
+    mech, part = robot("five_bar")
+    q, v = hc.assemble(mech)
+    limits = hc.Limits(effort=0.5)
+    with pytest.raises(hc.InputError, match="times their limits"):
+        hc.limited_inverse_dynamics(mech, q, v, [1e12, 0.0], limits, partition=part)
+    ctl = hc.ComputedTorque(mech, 0.0, 0.0, partition=part, limits=limits)
+    with pytest.raises(hc.InputError, match="times their limits"):
+        ctl.torque(q, v, q, [0.0, 0.0], [1e12, 0.0])
+
+
+def test_another_run_begins_anew():
+    mech, part = robot("five_bar")
+    q, v = hc.assemble(mech)
+    home, rest = mech.motor_positions(q) + 0.1, np.zeros(2)
+    ctl = hc.ComputedTorque(mech, 100.0, 20.0, ki=500.0, partition=part)
+    follow = ctl.track(lambda t: (home, rest, rest))
+    first = hc.simulate(mech, follow, q, v, 0.05)
+    follow.reset()
+    again = hc.simulate(mech, follow, q, v, 0.05)
+    assert np.array_equal(first.u, again.u)
+    without = replace(follow, controller=hc.ComputedTorque(mech, 100.0, 20.0, partition=part))
+    assert not without.last.integral.any()

@@ -154,3 +154,31 @@ def test_safe_ranges_are_safe():
             assert least * (1.0 + 1e-9) <= a <= most * (1.0 + 1e-9)
         looked_at += 1
     assert looked_at >= 20
+
+
+def test_braking_leaves_the_other_speed_within_its_limit():
+    """Slow one way and quick the other: braked from quick, it is not thrown back too fast."""
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        slow, fast = rng.uniform(0.02, 0.1), rng.uniform(1.0, 4.0)
+        bound, brakes = bounds((-0.4, 0.5), (-slow, fast), (-200.0, 200.0))
+        x, v = 0.0, 0.0
+        for _ in range(600):
+            least, most = least_and_most(bound, brakes, x, v, 5e-3)
+            x, v = moved(x, v, min(max(200.0, least), most), 5e-3)
+            assert x <= 0.5
+            assert -slow <= v <= fast
+
+
+def test_open_sides_and_speeds_without_limits_are_far_too():
+    """The ranges that are safe exist where a side is open, and hold."""
+    for position, velocity in [((-1.0, np.inf), (-2.0, 2.0)), ((-1.0, 1.0), (-np.inf, np.inf)),
+                               ((-np.inf, np.inf), (-np.inf, np.inf))]:  # fmt: skip
+        bound, brakes = bounds(position, velocity)
+        safe = safe_range(bound, brakes, DT)
+        assert safe is not None
+        ends = np.where(np.isfinite(safe), safe, np.sign(safe) * 3.0)
+        for corner in np.array(np.meshgrid(*ends.T)).reshape(3, -1).T:
+            x, v, a = corner.tolist()
+            least, most = least_and_most(bound, brakes, x, v)
+            assert least * (1.0 + 1e-8) <= a <= most * (1.0 + 1e-8)
