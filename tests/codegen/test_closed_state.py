@@ -42,7 +42,7 @@ CASES = {
     "rows repeat": (lambda: mechanism("third_bar"), None),
     "screw": (lambda: mechanism("screw_chain"), None),
 }
-QUICK = ("five_bar", "continuous", "leg, floating", "idle", "redundant", "cut", "timed")
+QUICK = ("five_bar", "leg, floating", "redundant")
 REST = np.zeros(2)
 
 
@@ -352,6 +352,7 @@ def test_huge_readings_never_give_a_number_that_is_not_finite(five_bar, size):
     assert five_bar.state(x, REST)[0] == "OK"
 
 
+@pytest.mark.slow
 def test_whole_turns_of_a_continuous_joint_are_the_same(tmp_path):
     mech, measured = case("continuous")
     exported, fast = (
@@ -469,6 +470,7 @@ def test_all_measured_is_without_states(tmp_path):
         hc.export_c(ctl, tmp_path / "other", measured="some")
 
 
+@pytest.mark.slow
 def test_motors_that_do_not_tell_the_state_are_left_out(tmp_path):
     mech = mechanism("floating_leg")
     assert not Exported(mech, tmp_path).has_state
