@@ -187,6 +187,7 @@ def _bench_numbers(q, t):
     return [height - 0.3 - 0.05 * np.sin(3.0 * t)]
 
 
+@pytest.mark.slow
 def test_time_is_an_argument_where_a_constraint_depends_on_it(tmp_path):
     cmake()
     base = mechanism("sine_gear")
@@ -279,6 +280,7 @@ def test_the_plant_moves_as_python_says(tmp_path):
     np.testing.assert_array_equal(q, before)
 
 
+@pytest.mark.slow
 def test_the_plant_refuses_steps_that_leave_the_loops_open(tmp_path):
     import ctypes
 
