@@ -247,6 +247,17 @@ def test_no_print_no_assert_no_inverse(module):
     assert not wrong, complaints(wrong)
 
 
+def test_each_tolerance_is_given_once():
+    """A second one of the same name would count, and the first be read."""
+    names = [
+        node.id
+        for node in ast.walk(TREES["base.tolerances"])
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
+    assert len(names) > 100
+    assert sorted({n for n in names if names.count(n) > 1}) == []
+
+
 def private(tree: ast.AST) -> Iterator[tuple[str, int]]:
     """Names with one underscore in front that are read from what is not self."""
     for node in ast.walk(tree):

@@ -855,10 +855,6 @@ DAQP_FEASIBLE = 1e-11
 OFF_A_BOUND = 1e-14
 """In machine code, by so much of the largest number of the program it may miss a bound, scaled."""
 
-FARTHEST_ASKED = 1e10
-"""In machine code, what is asked for may be so many times what motors can give, for an answer that
-is more than clipped."""
-
 DEPENDENT_BOUND = 1e-20
 """In machine code, a bound depends on others where they leave less than this of its square."""
 

@@ -60,7 +60,6 @@ class _Limits:
     velocity_margin: str = number(VELOCITY_MARGIN)
     regular: str = number(EFFORT_REGULAR)
     unmoved: str = number(UNMOVED)
-    farthest: str = number(FARTHEST_ASKED)
 
 
 @dataclass(frozen=True)
