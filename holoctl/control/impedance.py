@@ -86,7 +86,7 @@ class Impedance:
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
     >>> q, v = hc.assemble(mech)
-    >>> tip = hc.FrameTask(mech.model.names[-1], "x z")
+    >>> tip = hc.FrameTask("tip_right", "x z")
     >>> spring = hc.Impedance(mech, tip, stiffness=500.0, damping="critical")
     >>> u = spring.torque(q, v, [0.05, 0.5])
     """

@@ -236,7 +236,7 @@ def damping_at(name: str, level: Level, motions: Array, before: int, damped: boo
     condition = float(sizes[0] / sizes[-1]) if sizes[-1] > 0.0 else float("inf")
     if not condition <= TASK_SINGULAR:
         raise SingularityError(
-            _why(name, level.labels, condition, before),
+            _why(name, level, motions, condition, before),
             condition=condition, names=list(level.labels),
         )  # fmt: skip
     return 0.0
@@ -259,12 +259,24 @@ def _null_space(J: Array) -> Array:
     return np.asarray(q)[:, rows:]
 
 
-def _why(name: str, labels: tuple[str, ...], condition: float, before: int) -> str:
+def _why(name: str, level: Level, motions: Array, condition: float, before: int) -> str:
     left = " with what the tasks before it leave" if before else ""
+    sizes = np.linalg.norm(level.J @ motions, axis=1)
+    still = [
+        label
+        for label, size in zip(level.labels, sizes.tolist(), strict=True)
+        if size * TASK_SINGULAR <= sizes.max() or size == 0.0
+    ]
+    if still:
+        why = f"no motion moves {listing(still, 6)}; take other axes"
+    else:
+        why = (
+            "some direction of it cannot be moved, such as that of a stretched arm; keep away from "
+            "there, or take fewer axes"
+        )
     return (
-        f"{name}: the task {listing(labels, 6)} is singular here{left} (condition number "
-        f"{condition:.1e}): some direction of it cannot be moved, such as that of a stretched arm; "
-        "keep away from there, take fewer axes, or at_singular='damp'"
+        f"{name}: the task {listing(level.labels, 6)} is singular here{left} (condition number "
+        f"{condition:.1e}): {why}, or at_singular='damp'"
     )
 
 

@@ -77,7 +77,7 @@ class TaskLoop:
     --------
     >>> import numpy as np, holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
-    >>> tip = hc.FrameTask(mech.model.names[-1], "x z")
+    >>> tip = hc.FrameTask("tip_right", "x z")
     >>> loop = hc.TaskSpaceControl(mech, tip, kp=400.0, kd=40.0).loop()
     >>> q_motors = mech.motor_positions(mech.reference)
     >>> u = loop.torque_from_motors(q_motors, [0.0, 0.0], np.zeros(2))
@@ -189,7 +189,7 @@ class TaskTracking:
     >>> import numpy as np, holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
     >>> q, v = hc.assemble(mech)
-    >>> tip = hc.FrameTask(mech.model.names[-1], "x z")
+    >>> tip = hc.FrameTask("tip_right", "x z")
     >>> here = hc.task_terms(hc.project(mech, q, v), tip).value
     >>> hold = hc.TaskSpaceControl(mech, tip, kp=400.0, kd=40.0).track(lambda t: here)
     >>> u = hold(0.0, q, v)

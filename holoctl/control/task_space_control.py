@@ -86,7 +86,7 @@ class TaskSpaceControl:
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
     >>> q, v = hc.assemble(mech)
-    >>> tip = hc.FrameTask(mech.model.names[-1], "x z")
+    >>> tip = hc.FrameTask("tip_right", "x z")
     >>> ctl = hc.TaskSpaceControl(mech, tip, kp=400.0, kd=40.0)
     >>> u = ctl.torque(q, v, [0.05, 0.5])
     """

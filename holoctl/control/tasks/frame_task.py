@@ -77,7 +77,7 @@ class FrameTask:
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
     >>> q, v = hc.assemble(mech)
-    >>> tip = hc.FrameTask(mech.model.names[-1], "x z")
+    >>> tip = hc.FrameTask("tip_right", "x z")
     """
 
     frame: FrameLike
