@@ -21,6 +21,7 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import Cholesky, cholesky, least_squares
 from holoctl.base.tolerances import SINGULAR
+from holoctl.constraints.wrench import WrenchRows
 from holoctl.control.task_law import (
     Asked,
     Level,
@@ -55,6 +56,11 @@ class TaskAim:
 
     law: TaskLaw
     at_reference: bool
+
+    @property
+    def rows(self) -> WrenchRows | None:
+        """Those of a single task between two bodies."""
+        return self.law.tasks[0].rows if len(self.law.tasks) == 1 else None
 
     def lay_out(self, mech: Mechanism, ground: Ground) -> AimTick | None:
         """One task that need not be damped, in a tick; else the general path serves."""

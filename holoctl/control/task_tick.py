@@ -42,13 +42,19 @@ def lay_out_task(
     """The tick of a law of one task, with no more rows than motions; None for others."""
     task, split = law.tasks[0], ground.split
     rows, k, r = task.scale.size, split.independent.size, split.dependent.size
-    here = task.tick(ground.motion) if len(law.tasks) == 1 and rows <= k else None
+    more = split.more
+    beside = None if more is None else more.rows
+    here = task.tick(ground.motion, beside) if len(law.tasks) == 1 and rows <= k else None
     if here is None or (at_reference and may_depend_on_time(mech)):
         return None
-    evaluate, J, drift, error = here
+    evaluate, J, of_task, error = here
     dependent, independent, solve = split.dependent, split.independent, split.solve
     G_ind, right = split.G_ind, split.right
-    ZT, J_y, of_rows = np.zeros((rows, r)), np.zeros((rows, k)), np.zeros((rows, k))
+    of_rows, rate = np.zeros((rows, k)), np.zeros(rows)
+    if more is None:
+        ZT, J_y = np.zeros((rows, r)), np.zeros((rows, k))
+    else:
+        ZT, J_y, rate = more.dep, more.ind, more.rows.rates
     Z = ZT.T
     way = (_square if rows == k else _wide)(mech, law, ground, J_y)
     far = _far_from_singular(mech, law, ground, J_y) if law.damped else None
@@ -67,12 +73,14 @@ def lay_out_task(
 
     def aim(q: Vector, v: Vector, t: float, asked: Asked) -> Aimed | None:
         (wanted,) = asked.wanted
-        evaluate(q, v, t)
-        e, ed = error(q, wanted.value), wanted.rate - J.dot(v)
-        J.take(dependent, 1, ZT, "clip")
+        if more is None:
+            evaluate(q, v, t)
+            J.dot(v, rate)
+            J.take(dependent, 1, ZT, "clip")
+            J.take(independent, 1, J_y, "clip")
+        e, ed = error(q, wanted.value), wanted.rate - rate
         solve(Z, 1)  # G_dep' Z = J_dep'
         ZT.dot(G_ind, of_rows)
-        J.take(independent, 1, J_y, "clip")
         np.subtract(J_y, of_rows, J_y)
         if far is not None and not far():
             return None
@@ -83,9 +91,10 @@ def lay_out_task(
                 return None
             D = critical_damping(law.stiffness[0], solved(A, np.eye(rows)))
         command = times(stiffness, e) + times(D, ed)
-        xdd, push = wanted.acceleration - drift - ZT.dot(right), None
+        xdd, push = wanted.acceleration + of_task, None
+        xdd -= ZT.dot(right)
         if natural:
-            push = command.dot(J)  # J' (K e + D ed)
+            push = command.dot(J_y)  # J_y' (K e + D ed)
         else:
             xdd += command
         if not way.factor(q):
