@@ -21,7 +21,6 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import Cholesky, cholesky, least_squares
 from holoctl.base.tolerances import SINGULAR
-from holoctl.constraints.wrench import WrenchRows
 from holoctl.control.task_law import (
     Asked,
     Level,
@@ -30,13 +29,14 @@ from holoctl.control.task_law import (
     damping_at,
     prioritised,
 )
-from holoctl.control.task_tick import lay_out_task
+from holoctl.control.task_tick import factors_of, lay_out_task
 from holoctl.control.tasks.contract import TaskMotion
 from holoctl.control.tasks.task_terms import whitened
 from holoctl.dynamics.actuation import Actuation, effort_scales
 from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import Projection
+from holoctl.rows.tick.fast_rows import Beside
 
 __all__ = ["TaskAim"]
 
@@ -58,9 +58,12 @@ class TaskAim:
     at_reference: bool
 
     @property
-    def rows(self) -> WrenchRows | None:
+    def rows(self) -> Beside | None:
         """Those of a single task between two bodies."""
-        return self.law.tasks[0].rows if len(self.law.tasks) == 1 else None
+        task = self.law.tasks[0]
+        if len(self.law.tasks) > 1 or task.rows is None:
+            return None
+        return Beside(task.rows, factors_of(task))
 
     def lay_out(self, mech: Mechanism, ground: Ground) -> AimTick | None:
         """One task that need not be damped, in a tick; else the general path serves."""

@@ -14,11 +14,11 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.constraints.wrench import WrenchRows
 from holoctl.dynamics.actuation import Actuation
 from holoctl.dynamics.tick.split import Split
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import Projection
+from holoctl.rows.tick.fast_rows import Beside
 from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["Aim", "AimTick", "Aimed", "Ground"]
@@ -76,7 +76,7 @@ class Aim(Protocol):
     """A law of motions; `asked` is what it is given at a tick, and no array."""
 
     @property
-    def rows(self) -> WrenchRows | None:
+    def rows(self) -> Beside | None:
         """Rows that a tick is to evaluate beside those of constraints."""
         ...
 

@@ -18,11 +18,10 @@ from scipy.sparse.csgraph import maximum_bipartite_matching, reverse_cuthill_mck
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import in_place_band_lu, in_place_lu
-from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, most_condition
 from holoctl.rows.closure_limits import StateLimits
-from holoctl.rows.tick.fast_rows import MoreRows, fast_rows, judged_rows
+from holoctl.rows.tick.fast_rows import Beside, MoreRows, fast_rows, judged_rows
 from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["Split", "SplitMore", "ordered", "split_rows"]
@@ -52,7 +51,7 @@ class Split(NamedTuple):
 
 
 class SplitMore(NamedTuple):
-    """Rows that are not those of constraints, ``J_dep a_dep + J_ind a_ind = right + xdd``.
+    """Rows that are not those of constraints, scaled: ``J_dep a_dep + J_ind a_ind = right + xdd``.
 
     Attributes
     ----------
@@ -73,7 +72,7 @@ def split_rows(
     motion: LiveMotion,
     doubt: float,
     limits: StateLimits,
-    more: WrenchRows | None = None,
+    more: Beside | None = None,
 ) -> Split:
     """Lay out the kept rows of a partition, and `more` beside them."""
     nv, r, k = mech.nv, part.rank, independent.size
@@ -87,7 +86,7 @@ def split_rows(
     else:
         storage = np.arange(r)[:, None] * nv + dependent
     others = np.arange(r)[:, None] * nv + independent
-    extra = judged_rows(mech, rows).size + np.arange(0 if more is None else len(more.labels))
+    extra = judged_rows(mech, rows).size + np.arange(0 if more is None else more.scale.size)
     of_more = [(extra[:, None] * nv + columns).reshape(-1) for columns in (dependent, independent)]
     parts = [storage.reshape(-1, order="F"), others.reshape(-1), *of_more]
     fast = fast_rows(

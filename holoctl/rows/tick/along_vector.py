@@ -34,10 +34,10 @@ def along(
     motion: LiveMotion,
     WJ: Array,
     limits: StateLimits | None,
-    unjudged: int = 0,
+    unjudged: Vector | None = None,
 ) -> Part:
-    """Rows along a vector n: see the head of rows/tick/fast_rows.py. So many last ones are not
-    judged."""
+    """Rows along a vector n: see the head of rows/tick/fast_rows.py. The last ones, of these
+    scales, are not judged."""
     m, line, judged = i.size, table.lines(i), limits is not None
     frames1, frames2 = ([frames[c] for c in line.pair] for frames in (table.frames1, table.frames2))
     coefficients = _vectors(line, scale, frames1, frames2, motion.bodies)[: 3 if judged else 2]
@@ -69,8 +69,10 @@ def along(
     (P, Q), (P1, P2) = factors, factors[0]
     turning = crosses[3:]
     W, J = on_left[:2].reshape(6, m).T, motion.J
-    told, their_own = np.zeros((2, unjudged)), off[:, m - unjudged :]
-    per_unit = 1.0 / np.array(per_limit(limits))[:, None] if unjudged else None
+    their_own = off[:, m - (0 if unjudged is None else unjudged.size) :]
+    told, per_unit = np.zeros(their_own.shape), None
+    if unjudged is not None:
+        per_unit = 1.0 / (np.array(per_limit(limits))[:, None] * unjudged)
 
     def evaluate(q: Vector, v: Vector, t: float) -> float:
         affine()  # n, s, d
@@ -91,7 +93,7 @@ def along(
             their_own[:] = 0.0
         return float(flat_off.dot(flat_off))
 
-    if unjudged:
+    if unjudged is not None:
         return Part(evaluate, right, off, None, told)
     if not judged:
         return Part(evaluate, right, off)

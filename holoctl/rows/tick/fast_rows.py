@@ -45,7 +45,7 @@ from holoctl.rows.tick.other_rows import Given, given
 from holoctl.rows.tick.part import Part, per_limit
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
-__all__ = ["FastRows", "MoreRows", "fast_rows", "judged_rows", "why_not"]
+__all__ = ["Beside", "FastRows", "MoreRows", "fast_rows", "judged_rows", "why_not"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -97,14 +97,29 @@ class FastRows:
     more: MoreRows | None = None
 
 
+class Beside(NamedTuple):
+    """Rows along vectors that are to be evaluated with those of constraints.
+
+    Attributes
+    ----------
+    table : WrenchRows
+    scale : (m,) array
+        Their factors in G.
+    """
+
+    table: WrenchRows
+    scale: Vector
+
+
 class MoreRows(NamedTuple):
-    """Rows that are evaluated with those of constraints, neither scaled nor judged.
+    """Rows that are evaluated with those of constraints, and not judged.
 
     Attributes
     ----------
     right : (m,) array
-        -drift.
+        -drift, scaled.
     rates, errors : (m,) arrays
+        Not scaled.
     """
 
     right: Vector
@@ -133,7 +148,7 @@ def fast_rows(
     wanted: Indices,
     limits: StateLimits | None = None,
     tolerance: float = 0.0,
-    more: WrenchRows | None = None,
+    more: Beside | None = None,
 ) -> FastRows:
     """Lay out rows of a mechanism; see `why_not`.
 
@@ -150,17 +165,17 @@ def fast_rows(
         How far all rows of the mechanism may be off; without, the state is not judged.
     tolerance : float, optional
         That of the partition: by how much redundant rows may be broken where geometry is rounded.
-    more : WrenchRows, optional
+    more : Beside, optional
         Rows along vectors that are evaluated too, such as those of a task; with limits only. Their
         entries of G are wanted behind all rows that are judged, in the order of `judged_rows`.
     """
     model, data, nv, r = mech.model, motion.data, mech.nv, rows.size
     judged = rows if limits is None else judged_rows(mech, rows)
     groups, others = _groups(mech, judged)
-    extra = 0 if more is None else len(more.labels)
-    scale = np.concatenate([mech.row_scale[judged], np.ones(extra)])
+    own_scale = np.zeros(0) if more is None else more.scale
+    extra, scale = own_scale.size, np.concatenate([mech.row_scale[judged], own_scale])
     if more is not None:
-        groups = _with_more(groups, more, judged.size)
+        groups = _with_more(groups, more.table, judged.size)
     places = [*(g.here for g in others), *(g.here for g in groups)]
     order = np.concatenate([np.zeros(0, dtype=np.intp), *places])
     WJ, S = np.zeros((order.size, nv)), np.ones((order.size, nv))
@@ -174,7 +189,7 @@ def fast_rows(
         S[at] = table.S[table.pair[which]]
         arguments = table, which, scale[here], motion, WJ[at], limits
         last = more is not None and stop == order.size
-        parts.append(along(*arguments, extra) if last else lay_out(*arguments))
+        parts.append(along(*arguments, own_scale) if last else lay_out(*arguments))
 
     row_in_WJ = np.argsort(order)  # the rows stand in WJ kind by kind
     position = np.where(wanted < 0, 0, row_in_WJ[wanted // nv] * nv + wanted % nv)
