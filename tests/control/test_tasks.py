@@ -66,7 +66,7 @@ def test_frames_along_closed_motions(name, local):
             q, v = hc.assemble(mech, q, v, t=t)
         P = hc.project(mech, q, v, t=t, partition=partition_of(name))
         ydd, a = some_motion(P, seed)
-        h = step_of(P.v, a, coarse=name == "shared disney_like")
+        h = step_of(P.v, a)
         path = closed_path(name, P.q, P.v, a, h, t)
         for task, frame, one in frame_tasks(mech, local, bodies(mech)):
             terms = hc.task_terms(P, task)
@@ -366,7 +366,7 @@ def test_bad_axes_and_frames_are_refused():
 def massless():
     m = pin.Model()
     for name in ("a", "b"):
-        zoo.add_body(m, name == "b" and "a" or 0, pin.JointModelRZ(), zoo.at(0.3), name,
+        zoo.add_body(m, (name == "b" and "a") or 0, pin.JointModelRZ(), zoo.at(0.3), name,
                      pin.Inertia(0.0, np.zeros(3), np.diag([0.1, 0.1, 0.1])))  # fmt: skip
     return hc.Mechanism(m, [], ["a", "b"], name="massless")
 
