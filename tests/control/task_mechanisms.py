@@ -115,7 +115,7 @@ def moved_frame(mech, path, h, frame, relative_to, local):
     pd, pdd = derivatives(p, h)
     w, wd = derivatives([pin.log3(X.rotation @ R.T) for X in poses], h)
     if local:  # d/dt (R' x) = R' (xd - w x x)
-        pdd, wd = pdd - np.cross(w, pd), wd
+        pdd = pdd - np.cross(w, pd)
         pd, pdd, w, wd = (R.T @ x for x in (pd, pdd, w, wd))
     return np.concatenate([pd, w]), np.concatenate([pdd, wd])
 
@@ -132,7 +132,8 @@ def closed_path(name, q, v, a, h, t=0.0):
     """The same, closed at every one: what is off by the third order is put back."""
     mech, c = of(name), of(name).column_scale
     rank, rest, path = partition_of(name).rank, np.zeros(mech.nv), []
-    for s, x in zip(range(-4, 5), free_path(mech, q, v, a, h), strict=True):
+    for s, guess in zip(range(-4, 5), free_path(mech, q, v, a, h), strict=True):
+        x = guess
         for _ in range(20):
             r = rows(mech, x, rest, t + s * h)
             error = mech.row_scale * r.error
