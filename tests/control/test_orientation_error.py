@@ -29,7 +29,7 @@ def error(axes, local, D):
     return np.array(turned_by(axes, local)(D.ravel().tolist()))
 
 
-@pytest.mark.parametrize("order", permutations(range(3)))
+@pytest.mark.parametrize("order", list(permutations(range(3))))
 def test_three_axes_are_the_logarithm(order):
     for D in rotations():
         for local in (False, True):
@@ -68,8 +68,8 @@ def test_the_error_shrinks_as_the_frame_turns(axes, local):
 @pytest.mark.parametrize("local", [False, True])
 @pytest.mark.parametrize("axes", [s for s in SUBSETS if len(s) == 2])
 def test_two_axes_do_not_care_for_the_angle_about_the_third(axes, local):
-    """In fixed axes D = twist swing, in those of the frame D = swing twist: a twist of the reference
-    changes nothing, one of the frame turns e with it, and the swing is the shortest turn."""
+    """In fixed axes D = twist swing, in those of the frame D = swing twist: a twist of the
+    reference changes nothing, one of the frame turns e with it; the swing is the shortest turn."""
     (k,) = {0, 1, 2} - set(axes)
     rng = np.random.default_rng(2)
     for D in rotations(50):
@@ -94,10 +94,8 @@ def test_one_axis_is_the_twist_about_it(i, local):
         swing = rng.normal(size=3)
         swing[i] = 0.0
         swing *= rng.uniform(0.0, 2.5) / np.linalg.norm(swing)
-        for D in (
-            pin.exp3(angle * E[i]) @ pin.exp3(swing),
-            pin.exp3(swing) @ pin.exp3(angle * E[i]),
-        ):
+        twist, swung = pin.exp3(angle * E[i]), pin.exp3(swing)
+        for D in (twist @ swung, swung @ twist):
             assert error([i], local, D)[0] == pytest.approx(angle, abs=1e-12)
 
 

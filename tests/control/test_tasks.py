@@ -61,9 +61,8 @@ def near(found, expected, tol=1e-9):
 def test_frames_along_closed_motions(name, local):
     """xd = J_y yd + J v_t and xdd = J_y ydd + bias are the derivatives of where the frame is."""
     mech, t = of(name), 0.3 if name == "timed_arm" else 0.0
-    for seed, (q, v) in enumerate(states_of(name)[:2]):
-        if t:
-            q, v = hc.assemble(mech, q, v, t=t)
+    for seed, state in enumerate(states_of(name)[:2]):
+        q, v = hc.assemble(mech, *state, t=t) if t else state
         P = hc.project(mech, q, v, t=t, partition=partition_of(name))
         ydd, a = some_motion(P, seed)
         h = step_of(P.v, a)
@@ -425,7 +424,7 @@ def test_one_reference_configuration_serves_a_posture():
     q, _ = states_of("floating_leg")[0]
     bound = hc.PostureTask().bind(mech)
     np.testing.assert_array_equal(bound.wanted(q), mech.motor_positions(q))
-    wheel = mech.motor_positions(q) + [0.0, 0.0, 6.0 * np.pi]  # which turns without end
+    wheel = mech.motor_positions(q) + np.array([0.0, 0.0, 6.0 * np.pi])  # which turns without end
     assert np.abs(bound.error(mech.motor_positions(q), wheel)).max() < 1e-12
 
 
