@@ -23,7 +23,7 @@ from holoctl.closing.assembly import assemble
 from holoctl.control.limited_coordinates import coordinates_at
 from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.effort_response import effort_response
-from holoctl.mechanism.limits import BoundLimits
+from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import partition
 from holoctl.projector.projection import projected

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from holoctl.base.checks import Vector
-from holoctl.mechanism.limits import BoundLimits
+from holoctl.mechanism.bound_limits import BoundLimits
 
 __all__ = ["effort_bounds", "effort_bounds_at_any_rate"]
 

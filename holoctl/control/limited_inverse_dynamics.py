@@ -26,8 +26,9 @@ from holoctl.dynamics.actuation import Actuation, actuation, effort_weights
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
 from holoctl.dynamics.effort_response import effort_response
 from holoctl.dynamics.inverse import asked_acceleration, checked_target, driven_acceleration
+from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_mechanism
-from holoctl.mechanism.limits import BoundLimits, Limits, bound_limits
+from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
 from holoctl.projector.arguments import Given, given_projection

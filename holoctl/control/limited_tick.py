@@ -21,7 +21,7 @@ from holoctl.control.limits_law import Asked, LimitsLaw, Outcome
 from holoctl.control.viability import safe_range
 from holoctl.dynamics.effort_response import EffortResponse, response_at
 from holoctl.dynamics.tick.inverse_tick import Behind
-from holoctl.mechanism.limits import BoundLimits
+from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.projector.partition import Partition
 
 __all__ = ["LimitedTick", "Limiting"]

@@ -9,7 +9,8 @@ from typing import Any
 from holoctl.base.errors import InputError
 from holoctl.io.limits import Place
 from holoctl.io.xml import blamed_on
-from holoctl.mechanism.limits import Limits, bound_limits, coordinates_called
+from holoctl.mechanism.bound_limits import bound_limits, coordinates_called
+from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 

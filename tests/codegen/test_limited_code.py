@@ -13,7 +13,7 @@ from support import few, mechanism
 
 import holoctl as hc
 from holoctl.control.effort_bounds import effort_bounds
-from holoctl.mechanism.limits import bound_limits
+from holoctl.mechanism.bound_limits import bound_limits
 
 pytest.importorskip("casadi")
 

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 import holoctl as hc
 from holoctl.control.brakes import brakes_of
 from holoctl.dynamics.effort_response import response_at
-from holoctl.mechanism.limits import bound_limits
+from holoctl.mechanism.bound_limits import bound_limits
 
 EFFORTS = {"five_bar": 6.0, "delta": (-1.0, 3.0), "stewart": 40.0, "leg": 12.0}
 

@@ -13,7 +13,7 @@ from support import few
 from zoo import floating_leg
 
 import holoctl as hc
-from holoctl.mechanism.limits import bound_limits
+from holoctl.mechanism.bound_limits import bound_limits
 
 RATE, BETWEEN = 1000.0, 3  # of each tick so many instants are looked at
 EVERY = 1.3  # s of a wave, another one, and a set point that is jumped to
