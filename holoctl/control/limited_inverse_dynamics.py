@@ -18,6 +18,7 @@ from holoctl.base.errors import InputError
 from holoctl.base.linalg import cholesky, largest
 from holoctl.base.tolerances import SINGULAR
 from holoctl.control.brakes import brakes_of
+from holoctl.control.effort_bounds import least_efforts
 from holoctl.control.limited_coordinates import coordinates_at
 from holoctl.control.limits_law import LIMIT_POLICIES, Asked, LimitsLaw
 from holoctl.control.nearest_by_cvxpy import by_cvxpy
@@ -275,7 +276,5 @@ def _preferred(mech: Mechanism, bound: BoundLimits, preload: Any) -> Vector:
         return np.zeros(mech.nu)
     if isinstance(preload, str):
         one_of("preload", preload, (LEAST,))
-        lower, upper = bound.effort
-        least: Vector = np.minimum(np.maximum(0.0, lower), upper)
-        return least
+        return least_efforts(bound)
     return vector("preload", preload, mech.nu, "efforts of the motors")
