@@ -64,9 +64,8 @@ def test_the_command_writes_a_table_a_picture_and_the_data(name, tmp_path, capsy
     out = tmp_path / "out"
     assert main(["demo", name, "--duration", "0.1", "--out", str(out), "--no-progress"]) == 0
     text = capsys.readouterr().out
-    assert re.search(
-        r"motors up to \S+ " + ("N" if name == "stewart" else "N m") + ", 1000 Hz", text
-    )
+    unit = "N" if name == "stewart" else "N m"
+    assert re.search(rf"motors up to \S+ {unit}, 1000 Hz", text)
     for word in (
         "exact plant",
         "motor encoders only",
