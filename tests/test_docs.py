@@ -278,7 +278,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      "tolerances.ACTUATION_SINGULAR"),
     (DERIVATIONS, "It is used from {} rows on, if it is at most {} as wide",
      lambda: (of("split.BAND_FROM"),
-              written("dynamics/tick/split.py", r"if (\d) \* \(2 \* lower \+ upper"))),
+              written("projector/split.py", r"if (\d) \* \(2 \* lower \+ upper"))),
     (DERIVATIONS, "inverse pivots above {} is a sign of trouble", "tolerances.INVERSE_DOUBT"),
     (DERIVATIONS, "With passive motions the limit is {}, since", "tolerances.PASSIVE_DOUBT"),
     (DERIVATIONS, "The limits ({}, and {} in scaled entries)",
