@@ -392,6 +392,10 @@ STEP_MISSED = 0.1  # scaled
 """Between two ticks of an observer a coordinate may move by so much more, or less, than its rates
 at both say."""
 
+TURNED_TICK = 0.25
+"""And gamma changes by at most this part of itself, scaled: near a dead point of its coordinates
+means of two ticks tell nothing."""
+
 # --- Dynamics: motors, targets, certificates
 
 ACTUATION_SINGULAR = 1e10

@@ -18,7 +18,8 @@ detection and safe reaction with the DLR-III lightweight manipulator arm.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -37,9 +38,9 @@ from holoctl.base.checks import (
     read_only,
     vector,
 )
-from holoctl.base.errors import InconsistentError, InputError
+from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import CLOSURE_LIMIT, STEP_MISSED, VELOCITY_LIMIT
+from holoctl.base.tolerances import CLOSURE_LIMIT, STEP_MISSED, TURNED_TICK, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.estimation.frame_wrench import FrameWrench, frame_wrench, wrench_axes
 from holoctl.estimation.prepared_assembly import PreparedAssembly
@@ -49,13 +50,24 @@ from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import external_efforts
 from holoctl.mechanism.scales import sizes
 from holoctl.projector.partition import Partition, check_partition, partition
-from holoctl.projector.repartition import repartitioned
+from holoctl.projector.repartition import decided_anew, repartitioned
 from holoctl.rows.closure_limits import StateLimits, check_tolerance, state_limits
+from holoctl.rows.tick.all_rows import scaled_rows_at
 from holoctl.rows.tick.other_rows import check_ticks
 from holoctl.tree.frames import FrameLike
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["MomentumObserver"]
+
+
+class _Gap(NamedTuple):
+    """What acted in calls that were refused."""
+
+    time: float  # s, since the last tick that is remembered
+    impulse: Any  # (nv,) of the efforts that were told
+
+
+_NO_GAP = _Gap(0.0, 0.0)
 
 
 class MomentumObserver:
@@ -160,7 +172,8 @@ class MomentumObserver:
         self._assembly: PreparedAssembly | None = None
         self._lay_out(part, _gains(gain, part))
         self._last: ReducedMotion | None = None
-        self._r, self.t, self._missed, self._busy = np.zeros(self.gain.size), 0.0, 0.0, False
+        self._r, self.t, self._busy = np.zeros(self.gain.size), 0.0, False
+        self._missed, self._gap, self._turned = 0.0, _NO_GAP, False
 
     def __repr__(self) -> str:
         told = listing(self.coordinates, 6)
@@ -200,8 +213,8 @@ class MomentumObserver:
 
         The first call, without `reset`, is a start: no tick ends there, and efforts are zero.
 
-        After an error nothing of the call is remembered, but that its time has passed: the next
-        one counts for both.
+        After an error nothing of the call is remembered but its time, and what acted in it: the
+        next one counts for both.
 
         Parameters
         ----------
@@ -233,20 +246,14 @@ class MomentumObserver:
         InconsistentError
             Where the state is past its limits.
         SingularityError
-            Where the coordinates of the motions do not determine the others: see `repartitioned`.
+            Where the coordinates of the motions hardly determine the others: `repartitioned` then
+            takes other ones.
         """
-        self._check_free()
-        self._busy = True
-        try:
-            now, h = self._clock(t, dt)
-            try:
-                q, v, now = state_in_a_tick(self.mech, q, v, now)
-                return self._updated(q, v, u, now, h, efforts, f_ext)
-            except BaseException:
-                self._missed = h
-                raise
-        finally:
-            self._busy = False
+
+        def found(now: float) -> tuple[Vector, Vector]:
+            return state_in_a_tick(self.mech, q, v, now)[:2]
+
+        return self._tick(found, u, t, dt, efforts, f_ext)
 
     @quiet
     def update_from_motors(
@@ -289,18 +296,11 @@ class MomentumObserver:
                 "v_motors must be given: without rates there is no momentum. hc.RateFilter makes "
                 "rates from positions"
             )
-        self._check_free()
-        self._busy = True
-        try:
-            now, h = self._clock(t, dt)
-            try:
-                q, v = self.assembly.state_in_place(q_motors, v_motors, now)
-                return self._updated(q, v, u, now, h, efforts, f_ext)
-            except BaseException:
-                self._missed = h
-                raise
-        finally:
-            self._busy = False
+
+        def found(now: float) -> tuple[Vector, Vector]:
+            return self.assembly.state_in_place(q_motors, v_motors, now)
+
+        return self._tick(found, u, t, dt, efforts, f_ext)
 
     @property
     def efforts(self) -> Vector:
@@ -410,10 +410,12 @@ class MomentumObserver:
         r = np.zeros(self.gain.size)
         if efforts is not None:
             r = vector("efforts", efforts, r.size, "efforts on the motions")
-        start = self._checked(self._at(q, v, t), q, v)
+        start = self._at(q, v, t)
+        self._check_range(start)
         if self._assembly is not None:
             self._assembly.reset(q, t)
-        self._last, self._r, self.t, self._missed = start, r, t, 0.0
+        self._last, self._r, self.t = start, r, t
+        self._missed, self._gap, self._turned = 0.0, _NO_GAP, False
 
     @quiet
     def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> MomentumObserver:
@@ -430,7 +432,8 @@ class MomentumObserver:
         Returns
         -------
         MomentumObserver
-            Itself where nothing is to be changed, or nothing would be better.
+            Itself where nothing is to be changed. After a `SingularityError` of `update` always
+            another one.
 
         Raises
         ------
@@ -439,8 +442,13 @@ class MomentumObserver:
         SingularityError
             As `with_partition`.
         """
-        q, v, t = state_in_a_tick(self.mech, q, v, t)
-        return self.with_partition(repartitioned(self.mech, self.partition, q, v, t))
+        mech, part = self.mech, self.partition
+        q, v, t = state_in_a_tick(mech, q, v, t)
+        found = repartitioned(mech, part, q, v, t)
+        if found is part and self._turned:
+            G = scaled_rows_at(mech, q, v, t).jacobian
+            found = decided_anew(mech, part, G) if np.isfinite(G).all() else part
+        return self.with_partition(found)
 
     @quiet
     def with_partition(self, partition: Partition) -> MomentumObserver:
@@ -476,6 +484,7 @@ class MomentumObserver:
         least = min((x for i, x in of_old.items() if i in partition.dependent), default=0.0)
         other = object.__new__(MomentumObserver)
         other.__dict__.update(self.__dict__)
+        other._turned = False
         other._lay_out(partition, np.array([least if x is None else x for x in gain]))
         if self._last is not None:
             last = other._at(self._last.q, self._last.v, self._last.t)
@@ -494,6 +503,8 @@ class MomentumObserver:
         self.coordinates = tuple(self.mech.coordinate_names[i] for i in part.independent)
         self._at = reduced_motion(self.mech, part, self.limits)
         self._usual = self.dt, -np.expm1(-gain * self.dt)
+        c = self.mech.column_scale
+        self._scale = c[part.independent] / c[:, None]
 
     def _check_free(self) -> None:
         if self._busy:
@@ -520,66 +531,121 @@ class MomentumObserver:
             )
         return now, h
 
-    def _updated(
-        self, q: Vector, v: Vector, u: Any, t: float, h: float, efforts: Any, f_ext: Any
+    def _tick(
+        self,
+        found: Callable[[float], tuple[Vector, Vector]],
+        u: Any,
+        t: Any,
+        dt: Any,
+        efforts: Any,
+        f_ext: Any,
     ) -> Vector:
-        mech, last = self.mech, self._last
+        """One tick, at the state that is found for its time."""
+        self._check_free()
+        self._busy = True
+        try:
+            now, h = self._clock(t, dt)
+            try:
+                gap = self._gap if h > self._gap.time else _NO_GAP
+                acted = self._acted(u, efforts)
+                at_last = (
+                    None if f_ext is None or self._last is None else self._forces(self._last, f_ext)
+                )
+                if at_last is not None:
+                    acted += at_last
+                own = h - gap.time
+                self._gap = _Gap(h, gap.impulse + own * acted)  # unless this call counts
+                q, v = found(now)
+                motion = self._at(q, v, now)
+                if f_ext is not None:
+                    there = self._forces(motion, f_ext)
+                    acted += 0.0 if at_last is None else 0.5 * (there - at_last)
+                if gap.time > 0.0:
+                    acted = (gap.impulse + own * acted) / h
+                return self._observed(motion, h, acted)
+            except BaseException:
+                self._missed = h
+                raise
+        finally:
+            self._busy = False
+
+    def _acted(self, u: Any, efforts: Any) -> Vector:
+        """(nv,) what motors, and what else was told, did in the tick."""
+        mech = self.mech
         u = as_given("u", u, mech.nu, "efforts of the motors")
         if not finite(u):
             vector("u", u, mech.nu, "efforts of the motors")
-        now = self._at(q, v, t)
+        acted: Vector = mech.B.dot(u)
+        if efforts is not None:
+            acted += vector("efforts", efforts, mech.nv, "efforts on the coordinates")
+        return acted
+
+    def _observed(self, now: ReducedMotion, h: float, acted: Vector) -> Vector:
+        """The law; see the head of this module."""
+        last, r = self._last, self._r
         if last is None:
-            last = now
-            step, known = np.zeros(mech.nv), np.zeros(mech.nv)
-            self._known(now, now, efforts, f_ext)  # for its refusals
-            self._checked(now, q, v)
-            r = self._r
+            self._check_range(now)
         else:
             self._check_step(last, now, h)
             step = (0.5 / h) * (now.v - last.v)
-            known = 0.5 * (last.w + now.w) + mech.B.dot(u)
-            if efforts is not None or f_ext is not None:
-                known += self._known(last, now, efforts, f_ext)
-            left = last.M.dot(step) + now.M.dot(step) - known
+            left = last.M.dot(step) + now.M.dot(step) - 0.5 * (last.w + now.w) - acted
             tau = 0.5 * (last.gamma + now.gamma).T.dot(left)
             usual, part = self._usual
-            r = self._r + (part if h == usual else -np.expm1(-self.gain * h)) * (tau - self._r)
+            r = r + (part if h == usual else -np.expm1(-self.gain * h)) * (tau - r)
             if not finite(r):
-                self._checked(now, q, v)
+                self._check_range(now)
                 raise InputError(
-                    f"{mech.name}: efforts are not finite: q, v, u or what else is known is out of "
-                    "range"
+                    f"{self.mech.name}: efforts beyond floats: u or dt is out of range"
                 )
-        self._last, self._r, self.t, self._missed = now, r, t, 0.0
+        self._last, self._r, self.t = now, r, now.t
+        self._missed, self._gap, self._turned = 0.0, _NO_GAP, False
         return r.copy()
 
-    def _known(self, last: ReducedMotion, now: ReducedMotion, efforts: Any, f_ext: Any) -> Vector:
-        """(nv,) means over the tick of what is known besides."""
-        mech = self.mech
-        found = np.zeros(mech.nv)
-        if efforts is not None:
-            found += vector("efforts", efforts, mech.nv, "efforts on the coordinates")
-        if f_ext is not None:
-            for end in (last, now):
-                kin = kinematics(mech.model, workspace(mech), end.q, end.v, end.t)
-                found += 0.5 * external_efforts(mech, kin, f_ext)
-        return found
+    def _forces(self, at: ReducedMotion, f_ext: Any) -> Vector:
+        """``J' f`` (nv,) at a state."""
+        kin = kinematics(self.mech.model, workspace(self.mech), at.q, at.v, at.t)
+        return external_efforts(self.mech, kin, f_ext)
 
-    def _checked(self, found: ReducedMotion, q: Vector, v: Vector) -> ReducedMotion:
-        """What was found at a state, where all of it is finite."""
+    def _check_range(self, found: ReducedMotion) -> None:
+        """Raise `InputError` for a state that is not finite, or what is found there."""
         if finite(found.w) and finite(found.gamma.reshape(-1)) and finite(found.M.reshape(-1)):
-            return found
-        vector("q", q, q.size, "configuration")
-        vector("v", v, v.size, "velocity")
+            return
+        vector("q", found.q, self.mech.nq, "configuration")
+        vector("v", found.v, self.mech.nv, "velocity")
         raise InputError(f"{self.mech.name}: q or v is out of range")
 
     def _check_step(self, last: ReducedMotion, now: ReducedMotion, h: float) -> None:
-        """Raise `InputError` where the rates do not lead from one state to the other."""
+        """Raise what means of two states would not show.
+
+        Raises
+        ------
+        InputError
+            Where the rates do not lead from one state to the other.
+        SingularityError
+            Where gamma is not the same, nearly, at both.
+        """
         mech = self.mech
         d = now.q - last.q if mech.nq == mech.nv else pin.difference(mech.model, last.q, now.q)
         d = (d - (0.5 * h) * (last.v + now.v)) / mech.column_scale
-        if largest(d) <= STEP_MISSED:
-            return
+        if not largest(d) <= STEP_MISSED:
+            self._check_way(d, now, h)
+        turned, usual = now.gamma - last.gamma, now.gamma + last.gamma
+        turned *= self._scale
+        usual *= self._scale
+        flat, whole = turned.reshape(-1), usual.reshape(-1)
+        if not 4.0 * flat.dot(flat) <= TURNED_TICK**2 * whole.dot(whole) < np.inf:
+            self._turned = True
+            raise SingularityError(
+                f"{mech.name}: since the last tick, {h:.3g} s ago, the others have changed how "
+                f"they follow {listing(self.coordinates, 6)} by more than {TURNED_TICK:g} of it: "
+                "these do not determine them near here (a dead point), or ticks were missed; "
+                "observer.repartitioned(q, v, t) takes others",
+                names=self.coordinates,
+            )
+
+    def _check_way(self, d: Vector, now: ReducedMotion, h: float) -> None:
+        """Raise `InputError` where more than whole turns is left of the way to a state."""
+        mech = self.mech
         d = np.where(np.isin(np.arange(mech.nv), mech.lengths[1]), d, wrapped(d))
         if not (off := largest(d)) <= STEP_MISSED:
             vector("q", now.q, mech.nq, "configuration")

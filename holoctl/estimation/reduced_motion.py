@@ -84,7 +84,7 @@ def in_general(
     q, v, t = check_state(mech, q, v, t)
     T = terms_at(mech, q, v, t)
     check_finite(T)
-    limits.check(mech.name, *off_constraints(T))
+    limits.check(mech.name, *off_constraints(T), "nothing is told of what pushes it")
     gamma = projection_of(T, part, "split").gamma
     return ReducedMotion(T.q, T.v, t, gamma, T.M, T.F - T.h)
 
