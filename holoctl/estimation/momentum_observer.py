@@ -562,7 +562,7 @@ class MomentumObserver:
                     acted += 0.0 if at_last is None else 0.5 * (there - at_last)
                 if gap.time > 0.0:
                     acted = (gap.impulse + own * acted) / h
-                return self._observed(motion, h, acted)
+                return self._observed(motion, h, acted, gap)
             except BaseException:
                 self._missed = h
                 raise
@@ -580,7 +580,7 @@ class MomentumObserver:
             acted += vector("efforts", efforts, mech.nv, "efforts on the coordinates")
         return acted
 
-    def _observed(self, now: ReducedMotion, h: float, acted: Vector) -> Vector:
+    def _observed(self, now: ReducedMotion, h: float, acted: Vector, gap: _Gap) -> Vector:
         """The law; see the head of this module."""
         last, r = self._last, self._r
         if last is None:
@@ -593,6 +593,7 @@ class MomentumObserver:
             usual, part = self._usual
             r = r + (part if h == usual else -np.expm1(-self.gain * h)) * (tau - r)
             if not finite(r):
+                self._gap = gap  # whatever was told, it is nothing to go on from
                 self._check_range(now)
                 raise InputError(
                     f"{self.mech.name}: efforts beyond floats: u or dt is out of range"

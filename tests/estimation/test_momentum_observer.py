@@ -565,7 +565,9 @@ def test_refusals():
     refused(lambda: observer.update(q, v * np.nan, u, 2.0), hc.InputError, "v")
     refused(lambda: observer.update(q, v, u, 2.0, efforts=[1.0]), hc.InputError, "efforts")
     refused(lambda: observer.update(q, v, u, 2.0, f_ext={"nobody": np.ones(6)}), hc.InputError)
-    refused(lambda: observer.update(q, v, [1e308, 1e308], 2.0), hc.InputError)
+    refused(lambda: observer.update(q, v, [1e300, 0.0], 2.0), hc.InputError, "range")
+    assert np.isfinite(observer.update(q, v, u, 1.5)).all()
+    observer.reset(q, v, 1.0)
     refused(lambda: observer.update(q + 0.3, v, u, 2.0), hc.InconsistentError, "open")
     far = hc.assemble(mech, q + 0.4)[0]
     refused(lambda: observer.update(far, v, u, 2.0), hc.InputError, "ticks missed", "reset")
