@@ -364,11 +364,9 @@ class MomentumObserver:
         InconsistentError
             Where more than `residual_limit` is left.
         """
-        if self._last is None:
-            raise InputError(f"{self.mech.name}: nothing is observed before the first tick")
-        names = wrench_axes(axes)
+        last, names = self._seen(), wrench_axes(axes)
         size = self.mech.per_thread("size of the tree", self._size)
-        found = frame_wrench(self.mech, self._last, self._r, frame, names, size)
+        found = frame_wrench(self.mech, last, self._r, frame, names, size)
         if residual_limit is not None:
             most = positive("residual_limit", residual_limit, "N m or N")
             if not (left := largest(found.residual)) <= most:
@@ -382,6 +380,40 @@ class MomentumObserver:
         return found
 
     # ---------------------------------------------------------------------------- beside a loop
+
+    @quiet
+    def noise(self, rate_noise: Any) -> Vector:
+        """Standard deviations of `efforts` by those of the rates, at the state of the last tick.
+
+        For thresholds: what is not the model's fault is below some of these. The noise counts as
+        independent from tick to tick, and from motion to motion; that of all other rates follows by
+        the constraints, as where the state is found from the motors.
+
+        Parameters
+        ----------
+        rate_noise : float or (k,) array_like
+            Standard deviations of the rates of `coordinates`, rad/s or m/s.
+
+        Returns
+        -------
+        (k,) array
+            N m or N.
+
+        Raises
+        ------
+        InputError
+            Before the first tick; for a wrong shape, or numbers that are not finite.
+        """
+        last = self._seen()
+        k = self.gain.size
+        x = numbers("rate_noise", rate_noise, "rad/s or m/s")
+        x = vector("rate_noise", np.full(k, x) if x.ndim == 0 else x, k, "rad/s or m/s")
+        W = last.gamma.T.dot(last.M.dot(last.gamma))
+        # of (1, -a, -a b, -a b^2, ...) with b = exp(-K h), a = 1 - b: the root of the squares' sum
+        a = self._usual[1]
+        passed = a / self.dt * np.sqrt(2.0 / (2.0 - a))
+        spread: Vector = passed * np.sqrt((W * W).dot(x * x))
+        return spread
 
     @quiet
     def reset(self, q: Any, v: Any, t: float = 0.0, *, efforts: Any = None) -> None:
@@ -505,6 +537,11 @@ class MomentumObserver:
         self._usual = self.dt, -np.expm1(-gain * self.dt)
         c = self.mech.column_scale
         self._scale = c[part.independent] / c[:, None]
+
+    def _seen(self) -> ReducedMotion:
+        if self._last is None:
+            raise InputError(f"{self.mech.name}: nothing is observed before the first tick")
+        return self._last
 
     def _check_free(self) -> None:
         if self._busy:

@@ -87,8 +87,9 @@ def controlled(name, frame, force, amplitude, begin=0.05, duration=0.11):
         return before
 
     hc.simulate(
-        mech, controller, q, np.zeros(mech.nv),
-                duration, rate=RATE, f_ext=load, rtol=1e-11, atol=1e-13)  # fmt: skip
+        mech, controller, q, np.zeros(mech.nv), duration, rate=RATE, f_ext=load, rtol=1e-11,
+        atol=1e-13,
+    )  # fmt: skip
     return observer, told
 
 
@@ -430,6 +431,25 @@ def test_a_wrench_that_is_not_determined_is_not_told():
     refused(lambda: leg.wrench("nobody", "x"), hc.InputError, "nobody")
     refused(lambda: hc.MomentumObserver(leg.mech, 1.0).wrench("base", "x"), hc.InputError, "tick")
     assert leg.wrench("base", ["x", "rz"]).axes == ("x", "rz")
+
+
+@pytest.mark.parametrize("gain", [20.0, 300.0, 5000.0])
+def test_it_is_as_noisy_as_it_says(gain):
+    mech = robot("delta")
+    q, v = hc.assemble(mech)[0], np.zeros(mech.nv)
+    observer, rng = hc.MomentumObserver(mech, gain), np.random.default_rng(2)
+    observer.reset(q, v)
+    gamma, held = gamma_of(mech, observer.partition, q, v), at_rest(mech, q)
+    sizes = np.array([1e-3, 3e-3, 5e-4])
+    told = np.array([
+        observer.update(q, gamma @ (sizes * rng.normal(size=3)), np.zeros(3), efforts=held)
+        for _ in range(6000)
+    ])[300:]  # fmt: skip
+    observer.update(q, v, np.zeros(3), efforts=held)
+    np.testing.assert_allclose(told.std(axis=0), observer.noise(sizes), rtol=0.08)
+    assert observer.noise(2e-3) == pytest.approx(observer.noise([2e-3] * 3))
+    refused(lambda: observer.noise([1.0]), hc.InputError, "rate_noise", "(3,)")
+    refused(lambda: hc.MomentumObserver(mech, gain).noise(1.0), hc.InputError, "first tick")
 
 
 # -------------------------------------------------------------------------------- partitions
