@@ -85,6 +85,8 @@ if TYPE_CHECKING:
     from holoctl.dynamics.relaxed_inverse import inverse_dynamics_relaxed, is_fully_actuated
     from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
     from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
+    from holoctl.estimation.frame_wrench import FrameWrench
+    from holoctl.estimation.momentum_observer import MomentumObserver
     from holoctl.estimation.prepared_assembly import AssemblyReport, PreparedAssembly
     from holoctl.estimation.rate_filter import RateFilter
     from holoctl.forces.contract import BoundForce, Efforts, Force
@@ -117,6 +119,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "closing.assembly": ["assemble"],
+    "estimation.frame_wrench": ["FrameWrench"],
+    "estimation.momentum_observer": ["MomentumObserver"],
     "estimation.prepared_assembly": ["AssemblyReport", "PreparedAssembly"],
     "estimation.rate_filter": ["RateFilter"],
     "closing.snapped": ["Snapped", "snapped"],

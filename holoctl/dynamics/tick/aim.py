@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.dynamics.actuation import Actuation
-from holoctl.dynamics.tick.split import Split
+from holoctl.projector.split import Split
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import Projection
 from holoctl.rows.tick.fast_rows import Beside
