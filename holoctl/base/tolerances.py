@@ -923,8 +923,8 @@ REACH_SADDLE, REACH_KICK = 1e-6, (0.1, 0.03)  # a share; scaled
 """At rest, but where a second derivative is below minus this share of the largest, the way goes on
 along its direction, by such a step."""
 
-REACH_DAMPED = (1e-3, 1e-12, 1e9)  # -
-"""Damping of the steps at first, at least and at most, as a share of the largest second derivative."""
+REACH_DAMPED = (1e-3, 1e-12)  # shares
+"""Damping of the steps at first and at least, of the largest second derivative times what is left."""
 
 WITHIN_LIMIT, AT_LIMIT = 1e-12, 1e-9  # scaled
 """A position beyond its limit by no more is within it, and is put there; one that is nearer to it than

@@ -23,6 +23,7 @@ from holoctl.base.errors import AssemblyError, HoloctlError, InconsistentError, 
 from holoctl.base.linalg import in_range, largest, null_space_by_svd, singular_values
 from holoctl.base.tolerances import (
     REACH_CLOSED,
+    REACH_KICK,
     REACH_STALLED,
     REACH_WEAK,
     REACH_WORST,
@@ -163,7 +164,7 @@ def inverse_kinematics(
     twist, acceleration = rates_of(targets, v, "v"), rates_of(targets, a, "a")
     fences = _fences(mech, limits)
 
-    start, _ = assemble(mech, guess, t=t)
+    start, _ = assemble(mech, fences.put(guess), t=t)
     meant = as_meant(mech, start, t)
     p = replace(everywhere(mech, start, t), rows=None if meant is None else meant.rows)
     found = _reached(p, targets, fences, start, tol)
@@ -187,11 +188,14 @@ class _Short(NamedTuple):
     way : Way
     inside : bool
         Whether it is short of the pose; else positions could not be brought within their limits.
+    beyond : (nq,) array or None
+        Where the frames are there, but not within the limits.
     """
 
     start: Vector
     way: Way
     inside: bool = True
+    beyond: Vector | None = None
 
 
 def _fences(mech: Mechanism, limits: Any) -> Fences:
@@ -208,7 +212,8 @@ def _fences(mech: Mechanism, limits: Any) -> Fences:
     lower, upper = bound.position / bound.units
     return Fences(
         lambda kin: _positions(mech, bound, kin), lower, upper,
-        tuple(f"{name}.position" for name in bound.names), lambda q: _put(bound, q),
+        tuple(f"{name}.position" for name in bound.names), bound.units, bound.places,
+        lambda q: _put(bound, q),
     )  # fmt: skip
 
 
@@ -230,18 +235,53 @@ def _reached(
 ) -> Vector | _Short:
     """A closed q with the frames there, within the limits; or where the way to it ended."""
     if fences.lower.size and largest(fences.excess(_seen(p, start))) > WITHIN_LIMIT:
-        inward = least(p, _outside(fences), fences, start)
-        inside = closed_within(p, fences, inward.q)
-        if inside is None:
-            return _Short(start, inward, inside=False)
+        inside = _inward(p, fences, start)
+        if isinstance(inside, Way):
+            return _Short(start, inside, inside=False)
         start = inside
     way = least(p, targets.left, fences, start)
-    if largest(way.left) <= max(REACH_STALLED, tol):
-        q = closed_within(replace(p, also=targets.left), fences, way.q)
-        for x in (way.q,) if q is None else (q, way.q):
-            if largest(targets.left(_seen(p, x))[0]) <= tol:
-                return x
-    return _Short(start, way)
+    q = _there(p, targets, fences, way, tol)
+    if q is not None or not way.stopped_by:
+        return _Short(start, way) if q is None else q
+    none = no_fences(p.mech.nv)  # a limit in the way, or one turn too many
+    free = _there(p, targets, none, least(p, targets.left, none, start), tol)
+    if free is None:
+        return _Short(start, way)
+    q = _turned_back(p, fences, free)
+    if largest(fences.excess(_seen(p, q))) <= WITHIN_LIMIT:
+        return q
+    inside = _inward(replace(p, also=targets.left), fences, free)
+    return _Short(start, way, beyond=free) if isinstance(inside, Way) else inside
+
+
+def _inward(p: Problem, fences: Fences, q: Vector) -> Vector | Way:
+    """A closed configuration near q that is within the limits; or where the way to it ended."""
+    way = least(p, _outside(fences), fences, q)
+    inside = closed_within(p, fences, way.q)
+    return way if inside is None else inside
+
+
+def _there(
+    p: Problem, targets: Targets, fences: Fences, way: Way, tol: float
+) -> Vector | None:
+    """The end of a way, with every digit, if it is the pose."""
+    if largest(way.left) > max(REACH_STALLED, tol):
+        return None
+    q = closed_within(replace(p, also=targets.left), fences, way.q)
+    for x in (way.q,) if q is None else (q, way.q):
+        if largest(targets.left(_seen(p, x))[0]) <= tol:
+            return x
+    return None
+
+
+def _turned_back(p: Problem, fences: Fences, q: Vector) -> Vector:
+    """The same place with joints that turned past their limits back by whole turns, if it is."""
+    x, at = q.copy(), fences.places[fences.places >= 0]
+    over = fences.excess(_seen(p, q))[: fences.places.size][fences.places >= 0]
+    x[at] -= np.sign(over) * 2.0 * np.pi * np.ceil(np.abs(over) / (2.0 * np.pi))
+    pairs = zip(_seen(p, q).placements, _seen(p, x).placements, strict=True)
+    same = all(one.isApprox(other, REACH_CLOSED) for one, other in pairs)
+    return x if same and largest(p.scaled_rows(x)[0]) <= REACH_CLOSED else q
 
 
 def _from_elsewhere(
@@ -369,9 +409,8 @@ def _refusal(p: Problem, targets: Targets, fences: Fences, short: _Short) -> Hol
     near = targets.told(way.left)
     asked = " and ".join(f"{t.name!r} ({' '.join(t.axes)})" for t in targets.each)
     if way.stopped_by:
-        free = least(p, targets.left, no_fences(mech.nv), way.q)
-        if largest(free.left) <= REACH_STALLED:
-            beyond = _beyond(p, fences, free.q)
+        if short.beyond is not None:
+            beyond = _beyond(p, fences, short.beyond)
             return LimitError(
                 f"{mech.name}: {asked} cannot be there within the limits of positions: the nearest "
                 f"from this guess misses {near}, where {listing(way.stopped_by)} "
@@ -394,15 +433,16 @@ def _beyond(p: Problem, fences: Fences, q: Vector) -> str:
     words = []
     for i in np.flatnonzero(np.abs(over) > WITHIN_LIMIT):
         bound = fences.upper[i] if over[i] > 0.0 else fences.lower[i]
-        words.append(f"{fences.names[i]} {x[i]:.4g} (scaled), limit {bound:.4g}")
-    return ", ".join(words) or "another branch"
+        unit = fences.units[i]
+        words.append(f"{fences.names[i]} = {x[i] * unit:.4g} (limit {bound * unit:.4g})")
+    return ", ".join(words)
 
 
 def _why(p: Problem, targets: Targets, fences: Fences, short: _Short) -> str:
     """What of the mechanism stands against a pose."""
     way = short.way
-    rank, rank_before = (_moved_rows(p, targets, q) for q in (way.q, short.start))
-    n, words = targets.scale.size, []
+    rank, n, words = _moved_rows(p, targets, way.q), targets.scale.size, list[str]()
+    rank_before = max(_moved_rows(p, targets, q) for q in (short.start, *_beside(p, way.q)))
     if way.stopped_by:
         words.append(f"limits stop it there: {listing(way.stopped_by)}")
     if rank_before < n:
@@ -419,6 +459,16 @@ def _why(p: Problem, targets: Targets, fences: Fences, short: _Short) -> str:
         words.append("where geometry is rounded, a larger tol= takes what is that near")
     words.append("other branches may come nearer: another guess, or restarts=, looks there")
     return "; ".join(words)
+
+
+def _beside(p: Problem, q: Vector) -> list[Vector]:
+    """Some closed configurations beside q, itself among them."""
+    rng, found = np.random.default_rng(0), [q]
+    for size in REACH_KICK:
+        x = newton(p, p.moved(q, size * rng.normal(size=p.free.size)), None)
+        if largest(p.scaled_rows(x)[0]) <= REACH_CLOSED:
+            found.append(x)
+    return found
 
 
 def _moved_rows(p: Problem, targets: Targets, q: Vector) -> int:

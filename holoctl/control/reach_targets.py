@@ -243,9 +243,9 @@ def rates_of(targets: Targets, given: Any, name: str) -> Vector | None:
         return None
     if isinstance(given, Mapping):
         entries = [(_index(each, key, name), x) for key, x in given.items()]
-    elif len(each) == 1 and np.shape(given) == (len(each[0].axes),):
+    elif len(each) == 1 and not (_is_list(given) and len(given) == 1 and not _is_number(given[0])):
         entries = [(0, given)]
-    elif isinstance(given, (list, tuple)) and len(given) == len(each):
+    elif _is_list(given) and len(given) == len(each):
         entries = list(enumerate(given))
     else:
         raise InputError(
@@ -261,6 +261,14 @@ def rates_of(targets: Targets, given: Any, name: str) -> Vector | None:
         own = vector(f"{name} of {target.name!r}", numbers_of, len(target.axes), meaning)
         found[place] = targets.scale[place] * own
     return found
+
+
+def _is_list(given: Any) -> bool:
+    return isinstance(given, (list, tuple))
+
+
+def _is_number(given: Any) -> bool:
+    return isinstance(given, (int, float, np.integer, np.floating))
 
 
 def _pairs(poses: Any, owner: str) -> list[tuple[Any, Any]]:

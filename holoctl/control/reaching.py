@@ -66,6 +66,10 @@ class Fences:
     at : function (kin) -> x (n,), A (n, nv)
     lower, upper : (n,) arrays
     names : tuple of n str
+    units : (n,) array
+        What positions are scaled by.
+    places : (n_tree,) int array
+        Where the first of them stand in q; -1 for what has no number of its own there.
     put : function (q) -> q
         With positions that rounding left beyond their limits put there.
     """
@@ -74,6 +78,8 @@ class Fences:
     lower: Vector
     upper: Vector
     names: tuple[str, ...]
+    units: Vector
+    places: NDArray[np.intp]
     put: Callable[[Vector], Vector]
 
     def excess(self, kin: Kinematics) -> Vector:
@@ -97,7 +103,10 @@ class Fences:
 def no_fences(nv: int) -> Fences:
     """None at all."""
     none = np.zeros(0)
-    return Fences(lambda kin: (none, np.zeros((0, nv))), none, none, (), lambda q: q)
+    places = np.zeros(0, dtype=np.intp)
+    return Fences(
+        lambda kin: (none, np.zeros((0, nv))), none, none, (), none, places, lambda q: q
+    )  # fmt: skip
 
 
 class Way(NamedTuple):
@@ -149,32 +158,30 @@ def least(p: Problem, rows: Rows, fences: Fences, q: Vector, *, kicks: bool = Tr
     """
     fences = _widened(p, fences, q)
     here = _place(p, rows, fences, q)
-    damping, curved, stopped = REACH_DAMPED[0], False, tuple[str, ...]()
+    damping, reach, curved, stopped = REACH_DAMPED[0], REACH_STEP, False, tuple[str, ...]()
     for _ in range(REACH_STEPS):
         if largest(here.r) <= REACHED_POSE or here.Z.shape[1] == 0:
             break
-        H = _second(p, rows, fences, here) if curved else _gauss_newton(here)
+        H = _second(p, rows, here) if curved else _gauss_newton(here)
         step, stopped = _step(here, fences, H, damping)
         length = float(np.linalg.norm(step))
-        if length <= REACH_AT_REST:
-            if not curved and here.r.size:
-                curved, damping = True, REACH_DAMPED[0]
+        if min(length, reach) <= REACH_AT_REST:
+            if not curved:
+                damping, reach, curved = REACH_DAMPED[0], REACH_STEP, True
                 continue
             kicked = _kicked(p, rows, fences, here, H) if kicks else None
             if kicked is None:
                 break
-            here, curved = kicked, False
+            here, reach, curved = kicked, REACH_STEP, False
             continue
-        trial = _closed(p, rows, fences, here, step * min(1.0, REACH_STEP / length))
+        taken = min(length, reach)
+        trial = _closed(p, rows, fences, here, step * (taken / length))
         if trial is not None and trial.cost < (1.0 - REACH_GAINS) * here.cost:
-            curved |= trial.cost > REACH_SLOW * here.cost and length < REACH_STEP
+            curved |= trial.cost > REACH_SLOW * here.cost and taken < REACH_STEP
             here, damping = trial, max(EASIER * damping, REACH_DAMPED[1])
+            reach = min(2.0 * max(taken, reach), REACH_STEP)
         else:
-            damping *= HARDER
-            if damping > REACH_DAMPED[2]:
-                if curved:
-                    break
-                curved, damping = True, REACH_DAMPED[0]
+            damping, reach = min(HARDER * damping, 1.0), 0.25 * taken
     return Way(here.q, here.r, stopped)
 
 
@@ -193,17 +200,16 @@ def closed_within(p: Problem, fences: Fences, q: Vector) -> Vector | None:
         if not (new != 0)[held == 0].any():
             return None
         held = np.where(held == 0, new, held)
-        p = replace(p, also=_both(also, fences.held(held > 0, np.flatnonzero(held))))
+        at = fences.held(held > 0, np.flatnonzero(held))
+        p = replace(p, also=at if also is None else _together(also, at))
     return None
 
 
-def _both(also: Rows | None, more: Rows) -> Rows:
-    if also is None:
-        return more
-    first = also
+def _together(first: Rows, second: Rows) -> Rows:
+    """The rows of both."""
 
     def rows(kin: Kinematics) -> tuple[Vector, Array]:
-        a, b = first(kin), more(kin)
+        a, b = first(kin), second(kin)
         return np.append(a[0], b[0]), np.vstack([a[1], b[1]])
 
     return rows
@@ -256,7 +262,7 @@ def _gauss_newton(here: _Place) -> Array:
     return H
 
 
-def _second(p: Problem, rows: Rows, fences: Fences, here: _Place, h: float = 1e-5) -> Array:
+def _second(p: Problem, rows: Rows, here: _Place, h: float = 1e-5) -> Array:
     """Second derivative of ``|r|^2 / 2 - l . phi`` along Z, by central differences."""
     g = here.D.T @ here.r
     multipliers = least_squares(here.G.T, g, rcond=1e-9) if here.G.size else np.zeros(0)
@@ -305,24 +311,21 @@ def _step(
 
 
 def _kicked(p: Problem, rows: Rows, fences: Fences, here: _Place, H: Array) -> _Place | None:
-    """A lower place beside a saddle; None where there is none."""
+    """A lower place beside a saddle; None where there is none. Off the fences, or along them."""
     at = np.minimum(fences.upper - here.x, here.x - fences.lower) <= AT_LIMIT
     A = here.A[at] @ here.Z
-    inside = null_space_by_svd(A, int(np.linalg.matrix_rank(A, 1e-9)))[3] if A.size else None
-    own = H if inside is None else inside.T @ H @ inside
-    if not own.size:
-        return None
-    values, vectors = np.linalg.eigh(in_range(own))
-    if values[0] >= -REACH_SADDLE * max(float(np.abs(values).max()), REACH_SADDLE):
-        return None
-    way = here.Z @ (vectors[:, 0] if inside is None else inside @ vectors[:, 0])
-    for size in REACH_KICK:
-        found = [
-            trial
-            for step in (size * way, -size * way)
-            if (trial := _closed(p, rows, fences, here, step)) is not None
-        ]
-        best = min(found, key=lambda place: place.cost, default=None)
-        if best is not None and best.cost < (1.0 - REACH_GAINS) * here.cost:
-            return best
+    spaces = [np.eye(H.shape[0])]
+    if A.size:
+        spaces.append(null_space_by_svd(A, int(np.linalg.matrix_rank(A, AT_LIMIT)))[3])
+    for space in spaces:
+        if not space.size:
+            continue
+        values, vectors = np.linalg.eigh(in_range(space.T @ H @ space))
+        if values[0] >= -REACH_SADDLE * max(float(np.abs(values).max()), REACH_SADDLE):
+            continue
+        way = here.Z @ (space @ vectors[:, 0])
+        for step in [side * size * way for size in REACH_KICK for side in (1.0, -1.0)]:
+            trial = _closed(p, rows, fences, here, step)
+            if trial is not None and trial.cost < (1.0 - REACH_GAINS) * here.cost:
+                return trial
     return None
