@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from holoctl.constraints.rod import Rod
     from holoctl.constraints.wrench import wrench_rows
     from holoctl.control.computed_torque import ComputedTorque, SensedTracking, Tracking
+    from holoctl.control.impedance import Impedance
     from holoctl.control.inverse_kinematics import inverse_kinematics
     from holoctl.control.limited_inverse_dynamics import (
         LimitedInverseDynamics,
@@ -65,6 +66,11 @@ if TYPE_CHECKING:
     )
     from holoctl.control.loop import Loop
     from holoctl.control.realtime import LoopStatistics, realtime, run_at_rate
+    from holoctl.control.task_loop import SensedTaskTracking, TaskLoop, TaskReport, TaskTracking
+    from holoctl.control.task_space_control import TaskSpaceControl
+    from holoctl.control.tasks.frame_task import FrameTask
+    from holoctl.control.tasks.posture_task import PostureTask
+    from holoctl.control.tasks.task_terms import TaskTerms, task_terms
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
     from holoctl.doctor.examination import mobility
     from holoctl.doctor.joined_modes import JoinedModes, joined_modes
@@ -139,6 +145,12 @@ _HOMES = {
     "control.inverse_kinematics": ["inverse_kinematics"],
     "control.limited_inverse_dynamics": ["LimitedInverseDynamics", "limited_inverse_dynamics"],
     "control.loop": ["Loop"],
+    "control.impedance": ["Impedance"],
+    "control.task_loop": ["SensedTaskTracking", "TaskLoop", "TaskReport", "TaskTracking"],
+    "control.task_space_control": ["TaskSpaceControl"],
+    "control.tasks.frame_task": ["FrameTask"],
+    "control.tasks.posture_task": ["PostureTask"],
+    "control.tasks.task_terms": ["TaskTerms", "task_terms"],
     "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
     "doctor.joined_modes": ["JoinedModes", "joined_modes"],
     "doctor.examination": ["mobility"],

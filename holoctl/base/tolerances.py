@@ -389,6 +389,24 @@ UNSEEN_MOTION = 1e-3
 ACTUATION_SINGULAR = 1e10
 """Above this condition number of gamma' B the motors do not determine the motion."""
 
+TASK_SINGULAR, TASK_DAMPED = 1e4, 1e-2
+"""A task is singular where the condition number of its Jacobian, in scaled rows and motions, is
+larger than the first; where damping is asked for it begins where the inverse of that Jacobian,
+relative to its size, has a norm of one over the second."""
+
+TASK_DOUBT, BESIDE_DAMPED = 1e3, 0.9
+"""Tasks in a tick: the general path takes over where the inverse scaled pivots of the Jacobian have
+a larger norm; and where damping is asked for, already at this share of where it begins."""
+
+TASK_LOST = 1e-12
+"""Directions of a task count as moved by so much at least, squared, where its damping is found."""
+
+GAIN_SYMMETRIC = 1e-9
+"""By how much of its size a gain may miss symmetry, or have an eigenvalue below zero."""
+
+NOT_A_ROTATION = 1e-9
+"""By how much the rotation of a reference may miss determinant one and right angles."""
+
 MOST_UNEQUAL = 1e12
 """Weights of motors that differ by more leave no digits for the lighter ones."""
 

@@ -12,6 +12,9 @@ A row *along* a vector n is a wrench w at an arm s, and its error a projection o
 | direction | a, fixed in frame 1  | b, fixed in frame 2  | a at right angles to b                 |
 | rod       | d / L                | origin of frame 2    | the distance: error (d . d - L^2) / 2L |
 
+Where n and s belong to the same frame a row is the rate along, or about, an axis of that frame. It
+is the rate of nothing that stays, so it has no error, and is of a task only: `own_axes`.
+
 A row *composed* of such rows x is a function f(x), by the chain rule:
 
     error f(x)        w = f_x w_x        drift = f_x drift_x + xdot' f_xx xdot
@@ -72,18 +75,24 @@ class Along:
     point : bool
         Whether s is the origin of the other frame, and the row a length with a force; else s is
         the vector b of the row, fixed in the other frame, and the row is a cosine.
+    own_axes : bool
+        Whether s belongs to the frame that n is fixed in, and the row is a rate only.
     """
 
     normal: int | None
     point: bool = True
+    own_axes: bool = False
 
     def __post_init__(self) -> None:
-        if self.normal not in ((1, 2, None) if self.point else (1,)):
+        there_are = (1, 2, None) if self.point else (1,)
+        if self.normal not in ((1, 2) if self.own_axes else there_are):
             raise InputError(f"no such rows along a vector: normal={self.normal}, {self.point=}")
 
     @property
     def arm(self) -> int:
-        """The frame that s belongs to: the one that n is not fixed in."""
+        """The frame that s belongs to."""
+        if self.own_axes and self.normal is not None:
+            return self.normal
         return 1 if self.normal == 2 else 2
 
 

@@ -45,6 +45,7 @@ __all__ = [
     "ZXY",
     "Lines",
     "WrenchRows",
+    "rows_between",
     "stacked",
     "wrench_rows",
 ]
@@ -252,8 +253,20 @@ def wrench_rows(
                 f"constraint {name!r}: the kind of row {row.label!r} must be a value of one of "
                 f"{sorts}; got {row.kind!r}"
             )
+        if isinstance(row.kind, Along) and row.kind.own_axes:
+            raise InputError(
+                f"constraint {name!r}: row {row.label!r} is a rate along axes of its own frame, "
+                "which has no error that could stay zero: it is of a task only"
+            )
         if isinstance(row.kind, Composed) and (told := _wrong_derivatives(row.kind, row.size)):
             raise InputError(f"constraint {name!r}: row {row.label!r}: {told}")
+    return rows_between(model, frame1, frame2, rows, name)
+
+
+def rows_between(
+    model: pin.Model, frame1: Frame, frame2: Frame, rows: Sequence[Row], name: str
+) -> WrenchRows:
+    """`wrench_rows` without the checks, and of rates too."""
     return WrenchRows(
         frames1=(frame1,),
         frames2=(frame2,),

@@ -20,7 +20,7 @@ from holoctl.control.reference_law import Efforts, ReferenceLaw
 from holoctl.dynamics.tick.inverse_tick import Behind
 from holoctl.estimation.prepared_assembly import AssemblyReport
 
-__all__ = ["LoopReport", "Memory", "commanded", "report_of"]
+__all__ = ["LoopReport", "Memory", "commanded", "report_of", "within_limits"]
 
 
 def commanded(
@@ -32,7 +32,15 @@ def commanded(
     u = law.torque(efforts, q, v, q_ref, v_ref, a_ref, t, None, integral)
     if limits is None or limits.within(u):
         return u, None
-    here, (target, rates) = behind(), law.base(v_ref)
+    return within_limits(u, limits, efforts, behind(), q, v, t, known, *law.base(v_ref))
+
+
+def within_limits(
+    u: Vector, limits: LimitedTick, efforts: Efforts, here: Behind | None, q: Vector, v: Vector,
+    t: float, known: Vector | None, target: Vector | None, rates: Vector | None,
+) -> tuple[Vector, Limiting | None]:  # fmt: skip
+    """The efforts u within limits; `target` and `rates` are those of the motion that leaves the
+    motors as they are."""
 
     def base() -> Vector:
         if here is not None and target is not None:

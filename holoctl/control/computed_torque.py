@@ -26,7 +26,7 @@ from holoctl.control.commanded import LoopReport, Memory, commanded, report_of
 from holoctl.control.limited_tick import LimitedTick
 from holoctl.control.limits_law import LIMIT_POLICIES
 from holoctl.control.limits_made import limits_law_of
-from holoctl.control.loop import Loop
+from holoctl.control.loop import Loop, assembly_of, check_assembly
 from holoctl.control.reference_law import ReferenceLaw, check_finite
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, answer, behind, sensed
 from holoctl.estimation.prepared_assembly import PreparedAssembly
@@ -175,7 +175,7 @@ class ComputedTorque:
             limits = limits_law_of(mech, self.limits, self.policy, self.dt)
             put("_limited", LimitedTick(limits, self.partition, self.weights))
         put("_local", threading.local())
-        _check_assembly(mech, self.assembly)
+        check_assembly(mech, self.assembly)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ComputedTorque, (
@@ -295,15 +295,7 @@ class ComputedTorque:
         AssemblyError, BranchError
             As `PreparedAssembly`.
         """
-        mech, given = self.mech, self.assembly
-        if not mech.actuated:
-            raise InputError(
-                f"{mech.name}: its motors act by an actuation matrix, so they have no positions to "
-                "follow; find the state by hc.PreparedAssembly(mech, measured=[...]), and the "
-                "torque by `torque`"
-            )
-        found = PreparedAssembly(mech, partition=self.partition) if given is None else given.fresh()
-        return self._loop(found)
+        return self._loop(assembly_of(self.mech, self.partition, self.assembly))
 
     def torque_from_motors(
         self,
@@ -537,22 +529,6 @@ def _wanted(reference: Reference, t: float) -> tuple[Any, Any, Any]:
             f"{type(wanted).__name__} {str(wanted)[:60]!r}"
         )
     return wanted[0], wanted[1], wanted[2]
-
-
-def _check_assembly(mech: Mechanism, assembly: Any) -> None:
-    """Raise `InputError` for what is no way to find the state of this mechanism."""
-    if assembly is None:
-        return
-    if not isinstance(assembly, PreparedAssembly):
-        raise InputError(
-            f"assembly must be a PreparedAssembly; got {type(assembly).__name__}: "
-            "hc.PreparedAssembly(mech, measured=[...]) makes one"
-        )
-    if assembly.mech is not mech:
-        raise InputError(
-            f"assembly is that of another mechanism, {assembly.mech.name}; make it of the very "
-            f"mechanism of the controller, {mech.name}"
-        )
 
 
 def state_limits_of(

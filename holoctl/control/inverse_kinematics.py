@@ -35,7 +35,7 @@ from holoctl.closing.nearest_velocity import nearest_velocity
 from holoctl.closing.newton import Problem, everywhere, newton
 from holoctl.closing.rank import manifold_rank
 from holoctl.control.limited_coordinates import coordinates_at
-from holoctl.control.reach_targets import Targets, rates_of, targets_of
+from holoctl.control.reach_targets import Target, Targets, rates_of, targets_of
 from holoctl.control.reaching import Fences, Way, closed_within, least, no_fences
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.limits import (
@@ -407,7 +407,7 @@ def _refusal(p: Problem, targets: Targets, fences: Fences, short: _Short) -> Hol
             names=names,
         )
     near = targets.told(way.left)
-    asked = " and ".join(f"{t.name!r} ({' '.join(t.axes)})" for t in targets.each)
+    asked = " and ".join(_named(target) for target in targets.each)
     if way.stopped_by:
         if short.beyond is not None:
             beyond = _beyond(p, fences, short.beyond)
@@ -424,6 +424,11 @@ def _refusal(p: Problem, targets: Targets, fences: Fences, short: _Short) -> Hol
         f"mechanism comes misses {near}; {_why(p, targets, fences, short)}",
         residual=largest(way.left), worst=worst, q=way.q,
     )  # fmt: skip
+
+
+def _named(target: Target) -> str:
+    axes = getattr(target.task, "axes", None)
+    return f"{target.name!r} ({' '.join(axes)})" if axes else repr(target.name)
 
 
 def _beyond(p: Problem, fences: Fences, q: Vector) -> str:

@@ -13,8 +13,10 @@ from holoctl.control.limited_tick import LimitedTick
 from holoctl.control.reference_law import ReferenceLaw, check_finite
 from holoctl.dynamics.tick.sensed import Sensed
 from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
 
-__all__ = ["Loop"]
+__all__ = ["Loop", "assembly_of", "check_assembly"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,3 +155,38 @@ class Loop:
         except InputError:
             check_finite(q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
             raise
+
+
+def check_assembly(mech: Mechanism, assembly: Any) -> None:
+    """Raise `InputError` for what is no way to find the state of this mechanism."""
+    if assembly is None:
+        return
+    if not isinstance(assembly, PreparedAssembly):
+        raise InputError(
+            f"assembly must be a PreparedAssembly; got {type(assembly).__name__}: "
+            "hc.PreparedAssembly(mech, measured=[...]) makes one"
+        )
+    if assembly.mech is not mech:
+        raise InputError(
+            f"assembly is that of another mechanism, {assembly.mech.name}; make it of the very "
+            f"mechanism of the controller, {mech.name}"
+        )
+
+
+def assembly_of(
+    mech: Mechanism, part: Partition, given: PreparedAssembly | None
+) -> PreparedAssembly:
+    """How a new loop finds the state: in the given way, or by the motors.
+
+    Raises
+    ------
+    InputError
+        For a general actuation matrix.
+    """
+    if not mech.actuated:
+        raise InputError(
+            f"{mech.name}: its motors act by an actuation matrix, so they have no positions to "
+            "follow; find the state by hc.PreparedAssembly(mech, measured=[...]), and the "
+            "torque by `torque`"
+        )
+    return PreparedAssembly(mech, partition=part) if given is None else given.fresh()

@@ -23,13 +23,12 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, known_name, listing, numbers, suggestion, vector
+from holoctl.base.checks import Vector, known_name, listing, suggestion, vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import HALF_TURN_LEFT
-from holoctl.mechanism.mechanism import Mechanism, workspace
-from holoctl.mechanism.scales import sizes
-from holoctl.tree.coordinates import support
-from holoctl.tree.frames import Frame, resolve_frame
+from holoctl.control.tasks.contract import BoundTask
+from holoctl.control.tasks.frame_task import BoundFrameTask, FrameTask
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.joints import check_placement
 from holoctl.tree.kinematics import Kinematics
 
@@ -37,87 +36,38 @@ __all__ = ["Target", "Targets", "rates_of", "targets_of"]
 
 Array = NDArray[np.float64]
 
-SIX = ("x", "y", "z", "rx", "ry", "rz")
+_SIX = ("x", "y", "z", "rx", "ry", "rz")
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """One frame, and where it is to be.
+    """One task, mostly a frame, and where it is to be.
 
     Attributes
     ----------
     key : object
         As it was given.
-    frame, base : Frame
-        The frame, and the one it is relative to.
-    axes : tuple of str
-        Its rows.
-    local : bool
-        Whether rows are along the axes of the frame itself.
-    pose : pin.SE3
-        In `base`; what no row asks for means nothing.
-    supports : (2, nv) array
-        1 for coordinates that move `base`, and `frame`.
+    name : str
+        For messages.
+    task : BoundTask
+    wanted : object
+        As the task has it.
+    lengths : (rows,) bool array
+        Which rows are lengths.
     """
 
     key: Any
-    frame: Frame
-    base: Frame
-    axes: tuple[str, ...]
-    local: bool
-    pose: pin.SE3
-    supports: Array
-
-    @property
-    def name(self) -> str:
-        """For messages."""
-        return str(self.frame.name)
-
-    @property
-    def rows(self) -> list[int]:
-        """Which of x y z rx ry rz, in their order here."""
-        return [SIX.index(axis) for axis in self.axes]
+    name: str
+    task: BoundTask
+    wanted: Any
+    lengths: NDArray[np.bool_]
 
     def left(self, kin: Kinematics) -> tuple[Vector, Array]:
-        """What is left of the way, in m and rad, and its derivative by steps of q."""
-        R, p, J = self._seen(kin)
-        d, left, D = p - self.pose.translation, np.zeros(6), np.zeros((6, J.shape[1]))
-        if self.local:
-            left[:3], D[:3] = R.T @ d, R.T @ (J[:3] + pin.skew(d) @ J[3:])
-        else:
-            left[:3], D[:3] = d, J[:3]
-        turns = [axis[1] for axis in SIX[3:] if axis in self.axes]
-        if turns:
-            R_ref = self.pose.rotation
-            E = R_ref.T @ R if self.local else R @ R_ref.T
-            angles, slope = _turned(E, turns, self.local)
-            left[3:], D[3:] = angles, slope @ (R.T @ J[3:] if self.local else J[3:])
-        return left[self.rows], D[self.rows]
-
-    def rate(self, kin: Kinematics) -> tuple[Array, Vector]:
-        """J and J_dot v of the rates of the rows: velocity along the axes, at the frame's origin."""
-        A, B = (kin.placements[f.joint] * f.placement for f in (self.base, self.frame))
-        J_a, J_b = (kin.J * moved for moved in self.supports)
-        V_a, V_b = J_a @ kin.v, J_b @ kin.v
-        A_a, A_b = kin.bias_accelerations([self.base, self.frame])
-        C, w_C = (B.rotation, V_b[3:]) if self.local else (A.rotation, V_a[3:])
-        p, p_dot = B.translation, V_b[:3] + np.cross(V_b[3:], B.translation)
-        V, A_rel = V_b - V_a, A_b - A_a
-        u = V[:3] + np.cross(V[3:], p)
-        u_dot = A_rel[:3] + np.cross(A_rel[3:], p) + np.cross(V[3:], p_dot)
-        J = J_b - J_a
-        rates = np.vstack([C.T @ (J[:3] - pin.skew(p) @ J[3:]), C.T @ J[3:]])
-        drift = [C.T @ (u_dot - np.cross(w_C, u)), C.T @ (A_rel[3:] - np.cross(w_C, V[3:]))]
-        return rates[self.rows], np.concatenate(drift)[self.rows]
-
-    def _seen(self, kin: Kinematics) -> tuple[Array, Vector, Array]:
-        """R and p of the frame in `base`, and the Jacobian of (pdot, w)."""
-        A, B = (kin.placements[f.joint] * f.placement for f in (self.base, self.frame))
-        X = A.actInv(B)
-        J = kin.J * (self.supports[1] - self.supports[0])
-        R_A, p = A.rotation, B.translation
-        seen = np.vstack([R_A.T @ (J[:3] - pin.skew(p) @ J[3:]), R_A.T @ J[3:]])
-        return X.rotation, X.translation, seen
+        """What is left of the way, and its derivative by steps of q."""
+        if isinstance(self.task, BoundFrameTask):
+            return _frame_left(self.task, self.wanted, kin)
+        there = self.task.at(kin)  # its Jacobian is that of the error where little is left
+        return -self.task.error(there.value, self.wanted), there.jacobian
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,20 +99,42 @@ class Targets:
 
     def rate(self, kin: Kinematics) -> tuple[Array, Vector]:
         """J and J_dot v, scaled."""
-        both = [target.rate(kin) for target in self.each]
-        J, drift = np.vstack([J for J, _ in both]), np.concatenate([d for _, d in both])
-        return self.scale[:, None] * J, self.scale * drift
+        motions = [target.task.at(kin) for target in self.each]
+        J = np.vstack([m.jacobian for m in motions])
+        return self.scale[:, None] * J, self.scale * np.concatenate([m.drift for m in motions])
 
     def told(self, left: Vector, per: str = "") -> str:
         """Scaled rows in words: how many m and rad they are, frame by frame."""
         words = []
         for target, place in zip(self.each, self.places, strict=True):
-            own = left[place] / self.scale[place]
-            along = np.array([axis in SIX[:3] for axis in target.axes])
-            sizes_of = [(own[along], f"m{per}"), (own[~along], f"rad{per}")]
-            parts = [f"{np.linalg.norm(x):.4g} {unit}" for x, unit in sizes_of if x.size]
+            own, along = left[place] / self.scale[place], target.lengths
+            both = [(own[along], f"m{per}"), (own[~along], f"rad{per}")]
+            parts = [f"{np.linalg.norm(x):.4g} {unit}" for x, unit in both if x.size]
             words.append(f"{target.name!r} by {' and '.join(parts)}")
         return ", ".join(words)
+
+
+def _frame_left(task: BoundFrameTask, wanted: Any, kin: Kinematics) -> tuple[Vector, Array]:
+    """Of a frame, with its exact slope."""
+    one, two = task.table.frames1[0], task.table.frames2[0]
+    A, B = (kin.placements[f.joint] * f.placement for f in (one, two))
+    X, R_A, p_B = A.actInv(B), A.rotation, B.translation
+    R, J = X.rotation, kin.J * task.table.S[task.table.pair[0]]
+    V, W = R_A.T @ (J[:3] - pin.skew(p_B) @ J[3:]), R_A.T @ J[3:]
+    left, D = np.zeros(6), np.zeros((6, J.shape[1]))
+    along = [_SIX.index(axis) for axis in task.axes if axis in _SIX[:3]]
+    if task.local:
+        d = X.translation - wanted.position
+        left[:3], D[:3] = R.T @ d, R.T @ (V + pin.skew(d) @ W)
+    else:
+        left[along], D[along] = X.translation[along] - wanted.position, V[along]
+    turns = [axis[1] for axis in _SIX[3:] if axis in task.axes]
+    if turns:
+        E = wanted.rotation.T @ R if task.local else R @ wanted.rotation.T
+        left[3:], slope = _turned(E, turns, task.local)
+        D[3:] = slope @ (R.T @ W if task.local else W)
+    rows = [_SIX.index(axis) for axis in task.axes]
+    return left[rows], D[rows]
 
 
 # -------------------------------------------------------------------------- turns that are left
@@ -219,19 +191,15 @@ def targets_of(mech: Mechanism, poses: Any, axes: Any, relative_to: Any) -> Targ
     pairs = _pairs(poses, owner)
     words = _axes_of(pairs, axes)
     each = tuple(
-        _target(mech, key, pose, word, relative_to, owner)
+        _target(mech, key, pose, word, relative_to)
         for (key, pose), word in zip(pairs, words, strict=True)
     )
-    size = mech.per_thread(
-        "size", lambda: sizes(mech.model, mech.reference, mech.bound, workspace(mech))[0]
-    )
-    names = [axis for target in each for axis in target.axes]
-    ends = np.cumsum([len(target.axes) for target in each]).tolist()
+    ends = np.cumsum([target.lengths.size for target in each]).tolist()
     return Targets(
         each,
-        np.array([1.0 / size if axis in SIX[:3] else 1.0 for axis in names]),
+        np.concatenate([target.task.scale for target in each]),
         tuple(slice(a, b) for a, b in zip([0, *ends], ends, strict=False)),
-        tuple(f"{target.name}.{axis}" for target in each for axis in target.axes),
+        sum((tuple(target.task.labels) for target in each), ()),
     )
 
 
@@ -256,9 +224,9 @@ def rates_of(targets: Targets, given: Any, name: str) -> Vector | None:
         if x is None:
             continue
         target, place = each[i], targets.places[i]
-        numbers_of = x.vector if isinstance(x, pin.Motion) else x
-        meaning = f"along {' '.join(target.axes)}"
-        own = vector(f"{name} of {target.name!r}", numbers_of, len(target.axes), meaning)
+        own = x.vector if isinstance(x, pin.Motion) else x
+        rows = ", ".join(target.task.labels)
+        own = vector(f"{name} of {target.name!r}", own, target.lengths.size, rows)
         found[place] = targets.scale[place] * own
     return found
 
@@ -289,73 +257,42 @@ def _pairs(poses: Any, owner: str) -> list[tuple[Any, Any]]:
 
 
 def _is_task(key: Any) -> bool:
-    return all(hasattr(key, x) for x in ("frame", "axes", "relative_to", "local"))
+    return hasattr(key, "bind")
 
 
 def _axes_of(pairs: list[tuple[Any, Any]], axes: Any) -> list[Any]:
     """What is said of the axes of each frame that is no task; None where nothing is."""
     if not isinstance(axes, Mapping):
         if axes is not None and all(_is_task(key) for key, _ in pairs):
-            raise InputError("axes: each frame is given by a FrameTask, which has its own axes")
+            raise InputError("axes: each pose is that of a task, which has its own axes")
         return [axes] * len(pairs)
     names = [key for key, _ in pairs if isinstance(key, str)]
     for name in axes:
-        known_name(name, names, "frame by that name alone among the poses", "axes")
+        known_name(name, names, "frame among the poses", "axes")
     return [axes.get(key) if isinstance(key, str) else None for key, _ in pairs]
 
 
-def _target(
-    mech: Mechanism, key: Any, pose: Any, axes: Any, relative_to: Any, owner: str
-) -> Target:
-    local = False
-    if _is_task(key):
-        where, axes, relative_to, local = key.frame, key.axes, key.relative_to, bool(key.local)
-    else:
-        where = key
-    frame = resolve_frame(mech.model, where, owner)
-    base = resolve_frame(mech.model, relative_to, f"{mech.name}: relative_to")
-    supports = np.array([support(mech.model, f.joint) for f in (base, frame)], dtype=float)
-    if frame.joint == base.joint:
-        raise InputError(
-            f"{owner}: {frame.name!r} and {base.name!r} are fixed to the same body, so no motion "
-            "changes where one is in the other"
-        )
-    what = f"{owner}: that of {frame.name!r}"
-    if axes is None:
-        axes = "x y z rx ry rz" if isinstance(pose, pin.SE3) else "x y z"
-    words = _words(axes, what)
-    return Target(
-        key, frame, base, words, local, _placement(pose, words, local, what), supports
-    )  # fmt: skip
-
-
-def _words(axes: Any, what: str) -> tuple[str, ...]:
-    words = tuple(axes.split()) if isinstance(axes, str) else ()
-    if not words or set(words) - set(SIX) or len(set(words)) != len(words):
-        raise InputError(
-            f"{what}: axes must be one or more of 'x y z rx ry rz', each once; got {axes!r}"
-        )
-    return words
-
-
-def _placement(pose: Any, axes: tuple[str, ...], local: bool, what: str) -> pin.SE3:
+def _target(mech: Mechanism, key: Any, pose: Any, axes: Any, relative_to: Any) -> Target:
+    task = key
+    if not _is_task(key):
+        if axes is None:
+            axes = "x y z rx ry rz" if isinstance(pose, pin.SE3) else "x y z"
+        task = FrameTask(key, axes, relative_to)
+    frame = getattr(task, "frame", None)
+    label = frame[0] if isinstance(frame, tuple) else frame
+    name = label if isinstance(label, str) else type(task).__name__
     if isinstance(pose, pin.SE3):
-        check_placement(what, pose)
-        return pin.SE3(pose)
-    turning = [axis for axis in axes if axis not in SIX[:3]]
-    if turning or local:
-        why = f"turns about {listing(turning)}" if turning else "is along axes of its own"
-        hint = ""
-        if isinstance(pose, np.ndarray) and pose.shape == (4, 4):
-            hint = "; pin.SE3(matrix) makes one of a homogeneous matrix"
-        raise InputError(f"{what} must be a pin.SE3, for it {why}; got {str(pose)[:60]!r}{hint}")
-    if np.shape(numbers(what, pose, "position")) == (4, 4):
-        raise InputError(f"{what} must be a pin.SE3 or a position; pin.SE3(matrix) makes one")
-    at = np.zeros(3)
-    at[[SIX.index(axis) for axis in axes]] = vector(
-        what, pose, len(axes), f"position along {' '.join(axes)}, or a pin.SE3"
-    )
-    return pin.SE3(np.eye(3), at)
+        check_placement(f"the pose of {name!r}", pose)
+    if np.shape(pose) == (4, 4):
+        raise InputError(
+            f"the pose of {name!r} must be a pin.SE3 or a position; pin.SE3(matrix) makes one of a "
+            "homogeneous matrix"
+        )
+    bound = task.bind(mech)
+    lengths = np.asarray(bound.scale) != 1.0
+    if isinstance(bound, BoundFrameTask):
+        lengths = np.array([axis in _SIX[:3] for axis in bound.axes])
+    return Target(key, str(name), bound, bound.wanted(pose), lengths)
 
 
 def _index(each: tuple[Target, ...], key: Any, name: str) -> int:

@@ -23,7 +23,7 @@ from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import position_reader
 
-__all__ = ["Efforts", "ReferenceLaw", "check_finite"]
+__all__ = ["Efforts", "ReferenceLaw", "check_finite", "position_error"]
 
 Efforts = Callable[[Vector, Vector, Vector | None, float, Vector | None, Vector | None], Vector]
 """efforts(q, v, target, t, out, rates) -> u of the inverse dynamics; those that hold still without
@@ -54,7 +54,7 @@ class ReferenceLaw:
     _rest: Vector = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "error_of", _position_error(self.mech))
+        object.__setattr__(self, "error_of", position_error(self.mech))
         object.__setattr__(self, "_rest", np.zeros(self.mech.nu))
         object.__setattr__(self, "_command", _command(self.mech, self.kp, self.kd))
 
@@ -86,7 +86,7 @@ def _command(
     mech: Mechanism, kp: Vector, kd: Vector
 ) -> Callable[[Vector, Vector, Any, Vector], Vector]:
     """A function (q, v, q_ref, v_ref) that gives ``kp e + kd (v_ref - B' v)``."""
-    error_of = _position_error(mech)
+    error_of = position_error(mech)
     if not mech.actuated:
         BT = np.ascontiguousarray(mech.B.T)
         return lambda q, v, q_ref, v_ref: kp * error_of(q, q_ref) + kd * (v_ref - BT.dot(v))
@@ -107,7 +107,7 @@ def _command(
     return law
 
 
-def _position_error(mech: Mechanism) -> Callable[[Vector, Any], Vector]:
+def position_error(mech: Mechanism) -> Callable[[Vector, Any], Vector]:
     """A function (q, q_ref) that gives e (nu,), from the motors' positions at q to q_ref."""
     nu, places = mech.nu, mech.motors
     at, turning = position_reader(places), places.turning

@@ -7,6 +7,7 @@ slower; and it judges what it found, so that there is the exact answer or the er
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from holoctl.dynamics.certificate import off_constraints, off_dynamics, off_rows
 from holoctl.dynamics.forward import accelerate
 from holoctl.dynamics.inverse import driven_acceleration
 from holoctl.dynamics.reference_rates import velocity_at_reference
+from holoctl.dynamics.tick.aim import Aim
 from holoctl.forces.together import all_efforts
 from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.mechanism import Mechanism
@@ -36,7 +38,7 @@ def general_efforts(
     part: Partition,
     q: Vector,
     v: Vector,
-    target: Vector | None,
+    target: Any,
     t: float,
     known: Vector | None = None,
     rates: Vector | None = None,
@@ -44,11 +46,12 @@ def general_efforts(
     weights: Vector | None,
     inconsistent: str,
     limits: StateLimits,
+    aim: Aim | None = None,
 ) -> Vector:
     """The motor efforts for a target of the motors; without one, those that hold still.
 
     `known` are efforts besides those of the mechanism's forces; with `rates`, of the motors,
-    friction is that of the motion that has these.
+    friction is that of the motion that has these. What is no array is for the `aim`.
 
     Raises
     ------
@@ -65,6 +68,9 @@ def general_efforts(
     P = projection_of(T, part)
     act = actuation(P, weights)
     known = T.F if known is None else known + T.F
+    if aim is not None and target is not None and not isinstance(target, np.ndarray):
+        target, rates, push = aim.at(P, act, target, known)
+        known = known if push is None else known - push
     if rates is not None and target is not None:
         known = known + _at_other_rates(T, velocity_at_reference(P, act, rates))
     if target is None:

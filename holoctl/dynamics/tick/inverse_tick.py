@@ -13,7 +13,7 @@ Derivation: docs/derivations.md, "In a tick".
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -28,6 +28,7 @@ from holoctl.base.tolerances import (
     UNEQUAL_PIVOTS,
 )
 from holoctl.dynamics.actuation import effort_scales, target_consistent
+from holoctl.dynamics.tick.aim import Aim, Ground
 from holoctl.dynamics.tick.split import Split, split_rows
 from holoctl.estimation.readings import Readings
 from holoctl.estimation.seen_motion import Seeing
@@ -44,10 +45,11 @@ __all__ = ["Behind", "LaidOut", "Tick", "lay_out", "lay_out_behind", "why_genera
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-Tick = Callable[[Vector, Vector, Vector | None, float, Vector | None, Vector | None], Vector | None]
+Tick = Callable[[Vector, Vector, Any, float, Vector | None, Vector | None], Vector | None]
 """tick(q, v, target, t, efforts, rates) -> u, or None where the general path is to decide. Without
 a target, u holds the mechanism at rest, and v is judged only. With rates, of the motors, friction
-is that of the motion that has these; see dynamics/reference_rates.py."""
+is that of the motion that has these; see dynamics/reference_rates.py. What is no array is for the
+aim that the tick was laid out with."""
 
 
 class Behind(NamedTuple):
@@ -93,8 +95,9 @@ def why_general(mech: Mechanism, part: Partition, motion: LiveMotion | None = No
 
 
 def lay_out(
-    mech: Mechanism, part: Partition, weights: Vector | None, inconsistent: str, limits: StateLimits
-) -> LaidOut | None:
+    mech: Mechanism, part: Partition, weights: Vector | None, inconsistent: str,
+    limits: StateLimits, aim: Aim | None = None,
+) -> LaidOut | None:  # fmt: skip
     """The tick of one thread, or None where only the general path serves."""
     motion = live_motion(mech.model, mech.model.createData())
     if motion is None or why_general(mech, part, motion):
@@ -102,12 +105,13 @@ def lay_out(
     motors = _motor_coordinates(mech, part)
     if motors is None:
         split = split_rows(mech, part, part.independent, motion, INVERSE_DOUBT, limits)
-        return _tick(mech, split, _actuated(mech, part, split, weights, inconsistent), motion)
+        return _tick(mech, split, _actuated(mech, part, split, weights, inconsistent), motion, aim)
     passive = np.setdiff1d(part.independent, motors)
     independent, doubt = np.concatenate([motors, passive]), INVERSE_DOUBT
     if passive.size:
         doubt = PASSIVE_DOUBT
-    return _tick(mech, split_rows(mech, part, independent, motion, doubt, limits), None, motion)
+    split = split_rows(mech, part, independent, motion, doubt, limits)
+    return _tick(mech, split, None, motion, aim)
 
 
 def lay_out_behind(
@@ -117,6 +121,7 @@ def lay_out_behind(
     inconsistent: str,
     see: Seeing,
     sensors: Readings,
+    aim: Aim | None = None,
 ) -> LaidOut | None:
     """The tick at the state that an estimate has just found: G_dep is factored there already.
 
@@ -142,7 +147,7 @@ def lay_out_behind(
         fast.kept_by,
     )  # fmt: skip
     own = None if motors is not None else _actuated(mech, part, split, weights, inconsistent)
-    return _tick(mech, split, own, motion)
+    return _tick(mech, split, own, motion, aim)
 
 
 def _motor_coordinates(mech: Mechanism, part: Partition) -> Indices | None:
@@ -165,7 +170,9 @@ class _Motors(NamedTuple):
     share: Callable[[Vector], Vector | None]  # gamma' (M a + h) to u
 
 
-def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMotion) -> LaidOut:
+def _tick(
+    mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMotion, aim: Aim | None
+) -> LaidOut | None:
     """One tick. Without `motors`, motor i drives the ith independent coordinate, and those
     behind the last motor are passive: they follow the dynamics, see `_passive`."""
     constrain, solve, right, G_ind, dependent, independent, data, kept_by = split
@@ -174,28 +181,60 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
     order = np.concatenate([dependent, independent])
     place = np.argsort(order)
     ordered_a, ordered_w, own_a = np.zeros((3, mech.nv))
-    a_dep, ydd, driven = ordered_a[:r], ordered_a[r:], ordered_a[r : r + nu]
+    a_dep, ydd = ordered_a[:r], ordered_a[r:]
+    driven = ydd if motors is not None else ydd[:nu]
     w_dep, w_ind, of_rows = ordered_w[:r], ordered_w[r:], np.zeros(k)
     rest, rnea = np.zeros(mech.nv), pin.rnea
     friction, others = all_in_a_tick(mech.bound_forces, model, motion)
     with_reference = _with_reference(mech, split, motors)
     timed = friction is not None and may_depend_on_time(mech)
     reached, reached_at = own_a, own_a
+    pushed: Vector | None = None
+    to_motion = _given_motion if motors is None else motors.motion
+    to_rates = _given_rates if motors is None else motors.nearest
+    N, basis, inertia = _inertia(mech, split)
+    aimed = None
+    if aim is not None:
+        ground = Ground(split, motion, to_motion, basis, inertia)
+        aimed = None if passive is not None else aim.lay_out(mech, ground)
+        if aimed is None:
+            return None
 
     def tick(
-        q: Vector, v: Vector, target: Vector | None, t: float, efforts: Vector | None,
-        rates: Vector | None,
-    ) -> Vector | None:  # fmt: skip
+        q: Vector, v: Vector, target: Any, t: float, efforts: Vector | None, rates: Vector | None
+    ) -> Vector | None:
+        nonlocal pushed
         if not constrain(q, v, t) or (motors is not None and not motors.factor()):
             return None
-        return efforts_here(q, v, target, t, efforts, rates)
+        if aimed is None or target is None or type(target) is np.ndarray:
+            return efforts_here(q, v, target, t, efforts, rates)
+        found = aimed(q, v, t, target)
+        if found is None:
+            return None
+        _, _, push = found
+        if push is not None:
+            efforts = -push if efforts is None else efforts - push
+        u = efforts_for(q, v, found.motion, t, efforts, found.rates)
+        pushed = push
+        return u
 
     def efforts_here(
         q: Vector, v: Vector, target: Vector | None, t: float, efforts: Vector | None,
         rates: Vector | None,
     ) -> Vector | None:  # fmt: skip
-        nonlocal reached, reached_at
-        if target is None:
+        wanted = None if target is None else to_motion(target)
+        if target is not None and wanted is None:
+            return None
+        return efforts_for(q, v, wanted, t, efforts, None if rates is None else to_rates(rates))
+
+    def efforts_for(
+        q: Vector, v: Vector, wanted: Vector | None, t: float, efforts: Vector | None,
+        rates: Vector | None,
+    ) -> Vector | None:  # fmt: skip
+        """For accelerations of the independent coordinates, or those that have a motor."""
+        nonlocal reached, reached_at, pushed
+        pushed = None
+        if wanted is None:
             if passive is not None:
                 return None  # what rest leaves unbalanced takes the general path's least squares
             w = rnea(model, data, q, rest, rest)
@@ -206,18 +245,12 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
         else:
             a, at = own_a, v
             if rates is not None and friction is not None:
-                both = None if timed else with_reference(q, v, target, rates)
+                both = None if timed else with_reference(q, v, wanted, rates)
                 if both is None:
                     return None
                 a, at = both
             else:
-                if motors is None:
-                    driven[:] = target
-                else:
-                    wanted = motors.motion(target)
-                    if wanted is None:
-                        return None
-                    ydd[:] = wanted
+                driven[:] = wanted
                 G_ind.dot(ydd, a_dep)
                 np.subtract(right, a_dep, a_dep)
                 solve(a_dep, 0)  # G_dep a_dep = right - G_ind ydd
@@ -242,50 +275,78 @@ def _tick(mech: Mechanism, split: Split, motors: _Motors | None, motion: LiveMot
             return motors.share(u)
         return u if passive is None else u[:nu]
 
-    caused, response, worth = _response(mech, split, motors is None)
+    caused, response, worth = _response(mech, split, motors is None, N, inertia)
 
     def acceleration(q: Vector, v: Vector, t: float) -> Vector | None:
-        if friction is None or reached_at is v:
+        change = pushed
+        if friction is not None and reached_at is not v:
+            change = friction(q, v, t) - friction(q, reached_at, t)
+            if pushed is not None:
+                change += pushed
+        if change is None:
             return reached
-        change = friction(q, v, t).copy()
-        change -= friction(q, reached_at, t)
         more = caused(q, change)
         return None if more is None else reached + more
 
     return LaidOut(tick, Behind(efforts_here, acceleration, response, worth))
 
 
+def _given_motion(target: Vector) -> Vector | None:
+    """Of motors that have coordinates of their own."""
+    return target
+
+
+def _given_rates(rates: Vector) -> Vector:
+    return rates
+
+
+def _inertia(
+    mech: Mechanism, split: Split
+) -> tuple[Array, Callable[[], Array], Callable[[Vector], Array]]:
+    """-gamma, a function that fills it, and one (q) that gives W besides, by the factors of G_dep:
+
+    gamma_dep = -G_dep^-1 G_ind        W = gamma' M gamma
+    """
+    _, solve, _, G_ind, dependent, independent, data, _ = split
+    model, k = mech.model, independent.size
+    X = np.zeros((dependent.size, k), order="F")
+    order = np.argsort(np.concatenate([dependent, independent]))
+    ordered, N = np.zeros((mech.nv, k)), np.zeros((mech.nv, k))  # -gamma: no sign to turn
+    ordered[dependent.size :] = -np.eye(k)
+    N_dep = ordered[: dependent.size]
+    NT, crba = N.T, pin.crba
+
+    def basis() -> Array:
+        X[:] = G_ind
+        solve(X, 0)
+        N_dep[:] = X
+        ordered.take(order, 0, N, "clip")
+        return N
+
+    def inertia(q: Vector) -> Array:
+        basis()
+        W: Array = NT.dot(crba(model, data, q).dot(N))
+        return W
+
+    return N, basis, inertia
+
+
 def _response(
-    mech: Mechanism, split: Split, own: bool
+    mech: Mechanism, split: Split, own: bool, N: Array, inertia: Callable[[Vector], Array]
 ) -> tuple[
     Callable[[Vector, Vector], Vector | None],
     Callable[[Vector], tuple[Array, Array] | None],
     Callable[[Vector], Array | None],
 ]:
     """Functions that give what efforts on the coordinates cause (q, efforts), H and Y of
-    dynamics/effort_response.py (q), and H alone (q), by the factors of G_dep. Where each motor has
-    a coordinate of its `own`, A is the identity, or its first part:
+    dynamics/effort_response.py (q), and H alone (q), with N = -gamma. Where each motor has a
+    coordinate of its `own`, A is the identity, or its first part:
 
-        gamma_dep = -G_dep^-1 G_ind        H = A' W^-1 A        Y = gamma W^-1 A
+        H = A' W^-1 A        Y = gamma W^-1 A
     """
-    _, solve, _, G_ind, dependent, independent, data, _ = split
-    model, B, k = mech.model, mech.B, independent.size
-    X, nu = np.zeros((dependent.size, k), order="F"), mech.nu
-    order = np.argsort(np.concatenate([dependent, independent]))
-    ordered, N = np.zeros((mech.nv, k)), np.zeros((mech.nv, k))  # -gamma: no sign to turn
-    ordered[dependent.size :] = -np.eye(k)
-    N_dep = ordered[: dependent.size]
-    NT, BT, crba, posv = N.T, np.ascontiguousarray(B.T), pin.crba, lapack.dposv
+    k, nu = split.independent.size, mech.nu
+    NT, BT, posv = N.T, np.ascontiguousarray(mech.B.T), lapack.dposv
     of_own = -np.eye(k, nu, order="F")
-
-    def inertia(q: Vector) -> Array:
-        """W, and N."""
-        X[:] = G_ind
-        solve(X, 0)
-        N_dep[:] = X
-        ordered.take(order, 0, N, "clip")
-        W: Array = NT.dot(crba(model, data, q).dot(N))
-        return W
 
     def caused(q: Vector, efforts: Vector) -> Vector | None:
         _, z, info = posv(inertia(q), NT.dot(efforts))
@@ -317,8 +378,9 @@ def _response(
 def _with_reference(
     mech: Mechanism, split: Split, motors: _Motors | None
 ) -> Callable[[Vector, Vector, Vector, Vector], tuple[Vector, Vector] | None]:
-    """A function (q, v, target, rates): the acceleration and, by the same solve, the velocity at
-    which friction is compensated; see dynamics/reference_rates.py, which is the oracle.
+    """A function (q, v, wanted, rates), of the independent coordinates or those with a motor: the
+    acceleration and, by the same solve, the velocity at which friction is compensated; see
+    dynamics/reference_rates.py, which is the oracle.
 
         G_dep (a_dep, v_dep) = (right, 0) - G_ind (ydd, yd)        rows that depend on no time
     """
@@ -332,19 +394,13 @@ def _with_reference(
     places = np.array(ordered)[:, np.argsort(np.concatenate([dependent, independent]))]
     G_ind_T, columns, needed, (a, reference) = G_ind.T, of_dep.T, rights[0], motions
     ydd, yd = of_ind
-    driven, driven_rates = ydd[:nu], yd[:nu]
     undriven = k - nu if motors is None else 0
+    driven, driven_rates = ydd[: k - undriven], yd[: k - undriven]
     X, N = np.zeros((r, undriven), order="F"), np.zeros((nv, undriven))
     N[independent[k - undriven :], np.arange(undriven)] = 1.0
 
-    def found(q: Vector, v: Vector, target: Vector, rates: Vector) -> tuple[Vector, Vector] | None:
-        if motors is None:
-            driven[:], driven_rates[:] = target, rates
-        else:
-            wanted = motors.motion(target)
-            if wanted is None:
-                return None
-            ydd[:], yd[:] = wanted, motors.nearest(rates)
+    def found(q: Vector, v: Vector, wanted: Vector, rates: Vector) -> tuple[Vector, Vector] | None:
+        driven[:], driven_rates[:] = wanted, rates
         needed[:] = right
         of_ind.dot(G_ind_T, of_dep)
         np.subtract(rights, of_dep, of_dep)

@@ -31,6 +31,7 @@ from holoctl.base.tolerances import (
 from holoctl.closing.assembly import assemble
 from holoctl.dynamics.actuation import effort_weights
 from holoctl.dynamics.inverse import POLICIES
+from holoctl.dynamics.tick.aim import Aim
 from holoctl.dynamics.tick.general_path import general_efforts
 from holoctl.dynamics.tick.inverse_tick import (
     Behind,
@@ -51,7 +52,7 @@ from holoctl.projector.repartition import repartitioned
 from holoctl.rows.closure_limits import StateLimits, check_tolerance, state_limits
 from holoctl.rows.tick.other_rows import check_ticks
 
-__all__ = ["PreparedInverseDynamics", "answer", "behind", "sensed"]
+__all__ = ["PreparedInverseDynamics", "aimed", "answer", "behind", "sensed"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -112,6 +113,7 @@ class PreparedInverseDynamics:
     closure_limit: float | None = CLOSURE_LIMIT
     velocity_limit: float | None = VELOCITY_LIMIT
     limits: StateLimits = field(init=False, repr=False)
+    _aim: Aim | None = field(init=False, repr=False, default=None)
     _local: threading.local = field(init=False, repr=False)
 
     @quiet
@@ -331,19 +333,26 @@ class PreparedInverseDynamics:
         part = repartitioned(self.mech, self.partition, q, v, t)
         if part is self.partition:
             return self
-        other = replace(self, partition=part)
+        other = aimed(replace(self, partition=part), self._aim)
         laid_out_now(other._local, other._laid_out)
         return other
 
     def _laid_out(self) -> Tick | None:
-        options = self.weights, self.inconsistent, self.limits
+        options = self.weights, self.inconsistent, self.limits, self._aim
         found = lay_out(self.mech, self.partition, *options)
         self._local.behind = found.behind if found else None
         return found.tick if found else None
 
 
+def aimed(prepared: PreparedInverseDynamics, aim: Aim | None) -> PreparedInverseDynamics:
+    """One that was just made, and is nobody's yet, with an aim: then targets are what that asks
+    for."""
+    object.__setattr__(prepared, "_aim", aim)
+    return prepared
+
+
 def answer(
-    prepared: PreparedInverseDynamics, q: Vector, v: Vector, target: Vector | None, t: float,
+    prepared: PreparedInverseDynamics, q: Vector, v: Vector, target: Any, t: float,
     efforts: Vector | None, out: Vector | None, rates: Vector | None = None,
 ) -> Vector:  # fmt: skip
     """The motor efforts of a state that was checked: by the fast path, or where that gives nothing
@@ -355,7 +364,7 @@ def answer(
     if not (fast := u is not None and finite(u)):
         u = general_efforts(
             mech, part, q, v, target, t, efforts, rates, weights=prepared.weights,
-            inconsistent=prepared.inconsistent, limits=prepared.limits,
+            inconsistent=prepared.inconsistent, limits=prepared.limits, aim=prepared._aim,
         )  # fmt: skip
     local.fast = fast
     return u if out is None else stored("out", out, u)
@@ -376,7 +385,7 @@ def sensed(prepared: PreparedInverseDynamics, assembly: PreparedAssembly) -> Sen
         if not np.array_equal(assembly.partition.rows, part.rows):
             return None
         options = prepared.weights, prepared.inconsistent
-        return lay_out_behind(mech, part, *options, see, assembly.readings)
+        return lay_out_behind(mech, part, *options, see, assembly.readings, prepared._aim)
 
     def otherwise(
         q: Vector, v: Vector, target: Vector | None, t: float, rates: Vector | None

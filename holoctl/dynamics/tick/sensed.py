@@ -14,7 +14,7 @@ from holoctl.estimation.seen_motion import Seeing
 
 __all__ = ["Answer", "Sensed", "check_rates"]
 
-Answer = Callable[[Vector, Vector, Vector | None, float, Vector | None], Vector]
+Answer = Callable[[Vector, Vector, Any, float, Vector | None], Vector]
 """answer(q, v, target, t, rates) -> u, at any state."""
 
 
@@ -68,7 +68,7 @@ class Sensed:
         return self._at, v
 
     def efforts(
-        self, q: Vector, v: Vector, target: Vector | None, t: float, out: Vector | None,
+        self, q: Vector, v: Vector, target: Any, t: float, out: Vector | None,
         rates: Vector | None = None,
     ) -> Vector:  # fmt: skip
         """The motor efforts at the state that was found last, as `PreparedInverseDynamics` has

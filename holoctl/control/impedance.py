@@ -1,0 +1,161 @@
+"""Impedance: a task end that answers to forces as a spring, a damper, and a mass if one is wanted.
+
+    natural inertia    Lambda (xdd - a_ref) = K e + D (v_ref - xd) + F
+    inertia Ld         Ld (xdd - a_ref) = K e + D (v_ref - xd) + F        F must be measured
+
+with F what pushes the task from outside. Reference: N. Hogan, "Impedance control: an approach to
+manipulation", Journal of Dynamic Systems, Measurement, and Control, 1985.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from holoctl.base.checks import quiet
+from holoctl.base.errors import InputError
+from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
+from holoctl.control import task_methods
+from holoctl.control.task_controller import (
+    LoopOptions,
+    TaskController,
+    check_options,
+    posture_of,
+    task_controller,
+)
+from holoctl.control.task_law import TaskLaw, critical_damping, matrix
+from holoctl.control.tasks.contract import Task
+from holoctl.control.tasks.gains import gain_of
+from holoctl.control.tasks.task_terms import bound_to
+from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.mechanism.limits import Limits
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+
+__all__ = ["Impedance"]
+
+
+@dataclass(frozen=True, eq=False)
+class Impedance:
+    """A task that yields to forces like a spring with a damper, through closed loops.
+
+    A static push F at the task moves it by ``K^-1 F`` from its reference. With the natural inertia
+    no force need be measured. Motions that the task leaves free follow the posture.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    task : task
+        Such as a `FrameTask`.
+    stiffness : float, (rows,) or (rows, rows) array_like
+        K, N/m and N m/rad: symmetric positive semidefinite.
+    damping : float, (rows,) or (rows, rows) array_like, or "critical"
+        D, N s/m and N m s/rad: symmetric positive semidefinite; or ``"critical"``: the damping
+        ratio is one along each axis of motion, with the natural inertia at the state or the wanted
+        one.
+    inertia : float, (rows,) or (rows, rows) array_like, optional
+        Ld, kg and kg m^2, symmetric positive definite: that the task end is to have, and which it
+        feels f_ext with. Default: the natural inertia is left as it is.
+    posture : (nu,) or (nq,) array_like, optional
+        Positions of the motors that are held with the motions that the task leaves free. Default:
+        these are only braked.
+    partition : Partition, optional
+        Default: decided at the configuration assembled from ``mech.reference``.
+    posture_kp, posture_kd : float, optional
+        Gains of the posture, 1/s^2 and 1/s.
+    at_singular : str, optional
+        As in `TaskSpaceControl`.
+    weights, closure_limit, velocity_limit, friction_at, assembly, limits, policy, dt
+        As in `ComputedTorque`. Friction is compensated at the rates of the reference of the task.
+
+    Raises
+    ------
+    InputError
+        For a task that is none or does not fit, matrices of the wrong shape or sign, unknown words.
+    NotActuatedError
+        If the mechanism has no motors.
+    AssemblyError
+        If no partition is given and the reference configuration cannot be assembled.
+
+    References
+    ----------
+    docs/task-space.md; docs/derivations.md, "Task space".
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> tip = hc.FrameTask("tip_right", "x z")
+    >>> spring = hc.Impedance(mech, tip, stiffness=500.0, damping="critical")
+    >>> u = spring.torque(q, v, [0.05, 0.5])
+    """
+
+    mech: Mechanism
+    task: Task
+    stiffness: Any
+    damping: Any
+    inertia: Any = None
+    posture: Any = None
+    partition: Partition = None  # type: ignore[assignment]
+    posture_kp: float = 100.0
+    posture_kd: float = 20.0
+    at_singular: str = "raise"
+    weights: Any = None
+    closure_limit: float | None = CLOSURE_LIMIT
+    velocity_limit: float | None = VELOCITY_LIMIT
+    friction_at: str = "reference"
+    assembly: PreparedAssembly | None = None
+    limits: Limits | None = None
+    policy: str = "nearest"
+    dt: float = 1e-3
+    _own: TaskController = field(init=False, repr=False)
+
+    @quiet
+    def __post_init__(self) -> None:
+        mech = self.mech
+        options = LoopOptions(
+            self.partition, self.at_singular, self.weights, self.closure_limit,
+            self.velocity_limit, self.friction_at, self.assembly, self.limits, self.policy, self.dt,
+        )  # fmt: skip
+        check_options(mech, options)
+        task = bound_to(mech, self.task)
+        rows = task.scale.size
+        stiffness = gain_of("stiffness", self.stiffness, rows)
+        inertia = None if self.inertia is None else gain_of("inertia", self.inertia, rows, True)
+        if isinstance(self.damping, str) and self.damping != "critical":
+            raise InputError(f"damping must be numbers or 'critical'; got {self.damping!r}")
+        damping = None
+        if not isinstance(self.damping, str):
+            damping = gain_of("damping", self.damping, rows)
+        elif inertia is not None:
+            damping = critical_damping(stiffness, matrix(inertia))
+        law = TaskLaw(
+            tasks=(task,),
+            stiffness=(stiffness,),
+            damping=(damping,),
+            inertia=None if inertia is None else matrix(inertia),
+            natural=inertia is None,
+            posture=posture_of(mech, self.posture, self.posture_kp, self.posture_kd),
+            weights=None,
+            damped=self.at_singular == "damp",
+        )
+        own = task_controller(mech, law, options, feels=True)
+        object.__setattr__(self, "_own", own)
+        object.__setattr__(self, "partition", own.prepared.partition)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Impedance, (
+            self.mech, self.task, self.stiffness, self.damping, self.inertia, self.posture,
+            self.partition, self.posture_kp, self.posture_kd, self.at_singular, self.weights,
+            self.closure_limit, self.velocity_limit, self.friction_at, self.assembly, self.limits,
+            self.policy, self.dt,
+        )  # fmt: skip
+
+    torque = task_methods.torque
+    torque_from_motors = task_methods.torque_from_motors
+    loop = task_methods.loop
+    reset = task_methods.reset
+    track = task_methods.track
+    track_from_motors = task_methods.track_from_motors
+    repartitioned = task_methods.repartitioned

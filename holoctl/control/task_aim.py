@@ -1,0 +1,185 @@
+"""The motion that a law of tasks asks for, by the general path: its exact answer, or its error.
+
+The motions are those that motors drive: a = D x + a_b, where D is gamma, or where some motions are
+passive what is at right angles to them in the metric of M, for they follow the dynamics:
+
+    D = driven - N (N' M N)^-1 N' M driven        N' (M a_b + h - F) = 0
+
+References: docs/derivations.md, "Task space".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.errors import SingularityError
+from holoctl.base.linalg import Cholesky, cholesky, least_squares
+from holoctl.base.tolerances import SINGULAR
+from holoctl.control.task_law import (
+    Asked,
+    Level,
+    TaskLaw,
+    critical_damping,
+    damping_at,
+    prioritised,
+)
+from holoctl.control.task_tick import lay_out_task
+from holoctl.control.tasks.contract import TaskMotion
+from holoctl.control.tasks.task_terms import whitened
+from holoctl.dynamics.actuation import Actuation, effort_scales
+from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.projection import Projection
+
+__all__ = ["TaskAim"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TaskAim:
+    """A law of tasks as an `Aim` of the inverse dynamics.
+
+    Attributes
+    ----------
+    law : TaskLaw
+    at_reference : bool
+        Whether friction is taken at the rates of the reference.
+    """
+
+    law: TaskLaw
+    at_reference: bool
+
+    def lay_out(self, mech: Mechanism, ground: Ground) -> AimTick | None:
+        """One task that need not be damped, in a tick; else the general path serves."""
+        return lay_out_task(mech, self.law, ground, self.at_reference)
+
+    def at(self, P: Projection, act: Actuation, asked: Asked, known: Vector) -> Aimed:
+        """Accelerations and rates of the motors, and what they push with besides."""
+        mech, law = P.mechanism, self.law
+        D, a_b, L = _driven(P, act, known)
+        felt = _Felt(P, law)
+        levels, push = list[Level](), np.zeros(mech.nv)
+        for i, (task, wanted) in enumerate(zip(law.tasks, asked.wanted, strict=True)):
+            motion = task.at(P.kinematics)
+            e = task.error(motion.value, wanted.value)
+            ed = wanted.rate - motion.jacobian @ P.v
+            asks = law.command(i, e, ed, felt.damping(i, motion))
+            xdd = wanted.acceleration
+            if law.natural and act.rank == P.k:
+                push += motion.jacobian.T @ asks
+            elif law.natural:
+                xdd = xdd + felt.mobility(motion) @ asks
+            elif law.inertia is None:
+                xdd = xdd + asks
+            else:
+                if asked.outside is not None:
+                    asks = asks + felt.outside(i, motion, asked.outside)
+                xdd = xdd + cholesky(law.inertia).solve(asks)
+            right = np.column_stack(
+                [xdd - motion.drift - motion.jacobian @ a_b, wanted.rate - motion.jacobian @ P.v_t]
+            )
+            s = task.scale[:, None]
+            J = s * motion.jacobian * mech.column_scale
+            levels.append(Level(J, s * right, task.labels))
+        if law.weights is not None:
+            levels = [_together(levels, law.weights)]
+        E = whitened(D / mech.column_scale[:, None], L)
+        z, damping = prioritised(mech.name, levels, E, _posture(P, law, D, a_b, L), law.damped)
+        asked.told.damping = damping
+        motion_a, motion_v = (mech.column_scale[:, None] * E @ z).T
+        target = mech.B.T @ (motion_a + a_b)
+        rates = mech.B.T @ (motion_v + P.v_t) if self.at_reference else None
+        return Aimed(target, rates, push if law.natural and act.rank == P.k else None)
+
+
+def _driven(P: Projection, act: Actuation, known: Vector) -> tuple[Array, Vector, Cholesky]:
+    """D, a_b, and the factor of D' M D."""
+    M, D, a_b = P.terms.M, P.gamma, P.bias
+    if act.rank < P.k:
+        N = act.passive
+        reduced = _factored(P, N.T @ M @ N)
+        D = act.driven - N @ reduced.solve(N.T @ (M @ act.driven))
+        a_b = a_b + N @ reduced.solve(N.T @ (known - P.terms.h - M @ a_b))
+    return D, a_b, _factored(P, D.T @ M @ D)
+
+
+def _factored(P: Projection, W: Array) -> Cholesky:
+    L = cholesky(W)
+    if not L.condition <= SINGULAR:
+        raise SingularityError(
+            f"{P.mechanism.name}: some motion has no inertia (condition number {L.condition:.1e}), "
+            "so that a task has none either; give its bodies a mass",
+            condition=L.condition,
+        )
+    return L
+
+
+def _posture(P: Projection, law: TaskLaw, D: Array, a_b: Vector, L: Cholesky) -> Array:
+    """z of the posture's acceleration, and of its rates, which are none."""
+    mech = P.mechanism
+    wanted = law.posture.acceleration(P.q, mech.B.T @ P.v)
+    u_scale, _ = effort_scales(mech)
+    right = u_scale * (wanted - mech.B.T @ a_b)
+    x = least_squares(u_scale[:, None] * (mech.B.T @ D), right)
+    return np.column_stack([L.factor.T @ x, np.zeros(x.size)])
+
+
+def _together(levels: Sequence[Level], weights: Sequence[float]) -> Level:
+    """One level of all rows, each counted by the root of its weight."""
+    roots = np.concatenate(
+        [np.full(len(level.labels), w**0.5) for level, w in zip(levels, weights, strict=True)]
+    )[:, None]
+    J, right = (np.vstack([level[i] for level in levels]) for i in (0, 1))
+    return Level(roots * J, roots * right, sum((level.labels for level in levels), ()))
+
+
+class _Felt(NamedTuple):
+    """What a force at a task does, and is: by all motions, for what pushes from outside moves the
+    passive ones too."""
+
+    P: Projection
+    law: TaskLaw
+
+    def mobility(self, motion: TaskMotion) -> Array:
+        """A = J_y W^-1 J_y', unscaled."""
+        X = self._whitened(motion)
+        return X @ X.T
+
+    def damping(self, i: int, motion: TaskMotion) -> Array:
+        """D, the critical one where none is given."""
+        given = self.law.damping[i]
+        if given is not None:
+            return given
+        return critical_damping(self.law.stiffness[i], self._inertia(i, motion))
+
+    def outside(self, i: int, motion: TaskMotion, efforts: Vector) -> Vector:
+        """``Lambda J_y W^-1 gamma' efforts``."""
+        P = self.P
+        W = _factored(P, P.gamma.T @ P.terms.M @ P.gamma)
+        moved = motion.jacobian @ (P.gamma @ W.solve(P.gamma.T @ efforts))
+        found: Vector = self._inertia(i, motion) @ moved
+        return found
+
+    def _inertia(self, i: int, motion: TaskMotion) -> Array:
+        """Lambda, damped as the task is."""
+        P, task = self.P, self.law.tasks[i]
+        c, s = P.mechanism.column_scale, task.scale
+        level = Level(s[:, None] * motion.jacobian * c, np.zeros((s.size, 0)), task.labels)
+        motions = P.gamma / c[:, None]
+        damping = damping_at(P.mechanism.name, level, motions, 0, self.law.damped)
+        X = s[:, None] * self._whitened(motion)
+        A = X @ X.T
+        A += np.diag(np.full(s.size, damping * A.diagonal().mean()))
+        inertia = s[:, None] * cholesky(A).solve(np.diag(s))
+        return np.asarray(0.5 * (inertia + inertia.T))
+
+    def _whitened(self, motion: TaskMotion) -> Array:
+        P = self.P
+        return whitened(motion.jacobian @ P.gamma, _factored(P, P.gamma.T @ P.terms.M @ P.gamma))

@@ -1,0 +1,218 @@
+"""What every law of tasks does in a loop: torque, from the state or from the motors, and tracking.
+
+`TaskSpaceControl` and `Impedance` say what is asked for; the rest is here, once. The functions
+take such a controller first, and are its methods.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from holoctl.base.checks import Vector, finite, instant, number, one_of, positive, stored
+from holoctl.base.errors import InputError, NotActuatedError
+from holoctl.control.commanded import within_limits
+from holoctl.control.limited_tick import LimitedTick
+from holoctl.control.limits_law import LIMIT_POLICIES
+from holoctl.control.limits_made import limits_law_of
+from holoctl.control.loop import check_assembly
+from holoctl.control.reference_law import check_finite, position_error
+from holoctl.control.task_aim import TaskAim
+from holoctl.control.task_law import Asked, Posture, TaskLaw, TaskNotes
+from holoctl.control.tasks.contract import wanted_of
+from holoctl.dynamics.tick.inverse_tick import Behind
+from holoctl.dynamics.tick.prepared_inverse import (
+    PreparedInverseDynamics,
+    aimed,
+    answer,
+    behind,
+)
+from holoctl.dynamics.tick.sensed import Sensed
+from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
+from holoctl.mechanism.limits import Limits
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.open_tree import known_efforts
+from holoctl.projector.partition import Partition
+
+__all__ = ["TaskController"]
+
+log = logging.getLogger(__name__)
+
+AT_SINGULAR = ("raise", "damp")
+FRICTION_AT = ("reference", "measured")
+
+
+@dataclass(frozen=True, eq=False)
+class TaskController:
+    """What a law of tasks needs in a loop.
+
+    Attributes
+    ----------
+    law : TaskLaw
+    prepared : PreparedInverseDynamics
+        With the law as its aim.
+    limited : LimitedTick or None
+    assembly : PreparedAssembly or None
+        How the state is found where only some joints are measured.
+    feels : bool
+        Whether ``f_ext`` is felt by the task, as of an impedance, and not known to the law alone.
+    local : threading.local
+        The loop of each thread.
+    """
+
+    law: TaskLaw
+    prepared: PreparedInverseDynamics
+    limited: LimitedTick | None
+    assembly: PreparedAssembly | None
+    feels: bool
+    local: threading.local = field(init=False, repr=False, default_factory=threading.local)
+
+    @property
+    def mech(self) -> Mechanism:
+        """The mechanism."""
+        return self.prepared.mech
+
+    def wanted(self, reference: Any) -> tuple[Any, ...]:
+        """What a reference asks of each task, checked."""
+        tasks = self.law.tasks
+        if len(tasks) == 1:
+            return (wanted_of(tasks[0], reference),)
+        if not isinstance(reference, (tuple, list)) or len(reference) != len(tasks):
+            raise InputError(
+                f"the reference of {len(tasks)} tasks is a sequence of {len(tasks)}, one for each; "
+                f"got {type(reference).__name__} {str(reference)[:60]!r}"
+            )
+        return tuple(wanted_of(task, one) for task, one in zip(tasks, reference, strict=True))
+
+    def at_state(
+        self, q: Any, v: Any, reference: Any, t: Any, f_ext: Any, efforts: Any, out: Vector | None,
+        notes: TaskNotes,
+    ) -> Vector:  # fmt: skip
+        """The torque where the whole state is given."""
+        mech, prepared = self.mech, self.prepared
+        wanted = self.wanted(reference)
+        try:
+            q, v, t = state_in_a_tick(mech, q, v, t)
+            known = outside = None
+            if f_ext is not None or efforts is not None:
+                if not self.feels or f_ext is None:
+                    known = known_efforts(mech, q, v, t, f_ext, efforts)
+                else:
+                    outside = known_efforts(mech, q, v, t, f_ext, None)
+                    known = outside if self.law.inertia is not None else np.zeros(mech.nv)
+                    if efforts is not None:
+                        known = known + known_efforts(mech, q, v, t, None, efforts)
+
+            def of_target(
+                q: Vector, v: Vector, target: Any, t: float, out: Vector | None,
+                rates: Vector | None,
+            ) -> Vector:  # fmt: skip
+                return answer(prepared, q, v, target, t, known, out, rates)
+
+            def after() -> Behind | None:
+                return behind(prepared)
+
+            return self._commanded(of_target, after, q, v, wanted, outside, t, known, out, notes)
+        except InputError:
+            check_finite(q=q, v=v)
+            raise
+
+    def at_estimate(
+        self, found: Sensed, q_motors: Any, v_motors: Any, reference: Any, t: Any,
+        out: Vector | None, notes: TaskNotes,
+    ) -> Vector:  # fmt: skip
+        """The torque where only some joints are measured."""
+        t = instant(t)
+        wanted = self.wanted(reference)
+        q, v = found.state(q_motors, v_motors, t)
+        efforts, after = found.efforts, found.behind
+        return self._commanded(efforts, after, q, v, wanted, None, t, None, out, notes)
+
+    def _commanded(
+        self, efforts: Callable[..., Vector], after: Callable[[], Behind | None], q: Vector,
+        v: Vector, wanted: tuple[Any, ...], outside: Vector | None, t: float, known: Vector | None,
+        out: Vector | None, notes: TaskNotes,
+    ) -> Vector:  # fmt: skip
+        """The efforts of the law, within limits."""
+        told = TaskNotes()
+        u, found = efforts(q, v, Asked(wanted, outside, told), t, None, None), None
+        limited = self.limited
+        if limited is not None and not limited.within(u):
+            rest = np.zeros(self.mech.nu)
+            u, found = within_limits(u, limited, efforts, after(), q, v, t, known, rest, None)
+        u = u if out is None else stored("out", out, u)
+        notes.damping, notes.limiting = told.damping, found  # nothing can go wrong any more
+        return u
+
+
+class LoopOptions(NamedTuple):
+    """What all laws of tasks take besides; see `TaskSpaceControl`."""
+
+    partition: Partition | None
+    at_singular: str
+    weights: Any
+    closure_limit: float | None
+    velocity_limit: float | None
+    friction_at: str
+    assembly: PreparedAssembly | None
+    limits: Limits | None
+    policy: str
+    dt: float
+
+
+def check_options(mech: Any, options: LoopOptions) -> None:
+    """Raise `InputError` for options that are none, `NotActuatedError` without motors."""
+    check_mechanism(mech)
+    if mech.nu == 0:
+        raise NotActuatedError(f"{mech.name} has no motors to control")
+    one_of("at_singular", options.at_singular, AT_SINGULAR)
+    one_of("friction_at", options.friction_at, FRICTION_AT)
+    one_of("policy", options.policy, LIMIT_POLICIES)
+    positive("dt", options.dt, "s")
+    check_assembly(mech, options.assembly)
+
+
+def task_controller(
+    mech: Mechanism, law: TaskLaw, options: LoopOptions, feels: bool
+) -> TaskController:
+    """The controller of a law; a warning is logged where its tasks have more rows than there are
+    motions."""
+    prepared = PreparedInverseDynamics(
+        mech, options.partition, options.weights, "project", options.closure_limit,  # type: ignore[arg-type]
+        options.velocity_limit,
+    )  # fmt: skip
+    part = prepared.partition
+    friction = any(force.friction for force in mech.bound_forces)
+    aimed(prepared, TaskAim(law, friction and options.friction_at == "reference"))
+    rows = sum(task.scale.size for task in law.tasks)
+    if rows > part.actuation_rank:
+        log.warning(
+            "%s: the tasks have %d rows, and the motors drive %d motions: they are done by least "
+            "squares, those of higher priority first",
+            mech.name, rows, part.actuation_rank,
+        )  # fmt: skip
+    limited = None
+    if options.limits is not None:
+        limits = limits_law_of(mech, options.limits, options.policy, options.dt)
+        limited = LimitedTick(limits, part, prepared.weights)
+    return TaskController(law, prepared, limited, options.assembly, feels)
+
+
+def posture_of(mech: Mechanism, positions: Any, kp: Any, kd: Any) -> Posture:
+    """What is done with the motions that no task needs."""
+    kp, kd = number("posture_kp", kp, "1/s^2"), number("posture_kd", kd, "1/s")
+    if kp < 0.0 or kd < 0.0:
+        raise InputError(f"posture_kp and posture_kd must not be negative; got {kp:g}, {kd:g}")
+    if positions is None:
+        return Posture(None, kp, kd)
+    error_of, held = position_error(mech), np.array(positions, dtype=float)
+    if not finite(held):
+        raise InputError("posture is not finite")
+    error_of(mech.reference, held)  # the checks
+    return Posture(lambda q: error_of(q, held), kp, kd)

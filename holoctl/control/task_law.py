@@ -1,0 +1,294 @@
+"""What a task is to do, and the motion that does it.
+
+    e = wanted - value        ed = a rate of the reference - J v
+
+acceleration     xdd = a_ref + kd ed + kp e
+inertia Ld       xdd = a_ref + Ld^-1 (K e + D ed + F)       F: what the task feels from outside
+natural inertia  xdd = a_ref + A (K e + D ed)               A = J_y W^-1 J_y', the mobility
+
+Among all motions ydd that do it the one nearest to the posture's ydd_p in the metric of the inertia
+W, which is the dynamically consistent one: what it adds is felt at no task.
+
+    ydd = ydd_p + W^-1 J_y' A^-1 (xdd - bias - J_y ydd_p)
+
+A task of lower priority has the motions that are left, and is done as well as these allow. Near a
+singular posture A^-1 is damped where that is asked for:
+
+    (A + damping I)^-1    damping = d^2 (1 - s^2 / d^2)^2 where s < d,   1 / s^2 = |J_n^-1|^2
+
+with A relative to the mean of its diagonal, and J_n the Jacobian in scaled rows and an orthonormal
+basis of the motions, relative to its size: smooth, and exactly zero away from there.
+
+References: O. Khatib, "A unified approach for motion and force control of robot manipulators: the
+operational space formulation", 1987; N. Hogan, "Impedance control: an approach to manipulation",
+1985; docs/derivations.md, "Task space".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from holoctl.base.checks import Vector, listing
+from holoctl.base.errors import SingularityError
+from holoctl.base.linalg import cholesky, orthonormal_columns, singular_values
+from holoctl.base.tolerances import TASK_DAMPED, TASK_LOST, TASK_SINGULAR
+from holoctl.control.limited_tick import Limiting
+from holoctl.control.tasks.contract import BoundTask, Wanted
+
+__all__ = [
+    "Asked",
+    "Level",
+    "Posture",
+    "TaskLaw",
+    "TaskNotes",
+    "critical_damping",
+    "damping_at",
+    "damping_of",
+    "matrix",
+    "prioritised",
+    "times",
+]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class TaskNotes:
+    """What a tick of a task law tells besides its torque.
+
+    Attributes
+    ----------
+    damping : float
+        Of singular tasks, relative to their mobility; zero away from there.
+    limiting : Limiting or None
+        What limited it.
+    """
+
+    damping: float = 0.0
+    limiting: Limiting | None = None
+
+
+class Asked(NamedTuple):
+    """What a tick of a task law is given besides the state.
+
+    Attributes
+    ----------
+    wanted : tuple of Wanted
+        One for each task.
+    outside : (nv,) array or None
+        Efforts from outside that an impedance is to feel.
+    told : TaskNotes
+        Written into.
+    """
+
+    wanted: tuple[Wanted, ...]
+    outside: Vector | None
+    told: TaskNotes
+
+
+def times(gain: Array, x: Vector) -> Vector:
+    """A gain, a vector for a diagonal one, times x."""
+    found: Vector = gain * x if gain.ndim == 1 else gain.dot(x)
+    return found
+
+
+def matrix(gain: Array) -> Array:
+    """A gain as a matrix."""
+    return np.diag(gain) if gain.ndim == 1 else gain
+
+
+@dataclass(frozen=True, eq=False)
+class Posture:
+    """What is done with motions that no task needs: the motors are held, or only braked.
+
+    Attributes
+    ----------
+    error : function (q) -> (nu,) array, or None
+        From the motors' positions to where they are held.
+    kp, kd : float
+    """
+
+    error: Callable[[Vector], Vector] | None
+    kp: float
+    kd: float
+
+    def acceleration(self, q: Vector, rates: Vector) -> Vector:
+        """Of the motors (nu,), at their rates."""
+        found: Vector = -self.kd * rates
+        if self.error is not None:
+            found += self.kp * self.error(q)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class TaskLaw:
+    """What tasks are to do.
+
+    Attributes
+    ----------
+    tasks : tuple of BoundTask
+    stiffness, damping : tuples of (rows,) or (rows, rows) arrays
+        kp and kd of accelerations, or K and D of forces; damping is None where it is to be the
+        critical one of the natural inertia.
+    inertia : (rows, rows) array or None
+        That is wanted, of an impedance.
+    natural : bool
+        Whether stiffness and damping make forces, which the natural inertia feels.
+    posture : Posture
+    weights : tuple of float or None
+        Of the tasks, where they share one level; None: by priority.
+    damped : bool
+        Whether singular tasks are damped, or refused.
+    """
+
+    tasks: tuple[BoundTask, ...]
+    stiffness: tuple[Array, ...]
+    damping: tuple[Array | None, ...]
+    inertia: Array | None
+    natural: bool
+    posture: Posture
+    weights: tuple[float, ...] | None
+    damped: bool
+
+    def command(self, i: int, e: Vector, ed: Vector, damping: Array) -> Vector:
+        """``D ed + K e``: a force where the law is that of an impedance, else an acceleration."""
+        return times(damping, ed) + times(self.stiffness[i], e)
+
+
+# ------------------------------------------------------------------------------ many tasks
+
+
+class Level(NamedTuple):
+    """Rows that count alike.
+
+    Attributes
+    ----------
+    J : (rows, nv) array
+        In scaled rows and coordinates.
+    right : (rows, n) array
+        What ``J E z`` is to be, for each of n motions.
+    labels : tuple of str
+    """
+
+    J: Array
+    right: Array
+    labels: tuple[str, ...]
+
+
+def prioritised(
+    name: str, levels: Sequence[Level], E: Array, posture: Array, damped: bool
+) -> tuple[Array, float]:
+    """z (k, n) that does the levels, each as well as those before it allow, and the largest damping
+    of one.
+
+    Parameters
+    ----------
+    name : str
+        Of the mechanism, for messages.
+    levels : sequence of Level
+    E : (nv, k) array
+        The motions, in scaled coordinates; z are coordinates whose inertia is the identity.
+    posture : (k, n) array
+        What z is where no level needs anything else.
+    damped : bool
+
+    Raises
+    ------
+    SingularityError
+        For a level that is singular, or contradicts those before it, without damping.
+    """
+    k, n = posture.shape
+    z, free, most = np.zeros((k, n)), np.eye(k), 0.0
+    for i, level in enumerate(levels):
+        if free.shape[1] == 0:
+            break
+        motions = E @ free
+        damping = damping_at(name, level, motions, i, damped)
+        most = max(most, damping)
+        J, right = level.J @ motions, level.right - level.J @ (E @ z)
+        rows, left = J.shape
+        A = J @ J.T if rows <= left else J.T @ J
+        A = A + np.diag(np.full(A.shape[0], damping * A.diagonal().mean()))
+        if not A.diagonal().max() > 0.0:  # damped, and nothing moves it
+            continue
+        if rows <= left:
+            z = z + free @ (J.T @ cholesky(A).solve(right))
+            free = free @ _null_space(J)
+        else:
+            z = z + free @ cholesky(A).solve(J.T @ right)
+            free = free[:, :0]
+    return z + free @ (free.T @ (posture - z)), most
+
+
+def damping_at(name: str, level: Level, motions: Array, before: int, damped: bool) -> float:
+    """The damping of a level, relative to its mobility; its condition is that of the Jacobian for
+    an orthonormal basis of the motions in scaled coordinates, so that masses do not matter."""
+    J = level.J @ orthonormal_columns(motions)
+    sizes = singular_values(J)
+    if damped:
+        return damping_of(sizes)
+    condition = float(sizes[0] / sizes[-1]) if sizes[-1] > 0.0 else float("inf")
+    if not condition <= TASK_SINGULAR:
+        raise SingularityError(
+            _why(name, level, motions, condition, before),
+            condition=condition, names=list(level.labels),
+        )  # fmt: skip
+    return 0.0
+
+
+def damping_of(sizes: Vector) -> float:
+    """The damping for singular values of a scaled Jacobian, relative to its mobility."""
+    relative = sizes * sizes / max(float(np.mean(sizes * sizes)), TASK_LOST)
+    s2 = 1.0 / float((1.0 / (relative + TASK_LOST)).sum())
+    return TASK_DAMPED**2 * max(0.0, 1.0 - s2 / TASK_DAMPED**2) ** 2
+
+
+def _null_space(J: Array) -> Array:
+    """Orthonormal basis of the motions that do not move J z."""
+    rows, k = J.shape
+    qr, tau, _, _ = lapack.dgeqrf(J.T)
+    square = np.zeros((k, k), order="F")
+    square[:, :rows] = qr
+    q, _, _ = lapack.dorgqr(square, tau)
+    return np.asarray(q)[:, rows:]
+
+
+def _why(name: str, level: Level, motions: Array, condition: float, before: int) -> str:
+    left = " with what the tasks before it leave" if before else ""
+    sizes = np.linalg.norm(level.J @ motions, axis=1)
+    still = [
+        label
+        for label, size in zip(level.labels, sizes.tolist(), strict=True)
+        if size * TASK_SINGULAR <= sizes.max() or size == 0.0
+    ]
+    if still:
+        why = f"no motion moves {listing(still, 6)}; take other axes"
+    else:
+        why = (
+            "some direction of it cannot be moved, such as that of a stretched arm; keep away from "
+            "there, or take fewer axes"
+        )
+    return (
+        f"{name}: the task {listing(level.labels, 6)} is singular here{left} (condition number "
+        f"{condition:.1e}): {why}, or at_singular='damp'"
+    )
+
+
+# ---------------------------------------------------------------------------- critical damping
+
+
+def critical_damping(stiffness: Array, inertia: Array) -> Array:
+    """D with damping ratio one: ``D = 2 L (L^-1 K L^-T)^(1/2) L'``, with ``inertia = L L'``."""
+    K, L = matrix(stiffness), cholesky(inertia).factor
+    half, _ = lapack.dtrtrs(L, K, lower=1)
+    X, _ = lapack.dtrtrs(L, np.asarray(half).T, lower=1)
+    sizes, axes, _ = lapack.dsyev(0.5 * (X + np.asarray(X).T))
+    root = L @ (axes * np.sqrt(np.sqrt(np.maximum(sizes, 0.0))))
+    found: Array = 2.0 * root @ root.T
+    return found

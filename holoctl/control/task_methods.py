@@ -1,0 +1,182 @@
+"""The methods of `TaskSpaceControl` and `Impedance`, once: functions that take either of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+from holoctl.base.checks import Vector, quiet
+from holoctl.control.loop import assembly_of
+from holoctl.control.task_controller import TaskController
+from holoctl.control.task_law import TaskNotes
+from holoctl.control.task_loop import SensedTaskTracking, TaskLoop, TaskReference, TaskTracking
+from holoctl.dynamics.tick.prepared_inverse import sensed
+
+__all__ = [
+    "loop", "repartitioned", "reset", "torque", "torque_from_motors", "track", "track_from_motors",
+]  # fmt: skip
+
+
+class _Controller(Protocol):
+    """`TaskSpaceControl` or `Impedance`."""
+
+    _own: TaskController
+
+
+_C = TypeVar("_C", bound=_Controller)
+
+
+@quiet
+def torque(
+    self: _Controller, q: Any, v: Any, reference: Any, t: float = 0.0, *, f_ext: Any = None,
+    efforts: Any = None, out: Vector | None = None,
+) -> Vector:  # fmt: skip
+    """The motor efforts for one tick.
+
+    Parameters
+    ----------
+    q : (nq,) array_like
+        Measured configuration.
+    v : (nv,) array_like
+        Measured velocity, rad/s or m/s.
+    reference : object
+        Of each task (for several: a sequence, one for each) its value, as the task has it, or
+        (value, rate, acceleration), the latter (rows,), in m, rad and s.
+    t : float, optional
+        Time, s, for constraints that depend on it.
+    f_ext : mapping or pin.StdVec_Force, optional
+        External forces, as `inverse_dynamics` takes them. `TaskSpaceControl` compensates them. An
+        `Impedance` yields to them: with the natural inertia by itself, so that they change
+        nothing, with a wanted one by this measurement.
+    efforts : (nv,) array_like, optional
+        Known efforts on the coordinates, N m or N, to be compensated, such as those of a payload.
+    out : (nu,) array, optional
+        Takes the result; left as it is where an error is raised.
+
+    Returns
+    -------
+    u : (nu,) array
+        N m or N, in the order of ``mech.actuated``: `out`, or a new array.
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, or input that is not finite.
+    SingularityError
+        Where the task is singular and ``at_singular="raise"``; where the split or the actuation is.
+    InconsistentError
+        Where the state is past its limits.
+    LimitError
+        With the policy "raise", past one of `limits`.
+    """
+    return self._own.at_state(q, v, reference, t, f_ext, efforts, out, TaskNotes())
+
+
+def loop(self: _Controller) -> TaskLoop:
+    """A loop of this controller that remembers where the mechanism is: one for each thread.
+
+    Raises
+    ------
+    InputError, AssemblyError, BranchError
+        As `ComputedTorque.loop`.
+    """
+    own = self._own
+    found = assembly_of(own.mech, own.prepared.partition, own.assembly)
+    return TaskLoop(own, sensed(own.prepared, found))
+
+
+@quiet
+def torque_from_motors(
+    self: _Controller, q_motors: Any, v_motors: Any, reference: Any, t: float = 0.0, *,
+    out: Vector | None = None,
+) -> Vector:  # fmt: skip
+    """`TaskLoop.torque_from_motors` of the loop of this thread, which the first call makes.
+
+    Parameters
+    ----------
+    q_motors, v_motors, reference, t, out
+        As there.
+
+    Returns
+    -------
+    u : (nu,) array
+        N m or N.
+
+    Raises
+    ------
+    InputError, SingularityError, InconsistentError, BranchError, AssemblyError, LimitError
+        As there, and as `loop`.
+    """
+    return _own_loop(self).torque_from_motors(q_motors, v_motors, reference, t, out=out)
+
+
+def _own_loop(self: _Controller) -> TaskLoop:
+    """The loop of this thread."""
+    local = self._own.local
+    try:
+        found: TaskLoop = local.loop
+    except AttributeError:
+        found = local.loop = loop(self)
+    return found
+
+
+def reset(self: _Controller, q: Any, t: float = 0.0) -> None:
+    """`TaskLoop.reset` of the loop of this thread: tell where the mechanism is.
+
+    Parameters
+    ----------
+    q : (nq,) array_like
+        A closed configuration.
+    t : float, optional
+        Time, s.
+
+    Raises
+    ------
+    InputError, InconsistentError, BranchError, SingularityError
+        As `PreparedAssembly.reset`, and as `loop`.
+    """
+    _own_loop(self).reset(q, t)
+
+
+@quiet
+def repartitioned(self: _C, q: Any, v: Any, t: float = 0.0) -> _C:
+    """This controller, or where its partition is no longer good one with other rows or
+    coordinates; see `PreparedInverseDynamics.repartitioned`.
+
+    Parameters
+    ----------
+    q, v, t
+        State, as in `torque`.
+
+    Returns
+    -------
+    TaskSpaceControl or Impedance
+        Itself where nothing is to be changed.
+
+    Raises
+    ------
+    InputError
+        For wrong shapes.
+    """
+    own = self._own
+    prepared = own.prepared.repartitioned(q, v, t)
+    if prepared is own.prepared:
+        return self
+    given: Any = self
+    other: _C = replace(given, partition=prepared.partition)
+    renewed = replace(other._own, prepared=prepared)  # which is laid out
+    object.__setattr__(other, "_own", renewed)
+    if (found := getattr(own.local, "loop", None)) is not None:
+        renewed.local.loop = TaskLoop(renewed, sensed(prepared, found.assembly))
+    return other
+
+
+def track(self: _Controller, reference: TaskReference) -> TaskTracking:
+    """A controller(t, q, v) -> u that follows reference(t)."""
+    return TaskTracking(self, reference)
+
+
+def track_from_motors(self: _Controller, reference: TaskReference) -> SensedTaskTracking:
+    """A controller(t, q_motors, v_motors) -> u that follows reference(t), with a loop of its
+    own."""
+    return SensedTaskTracking(self, reference)

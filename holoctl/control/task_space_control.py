@@ -1,0 +1,167 @@
+"""Task space control: feedback cancellation in the coordinates of tasks, through closed loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from holoctl.base.checks import numbers, quiet
+from holoctl.base.errors import InputError
+from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
+from holoctl.control import task_methods
+from holoctl.control.task_controller import (
+    LoopOptions,
+    TaskController,
+    check_options,
+    posture_of,
+    task_controller,
+)
+from holoctl.control.task_law import TaskLaw
+from holoctl.control.tasks.contract import Task
+from holoctl.control.tasks.gains import gains_of
+from holoctl.control.tasks.task_terms import bound_to
+from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.mechanism.limits import Limits
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+
+__all__ = ["TaskSpaceControl"]
+
+
+@dataclass(frozen=True, eq=False)
+class TaskSpaceControl:
+    """PD plus feedforward in the coordinates of tasks, through the inverse dynamics.
+
+    With e the error of a task, J its Jacobian and xd = J v,
+
+        xdd = a_ref + kd (v_ref - xd) + kp e
+
+    is what the motion is to be, exactly on a perfect model: ``e'' + kd e' + kp e = 0``. Where tasks
+    have fewer rows than there are motions, the rest goes to the posture, by the dynamically
+    consistent inverse, so that no task feels it.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    tasks : task, or sequence of tasks
+        `FrameTask`, `PostureTask`, `CenterOfMassTask`, `CustomTask`. Several are done by priority,
+        the first first: each has the motions that those before it leave. More rows than motions:
+        least squares of what is left, in scaled rows; a warning is logged.
+    kp, kd : float, (rows,) or (rows, rows) array_like, or a sequence of these
+        Gains, 1/s^2 and 1/s: numbers, or symmetric positive semidefinite matrices. For several
+        tasks a number, or one gain for each.
+    posture : (nu,) or (nq,) array_like, optional
+        Positions of the motors that are held with the motions that the tasks leave free. Default:
+        these are only braked.
+    partition : Partition, optional
+        Default: decided at the configuration assembled from ``mech.reference``.
+    task_weights : sequence of float, optional
+        Above zero, one a task: then they are done together, by least weighted squares in scaled
+        rows, and not by priority.
+    posture_kp, posture_kd : float, optional
+        Gains of the posture, 1/s^2 and 1/s.
+    at_singular : str, optional
+        Where a task is singular, or contradicts those before it: ``"raise"``, or ``"damp"`` for
+        the damped inverse close to there, whose damping is told in ``last`` of a loop or of what
+        `track` makes.
+    weights, closure_limit, velocity_limit, friction_at, assembly, limits, policy, dt
+        As in `ComputedTorque`. Friction is compensated at the rates of the references of the tasks.
+
+    Raises
+    ------
+    InputError
+        For tasks that are none or do not fit, gains of the wrong shape or sign, unknown words.
+    NotActuatedError
+        If the mechanism has no motors.
+    AssemblyError
+        If no partition is given and the reference configuration cannot be assembled.
+
+    References
+    ----------
+    docs/task-space.md; docs/derivations.md, "Task space".
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> tip = hc.FrameTask("tip_right", "x z")
+    >>> ctl = hc.TaskSpaceControl(mech, tip, kp=400.0, kd=40.0)
+    >>> u = ctl.torque(q, v, [0.05, 0.5])
+    """
+
+    mech: Mechanism
+    tasks: Task | Sequence[Task]
+    kp: Any
+    kd: Any
+    posture: Any = None
+    partition: Partition = None  # type: ignore[assignment]
+    task_weights: Sequence[float] | None = None
+    posture_kp: float = 100.0
+    posture_kd: float = 20.0
+    at_singular: str = "raise"
+    weights: Any = None
+    closure_limit: float | None = CLOSURE_LIMIT
+    velocity_limit: float | None = VELOCITY_LIMIT
+    friction_at: str = "reference"
+    assembly: PreparedAssembly | None = None
+    limits: Limits | None = None
+    policy: str = "nearest"
+    dt: float = 1e-3
+    _own: TaskController = field(init=False, repr=False)
+
+    @quiet
+    def __post_init__(self) -> None:
+        mech = self.mech
+        options = LoopOptions(
+            self.partition, self.at_singular, self.weights, self.closure_limit,
+            self.velocity_limit, self.friction_at, self.assembly, self.limits, self.policy, self.dt,
+        )  # fmt: skip
+        check_options(mech, options)
+        given = self.tasks if isinstance(self.tasks, (list, tuple)) else (self.tasks,)
+        if not given:
+            raise InputError("tasks must be one task or more")
+        object.__setattr__(self, "tasks", tuple(given))
+        tasks = tuple(bound_to(mech, task) for task in given)
+        rows = [task.scale.size for task in tasks]
+        law = TaskLaw(
+            tasks=tasks,
+            stiffness=gains_of("kp", self.kp, rows),
+            damping=gains_of("kd", self.kd, rows),
+            inertia=None,
+            natural=False,
+            posture=posture_of(mech, self.posture, self.posture_kp, self.posture_kd),
+            weights=_weights(self.task_weights, len(tasks)),
+            damped=self.at_singular == "damp",
+        )
+        own = task_controller(mech, law, options, feels=False)
+        object.__setattr__(self, "_own", own)
+        object.__setattr__(self, "partition", own.prepared.partition)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TaskSpaceControl, (
+            self.mech, self.tasks, self.kp, self.kd, self.posture, self.partition,
+            self.task_weights, self.posture_kp, self.posture_kd, self.at_singular, self.weights,
+            self.closure_limit, self.velocity_limit, self.friction_at, self.assembly, self.limits,
+            self.policy, self.dt,
+        )  # fmt: skip
+
+    torque = task_methods.torque
+    torque_from_motors = task_methods.torque_from_motors
+    loop = task_methods.loop
+    reset = task_methods.reset
+    track = task_methods.track
+    track_from_motors = task_methods.track_from_motors
+    repartitioned = task_methods.repartitioned
+
+
+def _weights(given: Any, count: int) -> tuple[float, ...] | None:
+    if given is None:
+        return None
+    x = numbers("task_weights", given, "one for each task")
+    if x.shape != (count,) or not (x > 0.0).all() or not (x < float("inf")).all():
+        raise InputError(
+            f"task_weights must be {count} numbers above zero, one for each task; got {given!r}"
+        )
+    return tuple(x.tolist())

@@ -1,0 +1,217 @@
+"""One task in a tick: the motion that does it, from the factors of the constraints.
+
+With the kept rows split into dependent and independent columns, G_dep a_dep = right - G_ind ydd,
+
+    Z = G_dep^-T J_dep'        J_y = J_ind - Z' G_ind        J a = J_y ydd + Z' right
+
+and with as many rows as motions ``J_y ydd = xdd - Jd v - Z' right`` is the motion: neither gamma
+nor any inertia is formed. With fewer rows the rest is that of the posture, at right angles by
+W = gamma' M gamma:
+
+    ydd = ydd_p + W^-1 J_y' A^-1 (right - J_y ydd_p)        A = J_y W^-1 J_y'
+
+task_aim.py is the oracle, and takes over near singular tasks. Derivation: docs/derivations.md,
+"Task space".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import cholesky, in_place_lu, solved
+from holoctl.base.tolerances import BESIDE_DAMPED, TASK_DAMPED, TASK_DOUBT
+from holoctl.control.task_law import Asked, TaskLaw, critical_damping, matrix, times
+from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.rows.evaluate import may_depend_on_time
+
+__all__ = ["lay_out_task"]
+
+Array = NDArray[np.float64]
+
+
+def lay_out_task(
+    mech: Mechanism, law: TaskLaw, ground: Ground, at_reference: bool
+) -> AimTick | None:
+    """The tick of a law of one task, with no more rows than motions; None for others."""
+    task, split = law.tasks[0], ground.split
+    rows, k, r = task.scale.size, split.independent.size, split.dependent.size
+    here = task.tick(ground.motion) if len(law.tasks) == 1 and rows <= k else None
+    if here is None or (at_reference and may_depend_on_time(mech)):
+        return None
+    evaluate, J, drift, error = here
+    dependent, independent, solve = split.dependent, split.independent, split.solve
+    G_ind, right = split.G_ind, split.right
+    ZT, J_y, of_rows = np.zeros((rows, r)), np.zeros((rows, k)), np.zeros((rows, k))
+    Z = ZT.T
+    way = (_square if rows == k else _wide)(mech, law, ground, J_y)
+    far = _far_from_singular(mech, law, ground, J_y) if law.damped else None
+    stiffness, damping = _gains(law)
+    mobility = _mobility(ground, J_y) if damping is None else None
+    natural, inertia = law.natural, law.inertia
+    per_inertia = None if inertia is None else cholesky(inertia)
+    tau = np.zeros(r)
+
+    def outside(efforts: Vector) -> Vector:
+        """gamma' efforts."""
+        efforts.take(dependent, None, tau, "clip")
+        solve(tau, 1)
+        found: Vector = efforts.take(independent) - G_ind.T.dot(tau)
+        return found
+
+    def aim(q: Vector, v: Vector, t: float, asked: Asked) -> Aimed | None:
+        (wanted,) = asked.wanted
+        evaluate(q, v, t)
+        e, ed = error(q, wanted.value), wanted.rate - J.dot(v)
+        J.take(dependent, 1, ZT, "clip")
+        solve(Z, 1)  # G_dep' Z = J_dep'
+        ZT.dot(G_ind, of_rows)
+        J.take(independent, 1, J_y, "clip")
+        np.subtract(J_y, of_rows, J_y)
+        if far is not None and not far():
+            return None
+        D = damping
+        if D is None:
+            A = None if mobility is None else mobility(q)
+            if A is None:
+                return None
+            D = critical_damping(law.stiffness[0], solved(A, np.eye(rows)))
+        command = times(stiffness, e) + times(D, ed)
+        xdd, push = wanted.acceleration - drift - ZT.dot(right), None
+        if natural:
+            push = command.dot(J)  # J' (K e + D ed)
+        else:
+            xdd += command
+        if not way.factor(q):
+            return None
+        if asked.outside is not None and per_inertia is not None:
+            xdd += per_inertia.solve(way.felt(outside(asked.outside)))
+        ydd = way.motion(q, v, xdd)
+        return Aimed(ydd, way.rates(wanted.rate) if at_reference else None, push)
+
+    return aim
+
+
+def _gains(law: TaskLaw) -> tuple[Array, Array | None]:
+    """Stiffness and damping, per wanted inertia where there is one."""
+    stiffness, damping = law.stiffness[0], law.damping[0]
+    if law.inertia is None or damping is None:
+        return stiffness, damping
+    found = cholesky(law.inertia)
+    per = [found.solve(matrix(x)) for x in (stiffness, damping)]
+    return per[0], per[1]
+
+
+class _Way(NamedTuple):
+    """From rows to motions, at the state whose J_y was filled.
+
+    Attributes
+    ----------
+    factor : function (q) -> bool
+        False is a reason for doubt.
+    motion : function (q, v, right) -> (k,) array
+        ydd with ``J_y ydd = right``, and the posture's in the rest.
+    rates : function (rate) -> (k,) array
+        Likewise, and none in the rest.
+    felt : function (gamma' efforts) -> (rows,) array
+        What the task feels of efforts.
+    """
+
+    factor: Callable[[Vector], bool]
+    motion: Callable[[Vector, Vector, Vector], Vector]
+    rates: Callable[[Vector], Vector]
+    felt: Callable[[Vector], Vector]
+
+
+def _square(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
+    """As many rows as motions."""
+    scale, k = law.tasks[0].scale, J_y.shape[1]
+    Y = np.zeros((k, k), order="F")
+    lu, by_row = in_place_lu(Y, mech.column_scale[ground.split.independent]), scale[:, None]
+
+    def factor(q: Vector) -> bool:
+        np.multiply(J_y, by_row, Y)
+        return lu.factor() < TASK_DOUBT**2
+
+    def solve(right: Vector) -> Vector:
+        x = scale * right
+        lu.solve(x, 0)
+        return x
+
+    def felt(efforts: Vector) -> Vector:
+        lu.solve(efforts, 1)
+        return scale * efforts
+
+    return _Way(factor, lambda q, v, right: solve(right), solve, felt)
+
+
+def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
+    """Fewer rows than motions: ``T = W^-1 J_y'``, ``A = J_y T``."""
+    posture, of_motors, motors = law.posture, ground.of_motors, np.ascontiguousarray(mech.B.T)
+    inertia, posv, potrs = ground.inertia, lapack.dposv, lapack.dpotrs
+    T, factors = np.zeros(J_y.T.shape), np.zeros((J_y.shape[0],) * 2)
+
+    def factor(q: Vector) -> bool:
+        nonlocal T, factors
+        _, T, info = posv(inertia(q), J_y.T)
+        if info:
+            return False
+        A = J_y.dot(T)
+        factors, info = lapack.dpotrf(A)
+        pivots = factors.diagonal()
+        return not info and bool((A.diagonal() / (pivots * pivots)).max() < TASK_DOUBT**2)
+
+    def motion(q: Vector, v: Vector, right: Vector) -> Vector:
+        wanted = of_motors(posture.acceleration(q, motors.dot(v)))
+        if wanted is None:
+            return np.full(J_y.shape[1], np.nan)
+        found: Vector = wanted + T.dot(potrs(factors, right - J_y.dot(wanted))[0])
+        return found
+
+    def rates(rate: Vector) -> Vector:
+        found: Vector = T.dot(potrs(factors, rate)[0])
+        return found
+
+    def felt(efforts: Vector) -> Vector:
+        found: Vector = potrs(factors, T.T.dot(efforts))[0]
+        return found
+
+    return _Way(factor, motion, rates, felt)
+
+
+def _mobility(ground: Ground, J_y: Array) -> Callable[[Vector], Array | None]:
+    """A function (q) that gives ``A = J_y W^-1 J_y'``."""
+    inertia, posv = ground.inertia, lapack.dposv
+
+    def mobility(q: Vector) -> Array | None:
+        _, T, info = posv(inertia(q), J_y.T)
+        return None if info else J_y.dot(T)
+
+    return mobility
+
+
+def _far_from_singular(
+    mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array
+) -> Callable[[], bool]:
+    """A function that says whether the task is too far from singular to be damped, exactly as
+    `damping_of`: ``trace A^-1 mean(diag A)``, with ``A = J_y (gamma' gamma)^-1 J_y'``, scaled."""
+    basis, posv, scale = ground.basis, lapack.dposv, law.tasks[0].scale[:, None]
+    per_c, one = 1.0 / mech.column_scale[:, None], np.eye(J_y.shape[0])
+    most = BESIDE_DAMPED / TASK_DAMPED**2
+
+    def far() -> bool:
+        N, J = basis() * per_c, J_y * scale
+        _, T, info = posv(N.T.dot(N), J.T)
+        if info:
+            return False
+        A = J.dot(T)
+        _, inverse, info = posv(A, one)
+        return not info and bool(inverse.trace() * A.diagonal().mean() < most)
+
+    return far

@@ -1,0 +1,4 @@
+"""What a controller can be asked for besides motors: the pose of a frame, a posture, a point.
+
+In: a mechanism, and its kinematics at a state. Out: value, error, Jacobian and drift of a task.
+"""

@@ -1,0 +1,172 @@
+"""What a task is: rows whose rates are J v, and an error that a reference leaves.
+
+    xd = J v        xdd = J a + drift        drift = Jd v
+
+How to write your own, in two methods, as a description that meets a mechanism:
+
+1. ``bind(mech)`` checks what needs the mechanism, and returns a value with
+   ``labels`` (rows,), ``scale`` (rows,): 1 / length for rows in m, 1 for angles;
+2. whose ``at(kin)`` gives a `TaskMotion` at a `Kinematics`: value, J and drift;
+3. whose ``error(value, wanted)`` gives e (rows,), with de/dt = -xd where e is small; ``wanted``
+   checks what a reference gives as value (``rows`` rates and accelerations go with it).
+4. It may bring ``tick(motion)``, for the rate of a loop: see `TaskTick`. Without, a controller
+   takes the general path. It may bring ``opaque``, a reason why it cannot be compiled.
+
+Nothing else knows it. `frame_task.py` shows all of it, `posture_task.py` the least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from numpy import float64
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, vector
+from holoctl.base.errors import InputError
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.scales import sizes
+from holoctl.tree.kinematics import Kinematics
+from holoctl.tree.live_motion import LiveMotion
+
+__all__ = [
+    "BoundTask",
+    "Task",
+    "TaskMotion",
+    "TaskTick",
+    "Wanted",
+    "mechanism_size",
+    "wanted_of",
+]
+
+Array = NDArray[float64]
+
+
+class TaskMotion(NamedTuple):
+    """A task at a state.
+
+    Attributes
+    ----------
+    value : pin.SE3 or (rows,) array
+        Where it is, as a reference is given.
+    jacobian : (rows, nv) array
+        J: rates are ``J v``.
+    drift : (rows,) array
+        ``Jd v``.
+    """
+
+    value: Any
+    jacobian: Array
+    drift: Vector
+
+
+class Wanted(NamedTuple):
+    """A reference of one task, checked.
+
+    Attributes
+    ----------
+    value : object
+        As the task has it.
+    rate, acceleration : (rows,) arrays
+    """
+
+    value: Any
+    rate: Vector
+    acceleration: Vector
+
+
+class TaskTick(NamedTuple):
+    """A task laid out for one thread.
+
+    Attributes
+    ----------
+    evaluate : function (q, v, t) -> None
+        Fills the arrays below, which are the same at every call, from what `LiveMotion` holds.
+    jacobian : (rows, nv) array
+    drift : (rows,) array
+    error : function (q, wanted) -> (rows,) array
+        e at the state that was evaluated last.
+    """
+
+    evaluate: Callable[[Vector, Vector, float], None]
+    jacobian: Array
+    drift: Vector
+    error: Callable[[Vector, Any], Vector]
+
+
+class BoundTask(Protocol):
+    """A task of one mechanism.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        A name for each row.
+    scale : (rows,) array
+        What makes rows pure numbers: 1 / size of the mechanism for lengths, 1 for angles.
+    """
+
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+
+    @property
+    def scale(self) -> Vector: ...
+
+    def at(self, kin: Kinematics) -> TaskMotion:
+        """The task at a state."""
+        ...
+
+    def wanted(self, value: Any) -> Any:
+        """What a reference gives as value, checked."""
+        ...
+
+    def error(self, value: Any, wanted: Any) -> Vector:
+        """e (rows,): from the value to the one that is wanted."""
+        ...
+
+    def tick(self, motion: LiveMotion) -> TaskTick | None:
+        """The task laid out for a loop, or None where only `at` serves."""
+        ...
+
+
+class Task(Protocol):
+    """The description of a task, which knows no mechanism."""
+
+    def bind(self, mech: Mechanism) -> BoundTask:
+        """What it is on this mechanism."""
+        ...
+
+
+def wanted_of(task: BoundTask, reference: Any) -> Wanted:
+    """A reference as it is given, a value or (value, rate, acceleration), checked."""
+    rows = len(task.labels)
+    if type(reference) is not tuple:
+        return Wanted(task.wanted(reference), _none(rows), _none(rows))
+    if len(reference) != 3:
+        raise InputError(
+            f"a reference is a value, or the tuple (value, rate, acceleration); got a tuple of "
+            f"{len(reference)}"
+        )
+    value, rate, acceleration = reference
+    of = ", ".join(task.labels)
+    return Wanted(
+        task.wanted(value),
+        vector("rate of the reference", rate, rows, of),
+        vector("acceleration of the reference", acceleration, rows, of),
+    )
+
+
+def mechanism_size(mech: Mechanism) -> float:
+    """The diagonal of the box around joints and centres of mass at the reference, m."""
+    return mech.per_thread("size", lambda: sizes(mech.model, mech.reference, mech.bound)[0])
+
+
+_NONE: dict[int, Vector] = {}
+
+
+def _none(rows: int) -> Vector:
+    if rows not in _NONE:
+        found = vector("zeros", [0.0] * rows, rows)
+        found.setflags(write=False)
+        _NONE[rows] = found
+    return _NONE[rows]

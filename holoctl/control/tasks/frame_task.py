@@ -1,0 +1,317 @@
+"""Where a frame is, or some axes of that: the pose of a platform, the position of a tool.
+
+Its rates are rows between two bodies, as those of a closure (constraints/wrench.py), so all that
+reads rows evaluates them: with frame 1 that of `relative_to`, frame 2 the frame, and e_i the axes
+of frame 1, or of frame 2 where the task is local,
+
+    along i    e_i . (v2 - v1)         at the origin of frame 2
+    about i    e_i . (omega2 - omega1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, finite, flag, numbers, one_of, read_only
+from holoctl.base.errors import InputError
+from holoctl.constraints.kinds import Along, Row
+from holoctl.constraints.wrench import WrenchRows, rows_between
+from holoctl.control.tasks.contract import TaskMotion, TaskTick, mechanism_size
+from holoctl.control.tasks.orientation_error import check_rotation, turned_by
+from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.rows.tick.along_vector import along
+from holoctl.tree.frames import AXES, FrameLike, own_frame, resolve_frame
+from holoctl.tree.kinematics import Kinematics
+from holoctl.tree.live_motion import LiveMotion, add_vector
+
+__all__ = ["BoundFrameTask", "FrameTask", "Pose"]
+
+Array = NDArray[np.float64]
+
+_LETTERS = "xyz"
+_NAMES = ("x", "y", "z", "rx", "ry", "rz")
+_NO_ROTATION = np.eye(3)
+
+
+@dataclass(frozen=True)
+class FrameTask:
+    """The pose of a frame, or some axes of it, relative to another frame.
+
+    Parameters
+    ----------
+    frame : str or (str, pin.SE3)
+        The name of a joint (looked up first), body or frame, or such a name and a placement in it.
+    axes : str or sequence of str, optional
+        Any of ``"x y z rx ry rz"``, which become rows in the order written: velocities along, and
+        angular velocities about, the axes.
+    relative_to : str or (str, pin.SE3), optional
+        What the pose is told in; its axes are those of the rows. Default: the world.
+    local : bool, optional
+        Whether rows are along and about the axes of the frame itself, as those of a tool.
+
+    Raises
+    ------
+    InputError
+        For axes that are none, or named twice. Unknown frames are refused by what meets a
+        mechanism.
+
+    Notes
+    -----
+    A reference is a `pin.SE3`, the pose of the frame in `relative_to`; where no axis turns also a
+    position: the coordinates of the named axes, or all three where the task is local. Rates are
+    those of the frame relative to `relative_to`, at the origin of the frame, rad/s and m/s.
+
+    The error of rotation is the rotation vector from the frame to the reference; where only two
+    axes are named, that of the shortest turn which brings the third one in line; where one is, the
+    angle about it (docs/task-space.md).
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> tip = hc.FrameTask("tip_right", "x z")
+    """
+
+    frame: FrameLike
+    axes: str | tuple[str, ...] = "x y z rx ry rz"
+    relative_to: FrameLike = "universe"
+    local: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "frame", own_frame(self.frame))
+        object.__setattr__(self, "relative_to", own_frame(self.relative_to))
+        object.__setattr__(self, "axes", _axes(self.axes, _owner(self.frame)))
+        flag(f"{_owner(self.frame)}: local", self.local)
+
+    def bind(self, mech: Mechanism) -> BoundFrameTask:
+        """The task on a mechanism.
+
+        Parameters
+        ----------
+        mech : Mechanism
+
+        Returns
+        -------
+        BoundFrameTask
+
+        Raises
+        ------
+        InputError
+            For frames that the mechanism does not have, or that do not move relative to each other.
+        """
+        check_mechanism(mech)
+        owner = _owner(self.frame)
+        one = resolve_frame(mech.model, self.relative_to, f"{owner}: relative_to")
+        two = resolve_frame(mech.model, self.frame, owner)
+        if one.joint == two.joint:
+            raise InputError(
+                f"{owner}: {two.name!r} and {one.name!r} are fixed to the same body, so one never "
+                "moves relative to the other"
+            )
+        rows = [_row(axis, self.local) for axis in self.axes]
+        table = rows_between(mech.model, one, two, rows, two.name)
+        size = mechanism_size(mech)
+        scale = np.array([1.0 if axis in _NAMES[3:] else 1.0 / size for axis in self.axes])
+        return BoundFrameTask(table, tuple(self.axes), self.local, read_only(scale))
+
+
+def _axes(given: Any, owner: str) -> tuple[str, ...]:
+    axes = given.split() if isinstance(given, str) else given
+    if not isinstance(axes, (tuple, list)) or not axes:
+        raise InputError(f"{owner}: axes must be any of 'x y z rx ry rz'; got {given!r}")
+    for axis in axes:
+        one_of(f"{owner}: axes", axis, _NAMES)
+    if len(set(axes)) < len(axes):
+        raise InputError(f"{owner}: axes names one twice: {' '.join(axes)!r}")
+    return tuple(axes)
+
+
+def _owner(frame: FrameLike) -> str:
+    return f"FrameTask {frame[0] if isinstance(frame, tuple) else frame!r}"
+
+
+def _row(axis: str, local: bool) -> Row:
+    """Along: n at the origin of frame 2. About: n and s at right angles, ``s x n`` the axis."""
+    if axis in _LETTERS:
+        return Row(Along(2 if local else 1, True, local), axis, a=AXES[axis])
+    i = _LETTERS.index(axis[1])
+    s, n = AXES[_LETTERS[(i + 1) % 3]], AXES[_LETTERS[(i + 2) % 3]]
+    return Row(Along(2 if local else 1, False, True), axis, a=n, b=s)
+
+
+class Pose(NamedTuple):
+    """Where a frame should be: a position (3,), or the coordinates of the axes, and a rotation."""
+
+    position: Vector
+    rotation: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class BoundFrameTask:
+    """A `FrameTask` of one mechanism; see `BoundTask`.
+
+    Attributes
+    ----------
+    table : WrenchRows
+        Its rows.
+    axes : tuple of str
+    local : bool
+    scale : (rows,) array
+    """
+
+    table: WrenchRows
+    axes: tuple[str, ...]
+    local: bool
+    scale: Vector
+    _along: NDArray[np.intp] = field(init=False, repr=False)
+    _turned: Callable[[Sequence[float]], list[float]] | None = field(init=False, repr=False)
+    _places: NDArray[np.intp] | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        along_axes = [_LETTERS.index(axis) for axis in self.axes if axis in _LETTERS]
+        about = [_LETTERS.index(axis[1]) for axis in self.axes if axis not in _LETTERS]
+        order = [axis for axis in self.axes if axis in _LETTERS]
+        order += [axis for axis in self.axes if axis not in _LETTERS]
+        places = [order.index(axis) for axis in self.axes]
+        in_order = places == sorted(places)
+        object.__setattr__(self, "_along", np.array(along_axes, dtype=np.intp))
+        object.__setattr__(self, "_turned", turned_by(about, self.local) if about else None)
+        object.__setattr__(self, "_places", None if in_order else np.array(places))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """``frame.axis`` of each row."""
+        return self.table.labels
+
+    @property
+    def of_poses(self) -> bool:
+        """Whether a reference must be a pose."""
+        return self._turned is not None
+
+    def at(self, kin: Kinematics) -> TaskMotion:
+        """Value, Jacobian and drift at a state; the value is a pose where axes turn, or are those
+        of the frame."""
+        rows = self.table.rows(kin)
+        one, two = self.table.frames1[0], self.table.frames2[0]
+        X1 = kin.placements[one.joint] * one.placement
+        pose = X1.actInv(kin.placements[two.joint] * two.placement)
+        value = pose if self.of_poses or self.local else pose.translation[self._along]
+        return TaskMotion(value, rows.jacobian, rows.drift)
+
+    def wanted(self, value: Any) -> Pose:
+        """A `pin.SE3`, or where no axis turns a position."""
+        if type(value) is pin.SE3 or isinstance(value, pin.SE3):
+            position, R = value.translation, None
+            if self.of_poses:
+                R = value.rotation
+                check_rotation(R.ravel().tolist())
+            if not self.local:
+                position = position.take(self._along)
+        elif self.of_poses:
+            raise InputError(
+                f"{self.labels[0]}: the reference of a task whose axes turn is a pin.SE3; got "
+                f"{type(value).__name__} {str(value)[:60]!r}"
+            )
+        else:
+            position, R = numbers("reference", value), None
+            count = 3 if self.local else self._along.size
+            if position.shape != (count,):
+                what = "x y z" if self.local else " ".join(self.axes)
+                raise InputError(
+                    f"{self.labels[0]}: the reference must be a pin.SE3, or a position ({what}) of "
+                    f"shape ({count},); got shape {position.shape}"
+                )
+        if not finite(position):
+            raise InputError(f"{self.labels[0]}: the position of the reference is not finite")
+        return Pose(position, R)
+
+    def error(self, value: Any, wanted: Pose) -> Vector:
+        """e: position less position, and how far the frame is turned from where it should be."""
+        if not isinstance(value, pin.SE3):
+            return self._joined(wanted.position - value, _NO_ROTATION, wanted)
+        if self.local:
+            seen: Vector = value.rotation.T.dot(wanted.position - value.translation)
+            away = seen.take(self._along)
+        else:
+            away = wanted.position - value.translation.take(self._along)
+        return self._joined(away, value.rotation.T, wanted)
+
+    def _joined(self, away: Vector, RT: Array, wanted: Pose) -> Vector:
+        """Errors of positions and of the rotation, in the order of the rows."""
+        R, turned = wanted.rotation, self._turned
+        if turned is not None and R is not None:
+            D = RT.dot(R) if self.local else R.dot(RT)
+            away = np.array([*away.tolist(), *turned(D.ravel().tolist())])
+        if self._places is not None:
+            away = np.asarray(away[self._places])
+        return away
+
+    def tick(self, motion: LiveMotion) -> TaskTick:
+        """The rows laid out as those of constraints are, and the pose by one product."""
+        table, rows = self.table, len(self.axes)
+        J, S = np.zeros((rows, motion.J.shape[1])), np.asarray(table.S[table.pair])
+        part = along(table, np.arange(rows), np.ones(rows), motion, J, None)
+        drift, right, rows_at = np.zeros(rows), part.right, part.evaluate
+        pose = _pose_reader(table, motion)
+        local, which = self.local, self._along
+        turns = self.of_poses or self._places is not None
+
+        def evaluate(q: Vector, v: Vector, t: float) -> None:
+            rows_at(q, v, t)
+            np.multiply(J, S, J)
+            np.negative(right, drift)
+
+        def error(q: Vector, wanted: Pose) -> Vector:
+            RT, p = pose()
+            if local:
+                away = RT.dot(wanted.position - p).take(which)
+            else:
+                away = wanted.position - p.take(which)
+            return self._joined(away, RT, wanted) if turns else away
+
+        return TaskTick(evaluate, J, drift, error)
+
+
+def _pose_reader(table: WrenchRows, motion: LiveMotion) -> Any:
+    """A function () -> (R', p) of frame 2 in frame 1, as `LiveMotion` has them."""
+    one, two = table.frames1[0], table.frames2[0]
+    frames = (two,) if one.joint == 0 else (two, one)
+    choice = np.zeros((4 * len(frames), motion.placements.shape[0]))
+    for k, frame in enumerate(frames):
+        for i, axis in enumerate(_LETTERS):
+            add_vector(choice[4 * k + i], frame, [*AXES[axis], 0.0])
+        add_vector(choice[4 * k + 3], frame, [0.0, 0.0, 0.0, 1.0])
+    X, placements = np.zeros((4 * len(frames), 3)), motion.placements
+    R2T, p2 = X[:3], X[3]
+    if len(frames) == 2:
+        R1T, p1 = X[4:7], X[7]
+
+        def relative() -> tuple[Array, Vector]:
+            choice.dot(placements, X)
+            return R2T.dot(R1T.T), R1T.dot(p2 - p1)
+
+        return relative
+    fixed = one.placement
+    if np.array_equal(fixed.homogeneous, np.eye(4)):
+
+        def in_world() -> tuple[Array, Vector]:
+            choice.dot(placements, X)
+            return R2T, p2
+
+        return in_world
+    R1, origin = fixed.rotation.copy(), fixed.translation.copy()
+    R1T_fixed = np.ascontiguousarray(R1.T)
+
+    def in_fixed() -> tuple[Array, Vector]:
+        choice.dot(placements, X)
+        return R2T.dot(R1), R1T_fixed.dot(p2 - origin)
+
+    return in_fixed

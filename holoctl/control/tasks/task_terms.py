@@ -1,0 +1,144 @@
+"""A task in minimal coordinates: what it is, how it moves, and the inertia that is felt there.
+
+    xd = J v        xdd = J_y ydd + bias        J_y = J gamma        bias = J P.bias + Jd v
+    Lambda = (J_y W^-1 J_y')^-1                 W = gamma' M gamma
+
+References: O. Khatib, "A unified approach for motion and force control of robot manipulators: the
+operational space formulation", IEEE Journal of Robotics and Automation, 1987; R. Featherstone,
+Rigid Body Dynamics Algorithms, chapter 8 (closed-loop systems); docs/derivations.md, "Task space".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from holoctl.base.checks import Vector, quiet
+from holoctl.base.errors import InputError
+from holoctl.base.linalg import Cholesky, cholesky, orthonormal_columns, singular_values
+from holoctl.base.tolerances import TASK_SINGULAR
+from holoctl.control.tasks.contract import BoundTask, Task
+from holoctl.projector.projection import Projection
+
+__all__ = ["TaskTerms", "bound_to", "condition_of", "inertia_of", "task_terms", "whitened"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TaskTerms:
+    """A task at a state.
+
+    Attributes
+    ----------
+    value : pin.SE3 or (rows,) array
+        Where it is: as a reference is given.
+    rate : (rows,) array
+        ``J v``, m/s and rad/s.
+    jacobian : (rows, k) array
+        ``J gamma``: rates are ``jacobian yd + J v_t``.
+    bias : (rows,) array
+        What is left of the acceleration where ydd = 0: ``xdd = jacobian ydd + bias``.
+    inertia : (rows, rows) array
+        Lambda, kg and kg m^2: what a force at the task feels. Not a number where the task is
+        singular: some direction of it cannot be moved.
+    condition : float
+        Condition number of the Jacobian in scaled rows, lengths over the size of the mechanism,
+        and an orthonormal basis of the motions, so that it does not depend on the choice of
+        coordinates; inf where there are more rows than motions.
+    """
+
+    value: Any
+    rate: Vector
+    jacobian: Array
+    bias: Vector
+    inertia: Array
+    condition: float
+
+
+@quiet
+def task_terms(P: Projection, task: Task) -> TaskTerms:
+    """Value, rate, Jacobian, bias and inertia of a task, in minimal coordinates.
+
+    Parameters
+    ----------
+    P : Projection
+        What `project` made at a state.
+    task : Task
+        `FrameTask`, `PostureTask`, `CenterOfMassTask` or `CustomTask`.
+
+    Returns
+    -------
+    TaskTerms
+
+    Raises
+    ------
+    InputError
+        For what is no projection, or no task of its mechanism.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> P = hc.project(mech, q, v)
+    >>> hc.task_terms(P, hc.FrameTask("tip_right", "x z")).jacobian.shape
+    (2, 2)
+    """
+    if not isinstance(P, Projection):
+        raise InputError(f"P must be what hc.project makes; got {type(P).__name__}")
+    bound = bound_to(P.mechanism, task)
+    motion = bound.at(P.kinematics)
+    J_y = motion.jacobian @ P.gamma
+    L = cholesky(P.gamma.T @ P.terms.M @ P.gamma)
+    condition = condition_of(P, motion.jacobian, bound.scale)
+    inertia = inertia_of(J_y, L, bound.scale) if condition <= TASK_SINGULAR else None
+    return TaskTerms(
+        value=motion.value,
+        rate=motion.jacobian @ P.v,
+        jacobian=J_y,
+        bias=motion.jacobian @ P.bias + motion.drift,
+        inertia=np.full((bound.scale.size,) * 2, np.nan) if inertia is None else inertia,
+        condition=condition,
+    )
+
+
+def bound_to(mech: Any, task: Any) -> BoundTask:
+    """A task bound to a mechanism, or an `InputError` for what is no task."""
+    bind = getattr(task, "bind", None)
+    if isinstance(task, type) or not callable(bind):
+        raise InputError(
+            "a task is a FrameTask, PostureTask, CenterOfMassTask or CustomTask, or has their "
+            f"method bind(mech); got {str(task)[:60]!r}"
+        )
+    bound: BoundTask = bind(mech)
+    return bound
+
+
+def condition_of(P: Projection, J: Array, scale: Vector) -> float:
+    """Condition number of a Jacobian (rows, nv) along the admissible motions, scaled."""
+    if not 0 < scale.size <= P.k:
+        return float("inf")
+    c = P.mechanism.column_scale[:, None]
+    sizes = singular_values((scale[:, None] * J * c.T) @ orthonormal_columns(P.gamma / c))
+    return float(sizes[0] / sizes[-1]) if sizes[-1] > 0.0 else float("inf")
+
+
+def inertia_of(J_y: Array, L: Cholesky, scale: Vector) -> Array | None:
+    """Lambda of a task that is not singular, with ``W = L L'``; None where some motion has no
+    inertia."""
+    if not np.isfinite(L.condition):
+        return None
+    X = whitened(J_y * scale[:, None], L)
+    inertia = scale[:, None] * cholesky(X @ X.T).solve(np.diag(scale))
+    return np.asarray(0.5 * (inertia + inertia.T))
+
+
+def whitened(J: Array, L: Cholesky) -> Array:
+    """``J L^-T``: the Jacobian of motions whose kinetic energy is half the sum of their squares."""
+    found, _ = lapack.dtrtrs(L.factor, J.T, lower=1)
+    return np.asarray(found).T
