@@ -924,8 +924,8 @@ REACH_STEP, REACH_STEPS = 0.3, 300  # scaled; a count
 """Longest step on the way to a pose, and steps."""
 
 REACH_CLOSED, REACH_BENT = 1e-10, 0.5  # scaled; a share
-"""After a step the mechanism is closed again to within the first; a correction longer than this share
-of the step leads elsewhere, and the step is taken shorter."""
+"""After a step the mechanism is closed again to within the first; a correction longer than this
+share of the step leads elsewhere, and the step is taken shorter."""
 
 REACHED_POSE = 1e-11  # scaled
 """The way ends where so little is left of it; Newton's method does the rest."""
@@ -934,19 +934,20 @@ REACH_SLOW, REACH_AT_REST = 0.5, 1e-9  # a share; scaled
 """A step that leaves more than this share of what is left asks for second derivatives; one that is
 shorter than the last leads nowhere."""
 
-REACH_GAINS = 1e-12  # a share
-"""Steps that lower the squares by less than this share are in vain."""
+REACH_GAINS, REACH_SHORT = 1e-12, 1e-4  # a share; scaled
+"""Steps that lower the squares by less than the first share are in vain, unless they are shorter
+than the second: then rounding hides what they gain."""
 
 REACH_SADDLE, REACH_KICK = 1e-6, (0.1, 0.03)  # a share; scaled
 """At rest, but where a second derivative is below minus this share of the largest, the way goes on
 along its direction, by such a step."""
 
 REACH_DAMPED = (1e-3, 1e-12)  # shares
-"""Damping of the steps at first and at least, of the largest second derivative times what is left."""
+"""Damping of the steps, of the largest second derivative times what is left: at first, at least."""
 
 WITHIN_LIMIT, AT_LIMIT = 1e-12, 1e-9  # scaled
-"""A position beyond its limit by no more is within it, and is put there; one that is nearer to it than
-the last is stopped by it, where it would go on."""
+"""A position beyond its limit by no more is within it, and is put there; one that is nearer to it
+than the last is stopped by it, where it would go on."""
 
 REACH_STALLED = 1e-4  # scaled
 """Newton's method is asked where no more than this is left of the way."""

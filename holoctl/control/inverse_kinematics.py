@@ -12,20 +12,18 @@ Reference: docs/task-space-ik.md.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, listing, number, positive, quiet, whole
-from holoctl.base.errors import AssemblyError, HoloctlError, InconsistentError, LimitError
-from holoctl.base.linalg import in_range, largest, null_space_by_svd, singular_values
+from holoctl.base.checks import Vector, counted, number, positive, quiet, whole
+from holoctl.base.errors import InconsistentError
+from holoctl.base.linalg import in_range, largest, null_space_by_svd
 from holoctl.base.tolerances import (
     REACH_CLOSED,
-    REACH_KICK,
     REACH_STALLED,
-    REACH_WEAK,
     REACH_WORST,
     WITHIN_LIMIT,
 )
@@ -35,8 +33,9 @@ from holoctl.closing.nearest_velocity import nearest_velocity
 from holoctl.closing.newton import Problem, everywhere, newton
 from holoctl.closing.rank import manifold_rank
 from holoctl.control.limited_coordinates import coordinates_at
-from holoctl.control.reach_targets import Target, Targets, rates_of, targets_of
-from holoctl.control.reaching import Fences, Way, closed_within, least, no_fences
+from holoctl.control.reach_refusal import Short, refusal
+from holoctl.control.reach_targets import Targets, rates_of, targets_of
+from holoctl.control.reaching import Fences, Way, closed_within, kinematics_at, least, no_fences
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.limits import (
     BoundLimits,
@@ -84,18 +83,18 @@ def inverse_kinematics(
     mech : Mechanism
     poses : mapping, or list of pairs
         ``{frame: pose}``. A frame is the name of a joint, body or frame, a pair (name, pin.SE3), or
-        a task with ``frame``, ``axes``, ``relative_to`` and ``local`` (`FrameTask`). A list of pairs
-        (frame, pose) takes what cannot be the key of a mapping. A pose is a `pin.SE3`, or a
-        position (m) along the linear axes.
+        a `FrameTask`, which has its own axes. A list of pairs (frame, pose) takes what cannot be
+        the key of a mapping. A pose is a `pin.SE3`, or a position (m) along the linear axes. Other
+        tasks may be asked for, with their values: `PostureTask`.
     q_guess : (nq,) array_like, optional
         Where to start; it is closed first, as by `assemble`. Default: ``mech.reference``.
-    v : mapping, list or array_like, optional
+    v : mapping, list or (rows,) array_like, optional
         How the frames move: of each the rates of its rows, m/s and rad/s, as a task has them:
         velocity of the frame relative to `relative_to`, along the axes of that, at the origin of
         the frame. By the same keys, by names, or an entry for each pose in their order; of one
         pose the rates themselves. Those of frames that are left out are zero. Default: all zero;
         where constraints that move with time forbid that, as nearly as can be.
-    a : mapping, list or array_like, optional
+    a : mapping, list or (rows,) array_like, optional
         The derivatives of these rates, likewise. Default: all zero; where more rows than motions
         forbid that, as nearly as can be.
     axes : str or mapping of name to str, optional
@@ -164,38 +163,29 @@ def inverse_kinematics(
     twist, acceleration = rates_of(targets, v, "v"), rates_of(targets, a, "a")
     fences = _fences(mech, limits)
 
-    start, _ = assemble(mech, fences.put(guess), t=t)
+    start = _closed(mech, fences.put(guess), guess, t)
     meant = as_meant(mech, start, t)
     p = replace(everywhere(mech, start, t), rows=None if meant is None else meant.rows)
     found = _reached(p, targets, fences, start, tol)
-    if isinstance(found, _Short):
+    if isinstance(found, Short):
         found = _from_elsewhere(p, targets, fences, found, tol, restarts, seed)
-    if isinstance(found, _Short):
-        raise _refusal(p, targets, fences, found)
-    q = _settled(p, targets, fences, wanted, found)
+    if isinstance(found, Short):
+        raise refusal(p, targets, fences, found)
+    q = _settled(p, targets, fences, wanted, found, tol)
     return q, *_motion(p, targets, q, twist, acceleration)
 
 
 # --------------------------------------------------------------------------------------- the pose
 
 
-class _Short(NamedTuple):
-    """A way that ended before the pose.
-
-    Attributes
-    ----------
-    start : (nq,) array
-    way : Way
-    inside : bool
-        Whether it is short of the pose; else positions could not be brought within their limits.
-    beyond : (nq,) array or None
-        Where the frames are there, but not within the limits.
-    """
-
-    start: Vector
-    way: Way
-    inside: bool = True
-    beyond: Vector | None = None
+def _closed(mech: Mechanism, inside: Vector, guess: Vector, t: float) -> Vector:
+    """The guess closed: with its positions within their limits at first, if that closes."""
+    try:
+        return assemble(mech, inside, t=t)[0]
+    except AssemblyError:
+        if np.array_equal(inside, guess):
+            raise
+        return assemble(mech, guess, t=t)[0]
 
 
 def _fences(mech: Mechanism, limits: Any) -> Fences:
@@ -232,26 +222,26 @@ def _positions(mech: Mechanism, bound: BoundLimits, kin: Kinematics) -> tuple[Ve
 
 def _reached(
     p: Problem, targets: Targets, fences: Fences, start: Vector, tol: float
-) -> Vector | _Short:
+) -> Vector | Short:
     """A closed q with the frames there, within the limits; or where the way to it ended."""
-    if fences.lower.size and largest(fences.excess(_seen(p, start))) > WITHIN_LIMIT:
+    if fences.lower.size and largest(fences.excess(kinematics_at(p, start))) > WITHIN_LIMIT:
         inside = _inward(p, fences, start)
         if isinstance(inside, Way):
-            return _Short(start, inside, inside=False)
+            return Short(start, inside, inside=False)
         start = inside
     way = least(p, targets.left, fences, start)
     q = _there(p, targets, fences, way, tol)
     if q is not None or not way.stopped_by:
-        return _Short(start, way) if q is None else q
+        return Short(start, way) if q is None else q
     none = no_fences(p.mech.nv)  # a limit in the way, or one turn too many
     free = _there(p, targets, none, least(p, targets.left, none, start), tol)
     if free is None:
-        return _Short(start, way)
+        return Short(start, way)
     q = _turned_back(p, fences, free)
-    if largest(fences.excess(_seen(p, q))) <= WITHIN_LIMIT:
+    if largest(fences.excess(kinematics_at(p, q))) <= WITHIN_LIMIT:
         return q
     inside = _inward(replace(p, also=targets.left), fences, free)
-    return _Short(start, way, beyond=free) if isinstance(inside, Way) else inside
+    return Short(start, way, beyond=free) if isinstance(inside, Way) else inside
 
 
 def _inward(p: Problem, fences: Fences, q: Vector) -> Vector | Way:
@@ -261,15 +251,13 @@ def _inward(p: Problem, fences: Fences, q: Vector) -> Vector | Way:
     return way if inside is None else inside
 
 
-def _there(
-    p: Problem, targets: Targets, fences: Fences, way: Way, tol: float
-) -> Vector | None:
+def _there(p: Problem, targets: Targets, fences: Fences, way: Way, tol: float) -> Vector | None:
     """The end of a way, with every digit, if it is the pose."""
     if largest(way.left) > max(REACH_STALLED, tol):
         return None
     q = closed_within(replace(p, also=targets.left), fences, way.q)
     for x in (way.q,) if q is None else (q, way.q):
-        if largest(targets.left(_seen(p, x))[0]) <= tol:
+        if largest(targets.left(kinematics_at(p, x))[0]) <= tol:
             return x
     return None
 
@@ -277,17 +265,23 @@ def _there(
 def _turned_back(p: Problem, fences: Fences, q: Vector) -> Vector:
     """The same place with joints that turned past their limits back by whole turns, if it is."""
     x, at = q.copy(), fences.places[fences.places >= 0]
-    over = fences.excess(_seen(p, q))[: fences.places.size][fences.places >= 0]
+    over = fences.excess(kinematics_at(p, q))[: fences.places.size][fences.places >= 0]
     x[at] -= np.sign(over) * 2.0 * np.pi * np.ceil(np.abs(over) / (2.0 * np.pi))
-    pairs = zip(_seen(p, q).placements, _seen(p, x).placements, strict=True)
+    pairs = zip(kinematics_at(p, q).placements, kinematics_at(p, x).placements, strict=True)
     same = all(one.isApprox(other, REACH_CLOSED) for one, other in pairs)
     return x if same and largest(p.scaled_rows(x)[0]) <= REACH_CLOSED else q
 
 
 def _from_elsewhere(
-    p: Problem, targets: Targets, fences: Fences, short: _Short, tol: float, restarts: int, seed: int
-) -> Vector | _Short:
-    """The same from random starts around the guess; the nearest end of all where none leads there."""
+    p: Problem,
+    targets: Targets,
+    fences: Fences,
+    short: Short,
+    tol: float,
+    restarts: int,
+    seed: int,
+) -> Vector | Short:
+    """The same from random starts around the guess; the nearest end of all if none leads there."""
     rng = np.random.default_rng(seed)
     for i in range(restarts):
         step = (0.2 + 2.0 * i / restarts) * rng.normal(size=p.free.size)
@@ -295,7 +289,7 @@ def _from_elsewhere(
         if largest(p.scaled_rows(start)[0]) > REACH_CLOSED:
             continue
         found = _reached(p, targets, fences, start, tol)
-        if not isinstance(found, _Short):
+        if not isinstance(found, Short):
             return found
         nearer = np.linalg.norm(found.way.left) < np.linalg.norm(short.way.left)
         if found.inside > short.inside or (found.inside == short.inside and nearer):
@@ -303,9 +297,7 @@ def _from_elsewhere(
     return short
 
 
-def _settled(
-    p: Problem, targets: Targets, fences: Fences, posture: Vector, q: Vector
-) -> Vector:
+def _settled(p: Problem, targets: Targets, fences: Fences, posture: Vector, q: Vector) -> Vector:
     """Of all q with the frames there one that is nearest to the posture, with every digit."""
     mech, c = p.mech, p.mech.column_scale
     held = replace(p, also=targets.left)
@@ -319,7 +311,10 @@ def _settled(
 
     slid = least(held, away, fences, q, kicks=False).q
     last = closed_within(held, fences, slid)
-    return fences.put(slid if last is None else last)
+    for x in (slid,) if last is None else (last, slid):
+        if largest(targets.left(kinematics_at(p, x))[0]) <= tol:
+            return fences.put(x)
+    return fences.put(q)
 
 
 def _outside(fences: Fences) -> Any:
@@ -330,10 +325,6 @@ def _outside(fences: Fences) -> Any:
         return over, (over != 0.0)[:, None] * fences.at(kin)[1]
 
     return rows
-
-
-def _seen(p: Problem, q: Vector, v: Vector | None = None) -> Kinematics:
-    return constraint_rows(p.mech, q, np.zeros(p.mech.nv) if v is None else v, p.t)[0]
 
 
 # ------------------------------------------------------------------------------------- its motion
@@ -348,12 +339,12 @@ def _motion(
     kin, rows = constraint_rows(mech, q, np.zeros(mech.nv), p.t)
     error, G = p.scaled(kin, rows)
     U1, s, V1, Z = null_space_by_svd(G, manifold_rank(G, largest(error)))
-    left, _ = targets.left(kin)
+    left = min(largest(targets.left(kin)[0]), REACH_WORST)
     JZ = targets.rate(kin)[0] * c @ Z
 
     v = nearest_velocity(p, q, np.zeros(mech.nv))
     moves = targets.rate(kin)[0] @ v
-    y = _through(mech, targets, JZ, moves, twist, largest(left), "v", "/s")
+    y = _through(mech, targets, JZ, moves, twist, left, "v", "/s")
     v = v + c * (Z @ y)
 
     kin, rows = constraint_rows(mech, q, v, p.t)
@@ -367,7 +358,7 @@ def _motion(
             residual=missing,
         )
     J, bias = targets.rate(kin)
-    y = _through(mech, targets, JZ, J @ a + bias, acceleration, largest(left), "a", "/s^2")
+    y = _through(mech, targets, JZ, J @ a + bias, acceleration, left, "a", "/s^2")
     return in_range(v), in_range(a + c * (Z @ y))
 
 
@@ -389,97 +380,3 @@ def _through(
         f"this configuration its motions move {s.size} of them independently",
         residual=largest(missing),
     )
-
-
-# ---------------------------------------------------------------------------------- why it cannot
-
-
-def _refusal(p: Problem, targets: Targets, fences: Fences, short: _Short) -> HoloctlError:
-    """The error that says how near it comes, and what stands against it."""
-    mech, way = p.mech, short.way
-    if not short.inside:
-        over = fences.excess(_seen(p, way.q))
-        names = [fences.names[i] for i in np.flatnonzero(np.abs(over) > WITHIN_LIMIT)]
-        return LimitError(
-            f"{mech.name}: no closed configuration near the guess is within the limits of "
-            f"{listing(names)} (beyond by {largest(over):.2g}, scaled); give a guess that is, or "
-            "limits=None",
-            names=names,
-        )
-    near = targets.told(way.left)
-    asked = " and ".join(_named(target) for target in targets.each)
-    if way.stopped_by:
-        if short.beyond is not None:
-            beyond = _beyond(p, fences, short.beyond)
-            return LimitError(
-                f"{mech.name}: {asked} cannot be there within the limits of positions: the nearest "
-                f"from this guess misses {near}, where {listing(way.stopped_by)} "
-                f"stop{'s' * (len(way.stopped_by) == 1)} it; it would take {beyond}",
-                names=way.stopped_by,
-            )
-    labels = targets.labels
-    worst = [(labels[i], float(abs(way.left[i]))) for i in np.argsort(-np.abs(way.left))[:5]]
-    return AssemblyError(
-        f"{mech.name}: {asked} cannot be there from this guess: the nearest that the closed "
-        f"mechanism comes misses {near}; {_why(p, targets, fences, short)}",
-        residual=largest(way.left), worst=worst, q=way.q,
-    )  # fmt: skip
-
-
-def _named(target: Target) -> str:
-    axes = getattr(target.task, "axes", None)
-    return f"{target.name!r} ({' '.join(axes)})" if axes else repr(target.name)
-
-
-def _beyond(p: Problem, fences: Fences, q: Vector) -> str:
-    """Positions that are past their limits at q, with these."""
-    kin = _seen(p, q)
-    over, x = fences.excess(kin), fences.at(kin)[0]
-    words = []
-    for i in np.flatnonzero(np.abs(over) > WITHIN_LIMIT):
-        bound = fences.upper[i] if over[i] > 0.0 else fences.lower[i]
-        unit = fences.units[i]
-        words.append(f"{fences.names[i]} = {x[i] * unit:.4g} (limit {bound * unit:.4g})")
-    return ", ".join(words)
-
-
-def _why(p: Problem, targets: Targets, fences: Fences, short: _Short) -> str:
-    """What of the mechanism stands against a pose."""
-    way = short.way
-    rank, n, words = _moved_rows(p, targets, way.q), targets.scale.size, list[str]()
-    rank_before = max(_moved_rows(p, targets, q) for q in (short.start, *_beside(p, way.q)))
-    if way.stopped_by:
-        words.append(f"limits stop it there: {listing(way.stopped_by)}")
-    if rank_before < n:
-        words.append(
-            f"{n} rows are asked for, and its motions move {rank_before} of them at once: the "
-            "others must fit"
-        )
-    elif rank < n:
-        words.append(
-            f"it is singular there (stretched, or folded): of {n} rows its motions move {rank}, "
-            "and the rest of the way is across"
-        )
-    if p.mech.tolerance > 0.0 and largest(way.left) < REACH_WEAK:
-        words.append("where geometry is rounded, a larger tol= takes what is that near")
-    words.append("other branches may come nearer: another guess, or restarts=, looks there")
-    return "; ".join(words)
-
-
-def _beside(p: Problem, q: Vector) -> list[Vector]:
-    """Some closed configurations beside q, itself among them."""
-    rng, found = np.random.default_rng(0), [q]
-    for size in REACH_KICK:
-        x = newton(p, p.moved(q, size * rng.normal(size=p.free.size)), None)
-        if largest(p.scaled_rows(x)[0]) <= REACH_CLOSED:
-            found.append(x)
-    return found
-
-
-def _moved_rows(p: Problem, targets: Targets, q: Vector) -> int:
-    """How many combinations of rows the motions move at q, clearly."""
-    kin, rows = constraint_rows(p.mech, q, np.zeros(p.mech.nv), p.t)
-    error, G = p.scaled(kin, rows)
-    Z = null_space_by_svd(G, manifold_rank(G, largest(error)))[3]
-    JZ = targets.left(kin)[1] * p.metric @ Z
-    return int(np.count_nonzero(singular_values(JZ) > REACH_WEAK))

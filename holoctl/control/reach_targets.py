@@ -283,7 +283,7 @@ def _target(mech: Mechanism, key: Any, pose: Any, axes: Any, relative_to: Any) -
     name = label if isinstance(label, str) else type(task).__name__
     if isinstance(pose, pin.SE3):
         check_placement(f"the pose of {name!r}", pose)
-    if np.shape(pose) == (4, 4):
+    elif np.shape(pose) == (4, 4):
         raise InputError(
             f"the pose of {name!r} must be a pin.SE3 or a position; pin.SE3(matrix) makes one of a "
             "homogeneous matrix"
@@ -292,7 +292,10 @@ def _target(mech: Mechanism, key: Any, pose: Any, axes: Any, relative_to: Any) -
     lengths = np.asarray(bound.scale) != 1.0
     if isinstance(bound, BoundFrameTask):
         lengths = np.array([axis in _SIX[:3] for axis in bound.axes])
-    return Target(key, str(name), bound, bound.wanted(pose), lengths)
+    try:
+        return Target(key, str(name), bound, bound.wanted(pose), lengths)
+    except InputError as error:
+        raise InputError(f"the pose of {name!r}: {error}") from None
 
 
 def _index(each: tuple[Target, ...], key: Any, name: str) -> int:

@@ -37,6 +37,7 @@ from holoctl.base.tolerances import (
     REACH_GAINS,
     REACH_KICK,
     REACH_SADDLE,
+    REACH_SHORT,
     REACH_SLOW,
     REACH_STEP,
     REACH_STEPS,
@@ -46,11 +47,10 @@ from holoctl.base.tolerances import (
 from holoctl.closing.newton import Problem, newton
 from holoctl.closing.rank import manifold_rank
 from holoctl.closing.settled import distance
-from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import constraint_rows
 from holoctl.tree.kinematics import Kinematics
 
-__all__ = ["Fences", "Way", "closed_within", "least", "no_fences"]
+__all__ = ["Fences", "Way", "closed_within", "kinematics_at", "least", "no_fences"]
 
 Array = NDArray[np.float64]
 Rows = Callable[[Kinematics], tuple[Vector, Array]]
@@ -158,7 +158,8 @@ def least(p: Problem, rows: Rows, fences: Fences, q: Vector, *, kicks: bool = Tr
     """
     fences = _widened(p, fences, q)
     here = _place(p, rows, fences, q)
-    damping, reach, curved, stopped = REACH_DAMPED[0], REACH_STEP, False, tuple[str, ...]()
+    damping, reach, last = REACH_DAMPED[0], REACH_STEP, REACH_STEP
+    curved, stopped = False, tuple[str, ...]()
     for _ in range(REACH_STEPS):
         if largest(here.r) <= REACHED_POSE or here.Z.shape[1] == 0:
             break
@@ -176,7 +177,12 @@ def least(p: Problem, rows: Rows, fences: Fences, q: Vector, *, kicks: bool = Tr
             continue
         taken = min(length, reach)
         trial = _closed(p, rows, fences, here, step * (taken / length))
-        if trial is not None and trial.cost < (1.0 - REACH_GAINS) * here.cost:
+        short = curved and taken == length <= min(REACH_SHORT, 0.5 * last)
+        gain = (
+            -REACH_GAINS if short else REACH_GAINS
+        )  # of short steps rounding hides what they gain
+        if trial is not None and trial.cost < (1.0 - gain) * here.cost:
+            last = taken
             curved |= trial.cost > REACH_SLOW * here.cost and taken < REACH_STEP
             here, damping = trial, max(EASIER * damping, REACH_DAMPED[1])
             reach = min(2.0 * max(taken, reach), REACH_STEP)
@@ -193,7 +199,7 @@ def closed_within(p: Problem, fences: Fences, q: Vector) -> Vector | None:
         x = newton(p, q, None)
         if not largest(p.scaled_rows(x)[0]) <= REACH_CLOSED:
             return None
-        over = fences.excess(_kinematics(p, x)) if fences.lower.size else np.zeros(0)
+        over = fences.excess(kinematics_at(p, x)) if fences.lower.size else np.zeros(0)
         if largest(over) <= WITHIN_LIMIT:
             return x
         new = np.where(np.abs(over) > WITHIN_LIMIT, np.sign(over), 0).astype(np.intp)
@@ -203,6 +209,11 @@ def closed_within(p: Problem, fences: Fences, q: Vector) -> Vector | None:
         at = fences.held(held > 0, np.flatnonzero(held))
         p = replace(p, also=at if also is None else _together(also, at))
     return None
+
+
+def kinematics_at(p: Problem, q: Vector) -> Kinematics:
+    """The kinematics at q, at the time of the problem."""
+    return constraint_rows(p.mech, q, np.zeros(p.mech.nv), p.t)[0]
 
 
 def _together(first: Rows, second: Rows) -> Rows:
@@ -227,23 +238,17 @@ def _place(p: Problem, rows: Rows, fences: Fences, q: Vector) -> _Place:
     return _Place(q, r, D * p.metric, G, Z, x, A * p.metric)
 
 
-def _kinematics(p: Problem, q: Vector) -> Kinematics:
-    return constraint_rows(p.mech, q, np.zeros(p.mech.nv), p.t)[0]
-
-
 def _widened(p: Problem, fences: Fences, q: Vector) -> Fences:
     """Fences that what is outside at q is not beyond."""
     if not fences.lower.size:
         return fences
-    x, _ = fences.at(_kinematics(p, q))
+    x, _ = fences.at(kinematics_at(p, q))
     return replace(
         fences, lower=np.minimum(fences.lower, x), upper=np.maximum(fences.upper, x)
     )  # fmt: skip
 
 
-def _closed(
-    p: Problem, rows: Rows, fences: Fences, here: _Place, step: Vector
-) -> _Place | None:
+def _closed(p: Problem, rows: Rows, fences: Fences, here: _Place, step: Vector) -> _Place | None:
     """The place after a step, closed again; None where that leads elsewhere, or nowhere."""
     ahead = p.moved(here.q, step)
     q = closed_within(p, fences, ahead)
@@ -281,9 +286,7 @@ def _second(p: Problem, rows: Rows, here: _Place, h: float = 1e-5) -> Array:
     return symmetric
 
 
-def _step(
-    here: _Place, fences: Fences, H: Array, damping: float
-) -> tuple[Vector, tuple[str, ...]]:
+def _step(here: _Place, fences: Fences, H: Array, damping: float) -> tuple[Vector, tuple[str, ...]]:
     """The best step within the fences, and those that keep it from going on."""
     values, vectors = np.linalg.eigh(in_range(H))
     most = max(float(np.abs(values).max()), 1e-12)
