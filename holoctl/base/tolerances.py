@@ -925,3 +925,47 @@ HELD_STILL = 1e-4  # rad/s^2, m/s^2
 
 CLARABEL_GAPS = (1e-13, 1e-11, 1e-9)
 """What the reference, Clarabel, is asked for, gap and feasibility: the first that it attains."""
+
+# --- Inverse kinematics
+
+HALF_TURN_LEFT = 1e-7
+"""A frame counts as turned by half a turn, so that any axis leads back, where the sine that is left
+is smaller; and as not turned at all, where the cosine is one."""
+
+REACH_STEP, REACH_STEPS = 0.3, 300  # scaled; a count
+"""Longest step on the way to a pose, and steps."""
+
+REACH_CLOSED, REACH_BENT = 1e-10, 0.5  # scaled; a share
+"""After a step the mechanism is closed again to within the first; a correction longer than this
+share of the step leads elsewhere, and the step is taken shorter."""
+
+REACHED_POSE = 1e-11  # scaled
+"""The way ends where so little is left of it; Newton's method does the rest."""
+
+REACH_SLOW, REACH_AT_REST = 0.5, 1e-9  # a share; scaled
+"""A step that leaves more than this share of what is left asks for second derivatives; one that is
+shorter than the last leads nowhere."""
+
+REACH_GAINS, REACH_SHORT = 1e-12, 1e-4  # a share; scaled
+"""Steps that lower the squares by less than the first share are in vain, unless they are shorter
+than the second: then rounding hides what they gain."""
+
+REACH_SADDLE, REACH_KICK = 1e-6, (0.1, 0.03)  # a share; scaled
+"""At rest, but where a second derivative is below minus this share of the largest, the way goes on
+along its direction, by such a step."""
+
+REACH_DAMPED = (1e-3, 1e-12)  # shares
+"""Damping of the steps, of the largest second derivative times what is left: at first, at least."""
+
+WITHIN_LIMIT, AT_LIMIT = 1e-12, 1e-9  # scaled
+"""A position beyond its limit by no more is within it, and is put there; one that is nearer to it
+than the last is stopped by it, where it would go on."""
+
+REACH_STALLED = 1e-4  # scaled
+"""Newton's method is asked where no more than this is left of the way."""
+
+REACH_WORST = 1e-9  # scaled
+"""Rates and accelerations may miss what is asked for by this share of 1 + the largest."""
+
+REACH_WEAK = 1e-3  # scaled
+"""Combinations of rows that motions move by less count as not moved, where the way ended."""
