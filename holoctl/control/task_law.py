@@ -16,7 +16,7 @@ singular posture A^-1 is damped where that is asked for:
 
     (A + damping I)^-1
 
-relative to the mean of its diagonal; how much tells tasks/nearness.py.
+relative to `mobility_size`; how much tells tasks/nearness.py.
 
 References: O. Khatib, "A unified approach for motion and force control of robot manipulators: the
 operational space formulation", 1987; N. Hogan, "Impedance control: an approach to manipulation",
@@ -35,7 +35,12 @@ from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import SingularityError
-from holoctl.base.linalg import cholesky, orthonormal_columns, singular_values
+from holoctl.base.linalg import (
+    cholesky,
+    least_squares,
+    orthonormal_columns,
+    singular_values,
+)
 from holoctl.base.tolerances import TASK_SINGULAR
 from holoctl.control.limited_tick import Limiting
 from holoctl.control.tasks.contract import BoundTask, Wanted
@@ -50,6 +55,7 @@ __all__ = [
     "critical_damping",
     "damping_at",
     "matrix",
+    "mobility_size",
     "null_space",
     "prioritised",
     "times",
@@ -165,7 +171,7 @@ class TaskLaw:
 
 
 class Level(NamedTuple):
-    """Rows that count alike.
+    """Rows that count alike, or by their weights.
 
     Attributes
     ----------
@@ -174,11 +180,14 @@ class Level(NamedTuple):
     right : (rows, n) array
         What ``J E z`` is to be, for each of n motions.
     labels : tuple of str
+    roots : (rows,) array or None
+        Of weights, which count where there are more rows than motions.
     """
 
     J: Array
     right: Array
     labels: tuple[str, ...]
+    roots: Vector | None = None
 
 
 def prioritised(
@@ -212,18 +221,27 @@ def prioritised(
         damping = damping_at(name, level, motions, i, damped)
         most = max(most, damping)
         J, right = level.J @ motions, level.right - level.J @ (E @ z)
+        added = damping * mobility_size(J, level.J, E)
         rows, left = J.shape
-        A = J @ J.T if rows <= left else J.T @ J
-        A = A + np.diag(np.full(A.shape[0], damping * A.diagonal().mean()))
-        if not A.diagonal().max() > 0.0:  # damped, and nothing moves it
-            continue
         if rows <= left:
+            A = J @ J.T + np.diag(np.full(rows, added))
             z = z + free @ (J.T @ cholesky(A).solve(right))
             free = free @ null_space(J)
         else:
-            z = z + free @ cholesky(A).solve(J.T @ right)
+            if level.roots is not None:
+                J, right = level.roots[:, None] * J, level.roots[:, None] * right
+            J = np.vstack([J, np.diag(np.full(left, added**0.5))])
+            z = z + free @ least_squares(J, np.vstack([right, np.zeros((left, n))]))
             free = free[:, :0]
     return z + free @ (free.T @ (posture - z)), most
+
+
+def mobility_size(J: Array, of_tree: Array, E: Array) -> float:
+    """How large the mobility of rows is taken to be, so that damping does not vanish with them: the
+    mean of its diagonal, and at least what rows of `size_of` the tree's have of the motions E."""
+    own = float(np.vecdot(J, J).mean())
+    each: float = size_of(of_tree) ** 2 * float((E * E).sum()) / E.shape[1]
+    return max(own, each)
 
 
 def damping_at(name: str, level: Level, motions: Array, before: int, damped: bool) -> float:
@@ -262,7 +280,8 @@ def _why(name: str, level: Level, motions: Array, condition: float, before: int)
         if size * TASK_SINGULAR <= max(float(sizes.max()), largest)
     ]
     if still:
-        why = f"no motion moves {listing(still, 6)}; take other axes"
+        of_them = " that is left" if before else ""
+        why = f"no motion{of_them} moves {listing(still, 6)}; take other axes"
     else:
         why = (
             "some direction of it cannot be moved, such as that of a stretched arm; keep away from "
