@@ -19,7 +19,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, counted, number, positive, quiet, whole
-from holoctl.base.errors import InconsistentError
+from holoctl.base.errors import AssemblyError, InconsistentError
 from holoctl.base.linalg import in_range, largest, null_space_by_svd
 from holoctl.base.tolerances import (
     REACH_CLOSED,
@@ -297,7 +297,9 @@ def _from_elsewhere(
     return short
 
 
-def _settled(p: Problem, targets: Targets, fences: Fences, posture: Vector, q: Vector) -> Vector:
+def _settled(
+    p: Problem, targets: Targets, fences: Fences, posture: Vector, q: Vector, tol: float
+) -> Vector:
     """Of all q with the frames there one that is nearest to the posture, with every digit."""
     mech, c = p.mech, p.mech.column_scale
     held = replace(p, also=targets.left)
