@@ -384,6 +384,18 @@ remembered which are even."""
 UNSEEN_MOTION = 1e-3
 """Motions that move all sensors by less than this part are not seen."""
 
+UNTOLD_WRENCH = 1e-4
+"""Where the motions move a frame in some direction by less than this part of what they do in
+others, in the metric of their inertia, they do not tell what acts along it."""
+
+STEP_MISSED = 0.1  # scaled
+"""Between two ticks of an observer a coordinate may move by so much more, or less, than its rates
+at both say."""
+
+TURNED_TICK = 0.25
+"""And gamma changes by at most this part of itself, scaled: near a dead point of its coordinates
+means of two ticks tell nothing."""
+
 # --- Dynamics: motors, targets, certificates
 
 ACTUATION_SINGULAR = 1e10
