@@ -36,14 +36,9 @@ from holoctl.control.limited_coordinates import coordinates_at
 from holoctl.control.reach_refusal import Short, refusal
 from holoctl.control.reach_targets import Targets, rates_of, targets_of
 from holoctl.control.reaching import Fences, Way, closed_within, kinematics_at, least, no_fences
+from holoctl.mechanism.bound_limits import BoundLimits, applicable, bound_limits
 from holoctl.mechanism.checks import check_configuration, check_mechanism
-from holoctl.mechanism.limits import (
-    BoundLimits,
-    Limits,
-    applicable,
-    bound_limits,
-    checked_limits,
-)
+from holoctl.mechanism.limits import Limits, checked_limits
 from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import constraint_rows
