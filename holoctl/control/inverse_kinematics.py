@@ -19,7 +19,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, counted, number, positive, quiet, whole
-from holoctl.base.errors import InconsistentError
+from holoctl.base.errors import AssemblyError, InconsistentError
 from holoctl.base.linalg import in_range, largest, null_space_by_svd
 from holoctl.base.tolerances import (
     REACH_CLOSED,
@@ -36,14 +36,9 @@ from holoctl.control.limited_coordinates import coordinates_at
 from holoctl.control.reach_refusal import Short, refusal
 from holoctl.control.reach_targets import Targets, rates_of, targets_of
 from holoctl.control.reaching import Fences, Way, closed_within, kinematics_at, least, no_fences
+from holoctl.mechanism.bound_limits import BoundLimits, applicable, bound_limits
 from holoctl.mechanism.checks import check_configuration, check_mechanism
-from holoctl.mechanism.limits import (
-    BoundLimits,
-    Limits,
-    applicable,
-    bound_limits,
-    checked_limits,
-)
+from holoctl.mechanism.limits import Limits, checked_limits
 from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import constraint_rows
@@ -297,7 +292,9 @@ def _from_elsewhere(
     return short
 
 
-def _settled(p: Problem, targets: Targets, fences: Fences, posture: Vector, q: Vector) -> Vector:
+def _settled(
+    p: Problem, targets: Targets, fences: Fences, posture: Vector, q: Vector, tol: float
+) -> Vector:
     """Of all q with the frames there one that is nearest to the posture, with every digit."""
     mech, c = p.mech, p.mech.column_scale
     held = replace(p, also=targets.left)
