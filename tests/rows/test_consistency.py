@@ -11,7 +11,7 @@ import pinocchio as pin
 import pytest
 from exported import Exported
 from inside import general_path
-from support import closed_states, mechanism, relative, shared_partition, stretched
+from support import closed_states, few, mechanism, relative, shared_partition, stretched
 from zoo import ZOO
 
 import holoctl as hc
@@ -154,7 +154,7 @@ def test_a_controller_brings_its_own_limits(tmp_path):
     assert (compiled.closure_limit, compiled.velocity_limit) == (CLOSURE_LIMIT, None)
 
 
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("name", few(COMPILED, ["bennett", "floating_leg"]))
 def test_all_paths_draw_the_line_where_the_certificate_measures(name):
     """Noise on both sides of the limits: the same answer or the same refusal."""
     mech, rng, seen = mechanism(name), np.random.default_rng(1), set()

@@ -278,7 +278,8 @@ def _tick(
     def acceleration(q: Vector, v: Vector, t: float) -> Vector | None:
         change = None
         if friction is not None and reached_at is not v:
-            change = friction(q, v, t) - friction(q, reached_at, t)
+            change = friction(q, v, t).copy()  # both are written into one place
+            change -= friction(q, reached_at, t)
         if change is None and pushed is None:
             return reached
         more = caused(q, change, pushed)
