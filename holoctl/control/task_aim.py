@@ -182,10 +182,10 @@ class _Felt(NamedTuple):
         c, s = P.mechanism.column_scale, task.scale
         level = Level(s[:, None] * motion.jacobian * c, np.zeros((s.size, 0)), task.labels)
         motions = P.gamma / c[:, None]
-        damping = damping_at(P.mechanism.name, level, motions, 0, self.law.damped)
+        _, share = damping_at(P.mechanism.name, level, motions, 0, self.law.damped)
         X = s[:, None] * self._whitened(motion)
         A = X @ X.T
-        A += np.diag(np.full(s.size, damping * A.diagonal().mean()))
+        A += np.diag(np.full(s.size, share * A.diagonal().mean()))
         inertia = s[:, None] * cholesky(A).solve(np.diag(s))
         return np.asarray(0.5 * (inertia + inertia.T))
 

@@ -17,7 +17,8 @@ singular posture A^-1 is damped where that is asked for:
     (A + damping I)^-1    damping = d^2 (1 - s^2 / d^2)^2 where s < d,   1 / s^2 = |J_n^-1|^2
 
 with A relative to the mean of its diagonal, and J_n the Jacobian in scaled rows and an orthonormal
-basis of the motions, relative to its size: smooth, and exactly zero away from there.
+basis of the motions, relative to its size (that of what hardly moves counts as more): smooth, and
+exactly zero away from there.
 
 References: O. Khatib, "A unified approach for motion and force control of robot manipulators: the
 operational space formulation", 1987; N. Hogan, "Impedance control: an approach to manipulation",
@@ -26,6 +27,7 @@ operational space formulation", 1987; N. Hogan, "Impedance control: an approach 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -37,9 +39,10 @@ from scipy.linalg import lapack
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import cholesky, orthonormal_columns, singular_values
-from holoctl.base.tolerances import TASK_DAMPED, TASK_LOST, TASK_SINGULAR
+from holoctl.base.tolerances import TASK_DAMPED, TASK_LOST, TASK_MOVED, TASK_SINGULAR
 from holoctl.control.limited_tick import Limiting
 from holoctl.control.tasks.contract import BoundTask, Wanted
+from holoctl.control.tasks.task_terms import spread
 
 __all__ = [
     "Asked",
@@ -209,12 +212,12 @@ def prioritised(
         if free.shape[1] == 0:
             break
         motions = E @ free
-        damping = damping_at(name, level, motions, i, damped)
+        damping, share = damping_at(name, level, motions, i, damped)
         most = max(most, damping)
         J, right = level.J @ motions, level.right - level.J @ (E @ z)
         rows, left = J.shape
         A = J @ J.T if rows <= left else J.T @ J
-        A = A + np.diag(np.full(A.shape[0], damping * A.diagonal().mean()))
+        A = A + np.diag(np.full(A.shape[0], share * A.diagonal().mean()))
         if not A.diagonal().max() > 0.0:  # damped, and nothing moves it
             continue
         if rows <= left:
@@ -226,25 +229,29 @@ def prioritised(
     return z + free @ (free.T @ (posture - z)), most
 
 
-def damping_at(name: str, level: Level, motions: Array, before: int, damped: bool) -> float:
-    """The damping of a level, relative to its mobility; its condition is that of the Jacobian for
-    an orthonormal basis of the motions in scaled coordinates, so that masses do not matter."""
+def damping_at(
+    name: str, level: Level, motions: Array, before: int, damped: bool
+) -> tuple[float, float]:
+    """The damping of a level, relative to a mobility, and to its own, which is less where hardly
+    anything moves it; its condition is that of the Jacobian for an orthonormal basis of the motions
+    in scaled coordinates, so that masses do not matter."""
     J = level.J @ orthonormal_columns(motions)
     sizes = singular_values(J)
     if damped:
-        return damping_of(sizes)
-    condition = float(sizes[0] / sizes[-1]) if sizes[-1] > 0.0 else float("inf")
+        damping, own = damping_of(sizes), float(np.mean(sizes * sizes))
+        return damping, damping * max(1.0, TASK_MOVED**2 / max(own, sys.float_info.min))
+    condition = spread(sizes)
     if not condition <= TASK_SINGULAR:
         raise SingularityError(
             _why(name, level, motions, condition, before),
             condition=condition, names=list(level.labels),
         )  # fmt: skip
-    return 0.0
+    return 0.0, 0.0
 
 
 def damping_of(sizes: Vector) -> float:
     """The damping for singular values of a scaled Jacobian, relative to its mobility."""
-    relative = sizes * sizes / max(float(np.mean(sizes * sizes)), TASK_LOST)
+    relative = sizes * sizes / max(float(np.mean(sizes * sizes)), TASK_MOVED**2)
     s2 = 1.0 / float((1.0 / (relative + TASK_LOST)).sum())
     return TASK_DAMPED**2 * max(0.0, 1.0 - s2 / TASK_DAMPED**2) ** 2
 
@@ -261,11 +268,11 @@ def _null_space(J: Array) -> Array:
 
 def _why(name: str, level: Level, motions: Array, condition: float, before: int) -> str:
     left = " with what the tasks before it leave" if before else ""
-    sizes = np.linalg.norm(level.J @ motions, axis=1)
+    sizes = np.linalg.norm(level.J @ orthonormal_columns(motions), axis=1)
     still = [
         label
         for label, size in zip(level.labels, sizes.tolist(), strict=True)
-        if size * TASK_SINGULAR <= sizes.max() or size == 0.0
+        if size * TASK_SINGULAR <= max(sizes.max(), 1.0)
     ]
     if still:
         why = f"no motion moves {listing(still, 6)}; take other axes"

@@ -25,7 +25,7 @@ from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import cholesky, in_place_lu, solved
-from holoctl.base.tolerances import BESIDE_DAMPED, TASK_DAMPED, TASK_DOUBT
+from holoctl.base.tolerances import BESIDE_DAMPED, TASK_DAMPED, TASK_DOUBT, TASK_MOVED
 from holoctl.control.task_law import Asked, TaskLaw, critical_damping, matrix, times
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
@@ -177,6 +177,8 @@ def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
     posture, of_motors, motors = law.posture, ground.of_motors, np.ascontiguousarray(mech.B.T)
     inertia, posv, potrs = ground.inertia, lapack.dposv, lapack.dpotrs
     T, factors, f = np.zeros(J_y.T.shape), np.zeros((J_y.shape[0],) * 2), factors_of(law.tasks[0])
+    unit = float((law.tasks[0].scale / f).max() * mech.column_scale[ground.split.independent].min())
+    least = 1.0 / (TASK_DOUBT * unit) ** 2
 
     def factor(q: Vector) -> bool:
         nonlocal T, factors
@@ -186,7 +188,8 @@ def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
         A = J_y.dot(T)
         factors, info = lapack.dpotrf(A)
         pivots = factors.diagonal()
-        return not info and bool((A.diagonal() / (pivots * pivots)).max() < TASK_DOUBT**2)
+        spread = A.diagonal().max() / (pivots * pivots).min()
+        return not info and bool(spread < TASK_DOUBT**2 and (J_y * J_y).sum() > least)
 
     def motion(q: Vector, v: Vector, right: Vector) -> Vector:
         wanted = of_motors(posture.acceleration(q, motors.dot(v)))
@@ -234,6 +237,7 @@ def _far_from_singular(
             return False
         A = J.dot(T)
         _, inverse, info = posv(A, one)
-        return not info and bool(inverse.trace() * A.diagonal().mean() < most)
+        size = max(A.diagonal().mean(), TASK_MOVED**2)
+        return not info and bool(inverse.trace() * size < most)
 
     return far

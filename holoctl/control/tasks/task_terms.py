@@ -24,7 +24,15 @@ from holoctl.base.tolerances import TASK_SINGULAR
 from holoctl.control.tasks.contract import BoundTask, Task
 from holoctl.projector.projection import Projection
 
-__all__ = ["TaskTerms", "bound_to", "condition_of", "inertia_of", "task_terms", "whitened"]
+__all__ = [
+    "TaskTerms",
+    "bound_to",
+    "condition_of",
+    "inertia_of",
+    "spread",
+    "task_terms",
+    "whitened",
+]
 
 Array = NDArray[np.float64]
 
@@ -49,7 +57,7 @@ class TaskTerms:
     condition : float
         Condition number of the Jacobian in scaled rows, lengths over the size of the mechanism,
         and an orthonormal basis of the motions, so that it does not depend on the choice of
-        coordinates; inf where there are more rows than motions.
+        coordinates; inf where there are more rows than motions, or nothing moves it.
     """
 
     value: Any
@@ -124,8 +132,14 @@ def condition_of(P: Projection, J: Array, scale: Vector) -> float:
     if not 0 < scale.size <= P.k:
         return float("inf")
     c = P.mechanism.column_scale[:, None]
-    sizes = singular_values((scale[:, None] * J * c.T) @ orthonormal_columns(P.gamma / c))
-    return float(sizes[0] / sizes[-1]) if sizes[-1] > 0.0 else float("inf")
+    return spread(singular_values((scale[:, None] * J * c.T) @ orthonormal_columns(P.gamma / c)))
+
+
+def spread(sizes: Vector) -> float:
+    """The condition number of a scaled Jacobian by its singular values; inf also where it is none
+    but for rounding: what nothing moves is singular, though it be a single row."""
+    moved = sizes[-1] > 0.0 and sizes[0] * TASK_SINGULAR > 1.0
+    return float(sizes[0] / sizes[-1]) if moved else float("inf")
 
 
 def inertia_of(J_y: Array, L: Cholesky, scale: Vector) -> Array | None:
