@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from holoctl.constraints.wrench import wrench_rows
     from holoctl.control.computed_torque import ComputedTorque, SensedTracking, Tracking
     from holoctl.control.impedance import Impedance
+    from holoctl.control.inverse_kinematics import inverse_kinematics
     from holoctl.control.limited_inverse_dynamics import (
         LimitedInverseDynamics,
         limited_inverse_dynamics,
@@ -87,6 +88,8 @@ if TYPE_CHECKING:
     from holoctl.dynamics.relaxed_inverse import inverse_dynamics_relaxed, is_fully_actuated
     from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
     from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
+    from holoctl.estimation.frame_wrench import FrameWrench
+    from holoctl.estimation.momentum_observer import MomentumObserver
     from holoctl.estimation.prepared_assembly import AssemblyReport, PreparedAssembly
     from holoctl.estimation.rate_filter import RateFilter
     from holoctl.forces.contract import BoundForce, Efforts, Force
@@ -119,6 +122,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "closing.assembly": ["assemble"],
+    "estimation.frame_wrench": ["FrameWrench"],
+    "estimation.momentum_observer": ["MomentumObserver"],
     "estimation.prepared_assembly": ["AssemblyReport", "PreparedAssembly"],
     "estimation.rate_filter": ["RateFilter"],
     "closing.snapped": ["Snapped", "snapped"],
@@ -143,6 +148,7 @@ _HOMES = {
     "dynamics.energy": ["Energy", "Power", "energy", "power"],
     "constraints.wrench": ["wrench_rows"],
     "control.computed_torque": ["ComputedTorque", "SensedTracking", "Tracking"],
+    "control.inverse_kinematics": ["inverse_kinematics"],
     "control.limited_inverse_dynamics": ["LimitedInverseDynamics", "limited_inverse_dynamics"],
     "control.loop": ["Loop"],
     "control.impedance": ["Impedance"],

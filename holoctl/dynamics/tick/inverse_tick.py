@@ -29,12 +29,12 @@ from holoctl.base.tolerances import (
 )
 from holoctl.dynamics.actuation import effort_scales, target_consistent
 from holoctl.dynamics.tick.aim import Aim, Ground
-from holoctl.dynamics.tick.split import Split, split_rows
 from holoctl.estimation.readings import Readings
 from holoctl.estimation.seen_motion import Seeing
 from holoctl.forces.together import all_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, most_condition
+from holoctl.projector.split import Split, split_rows
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.rows.tick.fast_rows import why_not
@@ -278,7 +278,8 @@ def _tick(
     def acceleration(q: Vector, v: Vector, t: float) -> Vector | None:
         change = None
         if friction is not None and reached_at is not v:
-            change = friction(q, v, t) - friction(q, reached_at, t)
+            change = friction(q, v, t).copy()  # both are written into one place
+            change -= friction(q, reached_at, t)
         if change is None and pushed is None:
             return reached
         more = caused(q, change, pushed)

@@ -195,9 +195,9 @@ def fast_rows(
     position = np.where(wanted < 0, 0, row_in_WJ[wanted // nv] * nv + wanted % nv)
     factor = np.where(wanted < 0, 0.0, S.reshape(-1)[position])
     entries, flat, rest = np.zeros(wanted.shape), WJ.reshape(-1), np.zeros(nv)
-    in_order = len(parts) == 1 and np.array_equal(order, np.arange(order.size))
+    in_order = len(parts) < 2 and np.array_equal(order, np.arange(order.size))
     rights, place = [p.right for p in parts], row_in_WJ[:r]
-    right_of_all = parts[0].right if in_order else np.zeros(order.size)
+    right_of_all = parts[0].right if parts and in_order else np.zeros(order.size)
     result = right_of_all[:r] if in_order else np.zeros(r)
     evaluators, judge = [p.evaluate for p in parts], limits is not None
     of_judged = slice(judged.size)  # those that are not judged stand last
