@@ -406,12 +406,21 @@ TASK_SINGULAR, TASK_DAMPED = 1e4, 1e-2
 larger than the first; where damping is asked for it begins where the inverse of that Jacobian,
 relative to its size, has a norm of one over the second."""
 
+TASK_STILL, TASK_SHARE = 1e-3, 0.1
+"""Singular values of the Jacobian of a task, scaled, are relative to their largest, to the first,
+or to this share of the longest row along all coordinates of the tree, so that what closures hold
+still is not taken for small."""
+
 TASK_DOUBT, BESIDE_DAMPED = 1e3, 0.9
 """Tasks in a tick: the general path takes over where the inverse scaled pivots of the Jacobian have
 a larger norm; and where damping is asked for, already at this share of where it begins."""
 
 TASK_LOST = 1e-12
 """Directions of a task count as moved by so much at least, squared, where its damping is found."""
+
+TASK_MOVED = 1e-2
+"""Scaled motions move a task by so much at least, where its damping is measured by that: one which
+nothing moves is none, whatever rounding has left of its Jacobian."""
 
 GAIN_SYMMETRIC = 1e-9
 """By how much of its size a gain may miss symmetry, or have an eigenvalue below zero."""
