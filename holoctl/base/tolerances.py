@@ -945,6 +945,9 @@ is smaller; and as not turned at all, where the cosine is one."""
 REACH_STEP, REACH_STEPS = 0.3, 300  # scaled; a count
 """Longest step on the way to a pose, and steps."""
 
+REACH_DECIDED = 3
+"""So many times which rows decide the motion is decided anew where a way ends."""
+
 REACH_CLOSED, REACH_BENT = 1e-10, 0.5  # scaled; a share
 """After a step the mechanism is closed again to within the first; a correction longer than this
 share of the step leads elsewhere, and the step is taken shorter."""
