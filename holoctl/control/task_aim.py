@@ -27,8 +27,10 @@ from holoctl.control.task_law import (
     TaskLaw,
     critical_damping,
     damping_at,
+    mobility_size,
     prioritised,
 )
+from holoctl.control.task_levels_tick import lay_out_levels
 from holoctl.control.task_tick import factors_of, lay_out_task
 from holoctl.control.tasks.contract import TaskMotion
 from holoctl.control.tasks.task_terms import whitened
@@ -36,6 +38,7 @@ from holoctl.dynamics.actuation import Actuation, effort_scales
 from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import Projection
+from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.rows.tick.fast_rows import Beside
 
 __all__ = ["TaskAim"]
@@ -66,7 +69,12 @@ class TaskAim:
         return Beside(task.rows, factors_of(task))
 
     def lay_out(self, mech: Mechanism, ground: Ground) -> AimTick | None:
-        """One task that need not be damped, in a tick; else the general path serves."""
+        """In a tick as far as tasks have one; else the general path serves."""
+        tasks = self.law.tasks
+        if self.at_reference and may_depend_on_time(mech):
+            return None
+        if len(tasks) > 1 or tasks[0].scale.size > ground.split.independent.size:
+            return lay_out_levels(mech, self.law, ground, self.at_reference)
         return lay_out_task(mech, self.law, ground, self.at_reference)
 
     def at(self, P: Projection, act: Actuation, asked: Asked, known: Vector) -> Aimed:
@@ -141,12 +149,11 @@ def _posture(P: Projection, law: TaskLaw, D: Array, a_b: Vector, L: Cholesky) ->
 
 
 def _together(levels: Sequence[Level], weights: Sequence[float]) -> Level:
-    """One level of all rows, each counted by the root of its weight."""
-    roots = np.concatenate(
-        [np.full(len(level.labels), w**0.5) for level, w in zip(levels, weights, strict=True)]
-    )[:, None]
-    J, right = (np.vstack([level[i] for level in levels]) for i in (0, 1))
-    return Level(roots * J, roots * right, sum((level.labels for level in levels), ()))
+    """One level of all rows, with the roots of their weights."""
+    roots = [np.full(len(level.labels), w**0.5) for level, w in zip(levels, weights, strict=True)]
+    J, right = np.vstack([one.J for one in levels]), np.vstack([one.right for one in levels])
+    labels = sum((level.labels for level in levels), ())
+    return Level(J, right, labels, np.concatenate(roots))
 
 
 class _Felt(NamedTuple):
@@ -182,10 +189,10 @@ class _Felt(NamedTuple):
         c, s = P.mechanism.column_scale, task.scale
         level = Level(s[:, None] * motion.jacobian * c, np.zeros((s.size, 0)), task.labels)
         motions = P.gamma / c[:, None]
-        _, share = damping_at(P.mechanism.name, level, motions, 0, self.law.damped)
+        damping = damping_at(P.mechanism.name, level, motions, 0, self.law.damped)
         X = s[:, None] * self._whitened(motion)
-        A = X @ X.T
-        A += np.diag(np.full(s.size, share * A.diagonal().mean()))
+        E = whitened(motions, _factored(P, P.gamma.T @ P.terms.M @ P.gamma))
+        A = X @ X.T + np.diag(np.full(s.size, damping * mobility_size(X, level.J, E)))
         inertia = s[:, None] * cholesky(A).solve(np.diag(s))
         return np.asarray(0.5 * (inertia + inertia.T))
 

@@ -14,11 +14,9 @@ W, which is the dynamically consistent one: what it adds is felt at no task.
 A task of lower priority has the motions that are left, and is done as well as these allow. Near a
 singular posture A^-1 is damped where that is asked for:
 
-    (A + damping I)^-1    damping = d^2 (1 - s^2 / d^2)^2 where s < d,   1 / s^2 = |J_n^-1|^2
+    (A + damping I)^-1
 
-with A relative to the mean of its diagonal, and J_n the Jacobian in scaled rows and an orthonormal
-basis of the motions, relative to its size (that of what hardly moves counts as more): smooth, and
-exactly zero away from there.
+relative to `mobility_size`; how much tells tasks/nearness.py.
 
 References: O. Khatib, "A unified approach for motion and force control of robot manipulators: the
 operational space formulation", 1987; N. Hogan, "Impedance control: an approach to manipulation",
@@ -27,7 +25,6 @@ operational space formulation", 1987; N. Hogan, "Impedance control: an approach 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -38,11 +35,16 @@ from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import SingularityError
-from holoctl.base.linalg import cholesky, orthonormal_columns, singular_values
-from holoctl.base.tolerances import TASK_DAMPED, TASK_LOST, TASK_MOVED, TASK_SINGULAR
+from holoctl.base.linalg import (
+    cholesky,
+    least_squares,
+    orthonormal_columns,
+    singular_values,
+)
+from holoctl.base.tolerances import TASK_SINGULAR
 from holoctl.control.limited_tick import Limiting
 from holoctl.control.tasks.contract import BoundTask, Wanted
-from holoctl.control.tasks.task_terms import spread
+from holoctl.control.tasks.nearness import condition_of, damping_of, size_of
 
 __all__ = [
     "Asked",
@@ -52,8 +54,9 @@ __all__ = [
     "TaskNotes",
     "critical_damping",
     "damping_at",
-    "damping_of",
     "matrix",
+    "mobility_size",
+    "null_space",
     "prioritised",
     "times",
 ]
@@ -168,7 +171,7 @@ class TaskLaw:
 
 
 class Level(NamedTuple):
-    """Rows that count alike.
+    """Rows that count alike, or by their weights.
 
     Attributes
     ----------
@@ -177,11 +180,14 @@ class Level(NamedTuple):
     right : (rows, n) array
         What ``J E z`` is to be, for each of n motions.
     labels : tuple of str
+    roots : (rows,) array or None
+        Of weights, which count where there are more rows than motions.
     """
 
     J: Array
     right: Array
     labels: tuple[str, ...]
+    roots: Vector | None = None
 
 
 def prioritised(
@@ -212,51 +218,49 @@ def prioritised(
         if free.shape[1] == 0:
             break
         motions = E @ free
-        damping, share = damping_at(name, level, motions, i, damped)
+        damping = damping_at(name, level, motions, i, damped)
         most = max(most, damping)
         J, right = level.J @ motions, level.right - level.J @ (E @ z)
+        added = damping * mobility_size(J, level.J, E)
         rows, left = J.shape
-        A = J @ J.T if rows <= left else J.T @ J
-        A = A + np.diag(np.full(A.shape[0], share * A.diagonal().mean()))
-        if not A.diagonal().max() > 0.0:  # damped, and nothing moves it
-            continue
         if rows <= left:
+            A = J @ J.T + np.diag(np.full(rows, added))
             z = z + free @ (J.T @ cholesky(A).solve(right))
-            free = free @ _null_space(J)
+            free = free @ null_space(J)
         else:
-            z = z + free @ cholesky(A).solve(J.T @ right)
+            if level.roots is not None:
+                J, right = level.roots[:, None] * J, level.roots[:, None] * right
+            J = np.vstack([J, np.diag(np.full(left, added**0.5))])
+            z = z + free @ least_squares(J, np.vstack([right, np.zeros((left, n))]))
             free = free[:, :0]
     return z + free @ (free.T @ (posture - z)), most
 
 
-def damping_at(
-    name: str, level: Level, motions: Array, before: int, damped: bool
-) -> tuple[float, float]:
-    """The damping of a level, relative to a mobility, and to its own, which is less where hardly
-    anything moves it; its condition is that of the Jacobian for an orthonormal basis of the motions
-    in scaled coordinates, so that masses do not matter."""
-    J = level.J @ orthonormal_columns(motions)
-    sizes = singular_values(J)
+def mobility_size(J: Array, of_tree: Array, E: Array) -> float:
+    """How large the mobility of rows is taken to be, so that damping does not vanish with them: the
+    mean of its diagonal, and at least what rows of `size_of` the tree's have of the motions E."""
+    own = float(np.vecdot(J, J).mean())
+    each: float = size_of(of_tree) ** 2 * float((E * E).sum()) / E.shape[1]
+    return max(own, each)
+
+
+def damping_at(name: str, level: Level, motions: Array, before: int, damped: bool) -> float:
+    """The damping of a level, relative to its mobility; its condition is that of the Jacobian for
+    an orthonormal basis of the motions in scaled coordinates, so that masses do not matter."""
+    sizes = singular_values(level.J @ orthonormal_columns(motions))
+    size = size_of(level.J)
     if damped:
-        damping, own = damping_of(sizes), float(np.mean(sizes * sizes))
-        return damping, damping * max(1.0, TASK_MOVED**2 / max(own, sys.float_info.min))
-    condition = spread(sizes)
+        return damping_of(sizes, size)
+    condition = condition_of(sizes, size)
     if not condition <= TASK_SINGULAR:
         raise SingularityError(
             _why(name, level, motions, condition, before),
             condition=condition, names=list(level.labels),
         )  # fmt: skip
-    return 0.0, 0.0
+    return 0.0
 
 
-def damping_of(sizes: Vector) -> float:
-    """The damping for singular values of a scaled Jacobian, relative to its mobility."""
-    relative = sizes * sizes / max(float(np.mean(sizes * sizes)), TASK_MOVED**2)
-    s2 = 1.0 / float((1.0 / (relative + TASK_LOST)).sum())
-    return TASK_DAMPED**2 * max(0.0, 1.0 - s2 / TASK_DAMPED**2) ** 2
-
-
-def _null_space(J: Array) -> Array:
+def null_space(J: Array) -> Array:
     """Orthonormal basis of the motions that do not move J z."""
     rows, k = J.shape
     qr, tau, _, _ = lapack.dgeqrf(J.T)
@@ -269,13 +273,15 @@ def _null_space(J: Array) -> Array:
 def _why(name: str, level: Level, motions: Array, condition: float, before: int) -> str:
     left = " with what the tasks before it leave" if before else ""
     sizes = np.linalg.norm(level.J @ orthonormal_columns(motions), axis=1)
+    largest = size_of(level.J)
     still = [
         label
         for label, size in zip(level.labels, sizes.tolist(), strict=True)
-        if size * TASK_SINGULAR <= max(sizes.max(), 1.0)
+        if size * TASK_SINGULAR <= max(float(sizes.max()), largest)
     ]
     if still:
-        why = f"no motion moves {listing(still, 6)}; take other axes"
+        of_them = " that is left" if before else ""
+        why = f"no motion{of_them} moves {listing(still, 6)}; take other axes"
     else:
         why = (
             "some direction of it cannot be moved, such as that of a stretched arm; keep away from "

@@ -8,7 +8,7 @@ from typing import Any
 
 from holoctl.base.checks import numbers, quiet
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
+from holoctl.base.tolerances import CLOSURE_LIMIT, MOST_UNEQUAL, VELOCITY_LIMIT
 from holoctl.control import task_methods
 from holoctl.control.task_controller import (
     LoopOptions,
@@ -163,5 +163,9 @@ def _weights(given: Any, count: int) -> tuple[float, ...] | None:
     if x.shape != (count,) or not (x > 0.0).all() or not (x < float("inf")).all():
         raise InputError(
             f"task_weights must be {count} numbers above zero, one for each task; got {given!r}"
+        )
+    if x.max() > MOST_UNEQUAL * x.min():
+        raise InputError(
+            f"task_weights may differ by a factor of {MOST_UNEQUAL:.0e}; got {given!r}"
         )
     return tuple(x.tolist())

@@ -25,12 +25,12 @@ from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import cholesky, in_place_lu, solved
-from holoctl.base.tolerances import BESIDE_DAMPED, TASK_DAMPED, TASK_DOUBT, TASK_MOVED
+from holoctl.base.tolerances import BESIDE_DAMPED, TASK_DAMPED, TASK_DOUBT, TASK_STILL
 from holoctl.control.task_law import Asked, TaskLaw, critical_damping, matrix, times
 from holoctl.control.tasks.contract import BoundTask
+from holoctl.control.tasks.nearness import size_of
 from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.evaluate import may_depend_on_time
 
 __all__ = ["factors_of", "lay_out_task"]
 
@@ -40,13 +40,13 @@ Array = NDArray[np.float64]
 def lay_out_task(
     mech: Mechanism, law: TaskLaw, ground: Ground, at_reference: bool
 ) -> AimTick | None:
-    """The tick of a law of one task, with no more rows than motions; None for others."""
+    """The tick of a law of one task, with no more rows than motions; None where it has none."""
     task, split = law.tasks[0], ground.split
     rows, k, r = task.scale.size, split.independent.size, split.dependent.size
     more = split.more
     beside = None if more is None else more.rows
-    here = task.tick(ground.motion, beside) if len(law.tasks) == 1 and rows <= k else None
-    if here is None or (at_reference and may_depend_on_time(mech)):
+    here = task.tick(ground.motion, beside)
+    if here is None:
         return None
     evaluate, J, of_task, error = here
     dependent, independent, solve = split.dependent, split.independent, split.solve
@@ -63,7 +63,8 @@ def lay_out_task(
     mobility = _mobility(ground, J_y) if damping is None else None
     natural, inertia = law.natural, law.inertia
     per_inertia = None if inertia is None else cholesky(inertia)
-    tau = np.zeros(r)
+    tau, per_f = np.zeros(r), (task.scale / f)[:, None]
+    in_dep, in_ind = (per_f * mech.column_scale[at] for at in (dependent, independent))
 
     def outside(efforts: Vector) -> Vector:
         """gamma' efforts."""
@@ -85,10 +86,11 @@ def lay_out_task(
                 np.multiply(J_y, by_row, J_y)
                 of_J = f * of_task
         e, ed = error(q, wanted.value), wanted.rate - rate
+        size = 0.0 if far is None else size_of(np.hstack([ZT * in_dep, J_y * in_ind]))
         solve(Z, 1)  # G_dep' Z = J_dep'
         ZT.dot(G_ind, of_rows)
         np.subtract(J_y, of_rows, J_y)
-        if far is not None and not far():
+        if far is not None and not far(size):
             return None
         D = damping
         if D is None:
@@ -176,9 +178,9 @@ def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
     """Fewer rows than motions: ``T = W^-1 J_y'``, ``A = J_y T``."""
     posture, of_motors, motors = law.posture, ground.of_motors, np.ascontiguousarray(mech.B.T)
     inertia, posv, potrs = ground.inertia, lapack.dposv, lapack.dpotrs
+    squares = mech.column_scale[ground.split.independent] ** 2
+    least = (TASK_STILL * float((factors_of(law.tasks[0]) / law.tasks[0].scale).max())) ** 2
     T, factors, f = np.zeros(J_y.T.shape), np.zeros((J_y.shape[0],) * 2), factors_of(law.tasks[0])
-    unit = float((law.tasks[0].scale / f).max() * mech.column_scale[ground.split.independent].min())
-    least = 1.0 / (TASK_DOUBT * unit) ** 2
 
     def factor(q: Vector) -> bool:
         nonlocal T, factors
@@ -188,8 +190,9 @@ def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
         A = J_y.dot(T)
         factors, info = lapack.dpotrf(A)
         pivots = factors.diagonal()
-        spread = A.diagonal().max() / (pivots * pivots).min()
-        return not info and bool(spread < TASK_DOUBT**2 and (J_y * J_y).sum() > least)
+        moves = np.vecdot(J_y, J_y * squares).min() > least  # else a row hardly moves
+        largest = A.diagonal().max()
+        return not info and bool(moves and largest < TASK_DOUBT**2 * (pivots * pivots).min())
 
     def motion(q: Vector, v: Vector, right: Vector) -> Vector:
         wanted = of_motors(posture.acceleration(q, motors.dot(v)))
@@ -222,22 +225,22 @@ def _mobility(ground: Ground, J_y: Array) -> Callable[[Vector], Array | None]:
 
 def _far_from_singular(
     mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array
-) -> Callable[[], bool]:
-    """A function that says whether the task is too far from singular to be damped, exactly as
-    `damping_of`: ``trace A^-1 mean(diag A)``, with ``A = J_y (gamma' gamma)^-1 J_y'``, scaled."""
+) -> Callable[[float], bool]:
+    """A function (size) that says whether the task is too far from singular to be damped, exactly
+    as `damping_of`, with ``A = J_y (gamma' gamma)^-1 J_y'``, scaled."""
     basis, posv, task = ground.basis, lapack.dposv, law.tasks[0]
     scale = (task.scale / factors_of(task))[:, None]
     per_c, one = 1.0 / mech.column_scale[:, None], np.eye(J_y.shape[0])
     most = BESIDE_DAMPED / TASK_DAMPED**2
 
-    def far() -> bool:
+    def far(size: float) -> bool:
         N, J = basis() * per_c, J_y * scale
         _, T, info = posv(N.T.dot(N), J.T)
         if info:
             return False
         A = J.dot(T)
         _, inverse, info = posv(A, one)
-        size = max(A.diagonal().mean(), TASK_MOVED**2)
-        return not info and bool(inverse.trace() * size < most)
+        mean = max(float(A.diagonal().mean()), size * size)
+        return not info and bool(inverse.trace() * mean < most)
 
     return far

@@ -96,6 +96,8 @@ def check_rotation(R: Numbers) -> None:
     volume = xx * (yy * zz - yz * zy) - xy * (yx * zz - yz * zx) + xz * (yx * zy - yy * zx)
     if not (abs(squares - 3.0) < NOT_A_ROTATION and abs(volume - 1.0) < NOT_A_ROTATION):
         raise InputError(
-            f"the rotation of a pose must be one: finite, of determinant 1 (got {volume:.6g}) and "
-            f"with columns at right angles (squares sum to {squares:.6g} instead of 3)"
+            f"the rotation of a pose must be one: finite, of determinant 1 (got {volume:.6g}, off "
+            f"by {volume - 1.0:.2g}) and with columns at right angles (squares sum to "
+            f"{squares:.6g} instead of 3, off by {squares - 3.0:.2g}); "
+            "pin.Quaternion(R).normalized() makes one"
         )

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.dynamics.actuation import Actuation
-from holoctl.dynamics.tick.split import Split
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import Projection
+from holoctl.projector.split import Split
 from holoctl.rows.tick.fast_rows import Beside
 from holoctl.tree.live_motion import LiveMotion
 

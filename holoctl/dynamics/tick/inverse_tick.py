@@ -29,12 +29,12 @@ from holoctl.base.tolerances import (
 )
 from holoctl.dynamics.actuation import effort_scales, target_consistent
 from holoctl.dynamics.tick.aim import Aim, Ground
-from holoctl.dynamics.tick.split import Split, split_rows
 from holoctl.estimation.readings import Readings
 from holoctl.estimation.seen_motion import Seeing
 from holoctl.forces.together import all_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, most_condition
+from holoctl.projector.split import Split, split_rows
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.rows.tick.fast_rows import why_not
