@@ -23,6 +23,7 @@ from holoctl.base.errors import AssemblyError, InconsistentError
 from holoctl.base.linalg import in_range, largest, null_space_by_svd
 from holoctl.base.tolerances import (
     REACH_CLOSED,
+    REACH_DECIDED,
     REACH_STALLED,
     REACH_WORST,
     WITHIN_LIMIT,
@@ -159,15 +160,25 @@ def inverse_kinematics(
     fences = _fences(mech, limits)
 
     start = _closed(mech, fences.put(guess), guess, t)
-    meant = as_meant(mech, start, t)
-    p = replace(everywhere(mech, start, t), rows=None if meant is None else meant.rows)
-    found = _reached(p, targets, fences, start, tol)
-    if isinstance(found, Short):
-        found = _from_elsewhere(p, targets, fences, found, tol, restarts, seed)
-    if isinstance(found, Short):
-        raise refusal(p, targets, fences, found)
-    q = _settled(p, targets, fences, wanted, found, tol)
-    return q, *_motion(p, targets, q, twist, acceleration)
+    for _ in range(REACH_DECIDED):
+        meant = as_meant(mech, start, t)
+        p = replace(everywhere(mech, start, t), rows=None if meant is None else meant.rows)
+        found = _reached(p, targets, fences, start, tol)
+        if isinstance(found, Short):
+            found = _from_elsewhere(p, targets, fences, found, tol, restarts, seed)
+        if isinstance(found, Short):
+            raise refusal(p, targets, fences, found)
+        q = _settled(p, targets, fences, wanted, found, tol)
+        off = largest(everywhere(mech, q, t).scaled_rows(q)[0])
+        if meant is None or off <= mech.tolerance:
+            return q, *_motion(p, targets, q, twist, acceleration)
+        start = assemble(mech, q, t=t)[0]  # rows that were left out as rounding open on the way
+    raise AssemblyError(
+        f"{mech.name}: where the poses are met, rows that repeat others open by {off:.2g} "
+        f"(scaled), more than the tolerance of the geometry, {mech.tolerance:g}; hc.mobility tells "
+        "more",
+        residual=off, q=q,
+    )  # fmt: skip
 
 
 # --------------------------------------------------------------------------------------- the pose
@@ -203,7 +214,7 @@ def _fences(mech: Mechanism, limits: Any) -> Fences:
 
 
 def _put(bound: BoundLimits, q: Vector) -> Vector:
-    """q with coordinates of the tree that rounding left beyond their limits put there."""
+    """q with coordinates of the tree that are beyond their limits put there."""
     at, here = bound.places[bound.places >= 0], q.copy()
     own = bound.position[:, : bound.places.size][:, bound.places >= 0]
     here[at] = np.clip(q[at], *own)
@@ -280,7 +291,11 @@ def _from_elsewhere(
     rng = np.random.default_rng(seed)
     for i in range(restarts):
         step = (0.2 + 2.0 * i / restarts) * rng.normal(size=p.free.size)
-        start = newton(p, p.moved(p.guess, step), None)
+        try:
+            start, _ = assemble(p.mech, fences.put(p.moved(p.guess, step)), t=p.t, restarts=0)
+        except AssemblyError:
+            continue
+        start = newton(p, start, None)  # rounded geometry may have closed by other rows
         if largest(p.scaled_rows(start)[0]) > REACH_CLOSED:
             continue
         found = _reached(p, targets, fences, start, tol)

@@ -173,6 +173,7 @@ class BoundFrameTask:
     local: bool
     scale: Vector
     _along: NDArray[np.intp] = field(init=False, repr=False)
+    _all_along: bool = field(init=False, repr=False)
     _turned: Callable[[Sequence[float]], list[float]] | None = field(init=False, repr=False)
     _places: NDArray[np.intp] | None = field(init=False, repr=False)
 
@@ -184,6 +185,7 @@ class BoundFrameTask:
         places = [order.index(axis) for axis in self.axes]
         in_order = places == sorted(places)
         object.__setattr__(self, "_along", np.array(along_axes, dtype=np.intp))
+        object.__setattr__(self, "_all_along", along_axes == [0, 1, 2])
         object.__setattr__(self, "_turned", turned_by(about, self.local) if about else None)
         object.__setattr__(self, "_places", None if in_order else np.array(places))
 
@@ -209,12 +211,12 @@ class BoundFrameTask:
 
     def wanted(self, value: Any) -> Pose:
         """A `pin.SE3`, or where no axis turns a position."""
-        if type(value) is pin.SE3 or isinstance(value, pin.SE3):
+        if isinstance(value, pin.SE3):
             position, R = value.translation, None
-            if self.of_poses:
+            if self._turned is not None:
                 R = value.rotation
                 check_rotation(R.ravel().tolist())
-            if not self.local:
+            if not (self.local or self._all_along):
                 position = position.take(self._along)
         elif self.of_poses:
             raise InputError(
