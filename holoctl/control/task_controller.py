@@ -214,7 +214,7 @@ def task_controller(
     limited = None
     if options.limits is not None:
         limits = limits_law_of(mech, options.limits, options.policy, options.dt)
-        limited = LimitedTick(limits, part, prepared.weights)
+        limited = LimitedTick(limits, part)
     return TaskController(law, prepared, limited, options.assembly, feels)
 
 
