@@ -105,6 +105,25 @@ def test_damping_is_continuous_across(kind, rate):
     assert relative(across, across[0] + 0.0 * across) < 1e-4
 
 
+@pytest.mark.parametrize("weights", [None, [1.0, 3.0]])
+@pytest.mark.parametrize("axes", ["x y", "y x"])
+def test_several_tasks_are_damped_without_a_jump_too(axes, weights):
+    """By priority, each in what the one before it leaves, or together."""
+    mech, order = mechanism("five_bar"), ["xy".index(a) for a in axes.split()]
+    ctl = hc.TaskSpaceControl(
+        mech, [hc.FrameTask(TIP, a) for a in axes.split()], 100.0, 20.0, at_singular="damp",
+        partition=shared_partition("five_bar"), task_weights=weights,
+    )  # fmt: skip
+    parts = [tuple(x[i : i + 1] for x in WANTED) for i in order]
+    controller, steepest = ctl.track(lambda t: parts), []
+    for n in (400, 1600):
+        u, damping = along(controller, np.linspace(-0.2, 0.2, n + 1), 0.5)
+        steepest.append(np.abs(np.diff(u, axis=0)).max() * n / 0.4)
+    assert steepest[1] < 1.15 * steepest[0]
+    assert damping[0] == damping[-1] == 0.0
+    assert damping.max() > 5e-5
+
+
 @pytest.mark.parametrize("kind", LAWS)
 def test_away_from_there_damping_changes_nothing(kind):
     exact, damped = law(kind), law(kind, at_singular="damp")

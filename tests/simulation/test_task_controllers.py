@@ -105,6 +105,26 @@ def test_a_tick_that_is_not_the_controllers_is_refused(robot, kind):
     assert hc.simulate(mech, free, q, v, 0.01, hold=False).ended == ""
 
 
+@pytest.mark.parametrize("kind", LAWS)
+def test_limits_of_joints_hold(robot, kind):
+    """A tool that is to go where a motor must not: the motor stops at its limit, and it is told."""
+    mech, q, v, part, home = robot
+    limits = hc.Limits(position={"motor_left": (q[0] - 0.1, q[0] + 0.1)}, effort=5.0,
+                       acceleration=20.0)  # fmt: skip
+    ctl, told = LAWS[kind](mech, partition=part, limits=limits), set()
+    follow = ctl.track(lambda t: home + [0.2, -0.05])
+
+    def controller(t, q, v):
+        u = follow(t, q, v)
+        told.update(follow.last.saturated)
+        return u
+
+    run = hc.simulate(mech, controller, q, v, 0.5)
+    assert 0.099 < np.abs(run.q[:, 0] - q[0]).max() < 0.1
+    assert np.abs(run.u).max() <= 5.0
+    assert "motor_left.position" in told
+
+
 def test_an_error_of_a_task_has_its_time():
     """A reference that is no pose, in the middle of a run."""
     mech = hc.load(hc.robot_file("five_bar"))
