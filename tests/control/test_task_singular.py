@@ -111,14 +111,14 @@ def check_no_jump(controller, rate):
         assert slopes[-1] < 1e7
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.5])
-@pytest.mark.parametrize("kind", few(LAWS, ["task space", "critical"]))
+@pytest.mark.parametrize("rate", few([0.0, 0.5], [0.5]))
+@pytest.mark.parametrize("kind", few(LAWS, ["critical"]))
 def test_damping_is_continuous_across(kind, rate):
     check_no_jump(law(kind, at_singular="damp").track(lambda t: WANTED), rate)
 
 
 @pytest.mark.parametrize("weights", few([None, (1.0, 3.0)], [None]))
-@pytest.mark.parametrize("axes", ["x y", "y x"])
+@pytest.mark.parametrize("axes", few(["x y", "y x"], ["x y"]))
 def test_several_tasks_are_damped_without_a_jump_too(axes, weights):
     """By priority, each in what the one before it leaves, or together."""
     mech, order = mechanism("five_bar"), ["xy".index(a) for a in axes.split()]
