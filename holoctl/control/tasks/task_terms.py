@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from holoctl.base.checks import Vector, quiet
+from holoctl.base.checks import Vector, counted, quiet
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import Cholesky, cholesky, orthonormal_columns, singular_values
 from holoctl.base.tolerances import TASK_SINGULAR
@@ -30,7 +30,7 @@ __all__ = ["TaskTerms", "bound_to", "condition_at", "inertia_of", "task_terms", 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TaskTerms:
     """A task at a state.
 
@@ -60,6 +60,10 @@ class TaskTerms:
     bias: Vector
     inertia: Array
     condition: float
+
+    def __repr__(self) -> str:
+        rows = counted(self.rate.size, "row")
+        return f"<TaskTerms: {rows}, condition number {self.condition:.3g}>"
 
 
 @quiet
