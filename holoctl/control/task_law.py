@@ -237,30 +237,32 @@ def prioritised_damped(levels: Sequence[Level], E: Array, posture: Array) -> tup
     level it leaves to those behind it, and to the posture.
     """
     k, n = posture.shape
-    z, P, most, left = np.zeros((k, n)), np.eye(k), 0.0, k
+    z, most, left, one = np.zeros((k, n)), 0.0, k, np.eye(k)
+    P, F = one, one  # P = F F' as long as nothing is damped
     Q = orthonormal_columns(E)
     T = lu(Q.T @ E)  # E = Q T
     for level in levels:
         rows = min(level.J.shape[0], left)
         if rows == 0:
             break
-        roots = (
-            np.ones(level.J.shape[0])
-            if level.roots is None or rows == level.J.shape[0]
-            else level.roots
-        )
-        X = level.J @ E
-        sizes = singular_values(T.solve(np.eye(k)).T @ P @ X.T)[:rows]
+        X, right, tall = level.J @ E, level.right, level.J.shape[0] > left
+        sizes = singular_values(T.solve(one).T @ P @ X.T)[:rows]
         damping = damping_of(sizes, size_of(level.J))
         most, added = max(most, damping), damping * mobility_size(X @ P, level.J, E)
-        X, right = roots[:, None] * X, roots[:, None] * level.right
+        if tall and level.roots is not None:
+            X, right = level.roots[:, None] * X, level.roots[:, None] * right
         A = X @ P @ X.T
         values, axes = np.linalg.eigh(0.5 * (A + A.T))
         values, axes = values[-rows:] + added, axes[:, -rows:]
         K = P @ X.T @ (axes / values) @ axes.T
         z = z + K @ (right - X @ z)
-        P = P - K @ X @ P
-        P, left = 0.5 * (P + P.T), left - rows
+        if most > 0.0:
+            P = P - K @ X @ P
+            P = 0.5 * (P + P.T)
+        else:
+            F = F[:, :0] if tall else F @ null_space(X @ F)
+            P = F @ F.T
+        left -= rows
     return z + P @ posture, most
 
 
