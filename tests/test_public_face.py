@@ -34,7 +34,6 @@ def results():
         "partition": part,
         "projection": hc.project(mech, q, v, partition=part),
         "orthonormal": hc.project(mech, q, v, "orthonormal", partition=part),
-        "task": hc.task_terms(hc.project(mech, q, v, partition=part), hc.PostureTask()),
         "terms": hc.terms(mech, q, v, t_stab=0.1),
         "inverse": hc.inverse_dynamics(mech, q, v, [1.0], partition=part),
         "relaxed": hc.inverse_dynamics_relaxed(mech, q, v, [1.0], partition=part),
@@ -45,6 +44,9 @@ def results():
         "modes": hc.assembly_modes(mech, mech.motor_positions(q), tries=5),
         "joined": hc.joined_modes(
             mech, hc.assembly_modes(mech, mech.motor_positions(q), tries=5), steps=5
+        ),
+        "task": hc.task_terms(
+            hc.project(mech, q, v, partition=part), hc.FrameTask("rocker", "rz x", local=True)
         ),
         "run": hc.simulate(mech, lambda t, q, v: np.zeros(1), q, v, 0.002),
     }
@@ -63,7 +65,6 @@ SENTENCES = {
     "projection": ["<Projection of 'four_bar': 1 motion of 'crank', method 'split', condition"],
     "orthonormal": ["<Projection of 'four_bar': 1 motion, method 'orthonormal', condition number"],
     "terms": ["<Terms of 'four_bar' at t = 0 s: ", "closed to ", "(scaled), stabilised>"],
-    "task": ["<TaskTerms: 1 row, condition number "],
     "inverse": ["<InverseDynamics: 1 effort up to ", "{u} N m or N, certified>"],
     "relaxed": ["<InverseDynamics: 1 effort up to ", "{u} N m or N, certified>"],
     "forward": ["<ForwardDynamics: 3 accelerations up to {a} rad/s^2 or m/s^2, certified>"],
@@ -72,6 +73,7 @@ SENTENCES = {
     "errors": ["<ConstraintErrors: 2 rows open by at most ", " 1/s (scaled), worst 'pin."],
     "joined": ["<JoinedModes of 'four_bar': of 1 pair of modes 0 joined, 1 parted, 0 not known"],
     "modes": ["<AssemblyModes of 'four_bar': 2 modes found from 5 starts: ", "; 0 did not close"],
+    "task": ["<TaskTerms: 2 rows of 1 motion, condition number inf>"],
     "run": [
         "<Run: 3 coordinates and 1 motor over 0.002 s, 3 instants, off the constraints by at most "
     ],

@@ -30,7 +30,7 @@ __all__ = ["TaskTerms", "bound_to", "condition_at", "inertia_of", "task_terms", 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class TaskTerms:
     """A task at a state.
 
@@ -62,8 +62,11 @@ class TaskTerms:
     condition: float
 
     def __repr__(self) -> str:
-        rows = counted(self.rate.size, "row")
-        return f"<TaskTerms: {rows}, condition number {self.condition:.3g}>"
+        rows, k = self.jacobian.shape
+        return (
+            f"<TaskTerms: {counted(rows, 'row')} of {counted(k, 'motion')}, condition number "
+            f"{self.condition:.3g}>"
+        )
 
 
 @quiet
