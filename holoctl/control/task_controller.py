@@ -161,7 +161,10 @@ def _check_finite(wanted: Sequence[Wanted]) -> None:
     for i, one in enumerate(wanted):
         of = f" of task {i}" if len(wanted) > 1 else ""
         check_finite(
-            **{f"rate of the reference{of}": one.rate, f"its acceleration{of}": one.acceleration}
+            **{
+                f"rate of the reference{of}": one.rate,
+                f"acceleration of the reference{of}": one.acceleration,
+            }
         )
 
 

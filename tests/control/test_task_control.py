@@ -346,26 +346,21 @@ def test_what_does_not_fit_is_done_by_least_squares():
             J.append(terms.jacobian)
             bias.append(terms.bias)
             s.append(task.bind(mech).scale)
-        fd = lambda ctl: (
-            hc.forward_dynamics(  # noqa: E731
-                mech,
-                q,
-                v,
-                mech.B @ ctl.torque(q, v, references),
-                partition=part,  # noqa: B023
-            ).a
-        )
-        ydd = lambda a: np.linalg.lstsq(P.gamma, a - P.bias, rcond=None)[0]  # noqa: E731, B023
+        found = []
+        for ctl in (strict, loose):
+            u = ctl.torque(q, v, references)
+            a = hc.forward_dynamics(mech, q, v, mech.B @ u, partition=part).a
+            found.append(np.linalg.lstsq(P.gamma, a - P.bias, rcond=None)[0])
         right = [x - b for x, b in zip(wanted, bias, strict=True)]
         base = np.linalg.lstsq(J[0], right[0], rcond=None)[0]
         N = np.linalg.svd(J[0])[2][1:].T
         more = np.linalg.lstsq(J[1] @ N, right[1] - J[1] @ base, rcond=None)[0]
-        assert relative(ydd(fd(strict)), base + N @ more) < 1e-8
+        assert relative(found[0], base + N @ more) < 1e-8
         roots = np.concatenate([(w[i] ** 0.5) * s[i] for i in range(2)])
         best = np.linalg.lstsq(
             roots[:, None] * np.vstack(J), roots * np.concatenate(right), rcond=None
         )[0]
-        assert relative(ydd(fd(loose)), best) < 1e-8
+        assert relative(found[1], best) < 1e-8
 
 
 def test_more_rows_than_motions_are_least_squares_and_told(caplog):
