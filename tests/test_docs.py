@@ -424,6 +424,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "where s < d, else 0 d = {}", "tolerances.TASK_DAMPED"),
     (DERIVATIONS, "of those of A over its diagonal, are above {}, or", "tolerances.TASK_DOUBT"),
     (TASK_SPACE, "(`task_terms(...).condition`) above {}.", "tolerances.TASK_SINGULAR"),
+    (TASK_SPACE, "poses to `tol` ({}, scaled)", lambda: (default(hc.inverse_kinematics, "tol"),)),
+    (TASK_SPACE, "on the constraints (at most {}, scaled)", "tolerances.REACH_STEP"),
     (TASK_SPACE, "relative to its size, is above {}, it is damped",
      lambda: (1.0 / of("tolerances.TASK_DAMPED"),)),
     (DECISIONS, "too weak give {} of the way", "demo.BETWEEN_HOLDING_AND_MOVING"),
@@ -468,7 +470,12 @@ NO_CONSTANTS = {  # numbers of these pages that are no limits of the code, by th
         "a misfit of 1e-2 has none",
         "one of 1e-3 may be taken",
     ),
-    TASK_SPACE: ('by", round(1e3 * (there', 'by", (1e3 * (there'),  # m to mm
+    TASK_SPACE: (  # m to mm, s to ms, and a tick
+        'by", round(1e3 * (there',
+        'by", (1e3 * (there',
+        "dt=1e-3)",
+        "round(1e3 * t)",
+    ),
     DECISIONS: (
         "six digits leave errors up to 1e-5",
         "below 2e-16 up to",  # measured, by a test of its own

@@ -6,7 +6,7 @@
 The way goes from the closed guess, in short steps on the constraints, straight to the poses; what
 they leave open slides to the nearest place; Newton's method does the last digits. v and a are two
 linear problems.
-Reference: docs/task-space-ik.md.
+Reference: docs/task-space.md, "Inverse kinematics".
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ What is left vanishes where the frame is there, and its slope is exact, also far
     angle of E about n                            one turn, about n
     from m to E m, at right angles to m           two turns, all but that about m
 
-Reference: docs/task-space-ik.md.
+Reference: docs/task-space.md, "Inverse kinematics".
 """
 
 from __future__ import annotations

@@ -122,7 +122,10 @@ class TaskAim:
         else:
             z = prioritised(mech.name, levels, E, posture)
         motion_a, motion_v = (mech.column_scale[:, None] * E @ z).T
-        target = mech.B.T @ (motion_a + a_b)
+        a = motion_a + a_b
+        if law.natural and asked.outside is not None:  # it is not to be compensated
+            a = a + felt.caused(asked.outside)
+        target = mech.B.T @ a
         rates = mech.B.T @ (motion_v + P.v_t) if self.at_reference else None
         return Aimed(target, rates, push if law.natural and act.rank == P.k else None)
 
@@ -188,9 +191,13 @@ class _Felt(NamedTuple):
 
     def outside(self, i: int, motion: TaskMotion, efforts: Vector) -> Vector:
         """``Lambda J_y W^-1 gamma' efforts``."""
+        found: Vector = self._inertia(i, motion) @ (motion.jacobian @ self.caused(efforts))
+        return found
+
+    def caused(self, efforts: Vector) -> Vector:
+        """The acceleration that efforts cause, ``gamma W^-1 gamma' efforts``."""
         P = self.P
-        moved = motion.jacobian @ (P.gamma @ self._inertia_of_motions.solve(P.gamma.T @ efforts))
-        found: Vector = self._inertia(i, motion) @ moved
+        found: Vector = P.gamma @ self._inertia_of_motions.solve(P.gamma.T @ efforts)
         return found
 
     def _inertia(self, i: int, motion: TaskMotion) -> Array:

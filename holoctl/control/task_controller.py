@@ -104,8 +104,7 @@ class TaskController:
                 if not self.feels or f_ext is None:
                     known = known_efforts(mech, q, v, t, f_ext, efforts)
                 else:
-                    outside = known_efforts(mech, q, v, t, f_ext, None)
-                    known = outside if self.law.inertia is not None else np.zeros(mech.nv)
+                    known = outside = known_efforts(mech, q, v, t, f_ext, None)
                     if efforts is not None:
                         known = known + known_efforts(mech, q, v, t, None, efforts)
 

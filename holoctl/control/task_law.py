@@ -42,7 +42,7 @@ from holoctl.base.linalg import (
     orthonormal_columns,
     singular_values,
 )
-from holoctl.base.tolerances import TASK_SINGULAR
+from holoctl.base.tolerances import TASK_SINGULAR, TASK_STILL
 from holoctl.control.limited_tick import Limiting
 from holoctl.control.tasks.contract import BoundTask, Wanted
 from holoctl.control.tasks.nearness import condition_of, damping_of, size_of
@@ -300,11 +300,11 @@ def null_space(J: Array) -> Array:
 def _why(name: str, level: Level, motions: Array, condition: float, before: int) -> str:
     left = " with what the tasks before it leave" if before else ""
     sizes = np.linalg.norm(level.J @ orthonormal_columns(motions), axis=1)
-    largest = size_of(level.J)
+    of_tree = np.linalg.norm(level.J, axis=1)
     still = [
         label
-        for label, size in zip(level.labels, sizes.tolist(), strict=True)
-        if size * TASK_SINGULAR <= max(float(sizes.max()), largest)
+        for label, size, whole in zip(level.labels, sizes.tolist(), of_tree.tolist(), strict=True)
+        if size * TASK_SINGULAR <= max(whole, TASK_STILL)
     ]
     if still:
         of_them = " that is left" if before else ""

@@ -58,6 +58,8 @@ def lay_out_levels(
     squares, least = mech.column_scale[independent] ** 2, min(roots) / TASK_DOUBT
 
     def aim(q: Vector, v: Vector, t: float, asked: Asked) -> Aimed | None:
+        if asked.outside is not None:
+            return None
         for wanted, (tick, own, stiffness, damping) in zip(asked.wanted, of_tasks, strict=True):
             tick.evaluate(q, v, t)
             J[own] = tick.jacobian

@@ -37,9 +37,10 @@ class TaskSpaceControl:
 
         xdd = a_ref + kd (v_ref - xd) + kp e
 
-    is what the motion is to be, exactly on a perfect model: ``e'' + kd e' + kp e = 0``. Where tasks
-    have fewer rows than there are motions, the rest goes to the posture, by the dynamically
-    consistent inverse, so that no task feels it.
+    is what the motion is to be, exactly on a perfect model. So ``e'' + kd e' + kp e = 0`` for
+    positions, and for rotations about one direction, or to first order in e. Where tasks have fewer
+    rows than there are motions, the rest goes to the posture, by the dynamically consistent
+    inverse, so that no task feels it.
 
     Parameters
     ----------

@@ -103,6 +103,8 @@ def lay_out_task(
         xdd, push = wanted.acceleration, None
         if natural:
             push = (command / f if scaled else command).dot(J_y)  # J_y' (K e + D ed)
+            if asked.outside is not None:  # it is not to be compensated
+                push = push + outside(asked.outside)
         else:
             xdd = command + xdd
         if not way.factor(q):
