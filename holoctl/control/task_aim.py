@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, counted, listing
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import (
     Cholesky,
@@ -204,6 +204,14 @@ class _Felt(NamedTuple):
         """Lambda, damped as the task is."""
         P, task = self.P, self.law.tasks[i]
         c, s = P.mechanism.column_scale, task.scale
+        if s.size > P.k:
+            raise SingularityError(
+                f"{P.mechanism.name}: the task {listing(task.labels, 6)} has {s.size} rows, and "
+                f"there are {counted(P.k, 'motion')}, so that no inertia is felt there, which "
+                "critical damping needs, and f_ext with a wanted inertia; take fewer axes, or "
+                "give the damping as numbers",
+                condition=float("inf"), names=list(task.labels),
+            )  # fmt: skip
         level = Level(s[:, None] * motion.jacobian * c, np.zeros((s.size, 0)), task.labels)
         motions = P.gamma / c[:, None]
         X = s[:, None] * self._whitened(motion)
