@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from holoctl.constraints.wrench import wrench_rows
     from holoctl.control.computed_torque import ComputedTorque, SensedTracking, Tracking
     from holoctl.control.impedance import Impedance
+    from holoctl.control.inverse_kinematics import inverse_kinematics
     from holoctl.control.limited_inverse_dynamics import (
         LimitedInverseDynamics,
         limited_inverse_dynamics,
@@ -67,6 +68,8 @@ if TYPE_CHECKING:
     from holoctl.control.realtime import LoopStatistics, realtime, run_at_rate
     from holoctl.control.task_loop import SensedTaskTracking, TaskLoop, TaskReport, TaskTracking
     from holoctl.control.task_space_control import TaskSpaceControl
+    from holoctl.control.tasks.center_of_mass_task import CenterOfMassTask
+    from holoctl.control.tasks.custom_task import CustomTask
     from holoctl.control.tasks.frame_task import FrameTask
     from holoctl.control.tasks.posture_task import PostureTask
     from holoctl.control.tasks.task_terms import TaskTerms, task_terms
@@ -85,6 +88,8 @@ if TYPE_CHECKING:
     from holoctl.dynamics.relaxed_inverse import inverse_dynamics_relaxed, is_fully_actuated
     from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
     from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
+    from holoctl.estimation.frame_wrench import FrameWrench
+    from holoctl.estimation.momentum_observer import MomentumObserver
     from holoctl.estimation.prepared_assembly import AssemblyReport, PreparedAssembly
     from holoctl.estimation.rate_filter import RateFilter
     from holoctl.forces.contract import BoundForce, Efforts, Force
@@ -117,6 +122,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "closing.assembly": ["assemble"],
+    "estimation.frame_wrench": ["FrameWrench"],
+    "estimation.momentum_observer": ["MomentumObserver"],
     "estimation.prepared_assembly": ["AssemblyReport", "PreparedAssembly"],
     "estimation.rate_filter": ["RateFilter"],
     "closing.snapped": ["Snapped", "snapped"],
@@ -141,11 +148,14 @@ _HOMES = {
     "dynamics.energy": ["Energy", "Power", "energy", "power"],
     "constraints.wrench": ["wrench_rows"],
     "control.computed_torque": ["ComputedTorque", "SensedTracking", "Tracking"],
+    "control.inverse_kinematics": ["inverse_kinematics"],
     "control.limited_inverse_dynamics": ["LimitedInverseDynamics", "limited_inverse_dynamics"],
     "control.loop": ["Loop"],
     "control.impedance": ["Impedance"],
     "control.task_loop": ["SensedTaskTracking", "TaskLoop", "TaskReport", "TaskTracking"],
     "control.task_space_control": ["TaskSpaceControl"],
+    "control.tasks.center_of_mass_task": ["CenterOfMassTask"],
+    "control.tasks.custom_task": ["CustomTask"],
     "control.tasks.frame_task": ["FrameTask"],
     "control.tasks.posture_task": ["PostureTask"],
     "control.tasks.task_terms": ["TaskTerms", "task_terms"],

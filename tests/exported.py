@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
+from support import SHARED
 
 import holoctl as hc
 
@@ -55,6 +58,20 @@ def build_and_test(folder, compiler, *options):
     return run("ctest", "--test-dir", build, "--output-on-failure", "-V")
 
 
+def library(paths, folder):
+    """The shared library of a header and a source; made once in a run of the tests, for nothing
+    in it changes."""
+    text = b"".join(path.read_bytes() for path in paths)
+    shared = Path(os.environ.get(SHARED, folder))
+    made = shared / f"law-{hashlib.sha256(text).hexdigest()}.so"
+    if not made.exists():
+        new = folder / "law.so"
+        run(compilers()[0], *STRICT, "-O1", "-fPIC", "-shared", paths[1], "-o", new, "-lm")
+        part = shutil.copy(new, made.with_suffix(f".{os.getpid()}"))
+        os.replace(part, made)  # in one step: a process that looks meanwhile finds all or nothing
+    return made
+
+
 class Exported:
     """An export as a shared library; arrays in, (status name, u) out."""
 
@@ -63,9 +80,7 @@ class Exported:
         self.mech = mech = what.mech if self.controller else what
         self.paths = hc.export_c(what, folder, **options)
         self.prefix = self.paths[0].stem
-        source, made = self.paths[1], folder / "law.so"
-        run(compilers()[0], *STRICT, "-O1", "-fPIC", "-shared", source, "-o", made, "-lm")
-        self.library = ctypes.CDLL(str(made))
+        self.library = ctypes.CDLL(str(library(self.paths[:2], folder)))
         gains = [(x, ctypes.c_double * mech.nu) for x in ("kp", "kd")] if self.has_torque else []
         limits = [
             (x, ctypes.c_double)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import relaxed
+from support import few
 
 import holoctl as hc
 
@@ -108,9 +109,17 @@ FUNCTIONS = {
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numbers beyond floats on the way
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
-@settings(max_examples=150)
-@given(data=st.data())
-def test_anything_at_all_gives_a_proper_result_or_an_error_of_the_family(bench, function, data):
+@pytest.mark.parametrize("count", few([50, 150], [50]))
+def test_anything_at_all_gives_a_proper_result_or_an_error_of_the_family(bench, function, count):
+    @settings(max_examples=count)
+    @given(data=st.data())
+    def run(data):
+        check(bench, function, data)
+
+    run()
+
+
+def check(bench, function, data):
     """One to all of the array arguments are junk; the others are what they should be."""
     s = bench
     good = {

@@ -7,6 +7,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib.util import resolve_name
 from pathlib import Path
@@ -52,9 +53,15 @@ def module_name(path: Path) -> str:
 
 
 FILES = sorted(ROOT.rglob("*.py"))
-TREES = {module_name(path): ast.parse(path.read_text("utf-8"), str(path)) for path in FILES}
-PACKAGES = {module_name(path) for path in FILES if path.name == "__init__.py"}
-MODULES = sorted(TREES.keys() - PACKAGES)
+PATHS = {module_name(path): path for path in FILES}
+PACKAGES = {module for module, path in PATHS.items() if path.name == "__init__.py"}
+MODULES = sorted(PATHS.keys() - PACKAGES)
+
+
+@cache
+def parsed(module: str) -> ast.Module:
+    """The source of a module, parsed."""
+    return ast.parse(PATHS[module].read_text("utf-8"), str(PATHS[module]))
 
 
 def room(module: str) -> str:
@@ -104,7 +111,7 @@ def nodes(tree: ast.AST, functions: bool = True, type_checking: bool = True) -> 
 def imports(module: str, functions: bool = True, type_checking: bool = True) -> dict[str, int]:
     """Full names of what a module imports, each with a line: import, from, import_module."""
     found: dict[str, int] = {}
-    for node in nodes(TREES[module], functions, type_checking):
+    for node in nodes(parsed(module), functions, type_checking):
         if isinstance(node, ast.Import):
             found |= {alias.name: node.lineno for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -127,7 +134,7 @@ def own_module(imported: str) -> str | None:
     top, _, name = imported.partition(".")
     if top != "holoctl":
         return None
-    while name not in TREES and name:
+    while name not in PATHS and name:
         name = name.rpartition(".")[0]
     return name
 
@@ -178,7 +185,7 @@ def test_the_files_of_a_room_stand_on_each_other_in_one_order(folder):
 
 @pytest.mark.parametrize("folder", sorted(PACKAGES - {""}))
 def test_a_room_says_what_it_is_for_and_imports_nothing(folder):
-    tree = TREES[folder]
+    tree = parsed(folder)
     lines = (ast.get_docstring(tree) or "").splitlines()
     assert len(tree.body) == 1, f"holoctl/{folder}/__init__.py: a docstring, and nothing else"
     if folder not in WITHOUT_CODE:
@@ -210,14 +217,14 @@ def test_dynamics_and_control_consume_the_projector():
 def test_no_room_bears_the_name_of_a_public_function():
     functions = {name for name in hc.__all__ if inspect.isfunction(getattr(hc, name))}
     assert functions
-    shadowing = [m for m in TREES if m in functions]
+    shadowing = [m for m in PATHS if m in functions]
     assert not shadowing, f"importing these would hide the function of that name: {shadowing}"
 
 
 # ------------------------------------------------------------------------------------ habits
 
 
-@pytest.mark.parametrize("module", sorted(TREES))
+@pytest.mark.parametrize("module", sorted(PATHS))
 def test_heavy_packages_are_imported_where_they_are_used(module):
     at_import = imports(module, functions=False, type_checking=False)
     wrong = [
@@ -228,10 +235,10 @@ def test_heavy_packages_are_imported_where_they_are_used(module):
     assert not wrong, complaints(wrong)
 
 
-@pytest.mark.parametrize("module", sorted(TREES))
+@pytest.mark.parametrize("module", sorted(PATHS))
 def test_no_print_no_assert_no_inverse(module):
     wrong = []
-    for node in nodes(TREES[module]):
+    for node in nodes(parsed(module)):
         if isinstance(node, ast.Assert):
             wrong.append(
                 f"{where(module, node.lineno)}: assert; raise an error of holoctl.base.errors"
@@ -251,7 +258,7 @@ def test_each_tolerance_is_given_once():
     """A second one of the same name would count, and the first be read."""
     names = [
         node.id
-        for node in ast.walk(TREES["base.tolerances"])
+        for node in ast.walk(parsed("base.tolerances"))
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     ]
     assert len(names) > 100

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
+import warnings
 
 import pytest
-from support import ROOT
+from support import ROOT, few
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
@@ -16,7 +18,22 @@ def test_there_are_examples():
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
-def test_example_runs(path, tmp_path):
+def test_example_runs(path, tmp_path, monkeypatch, capfd):
+    """In this process, which has imported already what an example imports."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(path)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        runpy.run_path(str(path), run_name="__main__")
+    out, err = capfd.readouterr()
+    assert out.strip()
+    assert err == ""
+
+
+@pytest.mark.parametrize(
+    "path", few(EXAMPLES, [x for x in EXAMPLES if x.stem == "track_a_motion"]), ids=lambda p: p.stem
+)
+def test_example_runs_as_a_program(path, tmp_path):
     done = subprocess.run(
         [sys.executable, "-W", "error", str(path)],
         cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,

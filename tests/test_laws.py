@@ -51,14 +51,22 @@ def name(request):
     return request.param
 
 
+@pytest.fixture(
+    params=[slice(0, 30), pytest.param(slice(30, 100), marks=pytest.mark.slow)], ids=str
+)
+def which(request):
+    """Of the states: the first of them in every run, all in the long one."""
+    return request.param
+
+
 def states(name, where):
     return closed_states(name) if where == "closed" else open_states(name)
 
 
 @pytest.mark.parametrize("where", ["closed", "open"])
-def test_jacobian_is_the_derivative_of_the_error(name, where):
+def test_jacobian_is_the_derivative_of_the_error(name, where, which):
     mech, largest = mechanism(name), 0.0
-    for q, v in states(name, where):
+    for q, v in states(name, where)[which]:
         r = rows(mech, q, v)
         G = jacobian_by_differences(mech, q, v)
         largest = max(largest, np.abs(G).max())
@@ -75,10 +83,10 @@ def test_jacobian_is_the_derivative_of_the_error(name, where):
 
 
 @pytest.mark.parametrize("where", ["closed", "open"])
-def test_drift_is_the_derivative_of_the_rate(name, where):
+def test_drift_is_the_derivative_of_the_rate(name, where, which):
     mech = mechanism(name)
     largest = 0.0
-    for q, slow in states(name, where):
+    for q, slow in states(name, where)[which]:
         v = 3.0 * slow  # the drift grows with the square
         r = rows(mech, q, v)
         drift = drift_by_differences(mech, q, v)
@@ -102,10 +110,10 @@ def test_rows_at_rest_are_those_in_motion_without_their_rates(name):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_gamma_and_bias_satisfy_all_rows_on_the_manifold(name, method):
+def test_gamma_and_bias_satisfy_all_rows_on_the_manifold(name, method, which):
     mech, part = mechanism(name), shared_partition(name)
     largest = 0.0
-    for q, v in closed_states(name):
+    for q, v in closed_states(name)[which]:
         P = hc.project(mech, q, v, method, partition=part)
         r = mech.row_scale
         G, drift = r[:, None] * P.rows.jacobian, r * P.rows.drift
@@ -127,10 +135,10 @@ def test_gamma_and_bias_satisfy_all_rows_on_the_manifold(name, method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_forward_dynamics_agrees_with_the_dense_kkt_system(name, method):
+def test_forward_dynamics_agrees_with_the_dense_kkt_system(name, method, which):
     mech, part = mechanism(name), shared_partition(name)
     rng, largest = np.random.default_rng(5), 0.0
-    for q, v in closed_states(name):
+    for q, v in closed_states(name)[which]:
         tau = 5.0 * rng.normal(size=mech.nv)
         P = hc.project(mech, q, v, method, partition=part)
         res = hc.forward_dynamics(mech, q, v, tau, projection=P)
@@ -161,7 +169,7 @@ def pinocchio_constraints(mech):
 
 
 @pytest.mark.parametrize("name", few(POINTS))
-def test_forward_dynamics_agrees_with_pinocchio(name):
+def test_forward_dynamics_agrees_with_pinocchio(name, which):
     mech, part = mechanism(name), shared_partition(name)
     rng = np.random.default_rng(6)
     models = pinocchio_constraints(mech)
@@ -171,7 +179,7 @@ def test_forward_dynamics_agrees_with_pinocchio(name):
         datas.append(m.createData())
     pin.initConstraintDynamics(mech.model, data, models, datas)
     settings = pin.ProximalSettings(1e-14, 1e-6, 100)
-    for q, v in closed_states(name):
+    for q, v in closed_states(name)[which]:
         tau = 5.0 * rng.normal(size=mech.nv)
         a = pin.constraintDynamics(mech.model, data, q, v, tau, models, datas, settings)
         res = hc.forward_dynamics(mech, q, v, tau, partition=part)
@@ -180,10 +188,10 @@ def test_forward_dynamics_agrees_with_pinocchio(name):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_forward_undoes_inverse(name, method):
+def test_forward_undoes_inverse(name, method, which):
     mech, part = mechanism(name), shared_partition(name)
     rng = np.random.default_rng(7)
-    for q, v in closed_states(name):
+    for q, v in closed_states(name)[which]:
         P = hc.project(mech, q, v, method, partition=part)
         target = feasible_target(P, rng)
         inverse = hc.inverse_dynamics(mech, q, v, target, projection=P)
@@ -199,10 +207,10 @@ def test_forward_undoes_inverse(name, method):
         assert inverse.certificate.ok, str(inverse.certificate)
 
 
-def test_solutions_do_not_depend_on_the_basis(name):
+def test_solutions_do_not_depend_on_the_basis(name, which):
     mech, part = mechanism(name), shared_partition(name)
     rng = np.random.default_rng(8)
-    for q, v in closed_states(name):
+    for q, v in closed_states(name)[which]:
         projections = [hc.project(mech, q, v, m, partition=part) for m in METHODS]
         target, tau = feasible_target(projections[0], rng), rng.normal(size=mech.nv)
         inverse = [hc.inverse_dynamics(mech, q, v, target, projection=P) for P in projections]
@@ -220,12 +228,12 @@ def test_solutions_do_not_depend_on_the_basis(name):
 
 
 @pytest.mark.parametrize("name", few([n for n in NAMES if n not in UNEQUAL]))
-def test_classical_law_with_the_dense_inertia_matrix(name):
+def test_classical_law_with_the_dense_inertia_matrix(name, which):
     """u = (gamma' B)^-1 gamma' (M a + h), all in numpy, for fully actuated mechanisms."""
     mech, part = mechanism(name), shared_partition(name)
     rng = np.random.default_rng(9)
     data = mech.model.createData()
-    for q, v in closed_states(name):
+    for q, v in closed_states(name)[which]:
         P = hc.project(mech, q, v, partition=part)
         assert P.k == mech.nu
         target = rng.normal(size=mech.nu)

@@ -20,6 +20,7 @@ import numpy as np
 import pinocchio as pin
 
 import holoctl
+from holoctl.app.units import motor_units
 from holoctl.base.checks import Vector, known_name, number
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.tolerances import CLOSURE_LIMIT, GEOMETRY_OF_FILES, TYPED_FARTHEST, VELOCITY_LIMIT
@@ -34,7 +35,6 @@ from holoctl.io.load import load, robot_file, robot_names
 from holoctl.io.moved_sheet import moved_sheet
 from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.tree.coordinates import translational
 
 __all__ = ["main"]
 
@@ -373,7 +373,7 @@ def _torque(given: argparse.Namespace) -> int:
     q, _ = assemble(mech, q, locked=held)
     rest = np.zeros(mech.nv)
     result = inverse_dynamics(mech, q, rest, rest, coordinates="all")
-    units = _units(mech)
+    units = motor_units(mech)
     efforts = dict(zip(mech.actuator_names, result.u.tolist(), strict=True))
     certificate = result.certificate
     if given.json:
@@ -451,16 +451,6 @@ def _gain(name: str, text: str) -> float | list[float]:
     except ValueError:
         raise InputError(f"{name} takes a number, or one for each motor; got {text!r}") from None
     return found[0] if len(found) == 1 else found
-
-
-def _units(mech: Mechanism) -> list[str]:
-    """The unit of each motor: N where it drives lengths alone, N m where angles, else none."""
-    length = translational(mech.model)
-    found = []
-    for column in (mech.B != 0.0).T:
-        kinds = set(np.where(length[column], "N", "N m").tolist())
-        found.append(kinds.pop() if len(kinds) == 1 else "")
-    return found
 
 
 def _write_csv(header: list[str], rows: list[list[Any]]) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from holoctl.app.units import motor_units
 from holoctl.base.checks import Vector, known_name, positive
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.tolerances import TOLERANCES
@@ -198,7 +199,8 @@ def demo(
         mech, limited.track(reference), q0, v0, duration,
         rate=rate, limits=limits, progress=progress,
     )  # fmt: skip
-    label = f"motors up to {most:.3g}, {rate:g} Hz"
+    unit = " or ".join(sorted(set(motor_units(mech))))
+    label = f"motors up to {most:.3g} {unit}, {rate:g} Hz"
     scenarios.append(scenario(mech, drawing, figure_at, label, run, most))
     times = np.linspace(0.0, duration, 400)
     return Demo(

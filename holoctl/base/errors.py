@@ -145,11 +145,22 @@ class LimitError(HoloctlError):
     names : tuple of str
         The limits it is beyond: motors by name, those of joints as ``"name.position"``,
         ``"name.velocity"`` or ``"name.acceleration"``.
+    residual : float
+        What is missing, scaled, where a pose was asked for.
+    q : ndarray or None, shape (nq,)
+        The nearest configuration found, where a pose was asked for.
     """
 
-    def __init__(self, message: str, *, names: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        names: Iterable[str] = (),
+        residual: float = float("nan"),
+        q: NDArray[np.float64] | None = None,
+    ) -> None:
         super().__init__(message)
-        self.names = tuple(names)
+        self.names, self.residual, self.q = tuple(names), residual, q
 
 
 class NotActuatedError(HoloctlError):

@@ -384,6 +384,18 @@ remembered which are even."""
 UNSEEN_MOTION = 1e-3
 """Motions that move all sensors by less than this part are not seen."""
 
+UNTOLD_WRENCH = 1e-4
+"""Where the motions move a frame in some direction by less than this part of what they do in
+others, in the metric of their inertia, they do not tell what acts along it."""
+
+STEP_MISSED = 0.1  # scaled
+"""Between two ticks of an observer a coordinate may move by so much more, or less, than its rates
+at both say."""
+
+TURNED_TICK = 0.25
+"""And gamma changes by at most this part of itself, scaled: near a dead point of its coordinates
+means of two ticks tell nothing."""
+
 # --- Dynamics: motors, targets, certificates
 
 ACTUATION_SINGULAR = 1e10
@@ -393,6 +405,11 @@ TASK_SINGULAR, TASK_DAMPED = 1e4, 1e-2
 """A task is singular where the condition number of its Jacobian, in scaled rows and motions, is
 larger than the first; where damping is asked for it begins where the inverse of that Jacobian,
 relative to its size, has a norm of one over the second."""
+
+TASK_STILL, TASK_SHARE = 1e-3, 0.1
+"""Singular values of the Jacobian of a task, scaled, are relative to their largest, to the first,
+or to this share of the longest row along all coordinates of the tree, so that what closures hold
+still is not taken for small."""
 
 TASK_DOUBT, BESIDE_DAMPED = 1e3, 0.9
 """Tasks in a tick: the general path takes over where the inverse scaled pivots of the Jacobian have
@@ -916,3 +933,47 @@ HELD_STILL = 1e-4  # rad/s^2, m/s^2
 
 CLARABEL_GAPS = (1e-13, 1e-11, 1e-9)
 """What the reference, Clarabel, is asked for, gap and feasibility: the first that it attains."""
+
+# --- Inverse kinematics
+
+HALF_TURN_LEFT = 1e-7
+"""A frame counts as turned by half a turn, so that any axis leads back, where the sine that is left
+is smaller; and as not turned at all, where the cosine is one."""
+
+REACH_STEP, REACH_STEPS = 0.3, 300  # scaled; a count
+"""Longest step on the way to a pose, and steps."""
+
+REACH_CLOSED, REACH_BENT = 1e-10, 0.5  # scaled; a share
+"""After a step the mechanism is closed again to within the first; a correction longer than this
+share of the step leads elsewhere, and the step is taken shorter."""
+
+REACHED_POSE = 1e-11  # scaled
+"""The way ends where so little is left of it; Newton's method does the rest."""
+
+REACH_SLOW, REACH_AT_REST = 0.5, 1e-9  # a share; scaled
+"""A step that leaves more than this share of what is left asks for second derivatives; one that is
+shorter than the last leads nowhere."""
+
+REACH_GAINS, REACH_SHORT = 1e-12, 1e-4  # a share; scaled
+"""Steps that lower the squares by less than the first share are in vain, unless they are shorter
+than the second: then rounding hides what they gain."""
+
+REACH_SADDLE, REACH_KICK = 1e-6, (0.1, 0.03)  # a share; scaled
+"""At rest, but where a second derivative is below minus this share of the largest, the way goes on
+along its direction, by such a step."""
+
+REACH_DAMPED = (1e-3, 1e-12)  # shares
+"""Damping of the steps, of the largest second derivative times what is left: at first, at least."""
+
+WITHIN_LIMIT, AT_LIMIT = 1e-12, 1e-9  # scaled
+"""A position beyond its limit by no more is within it, and is put there; one that is nearer to it
+than the last is stopped by it, where it would go on."""
+
+REACH_STALLED = 1e-4  # scaled
+"""Newton's method is asked where no more than this is left of the way."""
+
+REACH_WORST = 1e-9  # scaled
+"""Rates and accelerations may miss what is asked for by this share of 1 + the largest."""
+
+REACH_WEAK = 1e-3  # scaled
+"""Combinations of rows that motions move by less count as not moved, where the way ended."""

@@ -11,6 +11,7 @@ squares; docs/derivations.md, "Assembly".
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,9 +35,11 @@ from holoctl.base.tolerances import (
     STALLS,
 )
 from holoctl.closing.polarity import cosine_rows
+from holoctl.constraints.contract import Rows
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import constraint_rows
+from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["Problem", "at_rest", "damped_step", "everywhere", "newton", "residual"]
 
@@ -108,7 +111,8 @@ class Problem:
     """What the steps below share. `metric` (nf,) are the step sizes that weigh the same.
 
     `rows` are those that count: all, where it is None. Combinations of rows with a singular value
-    below `blind` ask for no step.
+    below `blind` ask for no step. `also` gives rows that are none of the mechanism's, to be met
+    besides: their scaled error, and its Jacobian by v.
     """
 
     mech: Mechanism
@@ -120,6 +124,7 @@ class Problem:
     free: NDArray[np.intp]
     rows: NDArray[np.intp] | None = None
     blind: float = 1e-10
+    also: Callable[[Kinematics], tuple[Vector, Array]] | None = None
 
     @cached_property
     def metric(self) -> Vector:
@@ -143,10 +148,18 @@ class Problem:
 
     def scaled_rows(self, q: Vector) -> tuple[Vector, Array]:
         """Scaled error, and its Jacobian by steps in the metric."""
-        _, rows = constraint_rows(self.mech, q, np.zeros(self.mech.nv), self.t)
+        return self.scaled(*constraint_rows(self.mech, q, np.zeros(self.mech.nv), self.t))
+
+    def scaled(self, kin: Kinematics, rows: Rows) -> tuple[Vector, Array]:
+        """`scaled_rows` of rows that are known."""
         r = self.mech.row_scale
         error, G = r * rows.error, r[:, None] * rows.jacobian[:, self.free] * self.metric
-        return (error, G) if self.rows is None else (error[self.rows], G[self.rows])
+        if self.rows is not None:
+            error, G = error[self.rows], G[self.rows]
+        if self.also is None:
+            return error, G
+        others, J = self.also(kin)
+        return np.append(error, others), np.vstack([G, J[:, self.free] * self.metric])
 
 
 def everywhere(mech: Mechanism, q: Vector, t: float) -> Problem:

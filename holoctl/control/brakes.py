@@ -20,10 +20,11 @@ from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import LEAST_PART, NO_SHARE, RANK
 from holoctl.closing.assembly import assemble
+from holoctl.control.effort_bounds import least_efforts
 from holoctl.control.limited_coordinates import coordinates_at
 from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.effort_response import effort_response
-from holoctl.mechanism.limits import BoundLimits
+from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import partition
 from holoctl.projector.projection import projected
@@ -76,7 +77,7 @@ def brakes_of(mech: Mechanism, bound: BoundLimits) -> Array:
                 f"known: {why}; give acceleration={{{name!r}: ...}}"
             )
         alone[i] = given
-    part = _together(Y[asked], a0[asked], alone[asked], lower, upper)
+    part = _together(Y[asked], a0[asked], alone[asked], bound)
     if not part >= LEAST_PART:
         names = [bound.names[i] for i in np.flatnonzero(asked)]
         raise InputError(
@@ -88,12 +89,13 @@ def brakes_of(mech: Mechanism, bound: BoundLimits) -> Array:
     return said
 
 
-def _together(Y: Array, a0: Vector, alone: Vector, lower: Vector, upper: Vector) -> float:
+def _together(Y: Array, a0: Vector, alone: Vector, bound: BoundLimits) -> float:
     """The part of what each coordinate can be braked with alone that they have at once."""
     if alone.size == 1:
         return 1.0
+    lower, upper = bound.effort
     finite = np.isfinite(lower) & np.isfinite(upper)
-    middle = np.minimum(np.maximum(0.0, lower), upper)
+    middle = least_efforts(bound)
     middle[finite] = 0.5 * (lower[finite] + upper[finite])
     S = np.where(finite, 0.5 * (upper - lower), 1.0)
     X = S[:, None] * np.linalg.lstsq(Y * S, np.eye(a0.size), rcond=RANK)[0]

@@ -1,4 +1,4 @@
-"""What motors can give at their present speed.
+"""What motors can give at their present speed, and the least that they must.
 
 lower <= u <= upper             always
 |u| <= curve(|rate|)            where a motor drives: u and rate of one sign
@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from holoctl.base.checks import Vector
-from holoctl.mechanism.limits import BoundLimits
+from holoctl.mechanism.bound_limits import BoundLimits
 
-__all__ = ["effort_bounds", "effort_bounds_at_any_rate"]
+__all__ = ["effort_bounds", "effort_bounds_at_any_rate", "least_efforts"]
 
 
 def effort_bounds(bound: BoundLimits, rates: Vector) -> tuple[Vector, Vector]:
@@ -39,3 +39,10 @@ def effort_bounds_at_any_rate(bound: BoundLimits) -> tuple[Vector, Vector]:
             lower[i] = min(max(lower[i], -least), upper[i])
             upper[i] = max(min(upper[i], least), lower[i])
     return lower, upper
+
+
+def least_efforts(bound: BoundLimits) -> Vector:
+    """The efforts nearest to zero that are within their limits, (nu,)."""
+    lower, upper = bound.effort
+    least: Vector = np.minimum(np.maximum(0.0, lower), upper)
+    return least

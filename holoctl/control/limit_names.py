@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.control.viability import acceleration_bounds
-from holoctl.mechanism.limits import BoundLimits
+from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["joint_limit_names", "limit_names"]

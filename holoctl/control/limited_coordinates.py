@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.mechanism.limits import BoundLimits
+from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.kinematics import Kinematics, kinematics
 

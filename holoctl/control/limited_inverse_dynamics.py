@@ -18,6 +18,7 @@ from holoctl.base.errors import InputError
 from holoctl.base.linalg import cholesky, largest
 from holoctl.base.tolerances import SINGULAR
 from holoctl.control.brakes import brakes_of
+from holoctl.control.effort_bounds import least_efforts
 from holoctl.control.limited_coordinates import coordinates_at
 from holoctl.control.limits_law import LIMIT_POLICIES, Asked, LimitsLaw
 from holoctl.control.nearest_by_cvxpy import by_cvxpy
@@ -26,8 +27,9 @@ from holoctl.dynamics.actuation import Actuation, actuation, effort_weights
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
 from holoctl.dynamics.effort_response import effort_response
 from holoctl.dynamics.inverse import asked_acceleration, checked_target, driven_acceleration
+from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_mechanism
-from holoctl.mechanism.limits import BoundLimits, Limits, bound_limits
+from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
 from holoctl.projector.arguments import Given, given_projection
@@ -274,7 +276,5 @@ def _preferred(mech: Mechanism, bound: BoundLimits, preload: Any) -> Vector:
         return np.zeros(mech.nu)
     if isinstance(preload, str):
         one_of("preload", preload, (LEAST,))
-        lower, upper = bound.effort
-        least: Vector = np.minimum(np.maximum(0.0, lower), upper)
-        return least
+        return least_efforts(bound)
     return vector("preload", preload, mech.nu, "efforts of the motors")

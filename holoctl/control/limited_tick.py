@@ -21,7 +21,7 @@ from holoctl.control.limits_law import Asked, LimitsLaw, Outcome
 from holoctl.control.viability import safe_range
 from holoctl.dynamics.effort_response import EffortResponse, response_at
 from holoctl.dynamics.tick.inverse_tick import Behind
-from holoctl.mechanism.limits import BoundLimits
+from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.projector.partition import Partition
 
 __all__ = ["LimitedTick", "Limiting"]
@@ -57,7 +57,7 @@ class LimitedTick:
     law : LimitsLaw
     partition : Partition
     weights : (nu,) array or None
-        Of efforts, for the general path.
+        Of efforts: what limits ask for does not depend on them.
     within : function (u) -> bool
         Whether u is within limits at any state: only where nothing but efforts is limited.
     """
@@ -128,7 +128,7 @@ class LimitedTick:
         mech, bound = self.law.mech, self.law.bound
 
         def in_general() -> EffortResponse:
-            return response_at(mech, self.partition, self.weights, q, v, t, known)
+            return response_at(mech, self.partition, q, v, t, known)
 
         def of_all() -> tuple[Array, Array]:
             found = None if behind is None else behind.response(q)

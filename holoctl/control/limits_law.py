@@ -38,7 +38,7 @@ from holoctl.control.limit_names import joint_limit_names, limit_names
 from holoctl.control.nearest_efforts import Program, Solver, by_daqp
 from holoctl.control.scaled_efforts import largest_scale
 from holoctl.control.viability import acceleration_bounds
-from holoctl.mechanism.limits import BoundLimits
+from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["LIMIT_POLICIES", "Asked", "LimitsLaw", "Outcome", "effort_sizes"]

@@ -15,7 +15,8 @@ from holoctl.control.limited_coordinates import coordinates_at
 from holoctl.control.limited_inverse_dynamics import limited_inverse_dynamics
 from holoctl.control.limits_law import LimitsLaw
 from holoctl.dynamics.inverse import inverse_dynamics
-from holoctl.mechanism.limits import Limits, bound_limits
+from holoctl.mechanism.bound_limits import bound_limits
+from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["limits_law_of"]

@@ -29,13 +29,16 @@ from holoctl.control.task_law import (
     damping_at,
     prioritised,
 )
-from holoctl.control.task_tick import lay_out_task
+from holoctl.control.task_levels_tick import lay_out_levels
+from holoctl.control.task_tick import factors_of, lay_out_task
 from holoctl.control.tasks.contract import TaskMotion
 from holoctl.control.tasks.task_terms import whitened
 from holoctl.dynamics.actuation import Actuation, effort_scales
 from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import Projection
+from holoctl.rows.evaluate import may_depend_on_time
+from holoctl.rows.tick.fast_rows import Beside
 
 __all__ = ["TaskAim"]
 
@@ -56,8 +59,21 @@ class TaskAim:
     law: TaskLaw
     at_reference: bool
 
+    @property
+    def rows(self) -> Beside | None:
+        """Those of a single task between two bodies."""
+        task = self.law.tasks[0]
+        if len(self.law.tasks) > 1 or task.rows is None:
+            return None
+        return Beside(task.rows, factors_of(task))
+
     def lay_out(self, mech: Mechanism, ground: Ground) -> AimTick | None:
-        """One task that need not be damped, in a tick; else the general path serves."""
+        """In a tick as far as tasks have one; else the general path serves."""
+        tasks = self.law.tasks
+        if self.at_reference and may_depend_on_time(mech):
+            return None
+        if len(tasks) > 1 or tasks[0].scale.size > ground.split.independent.size:
+            return lay_out_levels(mech, self.law, ground, self.at_reference)
         return lay_out_task(mech, self.law, ground, self.at_reference)
 
     def at(self, P: Projection, act: Actuation, asked: Asked, known: Vector) -> Aimed:

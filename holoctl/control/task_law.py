@@ -14,10 +14,9 @@ W, which is the dynamically consistent one: what it adds is felt at no task.
 A task of lower priority has the motions that are left, and is done as well as these allow. Near a
 singular posture A^-1 is damped where that is asked for:
 
-    (A + damping I)^-1    damping = d^2 (1 - s^2 / d^2)^2 where s < d,   1 / s^2 = |J_n^-1|^2
+    (A + damping I)^-1
 
-with A relative to the mean of its diagonal, and J_n the Jacobian in scaled rows and an orthonormal
-basis of the motions, relative to its size: smooth, and exactly zero away from there.
+relative to the mean of its diagonal; how much tells tasks/nearness.py.
 
 References: O. Khatib, "A unified approach for motion and force control of robot manipulators: the
 operational space formulation", 1987; N. Hogan, "Impedance control: an approach to manipulation",
@@ -37,9 +36,10 @@ from scipy.linalg import lapack
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import cholesky, orthonormal_columns, singular_values
-from holoctl.base.tolerances import TASK_DAMPED, TASK_LOST, TASK_SINGULAR
+from holoctl.base.tolerances import TASK_SINGULAR
 from holoctl.control.limited_tick import Limiting
 from holoctl.control.tasks.contract import BoundTask, Wanted
+from holoctl.control.tasks.nearness import condition_of, damping_of, size_of
 
 __all__ = [
     "Asked",
@@ -49,8 +49,8 @@ __all__ = [
     "TaskNotes",
     "critical_damping",
     "damping_at",
-    "damping_of",
     "matrix",
+    "null_space",
     "prioritised",
     "times",
 ]
@@ -219,7 +219,7 @@ def prioritised(
             continue
         if rows <= left:
             z = z + free @ (J.T @ cholesky(A).solve(right))
-            free = free @ _null_space(J)
+            free = free @ null_space(J)
         else:
             z = z + free @ cholesky(A).solve(J.T @ right)
             free = free[:, :0]
@@ -229,11 +229,11 @@ def prioritised(
 def damping_at(name: str, level: Level, motions: Array, before: int, damped: bool) -> float:
     """The damping of a level, relative to its mobility; its condition is that of the Jacobian for
     an orthonormal basis of the motions in scaled coordinates, so that masses do not matter."""
-    J = level.J @ orthonormal_columns(motions)
-    sizes = singular_values(J)
+    sizes = singular_values(level.J @ orthonormal_columns(motions))
+    size = size_of(level.J)
     if damped:
-        return damping_of(sizes)
-    condition = float(sizes[0] / sizes[-1]) if sizes[-1] > 0.0 else float("inf")
+        return damping_of(sizes, size)
+    condition = condition_of(sizes, size)
     if not condition <= TASK_SINGULAR:
         raise SingularityError(
             _why(name, level, motions, condition, before),
@@ -242,14 +242,7 @@ def damping_at(name: str, level: Level, motions: Array, before: int, damped: boo
     return 0.0
 
 
-def damping_of(sizes: Vector) -> float:
-    """The damping for singular values of a scaled Jacobian, relative to its mobility."""
-    relative = sizes * sizes / max(float(np.mean(sizes * sizes)), TASK_LOST)
-    s2 = 1.0 / float((1.0 / (relative + TASK_LOST)).sum())
-    return TASK_DAMPED**2 * max(0.0, 1.0 - s2 / TASK_DAMPED**2) ** 2
-
-
-def _null_space(J: Array) -> Array:
+def null_space(J: Array) -> Array:
     """Orthonormal basis of the motions that do not move J z."""
     rows, k = J.shape
     qr, tau, _, _ = lapack.dgeqrf(J.T)
@@ -261,11 +254,12 @@ def _null_space(J: Array) -> Array:
 
 def _why(name: str, level: Level, motions: Array, condition: float, before: int) -> str:
     left = " with what the tasks before it leave" if before else ""
-    sizes = np.linalg.norm(level.J @ motions, axis=1)
+    sizes = np.linalg.norm(level.J @ orthonormal_columns(motions), axis=1)
+    largest = size_of(level.J)
     still = [
         label
         for label, size in zip(level.labels, sizes.tolist(), strict=True)
-        if size * TASK_SINGULAR <= sizes.max() or size == 0.0
+        if size * TASK_SINGULAR <= max(float(sizes.max()), largest)
     ]
     if still:
         why = f"no motion moves {listing(still, 6)}; take other axes"

@@ -25,13 +25,14 @@ from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import cholesky, in_place_lu, solved
-from holoctl.base.tolerances import BESIDE_DAMPED, TASK_DAMPED, TASK_DOUBT
+from holoctl.base.tolerances import BESIDE_DAMPED, TASK_DAMPED, TASK_DOUBT, TASK_STILL
 from holoctl.control.task_law import Asked, TaskLaw, critical_damping, matrix, times
+from holoctl.control.tasks.contract import BoundTask
+from holoctl.control.tasks.nearness import size_of
 from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.evaluate import may_depend_on_time
 
-__all__ = ["lay_out_task"]
+__all__ = ["factors_of", "lay_out_task"]
 
 Array = NDArray[np.float64]
 
@@ -39,24 +40,31 @@ Array = NDArray[np.float64]
 def lay_out_task(
     mech: Mechanism, law: TaskLaw, ground: Ground, at_reference: bool
 ) -> AimTick | None:
-    """The tick of a law of one task, with no more rows than motions; None for others."""
+    """The tick of a law of one task, with no more rows than motions; None where it has none."""
     task, split = law.tasks[0], ground.split
     rows, k, r = task.scale.size, split.independent.size, split.dependent.size
-    here = task.tick(ground.motion) if len(law.tasks) == 1 and rows <= k else None
-    if here is None or (at_reference and may_depend_on_time(mech)):
+    more = split.more
+    beside = None if more is None else more.rows
+    here = task.tick(ground.motion, beside)
+    if here is None:
         return None
-    evaluate, J, drift, error = here
+    evaluate, J, of_task, error = here
     dependent, independent, solve = split.dependent, split.independent, split.solve
     G_ind, right = split.G_ind, split.right
-    ZT, J_y, of_rows = np.zeros((rows, r)), np.zeros((rows, k)), np.zeros((rows, k))
-    Z = ZT.T
+    of_rows, rate = np.zeros((rows, k)), np.zeros(rows)
+    ZT, J_y = np.zeros((rows, r)), np.zeros((rows, k))
+    if more is not None:
+        ZT, J_y, rate = more.dep, more.ind, more.rows.rates
+    Z, f = ZT.T, factors_of(task)
+    by_row, scaled = f[:, None], not bool((f == 1.0).all())
     way = (_square if rows == k else _wide)(mech, law, ground, J_y)
     far = _far_from_singular(mech, law, ground, J_y) if law.damped else None
     stiffness, damping = _gains(law)
     mobility = _mobility(ground, J_y) if damping is None else None
     natural, inertia = law.natural, law.inertia
     per_inertia = None if inertia is None else cholesky(inertia)
-    tau = np.zeros(r)
+    tau, per_f = np.zeros(r), (task.scale / f)[:, None]
+    in_dep, in_ind = (per_f * mech.column_scale[at] for at in (dependent, independent))
 
     def outside(efforts: Vector) -> Vector:
         """gamma' efforts."""
@@ -67,35 +75,52 @@ def lay_out_task(
 
     def aim(q: Vector, v: Vector, t: float, asked: Asked) -> Aimed | None:
         (wanted,) = asked.wanted
-        evaluate(q, v, t)
-        e, ed = error(q, wanted.value), wanted.rate - J.dot(v)
-        J.take(dependent, 1, ZT, "clip")
+        of_J = of_task
+        if more is None:
+            evaluate(q, v, t)
+            J.dot(v, rate)
+            J.take(dependent, 1, ZT, "clip")
+            J.take(independent, 1, J_y, "clip")
+            if scaled:
+                np.multiply(ZT, by_row, ZT)
+                np.multiply(J_y, by_row, J_y)
+                of_J = f * of_task
+        e, ed = error(q, wanted.value), wanted.rate - rate
+        size = 0.0 if far is None else size_of(np.hstack([ZT * in_dep, J_y * in_ind]))
         solve(Z, 1)  # G_dep' Z = J_dep'
         ZT.dot(G_ind, of_rows)
-        J.take(independent, 1, J_y, "clip")
         np.subtract(J_y, of_rows, J_y)
-        if far is not None and not far():
+        if far is not None and not far(size):
             return None
         D = damping
         if D is None:
             A = None if mobility is None else mobility(q)
             if A is None:
                 return None
-            D = critical_damping(law.stiffness[0], solved(A, np.eye(rows)))
-        command = times(stiffness, e) + times(D, ed)
-        xdd, push = wanted.acceleration - drift - ZT.dot(right), None
+            D = critical_damping(law.stiffness[0], by_row * solved(A, np.diag(f)))
+        command = times(stiffness, e)
+        command += times(D, ed)
+        xdd, push = wanted.acceleration, None
         if natural:
-            push = command.dot(J)  # J' (K e + D ed)
+            push = (command / f if scaled else command).dot(J_y)  # J_y' (K e + D ed)
         else:
-            xdd += command
+            xdd = command + xdd
         if not way.factor(q):
             return None
         if asked.outside is not None and per_inertia is not None:
-            xdd += per_inertia.solve(way.felt(outside(asked.outside)))
-        ydd = way.motion(q, v, xdd)
-        return Aimed(ydd, way.rates(wanted.rate) if at_reference else None, push)
+            xdd = xdd + per_inertia.solve(way.felt(outside(asked.outside)))
+        needed = of_J - ZT.dot(right)
+        needed += f * xdd if scaled else xdd
+        ydd = way.motion(q, v, needed)
+        return Aimed(ydd, way.rates(f * wanted.rate) if at_reference else None, push)
 
     return aim
+
+
+def factors_of(task: BoundTask) -> Vector:
+    """What rows are multiplied by in a tick: their scales, or where these are all alike nothing."""
+    scale = task.scale
+    return np.ones(scale.size) if (scale == scale[0]).all() else scale
 
 
 def _gains(law: TaskLaw) -> tuple[Array, Array | None]:
@@ -109,18 +134,18 @@ def _gains(law: TaskLaw) -> tuple[Array, Array | None]:
 
 
 class _Way(NamedTuple):
-    """From rows to motions, at the state whose J_y was filled.
+    """From rows to motions, at the state whose J_y, with its factors, was filled.
 
     Attributes
     ----------
     factor : function (q) -> bool
-        False is a reason for doubt.
+        False is a reason for doubt; J_y may be overwritten.
     motion : function (q, v, right) -> (k,) array
         ydd with ``J_y ydd = right``, and the posture's in the rest.
     rates : function (rate) -> (k,) array
         Likewise, and none in the rest.
     felt : function (gamma' efforts) -> (rows,) array
-        What the task feels of efforts.
+        What the task feels of efforts; these may be overwritten.
     """
 
     factor: Callable[[Vector], bool]
@@ -130,32 +155,32 @@ class _Way(NamedTuple):
 
 
 def _square(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
-    """As many rows as motions."""
-    scale, k = law.tasks[0].scale, J_y.shape[1]
-    Y = np.zeros((k, k), order="F")
-    lu, by_row = in_place_lu(Y, mech.column_scale[ground.split.independent]), scale[:, None]
+    """As many rows as motions: J_y' is factored where it is."""
+    task, c = law.tasks[0], mech.column_scale[ground.split.independent]
+    f = factors_of(task)
+    lu = in_place_lu(J_y.T, task.scale / f * c.min())
 
     def factor(q: Vector) -> bool:
-        np.multiply(J_y, by_row, Y)
         return lu.factor() < TASK_DOUBT**2
 
-    def solve(right: Vector) -> Vector:
-        x = scale * right
-        lu.solve(x, 0)
-        return x
+    def motion(q: Vector, v: Vector, right: Vector) -> Vector:
+        lu.solve(right, 1)
+        return right
 
     def felt(efforts: Vector) -> Vector:
-        lu.solve(efforts, 1)
-        return scale * efforts
+        lu.solve(efforts, 0)
+        return f * efforts
 
-    return _Way(factor, lambda q, v, right: solve(right), solve, felt)
+    return _Way(factor, motion, lambda rate: motion(rate, rate, rate), felt)
 
 
 def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
     """Fewer rows than motions: ``T = W^-1 J_y'``, ``A = J_y T``."""
     posture, of_motors, motors = law.posture, ground.of_motors, np.ascontiguousarray(mech.B.T)
     inertia, posv, potrs = ground.inertia, lapack.dposv, lapack.dpotrs
-    T, factors = np.zeros(J_y.T.shape), np.zeros((J_y.shape[0],) * 2)
+    squares = mech.column_scale[ground.split.independent] ** 2
+    least = (TASK_STILL * float((factors_of(law.tasks[0]) / law.tasks[0].scale).max())) ** 2
+    T, factors, f = np.zeros(J_y.T.shape), np.zeros((J_y.shape[0],) * 2), factors_of(law.tasks[0])
 
     def factor(q: Vector) -> bool:
         nonlocal T, factors
@@ -165,7 +190,9 @@ def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
         A = J_y.dot(T)
         factors, info = lapack.dpotrf(A)
         pivots = factors.diagonal()
-        return not info and bool((A.diagonal() / (pivots * pivots)).max() < TASK_DOUBT**2)
+        moves = np.vecdot(J_y, J_y * squares).min() > least  # else a row hardly moves
+        largest = A.diagonal().max()
+        return not info and bool(moves and largest < TASK_DOUBT**2 * (pivots * pivots).min())
 
     def motion(q: Vector, v: Vector, right: Vector) -> Vector:
         wanted = of_motors(posture.acceleration(q, motors.dot(v)))
@@ -179,7 +206,7 @@ def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
         return found
 
     def felt(efforts: Vector) -> Vector:
-        found: Vector = potrs(factors, T.T.dot(efforts))[0]
+        found: Vector = f * potrs(factors, T.T.dot(efforts))[0]
         return found
 
     return _Way(factor, motion, rates, felt)
@@ -198,20 +225,22 @@ def _mobility(ground: Ground, J_y: Array) -> Callable[[Vector], Array | None]:
 
 def _far_from_singular(
     mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array
-) -> Callable[[], bool]:
-    """A function that says whether the task is too far from singular to be damped, exactly as
-    `damping_of`: ``trace A^-1 mean(diag A)``, with ``A = J_y (gamma' gamma)^-1 J_y'``, scaled."""
-    basis, posv, scale = ground.basis, lapack.dposv, law.tasks[0].scale[:, None]
+) -> Callable[[float], bool]:
+    """A function (size) that says whether the task is too far from singular to be damped, exactly
+    as `damping_of`, with ``A = J_y (gamma' gamma)^-1 J_y'``, scaled."""
+    basis, posv, task = ground.basis, lapack.dposv, law.tasks[0]
+    scale = (task.scale / factors_of(task))[:, None]
     per_c, one = 1.0 / mech.column_scale[:, None], np.eye(J_y.shape[0])
     most = BESIDE_DAMPED / TASK_DAMPED**2
 
-    def far() -> bool:
+    def far(size: float) -> bool:
         N, J = basis() * per_c, J_y * scale
         _, T, info = posv(N.T.dot(N), J.T)
         if info:
             return False
         A = J.dot(T)
         _, inverse, info = posv(A, one)
-        return not info and bool(inverse.trace() * A.diagonal().mean() < most)
+        mean = max(float(A.diagonal().mean()), size * size)
+        return not info and bool(inverse.trace() * mean < most)
 
     return far

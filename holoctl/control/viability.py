@@ -32,7 +32,7 @@ from holoctl.base.tolerances import (
     TICKS_AHEAD,
     VELOCITY_MARGIN,
 )
-from holoctl.mechanism.limits import BoundLimits
+from holoctl.mechanism.bound_limits import BoundLimits
 
 __all__ = ["acceleration_bounds", "most_acceleration", "safe_range"]
 

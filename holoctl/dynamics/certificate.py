@@ -36,6 +36,7 @@ from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import energies, inverse_tree_dynamics
 from holoctl.projector.multipliers import constraint_effort
 from holoctl.projector.partition import Partition
+from holoctl.rows.off_constraints import of_state, with_chart, worst
 from holoctl.rows.terms import Terms
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import kinematics
@@ -43,7 +44,6 @@ from holoctl.tree.kinematics import kinematics
 __all__ = [
     "Certificate",
     "certify",
-    "off_constraints",
     "off_dynamics",
     "off_rows",
     "raise_if_bad",
@@ -197,20 +197,18 @@ def certify(
         # rows that repeat others nearly act as those do: what the kept rows can give of the efforts
         constraint = constraint_effort(T, part, constraint)
     w = inverse_tree_dynamics(mech, T.q, T.v, a)
-    error, rate = _of_state(T)
+    error, rate = of_state(T)
     missing = _of_acceleration(T, a)
-    closure, velocity = _with_chart(T, _worst(error, closing), _worst(rate, closing))
+    closure, velocity = with_chart(T, worst(error, closing), worst(rate, closing))
     redundant = 0.0
     if left.size:
-        redundant = max(
-            _worst(error, left), _worst(rate, left), _worst(missing, left) / T.stiffness
-        )
+        redundant = max(worst(error, left), worst(rate, left), worst(missing, left) / T.stiffness)
     applied = T.applied
     sizes = np.abs(w - h) + np.abs(h) + np.abs(applied.springs) + np.abs(applied.losses)
     return Certificate(
         closure,
         velocity,
-        acceleration=_worst(missing, closing),
+        acceleration=worst(missing, closing),
         dynamics=off_dynamics(T, w, efforts, constraint),
         power=_power_balance(T, a, efforts - applied.springs + constraint, sizes),
         condition=condition,
@@ -220,21 +218,9 @@ def certify(
     )
 
 
-def off_constraints(T: Terms, rows: Indices | None = None) -> tuple[float, float]:
-    """`closure` and `velocity` of a certificate: of the state alone, all rows or some."""
-    error, rate = _of_state(T)
-    return _with_chart(T, _worst(error, rows), _worst(rate, rows))
-
-
 def off_rows(T: Terms, a: Vector, rows: Indices | None = None) -> float:
     """`acceleration` of a certificate, of all rows or some."""
-    return _worst(_of_acceleration(T, a), rows)
-
-
-def _of_state(T: Terms) -> tuple[Vector, Vector]:
-    """(m,) ``r phi`` and ``r (G v + phi_t)``, this over the size of its terms."""
-    r = T.mechanism.row_scale
-    return r * T.rows.error, r * T.rows.rate / _speed(T)
+    return worst(_of_acceleration(T, a), rows)
 
 
 def _of_acceleration(T: Terms, a: Vector) -> Vector:
@@ -244,24 +230,6 @@ def _of_acceleration(T: Terms, a: Vector) -> Vector:
     size = 1.0 + largest(T.sizes.dot(np.abs(a))) + largest(needed)
     missing: Vector = (r * T.rows.jacobian.dot(a) + needed) / size
     return missing
-
-
-def _speed(T: Terms) -> float:
-    return 1.0 + largest(T.sizes.dot(np.abs(T.v)))
-
-
-def _with_chart(T: Terms, closure: float, velocity: float) -> tuple[float, float]:
-    """An explicit chart has moved the state: by how much counts as well."""
-    mech, c = T.mechanism, T.mechanism.column_scale
-    if mech.chart is None:
-        return closure, velocity
-    moved = pin.difference(mech.model, T.given[0], T.q) / c
-    pushed = (T.v - T.given[1]) / c
-    return max(closure, largest(moved)), max(velocity, largest(pushed) / _speed(T))
-
-
-def _worst(x: Vector, rows: Indices | None) -> float:
-    return largest(x if rows is None else x[rows])
 
 
 def off_dynamics(T: Terms, w: Vector, efforts: Vector, constraint: Vector) -> float:

@@ -74,9 +74,8 @@ def effort_response(P: Projection, act: Actuation, efforts: Vector) -> EffortRes
 
 @np.errstate(all="ignore")
 def response_at(
-    mech: Mechanism, part: Partition, weights: Vector | None, q: Vector, v: Vector, t: float,
-    known: Vector | None,
-) -> EffortResponse:  # fmt: skip
+    mech: Mechanism, part: Partition, q: Vector, v: Vector, t: float, known: Vector | None
+) -> EffortResponse:
     """The response at a state that was checked, under known efforts besides those of the
     mechanism's forces.
 
@@ -87,4 +86,4 @@ def response_at(
     """
     T = terms_at(mech, q, v, t)
     P = projection_of(T, part)
-    return effort_response(P, actuation(P, weights), T.F if known is None else known + T.F)
+    return effort_response(P, actuation(P), T.F if known is None else known + T.F)

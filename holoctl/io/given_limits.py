@@ -9,14 +9,14 @@ from typing import Any
 from holoctl.base.errors import InputError
 from holoctl.io.limits import Place
 from holoctl.io.xml import blamed_on
-from holoctl.mechanism.limits import Limits, bound_limits, coordinates_called
+from holoctl.mechanism.bound_limits import bound_limits, coordinates_called
+from holoctl.mechanism.limits import KINDS, RANGES, Limits
 from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["GivenLimits", "with_limits"]
 
 _INF = float("inf")
-_WORDS = ("effort", "velocity", "position", "acceleration", "speed_torque")
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ def with_limits(mech: Mechanism, of_robot: GivenLimits, of_sheet: GivenLimits) -
         With the line, for names that the mechanism does not have, and limits that leave nothing.
     """
     model = limits_of(mech)
-    found: dict[str, dict[str, Any]] = {what: dict(getattr(model, what) or {}) for what in _WORDS}
+    found: dict[str, dict[str, Any]] = {what: dict(getattr(model, what) or {}) for what in KINDS}
     _put(mech, of_robot, found, _narrower)
     _put(mech, of_sheet, found, lambda known, x: x)
-    for what in ("effort", "velocity", "position", "acceleration"):
+    for what in RANGES:
         kept = ((name, _plain(x)) for name, x in found[what].items())
         found[what] = {name: x for name, x in kept if x != _INF}
     if not any(found.values()):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from holoctl.io.given_limits import GivenLimits
 from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry
-from holoctl.mechanism.limits import Limits
+from holoctl.mechanism.limits import KINDS, Limits
 
 __all__ = ["limits_in"]
 
-_WORDS = ("effort", "velocity", "position", "acceleration", "speed_torque")
 _INFINITE = {f"{sign}{dot}inf": float(f"{sign}inf") for sign in ("", "+", "-") for dot in ("", ".")}
 
 
@@ -22,7 +21,7 @@ def limits_in(entry: Entry) -> GivenLimits:
         With the line, for words and values that are not understood.
     """
     found = GivenLimits(entry)
-    for what, value in entry.fields(_WORDS).items():
+    for what, value in entry.fields(KINDS).items():
         read = _points if what == "speed_torque" else _range
         for name, x in value.fields().items() if value.is_mapping else [(None, value)]:
             limit = read(x, f"limits: {what}", name is None)

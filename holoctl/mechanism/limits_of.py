@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import FARTHEST_LIMIT, LARGEST_LIMIT
+from holoctl.mechanism.bound_limits import applicable
 from holoctl.mechanism.checks import check_mechanism
-from holoctl.mechanism.limits import Limits, Pair, applicable
+from holoctl.mechanism.limits import Limits, Pair
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 

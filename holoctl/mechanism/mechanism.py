@@ -25,6 +25,7 @@ from holoctl.base.errors import InputError
 from holoctl.constraints.contract import BoundChart, BoundRows, Constraint, offered
 from holoctl.forces.contract import BoundForce, Force
 from holoctl.mechanism.blocks import Block, blocks_of
+from holoctl.mechanism.bound_limits import applicable, bound_limits, without_joints
 from holoctl.mechanism.description import (
     actuation_matrix,
     bound_force,
@@ -42,13 +43,7 @@ from holoctl.mechanism.description import (
     unique_names,
     unique_rows,
 )
-from holoctl.mechanism.limits import (
-    Limits,
-    applicable,
-    bound_limits,
-    checked_limits,
-    without_joints,
-)
+from holoctl.mechanism.limits import Limits, checked_limits
 from holoctl.mechanism.motors import MotorPlaces, motor_places, position_reader
 from holoctl.mechanism.scales import scales
 from holoctl.tree.configurations import checked_configuration

@@ -66,19 +66,21 @@ class StateLimits:
             self.velocity is None or velocity <= self.velocity
         )
 
-    def check(self, owner: str, closure: float, velocity: float) -> None:
+    def check(
+        self, owner: str, closure: float, velocity: float, then: str = "no torque is given"
+    ) -> None:
         """Raise `InconsistentError` for a state that is open, or slides, beyond its limits."""
         if self.closure is not None and not closure <= self.closure:
             raise InconsistentError(
                 f"{owner}: the closures are open by {closure:.2g} (scaled: lengths over the size "
-                f"of their loop), more than closure_limit = {self.closure:g}, so no torque is "
-                "given; check the sensors, or assemble the configuration",
+                f"of their loop), more than closure_limit = {self.closure:g}, so {then}; "
+                "check the sensors, or assemble the configuration",
                 residual=closure,
             )
         if self.velocity is not None and not velocity <= self.velocity:
             raise InconsistentError(
                 f"{owner}: the rates break the constraints by {velocity:.2g} of the speed, more "
-                f"than velocity_limit = {self.velocity:g}, so no torque is given; check the "
+                f"than velocity_limit = {self.velocity:g}, so {then}; check the "
                 "sensors of the rates",
                 residual=velocity,
             )

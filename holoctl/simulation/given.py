@@ -21,7 +21,10 @@ from holoctl.control.computed_torque import (
     SensedTracking,
     Tracking,
 )
+from holoctl.control.impedance import Impedance
 from holoctl.control.loop import Loop
+from holoctl.control.task_loop import SensedTaskTracking, TaskLoop, TaskTracking
+from holoctl.control.task_space_control import TaskSpaceControl
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
 from holoctl.simulation.motion import Efforts
@@ -127,38 +130,44 @@ def tell_time(error: Exception, t: float) -> None:
 
 def check_tick(controller: Any, rate: float, hold: bool) -> None:
     """Raise `InputError` where a controller counts on another tick than it gets."""
-    if not isinstance(controller, (Tracking, SensedTracking)):
+    of_motors = isinstance(controller, (Tracking, SensedTracking))
+    if not of_motors and not isinstance(controller, (TaskTracking, SensedTaskTracking)):
         return
     law = controller.controller
-    if law.ki.any() and not hold:
+    integrates = of_motors and bool(law.ki.any())
+    if integrates and not hold:
         raise InputError(
             "a continuous controller, hold=False, has no ticks over which ki could integrate; "
             "take hold=True"
         )
     limits = law.limits
     of_joints = limits is not None and not (limits.position is None and limits.velocity is None)
-    if (law.ki.any() or of_joints) and hold and not abs(law.dt * rate - 1.0) < SAME_TICK:
+    if (integrates or of_joints) and hold and not abs(law.dt * rate - 1.0) < SAME_TICK:
         raise InputError(
-            f"the controller has ticks of dt = {law.dt:g} s, by which it integrates and keeps "
-            f"limits of joints, and the simulation asks it every {1.0 / rate:g} s; give "
-            f"hc.ComputedTorque(..., dt={1.0 / rate:g}), or rate={1.0 / law.dt:g}"
+            f"the controller has ticks of dt = {law.dt:g} s, by which it "
+            f"{'integrates and ' if of_motors else ''}keeps limits of joints, and the simulation "
+            f"asks it every {1.0 / rate:g} s; give hc.{type(law).__name__}(..., "
+            f"dt={1.0 / rate:g}), or rate={1.0 / law.dt:g}"
         )
 
 
 def check_controller(controller: Any, name: str = "controller") -> None:
     """Raise `InputError` for what is no function; `name` says where it comes from."""
     of = getattr(controller, "__self__", None)
-    its_own = isinstance(of, (ComputedTorque, Loop)) and hasattr(type(of), controller.__name__)
+    laws, loops = (ComputedTorque, TaskSpaceControl, Impedance), (Loop, TaskLoop)
+    its_own = isinstance(of, (*laws, *loops)) and hasattr(type(of), controller.__name__)
     if not callable(controller) or its_own:
         given = of if its_own else controller
-        from_motors = isinstance(given, Loop) or (its_own and "motors" in controller.__name__)
+        from_motors = isinstance(given, loops) or (its_own and "motors" in controller.__name__)
         hint = ""
         if from_motors:
             hint = "; ctl.track_from_motors(reference) makes one of what is measured"
-        elif isinstance(given, ComputedTorque):
+        elif isinstance(given, laws):
             hint = "; ctl.track(reference) makes one"
         if hint:
-            hint += ", with reference(t) -> (q_ref, v_ref, a_ref)"
+            of_motors = isinstance(given, (ComputedTorque, Loop))
+            what = "(q_ref, v_ref, a_ref)" if of_motors else "what torque takes as reference"
+            hint += f", with reference(t) -> {what}"
         what = (
             f"{type(of).__name__}.{controller.__name__}" if its_own else type(controller).__name__
         )

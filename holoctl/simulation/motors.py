@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
 from holoctl.control.effort_bounds import effort_bounds, effort_bounds_at_any_rate
-from holoctl.mechanism.limits import BoundLimits, bound_limits
+from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Motors", "motors_of"]

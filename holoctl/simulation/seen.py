@@ -16,6 +16,7 @@ from holoctl.base.errors import InputError
 from holoctl.base.tolerances import TICK_ROUNDED
 from holoctl.constraints.joint_coordinates import TreeJoint
 from holoctl.control.computed_torque import SensedTracking, Tracking
+from holoctl.control.task_loop import SensedTaskTracking, TaskTracking
 from holoctl.estimation.rate_filter import RateFilter
 from holoctl.estimation.readings import Readings, readings
 from holoctl.mechanism.mechanism import Mechanism
@@ -338,12 +339,12 @@ def _steps(view: View, counts: float | tuple[float, ...]) -> Vector:
 
 def _check_controller(controller: Any, names: tuple[str, ...] | None) -> None:
     """Raise `InputError` for one that is made for something else than what it is shown."""
-    if isinstance(controller, Tracking) and names is not None:
+    if isinstance(controller, (Tracking, TaskTracking)) and names is not None:
         raise InputError(
             f"the controller follows by the whole state, and the sensors read {listing(names)}; "
             'ctl.track_from_motors(reference) goes by these, hc.Sensors("all") reads all'
         )
-    if not isinstance(controller, SensedTracking):
+    if not isinstance(controller, (SensedTracking, SensedTaskTracking)):
         return
     measured = controller.loop.measured
     if names is None:

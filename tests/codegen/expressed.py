@@ -95,7 +95,8 @@ OPTIONS = {"weighted": {"weights": [1.0, 2.0, 5.0]}}
 EXPRESSED = [n for n in ZOO if n not in REFUSED] + list(EXTRA)
 
 QUICK = {*SHORT, *EXTRA} - {
-    "three_motors", "sine_gear_expressed", "third_bar", "hung_plate", "every_joint"
+    "three_motors", "sine_gear_expressed", "third_bar", "hung_plate", "every_joint",
+    "slotted_arms", "stabilised", "feet_without_motors",
 }  # fmt: skip
 """Those of the short run; `weighted` has three motors, `timed_arm_expressed` an expression."""
 

@@ -13,7 +13,7 @@ from support import few, mechanism
 
 import holoctl as hc
 from holoctl.control.effort_bounds import effort_bounds
-from holoctl.mechanism.limits import bound_limits
+from holoctl.mechanism.bound_limits import bound_limits
 
 pytest.importorskip("casadi")
 
@@ -128,7 +128,8 @@ def test_what_is_within_limits_is_unchanged():
     options = {"kp": 400.0, "kd": 40.0}
     free = hc.compile(hc.ComputedTorque(mech, **options), ["torque"])
     for policy in POLICIES:
-        fast = hc.compile(hc.ComputedTorque(mech, limits=wide, policy=policy, **options))
+        ctl = hc.ComputedTorque(mech, limits=wide, policy=policy, **options)
+        fast = hc.compile(ctl, ["torque"])
         for tick in ticks(mech, 10):
             # but for sums that a compiler puts together otherwise in another function
             np.testing.assert_allclose(fast.torque(*tick), free.torque(*tick), rtol=1e-12)
@@ -212,14 +213,14 @@ def test_hostile_input_of_machine_code():
 # ----------------------------------------------------------------------------------- exported C
 
 
+@pytest.mark.parametrize("sanitize", few(["OFF", "ON"], ["ON"]))
 @pytest.mark.parametrize("case", few(["joints", "stewart", "cut joint", "leg"], ["joints"]))
 @pytest.mark.parametrize("policy", few(POLICIES, ["scale"]))
-def test_strict_build_and_self_test(case, policy, tmp_path):
+def test_strict_build_and_self_test(case, policy, sanitize, tmp_path):
     cmake()
-    hc.export_c(controller(case, policy), tmp_path)
-    compiler = compilers()[0]
-    assert "all is well" in build_and_test(tmp_path, compiler)
-    assert "all is well" in build_and_test(tmp_path, compiler, "-DHOLOCTL_SANITIZE=ON")
+    hc.export_c(controller(case, policy), tmp_path, plant=True)
+    option = f"-DHOLOCTL_SANITIZE={sanitize}"
+    assert "all is well" in build_and_test(tmp_path, compilers()[0], option)
 
 
 @pytest.mark.parametrize("case", few([*CASES], ["joints"]))

@@ -34,7 +34,7 @@ def close(u, expected):
 
 def test_compiled_code_serves_as_long_as_its_rows_are_kept(law):
     """As docs/realtime.md has it: compiled where it was made for, else the one that goes on."""
-    fast, served = hc.compile(law, flags=["-O0"]), Counter()
+    fast, served = hc.compile(law, ["torque"], flags=["-O0"]), Counter()
     for state, other, u in states(law):
         serves = other.partition is fast.partition
         served[serves] += 1

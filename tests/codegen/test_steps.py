@@ -41,8 +41,8 @@ def simulated(name, **more):
 
 
 QUICK = (
-    "four_bar", "five_bar", "spatial_arms", "floating_leg", "standing_leg", "screw_chain",
-    "timed_arm_expressed", "stabilised", "weighted", "feet_without_motors",
+    "four_bar", "five_bar", "floating_leg", "standing_leg", "screw_chain",
+    "timed_arm_expressed", "weighted",
 )  # fmt: skip
 
 

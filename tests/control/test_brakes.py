@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 import holoctl as hc
 from holoctl.control.brakes import brakes_of
 from holoctl.dynamics.effort_response import response_at
-from holoctl.mechanism.limits import bound_limits
+from holoctl.mechanism.bound_limits import bound_limits
 
 EFFORTS = {"five_bar": 6.0, "delta": (-1.0, 3.0), "stewart": 40.0, "leg": 12.0}
 
@@ -24,7 +24,7 @@ def at_rest(name, limited=None, **more):
     position = {m: (x - 0.5, x + 0.5) for m, x in ends.items() if limited is None or m in limited}
     limits = hc.Limits(effort=EFFORTS[name], position=position, **more)
     bound = bound_limits(mech, limits)
-    response = response_at(mech, hc.partition(mech, q), None, q, v, 0.0, None)
+    response = response_at(mech, hc.partition(mech, q), q, v, 0.0, None)
     return bound, brakes_of(mech, bound), response.Y[bound.columns], response.a0[bound.columns]
 
 

@@ -10,6 +10,7 @@ import pinocchio as pin
 import pytest
 from inside import prepared_of
 from limited_situations import ROBOTS, limits_near, robot, situation
+from support import few
 from zoo import add_body, at, bar
 
 import holoctl as hc
@@ -20,6 +21,7 @@ from holoctl.control.nearest_efforts import by_daqp
 from holoctl.dynamics.tick.prepared_inverse import behind
 
 POLICIES = ("nearest", "scale")
+QUICK = ("five_bar", "floating_leg", "five_motors")
 
 
 def limited(s, limits, **options):
@@ -106,7 +108,7 @@ def many(name, seed, count, compared, policy, programs):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", few(ROBOTS, QUICK))
 def test_random_programs(name, policy, programs):
     tally = many(name, 7, 25, 6, policy, programs)
     assert tally["limited"] >= 8
@@ -121,7 +123,7 @@ def test_many_random_programs(name, policy, programs):
     assert min(tally.values()) >= 50
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", few(ROBOTS, QUICK))
 def test_one_that_limits_truly_limits(name):
     """Relaxing all that are named changes the motion; relaxing another changes nothing."""
     rng, relaxed = np.random.default_rng(3), 0
@@ -148,7 +150,7 @@ def test_one_that_limits_truly_limits(name):
     assert relaxed >= 5
 
 
-@pytest.mark.parametrize("name", [*ROBOTS, "four_bar"])
+@pytest.mark.parametrize("name", few([*ROBOTS, "four_bar"], [*QUICK, "four_bar"]))
 @pytest.mark.parametrize("policy", POLICIES)
 def test_ticks_and_loops_give_the_same(name, policy):
     rng, compared = np.random.default_rng(5), 0
@@ -169,7 +171,7 @@ def test_ticks_and_loops_give_the_same(name, policy):
     assert compared >= 4
 
 
-@pytest.mark.parametrize("name", ["five_bar", "delta", "stewart", "floating_leg"])
+@pytest.mark.parametrize("name", few(["five_bar", "delta", "stewart", "floating_leg"], QUICK))
 def test_ticks_do_not_forget_the_joints_where_motors_saturate(name):
     """Limits of joints are far from what was asked for, and not always from what can be done."""
     rng, by_joints, by_motors = np.random.default_rng(7), 0, 0
@@ -493,7 +495,7 @@ def test_a_motor_that_brakes_nothing_needs_no_limit():
 # -------------------------------------------------------------------------------- friction
 
 
-@pytest.mark.parametrize("joint", ["motor_left", "elbow_left"])
+@pytest.mark.parametrize("joint", few(["motor_left", "elbow_left"], ["elbow_left"]))
 def test_joints_are_limited_under_the_friction_that_acts(joint):
     """Friction is compensated as at the reference, which goes on where the joint has to stop."""
     mech = hc.load(hc.robot_file("five_bar"))

@@ -35,15 +35,20 @@ def state():
     return gc.isenabled(), gc.get_freeze_count() > 0, blas_threads()
 
 
+@pytest.fixture(scope="module")
+def loaded():
+    """What scipy loads when it is first limited."""
+    with hc.realtime():
+        pass
+
+
 @pytest.fixture
-def usual():
+def usual(loaded):
     """Collector on, nothing frozen, two BLAS threads; put back afterwards."""
     enabled = gc.isenabled()
     gc.enable()
     gc.unfreeze()
     np.linalg.solve(np.eye(2), np.ones(2))
-    with hc.realtime():  # loads what scipy loads
-        pass
     with threadpool_limits(limits=2, user_api="blas"):
         yield state()
     gc.unfreeze()

@@ -11,7 +11,7 @@ from zoo import four_bar
 import holoctl as hc
 from holoctl.base.tolerances import LED_BACK_TICKS, POSITION_MARGIN, VELOCITY_MARGIN
 from holoctl.control.viability import acceleration_bounds, most_acceleration, safe_range
-from holoctl.mechanism.limits import bound_limits
+from holoctl.mechanism.bound_limits import bound_limits
 
 DT = 1e-3
 

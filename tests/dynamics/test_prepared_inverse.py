@@ -29,8 +29,8 @@ import holoctl.rows.tick.fast_rows
 from holoctl.base.linalg import cholesky
 from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.inverse import driven_acceleration
-from holoctl.dynamics.tick.split import ordered
 from holoctl.mechanism.open_tree import external_efforts
+from holoctl.projector.split import ordered
 
 
 def conditions(prepared, q, v, target, t, efforts):

@@ -244,18 +244,18 @@ def fuzz_sheet(directory, suffix, examples):
 
 @pytest.mark.parametrize("suffix", SEEDS)
 def test_mutated_documents(suffix, tmp_path):
-    outcomes = fuzz_tree(tmp_path, suffix, 150)
+    outcomes = fuzz_tree(tmp_path, suffix, 75)
     assert min(outcomes.values()) >= 5, outcomes
 
 
 @pytest.mark.parametrize("suffix", SEEDS)
 def test_mutated_bytes(suffix, tmp_path):
-    fuzz_bytes(tmp_path, suffix, 80)
+    fuzz_bytes(tmp_path, suffix, 40)
 
 
 @pytest.mark.parametrize("suffix", SHEETS)
 def test_mutated_sheets(suffix, tmp_path):
-    fuzz_sheet(tmp_path, suffix, 80)
+    fuzz_sheet(tmp_path, suffix, 40)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from shared_robots import SHARED_ROBOT_NAMES, shared_robot
 
 import holoctl as hc
 from holoctl.io.moved_sheet import moved_sheet
-from holoctl.mechanism.limits import bound_limits
+from holoctl.mechanism.bound_limits import bound_limits
 
 INF = np.inf
 

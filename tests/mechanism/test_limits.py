@@ -14,7 +14,7 @@ from refusals import refused
 from zoo import add_body, at, five_bar, lump, one_of_each
 
 import holoctl as hc
-from holoctl.mechanism.limits import bound_limits
+from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.mechanism import workspace
 from holoctl.tree.kinematics import kinematics
 

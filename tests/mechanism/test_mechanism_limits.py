@@ -15,7 +15,7 @@ from refusals import refused
 from zoo import at, five_bar, one_of_each
 
 import holoctl as hc
-from holoctl.mechanism.limits import bound_limits
+from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.moves import moved
 
 INF = np.inf

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from support import few
 from zoo import floating_leg
 
 import holoctl as hc
-from holoctl.mechanism.limits import bound_limits
+from holoctl.mechanism.bound_limits import bound_limits
 
 RATE, BETWEEN = 1000.0, 3  # of each tick so many instants are looked at
 EVERY = 1.3  # s of a wave, another one, and a set point that is jumped to
@@ -50,37 +51,46 @@ def around(x, by):
     return x - by, x + by
 
 
-def five_bar(seed):
-    mech = hc.load(hc.robot_file("five_bar"))
-    q, _ = hc.assemble(mech)
-    home, motors = mech.motor_positions(q), mech.actuated
-    limits = hc.Limits(
-        effort=8.0,
-        speed_torque=[(0.0, 8.0), (2.0, 5.0), (4.0, 3.0)],
-        velocity={**dict.fromkeys(motors, 4.0), "elbow_left": 5.0},
-        acceleration={**dict.fromkeys(motors, 40.0), "elbow_left": 40.0},
-        position={**{m: around(x, 0.5) for m, x in zip(motors, home, strict=True)},
-                  "elbow_left": around(q[1], 0.4)},
-    )  # fmt: skip
-    wanted = sent(home, np.array([0.7, 0.8]), np.array([5.0, 7.0]), seed)
-    names = (*motors, "elbow_left.position", "motor_left.position", "motor_right.velocity")
-    return Case(mech, q, limits, wanted, names)
+ARMS = {
+    "five_bar": {
+        "effort": 8.0,
+        "curve": [(0.0, 8.0), (2.0, 5.0), (4.0, 3.0)],
+        "velocity": {"elbow_left": 5.0},
+        "acceleration": {"elbow_left": 40.0},
+        "position": (0.5, "elbow_left", 0.4),
+        "waves": ([0.7, 0.8], [5.0, 7.0]),
+        "limiting": ("elbow_left.position", "motor_left.position", "motor_right.velocity"),
+    },
+    "delta": {
+        "effort": 3.0,
+        "curve": [(0.0, 3.0), (2.0, 1.5), (4.0, 0.8)],
+        "velocity": {"elbow_1a[0]": 5.0, "platform_pose[2]": 0.8},
+        "acceleration": {"elbow_1a[0]": 20.0, "platform_pose[2]": 10.0},
+        "position": (0.4, "elbow_1a[0]", 0.25),
+        "waves": ([0.5, 0.6, 0.55], [5.0, 6.0, 7.0]),
+        "limiting": ("elbow_1a[0].position", "motor_3.position"),
+    },
+}
+"""Robots on motors that turn: what limits these, and passive joints besides; how far motors may go
+from the start, and the second coordinate; amplitudes and rates of waves; what must have limited."""
 
 
-def delta(seed):
-    mech = hc.load(hc.robot_file("delta"))
+def arm(name, seed):
+    mech, given = hc.load(hc.robot_file(name)), ARMS[name]
     q, _ = hc.assemble(mech)
     home, motors = mech.motor_positions(q), mech.actuated
+    by, elbow, by_elbow = given["position"]
+    assert mech.coordinate_names[1] == elbow
     limits = hc.Limits(
-        effort=3.0,
-        speed_torque=[(0.0, 3.0), (2.0, 1.5), (4.0, 0.8)],
-        velocity={**dict.fromkeys(motors, 4.0), "elbow_1a[0]": 5.0, "platform_pose[2]": 0.8},
-        acceleration={**dict.fromkeys(motors, 40.0), "elbow_1a[0]": 20.0, "platform_pose[2]": 10.0},
-        position={**{m: around(x, 0.4) for m, x in zip(motors, home, strict=True)},
-                  "elbow_1a[0]": around(q[1], 0.25)},
+        effort=given["effort"],
+        speed_torque=given["curve"],
+        velocity={**dict.fromkeys(motors, 4.0), **given["velocity"]},
+        acceleration={**dict.fromkeys(motors, 40.0), **given["acceleration"]},
+        position={**{m: around(x, by) for m, x in zip(motors, home, strict=True)},
+                  elbow: around(q[1], by_elbow)},
     )  # fmt: skip
-    wanted = sent(home, np.array([0.5, 0.6, 0.55]), np.array([5.0, 6.0, 7.0]), seed)
-    return Case(mech, q, limits, wanted, (*motors, "elbow_1a[0].position", "motor_3.position"))
+    sizes, rates = map(np.array, given["waves"])
+    return Case(mech, q, limits, sent(home, sizes, rates, seed), (*motors, *given["limiting"]))
 
 
 def stewart(seed):
@@ -130,7 +140,7 @@ def leg(seed):
     return Case(mech, q, limits, wanted, names)
 
 
-ROBOTS = {"five_bar": five_bar, "delta": delta, "stewart": stewart, "leg": leg}
+ROBOTS = {**{name: partial(arm, name) for name in ARMS}, "stewart": stewart, "leg": leg}
 
 
 class Watched:

@@ -94,6 +94,11 @@ MEASURED = {
     "one_of_each": [None, ["ball"], ["sled", "wheel", "wrist"]],
 }
 CASES = [(name, measured) for name, all_of in MEASURED.items() for measured in all_of]
+SHORT = [
+    ("five_bar", None), ("floating_leg", "all"),
+    *(("one_of_each", measured) for measured in MEASURED["one_of_each"]),
+]  # fmt: skip
+"""Those whose noise is looked at in the short run."""
 
 
 def expected(mech, measured, q, v):
@@ -167,7 +172,13 @@ def test_what_is_shown_may_be_written_into():
 # ----------------------------------------------------------------------------------- noise
 
 
-@pytest.mark.parametrize(("name", "measured"), [*CASES, ("floating_leg", "all")])
+@pytest.mark.parametrize(
+    ("name", "measured"),
+    [
+        pytest.param(*case, marks=() if case in SHORT else pytest.mark.slow)
+        for case in [*CASES, ("floating_leg", "all")]
+    ],
+)
 def test_noise_is_as_large_as_it_says_and_independent(name, measured):
     mech, sigma = robot(name), (1e-4, 3e-3)
     run, seen = watched(name, hc.Sensors(measured, sigma), 3.0, seed=3, **still(name))

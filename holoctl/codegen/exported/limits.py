@@ -13,6 +13,7 @@ from holoctl.codegen.c_text import array, comment
 from holoctl.codegen.exported.contexts import Shared
 from holoctl.codegen.exported.laws import Laws
 from holoctl.codegen.limits_c import limited_c, limits_c, stages_of
+from holoctl.control.effort_bounds import least_efforts
 from holoctl.control.limits_law import LimitsLaw
 
 __all__ = [
@@ -153,6 +154,4 @@ def resting(laws: Laws, nu: int) -> Vector:
     """What stands for no torque: zero, or what is nearest to it."""
     if laws.limits is None:
         return np.zeros(nu)
-    lower, upper = laws.limits.bound.effort
-    found: Vector = np.minimum(np.maximum(0.0, lower), upper)
-    return found
+    return least_efforts(laws.limits.bound)

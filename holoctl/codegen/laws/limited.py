@@ -33,7 +33,7 @@ from holoctl.codegen.laws.readings import JointReading, joint_readings
 from holoctl.codegen.laws.torque import at_reference, given_to
 from holoctl.codegen.matrices import column, scalars, total
 from holoctl.control.limits_law import LimitsLaw
-from holoctl.mechanism.limits import BoundLimits
+from holoctl.mechanism.bound_limits import BoundLimits
 
 __all__ = ["Limited", "as_it_moves", "caused_by", "limited", "limited_torque"]
 

@@ -9,8 +9,8 @@ How to write your own, in two methods, as a description that meets a mechanism:
 2. whose ``at(kin)`` gives a `TaskMotion` at a `Kinematics`: value, J and drift;
 3. whose ``error(value, wanted)`` gives e (rows,), with de/dt = -xd where e is small; ``wanted``
    checks what a reference gives as value (``rows`` rates and accelerations go with it).
-4. It may bring ``tick(motion)``, for the rate of a loop: see `TaskTick`. Without, a controller
-   takes the general path. It may bring ``opaque``, a reason why it cannot be compiled.
+4. Its ``tick(motion, beside)`` is for the rate of a loop: see `TaskTick`; where it gives None, a
+   controller takes the general path. ``rows`` is None but for rates of one body seen from another.
 
 Nothing else knows it. `frame_task.py` shows all of it, `posture_task.py` the least.
 """
@@ -23,10 +23,12 @@ from typing import Any, NamedTuple, Protocol
 from numpy import float64
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, vector
+from holoctl.base.checks import Vector, as_given, vector
 from holoctl.base.errors import InputError
+from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.scales import sizes
+from holoctl.rows.tick.fast_rows import MoreRows
 from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion
 
@@ -84,14 +86,16 @@ class TaskTick(NamedTuple):
     evaluate : function (q, v, t) -> None
         Fills the arrays below, which are the same at every call, from what `LiveMotion` holds.
     jacobian : (rows, nv) array
-    drift : (rows,) array
+        Not filled where the rows are evaluated beside those of constraints.
+    right : (rows,) array
+        -drift.
     error : function (q, wanted) -> (rows,) array
         e at the state that was evaluated last.
     """
 
     evaluate: Callable[[Vector, Vector, float], None]
     jacobian: Array
-    drift: Vector
+    right: Vector
     error: Callable[[Vector, Any], Vector]
 
 
@@ -104,6 +108,8 @@ class BoundTask(Protocol):
         A name for each row.
     scale : (rows,) array
         What makes rows pure numbers: 1 / size of the mechanism for lengths, 1 for angles.
+    rows : WrenchRows or None
+        Where its rates are rows between two bodies, these.
     """
 
     @property
@@ -111,6 +117,9 @@ class BoundTask(Protocol):
 
     @property
     def scale(self) -> Vector: ...
+
+    @property
+    def rows(self) -> WrenchRows | None: ...
 
     def at(self, kin: Kinematics) -> TaskMotion:
         """The task at a state."""
@@ -124,8 +133,9 @@ class BoundTask(Protocol):
         """e (rows,): from the value to the one that is wanted."""
         ...
 
-    def tick(self, motion: LiveMotion) -> TaskTick | None:
-        """The task laid out for a loop, or None where only `at` serves."""
+    def tick(self, motion: LiveMotion, beside: MoreRows | None) -> TaskTick | None:
+        """The task laid out for a loop, or None where only `at` serves; `beside` are its `rows`
+        where a tick evaluates them beside those of constraints."""
         ...
 
 
@@ -139,7 +149,7 @@ class Task(Protocol):
 
 def wanted_of(task: BoundTask, reference: Any) -> Wanted:
     """A reference as it is given, a value or (value, rate, acceleration), checked."""
-    rows = len(task.labels)
+    rows = task.scale.size
     if type(reference) is not tuple:
         return Wanted(task.wanted(reference), _none(rows), _none(rows))
     if len(reference) != 3:
@@ -148,11 +158,11 @@ def wanted_of(task: BoundTask, reference: Any) -> Wanted:
             f"{len(reference)}"
         )
     value, rate, acceleration = reference
-    of = ", ".join(task.labels)
+    of = f"of {task.labels[0]} ..."
     return Wanted(
         task.wanted(value),
-        vector("rate of the reference", rate, rows, of),
-        vector("acceleration of the reference", acceleration, rows, of),
+        as_given("rate of the reference", rate, rows, of),
+        as_given("acceleration of the reference", acceleration, rows, of),
     )
 
 

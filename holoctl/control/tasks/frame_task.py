@@ -27,6 +27,7 @@ from holoctl.control.tasks.orientation_error import check_rotation, turned_by
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.tick.along_vector import along
+from holoctl.rows.tick.fast_rows import MoreRows
 from holoctl.tree.frames import AXES, FrameLike, own_frame, resolve_frame
 from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion, add_vector
@@ -254,20 +255,41 @@ class BoundFrameTask:
             away = np.asarray(away[self._places])
         return away
 
-    def tick(self, motion: LiveMotion) -> TaskTick:
-        """The rows laid out as those of constraints are, and the pose by one product."""
+    @property
+    def rows(self) -> WrenchRows:
+        """Its rates."""
+        return self.table
+
+    def tick(self, motion: LiveMotion, beside: MoreRows | None) -> TaskTick:
+        """The rows laid out as those of constraints are, and the pose by one product; errors of
+        rows along axes of frame 1 are positions."""
         table, rows = self.table, len(self.axes)
         J, S = np.zeros((rows, motion.J.shape[1])), np.asarray(table.S[table.pair])
-        part = along(table, np.arange(rows), np.ones(rows), motion, J, None)
-        drift, right, rows_at = np.zeros(rows), part.right, part.evaluate
         pose = _pose_reader(table, motion)
-        local, which = self.local, self._along
-        turns = self.of_poses or self._places is not None
+        by_pose = self._error_by(pose)
+        if beside is not None:
+            at = beside.errors
+
+            def difference(q: Vector, wanted: Pose) -> Vector:
+                return wanted.position - at
+
+            straight = not (self.local or self.of_poses or self._places is not None)
+            return TaskTick(_nothing, J, beside.right, difference if straight else by_pose)
+        part = along(table, np.arange(rows), np.ones(rows), motion, J, None)
+        rows_at = part.evaluate
 
         def evaluate(q: Vector, v: Vector, t: float) -> None:
             rows_at(q, v, t)
             np.multiply(J, S, J)
-            np.negative(right, drift)
+
+        return TaskTick(evaluate, J, part.right, by_pose)
+
+    def _error_by(
+        self, pose: Callable[[], tuple[Array, Vector]]
+    ) -> Callable[[Vector, Pose], Vector]:
+        """A function (q, wanted) that gives e by the pose that is read."""
+        local, which = self.local, self._along
+        turns = self.of_poses or self._places is not None
 
         def error(q: Vector, wanted: Pose) -> Vector:
             RT, p = pose()
@@ -277,7 +299,11 @@ class BoundFrameTask:
                 away = wanted.position - p.take(which)
             return self._joined(away, RT, wanted) if turns else away
 
-        return TaskTick(evaluate, J, drift, error)
+        return error
+
+
+def _nothing(q: Vector, v: Vector, t: float) -> None:
+    """Rows that are evaluated beside those of constraints."""
 
 
 def _pose_reader(table: WrenchRows, motion: LiveMotion) -> Any:

@@ -15,6 +15,7 @@ from holoctl.control.tasks.contract import TaskMotion, TaskTick
 from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import MotorPlaces, motor_places, position_reader
+from holoctl.rows.tick.fast_rows import MoreRows
 from holoctl.tree.coordinates import translational
 from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion
@@ -146,7 +147,9 @@ class BoundPostureTask:
             e[self.places.turning] = wrapped(e[self.places.turning])
         return e
 
-    def tick(self, motion: LiveMotion) -> TaskTick:
+    rows: None = None
+
+    def tick(self, motion: LiveMotion, beside: MoreRows | None) -> TaskTick:
         """Nothing is to be evaluated."""
         at = position_reader(self.places)
         return TaskTick(

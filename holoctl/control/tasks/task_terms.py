@@ -22,9 +22,10 @@ from holoctl.base.errors import InputError
 from holoctl.base.linalg import Cholesky, cholesky, orthonormal_columns, singular_values
 from holoctl.base.tolerances import TASK_SINGULAR
 from holoctl.control.tasks.contract import BoundTask, Task
+from holoctl.control.tasks.nearness import condition_of, size_of
 from holoctl.projector.projection import Projection
 
-__all__ = ["TaskTerms", "bound_to", "condition_of", "inertia_of", "task_terms", "whitened"]
+__all__ = ["TaskTerms", "bound_to", "condition_at", "inertia_of", "task_terms", "whitened"]
 
 Array = NDArray[np.float64]
 
@@ -49,7 +50,8 @@ class TaskTerms:
     condition : float
         Condition number of the Jacobian in scaled rows, lengths over the size of the mechanism,
         and an orthonormal basis of the motions, so that it does not depend on the choice of
-        coordinates; inf where there are more rows than motions.
+        coordinates; large too where closures hold still what the tree would move; inf where there
+        are more rows than motions.
     """
 
     value: Any
@@ -95,7 +97,7 @@ def task_terms(P: Projection, task: Task) -> TaskTerms:
     motion = bound.at(P.kinematics)
     J_y = motion.jacobian @ P.gamma
     L = cholesky(P.gamma.T @ P.terms.M @ P.gamma)
-    condition = condition_of(P, motion.jacobian, bound.scale)
+    condition = condition_at(P, motion.jacobian, bound.scale)
     inertia = inertia_of(J_y, L, bound.scale) if condition <= TASK_SINGULAR else None
     return TaskTerms(
         value=motion.value,
@@ -119,13 +121,13 @@ def bound_to(mech: Any, task: Any) -> BoundTask:
     return bound
 
 
-def condition_of(P: Projection, J: Array, scale: Vector) -> float:
+def condition_at(P: Projection, J: Array, scale: Vector) -> float:
     """Condition number of a Jacobian (rows, nv) along the admissible motions, scaled."""
     if not 0 < scale.size <= P.k:
         return float("inf")
     c = P.mechanism.column_scale[:, None]
-    sizes = singular_values((scale[:, None] * J * c.T) @ orthonormal_columns(P.gamma / c))
-    return float(sizes[0] / sizes[-1]) if sizes[-1] > 0.0 else float("inf")
+    scaled = scale[:, None] * J * c.T
+    return condition_of(singular_values(scaled @ orthonormal_columns(P.gamma / c)), size_of(scaled))
 
 
 def inertia_of(J_y: Array, L: Cholesky, scale: Vector) -> Array | None:

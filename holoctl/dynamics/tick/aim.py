@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.dynamics.actuation import Actuation
-from holoctl.dynamics.tick.split import Split
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import Projection
+from holoctl.projector.split import Split
+from holoctl.rows.tick.fast_rows import Beside
 from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["Aim", "AimTick", "Aimed", "Ground"]
@@ -35,8 +36,9 @@ class Aimed(NamedTuple):
         of the motors (nu,).
     rates : array or None
         Likewise the rates of the reference, which friction is taken at; None: as measured.
-    push : (nv,) array or None
-        Efforts on the coordinates that the motors are to do the work of besides, ``J' f``.
+    push : array or None
+        Efforts that the motors are to do the work of besides: in a tick on the independent
+        coordinates (k,), gamma' J' f; on the general path on all (nv,), J' f.
     """
 
     motion: Vector
@@ -72,6 +74,11 @@ AimTick = Callable[[Vector, Vector, float, Any], Aimed | None]
 
 class Aim(Protocol):
     """A law of motions; `asked` is what it is given at a tick, and no array."""
+
+    @property
+    def rows(self) -> Beside | None:
+        """Rows that a tick is to evaluate beside those of constraints."""
+        ...
 
     def lay_out(self, mech: Mechanism, ground: Ground) -> AimTick | None:
         """For one thread; None where only the general path serves."""

@@ -14,7 +14,7 @@ import numpy as np
 from holoctl.base.checks import Vector, vector
 from holoctl.base.errors import InputError
 from holoctl.dynamics.actuation import actuation
-from holoctl.dynamics.certificate import off_constraints, off_dynamics, off_rows
+from holoctl.dynamics.certificate import off_dynamics, off_rows
 from holoctl.dynamics.forward import accelerate
 from holoctl.dynamics.inverse import driven_acceleration
 from holoctl.dynamics.reference_rates import velocity_at_reference
@@ -27,6 +27,7 @@ from holoctl.projector.multipliers import constraint_effort
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import projection_of
 from holoctl.rows.closure_limits import StateLimits, check_solution
+from holoctl.rows.off_constraints import off_constraints
 from holoctl.rows.terms import Terms, check_finite, terms_at
 
 __all__ = ["general_acceleration", "general_efforts"]

@@ -29,12 +29,12 @@ from holoctl.base.tolerances import (
 )
 from holoctl.dynamics.actuation import effort_scales, target_consistent
 from holoctl.dynamics.tick.aim import Aim, Ground
-from holoctl.dynamics.tick.split import Split, split_rows
 from holoctl.estimation.readings import Readings
 from holoctl.estimation.seen_motion import Seeing
 from holoctl.forces.together import all_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, most_condition
+from holoctl.projector.split import Split, split_rows
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.rows.tick.fast_rows import why_not
@@ -102,15 +102,15 @@ def lay_out(
     motion = live_motion(mech.model, mech.model.createData())
     if motion is None or why_general(mech, part, motion):
         return None
-    motors = _motor_coordinates(mech, part)
+    motors, more = _motor_coordinates(mech, part), None if aim is None else aim.rows
     if motors is None:
-        split = split_rows(mech, part, part.independent, motion, INVERSE_DOUBT, limits)
+        split = split_rows(mech, part, part.independent, motion, INVERSE_DOUBT, limits, more)
         return _tick(mech, split, _actuated(mech, part, split, weights, inconsistent), motion, aim)
     passive = np.setdiff1d(part.independent, motors)
     independent, doubt = np.concatenate([motors, passive]), INVERSE_DOUBT
     if passive.size:
         doubt = PASSIVE_DOUBT
-    split = split_rows(mech, part, independent, motion, doubt, limits)
+    split = split_rows(mech, part, independent, motion, doubt, limits, more)
     return _tick(mech, split, None, motion, aim)
 
 
@@ -175,7 +175,7 @@ def _tick(
 ) -> LaidOut | None:
     """One tick. Without `motors`, motor i drives the ith independent coordinate, and those
     behind the last motor are passive: they follow the dynamics, see `_passive`."""
-    constrain, solve, right, G_ind, dependent, independent, data, kept_by = split
+    constrain, solve, right, G_ind, dependent, independent, data, kept_by, _ = split
     model, r, k, nu, G_ind_T = mech.model, dependent.size, independent.size, mech.nu, G_ind.T
     passive = _passive(mech, split) if motors is None and nu < k else None
     order = np.concatenate([dependent, independent])
@@ -203,7 +203,6 @@ def _tick(
     def tick(
         q: Vector, v: Vector, target: Any, t: float, efforts: Vector | None, rates: Vector | None
     ) -> Vector | None:
-        nonlocal pushed
         if not constrain(q, v, t) or (motors is not None and not motors.factor()):
             return None
         if aimed is None or target is None or type(target) is np.ndarray:
@@ -211,12 +210,8 @@ def _tick(
         found = aimed(q, v, t, target)
         if found is None:
             return None
-        _, _, push = found
-        if push is not None:
-            efforts = -push if efforts is None else efforts - push
-        u = efforts_for(q, v, found.motion, t, efforts, found.rates)
-        pushed = push
-        return u
+        wanted, rates, push = found
+        return efforts_for(q, v, wanted, t, efforts, rates, push)
 
     def efforts_here(
         q: Vector, v: Vector, target: Vector | None, t: float, efforts: Vector | None,
@@ -229,11 +224,12 @@ def _tick(
 
     def efforts_for(
         q: Vector, v: Vector, wanted: Vector | None, t: float, efforts: Vector | None,
-        rates: Vector | None,
+        rates: Vector | None, push: Vector | None = None,
     ) -> Vector | None:  # fmt: skip
-        """For accelerations of the independent coordinates, or those that have a motor."""
+        """For accelerations of the independent coordinates, or those that have a motor; `push` is
+        on these too."""
         nonlocal reached, reached_at, pushed
-        pushed = None
+        pushed = push
         if wanted is None:
             if passive is not None:
                 return None  # what rest leaves unbalanced takes the general path's least squares
@@ -271,6 +267,8 @@ def _tick(
         solve(w_dep, 1)  # G_dep' y = w_dep
         G_ind_T.dot(w_dep, of_rows)
         u = np.subtract(w_ind, of_rows)  # gamma' w
+        if push is not None:
+            u += push
         if motors is not None:
             return motors.share(u)
         return u if passive is None else u[:nu]
@@ -278,14 +276,13 @@ def _tick(
     caused, response, worth = _response(mech, split, motors is None, N, inertia)
 
     def acceleration(q: Vector, v: Vector, t: float) -> Vector | None:
-        change = pushed
+        change = None
         if friction is not None and reached_at is not v:
-            change = friction(q, v, t) - friction(q, reached_at, t)
-            if pushed is not None:
-                change += pushed
-        if change is None:
+            change = friction(q, v, t).copy()  # both are written into one place
+            change -= friction(q, reached_at, t)
+        if change is None and pushed is None:
             return reached
-        more = caused(q, change)
+        more = caused(q, change, pushed)
         return None if more is None else reached + more
 
     return LaidOut(tick, Behind(efforts_here, acceleration, response, worth))
@@ -307,7 +304,8 @@ def _inertia(
 
     gamma_dep = -G_dep^-1 G_ind        W = gamma' M gamma
     """
-    _, solve, _, G_ind, dependent, independent, data, _ = split
+    solve, G_ind, data = split.solve, split.G_ind, split.data
+    dependent, independent = split.dependent, split.independent
     model, k = mech.model, independent.size
     X = np.zeros((dependent.size, k), order="F")
     order = np.argsort(np.concatenate([dependent, independent]))
@@ -334,13 +332,13 @@ def _inertia(
 def _response(
     mech: Mechanism, split: Split, own: bool, N: Array, inertia: Callable[[Vector], Array]
 ) -> tuple[
-    Callable[[Vector, Vector], Vector | None],
+    Callable[[Vector, Vector | None, Vector | None], Vector | None],
     Callable[[Vector], tuple[Array, Array] | None],
     Callable[[Vector], Array | None],
 ]:
-    """Functions that give what efforts on the coordinates cause (q, efforts), H and Y of
-    dynamics/effort_response.py (q), and H alone (q), with N = -gamma. Where each motor has a
-    coordinate of its `own`, A is the identity, or its first part:
+    """Functions that give what efforts on the coordinates, and on the independent ones, cause; H
+    and Y of dynamics/effort_response.py (q), and H alone (q), with N = -gamma. Where each motor has
+    a coordinate of its `own`, A is the identity, or its first part:
 
         H = A' W^-1 A        Y = gamma W^-1 A
     """
@@ -348,8 +346,12 @@ def _response(
     NT, BT, posv = N.T, np.ascontiguousarray(mech.B.T), lapack.dposv
     of_own = -np.eye(k, nu, order="F")
 
-    def caused(q: Vector, efforts: Vector) -> Vector | None:
-        _, z, info = posv(inertia(q), NT.dot(efforts))
+    def caused(q: Vector, efforts: Vector | None, push: Vector | None) -> Vector | None:
+        W = inertia(q)
+        along = np.zeros(k) if efforts is None else NT.dot(efforts)
+        if push is not None:
+            along -= push
+        _, z, info = posv(W, along)
         return None if info else N.dot(z)
 
     def factored(q: Vector) -> tuple[Array, Array] | None:

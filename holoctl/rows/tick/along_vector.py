@@ -34,8 +34,10 @@ def along(
     motion: LiveMotion,
     WJ: Array,
     limits: StateLimits | None,
+    unjudged: Vector | None = None,
 ) -> Part:
-    """Rows along a vector n: see the head of rows/tick/fast_rows.py."""
+    """Rows along a vector n: see the head of rows/tick/fast_rows.py. The last ones, of these
+    scales, are not judged."""
     m, line, judged = i.size, table.lines(i), limits is not None
     frames1, frames2 = ([frames[c] for c in line.pair] for frames in (table.frames1, table.frames2))
     coefficients = _vectors(line, scale, frames1, frames2, motion.bodies)[: 3 if judged else 2]
@@ -67,6 +69,10 @@ def along(
     (P, Q), (P1, P2) = factors, factors[0]
     turning = crosses[3:]
     W, J = on_left[:2].reshape(6, m).T, motion.J
+    their_own = off[:, m - (0 if unjudged is None else unjudged.size) :]
+    told, per_unit = np.zeros(their_own.shape), None
+    if unjudged is not None:
+        per_unit = 1.0 / (np.array(per_limit(limits))[:, None] * unjudged)
 
     def evaluate(q: Vector, v: Vector, t: float) -> float:
         affine()  # n, s, d
@@ -82,8 +88,13 @@ def along(
         if any_rod:
             np.subtract(right, per_length * (e * e).sum(axis=0), right)
         W.dot(J, WJ)
+        if per_unit is not None:
+            np.multiply(their_own, per_unit, told)
+            their_own[:] = 0.0
         return float(flat_off.dot(flat_off))
 
+    if unjudged is not None:
+        return Part(evaluate, right, off, None, told)
     if not judged:
         return Part(evaluate, right, off)
     _, per_closure = per_limit(limits)

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.constraints.contract import BoundRows
 from holoctl.constraints.kinds import Along, Composed, Orientation
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench import WrenchRows, stacked
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.closure_limits import StateLimits, allowed_acceleration, least_acceleration
 from holoctl.rows.evaluate import rows_that_open
@@ -45,7 +45,7 @@ from holoctl.rows.tick.other_rows import Given, given
 from holoctl.rows.tick.part import Part, per_limit
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
-__all__ = ["FastRows", "fast_rows", "why_not"]
+__all__ = ["Beside", "FastRows", "MoreRows", "fast_rows", "judged_rows", "why_not"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -82,6 +82,8 @@ class FastRows:
     placed : function (q), or None
         Fills `entries` and the errors alone; nothing is judged, not even whether it is finite. None
         where some rows need a velocity or the time.
+    more : MoreRows or None
+        Of rows that are not those of constraints.
     """
 
     evaluate: Callable[[Vector, Vector, float], bool]
@@ -92,6 +94,37 @@ class FastRows:
     moved: Callable[[Vector, Vector, float], bool]
     live: bool
     placed: Callable[[Vector], None] | None
+    more: MoreRows | None = None
+
+
+class Beside(NamedTuple):
+    """Rows along vectors that are to be evaluated with those of constraints.
+
+    Attributes
+    ----------
+    table : WrenchRows
+    scale : (m,) array
+        Their factors in G.
+    """
+
+    table: WrenchRows
+    scale: Vector
+
+
+class MoreRows(NamedTuple):
+    """Rows that are evaluated with those of constraints, and not judged.
+
+    Attributes
+    ----------
+    right : (m,) array
+        -drift, scaled.
+    rates, errors : (m,) arrays
+        Not scaled.
+    """
+
+    right: Vector
+    rates: Vector
+    errors: Vector
 
 
 def why_not(mech: Mechanism, motion: LiveMotion | None = None) -> str:
@@ -115,6 +148,7 @@ def fast_rows(
     wanted: Indices,
     limits: StateLimits | None = None,
     tolerance: float = 0.0,
+    more: Beside | None = None,
 ) -> FastRows:
     """Lay out rows of a mechanism; see `why_not`.
 
@@ -131,34 +165,46 @@ def fast_rows(
         How far all rows of the mechanism may be off; without, the state is not judged.
     tolerance : float, optional
         That of the partition: by how much redundant rows may be broken where geometry is rounded.
+    more : Beside, optional
+        Rows along vectors that are evaluated too, such as those of a task; with limits only. Their
+        entries of G are wanted behind all rows that are judged, in the order of `judged_rows`.
     """
     model, data, nv, r = mech.model, motion.data, mech.nv, rows.size
-    judged = rows if limits is None else np.concatenate([rows, _redundant(mech, rows)])
+    judged = rows if limits is None else judged_rows(mech, rows)
     groups, others = _groups(mech, judged)
-    places = [*(g.here for g in groups), *(g.here for g in others)]
+    own_scale = np.zeros(0) if more is None else more.scale
+    extra, scale = own_scale.size, np.concatenate([mech.row_scale[judged], own_scale])
+    if more is not None:
+        groups = _with_more(groups, more.table, judged.size)
+    places = [*(g.here for g in others), *(g.here for g in groups)]
     order = np.concatenate([np.zeros(0, dtype=np.intp), *places])
-    WJ, S = np.zeros((judged.size, nv)), np.ones((judged.size, nv))
+    WJ, S = np.zeros((order.size, nv)), np.ones((order.size, nv))
     parts: list[Part] = []
-    stop = 0
+    stop = sum(g.here.size for g in others)
+    if others:
+        asked = [Given(g.block, g.which, scale[g.here]) for g in others]
+        parts.append(given(mech, motion, asked, WJ[:stop], limits))
     for table, here, which, lay_out in groups:
         at, stop = slice(stop, stop + here.size), stop + here.size
         S[at] = table.S[table.pair[which]]
-        parts.append(lay_out(table, which, mech.row_scale[judged[here]], motion, WJ[at], limits))
-    if others:
-        asked = [Given(g.block, g.which, mech.row_scale[judged[g.here]]) for g in others]
-        parts.append(given(mech, motion, asked, WJ[stop:], limits))
+        arguments = table, which, scale[here], motion, WJ[at], limits
+        last = more is not None and stop == order.size
+        parts.append(along(*arguments, own_scale) if last else lay_out(*arguments))
 
     row_in_WJ = np.argsort(order)  # the rows stand in WJ kind by kind
     position = np.where(wanted < 0, 0, row_in_WJ[wanted // nv] * nv + wanted % nv)
     factor = np.where(wanted < 0, 0.0, S.reshape(-1)[position])
     entries, flat, rest = np.zeros(wanted.shape), WJ.reshape(-1), np.zeros(nv)
-    in_order = len(parts) < 2 and np.array_equal(order, np.arange(r))
-    result = parts[0].right if parts and in_order else np.zeros(r)
-    rights, right_of_all, place = [p.right for p in parts], np.zeros(judged.size), row_in_WJ[:r]
+    in_order = len(parts) < 2 and np.array_equal(order, np.arange(order.size))
+    rights, place = [p.right for p in parts], row_in_WJ[:r]
+    right_of_all = parts[0].right if parts and in_order else np.zeros(order.size)
+    result = right_of_all[:r] if in_order else np.zeros(r)
     evaluators, judge = [p.evaluate for p in parts], limits is not None
-    noisy = order < r if tolerance > 0.0 else np.ones(order.size, dtype=bool)
+    of_judged = slice(judged.size)  # those that are not judged stand last
+    noisy = (order < r if tolerance > 0.0 else np.ones(order.size, dtype=bool))[of_judged]
     limits = limits or StateLimits()
-    within, kept_by = _judges(parts, WJ, S, right_of_all, limits, tolerance, noisy)
+    all_judged = WJ[of_judged], S[of_judged], right_of_all[of_judged]
+    within, kept_by = _judges(parts, *all_judged, limits, tolerance, noisy)
 
     as_they_are = len(parts) == 1 and np.array_equal(order, np.arange(judged.size))
     all_off = parts[0].off if as_they_are else np.zeros((2, judged.size))
@@ -196,10 +242,31 @@ def fast_rows(
             np.concatenate([part.off for part in parts], 1).take(row_in_WJ, 1, all_off, "clip")
         return all_off
 
+    told = parts[-1].told if more is not None else None
     return FastRows(
         evaluate, entries, result, kept_by if judged.size > r else None, off_rows, moved,
         as_they_are, placed if len(placers) == len(parts) else None,
+        None if told is None else MoreRows(parts[-1].right[-extra:], *told),
     )  # fmt: skip
+
+
+def judged_rows(mech: Mechanism, rows: Indices) -> Indices:
+    """These rows, and behind them the redundant ones, by which a state is judged too."""
+    return np.concatenate([rows, _redundant(mech, rows)])
+
+
+def _with_more(groups: list[_Group], more: WrenchRows, count: int) -> list[_Group]:
+    """With rows that are not those of constraints last, in one table with rows along vectors."""
+    beside = [g for g in groups if g.lay_out is along]
+    which, here = np.arange(len(more.labels)), count + np.arange(len(more.labels))
+    rest = [g for g in groups if g.lay_out is not along]
+    if not beside:
+        return [*rest, _Group(more, here, which, along)]
+    own = beside[-1]
+    table = stacked([own.table, more])
+    both = np.concatenate([own.which, len(own.table.labels) + which])
+    last = _Group(table, np.concatenate([own.here, here]), both, along)
+    return [*rest, *beside[:-1], last]
 
 
 def _redundant(mech: Mechanism, rows: Indices) -> Indices:
@@ -264,7 +331,7 @@ def _judges(
     least = least_acceleration(tolerance)
 
     def measured(v: Vector, which: NDArray[np.bool_] | slice = slice(None)) -> tuple[float, float]:
-        off = np.hstack([p.off for p in parts])[:, which]
+        off = np.hstack([p.off for p in parts])[:, : len(right)][:, which]
         rates, errors = np.abs(off).max(axis=1, initial=0.0)
         speed = 1.0 + np.abs(WJ * S).dot(np.abs(v)).max(initial=0.0)
         return float(errors) / per_closure, float(rates) / (per_velocity * float(speed))

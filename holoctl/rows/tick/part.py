@@ -22,13 +22,15 @@ class Part(NamedTuple):
 
     `evaluate` fills them and the part's rows of WJ. It returns the sum of the squares of `off`,
     or what is not a number where it cannot evaluate. `place`, where there is one, fills the errors
-    and WJ alone, from placements and J.
+    and WJ alone, from placements and J. `told`, where there are such, are rates and errors of the
+    last rows, which are not judged: not scaled, and zero in `off`.
     """
 
     evaluate: Callable[[Vector, Vector, float], float]
     right: Vector
     off: Array
     place: Callable[[], None] | None = None
+    told: Array | None = None
 
 
 def per_limit(limits: StateLimits | None) -> tuple[float, float]:

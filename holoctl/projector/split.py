@@ -21,10 +21,10 @@ from holoctl.base.linalg import in_place_band_lu, in_place_lu
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, most_condition
 from holoctl.rows.closure_limits import StateLimits
-from holoctl.rows.tick.fast_rows import fast_rows
+from holoctl.rows.tick.fast_rows import Beside, MoreRows, fast_rows, judged_rows
 from holoctl.tree.live_motion import LiveMotion
 
-__all__ = ["Split", "ordered", "split_rows"]
+__all__ = ["Split", "SplitMore", "ordered", "split_rows"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -47,6 +47,22 @@ class Split(NamedTuple):
     independent: Indices
     data: pin.Data
     kept_by: Callable[[Vector, Vector], bool] | None
+    more: SplitMore | None = None
+
+
+class SplitMore(NamedTuple):
+    """Rows that are not those of constraints, scaled: ``J_dep a_dep + J_ind a_ind = right + xdd``.
+
+    Attributes
+    ----------
+    dep, ind : (m, r) and (m, k) arrays
+        To be written to: they are filled anew with G.
+    rows : MoreRows
+    """
+
+    dep: Array
+    ind: Array
+    rows: MoreRows
 
 
 def split_rows(
@@ -56,7 +72,9 @@ def split_rows(
     motion: LiveMotion,
     doubt: float,
     limits: StateLimits,
+    more: Beside | None = None,
 ) -> Split:
+    """Lay out the kept rows of a partition, and `more` beside them."""
     nv, r, k = mech.nv, part.rank, independent.size
     rows, dependent, lower, upper = ordered(mech, part)
     band = lower >= 0
@@ -68,10 +86,18 @@ def split_rows(
     else:
         storage = np.arange(r)[:, None] * nv + dependent
     others = np.arange(r)[:, None] * nv + independent
-    wanted = np.concatenate([storage.reshape(-1, order="F"), others.reshape(-1)]).astype(np.intp)
-    fast = fast_rows(mech, motion, rows, wanted, limits, part.tolerance)
-    G_dep = fast.entries[: storage.size].reshape(storage.shape, order="F")
-    G_ind = fast.entries[storage.size :].reshape(r, k)
+    extra = judged_rows(mech, rows).size + np.arange(0 if more is None else more.scale.size)
+    of_more = [(extra[:, None] * nv + columns).reshape(-1) for columns in (dependent, independent)]
+    parts = [storage.reshape(-1, order="F"), others.reshape(-1), *of_more]
+    fast = fast_rows(
+        mech, motion, rows, np.concatenate(parts).astype(np.intp), limits, part.tolerance, more
+    )
+    of_dep, of_ind, dep, ind = np.split(fast.entries, np.cumsum([x.size for x in parts])[:-1])
+    G_dep, G_ind = of_dep.reshape(storage.shape, order="F"), of_ind.reshape(r, k)
+    beside = None
+    if fast.more is not None:
+        m = extra.size
+        beside = SplitMore(dep.reshape(m, r), ind.reshape(m, k), fast.more)
     unit = mech.column_scale[dependent]
     lu = in_place_band_lu(G_dep, lower, upper, unit) if band else in_place_lu(G_dep, unit)
     evaluate, factor, limit = fast.evaluate, lu.factor, min(doubt, most_condition(part)) ** 2
@@ -80,8 +106,9 @@ def split_rows(
         return evaluate(q, v, t) and factor() < limit
 
     return Split(
-        constrain, lu.solve, fast.right, G_ind, dependent, independent, motion.data, fast.kept_by
-    )
+        constrain, lu.solve, fast.right, G_ind, dependent, independent, motion.data, fast.kept_by,
+        beside,
+    )  # fmt: skip
 
 
 def ordered(mech: Mechanism, part: Partition) -> tuple[Indices, Indices, int, int]:

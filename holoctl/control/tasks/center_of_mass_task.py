@@ -1,0 +1,193 @@
+"""Where the centre of mass of a mechanism is.
+
+With m_b the mass of body b over that of all, s_b = m_b c_b its first moment, and (v, omega),
+(a, alpha) its spatial velocity and acceleration at the origin of the world,
+
+    xd  = sum m_b v_b + omega_b x s_b
+    xdd = sum m_b a_b + alpha_b x s_b + omega_b x (m_b v_b + omega_b x s_b)
+
+so column i of J is m J_v + J_omega x s, with mass and first moment of all that coordinate i moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, finite, numbers, one_of, read_only
+from holoctl.base.errors import InputError
+from holoctl.control.tasks.contract import TaskMotion, TaskTick, mechanism_size
+from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.tree.frozen_model import plain
+from holoctl.tree.kinematics import Kinematics
+from holoctl.tree.live_motion import LiveMotion
+
+__all__ = ["BoundCenterOfMassTask", "CenterOfMassTask"]
+
+Array = NDArray[np.float64]
+
+_LETTERS = ("x", "y", "z")
+
+
+@dataclass(frozen=True)
+class CenterOfMassTask:
+    """The centre of mass of all bodies that move, or some coordinates of it, in world axes.
+
+    Parameters
+    ----------
+    axes : str or sequence of str, optional
+        Any of ``"x y z"``, which become rows in the order written.
+
+    Raises
+    ------
+    InputError
+        For axes that are none, or named twice. A mechanism without mass is refused when it is met.
+
+    Notes
+    -----
+    A reference is a position: the coordinates of the named axes, m. What is fixed to the world has
+    no part in it.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> hc.task_terms(hc.project(mech, q, v), hc.CenterOfMassTask("x z")).jacobian.shape
+    (2, 2)
+    """
+
+    axes: str | tuple[str, ...] = "x y z"
+
+    def __post_init__(self) -> None:
+        given: Any = self.axes
+        axes = given.split() if isinstance(given, str) else given
+        if not isinstance(axes, (tuple, list)) or not axes:
+            raise InputError(f"CenterOfMassTask: axes must be any of 'x y z'; got {given!r}")
+        for axis in axes:
+            one_of("CenterOfMassTask: axes", axis, _LETTERS)
+        if len(set(axes)) < len(axes):
+            raise InputError(f"CenterOfMassTask: axes names one twice: {' '.join(axes)!r}")
+        object.__setattr__(self, "axes", tuple(axes))
+
+    def bind(self, mech: Mechanism) -> BoundCenterOfMassTask:
+        """The task on a mechanism.
+
+        Parameters
+        ----------
+        mech : Mechanism
+
+        Returns
+        -------
+        BoundCenterOfMassTask
+
+        Raises
+        ------
+        InputError
+            For a mechanism whose bodies have no mass.
+        """
+        check_mechanism(mech)
+        if not sum(inertia.mass for inertia in plain(mech.model).inertias[1:]) > 0.0:
+            raise InputError(
+                f"CenterOfMassTask: the bodies of {mech.name} have no mass, so there is no centre "
+                "of it"
+            )
+        scale = np.full(len(self.axes), 1.0 / mechanism_size(mech))
+        return BoundCenterOfMassTask(mech, tuple(self.axes), read_only(scale))
+
+
+@dataclass(frozen=True, eq=False)
+class BoundCenterOfMassTask:
+    """A `CenterOfMassTask` of one mechanism; see `BoundTask`.
+
+    Attributes
+    ----------
+    mech : Mechanism
+    axes : tuple of str
+    scale : (rows,) array
+    """
+
+    mech: Mechanism
+    axes: tuple[str, ...]
+    scale: Vector
+    _along: NDArray[np.intp] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        along = np.array([_LETTERS.index(axis) for axis in self.axes], dtype=np.intp)
+        object.__setattr__(self, "_along", along)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """``center_of_mass.axis`` of each row."""
+        return tuple(f"center_of_mass.{axis}" for axis in self.axes)
+
+    def at(self, kin: Kinematics) -> TaskMotion:
+        """Position, Jacobian and drift, by Pinocchio."""
+        model, data, which = plain(self.mech.model), workspace(self.mech), self._along
+        J = pin.jacobianCenterOfMass(model, data, kin.q, False).reshape(3, model.nv)[which]
+        pin.centerOfMass(model, data, kin.q, kin.v, np.zeros(model.nv), False)
+        return TaskMotion(data.com[0][which], J, data.acom[0][which])
+
+    def wanted(self, value: Any) -> Vector:
+        """A position: the coordinates of the axes."""
+        x = numbers("reference", value)
+        if x.shape != self._along.shape:
+            raise InputError(
+                f"{self.labels[0]}: the reference must be a position ({' '.join(self.axes)}) of "
+                f"shape {self._along.shape}; got shape {x.shape}"
+            )
+        if not finite(x):
+            raise InputError(f"{self.labels[0]}: the position of the reference is not finite")
+        return x
+
+    def error(self, value: Any, wanted: Vector) -> Vector:
+        """Position less position."""
+        e: Vector = wanted - value
+        return e
+
+    def tick(self, motion: LiveMotion) -> TaskTick:
+        """From the motions of the bodies, by a few products."""
+        mass, of_bodies, of_moved, moved = _tables(self.mech, motion.bodies)
+        of_all, which, rows = of_bodies.sum(axis=0), self._along, self._along.size
+        placements, V, A = motion.placements, motion.velocities, motion.accelerations
+        v, omega, a, alpha = V[:, :3], V[:, 3:], A[:, :3], A[:, 3:]
+        J_v, J_omega, by_mass = motion.J[:3], motion.J[3:], mass[:, None]
+        J, drift = np.zeros((rows, motion.J.shape[1])), np.zeros(rows)
+        around = [(i, (i + 1) % 3, (i + 2) % 3) for i in which.tolist()]
+
+        def evaluate(q: Vector, velocity: Vector, t: float) -> None:
+            s, sides = of_bodies.dot(placements), of_moved.dot(placements).T
+            X = alpha.T.dot(s) + omega.T.dot(by_mass * v)
+            xdd = mass.dot(a) + omega.T.dot((omega * s).sum(1)) - s.T.dot((omega * omega).sum(1))
+            for row, (i, j, k) in enumerate(around):
+                J[row] = moved * J_v[i] + J_omega[j] * sides[k] - J_omega[k] * sides[j]
+                drift[row] = xdd[i] + X[j, k] - X[k, j]
+
+        def error(q: Vector, wanted: Vector) -> Vector:
+            e: Vector = wanted - of_all.dot(placements).take(which)
+            return e
+
+        return TaskTick(evaluate, J, drift, error)
+
+
+def _tables(mech: Mechanism, bodies: int) -> tuple[Vector, Array, Array, Vector]:
+    """Masses over that of all; what is multiplied with `LiveMotion.placements` to give the first
+    moment of each body, and of all that each coordinate moves, whose mass comes last."""
+    model = plain(mech.model)
+    mass, of_bodies = np.zeros(bodies), np.zeros((bodies, 4 * bodies))
+    for j in range(1, model.njoints):
+        inertia = model.inertias[j]
+        mass[j] = inertia.mass
+        of_bodies[j, 4 * j : 4 * j + 4] = [*(inertia.mass * inertia.lever).tolist(), inertia.mass]
+    of_bodies /= mass.sum()
+    mass /= mass.sum()
+    carried = np.eye(bodies)  # [j, b]: whether joint j moves body b
+    for b in range(model.njoints - 1, 0, -1):
+        carried[model.parents[b]] += carried[b]
+    joints = np.repeat(np.arange(model.njoints), list(model.nvs))
+    return mass, of_bodies, carried[joints] @ of_bodies, carried[joints] @ mass

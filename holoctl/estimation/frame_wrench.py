@@ -1,0 +1,180 @@
+"""The wrench at a frame that explains efforts on the motions, where they determine it.
+
+    J_y' f = tau        J_y = J gamma: rates of the frame by those of the motions
+
+The wrench is that of the least part of tau that is left, in the metric of the motions' inertia
+W = gamma' M gamma, in which the choice of their coordinates has no part:
+
+    W = L L'        Y = L^-1 J_y'        Y f = L^-1 tau by least squares
+
+J_y may have fewer independent rows than were asked for. Then tau does not tell f, and what it does
+not tell is named. Numbers are compared where moments are taken over the size of the mechanism.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas
+
+from holoctl.base.checks import Vector, counted, known_name, listing
+from holoctl.base.errors import InputError, SingularityError
+from holoctl.base.linalg import PivotedQR, cholesky, pivoted_qr
+from holoctl.base.tolerances import UNTOLD_WRENCH
+from holoctl.estimation.reduced_motion import ReducedMotion
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.tree.coordinates import support
+from holoctl.tree.frames import Frame, FrameLike, resolve_frame
+from holoctl.tree.kinematics import kinematics
+
+__all__ = ["FrameWrench", "frame_wrench", "wrench_axes"]
+
+Array = NDArray[np.float64]
+
+WRENCH_AXES = ("x", "y", "z", "rx", "ry", "rz")
+
+
+@dataclass(frozen=True, eq=False)
+class FrameWrench:
+    """A wrench at a frame, found from efforts on the motions.
+
+    Attributes
+    ----------
+    axes : tuple of str
+        What the numbers are along.
+    wrench : (rows,) array
+        Forces, N, and moments, N m, about the origin of the frame, along the axes of the world:
+        what the surroundings exert on the robot. Along axes that were not asked for there is none.
+    residual : (k,) array
+        Efforts on the motions that no such wrench explains, N m or N.
+    share : float
+        How much of the efforts that is, 0 to 1, in the metric of their inertia; 0 where there are
+        as many axes as motions. Near one, something else acts, or nothing at all but noise.
+    condition : float
+        By how much some axes are told worse than others: condition number of J_y, with moments over
+        the size of the mechanism, in the same metric.
+    """
+
+    axes: tuple[str, ...]
+    wrench: Vector
+    residual: Vector
+    share: float
+    condition: float
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{axis} {x:.4g}" for axis, x in zip(self.axes, self.wrench, strict=True))
+        return (
+            f"<FrameWrench: {told} (N, N m); {100.0 * self.share:.2g} % of the efforts not "
+            f"explained, condition number {self.condition:.2g}>"
+        )
+
+
+def wrench_axes(axes: Any) -> tuple[str, ...]:
+    """The names in ``"x y rz"``, or in a list of them.
+
+    Raises
+    ------
+    InputError
+        For what is no axis, is named twice, or is nothing.
+    """
+    if isinstance(axes, str):
+        names: list[Any] = axes.split()
+    elif isinstance(axes, (list, tuple)):
+        names = list(axes)
+    else:
+        raise InputError(f"axes must be words such as 'x y rz'; got {str(axes)[:60]!r}")
+    for name in names:
+        known_name(name, WRENCH_AXES, "axis", "axes")
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"axes must name some of {listing(WRENCH_AXES)}, each once; got {axes!r}")
+    return tuple(names)
+
+
+def frame_wrench(
+    mech: Mechanism,
+    motion: ReducedMotion,
+    efforts: Vector,
+    frame: FrameLike,
+    axes: tuple[str, ...],
+    size: float,
+) -> FrameWrench:
+    """See the head of this module.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    motion : ReducedMotion
+    efforts : (k,) array
+        tau.
+    frame : str or (str, pin.SE3)
+    axes : tuple of str
+        As `wrench_axes` returns them.
+    size : float
+        Of the mechanism, m.
+
+    Raises
+    ------
+    InputError
+        For an unknown frame.
+    SingularityError
+        Where the motions do not tell the wrench; or have no inertia.
+    """
+    at = resolve_frame(mech.model, frame, "wrench")
+    inertia = cholesky(motion.gamma.T.dot(motion.M.dot(motion.gamma)))
+    if not np.isfinite(inertia.condition):
+        raise SingularityError(
+            f"{mech.name}: some motion has no inertia here, so the efforts on the motions cannot "
+            "be compared with each other",
+            condition=inertia.condition,
+        )
+    unit = np.array([1.0, 1.0, 1.0, size, size, size])
+    J = _jacobian(mech, motion, at)
+    metric: Array = blas.dtrsm(1.0, inertia.factor, (unit[:, None] * J).T, lower=1)  # L^-1 J_y'
+    asked = [WRENCH_AXES.index(axis) for axis in axes]
+    most = float(np.sqrt((metric * metric).sum(axis=0).max()))
+    qr = pivoted_qr(metric[:, asked], tol=UNTOLD_WRENCH, size=most)
+    if qr.rank < len(axes):
+        raise _untold(mech, at, axes, qr, J.shape[1])
+    b: Vector = blas.dtrsv(inertia.factor, efforts, lower=1)
+    f = qr.fitted(b)
+    left, whole = b - metric[:, asked].dot(f), float(np.linalg.norm(b))
+    wrench = unit[asked] * f
+    return FrameWrench(
+        axes,
+        wrench,
+        residual=efforts - J[asked].T.dot(wrench),
+        share=min(float(np.linalg.norm(left)) / whole, 1.0) if whole > 0.0 else 0.0,
+        condition=qr.condition,
+    )
+
+
+def _jacobian(mech: Mechanism, motion: ReducedMotion, at: Frame) -> Array:
+    """(6, k): J_y of a frame, at its origin, along the axes of the world."""
+    kin = kinematics(mech.model, workspace(mech), motion.q, motion.v, motion.t)
+    J: Array = (support(mech.model, at.joint) * kin.J).dot(motion.gamma)
+    J[:3] += np.cross(J[3:], kin.point(at), axis=0)  # omega x p
+    return J
+
+
+def _untold(
+    mech: Mechanism, at: Frame, axes: tuple[str, ...], qr: PivotedQR, k: int
+) -> SingularityError:
+    """What efforts on the motions do not tell: combinations of axes that move nothing."""
+    r = qr.rank
+    still = [
+        np.concatenate([-qr.solve_r1(column), unit])
+        for column, unit in zip(qr.r2.T, np.eye(len(axes) - r), strict=True)
+    ]
+    sizes = np.zeros(len(axes))
+    sizes[qr.pivots] = np.abs(still).max(axis=0)
+    names = [axis for axis, x in zip(axes, sizes, strict=True) if x > UNTOLD_WRENCH]
+    most = "" if k >= len(axes) else f" (at most {k})"
+    return SingularityError(
+        f"{mech.name}: efforts on {counted(k, 'motion')} tell {r} of the {len(axes)} numbers that "
+        f"were asked for at {at.name!r}{most}: not what acts along {listing(names)}, or along some "
+        "combination of these, which the constraints carry; ask for fewer axes",
+        names=names,
+    )
