@@ -27,7 +27,14 @@ from numpy.typing import NDArray
 from holoctl.base.checks import listing
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import cholesky
-from holoctl.base.tolerances import TASK_DAMPED, TASK_DOUBT, TASK_LOST, TASK_SINGULAR
+from holoctl.base.tolerances import (
+    TASK_DAMPED,
+    TASK_DOUBT,
+    TASK_LOST,
+    TASK_SHARE,
+    TASK_SINGULAR,
+    TASK_STILL,
+)
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.elimination import Factors, factored
 from holoctl.codegen.expressions import Expressions
@@ -238,7 +245,7 @@ class _Task:
 
     def _wide_way(self) -> tuple[Callable[[list[SX], bool], list[SX]], list[SX]]:
         s, T = self.scale.tolist(), self._T
-        A, doubt = self._damped, [*self._W.doubt, *self._A.doubt]
+        A, doubt = self._damped, [*self._W.doubt, *self._A.doubt, *self._still]
         whole = len(self.J) == self.ground.unit.size
         if self.law.damped and whole:
             doubt = [*self._W.doubt, *A.doubt]
@@ -257,6 +264,16 @@ class _Task:
             return [x + y + z for x, y, z in zip(c, wanted, more, strict=True)]
 
         return motion, doubt
+
+    @property
+    def _still(self) -> list[SX]:
+        """Doubt of rows that hardly move."""
+        per_unit = (1.0 / self.ground.unit).tolist()
+        squares = (
+            total((s * x * y) ** 2 for x, y in zip(row, per_unit, strict=True))
+            for s, row in zip(self.scale.tolist(), self.J, strict=True)
+        )
+        return [TASK_STILL**2 / x for x in squares]
 
     def _posture(self) -> list[SX]:
         """c of the posture."""
@@ -317,13 +334,23 @@ class _Task:
         n = len(J)
         A = [[total(x * y for x, y in zip(J[i], T[j], strict=True)) for j in range(n)]
              for i in range(n)]  # fmt: skip
-        mean = ca.fmax(total(A[i][i] for i in range(n)) / n, TASK_LOST)
+        mean = ca.fmax(total(A[i][i] for i in range(n)) / n, self._size**2)
         relative = _matrix([[A[max(i, j)][min(i, j)] / mean for j in range(n)] for i in range(n)])
         factors = factored(relative + TASK_LOST * ca.SX.eye(n), 1.0 / TASK_LOST)
         inverses = (factors.solve(scalars(e)) for e in ca.horzsplit(ca.SX(np.eye(n))))
         s2 = 1.0 / total(x[i] for i, x in enumerate(inverses))
         left = ca.fmax(0.0, 1.0 - s2 / TASK_DAMPED**2)
         return TASK_DAMPED**2 * left * left
+
+    @cached_property
+    def _size(self) -> SX:
+        """`size_of`."""
+        ca, c = casadi_module(), self.E.mech.column_scale
+        longest = ca.SX(0.0)
+        for s, row in zip(self.scale.tolist(), self.rows.jacobian, strict=True):
+            squares = total((s * float(c[k]) * x) ** 2 for k, x in row.items())
+            longest = ca.fmax(longest, squares)
+        return ca.fmax(TASK_STILL, TASK_SHARE * ca.sqrt(longest))
 
     @cached_property
     def _damped(self) -> Factors:
