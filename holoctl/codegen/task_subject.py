@@ -20,12 +20,21 @@ from holoctl.mechanism.motors import position_reader
 from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import StateLimits
 
-__all__ = ["TaskSubject", "is_task_law", "task_subject_of"]
+__all__ = ["TaskSubject", "check_own_options", "is_task_law", "task_subject_of"]
 
 
 def is_task_law(what: Any) -> bool:
     """Whether a controller is one of tasks."""
     return isinstance(what, (TaskSpaceControl, Impedance))
+
+
+def check_own_options(controller: Any, left_out: dict[str, bool]) -> None:
+    """Raise `InputError` for options that a controller brings: name to whether it was left out."""
+    given = [name for name, absent in left_out.items() if not absent]
+    if given:
+        raise InputError(
+            f"a {type(controller).__name__} brings its own {listing(given)}; give none beside it"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,13 +43,14 @@ from holoctl.codegen.laws.bordered import eliminated
 from holoctl.codegen.laws.critical import critically_damped
 from holoctl.codegen.laws.forward_dynamics import reduced_inertia
 from holoctl.codegen.laws.inverse_dynamics import Aimed, Ground, aimed_dynamics
+from holoctl.codegen.laws.measures import redundant_doubt, state_doubt
 from holoctl.codegen.laws.task_rows import TaskRows, reference_size, task_rows
 from holoctl.codegen.laws.torque import errors_function
 from holoctl.codegen.matrices import column, dense, scalars, total
 from holoctl.codegen.task_subject import TaskSubject
 from holoctl.control.task_law import TaskLaw, matrix
 
-__all__ = ["AskedOf", "TaskTorque", "asked_of", "task_torque"]
+__all__ = ["NAMES", "AskedOf", "TaskTorque", "asked_of", "task_function", "task_torque"]
 
 Array = NDArray[np.float64]
 
@@ -73,6 +75,7 @@ class AskedOf:
 
 
 NAMES = ("value", "rate", "acceleration")
+"""What the symbols of a reference are called."""
 
 
 def asked_of(subject: TaskSubject) -> AskedOf:
@@ -111,7 +114,9 @@ def task_torque(E: Expressions, subject: TaskSubject, asked: AskedOf) -> TaskTor
     Raises
     ------
     NotActuatedError, InputError
-        As `aimed_dynamics`.
+        As `aimed_dynamics`; an `InputError` for a task that has no expressions, by name.
+    SingularityError
+        For a task that is singular wherever pivots are chosen.
     """
     told = list[_Task]()
 
@@ -124,6 +129,24 @@ def task_torque(E: Expressions, subject: TaskSubject, asked: AskedOf) -> TaskTor
     u, a, doubt = aimed_dynamics(E, subject.weights, aim)
     (task,) = told
     return TaskTorque(u, a, doubt, task.missed, task.damping)
+
+
+def task_function(E: Expressions, subject: TaskSubject) -> Any:
+    """``torque(q, v, value, rate, acceleration, t) -> u, doubt``, as the controller's torque.
+
+    Raises
+    ------
+    NotActuatedError, InputError, SingularityError
+        As `task_torque`.
+    """
+    asked = asked_of(subject)
+    found = task_torque(E, subject, asked)
+    limits = state_doubt(E, subject.limits)
+    doubt = total([found.doubt, *limits, *redundant_doubt(E, found.a)])
+    return casadi_module().Function(
+        "torque", [E.q, E.v, *asked.inputs, E.t], [found.u, doubt],
+        ["q", "v", *NAMES, "t"], ["u", "doubt"],
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ from holoctl.control.tasks.contract import BoundTask
 from holoctl.control.tasks.frame_task import BoundFrameTask, Pose
 from holoctl.control.tasks.posture_task import BoundPostureTask
 
-__all__ = ["TaskRows", "reference_size", "reference_value", "task_rows"]
+__all__ = ["TaskRows", "of_a_pose", "opaque", "reference_size", "reference_value", "task_rows"]
 
 Vector = NDArray[np.float64]
 
@@ -93,8 +93,18 @@ def reference_value(task: BoundTask, wanted: Any) -> Vector:
     if not isinstance(task, BoundFrameTask) or wanted.rotation is None:
         return np.array(wanted.position, dtype=float)
     position = np.zeros(3)
-    position[slice(None) if task.local else _places(task, "xyz")] = wanted.position
+    position[slice(None) if task.local else _places(task)] = wanted.position
     return np.concatenate([position, np.asarray(wanted.rotation, dtype=float).ravel()])
+
+
+def of_a_pose(task: BoundTask) -> tuple[tuple[int, ...], bool]:
+    """What of a pose is read: coordinates of its position, in the order of the value, and whether
+    its rotation follows."""
+    if not isinstance(task, BoundFrameTask):
+        return (), False
+    if task.local or task.of_poses:
+        return (0, 1, 2), task.of_poses
+    return tuple(_places(task)), False
 
 
 def task_rows(E: Expressions, task: BoundTask, value: SX) -> TaskRows:
@@ -162,16 +172,16 @@ def _relative(pair: Pair) -> _Relative:
     return _Relative((U, D), (dw, pair.two.alpha - pair.one.alpha - ca.cross(w1, dw)))
 
 
-def _places(task: BoundFrameTask, letters: str) -> list[int]:
+def _places(task: BoundFrameTask) -> list[int]:
     """Axes of positions, in the order of the task."""
-    return [letters.index(axis) for axis in task.axes if axis in letters]
+    return [_LETTERS.index(axis) for axis in task.axes if axis in _LETTERS]
 
 
 def _pose_error(
     task: BoundFrameTask, pair: Pair, value: list[SX]
 ) -> tuple[list[SX], list[SX]]:
     ca = casadi_module()
-    along = _places(task, _LETTERS)
+    along = _places(task)
     about = [_LETTERS.index(axis[1]) for axis in task.axes if axis not in _LETTERS]
     seen = pair.R1.T @ (pair.p2 - pair.p1)
     whole = task.local or task.of_poses
