@@ -93,8 +93,8 @@ class TaskTorque:
     ----------
     u, a : (nu, 1), (nv, 1) expressions
         The efforts, and the acceleration without what the task pushes with besides.
-    doubt : expression
-        Without that of the state.
+    doubt, singular : expressions
+        Without that of the state, and what the task has to do with it.
     missed : (rows,) list
         What the task is not given of the acceleration that is asked for, where it is damped.
     damping : expression
@@ -104,6 +104,7 @@ class TaskTorque:
     u: SX
     a: SX
     doubt: SX
+    singular: SX
     missed: list[SX]
     damping: SX
 
@@ -128,7 +129,8 @@ def task_torque(E: Expressions, subject: TaskSubject, asked: AskedOf) -> TaskTor
 
     u, a, doubt = aimed_dynamics(E, subject.weights, aim)
     (task,) = told
-    return TaskTorque(u, a, doubt, task.missed, task.damping)
+    singular = total([*task.command[1], *task.way[1]])
+    return TaskTorque(u, a, doubt, singular, task.missed, task.damping)
 
 
 def task_function(E: Expressions, subject: TaskSubject) -> Any:
