@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from holoctl.base.checks import Vector, listing
+from holoctl.base.checks import Vector, listing, numbers
 from holoctl.base.errors import InputError
 from holoctl.control.impedance import Impedance
 from holoctl.control.task_controller import TaskController
-from holoctl.control.task_law import TaskLaw
+from holoctl.control.task_law import TaskLaw, TaskNotes
 from holoctl.control.task_space_control import TaskSpaceControl
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.mechanism.checks import check_configuration
@@ -20,12 +18,7 @@ from holoctl.mechanism.motors import position_reader
 from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import StateLimits
 
-__all__ = ["TaskSubject", "check_own_options", "is_task_law", "task_subject_of"]
-
-
-def is_task_law(what: Any) -> bool:
-    """Whether a controller is one of tasks."""
-    return isinstance(what, (TaskSpaceControl, Impedance))
+__all__ = ["TaskSubject", "check_own_options", "task_subject_of"]
 
 
 def check_own_options(controller: Any, left_out: dict[str, bool]) -> None:
@@ -89,13 +82,18 @@ class TaskSubject:
         friction = any(force.friction for force in self.mech.bound_forces)
         return friction and self.controller.friction_at == "reference"
 
+    def torque(self, q: Any, v: Any, reference: Any, t: Any, out: Vector | None = None) -> Vector:
+        """That of the controller."""
+        return self.own.at_state(q, v, reference, t, None, None, out, TaskNotes())
+
     @property
     def held(self) -> Vector | None:
         """Positions of the motors that the posture holds; None where it only brakes them."""
         given = self.controller.posture
         if given is None:
             return None
-        mech, x = self.mech, np.array(given, dtype=float)
+        mech = self.mech
+        x: Vector = numbers("posture", given)
         if x.shape == (mech.nq,) and mech.nq != mech.nu:
             return position_reader(mech.motors)(check_configuration(mech, x, "posture"))
         return x

@@ -136,7 +136,9 @@ class CompiledTasks:
         self, q: Any, v: Any, reference: Any, t: Any = 0.0, *, out: Vector | None = None
     ) -> Vector:
         self._fallbacks.note("torque")
-        return self.controller.torque(q, v, reference, t, out=out)
+        controller: Any = self.controller
+        found: Vector = controller.torque(q, v, reference, t, out=out)
+        return found
 
     def loop(self) -> CompiledTaskLoop:
         """A loop that knows only what is measured, and remembers where the mechanism is: one for

@@ -102,11 +102,11 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
             if laws.controller is not None:
                 torque = laws.controller.torque(q, v, *reference, t=t)
             if laws.task is not None:
-                reference, torque, worse = task_state(laws.task, q, v, t, laws.timed, rng)
-                if torque is None:
+                reference, of_task, worse = task_state(laws.task, q, v, t, laws.timed, rng)
+                if of_task is None:
                     doubtful += 1
                     continue
-                condition *= worse
+                torque, condition = of_task, condition * worse
         except (SingularityError, InconsistentError):
             doubtful += 1
             continue

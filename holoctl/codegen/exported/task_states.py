@@ -29,8 +29,8 @@ def task_state(
     SingularityError, InconsistentError
         As the torque of the controller.
     """
-    subject, controller = task.subject, task.subject.controller
-    (given,) = _tasks(controller)
+    subject = task.subject
+    (given,) = _tasks(subject.controller)
     bound = subject.task
     found = task_terms(project(subject.mech, q, v, t=t, partition=subject.partition), given)
     off = rng.normal(size=(3, bound.scale.size))
@@ -40,7 +40,7 @@ def task_state(
     else:
         value = found.value + 0.05 * off[0]
     reference = value, found.rate + 0.1 * off[1], 2.0 * off[2]
-    torque = controller.torque(q, v, reference, t)
+    torque = subject.torque(q, v, reference, t)
     (wanted,) = subject.own.wanted(reference)
     numbers = reference_value(bound, wanted.value), wanted.rate, wanted.acceleration
     outputs = task.function.call([q, v, *numbers, *([t] if timed else [])])
