@@ -45,16 +45,10 @@ def along(p: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return p[0], p[1] * rate, p[2] * rate**2 + p[1] * acceleration
 
 
-def with_tool_at(place: np.ndarray, guess: np.ndarray) -> np.ndarray:
-    """The configuration in which the tool is there."""
-    there = hc.Closure(("universe", pin.SE3(np.eye(3), place)), "tip", axes="x y z", name="there")
-    return hc.assemble(hc.Mechanism(mech.model, [*mech.constraints, there]), guess)[0]
-
-
 # What the motors are taught: where they stand at some points, and smooth curves in between.
-taught, there = np.linspace(0, 2 * np.pi, POINTS + 1), [hc.assemble(mech)[0]]
+taught, there = np.linspace(0, 2 * np.pi, POINTS + 1), [mech.reference]
 for phi in taught:
-    there.append(with_tool_at(figure_at(phi)[0], there[-1]))
+    there.append(hc.inverse_kinematics(mech, {tool: figure_at(phi)[0]}, there[-1])[0])
 q0, places = there[1], [mech.motor_positions(q) for q in there[1:]]
 curve = CubicSpline(taught, [*places[:-1], places[0]], bc_type="periodic")
 

@@ -426,7 +426,8 @@ GAIN_SYMMETRIC = 1e-9
 """By how much of its size a gain may miss symmetry, or have an eigenvalue below zero."""
 
 NOT_A_ROTATION = 1e-9
-"""By how much the rotation of a reference may miss determinant one and right angles."""
+"""By how much the determinant of the rotation of a reference may miss one, and its squares three:
+its angles are right to 3e-5 rad then."""
 
 MOST_UNEQUAL = 1e12
 """Weights of motors that differ by more leave no digits for the lighter ones."""

@@ -19,20 +19,28 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import SingularityError
-from holoctl.base.linalg import Cholesky, cholesky, least_squares
+from holoctl.base.linalg import (
+    Cholesky,
+    cholesky,
+    least_squares,
+    orthonormal_columns,
+    singular_values,
+)
 from holoctl.base.tolerances import SINGULAR
 from holoctl.control.task_law import (
     Asked,
     Level,
     TaskLaw,
+    check_regular,
     critical_damping,
-    damping_at,
     mobility_size,
     prioritised,
+    prioritised_damped,
 )
 from holoctl.control.task_levels_tick import lay_out_levels
 from holoctl.control.task_tick import factors_of, lay_out_task
 from holoctl.control.tasks.contract import TaskMotion
+from holoctl.control.tasks.nearness import damping_of, size_of
 from holoctl.control.tasks.task_terms import whitened
 from holoctl.dynamics.actuation import Actuation, effort_scales
 from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
@@ -108,8 +116,11 @@ class TaskAim:
         if law.weights is not None:
             levels = [_together(levels, law.weights)]
         E = whitened(D / mech.column_scale[:, None], L)
-        z, damping = prioritised(mech.name, levels, E, _posture(P, law, D, a_b, L), law.damped)
-        asked.told.damping = damping
+        posture = _posture(P, law, D, a_b, L)
+        if law.damped:
+            z, asked.told.damping = prioritised_damped(levels, E, posture)
+        else:
+            z = prioritised(mech.name, levels, E, posture)
         motion_a, motion_v = (mech.column_scale[:, None] * E @ z).T
         target = mech.B.T @ (motion_a + a_b)
         rates = mech.B.T @ (motion_v + P.v_t) if self.at_reference else None
@@ -178,8 +189,7 @@ class _Felt(NamedTuple):
     def outside(self, i: int, motion: TaskMotion, efforts: Vector) -> Vector:
         """``Lambda J_y W^-1 gamma' efforts``."""
         P = self.P
-        W = _factored(P, P.gamma.T @ P.terms.M @ P.gamma)
-        moved = motion.jacobian @ (P.gamma @ W.solve(P.gamma.T @ efforts))
+        moved = motion.jacobian @ (P.gamma @ self._inertia_of_motions.solve(P.gamma.T @ efforts))
         found: Vector = self._inertia(i, motion) @ moved
         return found
 
@@ -189,13 +199,23 @@ class _Felt(NamedTuple):
         c, s = P.mechanism.column_scale, task.scale
         level = Level(s[:, None] * motion.jacobian * c, np.zeros((s.size, 0)), task.labels)
         motions = P.gamma / c[:, None]
-        damping = damping_at(P.mechanism.name, level, motions, 0, self.law.damped)
         X = s[:, None] * self._whitened(motion)
-        E = whitened(motions, _factored(P, P.gamma.T @ P.terms.M @ P.gamma))
-        A = X @ X.T + np.diag(np.full(s.size, damping * mobility_size(X, level.J, E)))
+        A = X @ X.T
+        if self.law.damped:
+            E = whitened(motions, self._inertia_of_motions)
+            sizes = singular_values(level.J @ orthonormal_columns(motions))
+            added = damping_of(sizes, size_of(level.J)) * mobility_size(X, level.J, E)
+            A += np.diag(np.full(s.size, added))
+        else:
+            check_regular(P.mechanism.name, level, motions, 0)
         inertia = s[:, None] * cholesky(A).solve(np.diag(s))
         return np.asarray(0.5 * (inertia + inertia.T))
 
     def _whitened(self, motion: TaskMotion) -> Array:
         P = self.P
-        return whitened(motion.jacobian @ P.gamma, _factored(P, P.gamma.T @ P.terms.M @ P.gamma))
+        return whitened(motion.jacobian @ P.gamma, self._inertia_of_motions)
+
+    @property
+    def _inertia_of_motions(self) -> Cholesky:
+        P = self.P
+        return _factored(P, P.gamma.T @ P.terms.M @ P.gamma)

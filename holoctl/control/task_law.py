@@ -38,6 +38,7 @@ from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import (
     cholesky,
     least_squares,
+    lu,
     orthonormal_columns,
     singular_values,
 )
@@ -52,12 +53,13 @@ __all__ = [
     "Posture",
     "TaskLaw",
     "TaskNotes",
+    "check_regular",
     "critical_damping",
-    "damping_at",
     "matrix",
     "mobility_size",
     "null_space",
     "prioritised",
+    "prioritised_damped",
     "times",
 ]
 
@@ -190,11 +192,8 @@ class Level(NamedTuple):
     roots: Vector | None = None
 
 
-def prioritised(
-    name: str, levels: Sequence[Level], E: Array, posture: Array, damped: bool
-) -> tuple[Array, float]:
-    """z (k, n) that does the levels, each as well as those before it allow, and the largest damping
-    of one.
+def prioritised(name: str, levels: Sequence[Level], E: Array, posture: Array) -> Array:
+    """z (k, n) that does the levels, each as well as those before it allow.
 
     Parameters
     ----------
@@ -205,35 +204,66 @@ def prioritised(
         The motions, in scaled coordinates; z are coordinates whose inertia is the identity.
     posture : (k, n) array
         What z is where no level needs anything else.
-    damped : bool
 
     Raises
     ------
     SingularityError
-        For a level that is singular, or contradicts those before it, without damping.
+        For a level that is singular, or contradicts those before it.
     """
     k, n = posture.shape
-    z, free, most = np.zeros((k, n)), np.eye(k), 0.0
+    z, free = np.zeros((k, n)), np.eye(k)
     for i, level in enumerate(levels):
         if free.shape[1] == 0:
             break
         motions = E @ free
-        damping = damping_at(name, level, motions, i, damped)
-        most = max(most, damping)
+        check_regular(name, level, motions, i)
         J, right = level.J @ motions, level.right - level.J @ (E @ z)
-        added = damping * mobility_size(J, level.J, E)
         rows, left = J.shape
         if rows <= left:
-            A = J @ J.T + np.diag(np.full(rows, added))
-            z = z + free @ (J.T @ cholesky(A).solve(right))
+            z = z + free @ (J.T @ cholesky(J @ J.T).solve(right))
             free = free @ null_space(J)
         else:
             if level.roots is not None:
                 J, right = level.roots[:, None] * J, level.roots[:, None] * right
-            J = np.vstack([J, np.diag(np.full(left, added**0.5))])
-            z = z + free @ least_squares(J, np.vstack([right, np.zeros((left, n))]))
+            z = z + free @ least_squares(J, right)
             free = free[:, :0]
-    return z + free @ (free.T @ (posture - z)), most
+    return z + free @ (free.T @ (posture - z))
+
+
+def prioritised_damped(levels: Sequence[Level], E: Array, posture: Array) -> tuple[Array, float]:
+    """As `prioritised`, with the damped inverse near singular levels, and the largest damping.
+
+    P are the motions that are left, a projection where nothing is damped; what damping takes from a
+    level it leaves to those behind it, and to the posture.
+    """
+    k, n = posture.shape
+    z, most, left, one = np.zeros((k, n)), 0.0, k, np.eye(k)
+    P, F = one, one  # P = F F' as long as nothing is damped
+    Q = orthonormal_columns(E)
+    T = lu(Q.T @ E)  # E = Q T
+    for level in levels:
+        rows = min(level.J.shape[0], left)
+        if rows == 0:
+            break
+        X, right, tall = level.J @ E, level.right, level.J.shape[0] > left
+        sizes = singular_values(T.solve(one).T @ P @ X.T)[:rows]
+        damping = damping_of(sizes, size_of(level.J))
+        most, added = max(most, damping), damping * mobility_size(X @ P, level.J, E)
+        if tall and level.roots is not None:
+            X, right = level.roots[:, None] * X, level.roots[:, None] * right
+        A = X @ P @ X.T
+        values, axes = np.linalg.eigh(0.5 * (A + A.T))
+        values, axes = values[-rows:] + added, axes[:, -rows:]
+        K = P @ X.T @ (axes / values) @ axes.T
+        z = z + K @ (right - X @ z)
+        if most > 0.0:
+            P = P - K @ X @ P
+            P = 0.5 * (P + P.T)
+        else:
+            F = F[:, :0] if tall else F @ null_space(X @ F)
+            P = F @ F.T
+        left -= rows
+    return z + P @ posture, most
 
 
 def mobility_size(J: Array, of_tree: Array, E: Array) -> float:
@@ -244,20 +274,17 @@ def mobility_size(J: Array, of_tree: Array, E: Array) -> float:
     return max(own, each)
 
 
-def damping_at(name: str, level: Level, motions: Array, before: int, damped: bool) -> float:
-    """The damping of a level, relative to its mobility; its condition is that of the Jacobian for
-    an orthonormal basis of the motions in scaled coordinates, so that masses do not matter."""
-    sizes = singular_values(level.J @ orthonormal_columns(motions))
-    size = size_of(level.J)
-    if damped:
-        return damping_of(sizes, size)
-    condition = condition_of(sizes, size)
+def check_regular(name: str, level: Level, motions: Array, before: int) -> None:
+    """Raise `SingularityError` for a level that is singular; its condition is that of the Jacobian
+    for an orthonormal basis of the motions in scaled coordinates, so that masses do not matter."""
+    condition = condition_of(
+        singular_values(level.J @ orthonormal_columns(motions)), size_of(level.J)
+    )
     if not condition <= TASK_SINGULAR:
         raise SingularityError(
             _why(name, level, motions, condition, before),
             condition=condition, names=list(level.labels),
         )  # fmt: skip
-    return 0.0
 
 
 def null_space(J: Array) -> Array:

@@ -181,7 +181,7 @@ class _Bound:
     def __getattr__(self, name):
         return getattr(self.own, name)
 
-    def tick(self, motion):
+    def tick(self, motion, beside):
         return None
 
 
