@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from refusals import refused
-from support import mechanism, relative, rows, shared_partition
+from support import few, mechanism, relative, rows, shared_partition
 from task_mechanisms import acceleration_of, of, partition_of, reference_near, states_of
 
 import holoctl as hc
@@ -82,31 +82,43 @@ def test_a_singular_task_is_refused_by_its_name(kind):
             assert relative(found, xdd) < 1e-8
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.5])
-@pytest.mark.parametrize("kind", LAWS)
-def test_damping_is_continuous_across(kind, rate):
-    """No jump: the steepest slope does not grow with the resolution, at the edges of the damping
-    and at the posture itself."""
-    controller = law(kind, at_singular="damp").track(lambda t: WANTED)
-    steepest = []
-    for n in (400, 1600):
-        u, damping = along(controller, np.linspace(-0.2, 0.2, n + 1), rate)
-        steepest.append(np.abs(np.diff(u, axis=0)).max() * n / 0.4)
-    assert steepest[1] < 1.15 * steepest[0]
-    assert np.abs(u).max() < 1e3
+def steepest(controller, low, high, rate):
+    """The largest slope of torques along a way, closer and closer to where it is steepest: at a
+    jump each is larger than the one before by as much as the steps are shorter."""
+    found = []
+    for _ in range(6):
+        bends = np.linspace(low, high, 31)
+        u, _ = along(controller, bends, rate)
+        slopes = np.abs(np.diff(u, axis=0)).max(axis=1) / (bends[1] - bends[0])
+        i = int(slopes.argmax())
+        found.append(slopes[i])
+        low, high = bends[max(i - 1, 0)], bends[min(i + 2, 30)]
+    return found
+
+
+def check_no_jump(controller, rate):
+    """Neither where it is steepest, nor where the damping sets in, nor at the posture itself."""
+    u, damping = along(controller, np.linspace(-0.2, 0.2, 161), rate)
+    assert np.isfinite(u).all()
     assert damping[0] == damping[-1] == 0.0
     assert damping.max() > 5e-5
-    assert damping.argmax() == pytest.approx(800, abs=2)  # the arm is stretched there
-    assert np.abs(np.diff(damping)).max() < 0.1 * damping.max()
-    edge = np.flatnonzero(damping > 0.0)[0]  # it sets in at zero, and so does its slope
-    assert damping[edge] < 1e-2 * damping.max()
-    middle = np.linspace(-1e-9, 1e-9, 5)
-    across, _ = along(controller, middle, rate)
-    assert relative(across, across[0] + 0.0 * across) < 1e-4
+    assert damping.argmax() == 80  # the arm is stretched there
+    inside, edges = np.flatnonzero(damping > 0.0), np.linspace(-0.2, 0.2, 161)
+    for low, high in ((-0.2, 0.2), (edges[inside[0] - 1], edges[inside[0]]),
+                      (edges[inside[-1]], edges[inside[-1] + 1]), (-1e-6, 1e-6)):  # fmt: skip
+        slopes = steepest(controller, low, high, rate)
+        assert slopes[-1] < 1.05 * slopes[-2] + 1e3, (low, high)
+        assert slopes[-1] < 1e7
 
 
-@pytest.mark.parametrize("weights", [None, [1.0, 3.0]])
-@pytest.mark.parametrize("axes", ["x y", "y x"])
+@pytest.mark.parametrize("rate", few([0.0, 0.5], [0.5]))
+@pytest.mark.parametrize("kind", few(LAWS, ["critical"]))
+def test_damping_is_continuous_across(kind, rate):
+    check_no_jump(law(kind, at_singular="damp").track(lambda t: WANTED), rate)
+
+
+@pytest.mark.parametrize("weights", few([None, (1.0, 3.0)], [None]))
+@pytest.mark.parametrize("axes", few(["x y", "y x"], ["x y"]))
 def test_several_tasks_are_damped_without_a_jump_too(axes, weights):
     """By priority, each in what the one before it leaves, or together."""
     mech, order = mechanism("five_bar"), ["xy".index(a) for a in axes.split()]
@@ -115,13 +127,7 @@ def test_several_tasks_are_damped_without_a_jump_too(axes, weights):
         partition=shared_partition("five_bar"), task_weights=weights,
     )  # fmt: skip
     parts = [tuple(x[i : i + 1] for x in WANTED) for i in order]
-    controller, steepest = ctl.track(lambda t: parts), []
-    for n in (400, 1600):
-        u, damping = along(controller, np.linspace(-0.2, 0.2, n + 1), 0.5)
-        steepest.append(np.abs(np.diff(u, axis=0)).max() * n / 0.4)
-    assert steepest[1] < 1.15 * steepest[0]
-    assert damping[0] == damping[-1] == 0.0
-    assert damping.max() > 5e-5
+    check_no_jump(ctl.track(lambda t: parts), 0.5)
 
 
 @pytest.mark.parametrize("kind", LAWS)

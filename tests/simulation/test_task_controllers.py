@@ -112,7 +112,7 @@ def test_limits_of_joints_hold(robot, kind):
     limits = hc.Limits(position={"motor_left": (q[0] - 0.1, q[0] + 0.1)}, effort=5.0,
                        acceleration=20.0)  # fmt: skip
     ctl, told = LAWS[kind](mech, partition=part, limits=limits), set()
-    follow = ctl.track(lambda t: home + [0.2, -0.05])
+    follow = ctl.track(lambda t: home + np.array([0.2, -0.05]))
 
     def controller(t, q, v):
         u = follow(t, q, v)
