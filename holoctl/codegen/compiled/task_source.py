@@ -3,7 +3,7 @@
 It has ``raw`` as every law (see extension_source.py), and
 
     bind(unusual, doubtful, pose)
-                  -> the tick, torque(q, v, reference, [t], out=), with the same two functions behind
+                  -> the tick, torque(q, v, reference, [t], out=), with these functions behind
                   it; `pose` is the type of poses, whose ``translation`` and ``rotation`` are read
 
 A reference that is no array, no pose, nor a tuple of such a value with rate and acceleration, and
