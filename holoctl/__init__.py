@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from holoctl.closing.snapped import Snapped, snapped
     from holoctl.codegen.compiled.compile import compile
     from holoctl.codegen.compiled.compiled import Compiled
+    from holoctl.codegen.compiled.compiled_tasks import CompiledTaskLoop, CompiledTasks
     from holoctl.codegen.compiled.sensing import CompiledLoop
     from holoctl.codegen.exported.export import export_c
     from holoctl.constraints import kinds
@@ -130,6 +131,7 @@ _HOMES = {
     "dynamics.certificate": ["Certificate"],
     "codegen.compiled.compile": ["compile"],
     "codegen.compiled.compiled": ["Compiled"],
+    "codegen.compiled.compiled_tasks": ["CompiledTaskLoop", "CompiledTasks"],
     "codegen.compiled.sensing": ["CompiledLoop"],
     "codegen.exported.export": ["export_c"],
     "constraints.closure": ["Closure"],

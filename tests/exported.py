@@ -78,11 +78,12 @@ class Exported:
 
     def __init__(self, what, folder, **options):
         self.controller = isinstance(what, hc.ComputedTorque)
-        self.mech = mech = what.mech if self.controller else what
+        self.mech = mech = what if isinstance(what, hc.Mechanism) else what.mech
         self.paths = hc.export_c(what, folder, **options)
         self.prefix = self.paths[0].stem
         self.library = ctypes.CDLL(str(library(self.paths[:2], folder)))
-        gains = [(x, ctypes.c_double * mech.nu) for x in ("kp", "kd")] if self.has_torque else []
+        gains = [(x, ctypes.c_double * mech.nu) for x in ("kp", "kd")]
+        gains = gains if self.controller and self.has_torque else []
         limits = [
             (x, ctypes.c_double)
             for x in ("closure_limit", "velocity_limit", "doubt_limit", "pivot_limit")

@@ -418,9 +418,8 @@ a larger norm; and where damping is asked for, already at this share of where it
 TASK_LOST = 1e-12
 """Directions of a task count as moved by so much at least, squared, where its damping is found."""
 
-TASK_MOVED = 1e-2
-"""Scaled motions move a task by so much at least, where its damping is measured by that: one which
-nothing moves is none, whatever rounding has left of its Jacobian."""
+JACOBI_LEFT = 1e-12
+"""Rotations that make a matrix diagonal are enough where the rest is this share of its trace."""
 
 GAIN_SYMMETRIC = 1e-9
 """By how much of its size a gain may miss symmetry, or have an eigenvalue below zero."""

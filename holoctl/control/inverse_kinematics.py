@@ -147,7 +147,10 @@ def inverse_kinematics(
     --------
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
-    >>> q, v, a = hc.inverse_kinematics(mech, {"tip_left": [0.05, 0.6, 0.0]}, v=[0.1, 0.0, 0.0])
+    >>> tip = hc.FrameTask("tip_right", "x z")
+    >>> q, v, a = hc.inverse_kinematics(mech, {tip: [0.15, 0.35]}, v=[0.1, 0.0])
+    >>> mech.motor_positions(q).round(3).tolist()
+    [1.901, 0.235]
     """
     check_mechanism(mech)
     given = mech.reference.copy() if q_guess is None else q_guess

@@ -127,6 +127,7 @@ class TaskAim:
             a = a + felt.caused(asked.outside)
         target = mech.B.T @ a
         rates = mech.B.T @ (motion_v + P.v_t) if self.at_reference else None
+        asked.told.rates = None if rates is None else (lambda: rates)
         return Aimed(target, rates, push if law.natural and act.rank == P.k else None)
 
 

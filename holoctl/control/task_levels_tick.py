@@ -12,6 +12,7 @@ task_aim.py is the oracle, and takes over near singular tasks, and where these m
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -94,7 +95,10 @@ def lay_out_levels(
         if z is None:
             return None
         ydd = lapack.dtrtrs(L, z, lower=1, trans=1)[0]
-        return Aimed(ydd[:, 0], ydd[:, 1] if at_reference else None, push)
+        if not at_reference:
+            return Aimed(ydd[:, 0], None, push)
+        asked.told.rates = partial(ground.motor_rates, ydd[:, 1])
+        return Aimed(ydd[:, 0], ydd[:, 1], push)
 
     return aim
 

@@ -8,14 +8,18 @@ the answer, or the error that explains.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, overload
 
 from holoctl.base.checks import name_list, quiet
 from holoctl.codegen.casadi_extra import casadi_module
 from holoctl.codegen.compiled.compiled import Compiled, from_subject
+from holoctl.codegen.compiled.compiled_tasks import CompiledTasks, compiled_tasks
 from holoctl.codegen.compiled.functions import wanted_functions
 from holoctl.codegen.law_options import subject_of
+from holoctl.codegen.task_subject import check_own_options
 from holoctl.control.computed_torque import ComputedTorque
+from holoctl.control.impedance import Impedance
+from holoctl.control.task_space_control import TaskSpaceControl
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import NOT_GIVEN, NotGiven
@@ -23,7 +27,7 @@ from holoctl.rows.closure_limits import NOT_GIVEN, NotGiven
 __all__ = ["compile"]
 
 
-@quiet
+@overload
 def compile(
     what: Mechanism | ComputedTorque,
     functions: Iterable[str] | None = None,
@@ -35,7 +39,32 @@ def compile(
     velocity_limit: float | NotGiven | None = NOT_GIVEN,
     flags: Iterable[str] = (),
     measured: Iterable[str] | None = None,
-) -> Compiled:
+) -> Compiled: ...
+
+
+@overload
+def compile(
+    what: TaskSpaceControl | Impedance,
+    functions: Iterable[str] | None = None,
+    *,
+    flags: Iterable[str] = (),
+    measured: Iterable[str] | None = None,
+) -> CompiledTasks: ...
+
+
+@quiet
+def compile(
+    what: Mechanism | ComputedTorque | TaskSpaceControl | Impedance,
+    functions: Iterable[str] | None = None,
+    *,
+    partition: Partition | None = None,
+    weights: Any = None,
+    inconsistent: str | NotGiven = NOT_GIVEN,
+    closure_limit: float | NotGiven | None = NOT_GIVEN,
+    velocity_limit: float | NotGiven | None = NOT_GIVEN,
+    flags: Iterable[str] = (),
+    measured: Iterable[str] | None = None,
+) -> Compiled | CompiledTasks:
     """Compile a mechanism or a controller with the machine's C compiler.
 
     Needs CasADi (the extra ``holoctl[codegen]``), a C compiler and the headers of Python, all
@@ -44,9 +73,12 @@ def compile(
 
     Parameters
     ----------
-    what : Mechanism or ComputedTorque
+    what : Mechanism, ComputedTorque, TaskSpaceControl or Impedance
         A controller brings its partition, weights and limits, and projects targets. Where it has
-        ``limits=``, ``torque`` keeps them; the inverse dynamics are those of the mechanism.
+        ``limits=``, ``torque`` keeps them; the inverse dynamics are those of the mechanism. Of a
+        law of tasks, ``"torque"`` and ``"state"`` can be compiled: of one task with expressions, as
+        a `FrameTask` or a `PostureTask`, with no more rows than motions, all of these driven,
+        and without ``limits=``.
     functions : iterable of str, optional
         Of ``"inverse_dynamics"``, ``"forward_dynamics"``, ``"terms"``, ``"torque"`` (of a
         controller), ``"inverse_dynamics_derivatives"``, ``"forward_dynamics_derivatives"``,
@@ -72,16 +104,19 @@ def compile(
 
     Returns
     -------
-    Compiled
+    Compiled, or CompiledTasks for a law of tasks
 
     Raises
     ------
     InputError
         Without CasADi, a compiler or Python.h; for unknown functions; for joints, constraints and
         forces that have no expressions, or wrong ones, by name; where the motors drive fewer
-        motions than there are motors and motions; for a controller with integral action.
+        motions than there are motors and motions; for a controller with integral action; for a
+        law of tasks other than above.
     NotActuatedError
         If torques are asked of a mechanism that has no motors or no motion.
+    SingularityError
+        For a task that is singular at all configurations that are tried.
     AssemblyError
         If the reference configuration cannot be assembled.
     HoloctlError
@@ -97,6 +132,17 @@ def compile(
     ...                  hc.inverse_dynamics(mech, q, v, [0.0, 0.0]).u))
     True
     """
+    if isinstance(what, (TaskSpaceControl, Impedance)):
+        options = {
+            "partition": partition is None, "weights": weights is None,
+            "inconsistent": inconsistent is NOT_GIVEN, "closure_limit": closure_limit is NOT_GIVEN,
+            "velocity_limit": velocity_limit is NOT_GIVEN,
+        }  # fmt: skip
+        check_own_options(what, options)
+        casadi_module()
+        more = tuple(name_list("flags", flags))
+        sensors = None if measured is None else tuple(name_list("measured", measured))
+        return compiled_tasks(what, functions, more, sensors)
     subject = subject_of(what, partition, weights, inconsistent, closure_limit, velocity_limit)
     wanted = wanted_functions(functions, subject)
     more = tuple(name_list("flags", flags))

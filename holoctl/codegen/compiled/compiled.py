@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from holoctl.base.checks import Vector, as_given, finite, instant, quiet, stored
 from holoctl.base.errors import SingularityError
 from holoctl.codegen.compiled.batch import answers
 from holoctl.codegen.compiled.extension_source import Law
+from holoctl.codegen.compiled.fallbacks import Fallbacks
 from holoctl.codegen.compiled.functions import machine_code
 from holoctl.codegen.compiled.sensing import (
     CompiledLoop,
@@ -42,8 +42,6 @@ from holoctl.rows.terms import terms
 __all__ = ["Compiled", "CompiledTerms", "from_subject"]
 
 Array = NDArray[np.float64]
-
-log = logging.getLogger("holoctl")
 
 
 class CompiledTerms(NamedTuple):
@@ -103,7 +101,7 @@ class Compiled:
     _laws: dict[str, tuple[Any, Law]] = field(repr=False)
     _inverse: PreparedInverseDynamics | None = field(init=False, repr=False)
     _forward: PreparedForwardDynamics = field(init=False, repr=False)
-    _count: list[int] = field(init=False, repr=False)
+    _fallbacks: Fallbacks = field(init=False, repr=False)
     _lock: threading.Lock = field(init=False, repr=False)
     _sensing: list[SensingCode] = field(init=False, repr=False)
     _own: threading.local = field(init=False, repr=False)
@@ -118,7 +116,7 @@ class Compiled:
             limits = self.limits.closure, self.limits.velocity
             put("_inverse", PreparedInverseDynamics(self.mech, *options, *limits))
         put("_forward", PreparedForwardDynamics(self.mech, self.partition))
-        put("_count", [0])
+        put("_fallbacks", Fallbacks(self.mech.name))
         put("_lock", threading.Lock())
         put("_sensing", [])
         put("_own", threading.local())
@@ -159,7 +157,7 @@ class Compiled:
     @property
     def fallbacks(self) -> int:
         """How many answers or errors came from the Python path because the guard was in doubt."""
-        return self._count[0]
+        return self._fallbacks.count
 
     # ------------------------------------------------------------------------- the functions
 
@@ -569,14 +567,7 @@ class Compiled:
         return by_q, by_v, by_input
 
     def _fell_back(self, name: str) -> None:
-        with self._lock:
-            self._count[0] += 1
-            first = self._count[0] == 1
-        if first:
-            log.warning(
-                "%s: the guard of the compiled %s is in doubt at a state, and the Python path "
-                "answers; further ones are only counted, in .fallbacks", self.mech.name, name,
-            )  # fmt: skip
+        self._fallbacks.note(name)
 
     def _inverse_in_python(
         self, q: Any, v: Any, target: Any, t: Any = 0.0, *, out: Vector | None = None

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["HEAD", "SUPPORT", "Law", "extension_source", "module_text"]
+__all__ = ["HEAD", "SUPPORT", "Law", "extension_source", "module_text", "raw_source"]
 
 
 @dataclass(frozen=True)
@@ -341,7 +341,7 @@ static PyObject *{name}_pointer(PyObject *module, PyObject *const *args, Py_ssiz
 
 def extension_source(kernel: str, law: Law, module: str) -> str:
     """The C source of the extension module around the C function of a law."""
-    parts, kinds = [HEAD, kernel, SUPPORT, _raw(law)], ["raw"]
+    parts, kinds = [HEAD, kernel, SUPPORT, raw_source(law)], ["raw"]
     if law.tick:
         parts += [_tick(law), _batch(law), _BIND.format(name=law.name)]
         parts.append(_POINTER.format(name=law.name))
@@ -394,7 +394,8 @@ def _tick(law: Law) -> str:
     )  # fmt: skip
 
 
-def _raw(law: Law) -> str:
+def raw_source(law: Law) -> str:
+    """The C function ``raw`` of a law."""
     n, m = len(law.inputs), len(law.inputs) + len(law.outputs)
     return _RAW.format(
         name=law.name, n=n, m=m,

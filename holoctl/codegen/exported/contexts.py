@@ -18,11 +18,14 @@ __all__ = [
     "Plant",
     "PlantHeader",
     "Readme",
+    "Rotation",
     "SelfTest",
     "SensedTest",
     "Shared",
     "Solve",
     "Source",
+    "TaskDeclaration",
+    "TaskTorque",
     "TorqueDeclaration",
 ]
 
@@ -56,6 +59,8 @@ class Shared:
         Arguments: q, and t where there is a time.
     normalised : str
         Statements that normalise q in front of a law, where there is something to normalise.
+    references, references_given : str
+        What a controller follows: parameters of the functions for its torque, and arguments.
     rates_parameter, v_ref_given : str
         Where friction is taken at the rates of motors: their parameter, and those of a reference
         as an argument.
@@ -87,6 +92,8 @@ class Shared:
     t_contract: str
     state: str
     normalised: str
+    references: str
+    references_given: str
     rates_parameter: str
     v_ref_given: str
     or_a_force: str
@@ -155,6 +162,61 @@ class TorqueDeclaration:
     """
 
     law: str
+
+
+@dataclass(frozen=True)
+class TaskDeclaration:
+    """``torque_task.h``: the torque of a law of one task in the header.
+
+    Attributes
+    ----------
+    task : str
+        Its name.
+    law : str
+        Its equations, lines of a comment.
+    rows : int
+    rows_table : str
+        What each row is.
+    value : str
+        What a reference gives.
+    """
+
+    task: str
+    law: str
+    rows: int
+    rows_table: str
+    value: str
+
+
+@dataclass(frozen=True)
+class TaskTorque:
+    """``torque_task.c``: the torque of a law of one task.
+
+    Attributes
+    ----------
+    rows, numbers : int
+        Of the task, and of the value of its reference.
+    rotation, check : str
+        The function that tells rotations, and its call, where axes turn.
+    t_address : str
+        The time as an argument of the law.
+    noise : str
+        How far the state is off.
+    """
+
+    rows: int
+    numbers: int
+    rotation: str
+    check: str
+    t_address: str
+    noise: str
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """``rotation.c``; `most` is by how much the numbers may be off."""
+
+    most: str
 
 
 @dataclass(frozen=True)
@@ -334,6 +396,8 @@ class SelfTest:
     ----------
     arrays : str
         The states and the torques expected there.
+    first : int or str
+        Size of the first input behind the state, as C has it.
     more_inputs : str
         Declarations of the references of a controller, behind the first input.
     copies : str
@@ -357,6 +421,7 @@ class SelfTest:
     """
 
     arrays: str
+    first: int | str
     more_inputs: str
     copies: str
     tick: str

@@ -25,8 +25,11 @@ from holoctl.codegen.exported.write_files import identifier, write_files
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import Subject, subject_of
 from holoctl.codegen.laws.borders import assembly_with, sensing_of
+from holoctl.codegen.task_subject import check_own_options, task_subject_of
 from holoctl.control.computed_torque import ComputedTorque
+from holoctl.control.impedance import Impedance
 from holoctl.control.limits_law import LimitsLaw
+from holoctl.control.task_space_control import TaskSpaceControl
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -40,7 +43,7 @@ POLICIES = ("hold", "zero")
 
 @quiet
 def export_c(
-    what: Mechanism | ComputedTorque,
+    what: Mechanism | ComputedTorque | TaskSpaceControl | Impedance,
     folder: str | PathLike[str],
     *,
     name: str | None = None,
@@ -60,10 +63,11 @@ def export_c(
 
     Parameters
     ----------
-    what : Mechanism or ComputedTorque
+    what : Mechanism, ComputedTorque, TaskSpaceControl or Impedance
         A controller gives ``holoctl_<name>_torque``, if its motors have positions of their own;
         both give ``holoctl_<name>_inverse_dynamics``. Limits of a controller are kept by both: the
-        status is then LIMITED, and efforts are never beyond theirs.
+        status is then LIMITED, and efforts are never beyond theirs. Laws of tasks are exported as
+        far as `compile` takes them.
     folder : str or path
         Made where it is missing. Files in it are overwritten only if they were written by holoctl.
     name : str, optional
@@ -99,7 +103,8 @@ def export_c(
     InputError
         Without CasADi; for arguments that do not fit; for joints, constraints and forces that have
         no expressions, or wrong ones, by name; where a file is in the way that holoctl did not
-        write; for a controller with integral action, or with the policy "raise" for its limits.
+        write; for a controller with integral action, or with the policy "raise" for its limits;
+        for a law of several tasks, or one that `compile` refuses.
     NotActuatedError
         If the mechanism has no motors or no motion.
     AssemblyError
@@ -116,11 +121,23 @@ def export_c(
     ...     print(hc.export_c(ctl, folder)[0].name)
     holoctl_five_bar.h
     """
-    if not isinstance(what, (Mechanism, ComputedTorque)):
+    if not isinstance(what, (Mechanism, ComputedTorque, TaskSpaceControl, Impedance)):
         raise InputError(
-            f"what must be a Mechanism or a ComputedTorque; got a {type(what).__name__}"
+            "what must be a Mechanism, a ComputedTorque, a TaskSpaceControl or an Impedance; got a "
+            f"{type(what).__name__}"
         )
-    subject = subject_of(what, partition, weights, NOT_GIVEN, closure_limit, velocity_limit)
+    of_task = None
+    if isinstance(what, (TaskSpaceControl, Impedance)):
+        check_own_options(what, {
+            "partition": partition is None, "weights": weights is None,
+            "closure_limit": closure_limit is NOT_GIVEN,
+            "velocity_limit": velocity_limit is NOT_GIVEN,
+        })  # fmt: skip
+        of_task = task_subject_of(what, "exported")
+        part, own = of_task.partition, of_task.limits
+        subject = Subject(of_task.mech, None, part, of_task.weights, "project", own)
+    else:
+        subject = subject_of(what, partition, weights, NOT_GIVEN, closure_limit, velocity_limit)
     mech, weights, limits = subject.mech, subject.weights, subject.limits
     one_of("in_trouble", in_trouble, POLICIES)
     place = _folder(folder)
@@ -129,7 +146,7 @@ def export_c(
     E = symbolic(mech, subject.partition)
     assembly = _assembly(what, mech, E.partition, measured)
     sensing = None if assembly is None else sensing_of(assembly)
-    laws = exported_laws(E, subject.controller, weights, sensing, _keeping(subject))
+    laws = exported_laws(E, subject.controller, weights, sensing, _keeping(subject), of_task)
     shared = shared_context(E, laws, prefix, limits, in_trouble)
     states = golden_states(E, laws, weights, limits)
     ticks = None if assembly is None else golden_ticks(assembly, laws.timed)
@@ -137,14 +154,15 @@ def export_c(
 
 
 def _assembly(
-    what: Mechanism | ComputedTorque, mech: Mechanism, part: Partition, measured: Any
-) -> PreparedAssembly | None:
+    what: Mechanism | ComputedTorque | TaskSpaceControl | Impedance, mech: Mechanism,
+    part: Partition, measured: Any,
+) -> PreparedAssembly | None:  # fmt: skip
     """How the state is found; None where all is measured, and by default where the motors do not
     tell the state."""
     if isinstance(measured, str):
         one_of("measured", measured, ("all",))
         return None
-    given = what.assembly if isinstance(what, ComputedTorque) else None
+    given = None if isinstance(what, Mechanism) else what.assembly
     try:
         return assembly_with(mech, part, measured, given)
     except (InputError, BranchError):

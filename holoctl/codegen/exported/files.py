@@ -44,11 +44,13 @@ from holoctl.codegen.exported.sensed import Sensed, sensed_texts
 from holoctl.codegen.exported.shared_steps import source
 from holoctl.codegen.exported.states import States
 from holoctl.codegen.exported.tables import motor_table, q_table, v_table
+from holoctl.codegen.exported.tasks import task_declaration, task_torque
 from holoctl.codegen.exported.ticks import Ticks
 from holoctl.codegen.exported.write_files import MARK, stack_bytes
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.measures import broken_at_least, earlier
+from holoctl.codegen.laws.task import NAMES
 from holoctl.codegen.matrices import dense
 from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.codegen.unit_parts import normalising
@@ -84,6 +86,7 @@ def library_files(
     header = replace(header, hash=found[:32], content=f"0x{found[:8]}")
     row = f"| `{P}_plant.h`, `{P}_plant.c` | the exact plant, for trials on a computer |\n"
     summary = "inverse dynamics" if laws.controller is None else "computed torque"
+    summary = summary if laws.task is None else "a law of one task"
     return {
         f"{P}.h": filled("header.h", shared, header),
         f"{P}.c": body,
@@ -102,12 +105,14 @@ def shared_context(
     E: Expressions, laws: Laws, prefix: str, limits: StateLimits, in_trouble: str
 ) -> Shared:
     """What several files are told."""
-    mech, timed, controller = E.mech, laws.timed, laws.controller
+    mech, timed = E.mech, laws.timed
     P, U = prefix, prefix.upper()
-    calls = "q, v, q_ref, v_ref, a_ref" if controller is not None else "q, v, target"
-    function = "torque" if controller is not None else "inverse_dynamics"
-    if controller is not None and laws.closed_state is not None:
-        function, calls = "torque_from_motors", "q_m, v_m, q_ref, v_ref, a_ref"
+    follow = NAMES if laws.task is not None else ("q_ref", "v_ref", "a_ref")
+    given = ", ".join(follow)
+    calls = f"q, v, {given}" if laws.controlled else "q, v, target"
+    function = "torque" if laws.controlled else "inverse_dynamics"
+    if laws.controlled and laws.closed_state is not None:
+        function, calls = "torque_from_motors", f"q_m, v_m, {given}"
     normalised = (
         "  double unit[NQ];\n"
         f"  if (!normalise_all(q, unit)) return refuse(c, {U}_NOT_NORMALISED, u);\n"
@@ -134,6 +139,8 @@ def shared_context(
         t_contract="\n *   t            time, s" if timed else "",
         state="q, t" if timed else "q",
         normalised=normalised if E.tree.unit_parts else "",
+        references=", ".join(f"const double *{x}" for x in follow),
+        references_given=given,
         rates_parameter="const double *rates, const double *share, " if laws.at_reference else "",
         v_ref_given="v_ref, at_reference, " if laws.at_reference else "",
         or_a_force=", or a force is not defined" if E.forces.doubt else "",
@@ -163,6 +170,8 @@ def _header(E: Expressions, laws: Laws, shared: Shared, stack: int, sensed: Sens
             text += _AT_REFERENCE
         law = TorqueDeclaration(" *   " + text)
         declaration = filled("torque.h", shared, law)
+    if laws.task is not None:
+        what, declaration = " and a law of one task", task_declaration(laws.task, shared)
     return Header(
         what=what,
         version=_version(metadata.version("holoctl")),
@@ -218,6 +227,7 @@ def _source(
         if laws.limits
         else [laws.errors, laws.law, laws.hold, laws.matrix]
     )
+    functions += [] if laws.task is None else [laws.task.function]
     functions = [f for f in functions if f is not None]
     if laws.closed_state is not None:
         functions += laws_of(laws.closed_state)
@@ -227,6 +237,9 @@ def _source(
     solve = filled("solve.c", shared, Solve(arguments, noise))
     if laws.limits:
         solve = filled("solve_limited.c", shared, LimitedSolve(arguments, noise, limits.passed))
+    torque = "" if controller is None else _torque(controller, timed, shared, limits)
+    if laws.task is not None:
+        torque = task_torque(laws.task, timed, shared, noise)
     return Source(
         rows=laws.matrix.size1_out(0),
         closed=laws.law.numel_out(2),
@@ -246,7 +259,7 @@ def _source(
         read_t="  read(trial_t, 1, &t);\n" if timed else "",
         set_gains="" if controller is None else _set_gains(controller),
         solve=solve,
-        torque="" if controller is None else _torque(controller, timed, shared, limits),
+        torque=torque,
         closed_state=sensed.closed_state,
         begin=sensed.begin,
         sensed=sensed.sensed,

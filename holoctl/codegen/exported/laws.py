@@ -19,16 +19,34 @@ from holoctl.codegen.laws.closed_state import ClosedState, closed_state
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
 from holoctl.codegen.laws.limited import Limited, as_it_moves, caused_by, limited
 from holoctl.codegen.laws.measures import broken_rows, measures
+from holoctl.codegen.laws.task import NAMES, asked_of, task_torque
 from holoctl.codegen.laws.torque import at_reference, errors_function
 from holoctl.codegen.matrices import dense, total
+from holoctl.codegen.task_subject import TaskSubject
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.limits_law import LimitsLaw
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Laws", "exported_laws"]
+__all__ = ["Laws", "TaskExport", "exported_laws"]
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TaskExport:
+    """A law of one task.
+
+    Attributes
+    ----------
+    subject : TaskSubject
+    function : ``task(q, v, value, rate, acceleration[, t])``
+        ``-> u, doubt, closed, moved, speed, kept, size, missed, singular``, as `Laws.law`; missed
+        is of the rows of the task, singular their part of the doubt.
+    """
+
+    subject: TaskSubject
+    function: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +76,8 @@ class Laws:
         With limits, what stands in the places of `law` and `hold`: the same, with what limits need
         for u. The efforts of holding are then those with a ``command`` added, which is the third
         input.
+    task : TaskExport or None
+        The torque of a law of one task; there is no controller then.
     """
 
     controller: ComputedTorque | None
@@ -71,6 +91,12 @@ class Laws:
     limits: LimitsLaw | None
     limited_law: Limited | None
     limited_hold: Limited | None
+    task: TaskExport | None
+
+    @property
+    def controlled(self) -> bool:
+        """Whether there is the torque of a controller."""
+        return self.controller is not None or self.task is not None
 
     def measured(self, mech: Mechanism, q: Array, v: Array, target: Array, t: float) -> list[Any]:
         """What the law takes for friction at the measured rates."""
@@ -84,6 +110,7 @@ def exported_laws(
     weights: Array | None,
     sensing: Sensing | None,
     limits: LimitsLaw | None,
+    of_task: TaskSubject | None = None,
 ) -> Laws:
     ca, mech = casadi_module(), E.mech
     errors = None if controller is None else errors_function(mech)
@@ -133,7 +160,23 @@ def exported_laws(
         limits,
         limited_law,
         limited_hold,
+        None if of_task is None else TaskExport(of_task, _task(E, of_task, t)),
     )
+
+
+def _task(E: Expressions, subject: TaskSubject, t: list[SX]) -> Any:
+    """The function ``task``."""
+    asked, off = asked_of(subject), measures(E)
+    found = task_torque(E, subject, asked)
+    kept, redundant, size = broken_rows(E, found.a)
+    outputs = [
+        found.u, found.doubt, _dense(off.errors), _dense(off.rates), off.speed,
+        _dense([*kept, *redundant]), size, _dense(found.missed), found.singular,
+    ]  # fmt: skip
+    results = ["u", "doubt", "closed", "moved", "speed", "kept", "size", "missed", "singular"]
+    names = ["q", "v", *NAMES, *(["t"] if t else [])]
+    inputs = [E.q, E.v, *asked.inputs, *t]
+    return casadi_module().Function("task", inputs, outputs, names, results)
 
 
 def _limited_hold(

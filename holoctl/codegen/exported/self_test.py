@@ -9,6 +9,8 @@ from holoctl.codegen.exported.limits import limit_checks, resting
 from holoctl.codegen.exported.states import States
 from holoctl.codegen.exported.ticks import Ticks
 from holoctl.codegen.expressions import Expressions
+from holoctl.codegen.laws.task import NAMES
+from holoctl.codegen.laws.task_rows import of_a_pose
 
 __all__ = ["self_test"]
 
@@ -17,8 +19,9 @@ def self_test(
     E: Expressions, laws: Laws, states: States, shared: Shared, ticks: Ticks | None
 ) -> str:
     """The text of the program."""
-    P, U, controller, timed = shared.P, shared.U, laws.controller is not None, laws.timed
-    inputs = ("q_ref", "v_ref", "a_ref") if controller else ("target",)
+    P, U, controller, timed = shared.P, shared.U, laws.controlled, laws.timed
+    inputs = (_references(laws) or ("q_ref", "v_ref", "a_ref")) if controller else ("target",)
+    sizes = _sizes(laws)
     first, *others = (f"x->{x}" for x in ("first", *inputs[1:]))
     function = "torque" if controller else "inverse_dynamics"
     given = ", ".join(["x->q", "x->v", first, *others, *(["x->t"] if timed else [])])
@@ -36,14 +39,19 @@ def self_test(
     more_inputs, more_bad, golden_torque = "", "", ""
     copies = "  for (int i = 0; i < NU; i++) x.first[i] = target[k][i];\n"
     if controller:
-        arrays += [array(x, getattr(states, x), "[STATES][NU]") for x in inputs]
+        columns = states.q_ref, states.v_ref, states.a_ref
+        arrays += [
+            array(f"given_{x}", rows, f"[STATES][{size}]")
+            for x, rows, size in zip(inputs, columns, sizes, strict=True)
+        ]
         arrays.append(array("expected_torque", states.torque, "[STATES][NU]"))
-        copies = (
-            "  for (int i = 0; i < NU; i++) {\n    x.first[i] = q_ref[k][i];\n"
-            "    x.v_ref[i] = v_ref[k][i];\n    x.a_ref[i] = a_ref[k][i];\n  }\n"
+        copies = "".join(
+            f"  for (int i = 0; i < {size}; i++) x.{to}[i] = given_{x}[k][i];\n"
+            for to, x, size in zip(("first", *inputs[1:]), inputs, sizes, strict=True)
         )
-        more_inputs = ", v_ref[NU], a_ref[NU]"
-        more_bad = "  bad_numbers(x.v_ref, NU, &x);\n  bad_numbers(x.a_ref, NU, &x);\n"
+        more = list(zip(inputs, sizes, strict=True))[1:]
+        more_inputs = "".join(f", {x}[{size}]" for x, size in more)
+        more_bad = "".join(f"  bad_numbers(x.{x}, {size}, &x);\n" for x, size in more)
         golden_torque = (
             '    check(good(tick(&c, &x, u)), "status");\n'
             "    d = difference(u, expected_torque[k]) / tolerance[k];\n"
@@ -55,6 +63,7 @@ def self_test(
     limited_seen = f'  check(c.count[{U}_LIMITED] > 0, "LIMITED");\n'
     test = SelfTest(
         arrays="\n".join(arrays),
+        first=sizes[0],
         more_inputs=more_inputs,
         copies=copies,
         tick=f"{P}_{function}(c, {given}, u)",
@@ -71,9 +80,21 @@ def self_test(
     return filled("test.c", shared, test)
 
 
+def _references(laws: Laws) -> tuple[str, ...]:
+    """What a law of tasks follows; none without."""
+    return () if laws.task is None else NAMES
+
+
+def _sizes(laws: Laws) -> tuple[int, ...] | tuple[str, ...]:
+    """Of what is given besides the state."""
+    if laws.task is None:
+        return ("NU", "NU", "NU") if laws.controlled else ("NU",)
+    return tuple(laws.task.function.numel_in(i) for i in (2, 3, 4))
+
+
 def _sensed(laws: Laws, ticks: Ticks, shared: Shared) -> str:
     """The test of the closed state from what is measured."""
-    timed, controlled = laws.timed, laws.controller is not None
+    timed, controlled = laws.timed, laws.controlled
     numbers, rates = ticks.measured_q.shape[1], ticks.measured_v.shape[1]
     arrays = [
         array("measured_q", ticks.measured_q, "[TICKS][NUMBERS]"),
@@ -84,9 +105,11 @@ def _sensed(laws: Laws, ticks: Ticks, shared: Shared) -> str:
     ]
     if timed:
         arrays.append(array("measured_t", ticks.t, "[TICKS]"))
+    names = _references(laws) or ("q_ref", "v_ref", "a_ref")
+    follow = ", ".join(f"given_{x}[k % STATES]" for x in names)
     storm = (
-        f"    {{\n      double u[NU], rest[NU] = {{0.0}};\n"
-        f"      {shared.P}_torque_from_motors(&c, q_m, v_m, rest, rest, rest, "
+        f"    {{\n      double u[NU];\n"
+        f"      {shared.P}_torque_from_motors(&c, q_m, v_m, {follow}, "
         f"{'measured_t[end], ' if timed else ''}u);\n"
         '      check(finite_u(u), "u is finite in a storm of what is measured");\n    }\n'
     )
@@ -114,6 +137,13 @@ def _refused(E: Expressions, laws: Laws, states: States, shared: Shared) -> str:
             f"  {P}_init(&c);",
             "  c.kp[0] = HUGE_VAL;",
             f'  check(tick(&c, &x, u) == {U}_OVERFLOW && finite_u(u), "OVERFLOW");',
+        ]
+    if laws.task is not None and of_a_pose(laws.task.subject.task)[1]:
+        lines += [
+            "  x = good_input(0);",
+            f"  {P}_init(&c);",
+            "  x.first[4] += 1e-3;",
+            f'  check(tick(&c, &x, u) == {U}_NOT_NORMALISED && finite_u(u), "no rotation");',
         ]
     if states.open is not None:
         numbers = ", ".join(number(float(x)) for x in states.open)

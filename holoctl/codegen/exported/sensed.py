@@ -81,7 +81,7 @@ def sensed_texts(E: Expressions, laws: Laws, shared: Shared) -> Sensed:
     law, P, U = laws.closed_state, shared.P, shared.U
     if law is None:
         return Sensed()
-    sensors, controlled = law.sensing.sensors, laws.controller is not None
+    sensors, controlled = law.sensing.sensors, laws.controlled
     t_after, instant = (", double t", "t") if laws.timed else ("", "0.0")
     declaration = _Declaration(
         sensors.numbers,
@@ -105,6 +105,7 @@ def sensed_texts(E: Expressions, laws: Laws, shared: Shared) -> Sensed:
         t_after,
         filled("torque_from_motors.c", shared) if controlled else "",
     )
+    how = _TORQUE if controlled else _STATE
     start = array("start", law.sensing.start, "[NQ]")
     return Sensed(
         f"enum {{ {U}_NUMBERS = {sensors.numbers}, {U}_RATES = {sensors.columns.size} }};\n",
@@ -115,7 +116,7 @@ def sensed_texts(E: Expressions, laws: Laws, shared: Shared) -> Sensed:
         driver(E, law, P) + start,
         "  c->sound = c->sound && begin(&c->memory, start, 0.0) == FOUND;\n",
         filled("sensed.c", shared, source),
-        _README.format(f"{P}_{(_TORQUE if controlled else _STATE).format(t=shared.t_given)}"),
+        _README.format(f"{P}_{how.format(t=shared.t_given, given=shared.references_given)}"),
     )
 
 
@@ -124,7 +125,7 @@ Where only what the header lists as measured is known, the others are found:
 
     {};
 """
-_TORQUE = "torque_from_motors(&c, q_m, v_m, q_ref, v_ref, a_ref, {t}u)"
+_TORQUE = "torque_from_motors(&c, q_m, v_m, {given}, {t}u)"
 _STATE = "state(&c, q_m, v_m, {t}q, v)"
 
 _REDUNDANT = (

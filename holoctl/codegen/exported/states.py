@@ -21,6 +21,7 @@ from holoctl.base.tolerances import (
 )
 from holoctl.closing.assembly import assemble
 from holoctl.codegen.exported.laws import Laws
+from holoctl.codegen.exported.task_states import task_state
 from holoctl.codegen.expressions import Expressions
 from holoctl.constraints.custom import Custom
 from holoctl.control.limited_inverse_dynamics import (
@@ -43,7 +44,8 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """What the self-test knows: a row for each state."""
+    """What the self-test knows: a row for each state. In the places of q_ref, v_ref and a_ref a law
+    of tasks has value, rate and acceleration."""
 
     q: Array
     v: Array
@@ -99,6 +101,12 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
             torque = np.zeros(mech.nu)
             if laws.controller is not None:
                 torque = laws.controller.torque(q, v, *reference, t=t)
+            if laws.task is not None:
+                reference, of_task, worse = task_state(laws.task, q, v, t, laws.timed, rng)
+                if of_task is None:
+                    doubtful += 1
+                    continue
+                torque, condition = of_task, condition * worse
         except (SingularityError, InconsistentError):
             doubtful += 1
             continue

@@ -89,15 +89,18 @@ def bordered(E: Expressions, C: Array, unit: Array) -> Bordered:
 
 
 def eliminated(
-    E: Expressions, rows: Sequence[dict[int, SX]], row_unit: Array, column_unit: Array
-) -> Elimination:
-    """Eliminate a square matrix, given by rows, with pivots that are large at all samples of E."""
+    E: Expressions, rows: Sequence[dict[int, SX]], row_unit: Array, column_unit: Array,
+    least: float | None = None,
+) -> Elimination:  # fmt: skip
+    """Eliminate a square matrix, given by rows, with pivots that are large at all samples of E; a
+    scaled pivot of the size `least` is in doubt, by default where the kept rows are."""
     ca = casadi_module()
     evaluate = ca.Function("A", [E.q, E.t], [dense(rows, len(rows))])
     scale = row_unit[:, None] * column_unit
     samples = np.array([scale * np.array(evaluate(q, 0.0)) for q in E.samples])
     order = pivot_order(samples[np.isfinite(samples).all(axis=(1, 2))])
-    least = max(LEAST_PIVOT, 1.0 / most_condition(E.partition))
+    if least is None:
+        least = max(LEAST_PIVOT, 1.0 / most_condition(E.partition))
     return eliminate(rows, order, row_unit, column_unit, least)
 
 

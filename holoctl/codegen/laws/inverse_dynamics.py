@@ -11,6 +11,7 @@ tests.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ from holoctl.base.linalg import pivoted_qr
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.elimination import least_squares, lower_solve, upper_solve
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.bordered import bordered, selection
+from holoctl.codegen.laws.bordered import Bordered, bordered, selection
 from holoctl.codegen.laws.forward_dynamics import following
 from holoctl.codegen.laws.measures import redundant_doubt, state_doubt
 from holoctl.codegen.matrices import column, columns, scalars, total
@@ -32,7 +33,16 @@ from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.projector.projection import projected
 from holoctl.rows.closure_limits import StateLimits
 
-__all__ = ["MotorBorder", "holding_function", "inverse_function", "motor_border"]
+__all__ = [
+    "Aim",
+    "Aimed",
+    "Ground",
+    "MotorBorder",
+    "aimed_dynamics",
+    "holding_function",
+    "inverse_function",
+    "motor_border",
+]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -87,6 +97,66 @@ def holding_function(E: Expressions, weights: Array | None = None) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
+class Ground:
+    """Where a law of motions stands; dynamics/tick/aim.py has the same with numbers.
+
+    Attributes
+    ----------
+    K : Bordered
+        The motions are ``K a = [-drift; c]``.
+    unit : (k,) array
+        What scales c.
+    of_motors : function ((nu,) list) -> (k,) list
+        c for accelerations of the motors.
+    """
+
+    K: Bordered
+    unit: Array
+    of_motors: Callable[[list[SX]], list[SX]]
+
+
+@dataclass(frozen=True, eq=False)
+class Aimed:
+    """What a law of motions asks for.
+
+    Attributes
+    ----------
+    motion : (k,) list
+        c.
+    rates : (k,) list or None
+        The same of the velocity that friction is taken at; None: v.
+    push : (nv, 1) expression or None
+        Efforts that the motors are to do the work of besides.
+    doubt : list
+    """
+
+    motion: list[SX]
+    rates: list[SX] | None
+    push: SX | None
+    doubt: list[SX]
+
+
+Aim = Callable[[Ground], Aimed]
+"""A law that asks for a motion, in the place of a target of the motors."""
+
+
+def aimed_dynamics(E: Expressions, weights: Array | None, aim: Aim) -> tuple[SX, SX, SX]:
+    """u, a and doubt of the motion that a law aims at; where no motion is passive.
+
+    Raises
+    ------
+    NotActuatedError, InputError
+        As `inverse_function`; also where some motion is passive.
+    """
+    if E.partition.actuation_rank < E.partition.independent.size:
+        raise InputError(
+            f"{E.mech.name}: some of its motions are passive, and the motion that a task asks for "
+            "then cannot be compiled; the controller itself takes it"
+        )
+    return _inverse(E, weights, "project", aim, ())
+
+
+@dataclass(frozen=True, eq=False)
 class MotorBorder:
     """What a law puts below the kept rows; see `Bordered`.
 
@@ -122,8 +192,9 @@ def motor_border(E: Expressions) -> MotorBorder:
 
 
 def _inverse(
-    E: Expressions, weights: Array | None, inconsistent: str, target: SX | None, at: tuple[SX, ...]
-) -> tuple[SX, SX, SX]:
+    E: Expressions, weights: Array | None, inconsistent: str, target: SX | Aim | None,
+    at: tuple[SX, ...],
+) -> tuple[SX, SX, SX]:  # fmt: skip
     """u, a and doubt; without a target, of holding still. `at` are the rates and the share that
     friction is compensated by, or nothing."""
     mech, part = E.mech, E.partition
@@ -148,14 +219,19 @@ def _inverse(
     return _driven(E, target, at)
 
 
-def _driven(E: Expressions, target: SX | None, at: tuple[SX, ...]) -> tuple[SX, SX, SX]:
+def _driven(E: Expressions, target: SX | Aim | None, at: tuple[SX, ...]) -> tuple[SX, SX, SX]:
     """As many motors as motions, or fewer: u beside multipliers, ``K' (y; u) = M a + h - F``."""
     ca = casadi_module()
     mech, border = E.mech, motor_border(E)
     passive, K = border.passive, bordered(E, border.C, border.unit)
-    doubt = [*E.doubt, *K.doubt]
+    doubt, push = [*E.doubt, *K.doubt], None
     if target is None:
         a = ca.SX.zeros(mech.nv)
+    elif callable(target):
+        aimed = target(Ground(K, border.unit, lambda accelerations: accelerations))
+        a, push, doubt = K.motion(aimed.motion), aimed.push, [*doubt, *aimed.doubt]
+        if aimed.rates is not None:
+            at = (column(aimed.rates), ca.SX(1.0))
     else:
         a = K.motion([*scalars(target), *[ca.SX(0.0)] * passive.size])
     follow = None
@@ -181,6 +257,8 @@ def _driven(E: Expressions, target: SX | None, at: tuple[SX, ...]) -> tuple[SX, 
         w = E.needed(a, there)
         moved = follow(w)  # what rounding left over
         a, w = a + moved, w + _inertia_times(E, moved)
+    if push is not None:
+        w = w + push
     u = K.efforts(w)[: mech.nu]
     return column(u), a, total(doubt)
 
@@ -210,8 +288,9 @@ def _passive_coordinates(E: Expressions) -> Indices:
 
 
 def _redundant(
-    E: Expressions, weights: Array | None, inconsistent: str, target: SX | None, at: tuple[SX, ...]
-) -> tuple[SX, SX, SX]:
+    E: Expressions, weights: Array | None, inconsistent: str, target: SX | Aim | None,
+    at: tuple[SX, ...],
+) -> tuple[SX, SX, SX]:  # fmt: skip
     """More motors than motions: the nearest motion, and the efforts of least norm."""
     ca = casadi_module()
     mech, independent, border = E.mech, E.partition.independent, motor_border(E)
@@ -221,22 +300,33 @@ def _redundant(
     N = K.basis(independent.size)
     Y = ca.SX(np.diag(u_scale)) @ ca.SX(mech.B.T) @ N @ ca.SX(np.diag(unit))  # (nu, k), scaled
     Q, R, doubt = least_squares(columns(Y))
-    a = ca.SX.zeros(mech.nv)
-    if target is not None:
-        bias = K.motion([ca.SX(0.0)] * independent.size)
-        y, left = _nearest(Q, ca.SX(u_scale) * (target - ca.SX(mech.B.T) @ bias))
+    a, bias = ca.SX.zeros(mech.nv), K.motion([ca.SX(0.0)] * independent.size)
+    there = push = None
+
+    def of_motors(accelerations: SX) -> tuple[SX, list[SX]]:
+        """The nearest ydd, and what is left."""
+        y, left = _nearest(Q, ca.SX(u_scale) * (accelerations - ca.SX(mech.B.T) @ bias))
+        return ca.SX(unit) * column(upper_solve(R, y)), left
+
+    if callable(target):
+        aimed = target(Ground(K, border.unit, lambda x: scalars(of_motors(column(x))[0])))
+        a, push, doubt = K.motion(aimed.motion), aimed.push, [*doubt, *aimed.doubt]
+        if aimed.rates is not None:
+            there = K.velocity(aimed.rates)
+            doubt = [*doubt, *E.forces.friction_doubt_at(E.v, there)]
+    elif target is not None:
+        ydd, left = of_motors(target)
         if inconsistent == "raise":
             consistent = target_consistent(E.partition.tolerance)
             doubt = [*doubt, *((x / (0.1 * consistent)) ** 2 for x in left)]
-        ydd = ca.SX(unit) * column(upper_solve(R, y))
         a = bias + N @ ydd
-    there = None
     if at:
         v_t = K.velocity([ca.SX(0.0)] * independent.size)
         y, _ = _nearest(Q, ca.SX(u_scale) * (at[0] - ca.SX(mech.B.T) @ v_t))
         there = _shared(E, v_t + N @ (ca.SX(unit) * column(upper_solve(R, y))), at[1])
         doubt = [*doubt, *E.forces.friction_doubt_at(E.v, there)]
-    w = scalars(ca.SX(unit) * (N.T @ E.needed(a, there)))
+    needed = E.needed(a, there)
+    w = scalars(ca.SX(unit) * (N.T @ (needed if push is None else needed + push)))
     if weights is not None:
         Q, R, more = least_squares(columns(ca.SX(np.diag(1.0 / cost)) @ Y))
         # weights are unequal by intention, so pivots may be a hundred times smaller here

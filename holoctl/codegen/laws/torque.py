@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from holoctl.base.angles import wrapped
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
 from holoctl.codegen.laws.measures import state_doubt
+from holoctl.codegen.laws.position_error import position_error
 from holoctl.codegen.matrices import column, scalars
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.mechanism.mechanism import Mechanism
@@ -109,18 +109,9 @@ def errors_function(mech: Mechanism) -> Any:
     q_ref, v_ref = ca.SX.sym("q_ref", mech.nu), ca.SX.sym("v_ref", mech.nu)
     e, rate = [], []
     for i, motor in enumerate(mech.actuated):
-        at = int(places.where[i])
-        if i in places.turning:
-            e.append(wrapped(q_ref[i] - ca.atan2(q[at + 1], q[at]), _remainder))
-        else:
-            e.append(q_ref[i] - q[at])
+        e.append(position_error(q, int(places.where[i]), i in places.turning, q_ref[i]))
         rate.append(v_ref[i] - v[mech.coordinate_names.index(motor)])
     return ca.Function(
         "errors", [q, v, q_ref, v_ref], [column(e), column(rate)],
         ["q", "v", "q_ref", "v_ref"], ["e", "rate"],
     )  # fmt: skip
-
-
-def _remainder(x: SX, y: float) -> SX:
-    """``x - y floor(x / y)``, as `numpy.remainder`."""
-    return x - y * casadi_module().floor(x / y)

@@ -71,8 +71,8 @@ class FrameTask:
 
     Rates and accelerations of a reference are those that the rows of this frame are to have: the
     latter the derivatives of the former, along axes that may turn (an acceleration in local axes is
-    ``R' a - w x v``). Where two axes or one are named, and the frame is turned about the others, they
-    are still along the axes of the rows, not along those of the reference.
+    ``R' a - w x v``). Where two axes or one are named, and the frame is turned about the others,
+    they are still along the axes of the rows, not along those of the reference.
 
     The error of rotation is the rotation vector from the frame to the reference; where only two
     axes are named, that of the shortest turn which brings the third one in line; where one is, the

@@ -9,8 +9,8 @@ From R to R_ref the frame turns by ``D = R_ref R'`` in fixed axes, or by ``D = R
                                                            D = twist swing, local: swing twist
 
 so that two axes bring the third one in line, whatever the angle about it. Towards a reference at
-rest de/dt is minus the rates about the axes where e is small; about one axis where the whole turn is
-small. At half a turn e jumps to the other side: there are two ways back.
+rest de/dt is minus the rates about the axes where e is small; about one axis where the whole turn
+is small. At half a turn e jumps to the other side: there are two ways back.
 """
 
 from __future__ import annotations

@@ -1,0 +1,306 @@
+"""`CompiledTasks`: a law of one task in machine code, with the Python path behind it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.base.checks import Vector, as_given, finite, instant, name_list, one_of, quiet, stored
+from holoctl.codegen.c_source import c_function
+from holoctl.codegen.compiled.extension import built
+from holoctl.codegen.compiled.extension_source import Law
+from holoctl.codegen.compiled.fallbacks import Fallbacks
+from holoctl.codegen.compiled.sensing import CompiledLoop, SensingCode, not_compiled, sensing_code
+from holoctl.codegen.compiled.task_source import task_source
+from holoctl.codegen.curves import curves_together
+from holoctl.codegen.expressions import symbolic
+from holoctl.codegen.laws.borders import assembly_with
+from holoctl.codegen.laws.task import task_function
+from holoctl.codegen.laws.task_rows import of_a_pose, reference_value
+from holoctl.codegen.task_subject import TaskSubject, task_subject_of
+from holoctl.control.impedance import Impedance
+from holoctl.control.task_space_control import TaskSpaceControl
+from holoctl.dynamics.tick.sensed import check_rates
+from holoctl.mechanism.mechanism import Mechanism
+
+__all__ = ["CompiledTaskLoop", "CompiledTasks", "compiled_tasks"]
+
+FUNCTIONS = ("torque", "state")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CompiledTasks:
+    """What `compile` returns for a `TaskSpaceControl` or `Impedance`: its torque in machine code.
+
+    References are those of the controller: poses (`pin.SE3`) and contiguous arrays of float64, or
+    tuples of these, go straight into C. Where the guard is in doubt (near singular tasks and
+    states, states that are open or slide, references that are no rotations or not finite) the
+    Python path answers, or raises its error; `fallbacks` counts how often, and the first time is
+    logged as a warning.
+
+    It may be shared between threads, copied and pickled; a pickle builds anew, or finds the cache.
+
+    Attributes
+    ----------
+    controller : TaskSpaceControl or Impedance
+    functions : tuple of str
+        What was compiled: ``"torque"``, and ``"state"`` where it was asked for.
+    flags : tuple of str
+    measured : tuple of str or None
+        What `torque_from_motors` takes; None for what the controller says, or the motors.
+    """
+
+    controller: TaskSpaceControl | Impedance
+    functions: tuple[str, ...]
+    flags: tuple[str, ...]
+    measured: tuple[str, ...] | None
+    _code: tuple[Any, Law] = field(repr=False)
+    _fallbacks: Fallbacks = field(init=False, repr=False)
+    _lock: threading.Lock = field(init=False, repr=False)
+    _sensing: list[SensingCode] = field(init=False, repr=False)
+    _own: threading.local = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        put("_fallbacks", Fallbacks(self.mech.name))
+        put("_lock", threading.Lock())
+        put("_sensing", [])
+        put("_own", threading.local())
+        # The C function stands before the method of the same name, and calls it where needed.
+        module, _ = self._code
+        usual = type(self).torque.__get__(self)
+        put("torque", module.bind(usual, self._torque_in_python, pin.SE3))
+
+    def __repr__(self) -> str:
+        return f"<CompiledTasks {self.mech.name!r}: {', '.join(self.functions)}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return compiled_tasks, (self.controller, self.functions, self.flags, self.measured)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledTasks:
+        return self  # it does not change; what is mutable counts
+
+    @property
+    def mech(self) -> Mechanism:
+        """The mechanism."""
+        return self.controller.mech
+
+    @property
+    def fallbacks(self) -> int:
+        """How many answers or errors came from the Python path because the guard was in doubt."""
+        return self._fallbacks.count
+
+    @quiet
+    def torque(
+        self, q: Any, v: Any, reference: Any, t: float = 0.0, *, out: Vector | None = None
+    ) -> Vector:
+        """The motor efforts of the controller, for one tick.
+
+        Parameters
+        ----------
+        q, v, reference, t, out
+            As in `TaskSpaceControl.torque`. Forces from outside are for the controller itself.
+
+        Returns
+        -------
+        u : (nu,) array
+            N m or N: `out`, or a new array.
+
+        Raises
+        ------
+        InputError, SingularityError, InconsistentError
+            As `TaskSpaceControl.torque`.
+        """
+        own, (module, law), mech = self.controller._own, self._code, self.mech
+        (wanted,) = own.wanted(reference)
+        q, v, t = as_given("q", q, mech.nq), as_given("v", v, mech.nv), instant(t)
+        value = reference_value(own.law.tasks[0], wanted.value)
+        given = [
+            np.require(x, dtype=float, requirements=["C", "A"])
+            for x in (q, v, value, wanted.rate, wanted.acceleration)
+        ]
+        u, doubt = (np.empty(size) for _, size in law.outputs)
+        module.raw(*given, t, u, doubt)
+        if not (doubt[0] < 1.0 and all(finite(x) for x in (*given, u))):
+            return self._torque_in_python(q, v, reference, t, out=out)
+        return u if out is None else stored("out", out, u)
+
+    def _torque_in_python(
+        self, q: Any, v: Any, reference: Any, t: Any = 0.0, *, out: Vector | None = None
+    ) -> Vector:
+        self._fallbacks.note("torque")
+        controller: Any = self.controller
+        found: Vector = controller.torque(q, v, reference, t, out=out)
+        return found
+
+    def loop(self) -> CompiledTaskLoop:
+        """A loop that knows only what is measured, and remembers where the mechanism is: one for
+        each thread.
+
+        The first one compiles what finds the state, unless ``"state"`` was asked for.
+
+        Returns
+        -------
+        CompiledTaskLoop
+
+        Raises
+        ------
+        InputError, AssemblyError, BranchError, HoloctlError
+            As `Compiled.loop`.
+        """
+        with self._lock:
+            if not self._sensing:
+                own = self.controller._own
+                part, given = own.prepared.partition, own.assembly
+                assembly = assembly_with(self.mech, part, self.measured, given)
+                self._sensing.append(sensing_code(assembly, self.flags))
+        return CompiledTaskLoop(self, CompiledLoop(self._sensing[0], None, self._fallbacks.note))
+
+    def torque_from_motors(
+        self, q_motors: Any, v_motors: Any, reference: Any, t: float = 0.0, *,
+        out: Vector | None = None,
+    ) -> Vector:  # fmt: skip
+        """The closed state from what is measured, and the motor efforts there, by the loop of this
+        thread.
+
+        Parameters
+        ----------
+        q_motors, v_motors, reference, t, out
+            As in `TaskLoop.torque_from_motors`.
+
+        Returns
+        -------
+        u : (nu,) array
+            N m or N: `out`, or a new array.
+
+        Raises
+        ------
+        InputError, SingularityError, InconsistentError, BranchError, AssemblyError
+            As there, and as `loop`.
+        """
+        loop = self._of_thread()
+        return loop.torque_from_motors(q_motors, v_motors, reference, t, out=out)
+
+    def reset(self, q: Any, t: float = 0.0) -> None:
+        """Tell the loop of this thread where the mechanism is.
+
+        Parameters
+        ----------
+        q, t
+            As in `PreparedAssembly.reset`.
+
+        Raises
+        ------
+        InputError, InconsistentError, BranchError
+            As there, and as `loop`.
+        """
+        self._of_thread().state_of.reset(q, t)
+
+    def _of_thread(self) -> CompiledTaskLoop:
+        try:
+            loop: CompiledTaskLoop = self._own.loop
+        except AttributeError:
+            loop = self._own.loop = self.loop()
+        return loop
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CompiledTaskLoop:
+    """One loop of a `CompiledTasks` that knows only what is measured; it remembers the last state.
+
+    It belongs to one thread: `CompiledTasks.loop` makes one for each.
+
+    Attributes
+    ----------
+    compiled : CompiledTasks
+    state_of : CompiledLoop
+        How the state is found: its ``measured``, ``state``, ``reset`` and ``resynchronise``.
+
+    Raises
+    ------
+    None
+        `CompiledTasks.loop` says what it raises.
+    """
+
+    compiled: CompiledTasks
+    state_of: CompiledLoop
+
+    def __repr__(self) -> str:
+        return f"<CompiledTaskLoop of {self.state_of!r}>"
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The order of what is measured."""
+        return self.state_of.measured
+
+    def torque_from_motors(
+        self, q_motors: Any, v_motors: Any, reference: Any, t: float = 0.0, *,
+        out: Vector | None = None,
+    ) -> Vector:  # fmt: skip
+        """The closed state from what is measured, and the motor efforts there, in one tick.
+
+        Where the state is found and the torque is not, the state is remembered all the same.
+
+        Parameters
+        ----------
+        q_motors, v_motors, reference, t, out
+            As in `TaskLoop.torque_from_motors`.
+
+        Returns
+        -------
+        u : (nu,) array
+            N m or N: `out`, or a new array.
+
+        Raises
+        ------
+        InputError, SingularityError, InconsistentError, BranchError, AssemblyError
+            As there.
+        """
+        check_rates(v_motors)
+        q, v = self.state_of.state(q_motors, v_motors, t)
+        return self.compiled.torque(q, v, reference, t, out=out)
+
+
+@quiet
+def compiled_tasks(
+    controller: TaskSpaceControl | Impedance,
+    functions: Any,
+    flags: tuple[str, ...],
+    measured: tuple[str, ...] | None,
+) -> CompiledTasks:
+    """Build what was asked for, now or when a pickle is read.
+
+    Raises
+    ------
+    InputError
+        For another function than ``"torque"`` and ``"state"``; for what cannot be compiled, by
+        name.
+    """
+    subject = task_subject_of(controller, "compiled")
+    wanted = ("torque",) if functions is None else tuple(name_list("functions", functions))
+    for name in wanted:
+        one_of("functions of a law of tasks", name, FUNCTIONS)
+    if "torque" not in wanted:
+        raise not_compiled("torque", "hc.compile(controller)")
+    found = CompiledTasks(controller, wanted, flags, measured, _machine_code(subject, flags))
+    if "state" in wanted:
+        found.loop()
+    return found
+
+
+def _machine_code(subject: TaskSubject, flags: tuple[str, ...]) -> tuple[Any, Law]:
+    """Extension module and law of the torque."""
+    E = symbolic(subject.mech, subject.partition)
+    function = task_function(E, subject)
+    inputs = tuple((function.name_in(i), function.numel_in(i)) for i in range(5))
+    law = Law("torque", inputs, (("u", subject.mech.nu), ("doubt", 1)))
+    kernel = curves_together(c_function(function))
+    along, turns = of_a_pose(subject.task)
+    return built(partial(task_source, kernel, law, along, turns), flags), law
