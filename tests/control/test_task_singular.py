@@ -183,6 +183,30 @@ def test_a_second_task_that_contradicts_the_first_is_told():
         assert relative(acceleration_of(mech, first, q, v, u, part), xdd) < 1e-10
 
 
+@pytest.mark.parametrize("at_singular", ["raise", "damp"])
+def test_more_rows_than_motions_have_no_inertia(at_singular):
+    """Then nothing is made of one: it was rounding."""
+    mech, (q, v) = of("our five_bar"), states_of("our five_bar")[0]
+    options = {"partition": partition_of("our five_bar"), "at_singular": at_singular}
+    task = hc.FrameTask("tip_right", "x z ry")
+    reference = reference_near(mech, q, v, task)
+    push = {"tip_right": (np.ones(3), np.zeros(3))}
+    words = "tip_right.ry", "3 rows", "2 motions", "fewer axes"
+    natural = hc.Impedance(mech, task, 100.0, "critical", **options)
+    refused(lambda: natural.torque(q, v, reference), hc.SingularityError, *words)
+    wanted = hc.Impedance(mech, task, 100.0, "critical", 2.0, **options)
+    refused(lambda: wanted.torque(q, v, reference, f_ext=push), hc.SingularityError, *words)
+    assert np.isfinite(wanted.torque(q, v, reference)).all()
+    # what needs none: gamma' B u is that of the push besides
+    given = [hc.Impedance(mech, task, K, D, **options) for K, D in ((100.0, 20.0), (0.0, 0.0))]
+    one, none = (ctl.torque(q, v, reference) for ctl in given)
+    P = hc.project(mech, q, v, partition=options["partition"])
+    terms, bound = hc.task_terms(P, task), task.bind(mech)
+    e = bound.error(terms.value, bound.wanted(reference[0]))
+    pushed = terms.jacobian.T @ (100.0 * e + 20.0 * (reference[1] - terms.rate))
+    assert relative(P.gamma.T @ mech.B @ (one - none), pushed) < 1e-9
+
+
 def test_a_mechanism_without_inertia_somewhere_is_refused():
     """Motions without any inertia have no task space either."""
     given = mechanism("five_bar")
