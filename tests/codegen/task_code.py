@@ -112,7 +112,9 @@ def reference(controller, q, v, rng):
     value = task.at(hc.project(controller.mech, q, v).kinematics).value
     rows = task.scale.size
     if isinstance(value, pin.SE3):
-        value = pin.SE3(pin.Quaternion(*_unit(rng)).matrix(), value.translation + rng.normal(size=3))
+        value = pin.SE3(
+            pin.Quaternion(*_unit(rng)).matrix(), value.translation + rng.normal(size=3)
+        )
     else:
         value = value + 0.3 * rng.normal(size=rows)
     return value, rng.normal(size=rows), 5.0 * rng.normal(size=rows)

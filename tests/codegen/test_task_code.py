@@ -277,7 +277,8 @@ def test_a_pose_may_stand_for_a_position():
     q, v = hc.assemble(controller.mech)
     X = pin.SE3(np.eye(3), np.array([0.1, 9.0, 0.4]))
     np.testing.assert_array_equal(
-        compiled(controller).torque(q, v, X), compiled(controller).torque(q, v, np.array([0.1, 0.4]))
+        compiled(controller).torque(q, v, X),
+        compiled(controller).torque(q, v, np.array([0.1, 0.4])),
     )
 
 

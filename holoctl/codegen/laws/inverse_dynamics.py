@@ -219,9 +219,7 @@ def _inverse(
     return _driven(E, target, at)
 
 
-def _driven(
-    E: Expressions, target: SX | Aim | None, at: tuple[SX, ...]
-) -> tuple[SX, SX, SX]:
+def _driven(E: Expressions, target: SX | Aim | None, at: tuple[SX, ...]) -> tuple[SX, SX, SX]:
     """As many motors as motions, or fewer: u beside multipliers, ``K' (y; u) = M a + h - F``."""
     ca = casadi_module()
     mech, border = E.mech, motor_border(E)

@@ -187,18 +187,14 @@ class _Task:
 
     def start(self, right: list[SX]) -> list[SX]:
         """``y . right``: J a, or J v, where c is zero."""
-        return [
-            total(y * x for y, x in zip(row, right, strict=False)) for row in self.solved
-        ]
+        return [total(y * x for y, x in zip(row, right, strict=False)) for row in self.solved]
 
     def check(self) -> None:
         """Raise `SingularityError` for a task that is singular wherever pivots are chosen."""
         ca, E, unit = casadi_module(), self.E, self.ground.unit
         evaluate = ca.Function("J", [E.q, E.t], [ca.densify(_matrix(self.J))])
         samples = [self.scale[:, None] * np.array(evaluate(q, 0.0)) / unit for q in E.samples]
-        least = min(
-            (np.linalg.cond(J) for J in samples if np.isfinite(J).all()), default=np.inf
-        )
+        least = min((np.linalg.cond(J) for J in samples if np.isfinite(J).all()), default=np.inf)
         if not (least <= TASK_SINGULAR or self.law.damped):
             labels = list(self.subject.task.labels)
             raise SingularityError(
@@ -415,9 +411,7 @@ def _gains(law: TaskLaw) -> tuple[Array, Array | None]:
 def _times(gain: Array, x: list[SX]) -> list[SX]:
     if gain.ndim == 1:
         return [g * y for g, y in zip(gain.tolist(), x, strict=True)]
-    return [
-        total(g * y for g, y in zip(row, x, strict=True) if g != 0.0) for row in gain.tolist()
-    ]
+    return [total(g * y for g, y in zip(row, x, strict=True) if g != 0.0) for row in gain.tolist()]
 
 
 def _pushed(rows: list[dict[int, SX]], forces: list[SX], nv: int) -> SX:

@@ -177,9 +177,7 @@ def _places(task: BoundFrameTask) -> list[int]:
     return [_LETTERS.index(axis) for axis in task.axes if axis in _LETTERS]
 
 
-def _pose_error(
-    task: BoundFrameTask, pair: Pair, value: list[SX]
-) -> tuple[list[SX], list[SX]]:
+def _pose_error(task: BoundFrameTask, pair: Pair, value: list[SX]) -> tuple[list[SX], list[SX]]:
     ca = casadi_module()
     along = _places(task)
     about = [_LETTERS.index(axis[1]) for axis in task.axes if axis not in _LETTERS]
@@ -279,4 +277,3 @@ def _quaternion(R: SX) -> list[SX]:
     ]
     sign = ca.if_else(found[0] >= 0.0, 1.0, -1.0)
     return [sign * x for x in found]
-

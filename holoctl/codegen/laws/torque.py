@@ -115,4 +115,3 @@ def errors_function(mech: Mechanism) -> Any:
         "errors", [q, v, q_ref, v_ref], [column(e), column(rate)],
         ["q", "v", "q_ref", "v_ref"], ["e", "rate"],
     )  # fmt: skip
-
