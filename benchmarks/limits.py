@@ -138,7 +138,7 @@ def by_cvxpy(t: Task) -> hc.ComputedTorque:
     """Our tick, whose program cvxpy solves."""
     ctl = t.controller(t.near)
     law = replace(ctl._limited.law, solver=full_size.small_by_cvxpy(t.case.mech.nu))
-    object.__setattr__(ctl, "_limited", LimitedTick(law, ctl.partition, ctl.weights))
+    object.__setattr__(ctl, "_limited", LimitedTick(law, ctl.partition))
     return ctl
 
 

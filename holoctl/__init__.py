@@ -12,7 +12,7 @@ One way through the house, from the ground up:
     estimation     `PreparedAssembly` finds the closed state from the motors, at every tick
     dynamics       it feeds `inverse_dynamics` and `forward_dynamics`, each with a `Certificate`
     doctor         `mobility` explains what moves, what is redundant, and why
-    control        `ComputedTorque` is the law of a loop
+    control        `ComputedTorque` is the law of a loop, `TaskSpaceControl` that of poses
     codegen        `compile` and `export_c` make machine code of it
     simulation     `simulate` runs it against a plant; app is the command line
 

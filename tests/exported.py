@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import hashlib
 import os
@@ -104,6 +105,13 @@ class Exported:
         self.struct = type("Struct", (ctypes.Structure,), {"_fields_": fields})
         self.c = self.struct()
         self.reset()
+
+    def again(self):
+        """The same library with another struct, just initialised."""
+        other = copy.copy(self)
+        other.c = other.struct()
+        other.reset()
+        return other
 
     @property
     def has_torque(self):

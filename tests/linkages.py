@@ -255,6 +255,9 @@ def stewart_6sps(scale=1.0):
     return stewart(scale, "spherical")
 
 
+FEW = ("four_bar", "triangle", "spherical_loop", "bennett", "third_bar", "bricard", "stewart_6ups")
+"""The short run's."""
+
 LINKAGES: dict[str, Callable[..., Case]] = {
     "four_bar": four_bar,
     "triangle": triangle,

@@ -146,6 +146,7 @@ def random_step():
 DERIVATIONS, DECISIONS = "docs/derivations.md", "docs/decisions.md"
 REALTIME = "docs/realtime.md"
 LIMITS = "docs/limits.md"
+TASK_SPACE = "docs/task-space.md"
 SIMULATION = "docs/simulation.md"
 
 CLAIMS = [  # page, the words around each number {}, what the code has in its place
@@ -417,6 +418,16 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (LIMITS, "Bounds are kept {} rad and {} rad/s (times",
      ("tolerances.POSITION_MARGIN", "tolerances.VELOCITY_MARGIN")),
     (LIMITS, "is led back over some {} ticks", "tolerances.LED_BACK_TICKS"),
+    (DERIVATIONS, "a task is singular where it is above {}. With", "tolerances.TASK_SINGULAR"),
+    (DERIVATIONS, "size be {} of the longest row of J along all coordinates of the tree, and {} at "
+     "least", ("tolerances.TASK_SHARE", "tolerances.TASK_STILL")),
+    (DERIVATIONS, "where s < d, else 0 d = {}", "tolerances.TASK_DAMPED"),
+    (DERIVATIONS, "of those of A over its diagonal, are above {}, or", "tolerances.TASK_DOUBT"),
+    (TASK_SPACE, "(`task_terms(...).condition`) above {}.", "tolerances.TASK_SINGULAR"),
+    (TASK_SPACE, "poses to `tol` ({}, scaled)", lambda: (default(hc.inverse_kinematics, "tol"),)),
+    (TASK_SPACE, "on the constraints (at most {}, scaled)", "tolerances.REACH_STEP"),
+    (TASK_SPACE, "relative to its size, is above {}, it is damped",
+     lambda: (1.0 / of("tolerances.TASK_DAMPED"),)),
     (DECISIONS, "too weak give {} of the way", "demo.BETWEEN_HOLDING_AND_MOVING"),
     ("holoctl/constraints/custom.py", "(steps of {} rad or m) and along time",
      "tolerances.FIRST_DIFFERENCE"),
@@ -458,6 +469,12 @@ NO_CONSTANTS = {  # numbers of these pages that are no limits of the code, by th
         "leave errors of 5e-7 to 1e-5",  # of files
         "a misfit of 1e-2 has none",
         "one of 1e-3 may be taken",
+    ),
+    TASK_SPACE: (  # m to mm, s to ms, and a tick
+        'by", round(1e3 * (there',
+        'by", (1e3 * (there',
+        "dt=1e-3)",
+        "round(1e3 * t)",
     ),
     DECISIONS: (
         "six digits leave errors up to 1e-5",

@@ -11,13 +11,15 @@ import pytest
 from support import ROOT, few
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+QUICK = [x for x in EXAMPLES if x.stem not in ("a_leg_hops", "stay_within_limits")]
+"""The short run's: those two simulate for long what tests/simulation and tests/control do too."""
 
 
 def test_there_are_examples():
     assert len(EXAMPLES) >= 4
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", few(EXAMPLES, QUICK), ids=lambda p: p.stem)
 def test_example_runs(path, tmp_path, monkeypatch, capfd):
     """In this process, which has imported already what an example imports."""
     monkeypatch.chdir(tmp_path)
@@ -31,7 +33,7 @@ def test_example_runs(path, tmp_path, monkeypatch, capfd):
 
 
 @pytest.mark.parametrize(
-    "path", few(EXAMPLES, [x for x in EXAMPLES if x.stem == "track_a_motion"]), ids=lambda p: p.stem
+    "path", few(EXAMPLES, [x for x in QUICK if x.stem == "track_a_motion"]), ids=lambda p: p.stem
 )
 def test_example_runs_as_a_program(path, tmp_path):
     done = subprocess.run(

@@ -51,9 +51,7 @@ def name(request):
     return request.param
 
 
-@pytest.fixture(
-    params=[slice(0, 30), pytest.param(slice(30, 100), marks=pytest.mark.slow)], ids=str
-)
+@pytest.fixture(params=few([slice(0, 30), slice(30, 100)], [slice(0, 30)]), ids=["first", "others"])
 def which(request):
     """Of the states: the first of them in every run, all in the long one."""
     return request.param

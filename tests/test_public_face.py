@@ -45,6 +45,9 @@ def results():
         "joined": hc.joined_modes(
             mech, hc.assembly_modes(mech, mech.motor_positions(q), tries=5), steps=5
         ),
+        "task": hc.task_terms(
+            hc.project(mech, q, v, partition=part), hc.FrameTask("rocker", "rz x", local=True)
+        ),
         "run": hc.simulate(mech, lambda t, q, v: np.zeros(1), q, v, 0.002),
     }
 
@@ -70,6 +73,7 @@ SENTENCES = {
     "errors": ["<ConstraintErrors: 2 rows open by at most ", " 1/s (scaled), worst 'pin."],
     "joined": ["<JoinedModes of 'four_bar': of 1 pair of modes 0 joined, 1 parted, 0 not known"],
     "modes": ["<AssemblyModes of 'four_bar': 2 modes found from 5 starts: ", "; 0 did not close"],
+    "task": ["<TaskTerms: 2 rows of 1 motion, condition number inf>"],
     "run": [
         "<Run: 3 coordinates and 1 motor over 0.002 s, 3 instants, off the constraints by at most "
     ],

@@ -425,7 +425,8 @@ GAIN_SYMMETRIC = 1e-9
 """By how much of its size a gain may miss symmetry, or have an eigenvalue below zero."""
 
 NOT_A_ROTATION = 1e-9
-"""By how much the rotation of a reference may miss determinant one and right angles."""
+"""By how much the determinant of the rotation of a reference may miss one, and its squares three:
+its angles are right to 3e-5 rad then."""
 
 MOST_UNEQUAL = 1e12
 """Weights of motors that differ by more leave no digits for the lighter ones."""
@@ -942,6 +943,9 @@ is smaller; and as not turned at all, where the cosine is one."""
 
 REACH_STEP, REACH_STEPS = 0.3, 300  # scaled; a count
 """Longest step on the way to a pose, and steps."""
+
+REACH_DECIDED = 3
+"""So many times which rows decide the motion is decided anew where a way ends."""
 
 REACH_CLOSED, REACH_BENT = 1e-10, 0.5  # scaled; a share
 """After a step the mechanism is closed again to within the first; a correction longer than this

@@ -69,7 +69,8 @@ class TaskSubject:
     @property
     def weights(self) -> Vector | None:
         """Of the motors."""
-        return self.own.prepared.weights
+        found: Vector | None = self.own.prepared.weights
+        return found
 
     @property
     def limits(self) -> StateLimits:

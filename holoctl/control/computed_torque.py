@@ -173,7 +173,7 @@ class ComputedTorque:
         put("_limited", None)
         if self.limits is not None:
             limits = limits_law_of(mech, self.limits, self.policy, self.dt)
-            put("_limited", LimitedTick(limits, self.partition, self.weights))
+            put("_limited", LimitedTick(limits, self.partition))
         put("_local", threading.local())
         check_assembly(mech, self.assembly)
 

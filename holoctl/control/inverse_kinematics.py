@@ -6,7 +6,7 @@
 The way goes from the closed guess, in short steps on the constraints, straight to the poses; what
 they leave open slides to the nearest place; Newton's method does the last digits. v and a are two
 linear problems.
-Reference: docs/task-space-ik.md.
+Reference: docs/task-space.md, "Inverse kinematics".
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, counted, number, positive, quiet, whole
-from holoctl.base.errors import InconsistentError
+from holoctl.base.errors import AssemblyError, InconsistentError
 from holoctl.base.linalg import in_range, largest, null_space_by_svd
 from holoctl.base.tolerances import (
     REACH_CLOSED,
+    REACH_DECIDED,
     REACH_STALLED,
     REACH_WORST,
     WITHIN_LIMIT,
@@ -36,14 +37,9 @@ from holoctl.control.limited_coordinates import coordinates_at
 from holoctl.control.reach_refusal import Short, refusal
 from holoctl.control.reach_targets import Targets, rates_of, targets_of
 from holoctl.control.reaching import Fences, Way, closed_within, kinematics_at, least, no_fences
+from holoctl.mechanism.bound_limits import BoundLimits, applicable, bound_limits
 from holoctl.mechanism.checks import check_configuration, check_mechanism
-from holoctl.mechanism.limits import (
-    BoundLimits,
-    Limits,
-    applicable,
-    bound_limits,
-    checked_limits,
-)
+from holoctl.mechanism.limits import Limits, checked_limits
 from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import constraint_rows
@@ -151,7 +147,10 @@ def inverse_kinematics(
     --------
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
-    >>> q, v, a = hc.inverse_kinematics(mech, {"tip_left": [0.05, 0.6, 0.0]}, v=[0.1, 0.0, 0.0])
+    >>> tip = hc.FrameTask("tip_right", "x z")
+    >>> q, v, a = hc.inverse_kinematics(mech, {tip: [0.15, 0.35]}, v=[0.1, 0.0])
+    >>> mech.motor_positions(q).round(3).tolist()
+    [1.901, 0.235]
     """
     check_mechanism(mech)
     given = mech.reference.copy() if q_guess is None else q_guess
@@ -164,15 +163,25 @@ def inverse_kinematics(
     fences = _fences(mech, limits)
 
     start = _closed(mech, fences.put(guess), guess, t)
-    meant = as_meant(mech, start, t)
-    p = replace(everywhere(mech, start, t), rows=None if meant is None else meant.rows)
-    found = _reached(p, targets, fences, start, tol)
-    if isinstance(found, Short):
-        found = _from_elsewhere(p, targets, fences, found, tol, restarts, seed)
-    if isinstance(found, Short):
-        raise refusal(p, targets, fences, found)
-    q = _settled(p, targets, fences, wanted, found, tol)
-    return q, *_motion(p, targets, q, twist, acceleration)
+    for _ in range(REACH_DECIDED):
+        meant = as_meant(mech, start, t)
+        p = replace(everywhere(mech, start, t), rows=None if meant is None else meant.rows)
+        found = _reached(p, targets, fences, start, tol)
+        if isinstance(found, Short):
+            found = _from_elsewhere(p, targets, fences, found, tol, restarts, seed)
+        if isinstance(found, Short):
+            raise refusal(p, targets, fences, found)
+        q = _settled(p, targets, fences, wanted, found, tol)
+        off = largest(everywhere(mech, q, t).scaled_rows(q)[0])
+        if meant is None or off <= mech.tolerance:
+            return q, *_motion(p, targets, q, twist, acceleration)
+        start = assemble(mech, q, t=t)[0]  # rows that were left out as rounding open on the way
+    raise AssemblyError(
+        f"{mech.name}: where the poses are met, rows that repeat others open by {off:.2g} "
+        f"(scaled), more than the tolerance of the geometry, {mech.tolerance:g}; hc.mobility tells "
+        "more",
+        residual=off, q=q,
+    )  # fmt: skip
 
 
 # --------------------------------------------------------------------------------------- the pose
@@ -208,7 +217,7 @@ def _fences(mech: Mechanism, limits: Any) -> Fences:
 
 
 def _put(bound: BoundLimits, q: Vector) -> Vector:
-    """q with coordinates of the tree that rounding left beyond their limits put there."""
+    """q with coordinates of the tree that are beyond their limits put there."""
     at, here = bound.places[bound.places >= 0], q.copy()
     own = bound.position[:, : bound.places.size][:, bound.places >= 0]
     here[at] = np.clip(q[at], *own)
@@ -285,7 +294,11 @@ def _from_elsewhere(
     rng = np.random.default_rng(seed)
     for i in range(restarts):
         step = (0.2 + 2.0 * i / restarts) * rng.normal(size=p.free.size)
-        start = newton(p, p.moved(p.guess, step), None)
+        try:
+            start, _ = assemble(p.mech, fences.put(p.moved(p.guess, step)), t=p.t, restarts=0)
+        except AssemblyError:
+            continue
+        start = newton(p, start, None)  # rounded geometry may have closed by other rows
         if largest(p.scaled_rows(start)[0]) > REACH_CLOSED:
             continue
         found = _reached(p, targets, fences, start, tol)
@@ -297,7 +310,9 @@ def _from_elsewhere(
     return short
 
 
-def _settled(p: Problem, targets: Targets, fences: Fences, posture: Vector, q: Vector) -> Vector:
+def _settled(
+    p: Problem, targets: Targets, fences: Fences, posture: Vector, q: Vector, tol: float
+) -> Vector:
     """Of all q with the frames there one that is nearest to the posture, with every digit."""
     mech, c = p.mech, p.mech.column_scale
     held = replace(p, also=targets.left)

@@ -56,15 +56,12 @@ class LimitedTick:
     ----------
     law : LimitsLaw
     partition : Partition
-    weights : (nu,) array or None
-        Of efforts: what limits ask for does not depend on them.
     within : function (u) -> bool
         Whether u is within limits at any state: only where nothing but efforts is limited.
     """
 
     law: LimitsLaw
     partition: Partition
-    weights: Vector | None
     within: Callable[[Vector], bool] = field(init=False, repr=False)
     _allowed: Callable[[Vector], bool] = field(init=False, repr=False)
     _far: Callable[[Vector, Vector, Vector], bool] = field(init=False, repr=False)

@@ -98,6 +98,8 @@ def _why(p: Problem, targets: Targets, fences: Fences, short: Short) -> str:
     way = short.way
     rank, n, words = _moved_rows(p, targets, way.q), targets.scale.size, list[str]()
     rank_before = max(_moved_rows(p, targets, q) for q in (short.start, *_beside(p, way.q)))
+    if not way.ended:
+        words.append("the way to it was given up, for it took too many steps")
     if way.stopped_by:
         words.append(f"limits stop it there: {listing(way.stopped_by)}")
     if rank_before < n:

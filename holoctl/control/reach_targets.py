@@ -10,7 +10,7 @@ What is left vanishes where the frame is there, and its slope is exact, also far
     angle of E about n                            one turn, about n
     from m to E m, at right angles to m           two turns, all but that about m
 
-Reference: docs/task-space-ik.md.
+Reference: docs/task-space.md, "Inverse kinematics".
 """
 
 from __future__ import annotations
@@ -189,6 +189,8 @@ def targets_of(mech: Mechanism, poses: Any, axes: Any, relative_to: Any) -> Targ
     """Poses as a caller gives them, checked."""
     owner = f"{mech.name}: poses"
     pairs = _pairs(poses, owner)
+    if all(_is_task(key) for key, _ in pairs) and not _is_world(relative_to):
+        raise InputError("relative_to: each pose is that of a task, which says that itself")
     words = _axes_of(pairs, axes)
     each = tuple(
         _target(mech, key, pose, word, relative_to)
@@ -258,6 +260,10 @@ def _pairs(poses: Any, owner: str) -> list[tuple[Any, Any]]:
 
 def _is_task(key: Any) -> bool:
     return hasattr(key, "bind")
+
+
+def _is_world(frame: Any) -> bool:
+    return isinstance(frame, str) and frame == "universe"
 
 
 def _axes_of(pairs: list[tuple[Any, Any]], axes: Any) -> list[Any]:

@@ -71,7 +71,7 @@ class Fences:
     places : (n_tree,) int array
         Where the first of them stand in q; -1 for what has no number of its own there.
     put : function (q) -> q
-        With positions that rounding left beyond their limits put there.
+        With positions that are beyond their limits put there, those of the tree.
     """
 
     at: Rows
@@ -119,11 +119,14 @@ class Way(NamedTuple):
         The rows r there.
     stopped_by : tuple of str
         Limits that keep it from going on.
+    ended : bool
+        Whether it could not go on; else there were too many steps.
     """
 
     q: Vector
     left: Vector
     stopped_by: tuple[str, ...]
+    ended: bool
 
 
 class _Place(NamedTuple):
@@ -159,7 +162,7 @@ def least(p: Problem, rows: Rows, fences: Fences, q: Vector, *, kicks: bool = Tr
     fences = _widened(p, fences, q)
     here = _place(p, rows, fences, q)
     damping, reach, last = REACH_DAMPED[0], REACH_STEP, REACH_STEP
-    curved, stopped = False, tuple[str, ...]()
+    curved, stopped, ended = False, tuple[str, ...](), True
     for _ in range(REACH_STEPS):
         if largest(here.r) <= REACHED_POSE or here.Z.shape[1] == 0:
             break
@@ -178,9 +181,7 @@ def least(p: Problem, rows: Rows, fences: Fences, q: Vector, *, kicks: bool = Tr
         taken = min(length, reach)
         trial = _closed(p, rows, fences, here, step * (taken / length))
         short = curved and taken == length <= min(REACH_SHORT, 0.5 * last)
-        gain = (
-            -REACH_GAINS if short else REACH_GAINS
-        )  # of short steps rounding hides what they gain
+        gain = -REACH_GAINS if short else REACH_GAINS  # rounding hides what short steps gain
         if trial is not None and trial.cost < (1.0 - gain) * here.cost:
             last = taken
             curved |= trial.cost > REACH_SLOW * here.cost and taken < REACH_STEP
@@ -188,7 +189,9 @@ def least(p: Problem, rows: Rows, fences: Fences, q: Vector, *, kicks: bool = Tr
             reach = min(2.0 * max(taken, reach), REACH_STEP)
         else:
             damping, reach = min(HARDER * damping, 1.0), 0.25 * taken
-    return Way(here.q, here.r, stopped)
+    else:
+        ended = False
+    return Way(here.q, here.r, stopped, ended)
 
 
 def closed_within(p: Problem, fences: Fences, q: Vector) -> Vector | None:
@@ -307,7 +310,7 @@ def _step(here: _Place, fences: Fences, H: Array, damping: float) -> tuple[Vecto
     sense = np.zeros(low.size, dtype=np.intc)
     y, _, flag, info = daqp.solve(damped, g, rows, high, low, sense, primal_tol=DAQP_FEASIBLE)
     if flag < 1 or not np.isfinite(y).all():
-        return np.zeros(here.q.size if here.Z.size == 0 else here.Z.shape[0]), ()
+        return np.zeros(here.Z.shape[0]), ()
     ahead = rows @ y
     at = (np.abs(info["lam"]) > 0.0) & (np.minimum(high, -low) <= AT_LIMIT)
     return here.Z @ y, tuple(names[at].tolist())

@@ -19,19 +19,28 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import SingularityError
-from holoctl.base.linalg import Cholesky, cholesky, least_squares
+from holoctl.base.linalg import (
+    Cholesky,
+    cholesky,
+    least_squares,
+    orthonormal_columns,
+    singular_values,
+)
 from holoctl.base.tolerances import SINGULAR
 from holoctl.control.task_law import (
     Asked,
     Level,
     TaskLaw,
+    check_regular,
     critical_damping,
-    damping_at,
+    mobility_size,
     prioritised,
+    prioritised_damped,
 )
 from holoctl.control.task_levels_tick import lay_out_levels
 from holoctl.control.task_tick import factors_of, lay_out_task
 from holoctl.control.tasks.contract import TaskMotion
+from holoctl.control.tasks.nearness import damping_of, size_of
 from holoctl.control.tasks.task_terms import whitened
 from holoctl.dynamics.actuation import Actuation, effort_scales
 from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
@@ -107,10 +116,16 @@ class TaskAim:
         if law.weights is not None:
             levels = [_together(levels, law.weights)]
         E = whitened(D / mech.column_scale[:, None], L)
-        z, damping = prioritised(mech.name, levels, E, _posture(P, law, D, a_b, L), law.damped)
-        asked.told.damping = damping
+        posture = _posture(P, law, D, a_b, L)
+        if law.damped:
+            z, asked.told.damping = prioritised_damped(levels, E, posture)
+        else:
+            z = prioritised(mech.name, levels, E, posture)
         motion_a, motion_v = (mech.column_scale[:, None] * E @ z).T
-        target = mech.B.T @ (motion_a + a_b)
+        a = motion_a + a_b
+        if law.natural and asked.outside is not None:  # it is not to be compensated
+            a = a + felt.caused(asked.outside)
+        target = mech.B.T @ a
         rates = mech.B.T @ (motion_v + P.v_t) if self.at_reference else None
         return Aimed(target, rates, push if law.natural and act.rank == P.k else None)
 
@@ -148,12 +163,11 @@ def _posture(P: Projection, law: TaskLaw, D: Array, a_b: Vector, L: Cholesky) ->
 
 
 def _together(levels: Sequence[Level], weights: Sequence[float]) -> Level:
-    """One level of all rows, each counted by the root of its weight."""
-    roots = np.concatenate(
-        [np.full(len(level.labels), w**0.5) for level, w in zip(levels, weights, strict=True)]
-    )[:, None]
-    J, right = (np.vstack([level[i] for level in levels]) for i in (0, 1))
-    return Level(roots * J, roots * right, sum((level.labels for level in levels), ()))
+    """One level of all rows, with the roots of their weights."""
+    roots = [np.full(len(level.labels), w**0.5) for level, w in zip(levels, weights, strict=True)]
+    J, right = np.vstack([one.J for one in levels]), np.vstack([one.right for one in levels])
+    labels = sum((level.labels for level in levels), ())
+    return Level(J, right, labels, np.concatenate(roots))
 
 
 class _Felt(NamedTuple):
@@ -177,10 +191,13 @@ class _Felt(NamedTuple):
 
     def outside(self, i: int, motion: TaskMotion, efforts: Vector) -> Vector:
         """``Lambda J_y W^-1 gamma' efforts``."""
+        found: Vector = self._inertia(i, motion) @ (motion.jacobian @ self.caused(efforts))
+        return found
+
+    def caused(self, efforts: Vector) -> Vector:
+        """The acceleration that efforts cause, ``gamma W^-1 gamma' efforts``."""
         P = self.P
-        W = _factored(P, P.gamma.T @ P.terms.M @ P.gamma)
-        moved = motion.jacobian @ (P.gamma @ W.solve(P.gamma.T @ efforts))
-        found: Vector = self._inertia(i, motion) @ moved
+        found: Vector = P.gamma @ self._inertia_of_motions.solve(P.gamma.T @ efforts)
         return found
 
     def _inertia(self, i: int, motion: TaskMotion) -> Array:
@@ -189,13 +206,23 @@ class _Felt(NamedTuple):
         c, s = P.mechanism.column_scale, task.scale
         level = Level(s[:, None] * motion.jacobian * c, np.zeros((s.size, 0)), task.labels)
         motions = P.gamma / c[:, None]
-        damping = damping_at(P.mechanism.name, level, motions, 0, self.law.damped)
         X = s[:, None] * self._whitened(motion)
         A = X @ X.T
-        A += np.diag(np.full(s.size, damping * A.diagonal().mean()))
+        if self.law.damped:
+            E = whitened(motions, self._inertia_of_motions)
+            sizes = singular_values(level.J @ orthonormal_columns(motions))
+            added = damping_of(sizes, size_of(level.J)) * mobility_size(X, level.J, E)
+            A += np.diag(np.full(s.size, added))
+        else:
+            check_regular(P.mechanism.name, level, motions, 0)
         inertia = s[:, None] * cholesky(A).solve(np.diag(s))
         return np.asarray(0.5 * (inertia + inertia.T))
 
     def _whitened(self, motion: TaskMotion) -> Array:
         P = self.P
-        return whitened(motion.jacobian @ P.gamma, _factored(P, P.gamma.T @ P.terms.M @ P.gamma))
+        return whitened(motion.jacobian @ P.gamma, self._inertia_of_motions)
+
+    @property
+    def _inertia_of_motions(self) -> Cholesky:
+        P = self.P
+        return _factored(P, P.gamma.T @ P.terms.M @ P.gamma)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from holoctl.base.checks import Vector, finite, instant, number, one_of, positive, stored
+from holoctl.base.checks import Vector, instant, number, numbers, one_of, positive, stored
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.control.commanded import within_limits
 from holoctl.control.limited_tick import LimitedTick
@@ -24,7 +24,7 @@ from holoctl.control.loop import check_assembly
 from holoctl.control.reference_law import check_finite, position_error
 from holoctl.control.task_aim import TaskAim
 from holoctl.control.task_law import Asked, Posture, TaskLaw, TaskNotes
-from holoctl.control.tasks.contract import wanted_of
+from holoctl.control.tasks.contract import Wanted, wanted_of
 from holoctl.dynamics.tick.inverse_tick import Behind
 from holoctl.dynamics.tick.prepared_inverse import (
     PreparedInverseDynamics,
@@ -104,8 +104,7 @@ class TaskController:
                 if not self.feels or f_ext is None:
                     known = known_efforts(mech, q, v, t, f_ext, efforts)
                 else:
-                    outside = known_efforts(mech, q, v, t, f_ext, None)
-                    known = outside if self.law.inertia is not None else np.zeros(mech.nv)
+                    known = outside = known_efforts(mech, q, v, t, f_ext, None)
                     if efforts is not None:
                         known = known + known_efforts(mech, q, v, t, None, efforts)
 
@@ -120,6 +119,7 @@ class TaskController:
 
             return self._commanded(of_target, after, q, v, wanted, outside, t, known, out, notes)
         except InputError:
+            _check_finite(wanted)
             check_finite(q=q, v=v)
             raise
 
@@ -132,7 +132,11 @@ class TaskController:
         wanted = self.wanted(reference)
         q, v = found.state(q_motors, v_motors, t)
         efforts, after = found.efforts, found.behind
-        return self._commanded(efforts, after, q, v, wanted, None, t, None, out, notes)
+        try:
+            return self._commanded(efforts, after, q, v, wanted, None, t, None, out, notes)
+        except InputError:
+            _check_finite(wanted)
+            raise
 
     def _commanded(
         self, efforts: Callable[..., Vector], after: Callable[[], Behind | None], q: Vector,
@@ -149,6 +153,18 @@ class TaskController:
         u = u if out is None else stored("out", out, u)
         notes.damping, notes.limiting = told.damping, found  # nothing can go wrong any more
         return u
+
+
+def _check_finite(wanted: Sequence[Wanted]) -> None:
+    """Name what of references is not finite."""
+    for i, one in enumerate(wanted):
+        of = f" of task {i}" if len(wanted) > 1 else ""
+        check_finite(
+            **{
+                f"rate of the reference{of}": one.rate,
+                f"acceleration of the reference{of}": one.acceleration,
+            }
+        )
 
 
 class LoopOptions(NamedTuple):
@@ -200,7 +216,7 @@ def task_controller(
     limited = None
     if options.limits is not None:
         limits = limits_law_of(mech, options.limits, options.policy, options.dt)
-        limited = LimitedTick(limits, part, prepared.weights)
+        limited = LimitedTick(limits, part)
     return TaskController(law, prepared, limited, options.assembly, feels)
 
 
@@ -211,8 +227,13 @@ def posture_of(mech: Mechanism, positions: Any, kp: Any, kd: Any) -> Posture:
         raise InputError(f"posture_kp and posture_kd must not be negative; got {kp:g}, {kd:g}")
     if positions is None:
         return Posture(None, kp, kd)
-    error_of, held = position_error(mech), np.array(positions, dtype=float)
-    if not finite(held):
-        raise InputError("posture is not finite")
-    error_of(mech.reference, held)  # the checks
+    error_of, held = position_error(mech), numbers("posture", positions).copy()
+    if held.shape not in ((mech.nu,), (mech.nq,)):
+        raise InputError(
+            f"posture must have shape ({mech.nu},), positions of the motors, or ({mech.nq},), a "
+            f"configuration; got {held.shape}"
+        )
+    if not np.isfinite(held).all():
+        raise InputError("posture must be finite")
+    error_of(mech.reference, held)  # the other checks
     return Posture(lambda q: error_of(q, held), kp, kd)

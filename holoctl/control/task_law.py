@@ -16,7 +16,7 @@ singular posture A^-1 is damped where that is asked for:
 
     (A + damping I)^-1
 
-relative to the mean of its diagonal; how much tells tasks/nearness.py.
+relative to `mobility_size`; how much tells tasks/nearness.py.
 
 References: O. Khatib, "A unified approach for motion and force control of robot manipulators: the
 operational space formulation", 1987; N. Hogan, "Impedance control: an approach to manipulation",
@@ -35,8 +35,14 @@ from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import SingularityError
-from holoctl.base.linalg import cholesky, orthonormal_columns, singular_values
-from holoctl.base.tolerances import TASK_SINGULAR
+from holoctl.base.linalg import (
+    cholesky,
+    least_squares,
+    lu,
+    orthonormal_columns,
+    singular_values,
+)
+from holoctl.base.tolerances import TASK_SINGULAR, TASK_STILL
 from holoctl.control.limited_tick import Limiting
 from holoctl.control.tasks.contract import BoundTask, Wanted
 from holoctl.control.tasks.nearness import condition_of, damping_of, size_of
@@ -47,11 +53,13 @@ __all__ = [
     "Posture",
     "TaskLaw",
     "TaskNotes",
+    "check_regular",
     "critical_damping",
-    "damping_at",
     "matrix",
+    "mobility_size",
     "null_space",
     "prioritised",
+    "prioritised_damped",
     "times",
 ]
 
@@ -165,7 +173,7 @@ class TaskLaw:
 
 
 class Level(NamedTuple):
-    """Rows that count alike.
+    """Rows that count alike, or by their weights.
 
     Attributes
     ----------
@@ -174,18 +182,18 @@ class Level(NamedTuple):
     right : (rows, n) array
         What ``J E z`` is to be, for each of n motions.
     labels : tuple of str
+    roots : (rows,) array or None
+        Of weights, which count where there are more rows than motions.
     """
 
     J: Array
     right: Array
     labels: tuple[str, ...]
+    roots: Vector | None = None
 
 
-def prioritised(
-    name: str, levels: Sequence[Level], E: Array, posture: Array, damped: bool
-) -> tuple[Array, float]:
-    """z (k, n) that does the levels, each as well as those before it allow, and the largest damping
-    of one.
+def prioritised(name: str, levels: Sequence[Level], E: Array, posture: Array) -> Array:
+    """z (k, n) that does the levels, each as well as those before it allow.
 
     Parameters
     ----------
@@ -196,50 +204,87 @@ def prioritised(
         The motions, in scaled coordinates; z are coordinates whose inertia is the identity.
     posture : (k, n) array
         What z is where no level needs anything else.
-    damped : bool
 
     Raises
     ------
     SingularityError
-        For a level that is singular, or contradicts those before it, without damping.
+        For a level that is singular, or contradicts those before it.
     """
     k, n = posture.shape
-    z, free, most = np.zeros((k, n)), np.eye(k), 0.0
+    z, free = np.zeros((k, n)), np.eye(k)
     for i, level in enumerate(levels):
         if free.shape[1] == 0:
             break
         motions = E @ free
-        damping = damping_at(name, level, motions, i, damped)
-        most = max(most, damping)
+        check_regular(name, level, motions, i)
         J, right = level.J @ motions, level.right - level.J @ (E @ z)
         rows, left = J.shape
-        A = J @ J.T if rows <= left else J.T @ J
-        A = A + np.diag(np.full(A.shape[0], damping * A.diagonal().mean()))
-        if not A.diagonal().max() > 0.0:  # damped, and nothing moves it
-            continue
         if rows <= left:
-            z = z + free @ (J.T @ cholesky(A).solve(right))
+            z = z + free @ (J.T @ cholesky(J @ J.T).solve(right))
             free = free @ null_space(J)
         else:
-            z = z + free @ cholesky(A).solve(J.T @ right)
+            if level.roots is not None:
+                J, right = level.roots[:, None] * J, level.roots[:, None] * right
+            z = z + free @ least_squares(J, right)
             free = free[:, :0]
-    return z + free @ (free.T @ (posture - z)), most
+    return z + free @ (free.T @ (posture - z))
 
 
-def damping_at(name: str, level: Level, motions: Array, before: int, damped: bool) -> float:
-    """The damping of a level, relative to its mobility; its condition is that of the Jacobian for
-    an orthonormal basis of the motions in scaled coordinates, so that masses do not matter."""
-    sizes = singular_values(level.J @ orthonormal_columns(motions))
-    size = size_of(level.J)
-    if damped:
-        return damping_of(sizes, size)
-    condition = condition_of(sizes, size)
+def prioritised_damped(levels: Sequence[Level], E: Array, posture: Array) -> tuple[Array, float]:
+    """As `prioritised`, with the damped inverse near singular levels, and the largest damping.
+
+    P are the motions that are left, a projection where nothing is damped; what damping takes from a
+    level it leaves to those behind it, and to the posture.
+    """
+    k, n = posture.shape
+    z, most, left, one = np.zeros((k, n)), 0.0, k, np.eye(k)
+    P, F = one, one  # P = F F' as long as nothing is damped
+    Q = orthonormal_columns(E)
+    T = lu(Q.T @ E)  # E = Q T
+    for level in levels:
+        rows = min(level.J.shape[0], left)
+        if rows == 0:
+            break
+        X, right, tall = level.J @ E, level.right, level.J.shape[0] > left
+        sizes = singular_values(T.solve(one).T @ P @ X.T)[:rows]
+        damping = damping_of(sizes, size_of(level.J))
+        most, added = max(most, damping), damping * mobility_size(X @ P, level.J, E)
+        if tall and level.roots is not None:
+            X, right = level.roots[:, None] * X, level.roots[:, None] * right
+        A = X @ P @ X.T
+        values, axes = np.linalg.eigh(0.5 * (A + A.T))
+        values, axes = values[-rows:] + added, axes[:, -rows:]
+        K = P @ X.T @ (axes / values) @ axes.T
+        z = z + K @ (right - X @ z)
+        if most > 0.0:
+            P = P - K @ X @ P
+            P = 0.5 * (P + P.T)
+        else:
+            F = F[:, :0] if tall else F @ null_space(X @ F)
+            P = F @ F.T
+        left -= rows
+    return z + P @ posture, most
+
+
+def mobility_size(J: Array, of_tree: Array, E: Array) -> float:
+    """How large the mobility of rows is taken to be, so that damping does not vanish with them: the
+    mean of its diagonal, and at least what rows of `size_of` the tree's have of the motions E."""
+    own = float(np.vecdot(J, J).mean())
+    each: float = size_of(of_tree) ** 2 * float((E * E).sum()) / E.shape[1]
+    return max(own, each)
+
+
+def check_regular(name: str, level: Level, motions: Array, before: int) -> None:
+    """Raise `SingularityError` for a level that is singular; its condition is that of the Jacobian
+    for an orthonormal basis of the motions in scaled coordinates, so that masses do not matter."""
+    condition = condition_of(
+        singular_values(level.J @ orthonormal_columns(motions)), size_of(level.J)
+    )
     if not condition <= TASK_SINGULAR:
         raise SingularityError(
             _why(name, level, motions, condition, before),
             condition=condition, names=list(level.labels),
         )  # fmt: skip
-    return 0.0
 
 
 def null_space(J: Array) -> Array:
@@ -255,14 +300,15 @@ def null_space(J: Array) -> Array:
 def _why(name: str, level: Level, motions: Array, condition: float, before: int) -> str:
     left = " with what the tasks before it leave" if before else ""
     sizes = np.linalg.norm(level.J @ orthonormal_columns(motions), axis=1)
-    largest = size_of(level.J)
+    of_tree = np.linalg.norm(level.J, axis=1)
     still = [
         label
-        for label, size in zip(level.labels, sizes.tolist(), strict=True)
-        if size * TASK_SINGULAR <= max(float(sizes.max()), largest)
+        for label, size, whole in zip(level.labels, sizes.tolist(), of_tree.tolist(), strict=True)
+        if size * TASK_SINGULAR <= max(whole, TASK_STILL)
     ]
     if still:
-        why = f"no motion moves {listing(still, 6)}; take other axes"
+        of_them = " that is left" if before else ""
+        why = f"no motion{of_them} moves {listing(still, 6)}; take other axes"
     else:
         why = (
             "some direction of it cannot be moved, such as that of a stretched arm; keep away from "

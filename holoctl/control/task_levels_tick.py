@@ -11,6 +11,7 @@ task_aim.py is the oracle, and takes over near singular tasks, and where these m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -18,8 +19,9 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import TASK_DOUBT, TASK_STILL
+from holoctl.base.tolerances import TASK_DOUBT
 from holoctl.control.task_law import Asked, TaskLaw, null_space, times
+from holoctl.control.task_tick import far_from_singular
 from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -53,9 +55,11 @@ def lay_out_levels(
     of_tasks = list(zip(ticks, slices, law.stiffness, law.damping, strict=True))
     motors = np.ascontiguousarray(mech.B.T)
     command = np.zeros(rows)
-    per_c, least = mech.column_scale[independent] ** 2, (min(roots) * TASK_STILL) ** 2
+    squares, least = mech.column_scale[independent] ** 2, min(roots) / TASK_DOUBT
 
     def aim(q: Vector, v: Vector, t: float, asked: Asked) -> Aimed | None:
+        if asked.outside is not None:
+            return None
         for wanted, (tick, own, stiffness, damping) in zip(asked.wanted, of_tasks, strict=True):
             tick.evaluate(q, v, t)
             J[own] = tick.jacobian
@@ -81,9 +85,12 @@ def lay_out_levels(
         at_posture = np.zeros((k, needed.shape[1]))
         at_posture[:, 0] = L.T.dot(held)
         scaled = J_y * by_row
-        moving = np.vecdot(scaled, scaled * per_c) > least
+
+        def regular(own: slice) -> bool:
+            return far_from_singular(scaled[own], squares, least)
+
         J_z = lapack.dtrtrs(L, scaled.T, lower=1)[0].T
-        z = _by_priority(J_z, needed * by_row, moving, levels, at_posture)
+        z = _by_priority(J_z, needed * by_row, levels, at_posture, regular)
         if z is None:
             return None
         ydd = lapack.dtrtrs(L, z, lower=1, trans=1)[0]
@@ -93,10 +100,11 @@ def lay_out_levels(
 
 
 def _by_priority(
-    J_z: Array, needed: Array, moving: NDArray[np.bool_], levels: list[slice], at_posture: Array
-) -> Array | None:
-    """z of the levels, and the posture's in the rest; None for doubt, such as of a row that hardly
-    moves."""
+    J_z: Array, needed: Array, levels: list[slice], at_posture: Array,
+    regular: Callable[[slice], bool],
+) -> Array | None:  # fmt: skip
+    """z of the levels, and the posture's in the rest; None for doubt, such as of rows that are not
+    `regular`."""
     free: Array | None = None  # None: all
     z = np.zeros(at_posture.shape)
     for own in levels:
@@ -108,7 +116,7 @@ def _by_priority(
             J = J.dot(free)
         rows, left = J.shape
         wide, size = rows <= left, np.vecdot(J_z[own], J_z[own]).max()
-        if wide and not moving[own].all():
+        if wide and not regular(own):
             return None
         A, b = (J.dot(J.T), missing) if wide else (J.T.dot(J), J.T.dot(missing))
         solved = _solved(A, b, size)

@@ -8,7 +8,7 @@ from typing import Any
 
 from holoctl.base.checks import numbers, quiet
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
+from holoctl.base.tolerances import CLOSURE_LIMIT, MOST_UNEQUAL, VELOCITY_LIMIT
 from holoctl.control import task_methods
 from holoctl.control.task_controller import (
     LoopOptions,
@@ -37,9 +37,10 @@ class TaskSpaceControl:
 
         xdd = a_ref + kd (v_ref - xd) + kp e
 
-    is what the motion is to be, exactly on a perfect model: ``e'' + kd e' + kp e = 0``. Where tasks
-    have fewer rows than there are motions, the rest goes to the posture, by the dynamically
-    consistent inverse, so that no task feels it.
+    is what the motion is to be, exactly on a perfect model. So ``e'' + kd e' + kp e = 0`` for
+    positions, and for rotations about one direction, or to first order in e. Where tasks have fewer
+    rows than there are motions, the rest goes to the posture, by the dynamically consistent
+    inverse, so that no task feels it.
 
     Parameters
     ----------
@@ -163,5 +164,9 @@ def _weights(given: Any, count: int) -> tuple[float, ...] | None:
     if x.shape != (count,) or not (x > 0.0).all() or not (x < float("inf")).all():
         raise InputError(
             f"task_weights must be {count} numbers above zero, one for each task; got {given!r}"
+        )
+    if x.max() > MOST_UNEQUAL * x.min():
+        raise InputError(
+            f"task_weights may differ by a factor of {MOST_UNEQUAL:.0e}; got {given!r}"
         )
     return tuple(x.tolist())

@@ -25,14 +25,14 @@ from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import cholesky, in_place_lu, solved
-from holoctl.base.tolerances import BESIDE_DAMPED, TASK_DAMPED, TASK_DOUBT, TASK_STILL
+from holoctl.base.tolerances import BESIDE_DAMPED, TASK_DAMPED, TASK_DOUBT
 from holoctl.control.task_law import Asked, TaskLaw, critical_damping, matrix, times
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.control.tasks.nearness import size_of
 from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["factors_of", "lay_out_task"]
+__all__ = ["factors_of", "far_from_singular", "lay_out_task"]
 
 Array = NDArray[np.float64]
 
@@ -103,6 +103,8 @@ def lay_out_task(
         xdd, push = wanted.acceleration, None
         if natural:
             push = (command / f if scaled else command).dot(J_y)  # J_y' (K e + D ed)
+            if asked.outside is not None:  # it is not to be compensated
+                push = push + outside(asked.outside)
         else:
             xdd = command + xdd
         if not way.factor(q):
@@ -179,7 +181,7 @@ def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
     posture, of_motors, motors = law.posture, ground.of_motors, np.ascontiguousarray(mech.B.T)
     inertia, posv, potrs = ground.inertia, lapack.dposv, lapack.dpotrs
     squares = mech.column_scale[ground.split.independent] ** 2
-    least = (TASK_STILL * float((factors_of(law.tasks[0]) / law.tasks[0].scale).max())) ** 2
+    least = float((factors_of(law.tasks[0]) / law.tasks[0].scale).max()) / TASK_DOUBT
     T, factors, f = np.zeros(J_y.T.shape), np.zeros((J_y.shape[0],) * 2), factors_of(law.tasks[0])
 
     def factor(q: Vector) -> bool:
@@ -190,9 +192,9 @@ def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
         A = J_y.dot(T)
         factors, info = lapack.dpotrf(A)
         pivots = factors.diagonal()
-        moves = np.vecdot(J_y, J_y * squares).min() > least  # else a row hardly moves
-        largest = A.diagonal().max()
-        return not info and bool(moves and largest < TASK_DOUBT**2 * (pivots * pivots).min())
+        if info or not A.diagonal().max() < TASK_DOUBT**2 * (pivots * pivots).min():
+            return False
+        return far_from_singular(J_y, squares, least)
 
     def motion(q: Vector, v: Vector, right: Vector) -> Vector:
         wanted = of_motors(posture.acceleration(q, motors.dot(v)))
@@ -210,6 +212,13 @@ def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
         return found
 
     return _Way(factor, motion, rates, felt)
+
+
+def far_from_singular(J_y: Array, squares: Vector, least: float) -> bool:
+    """Whether the pivots of rows along the coordinates, with the squares of their units, are larger
+    than this: masses do not matter then."""
+    factors, info = lapack.dpotrf((J_y * squares).dot(J_y.T))
+    return not info and bool(factors.diagonal().min() > least)
 
 
 def _mobility(ground: Ground, J_y: Array) -> Callable[[Vector], Array | None]:

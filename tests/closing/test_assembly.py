@@ -9,7 +9,7 @@ import pinocchio as pin
 import pytest
 from refusals import refused
 from scipy.optimize import minimize
-from support import assert_rows_close, closed_states, mechanism, rows
+from support import assert_rows_close, closed_states, few, mechanism, rows
 from zoo import ZOO, add_body, at, bar, facing_away, triangle
 
 import holoctl as hc
@@ -17,7 +17,7 @@ import holoctl as hc
 STILL = [n for n in ZOO if n != "timed_arm"]  # whose constraints do not depend on time
 
 
-@pytest.fixture(params=list(ZOO))
+@pytest.fixture(params=few(ZOO))
 def mech(request):
     return mechanism(request.param)
 

@@ -41,7 +41,7 @@ def moves_nearby(mech):
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("eps", TYPICAL)
-@pytest.mark.parametrize("name", few(OVERCONSTRAINED, [*FEW, *list(OVERCONSTRAINED)[::4]]))
+@pytest.mark.parametrize("name", few(OVERCONSTRAINED, [*FEW, *list(OVERCONSTRAINED)[::8]]))
 def test_what_is_redundant_stays_redundant_when_it_is_rounded(name, eps, seed):
     drawing, exact = drawn(name)
     mech = meant(exact, eps, seed)
@@ -117,7 +117,7 @@ def test_locked_joints_weights_time_and_velocities(name):
 # ----------------------------------------------------------------------------- what is exact
 
 
-@pytest.mark.parametrize("name", [*ZOO, *few(OVERCONSTRAINED, FEW)])
+@pytest.mark.parametrize("name", [*few(ZOO), *few(OVERCONSTRAINED, FEW)])
 def test_exact_geometry_gives_exactly_what_it_gives_without_a_tolerance(name):
     exact = mechanism(name) if name in ZOO else drawn(name)[1]
     for tolerance in (1e-9, 1e-4):

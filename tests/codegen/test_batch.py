@@ -82,7 +82,7 @@ def test_a_batch_shows_its_progress_if_asked(capsys, monkeypatch):
 
 def test_a_batch_does_not_hold_the_interpreter():
     """Another thread goes on while one call works."""
-    f = compiled("weld_chain")
+    f = compiled("weld_chain", ("inverse_dynamics",))
     Q, V, T = (np.tile(x, (400, 1)) for x in many("weld_chain", 500))
     ticks, done = [], threading.Event()
 
@@ -103,7 +103,7 @@ def test_a_batch_does_not_hold_the_interpreter():
 
 
 def test_threads_share_one():
-    f = compiled("weld_chain")
+    f = compiled("weld_chain", ("inverse_dynamics",))
     given = states("weld_chain", "closed", 20)
     target = np.ones(2)
     expected, wrong = [f.inverse_dynamics(q, v, target) for q, v in given], []

@@ -100,11 +100,11 @@ def test_what_cannot_be_exported(what, options, says, tmp_path):
 
 
 @pytest.mark.parametrize("limit", few([1e-5, 1e-7], [1e-7]))
-def test_narrow_limits_have_states_for_the_self_test(limit, tmp_path):
-    for i, name in enumerate(("closure_limit", "velocity_limit")):
-        exported = Exported(mechanism("five_bar"), tmp_path / f"{i}", **{name: limit})
-        program, _ = self_test(tmp_path, exported.paths, compilers()[0], "-O1")
-        assert last_line(program) == (0, "all is well")
+@pytest.mark.parametrize("name", few(["closure_limit", "velocity_limit"], ["velocity_limit"]))
+def test_narrow_limits_have_states_for_the_self_test(name, limit, tmp_path):
+    exported = Exported(mechanism("five_bar"), tmp_path / "out", **{name: limit})
+    program, _ = self_test(tmp_path, exported.paths, compilers()[0], "-O1")
+    assert last_line(program) == (0, "all is well")
 
 
 @pytest.mark.slow

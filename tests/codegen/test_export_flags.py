@@ -247,16 +247,16 @@ def test_init_refuses_the_struct_of_another_header(five_bar):
     five_bar.reset()
 
 
-def test_a_stale_header_is_found(tmp_path):
+def test_a_stale_header_is_found(five_bar, tmp_path):
     """A program compiled with the header of one export, and linked with another."""
     compiler = compilers()[0]
-    for kp in (400.0, 401.0):
-        hc.export_c(hc.ComputedTorque(robot("five_bar"), kp=kp, kd=40.0), tmp_path / f"{kp:.0f}")
-    new = tmp_path / "401" / "holoctl_five_bar.c"
-    for folder, line in (("401", (0, "all is well")), ("400", (1, "HOLOCTL_FIVE_BAR_BUILD"))):
-        program = tmp_path / f"with{folder}"
-        test = tmp_path / folder / "holoctl_five_bar_test.c"
-        run(compiler, "-std=c99", "-O1", test, new, "-o", program, "-lm")
+    new, old = tmp_path / "new", five_bar.paths[0].parent
+    hc.export_c(hc.ComputedTorque(robot("five_bar"), kp=401.0, kd=40.0), new)
+    source = new / "holoctl_five_bar.c"
+    for folder, line in ((new, (0, "all is well")), (old, (1, "HOLOCTL_FIVE_BAR_BUILD"))):
+        program = tmp_path / "program"
+        test = folder / "holoctl_five_bar_test.c"
+        run(compiler, "-std=c99", "-O1", test, source, "-o", program, "-lm")
         code, said = last_line(program)
         assert (code, said.partition(":")[0]) == line
 

@@ -113,7 +113,7 @@ def test_without_a_share_the_reference_is_the_measured_velocity():
 @pytest.fixture(scope="module")
 def five_bar():
     ctl = hc.ComputedTorque(forced("five_bar")[0], 400.0, 40.0)
-    return hc.compile(ctl, flags=["-O1"])
+    return hc.compile(ctl, flags=["-O0"])
 
 
 def test_machine_code_agrees_and_pickles(five_bar):

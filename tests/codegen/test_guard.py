@@ -113,7 +113,7 @@ def test_a_state_that_trips_the_guard_is_counted_and_told_once(caplog):
 
 def test_orientation_rows_near_half_a_turn_take_the_python_path():
     mech, _ = case("weld_chain")
-    f, rng, before = compiled("weld_chain"), np.random.default_rng(0), 0
+    f, rng, before = compiled("weld_chain", ("terms",)), np.random.default_rng(0), 0
     for _ in range(200):
         q = mech.reference + 2.0 * rng.normal(size=mech.nv)
         T, count = hc.terms(mech, q, q), f.fallbacks

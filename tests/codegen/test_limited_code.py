@@ -218,7 +218,7 @@ def test_hostile_input_of_machine_code():
 @pytest.mark.parametrize("policy", few(POLICIES, ["scale"]))
 def test_strict_build_and_self_test(case, policy, sanitize, tmp_path):
     cmake()
-    hc.export_c(controller(case, policy), tmp_path, plant=True)
+    hc.export_c(controller(case, policy), tmp_path)
     option = f"-DHOLOCTL_SANITIZE={sanitize}"
     assert "all is well" in build_and_test(tmp_path, compilers()[0], option)
 

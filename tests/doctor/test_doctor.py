@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from examined import assembled, check_redundant_rows, positions, said, too_long, verdicts, walk
-from linkages import LINKAGES
+from linkages import FEW, LINKAGES
 from shared_robots import SHARED_ROBOT_NAMES, shared_robot
 from support import few
 from zoo import ZOO
@@ -25,11 +25,6 @@ LOCKED = {
 }  # fmt: skip
 """Joints that cannot move; of the triangle that is all of them."""
 
-QUICK = (
-    "four_bar", "triangle", "spherical_loop", "bennett", "third_bar", "bricard", "stewart_6ups"
-)  # fmt: skip
-"""The short run's."""
-
 
 # ------------------------------------------------------------------------- the table of mechanisms
 
@@ -38,7 +33,7 @@ QUICK = (
     ("name", "scale"),
     [
         pytest.param(n, s, id=f"{n}-{unit}", marks=() if n in some else pytest.mark.slow)
-        for s, unit, some in ((1.0, "m", QUICK), (1000.0, "mm", ("four_bar", "bennett")))
+        for s, unit, some in ((1.0, "m", FEW), (1000.0, "mm", ("four_bar", "bennett")))
         for n in LINKAGES
     ],
 )
@@ -80,7 +75,7 @@ def spanning_cuts(case, most):
     return found
 
 
-@pytest.mark.parametrize("name", few(LINKAGES, QUICK))
+@pytest.mark.parametrize("name", few(LINKAGES, FEW))
 def test_verdicts_do_not_depend_on_the_cut(name):
     case = LINKAGES[name]()
     mech, q = assembled(case)
@@ -98,7 +93,7 @@ def test_verdicts_do_not_depend_on_the_cut(name):
 
 @pytest.mark.parametrize(
     "name",
-    few([n for n in LINKAGES if LINKAGES[n]().motors and not n.startswith("stewart")], QUICK),
+    few([n for n in LINKAGES if LINKAGES[n]().motors and not n.startswith("stewart")], FEW),
 )
 def test_motors_that_are_cut_change_no_verdict_on_motions(name):
     """A joint with a motor that is cut keeps its coordinates: a weld more, the same mechanism."""
@@ -147,7 +142,7 @@ def test_our_robots_are_fully_actuated(robot):
 # ----------------------------------------------------------------------------------- the report
 
 
-@pytest.mark.parametrize("name", LINKAGES)
+@pytest.mark.parametrize("name", few(LINKAGES, FEW))
 def test_the_report_for_programs_is_json_and_says_the_same(name):
     mech, q = assembled(LINKAGES[name]())
     report = hc.mobility(mech, q)

@@ -42,7 +42,7 @@ def verdict_on_exact(name):
 
 @pytest.mark.parametrize("seed", [0, *SLOW])
 @pytest.mark.parametrize("eps", few([1e-11, 1e-9, 1e-7, 1e-6, 1e-5], [1e-6]))
-@pytest.mark.parametrize("name", few(REGULAR, [*FEW, *list(REGULAR)[::6]]))
+@pytest.mark.parametrize("name", few(REGULAR, [*FEW, *list(REGULAR)[::12]]))
 def test_the_verdict_on_rounded_geometry_is_that_on_exact_geometry(name, eps, seed):
     drawing, exact = drawn(name)
     report = hc.mobility(meant(exact, eps, seed))

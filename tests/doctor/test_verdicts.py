@@ -155,7 +155,7 @@ KNOWN = {
     "stretched": (stretched, (), (1, 0, 3, []), ["shaky"], "none"),
 }  # fmt: skip
 
-IN_UNITS = {"flat", "sarrus", "coupler_with_balls"}
+IN_UNITS = {"sarrus"}
 """Those that the short run has in other units too."""
 
 

@@ -10,6 +10,7 @@ from support import (
     assert_coordinates_close,
     assert_rows_close,
     closed_states,
+    few,
     mechanism,
     relative,
     shared_partition,
@@ -20,7 +21,7 @@ import holoctl as hc
 
 
 @pytest.mark.parametrize("method", GENERAL)
-@pytest.mark.parametrize("name", list(ZOO))
+@pytest.mark.parametrize("name", few(ZOO))
 def test_impacts_close_the_rows_and_lose_energy(name, method):
     """G v+ = 0, momentum balance, no gain of energy, and the multiplier's sign."""
     mech, part = mechanism(name), shared_partition(name)

@@ -21,7 +21,18 @@ from cut_loops import (
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from linkages import LINKAGES, Recorded, add_bar, add_lump, bennett, four_bar, stewart, umbrella
+from linkages import (
+    FEW,
+    LINKAGES,
+    Recorded,
+    add_bar,
+    add_lump,
+    bennett,
+    four_bar,
+    stewart,
+    umbrella,
+)
+from support import few
 from zoo import at
 
 import holoctl as hc
@@ -37,7 +48,7 @@ DRIVEN = [name for name in MOVING if name != "spherical_loop"]
 
 
 @pytest.mark.parametrize("scale", [1.0, 1000.0], ids=["m", "mm"])
-@pytest.mark.parametrize("name", LINKAGES)
+@pytest.mark.parametrize("name", few(LINKAGES, FEW))
 def test_the_table_of_mechanisms(name, scale):
     case = LINKAGES[name](scale)
     mech = case.mechanism()
@@ -50,7 +61,7 @@ def test_the_table_of_mechanisms(name, scale):
     assert len(case.linkage.loops) == len(case.cut) == len(mech.constraints)
 
 
-@pytest.mark.parametrize("name", LINKAGES)
+@pytest.mark.parametrize("name", few(LINKAGES, FEW))
 def test_dof_and_redundancy_do_not_depend_on_the_cut(name):
     case = LINKAGES[name]()
     link, expected = case.linkage, case.expected
@@ -67,7 +78,7 @@ def test_dof_and_redundancy_do_not_depend_on_the_cut(name):
         assert other.nv - len(other.row_scale) == expected.gruebler, cut
 
 
-@pytest.mark.parametrize("name", LINKAGES)
+@pytest.mark.parametrize("name", few(LINKAGES, FEW))
 def test_nothing_depends_on_the_order_of_the_calls(name):
     case = LINKAGES[name]()
     chosen = case.linkage.mechanism()
@@ -84,7 +95,7 @@ def test_nothing_depends_on_the_order_of_the_calls(name):
 # --------------------------------------------------------------------------------- dynamics
 
 
-@pytest.mark.parametrize("name", MOVING)
+@pytest.mark.parametrize("name", few(MOVING, FEW))
 def test_motion_and_torques_do_not_depend_on_the_cut(name):
     case = LINKAGES[name]()
     link, motors = case.linkage, case.motors

@@ -44,8 +44,8 @@ from holoctl.codegen.exported.sensed import Sensed, sensed_texts
 from holoctl.codegen.exported.shared_steps import source
 from holoctl.codegen.exported.states import States
 from holoctl.codegen.exported.tables import motor_table, q_table, v_table
-from holoctl.codegen.exported.ticks import Ticks
 from holoctl.codegen.exported.tasks import task_declaration, task_torque
+from holoctl.codegen.exported.ticks import Ticks
 from holoctl.codegen.exported.write_files import MARK, stack_bytes
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.inverse_dynamics import inverse_function

@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, finite, numbers, one_of, read_only
 from holoctl.base.errors import InputError
+from holoctl.constraints.wrench import WrenchRows
 from holoctl.control.tasks.contract import TaskMotion, TaskTick, mechanism_size
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.rows.tick.fast_rows import MoreRows
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion
@@ -122,6 +124,11 @@ class BoundCenterOfMassTask:
         object.__setattr__(self, "_along", along)
 
     @property
+    def rows(self) -> WrenchRows | None:
+        """They are none between two bodies."""
+        return None
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """``center_of_mass.axis`` of each row."""
         return tuple(f"center_of_mass.{axis}" for axis in self.axes)
@@ -150,14 +157,14 @@ class BoundCenterOfMassTask:
         e: Vector = wanted - value
         return e
 
-    def tick(self, motion: LiveMotion) -> TaskTick:
+    def tick(self, motion: LiveMotion, beside: MoreRows | None) -> TaskTick:
         """From the motions of the bodies, by a few products."""
         mass, of_bodies, of_moved, moved = _tables(self.mech, motion.bodies)
         of_all, which, rows = of_bodies.sum(axis=0), self._along, self._along.size
         placements, V, A = motion.placements, motion.velocities, motion.accelerations
         v, omega, a, alpha = V[:, :3], V[:, 3:], A[:, :3], A[:, 3:]
         J_v, J_omega, by_mass = motion.J[:3], motion.J[3:], mass[:, None]
-        J, drift = np.zeros((rows, motion.J.shape[1])), np.zeros(rows)
+        J, right = np.zeros((rows, motion.J.shape[1])), np.zeros(rows)
         around = [(i, (i + 1) % 3, (i + 2) % 3) for i in which.tolist()]
 
         def evaluate(q: Vector, velocity: Vector, t: float) -> None:
@@ -166,13 +173,13 @@ class BoundCenterOfMassTask:
             xdd = mass.dot(a) + omega.T.dot((omega * s).sum(1)) - s.T.dot((omega * omega).sum(1))
             for row, (i, j, k) in enumerate(around):
                 J[row] = moved * J_v[i] + J_omega[j] * sides[k] - J_omega[k] * sides[j]
-                drift[row] = xdd[i] + X[j, k] - X[k, j]
+                right[row] = X[k, j] - X[j, k] - xdd[i]
 
         def error(q: Vector, wanted: Vector) -> Vector:
             e: Vector = wanted - of_all.dot(placements).take(which)
             return e
 
-        return TaskTick(evaluate, J, drift, error)
+        return TaskTick(evaluate, J, right, error)
 
 
 def _tables(mech: Mechanism, bodies: int) -> tuple[Vector, Array, Array, Vector]:

@@ -155,7 +155,7 @@ def wanted_of(task: BoundTask, reference: Any) -> Wanted:
     if len(reference) != 3:
         raise InputError(
             f"a reference is a value, or the tuple (value, rate, acceleration); got a tuple of "
-            f"{len(reference)}"
+            f"{len(reference)} (a value of several numbers is a list or an array)"
         )
     value, rate, acceleration = reference
     of = f"of {task.labels[0]} ..."

@@ -11,9 +11,11 @@ import numpy as np
 from holoctl.base.checks import Vector, finite, numbers, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.callbacks import Callbacks, check_callables, check_derivatives, scale_of
+from holoctl.constraints.wrench import WrenchRows
 from holoctl.control.tasks.contract import TaskMotion, TaskTick
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.rows.tick.fast_rows import MoreRows
 from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion
 
@@ -134,6 +136,11 @@ class BoundCustomTask:
     scale: Vector
 
     @property
+    def rows(self) -> WrenchRows | None:
+        """They are none between two bodies."""
+        return None
+
+    @property
     def opaque(self) -> str:
         """Why there is no expression."""
         return f"the functions of {self.functions.owner} are Python"
@@ -162,13 +169,13 @@ class BoundCustomTask:
         e: Vector = wanted - value
         return e
 
-    def tick(self, motion: LiveMotion) -> TaskTick:
+    def tick(self, motion: LiveMotion, beside: MoreRows | None) -> TaskTick:
         """The callbacks again: they know the tree themselves."""
         functions, rows = self.functions, self.scale.size
-        J, drift, value = np.zeros((rows, motion.J.shape[1])), np.zeros(rows), np.zeros(rows)
+        J, right, value = np.zeros((rows, motion.J.shape[1])), np.zeros(rows), np.zeros(rows)
 
         def evaluate(q: Vector, v: Vector, t: float) -> None:
             found = functions.evaluate(q, v, t)
-            J[:], drift[:], value[:] = found.jacobian, found.drift, found.error
+            J[:], right[:], value[:] = found.jacobian, -found.drift, found.error
 
-        return TaskTick(evaluate, J, drift, lambda q, wanted: wanted - value)
+        return TaskTick(evaluate, J, right, lambda q, wanted: wanted - value)

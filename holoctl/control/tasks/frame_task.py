@@ -28,8 +28,8 @@ from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.tick.along_vector import along
 from holoctl.rows.tick.fast_rows import MoreRows
-from holoctl.tree.frames import AXES, FrameLike, own_frame, resolve_frame
-from holoctl.tree.kinematics import Kinematics
+from holoctl.tree.frames import AXES, Frame, FrameLike, own_frame, resolve_frame
+from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import LiveMotion, add_vector
 
 __all__ = ["BoundFrameTask", "FrameTask", "Pose"]
@@ -68,6 +68,11 @@ class FrameTask:
     A reference is a `pin.SE3`, the pose of the frame in `relative_to`; where no axis turns also a
     position: the coordinates of the named axes, or all three where the task is local. Rates are
     those of the frame relative to `relative_to`, at the origin of the frame, rad/s and m/s.
+
+    Rates and accelerations of a reference are those that the rows of this frame are to have: the
+    latter the derivatives of the former, along axes that may turn (an acceleration in local axes is
+    ``R' a - w x v``). Where two axes or one are named, and the frame is turned about the others,
+    they are still along the axes of the rows, not along those of the reference.
 
     The error of rotation is the rotation vector from the frame to the reference; where only two
     axes are named, that of the shortest turn which brings the third one in line; where one is, the
@@ -119,9 +124,17 @@ class FrameTask:
             )
         rows = [_row(axis, self.local) for axis in self.axes]
         table = rows_between(mech.model, one, two, rows, two.name)
-        size = mechanism_size(mech)
+        size = max(mechanism_size(mech), _reach(mech, one, two))
         scale = np.array([1.0 if axis in _NAMES[3:] else 1.0 / size for axis in self.axes])
         return BoundFrameTask(table, tuple(self.axes), self.local, read_only(scale))
+
+
+def _reach(mech: Mechanism, one: Frame, two: Frame) -> float:
+    """The diagonal of the box around the joints and the frames at the reference, m."""
+    kin = kinematics(mech.model, mech.model.createData(), mech.reference, np.zeros(mech.nv), 0.0)
+    points = [X.translation for X in kin.placements[1:]]
+    points += [kin.point(frame) for frame in (one, two) if frame.joint]
+    return float(np.linalg.norm(np.ptp(np.array(points), axis=0)))
 
 
 def _axes(given: Any, owner: str) -> tuple[str, ...]:
@@ -173,6 +186,7 @@ class BoundFrameTask:
     local: bool
     scale: Vector
     _along: NDArray[np.intp] = field(init=False, repr=False)
+    _all_along: bool = field(init=False, repr=False)
     _turned: Callable[[Sequence[float]], list[float]] | None = field(init=False, repr=False)
     _places: NDArray[np.intp] | None = field(init=False, repr=False)
 
@@ -184,6 +198,7 @@ class BoundFrameTask:
         places = [order.index(axis) for axis in self.axes]
         in_order = places == sorted(places)
         object.__setattr__(self, "_along", np.array(along_axes, dtype=np.intp))
+        object.__setattr__(self, "_all_along", along_axes == [0, 1, 2])
         object.__setattr__(self, "_turned", turned_by(about, self.local) if about else None)
         object.__setattr__(self, "_places", None if in_order else np.array(places))
 
@@ -209,12 +224,12 @@ class BoundFrameTask:
 
     def wanted(self, value: Any) -> Pose:
         """A `pin.SE3`, or where no axis turns a position."""
-        if type(value) is pin.SE3 or isinstance(value, pin.SE3):
+        if isinstance(value, pin.SE3):
             position, R = value.translation, None
-            if self.of_poses:
+            if self._turned is not None:
                 R = value.rotation
                 check_rotation(R.ravel().tolist())
-            if not self.local:
+            if not (self.local or self._all_along):
                 position = position.take(self._along)
         elif self.of_poses:
             raise InputError(

@@ -20,7 +20,7 @@ def gains_of(name: str, given: Any, rows: list[int]) -> tuple[Array, ...]:
     """Gains of several tasks: a number for all, or a sequence with one gain for each."""
     if len(rows) == 1:
         return (gain_of(name, given, rows[0]),)
-    if np.ndim(given) == 0 and not isinstance(given, (list, tuple)):
+    if not isinstance(given, (list, tuple)) and np.ndim(given) == 0:
         return tuple(gain_of(name, given, n) for n in rows)
     if not isinstance(given, (list, tuple, np.ndarray)) or len(given) != len(rows):
         raise InputError(

@@ -8,9 +8,9 @@ From R to R_ref the frame turns by ``D = R_ref R'`` in fixed axes, or by ``D = R
     two axes        e = rotation vector of the swing       D less its twist about the third axis k:
                                                            D = twist swing, local: swing twist
 
-so that two axes bring the third one in line, whatever the angle about it. In each case de/dt is
-minus the rates about the axes where e is small. At half a turn e jumps to the other side: there are
-two ways back.
+so that two axes bring the third one in line, whatever the angle about it. Towards a reference at
+rest de/dt is minus the rates about the axes where e is small; about one axis where the whole turn
+is small. At half a turn e jumps to the other side: there are two ways back.
 """
 
 from __future__ import annotations
@@ -96,6 +96,8 @@ def check_rotation(R: Numbers) -> None:
     volume = xx * (yy * zz - yz * zy) - xy * (yx * zz - yz * zx) + xz * (yx * zy - yy * zx)
     if not (abs(squares - 3.0) < NOT_A_ROTATION and abs(volume - 1.0) < NOT_A_ROTATION):
         raise InputError(
-            f"the rotation of a pose must be one: finite, of determinant 1 (got {volume:.6g}) and "
-            f"with columns at right angles (squares sum to {squares:.6g} instead of 3)"
+            f"the rotation of a pose must be one: finite, of determinant 1 (got {volume:.6g}, off "
+            f"by {volume - 1.0:.2g}) and with columns at right angles (squares sum to "
+            f"{squares:.6g} instead of 3, off by {squares - 3.0:.2g}); "
+            "pin.Quaternion(R).normalized() makes one"
         )

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from holoctl.base.checks import Vector, quiet
+from holoctl.base.checks import Vector, counted, quiet
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import Cholesky, cholesky, orthonormal_columns, singular_values
 from holoctl.base.tolerances import TASK_SINGULAR
@@ -60,6 +60,13 @@ class TaskTerms:
     bias: Vector
     inertia: Array
     condition: float
+
+    def __repr__(self) -> str:
+        rows, k = self.jacobian.shape
+        return (
+            f"<TaskTerms: {counted(rows, 'row')} of {counted(k, 'motion')}, condition number "
+            f"{self.condition:.3g}>"
+        )
 
 
 @quiet
