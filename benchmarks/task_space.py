@@ -10,6 +10,9 @@ acceleration, and the torque is stored in an array that is there.
 from __future__ import annotations
 
 import os
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: matrices are small
+
 import time
 from collections.abc import Callable
 from typing import Any
