@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, listing
+from holoctl.base.checks import Vector
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import (
     Cholesky,
@@ -88,8 +88,8 @@ class TaskAim:
     def at(self, P: Projection, act: Actuation, asked: Asked, known: Vector) -> Aimed:
         """Accelerations and rates of the motors, and what they push with besides."""
         mech, law = P.mechanism, self.law
-        yields_to = asked.outside if law.natural else None  # it is not to be compensated
-        D, a_b, L = _driven(P, act, known if yields_to is None else known - yields_to)
+        outside = asked.outside if law.natural else None  # felt, and not to be compensated
+        D, a_b, L = _driven(P, act, known if outside is None else known - outside)
         felt = _Felt(P, law)
         levels, push = list[Level](), np.zeros(mech.nv)
         for i, (task, wanted) in enumerate(zip(law.tasks, asked.wanted, strict=True)):
@@ -124,8 +124,8 @@ class TaskAim:
             z = prioritised(mech.name, levels, E, posture)
         motion_a, motion_v = (mech.column_scale[:, None] * E @ z).T
         a = motion_a + a_b
-        if yields_to is not None:
-            a = a + felt.caused(yields_to)
+        if outside is not None:
+            a = a + felt.caused(outside)
         target = mech.B.T @ a
         rates = mech.B.T @ (motion_v + P.v_t) if self.at_reference else None
         asked.told.rates = None if rates is None else (lambda: rates)
@@ -206,14 +206,6 @@ class _Felt(NamedTuple):
         """Lambda, damped as the task is."""
         P, task = self.P, self.law.tasks[i]
         c, s = P.mechanism.column_scale, task.scale
-        if s.size > P.k:
-            raise SingularityError(
-                f"{P.mechanism.name}: the task {listing(task.labels, 6)} has {s.size} rows, and "
-                f"there are {counted(P.k, 'motion')}, so that no inertia is felt there, which "
-                "critical damping needs, and f_ext with a wanted inertia; take fewer axes, or "
-                "give the damping as numbers",
-                condition=float("inf"), names=list(task.labels),
-            )  # fmt: skip
         level = Level(s[:, None] * motion.jacobian * c, np.zeros((s.size, 0)), task.labels)
         motions = P.gamma / c[:, None]
         X = s[:, None] * self._whitened(motion)
