@@ -120,7 +120,7 @@ def test_the_natural_inertia_feels_spring_and_push(name, damping, general):
         found = acceleration_of(mech, task, q, v, u, part) - reference[2]
         assert relative(found, np.linalg.solve(terms.inertia, force)) < tol
         F = felt(mech, task, part, q, v, push, terms)
-        assert np.array_equal(ctl.torque(q, v, reference, f_ext=push), u)
+        assert relative(ctl.torque(q, v, reference, f_ext=push), u) < tol
         found = acceleration_of(mech, task, q, v, u, part, f_ext=push) - reference[2]
         assert relative(found, np.linalg.solve(terms.inertia, force + F)) < tol
 
