@@ -418,8 +418,9 @@ a larger norm; and where damping is asked for, already at this share of where it
 TASK_LOST = 1e-12
 """Directions of a task count as moved by so much at least, squared, where its damping is found."""
 
-JACOBI_LEFT = 1e-12
-"""Rotations that make a matrix diagonal are enough where the rest is this share of its trace."""
+JACOBI_LEFT, JACOBI_STAYS = 1e-12, 1e-18
+"""Rotations that make a matrix diagonal are enough where the rest is the first share of its trace;
+an entry of the second share is left as it is."""
 
 GAIN_SYMMETRIC = 1e-9
 """By how much of its size a gain may miss symmetry, or have an eigenvalue below zero."""

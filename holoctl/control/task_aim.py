@@ -88,7 +88,7 @@ class TaskAim:
     def at(self, P: Projection, act: Actuation, asked: Asked, known: Vector) -> Aimed:
         """Accelerations and rates of the motors, and what they push with besides."""
         mech, law = P.mechanism, self.law
-        outside = asked.outside if law.natural else None  # it is not to be compensated
+        outside = asked.outside if law.natural else None  # felt, and not to be compensated
         D, a_b, L = _driven(P, act, known if outside is None else known - outside)
         felt = _Felt(P, law)
         levels, push = list[Level](), np.zeros(mech.nv)

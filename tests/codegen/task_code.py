@@ -12,7 +12,7 @@ import holoctl as hc
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.task import task_function
 from holoctl.codegen.laws.task_rows import reference_value
-from holoctl.codegen.task_subject import task_subject_of
+from holoctl.codegen.task_subject import TaskSubject, task_subject_of
 
 TILTED = ("universe", pin.SE3(pin.rpy.rpyToMatrix(0.2, -0.4, 0.3), np.array([0.1, -0.2, 0.3])))
 FULL = np.array([[500.0, 60.0], [60.0, 300.0]])
@@ -44,6 +44,7 @@ def laws(name):
             mech, few, 400.0, 40.0, posture=mech.motor_positions(mech.reference), posture_kp=7.0
         ),
         "posture": hc.TaskSpaceControl(mech, hc.PostureTask(), 400.0, 40.0),
+        "mass": hc.TaskSpaceControl(mech, hc.CenterOfMassTask("z x"), 400.0, 40.0),
         "natural": hc.Impedance(mech, task, 500.0, 30.0),
         "natural, few": hc.Impedance(mech, few, 500.0, 30.0),
         "critical": hc.Impedance(mech, task, np.diag(np.arange(1.0, 1 + len(whole.split()))),
@@ -108,7 +109,7 @@ def states(mech, count, rng, spread=0.2):
 
 def reference(controller, q, v, rng):
     """Anything: far off, and turned by any angle."""
-    task = controller._own.law.tasks[0]
+    task = TaskSubject(controller).task
     value = task.at(hc.project(controller.mech, q, v).kinematics).value
     rows = task.scale.size
     if isinstance(value, pin.SE3):

@@ -14,6 +14,7 @@ from test_task_code import on_the_way
 
 import holoctl as hc
 from holoctl.codegen.laws.task_rows import reference_value
+from holoctl.codegen.task_subject import TaskSubject
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +27,9 @@ def built(tmp_path_factory):
 
 def given(controller, asked):
     """What C takes."""
-    (wanted,) = controller._own.wanted(asked)
-    value = reference_value(controller._own.law.tasks[0], wanted.value)
+    subject = TaskSubject(controller)
+    (wanted,) = subject.own.wanted(asked)
+    value = reference_value(subject.task, wanted.value)
     return value, wanted.rate, wanted.acceleration
 
 

@@ -11,17 +11,16 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Vector, as_given, finite, instant, name_list, one_of, quiet, stored
-from holoctl.codegen.c_source import c_function
 from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.extension_source import Law
 from holoctl.codegen.compiled.fallbacks import Fallbacks
 from holoctl.codegen.compiled.sensing import CompiledLoop, SensingCode, not_compiled, sensing_code
 from holoctl.codegen.compiled.task_source import task_source
-from holoctl.codegen.curves import curves_together
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.borders import assembly_with
 from holoctl.codegen.laws.task import task_function
 from holoctl.codegen.laws.task_rows import of_a_pose, reference_value
+from holoctl.codegen.shared_steps import source
 from holoctl.codegen.task_subject import TaskSubject, task_subject_of
 from holoctl.control.impedance import Impedance
 from holoctl.control.task_space_control import TaskSpaceControl
@@ -301,6 +300,6 @@ def _machine_code(subject: TaskSubject, flags: tuple[str, ...]) -> tuple[Any, La
     function = task_function(E, subject)
     inputs = tuple((function.name_in(i), function.numel_in(i)) for i in range(5))
     law = Law("torque", inputs, (("u", subject.mech.nu), ("doubt", 1)))
-    kernel = curves_together(c_function(function))
+    kernel = source([function])
     along, turns = of_a_pose(subject.task)
     return built(partial(task_source, kernel, law, along, turns), flags), law

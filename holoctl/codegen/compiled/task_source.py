@@ -3,8 +3,8 @@
 It has ``raw`` as every law (see extension_source.py), and
 
     bind(unusual, doubtful, pose)
-                  -> the tick, torque(q, v, reference, [t], out=), with these functions behind
-                  it; `pose` is the type of poses, whose ``translation`` and ``rotation`` are read
+             -> the tick, torque(q, v, reference, [t], out=), with the same two functions behind it;
+             `pose` is the type of poses, whose ``homogeneous`` is read
 
 A reference that is no array, no pose, nor a tuple of such a value with rate and acceleration, and
 whatever else cannot be taken as it is, goes to the first function.
@@ -28,39 +28,27 @@ enum { POSITIONS = %(positions)d, TURNS = %(turns)d };
 
 static const double no_rates[ROWS] = {0.0};
 
-/* One matrix of a pose; 0 where it cannot be read. */
-static int read_matrix(PyObject *pose, PyObject *name, int ndim, const int *rows, int count,
-                       double *to) {
-  PyArrayObject *a = (PyArrayObject *)PyObject_GetAttr(pose, name);
-  int good;
-  if (!a) {
-    PyErr_Clear();
-    return 0;
-  }
-  good = PyArray_CheckExact((PyObject *)a) && PyArray_TYPE(a) == NPY_DOUBLE &&
-         PyArray_NDIM(a) == ndim && PyArray_DIM(a, 0) == 3 && PyArray_ISALIGNED(a) &&
-         (ndim == 1 || PyArray_DIM(a, 1) == 3);
-  for (int i = 0; good && i < count; i++)
-    to[i] = ndim == 1 ? *(double *)PyArray_GETPTR1(a, rows[i])
-                      : *(double *)PyArray_GETPTR2(a, i / 3, i %% 3);
-  Py_DECREF(a);
-  return good;
-}
-
 /* The value of a reference, read into `room` if it is a pose; NULL for what cannot be read here. */
 static const double *value_of(PyObject *x, PyObject *pose, double *room) {
-  static PyObject *translation, *rotation;
+  static PyObject *homogeneous;
+  PyArrayObject *X;
+  int good;
   if ((PyObject *)Py_TYPE(x) != pose) return TURNS ? NULL : vector(x, VALUE);
   if (!POSITIONS && !TURNS) return NULL;
-  if (!translation) translation = PyUnicode_InternFromString("translation");
-  if (!rotation) rotation = PyUnicode_InternFromString("rotation");
-  if (!translation || !rotation) {
+  if (!homogeneous) homogeneous = PyUnicode_InternFromString("homogeneous");
+  X = homogeneous ? (PyArrayObject *)PyObject_GetAttr(x, homogeneous) : NULL;
+  if (!X) {
     PyErr_Clear();
     return NULL;
   }
-  if (!read_matrix(x, translation, 1, along, POSITIONS, room)) return NULL;
-  if (TURNS && !read_matrix(x, rotation, 2, NULL, 9, room + POSITIONS)) return NULL;
-  return room;
+  good = PyArray_CheckExact((PyObject *)X) && PyArray_TYPE(X) == NPY_DOUBLE &&
+         PyArray_NDIM(X) == 2 && PyArray_DIM(X, 0) == 4 && PyArray_DIM(X, 1) == 4 &&
+         PyArray_ISALIGNED(X);
+  for (int i = 0; good && i < POSITIONS; i++) room[i] = *(double *)PyArray_GETPTR2(X, along[i], 3);
+  for (int i = 0; good && TURNS && i < 9; i++)
+    room[POSITIONS + i] = *(double *)PyArray_GETPTR2(X, i / 3, i %% 3);
+  Py_DECREF(X);
+  return good ? room : NULL;
 }
 
 /* self is (unusual, doubtful, pose) */

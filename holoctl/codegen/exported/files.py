@@ -41,7 +41,6 @@ from holoctl.codegen.exported.limits import (
 from holoctl.codegen.exported.plant import plant_functions
 from holoctl.codegen.exported.self_test import self_test
 from holoctl.codegen.exported.sensed import Sensed, sensed_texts
-from holoctl.codegen.exported.shared_steps import source
 from holoctl.codegen.exported.states import States
 from holoctl.codegen.exported.tables import motor_table, q_table, v_table
 from holoctl.codegen.exported.tasks import task_declaration, task_torque
@@ -52,6 +51,7 @@ from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.measures import broken_at_least, earlier
 from holoctl.codegen.laws.task import NAMES
 from holoctl.codegen.matrices import dense
+from holoctl.codegen.shared_steps import source
 from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.codegen.unit_parts import normalising
 from holoctl.control.computed_torque import ComputedTorque

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.tolerances import JACOBI_LEFT
+from holoctl.base.tolerances import JACOBI_LEFT, JACOBI_STAYS
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.matrices import total
 
@@ -75,7 +75,7 @@ def _times_root(Y: list[list[SX]], z: list[SX]) -> tuple[list[SX], list[SX]]:
     for _ in range(SWEEPS[min(n, len(SWEEPS) - 1)]):
         for p in range(n):
             for q in range(p + 1, n):
-                c, s = _rotate(Y, p, q)
+                c, s = _rotate(Y, p, q, size)
                 turns.append((p, q, c, s))
                 z[p], z[q] = c * z[p] - s * z[q], s * z[p] + c * z[q]
     z = [x * ca.sqrt(ca.fmax(Y[i][i], 0.0)) for i, x in enumerate(z)]
@@ -85,16 +85,18 @@ def _times_root(Y: list[list[SX]], z: list[SX]) -> tuple[list[SX], list[SX]]:
     return z, [off / (JACOBI_LEFT * size) ** 2] if n > 2 else []
 
 
-def _rotate(Y: list[list[SX]], p: int, q: int) -> tuple[SX, SX]:
-    """Turn the axes p and q so that ``Y[p][q]`` is zero; cosine and sine."""
+def _rotate(Y: list[list[SX]], p: int, q: int, trace: SX) -> tuple[SX, SX]:
+    """Turn the axes p and q so that ``Y[p][q]`` is zero; cosine and sine. What is far below the
+    trace stays: its squares would become subnormal numbers, which processors are slow with."""
     ca, n = casadi_module(), len(Y)
     between, apart = 2.0 * Y[p][q], Y[q][q] - Y[p][p]
     size = ca.fabs(apart) + ca.sqrt(apart * apart + between * between)
-    t = ca.if_else(size > 0.0, ca.if_else(apart >= 0.0, between, -between) / size, 0.0)
+    turned = ca.fabs(between) > JACOBI_STAYS * trace
+    t = ca.if_else(turned, ca.if_else(apart >= 0.0, between, -between) / size, 0.0)
     c = 1.0 / ca.sqrt(1.0 + t * t)
     s = t * c
     Y[p][p], Y[q][q] = Y[p][p] - t * Y[p][q], Y[q][q] + t * Y[p][q]
-    Y[p][q] = ca.SX(0.0)
+    Y[p][q] = ca.if_else(turned, 0.0, Y[p][q])
     for k in range(n):
         if k in (p, q):
             continue

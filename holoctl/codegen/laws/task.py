@@ -265,36 +265,32 @@ class _Task:
         return lambda right, posture: factors.solve(right), factors.doubt
 
     def _wide_way(self) -> tuple[Callable[[list[SX], bool], list[SX]], list[SX]]:
-        s, T = self.scale.tolist(), self._T
-        A, doubt = self._damped, [*self._W.doubt, *self._A.doubt, *self._still]
-        whole = len(self.J) == self.ground.unit.size
-        if self.law.damped and whole:
-            doubt = [*self._W.doubt, *A.doubt]
+        s, T, A = self.scale.tolist(), self._T, self._A
+        doubt = [*self._W.doubt, *A.doubt]
+        if not self.law.damped:
+            doubt += self._still
 
         def motion(right: list[SX], posture: bool) -> list[SX]:
-            given = [x * y for x, y in zip(s, right, strict=True)]
-            c = _combined(T, A.solve(given))
-            if whole:
-                return c
-            wanted = self._posture() if posture else None
-            if wanted is None:
-                return c
-            left = [-x * total(a * b for a, b in zip(row, wanted, strict=True))
-                    for x, row in zip(s, self.J, strict=True)]  # fmt: skip
-            more = _combined(T, self._A.solve(left))
-            return [x + y + z for x, y, z in zip(c, wanted, more, strict=True)]
+            """``c_p + T A^-1 (right - J_c c_p)``: what damping takes it leaves to the posture."""
+            c = self._posture() if posture else [casadi_module().SX(0.0)] * len(T[0])
+            left = [
+                x * (y - total(a * z for a, z in zip(row, c, strict=True)))
+                for x, y, row in zip(s, right, self.J, strict=True)
+            ]
+            return [x + y for x, y in zip(c, _combined(T, A.solve(left)), strict=True)]
 
         return motion, doubt
 
     @property
     def _still(self) -> list[SX]:
-        """Doubt of rows that hardly move."""
-        per_unit = (1.0 / self.ground.unit).tolist()
-        squares = (
-            total((s * x * y) ** 2 for x, y in zip(row, per_unit, strict=True))
-            for s, row in zip(self.scale.tolist(), self.J, strict=True)
-        )
-        return [TASK_STILL**2 / x for x in squares]
+        """Doubt of rows that hardly move, or hardly otherwise than others."""
+        n, per_unit = len(self.J), (1.0 / self.ground.unit).tolist()
+        J = [[s * x * y for x, y in zip(row, per_unit, strict=True)]
+             for s, row in zip(self.scale.tolist(), self.J, strict=True)]  # fmt: skip
+        rows = [[total(x * y for x, y in zip(J[max(i, j)], J[min(i, j)], strict=True))
+                 for j in range(n)] for i in range(n)]  # fmt: skip
+        factors = factored(_matrix(rows), TASK_DOUBT**2)
+        return [*factors.doubt, *(x / TASK_DOUBT**2 for x in factors.inverses)]
 
     def _posture(self) -> list[SX]:
         """c of the posture."""
@@ -337,7 +333,26 @@ class _Task:
 
     @cached_property
     def _A(self) -> Factors:
-        return factored(_matrix(self.mobility), TASK_DOUBT**2)
+        """Of the mobility with its damping."""
+        return factored(self._mobility_damped, TASK_DOUBT**2)
+
+    @cached_property
+    def _mobility_damped(self) -> SX:
+        A, n = self.mobility, len(self.J)
+        if not self.law.damped:
+            return _matrix(A)
+        own = total(A[i][i] for i in range(n)) / n
+        ca, k = casadi_module(), self.ground.unit.size
+        metric = self._metric
+        motions = (self._W.solve(scalars(metric[:, i]))[i] for i in range(k))
+        size = ca.fmax(own, self._size**2 * total(motions) / k)  # as `mobility_size`
+        return _matrix(A) + self.damping * size * ca.SX.eye(n)
+
+    @cached_property
+    def _metric(self) -> SX:
+        """``N' N`` in scaled coordinates."""
+        N = casadi_module().SX(np.diag(1.0 / self.E.mech.column_scale)) @ self.N
+        return N.T @ N
 
     @cached_property
     def damping(self) -> SX:
@@ -346,11 +361,8 @@ class _Task:
         ca = casadi_module()
         if not self.law.damped:
             return ca.SX(0.0)
-        unit, c = self.ground.unit, self.E.mech.column_scale
-        N = ca.SX(np.diag(1.0 / c)) @ self.N @ ca.SX(np.diag(1.0 / unit))
-        metric = factored(N.T @ N, 1.0 / np.finfo(float).eps)
-        J = [[s * x / u for x, u in zip(row, unit.tolist(), strict=True)]
-             for s, row in zip(self.scale.tolist(), self.J, strict=True)]  # fmt: skip
+        metric = factored(self._metric, 1.0 / np.finfo(float).eps)
+        J = [[s * x for x in row] for s, row in zip(self.scale.tolist(), self.J, strict=True)]
         T = [metric.solve(row) for row in J]
         n = len(J)
         A = [[total(x * y for x, y in zip(J[i], T[j], strict=True)) for j in range(n)]
@@ -373,29 +385,14 @@ class _Task:
             longest = ca.fmax(longest, squares)
         return ca.fmax(TASK_STILL, TASK_SHARE * ca.sqrt(longest))
 
-    @cached_property
-    def _damped(self) -> Factors:
-        """Factors of A with its damping."""
-        if not self.law.damped:
-            return self._A
-        return factored(self._damped_mobility, TASK_DOUBT**2)
-
-    @cached_property
-    def _damped_mobility(self) -> SX:
-        A, n = self.mobility, len(self.J)
-        if not self.law.damped:
-            return _matrix(A)
-        more = self.damping * total(A[i][i] for i in range(n)) / n
-        return _matrix(A) + more * casadi_module().SX.eye(n)
-
     def _critical(self, ed: list[SX]) -> tuple[list[SX], list[SX]]:
         """``D ed`` with the natural inertia, and doubt."""
-        s, A, n = self.scale, self._damped_mobility, len(self.J)
+        s, A, n = self.scale, self._mobility_damped, len(self.J)
         K = matrix(self.law.stiffness[0]) / np.outer(s, s)
         mobility = [[A[i, j] for j in range(n)] for i in range(n)]
         given = [float(x) * y for x, y in zip(s, ed, strict=True)]
         found, doubt = critically_damped(K, mobility, given)
-        doubt = [*self._W.doubt, *self._damped.doubt, *doubt]
+        doubt = [*self._W.doubt, *self._A.doubt, *doubt]
         return [float(x) * y for x, y in zip(s, found, strict=True)], doubt
 
 
