@@ -140,7 +140,13 @@ class Impedance:
             weights=None,
             damped=self.at_singular == "damp",
         )
+        object.__setattr__(self, "stiffness", stiffness)
+        object.__setattr__(self, "inertia", inertia)
+        object.__setattr__(self, "posture", law.posture.held)
+        if not isinstance(self.damping, str):
+            object.__setattr__(self, "damping", damping)
         own = task_controller(mech, law, options, feels=True)
+        object.__setattr__(self, "weights", own.prepared.weights)
         object.__setattr__(self, "_own", own)
         object.__setattr__(self, "partition", own.prepared.partition)
 

@@ -88,7 +88,8 @@ class TaskAim:
     def at(self, P: Projection, act: Actuation, asked: Asked, known: Vector) -> Aimed:
         """Accelerations and rates of the motors, and what they push with besides."""
         mech, law = P.mechanism, self.law
-        D, a_b, L = _driven(P, act, known)
+        outside = asked.outside if law.natural else None  # felt, and not to be compensated
+        D, a_b, L = _driven(P, act, known if outside is None else known - outside)
         felt = _Felt(P, law)
         levels, push = list[Level](), np.zeros(mech.nv)
         for i, (task, wanted) in enumerate(zip(law.tasks, asked.wanted, strict=True)):
@@ -123,10 +124,11 @@ class TaskAim:
             z = prioritised(mech.name, levels, E, posture)
         motion_a, motion_v = (mech.column_scale[:, None] * E @ z).T
         a = motion_a + a_b
-        if law.natural and asked.outside is not None:  # it is not to be compensated
-            a = a + felt.caused(asked.outside)
+        if outside is not None:
+            a = a + felt.caused(outside)
         target = mech.B.T @ a
         rates = mech.B.T @ (motion_v + P.v_t) if self.at_reference else None
+        asked.told.rates = None if rates is None else (lambda: rates)
         return Aimed(target, rates, push if law.natural and act.rank == P.k else None)
 
 

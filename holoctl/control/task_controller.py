@@ -99,14 +99,7 @@ class TaskController:
         wanted = self.wanted(reference)
         try:
             q, v, t = state_in_a_tick(mech, q, v, t)
-            known = outside = None
-            if f_ext is not None or efforts is not None:
-                if not self.feels or f_ext is None:
-                    known = known_efforts(mech, q, v, t, f_ext, efforts)
-                else:
-                    known = outside = known_efforts(mech, q, v, t, f_ext, None)
-                    if efforts is not None:
-                        known = known + known_efforts(mech, q, v, t, None, efforts)
+            known, outside = self._acting(q, v, t, f_ext, efforts)
 
             def of_target(
                 q: Vector, v: Vector, target: Any, t: float, out: Vector | None,
@@ -124,19 +117,39 @@ class TaskController:
             raise
 
     def at_estimate(
-        self, found: Sensed, q_motors: Any, v_motors: Any, reference: Any, t: Any,
+        self, found: Sensed, q_motors: Any, v_motors: Any, reference: Any, t: Any, f_ext: Any,
         out: Vector | None, notes: TaskNotes,
     ) -> Vector:  # fmt: skip
         """The torque where only some joints are measured."""
         t = instant(t)
         wanted = self.wanted(reference)
         q, v = found.state(q_motors, v_motors, t)
-        efforts, after = found.efforts, found.behind
+        known, outside = self._acting(q, v, t, f_ext, None)
+
+        def of_target(
+            q: Vector, v: Vector, target: Any, t: float, out: Vector | None, rates: Vector | None
+        ) -> Vector:
+            return found.efforts(q, v, target, t, out, rates, known)
+
         try:
-            return self._commanded(efforts, after, q, v, wanted, None, t, None, out, notes)
+            after = found.behind
+            return self._commanded(of_target, after, q, v, wanted, outside, t, known, out, notes)
         except InputError:
             _check_finite(wanted)
             raise
+
+    def _acting(
+        self, q: Vector, v: Vector, t: float, f_ext: Any, efforts: Any
+    ) -> tuple[Vector | None, Vector | None]:
+        """Known efforts, and those of them that a task feels."""
+        if f_ext is None and efforts is None:
+            return None, None
+        if not self.feels or f_ext is None:
+            return known_efforts(self.mech, q, v, t, f_ext, efforts), None
+        outside = known_efforts(self.mech, q, v, t, f_ext, None)
+        if efforts is None:
+            return outside, outside
+        return outside + known_efforts(self.mech, q, v, t, None, efforts), outside
 
     def _commanded(
         self, efforts: Callable[..., Vector], after: Callable[[], Behind | None], q: Vector,
@@ -148,8 +161,8 @@ class TaskController:
         u, found = efforts(q, v, Asked(wanted, outside, told), t, None, None), None
         limited = self.limited
         if limited is not None and not limited.within(u):
-            rest = np.zeros(self.mech.nu)
-            u, found = within_limits(u, limited, efforts, after(), q, v, t, known, rest, None)
+            rest, rates = np.zeros(self.mech.nu), None if told.rates is None else told.rates()
+            u, found = within_limits(u, limited, efforts, after(), q, v, t, known, rest, rates)
         u = u if out is None else stored("out", out, u)
         notes.damping, notes.limiting = told.damping, found  # nothing can go wrong any more
         return u
@@ -206,13 +219,7 @@ def task_controller(
     part = prepared.partition
     friction = any(force.friction for force in mech.bound_forces)
     aimed(prepared, TaskAim(law, friction and options.friction_at == "reference"))
-    rows = sum(task.scale.size for task in law.tasks)
-    if rows > part.actuation_rank:
-        log.warning(
-            "%s: the tasks have %d rows, and the motors drive %d motions: they are done by least "
-            "squares, those of higher priority first",
-            mech.name, rows, part.actuation_rank,
-        )  # fmt: skip
+    _tell_of_rows(mech, law, part.actuation_rank)
     limited = None
     if options.limits is not None:
         limits = limits_law_of(mech, options.limits, options.policy, options.dt)
@@ -226,7 +233,7 @@ def posture_of(mech: Mechanism, positions: Any, kp: Any, kd: Any) -> Posture:
     if kp < 0.0 or kd < 0.0:
         raise InputError(f"posture_kp and posture_kd must not be negative; got {kp:g}, {kd:g}")
     if positions is None:
-        return Posture(None, kp, kd)
+        return Posture(None, None, kp, kd)
     error_of, held = position_error(mech), numbers("posture", positions).copy()
     if held.shape not in ((mech.nu,), (mech.nq,)):
         raise InputError(
@@ -236,4 +243,32 @@ def posture_of(mech: Mechanism, positions: Any, kp: Any, kd: Any) -> Posture:
     if not np.isfinite(held).all():
         raise InputError("posture must be finite")
     error_of(mech.reference, held)  # the other checks
-    return Posture(lambda q: error_of(q, held), kp, kd)
+    held.setflags(write=False)
+    return Posture(held, lambda q: error_of(q, held), kp, kd)
+
+
+def _tell_of_rows(mech: Mechanism, law: TaskLaw, motions: int) -> None:
+    """Log a warning, once for each mechanism, where tasks have more rows than there are motions.
+
+    Raises
+    ------
+    InputError
+        For a law that needs the inertia of such a task, which has none.
+    """
+    labels = tuple(label for task in law.tasks for label in task.labels)
+    if len(labels) <= motions:
+        return
+    if law.inertia is not None or law.damping[0] is None:
+        raise InputError(
+            f"{mech.name}: a task of {len(labels)} rows has no inertia where the motors drive "
+            f"{motions} motions, so it can neither be given one, nor be damped critically; name "
+            "fewer axes, or give the damping in numbers"
+        )
+    told: set[tuple[str, ...]] = mech.per_thread("tasks of more rows than motions", set)
+    if labels not in told:
+        told.add(labels)
+        log.warning(
+            "%s: the tasks have %d rows, and the motors drive %d motions: they are done by least "
+            "squares, those of higher priority first",
+            mech.name, len(labels), motions,
+        )  # fmt: skip

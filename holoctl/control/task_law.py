@@ -76,10 +76,17 @@ class TaskNotes:
         Of singular tasks, relative to their mobility; zero away from there.
     limiting : Limiting or None
         What limited it.
+    rates : function () -> (nu,) array, or None
+        Rates of the motors that friction was taken at, if not as measured.
     """
 
     damping: float = 0.0
     limiting: Limiting | None = None
+    rates: Callable[[], Vector] | None = None
+
+    def clear(self) -> None:
+        """As before the first tick."""
+        self.damping, self.limiting, self.rates = 0.0, None, None
 
 
 class Asked(NamedTuple):
@@ -117,11 +124,14 @@ class Posture:
 
     Attributes
     ----------
+    held : array or None
+        Where, as it was given; not writable.
     error : function (q) -> (nu,) array, or None
-        From the motors' positions to where they are held.
+        From the motors' positions to there.
     kp, kd : float
     """
 
+    held: Vector | None
     error: Callable[[Vector], Vector] | None
     kp: float
     kd: float

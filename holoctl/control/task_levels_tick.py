@@ -12,6 +12,7 @@ task_aim.py is the oracle, and takes over near singular tasks, and where these m
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -86,22 +87,28 @@ def lay_out_levels(
         at_posture[:, 0] = L.T.dot(held)
         scaled = J_y * by_row
 
-        def regular(own: slice) -> bool:
-            return far_from_singular(scaled[own], squares, least)
+        def regular(own: slice, wide: bool) -> bool:
+            if wide:
+                return far_from_singular(scaled[own], squares, least)
+            moved = np.vecdot(scaled[own] * squares, scaled[own])  # else all of it is rounding
+            return bool(moved.max() > least**2)
 
         J_z = lapack.dtrtrs(L, scaled.T, lower=1)[0].T
         z = _by_priority(J_z, needed * by_row, levels, at_posture, regular)
         if z is None:
             return None
         ydd = lapack.dtrtrs(L, z, lower=1, trans=1)[0]
-        return Aimed(ydd[:, 0], ydd[:, 1] if at_reference else None, push)
+        if not at_reference:
+            return Aimed(ydd[:, 0], None, push)
+        asked.told.rates = partial(ground.motor_rates, ydd[:, 1])
+        return Aimed(ydd[:, 0], ydd[:, 1], push)
 
     return aim
 
 
 def _by_priority(
     J_z: Array, needed: Array, levels: list[slice], at_posture: Array,
-    regular: Callable[[slice], bool],
+    regular: Callable[[slice, bool], bool],
 ) -> Array | None:  # fmt: skip
     """z of the levels, and the posture's in the rest; None for doubt, such as of rows that are not
     `regular`."""
@@ -116,7 +123,7 @@ def _by_priority(
             J = J.dot(free)
         rows, left = J.shape
         wide, size = rows <= left, np.vecdot(J_z[own], J_z[own]).max()
-        if wide and not regular(own):
+        if not regular(own, wide):
             return None
         A, b = (J.dot(J.T), missing) if wide else (J.T.dot(J), J.T.dot(missing))
         solved = _solved(A, b, size)

@@ -85,7 +85,7 @@ class TaskLoop:
 
     _own: TaskController
     _sensed: Sensed
-    _notes: TaskNotes = field(init=False, default_factory=TaskNotes)
+    _notes: TaskNotes = field(default_factory=TaskNotes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise InputError(
@@ -120,6 +120,7 @@ class TaskLoop:
     def reset(self, q: Any, t: float = 0.0) -> None:
         """`PreparedAssembly.reset`: tell where the mechanism is."""
         self.assembly.reset(q, t)
+        self._notes.clear()
 
     def resynchronise(self, q_measured: Any, t: float = 0.0) -> None:
         """`PreparedAssembly.resynchronise`: go where the sensors read this, however far."""
@@ -127,7 +128,7 @@ class TaskLoop:
 
     @quiet
     def torque_from_motors(
-        self, q_motors: Any, v_motors: Any, reference: Any, t: float = 0.0, *,
+        self, q_motors: Any, v_motors: Any, reference: Any, t: float = 0.0, *, f_ext: Any = None,
         out: Vector | None = None,
     ) -> Vector:  # fmt: skip
         """The closed state from what is measured, and the motor efforts there, in one tick.
@@ -142,6 +143,8 @@ class TaskLoop:
             As in `TaskSpaceControl.torque`.
         t : float, optional
             Time, s.
+        f_ext : mapping or pin.StdVec_Force, optional
+            External forces that are measured, as in `TaskSpaceControl.torque`.
         out : (nu,) array, optional
             Takes the result; left as it is where an error is raised.
 
@@ -158,7 +161,7 @@ class TaskLoop:
             As `PreparedAssembly.state`.
         """
         return self._own.at_estimate(
-            self._sensed, q_motors, v_motors, reference, t, out, self._notes
+            self._sensed, q_motors, v_motors, reference, t, f_ext, out, self._notes
         )
 
 
@@ -222,7 +225,11 @@ class TaskTracking:
     def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> TaskTracking:
         """This one, or one of the same reference with another partition."""
         controller = self.controller.repartitioned(q, v, t)
-        return self if controller is self.controller else replace(self, controller=controller)
+        if controller is self.controller:
+            return self
+        other = replace(self, controller=controller)
+        object.__setattr__(other, "_notes", self._notes)
+        return other
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,6 +261,12 @@ class SensedTaskTracking:
         TaskTracking(self.controller, self.reference)  # the same checks
         if self.loop is None:
             object.__setattr__(self, "loop", self.controller.loop())
+        own: TaskController = self.controller._own
+        if not isinstance(self.loop, TaskLoop) or self.loop._own.mech is not own.mech:
+            raise InputError(
+                "loop must be a TaskLoop of the mechanism of the controller, as controller.loop() "
+                f"makes one; got {type(self.loop).__name__}"
+            )
 
     def __call__(self, t: float, q_motors: Vector, v_motors: Vector) -> Vector:
         """The motor efforts u at the time t, s, where the sensors read this."""
@@ -272,5 +285,6 @@ class SensedTaskTracking:
         controller = self.controller.repartitioned(self.loop.assembly.q, rest, t)
         if controller is self.controller:
             return self
-        going_on = TaskLoop(controller._own, sensed(controller._own.prepared, self.loop.assembly))
+        renewed = sensed(controller._own.prepared, self.loop.assembly)
+        going_on = TaskLoop(controller._own, renewed, self.loop._notes)
         return replace(self, controller=controller, loop=going_on)

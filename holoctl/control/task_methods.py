@@ -88,13 +88,13 @@ def loop(self: _Controller) -> TaskLoop:
 @quiet
 def torque_from_motors(
     self: _Controller, q_motors: Any, v_motors: Any, reference: Any, t: float = 0.0, *,
-    out: Vector | None = None,
+    f_ext: Any = None, out: Vector | None = None,
 ) -> Vector:  # fmt: skip
     """`TaskLoop.torque_from_motors` of the loop of this thread, which the first call makes.
 
     Parameters
     ----------
-    q_motors, v_motors, reference, t, out
+    q_motors, v_motors, reference, t, f_ext, out
         As there.
 
     Returns
@@ -107,7 +107,8 @@ def torque_from_motors(
     InputError, SingularityError, InconsistentError, BranchError, AssemblyError, LimitError
         As there, and as `loop`.
     """
-    return _own_loop(self).torque_from_motors(q_motors, v_motors, reference, t, out=out)
+    loop_of = _own_loop(self)
+    return loop_of.torque_from_motors(q_motors, v_motors, reference, t, f_ext=f_ext, out=out)
 
 
 def _own_loop(self: _Controller) -> TaskLoop:
@@ -167,7 +168,7 @@ def repartitioned(self: _C, q: Any, v: Any, t: float = 0.0) -> _C:
     renewed = replace(other._own, prepared=prepared)  # which is laid out
     object.__setattr__(other, "_own", renewed)
     if (found := getattr(own.local, "loop", None)) is not None:
-        renewed.local.loop = TaskLoop(renewed, sensed(prepared, found.assembly))
+        renewed.local.loop = TaskLoop(renewed, sensed(prepared, found.assembly), found._notes)
     return other
 
 

@@ -136,7 +136,12 @@ class TaskSpaceControl:
             weights=_weights(self.task_weights, len(tasks)),
             damped=self.at_singular == "damp",
         )
+        for name, gains in (("kp", law.stiffness), ("kd", law.damping)):
+            object.__setattr__(self, name, gains if len(tasks) > 1 else gains[0])
+        object.__setattr__(self, "posture", law.posture.held)
+        object.__setattr__(self, "task_weights", law.weights)
         own = task_controller(mech, law, options, feels=False)
+        object.__setattr__(self, "weights", own.prepared.weights)
         object.__setattr__(self, "_own", own)
         object.__setattr__(self, "partition", own.prepared.partition)
 

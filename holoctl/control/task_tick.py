@@ -17,6 +17,7 @@ task_aim.py is the oracle, and takes over near singular tasks. Derivation: docs/
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -114,7 +115,11 @@ def lay_out_task(
         needed = of_J - ZT.dot(right)
         needed += f * xdd if scaled else xdd
         ydd = way.motion(q, v, needed)
-        return Aimed(ydd, way.rates(f * wanted.rate) if at_reference else None, push)
+        if not at_reference:
+            return Aimed(ydd, None, push)
+        yd = way.rates(f * wanted.rate)
+        asked.told.rates = partial(ground.motor_rates, yd)
+        return Aimed(ydd, yd, push)
 
     return aim
 

@@ -501,7 +501,7 @@ def test_what_limits_exclude_is_refused_by_name_with_how_near_it_comes():
     assert e.names == ("b.position",)
     nearest = 2.0 * np.cos(0.5) - 1.0  # the least reach that the elbow allows
     assert f"{nearest:.4g} m" in str(e)
-    assert e.residual == pytest.approx(nearest / 1.5, abs=1e-6)  # its size, centres of mass and all
+    assert e.residual == pytest.approx(nearest / 2.0, abs=1e-6)  # its size, with that frame
     assert e.q[1] == pytest.approx(1.0)
     refused(
         lambda: hc.inverse_kinematics(

@@ -55,6 +55,8 @@ class Ground(NamedTuple):
     motion : LiveMotion
     of_motors : function (target) -> (k,) array or None
         The accelerations of the independent coordinates for a target of the motors.
+    motor_rates : function (rates) -> (nu,) array
+        Rates of the motors for those of the independent coordinates.
     basis : function () -> (nv, k) array
         -gamma, with the independent coordinates of the split; it changes with the next call.
     inertia : function (q) -> (k, k) array
@@ -64,6 +66,7 @@ class Ground(NamedTuple):
     split: Split
     motion: LiveMotion
     of_motors: Callable[[Vector], Vector | None]
+    motor_rates: Callable[[Vector], Vector]
     basis: Callable[[], Array]
     inertia: Callable[[Vector], Array]
 

@@ -195,7 +195,13 @@ def _tick(
     N, basis, inertia = _inertia(mech, split)
     aimed = None
     if aim is not None:
-        ground = Ground(split, motion, to_motion, basis, inertia)
+        BT = np.ascontiguousarray(mech.B.T)
+
+        def motor_rates(yd: Vector) -> Vector:
+            found: Vector = yd if motors is None else -BT.dot(basis().dot(yd))
+            return found
+
+        ground = Ground(split, motion, to_motion, motor_rates, basis, inertia)
         aimed = None if passive is not None else aim.lay_out(mech, ground)
         if aimed is None:
             return None

@@ -388,8 +388,8 @@ def sensed(prepared: PreparedInverseDynamics, assembly: PreparedAssembly) -> Sen
         return lay_out_behind(mech, part, *options, see, assembly.readings, prepared._aim)
 
     def otherwise(
-        q: Vector, v: Vector, target: Vector | None, t: float, rates: Vector | None
+        q: Vector, v: Vector, target: Any, t: float, rates: Vector | None, known: Vector | None
     ) -> Vector:
-        return answer(prepared, q, v, target, t, None, None, rates)
+        return answer(prepared, q, v, target, t, known, None, rates)
 
     return Sensed(assembly, shared, otherwise, lambda: behind(prepared))

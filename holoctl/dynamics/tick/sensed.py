@@ -14,8 +14,8 @@ from holoctl.estimation.seen_motion import Seeing
 
 __all__ = ["Answer", "Sensed", "check_rates"]
 
-Answer = Callable[[Vector, Vector, Any, float, Vector | None], Vector]
-"""answer(q, v, target, t, rates) -> u, at any state."""
+Answer = Callable[[Vector, Vector, Any, float, Vector | None, Vector | None], Vector]
+"""answer(q, v, target, t, rates, known) -> u, at any state."""
 
 
 def check_rates(v_motors: Any) -> None:
@@ -69,19 +69,19 @@ class Sensed:
 
     def efforts(
         self, q: Vector, v: Vector, target: Any, t: float, out: Vector | None,
-        rates: Vector | None = None,
+        rates: Vector | None = None, known: Vector | None = None,
     ) -> Vector:  # fmt: skip
         """The motor efforts at the state that was found last, as `PreparedInverseDynamics` has
-        them."""
+        them; `known` are other efforts on the coordinates."""
         see = self.assembly.seeing
         if see is not self._see:  # the first time, or rows were decided anew
             self._see, self._own = see, self.lay_out(see)
         own = self._own if q is self._at is self.assembly.place.q else None
-        u = None if own is None else own.tick(q, v, target, t, None, rates)
+        u = None if own is None else own.tick(q, v, target, t, known, rates)
         if u is not None and finite(u):
             self._shared = True
         else:
-            u, self._shared = self.answer(q, v, target, t, rates), False
+            u, self._shared = self.answer(q, v, target, t, rates, known), False
         return u if out is None else stored("out", out, u)
 
     def behind(self) -> Behind | None:
