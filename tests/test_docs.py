@@ -419,10 +419,9 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      ("tolerances.POSITION_MARGIN", "tolerances.VELOCITY_MARGIN")),
     (LIMITS, "is led back over some {} ticks", "tolerances.LED_BACK_TICKS"),
     (DERIVATIONS, "a task is singular where it is above {}. With", "tolerances.TASK_SINGULAR"),
-    (DERIVATIONS, "size be {} of the longest row of J along all coordinates of the tree, and {} at "
-     "least", ("tolerances.TASK_SHARE", "tolerances.TASK_STILL")),
+    (DERIVATIONS, "less than {} of the longest row of J along", "tolerances.TASK_HELD"),
     (DERIVATIONS, "where s < d, else 0 d = {}", "tolerances.TASK_DAMPED"),
-    (DERIVATIONS, "of those of A over its diagonal, are above {}, or", "tolerances.TASK_DOUBT"),
+    (DERIVATIONS, "of those of A over its diagonal, are above {}, the", "tolerances.TASK_DOUBT"),
     (TASK_SPACE, "(`task_terms(...).condition`) above {}.", "tolerances.TASK_SINGULAR"),
     (TASK_SPACE, "poses to `tol` ({}, scaled)", lambda: (default(hc.inverse_kinematics, "tol"),)),
     (TASK_SPACE, "on the constraints (at most {}, scaled)", "tolerances.REACH_STEP"),

@@ -145,7 +145,7 @@ class Impedance:
         object.__setattr__(self, "posture", law.posture.held)
         if not isinstance(self.damping, str):
             object.__setattr__(self, "damping", damping)
-        own = task_controller(mech, law, options, feels=True)
+        own = task_controller(mech, (self.task,), law, options, feels=True)
         object.__setattr__(self, "weights", own.prepared.weights)
         object.__setattr__(self, "_own", own)
         object.__setattr__(self, "partition", own.prepared.partition)

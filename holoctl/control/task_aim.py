@@ -40,7 +40,7 @@ from holoctl.control.task_law import (
 from holoctl.control.task_levels_tick import lay_out_levels
 from holoctl.control.task_tick import factors_of, lay_out_task
 from holoctl.control.tasks.contract import TaskMotion
-from holoctl.control.tasks.nearness import damping_of, size_of
+from holoctl.control.tasks.nearness import damping_of
 from holoctl.control.tasks.task_terms import whitened
 from holoctl.dynamics.actuation import Actuation, effort_scales
 from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
@@ -111,9 +111,9 @@ class TaskAim:
             right = np.column_stack(
                 [xdd - motion.drift - motion.jacobian @ a_b, wanted.rate - motion.jacobian @ P.v_t]
             )
-            s = task.scale[:, None]
+            s = law.scales[i][:, None]
             J = s * motion.jacobian * mech.column_scale
-            levels.append(Level(J, s * right, task.labels))
+            levels.append(Level(J, s * right, task.labels, task.scale / law.scales[i]))
         if law.weights is not None:
             levels = [_together(levels, law.weights)]
         E = whitened(D / mech.column_scale[:, None], L)
@@ -169,7 +169,8 @@ def _together(levels: Sequence[Level], weights: Sequence[float]) -> Level:
     roots = [np.full(len(level.labels), w**0.5) for level, w in zip(levels, weights, strict=True)]
     J, right = np.vstack([one.J for one in levels]), np.vstack([one.right for one in levels])
     labels = sum((level.labels for level in levels), ())
-    return Level(J, right, labels, np.concatenate(roots))
+    sizes = np.concatenate([one.roots for one in levels])
+    return Level(J, right, labels, sizes * np.concatenate(roots))
 
 
 class _Felt(NamedTuple):
@@ -205,15 +206,16 @@ class _Felt(NamedTuple):
     def _inertia(self, i: int, motion: TaskMotion) -> Array:
         """Lambda, damped as the task is."""
         P, task = self.P, self.law.tasks[i]
-        c, s = P.mechanism.column_scale, task.scale
-        level = Level(s[:, None] * motion.jacobian * c, np.zeros((s.size, 0)), task.labels)
+        c, s = P.mechanism.column_scale, self.law.scales[i]
+        none = np.zeros((s.size, 0))
+        level = Level(s[:, None] * motion.jacobian * c, none, task.labels, np.ones(s.size))
         motions = P.gamma / c[:, None]
         X = s[:, None] * self._whitened(motion)
         A = X @ X.T
         if self.law.damped:
             E = whitened(motions, self._inertia_of_motions)
             sizes = singular_values(level.J @ orthonormal_columns(motions))
-            added = damping_of(sizes, size_of(level.J)) * mobility_size(X, level.J, E)
+            added = damping_of(sizes) * mobility_size(X, E)
             A += np.diag(np.full(s.size, added))
         else:
             check_regular(P.mechanism.name, level, motions, 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from holoctl.control.reference_law import check_finite, position_error
 from holoctl.control.task_aim import TaskAim
 from holoctl.control.task_law import Asked, Posture, TaskLaw, TaskNotes
 from holoctl.control.tasks.contract import Wanted, wanted_of
+from holoctl.control.tasks.nearness import relative_scale
 from holoctl.dynamics.tick.inverse_tick import Behind
 from holoctl.dynamics.tick.prepared_inverse import (
     PreparedInverseDynamics,
@@ -208,7 +209,7 @@ def check_options(mech: Any, options: LoopOptions) -> None:
 
 
 def task_controller(
-    mech: Mechanism, law: TaskLaw, options: LoopOptions, feels: bool
+    mech: Mechanism, described: Sequence[Any], law: TaskLaw, options: LoopOptions, feels: bool
 ) -> TaskController:
     """The controller of a law; a warning is logged where its tasks have more rows than there are
     motions."""
@@ -217,6 +218,8 @@ def task_controller(
         options.velocity_limit,
     )  # fmt: skip
     part = prepared.partition
+    pairs = zip(described, law.tasks, strict=True)
+    law = replace(law, scales=tuple(relative_scale(mech, part, *pair) for pair in pairs))
     friction = any(force.friction for force in mech.bound_forces)
     aimed(prepared, TaskAim(law, friction and options.friction_at == "reference"))
     _tell_of_rows(mech, law, part.actuation_rank)

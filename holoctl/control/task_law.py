@@ -42,10 +42,10 @@ from holoctl.base.linalg import (
     orthonormal_columns,
     singular_values,
 )
-from holoctl.base.tolerances import TASK_SINGULAR, TASK_STILL
+from holoctl.base.tolerances import TASK_SINGULAR
 from holoctl.control.limited_tick import Limiting
 from holoctl.control.tasks.contract import BoundTask, Wanted
-from holoctl.control.tasks.nearness import condition_of, damping_of, size_of
+from holoctl.control.tasks.nearness import condition_of, damping_of
 
 __all__ = [
     "Asked",
@@ -163,6 +163,8 @@ class TaskLaw:
         Of the tasks, where they share one level; None: by priority.
     damped : bool
         Whether singular tasks are damped, or refused.
+    scales : tuple of (rows,) arrays
+        What makes rows pure numbers, about one: their scale over the usual size of the task.
     """
 
     tasks: tuple[BoundTask, ...]
@@ -173,6 +175,7 @@ class TaskLaw:
     posture: Posture
     weights: tuple[float, ...] | None
     damped: bool
+    scales: tuple[Vector, ...] = ()
 
     def command(self, i: int, e: Vector, ed: Vector, damping: Array) -> Vector:
         """``D ed + K e``: a force where the law is that of an impedance, else an acceleration."""
@@ -183,23 +186,23 @@ class TaskLaw:
 
 
 class Level(NamedTuple):
-    """Rows that count alike, or by their weights.
+    """Rows of one priority.
 
     Attributes
     ----------
     J : (rows, nv) array
-        In scaled rows and coordinates.
+        In scaled rows and coordinates, over the usual size of the task.
     right : (rows, n) array
         What ``J E z`` is to be, for each of n motions.
     labels : tuple of str
-    roots : (rows,) array or None
-        Of weights, which count where there are more rows than motions.
+    roots : (rows,) array
+        How rows count where there are more of them than motions: that size, and roots of weights.
     """
 
     J: Array
     right: Array
     labels: tuple[str, ...]
-    roots: Vector | None = None
+    roots: Vector
 
 
 def prioritised(name: str, levels: Sequence[Level], E: Array, posture: Array) -> Array:
@@ -233,8 +236,7 @@ def prioritised(name: str, levels: Sequence[Level], E: Array, posture: Array) ->
             z = z + free @ (J.T @ cholesky(J @ J.T).solve(right))
             free = free @ null_space(J)
         else:
-            if level.roots is not None:
-                J, right = level.roots[:, None] * J, level.roots[:, None] * right
+            J, right = level.roots[:, None] * J, level.roots[:, None] * right
             z = z + free @ least_squares(J, right)
             free = free[:, :0]
     return z + free @ (free.T @ (posture - z))
@@ -257,9 +259,9 @@ def prioritised_damped(levels: Sequence[Level], E: Array, posture: Array) -> tup
             break
         X, right, tall = level.J @ E, level.right, level.J.shape[0] > left
         sizes = singular_values(T.solve(one).T @ P @ X.T)[:rows]
-        damping = damping_of(sizes, size_of(level.J))
-        most, added = max(most, damping), damping * mobility_size(X @ P, level.J, E)
-        if tall and level.roots is not None:
+        damping = damping_of(sizes)
+        most, added = max(most, damping), damping * mobility_size(X @ P, E)
+        if tall:
             X, right = level.roots[:, None] * X, level.roots[:, None] * right
         A = X @ P @ X.T
         values, axes = np.linalg.eigh(0.5 * (A + A.T))
@@ -276,20 +278,17 @@ def prioritised_damped(levels: Sequence[Level], E: Array, posture: Array) -> tup
     return z + P @ posture, most
 
 
-def mobility_size(J: Array, of_tree: Array, E: Array) -> float:
+def mobility_size(J: Array, E: Array) -> float:
     """How large the mobility of rows is taken to be, so that damping does not vanish with them: the
-    mean of its diagonal, and at least what rows of `size_of` the tree's have of the motions E."""
-    own = float(np.vecdot(J, J).mean())
-    each: float = size_of(of_tree) ** 2 * float((E * E).sum()) / E.shape[1]
-    return max(own, each)
+    mean of its diagonal, and at least what a row of the usual size has of the motions E."""
+    each: float = float((E * E).sum()) / E.shape[1]
+    return max(float(np.vecdot(J, J).mean()), each)
 
 
 def check_regular(name: str, level: Level, motions: Array, before: int) -> None:
     """Raise `SingularityError` for a level that is singular; its condition is that of the Jacobian
     for an orthonormal basis of the motions in scaled coordinates, so that masses do not matter."""
-    condition = condition_of(
-        singular_values(level.J @ orthonormal_columns(motions)), size_of(level.J)
-    )
+    condition = condition_of(singular_values(level.J @ orthonormal_columns(motions)))
     if not condition <= TASK_SINGULAR:
         raise SingularityError(
             _why(name, level, motions, condition, before),
@@ -310,11 +309,10 @@ def null_space(J: Array) -> Array:
 def _why(name: str, level: Level, motions: Array, condition: float, before: int) -> str:
     left = " with what the tasks before it leave" if before else ""
     sizes = np.linalg.norm(level.J @ orthonormal_columns(motions), axis=1)
-    of_tree = np.linalg.norm(level.J, axis=1)
     still = [
         label
-        for label, size, whole in zip(level.labels, sizes.tolist(), of_tree.tolist(), strict=True)
-        if size * TASK_SINGULAR <= max(whole, TASK_STILL)
+        for label, size in zip(level.labels, sizes.tolist(), strict=True)
+        if size * TASK_SINGULAR <= 1.0
     ]
     if still:
         of_them = " that is left" if before else ""

@@ -51,12 +51,13 @@ def lay_out_levels(
     roots = [1.0] * len(sizes) if law.weights is None else [w**0.5 for w in law.weights]
     f = np.concatenate([root * task.scale for root, task in zip(roots, law.tasks, strict=True)])
     by_row, rows, k = f[:, None], stops[-1], independent.size
+    by_size = np.concatenate(law.scales)[:, None]
     levels = slices if law.weights is None else [slice(rows)]
     J, needed = np.zeros((rows, mech.nv)), np.zeros((rows, 2 if at_reference else 1))
     of_tasks = list(zip(ticks, slices, law.stiffness, law.damping, strict=True))
     motors = np.ascontiguousarray(mech.B.T)
     command = np.zeros(rows)
-    squares, least = mech.column_scale[independent] ** 2, min(roots) / TASK_DOUBT
+    squares, least = mech.column_scale[independent] ** 2, 1.0 / TASK_DOUBT
 
     def aim(q: Vector, v: Vector, t: float, asked: Asked) -> Aimed | None:
         if asked.outside is not None:
@@ -85,12 +86,12 @@ def lay_out_levels(
             return None
         at_posture = np.zeros((k, needed.shape[1]))
         at_posture[:, 0] = L.T.dot(held)
-        scaled = J_y * by_row
+        scaled, relative = J_y * by_row, J_y * by_size
 
         def regular(own: slice, wide: bool) -> bool:
             if wide:
-                return far_from_singular(scaled[own], squares, least)
-            moved = np.vecdot(scaled[own] * squares, scaled[own])  # else all of it is rounding
+                return far_from_singular(relative[own], squares, least)
+            moved = np.vecdot(relative[own] * squares, relative[own])  # else it may be rounding
             return bool(moved.max() > least**2)
 
         J_z = lapack.dtrtrs(L, scaled.T, lower=1)[0].T

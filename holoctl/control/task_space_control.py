@@ -140,7 +140,7 @@ class TaskSpaceControl:
             object.__setattr__(self, name, gains if len(tasks) > 1 else gains[0])
         object.__setattr__(self, "posture", law.posture.held)
         object.__setattr__(self, "task_weights", law.weights)
-        own = task_controller(mech, law, options, feels=False)
+        own = task_controller(mech, given, law, options, feels=False)
         object.__setattr__(self, "weights", own.prepared.weights)
         object.__setattr__(self, "_own", own)
         object.__setattr__(self, "partition", own.prepared.partition)

@@ -29,7 +29,6 @@ from holoctl.base.linalg import cholesky, in_place_lu, solved
 from holoctl.base.tolerances import BESIDE_DAMPED, TASK_DAMPED, TASK_DOUBT
 from holoctl.control.task_law import Asked, TaskLaw, critical_damping, matrix, times
 from holoctl.control.tasks.contract import BoundTask
-from holoctl.control.tasks.nearness import size_of
 from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -64,8 +63,7 @@ def lay_out_task(
     mobility = _mobility(ground, J_y) if damping is None else None
     natural, inertia = law.natural, law.inertia
     per_inertia = None if inertia is None else cholesky(inertia)
-    tau, per_f = np.zeros(r), (task.scale / f)[:, None]
-    in_dep, in_ind = (per_f * mech.column_scale[at] for at in (dependent, independent))
+    tau = np.zeros(r)
 
     def outside(efforts: Vector) -> Vector:
         """gamma' efforts."""
@@ -87,11 +85,10 @@ def lay_out_task(
                 np.multiply(J_y, by_row, J_y)
                 of_J = f * of_task
         e, ed = error(q, wanted.value), wanted.rate - rate
-        size = 0.0 if far is None else size_of(np.hstack([ZT * in_dep, J_y * in_ind]))
         solve(Z, 1)  # G_dep' Z = J_dep'
         ZT.dot(G_ind, of_rows)
         np.subtract(J_y, of_rows, J_y)
-        if far is not None and not far(size):
+        if far is not None and not far():
             return None
         D = damping
         if D is None:
@@ -165,7 +162,7 @@ def _square(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
     """As many rows as motions: J_y' is factored where it is."""
     task, c = law.tasks[0], mech.column_scale[ground.split.independent]
     f = factors_of(task)
-    lu = in_place_lu(J_y.T, task.scale / f * c.min())
+    lu = in_place_lu(J_y.T, law.scales[0] / f * c.min())
 
     def factor(q: Vector) -> bool:
         return lu.factor() < TASK_DOUBT**2
@@ -186,7 +183,7 @@ def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
     posture, of_motors, motors = law.posture, ground.of_motors, np.ascontiguousarray(mech.B.T)
     inertia, posv, potrs = ground.inertia, lapack.dposv, lapack.dpotrs
     squares = mech.column_scale[ground.split.independent] ** 2
-    least = float((factors_of(law.tasks[0]) / law.tasks[0].scale).max()) / TASK_DOUBT
+    least = float((factors_of(law.tasks[0]) / law.scales[0]).max()) / TASK_DOUBT
     T, factors, f = np.zeros(J_y.T.shape), np.zeros((J_y.shape[0],) * 2), factors_of(law.tasks[0])
 
     def factor(q: Vector) -> bool:
@@ -239,22 +236,22 @@ def _mobility(ground: Ground, J_y: Array) -> Callable[[Vector], Array | None]:
 
 def _far_from_singular(
     mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array
-) -> Callable[[float], bool]:
-    """A function (size) that says whether the task is too far from singular to be damped, exactly
+) -> Callable[[], bool]:
+    """A function that says whether the task is too far from singular to be damped, exactly
     as `damping_of`, with ``A = J_y (gamma' gamma)^-1 J_y'``, scaled."""
     basis, posv, task = ground.basis, lapack.dposv, law.tasks[0]
-    scale = (task.scale / factors_of(task))[:, None]
+    scale = (law.scales[0] / factors_of(task))[:, None]
     per_c, one = 1.0 / mech.column_scale[:, None], np.eye(J_y.shape[0])
     most = BESIDE_DAMPED / TASK_DAMPED**2
 
-    def far(size: float) -> bool:
+    def far() -> bool:
         N, J = basis() * per_c, J_y * scale
         _, T, info = posv(N.T.dot(N), J.T)
         if info:
             return False
         A = J.dot(T)
         _, inverse, info = posv(A, one)
-        mean = max(float(A.diagonal().mean()), size * size)
+        mean = max(float(A.diagonal().mean()), 1.0)
         return not info and bool(inverse.trace() * mean < most)
 
     return far

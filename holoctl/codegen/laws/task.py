@@ -32,9 +32,7 @@ from holoctl.base.tolerances import (
     TASK_DAMPED,
     TASK_DOUBT,
     TASK_LOST,
-    TASK_SHARE,
     TASK_SINGULAR,
-    TASK_STILL,
 )
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.elimination import Factors, factored
@@ -166,7 +164,8 @@ class _Task:
 
     @property
     def scale(self) -> Array:
-        return self.subject.task.scale
+        found: Array = self.law.scales[0]
+        return found
 
     @cached_property
     def rows(self) -> TaskRows:
@@ -345,7 +344,7 @@ class _Task:
         ca, k = casadi_module(), self.ground.unit.size
         metric = self._metric
         motions = (self._W.solve(scalars(metric[:, i]))[i] for i in range(k))
-        size = ca.fmax(own, self._size**2 * total(motions) / k)  # as `mobility_size`
+        size = ca.fmax(own, total(motions) / k)  # as `mobility_size`
         return _matrix(A) + self.damping * size * ca.SX.eye(n)
 
     @cached_property
@@ -367,23 +366,13 @@ class _Task:
         n = len(J)
         A = [[total(x * y for x, y in zip(J[i], T[j], strict=True)) for j in range(n)]
              for i in range(n)]  # fmt: skip
-        mean = ca.fmax(total(A[i][i] for i in range(n)) / n, self._size**2)
+        mean = ca.fmax(total(A[i][i] for i in range(n)) / n, 1.0)
         relative = _matrix([[A[max(i, j)][min(i, j)] / mean for j in range(n)] for i in range(n)])
         factors = factored(relative + TASK_LOST * ca.SX.eye(n), 1.0 / TASK_LOST)
         inverses = (factors.solve(scalars(e)) for e in ca.horzsplit(ca.SX(np.eye(n))))
         s2 = 1.0 / total(x[i] for i, x in enumerate(inverses))
         left = ca.fmax(0.0, 1.0 - s2 / TASK_DAMPED**2)
         return TASK_DAMPED**2 * left * left
-
-    @cached_property
-    def _size(self) -> SX:
-        """`size_of`."""
-        ca, c = casadi_module(), self.E.mech.column_scale
-        longest = ca.SX(0.0)
-        for s, row in zip(self.scale.tolist(), self.rows.jacobian, strict=True):
-            squares = total((s * float(c[k]) * x) ** 2 for k, x in row.items())
-            longest = ca.fmax(longest, squares)
-        return ca.fmax(TASK_STILL, TASK_SHARE * ca.sqrt(longest))
 
     def _critical(self, ed: list[SX]) -> tuple[list[SX], list[SX]]:
         """``D ed`` with the natural inertia, and doubt."""

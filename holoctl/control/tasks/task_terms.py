@@ -22,7 +22,7 @@ from holoctl.base.errors import InputError
 from holoctl.base.linalg import Cholesky, cholesky, orthonormal_columns, singular_values
 from holoctl.base.tolerances import TASK_SINGULAR
 from holoctl.control.tasks.contract import BoundTask, Task
-from holoctl.control.tasks.nearness import condition_of, size_of
+from holoctl.control.tasks.nearness import condition_of, relative_scale
 from holoctl.projector.projection import Projection
 
 __all__ = ["TaskTerms", "bound_to", "condition_at", "inertia_of", "task_terms", "whitened"]
@@ -104,7 +104,8 @@ def task_terms(P: Projection, task: Task) -> TaskTerms:
     motion = bound.at(P.kinematics)
     J_y = motion.jacobian @ P.gamma
     L = cholesky(P.gamma.T @ P.terms.M @ P.gamma)
-    condition = condition_at(P, motion.jacobian, bound.scale)
+    scale = relative_scale(P.mechanism, P.partition, task, bound)
+    condition = condition_at(P, motion.jacobian, scale)
     inertia = inertia_of(J_y, L, bound.scale) if condition <= TASK_SINGULAR else None
     return TaskTerms(
         value=motion.value,
@@ -134,7 +135,7 @@ def condition_at(P: Projection, J: Array, scale: Vector) -> float:
         return float("inf")
     c = P.mechanism.column_scale[:, None]
     scaled = scale[:, None] * J * c.T
-    return condition_of(singular_values(scaled @ orthonormal_columns(P.gamma / c)), size_of(scaled))
+    return condition_of(singular_values(scaled @ orthonormal_columns(P.gamma / c)))
 
 
 def inertia_of(J_y: Array, L: Cholesky, scale: Vector) -> Array | None:
