@@ -44,6 +44,7 @@ def laws(name):
             mech, few, 400.0, 40.0, posture=mech.motor_positions(mech.reference), posture_kp=7.0
         ),
         "posture": hc.TaskSpaceControl(mech, hc.PostureTask(), 400.0, 40.0),
+        "mass": hc.TaskSpaceControl(mech, hc.CenterOfMassTask("z x"), 400.0, 40.0),
         "natural": hc.Impedance(mech, task, 500.0, 30.0),
         "natural, few": hc.Impedance(mech, few, 500.0, 30.0),
         "critical": hc.Impedance(mech, task, np.diag(np.arange(1.0, 1 + len(whole.split()))),

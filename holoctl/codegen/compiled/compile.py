@@ -76,9 +76,8 @@ def compile(
     what : Mechanism, ComputedTorque, TaskSpaceControl or Impedance
         A controller brings its partition, weights and limits, and projects targets. Where it has
         ``limits=``, ``torque`` keeps them; the inverse dynamics are those of the mechanism. Of a
-        law of tasks, ``"torque"`` and ``"state"`` can be compiled: of one task with expressions, as
-        a `FrameTask` or a `PostureTask`, with no more rows than motions, all of these driven,
-        and without ``limits=``.
+        law of tasks, ``"torque"`` and ``"state"`` can be compiled: of one task that is no
+        `CustomTask`, with no more rows than motions, all of these driven, and without ``limits=``.
     functions : iterable of str, optional
         Of ``"inverse_dynamics"``, ``"forward_dynamics"``, ``"terms"``, ``"torque"`` (of a
         controller), ``"inverse_dynamics_derivatives"``, ``"forward_dynamics_derivatives"``,

@@ -39,7 +39,7 @@ def _value(task: TaskExport) -> str:
     if along:
         what = f"position {' '.join('xyz'[i] for i in along)} to follow, m"
     else:
-        what = "positions to follow, rad or m"
+        what = "positions to follow, in the order of the rows; rad or m"
     return f" *   value[{count}]                      {what}"
 
 

@@ -25,10 +25,21 @@ from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.position_error import position_error
 from holoctl.codegen.matrices import scalars
-from holoctl.codegen.relative_motion import Pair, moved, pair_between, point_motion, turns
+from holoctl.codegen.relative_motion import (
+    Pair,
+    Seen,
+    moved,
+    pair_between,
+    point_motion,
+    see,
+    turns,
+)
+from holoctl.codegen.tree import constant
+from holoctl.control.tasks.center_of_mass_task import BoundCenterOfMassTask
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.control.tasks.frame_task import BoundFrameTask, Pose
 from holoctl.control.tasks.posture_task import BoundPostureTask
+from holoctl.tree.frozen_model import plain
 
 __all__ = ["TaskRows", "of_a_pose", "opaque", "reference_size", "reference_value", "task_rows"]
 
@@ -71,7 +82,7 @@ def reference_size(task: BoundTask) -> int:
         if task.of_poses:
             return 12
         return 3 if task.local else len(task.axes)
-    if isinstance(task, BoundPostureTask):
+    if isinstance(task, (BoundPostureTask, BoundCenterOfMassTask)):
         return len(task.labels)
     raise InputError(opaque(task))
 
@@ -81,8 +92,8 @@ def opaque(task: BoundTask) -> str:
     kind = type(task).__name__.removeprefix("Bound")
     why = getattr(task, "opaque", "") or f"a {kind} has no expressions"
     return (
-        f"task {', '.join(task.labels)} cannot be compiled: {why}; a FrameTask and a PostureTask "
-        "have"
+        f"task {', '.join(task.labels)} cannot be compiled: {why}; FrameTask, PostureTask and "
+        "CenterOfMassTask have"
     )
 
 
@@ -114,6 +125,8 @@ def task_rows(E: Expressions, task: BoundTask, value: SX) -> TaskRows:
         return _of_a_frame(E, task, given)
     if isinstance(task, BoundPostureTask):
         return _of_positions(E, task, given)
+    if isinstance(task, BoundCenterOfMassTask):
+        return _of_all_mass(E, task, given)
     raise InputError(opaque(task))
 
 
@@ -125,6 +138,28 @@ def _of_positions(E: Expressions, task: BoundPostureTask, value: list[SX]) -> Ta
     ]
     rows = [{k: ca.SX(1.0)} for k in columns]
     return TaskRows(rows, [ca.SX(0.0)] * len(rows), [E.v[k] for k in columns], error, [])
+
+
+def _of_all_mass(E: Expressions, task: BoundCenterOfMassTask, value: list[SX]) -> TaskRows:
+    """The mean of the centres of mass of all bodies, by their masses."""
+    ca, model = casadi_module(), plain(E.mech.model)
+    zero, seen = ca.SX.zeros(3), dict[tuple[int, int], Seen]()
+    center, velocity, acceleration = zero, zero, zero
+    columns: dict[int, SX] = {}
+    bodies = [j for j in range(1, model.njoints) if model.inertias[j].mass > 0.0]
+    whole = sum(model.inertias[j].mass for j in bodies)
+    for j in bodies:
+        s, part = see(E.tree, (0, 0), E.tree.of_joint[j], E.v, seen), model.inertias[j].mass / whole
+        p = s.o + s.R @ constant(model.inertias[j].lever)
+        v, a = point_motion(s, p)
+        center, velocity = center + part * p, velocity + part * v
+        acceleration = acceleration + part * a
+        for c, angular, linear, origin in s.columns:
+            columns[c] = columns.get(c, zero) + part * (linear + ca.cross(angular, p - origin))
+    along = [_LETTERS.index(axis) for axis in task.axes]
+    rows = [{c: x[i] for c, x in columns.items() if not x[i].is_zero()} for i in along]
+    error = [x - center[i] for x, i in zip(value, along, strict=True)]
+    return TaskRows(rows, [acceleration[i] for i in along], [velocity[i] for i in along], error, [])
 
 
 # -------------------------------------------------------------------------------- frames
