@@ -87,8 +87,11 @@ def lay_out_levels(
         at_posture[:, 0] = L.T.dot(held)
         scaled = J_y * by_row
 
-        def regular(own: slice) -> bool:
-            return far_from_singular(scaled[own], squares, least)
+        def regular(own: slice, wide: bool) -> bool:
+            if wide:
+                return far_from_singular(scaled[own], squares, least)
+            moved = np.vecdot(scaled[own] * squares, scaled[own])  # else all of it is rounding
+            return bool(moved.max() > least**2)
 
         J_z = lapack.dtrtrs(L, scaled.T, lower=1)[0].T
         z = _by_priority(J_z, needed * by_row, levels, at_posture, regular)
@@ -105,7 +108,7 @@ def lay_out_levels(
 
 def _by_priority(
     J_z: Array, needed: Array, levels: list[slice], at_posture: Array,
-    regular: Callable[[slice], bool],
+    regular: Callable[[slice, bool], bool],
 ) -> Array | None:  # fmt: skip
     """z of the levels, and the posture's in the rest; None for doubt, such as of rows that are not
     `regular`."""
@@ -120,7 +123,7 @@ def _by_priority(
             J = J.dot(free)
         rows, left = J.shape
         wide, size = rows <= left, np.vecdot(J_z[own], J_z[own]).max()
-        if wide and not regular(own):
+        if not regular(own, wide):
             return None
         A, b = (J.dot(J.T), missing) if wide else (J.T.dot(J), J.T.dot(missing))
         solved = _solved(A, b, size)

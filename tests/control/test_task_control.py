@@ -365,8 +365,8 @@ def test_what_does_not_fit_is_done_by_least_squares():
 
 
 def test_more_rows_than_motions_are_least_squares_and_told(caplog):
-    mech, part = of("our five_bar"), partition_of("our five_bar")
-    task = hc.FrameTask("tip_right", "x z ry")
+    mech = hc.load(hc.robot_file("five_bar"))  # one that was not told yet
+    part, task = hc.partition(mech, hc.assemble(mech)[0]), hc.FrameTask("tip_right", "x z ry")
     with caplog.at_level(logging.WARNING, "holoctl"):
         ctl = hc.TaskSpaceControl(mech, task, 100.0, 20.0, partition=part)
     (record,) = caplog.records

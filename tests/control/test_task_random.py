@@ -76,3 +76,43 @@ def test_it_is_right_or_refused(name, seed):
             e = bound.error(terms.value, bound.wanted(reference[0]))
             xdd = reference[2] + 20.0 * (reference[1] - terms.rate) + 100.0 * e
             assert relative(acceleration_of(mech, task, q, v, u, part), xdd) < tol, task
+
+
+@pytest.mark.parametrize("seed", few(range(6), [0]))
+@pytest.mark.parametrize("name", few(SOUND, QUICK))
+def test_several_are_right_or_refused(name, seed):
+    """By priority or weights, more rows than motions too: on either path, and the first one as if
+    it were alone."""
+    mech, part = of(name), partition_of(name)
+    rng = np.random.default_rng(100 * seed + len(name))
+    for _ in range(6):
+        q, v = states_of(name)[rng.integers(3)]
+        count = int(rng.integers(2, 4))
+        tasks = [some_task(mech, part.actuation_rank, rng) for _ in range(count)]
+        weights = rng.uniform(0.1, 10.0, count) if rng.integers(2) else None
+        options = {"partition": part, "at_singular": ("raise", "damp")[rng.integers(2)]}
+        references = [reference_near(mech, q, v, task, int(rng.integers(1000))) for task in tasks]
+        found = []
+        for own in (tasks, [WithoutTick(task) for task in tasks]):
+            ctl = hc.TaskSpaceControl(mech, own, 100.0, 20.0, task_weights=weights, **options)
+            follow = ctl.track(lambda t: references)  # noqa: B023
+            try:
+                found.append((follow(0.0, q, v), follow.last.damping))
+            except hc.SingularityError as error:
+                found.append(error)
+        if any(isinstance(x, hc.SingularityError) for x in found):
+            assert isinstance(found[0], hc.SingularityError), (tasks, found)
+            assert isinstance(found[1], hc.SingularityError), (tasks, found)
+            continue
+        (u, damping), (again, other) = found
+        assert relative(u, again) < 1e-6, (tasks, weights, options)
+        assert damping == pytest.approx(other, rel=1e-6, abs=1e-12), tasks
+        alone = hc.TaskSpaceControl(mech, tasks[0], 100.0, 20.0, **options)
+        follow = alone.track(lambda t: references[0])  # noqa: B023
+        if weights is None and len(tasks[0].axes) <= part.actuation_rank:
+            only = follow(0.0, q, v)
+            if follow.last.damping == 0.0:
+                xdd = acceleration_of(mech, tasks[0], q, v, only, part)
+                off = acceleration_of(mech, tasks[0], q, v, u, part) - xdd
+                size = np.abs(xdd).max() + np.abs(u).max() * 1e-2
+                assert np.abs(off).max() < 1e-7 * size, tasks
