@@ -9,7 +9,8 @@ from functools import cache
 import numpy as np
 import pinocchio as pin
 import pytest
-from expressed import ca
+import zoo
+from expressed import ca, case
 from support import few, mechanism, relative
 from task_code import TILTED, Law, frame, laws, reference, robot, states, zoo_law
 from zoo import ZOO
@@ -153,6 +154,20 @@ def test_friction_at_the_rates_that_the_controller_takes(at):
             assert (relative(u, other(q, v, asked)[0]) > 1e-6) == (at == "reference")
 
 
+@pytest.mark.parametrize("at", ["reference", "measured"])
+def test_constraints_that_depend_on_time(at):
+    base, rng = case("timed_arm_expressed")[0], np.random.default_rng(10)
+    mech = dataclasses.replace(base, forces=[hc.JointFriction(viscous=0.2, coulomb=0.1)])
+    controller = hc.TaskSpaceControl(mech, frame(mech, "x"), 40.0, 4.0, friction_at=at)
+    law = Law(controller)
+    for t in (0.3, 1.7):
+        q, v = hc.assemble(mech, v_guess=rng.normal(size=3), t=t)
+        asked = reference(controller, q, v, rng)
+        u, doubt = law(q, v, asked, t)
+        assert doubt < 1.0
+        assert relative(u, controller.torque(q, v, asked, t)) < 1e-9
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 6])
 def test_critical_damping_without_eigenvectors(n):
     rng, A, z = np.random.default_rng(n), ca.SX.sym("A", n, n), ca.SX.sym("z", n)
@@ -245,6 +260,30 @@ def test_damping_in_the_code_is_that_of_the_general_path():
             assert relative(u, controller.torque(q, v, [0.1, 0.5])) < 1e-6
             seen += 1
     assert seen > 3
+
+
+@pytest.mark.parametrize("mode", ["raise", "damp"])
+def test_a_task_of_one_row_at_a_dead_centre(mode):
+    mech, told = zoo.slider_crank("crank"), []
+    task = hc.PostureTask(("slider",))
+    for controller in (
+        hc.TaskSpaceControl(mech, task, 100.0, 20.0, at_singular=mode),
+        hc.Impedance(mech, task, 100.0, "critical", at_singular=mode),
+    ):
+        law = Law(controller)
+        for a in (0.3, 0.03, 0.01, 1e-3, 1e-5, 1e-8, 0.0, -1e-8, -1e-3):
+            b = -a - np.arcsin(0.4 * np.sin(a))
+            q = np.array([a, b, 0.2 * np.cos(a) + 0.5 * np.cos(a + b)])
+            asked = [q[2] + 0.01]
+            u, doubt = law(q, np.zeros(3), asked)
+            expected = answer(controller.torque, q, np.zeros(3), asked)
+            told.append(isinstance(expected, str))
+            if told[-1]:
+                assert not doubt < 1.0
+            elif doubt < 1.0:
+                assert np.abs(u - expected).max() < 1e-6 * max(1.0, np.abs(expected).max())
+            assert mode == "raise" or doubt < 1.0
+    assert any(told) == (mode == "raise")
 
 
 # ------------------------------------------------------------------------------ machine code

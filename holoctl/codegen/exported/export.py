@@ -123,8 +123,8 @@ def export_c(
     """
     if not isinstance(what, (Mechanism, ComputedTorque, TaskSpaceControl, Impedance)):
         raise InputError(
-            "what must be a Mechanism, a ComputedTorque, a TaskSpaceControl or an Impedance; got a "
-            f"{type(what).__name__}"
+            "what must be a Mechanism or a ComputedTorque, a TaskSpaceControl or an Impedance; got "
+            f"a {type(what).__name__}"
         )
     of_task = None
     if isinstance(what, (TaskSpaceControl, Impedance)):
