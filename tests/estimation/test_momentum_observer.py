@@ -414,6 +414,17 @@ def test_a_wrench_does_not_depend_on_the_coordinates_of_the_motions():
     assert one.share > 0.1
 
 
+@pytest.mark.parametrize(("name", "frame"), [("held_foot", "leg_5"), ("weld_chain", "j7")])
+def test_no_effort_tells_what_acts_on_a_frame_that_the_constraints_hold(name, frame):
+    """It moves by rounding, the same along all axes."""
+    mech = mechanism(name)
+    observer, (q, v) = hc.MomentumObserver(mech, 50.0), hc.assemble(mech)
+    observer.reset(q, v)
+    observer.update(q, v, np.zeros(mech.nu))
+    for axes in ("x y z rx ry rz", "x", "y z", "rx"):
+        refused(lambda axes=axes: observer.wrench(frame, axes), hc.SingularityError, frame)
+
+
 def test_a_wrench_that_is_not_determined_is_not_told():
     observer = static("five_bar", {"tip": np.ones(6)})
     e = refused(lambda: observer.wrench("tip"), hc.SingularityError, "five_bar", "'y'", "at most 2")
