@@ -24,7 +24,7 @@ from scipy.linalg import blas
 from holoctl.base.checks import Vector, counted, known_name, listing
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import PivotedQR, cholesky, pivoted_qr
-from holoctl.base.tolerances import TASK_SHARE, UNTOLD_WRENCH
+from holoctl.base.tolerances import UNTOLD_WRENCH, WRENCH_OF_TREE
 from holoctl.estimation.reduced_motion import ReducedMotion
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.coordinates import support
@@ -136,7 +136,7 @@ def frame_wrench(
     metric: Array = blas.dtrsm(1.0, inertia.factor, (unit[:, None] * J).T, lower=1)  # L^-1 J_y'
     asked = [WRENCH_AXES.index(axis) for axis in axes]
     own = float(np.sqrt((metric * metric).sum(axis=0).max()))
-    most = max(own, TASK_SHARE * _of_tree(mech, motion, unit[:, None] * tree, inertia.factor))
+    most = max(own, WRENCH_OF_TREE * _of_tree(mech, motion, unit[:, None] * tree, inertia.factor))
     qr = pivoted_qr(metric[:, asked], tol=UNTOLD_WRENCH, size=most)
     if qr.rank < len(axes):
         raise _untold(mech, at, axes, qr, J.shape[1])
