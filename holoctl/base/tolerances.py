@@ -409,9 +409,13 @@ TASK_SINGULAR, TASK_DAMPED = 1e4, 1e-2
 larger than the first; where damping is asked for it begins where the inverse of that Jacobian,
 relative to its size, has a norm of one over the second."""
 
-TASK_NEAR, TASK_HELD = (5, 0.3), 1e-7  # a count and a scaled step; a share
-"""The usual size of a task is the largest at so many configurations, the others so far from the
-reference; closures hold it still where it is less than this share of what the tree would move."""
+TASK_NEAR, TASK_HELD = (4, 0.3), 1e-7  # a count and a scaled step; a share
+"""The usual size of a row of a task is the largest at the reference, and at so many configurations
+so far from there; closures hold it still where it is less than this share of what the tree would
+move."""
+
+TASKS_REMEMBERED = 100
+"""For so many tasks a mechanism remembers what is usual."""
 
 TASK_DOUBT, BESIDE_DAMPED = 1e3, 0.9
 """Tasks in a tick: the general path takes over where the inverse scaled pivots of the Jacobian have

@@ -111,9 +111,10 @@ class TaskAim:
             right = np.column_stack(
                 [xdd - motion.drift - motion.jacobian @ a_b, wanted.rate - motion.jacobian @ P.v_t]
             )
-            s = law.scales[i][:, None]
+            scale, mobility = law.usual[i]
+            s, sizes = scale[:, None], task.scale / scale
             J = s * motion.jacobian * mech.column_scale
-            levels.append(Level(J, s * right, task.labels, task.scale / law.scales[i]))
+            levels.append(Level(J, s * right, task.labels, sizes, mobility))
         if law.weights is not None:
             levels = [_together(levels, law.weights)]
         E = whitened(D / mech.column_scale[:, None], L)
@@ -170,7 +171,8 @@ def _together(levels: Sequence[Level], weights: Sequence[float]) -> Level:
     J, right = np.vstack([one.J for one in levels]), np.vstack([one.right for one in levels])
     labels = sum((level.labels for level in levels), ())
     sizes = np.concatenate([one.roots for one in levels])
-    return Level(J, right, labels, sizes * np.concatenate(roots))
+    mobility = max(one.mobility for one in levels)
+    return Level(J, right, labels, sizes * np.concatenate(roots), mobility)
 
 
 class _Felt(NamedTuple):
@@ -206,16 +208,15 @@ class _Felt(NamedTuple):
     def _inertia(self, i: int, motion: TaskMotion) -> Array:
         """Lambda, damped as the task is."""
         P, task = self.P, self.law.tasks[i]
-        c, s = P.mechanism.column_scale, self.law.scales[i]
-        none = np.zeros((s.size, 0))
-        level = Level(s[:, None] * motion.jacobian * c, none, task.labels, np.ones(s.size))
+        c, (s, mobility) = P.mechanism.column_scale, self.law.usual[i]
+        none, alike = np.zeros((s.size, 0)), np.ones(s.size)
+        level = Level(s[:, None] * motion.jacobian * c, none, task.labels, alike, mobility)
         motions = P.gamma / c[:, None]
         X = s[:, None] * self._whitened(motion)
         A = X @ X.T
         if self.law.damped:
-            E = whitened(motions, self._inertia_of_motions)
             sizes = singular_values(level.J @ orthonormal_columns(motions))
-            added = damping_of(sizes) * mobility_size(X, E)
+            added = damping_of(sizes) * mobility_size(X, mobility)
             A += np.diag(np.full(s.size, added))
         else:
             check_regular(P.mechanism.name, level, motions, 0)

@@ -25,7 +25,7 @@ from holoctl.control.reference_law import check_finite, position_error
 from holoctl.control.task_aim import TaskAim
 from holoctl.control.task_law import Asked, Posture, TaskLaw, TaskNotes
 from holoctl.control.tasks.contract import Wanted, wanted_of
-from holoctl.control.tasks.nearness import relative_scale
+from holoctl.control.tasks.nearness import usual
 from holoctl.dynamics.tick.inverse_tick import Behind, why_general
 from holoctl.dynamics.tick.prepared_inverse import (
     PreparedInverseDynamics,
@@ -234,7 +234,7 @@ def task_controller(
     )  # fmt: skip
     part = prepared.partition
     pairs = zip(described, law.tasks, strict=True)
-    law = replace(law, scales=tuple(relative_scale(mech, part, *pair) for pair in pairs))
+    law = replace(law, usual=tuple(usual(mech, part, *pair) for pair in pairs))
     friction = any(force.friction for force in mech.bound_forces)
     aimed(prepared, TaskAim(law, friction and options.friction_at == "reference"))
     _tell_of_rows(mech, law, part.actuation_rank)

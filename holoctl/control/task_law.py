@@ -45,7 +45,7 @@ from holoctl.base.linalg import (
 from holoctl.base.tolerances import TASK_SINGULAR
 from holoctl.control.limited_tick import Limiting
 from holoctl.control.tasks.contract import BoundTask, Wanted
-from holoctl.control.tasks.nearness import condition_of, damping_of
+from holoctl.control.tasks.nearness import Usual, condition_of, damping_of
 
 __all__ = [
     "Asked",
@@ -163,8 +163,8 @@ class TaskLaw:
         Of the tasks, where they share one level; None: by priority.
     damped : bool
         Whether singular tasks are damped, or refused.
-    scales : tuple of (rows,) arrays
-        What makes rows pure numbers, about one: their scale over the usual size of the task.
+    usual : tuple of Usual
+        What makes rows pure numbers, about one, and their mobility.
     """
 
     tasks: tuple[BoundTask, ...]
@@ -175,7 +175,7 @@ class TaskLaw:
     posture: Posture
     weights: tuple[float, ...] | None
     damped: bool
-    scales: tuple[Vector, ...] = ()
+    usual: tuple[Usual, ...] = ()
 
     def command(self, i: int, e: Vector, ed: Vector, damping: Array) -> Vector:
         """``D ed + K e``: a force where the law is that of an impedance, else an acceleration."""
@@ -191,18 +191,21 @@ class Level(NamedTuple):
     Attributes
     ----------
     J : (rows, nv) array
-        In scaled rows and coordinates, over the usual size of the task.
+        In scaled rows and coordinates, over the usual size of each row.
     right : (rows, n) array
         What ``J E z`` is to be, for each of n motions.
     labels : tuple of str
     roots : (rows,) array
         How rows count where there are more of them than motions: that size, and roots of weights.
+    mobility : float
+        The usual one.
     """
 
     J: Array
     right: Array
     labels: tuple[str, ...]
     roots: Vector
+    mobility: float
 
 
 def prioritised(name: str, levels: Sequence[Level], E: Array, posture: Array) -> Array:
@@ -260,7 +263,7 @@ def prioritised_damped(levels: Sequence[Level], E: Array, posture: Array) -> tup
         X, right, tall = level.J @ E, level.right, level.J.shape[0] > left
         sizes = singular_values(T.solve(one).T @ P @ X.T)[:rows]
         damping = damping_of(sizes)
-        most, added = max(most, damping), damping * mobility_size(X @ P, E)
+        most, added = max(most, damping), damping * mobility_size(X @ P, level.mobility)
         if tall:
             X, right = level.roots[:, None] * X, level.roots[:, None] * right
         A = X @ P @ X.T
@@ -278,11 +281,10 @@ def prioritised_damped(levels: Sequence[Level], E: Array, posture: Array) -> tup
     return z + P @ posture, most
 
 
-def mobility_size(J: Array, E: Array) -> float:
+def mobility_size(J: Array, usual: float) -> float:
     """How large the mobility of rows is taken to be, so that damping does not vanish with them: the
-    mean of its diagonal, and at least what a row of the usual size has of the motions E."""
-    each: float = float((E * E).sum()) / E.shape[1]
-    return max(float(np.vecdot(J, J).mean()), each)
+    mean of its diagonal, ``J J'``, or the usual one."""
+    return max(float(np.vecdot(J, J).mean()), usual)
 
 
 def check_regular(name: str, level: Level, motions: Array, before: int) -> None:

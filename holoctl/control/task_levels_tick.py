@@ -51,7 +51,7 @@ def lay_out_levels(
     roots = [1.0] * len(sizes) if law.weights is None else [w**0.5 for w in law.weights]
     f = np.concatenate([root * task.scale for root, task in zip(roots, law.tasks, strict=True)])
     by_row, rows, k = f[:, None], stops[-1], independent.size
-    by_size = np.concatenate(law.scales)[:, None]
+    by_size = np.concatenate([usual.scale for usual in law.usual])[:, None]
     levels = slices if law.weights is None else [slice(rows)]
     J, needed = np.zeros((rows, mech.nv)), np.zeros((rows, 2 if at_reference else 1))
     of_tasks = list(zip(ticks, slices, law.stiffness, law.damping, strict=True))

@@ -162,7 +162,7 @@ def _square(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
     """As many rows as motions: J_y' is factored where it is."""
     task, c = law.tasks[0], mech.column_scale[ground.split.independent]
     f = factors_of(task)
-    lu = in_place_lu(J_y.T, law.scales[0] / f * c.min())
+    lu = in_place_lu(J_y.T, law.usual[0].scale / f * c.min())
 
     def factor(q: Vector) -> bool:
         return lu.factor() < TASK_DOUBT**2
@@ -183,7 +183,7 @@ def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
     posture, of_motors, motors = law.posture, ground.of_motors, np.ascontiguousarray(mech.B.T)
     inertia, posv, potrs = ground.inertia, lapack.dposv, lapack.dpotrs
     squares = mech.column_scale[ground.split.independent] ** 2
-    least = float((factors_of(law.tasks[0]) / law.scales[0]).max()) / TASK_DOUBT
+    least = float((factors_of(law.tasks[0]) / law.usual[0].scale).max()) / TASK_DOUBT
     T, factors, f = np.zeros(J_y.T.shape), np.zeros((J_y.shape[0],) * 2), factors_of(law.tasks[0])
 
     def factor(q: Vector) -> bool:
@@ -240,7 +240,7 @@ def _far_from_singular(
     """A function that says whether the task is too far from singular to be damped, exactly
     as `damping_of`, with ``A = J_y (gamma' gamma)^-1 J_y'``, scaled."""
     basis, posv, task = ground.basis, lapack.dposv, law.tasks[0]
-    scale = (law.scales[0] / factors_of(task))[:, None]
+    scale = (law.usual[0].scale / factors_of(task))[:, None]
     per_c, one = 1.0 / mech.column_scale[:, None], np.eye(J_y.shape[0])
     most = BESIDE_DAMPED / TASK_DAMPED**2
 

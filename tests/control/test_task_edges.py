@@ -10,7 +10,7 @@ import pytest
 from all_forces import every_force
 from support import few
 from task_mechanisms import WithoutTick
-from zoo import ZOO, slider_crank
+from zoo import ZOO, add_body, at, lump, slider_crank
 
 import holoctl as hc
 
@@ -101,19 +101,19 @@ def test_the_slider_goes_through_its_dead_centre_without_a_jump():
     task = hc.PostureTask(("slider",))
     angles = [0.1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-9, -1e-9, -1e-6, -1e-4, -1e-3, -1e-2]
 
-    def at(angle):
+    def posture(angle):
         b = np.arcsin(0.2 / 0.5 * np.sin(angle))
         return np.array([angle, -b - angle, 0.2 * np.cos(angle) + 0.5 * np.cos(b)])
 
-    part = hc.partition(mech, at(0.1))
+    part = hc.partition(mech, posture(0.1))
     strict = hc.TaskSpaceControl(mech, task, 100.0, 20.0, partition=part)
     damped = hc.TaskSpaceControl(mech, task, 100.0, 20.0, partition=part, at_singular="damp")
     v = np.zeros(3)
     with pytest.raises(hc.SingularityError, match="singular here"):
-        strict.torque(at(1e-6), v, at(1e-6)[2:] - 0.01)
+        strict.torque(posture(1e-6), v, posture(1e-6)[2:] - 0.01)
     track = {}
     for angle in angles:
-        q = at(angle)
+        q = posture(angle)
         follow = damped.track(lambda t, x=q[2:] - 0.01: x)
         track[angle] = follow(0.0, q, v), follow.last.damping
     assert all(np.abs(u).max() < 30.0 for u, _ in track.values())
@@ -233,3 +233,40 @@ def test_a_controller_says_why_it_is_slow(five_bar):
     assert passive.general == "some motion is passive"
     slow = WithoutTick(along("x z"))
     assert "has no tick" in hc.TaskSpaceControl(mech, slow, 1.0, 1.0, partition=part).general
+
+
+def gantry(lead, wheel=None):
+    """x by a screw, y direct, both driven; and a wheel on a motor of its own."""
+    m = pin.Model()
+    add_body(m, 0, pin.JointModelRX(), at(), "screw", pin.Inertia.FromSphere(1e-2, 0.05))
+    add_body(m, 0, pin.JointModelPX(), at(), "bridge", lump(np.random.default_rng(1), 20.0))
+    add_body(m, "bridge", pin.JointModelPY(), at(), "tool", lump(np.random.default_rng(2), 5.0))
+    motors = ["screw", "tool"]
+    if wheel is not None:
+        body = pin.Inertia(1e-3, np.zeros(3), wheel * np.eye(3))
+        add_body(m, 0, pin.JointModelRZ(), at(1.0), "wheel", body)
+        motors.append("wheel")
+    gear = hc.Coupling({"bridge": 1.0, "screw": -lead / (2.0 * np.pi)}, name="gear")
+    return hc.Mechanism(m, [gear], motors, name="gantry")
+
+
+@pytest.mark.parametrize("lead", [0.5, 1e-3, 1e-5])
+@pytest.mark.parametrize("wheel", [None, 1e-2, 1e-6])
+@pytest.mark.parametrize("mode", ["raise", "damp"])
+def test_transmissions_are_not_singular(lead, wheel, mode):
+    mech = gantry(lead, wheel)
+    task, q, v = hc.FrameTask("tool", "x y"), pin.neutral(mech.model), np.zeros(mech.nv)
+    P = hc.project(mech, q, v)
+    terms = hc.task_terms(P, task)
+    assert terms.condition < 2.0
+    ctl = hc.TaskSpaceControl(mech, task, 100.0, 20.0, at_singular=mode)
+    u = ctl.torque(q, v, (terms.value, np.zeros(2), np.array([1.0, -2.0])))
+    a = hc.forward_dynamics(mech, q, v, mech.B @ u).a
+    np.testing.assert_allclose(a[[1, 2]], [1.0, -2.0], rtol=1e-9)
+
+
+def test_a_twist_is_not_taken_for_rows(five_bar):
+    mech, part, q, v = five_bar
+    ctl = hc.TaskSpaceControl(mech, along("x z"), 1.0, 1.0, partition=part)
+    with pytest.raises(hc.InputError, match=r"a pin\.Motion has six, in its own: give arrays"):
+        ctl.torque(q, v, (np.zeros(2), pin.Motion.Zero(), np.zeros(2)))

@@ -164,7 +164,7 @@ class _Task:
 
     @property
     def scale(self) -> Array:
-        found: Array = self.law.scales[0]
+        found: Array = self.law.usual[0].scale
         return found
 
     @cached_property
@@ -340,11 +340,8 @@ class _Task:
         A, n = self.mobility, len(self.J)
         if not self.law.damped:
             return _matrix(A)
-        own = total(A[i][i] for i in range(n)) / n
-        ca, k = casadi_module(), self.ground.unit.size
-        metric = self._metric
-        motions = (self._W.solve(scalars(metric[:, i]))[i] for i in range(k))
-        size = ca.fmax(own, total(motions) / k)  # as `mobility_size`
+        own, ca = total(A[i][i] for i in range(n)) / n, casadi_module()
+        size = ca.fmax(own, self.law.usual[0].mobility)  # as `mobility_size`
         return _matrix(A) + self.damping * size * ca.SX.eye(n)
 
     @cached_property

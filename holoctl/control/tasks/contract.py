@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+import pinocchio as pin
 from numpy import float64
 from numpy.typing import NDArray
 
@@ -158,6 +159,11 @@ def wanted_of(task: BoundTask, reference: Any) -> Wanted:
             f"{len(reference)} (a value of several numbers is a list or an array)"
         )
     value, rate, acceleration = reference
+    if isinstance(rate, pin.Motion) or isinstance(acceleration, pin.Motion):
+        raise InputError(
+            "rate and acceleration of a reference have an entry for each row of the task, in the "
+            "order of its axes; a pin.Motion has six, in its own: give arrays"
+        )
     of = f"of {task.labels[0]} ..."
     return Wanted(
         task.wanted(value),

@@ -1,7 +1,7 @@
 """How near a task is to singular: by its Jacobian in scaled rows, along an orthonormal basis.
 
-Masses and the choice of coordinates do not matter then. Rows are relative to the usual size of the
-task, that near the reference of the mechanism: a screw moves its slide by little for each turn, and
+Masses and the choice of coordinates do not matter then. Each row is relative to its usual size,
+that near the reference of the mechanism: a screw moves its slide by little for each turn, and
 always does; a stretched arm has lost what it had. Of singular values sigma, relative,
 
     condition    max(sigma_1, 1) / sigma_m
@@ -13,21 +13,32 @@ away from singular postures.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
-from holoctl.base.linalg import largest, orthonormal_columns, singular_values
-from holoctl.base.tolerances import TASK_DAMPED, TASK_HELD, TASK_LOST, TASK_NEAR
+from holoctl.base.linalg import cholesky, orthonormal_columns
+from holoctl.base.tolerances import (
+    SINGULAR,
+    TASK_DAMPED,
+    TASK_HELD,
+    TASK_LOST,
+    TASK_NEAR,
+    TASKS_REMEMBERED,
+)
 from holoctl.closing.assembly import assemble
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
-from holoctl.projector.projection import Projection, projected
+from holoctl.projector.projection import projected
 
-__all__ = ["condition_of", "damping_of", "relative_scale"]
+__all__ = ["Usual", "condition_of", "damping_of", "usual"]
 
 Array = NDArray[np.float64]
 
@@ -45,47 +56,94 @@ def damping_of(sizes: Vector) -> float:
     return TASK_DAMPED**2 * max(0.0, 1.0 - s2 / TASK_DAMPED**2) ** 2
 
 
-def relative_scale(mech: Mechanism, part: Partition, key: object, task: BoundTask) -> Vector:
-    """The scale of a task over its usual size; `key` is the description, found once for each."""
-    known: dict[object, float] = mech.per_thread("usual sizes of tasks", dict)
+class Usual(NamedTuple):
+    """A task as it is at and around the reference.
+
+    Attributes
+    ----------
+    scale : (rows,) array
+        The scale of each row over its usual size.
+    mobility : float
+        Mean of the diagonal of the mobility in such rows.
+    """
+
+    scale: Vector
+    mobility: float
+
+
+def usual(mech: Mechanism, part: Partition, key: object, task: BoundTask) -> Usual:
+    """The largest of what is found at a few configurations; `key` is the description, for which it
+    is remembered."""
+    known: dict[object, Usual] = mech.per_thread("tasks as usual", dict)
     try:
-        size = known.get(key)
+        found = known.get(key)
     except TypeError:  # a description that has no hash
-        return task.scale / _usual_size(mech, part, task)
-    if size is None:
-        size = known[key] = _usual_size(mech, part, task)
-    return task.scale / size
+        return _usual(mech, part, task)
+    if found is None:
+        if len(known) >= TASKS_REMEMBERED:
+            known.clear()
+        found = known[key] = _usual(mech, part, task)
+    return found
 
 
-def _usual_size(mech: Mechanism, part: Partition, task: BoundTask) -> float:
-    """The largest singular value at and around the reference; where closures hold the rows still,
-    and this is rounding, of floats or of the geometry, what the tree would move."""
+def _usual(mech: Mechanism, part: Partition, task: BoundTask) -> Usual:
+    """Rows that closures hold still, so that they are rounding, of floats or of the geometry, count
+    by what the tree would move."""
+    there = [(J, E) for J, E in map(_at(mech, part, task), _around(mech, part)) if J.size]
+    rows = task.scale.size
+    own, whole = np.zeros(rows), np.zeros(rows)
+    for J, E in there:
+        own = np.maximum(own, np.linalg.norm(J @ orthonormal_columns(E), axis=1))
+        whole = np.maximum(whole, np.linalg.norm(J, axis=1))
+    most = float(whole.max(initial=0.0))
+    held = max(TASK_HELD, part.tolerance) * most
+    size = np.where(own > held, own, most if most > 0.0 else 1.0)
+    moved = [J[own > held] / size[own > held, None] @ E for J, E in there]
+    mobility = max((float(np.vecdot(X, X).sum()) / rows for X in moved), default=0.0)
+    if not mobility > 0.0:  # nothing moves the task
+        mobility = max((float((E * E).sum()) / E.shape[1] for _, E in there), default=1.0)
+    return Usual(task.scale / size, mobility)
+
+
+def _around(mech: Mechanism, part: Partition) -> Iterator[Vector]:
+    """The assembled reference, and places beside it along the motions."""
     try:
         middle = assemble(mech)[0]
     except HoloctlError:
         middle = mech.reference
-    rest, c = np.zeros(mech.nv), mech.column_scale
-    rng, own, whole, basis = np.random.default_rng(0), 0.0, 0.0, None
-    for _ in range(TASK_NEAR[0]):
-        step = np.zeros(mech.nv)
-        if basis is not None:
-            y = rng.normal(size=basis.shape[1])
-            step = c * (basis @ (TASK_NEAR[1] * y / np.linalg.norm(y)))
+    yield middle
+    rng, c, rest = np.random.default_rng(0), mech.column_scale, np.zeros(mech.nv)
+    try:
+        P = projected(mech, middle, rest, 0.0, part)
+    except HoloctlError:
+        return
+    basis = orthonormal_columns(P.gamma / c[:, None])
+    for _ in range(TASK_NEAR[0] if basis.shape[1] else 0):
+        y = rng.normal(size=basis.shape[1])
+        yield pin.integrate(
+            mech.model, middle, c * (basis @ (TASK_NEAR[1] * y / np.linalg.norm(y)))
+        )
+
+
+def _at(
+    mech: Mechanism, part: Partition, task: BoundTask
+) -> Callable[[Vector], tuple[Array, Array]]:
+    """A function (q) that gives J in scaled rows and coordinates, and motions E whose inertia is
+    the identity; nothing where there is no such."""
+    c, rest, none = mech.column_scale, np.zeros(mech.nv), np.zeros((0, 0))
+
+    def at(q: Vector) -> tuple[Array, Array]:
         try:
-            P = projected(mech, pin.integrate(mech.model, middle, step), rest, 0.0, part)
-            J, motions = _scaled(P, task)
-        except HoloctlError:
-            continue
-        basis = motions if basis is None else basis
-        if np.isfinite(J).all() and np.isfinite(motions).all():
-            own = max(own, largest(singular_values(J @ motions)))
-            whole = max(whole, float(np.sqrt(np.vecdot(J, J).max(initial=0.0))))
-    held = max(TASK_HELD, part.tolerance)
-    return (own if own > held * whole else whole) or 1.0
+            P = projected(mech, q, rest, 0.0, part)
+            J = task.scale[:, None] * task.at(P.kinematics).jacobian * c
+        except Exception:  # of functions that somebody else wrote, too: it may not be closed there
+            return none, none
+        L = cholesky(P.gamma.T @ P.terms.M @ P.gamma)
+        if not L.condition <= SINGULAR:  # something has no inertia, so none is compared
+            return J, P.gamma / c[:, None]
+        found, _ = lapack.dtrtrs(L.factor, (P.gamma / c[:, None]).T, lower=1)
+        E = np.asarray(found).T
+        good = np.isfinite(J).all() and np.isfinite(E).all()
+        return (J, E) if good else (none, none)
 
-
-def _scaled(P: Projection, task: BoundTask) -> tuple[Array, Array]:
-    """J in scaled rows and coordinates, and an orthonormal basis of the motions."""
-    c = P.mechanism.column_scale
-    J = task.scale[:, None] * task.at(P.kinematics).jacobian * c
-    return J, orthonormal_columns(P.gamma / c[:, None])
+    return at

@@ -22,7 +22,7 @@ from holoctl.base.errors import InputError
 from holoctl.base.linalg import Cholesky, cholesky, orthonormal_columns, singular_values
 from holoctl.base.tolerances import TASK_SINGULAR
 from holoctl.control.tasks.contract import BoundTask, Task
-from holoctl.control.tasks.nearness import condition_of, relative_scale
+from holoctl.control.tasks.nearness import condition_of, usual
 from holoctl.projector.projection import Projection
 
 __all__ = ["TaskTerms", "bound_to", "condition_at", "inertia_of", "task_terms", "whitened"]
@@ -104,7 +104,7 @@ def task_terms(P: Projection, task: Task) -> TaskTerms:
     motion = bound.at(P.kinematics)
     J_y = motion.jacobian @ P.gamma
     L = cholesky(P.gamma.T @ P.terms.M @ P.gamma)
-    scale = relative_scale(P.mechanism, P.partition, task, bound)
+    scale = usual(P.mechanism, P.partition, task, bound).scale
     condition = condition_at(P, motion.jacobian, scale)
     inertia = inertia_of(J_y, L, bound.scale) if condition <= TASK_SINGULAR else None
     return TaskTerms(
