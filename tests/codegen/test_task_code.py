@@ -28,11 +28,17 @@ ROBOTS = ("five_bar", "delta", "stewart", "leg", "geared_arm")
 # ------------------------------------------------------------------------------ the law
 
 
-@pytest.mark.parametrize("name", few(ROBOTS, ["five_bar"]))
-def test_the_law_is_that_of_the_controller(name):
+SOME_LAWS = ("whole", "other axes", "few, braked", "few, held", "mass", "natural", "full critical",
+             "full inertia", "damped, critical")  # fmt: skip
+
+
+@pytest.mark.parametrize("case", few(["some of five_bar", *ROBOTS], ["some of five_bar"]))
+def test_the_law_is_that_of_the_controller(case):
+    some, _, name = case.rpartition(" ")
     rng, doubted, seen = np.random.default_rng(3), 0, 0
     given = states(robot(name), 8, rng)
-    for what, controller in laws(name).items():
+    for what in SOME_LAWS if some else laws(name):
+        controller = laws(name)[what]
         law = Law(controller)
         for q, v in given:
             asked = reference(controller, q, v, rng)
@@ -206,6 +212,8 @@ def nearly_singular():
             break
         best = None
         for size in (0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 1e-7):
+            if best is not None and best[0] > 1.2 * here:
+                break
             for sign in rng.normal(size=(6, 2)):
                 try:
                     q2, _ = hc.assemble(
