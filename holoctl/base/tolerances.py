@@ -388,6 +388,9 @@ UNTOLD_WRENCH = 1e-4
 """Where the motions move a frame in some direction by less than this part of what they do in
 others, in the metric of their inertia, they do not tell what acts along it."""
 
+WRENCH_OF_TREE = 1e-3
+"""What they do in others counts as this share at least of what the tree alone would do."""
+
 STEP_MISSED = 0.1  # scaled
 """Between two ticks of an observer a coordinate may move by so much more, or less, than its rates
 at both say."""

@@ -125,6 +125,13 @@ def task_subject_of(controller: Any, doing: str) -> TaskSubject:
             f"drive {motions} motions: its least squares cannot be {doing}; take fewer axes, or "
             "the controller itself"
         )
+    if own.law.posture.held is not None and (
+        not subject.mech.actuated or subject.mech.motors.missing
+    ):
+        raise InputError(
+            f"{name}: a posture of motors that have no positions of their own cannot be {doing}; "
+            "leave it out, or let the controller itself hold it"
+        )
     if own.limited is not None:
         raise InputError(
             f"{name}: a {kind} with limits= cannot be {doing}: make one without, or let the "

@@ -88,7 +88,8 @@ def inverse_kinematics(
         How the frames move: of each the rates of its rows, m/s and rad/s, as a task has them:
         velocity of the frame relative to `relative_to`, along the axes of that, at the origin of
         the frame. By the same keys, by names, or an entry for each pose in their order; of one
-        pose the rates themselves. Those of frames that are left out are zero. Default: all zero;
+        pose the rates themselves. A `pin.Motion` along these axes serves too: of it the rows are
+        read. Those of frames that are left out are zero. Default: all zero;
         where constraints that move with time forbid that, as nearly as can be.
     a : mapping, list or (rows,) array_like, optional
         The derivatives of these rates, likewise. Default: all zero; where more rows than motions

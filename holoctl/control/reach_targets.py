@@ -226,10 +226,19 @@ def rates_of(targets: Targets, given: Any, name: str) -> Vector | None:
         if x is None:
             continue
         target, place = each[i], targets.places[i]
-        own = x.vector if isinstance(x, pin.Motion) else x
+        own = _of_motion(target, x, name) if isinstance(x, pin.Motion) else x
         rows = ", ".join(target.task.labels)
         own = vector(f"{name} of {target.name!r}", own, target.lengths.size, rows)
         found[place] = targets.scale[place] * own
+    return found
+
+
+def _of_motion(target: Target, x: pin.Motion, name: str) -> Vector:
+    """The entries of a motion that are the rows of a frame, by their axes."""
+    if not isinstance(target.task, BoundFrameTask):
+        rows = ", ".join(target.task.labels)
+        raise InputError(f"{name} of {target.name!r} ({rows}): a pin.Motion is that of a frame")
+    found: Vector = x.vector[[_SIX.index(axis) for axis in target.task.axes]]
     return found
 
 
@@ -289,10 +298,15 @@ def _target(mech: Mechanism, key: Any, pose: Any, axes: Any, relative_to: Any) -
     name = label if isinstance(label, str) else type(task).__name__
     if isinstance(pose, pin.SE3):
         check_placement(f"the pose of {name!r}", pose)
-    elif np.shape(pose) == (4, 4):
+    elif isinstance(pose, np.ndarray) and pose.shape == (4, 4):
         raise InputError(
             f"the pose of {name!r} must be a pin.SE3 or a position; pin.SE3(matrix) makes one of a "
             "homogeneous matrix"
+        )
+    elif isinstance(pose, tuple) and any(isinstance(x, pin.SE3) for x in pose):
+        raise InputError(
+            f"the pose of {name!r} must be a pin.SE3 or a position alone; rates and accelerations "
+            "are given by v= and a="
         )
     bound = task.bind(mech)
     lengths = np.asarray(bound.scale) != 1.0

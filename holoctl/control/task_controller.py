@@ -26,12 +26,13 @@ from holoctl.control.task_aim import TaskAim
 from holoctl.control.task_law import Asked, Posture, TaskLaw, TaskNotes
 from holoctl.control.tasks.contract import Wanted, wanted_of
 from holoctl.control.tasks.nearness import relative_scale
-from holoctl.dynamics.tick.inverse_tick import Behind
+from holoctl.dynamics.tick.inverse_tick import Behind, why_general
 from holoctl.dynamics.tick.prepared_inverse import (
     PreparedInverseDynamics,
     aimed,
     answer,
     behind,
+    has_tick,
 )
 from holoctl.dynamics.tick.sensed import Sensed
 from holoctl.estimation.prepared_assembly import PreparedAssembly
@@ -73,6 +74,20 @@ class TaskController:
     assembly: PreparedAssembly | None
     feels: bool
     local: threading.local = field(init=False, repr=False, default_factory=threading.local)
+
+    @property
+    def general(self) -> str:
+        """Why every tick goes through the general path; empty where a fast one serves."""
+        part, law = self.prepared.partition, self.law
+        if why := why_general(self.mech, part):
+            return why
+        if part.actuation_rank < part.independent.size:
+            return "some motion is passive"
+        if len(law.tasks) > 1 and law.damped:
+            return "several tasks are damped together"
+        if has_tick(self.prepared):
+            return ""
+        return "a task has no tick, or friction is taken at a reference and constraints in time"
 
     @property
     def mech(self) -> Mechanism:

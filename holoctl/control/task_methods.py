@@ -13,7 +13,8 @@ from holoctl.control.task_loop import SensedTaskTracking, TaskLoop, TaskReferenc
 from holoctl.dynamics.tick.prepared_inverse import sensed
 
 __all__ = [
-    "loop", "repartitioned", "reset", "torque", "torque_from_motors", "track", "track_from_motors",
+    "general", "loop", "repartitioned", "reset", "torque", "torque_from_motors", "track",
+    "track_from_motors",
 ]  # fmt: skip
 
 
@@ -24,6 +25,12 @@ class _Controller(Protocol):
 
 
 _C = TypeVar("_C", bound=_Controller)
+
+
+def general(self: _Controller) -> str:
+    """Why every tick goes through the general path, at some ten times the cost; empty where the
+    fast one serves."""
+    return self._own.general
 
 
 @quiet

@@ -153,6 +153,7 @@ class TaskSpaceControl:
             self.policy, self.dt,
         )  # fmt: skip
 
+    general = property(task_methods.general)
     torque = task_methods.torque
     torque_from_motors = task_methods.torque_from_motors
     loop = task_methods.loop

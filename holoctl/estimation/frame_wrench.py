@@ -8,7 +8,8 @@ W = gamma' M gamma, in which the choice of their coordinates has no part:
     W = L L'        Y = L^-1 J_y'        Y f = L^-1 tau by least squares
 
 J_y may have fewer independent rows than were asked for. Then tau does not tell f, and what it does
-not tell is named. Numbers are compared where moments are taken over the size of the mechanism.
+not tell is named. Numbers are compared where moments are taken over the size of the mechanism, also
+with those of the tree without its constraints: a frame that these hold moves by rounding alone.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from scipy.linalg import blas
 from holoctl.base.checks import Vector, counted, known_name, listing
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import PivotedQR, cholesky, pivoted_qr
-from holoctl.base.tolerances import UNTOLD_WRENCH
+from holoctl.base.tolerances import UNTOLD_WRENCH, WRENCH_OF_TREE
 from holoctl.estimation.reduced_motion import ReducedMotion
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.coordinates import support
@@ -131,10 +132,11 @@ def frame_wrench(
             condition=inertia.condition,
         )
     unit = np.array([1.0, 1.0, 1.0, size, size, size])
-    J = _jacobian(mech, motion, at)
+    tree, J = _jacobians(mech, motion, at)
     metric: Array = blas.dtrsm(1.0, inertia.factor, (unit[:, None] * J).T, lower=1)  # L^-1 J_y'
     asked = [WRENCH_AXES.index(axis) for axis in axes]
-    most = float(np.sqrt((metric * metric).sum(axis=0).max()))
+    own = float(np.sqrt((metric * metric).sum(axis=0).max()))
+    most = max(own, WRENCH_OF_TREE * _of_tree(mech, motion, unit[:, None] * tree, inertia.factor))
     qr = pivoted_qr(metric[:, asked], tol=UNTOLD_WRENCH, size=most)
     if qr.rank < len(axes):
         raise _untold(mech, at, axes, qr, J.shape[1])
@@ -151,12 +153,22 @@ def frame_wrench(
     )
 
 
-def _jacobian(mech: Mechanism, motion: ReducedMotion, at: Frame) -> Array:
-    """(6, k): J_y of a frame, at its origin, along the axes of the world."""
+def _jacobians(mech: Mechanism, motion: ReducedMotion, at: Frame) -> tuple[Array, Array]:
+    """(6, nv) and (6, k): J, and J_y, of a frame, at its origin, along the axes of the world."""
     kin = kinematics(mech.model, workspace(mech), motion.q, motion.v, motion.t)
-    J: Array = (support(mech.model, at.joint) * kin.J).dot(motion.gamma)
+    J: Array = support(mech.model, at.joint) * kin.J
     J[:3] += np.cross(J[3:], kin.point(at), axis=0)  # omega x p
-    return J
+    return J, J.dot(motion.gamma)
+
+
+def _of_tree(mech: Mechanism, motion: ReducedMotion, J: Array, factor: Array) -> float:
+    """How far the tree alone would move a frame, by motions as large as those that are left: what
+    moves far less is held by the constraints, and the rest of it is rounding."""
+    c = mech.column_scale
+    each = blas.dtrsm(1.0, factor, (motion.gamma / c[:, None]).T, lower=1)
+    mean = float((each * each).sum()) / max(each.shape[0], 1)
+    longest = float(np.vecdot(J * c, J * c).max())
+    return float(np.sqrt(longest * mean))
 
 
 def _untold(

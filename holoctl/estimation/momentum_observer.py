@@ -313,7 +313,8 @@ class MomentumObserver:
 
     @property
     def assembly(self) -> PreparedAssembly:
-        """How `update_from_motors` finds the state; it is made when first asked for."""
+        """How `update_from_motors` finds the state; it is made when first asked for, and begins at
+        the last tick, if there was one."""
         if self._assembly is None:
             given = self._given_assembly
             if given is None and not self.mech.actuated:
@@ -321,11 +322,14 @@ class MomentumObserver:
                     f"{self.mech.name}: it has no motors, or they act by an actuation matrix, so "
                     "they have no positions; give assembly=hc.PreparedAssembly(mech, measured=...)"
                 )
-            self._assembly = (
+            made = (
                 PreparedAssembly(self.mech, partition=self.partition)
                 if given is None
                 else given.fresh()
             )
+            if self._last is not None:
+                made.reset(self._last.q, self._last.t)
+            self._assembly = made
         return self._assembly
 
     @quiet
@@ -392,7 +396,7 @@ class MomentumObserver:
         Parameters
         ----------
         rate_noise : float or (k,) array_like
-            Standard deviations of the rates of `coordinates`, rad/s or m/s.
+            Standard deviations of the rates of `coordinates`, rad/s or m/s; none below zero.
 
         Returns
         -------
@@ -402,12 +406,14 @@ class MomentumObserver:
         Raises
         ------
         InputError
-            Before the first tick; for a wrong shape, or numbers that are not finite.
+            Before the first tick; for a wrong shape, or numbers that are below zero or not finite.
         """
         last = self._seen()
         k = self.gain.size
         x = numbers("rate_noise", rate_noise, "rad/s or m/s")
         x = vector("rate_noise", np.full(k, x) if x.ndim == 0 else x, k, "rad/s or m/s")
+        if (x < 0.0).any():
+            raise InputError(f"rate_noise must not be negative; got {str(rate_noise)[:60]}")
         W = last.gamma.T.dot(last.M.dot(last.gamma))
         # of (1, -a, -a b, -a b^2, ...) with b = exp(-K h), a = 1 - b: the root of the squares' sum
         a = self._usual[1]
@@ -419,7 +425,7 @@ class MomentumObserver:
     def reset(self, q: Any, v: Any, t: float = 0.0, *, efforts: Any = None) -> None:
         """Start anew at a state: the next tick begins here.
 
-        Where `update_from_motors` is in use, its assembly is told the configuration too.
+        The assembly of `update_from_motors` is told the configuration too.
 
         Parameters
         ----------

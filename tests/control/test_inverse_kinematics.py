@@ -628,6 +628,8 @@ def test_poses_that_are_none():
     refused(ask(mech, {"left": "there"}), hc.InputError, "left")
     refused(ask(mech, {"left": None}), hc.InputError, "left")
     refused(ask(mech, {"left": np.eye(4)}), hc.InputError, "pin.SE3(matrix)")
+    refused(ask(mech, {"left": (pose, np.zeros(6), np.zeros(6))}), hc.InputError, "v= and a=")
+    refused(ask(mech, {"left": [[0.0], [0.0, 1.0]]}), hc.InputError, "real numbers")
     refused(ask(mech, {"left": [0.0]}, axes="rz"), hc.InputError, "pin.SE3")
     refused(ask(mech, {"left": pose}, axes="x q"), hc.InputError, "'rz'; got 'q'")
     refused(ask(mech, {"left": pose}, axes=""), hc.InputError, "axes")
@@ -672,6 +674,19 @@ def test_keys_and_forms_mean_the_same():
         found = hc.inverse_kinematics(mech, poses, **options)
         for x, y in zip(found, expected, strict=True):
             np.testing.assert_allclose(x, y, atol=1e-12)
+
+
+@pytest.mark.parametrize("axes", ["x y z rx ry rz", "rx ry rz x y z", "rz x", "y z ry"])
+def test_of_a_motion_the_rows_are_read_by_their_axes(axes):
+    mech = hc.load(hc.robot_file("stewart"))
+    q = hc.assemble(mech)[0]
+    pose, asked = pose_of(mech, q, "platform"), pin.Motion(np.array([0.1, 0.2, 0.3, 1.0, 2.0, 3.0]))
+    task = hc.FrameTask("platform", axes)
+    own = [asked.vector[SIX.index(axis)] for axis in axes.split()]
+    expected = hc.inverse_kinematics(mech, {task: pose}, q, v=own, a=own)
+    found = hc.inverse_kinematics(mech, {task: pose}, q, v=asked, a={task: asked})
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(x, y)
 
 
 def test_other_tasks_may_be_asked_for():

@@ -22,17 +22,10 @@ from task_mechanisms import (
 
 import holoctl as hc
 
-LOOSE = {"shared cassie_like": 1e-7, "shared disney_like": 1e-7}
-"""Bodies of 1e-9 kg in their rods take digits."""
-
 FORCED = few(NAMES, ("floating_leg", "three_motors", "our stewart"))
 PATHS = [False, True]  # whether only the general path serves
 MOSTLY = few(PATHS, [False])
 """The short run asks the general path whether it agrees with the tick."""
-
-
-def tolerance(name):
-    return LOOSE.get(name, 1e-9)
 
 
 def posed(name, rows=None, local=False):
@@ -92,11 +85,11 @@ def test_the_task_accelerates_as_it_was_asked(name, local, less, general):
         e, ed, _ = asked_of(mech, task, part, q, v, reference)
         xdd = reference[2] + kd @ ed + kp @ e
         u = ctl.torque(q, v, reference)
-        assert relative(acceleration_of(mech, task, q, v, u, part), xdd) < tolerance(name)
+        assert relative(acceleration_of(mech, task, q, v, u, part), xdd) < 1e-9
         push = push_on(mech, task)
         u = ctl.torque(q, v, reference, f_ext=push)
         found = acceleration_of(mech, task, q, v, u, part, f_ext=push)
-        assert relative(found, xdd) < tolerance(name)
+        assert relative(found, xdd) < 1e-9
 
 
 @pytest.mark.parametrize("general", MOSTLY)
@@ -118,7 +111,7 @@ def test_the_natural_inertia_feels_spring_and_push(name, damping, general):
             D = critical(K, terms.inertia)
         force = K @ e + D @ ed
         u = ctl.torque(q, v, reference)
-        tol = 10.0 * tolerance(name)
+        tol = 1e-9
         found = acceleration_of(mech, task, q, v, u, part) - reference[2]
         assert relative(found, np.linalg.solve(terms.inertia, force)) < tol
         F = felt(mech, task, part, q, v, push, terms)
@@ -144,7 +137,7 @@ def test_a_wanted_inertia_answers_to_what_is_measured(name, damping, general):
     for q, v in good:
         reference = reference_near(mech, q, v, task)
         e, ed, terms = asked_of(mech, task, part, q, v, reference)
-        tol = 10.0 * tolerance(name)
+        tol = 1e-9
         for push in (None, push_on(mech, task)):
             F = 0.0 if push is None else felt(mech, task, part, q, v, push, terms)
             u = ctl.torque(q, v, reference, f_ext=push)

@@ -9,6 +9,7 @@ import pinocchio as pin
 import pytest
 from all_forces import every_force
 from support import few
+from task_mechanisms import WithoutTick
 from zoo import ZOO, slider_crank
 
 import holoctl as hc
@@ -219,3 +220,16 @@ def test_a_tool_far_away_is_not_singular():
     terms = hc.task_terms(hc.project(mech, q, v), far)
     assert terms.condition < 1e3
     assert np.isfinite(hc.TaskSpaceControl(mech, far, 100.0, 20.0).torque(q, v, terms.value)).all()
+
+
+def test_a_controller_says_why_it_is_slow(five_bar):
+    mech, part, *_ = five_bar
+    tasks = [along("x"), along("z")]
+    assert hc.TaskSpaceControl(mech, tasks, 1.0, 1.0, partition=part).general == ""
+    damped = hc.TaskSpaceControl(mech, tasks, 1.0, 1.0, partition=part, at_singular="damp")
+    assert damped.general == "several tasks are damped together"
+    floating = ZOO["floating_leg"]()
+    passive = hc.Impedance(floating, hc.PostureTask(), 1.0, 1.0)
+    assert passive.general == "some motion is passive"
+    slow = WithoutTick(along("x z"))
+    assert "has no tick" in hc.TaskSpaceControl(mech, slow, 1.0, 1.0, partition=part).general

@@ -412,6 +412,17 @@ def test_a_wrench_does_not_depend_on_the_coordinates_of_the_motions():
     assert one.share > 0.1
 
 
+@pytest.mark.parametrize(("name", "frame"), [("held_foot", "leg_5"), ("weld_chain", "j7")])
+def test_no_effort_tells_what_acts_on_a_frame_that_the_constraints_hold(name, frame):
+    """It moves by rounding, the same along all axes."""
+    mech = mechanism(name)
+    observer, (q, v) = hc.MomentumObserver(mech, 50.0), hc.assemble(mech)
+    observer.reset(q, v)
+    observer.update(q, v, np.zeros(mech.nu))
+    for axes in ("x y z rx ry rz", "x", "y z", "rx"):
+        refused(lambda axes=axes: observer.wrench(frame, axes), hc.SingularityError, frame)
+
+
 def test_a_wrench_that_is_not_determined_is_not_told():
     observer = static("five_bar", {"tip": np.ones(6)})
     e = refused(lambda: observer.wrench("tip"), hc.SingularityError, "five_bar", "'y'", "at most 2")
@@ -447,6 +458,7 @@ def test_it_is_as_noisy_as_it_says(gain):
     np.testing.assert_allclose(told.std(axis=0), observer.noise(sizes), rtol=0.08)
     assert observer.noise(2e-3) == pytest.approx(observer.noise([2e-3] * 3))
     refused(lambda: observer.noise([1.0]), hc.InputError, "rate_noise", "(3,)")
+    refused(lambda: observer.noise(-1.0), hc.InputError, "rate_noise", "negative")
     refused(lambda: hc.MomentumObserver(mech, gain).noise(1.0), hc.InputError, "first tick")
 
 
@@ -668,6 +680,20 @@ def test_from_the_motors_it_is_that_of_the_closed_state(name):
     assert one.t == pytest.approx(31e-3)
     one.reset(sensors.q, np.zeros(mech.nv))
     assert not one.efforts.any()
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_from_the_motors_it_begins_where_it_was_told(given):
+    """On another branch than the reference, where nothing was read from motors yet."""
+    mech = robot("five_bar")
+    q = hc.assemble(mech, mech.reference + np.array([0.0, -2.4, 0.0, 2.4]), restarts=0)[0]
+    assert np.abs(hc.PreparedAssembly(mech).q - q).max() > 1.0
+    x, still = mech.motor_positions(q), np.zeros(2)
+    options = {"assembly": hc.PreparedAssembly(mech)} if given else {}
+    observer = hc.MomentumObserver(mech, GAIN, **options)
+    observer.reset(q, np.zeros(mech.nv), 0.5)
+    observer.update_from_motors(x, still, still)
+    np.testing.assert_allclose(observer.assembly.q, q, atol=1e-9)
 
 
 def test_without_positions_of_motors_an_assembly_is_asked_for():

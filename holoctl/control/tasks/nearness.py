@@ -59,7 +59,7 @@ def relative_scale(mech: Mechanism, part: Partition, key: object, task: BoundTas
 
 def _usual_size(mech: Mechanism, part: Partition, task: BoundTask) -> float:
     """The largest singular value at and around the reference; where closures hold the rows still,
-    and this is rounding, what the tree would move."""
+    and this is rounding, of floats or of the geometry, what the tree would move."""
     try:
         middle = assemble(mech)[0]
     except HoloctlError:
@@ -80,7 +80,8 @@ def _usual_size(mech: Mechanism, part: Partition, task: BoundTask) -> float:
         if np.isfinite(J).all() and np.isfinite(motions).all():
             own = max(own, largest(singular_values(J @ motions)))
             whole = max(whole, float(np.sqrt(np.vecdot(J, J).max(initial=0.0))))
-    return (own if own > TASK_HELD * whole else whole) or 1.0
+    held = max(TASK_HELD, part.tolerance)
+    return (own if own > held * whole else whole) or 1.0
 
 
 def _scaled(P: Projection, task: BoundTask) -> tuple[Array, Array]:

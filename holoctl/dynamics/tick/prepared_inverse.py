@@ -52,7 +52,7 @@ from holoctl.projector.repartition import repartitioned
 from holoctl.rows.closure_limits import StateLimits, check_tolerance, state_limits
 from holoctl.rows.tick.other_rows import check_ticks
 
-__all__ = ["PreparedInverseDynamics", "aimed", "answer", "behind", "sensed"]
+__all__ = ["PreparedInverseDynamics", "aimed", "answer", "behind", "has_tick", "sensed"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -368,6 +368,12 @@ def answer(
         )  # fmt: skip
     local.fast = fast
     return u if out is None else stored("out", out, u)
+
+
+def has_tick(prepared: PreparedInverseDynamics) -> bool:
+    """Whether a fast path serves, with the aim if there is one; it is laid out to see."""
+    options = prepared.weights, prepared.inconsistent, prepared.limits, prepared._aim
+    return lay_out(prepared.mech, prepared.partition, *options) is not None
 
 
 def behind(prepared: PreparedInverseDynamics) -> Behind | None:
