@@ -11,8 +11,9 @@ import pytest
 from support import ROOT, few
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-QUICK = [x for x in EXAMPLES if x.stem not in ("a_leg_hops", "stay_within_limits")]
-"""The short run's: those two simulate for long what tests/simulation and tests/control do too."""
+LONG = ("a_leg_hops", "stay_within_limits", "hold_a_pose", "leg_as_a_spring")
+QUICK = [x for x in EXAMPLES if x.stem not in LONG]
+"""The short run's: the others simulate for long what tests/simulation and tests/control do too."""
 
 
 def test_there_are_examples():

@@ -58,7 +58,7 @@ def test_torques_are_those_of_the_controller(case, built):
     assert good >= 8
 
 
-@pytest.mark.parametrize("case", few(CASES, SHORT_CASES), ids=str)
+@pytest.mark.parametrize("case", few(CASES, SHORT_CASES[1:]), ids=str)
 def test_it_builds_without_a_warning_and_its_self_test_passes(case, built, tmp_path):
     c = built(*case)
     sources = [x for x in c.paths if x.suffix == ".c"]
@@ -67,20 +67,19 @@ def test_it_builds_without_a_warning_and_its_self_test_passes(case, built, tmp_p
         assert "all is well" in run(tmp_path / "test")
 
 
-def test_singular_tasks_are_told_as_such(built):
+@pytest.mark.parametrize("what", few(["whole", "damped, critical"], ["whole"]))
+def test_singular_tasks_are_told_as_such(what, built):
     mech, rest, zero = robot("five_bar"), np.zeros(4), np.zeros(2)
-    way = on_the_way()
-    for what in ("whole", "damped, critical"):
-        controller, c, told = laws("five_bar")[what], built("five_bar", what), set()
-        for condition, q in way:
-            status, u = c.call("torque", q, rest, [0.1, 0.5], zero, zero)
-            told.add(status)
-            if status == "OK":
-                assert relative(u, controller.torque(q, rest, [0.1, 0.5])) < 1e-6
-            if condition > 1e4 and what == "whole":
-                assert status == "SINGULAR"
-        assert "PIVOT_GROWTH" not in told or what != "whole"
-        assert "OK" in told
+    controller, c, told = laws("five_bar")[what], built("five_bar", what), set()
+    for condition, q in on_the_way():
+        status, u = c.call("torque", q, rest, [0.1, 0.5], zero, zero)
+        told.add(status)
+        if status == "OK":
+            assert relative(u, controller.torque(q, rest, [0.1, 0.5])) < 1e-6
+        if condition > 1e4 and what == "whole":
+            assert status == "SINGULAR"
+    assert "PIVOT_GROWTH" not in told or what != "whole"
+    assert "OK" in told
     assert mech.nu == 2
 
 

@@ -93,7 +93,7 @@ def controlled(name, frame, force, amplitude, begin=0.05, duration=0.11):
     return observer, told
 
 
-@pytest.mark.parametrize("name", PUSHES)
+@pytest.mark.parametrize("name", few(PUSHES, ["stewart", "floating_leg"]))
 def test_a_step_is_found_to_one_percent_within_five_over_the_gain(name):
     frame, force = PUSHES[name]
     observer, told = controlled(name, frame, force, 0.0)
@@ -111,7 +111,7 @@ def test_a_step_is_found_to_one_percent_within_five_over_the_gain(name):
     assert found.share < 0.01
 
 
-@pytest.mark.parametrize("name", PUSHES)
+@pytest.mark.parametrize("name", few(PUSHES, ["five_bar", "biped"]))
 def test_nobody_pushes_a_robot_that_moves(name):
     """Second order: 1e-6 of what would push it, in a motion of one rad per second."""
     amplitude = 0.02 if name in ("five_bar", "floating_leg") else 0.003
@@ -243,9 +243,7 @@ MOVING = ("five_bar", "floating_leg", "universal_rods", "standing_leg", "timed_a
 motors, gears, a screw, rotors."""
 
 
-EVERY_RUN = (
-    "five_bar", "floating_leg", "universal_rods", "timed_arm", "sine_chart", "geared_arm",
-)  # fmt: skip
+EVERY_RUN = ("floating_leg", "universal_rods", "sine_chart", "geared_arm")
 
 
 @pytest.mark.parametrize("name", few(MOVING, EVERY_RUN))
@@ -444,7 +442,7 @@ def test_a_wrench_that_is_not_determined_is_not_told():
     assert leg.wrench("base", ["x", "rz"]).axes == ("x", "rz")
 
 
-@pytest.mark.parametrize("gain", [20.0, 300.0, 5000.0])
+@pytest.mark.parametrize("gain", few([20.0, 300.0, 5000.0], [300.0]))
 def test_it_is_as_noisy_as_it_says(gain):
     mech = robot("delta")
     q, v = hc.assemble(mech)[0], np.zeros(mech.nv)
