@@ -63,7 +63,7 @@ AXES = ("rz", "rx ry", "y ry rz", "rz x rx", "rx ry rz", "rz z ry x rx y")
 WHOSE = [("stewart", False), ("leg", True), ("stewart", True), ("leg", False)]
 
 
-@pytest.mark.parametrize("case", few(WHOSE, WHOSE[:2]), ids=str)
+@pytest.mark.parametrize("case", few(WHOSE, WHOSE[1:2]), ids=str)
 def test_rows_and_errors_are_those_of_the_task(case):
     name, local = case
     mech, rng = hc.load(hc.robot_file(name), free_flyer=name == "leg"), np.random.default_rng(2)
@@ -244,7 +244,7 @@ def answer(torque, *given):
 
 
 @pytest.mark.parametrize(
-    "what", few(["whole", "damped", "critical", "damped, critical"], ["whole", "damped, critical"])
+    "what", few(["whole", "damped", "critical", "damped, critical"], ["whole"])
 )
 def test_near_singular_tasks_have_the_same_answer_or_the_same_refusal(what):
     mech = robot("five_bar")

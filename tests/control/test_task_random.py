@@ -20,7 +20,7 @@ import holoctl as hc
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 SOUND = [name for name in NAMES if not name.startswith("shared")]  # no bodies of 1e-9 kg
-QUICK = ["five_bar", "floating_leg", "universal_rods", "our leg"]
+QUICK = ["floating_leg", "universal_rods", "our leg"]
 
 
 def some_task(mech, most, rng):

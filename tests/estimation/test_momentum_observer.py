@@ -243,7 +243,7 @@ MOVING = ("five_bar", "floating_leg", "universal_rods", "standing_leg", "timed_a
 motors, gears, a screw, rotors."""
 
 
-EVERY_RUN = ("floating_leg", "universal_rods", "sine_chart", "geared_arm")
+EVERY_RUN = ("floating_leg", "sine_chart", "geared_arm")
 
 
 @pytest.mark.parametrize("name", few(MOVING, EVERY_RUN))
