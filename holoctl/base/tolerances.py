@@ -414,6 +414,9 @@ TASK_NEAR, TASK_HELD = (4, 0.3), 1e-7  # a count and a scaled step; a share
 so far from there; closures hold it still where it is less than this share of what the tree would
 move."""
 
+TASK_NONE = 1e-12  # scaled
+"""A task whose rows are all shorter than this, along coordinates of the tree, is moved by none."""
+
 TASKS_REMEMBERED = 100
 """For so many tasks a mechanism remembers what is usual."""
 

@@ -270,3 +270,23 @@ def test_a_twist_is_not_taken_for_rows(five_bar):
     ctl = hc.TaskSpaceControl(mech, along("x z"), 1.0, 1.0, partition=part)
     with pytest.raises(hc.InputError, match=r"a pin\.Motion has six, in its own: give arrays"):
         ctl.torque(q, v, (np.zeros(2), pin.Motion.Zero(), np.zeros(2)))
+
+
+@pytest.mark.parametrize("axes", ["rx", "x", "rx x"])
+@pytest.mark.parametrize("local", [False, True])
+def test_rows_that_the_tree_does_not_move_either_are_refused(axes, local):
+    """A rod in a plane: what is across is rounding, along all coordinates."""
+    mech = hc.load(hc.robot_file("geared_arm"))
+    q, v = hc.assemble(mech)
+    P = hc.project(mech, q, v)
+    turned = ("hand", pin.SE3(pin.exp3(np.array([0.3, -0.7, 0.4])), np.zeros(3)))
+    task = hc.FrameTask("hand" if local else turned, axes, local=local)
+    terms = hc.task_terms(P, task)
+    rows = np.linalg.norm(terms.jacobian, axis=1)
+    ctl = hc.TaskSpaceControl(mech, task, 100.0, 20.0)
+    if rows.min() > 1e-6:
+        assert np.abs(ctl.torque(q, v, terms.value)).max() < 1e4
+        return
+    assert terms.condition > 1e4
+    with pytest.raises(hc.SingularityError, match="no motion moves"):
+        ctl.torque(q, v, terms.value)

@@ -30,6 +30,7 @@ from holoctl.base.tolerances import (
     TASK_HELD,
     TASK_LOST,
     TASK_NEAR,
+    TASK_NONE,
     TASKS_REMEMBERED,
 )
 from holoctl.closing.assembly import assemble
@@ -96,8 +97,9 @@ def _usual(mech: Mechanism, part: Partition, task: BoundTask) -> Usual:
         own = np.maximum(own, np.linalg.norm(J @ orthonormal_columns(E), axis=1))
         whole = np.maximum(whole, np.linalg.norm(J, axis=1))
     most = float(whole.max(initial=0.0))
+    most = most if most > TASK_NONE else 1.0  # nor does the tree move it: all of it is rounding
     held = max(TASK_HELD, part.tolerance) * most
-    size = np.where(own > held, own, most if most > 0.0 else 1.0)
+    size = np.where(own > held, own, most)
     moved = [J[own > held] / size[own > held, None] @ E for J, E in there]
     mobility = max((float(np.vecdot(X, X).sum()) / rows for X in moved), default=0.0)
     if not mobility > 0.0:  # nothing moves the task
