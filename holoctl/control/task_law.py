@@ -262,10 +262,11 @@ def prioritised_damped(levels: Sequence[Level], E: Array, posture: Array) -> tup
             break
         X, right, tall = level.J @ E, level.right, level.J.shape[0] > left
         sizes = singular_values(T.solve(one).T @ P @ X.T)[:rows]
-        damping = damping_of(sizes)
-        most, added = max(most, damping), damping * mobility_size(X @ P, level.mobility)
+        damping, usual = damping_of(sizes), level.mobility
         if tall:
             X, right = level.roots[:, None] * X, level.roots[:, None] * right
+            usual *= float((level.roots**2).mean())
+        most, added = max(most, damping), damping * mobility_size(X @ P, usual)
         A = X @ P @ X.T
         values, axes = np.linalg.eigh(0.5 * (A + A.T))
         values, axes = values[-rows:] + added, axes[:, -rows:]
