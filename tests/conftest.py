@@ -11,6 +11,7 @@ import random
 import shutil
 import tempfile
 from collections import defaultdict
+from pathlib import Path
 
 os.environ["MPLBACKEND"] = "Agg"  # before anything imports matplotlib; subprocesses inherit it
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: there is a process for each core
@@ -25,6 +26,7 @@ pytest.register_assert_rewrite(
     "compare", "cut_loops", "examined", "exported", "expressed", "refusals", "support"
 )  # an assert that fails there shows its values too
 
+from longer import is_longer  # noqa: E402
 from refusals import bench, s  # noqa: E402, F401 (fixtures)
 from support import SHARED  # noqa: E402
 
@@ -37,6 +39,9 @@ ROBOTS = {
     "HOLOCTL_REQUIRE_COMPILER": "no C compiler",
 }
 """A test that skips for want of these robots, or of a compiler, says so in its reason."""
+
+
+HERE = Path(__file__).parent
 
 
 def pytest_configure(config):
@@ -52,12 +57,16 @@ def pytest_configure(config):
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
+@pytest.hookimpl(tryfirst=True)  # before those that are not asked for are left out
 def pytest_collection_modifyitems(items):
-    """Within a file, tests of one mechanism stand together.
+    """What takes long is marked. Within a file, tests of one mechanism stand together.
 
     The processes of pytest-xdist take tests that stand together, so few of them compute and
     compile the same.
     """
+    for item in items:
+        if is_longer(item.path.relative_to(HERE).as_posix(), item.name):
+            item.add_marker(pytest.mark.slow)
     ranks: dict = {}
 
     def rank(item):

@@ -11,7 +11,10 @@ import pytest
 from support import ROOT, few
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-LONG = ("a_leg_hops", "stay_within_limits", "hold_a_pose", "leg_as_a_spring")
+LONG = (
+    "a_leg_hops", "stay_within_limits", "hold_a_pose", "leg_as_a_spring", "realtime_loop",
+    "draw_at_constant_height", "export_a_controller",
+)  # fmt: skip
 QUICK = [x for x in EXAMPLES if x.stem not in LONG]
 """The short run's: the others simulate for long what tests/simulation and tests/control do too."""
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from longer import LONGER
 from support import assert_coordinates_close, assert_rows_close, closed_states, mechanism, rows
 
 
@@ -51,3 +54,10 @@ def test_what_has_another_shape_is_not_close():
             assert_rows_close(mech, found, expected, 1.0)
     with pytest.raises(AssertionError, match=r"off by 0\.5, tolerance 0\.5"):  # as `<` says
         assert_rows_close(mech, [0.0, 0.5], 0.0, 0.5)
+
+
+@pytest.mark.parametrize("file", LONGER)
+def test_what_is_marked_slow_by_name_is_there(file):
+    text = (Path(__file__).parent / file).read_text("utf-8")
+    for name in LONGER[file]:
+        assert f"def {name.partition('[')[0]}(" in text, name
