@@ -109,6 +109,10 @@ class Cholesky(NamedTuple):
         x = _triangular(self.factor, b, lower=True)
         return _triangular(self.factor, x, lower=True, transposed=True)
 
+    def whitened(self, J: Array) -> Array:
+        """``J L^-T``: rows J by coordinates z = L^T x, in which A is the identity."""
+        return _triangular(self.factor, J.T, lower=True).T if J.size else J
+
 
 def cholesky(a: Array) -> Cholesky:
     """Factor; ``condition`` is inf where the matrix is not positive definite.

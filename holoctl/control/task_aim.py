@@ -41,7 +41,6 @@ from holoctl.control.task_levels_tick import lay_out_levels
 from holoctl.control.task_tick import factors_of, lay_out_task
 from holoctl.control.tasks.contract import TaskMotion
 from holoctl.control.tasks.nearness import damping_of
-from holoctl.control.tasks.task_terms import whitened
 from holoctl.dynamics.actuation import Actuation, effort_scales
 from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
 from holoctl.mechanism.mechanism import Mechanism
@@ -90,7 +89,8 @@ class TaskAim:
         mech, law = P.mechanism, self.law
         outside = asked.outside if law.natural else None  # felt, and not to be compensated
         D, a_b, L = _driven(P, act, known if outside is None else known - outside)
-        felt = _Felt(P, law)
+        of_forces = law.natural or law.inertia is not None
+        felt = _Felt(P, law, _all_inertia(P) if of_forces and act.rank < P.k else L)
         levels, push = list[Level](), np.zeros(mech.nv)
         for i, (task, wanted) in enumerate(zip(law.tasks, asked.wanted, strict=True)):
             motion = task.at(P.kinematics)
@@ -117,7 +117,7 @@ class TaskAim:
             levels.append(Level(J, s * right, task.labels, sizes, mobility))
         if law.weights is not None:
             levels = [_together(levels, law.weights)]
-        E = whitened(D / mech.column_scale[:, None], L)
+        E = L.whitened(D / mech.column_scale[:, None])
         posture = _posture(P, law, D, a_b, L)
         if law.damped:
             z, asked.told.damping = prioritised_damped(levels, E, posture)
@@ -142,6 +142,11 @@ def _driven(P: Projection, act: Actuation, known: Vector) -> tuple[Array, Vector
         D = act.driven - N @ reduced.solve(N.T @ (M @ act.driven))
         a_b = a_b + N @ reduced.solve(N.T @ (known - P.terms.h - M @ a_b))
     return D, a_b, _factored(P, D.T @ M @ D)
+
+
+def _all_inertia(P: Projection) -> Cholesky:
+    """The factor of gamma' M gamma, passive motions and all."""
+    return _factored(P, P.gamma.T @ P.terms.M @ P.gamma)
 
 
 def _factored(P: Projection, W: Array) -> Cholesky:
@@ -177,14 +182,15 @@ def _together(levels: Sequence[Level], weights: Sequence[float]) -> Level:
 
 class _Felt(NamedTuple):
     """What a force at a task does, and is: by all motions, for what pushes from outside moves the
-    passive ones too."""
+    passive ones too; L is the factor of their inertia W."""
 
     P: Projection
     law: TaskLaw
+    L: Cholesky
 
     def mobility(self, motion: TaskMotion) -> Array:
         """A = J_y W^-1 J_y', unscaled."""
-        X = self._whitened(motion)
+        X = self.L.whitened(motion.jacobian @ self.P.gamma)
         return X @ X.T
 
     def damping(self, i: int, motion: TaskMotion) -> Array:
@@ -202,7 +208,7 @@ class _Felt(NamedTuple):
     def caused(self, efforts: Vector) -> Vector:
         """The acceleration that efforts cause, ``gamma W^-1 gamma' efforts``."""
         P = self.P
-        found: Vector = P.gamma @ self._inertia_of_motions.solve(P.gamma.T @ efforts)
+        found: Vector = P.gamma @ self.L.solve(P.gamma.T @ efforts)
         return found
 
     def _inertia(self, i: int, motion: TaskMotion) -> Array:
@@ -212,7 +218,7 @@ class _Felt(NamedTuple):
         none, alike = np.zeros((s.size, 0)), np.ones(s.size)
         level = Level(s[:, None] * motion.jacobian * c, none, task.labels, alike, mobility)
         motions = P.gamma / c[:, None]
-        X = s[:, None] * self._whitened(motion)
+        X = self.L.whitened(s[:, None] * motion.jacobian @ P.gamma)
         A = X @ X.T
         if self.law.damped:
             sizes = singular_values(level.J @ orthonormal_columns(motions))
@@ -222,12 +228,3 @@ class _Felt(NamedTuple):
             check_regular(P.mechanism.name, level, motions, 0)
         inertia = s[:, None] * cholesky(A).solve(np.diag(s))
         return np.asarray(0.5 * (inertia + inertia.T))
-
-    def _whitened(self, motion: TaskMotion) -> Array:
-        P = self.P
-        return whitened(motion.jacobian @ P.gamma, self._inertia_of_motions)
-
-    @property
-    def _inertia_of_motions(self) -> Cholesky:
-        P = self.P
-        return _factored(P, P.gamma.T @ P.terms.M @ P.gamma)

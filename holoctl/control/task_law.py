@@ -252,16 +252,15 @@ def prioritised_damped(levels: Sequence[Level], E: Array, posture: Array) -> tup
     level it leaves to those behind it, and to the posture.
     """
     k, n = posture.shape
-    z, most, left, one = np.zeros((k, n)), 0.0, k, np.eye(k)
-    P, F = one, one  # P = F F' as long as nothing is damped
-    Q = orthonormal_columns(E)
-    T = lu(Q.T @ E)  # E = Q T
+    z, most, left = np.zeros((k, n)), 0.0, k
+    P, F = np.eye(k), np.eye(k)  # P = F F' as long as nothing is damped
+    T = lu(E.T @ orthonormal_columns(E))  # E = Q T'
     for level in levels:
         rows = min(level.J.shape[0], left)
         if rows == 0:
             break
         X, right, tall = level.J @ E, level.right, level.J.shape[0] > left
-        sizes = singular_values(T.solve(one).T @ P @ X.T)[:rows]
+        sizes = singular_values(T.solve(P @ X.T))[:rows]  # of X P along Q
         damping, usual = damping_of(sizes), level.mobility
         if tall:
             X, right = level.roots[:, None] * X, level.roots[:, None] * right
@@ -336,10 +335,9 @@ def _why(name: str, level: Level, motions: Array, condition: float, before: int)
 
 def critical_damping(stiffness: Array, inertia: Array) -> Array:
     """D with damping ratio one: ``D = 2 L (L^-1 K L^-T)^(1/2) L'``, with ``inertia = L L'``."""
-    K, L = matrix(stiffness), cholesky(inertia).factor
-    half, _ = lapack.dtrtrs(L, K, lower=1)
-    X, _ = lapack.dtrtrs(L, np.asarray(half).T, lower=1)
-    sizes, axes, _ = lapack.dsyev(0.5 * (X + np.asarray(X).T))
-    root = L @ (axes * np.sqrt(np.sqrt(np.maximum(sizes, 0.0))))
+    L = cholesky(inertia)
+    X = L.whitened(L.whitened(matrix(stiffness)).T)
+    sizes, axes, _ = lapack.dsyev(0.5 * (X + X.T))
+    root = L.factor @ (axes * np.sqrt(np.sqrt(np.maximum(sizes, 0.0))))
     found: Array = 2.0 * root @ root.T
     return found

@@ -23,7 +23,7 @@ from scipy.linalg import blas
 
 from holoctl.base.checks import Vector, counted, known_name, listing
 from holoctl.base.errors import InputError, SingularityError
-from holoctl.base.linalg import PivotedQR, cholesky, pivoted_qr
+from holoctl.base.linalg import Cholesky, PivotedQR, cholesky, pivoted_qr
 from holoctl.base.tolerances import UNTOLD_WRENCH, WRENCH_OF_TREE
 from holoctl.estimation.reduced_motion import ReducedMotion
 from holoctl.mechanism.mechanism import Mechanism, workspace
@@ -133,10 +133,10 @@ def frame_wrench(
         )
     unit = np.array([1.0, 1.0, 1.0, size, size, size])
     tree, J = _jacobians(mech, motion, at)
-    metric: Array = blas.dtrsm(1.0, inertia.factor, (unit[:, None] * J).T, lower=1)  # L^-1 J_y'
+    metric = inertia.whitened(unit[:, None] * J).T  # L^-1 J_y'
     asked = [WRENCH_AXES.index(axis) for axis in axes]
     own = float(np.sqrt((metric * metric).sum(axis=0).max()))
-    most = max(own, WRENCH_OF_TREE * _of_tree(mech, motion, unit[:, None] * tree, inertia.factor))
+    most = max(own, WRENCH_OF_TREE * _of_tree(mech, motion, unit[:, None] * tree, inertia))
     qr = pivoted_qr(metric[:, asked], tol=UNTOLD_WRENCH, size=most)
     if qr.rank < len(axes):
         raise _untold(mech, at, axes, qr, J.shape[1])
@@ -161,12 +161,12 @@ def _jacobians(mech: Mechanism, motion: ReducedMotion, at: Frame) -> tuple[Array
     return J, J.dot(motion.gamma)
 
 
-def _of_tree(mech: Mechanism, motion: ReducedMotion, J: Array, factor: Array) -> float:
+def _of_tree(mech: Mechanism, motion: ReducedMotion, J: Array, inertia: Cholesky) -> float:
     """How far the tree alone would move a frame, by motions as large as those that are left: what
     moves far less is held by the constraints, and the rest of it is rounding."""
     c = mech.column_scale
-    each = blas.dtrsm(1.0, factor, (motion.gamma / c[:, None]).T, lower=1)
-    mean = float((each * each).sum()) / max(each.shape[0], 1)
+    each = inertia.whitened(motion.gamma / c[:, None])
+    mean = float((each * each).sum()) / max(each.shape[1], 1)
     longest = float(np.vecdot(J * c, J * c).max())
     return float(np.sqrt(longest * mean))
 

@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
@@ -143,8 +142,7 @@ def _at(
         L = cholesky(P.gamma.T @ P.terms.M @ P.gamma)
         if not L.condition <= SINGULAR:  # something has no inertia, so none is compared
             return J, P.gamma / c[:, None]
-        found, _ = lapack.dtrtrs(L.factor, (P.gamma / c[:, None]).T, lower=1)
-        E = np.asarray(found).T
+        E = L.whitened(P.gamma / c[:, None])
         good = np.isfinite(J).all() and np.isfinite(E).all()
         return (J, E) if good else (none, none)
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector, counted, quiet
 from holoctl.base.errors import InputError
@@ -25,7 +24,7 @@ from holoctl.control.tasks.contract import BoundTask, Task
 from holoctl.control.tasks.nearness import condition_of, usual
 from holoctl.projector.projection import Projection
 
-__all__ = ["TaskTerms", "bound_to", "condition_at", "inertia_of", "task_terms", "whitened"]
+__all__ = ["TaskTerms", "bound_to", "condition_at", "inertia_of", "task_terms"]
 
 Array = NDArray[np.float64]
 
@@ -143,12 +142,6 @@ def inertia_of(J_y: Array, L: Cholesky, scale: Vector) -> Array | None:
     inertia."""
     if not np.isfinite(L.condition):
         return None
-    X = whitened(J_y * scale[:, None], L)
+    X = L.whitened(J_y * scale[:, None])
     inertia = scale[:, None] * cholesky(X @ X.T).solve(np.diag(scale))
     return np.asarray(0.5 * (inertia + inertia.T))
-
-
-def whitened(J: Array, L: Cholesky) -> Array:
-    """``J L^-T``: the Jacobian of motions whose kinetic energy is half the sum of their squares."""
-    found, _ = lapack.dtrtrs(L.factor, J.T, lower=1)
-    return np.asarray(found).T
