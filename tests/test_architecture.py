@@ -33,12 +33,15 @@ FLOORS = [
     "doctor",
     "control",
     "codegen",
+    "design",
     "simulation",
     "app",
 ]
 """From the ground up. A folder imports from folders that stand before it, never after it."""
 
-SLOW_TO_IMPORT = {"matplotlib", "cvxpy", "tqdm", "casadi", "mujoco"}
+SLOW_TO_IMPORT = {
+    "matplotlib", "cvxpy", "tqdm", "casadi", "mujoco", "control", "toppra", "distributed", "dask",
+}  # fmt: skip
 PRINTERS = {"app.cli", "app.demo"}
 WITHOUT_CODE = {"robots"}
 
