@@ -1047,3 +1047,6 @@ the speed that limits leave where nothing accelerates."""
 
 THROUGH_NODES = 50
 """A trajectory through way-points in time has so many nodes between two of them."""
+
+PATH_GAIN = 1e8
+"""At a dead point what is driven moves some coordinate by more than this, scaled."""

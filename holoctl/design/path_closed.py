@@ -8,10 +8,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import BranchError, InputError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import CURVE_CLOSED, CURVE_SHORTEST, PATH_MEETS, PATH_STILL
+from holoctl.base.tolerances import CURVE_CLOSED, CURVE_SHORTEST, PATH_GAIN, PATH_MEETS, PATH_STILL
 from holoctl.design.path_curve import Curve, curve_through
 from holoctl.design.path_following import Node, Path, System, followed, node_at
 from holoctl.design.path_given import Given
@@ -80,9 +80,12 @@ def closed_path(given: Given, grid: Vector, still: bool = False) -> ClosedPath:
     """
     system, mech = given.system, given.system.mech
     first = node_at(system, given.path, given.q, float(grid[0]))
-    if first is None:
+    gain = np.inf if first is None else _gain(system, first)
+    if first is None or not gain <= PATH_GAIN:
         raise BranchError(
-            f"{mech.name}: the path starts at a singular configuration, or is not closed there",
+            f"{mech.name}: at the start of the path {listing(system.drive.labels)} do not tell how "
+            "the mechanism moves: it is a dead point or a singular configuration, or some of them "
+            "can never be moved independently",
             why="dead point",
         )
     found = _table(system, given.path, followed(system, given.path, first, grid))
@@ -90,6 +93,12 @@ def closed_path(given: Given, grid: Vector, still: bool = False) -> ClosedPath:
         _check_moves(found)
     _check_points(found, given)
     return found
+
+
+def _gain(system: System, node: Node) -> float:
+    """The most that a coordinate moves by what is driven, scaled."""
+    scaled = node.gamma / system.mech.column_scale[:, None] / system.drive.scale
+    return float(np.abs(scaled).max(initial=0.0))
 
 
 def with_nodes(path: ClosedPath, more: Vector) -> ClosedPath:

@@ -4,7 +4,7 @@
     rates of the rows:  p' and w               of a frame itself:  R'p' and R'w
 
 w is the angular velocity by s, in the axes that poses are told in.
-Reference: scipy.spatial.transform.RotationSpline; G. Dahlquist on cubic splines serves as well.
+Reference: scipy.spatial.transform.RotationSpline, whose rates are along the axes of the frame.
 """
 
 from __future__ import annotations
@@ -180,11 +180,12 @@ def _of_poses(
     def along(s: float) -> Wanted:
         here, R = places(s), spline(s).as_matrix()
         v, a = _six(here.rate, columns), _six(here.acceleration, columns)
-        v[3:], a[3:] = spline(s, 1), spline(s, 2)
+        w, ww = spline(s, 1), spline(s, 2)  # in the axes of the frame itself
         if task.local:
-            w = R.T @ v[3:]
-            v, a = (np.concatenate([R.T @ x[:3], R.T @ x[3:]]) for x in (v, a))
-            a[:3] -= np.cross(w, v[:3])
+            v[:3], v[3:] = R.T @ v[:3], w
+            a[:3], a[3:] = R.T @ a[:3] - np.cross(w, v[:3]), ww
+        else:
+            v[3:], a[3:] = R @ w, R @ ww
         return Wanted(Pose(here.value, R), v[rows], a[rows])
 
     return along, s
