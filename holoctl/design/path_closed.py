@@ -211,6 +211,7 @@ def _check_points(path: ClosedPath, given: Given) -> None:
             why = "the motors contradict each other"
         else:
             off = pin.difference(mech.model, q, point) / mech.column_scale
+            off[np.abs(path.system.idle).max(axis=1, initial=0.0) > PATH_MEETS] = 0.0  # it spins
             names = mech.coordinate_names
             why = "it is not closed, or on another branch than the way-points before it"
         i = int(np.argmax(np.abs(off)))

@@ -93,12 +93,12 @@ def fastest(task: Task, path: ClosedPath) -> Profile:
 def _in_rounds(task: Task, dyn: Dynamics, of_joints: Rows, h: Vector) -> Profile:
     n = dyn.path.s.size
     sd, best, last = np.zeros(n), None, np.inf
-    sd[1:-1] = RETIME_SLOW * np.sqrt(_usual(_rows(dyn, task, of_joints, sd)))
+    sd[1:-1] = RETIME_SLOW * np.sqrt(_usual(_rows(dyn, task, of_joints, sd), h))
     for _ in range(RETIME_ROUNDS):
         rows = _rows(dyn, task, of_joints, sd)
         b = _solved(task, rows, h, sd)
         if b is None and best is None:
-            if float(sd.max()) < RETIME_SLOW**4 * float(np.sqrt(_usual(rows))):
+            if float(sd.max()) < RETIME_SLOW**4 * float(np.sqrt(_usual(rows, h))):
                 raise infeasible(dyn, _rows(dyn, task, of_joints, np.zeros(n)))
             sd = RETIME_SLOW * sd
             continue
@@ -145,18 +145,22 @@ def _rows(dyn: Dynamics, task: Task, of_joints: Rows, sd: Vector) -> Rows:
     return joined(rows, of_joints)
 
 
-def _usual(rows: Rows) -> float:
-    """A squared speed that is usual: the most that limits leave at many nodes."""
+def _usual(rows: Rows, h: Vector) -> float:
+    """A squared speed that is usual: what limits leave at many nodes, or what is reached half-way
+    with what accelerates from rest, whichever is less."""
     with np.errstate(divide="ignore", invalid="ignore"):
         most = np.where((rows.b > 0.0) & (rows.c < 0.0), -rows.c / rows.b, np.inf).min(axis=1)
-    most = np.minimum(most, rows.most)[1:-1]
+        gains = np.where((rows.a > 0.0) & (rows.c < 0.0), -rows.c / rows.a, np.inf).min(axis=1)
+    most, gains = np.minimum(most, rows.most)[1:-1], gains[np.isfinite(gains)]
     most = most[np.isfinite(most)]
-    return float(np.median(most)) if most.size else 1.0
+    reached = float(np.median(gains)) * float(h.sum()) if gains.size else np.inf
+    usual = min(float(np.median(most)) if most.size else np.inf, reached)
+    return usual if np.isfinite(usual) and usual > 0.0 else 1.0
 
 
 def _solved(task: Task, rows: Rows, h: Vector, sd: Vector) -> Vector | None:
     """b, or None where there is none; rows are linear near sd."""
-    size = _usual(rows)
+    size = _usual(rows, h)
     root = np.sqrt(size)
     z, c, b = rows.z * root, rows.c, rows.b * size
     tangents = (z > 0.0) | (task.method == "toppra")
