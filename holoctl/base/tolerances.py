@@ -1050,3 +1050,7 @@ THROUGH_NODES = 50
 
 PATH_GAIN = 1e8
 """At a dead point what is driven moves some coordinate by more than this, scaled."""
+
+TURNS_APART = 1e-3
+"""Where a joint turns back on a path there is a node, unless one is nearer than this share of their
+distance."""

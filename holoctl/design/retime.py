@@ -150,6 +150,8 @@ def retime(
     asked = given_path(begin, path, start is not None)
     nodes = closed_path(asked, grid_of(asked.knots, points))
     _check_positions(nodes, whole_range)
+    if mech.bound_forces and (turns := turning_points(nodes)).size:
+        nodes = with_nodes(nodes, turns)  # friction changes its side there
     task = Task(bound, f_ext, method)
     found = _refined(task, nodes)
     return trajectory_of(task, found)
