@@ -24,6 +24,7 @@ from holoctl.design.path_closed import (
     closed_curve,
     closed_path,
     grid_of,
+    turning_points,
     with_nodes,
 )
 from holoctl.design.path_given import given_path, start_of
