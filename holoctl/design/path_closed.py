@@ -31,6 +31,7 @@ __all__ = [
     "closed_curve",
     "closed_path",
     "grid_of",
+    "near_ends",
     "turning_points",
     "with_nodes",
 ]
@@ -119,6 +120,8 @@ def _gain(system: System, node: Node) -> float:
 
 def with_nodes(path: ClosedPath, more: Vector) -> ClosedPath:
     """The same path with more nodes between those it has."""
+    if not more.size:
+        return path
     system, nodes = path.system, []
     for s in more.tolist():
         i = int(np.searchsorted(path.s, s)) - 1
@@ -163,6 +166,12 @@ def between(path: ClosedPath, curve: Curve) -> tuple[ClosedPath, Vector]:
         gamma[i] = factored(K).lu.solve(unit)
         off[i] = max(worst, largest(left))
     return ClosedPath(system, path.path, middle, q, d1, d2, c[:, None] * gamma), off
+
+
+def near_ends(path: ClosedPath) -> Vector:
+    """More nodes in the first interval and in the last one, nearer and nearer to the ends."""
+    parts, s = 0.5 ** np.arange(5, 0, -1), path.s
+    return np.concatenate([s[0] + parts * (s[1] - s[0]), s[-1] - parts[::-1] * (s[-1] - s[-2])])
 
 
 def turning_points(path: ClosedPath) -> Vector:
