@@ -20,7 +20,6 @@ from holoctl.control.commanded import within_limits
 from holoctl.control.limited_tick import LimitedTick
 from holoctl.control.limits_law import LIMIT_POLICIES
 from holoctl.control.limits_made import limits_law_of
-from holoctl.control.loop import check_assembly
 from holoctl.control.reference_law import check_finite, position_error
 from holoctl.control.task_aim import TaskAim
 from holoctl.control.task_law import Asked, Posture, TaskLaw, TaskNotes
@@ -35,6 +34,7 @@ from holoctl.dynamics.tick.prepared_inverse import (
     has_tick,
 )
 from holoctl.dynamics.tick.sensed import Sensed
+from holoctl.estimation.given_assembly import check_assembly
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.limits import Limits
@@ -220,7 +220,7 @@ def check_options(mech: Any, options: LoopOptions) -> None:
     one_of("friction_at", options.friction_at, FRICTION_AT)
     one_of("policy", options.policy, LIMIT_POLICIES)
     positive("dt", options.dt, "s")
-    check_assembly(mech, options.assembly)
+    check_assembly(mech, options.assembly, "controller")
 
 
 def task_controller(
