@@ -27,7 +27,7 @@ from holoctl.control.limited_tick import LimitedTick
 from holoctl.control.limits_law import LIMIT_POLICIES
 from holoctl.control.limits_made import limits_law_of
 from holoctl.control.loop import Loop, assembly_of
-from holoctl.control.reference_law import ReferenceLaw, check_finite
+from holoctl.control.reference_law import FRICTION_AT, ReferenceLaw, check_finite
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, answer, behind, sensed
 from holoctl.estimation.given_assembly import check_assembly
 from holoctl.estimation.prepared_assembly import PreparedAssembly
@@ -50,7 +50,6 @@ Reference = Callable[[float], tuple[Vector, Vector, Vector]]
 """reference(t) -> (q_ref, v_ref, a_ref) as `ComputedTorque.torque` takes them."""
 
 COMPENSATIONS = ("full", "gravity")
-FRICTION_AT = ("reference", "measured")
 
 
 @dataclass(frozen=True, eq=False)

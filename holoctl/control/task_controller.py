@@ -20,7 +20,7 @@ from holoctl.control.commanded import within_limits
 from holoctl.control.limited_tick import LimitedTick
 from holoctl.control.limits_law import LIMIT_POLICIES
 from holoctl.control.limits_made import limits_law_of
-from holoctl.control.reference_law import check_finite, position_error
+from holoctl.control.reference_law import FRICTION_AT, check_finite, position_error
 from holoctl.control.task_aim import TaskAim
 from holoctl.control.task_law import Asked, Posture, TaskLaw, TaskNotes
 from holoctl.control.tasks.contract import Wanted, wanted_of
@@ -47,7 +47,6 @@ __all__ = ["TaskController"]
 log = logging.getLogger(__name__)
 
 AT_SINGULAR = ("raise", "damp")
-FRICTION_AT = ("reference", "measured")
 
 
 @dataclass(frozen=True, eq=False)
