@@ -17,9 +17,8 @@ from holoctl.base.errors import InputError
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.control import task_methods
 from holoctl.control.task_controller import (
-    LoopOptions,
     TaskController,
-    check_options,
+    loop_options,
     posture_of,
     task_controller,
 )
@@ -113,12 +112,7 @@ class Impedance:
 
     @quiet
     def __post_init__(self) -> None:
-        mech = self.mech
-        options = LoopOptions(
-            self.partition, self.at_singular, self.weights, self.closure_limit,
-            self.velocity_limit, self.friction_at, self.assembly, self.limits, self.policy, self.dt,
-        )  # fmt: skip
-        check_options(mech, options)
+        mech, options = self.mech, loop_options(self)
         task = bound_to(mech, self.task)
         rows = task.scale.size
         stiffness = gain_of("stiffness", self.stiffness, rows)

@@ -210,8 +210,18 @@ class LoopOptions(NamedTuple):
     dt: float
 
 
-def check_options(mech: Any, options: LoopOptions) -> None:
-    """Raise `InputError` for options that are none, `NotActuatedError` without motors."""
+def loop_options(controller: Any) -> LoopOptions:
+    """Those of a `TaskSpaceControl` or `Impedance` that is being made, checked.
+
+    Raises
+    ------
+    InputError
+        For options that are none.
+    NotActuatedError
+        If its mechanism has no motors.
+    """
+    mech = controller.mech
+    options = LoopOptions(*(getattr(controller, name) for name in LoopOptions._fields))
     check_mechanism(mech)
     if mech.nu == 0:
         raise NotActuatedError(f"{mech.name} has no motors to control")
@@ -220,6 +230,7 @@ def check_options(mech: Any, options: LoopOptions) -> None:
     one_of("policy", options.policy, LIMIT_POLICIES)
     positive("dt", options.dt, "s")
     check_assembly(mech, options.assembly, "controller")
+    return options
 
 
 def task_controller(

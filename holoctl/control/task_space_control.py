@@ -11,9 +11,8 @@ from holoctl.base.errors import InputError
 from holoctl.base.tolerances import CLOSURE_LIMIT, MOST_UNEQUAL, VELOCITY_LIMIT
 from holoctl.control import task_methods
 from holoctl.control.task_controller import (
-    LoopOptions,
     TaskController,
-    check_options,
+    loop_options,
     posture_of,
     task_controller,
 )
@@ -114,12 +113,7 @@ class TaskSpaceControl:
 
     @quiet
     def __post_init__(self) -> None:
-        mech = self.mech
-        options = LoopOptions(
-            self.partition, self.at_singular, self.weights, self.closure_limit,
-            self.velocity_limit, self.friction_at, self.assembly, self.limits, self.policy, self.dt,
-        )  # fmt: skip
-        check_options(mech, options)
+        mech, options = self.mech, loop_options(self)
         given = self.tasks if isinstance(self.tasks, (list, tuple)) else (self.tasks,)
         if not given:
             raise InputError("tasks must be one task or more")
