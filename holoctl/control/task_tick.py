@@ -32,7 +32,7 @@ from holoctl.control.tasks.contract import BoundTask
 from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["factors_of", "far_from_singular", "lay_out_task"]
+__all__ = ["factors_of", "lay_out_task", "pivots_are_large"]
 
 Array = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ def lay_out_task(
     Z, f = ZT.T, factors_of(task)
     by_row, scaled = f[:, None], not bool((f == 1.0).all())
     way = (_square if rows == k else _wide)(mech, law, ground, J_y)
-    far = _far_from_singular(mech, law, ground, J_y) if law.damped else None
+    undamped = _needs_no_damping(mech, law, ground, J_y) if law.damped else None
     stiffness, damping = _gains(law)
     mobility = _mobility(ground, J_y) if damping is None else None
     natural, inertia = law.natural, law.inertia
@@ -88,7 +88,7 @@ def lay_out_task(
         solve(Z, 1)  # G_dep' Z = J_dep'
         ZT.dot(G_ind, of_rows)
         np.subtract(J_y, of_rows, J_y)
-        if far is not None and not far():
+        if undamped is not None and not undamped():
             return None
         D = damping
         if D is None:
@@ -196,7 +196,7 @@ def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
         pivots = factors.diagonal()
         if info or not A.diagonal().max() < TASK_DOUBT**2 * (pivots * pivots).min():
             return False
-        return far_from_singular(J_y, squares, least)
+        return pivots_are_large(J_y, squares, least)
 
     def motion(q: Vector, v: Vector, right: Vector) -> Vector:
         wanted = of_motors(posture.acceleration(q, motors.dot(v)))
@@ -216,7 +216,7 @@ def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
     return _Way(factor, motion, rates, felt)
 
 
-def far_from_singular(J_y: Array, squares: Vector, least: float) -> bool:
+def pivots_are_large(J_y: Array, squares: Vector, least: float) -> bool:
     """Whether the pivots of rows along the coordinates, with the squares of their units, are larger
     than this: masses do not matter then."""
     factors, info = lapack.dpotrf((J_y * squares).dot(J_y.T))
@@ -234,7 +234,7 @@ def _mobility(ground: Ground, J_y: Array) -> Callable[[Vector], Array | None]:
     return mobility
 
 
-def _far_from_singular(
+def _needs_no_damping(
     mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array
 ) -> Callable[[], bool]:
     """A function that says whether the task is too far from singular to be damped, exactly
@@ -244,7 +244,7 @@ def _far_from_singular(
     per_c, one = 1.0 / mech.column_scale[:, None], np.eye(J_y.shape[0])
     most = BESIDE_DAMPED / TASK_DAMPED**2
 
-    def far() -> bool:
+    def undamped() -> bool:
         N, J = basis() * per_c, J_y * scale
         _, T, info = posv(N.T.dot(N), J.T)
         if info:
@@ -254,4 +254,4 @@ def _far_from_singular(
         mean = max(float(A.diagonal().mean()), 1.0)
         return not info and bool(inverse.trace() * mean < most)
 
-    return far
+    return undamped
