@@ -70,7 +70,9 @@ class Impedance:
     Raises
     ------
     InputError
-        For a task that is none or does not fit, matrices of the wrong shape or sign, unknown words.
+        For a task that is none or does not fit, matrices of the wrong shape or sign, unknown words;
+        for a task of more rows than the motors drive motions, where an inertia is wanted or damping
+        is ``"critical"``: it has no inertia.
     NotActuatedError
         If the mechanism has no motors.
     AssemblyError

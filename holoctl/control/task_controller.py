@@ -1,7 +1,7 @@
-"""What every law of tasks does in a loop: torque, from the state or from the motors, and tracking.
+"""What `TaskSpaceControl` and `Impedance` have in common: options, and the torque at a state.
 
-`TaskSpaceControl` and `Impedance` say what is asked for; the rest is here, once. The functions
-take such a controller first, and are its methods.
+They say what is asked for; a `TaskController` gives the torque, at a state that is given or found
+from the motors. Their public methods are in task_methods.py, their loops in task_loop.py.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
 from holoctl.projector.partition import Partition
 
-__all__ = ["TaskController"]
+__all__ = ["LoopOptions", "TaskController", "loop_options", "posture_of", "task_controller"]
 
 log = logging.getLogger(__name__)
 
