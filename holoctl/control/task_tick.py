@@ -60,7 +60,7 @@ def lay_out_task(
     way = (_square if rows == k else _wide)(mech, law, ground, J_y)
     undamped = _needs_no_damping(mech, law, ground, J_y) if law.damped else None
     stiffness, damping = _gains(law)
-    mobility = _mobility(ground, J_y) if damping is None else None
+    mobility = _mobility(ground, J_y)
     natural, inertia = law.natural, law.inertia
     per_inertia = None if inertia is None else cholesky(inertia)
     tau = np.zeros(r)
@@ -90,12 +90,12 @@ def lay_out_task(
         np.subtract(J_y, of_rows, J_y)
         if undamped is not None and not undamped():
             return None
-        D = damping
+        D, felt = damping, None
         if D is None:
-            A = None if mobility is None else mobility(q)
-            if A is None:
+            felt = mobility(q)
+            if felt is None:
                 return None
-            D = critical_damping(law.stiffness[0], by_row * solved(A, np.diag(f)))
+            D = critical_damping(law.stiffness[0], by_row * solved(felt.A, np.diag(f)))
         command = times(stiffness, e)
         command += times(D, ed)
         xdd, push = wanted.acceleration, None
@@ -105,7 +105,7 @@ def lay_out_task(
                 push = push + outside(asked.outside)
         else:
             xdd = command + xdd
-        if not way.factor(q):
+        if not way.factor(q, felt):
             return None
         if asked.outside is not None and per_inertia is not None:
             xdd = xdd + per_inertia.solve(way.felt(outside(asked.outside)))
@@ -142,8 +142,9 @@ class _Way(NamedTuple):
 
     Attributes
     ----------
-    factor : function (q) -> bool
-        False is a reason for doubt; J_y may be overwritten.
+    factor : function (q, mobility) -> bool
+        False is a reason for doubt; J_y may be overwritten. The mobility is given where it is
+        known already.
     motion : function (q, v, right) -> (k,) array
         ydd with ``J_y ydd = right``, and the posture's in the rest.
     rates : function (rate) -> (k,) array
@@ -152,7 +153,7 @@ class _Way(NamedTuple):
         What the task feels of efforts; these may be overwritten.
     """
 
-    factor: Callable[[Vector], bool]
+    factor: Callable[[Vector, _Mobility | None], bool]
     motion: Callable[[Vector, Vector, Vector], Vector]
     rates: Callable[[Vector], Vector]
     felt: Callable[[Vector], Vector]
@@ -164,7 +165,7 @@ def _square(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
     f = factors_of(task)
     lu = in_place_lu(J_y.T, law.usual[0].scale / f * c.min())
 
-    def factor(q: Vector) -> bool:
+    def factor(q: Vector, mobility: _Mobility | None) -> bool:
         return lu.factor() < TASK_DOUBT**2
 
     def motion(q: Vector, v: Vector, right: Vector) -> Vector:
@@ -179,19 +180,19 @@ def _square(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
 
 
 def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
-    """Fewer rows than motions: ``T = W^-1 J_y'``, ``A = J_y T``."""
+    """Fewer rows than motions."""
     posture, of_motors, motors = law.posture, ground.of_motors, np.ascontiguousarray(mech.B.T)
-    inertia, posv, potrs = ground.inertia, lapack.dposv, lapack.dpotrs
+    mobility, potrs = _mobility(ground, J_y), lapack.dpotrs
     squares = mech.column_scale[ground.split.independent] ** 2
     least = float((factors_of(law.tasks[0]) / law.usual[0].scale).max()) / TASK_DOUBT
     T, factors, f = np.zeros(J_y.T.shape), np.zeros((J_y.shape[0],) * 2), factors_of(law.tasks[0])
 
-    def factor(q: Vector) -> bool:
+    def factor(q: Vector, known: _Mobility | None) -> bool:
         nonlocal T, factors
-        _, T, info = posv(inertia(q), J_y.T)
-        if info:
+        found = mobility(q) if known is None else known
+        if found is None:
             return False
-        A = J_y.dot(T)
+        T, A = found
         factors, info = lapack.dpotrf(A)
         pivots = factors.diagonal()
         if info or not A.diagonal().max() < TASK_DOUBT**2 * (pivots * pivots).min():
@@ -223,13 +224,20 @@ def pivots_are_large(J_y: Array, squares: Vector, least: float) -> bool:
     return not info and bool(factors.diagonal().min() > least)
 
 
-def _mobility(ground: Ground, J_y: Array) -> Callable[[Vector], Array | None]:
-    """A function (q) that gives ``A = J_y W^-1 J_y'``."""
+class _Mobility(NamedTuple):
+    """``T = W^-1 J_y'`` and ``A = J_y T``."""
+
+    T: Array
+    A: Array
+
+
+def _mobility(ground: Ground, J_y: Array) -> Callable[[Vector], _Mobility | None]:
+    """A function (q) that gives the mobility of J_y, if there is an inertia."""
     inertia, posv = ground.inertia, lapack.dposv
 
-    def mobility(q: Vector) -> Array | None:
+    def mobility(q: Vector) -> _Mobility | None:
         _, T, info = posv(inertia(q), J_y.T)
-        return None if info else J_y.dot(T)
+        return None if info else _Mobility(T, J_y.dot(T))
 
     return mobility
 
