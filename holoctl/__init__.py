@@ -74,6 +74,9 @@ if TYPE_CHECKING:
     from holoctl.control.tasks.frame_task import FrameTask
     from holoctl.control.tasks.posture_task import PostureTask
     from holoctl.control.tasks.task_terms import TaskTerms, task_terms
+    from holoctl.design.linear_model import Linearization
+    from holoctl.design.linearize import linearize
+    from holoctl.design.modes import Mode
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
     from holoctl.doctor.examination import mobility
     from holoctl.doctor.joined_modes import JoinedModes, joined_modes
@@ -161,6 +164,9 @@ _HOMES = {
     "control.tasks.frame_task": ["FrameTask"],
     "control.tasks.posture_task": ["PostureTask"],
     "control.tasks.task_terms": ["TaskTerms", "task_terms"],
+    "design.linear_model": ["Linearization"],
+    "design.linearize": ["linearize"],
+    "design.modes": ["Mode"],
     "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
     "doctor.joined_modes": ["JoinedModes", "joined_modes"],
     "doctor.examination": ["mobility"],

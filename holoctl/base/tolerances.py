@@ -991,3 +991,26 @@ REACH_WORST = 1e-9  # scaled
 
 REACH_WEAK = 1e-3  # scaled
 """Combinations of rows that motions move by less count as not moved, where the way ended."""
+
+# --- Design: linear models
+
+STEPS_OF_STATES = (3e-3, 3e-4, 3e-5, 3e-6)  # scaled
+"""Steps of differences of sixth order along a motion, from the first on until one is short enough;
+beside a singular configuration, or where friction sets in, the later ones are."""
+
+STEPS_OF_RATES = (0.3, 3e-2, 3e-3, 3e-4, 3e-5, 3e-6)  # 1/s
+"""The same along a rate. Without friction the acceleration is quadratic in it, and any will do."""
+
+SMOOTH_ENOUGH, NOT_SMOOTH = 1e-8, 1e-4
+"""Differences of fourth and sixth order that agree to the first, relative, are good; where none
+agree to the second there is no derivative."""
+
+AT_EQUILIBRIUM = 1e-6
+"""A point whose own rate is no larger, as a share of the largest entry of the model (at least 1),
+is at an equilibrium."""
+
+NOT_MOVING = 1e-5  # rad/s
+"""A mode this slow, as a share of the fastest where that is more than 1 rad/s, is said to drift."""
+
+TAKES_PART = 0.2
+"""Coordinates that take part in a mode by this share of the one that does so most are named."""
