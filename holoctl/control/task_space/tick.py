@@ -10,7 +10,7 @@ W = gamma' M gamma:
 
     ydd = ydd_p + W^-1 J_y' A^-1 (right - J_y ydd_p)        A = J_y W^-1 J_y'
 
-task_aim.py is the oracle, and takes over near singular tasks. Derivation: docs/derivations.md,
+aim.py is the oracle, and takes over near singular tasks. Derivation: docs/derivations.md,
 "Task space".
 """
 
@@ -27,7 +27,7 @@ from scipy.linalg import lapack
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import cholesky, in_place_lu, solved
 from holoctl.base.tolerances import BESIDE_DAMPED, TASK_DAMPED, TASK_DOUBT
-from holoctl.control.task_law import Asked, TaskLaw, critical_damping, matrix, times
+from holoctl.control.task_space.law import Asked, TaskLaw, critical_damping, matrix, times
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
 from holoctl.mechanism.mechanism import Mechanism

@@ -1,7 +1,7 @@
 """What `TaskSpaceControl` and `Impedance` have in common: options, and the torque at a state.
 
 They say what is asked for; a `TaskController` gives the torque, at a state that is given or found
-from the motors. Their public methods are in task_methods.py, their loops in task_loop.py.
+from the motors. Their public methods are in methods.py, their loops in loop.py.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from holoctl.control.limited_tick import LimitedTick
 from holoctl.control.limits_law import LIMIT_POLICIES
 from holoctl.control.limits_made import limits_law_of
 from holoctl.control.reference_law import FRICTION_AT, check_finite, position_error
-from holoctl.control.task_aim import TaskAim
-from holoctl.control.task_law import Asked, Posture, TaskLaw, TaskNotes
+from holoctl.control.task_space.aim import TaskAim
+from holoctl.control.task_space.law import Asked, Posture, TaskLaw, TaskNotes
 from holoctl.control.tasks.contract import Wanted, wanted_of
 from holoctl.control.tasks.nearness import usual
 from holoctl.dynamics.tick.inverse_tick import Behind, why_general
