@@ -59,16 +59,21 @@ if TYPE_CHECKING:
     from holoctl.constraints.rod import Rod
     from holoctl.constraints.wrench import wrench_rows
     from holoctl.control.computed_torque import ComputedTorque, SensedTracking, Tracking
-    from holoctl.control.impedance import Impedance
-    from holoctl.control.inverse_kinematics import inverse_kinematics
     from holoctl.control.limited_inverse_dynamics import (
         LimitedInverseDynamics,
         limited_inverse_dynamics,
     )
     from holoctl.control.loop import Loop
+    from holoctl.control.reach.inverse_kinematics import inverse_kinematics
     from holoctl.control.realtime import LoopStatistics, realtime, run_at_rate
-    from holoctl.control.task_loop import SensedTaskTracking, TaskLoop, TaskReport, TaskTracking
-    from holoctl.control.task_space_control import TaskSpaceControl
+    from holoctl.control.task_space.impedance import Impedance
+    from holoctl.control.task_space.loop import (
+        SensedTaskTracking,
+        TaskLoop,
+        TaskReport,
+        TaskTracking,
+    )
+    from holoctl.control.task_space.task_space_control import TaskSpaceControl
     from holoctl.control.tasks.center_of_mass_task import CenterOfMassTask
     from holoctl.control.tasks.custom_task import CustomTask
     from holoctl.control.tasks.frame_task import FrameTask
@@ -153,12 +158,12 @@ _HOMES = {
     "dynamics.energy": ["Energy", "Power", "energy", "power"],
     "constraints.wrench": ["wrench_rows"],
     "control.computed_torque": ["ComputedTorque", "SensedTracking", "Tracking"],
-    "control.inverse_kinematics": ["inverse_kinematics"],
+    "control.reach.inverse_kinematics": ["inverse_kinematics"],
     "control.limited_inverse_dynamics": ["LimitedInverseDynamics", "limited_inverse_dynamics"],
     "control.loop": ["Loop"],
-    "control.impedance": ["Impedance"],
-    "control.task_loop": ["SensedTaskTracking", "TaskLoop", "TaskReport", "TaskTracking"],
-    "control.task_space_control": ["TaskSpaceControl"],
+    "control.task_space.impedance": ["Impedance"],
+    "control.task_space.loop": ["SensedTaskTracking", "TaskLoop", "TaskReport", "TaskTracking"],
+    "control.task_space.task_space_control": ["TaskSpaceControl"],
     "control.tasks.center_of_mass_task": ["CenterOfMassTask"],
     "control.tasks.custom_task": ["CustomTask"],
     "control.tasks.frame_task": ["FrameTask"],
