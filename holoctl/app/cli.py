@@ -1,5 +1,5 @@
-"""The command line: ``holoctl doctor``, ``assemble``, ``torque``, ``export``, ``demo``,
-``--version``.
+"""The command line: ``holoctl doctor``, ``assemble``, ``torque``, ``export``, ``linearize``,
+``retime``, ``map``, ``demo``, ``--version``.
 
 Every command prints what a call of the public face returns, and nothing else.
 """
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import holoctl
+from holoctl.app.design_commands import add_design_commands
 from holoctl.app.printing import write_csv, write_table
 from holoctl.app.robot_arguments import (
     decimal,
@@ -154,6 +155,8 @@ def _parser() -> argparse.ArgumentParser:
         "where these are), all, or names of joints with commas between; C then finds the others",
     )  # fmt: skip
     export.add_argument("--plant", action="store_true", help="also the plant, for trials")
+
+    add_design_commands(commands)
 
     demo = commands.add_parser(
         "demo",
