@@ -1014,3 +1014,25 @@ NOT_MOVING = 1e-5  # rad/s
 
 TAKES_PART = 0.2
 """Coordinates that take part in a mode by this share of the one that does so most are named."""
+
+# --- Design: equilibria
+
+BALANCED, BALANCED_NEARLY = 1e-10, 1e-6  # of the efforts that act
+"""At an equilibrium what no motor, or not the efforts given, balances is at most the first share of
+all that acts; a search that ends below the second ends for rounding, and is told as it is."""
+
+UNBALANCED_ENDS = 3
+"""Where so many starts end where the same least is out of balance, no more are made."""
+
+BALANCE_STEP = 1e-5  # scaled
+"""Step of the differences by which the way to an equilibrium is found."""
+
+STIFFNESS_STEP = 1e-4  # scaled
+"""Step of the differences of what pulls back, at an equilibrium."""
+
+STIFFNESS_NONE, STIFFNESS_SYMMETRIC = 1e-6, 1e-5
+"""A motion is pulled back, or falls, by more than the first share of the largest stiffness, or of
+the weight on a lever; stiffness that misses symmetry by the second has no energy."""
+
+MOVES_BY_ITSELF = 1e-9  # 1/s, 1/s^2, scaled
+"""Constraints that impose a faster rate or acceleration at rest allow no rest."""

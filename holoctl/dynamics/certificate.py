@@ -48,6 +48,7 @@ __all__ = [
     "off_rows",
     "raise_if_bad",
     "verdict",
+    "weight",
 ]
 
 
@@ -236,20 +237,20 @@ def off_dynamics(T: Terms, w: Vector, efforts: Vector, constraint: Vector) -> fl
     """`dynamics` of a certificate: what is left of ``w = M a + h``, over the size of its terms."""
     c, h = T.mechanism.column_scale, T.h  # M a and h may cancel, as in free fall: sizes apart
     terms = (w - h, h, efforts, constraint)
-    size = sum(largest(c * x) for x in terms) + WEIGHT_SHARE * _weight(T.mechanism)
+    size = sum(largest(c * x) for x in terms) + WEIGHT_SHARE * weight(T.mechanism)
     return _ratio(largest(c * (w - efforts - constraint)), size)
 
 
-def _weight(mech: Mechanism) -> float:
+def weight(mech: Mechanism) -> float:
     """Weight of all bodies, N, times the size of the largest loop, m (1 m without lengths)."""
 
-    def weight() -> float:
+    def found() -> float:
         model = plain(mech.model)
         gravity = float(np.linalg.norm(model.gravity.linear))
         size = float((1.0 / mech.row_scale).max(initial=float(mech.column_scale.max())))
         return float(pin.computeTotalMass(model)) * gravity * size
 
-    return mech.per_thread("weight", weight)
+    return mech.per_thread("weight", found)
 
 
 def _power_balance(T: Terms, a: Vector, efforts: Vector, sizes: Vector) -> float:
