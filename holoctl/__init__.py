@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from holoctl.doctor.motion import Motion
     from holoctl.doctor.redundancy import RowGroup
     from holoctl.doctor.report import MobilityReport
+    from holoctl.dynamics.batch_certificate import BatchCertificate
     from holoctl.dynamics.certificate import Certificate
     from holoctl.dynamics.energy import Energy, Power, energy, power
     from holoctl.dynamics.forward import ForwardDynamics, forward_dynamics
@@ -137,6 +138,7 @@ _HOMES = {
     "estimation.prepared_assembly": ["AssemblyReport", "PreparedAssembly"],
     "estimation.rate_filter": ["RateFilter"],
     "closing.snapped": ["Snapped", "snapped"],
+    "dynamics.batch_certificate": ["BatchCertificate"],
     "dynamics.certificate": ["Certificate"],
     "codegen.compiled.compile": ["compile"],
     "codegen.compiled.compiled": ["Compiled"],

@@ -686,6 +686,10 @@ DERIVED = 3.0
 REDUCED = 1e7
 """``N' M N`` is in doubt where a pivot is less than one over this of its diagonal entry."""
 
+NO_SIZE = 1e-300
+"""What is not finite puts a certificate in doubt: squares count by so much, which finite ones do
+not feel; and sizes that would be zero are taken for this."""
+
 TURNED = 3.0
 """The largest sum of magnitudes along three axes, ``max_k sum_j |e_k . w_j|``, changes by so
 much at most when the axes are turned: it is at least a third of the sum of all ``|w_j|``, and no
