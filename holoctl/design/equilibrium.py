@@ -39,7 +39,7 @@ from holoctl.base.tolerances import (
 from holoctl.closing.assembly import assemble
 from holoctl.closing.newton import Problem, everywhere
 from holoctl.closing.settled import distance
-from holoctl.control.reaching import closed_within, least, no_fences
+from holoctl.control.reach.reaching import closed_within, least, no_fences
 from holoctl.design.balance import Balance
 from holoctl.design.standing import falls, pulled_motions, standing
 from holoctl.dynamics.actuation import actuation
