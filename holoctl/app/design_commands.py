@@ -45,7 +45,8 @@ def add_design_commands(commands: Any) -> None:
         "(default: those that hold it where it is)",
     )  # fmt: skip
     linear.add_argument(
-        "--outputs", metavar="NAMES",
+        "--outputs",
+        metavar="NAMES",
         help="rows of C, commas between: joints, motors, 'd JOINT', 'force CLOSURE' (default: x)",
     )
     linear.add_argument(
@@ -102,18 +103,26 @@ def _as_dict(lin: Linearization) -> dict[str, Any]:
     return head | names | matrices
 
 
+_WIDE = 8
+"""Matrices of more states are too wide to be read in a terminal."""
+
+
 def _print_model(lin: Linearization) -> None:
-    mech, width = lin.mech, max(map(len, lin.states))
+    mech = lin.mech
     print(f"{lin}\n\nefforts that hold it:")
     write_table(list(zip(mech.actuator_names, lin.u.tolist(), strict=True)), motor_units(mech))
     print("\nmodes:")
     for mode in lin.modes():
         print(f"  {mode.sentence}")
+    if len(lin.states) > _WIDE:
+        print("\n--csv and --json tell the matrices.")
+        return
     time = "d/dt x" if lin.dt is None else f"x after {lin.dt:g} s"
-    print(f"\n{time} = A x + B u, x and u against this point; columns of A | of B:")
-    for name, a, b in zip(lin.states, lin.A, lin.B, strict=True):
-        numbers = " ".join(f"{x + 0.0:10.4g}" for x in a), " ".join(f"{x + 0.0:10.4g}" for x in b)
-        print(f"  {name:<{width}}  {numbers[0]}  | {numbers[1]}")
+    print(f"\n{time} = A x + B u, x and u against this point; A | B:")
+    for name, row in zip(lin.states, np.hstack([lin.A, lin.B]), strict=True):
+        numbers = [f"{x + 0.0:10.4g}" for x in row]
+        numbers.insert(lin.A.shape[1], " |")
+        print(f"  {name:<{max(map(len, lin.states))}}  {' '.join(numbers)}")
 
 
 def _numbers(option: str, text: str) -> list[float]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from holoctl.app.plot import new_figure
 from holoctl.base.errors import InputError
+from holoctl.base.tolerances import NOT_MOVING
 from holoctl.design.linear_model import Linearization
 
 if TYPE_CHECKING:
@@ -32,25 +33,22 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def draw_modes(lin: Linearization) -> Figure:
-    """Eigenvalues in the complex plane, each with what takes part in it."""
-    figure = new_figure(7.0, 5.0)
+    """Eigenvalues in the complex plane, with a number and a sentence each."""
+    modes = lin.modes()
+    figure = new_figure(7.0, 5.0 + 0.22 * len(modes))
     ax = figure.add_subplot()
-    for mode in lin.modes():
+    for i, mode in enumerate(modes, start=1):
         at = mode.value
-        x = [at.real] if at.imag == 0.0 else [at.real, at.real]
-        y = [0.0] if at.imag == 0.0 else [at.imag, -at.imag]
-        points = ax.plot(x, y, "x", markersize=9, markeredgewidth=2)[0]
-        points.set_color("tab:red" if not mode.drifts and not mode.stable else "tab:blue")
-        ax.annotate(
-            ", ".join(mode.coordinates[:2]), (x[0], y[0]), xytext=(6, 6),
-            textcoords="offset points", fontsize=8,
-        )  # fmt: skip
-    ax.axvline(0.0, color="0.5", linewidth=1)
-    ax.axhline(0.0, color="0.8", linewidth=1)
-    reach = max([1.0, *(abs(mode.value) for mode in lin.modes() if np.isfinite(mode.value))])
-    ax.set_xlim(-1.2 * reach, 1.2 * reach)
-    ax.set_ylim(-1.2 * reach, 1.2 * reach)
-    ax.set_xlabel("growth, 1/s")
-    ax.set_ylabel("swing, rad/s")
-    ax.set_title(f"{lin.mech.name}: modes at rest (red: they grow)")
+        x, y = (at.real, at.real), (at.imag, -at.imag)
+        color = "tab:red" if mode.damping < -NOT_MOVING else "tab:blue"
+        ax.plot(
+            x, y, "x", color=color, markersize=9, markeredgewidth=2, label=f"{i}  {mode.sentence}"
+        )
+        ax.annotate(f"{i}", (x[0], y[0]), xytext=(5, 6 + 9 * (i % 2)), textcoords="offset points")
+    ax.axvline(0.0, color="0.5", linewidth=1, zorder=0)
+    ax.axhline(0.0, color="0.8", linewidth=1, zorder=0)
+    reach = 1.2 * max([1.0, *(abs(mode.value) for mode in modes if np.isfinite(mode.value))])
+    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    ax.set(xlabel="growth, 1/s", ylabel="swing, rad/s", title=f"{lin.mech.name}: modes at rest")
+    figure.legend(loc="outside lower left", fontsize=8, frameon=False)
     return figure
