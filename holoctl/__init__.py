@@ -83,6 +83,8 @@ if TYPE_CHECKING:
     from holoctl.design.linear_model import Linearization
     from holoctl.design.linearize import linearize
     from holoctl.design.modes import Mode
+    from holoctl.design.retime import retime
+    from holoctl.design.trajectory import Trajectory
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
     from holoctl.doctor.examination import mobility
     from holoctl.doctor.joined_modes import JoinedModes, joined_modes
@@ -176,6 +178,8 @@ _HOMES = {
     "design.linear_model": ["Linearization"],
     "design.linearize": ["linearize"],
     "design.modes": ["Mode"],
+    "design.retime": ["retime"],
+    "design.trajectory": ["Trajectory"],
     "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
     "doctor.joined_modes": ["JoinedModes", "joined_modes"],
     "doctor.examination": ["mobility"],

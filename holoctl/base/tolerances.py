@@ -1040,3 +1040,58 @@ the weight on a lever; stiffness that misses symmetry by the second has no energ
 
 MOVES_BY_ITSELF = 1e-9  # 1/s, 1/s^2, scaled
 """Constraints that impose a faster rate or acceleration at rest allow no rest."""
+# --- Trajectories
+
+PATH_SHORTEST = 1e-4
+"""Where a step of this share of the way to the next point of a path does not count, it ends."""
+
+PATH_STALLED = 1e-11  # scaled
+"""Newton's method on a path that contracts no more is at its end where less is left."""
+
+CURVE_CLOSED = 1e-10  # scaled
+"""Between its nodes a trajectory is closed to within this, or it gets more nodes."""
+
+CURVE_SHORTEST = 1e-7
+"""Nodes of a trajectory are never nearer to each other than this share of it."""
+
+PATH_SAMPLES, PATH_SAMPLED, PATH_SMOOTH = (200, 3200), 1e-9, 1e-6  # counts; scaled
+"""Samples of a function that is a path, at first and at most: until between them it is off by no more
+than the second; at most it may be off by the third."""
+
+PATH_MEETS = 1e-6  # scaled
+"""By how much a way-point may miss the path of the closed mechanism: motors, or joints, that
+contradict the others."""
+
+PATH_STILL = 1e-7
+"""A path stands still where its derivative is below this share of the largest."""
+
+IDLE_BALANCED = 1e-6
+"""Idle motions stay at rest where the efforts along them are below this share of the others."""
+
+MOST_FACETS, SAME_COLUMN = 1000, 1e-9  # a count; a share
+"""What more motors than motions can do together has at most twice so many facets; motions that
+efforts move by less than the share count as not moved by them."""
+
+RETIME_GAPS = (1e-9, 1e-7)
+"""What Clarabel is asked for, gap and feasibility, on the fastest way: the first that it attains."""
+
+RETIME_CAP = 1e6
+"""Squared speeds along a path count as not limited above so many times the usual ones."""
+
+RETIME_ROUNDS, RETIME_SETTLED = 12, 1e-3  # a count; a share
+"""So often forces that change with the speed are linearised anew at most, until the duration changes
+by less than the share."""
+
+RETIME_OVER, RETIME_REFINED = 5e-3, 5  # a share; a count
+"""Where the efforts of a trajectory exceed their limits between its nodes by more than the share it
+gets more nodes, so often at most."""
+
+RETIME_ACTIVE = 2e-3
+"""What is within this share of its limit is at it."""
+
+RETIME_SLOW = 0.2
+"""The slow motion from which forces that change with the speed are linearised at first, as a share of
+the speed that limits leave where nothing accelerates."""
+
+THROUGH_NODES = 50
+"""A trajectory through way-points in time has so many nodes between two of them."""
