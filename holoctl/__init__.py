@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         LoadError,
         NotActuatedError,
         SingularityError,
+        SweepError,
     )
     from holoctl.closing.assembly import assemble
     from holoctl.closing.snapped import Snapped, snapped
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from holoctl.control.tasks.frame_task import FrameTask
     from holoctl.control.tasks.posture_task import PostureTask
     from holoctl.control.tasks.task_terms import TaskTerms, task_terms
+    from holoctl.design.sweep import Sweep, sweep
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
     from holoctl.doctor.examination import mobility
     from holoctl.doctor.joined_modes import JoinedModes, joined_modes
@@ -161,6 +163,7 @@ _HOMES = {
     "control.tasks.frame_task": ["FrameTask"],
     "control.tasks.posture_task": ["PostureTask"],
     "control.tasks.task_terms": ["TaskTerms", "task_terms"],
+    "design.sweep": ["Sweep", "sweep"],
     "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
     "doctor.joined_modes": ["JoinedModes", "joined_modes"],
     "doctor.examination": ["mobility"],
@@ -177,7 +180,7 @@ _HOMES = {
     "rows.terms": ["Terms", "terms"],
     "base.errors": [
         "AssemblyError", "BranchError", "HoloctlError", "InconsistentError", "InputError",
-        "LimitError", "LoadError", "NotActuatedError", "SingularityError",
+        "LimitError", "LoadError", "NotActuatedError", "SingularityError", "SweepError",
     ],
     "io.load": ["load", "robot_file", "robot_names"],
     "constraints.joint_coordinates": ["JointMotion"],
