@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from typing import Any
 
+from holoctl.base.errors import InputError
 from holoctl.base.tolerances import SWEEP_PATIENCE
 from holoctl.design.sweep_processes import cores
 from holoctl.design.sweep_shares import Share
@@ -31,7 +32,7 @@ class Hired:
         self._shares: dict[Future[Any], Share] = {}
         self._known: list[tuple[Share, Done | Lost]] = []
         self._seen: set[tuple[str, int, int]] = set()
-        self.ended = ""
+        self.ended, self._begun = "", False
 
     @property
     def width(self) -> int:
@@ -57,10 +58,12 @@ class Hired:
             else:
                 future = self._submit(far_share, self._digest, self._function, data, SWEEP_PATIENCE)
         except Exception as error:
+            if not self._begun:
+                raise InputError(f"sweep: the executor takes no work: {said(error)}") from None
             self.ended = f"the executor takes no more work: {said(error)}"
             self._known.append((share, Lost(f"it was not begun: {self.ended}")))
             return
-        self._shares[future] = share
+        self._shares[future], self._begun = share, True
 
     def collect(self) -> list[tuple[Share, Done | Lost]]:
         found, self._known = self._known, []

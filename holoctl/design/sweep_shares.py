@@ -163,7 +163,7 @@ class _Table:
 
     def give_up(self, why: str) -> None:
         """Nobody works any more: what is not done fails."""
-        if not self._longest and self.left == len(self.items) and not self._lost:
+        if self.left == len(self.items) and not self._lost:
             raise InputError(f"sweep: {why}")
         rest = [*self.suspects, *(i for share in self.todo for i in range(*share))]
         for i in rest:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import secrets
+import signal
 import socket
 import threading
 import time
@@ -17,6 +19,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
 
 from holoctl.base.errors import SweepError
 from holoctl.base.one_thread import one_thread
@@ -128,10 +133,10 @@ def far_share(digest: str, function: bytes, items: bytes, patience: float) -> by
 
 def serve(connection: Any, function: bytes) -> None:
     """Work in a process of our own, until nobody is at the other end."""
-    import signal
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who started this
     one_thread().__enter__()
+    np.random.seed()  # noqa: NPY002 (forked from one server, all would draw the same)
+    pin.seed(secrets.randbits(31))
     with suppress(EOFError, OSError):  # nobody there any more
         try:
             known = pickle.loads(function)
