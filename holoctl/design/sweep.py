@@ -5,20 +5,16 @@ sweep[i] = function(items[i])        an item that fails is its error, in its pla
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import nullcontext
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, overload
 
-from holoctl.base.checks import flag, whole
+from holoctl.base.checks import flag
 from holoctl.base.errors import InputError
-from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
-from holoctl.design.sweep_executor import Hired
-from holoctl.design.sweep_processes import Processes, cores
-from holoctl.design.sweep_shares import Crew, dealt_out
+from holoctl.design.sweep_crews import crew_of
+from holoctl.design.sweep_shares import at_work, dealt_out
 from holoctl.design.sweep_work import said
 
 __all__ = ["Sweep", "sweep"]
@@ -148,12 +144,12 @@ def sweep(
         raise InputError(f"sweep: function must be callable; got {type(function).__name__}")
     flag("progress", progress)
     given = _listed(items)
-    crew = _crew(function, executor, len(given))
+    crew = crew_of("sweep", function, executor, len(given))
     if crew is None:
         return Sweep((), ())
     bar = progress_bar(len(given), "sweep", "items") if progress else None
     try:
-        with one_thread() if isinstance(executor, ThreadPoolExecutor) else nullcontext():
+        with at_work(crew):
             values, failed = dealt_out(crew, given, bar)
     finally:
         if bar is not None:
@@ -170,55 +166,3 @@ def _listed(items: Any) -> list[Any]:
             f"{type(items).__name__}"
         ) from None
     return list(found)
-
-
-def _crew(function: Any, executor: Any, count: int) -> Crew | None:
-    """Those who will work; None where there is nothing to do."""
-    if executor is not None and not isinstance(executor, Executor):
-        if not isinstance(executor, int) or isinstance(executor, bool):
-            hint = "; of a Client of Dask, client.get_executor()" if _is_client(executor) else ""
-            raise InputError(
-                "sweep: executor must be a concurrent.futures.Executor, a number of processes, or "
-                f"None; got {type(executor).__name__}{hint}"
-            )
-        executor = whole("executor", executor, 1)
-    if isinstance(executor, ThreadPoolExecutor):
-        return Hired(executor, function, None) if count else None
-    near = executor is None or isinstance(executor, (int, ProcessPoolExecutor))
-    dumps = _plain if near else _any_pickle()
-    data = _pickled(function, dumps)
-    if not count:
-        return None
-    if isinstance(executor, Executor):
-        return Hired(executor, data, dumps)
-    return Processes(data, min(executor or cores(), count))
-
-
-def _pickled(function: Any, dumps: Callable[[Any], bytes]) -> bytes:
-    try:
-        return dumps(function)
-    except Exception as error:
-        raise InputError(
-            f"sweep: the function does not pickle, so no other process can have it: {said(error)}. "
-            "Take a function of a module (no lambda, none defined in another function), with what "
-            "it needs bound by functools.partial; or an executor that takes it: "
-            "ThreadPoolExecutor, or that of Dask"
-        ) from None
-
-
-def _plain(x: Any) -> bytes:
-    return pickle.dumps(x, pickle.HIGHEST_PROTOCOL)
-
-
-def _any_pickle() -> Callable[[Any], bytes]:
-    """That of cloudpickle where it is installed, as it is with Dask: far workers do not know the
-    script that runs here."""
-    try:
-        import cloudpickle
-    except ImportError:
-        return _plain
-    return lambda x: bytes(cloudpickle.dumps(x, protocol=pickle.HIGHEST_PROTOCOL))
-
-
-def _is_client(x: Any) -> bool:
-    return hasattr(x, "get_executor")

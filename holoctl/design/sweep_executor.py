@@ -12,6 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from typing import Any
 
 from holoctl.base.errors import InputError
+from holoctl.base.one_thread import one_thread
 from holoctl.base.tolerances import SWEEP_PATIENCE
 from holoctl.design.sweep_processes import cores
 from holoctl.design.sweep_shares import Share
@@ -33,6 +34,9 @@ class Hired:
         self._known: list[tuple[Share, Done | Lost]] = []
         self._seen: set[tuple[str, int, int]] = set()
         self.ended, self._begun = "", False
+        self._limit = one_thread() if callable(function) else None
+        if self._limit is not None:  # they work in this process
+            self._limit.__enter__()
 
     @property
     def width(self) -> int:
@@ -77,6 +81,8 @@ class Hired:
         for future in self._shares:
             future.cancel()
         self._shares.clear()
+        if self._limit is not None:
+            self._limit.__exit__()
 
 
 def _outcome(future: Future[Any]) -> Done | Lost:

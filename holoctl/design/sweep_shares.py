@@ -8,7 +8,8 @@ until the item that loses it stands alone.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from holoctl.base.errors import InputError, SweepError
@@ -21,7 +22,7 @@ from holoctl.base.tolerances import (
 )
 from holoctl.design.sweep_work import Done, Lost
 
-__all__ = ["Crew", "Share", "dealt_out"]
+__all__ = ["Crew", "Share", "at_work", "dealt_out"]
 
 
 class Share(NamedTuple):
@@ -61,24 +62,30 @@ class Crew(Protocol):
 
 
 def dealt_out(crew: Crew, items: Sequence[Any], bar: Any) -> tuple[list[Any], list[int]]:
-    """Values of all items, in order, and which of them failed. The crew is sent home."""
+    """Values of all items, in order, and which of them failed."""
     table = _Table(items)
+    while table.left:
+        _hand_out(crew, table)
+        if not crew.busy:  # and no room: nobody is left
+            table.give_up(crew.ended)
+            break
+        before = table.left
+        for share, outcome in crew.collect():
+            table.take(share, outcome)
+        if bar is not None:
+            bar.update(before - table.left)
+    return table.values, sorted(table.failed)
+
+
+@contextmanager
+def at_work(crew: Crew) -> Iterator[Crew]:
+    """The crew, which is sent home at the end; where that is an error or Ctrl-C, at once."""
     finished = False
     try:
-        while table.left:
-            _hand_out(crew, table)
-            if not crew.busy:  # and no room: nobody is left
-                table.give_up(crew.ended)
-                break
-            before = table.left
-            for share, outcome in crew.collect():
-                table.take(share, outcome)
-            if bar is not None:
-                bar.update(before - table.left)
+        yield crew
         finished = True
     finally:
         crew.close(at_once=not finished)
-    return table.values, sorted(table.failed)
 
 
 def _hand_out(crew: Crew, table: _Table) -> None:
