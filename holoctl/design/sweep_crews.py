@@ -1,4 +1,4 @@
-"""Who works in a sweep: processes of our own, or those of an executor; and how the function travels."""
+"""Who works in a sweep: processes of our own, or an executor; and how the function travels."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def crew_of(owner: str, function: Any, executor: Any, count: int) -> Crew | None
         if not isinstance(executor, int) or isinstance(executor, bool):
             hint = "; of a Client of Dask, client.get_executor()" if _is_client(executor) else ""
             raise InputError(
-                f"{owner}: executor must be a concurrent.futures.Executor, a number of processes, or "
-                f"None; got {type(executor).__name__}{hint}"
+                f"{owner}: executor must be a concurrent.futures.Executor, a number of processes, "
+                f"or None; got {type(executor).__name__}{hint}"
             )
         executor = whole("executor", executor, 1)
     if isinstance(executor, ThreadPoolExecutor):
@@ -44,10 +44,10 @@ def _pickled(owner: str, function: Any, dumps: Callable[[Any], bytes]) -> bytes:
         return dumps(function)
     except Exception as error:
         raise InputError(
-            f"{owner}: the function does not pickle, so no other process can have it: {said(error)}. "
-            "Take a function of a module (no lambda, none defined in another function), with what "
-            "it needs bound by functools.partial; or an executor that takes it: "
-            "ThreadPoolExecutor, or that of Dask"
+            f"{owner}: the function does not pickle, so no other process can have it: "
+            f"{said(error)}. Take a function of a module (no lambda, none defined in another "
+            "function), with what it needs bound by functools.partial; or an executor that takes "
+            "it: ThreadPoolExecutor, or that of Dask"
         ) from None
 
 

@@ -19,9 +19,11 @@ import numpy as np
 import pytest
 import sweep_functions as f
 from refusals import assert_same_error, refused
-from support import closed_states, mechanism, shared_partition
 
 import holoctl as hc
+from holoctl.base.tolerances import SWEEP_PATIENCE
+from holoctl.design.sweep_shares import dealt_out
+from holoctl.design.sweep_work import Done, worked
 
 FAMILY = [
     hc.HoloctlError("root"),
@@ -89,8 +91,10 @@ def test_a_progress_bar(here, capsys):
 
 
 def test_values_come_in_order_and_are_those_of_this_process():
-    mech, part = mechanism("five_bar"), shared_partition("five_bar")
-    states = [(q, v, [0.1 * i, 1.0]) for i, (q, v) in enumerate(closed_states("five_bar") * 20)]
+    mech = hc.load(hc.robot_file("five_bar"))
+    q, v = hc.assemble(mech)
+    part = hc.partition(mech, q)
+    states = [(q, v, [0.1 * i, 1.0]) for i in range(60)]
     states[7] = (*states[7][:2], [np.nan, 0.0])
     law = partial(f.torque, mech, part)
     found = hc.sweep(law, (state for state in states), 2)
@@ -187,11 +191,58 @@ def test_ctrl_c_leaves_nothing_behind():
     assert not left_behind()
 
 
-def test_nobody_waits_behind_a_long_item():
-    """Half a second at first, then many short ones that the other worker takes."""
-    found = hc.sweep(f.slept, [0.0] * 200 + [0.5] + [1e-3] * 100, 2)
-    slow = found[200]
-    assert sum(who == slow for who in found[201:]) < 20
+def test_a_share_ends_when_patience_does():
+    done = worked(f.slept, [0.0, 0.05, 0.0, 0.0], 0.02)
+    assert (len(done.values), done.failed) == (2, [])
+    assert len(worked(f.slept, [0.05, 0.0], 0.0).values) == 1
+
+
+class Clockwork:
+    """A crew by the clock on paper: items are what they take, s; a share costs `beside` more."""
+
+    def __init__(self, width, beside=3e-4):
+        self.width, self.beside, self.ended = width, beside, ""
+        self.now, self.given, self.at = 0.0, 0, []
+
+    room = property(lambda self: self.width - len(self.at))
+    busy = property(lambda self: len(self.at))
+
+    def give(self, share, items):
+        spent, taken = 0.0, 0
+        for item in items:
+            spent, taken = spent + item, taken + 1
+            if spent > SWEEP_PATIENCE:
+                break
+        done = Done(list(items[:taken]), [], spent, ("", 0, 0))
+        self.at.append((self.now + spent + self.beside, share, done))
+        self.given += 1
+
+    def collect(self):
+        end, share, done = min(self.at, key=lambda x: x[0])
+        self.at.remove((end, share, done))
+        self.now = end
+        return [(share, done)]
+
+
+SPREADS = {
+    "microseconds": [5e-6] * 100_000,
+    "a millisecond": [1e-3] * 2000,
+    "seconds": [2.0] * 11,
+    "one long": [1e-3] * 500 + [1.0] + [1e-3] * 3000,
+    "longer and longer": np.geomspace(1e-5, 0.3, 3000).tolist(),
+}
+
+
+@pytest.mark.parametrize("name", SPREADS)
+@pytest.mark.parametrize("width", [1, 2, 16])
+def test_all_finish_together_and_shares_are_worth_it(name, width):
+    items, crew = SPREADS[name], Clockwork(width)
+    values, failed = dealt_out(crew, items, None)
+    assert (values, failed) == (items, [])
+    best = max(sum(items) / width, max(items))
+    assert crew.now <= 1.1 * best + max(items) + 0.02
+    assert crew.given * crew.beside <= 0.05 * sum(items) + 0.05
+    assert crew.given <= len(items)
 
 
 # ------------------------------------------------------------------------------------ refusals
