@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         LoadError,
         NotActuatedError,
         SingularityError,
+        SweepError,
     )
     from holoctl.closing.assembly import assemble
     from holoctl.closing.snapped import Snapped, snapped
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from holoctl.design.modes import Mode
     from holoctl.design.retime import retime
     from holoctl.design.trajectory import Trajectory
+    from holoctl.design.sweep import Sweep, sweep
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
     from holoctl.doctor.examination import mobility
     from holoctl.doctor.joined_modes import JoinedModes, joined_modes
@@ -180,6 +182,7 @@ _HOMES = {
     "design.modes": ["Mode"],
     "design.retime": ["retime"],
     "design.trajectory": ["Trajectory"],
+    "design.sweep": ["Sweep", "sweep"],
     "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
     "doctor.joined_modes": ["JoinedModes", "joined_modes"],
     "doctor.examination": ["mobility"],
@@ -196,7 +199,7 @@ _HOMES = {
     "rows.terms": ["Terms", "terms"],
     "base.errors": [
         "AssemblyError", "BranchError", "HoloctlError", "InconsistentError", "InputError",
-        "LimitError", "LoadError", "NotActuatedError", "SingularityError",
+        "LimitError", "LoadError", "NotActuatedError", "SingularityError", "SweepError",
     ],
     "io.load": ["load", "robot_file", "robot_names"],
     "constraints.joint_coordinates": ["JointMotion"],

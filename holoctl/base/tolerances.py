@@ -1095,3 +1095,22 @@ the speed that limits leave where nothing accelerates."""
 
 THROUGH_NODES = 50
 """A trajectory through way-points in time has so many nodes between two of them."""
+# --- Sweeps: many items on many workers
+
+SWEEP_SHARE, SWEEP_PATIENCE = 0.1, 0.2  # s; s
+"""What a worker gets takes so long, by what was seen before; what is not begun after the second
+goes back to the others."""
+
+SWEEP_LEAST, SWEEP_SHARES_LEFT = 2e-3, 2  # s; a count
+"""Towards the end a worker gets of what is left as much as makes so many shares for each, but not
+less than takes the first."""
+
+SWEEP_GROWTH, SWEEP_CUT = 8, 8  # counts
+"""A share has at most so many times the items of the longest that was done; one that was lost is
+cut into so many."""
+
+SWEEP_FUNCTIONS = 4  # a count
+"""Functions that a worker of somebody else's keeps."""
+
+SWEEP_GOODBYE = 5.0  # s
+"""A worker that is sent home and does not go in this time is killed."""
