@@ -562,10 +562,8 @@ class Compiled:
         V : (N, nv) array_like
         TAU : (N, nv) array_like
             Efforts on the coordinates, N m or N; ``U @ mech.B.T`` for motors.
-        t, certificate, workers, progress
-            As in `inverse_dynamics_batch`.
-        out : (N, nv) array, optional
-            Takes the result; contiguous. What it holds after an error is not defined.
+        t, certificate, out, workers, progress
+            As in `inverse_dynamics_batch`; `out` is (N, nv).
 
         Returns
         -------
