@@ -85,8 +85,8 @@ if TYPE_CHECKING:
     from holoctl.design.linearize import linearize
     from holoctl.design.modes import Mode
     from holoctl.design.retime import retime
-    from holoctl.design.trajectory import Trajectory
     from holoctl.design.sweep import Sweep, sweep
+    from holoctl.design.trajectory import Trajectory
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
     from holoctl.doctor.examination import mobility
     from holoctl.doctor.joined_modes import JoinedModes, joined_modes

@@ -11,11 +11,14 @@ from holoctl.app.plot import new_figure
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import NOT_MOVING
 from holoctl.design.linear_model import Linearization
+from holoctl.design.trajectory import Trajectory
+from holoctl.mechanism.bound_limits import bound_limits
+from holoctl.mechanism.limits_of import limits_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_modes", "save"]
+__all__ = ["draw_modes", "draw_trajectory", "save"]
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -51,4 +54,28 @@ def draw_modes(lin: Linearization) -> Figure:
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     ax.set(xlabel="growth, 1/s", ylabel="swing, rad/s", title=f"{lin.mech.name}: modes at rest")
     figure.legend(loc="outside lower left", fontsize=8, frameon=False)
+    return figure
+
+
+def draw_trajectory(trajectory: Trajectory) -> Figure:
+    """Motors, rates and efforts over time, efforts with their limits."""
+    mech, t = trajectory.mech, trajectory.t
+    figure = new_figure(8.0, 8.0)
+    axes = figure.subplots(3, 1, sharex=True)
+    motion = np.array([np.concatenate(trajectory.reference(x)[:2]) for x in t])
+    positions, rates = np.split(motion, [motion.shape[1] - mech.nu], axis=1)
+    bounds = bound_limits(mech, limits_of(mech))
+    for i, name in enumerate(mech.actuator_names):
+        color = f"C{i}"
+        if positions.shape[1] == mech.nu:
+            axes[0].plot(t, positions[:, i] - positions[0, i], color=color, label=name)
+        axes[1].plot(t, rates[:, i], color=color)
+        axes[2].plot(t, trajectory.u[:, i], color=color)
+        for limit in bounds.effort[:, i]:
+            if np.isfinite(limit):
+                axes[2].axhline(limit, color=color, linewidth=1, linestyle=":")
+    axes[0].set(ylabel="motors, rad or m", title=f"{mech.name}: {trajectory.duration:.4g} s")
+    axes[0].legend(fontsize=8)
+    axes[1].set(ylabel="their rates, 1/s")
+    axes[2].set(ylabel="efforts, N m or N", xlabel="s")
     return figure
