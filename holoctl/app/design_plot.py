@@ -62,14 +62,15 @@ def draw_trajectory(trajectory: Trajectory) -> Figure:
     mech, t = trajectory.mech, trajectory.t
     figure = new_figure(8.0, 8.0)
     axes = figure.subplots(3, 1, sharex=True)
-    motion = np.array([np.concatenate(trajectory.reference(x)[:2]) for x in t])
+    times = np.union1d(t, np.linspace(0.0, trajectory.duration, 400))
+    motion = np.array([np.concatenate(trajectory.reference(x)[:2]) for x in times])
     positions, rates = np.split(motion, [motion.shape[1] - mech.nu], axis=1)
     bounds = bound_limits(mech, limits_of(mech))
     for i, name in enumerate(mech.actuator_names):
         color = f"C{i}"
         if positions.shape[1] == mech.nu:
-            axes[0].plot(t, positions[:, i] - positions[0, i], color=color, label=name)
-        axes[1].plot(t, rates[:, i], color=color)
+            axes[0].plot(times, positions[:, i] - positions[0, i], color=color, label=name)
+        axes[1].plot(times, rates[:, i], color=color)
         axes[2].plot(t, trajectory.u[:, i], color=color)
         for limit in bounds.effort[:, i]:
             if np.isfinite(limit):
