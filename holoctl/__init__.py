@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from holoctl.control.tasks.posture_task import PostureTask
     from holoctl.control.tasks.task_terms import TaskTerms, task_terms
     from holoctl.design.equilibrium import Equilibrium, equilibrium
+    from holoctl.design.gains import Gains, gains_for
     from holoctl.design.linear_model import Linearization
     from holoctl.design.linearize import linearize
     from holoctl.design.modes import Mode
@@ -166,6 +167,7 @@ _HOMES = {
     "control.tasks.posture_task": ["PostureTask"],
     "control.tasks.task_terms": ["TaskTerms", "task_terms"],
     "design.equilibrium": ["Equilibrium", "equilibrium"],
+    "design.gains": ["Gains", "gains_for"],
     "design.linear_model": ["Linearization"],
     "design.linearize": ["linearize"],
     "design.modes": ["Mode"],

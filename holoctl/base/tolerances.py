@@ -1036,3 +1036,24 @@ the weight on a lever; stiffness that misses symmetry by the second has no energ
 
 MOVES_BY_ITSELF = 1e-9  # 1/s, 1/s^2, scaled
 """Constraints that impose a faster rate or acceleration at rest allow no rest."""
+
+# --- Design: gains
+
+LOOP_GRID, LOOP_BISECTED = (0.05, 1.05), 1e-12  # shares
+"""The largest bandwidth of a loop is looked for from this share of the usual one on, in steps of
+the second factor, then halved to within the last, relative."""
+
+NEWTON_TRUSTED = 1e-3
+"""A pole is made exact by steps that are at most this share of its distance from z = 1."""
+
+DECAYS_FASTER = 2.0
+"""Poles that decay faster than those asked for by this factor do not count in the damping left."""
+
+DELAY_NODES = 30
+"""Nodes along the history of a loop that is late and has no ticks."""
+
+MOST_TICKS_LATE = 200
+"""A loop may be late by so many ticks."""
+
+LOOP_UNSTABLE = 1e-6
+"""A pole of the loop on a model this far outside of the unit circle grows; nearer ones drift."""
