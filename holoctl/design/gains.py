@@ -157,9 +157,9 @@ def gains_for(
     most = {z: largest_bandwidth(z, rate, delay) for z in set(ratio.tolist())}
     left = [damping_left(w, z, rate, delay) for w, z in pairs]
     found = Gains(
-        *(read_only(np.array(x)) for x in (
-            wanted**2, 2.0 * ratio * wanted, wanted, ratio, left, [most[z] for z in ratio.tolist()],
-        )), rate, delay, names,
+        read_only(wanted**2), read_only(2.0 * ratio * wanted), read_only(wanted),
+        read_only(ratio), read_only(np.array(left)),
+        read_only(np.array([most[z] for z in ratio.tolist()])), rate, delay, names,
     )  # fmt: skip
     _check_stable(found)
     if lin.at_equilibrium and not lin.v.any():
@@ -219,11 +219,10 @@ def _check_on_model(lin: Linearization, g: Gains) -> None:
     why = "its own motion between two ticks is too fast for this rate"
     if lin.partition.actuation_rank < n:
         why = f"motions that no motor drives fall away under this law (or {why})"
+    by = "" if g.rate is None else f", by a factor of {np.abs(values[worst]):.4g} a tick"
     raise LimitError(
         f"{lin.mech.name}: computed torque with these gains does not hold this equilibrium: "
-        f"the motion of {listing(names, 4)} goes astray, by a factor of {np.abs(values[worst]):.4g} "
-        f"{'a tick' if g.rate is not None else 'in its own time'}: {why}; hc.lqr holds what can "
-        "be held",
+        f"the motion of {listing(names, 4)} goes astray{by}: {why}; hc.lqr holds what can be held",
         names=names,
     )
 
@@ -247,7 +246,8 @@ def _by_friction(lin: Linearization) -> Array:
     kin, _ = constraint_rows(mech, lin.q, lin.v, lin.t)
     F_v = sum((force.by_velocity(kin) for force in forces), np.zeros((mech.nv, mech.nv)))
     M = inertia(mech, lin.q)
-    return np.linalg.solve(gamma.T @ M @ gamma, gamma.T @ F_v @ gamma)
+    change: Array = np.linalg.solve(gamma.T @ M @ gamma, gamma.T @ F_v @ gamma)
+    return change
 
 
 def _sampled(lin: Linearization, K: Array, rate: float, delay: float) -> Array:
