@@ -686,6 +686,10 @@ DERIVED = 3.0
 REDUCED = 1e7
 """``N' M N`` is in doubt where a pivot is less than one over this of its diagonal entry."""
 
+NO_SIZE = 1e-300
+"""What is not finite puts a certificate in doubt: squares count by so much, which finite ones do
+not feel; and sizes that would be zero are taken for this."""
+
 TURNED = 3.0
 """The largest sum of magnitudes along three axes, ``max_k sum_j |e_k . w_j|``, changes by so
 much at most when the axes are turned: it is at least a third of the sum of all ``|w_j|``, and no
@@ -1057,3 +1061,78 @@ MOST_TICKS_LATE = 200
 
 LOOP_UNSTABLE = 1e-6
 """A pole of the loop on a model this far outside of the unit circle grows; nearer ones drift."""
+
+# --- Trajectories
+
+PATH_SHORTEST = 1e-4
+"""Where a step of this share of the way to the next point of a path does not count, it ends."""
+
+PATH_STALLED = 1e-11  # scaled
+"""Newton's method on a path that contracts no more is at its end where less is left."""
+
+CURVE_CLOSED = 1e-10  # scaled
+"""Between its nodes a trajectory is closed to within this, or it gets more nodes."""
+
+CURVE_SHORTEST = 1e-7
+"""Nodes of a trajectory are never nearer to each other than this share of it."""
+
+PATH_SAMPLES, PATH_SAMPLED, PATH_SMOOTH = (200, 3200), 1e-9, 1e-6  # counts; scaled
+"""Samples of a function that is a path, at first and at most: until between them it is off by no more
+than the second; at most it may be off by the third."""
+
+PATH_MEETS = 1e-6  # scaled
+"""By how much a way-point may miss the path of the closed mechanism: motors, or joints, that
+contradict the others."""
+
+PATH_STILL = 1e-7
+"""A path stands still where its derivative is below this share of the largest."""
+
+IDLE_BALANCED = 1e-6
+"""Idle motions stay at rest where the efforts along them are below this share of the others."""
+
+MOST_FACETS, SAME_COLUMN = 1000, 1e-9  # a count; a share
+"""What more motors than motions can do together has at most twice so many facets; motions that
+efforts move by less than the share count as not moved by them."""
+
+RETIME_GAPS = (1e-9, 1e-7)
+"""What Clarabel is asked for, gap and feasibility, on the fastest way: the first that it attains."""
+
+RETIME_CAP = 1e6
+"""Squared speeds along a path count as not limited above so many times the usual ones."""
+
+RETIME_ROUNDS, RETIME_SETTLED = 12, 1e-3  # a count; a share
+"""So often forces that change with the speed are linearised anew at most, until the duration changes
+by less than the share."""
+
+RETIME_OVER, RETIME_REFINED = 5e-3, 5  # a share; a count
+"""Where the efforts of a trajectory exceed their limits between its nodes by more than the share it
+gets more nodes, so often at most."""
+
+RETIME_ACTIVE = 2e-3
+"""What is within this share of its limit is at it."""
+
+RETIME_SLOW = 0.2
+"""The slow motion from which forces that change with the speed are linearised at first, as a share of
+the speed that limits leave where nothing accelerates."""
+
+THROUGH_NODES = 50
+"""A trajectory through way-points in time has so many nodes between two of them."""
+# --- Sweeps: many items on many workers
+
+SWEEP_SHARE, SWEEP_PATIENCE = 0.1, 0.2  # s; s
+"""What a worker gets takes so long, by what was seen before; what is not begun after the second
+goes back to the others."""
+
+SWEEP_LEAST, SWEEP_SHARES_LEFT = 2e-3, 2  # s; a count
+"""Towards the end a worker gets of what is left as much as makes so many shares for each, but not
+less than takes the first."""
+
+SWEEP_GROWTH, SWEEP_CUT = 8, 8  # counts
+"""A share has at most so many times the items of the longest that was done; one that was lost is
+cut into so many."""
+
+SWEEP_FUNCTIONS = 4  # a count
+"""Functions that a worker of somebody else's keeps."""
+
+SWEEP_GOODBYE = 5.0  # s
+"""A worker that is sent home and does not go in this time is killed."""

@@ -27,7 +27,7 @@ from holoctl.base.tolerances import (
 )
 from holoctl.closing.newton import Problem, everywhere
 from holoctl.closing.settled import distance
-from holoctl.control.reaching import closed_within, least, no_fences
+from holoctl.control.reach.reaching import closed_within, least, no_fences
 from holoctl.design.balance import Balance
 from holoctl.design.standing import falls
 from holoctl.mechanism.mechanism import Mechanism

@@ -246,8 +246,7 @@ def _by_friction(lin: Linearization) -> Array:
     kin, _ = constraint_rows(mech, lin.q, lin.v, lin.t)
     F_v = sum((force.by_velocity(kin) for force in forces), np.zeros((mech.nv, mech.nv)))
     M = inertia(mech, lin.q)
-    change: Array = np.linalg.solve(gamma.T @ M @ gamma, gamma.T @ F_v @ gamma)
-    return change
+    return np.asarray(np.linalg.solve(gamma.T @ M @ gamma, gamma.T @ F_v @ gamma), dtype=float)
 
 
 def _sampled(lin: Linearization, K: Array, rate: float, delay: float) -> Array:

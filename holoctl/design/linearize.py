@@ -49,7 +49,7 @@ def _linear_model(
     if code is None:
         plant = by_differences(mech, part, q, v, u, t, at)
     else:
-        plant = by_code(code, q, v, u, t, at)
+        plant = by_code(code, part, q, v, u, t, at)
     S, n = part.independent, part.independent.size
     turned = -0.5 if along == "fixed" else -1.0
     A, B = np.zeros((2 * n, 2 * n)), np.zeros((2 * n, mech.nu))

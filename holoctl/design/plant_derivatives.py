@@ -58,12 +58,17 @@ class PlantDerivatives(NamedTuple):
 
 
 def by_code(
-    code: Compiled, q: Vector, v: Vector, u: Vector, t: float, at: MinimalCoordinates
-) -> PlantDerivatives:
-    """Exact derivatives, of compiled forward dynamics."""
+    code: Compiled, part: Partition, q: Vector, v: Vector, u: Vector, t: float,
+    at: MinimalCoordinates,
+) -> PlantDerivatives:  # fmt: skip
+    """Exact derivatives, of compiled forward dynamics; where their guard is in doubt, differences,
+    or the error that explains."""
     B = code.mech.B
     tau = B @ u
-    a_q, a_v, a_tau = code.forward_dynamics_derivatives(q, v, tau, t)
+    try:
+        a_q, a_v, a_tau = code.forward_dynamics_derivatives(q, v, tau, t)
+    except SingularityError:
+        return by_differences(code.mech, part, q, v, u, t, at)
     a = code.forward_dynamics(q, v, tau, t)
     return PlantDerivatives(a, a_q @ at.gamma + a_v @ at.change, a_v @ at.gamma, a_tau @ B)
 

@@ -69,7 +69,8 @@ def loop_exponents(bandwidth: float, damping: float, rate: float | None, delay: 
     if rate is not None:
         e = _roots(kp, kd, 1.0 / rate, late(rate, delay))
         with np.errstate(divide="ignore"):
-            return np.log1p(e) * rate
+            s: Complex = np.log1p(e) * rate
+            return s
     if delay == 0.0:
         return np.roots([1.0, kd, kp]).astype(complex)
     return _of_delay(kp, kd, delay)
@@ -144,8 +145,8 @@ def _of_delay(kp: float, kd: float, delay: float) -> Complex:
     shift[:2] = 0.0
     shift[:2, :2] = [[0.0, 1.0], [0.0, 0.0]]
     shift[:2, -2:] = [[0.0, 0.0], [-kp, -kd]]
-    s = np.linalg.eigvals(shift).astype(complex)
-    s = s[np.argsort(-s.real)][:4]
+    all_of_them: Complex = np.linalg.eigvals(shift).astype(complex)
+    s = all_of_them[np.argsort(-all_of_them.real)][:4]
     for _ in range(4):
         late_by = np.exp(-s * delay)
         f = s * s + (kd * s + kp) * late_by

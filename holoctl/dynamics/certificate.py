@@ -44,6 +44,7 @@ from holoctl.tree.kinematics import kinematics
 __all__ = [
     "Certificate",
     "certify",
+    "limit",
     "off_dynamics",
     "off_rows",
     "raise_if_bad",
@@ -102,11 +103,7 @@ class Certificate:
     @property
     def failures(self) -> tuple[str, ...]:
         """The names of the numbers that exceed their tolerance."""
-        return tuple(n for n in TOLERANCES if not getattr(self, n) <= self._limit(n))
-
-    def _limit(self, name: str) -> float:
-        limit = TOLERANCES[name]
-        return max(limit, self.tolerance) if name in _OF_GEOMETRY else limit
+        return tuple(n for n in TOLERANCES if not getattr(self, n) <= limit(n, self.tolerance))
 
     @property
     def ok(self) -> bool:
@@ -128,7 +125,8 @@ class Certificate:
                 f"by {self.redundant:.1e} (tolerance {self.tolerance:.0e})."
             )
         for name in self.failures:
-            text += f" {_MEANING[name]} ({getattr(self, name):.1e} > {self._limit(name):.0e})."
+            most = limit(name, self.tolerance)
+            text += f" {_MEANING[name]} ({getattr(self, name):.1e} > {most:.0e})."
         return text
 
 
@@ -147,6 +145,12 @@ _MEANING = {
     "condition": "The matrix is close to singular: motors that barely move the mechanism here, "
     "or a motion with hardly any inertia",
 }
+
+
+def limit(name: str, tolerance: float) -> float:
+    """What a number of a certificate may be at most; `tolerance` is that of rounded geometry."""
+    most = TOLERANCES[name]
+    return max(most, tolerance) if name in _OF_GEOMETRY else most
 
 
 def verdict(certificate: Certificate) -> str:
