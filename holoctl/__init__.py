@@ -84,7 +84,9 @@ if TYPE_CHECKING:
     from holoctl.design.gains import Gains, gains_for
     from holoctl.design.linear_model import Linearization
     from holoctl.design.linearize import linearize
+    from holoctl.design.lqr import lqr
     from holoctl.design.modes import Mode
+    from holoctl.design.state_feedback import StateFeedback
     from holoctl.design.retime import retime
     from holoctl.design.sweep import Sweep, sweep
     from holoctl.design.trajectory import Trajectory
@@ -181,7 +183,9 @@ _HOMES = {
     "design.gains": ["Gains", "gains_for"],
     "design.linear_model": ["Linearization"],
     "design.linearize": ["linearize"],
+    "design.lqr": ["lqr"],
     "design.modes": ["Mode"],
+    "design.state_feedback": ["StateFeedback"],
     "design.retime": ["retime"],
     "design.trajectory": ["Trajectory"],
     "design.sweep": ["Sweep", "sweep"],

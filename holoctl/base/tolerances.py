@@ -1062,6 +1062,23 @@ MOST_TICKS_LATE = 200
 LOOP_UNSTABLE = 1e-6
 """A pole of the loop on a model this far outside of the unit circle grows; nearer ones drift."""
 
+FIRST_DOUBLING = 0.25
+"""Norm of the first step of a model whose cost over a tick is found by doubling: there thirteen
+terms of the series are exact."""
+
+RICCATI_HOLDS = 1e-6
+"""The Riccati equation may miss by this share of its largest term."""
+
+MOVED_BY_MOTORS, SEEN_BY_WEIGHTS = 1e-7, 1e-7  # scaled
+"""A mode is moved by the motors where ``[A - lambda, B]`` has no smaller singular value, and seen by
+the weights where ``[A - lambda; Q^1/2]`` has none; the largest column of B, and of Q^1/2, is 1."""
+
+WEIGHT_NEGATIVE, WEIGHT_SYMMETRIC = 1e-10, 1e-10
+"""By how much of the largest entry weights may be below zero, or not symmetric."""
+
+COUPLED = 1e-7
+"""States that are left out of a regulator may act on the others by this share of the largest."""
+
 # --- Trajectories
 
 PATH_SHORTEST = 1e-4

@@ -69,10 +69,9 @@ def loop_exponents(bandwidth: float, damping: float, rate: float | None, delay: 
     if rate is not None:
         e = _roots(kp, kd, 1.0 / rate, late(rate, delay))
         with np.errstate(divide="ignore"):
-            s: Complex = np.log1p(e) * rate
-            return s
+            return np.asarray(np.log1p(e) * rate, dtype=complex)
     if delay == 0.0:
-        return np.roots([1.0, kd, kp]).astype(complex)
+        return np.asarray(np.roots([1.0, kd, kp]), dtype=complex)
     return _of_delay(kp, kd, delay)
 
 
@@ -130,7 +129,7 @@ def _roots(kp: float, kd: float, h: float, by: Late) -> Complex:
         f, df = (f + z * n0, df + n0 + z * now[0]) if by.a > 0.0 else (f + n0, df + now[0])
         step = f / np.where(df == 0.0, np.inf, df)
         e = e - np.where(np.abs(step) < NEWTON_TRUSTED * np.abs(e), step, 0.0)
-    return e
+    return np.asarray(e, dtype=complex)
 
 
 def _of_delay(kp: float, kd: float, delay: float) -> Complex:
@@ -145,10 +144,10 @@ def _of_delay(kp: float, kd: float, delay: float) -> Complex:
     shift[:2] = 0.0
     shift[:2, :2] = [[0.0, 1.0], [0.0, 0.0]]
     shift[:2, -2:] = [[0.0, 0.0], [-kp, -kd]]
-    all_of_them: Complex = np.linalg.eigvals(shift).astype(complex)
-    s = all_of_them[np.argsort(-all_of_them.real)][:4]
+    values: Complex = np.asarray(np.linalg.eigvals(shift), dtype=complex)
+    s = values[np.argsort(-values.real)][:4]
     for _ in range(4):
         late_by = np.exp(-s * delay)
         f = s * s + (kd * s + kp) * late_by
         s = s - f / (2.0 * s + (kd - delay * (kd * s + kp)) * late_by)
-    return s
+    return np.asarray(s, dtype=complex)
