@@ -81,9 +81,12 @@ if TYPE_CHECKING:
     from holoctl.control.tasks.posture_task import PostureTask
     from holoctl.control.tasks.task_terms import TaskTerms, task_terms
     from holoctl.design.equilibrium import Equilibrium, equilibrium
+    from holoctl.design.gains import Gains, gains_for
     from holoctl.design.linear_model import Linearization
     from holoctl.design.linearize import linearize
+    from holoctl.design.lqr import lqr
     from holoctl.design.modes import Mode
+    from holoctl.design.state_feedback import StateFeedback
     from holoctl.design.retime import retime
     from holoctl.design.sweep import Sweep, sweep
     from holoctl.design.trajectory import Trajectory
@@ -177,9 +180,12 @@ _HOMES = {
     "control.tasks.posture_task": ["PostureTask"],
     "control.tasks.task_terms": ["TaskTerms", "task_terms"],
     "design.equilibrium": ["Equilibrium", "equilibrium"],
+    "design.gains": ["Gains", "gains_for"],
     "design.linear_model": ["Linearization"],
     "design.linearize": ["linearize"],
+    "design.lqr": ["lqr"],
     "design.modes": ["Mode"],
+    "design.state_feedback": ["StateFeedback"],
     "design.retime": ["retime"],
     "design.trajectory": ["Trajectory"],
     "design.sweep": ["Sweep", "sweep"],

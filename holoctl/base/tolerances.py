@@ -1040,6 +1040,45 @@ the weight on a lever; stiffness that misses symmetry by the second has no energ
 
 MOVES_BY_ITSELF = 1e-9  # 1/s, 1/s^2, scaled
 """Constraints that impose a faster rate or acceleration at rest allow no rest."""
+
+# --- Design: gains
+
+LOOP_GRID, LOOP_BISECTED = (0.05, 1.05), 1e-12  # shares
+"""The largest bandwidth of a loop is looked for from this share of the usual one on, in steps of
+the second factor, then halved to within the last, relative."""
+
+NEWTON_TRUSTED = 1e-3
+"""A pole is made exact by steps that are at most this share of its distance from z = 1."""
+
+DECAYS_FASTER = 2.0
+"""Poles that decay faster than those asked for by this factor do not count in the damping left."""
+
+DELAY_NODES = 30
+"""Nodes along the history of a loop that is late and has no ticks."""
+
+MOST_TICKS_LATE = 200
+"""A loop may be late by so many ticks."""
+
+LOOP_UNSTABLE = 1e-6
+"""A pole of the loop on a model this far outside of the unit circle grows; nearer ones drift."""
+
+FIRST_DOUBLING = 0.25
+"""Norm of the first step of a model whose cost over a tick is found by doubling: there thirteen
+terms of the series are exact."""
+
+RICCATI_HOLDS = 1e-6
+"""The Riccati equation may miss by this share of its largest term."""
+
+MOVED_BY_MOTORS, SEEN_BY_WEIGHTS = 1e-7, 1e-7  # scaled
+"""A mode is moved by the motors where ``[A - lambda, B]`` has no smaller singular value, and seen by
+the weights where ``[A - lambda; Q^1/2]`` has none; the largest column of B, and of Q^1/2, is 1."""
+
+WEIGHT_NEGATIVE, WEIGHT_SYMMETRIC = 1e-10, 1e-10
+"""By how much of the largest entry weights may be below zero, or not symmetric."""
+
+COUPLED = 1e-7
+"""States that are left out of a regulator may act on the others by this share of the largest."""
+
 # --- Trajectories
 
 PATH_SHORTEST = 1e-4

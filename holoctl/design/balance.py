@@ -105,7 +105,7 @@ class Balance:
         return error / size if size > 0.0 else 0.0
 
     def usual(self, q: Vector) -> float:
-        """What efforts are usually as large as, about a configuration, N m; 1 where nothing acts."""
+        """Usual size of the efforts about a configuration, N m; 1 where nothing acts."""
         step = 0.1 * self.mech.column_scale
         beside = pin.integrate(self.mech.model, q, step)
         sizes = [largest(x) for place in (q, beside) for x in self.terms(self.at(place))]

@@ -3,22 +3,20 @@
     phi(q) = 0        gamma' (h - F - B u) = 0        v = 0
 
 u given: as many equations as motions. u to be found: the motions that no motor moves must be in
-balance by themselves, r = N' (h - F) = 0 with N the null basis of ``[G; B']``, and u is the shortest
-that balances the others. From the closed guess the way goes on the manifold, in short steps, down
-to the least |r|; Newton's method on both does the last digits; what is left open slides to the
-place nearest to the guess.
+balance by themselves, r = N' (h - F) = 0 with N the null basis of ``[G; B']``, and u is the
+shortest that balances the others. From the closed guess the way goes on the manifold, in short
+steps, down to the least |r|; Newton's method on both does the last digits; what is left open slides
+to the place nearest to the guess.
 Reference: docs/design.md, "Equilibria".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
-from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, listing, name_list, number, quiet, read_only, vector, whole
 from holoctl.base.errors import (
@@ -28,20 +26,15 @@ from holoctl.base.errors import (
 )
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
-    BALANCED,
     BALANCED_NEARLY,
     CLOSED,
     MOVES_BY_ITSELF,
-    REACH_STALLED,
-    SAME_LEAST,
-    UNBALANCED_ENDS,
 )
 from holoctl.closing.assembly import assemble
-from holoctl.closing.newton import Problem, everywhere
-from holoctl.closing.settled import distance
-from holoctl.control.reach.reaching import closed_within, least, no_fences
+from holoctl.closing.newton import everywhere
 from holoctl.design.balance import Balance
-from holoctl.design.standing import falls, pulled_motions, standing
+from holoctl.design.balanced import balanced
+from holoctl.design.standing import pulled_motions, standing
 from holoctl.dynamics.actuation import actuation
 from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices
 from holoctl.mechanism.mechanism import Mechanism
@@ -49,11 +42,8 @@ from holoctl.projector.partition import Partition, check_motors, check_partition
 from holoctl.projector.partition import partition as decided
 from holoctl.projector.projection import projected
 from holoctl.rows.evaluate import constraint_rows
-from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["Equilibrium", "equilibrium"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,103 +178,10 @@ def equilibrium(
     part = decided(mech, start, t=t) if partition is None else partition
     balance = Balance(mech, part, efforts, t)
     balance = replace(balance, unit=balance.usual(start))
-    q = _balanced(balance, start, at, restarts, seed)
+    q = balanced(balance, start, at, restarts, seed)
     if q is None:
         raise _none_found(balance, start, names)
     return _judged(balance, q, part if partition is not None else decided(mech, q, t=t))
-
-
-# ---------------------------------------------------------------------------------- the way there
-
-
-def _balanced(
-    balance: Balance, start: Vector, fixed: NDArray[np.intp], restarts: int, seed: int
-) -> Vector | None:
-    """A closed q with r = 0: the start itself, one on the way from it, or from others around it."""
-    mech = balance.mech
-    if balance.off(balance.at(start)) <= BALANCED:
-        return start
-    if falls(balance, start):
-        return None
-    part = balance.part
-    p = replace(
-        everywhere(mech, start, balance.t),
-        rows=part.rows if part.tolerance > 0.0 else None, also=_kept(mech, start, fixed),
-    )  # fmt: skip
-    ends: list[float] = []
-    for place in _starts(p, start, restarts, seed):
-        way = least(p, balance.left_and_slope, no_fences(mech.nv), place)
-        q = _at_rest(balance, p, way.q)
-        if q is not None:
-            return _nearest(balance, p, start, q)
-        ends.append(float(np.linalg.norm(way.left)))
-        if sum(x <= (1.0 + SAME_LEAST) * min(ends) for x in ends) >= UNBALANCED_ENDS:
-            break  # start after start ends where least is out of balance
-    return None
-
-
-def _starts(p: Problem, start: Vector, restarts: int, seed: int) -> Iterator[Vector]:
-    yield start
-    rng = np.random.default_rng(seed)
-    for i in range(restarts):
-        step = (0.1 + 2.0 * i / restarts) * rng.normal(size=p.free.size)
-        place = closed_within(p, no_fences(p.mech.nv), p.moved(start, step))
-        if place is not None:
-            yield place
-
-
-def _kept(mech: Mechanism, start: Vector, fixed: NDArray[np.intp]) -> Any:
-    """Rows that hold coordinates where they are at the start."""
-    if fixed.size == 0:
-        return None
-    c = mech.column_scale[fixed]
-
-    def rows(kin: Kinematics) -> tuple[Vector, Array]:
-        d = pin.difference(mech.model, start, kin.q)[fixed]
-        D = pin.dDifference(mech.model, start, kin.q, pin.ArgumentPosition.ARG1)[fixed]
-        return d / c, D / c[:, None]
-
-    return rows
-
-
-def _with_balance(balance: Balance, p: Problem) -> Problem:
-    """The same with r = 0 to be met besides."""
-    kept = p.also
-
-    def rows(kin: Kinematics) -> tuple[Vector, Array]:
-        r, D = balance.left_and_slope(kin)
-        if kept is None:
-            return r, D
-        d, J = kept(kin)
-        return np.append(d, r), np.vstack([J, D])
-
-    return replace(p, also=rows)
-
-
-def _at_rest(balance: Balance, p: Problem, q: Vector) -> Vector | None:
-    """The end of a way, with every digit; None where it is no equilibrium."""
-    if not largest(balance.left(balance.at(q))) <= REACH_STALLED:
-        return None
-    last = closed_within(_with_balance(balance, p), no_fences(p.mech.nv), q)
-    for x in (q,) if last is None else (last, q):
-        if balance.off(balance.at(x)) <= BALANCED_NEARLY:
-            return x
-    return None
-
-
-def _nearest(balance: Balance, p: Problem, start: Vector, q: Vector) -> Vector:
-    """Of the equilibria about q the one that is nearest to the start."""
-    mech, c = p.mech, p.mech.column_scale
-
-    def away(kin: Kinematics) -> tuple[Vector, Array]:
-        d = pin.difference(mech.model, start, kin.q)
-        D = pin.dDifference(mech.model, start, kin.q, pin.ArgumentPosition.ARG1)
-        return d / c, D / c[:, None]
-
-    held = _with_balance(balance, p)
-    slid = least(held, away, no_fences(mech.nv), q, kicks=False).q
-    x = _at_rest(balance, p, slid)
-    return x if x is not None and distance(mech, start, x) < distance(mech, start, q) else q
 
 
 # ------------------------------------------------------------------------------------- what it is

@@ -95,7 +95,7 @@ def falls(balance: Balance, q: Vector) -> bool:
     held = [balance.rows(kin) @ x, motor_rows(mech) @ x if mech.nu else np.zeros(0)]
     h, F, _ = balance.terms(kin)
     still = largest(np.concatenate([*missed, *held])) <= RANK * largest(x)
-    return still and abs(F @ x) <= RANK * abs(h @ x)
+    return still and bool(abs(F @ x) <= RANK * abs(h @ x))
 
 
 def _motions(balance: Balance, q: Vector, *, driven: bool) -> Array:
