@@ -1094,8 +1094,8 @@ CURVE_SHORTEST = 1e-7
 """Nodes of a trajectory are never nearer to each other than this share of it."""
 
 PATH_SAMPLES, PATH_SAMPLED, PATH_SMOOTH = (200, 3200), 1e-9, 1e-6  # counts; scaled
-"""Samples of a function that is a path, at first and at most: until between them it is off by no more
-than the second; at most it may be off by the third."""
+"""Samples of a function that is a path, at first and at most: until between them it is off by no
+more than the second; at most it may be off by the third."""
 
 PATH_MEETS = 1e-6  # scaled
 """By how much a way-point may miss the path of the closed mechanism: motors, or joints, that
@@ -1112,14 +1112,14 @@ MOST_FACETS, SAME_COLUMN = 1000, 1e-9  # a count; a share
 efforts move by less than the share count as not moved by them."""
 
 RETIME_GAPS = (1e-9, 1e-7)
-"""What Clarabel is asked for, gap and feasibility, on the fastest way: the first that it attains."""
+"""What Clarabel is asked for on the fastest way, gap and feasibility: the first it attains."""
 
 RETIME_CAP = 1e6
 """Squared speeds along a path count as not limited above so many times the usual ones."""
 
 RETIME_ROUNDS, RETIME_SETTLED = 12, 1e-3  # a count; a share
-"""So often forces that change with the speed are linearised anew at most, until the duration changes
-by less than the share."""
+"""So often forces that change with the speed are linearised anew at most, until the duration
+changes by less than the share."""
 
 RETIME_OVER, RETIME_REFINED = 5e-3, 5  # a share; a count
 """Where the efforts of a trajectory exceed their limits between its nodes by more than the share it
@@ -1129,7 +1129,7 @@ RETIME_ACTIVE = 2e-3
 """What is within this share of its limit is at it."""
 
 RETIME_SLOW = 0.2
-"""The slow motion from which forces that change with the speed are linearised at first, as a share of
+"""The slow motion from which forces that change with the speed are linearised at first: a share of
 the speed that limits leave where nothing accelerates."""
 
 THROUGH_NODES = 50
@@ -1153,3 +1153,6 @@ SWEEP_FUNCTIONS = 4  # a count
 
 SWEEP_GOODBYE = 5.0  # s
 """A worker that is sent home and does not go in this time is killed."""
+
+PATH_GAIN = 1e8
+"""At a dead point what is driven moves some coordinate by more than this, scaled."""
