@@ -75,6 +75,8 @@ if TYPE_CHECKING:
     from holoctl.control.tasks.frame_task import FrameTask
     from holoctl.control.tasks.posture_task import PostureTask
     from holoctl.control.tasks.task_terms import TaskTerms, task_terms
+    from holoctl.design.motor_map import motor_map
+    from holoctl.design.motor_map_value import MotorMap
     from holoctl.design.sweep import Sweep, sweep
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
     from holoctl.doctor.examination import mobility
@@ -163,6 +165,8 @@ _HOMES = {
     "control.tasks.frame_task": ["FrameTask"],
     "control.tasks.posture_task": ["PostureTask"],
     "control.tasks.task_terms": ["TaskTerms", "task_terms"],
+    "design.motor_map": ["motor_map"],
+    "design.motor_map_value": ["MotorMap"],
     "design.sweep": ["Sweep", "sweep"],
     "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
     "doctor.joined_modes": ["JoinedModes", "joined_modes"],
