@@ -1156,3 +1156,17 @@ SWEEP_GOODBYE = 5.0  # s
 
 PATH_GAIN = 1e8
 """At a dead point what is driven moves some coordinate by more than this, scaled."""
+# --- Motor maps: from point to point on one branch
+
+MAP_EVALUATIONS = 400  # a count
+"""Evaluations that a way to a neighbour may take."""
+
+MAP_STARTS = 20  # a count
+"""So many points of a grid are tried as the first one, the nearest to the start first."""
+
+MAP_ALIKE, MAP_SAME = 0.3, 1e-6  # a share; scaled
+"""Neighbours are on one branch where the way between them is that of the slope to within the first;
+and configurations are the same to within the second."""
+
+MAP_PAIRS = 50  # a count
+"""Pairs that are compared in one item."""
