@@ -42,7 +42,7 @@ FLOORS = [
 SLOW_TO_IMPORT = {
     "matplotlib", "cvxpy", "tqdm", "casadi", "mujoco", "control", "toppra", "distributed", "dask",
 }  # fmt: skip
-PRINTERS = {"app.cli", "app.demo"}
+PRINTERS = {"app.cli", "app.demo", "app.design_commands", "app.printing"}
 WITHOUT_CODE = {"robots"}
 
 

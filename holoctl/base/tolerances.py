@@ -995,3 +995,122 @@ REACH_WORST = 1e-9  # scaled
 
 REACH_WEAK = 1e-3  # scaled
 """Combinations of rows that motions move by less count as not moved, where the way ended."""
+
+# --- Design: linear models
+
+STEPS_OF_STATES = (3e-3, 3e-4, 3e-5, 3e-6)  # scaled
+"""Steps of differences of sixth order along a motion, from the first on until one is short enough;
+beside a singular configuration, or where friction sets in, the later ones are."""
+
+STEPS_OF_RATES = (0.3, 3e-2, 3e-3, 3e-4, 3e-5, 3e-6)  # 1/s
+"""The same along a rate. Without friction the acceleration is quadratic in it, and any will do."""
+
+SMOOTH_ENOUGH, NOT_SMOOTH = 1e-8, 1e-4
+"""Differences of fourth and sixth order that agree to the first, relative, are good; where none
+agree to the second there is no derivative."""
+
+AT_EQUILIBRIUM = 1e-6
+"""A point whose own rate is no larger, as a share of the largest entry of the model (at least 1),
+is at an equilibrium."""
+
+NOT_MOVING = 1e-5  # rad/s
+"""A mode this slow, as a share of the fastest where that is more than 1 rad/s, is said to drift."""
+
+TAKES_PART = 0.2
+"""Coordinates that take part in a mode by this share of the one that does so most are named."""
+
+# --- Design: equilibria
+
+BALANCED, BALANCED_NEARLY = 1e-10, 1e-6  # of the efforts that act
+"""At an equilibrium what no motor, or not the efforts given, balances is at most the first share of
+all that acts; a search that ends below the second ends for rounding, and is told as it is."""
+
+UNBALANCED_ENDS = 3
+"""Where so many starts end where the same least is out of balance, no more are made."""
+
+BALANCE_STEP = 1e-5  # scaled
+"""Step of the differences by which the way to an equilibrium is found."""
+
+STIFFNESS_STEP = 1e-4  # scaled
+"""Step of the differences of what pulls back, at an equilibrium."""
+
+STIFFNESS_NONE, STIFFNESS_SYMMETRIC = 1e-6, 1e-5
+"""A motion is pulled back, or falls, by more than the first share of the largest stiffness, or of
+the weight on a lever; stiffness that misses symmetry by the second has no energy."""
+
+MOVES_BY_ITSELF = 1e-9  # 1/s, 1/s^2, scaled
+"""Constraints that impose a faster rate or acceleration at rest allow no rest."""
+# --- Trajectories
+
+PATH_SHORTEST = 1e-4
+"""Where a step of this share of the way to the next point of a path does not count, it ends."""
+
+PATH_STALLED = 1e-11  # scaled
+"""Newton's method on a path that contracts no more is at its end where less is left."""
+
+CURVE_CLOSED = 1e-10  # scaled
+"""Between its nodes a trajectory is closed to within this, or it gets more nodes."""
+
+CURVE_SHORTEST = 1e-7
+"""Nodes of a trajectory are never nearer to each other than this share of it."""
+
+PATH_SAMPLES, PATH_SAMPLED, PATH_SMOOTH = (200, 3200), 1e-9, 1e-6  # counts; scaled
+"""Samples of a function that is a path, at first and at most: until between them it is off by no more
+than the second; at most it may be off by the third."""
+
+PATH_MEETS = 1e-6  # scaled
+"""By how much a way-point may miss the path of the closed mechanism: motors, or joints, that
+contradict the others."""
+
+PATH_STILL = 1e-7
+"""A path stands still where its derivative is below this share of the largest."""
+
+IDLE_BALANCED = 1e-6
+"""Idle motions stay at rest where the efforts along them are below this share of the others."""
+
+MOST_FACETS, SAME_COLUMN = 1000, 1e-9  # a count; a share
+"""What more motors than motions can do together has at most twice so many facets; motions that
+efforts move by less than the share count as not moved by them."""
+
+RETIME_GAPS = (1e-9, 1e-7)
+"""What Clarabel is asked for, gap and feasibility, on the fastest way: the first that it attains."""
+
+RETIME_CAP = 1e6
+"""Squared speeds along a path count as not limited above so many times the usual ones."""
+
+RETIME_ROUNDS, RETIME_SETTLED = 12, 1e-3  # a count; a share
+"""So often forces that change with the speed are linearised anew at most, until the duration changes
+by less than the share."""
+
+RETIME_OVER, RETIME_REFINED = 5e-3, 5  # a share; a count
+"""Where the efforts of a trajectory exceed their limits between its nodes by more than the share it
+gets more nodes, so often at most."""
+
+RETIME_ACTIVE = 2e-3
+"""What is within this share of its limit is at it."""
+
+RETIME_SLOW = 0.2
+"""The slow motion from which forces that change with the speed are linearised at first, as a share of
+the speed that limits leave where nothing accelerates."""
+
+THROUGH_NODES = 50
+"""A trajectory through way-points in time has so many nodes between two of them."""
+# --- Sweeps: many items on many workers
+
+SWEEP_SHARE, SWEEP_PATIENCE = 0.1, 0.2  # s; s
+"""What a worker gets takes so long, by what was seen before; what is not begun after the second
+goes back to the others."""
+
+SWEEP_LEAST, SWEEP_SHARES_LEFT = 2e-3, 2  # s; a count
+"""Towards the end a worker gets of what is left as much as makes so many shares for each, but not
+less than takes the first."""
+
+SWEEP_GROWTH, SWEEP_CUT = 8, 8  # counts
+"""A share has at most so many times the items of the longest that was done; one that was lost is
+cut into so many."""
+
+SWEEP_FUNCTIONS = 4  # a count
+"""Functions that a worker of somebody else's keeps."""
+
+SWEEP_GOODBYE = 5.0  # s
+"""A worker that is sent home and does not go in this time is killed."""

@@ -21,10 +21,10 @@ from holoctl.control.computed_torque import (
     SensedTracking,
     Tracking,
 )
-from holoctl.control.impedance import Impedance
 from holoctl.control.loop import Loop
-from holoctl.control.task_loop import SensedTaskTracking, TaskLoop, TaskTracking
-from holoctl.control.task_space_control import TaskSpaceControl
+from holoctl.control.task_space.impedance import Impedance
+from holoctl.control.task_space.loop import SensedTaskTracking, TaskLoop, TaskTracking
+from holoctl.control.task_space.task_space_control import TaskSpaceControl
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
 from holoctl.simulation.motion import Efforts
