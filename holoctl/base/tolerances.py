@@ -998,23 +998,44 @@ REACH_WEAK = 1e-3  # scaled
 
 # --- Design: linear models
 
-STEPS_OF_STATES = (3e-3, 3e-4, 3e-5, 3e-6)  # scaled
+STEPS_OF_STATES = (3e-3, 3e-4, 3e-5, 3e-6, 3e-7)  # scaled
 """Steps of differences of sixth order along a motion, from the first on until one is short enough;
 beside a singular configuration, or where friction sets in, the later ones are."""
 
-STEPS_OF_RATES = (0.3, 3e-2, 3e-3, 3e-4, 3e-5, 3e-6)  # 1/s
+STEPS_OF_RATES = (0.3, 3e-2, 3e-3, 3e-4, 3e-5, 3e-6, 3e-7)  # scaled, 1/s
 """The same along a rate. Without friction the acceleration is quadratic in it, and any will do."""
 
-SMOOTH_ENOUGH, NOT_SMOOTH = 1e-8, 1e-4
+SMOOTH_ENOUGH, NOT_SMOOTH = 1e-8, 1e-6
 """Differences of fourth and sixth order that agree to the first, relative, are good; where none
-agree to the second there is no derivative."""
+agree to the second there is no derivative, and half the jump of the slope counts as such."""
 
-AT_EQUILIBRIUM = 1e-6
-"""A point whose own rate is no larger, as a share of the largest entry of the model (at least 1),
-is at an equilibrium."""
+KINK_STEP, KINK = 1e-7, 1e-3  # scaled; relative
+"""Where derivatives are exact, slopes on both sides of the point are compared by steps of this
+length, and may differ by so much."""
 
-NOT_MOVING = 1e-5  # rad/s
-"""A mode this slow, as a share of the fastest where that is more than 1 rad/s, is said to drift."""
+AT_EQUILIBRIUM = 1e-6  # rad/s, m/s, rad/s^2, m/s^2
+"""A point whose own rate is no larger is at an equilibrium."""
+
+NEXT_TO_EQUILIBRIUM = 1e-8  # scaled
+"""So is one that has an equilibrium this near: stiff springs turn rounding into accelerations."""
+
+OF_MODEL = 1e-9
+"""How well accelerations of a linear model are taken to be known, as a share of the largest by the
+same state (at least 1): eigenvalues that this may move to zero are said to be zero."""
+
+ROUNDED_STEP = 1e-15
+"""What entries of a model in discrete time are rounded to, as a share of themselves or of 1."""
+
+CRITICAL = 1e-3
+"""A pair of eigenvalues may be one that is there twice where its imaginary part is this small, as
+a share: rounding makes pairs of such."""
+
+LEAST_SPEED = 1e-12  # rad/s
+"""Eigenvalues are compared at such a speed where they are slower, and products of eigenvectors
+that are less count as this."""
+
+NOT_DAMPED = 1e-6
+"""Damping ratios below this are said to be none."""
 
 TAKES_PART = 0.2
 """Coordinates that take part in a mode by this share of the one that does so most are named."""
