@@ -86,10 +86,10 @@ if TYPE_CHECKING:
     from holoctl.design.linearize import linearize
     from holoctl.design.lqr import lqr
     from holoctl.design.modes import Mode
-    from holoctl.design.state_feedback import StateFeedback
-    from holoctl.design.retime import retime
     from holoctl.design.motor_map import motor_map
     from holoctl.design.motor_map_value import MotorMap
+    from holoctl.design.retime import retime
+    from holoctl.design.state_feedback import StateFeedback
     from holoctl.design.sweep import Sweep, sweep
     from holoctl.design.trajectory import Trajectory
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes

@@ -9,7 +9,7 @@ import numpy as np
 
 from holoctl.app.plot import new_figure
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import NOT_MOVING
+from holoctl.base.tolerances import NOT_DAMPED
 from holoctl.design.linear_model import Linearization
 from holoctl.design.trajectory import Trajectory
 from holoctl.mechanism.bound_limits import bound_limits
@@ -43,7 +43,7 @@ def draw_modes(lin: Linearization) -> Figure:
     for i, mode in enumerate(modes, start=1):
         at = mode.value
         x, y = (at.real, at.real), (at.imag, -at.imag)
-        color = "tab:red" if mode.damping < -NOT_MOVING else "tab:blue"
+        color = "tab:red" if mode.damping < -NOT_DAMPED else "tab:blue"
         ax.plot(
             x, y, "x", color=color, markersize=9, markeredgewidth=2, label=f"{i}  {mode.sentence}"
         )
