@@ -1090,6 +1090,9 @@ terms of the series are exact."""
 RICCATI_HOLDS = 1e-6
 """The Riccati equation may miss by this share of its largest term."""
 
+NOT_MOVING = 1e-5
+"""Regulators: an eigenvalue this near the border, 1/s or a share of the largest, may lie on it."""
+
 MOVED_BY_MOTORS, SEEN_BY_WEIGHTS = 1e-7, 1e-7  # scaled
 """A mode is moved by the motors where ``[A - lambda, B]`` has no smaller singular value, and seen by
 the weights where ``[A - lambda; Q^1/2]`` has none; the largest column of B, and of Q^1/2, is 1."""
