@@ -87,8 +87,10 @@ if TYPE_CHECKING:
     from holoctl.design.lqr import lqr
     from holoctl.design.lqr_along import lqr_along
     from holoctl.design.modes import Mode
-    from holoctl.design.state_feedback import StateFeedback
+    from holoctl.design.motor_map import motor_map
+    from holoctl.design.motor_map_value import MotorMap
     from holoctl.design.retime import retime
+    from holoctl.design.state_feedback import StateFeedback
     from holoctl.design.sweep import Sweep, sweep
     from holoctl.design.trajectory import Trajectory
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
@@ -190,6 +192,8 @@ _HOMES = {
     "design.state_feedback": ["StateFeedback"],
     "design.retime": ["retime"],
     "design.trajectory": ["Trajectory"],
+    "design.motor_map": ["motor_map"],
+    "design.motor_map_value": ["MotorMap"],
     "design.sweep": ["Sweep", "sweep"],
     "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
     "doctor.joined_modes": ["JoinedModes", "joined_modes"],

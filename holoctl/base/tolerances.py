@@ -998,23 +998,44 @@ REACH_WEAK = 1e-3  # scaled
 
 # --- Design: linear models
 
-STEPS_OF_STATES = (3e-3, 3e-4, 3e-5, 3e-6)  # scaled
+STEPS_OF_STATES = (3e-3, 3e-4, 3e-5, 3e-6, 3e-7)  # scaled
 """Steps of differences of sixth order along a motion, from the first on until one is short enough;
 beside a singular configuration, or where friction sets in, the later ones are."""
 
-STEPS_OF_RATES = (0.3, 3e-2, 3e-3, 3e-4, 3e-5, 3e-6)  # 1/s
+STEPS_OF_RATES = (0.3, 3e-2, 3e-3, 3e-4, 3e-5, 3e-6, 3e-7)  # scaled, 1/s
 """The same along a rate. Without friction the acceleration is quadratic in it, and any will do."""
 
-SMOOTH_ENOUGH, NOT_SMOOTH = 1e-8, 1e-4
+SMOOTH_ENOUGH, NOT_SMOOTH = 1e-8, 1e-6
 """Differences of fourth and sixth order that agree to the first, relative, are good; where none
-agree to the second there is no derivative."""
+agree to the second there is no derivative, and half the jump of the slope counts as such."""
 
-AT_EQUILIBRIUM = 1e-6
-"""A point whose own rate is no larger, as a share of the largest entry of the model (at least 1),
-is at an equilibrium."""
+KINK_STEP, KINK = 1e-7, 1e-3  # scaled; relative
+"""Where derivatives are exact, slopes on both sides of the point are compared by steps of this
+length, and may differ by so much."""
 
-NOT_MOVING = 1e-5  # rad/s
-"""A mode this slow, as a share of the fastest where that is more than 1 rad/s, is said to drift."""
+AT_EQUILIBRIUM = 1e-6  # rad/s, m/s, rad/s^2, m/s^2
+"""A point whose own rate is no larger is at an equilibrium."""
+
+NEXT_TO_EQUILIBRIUM = 1e-8  # scaled
+"""So is one that has an equilibrium this near: stiff springs turn rounding into accelerations."""
+
+OF_MODEL = 1e-9
+"""How well accelerations of a linear model are taken to be known, as a share of the largest by the
+same state (at least 1): eigenvalues that this may move to zero are said to be zero."""
+
+ROUNDED_STEP = 1e-15
+"""What entries of a model in discrete time are rounded to, as a share of themselves or of 1."""
+
+CRITICAL = 1e-3
+"""A pair of eigenvalues may be one that is there twice where its imaginary part is this small, as
+a share: rounding makes pairs of such."""
+
+LEAST_SPEED = 1e-12  # rad/s
+"""Eigenvalues are compared at such a speed where they are slower, and products of eigenvectors
+that are less count as this."""
+
+NOT_DAMPED = 1e-6
+"""Damping ratios below this are said to be none."""
 
 TAKES_PART = 0.2
 """Coordinates that take part in a mode by this share of the one that does so most are named."""
@@ -1069,6 +1090,9 @@ terms of the series are exact."""
 RICCATI_HOLDS = 1e-6
 """The Riccati equation may miss by this share of its largest term."""
 
+NOT_MOVING = 1e-5
+"""Regulators: an eigenvalue this near the border, 1/s or a share of the largest, may lie on it."""
+
 MOVED_BY_MOTORS, SEEN_BY_WEIGHTS = 1e-7, 1e-7  # scaled
 """A mode is moved by the motors where ``[A - lambda, B]`` has no smaller singular value, and seen by
 the weights where ``[A - lambda; Q^1/2]`` has none; the largest column of B, and of Q^1/2, is 1."""
@@ -1101,8 +1125,8 @@ CURVE_SHORTEST = 1e-7
 """Nodes of a trajectory are never nearer to each other than this share of it."""
 
 PATH_SAMPLES, PATH_SAMPLED, PATH_SMOOTH = (200, 3200), 1e-9, 1e-6  # counts; scaled
-"""Samples of a function that is a path, at first and at most: until between them it is off by no more
-than the second; at most it may be off by the third."""
+"""Samples of a function that is a path, at first and at most: until between them it is off by no
+more than the second; at most it may be off by the third."""
 
 PATH_MEETS = 1e-6  # scaled
 """By how much a way-point may miss the path of the closed mechanism: motors, or joints, that
@@ -1119,14 +1143,14 @@ MOST_FACETS, SAME_COLUMN = 1000, 1e-9  # a count; a share
 efforts move by less than the share count as not moved by them."""
 
 RETIME_GAPS = (1e-9, 1e-7)
-"""What Clarabel is asked for, gap and feasibility, on the fastest way: the first that it attains."""
+"""What Clarabel is asked for on the fastest way, gap and feasibility: the first it attains."""
 
 RETIME_CAP = 1e6
 """Squared speeds along a path count as not limited above so many times the usual ones."""
 
 RETIME_ROUNDS, RETIME_SETTLED = 12, 1e-3  # a count; a share
-"""So often forces that change with the speed are linearised anew at most, until the duration changes
-by less than the share."""
+"""So often forces that change with the speed are linearised anew at most, until the duration
+changes by less than the share."""
 
 RETIME_OVER, RETIME_REFINED = 5e-3, 5  # a share; a count
 """Where the efforts of a trajectory exceed their limits between its nodes by more than the share it
@@ -1136,7 +1160,7 @@ RETIME_ACTIVE = 2e-3
 """What is within this share of its limit is at it."""
 
 RETIME_SLOW = 0.2
-"""The slow motion from which forces that change with the speed are linearised at first, as a share of
+"""The slow motion from which forces that change with the speed are linearised at first: a share of
 the speed that limits leave where nothing accelerates."""
 
 THROUGH_NODES = 50
@@ -1160,3 +1184,20 @@ SWEEP_FUNCTIONS = 4  # a count
 
 SWEEP_GOODBYE = 5.0  # s
 """A worker that is sent home and does not go in this time is killed."""
+
+PATH_GAIN = 1e8
+"""At a dead point what is driven moves some coordinate by more than this, scaled."""
+# --- Motor maps: from point to point on one branch
+
+MAP_EVALUATIONS = 400  # a count
+"""Evaluations that a way to a neighbour may take."""
+
+MAP_STARTS = 20  # a count
+"""So many points of a grid are tried as the first one, the nearest to the start first."""
+
+MAP_ALIKE, MAP_SAME = 0.3, 1e-6  # a share; scaled
+"""Neighbours are on one branch where the way between them is that of the slope to within the first;
+and configurations are the same to within the second."""
+
+MAP_PAIRS = 50  # a count
+"""Pairs that are compared in one item."""

@@ -8,10 +8,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import BranchError, InputError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import CURVE_CLOSED, CURVE_SHORTEST, PATH_MEETS, PATH_STILL
+from holoctl.base.tolerances import CURVE_CLOSED, CURVE_SHORTEST, PATH_GAIN, PATH_MEETS, PATH_STILL
 from holoctl.design.path_curve import Curve, curve_through
 from holoctl.design.path_following import Node, Path, System, followed, node_at
 from holoctl.design.path_given import Given
@@ -80,9 +80,12 @@ def closed_path(given: Given, grid: Vector, still: bool = False) -> ClosedPath:
     """
     system, mech = given.system, given.system.mech
     first = node_at(system, given.path, given.q, float(grid[0]))
-    if first is None:
+    gain = np.inf if first is None else _gain(system, first)
+    if first is None or not gain <= PATH_GAIN:
         raise BranchError(
-            f"{mech.name}: the path starts at a singular configuration, or is not closed there",
+            f"{mech.name}: at the start of the path {listing(system.drive.labels)} do not tell how "
+            "the mechanism moves: it is a dead point or a singular configuration, or some of them "
+            "can never be moved independently",
             why="dead point",
         )
     found = _table(system, given.path, followed(system, given.path, first, grid))
@@ -90,6 +93,12 @@ def closed_path(given: Given, grid: Vector, still: bool = False) -> ClosedPath:
         _check_moves(found)
     _check_points(found, given)
     return found
+
+
+def _gain(system: System, node: Node) -> float:
+    """The most that a coordinate moves by what is driven, scaled."""
+    scaled = node.gamma / system.mech.column_scale[:, None] / system.drive.scale
+    return float(np.abs(scaled).max(initial=0.0))
 
 
 def with_nodes(path: ClosedPath, more: Vector) -> ClosedPath:
@@ -129,25 +138,20 @@ def between(path: ClosedPath, curve: Curve) -> tuple[ClosedPath, Vector]:
     K[r + p :] = system.idle.T
     unit[range(r, r + p), range(p)] = drive.scale
     middle = 0.5 * (path.s[1:] + path.s[:-1])
-    halves = (0.5 * np.diff(path.s)).tolist()
-    q, d1, d2, gamma, off = [], [], [], [], []
+    q, d1, d2 = curve.half_way()
+    gamma, off = np.zeros((middle.size, n, p)), np.zeros(middle.size)
     for i, s in enumerate(middle.tolist()):
-        here = curve.within(i, halves[i])
-        G, _, worst = system.rows.at(here.q)
-        left, D = drive.left(here.q, path.path(s).value)
-        K[:r], K[r : r + p] = G, (drive.scale[:, None] * D) * c
-        gamma.append(c[:, None] * factored(K).lu.solve(unit))
-        q.append(here.q)
-        d1.append(here.v)
-        d2.append(here.a)
-        off.append(max(worst, largest(drive.scale * left)))
-    tables = (np.array(x) for x in (q, d1, d2, gamma))
-    return ClosedPath(system, path.path, middle, *tables), np.array(off)
+        G, _, worst = system.rows.at(q[i])
+        left, D = drive.left(q[i], path.path(s).value)
+        K[:r], K[r : r + p] = G, D
+        gamma[i] = factored(K).lu.solve(unit)
+        off[i] = max(worst, largest(left))
+    return ClosedPath(system, path.path, middle, q, d1, d2, c[:, None] * gamma), off
 
 
-def closed_curve(path: ClosedPath) -> tuple[Curve, Vector]:
+def closed_curve(path: ClosedPath) -> tuple[Curve, ClosedPath]:
     """A curve that is closed everywhere, with nodes of its own where those of the path do not do;
-    and how far its nodes are off half-way.
+    and what it is half-way between these nodes.
 
     Raises
     ------
@@ -156,10 +160,10 @@ def closed_curve(path: ClosedPath) -> tuple[Curve, Vector]:
     """
     while True:
         curve = path.curve()
-        _, off = between(path, curve)
+        middle, off = between(path, curve)
         wide = off > max(CURVE_CLOSED, path.system.part.tolerance)
         if not wide.any():
-            return curve, off
+            return curve, middle
         length = np.diff(path.s)
         if float(length[wide].min()) < CURVE_SHORTEST * float(path.s[-1] - path.s[0]):
             at = float(path.s[:-1][wide][np.argmin(length[wide])])

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, read_only
+from holoctl.design.path_group import brackets, moved_by, seen_from
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Curve", "Motion", "MotorCurve", "curve_through", "motor_curve", "polynomial"]
@@ -76,7 +78,23 @@ class Curve:
         w, d, dd = polynomial(self.c[i], h)
         if self.mech.nq == self.mech.nv:
             return Motion(self.q[i] + w, d, dd)
-        return _on_the_group(self.mech.model, self.q[i], w, d, dd)
+        model = self.mech.model
+        there: Vector = pin.normalize(model, pin.integrate(model, self.q[i], w))
+        return Motion(there, *moved_by(brackets(self.mech), w, d, dd))
+
+    def half_way(self) -> tuple[Array, Array, Array]:
+        """q (n - 1, nq), q' and q'' (n - 1, nv) half-way between the nodes."""
+        h = 0.5 * np.diff(self.x)
+        k = np.stack([h, h * h, h**3, h**4, h**5], axis=1)
+        k1 = np.stack([np.ones_like(h), 2.0 * h, 3.0 * h * h, 4.0 * h**3, 5.0 * h**4], axis=1)
+        k2 = np.stack([0.0 * h, 0.0 * h + 2.0, 6.0 * h, 12.0 * h * h, 20.0 * h**3], axis=1)
+        w, d, dd = (np.einsum("ik,ikv->iv", x, self.c) for x in (k, k1, k2))
+        mech = self.mech
+        if mech.nq == mech.nv:
+            return self.q[:-1] + w, d, dd
+        pairs = zip(self.q[:-1], w, strict=True)
+        q = np.array([pin.normalize(mech.model, pin.integrate(mech.model, *x)) for x in pairs])
+        return q, *moved_by(brackets(mech), w, d, dd)
 
 
 def polynomial(c: Array, h: float) -> tuple[Vector, Vector, Vector]:
@@ -95,13 +113,12 @@ def polynomial(c: Array, h: float) -> tuple[Vector, Vector, Vector]:
 def curve_through(mech: Mechanism, x: Vector, q: Array, v: Array, a: Array) -> Curve:
     """The curve with q, q', q'' at its nodes: (n,), (n, nq), (n, nv), (n, nv)."""
     h = np.diff(x)[:, None]
+    d0, dd0 = v[:-1], a[:-1]  # at w = 0, W = 1 and Wd w' = 0
     if mech.nq == mech.nv:
-        w1, d0, d1, dd0, dd1 = np.diff(q, axis=0), v[:-1], v[1:], a[:-1], a[1:]
+        w1, d1, dd1 = np.diff(q, axis=0), v[1:], a[1:]
     else:
-        at_ends = [_seen_from(mech.model, q[i], Motion(q[i + 1], v[i + 1], a[i + 1]))
-                   for i in range(len(x) - 1)]  # fmt: skip
-        w1, d1, dd1 = (np.array(y) for y in zip(*at_ends, strict=True))
-        d0, dd0 = v[:-1], a[:-1]  # W = 1 and Wd w' = 0 at w = 0
+        w1 = np.array([pin.difference(mech.model, *pair) for pair in pairwise(q)])
+        d1, dd1 = seen_from(brackets(mech), w1, v[1:], a[1:])
     left = w1 - h * d0 - 0.5 * h * h * dd0
     dleft = h * (d1 - d0 - h * dd0)
     ddleft = h * h * (dd1 - dd0)
@@ -149,37 +166,3 @@ def motor_curve(mech: Mechanism, curve: Curve) -> MotorCurve | None:
     h = np.diff(curve.x)[:, None, None] ** np.arange(1, 6)[:, None]
     q = np.vstack([first, first + np.cumsum((c * h).sum(axis=1), axis=0)])
     return MotorCurve(q, c, first, q[-1], np.zeros(mech.nu))
-
-
-# -------------------------------------------------------------- joints whose steps do not just add
-
-
-def _on_the_group(model: pin.Model, q: Vector, w: Vector, d: Vector, dd: Vector) -> Motion:
-    W, Wd = _slopes(model, q, w, d)
-    there: Vector = pin.normalize(model, pin.integrate(model, q, w))
-    return Motion(there, W @ d, W @ dd + Wd @ d)
-
-
-def _seen_from(model: pin.Model, q: Vector, there: Motion) -> tuple[Vector, Vector, Vector]:
-    """w, w', w'' of a motion, from a configuration nearby."""
-    w: Vector = pin.difference(model, q, there.q)
-    W = pin.dIntegrate(model, q, w, pin.ArgumentPosition.ARG1)
-    d = np.linalg.solve(W, there.v)
-    _, Wd = _slopes(model, q, w, d)
-    return w, d, np.linalg.solve(W, there.a - Wd @ d)
-
-
-def _slopes(model: pin.Model, q: Vector, w: Vector, d: Vector) -> tuple[Array, Array]:
-    """W at w, and its derivative where w moves by d: by sixth-order differences."""
-    argument = pin.ArgumentPosition.ARG1
-
-    def slope(x: float) -> Array:
-        found: Array = pin.dIntegrate(model, q, w + x * d, argument)
-        return found
-
-    size = float(np.abs(d).max(initial=0.0))
-    if size == 0.0:
-        return slope(0.0), np.zeros((d.size, d.size))
-    x = 0.02 / size
-    one, two, three = (slope(k * x) - slope(-k * x) for k in (1.0, 2.0, 3.0))
-    return slope(0.0), (45.0 * one - 9.0 * two + three) / (60.0 * x)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -185,7 +185,7 @@ def _corrected(
 ) -> Node | None:  # fmt: skip
     mech, drive, rows = system.mech, system.drive, system.rows
     c, r, n, i = mech.column_scale, system.part.rank, mech.nv, system.idle.shape[1]
-    wanted, scale, p = path(s), drive.scale, drive.scale.size
+    wanted, p = path(s), drive.scale.size
     K, rhs = np.zeros((n, n), order="F"), np.zeros(n)
     if i:
         K[r + p :] = system.idle.T
@@ -193,9 +193,9 @@ def _corrected(
     while True:
         G, errors, worst = rows.at(q)
         left, D = drive.left(q, wanted.value)
-        K[:r], K[r : r + p] = G, (scale[:, None] * D) * c
+        K[:r], K[r : r + p] = G, D
         np.negative(errors, out=rhs[:r])
-        rhs[r : r + p] = scale * left
+        rhs[r : r + p] = left
         found = factored(K)
         if not found.sign or not _like(found, before):
             return None
@@ -241,9 +241,3 @@ def _node(
     right[r : r + p] = drive.scale * (wanted.acceleration - drive.drift(q, d1))
     d2 = c * K.lu.solve(right)
     return Node(s, q, d1, d2, np.zeros(n), gamma, worst, K)
-
-
-def wanted_of(path: Any, s: float) -> Wanted:
-    """What a path wants at s."""
-    found: Wanted = path(s)
-    return found

@@ -152,7 +152,8 @@ def given_path(start: Start, path: Any, has_start: bool) -> Given:
     """
     owner = f"{start.mech.name}: path"
     if is_task_path(path):
-        drive, along, knots, q = task_path(start.mech, path, start.q, owner)
+        count = start.mech.nv - start.part.rank - start.idle.shape[1]
+        drive, along, knots, q = task_path(start.mech, path, start.q, count, owner)
         return Given(system_of(start.mech, start.part, drive, start.idle), along, knots, q)
     if callable(path):
         return _of_function(start, path, owner)
@@ -351,12 +352,13 @@ def reached(system: System, q: Vector, value: Any, owner: str) -> Vector:
     """On the branch of q, the configuration where what is driven is at a value."""
     drive = system.drive
     away, _ = drive.left(q, value)
-    if not np.abs(away * drive.scale).max(initial=0.0) > 1e-9:
+    if not np.abs(away).max(initial=0.0) > 1e-9:
         return q
 
+    way = away / drive.scale
+
     def line(s: float) -> Wanted:
-        left = (s - 1.0) * away
-        return Wanted(value + left, away, np.zeros(away.size))
+        return Wanted(value + (s - 1.0) * way, way, np.zeros(way.size))
 
     begin = node_at(system, line, q, 0.0)
     if begin is None:

@@ -9,11 +9,10 @@ that nothing drives, held still. All is scaled. ``gamma = K^-1 [0; I; 0]``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
@@ -66,7 +65,7 @@ class Drive(Protocol):
     def scale(self) -> Vector: ...
 
     def left(self, q: Vector, value: Any) -> tuple[Vector, Array]:
-        """From q to a value (p,), and D (p, nv); not scaled."""
+        """From q to a value (p,), and D (p, nv); rows and coordinates are scaled."""
         ...
 
     def drift(self, q: Vector, v: Vector) -> Vector:
@@ -94,11 +93,15 @@ class Coordinates:
     turning: NDArray[np.bool_]
     scale: Vector
     D: Array
+    _which: list[int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_which", np.flatnonzero(self.turning).tolist())
 
     def at(self, q: Vector) -> Vector:
         """Their numbers (p,)."""
-        found: Vector = q[self.places]
-        for i in np.flatnonzero(self.turning).tolist():
+        found: Vector = q.take(self.places)
+        for i in self._which:
             at = self.places[i]
             found[i] = np.arctan2(q[at + 1], q[at])
         return found
@@ -106,9 +109,9 @@ class Coordinates:
     def left(self, q: Vector, value: Any) -> tuple[Vector, Array]:
         """From q to a value, the shorter way round."""
         off = value - self.at(q)
-        if self.turning.any():
+        if self._which:
             off[self.turning] = wrapped(off[self.turning])
-        return off, self.D
+        return off * self.scale, self.D  # a coordinate over its own scale: one again
 
     def drift(self, q: Vector, v: Vector) -> Vector:
         """Zero."""
@@ -137,8 +140,8 @@ class KeptRows:
 
 def kept_rows(mech: Mechanism, rows: Indices) -> KeptRows:
     """The rows laid out as in a tick, or evaluated as usual where they cannot be."""
-    key = ("path rows", rows.tobytes())
-    return mech.per_thread(key, lambda: _laid_out(mech, rows))
+    found: KeptRows = mech.per_thread(f"path rows {rows.tolist()}", lambda: _laid_out(mech, rows))
+    return found
 
 
 def _laid_out(mech: Mechanism, rows: Indices) -> KeptRows:
@@ -159,7 +162,7 @@ def _laid_out(mech: Mechanism, rows: Indices) -> KeptRows:
     motion = live_motion(mech.model, mech.model.createData())
     if motion is None:  # pragma: no cover - why_not says so
         return KeptRows(in_general, drift_in_general)
-    wanted = (rows[:, None] * 0 + np.arange(rows.size)[:, None]) * nv + np.arange(nv)
+    wanted = np.arange(rows.size * nv).reshape(rows.size, nv)
     fast = fast_rows(mech, motion, rows, wanted, StateLimits(None, None))
     entries, right, off = fast.entries, fast.right, fast.off
 
@@ -206,19 +209,9 @@ def factored(K: Array) -> Factored:
         if i != p:
             order[i], order[p] = order[p], order[i]
             sign = -sign
-    diagonal = factors.diagonal()
-    product = float(diagonal.prod())
+    product = float(factors.diagonal().prod())
     if info or not np.isfinite(product) or product == 0.0:
         return Factored(LU(factors, np.array(order), np.inf), 0.0, -np.inf)
     if product < 0.0:
         sign = -sign
     return Factored(LU(factors, np.array(order), np.nan), sign, float(np.log(abs(product))))
-
-
-def integrated(mech: Mechanism, q: Vector, step: Vector) -> Vector:
-    """q with a step of its coordinates, not scaled."""
-    if mech.nq == mech.nv:
-        x: Vector = q + step
-        return x
-    moved: Vector = pin.integrate(mech.model, q, step)
-    return moved

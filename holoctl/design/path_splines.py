@@ -9,11 +9,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import factorial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import BSpline, CubicSpline, PPoly, make_interp_spline
+from scipy.interpolate import CubicSpline, make_interp_spline
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
@@ -53,13 +54,6 @@ class Numbers:
         return Wanted(self.first[i] + w, d, dd)
 
 
-def _numbers(spline: PPoly) -> Numbers:
-    c = np.asarray(spline.c)[::-1]  # (order, n - 1, p), lowest first
-    whole = np.zeros((6, *c.shape[1:]))
-    whole[: c.shape[0]] = c
-    return Numbers(np.array(spline.x), whole[0], np.moveaxis(whole[1:], 0, 1).copy())
-
-
 def chord_lengths(steps: Vector, owner: str) -> Vector:
     """Where way-points stand in [0, 1], by the lengths of the steps between them."""
     if not (steps > 0.0).all():
@@ -79,20 +73,22 @@ def through_points(s: Vector, points: Array) -> Numbers:
         c = np.zeros((1, 5, points.shape[1]))
         c[0, 0] = d[0]
         return Numbers(s.copy(), points[:1].copy(), c)
-    return _numbers(CubicSpline(s, points))
+    cubic = np.asarray(CubicSpline(s, points).c)[::-1]  # (order, n - 1, p), lowest first
+    c = np.zeros((s.size - 1, 5, points.shape[1]))
+    c[:, : cubic.shape[0] - 1] = np.moveaxis(cubic[1:], 0, 1)
+    return Numbers(s.copy(), cubic[0].copy(), c)
 
 
 def at_rest_spline(t: Vector, points: Array) -> Numbers:
     """The spline of degree five through points, without rate and acceleration at both ends."""
-    still = [(1, np.zeros(points.shape[1])), (2, np.zeros(points.shape[1]))]
+    still: Any = [(1, np.zeros(points.shape[1])), (2, np.zeros(points.shape[1]))]
     return _of_b_spline(make_interp_spline(t, points, k=5, bc_type=(still, still)))
 
 
-def _of_b_spline(spline: BSpline) -> Numbers:
-    whole = PPoly.from_spline(spline)
-    at = np.flatnonzero(np.diff(whole.x) > 0.0)  # knots at the ends stand there six times
-    x = np.append(np.asarray(whole.x)[at], whole.x[-1])
-    return _numbers(PPoly(np.asarray(whole.c)[:, at], x))
+def _of_b_spline(spline: Any) -> Numbers:
+    x = np.unique(spline.t)
+    c = [spline(x[:-1], k) / factorial(k) for k in range(6)]
+    return Numbers(x, c[0], np.stack(c[1:], axis=1))
 
 
 def sampled(value: Callable[[float], Vector], scale: Any, owner: str) -> Numbers:

@@ -18,7 +18,14 @@ import numpy as np
 from holoctl.base.checks import number, one_of, quiet, whole
 from holoctl.base.errors import InputError, LimitError
 from holoctl.base.tolerances import RETIME_OVER, RETIME_REFINED
-from holoctl.design.path_closed import ClosedPath, closed_curve, closed_path, grid_of, with_nodes
+from holoctl.design.path_closed import (
+    ClosedPath,
+    between,
+    closed_curve,
+    closed_path,
+    grid_of,
+    with_nodes,
+)
 from holoctl.design.path_given import given_path, start_of
 from holoctl.design.retime_payload import with_payload
 from holoctl.design.retime_result import Checked, checked, trajectory_of
@@ -126,7 +133,7 @@ def retime(
     >>> here = mech.motor_positions(hc.assemble(mech)[0])
     >>> fast = hc.retime(mech, [here, here + [0.3, -0.1]], margin=0.05)
     >>> controller = hc.ComputedTorque(mech, kp=900.0, kd=60.0)
-    >>> run = hc.simulate(mech, controller.track(fast.sampled(1e-3)), fast.q[0], t_end=0.05)
+    >>> run = hc.simulate(mech, controller.track(fast.sampled(1e-3)), fast.q[0], fast.v[0], 0.05)
     """
     check_mechanism(mech)
     points = whole("points", points, 4)
@@ -150,9 +157,11 @@ def retime(
 
 def _refined(task: Task, nodes: ClosedPath) -> Checked:
     """The fastest way, with as many nodes as it takes."""
-    curve, _ = closed_curve(nodes)
     for _ in range(RETIME_REFINED):
-        found = checked(task, fastest(task, nodes), curve)
+        curve, middle = closed_curve(nodes)
+        if middle.s.size != nodes.s.size - 1:
+            middle, _ = between(nodes, nodes.curve())
+        found = checked(task, fastest(task, nodes), curve, middle)
         over = found.over > RETIME_OVER
         if not over.any():
             return found

@@ -2,7 +2,8 @@
 
     gamma' B u = r1 sdd + r2 sd^2 + r3 - f(sd)
 
-    r1 = gamma' M q'      r2 = gamma' (M q'' + h(q, q') - h(q, 0))      r3 = gamma' (h(q, 0) - F - J'f)
+    r1 = gamma' M q'                r2 = gamma' (M q'' + h(q, q') - h(q, 0))
+    r3 = gamma' (h(q, 0) - F - J'f)
 
 f are the forces that change with the speed: friction. Square: u = (gamma' B)^-1 of it.
 Reference: D. Verscheure et al., "Time-optimal path tracking for robots: a convex optimization

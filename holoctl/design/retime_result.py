@@ -1,4 +1,4 @@
-"""The trajectory of a solution: checked half-way between its nodes, with efforts and what limits."""
+"""The trajectory of a solution, checked half-way between its nodes; its efforts, what limits it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.tolerances import RETIME_ACTIVE
-from holoctl.design.path_closed import between
+from holoctl.design.path_closed import ClosedPath
 from holoctl.design.path_curve import Curve
 from holoctl.design.retime_dynamics import Dynamics, dynamics_along, speed_forces
-from holoctl.design.retime_rows import Rows
+from holoctl.design.retime_rows import Rows, limited_along
 from holoctl.design.retime_shares import shared_efforts
 from holoctl.design.retime_solve import Profile, Task, rows_at
 from holoctl.design.retime_speeds import effort_box
@@ -40,10 +40,9 @@ class Checked(NamedTuple):
     over: Vector
 
 
-def checked(task: Task, profile: Profile, curve: Curve) -> Checked:
+def checked(task: Task, profile: Profile, curve: Curve, middle: ClosedPath) -> Checked:
     """A solution, checked half-way between its nodes."""
-    path, b = profile.path, 0.5 * (profile.b[1:] + profile.b[:-1])
-    middle, _ = between(path, path.curve())
+    b = 0.5 * (profile.b[1:] + profile.b[:-1])
     dyn = dynamics_along(middle, task.f_ext)
     return Checked(profile, curve, _over(task, dyn, profile.sdd, b).max(axis=1))
 
@@ -103,8 +102,6 @@ def _active(task: Task, profile: Profile) -> tuple[tuple[str, ...], ...]:
 
 def _fast(task: Task, dyn: Dynamics, sd: Vector) -> Array:
     """Rates over their limits (n, l)."""
-    from holoctl.design.retime_rows import limited_along
-
     _, rates, _ = limited_along(dyn.path, task.bound)
     lower, upper = task.bound.velocity
     found: Array = np.maximum(rates * sd[:, None] / upper, rates * sd[:, None] / lower)

@@ -91,14 +91,14 @@ def effort_rows(dyn: Dynamics, bound: BoundLimits, sd: Vector) -> Rows:
     box = effort_box(dyn.path, bound, sd)
     friction = friction_near(dyn, sd)
     names = dyn.path.system.mech.actuator_names
+    terms = np.stack([dyn.r1, dyn.r2, dyn.r3, *friction], axis=2)
     if nu == p:
-        E = np.swapaxes(np.linalg.solve(np.swapaxes(dyn.A, 1, 2), np.broadcast_to(np.eye(p), (n, p, p))), 1, 2)  # fmt: skip
-        labels = tuple((name,) for name in names)
+        found, EA = np.linalg.solve(dyn.A, terms), np.broadcast_to(np.eye(p), (n, p, p))
+        labels: tuple[str, ...] = names
     else:
-        E, labels = _normals(dyn.A, names, bound)
-    EA = E @ dyn.A  # square: one
-    rates = [np.einsum("imp,ip->im", E, x) for x in (dyn.r1, dyn.r2, dyn.r3)]
-    at, slope = (np.einsum("imp,ip->im", E, x) for x in friction)
+        E, labels = _normals(dyn.A, names)
+        found, EA = E @ terms, E @ dyn.A
+    *rates, at, slope = np.moveaxis(found, 2, 0)
     parts = []
     for side in (1.0, -1.0):
         most, falls = _support(side * EA, box)
@@ -107,7 +107,7 @@ def effort_rows(dyn: Dynamics, bound: BoundLimits, sd: Vector) -> Rows:
         a, b, c = (np.where(use, side * x / size, 0.0) for x in rates)
         c = np.where(use, c - (side * at + most) / size, -1.0)
         z = np.where(use, (falls - side * slope) / size, 0.0)
-        parts.append(Rows(a, b, z, c, np.full(n, np.inf), tuple("+".join(x) for x in labels)))
+        parts.append(Rows(a, b, z, c, np.full(n, np.inf), labels))
     return joined(*parts)
 
 
@@ -130,10 +130,8 @@ def _range(EA: Array, box: Box) -> Array:
     return np.where(np.isfinite(size) & (size > 0.0), size, 1.0)
 
 
-def _normals(
-    A: Array, names: tuple[str, ...], bound: BoundLimits
-) -> tuple[Array, tuple[tuple[str, ...], ...]]:
-    """The normals of facets (n, m, p), and the motors that reach each."""
+def _normals(A: Array, names: tuple[str, ...]) -> tuple[Array, tuple[str, ...]]:
+    """The normals of facets (n, m, p), and the motors that are at their limits there."""
     n, p, nu = A.shape
     if comb(nu, p - 1) > MOST_FACETS:
         raise InputError(
@@ -150,7 +148,7 @@ def _normals(
             U, s, _ = np.linalg.svd(A[:, :, list(subset)] / sizes[list(subset)])
             good = s[:, -1] > SAME_COLUMN * s[:, 0]
             E[:, m] = np.where(good[:, None], U[:, :, -1], 0.0)
-        labels.append(tuple(names[i] for i in range(nu) if i not in subset))
+        labels.append("+".join(names[i] for i in range(nu) if i not in subset))
     return E, tuple(labels)
 
 

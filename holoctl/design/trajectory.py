@@ -109,7 +109,7 @@ class Trajectory:
     >>> here = mech.motor_positions(hc.assemble(mech)[0])
     >>> there = hc.Trajectory.through(mech, [here, here + 0.2], [0.0, 0.5])
     >>> controller = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
-    >>> run = hc.simulate(mech, controller.track(there.sampled(1e-3)), there.q[0], t_end=0.5)
+    >>> run = hc.simulate(mech, controller.track(there.sampled(1e-3)), there.q[0], there.v[0], 0.05)
     """
 
     mech: Mechanism

@@ -201,7 +201,8 @@ def _constraint_effort(E: Expressions, C: Array, unit: Array, right: SX) -> tupl
     if alone:
         return effort, []
     c, r = mech.column_scale, mech.row_scale
-    N = ca.SX(np.diag(1.0 / c)) @ K.basis(part.independent.size)
+    k = part.independent.size
+    N = ca.SX(np.diag(1.0 / c)) @ K.basis(k) @ ca.SX(np.diag(1.0 / unit[-k:]))
     Q, _, doubt = least_squares(columns(N))
     along = ca.horzcat(*(column(x) for x in Q))
     scaled = dense([E.every.jacobian[i] for i in left], mech.nv)
