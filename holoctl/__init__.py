@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from holoctl.design.linear_model import Linearization
     from holoctl.design.linearize import linearize
     from holoctl.design.lqr import lqr
+    from holoctl.design.lqr_along import lqr_along
     from holoctl.design.modes import Mode
     from holoctl.design.motor_map import motor_map
     from holoctl.design.motor_map_value import MotorMap
@@ -186,6 +187,7 @@ _HOMES = {
     "design.linear_model": ["Linearization"],
     "design.linearize": ["linearize"],
     "design.lqr": ["lqr"],
+    "design.lqr_along": ["lqr_along"],
     "design.modes": ["Mode"],
     "design.state_feedback": ["StateFeedback"],
     "design.retime": ["retime"],

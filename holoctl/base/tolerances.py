@@ -1100,6 +1100,13 @@ the weights where ``[A - lambda; Q^1/2]`` has none; the largest column of B, and
 WEIGHT_NEGATIVE, WEIGHT_SYMMETRIC = 1e-10, 1e-10
 """By how much of the largest entry weights may be below zero, or not symmetric."""
 
+MODEL_EVERY, MOST_MODELS = 0.01, 101  # s; a count
+"""Along a motion linear models are made so often, and so many at most, unless told otherwise."""
+
+FOLLOWS_DYNAMICS = 1e-4
+"""A trajectory is a motion of its mechanism where the accelerations that its efforts cause miss its
+own by this share of 1 + the largest."""
+
 COUPLED = 1e-7
 """States that are left out of a regulator may act on the others by this share of the largest."""
 

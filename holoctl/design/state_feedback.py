@@ -2,8 +2,8 @@
 
     u = u0 - K (x - x0)        x = (y, yd)        y - y0 = S difference(q0, q)
 
-S selects the independent coordinates. Along a motion u0, x0 and K are those of the time t, taken
-linearly between its nodes.
+S selects the independent coordinates. Along a motion x0 and K are those of the time t, taken
+linearly between its nodes; u0 is held from node to node.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, counted, finite, quiet, read_only, stored
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
+from holoctl.base.tolerances import TICK_ROUNDED
 from holoctl.control.reference_law import check_finite
 from holoctl.mechanism.checks import state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
@@ -190,13 +191,15 @@ def _along(law: StateFeedback) -> _Law:
 
     def along(q: Vector, v: Vector, t: float) -> Vector:
         place = min(max(t, 0.0), end) / step
-        i = min(int(place), last - 1)
-        part = place - i
-        x = np.empty(2 * n)
-        x[:n] = difference(q0[i], q).take(ind) - part * ahead[i]
-        x[n:] = v.take(ind) - (rates[i] + part * (rates[i + 1] - rates[i]))
-        here = K[i] + part * (K[i + 1] - K[i])
-        u: Vector = u0[i] + part * (u0[i + 1] - u0[i]) - here.dot(x)
+        i = min(int(place + TICK_ROUNDED), last)
+        x, here, rate = np.empty(2 * n), K[i], rates[i]
+        x[:n] = difference(q0[i], q).take(ind)
+        if i < last:
+            part = place - i
+            x[:n] -= part * ahead[i]
+            here, rate = here + part * (K[i + 1] - here), rate + part * (rates[i + 1] - rate)
+        np.subtract(v.take(ind), rate, x[n:])
+        u: Vector = u0[i] - here.dot(x)
         return u
 
     return along
