@@ -6,7 +6,6 @@ import inspect
 import math
 import re
 import shlex
-import sys
 from importlib import import_module
 from pathlib import Path
 
