@@ -20,8 +20,8 @@ from scipy.spatial.transform import Rotation, RotationSpline
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError, NotActuatedError
-from holoctl.control.inverse_kinematics import inverse_kinematics
-from holoctl.control.reach_targets import Target, targets_of
+from holoctl.control.reach.inverse_kinematics import inverse_kinematics
+from holoctl.control.reach.targets import Target, targets_of
 from holoctl.control.tasks.frame_task import BoundFrameTask, Pose
 from holoctl.design.path_rows import Wanted
 from holoctl.design.path_splines import chord_lengths, through_points
