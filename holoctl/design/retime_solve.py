@@ -17,7 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import RETIME_OVER, RETIME_ROUNDS, RETIME_SETTLED, RETIME_SLOW
+from holoctl.base.errors import InputError
+from holoctl.base.tolerances import (
+    RETIME_CAP,
+    RETIME_OVER,
+    RETIME_ROUNDS,
+    RETIME_SETTLED,
+    RETIME_SLOW,
+)
 from holoctl.design.path_closed import ClosedPath
 from holoctl.design.retime_cvxpy import IntervalRows, by_cvxpy
 from holoctl.design.retime_dynamics import Dynamics, dynamics_along
@@ -179,4 +186,10 @@ def _solved(task: Task, rows: Rows, h: Vector, sd: Vector) -> Vector | None:
     found = by_toppra(both) if task.method == "toppra" else by_cvxpy(both)
     if found is None or not (found[1:-1] > 0.0).all():
         return None
+    if float(found.max()) > 0.5 * RETIME_CAP:
+        i = int(np.argmax(found))
+        raise InputError(
+            f"retime: nothing limits how fast the path is followed near node {i} of {found.size}: "
+            "no motor or joint with a limit moves or works there; give more limits"
+        )
     return found * size
