@@ -207,7 +207,7 @@ def test_viscous_friction_counts_and_takes_longer():
 )
 def test_dry_friction_counts_too(friction, method):
     mech = braked(**friction)
-    found = hc.retime(mech, motors_at(mech), method=method, margin=0.03)
+    found = hc.retime(mech, motors_at(mech), method=method, margin=0.05)
     efforts, _ = simulated(found)
     assert np.abs(efforts).max() < 20.0
     assert found.excess < 6e-3 and at_limits(found) > 0.9
@@ -323,7 +323,7 @@ def test_paths_that_cannot_be_followed_say_where_and_why():
         hc.retime(mech, path, hc.Limits(effort=20.0, position={"motor_2": most}), 60)
     assert no.value.names == ("motor_2.position",)
     with pytest.raises(hc.BranchError, match="is not followed beyond s = "):
-        hc.retime(mech, [path[0], path[0] + 2.0])
+        hc.retime(mech, [path[0], path[0] + 4.0], hc.Limits(effort=20.0))
     with pytest.raises(hc.InputError, match="nothing limits how fast"):
         hc.retime(mech, path, hc.Limits(position={"motor_1": 1.5}))
 
@@ -347,7 +347,7 @@ def test_bad_paths_are_refused():
         (np.zeros((3, 7)), "two way-points or more"),
         ([here, here * np.nan], "must be finite"),
         (lambda s: here + way * abs(s - 0.4), "not smooth near s = 0.[34]"),
-        (lambda s: here + way * s * s * (3.0 - 2.0 * s), "stands still at s = 0"),
+        (lambda s: here + way * s * s * (3.0 - 2.0 * s), "stands still at s = [01]"),
         (lambda s: [0.0], "must return"),
         ((hc.FrameTask("tip_right", "x z"), [[0.0, 0.4]]), "two or more"),
     ):

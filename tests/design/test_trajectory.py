@@ -175,7 +175,7 @@ def test_what_is_no_trajectory_is_refused():
     with pytest.raises(hc.InputError, match=r"q must have shape \(2, 4\)"):
         hc.Trajectory(mech, [0.0, 1.0], two[:, 1:], rest, rest, none)
     with pytest.raises(hc.InputError, match="is open by"):
-        hc.Trajectory(mech, [0.0, 1.0], two + [0.1, 0.0, 0.0, 0.0], rest, rest, none)
+        hc.Trajectory(mech, [0.0, 1.0], np.array([q + 0.1, q]), rest, rest, none)
     here = mech.motor_positions(q)
     for times in ([0.0, 1.0], [0.0, 0.5, 0.5], [0.1, 0.5, 0.7]):
         with pytest.raises(hc.InputError, match="times must"):
