@@ -1152,9 +1152,9 @@ RETIME_ROUNDS, RETIME_SETTLED = 12, 1e-3  # a count; a share
 """So often forces that change with the speed are linearised anew at most, until the duration
 changes by less than the share."""
 
-RETIME_OVER, RETIME_REFINED = 5e-3, 5  # a share; a count
-"""Where the efforts of a trajectory exceed their limits between its nodes by more than the share it
-gets more nodes, so often at most."""
+RETIME_OVER, RETIME_REFINED, RETIME_TIGHTENED = 5e-3, 5, 5  # a share; counts
+"""Where a trajectory exceeds limits between its nodes by more than the share it gets more nodes, so
+often at most; then limits are taken tighter there, so often at most."""
 
 RETIME_ACTIVE = 2e-3
 """What is within this share of its limit is at it."""

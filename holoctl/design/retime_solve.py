@@ -48,11 +48,14 @@ class Task:
     f_ext : object
     method : str
         ``"cvxpy"`` or ``"toppra"``.
+    tight : (n - 1,) array or None
+        By which share limits are tighter in each interval.
     """
 
     bound: BoundLimits
     f_ext: Any
     method: str
+    tight: Vector | None = None
 
 
 class Profile(NamedTuple):
@@ -174,13 +177,15 @@ def _solved(task: Task, rows: Rows, h: Vector, sd: Vector) -> Vector | None:
     c = c + np.where(tangents & moving, 0.5 * z * near, 0.0)
     b = b + np.where(tangents & moving, 0.5 * z / near, 0.0)
     z = np.where(tangents, 0.0, z)
+    most, tight = rows.most / size, np.zeros(h.size) if task.tight is None else task.tight
+    slower = (1.0 + np.maximum(np.append(tight, 0.0), np.append(0.0, tight))) ** 2
     a = rows.a[:-1] * size / (2.0 * h[:, None]), rows.a[1:] * size / (2.0 * h[:, None])
     both = IntervalRows(
         left=np.array([b[:-1] - a[0], -a[1]]),
         right=np.array([a[0], b[1:] + a[1]]),
         z=np.array([z[:-1], z[1:]]),
-        c=np.array([c[:-1], c[1:]]),
-        most=rows.most / size,
+        c=np.array([c[:-1], c[1:]]) + tight[:, None],
+        most=most / slower,
         h=h,
     )
     found = by_toppra(both) if task.method == "toppra" else by_cvxpy(both)

@@ -210,7 +210,8 @@ def test_dry_friction_counts_too(friction, method):
     found = hc.retime(mech, motors_at(mech), method=method, margin=0.05)
     efforts, _ = simulated(found)
     assert np.abs(efforts).max() < 20.0
-    assert found.excess < 6e-3 and at_limits(found) > 0.9
+    assert found.excess < 6e-3
+    assert at_limits(found) > 0.9
 
 
 @pytest.mark.parametrize(
@@ -317,7 +318,8 @@ def test_paths_that_cannot_be_followed_say_where_and_why():
     for method in METHODS:
         with pytest.raises(hc.LimitError, match=r"at s = 0\.\d+ 'motor_1' would have to go") as no:
             hc.retime(mech, path, method=method, payload=("tip", 30.0), points=60)
-        assert no.value.names == ("motor_1",) and no.value.residual > 0.1
+        assert no.value.names == ("motor_1",)
+        assert no.value.residual > 0.1
     with pytest.raises(hc.LimitError, match="leads past a limit: at s = ") as no:
         most = float(path[:, 1].max()) - 0.05
         hc.retime(mech, path, hc.Limits(effort=20.0, position={"motor_2": most}), 60)

@@ -62,7 +62,8 @@ def test_it_leads_through_its_points_and_rests_at_both_ends():
     for t, point in ((-1.0, points[0]), (2.0, points[-1])):
         q_ref, v_ref, a_ref = there.reference(t, 1e-3)
         np.testing.assert_allclose(q_ref, point, atol=1e-10)
-        assert not v_ref.any() and not a_ref.any()
+        assert not v_ref.any()
+        assert not a_ref.any()
 
 
 def test_the_mean_acceleration_of_a_tick_ends_where_the_rates_do():
@@ -74,7 +75,8 @@ def test_the_mean_acceleration_of_a_tick_ends_where_the_rates_do():
         _, v_ref, a_ref = there.reference(t, dt)
         np.testing.assert_allclose(v_ref, v, atol=1e-12)
         v = v_ref + dt * a_ref
-    assert t > there.duration and np.abs(v).max() < 1e-12
+    assert t > there.duration
+    assert np.abs(v).max() < 1e-12
 
 
 def test_efforts_are_those_of_the_inverse_dynamics():
@@ -87,7 +89,7 @@ def test_efforts_are_those_of_the_inverse_dynamics():
 
 
 def test_a_controller_follows_it_in_three_lines():
-    there, points = through("five_bar")
+    there, _ = through("five_bar")
     controller = hc.ComputedTorque(there.mech, kp=900.0, kd=60.0)
     run = hc.simulate(
         there.mech, controller.track(there.sampled(1e-3)), there.q[0], there.v[0], 0.3
@@ -101,7 +103,8 @@ def test_nodes_of_somebody_else_are_closed_between_them():
     some = slice(None, None, 25)
     nodes = there.t[some], there.q[some], there.v[some], there.a[some], there.u[some]
     other = hc.Trajectory(there.mech, *nodes)
-    assert len(other.t) == 7 and other.duration == there.t[some][-1]
+    assert len(other.t) == 7
+    assert other.duration == there.t[some][-1]
     for t in np.random.default_rng(2).uniform(0.0, other.duration, 20):
         q, v, _ = other.state(t)
         assert hc.constraint_errors(there.mech, q, v).closure < 1e-9
