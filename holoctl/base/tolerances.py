@@ -1135,8 +1135,9 @@ contradict the others."""
 PATH_STILL = 1e-7
 """A path stands still where its derivative is below this share of the largest."""
 
-IDLE_BALANCED = 1e-6
-"""Idle motions stay at rest where the efforts along them are below this share of the others."""
+IDLE_BALANCED = 1e-3
+"""Bodies that spin freely are held still on a path, where efforts about their axes, which nothing
+gives, are below this share of the others: so little do they matter to the motors."""
 
 MOST_FACETS, SAME_COLUMN = 1000, 1e-9  # a count; a share
 """What more motors than motions can do together has at most twice so many facets; motions that

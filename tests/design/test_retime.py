@@ -135,7 +135,7 @@ def test_a_straight_move_of_a_single_bar_is_bang_bang():
 def test_more_motors_than_motions_are_faster_together(method):
     mech, two = mechanism("three_motors"), mechanism("five_bar")
     q = hc.assemble(mech)[0]
-    goal = hc.assemble(mech, q + [0.5, 0.0, -0.4, 0.0])[0]
+    goal = hc.assemble(mech, q + np.array([0.5, 0.0, -0.4, 0.0]))[0]
     limits = hc.Limits(effort=5.0)
     found = hc.retime(mech, [q, goal], limits, 80, method)
     assert np.abs(found.u).max() < 5.0 + 1e-3
@@ -150,7 +150,7 @@ def test_more_motors_than_motions_are_faster_together(method):
     again = hc.retime(mech, of_motors, limits, 80, method)
     assert abs(again.duration - found.duration) < 1e-2 * found.duration
     with pytest.raises(hc.InputError, match="the motors contradict each other"):
-        hc.retime(mech, [of_motors[0], of_motors[1] + [0.0, 0.0, 0.1]], limits, 80, method)
+        hc.retime(mech, [of_motors[0], of_motors[1] + np.array([0, 0, 0.1])], limits, 80, method)
 
 
 @pytest.mark.slow
@@ -159,7 +159,7 @@ def test_facets_are_the_same_as_efforts_that_are_variables():
 
     mech, N = mechanism("three_motors"), 60
     q = hc.assemble(mech)[0]
-    goal = hc.assemble(mech, q + [0.5, 0.0, -0.4, 0.0])[0]
+    goal = hc.assemble(mech, q + np.array([0.5, 0.0, -0.4, 0.0]))[0]
     start = start_of(mech, None, None)
     given = given_path(start, np.array([q, goal]), False)
     nodes = closed_path(given, grid_of(given.knots, N))
@@ -278,8 +278,8 @@ def test_the_tip_of_a_five_bar_follows_a_curve():
     task = hc.FrameTask("tip_right", "x z")
     q = hc.assemble(mech)[0]
     here = hc.task_terms(hc.project(mech, q, np.zeros(mech.nv)), task).value
-    goal = here + [0.05, -0.05]
-    found = hc.retime(mech, (task, [here, here + [0.05, 0.0], goal]), None, 60, "toppra")
+    goal = here + np.array([0.05, -0.05])
+    found = hc.retime(mech, (task, [here, here + np.array([0.05, 0.0]), goal]), None, 60, "toppra")
     there = hc.task_terms(hc.project(mech, found.q[-1], found.v[-1]), task).value
     np.testing.assert_allclose(there, goal, atol=1e-10)
     with pytest.raises(hc.InputError, match="leaves some of them open"):
@@ -320,8 +320,8 @@ def test_paths_that_cannot_be_followed_say_where_and_why():
             hc.retime(mech, path, method=method, payload=("tip", 30.0), points=60)
         assert no.value.names == ("motor_1",)
         assert no.value.residual > 0.1
+    most = float(path[:, 1].max()) - 0.05
     with pytest.raises(hc.LimitError, match="leads past a limit: at s = ") as no:
-        most = float(path[:, 1].max()) - 0.05
         hc.retime(mech, path, hc.Limits(effort=20.0, position={"motor_2": most}), 60)
     assert no.value.names == ("motor_2.position",)
     with pytest.raises(hc.BranchError, match="is not followed beyond s = "):
@@ -338,6 +338,22 @@ def test_mechanisms_that_move_by_themselves_follow_no_path():
     timed = mechanism("timed_arm")
     with pytest.raises(hc.InputError, match="depend on time"):
         hc.retime(timed, [timed.reference, timed.reference], hc.Limits(effort=100.0))
+
+
+def test_rods_may_spin_where_that_hardly_matters():
+    heavy = mechanism("idle_rod")
+    here = heavy.motor_positions(hc.assemble(heavy)[0])
+    with pytest.raises(hc.NotActuatedError, match="would start to spin"):
+        hc.retime(heavy, [here, here + 0.4], hc.Limits(effort=20.0), 40, "toppra")
+    model = heavy.model.copy()
+    rod = pin.Inertia(1.0, np.array([0.35, 0.0, 0.0]), np.diag([1e-4, 0.02, 0.02]))
+    model.inertias[model.getJointId("rod")] = rod
+    mech = heavy.with_model(model)
+    found = hc.retime(mech, [here, here + 0.4], hc.Limits(effort=20.0), 40, "toppra")
+    i = 15
+    given = mech, found.q[i], found.v[i], mech.B.T @ found.a[i]
+    u = hc.inverse_dynamics(*given, partition=found.partition).u
+    np.testing.assert_allclose(found.u[i], u, atol=1e-3 * np.abs(u).max())
 
 
 def test_bad_paths_are_refused():
