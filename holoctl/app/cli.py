@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 
 import holoctl
-from holoctl.app.design_commands import add_design_commands
+from holoctl.app.linearize_command import add_linearize
+from holoctl.app.map_command import add_map
 from holoctl.app.printing import write_csv, write_table
+from holoctl.app.retime_command import add_retime
 from holoctl.app.robot_arguments import (
     decimal,
     file_of,
@@ -156,7 +158,8 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     export.add_argument("--plant", action="store_true", help="also the plant, for trials")
 
-    add_design_commands(commands)
+    for add in (add_linearize, add_retime, add_map):
+        add(commands)
 
     demo = commands.add_parser(
         "demo",

@@ -11,6 +11,7 @@ from holoctl.app.plot import new_figure
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import NOT_DAMPED
 from holoctl.design.linear_model import Linearization
+from holoctl.design.motor_map_value import MotorMap
 from holoctl.design.trajectory import Trajectory
 from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.limits_of import limits_of
@@ -18,7 +19,7 @@ from holoctl.mechanism.limits_of import limits_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_modes", "draw_trajectory", "save"]
+__all__ = ["draw_map", "draw_modes", "draw_trajectory", "save"]
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -79,4 +80,14 @@ def draw_trajectory(trajectory: Trajectory) -> Figure:
     axes[0].legend(fontsize=8)
     axes[1].set(ylabel="their rates, 1/s")
     axes[2].set(ylabel="efforts, N m or N", xlabel="s")
+    return figure
+
+
+def draw_map(found: MotorMap) -> Figure:
+    """All that was asked for, side by side."""
+    figure = new_figure(4.5 * len(found.what), 4.2)
+    for ax, what in zip(
+        figure.subplots(1, len(found.what), squeeze=False)[0], found.what, strict=True
+    ):
+        found.plot(what, ax=ax)
     return figure

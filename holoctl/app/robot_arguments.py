@@ -23,6 +23,7 @@ __all__ = [
     "folder",
     "formats",
     "names_of",
+    "picture",
     "positions",
     "robot_command",
     "robot_of",
@@ -99,6 +100,11 @@ def formats(parser: argparse.ArgumentParser) -> None:
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--json", action="store_true", help="for programs")
     chosen.add_argument("--csv", action="store_true", help="for spreadsheets")
+
+
+def picture(parser: argparse.ArgumentParser, what: str) -> None:
+    """``--picture``."""
+    parser.add_argument("--picture", metavar="PNG", type=Path, help=f"also draw {what}")
 
 
 # ------------------------------------------------------------------------------- the robot

@@ -1201,3 +1201,7 @@ and configurations are the same to within the second."""
 
 MAP_PAIRS = 50  # a count
 """Pairs that are compared in one item."""
+
+TURNS_APART = 1e-3
+"""Where a joint turns back on a path there is a node, unless one is nearer than this share of their
+distance."""

@@ -7,17 +7,34 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import BranchError, InputError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import CURVE_CLOSED, CURVE_SHORTEST, PATH_GAIN, PATH_MEETS, PATH_STILL
+from holoctl.base.tolerances import (
+    CURVE_CLOSED,
+    CURVE_SHORTEST,
+    PATH_GAIN,
+    PATH_MEETS,
+    PATH_STILL,
+    TURNS_APART,
+)
 from holoctl.design.path_curve import Curve, curve_through
 from holoctl.design.path_following import Node, Path, System, followed, node_at
 from holoctl.design.path_given import Given
 from holoctl.design.path_rows import factored
 
-__all__ = ["ClosedPath", "between", "closed_curve", "closed_path", "grid_of", "with_nodes"]
+__all__ = [
+    "ClosedPath",
+    "between",
+    "closed_curve",
+    "closed_path",
+    "grid_of",
+    "near_ends",
+    "turning_points",
+    "with_nodes",
+]
 
 Array = NDArray[np.float64]
 
@@ -103,6 +120,8 @@ def _gain(system: System, node: Node) -> float:
 
 def with_nodes(path: ClosedPath, more: Vector) -> ClosedPath:
     """The same path with more nodes between those it has."""
+    if not more.size:
+        return path
     system, nodes = path.system, []
     for s in more.tolist():
         i = int(np.searchsorted(path.s, s)) - 1
@@ -147,6 +166,30 @@ def between(path: ClosedPath, curve: Curve) -> tuple[ClosedPath, Vector]:
         gamma[i] = factored(K).lu.solve(unit)
         off[i] = max(worst, largest(left))
     return ClosedPath(system, path.path, middle, q, d1, d2, c[:, None] * gamma), off
+
+
+def near_ends(path: ClosedPath) -> Vector:
+    """More nodes in the first interval and in the last one, nearer and nearer to the ends."""
+    parts, s = 0.5 ** np.arange(5, 0, -1), path.s
+    return np.concatenate([s[0] + parts * (s[1] - s[0]), s[-1] - parts[::-1] * (s[-1] - s[-2])])
+
+
+def turning_points(path: ClosedPath) -> Vector:
+    """Where coordinates turn back between two nodes, away from these."""
+    curve, found = path.curve(), []
+    turns = np.argwhere(path.d1[1:] * path.d1[:-1] < 0.0)
+    for i, j in turns.tolist():
+        h = float(path.s[i + 1] - path.s[i])
+
+        def rate(x: float, i: int = i, j: int = j) -> float:
+            return float(curve.within(i, x).v[j])
+
+        x = float(brentq(rate, 0.0, h, xtol=1e-6 * h))
+        if TURNS_APART < x / h < 1.0 - TURNS_APART:
+            found.append(float(path.s[i]) + x)
+    found = sorted(found)
+    apart = TURNS_APART * float(np.diff(path.s).min())
+    return np.array([x for k, x in enumerate(found) if not k or x - found[k - 1] > apart])
 
 
 def closed_curve(path: ClosedPath) -> tuple[Curve, ClosedPath]:
@@ -211,6 +254,7 @@ def _check_points(path: ClosedPath, given: Given) -> None:
             why = "the motors contradict each other"
         else:
             off = pin.difference(mech.model, q, point) / mech.column_scale
+            off[np.abs(path.system.idle).max(axis=1, initial=0.0) > PATH_MEETS] = 0.0  # it spins
             names = mech.coordinate_names
             why = "it is not closed, or on another branch than the way-points before it"
         i = int(np.argmax(np.abs(off)))

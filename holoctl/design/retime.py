@@ -24,6 +24,8 @@ from holoctl.design.path_closed import (
     closed_curve,
     closed_path,
     grid_of,
+    near_ends,
+    turning_points,
     with_nodes,
 )
 from holoctl.design.path_given import given_path, start_of
@@ -150,6 +152,9 @@ def retime(
     asked = given_path(begin, path, start is not None)
     nodes = closed_path(asked, grid_of(asked.knots, points))
     _check_positions(nodes, whole_range)
+    if mech.bound_forces:  # friction changes fast at rest, and its side where a joint turns back
+        nodes = with_nodes(nodes, near_ends(nodes))
+        nodes = with_nodes(nodes, turning_points(nodes))
     task = Task(bound, f_ext, method)
     found = _refined(task, nodes)
     return trajectory_of(task, found)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +69,7 @@ def by_cvxpy(rows: IntervalRows) -> Vector | None:
 
 
 def _compiled(N: int, m: int, rooted: bool) -> _Solve:
-    import cvxpy as cp
+    cp: Any = import_module("cvxpy")
 
     x = cp.Variable(N - 1, nonneg=True)
     y, r = cp.Variable(N - 1), cp.Variable(N)

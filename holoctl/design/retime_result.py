@@ -15,7 +15,7 @@ from holoctl.design.retime_dynamics import Dynamics, dynamics_along, speed_force
 from holoctl.design.retime_rows import Rows, limited_along
 from holoctl.design.retime_shares import shared_efforts
 from holoctl.design.retime_solve import Profile, Task, rows_at
-from holoctl.design.retime_speeds import effort_box
+from holoctl.design.retime_speeds import effort_range
 from holoctl.design.trajectory import Law, Trajectory
 
 __all__ = ["Checked", "checked", "trajectory_of"]
@@ -73,8 +73,7 @@ def trajectory_of(task: Task, found: Checked) -> Trajectory:
     v = path.d1 * sd[:, None]
     a = path.d2 * b[:, None] + path.d1 * from_node[:, None]
     f = speed_forces(path, sd) if profile.dyn.speedy else np.zeros_like(profile.dyn.r1)
-    box = effort_box(path, task.bound, sd)
-    lower, upper = box.lower + box.rises * sd[:, None], box.upper - box.falls * sd[:, None]
+    lower, upper = effort_range(path, task.bound, sd)
     u = shared_efforts(profile.dyn.A, profile.dyn.balance(from_node, b, f), lower, upper)
     return Trajectory(
         path.system.mech, t, path.q, v, a, u, path.system.part, _active(task, profile),

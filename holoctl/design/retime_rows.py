@@ -26,10 +26,10 @@ from holoctl.base.tolerances import MOST_FACETS, SAME_COLUMN
 from holoctl.control.limited_coordinates import coordinates_at
 from holoctl.design.path_closed import ClosedPath
 from holoctl.design.retime_dynamics import Dynamics, speed_forces
-from holoctl.design.retime_speeds import Box, effort_box
+from holoctl.design.retime_speeds import Box, effort_boxes
 from holoctl.mechanism.bound_limits import BoundLimits
 
-__all__ = ["Rows", "effort_rows", "joined", "joint_rows", "limited_along", "rows_of"]
+__all__ = ["Rows", "effort_rows", "joined", "joint_rows", "limited_along"]
 
 Array = NDArray[np.float64]
 
@@ -59,11 +59,6 @@ def joined(one: Rows, two: Rows) -> Rows:
     return Rows(*tables, np.minimum(one.most, two.most), one.names + two.names)
 
 
-def rows_of(dyn: Dynamics, bound: BoundLimits, of_joints: Rows, sd: Vector) -> Rows:
-    """All rows, with what changes with the speed linearised at sd (n,)."""
-    return joined(effort_rows(dyn, bound, sd), of_joints)
-
-
 # ----------------------------------------------------------------------------------------- efforts
 
 
@@ -86,9 +81,8 @@ def friction_near(dyn: Dynamics, sd: Vector, step: float = 1e-4) -> Friction:
 
 
 def effort_rows(dyn: Dynamics, bound: BoundLimits, sd: Vector) -> Rows:
-    """The rows of efforts."""
+    """The rows of efforts near the speeds sd, exact there."""
     n, p, nu = dyn.A.shape
-    box = effort_box(dyn.path, bound, sd)
     friction = friction_near(dyn, sd)
     names = dyn.path.system.mech.actuator_names
     terms = np.stack([dyn.r1, dyn.r2, dyn.r3, *friction], axis=2)
@@ -99,24 +93,26 @@ def effort_rows(dyn: Dynamics, bound: BoundLimits, sd: Vector) -> Rows:
         E, labels = _normals(dyn.A, names)
         found, EA = E @ terms, E @ dyn.A
     *rates, at, slope = np.moveaxis(found, 2, 0)
-    parts = []
-    for side in (1.0, -1.0):
-        most, falls = _support(side * EA, box)
-        size = np.where(np.isfinite(most), _range(EA, box), 1.0)
-        use = np.isfinite(most)
-        a, b, c = (np.where(use, side * x / size, 0.0) for x in rates)
-        c = np.where(use, c - (side * at + most) / size, -1.0)
-        z = np.where(use, (falls - side * slope) / size, 0.0)
-        parts.append(Rows(a, b, z, c, np.full(n, np.inf), labels))
-    return joined(*parts)
+    found_rows = Rows(*(np.zeros((n, 0)),) * 4, np.full(n, np.inf), ())
+    for box in effort_boxes(dyn.path, bound, sd):
+        for side in (1.0, -1.0):
+            most, falls = _support(side * EA, box)
+            use = np.isfinite(most)
+            size = np.where(use, _range(EA, box), 1.0)
+            a, b, c = (np.where(use, side * x / size, 0.0) for x in rates)
+            c = np.where(use, c - (side * at + most) / size, -1.0)
+            z = np.where(use, (falls - side * slope) / size, 0.0)
+            found_rows = joined(found_rows, Rows(a, b, z, c, found_rows.most, labels))
+    return found_rows
 
 
 def _support(EA: Array, box: Box) -> tuple[Array, Array]:
     """The most that ``EA u`` can be, as ``most - falls sd`` (n, m)."""
     up, down = np.maximum(EA, 0.0), np.maximum(-EA, 0.0)
     with np.errstate(invalid="ignore"):
-        most = np.where(up > SAME_COLUMN, up * box.upper[:, None], 0.0)
-        most = most + np.where(down > SAME_COLUMN, -down * box.lower[:, None], 0.0)
+        none = SAME_COLUMN * np.abs(EA).max(axis=2, keepdims=True)
+        most = np.where(up > none, up * box.upper[:, None], 0.0)
+        most = most + np.where(down > none, -down * box.lower[:, None], 0.0)
     falls = up * box.falls[:, None] + down * box.rises[:, None]
     return most.sum(axis=2), falls.sum(axis=2)
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import RETIME_ROUNDS, RETIME_SETTLED, RETIME_SLOW
+from holoctl.base.tolerances import RETIME_OVER, RETIME_ROUNDS, RETIME_SETTLED, RETIME_SLOW
 from holoctl.design.path_closed import ClosedPath
 from holoctl.design.retime_cvxpy import IntervalRows, by_cvxpy
 from holoctl.design.retime_dynamics import Dynamics, dynamics_along
@@ -93,27 +93,34 @@ def fastest(task: Task, path: ClosedPath) -> Profile:
 def _in_rounds(task: Task, dyn: Dynamics, of_joints: Rows, h: Vector) -> Profile:
     n = dyn.path.s.size
     sd, best, last = np.zeros(n), None, np.inf
-    sd[1:-1] = RETIME_SLOW * np.sqrt(_usual(_rows(dyn, task, of_joints, sd)))
-    for _ in range(RETIME_ROUNDS):
-        rows = _rows(dyn, task, of_joints, sd)
-        b = _solved(task, rows, h, sd)
-        if b is None and best is None:
-            if float(sd.max()) < RETIME_SLOW**4 * float(np.sqrt(_usual(rows))):
-                raise infeasible(dyn, _rows(dyn, task, of_joints, np.zeros(n)))
+    usual = float(np.sqrt(_usual(_rows(dyn, task, of_joints, sd), h)))
+    sd[1:-1] = RETIME_SLOW * usual
+    for turn in range(RETIME_ROUNDS):
+        b = _solved(task, _rows(dyn, task, of_joints, sd), h, sd)
+        if b is None and best is None and float(sd.max()) > RETIME_SLOW**4 * usual:
             sd = RETIME_SLOW * sd
             continue
         if b is None:
             break
         now = duration_of(b, h)
-        if now >= last:
-            break
-        best, settled, last = b, last - now <= RETIME_SETTLED * now, now
-        sd = np.sqrt(b)
-        if settled:
-            break
+        if _over(task, dyn, of_joints, b, h) <= RETIME_OVER:
+            if now >= (1.0 - RETIME_SETTLED) * last:
+                best = b if now < last else best
+                break
+            best, last = b, now
+        sd = np.sqrt(b) if turn < RETIME_ROUNDS // 2 else 0.5 * (sd + np.sqrt(b))
     if best is None:
         raise infeasible(dyn, _rows(dyn, task, of_joints, np.zeros(n)))
     return _profile(dyn, best)
+
+
+def _over(task: Task, dyn: Dynamics, of_joints: Rows, b: Vector, h: Vector) -> float:
+    """By which share rows are exceeded at the nodes, with what the speeds themselves make."""
+    sd, sdd = np.sqrt(b), np.diff(b) / (2.0 * h)
+    rows = joined(effort_rows(dyn, task.bound, sd), of_joints)
+    steady = rows.b * b[:, None] + rows.z * sd[:, None] + rows.c
+    first = steady[:-1] + rows.a[:-1] * sdd[:, None]
+    return float(max(first.max(), (steady[1:] + rows.a[1:] * sdd[:, None]).max()))
 
 
 def _profile(dyn: Dynamics, b: Vector) -> Profile:
@@ -132,31 +139,26 @@ def rows_at(task: Task, dyn: Dynamics, sd: Vector) -> Rows:
 
 
 def _rows(dyn: Dynamics, task: Task, of_joints: Rows, sd: Vector) -> Rows:
-    """All rows near the speeds sd; at the ends at rest and just behind."""
-    rows = effort_rows(dyn, task.bound, sd)
-    if dyn.speedy and sd.size > 2:
-        moving = sd.copy()
-        moving[0], moving[-1] = 0.3 * sd[1], 0.3 * sd[-2]
-        there = effort_rows(dyn, task.bound, moving)
-        c = rows.c.copy()
-        for i in (0, -1):
-            c[i] = np.maximum(c[i], there.c[i] + there.z[i] * moving[i])
-        rows = rows._replace(c=c)
-    return joined(rows, of_joints)
+    """All rows near the speeds sd."""
+    return joined(effort_rows(dyn, task.bound, sd), of_joints)
 
 
-def _usual(rows: Rows) -> float:
-    """A squared speed that is usual: the most that limits leave at many nodes."""
+def _usual(rows: Rows, h: Vector) -> float:
+    """A squared speed that is usual: what limits leave at many nodes, or what is reached half-way
+    with what accelerates from rest, whichever is less."""
     with np.errstate(divide="ignore", invalid="ignore"):
         most = np.where((rows.b > 0.0) & (rows.c < 0.0), -rows.c / rows.b, np.inf).min(axis=1)
-    most = np.minimum(most, rows.most)[1:-1]
+        gains = np.where((rows.a > 0.0) & (rows.c < 0.0), -rows.c / rows.a, np.inf).min(axis=1)
+    most, gains = np.minimum(most, rows.most)[1:-1], gains[np.isfinite(gains)]
     most = most[np.isfinite(most)]
-    return float(np.median(most)) if most.size else 1.0
+    reached = float(np.median(gains)) * float(h.sum()) if gains.size else np.inf
+    usual = min(float(np.median(most)) if most.size else np.inf, reached)
+    return usual if np.isfinite(usual) and usual > 0.0 else 1.0
 
 
 def _solved(task: Task, rows: Rows, h: Vector, sd: Vector) -> Vector | None:
     """b, or None where there is none; rows are linear near sd."""
-    size = _usual(rows)
+    size = _usual(rows, h)
     root = np.sqrt(size)
     z, c, b = rows.z * root, rows.c, rows.b * size
     tangents = (z > 0.0) | (task.method == "toppra")

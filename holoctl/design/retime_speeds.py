@@ -1,8 +1,10 @@
 """What motors can give along a path where that changes with their speed.
 
-    lower + rises sd <= u <= upper - falls sd
+    lower + rises sd <= u <= upper - falls sd        for each of some lines
 
-The curve of a motor is followed by the lines of its pieces: near a speed, by that piece.
+The curve of a motor is a polygon. Near a speed it is the piece there, and those other pieces whose
+lines are above it there: a corner that bends down is exact, one that bends up is cut by the line of
+its side.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from holoctl.base.checks import Vector
 from holoctl.design.path_closed import ClosedPath
 from holoctl.mechanism.bound_limits import BoundLimits
 
-__all__ = ["Box", "effort_box"]
+__all__ = ["Box", "effort_boxes", "effort_range"]
 
 Array = NDArray[np.float64]
 
@@ -30,8 +32,26 @@ class Box(NamedTuple):
     falls: Array
 
 
-def effort_box(path: ClosedPath, bound: BoundLimits, sd: Vector) -> Box:
-    """The bounds of efforts, linearised at the speeds sd (n,)."""
+def effort_boxes(path: ClosedPath, bound: BoundLimits, sd: Vector) -> list[Box]:
+    """The bounds of efforts near the speeds sd (n,): all of these hold; always as many."""
+    n, nu = path.s.size, bound.effort.shape[1]
+    lower, upper = (np.broadcast_to(x, (n, nu)) for x in bound.effort)
+    whole = Box(lower, upper, *np.zeros((2, n, nu)))
+    pieces = max((curve.shape[1] for curve in bound.curves if curve is not None), default=0)
+    return [whole, *(_box(path, bound, sd, piece) for piece in range(pieces))]
+
+
+def effort_range(path: ClosedPath, bound: BoundLimits, sd: Vector) -> tuple[Array, Array]:
+    """Lower and upper bounds (n, nu) at these speeds."""
+    box, (lower, upper) = _box(path, bound, sd, None), bound.effort
+    return (
+        np.maximum(lower, box.lower + box.rises * sd[:, None]),
+        np.minimum(upper, box.upper - box.falls * sd[:, None]),
+    )
+
+
+def _box(path: ClosedPath, bound: BoundLimits, sd: Vector, piece: int | None) -> Box:
+    """By the line of a piece, where it is above the curve at sd; else by the piece there."""
     n, nu = path.s.size, bound.effort.shape[1]
     lower, upper = (np.broadcast_to(x, (n, nu)).copy() for x in bound.effort)
     rises, falls = np.zeros((2, n, nu))
@@ -41,13 +61,15 @@ def effort_box(path: ClosedPath, bound: BoundLimits, sd: Vector) -> Box:
             continue
         speeds, efforts = curve
         rate = np.abs(rates[:, j])
-        piece = np.searchsorted(speeds, rate * sd, side="right") - 1
-        last = speeds.size - 1
-        slope = np.append(-np.diff(efforts) / np.diff(speeds), 0.0)[np.minimum(piece, last)]
-        at = efforts[np.minimum(piece, last)] + slope * speeds[np.minimum(piece, last)]
-        now = at - slope * rate * sd
-        up = (rates[:, j] > 0.0) & (now < upper[:, j])
-        down = (rates[:, j] < 0.0) & (-now > lower[:, j])
-        upper[up, j], falls[up, j] = at[up], (slope * rate)[up]
-        lower[down, j], rises[down, j] = -at[down], (slope * rate)[down]
+        slopes = np.append(-np.diff(efforts) / np.diff(speeds), 0.0)
+        firsts = efforts + slopes * speeds
+        here = np.searchsorted(speeds, rate * sd, side="right") - 1
+        at, slope = firsts[here], slopes[here] * rate
+        if piece is not None and piece < speeds.size:
+            other = firsts[piece] - slopes[piece] * rate * sd >= at - slope * sd
+            at = np.where(other, firsts[piece], at)
+            slope = np.where(other, slopes[piece] * rate, slope)
+        up, down = rates[:, j] > 0.0, rates[:, j] < 0.0
+        upper[up, j], falls[up, j] = at[up], slope[up]
+        lower[down, j], rises[down, j] = -at[down], slope[down]
     return Box(lower, upper, rises, falls)
