@@ -63,9 +63,10 @@ def lqr_along(
     trajectory : Trajectory
         Of this mechanism. For motions that motors alone do not determine: anything else with a
         ``duration``, s, and ``state(t)``, which returns (q, v, a), closed, at any time within.
-    Q, R : array_like, number, or mapping of str to float
+    Q : (2n, 2n) or (2n,) array_like, number, or mapping of str to float
+    R : (nu, nu) or (nu,) array_like, number, or mapping of str to float
         Weights, as `lqr` takes them.
-    Qf : likewise, optional
+    Qf : (2n, 2n) or (2n,) array_like, number, or mapping of str to float, optional
         Of the end. Default: where the end is an equilibrium what it costs to stay there for ever,
         so that the gains pass into those of `lqr` and hold the end afterwards; else Q. The result
         says which (`terminal`).

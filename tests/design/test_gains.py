@@ -10,6 +10,7 @@ from scipy.signal import cont2discrete
 from zoo import five_bar
 
 import holoctl as hc
+from holoctl.design.gains import law_of, sampled_model
 from holoctl.design.sampled_loop import damping_left, largest_bandwidth, loop_exponents
 
 
@@ -123,13 +124,12 @@ def test_what_makes_no_sense_is_refused(lin, given, said):
 
 def test_the_loop_on_the_model_is_that_of_the_efforts_that_are_held(lin):
     """Without delay: against scipy's zero-order hold."""
-    from holoctl.design.gains import _law, _sampled
 
     g = hc.gains_for(lin, 60.0, 0.7, rate=1000.0)
-    K = _law(lin, g)
+    K = law_of(lin, g)
     A, B = cont2discrete((lin.A, lin.B, np.eye(4), np.zeros((4, 2))), 1e-3)[:2]
     expected = np.sort_complex(np.linalg.eigvals(A - B @ K))
-    found = np.linalg.eigvals(_sampled(lin, K, 1000.0, 0.0))
+    found = np.linalg.eigvals(sampled_model(lin, K, 1000.0, 0.0))
     found = np.sort_complex(found[np.abs(found) > 1e-9])
     np.testing.assert_allclose(found, expected, atol=1e-9)
     np.testing.assert_allclose(
