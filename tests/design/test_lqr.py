@@ -98,7 +98,7 @@ def test_a_five_bar_stays_upright_with_ten_percent_more_mass():
     plant = heavier(mech)
     for by in ([0.1, -0.1], [0.1, 0.1]):
         q0, v0 = off(mech, eq.q, by)
-        run = hc.simulate(mech, law.controller(), q0, v0, 0.8, plant=plant)
+        run = hc.simulate(mech, law.controller(), q0, v0, 0.7, plant=plant)
         assert np.abs(run.q[-1] - eq.q).max() < 0.015  # what 10 % of the weight bends it by
         assert np.abs(run.v[-1]).max() < 2e-3
         assert np.abs(run.u).max() < 20.0  # the limit of its motors
@@ -129,11 +129,11 @@ def test_a_floating_base_and_redundant_motors(name):
     lin = hc.linearize(mech, eq.q, u=eq.u)
     law = hc.lqr(lin, 1.0, 1.0, dt=1e-3)
     kicked = hc.assemble(mech, eq.q, 0.02 * np.ones(mech.nv))[1]
-    run = hc.simulate(mech, law.controller(), eq.q, kicked, 0.3)
+    run = hc.simulate(mech, law.controller(), eq.q, kicked, 0.2)
     ends = [pin.difference(mech.model, eq.q, q)[lin.partition.independent] for q in run.q]
     x = np.concatenate([ends[-1], run.v[-1][lin.partition.independent]])
     x0 = np.concatenate([np.zeros(len(ends[0])), kicked[lin.partition.independent]])
-    assert x @ law.P @ x < 0.5 * (x0 @ law.P @ x0)
+    assert x @ law.P @ x < 0.7 * (x0 @ law.P @ x0)
     u = eq.u - law.K @ x
     np.testing.assert_allclose(law.torque(run.q[-1], run.v[-1]), u, rtol=1e-12, atol=1e-12)
 
