@@ -1094,8 +1094,9 @@ NOT_MOVING = 1e-5
 """Regulators: an eigenvalue this near the border, 1/s or a share of the largest, may lie on it."""
 
 MOVED_BY_MOTORS, SEEN_BY_WEIGHTS = 1e-7, 1e-7  # scaled
-"""A mode is moved by the motors where ``[A - lambda, B]`` has no smaller singular value, and seen by
-the weights where ``[A - lambda; Q^1/2]`` has none; the largest column of B, and of Q^1/2, is 1."""
+"""A mode is moved by the motors where ``[A - lambda, B]`` has no smaller singular value, and seen
+by the weights where ``[A - lambda; Q^1/2]`` has none; columns of B, and the largest entry of Q^1/2,
+are 1."""
 
 WEIGHT_NEGATIVE, WEIGHT_SYMMETRIC = 1e-10, 1e-10
 """By how much of the largest entry weights may be below zero, or not symmetric."""
