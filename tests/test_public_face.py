@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -48,6 +50,8 @@ def results():
         "task": hc.task_terms(
             hc.project(mech, q, v, partition=part), hc.FrameTask("rocker", "rz x", local=True)
         ),
+        "sweep": hc.sweep(math.sqrt, [4.0, -1.0], ThreadPoolExecutor(1)),
+        "map": hc.motor_map(mech, {"crank": np.linspace(0.0, 0.2, 3)}),
         "run": hc.simulate(mech, lambda t, q, v: np.zeros(1), q, v, 0.002),
     }
 
@@ -74,6 +78,8 @@ SENTENCES = {
     "joined": ["<JoinedModes of 'four_bar': of 1 pair of modes 0 joined, 1 parted, 0 not known"],
     "modes": ["<AssemblyModes of 'four_bar': 2 modes found from 5 starts: ", "; 0 did not close"],
     "task": ["<TaskTerms: 2 rows of 1 motion, condition number inf>"],
+    "sweep": ["<Sweep: 2 items, 1 failed: item 1, ValueError: math domain error>"],
+    "map": ["<MotorMap of 'four_bar': 3 = 3 points over crank: 3 reachable, efforts up to "],
     "run": [
         "<Run: 3 coordinates and 1 motor over 0.002 s, 3 instants, off the constraints by at most "
     ],
