@@ -23,7 +23,7 @@ from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import UNSEEN_MOTION
 from holoctl.closing.idle.basis import idle_basis
 from holoctl.closing.rank import rank_within, scaled_jacobian
-from holoctl.control.reach_targets import Target
+from holoctl.control.reach.targets import Target
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.control.tasks.frame_task import BoundFrameTask
 from holoctl.control.tasks.task_terms import bound_to

@@ -1,0 +1,157 @@
+"""Modes: eigenvalues of a linear model, and what they mean in words.
+
+lambda = -zeta w +- i w sqrt(1 - zeta^2)        in ticks of dt: z = exp(lambda dt)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eig
+
+from holoctl.base.checks import Vector, listing, made_again, quiet, read_only
+from holoctl.base.tolerances import (
+    CRITICAL,
+    LEAST_SPEED,
+    NOT_DAMPED,
+    OF_MODEL,
+    ROUNDED_STEP,
+    TAKES_PART,
+)
+
+__all__ = ["Mode", "modes_of"]
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+
+@dataclass(frozen=True, eq=False)
+class Mode:
+    """One way in which a linear model moves by itself.
+
+    Attributes
+    ----------
+    value : complex
+        Eigenvalue, 1/s; of a pair the one with the positive imaginary part. Of a model in discrete
+        time it is ``log(z) / dt``: swings of more than 1 / (2 dt) Hz look slower there.
+    frequency : float
+        ``|value|``, rad/s: the natural frequency.
+    damping : float
+        ``-Re value / |value|``: 1 and more is no oscillation, negative grows. nan where the mode
+        drifts.
+    shape : (2n,) complex array
+        Eigenvector, its largest entry 1.
+    coordinates : tuple of str
+        Those that take part most, first the one that does so most.
+    """
+
+    value: complex
+    frequency: float
+    damping: float
+    shape: Complex
+    coordinates: tuple[str, ...]
+
+    @property
+    def drifts(self) -> bool:
+        """Whether it neither grows nor decays nor swings: nothing pulls it back."""
+        return bool(np.isnan(self.damping))
+
+    @property
+    def stable(self) -> bool:
+        """Whether it decays, however slowly: by more than rounding."""
+        return self.damping >= NOT_DAMPED
+
+    @property
+    def sentence(self) -> str:
+        """What it does."""
+        of, at = listing(list(self.coordinates), 4), self.value
+        if self.drifts:
+            return f"drifts: nothing pulls {of} back"
+        if not np.isfinite(at):
+            return f"is gone after a tick: {of}"
+        if at.imag == 0.0:
+            how = "decays" if at.real < 0.0 else "falls away"
+            return f"{how} by a factor of e in {1.0 / abs(at.real):.3g} s: {of}"
+        hertz = at.imag / (2.0 * np.pi)
+        text = f"swings at {hertz:.4g} Hz ({at.imag:.4g} rad/s), "
+        if abs(self.damping) < NOT_DAMPED:
+            return f"{text}not damped: {of}"
+        if self.damping > 0.0:
+            return f"{text}damping ratio {self.damping:.2g}: {of}"
+        return f"{text}and grows by a factor of e in {1.0 / at.real:.3g} s: {of}"
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a pickled array forgets that it is read-only
+        return made_again, (type(self), {f.name: getattr(self, f.name) for f in fields(self)})
+
+    def __repr__(self) -> str:
+        return f"<Mode: {self.sentence}>"
+
+
+@quiet
+def modes_of(A: Array, names: Sequence[str], scale: Vector, dt: float | None) -> tuple[Mode, ...]:
+    """The modes of A, whose states are n coordinates, of the unit `scale` each, and their rates."""
+    n = len(names)
+    values, left, right = cast(tuple[Complex, Complex, Complex], eig(A, left=True))
+    unsure = _uncertainty(A, values, left, right, dt)
+    if dt is not None:
+        values = np.log(values.astype(complex)) / dt
+    found = []
+    for i in np.argsort(np.abs(values), kind="stable"):
+        at, x = complex(values[i]), right[:, i]
+        drifts = abs(at) <= unsure[i]
+        if drifts:
+            at = 0j
+        elif abs(at.imag) <= min(unsure[i], CRITICAL * abs(at)):
+            at = complex(at.real)  # rounding makes a pair of one that is there twice
+        elif at.imag < 0.0:
+            continue  # the other one of a pair
+        part = np.abs(left[:, i] * x)
+        part = np.abs(x[:n]) / scale if drifts and x[:n].any() else part[:n] + part[n:]
+        part = np.round(part / part.max(), 6)
+        order = np.argsort(-part, kind="stable")
+        taking = [k for k in order if part[k] >= TAKES_PART]
+        found.append(
+            Mode(
+                at, abs(at), float("nan") if drifts else _damping(at),
+                read_only(x / x[np.argmax(np.abs(x))]), tuple(names[k] for k in taking),
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _damping(at: complex) -> float:
+    return 1.0 if not np.isfinite(at) else -at.real / abs(at)
+
+
+def _uncertainty(
+    A: Array, values: Complex, left: Complex, right: Complex, dt: float | None
+) -> Vector:
+    r"""How far eigenvalues (continuous time) may move by an error E of the model.
+
+    By one of their own ``|w|' E |x| / |w' x|``, to first order; by no more than the two of a pair
+    that meet do, ``sqrt(s |w|' E |x| / (|w| |x|))`` where rates are measured in s = \|lambda\|.
+    """
+    n, tick = len(A) // 2, dt or 1.0
+    E = np.zeros_like(A)
+    E[n:] = OF_MODEL * np.maximum(1.0, np.abs(A[n:]).max(0, initial=0.0) / tick)
+    speeds = np.abs(values)
+    if dt is not None:
+        E = tick * E + ROUNDED_STEP * np.maximum(1.0, np.abs(A))
+        E[:n] += 0.5 * tick * E[n:]
+        speeds = np.abs(np.log(values.astype(complex))) / tick
+    s = np.clip(speeds, LEAST_SPEED, 1.0 / LEAST_SPEED)
+    w, x = np.abs(left), np.abs(right)
+    moves = np.einsum("ik,ij,jk->k", w, E, x) / tick
+    share = np.abs(np.einsum("ik,ik->k", left.conj(), right))
+    if dt is not None:
+        share = share * np.abs(values)
+    x[n:] /= s
+    w[n:] *= s
+    apart = moves / np.maximum(share, LEAST_SPEED)
+    meeting = np.sqrt(s * moves / (np.linalg.norm(w, axis=0) * np.linalg.norm(x, axis=0)))
+    least: Vector = np.minimum(apart, meeting)
+    return least

@@ -1,0 +1,371 @@
+"""A path as a caller gives it, checked: what is driven, where along s, and where it starts.
+
+A path is a function of s in [0, 1], way-points, or poses of a frame; numbers of motors or whole
+configurations. What is driven are as many coordinates of the tree as motors drive motions, motors
+first; or the rows of a task (path_task.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, counted, listing, numbers
+from holoctl.base.errors import InputError, NotActuatedError
+from holoctl.base.linalg import null_space_by_svd, pivoted_qr
+from holoctl.base.tolerances import UNSEEN_MOTION
+from holoctl.closing.assembly import assemble
+from holoctl.closing.idle.basis import idle_basis
+from holoctl.closing.rank import rank_within, scaled_jacobian
+from holoctl.design.path_following import Path, System, followed, node_at, system_of
+from holoctl.design.path_rows import Coordinates, Wanted
+from holoctl.design.path_splines import chord_lengths, sampled, through_points
+from holoctl.design.path_task import is_task_path, task_path
+from holoctl.mechanism.checks import check_configuration
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition, check_motors, check_partition, partition
+from holoctl.rows.evaluate import may_depend_on_time
+from holoctl.tree.frozen_model import plain
+
+__all__ = [
+    "Given", "Start", "at_first", "driven", "given_path", "motor_values", "reached", "start_of",
+    "way_points",
+]  # fmt: skip
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where a path may begin: a closed configuration on the branch that is meant.
+
+    Attributes
+    ----------
+    mech : Mechanism
+    q : (nq,) array
+    part : Partition
+    idle : (nv, i) array
+        Idle motions that no motor drives, scaled.
+    """
+
+    mech: Mechanism
+    q: Vector
+    part: Partition
+    idle: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """A path that was checked.
+
+    Attributes
+    ----------
+    system : System
+    path : function s -> Wanted
+    knots : array
+        Where its third derivative jumps, 0 and 1 among them.
+    q : (nq,) array
+        Close to its first configuration, on the branch.
+    points : tuple of (s, numbers)
+        What whole way-points are to be: motors (nu,) or configurations (nq,).
+    """
+
+    system: System
+    path: Path
+    knots: Vector
+    q: Vector
+    points: tuple[tuple[float, Vector], ...] = ()
+
+
+def start_of(mech: Mechanism, start: Any, part: Partition | None) -> Start:
+    """A branch to start on, where all motions are driven or idle.
+
+    Raises
+    ------
+    NotActuatedError
+        Where the mechanism has motions that no motor drives, or no motors.
+    InputError
+        For constraints that depend on time, a partition of another mechanism.
+    AssemblyError
+        Where the reference, or the start, does not close.
+    """
+    if mech.nu == 0:
+        raise NotActuatedError(f"{mech.name} has no motors, so it follows no path")
+    if may_depend_on_time(mech):
+        raise InputError(
+            f"{mech.name} has constraints that depend on time, or may: where it is on a path would "
+            "not tell its configuration; switch them off, or build the mechanism without"
+        )
+    if start is None and part is None:
+        home: Start = mech.per_thread("path start", lambda: _decided(mech, None, None))
+        return home
+    return _decided(mech, start, part)
+
+
+def _decided(mech: Mechanism, start: Any, part: Partition | None) -> Start:
+    guess = None if start is None else check_configuration(mech, start, "start")
+    q = assemble(mech, guess)[0]
+    if part is None:
+        part = partition(mech, q)
+    check_partition(mech, part)
+    check_motors(mech, part)
+    k = mech.nv - part.rank
+    if not part.actuation_rank:
+        raise NotActuatedError(
+            f"{mech.name}: the motors {listing(mech.actuator_names)} drive none of its {k} motions"
+        )
+    idle = np.zeros((mech.nv, 0))
+    if part.actuation_rank < k:
+        G, _ = scaled_jacobian(mech, q, 0.0, part.rows)
+        motions = null_space_by_svd(G, part.rank)[3]
+        driven = motions.T @ (mech.column_scale[:, None] * mech.B)
+        rank = rank_within(driven.T, UNSEEN_MOTION)
+        passive = motions @ null_space_by_svd(driven.T, rank)[3]
+        known = idle_basis(mech, q, 0.0, held=mech.B.T)
+        left = passive - known @ (known.T @ passive)
+        if left.size and float(np.linalg.norm(left, axis=0).max()) > UNSEEN_MOTION:
+            raise NotActuatedError(
+                f"{mech.name} has {counted(k, 'motion')}, and its motors drive "
+                f"{part.actuation_rank} of them: where the others go is up to the dynamics, so it "
+                "follows no path that is given beforehand"
+            )
+        idle = passive
+    return Start(mech, q, part, idle)
+
+
+# ---------------------------------------------------------------------------------- what is given
+
+
+def given_path(start: Start, path: Any, has_start: bool) -> Given:
+    """A path of `retime`, checked.
+
+    Raises
+    ------
+    InputError
+        For what is no path, wrong shapes, way-points that repeat, contradict each other, or are
+        not closed; functions that are not smooth.
+    """
+    owner = f"{start.mech.name}: path"
+    if is_task_path(path):
+        count = start.mech.nv - start.part.rank - start.idle.shape[1]
+        drive, along, knots, q = task_path(start.mech, path, start.q, count, owner)
+        return Given(system_of(start.mech, start.part, drive, start.idle), along, knots, q)
+    if callable(path):
+        return _of_function(start, path, owner)
+    points = way_points(start.mech, path, owner)
+    start = at_first(start, points[0], has_start)
+    drive = driven(start, points.shape[1])
+    values = motor_values(start.mech, drive, points)
+    s = chord_lengths(np.linalg.norm(np.diff(values, axis=0) * drive.scale, axis=1), owner)
+    system = system_of(start.mech, start.part, drive, start.idle)
+    q = reached(system, start.q, values[0], owner)
+    both = tuple((float(x), point) for x, point in zip(s, points, strict=True))
+    return Given(system, through_points(s, values), s, q, both)
+
+
+def way_points(mech: Mechanism, path: Any, owner: str) -> Array:
+    """Way-points (n, nu) or (n, nq), two or more."""
+    points = numbers(owner, path)
+    widths = ([mech.nu] if mech.actuated else []) + [mech.nq]
+    if points.ndim != 2 or points.shape[0] < 2 or points.shape[1] not in widths:
+        motors = f"(n, {mech.nu}), positions of the motors, or " if mech.actuated else ""
+        raise InputError(
+            f"{owner} must be a function of s in [0, 1], two way-points or more of shape {motors}"
+            f"(n, {mech.nq}), configurations, or (hc.FrameTask(...), poses); got shape "
+            f"{points.shape}"
+        )
+    if not np.isfinite(points).all():
+        raise InputError(f"{owner}: way-points must be finite")
+    if points.shape[1] != mech.nu or not mech.actuated:
+        points = np.array(
+            [check_configuration(mech, q, f"way-point {i}") for i, q in enumerate(points)]
+        )
+    return points
+
+
+def at_first(start: Start, first: Vector, has_start: bool) -> Start:
+    """On the branch of the first way-point, where that is a whole configuration."""
+    mech = start.mech
+    if has_start or (first.size == mech.nu and mech.actuated):
+        return start
+    return replace(start, q=assemble(mech, first)[0])
+
+
+def motor_values(mech: Mechanism, drive: Coordinates, points: Array) -> Array:
+    """The numbers of what is driven, turns counted on."""
+    if points.shape[1] == mech.nu and mech.actuated:
+        order = [mech.actuated.index(name) for name in drive.labels]
+        found: Array = points[:, order]
+        return found
+    values = np.array([drive.at(q) for q in points])
+    values[:, drive.turning] = np.unwrap(values[:, drive.turning], axis=0)
+    return values
+
+
+def _of_function(start: Start, path: Callable[[float], Any], owner: str) -> Given:
+    mech = start.mech
+    first = path(0.0)
+    whole = isinstance(first, tuple)
+    size = np.size(first[0] if whole else first)
+    if size not in ((mech.nu, mech.nq) if mech.actuated else (mech.nq,)):
+        raise InputError(
+            f"{owner}: the function must return ({mech.nu},), positions of the motors, or "
+            f"({mech.nq},), a configuration; or these with two derivatives by s, as a tuple (value,"
+            f" d, dd), each (nu,); got {size} numbers at s = 0"
+        )
+    of_motors = size == mech.nu and bool(mech.actuated)
+    drive = driven(start, size)
+    if not of_motors:
+        start = at_first(start, numbers(owner, first[0] if whole else first), False)
+    order = [mech.actuated.index(n) for n in drive.labels] if of_motors else []
+
+    def value(s: float) -> Vector:
+        given = path(s)
+        x = numbers(owner, given[0] if whole else given)
+        if x.shape != (size,) or not np.isfinite(x).all():
+            raise InputError(f"{owner}: the function must return {size} finite numbers; at s = "
+                             f"{s:.6g} it returns {str(given)[:80]}")  # fmt: skip
+        return x[order] if of_motors else drive.at(x)
+
+    along: Path = (
+        _with_derivatives(path, order, owner) if whole else _unwrapped(value, drive, owner)
+    )
+    system = system_of(mech, start.part, drive, start.idle)
+    q = reached(system, start.q, along(0.0).value, owner)
+    checks = [0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0]
+    points = tuple((s, numbers(owner, path(s)[0] if whole else path(s))) for s in checks)
+    return Given(system, along, np.array(checks), q, points)
+
+
+def _unwrapped(value: Callable[[float], Vector], drive: Coordinates, owner: str) -> Path:
+    """The spline of a function; angles that turn without end are counted on."""
+    if not drive.turning.any():
+        return sampled(value, drive.scale, owner)
+    last: dict[str, Vector] = {}
+
+    def counted_on(s: float) -> Vector:
+        x = value(s)
+        near = last.get("x", x)
+        x = np.where(drive.turning, near + (x - near + np.pi) % (2.0 * np.pi) - np.pi, x)
+        last["x"] = x
+        return x
+
+    table = np.array([counted_on(s) for s in np.linspace(0.0, 1.0, 401).tolist()])
+
+    def from_table(s: float) -> Vector:
+        last["x"] = table[round(400.0 * s)]
+        return counted_on(s)
+
+    return sampled(from_table, drive.scale, owner)
+
+
+def _with_derivatives(path: Callable[[float], Any], order: list[int], owner: str) -> Path:
+    """A function that brings its derivatives, compared with differences at some places."""
+    if not order:
+        raise InputError(f"{owner}: derivatives are taken with positions of the motors alone")
+
+    def along(s: float) -> Wanted:
+        value, d, dd = (numbers(owner, x)[order] for x in path(s))
+        return Wanted(value, d, dd)
+
+    h = 1e-4
+    for s in (0.1, 0.35, 0.6, 0.85):
+        before, here, after = along(s - h), along(s), along(s + h)
+        size = 1.0 + float(np.abs(here.rate).max())
+        off = np.abs((after.value - before.value) / (2.0 * h) - here.rate).max() / size
+        off2 = np.abs((after.rate - before.rate) / (2.0 * h) - here.acceleration).max()
+        off2 /= size + float(np.abs(here.acceleration).max())
+        if max(off, off2) > 1e-3:
+            which = "first" if off > 1e-3 else "second"
+            raise InputError(
+                f"{owner}: the {which} derivative that the function returns is not that of its "
+                f"value near s = {s}; leave derivatives out, and they are found"
+            )
+    return along
+
+
+# ----------------------------------------------------------------------------------- what is driven
+
+
+def driven(start: Start, width: int) -> Coordinates:
+    """As many coordinates as motors drive motions: motors, or where these have no positions others.
+
+    Raises
+    ------
+    NotActuatedError, InputError
+        Where there are none of this kind.
+    """
+    mech, part = start.mech, start.part
+    count = mech.nv - part.rank - start.idle.shape[1]
+    model, places = plain(mech.model), np.full(mech.nv, -1)
+    turning = np.zeros(mech.nv, dtype=bool)
+    for j in range(1, model.njoints):
+        flat, at = model.nqs[j] == model.nvs[j], range(model.nvs[j])
+        for i in at if flat or model.nvs[j] == 1 else ():
+            places[model.idx_vs[j] + i] = model.idx_qs[j] + i
+            turning[model.idx_vs[j] + i] = not flat
+    motors = [mech.coordinate_names.index(n) for n in mech.actuated]
+    own = [c for c in motors if places[c] >= 0]
+    if mech.actuated and len(own) == count == len(motors):
+        columns = own
+    else:
+        others = [c for c in range(mech.nv) if places[c] >= 0 and c not in own]
+        columns = _independent(start, own, count)
+        if len(columns) < count and width == mech.nu and mech.actuated and width != mech.nq:
+            raise InputError(
+                f"{mech.name}: path: positions of the motors do not tell its "
+                f"{counted(count, 'motion')}; give configurations, shape (n, {mech.nq})"
+            )
+        if len(columns) < count:
+            columns = _independent(start, own + others, count)
+        if len(columns) < count:
+            raise InputError(
+                f"{mech.name}: path: no {count} coordinates that are numbers tell its motion, such "
+                "as where a floating base moves freely; give poses of a frame"
+            )
+    c = np.array(sorted(columns) if columns != own else columns, dtype=np.intp)
+    D = np.zeros((c.size, mech.nv))
+    D[range(c.size), c] = 1.0
+    names = tuple(mech.coordinate_names[i] for i in c.tolist())
+    return Coordinates(names, c, places[c], turning[c], 1.0 / mech.column_scale[c], D)
+
+
+def _independent(start: Start, columns: list[int], count: int) -> list[int]:
+    """Those of some coordinates that tell the motion best, the first ones where several do."""
+    mech, part = start.mech, start.part
+    G, _ = scaled_jacobian(mech, start.q, 0.0, part.rows)
+    motions = null_space_by_svd(np.vstack([G, start.idle.T]), mech.nv - count)[3]
+    preferred = [c for c in part.independent.tolist() if c in columns]
+    for choice in (preferred, columns):
+        qr = pivoted_qr(motions[choice].T, tol=UNSEEN_MOTION)
+        if qr.rank >= count:
+            return [choice[i] for i in qr.pivots[:count].tolist()]
+    return []
+
+
+def reached(system: System, q: Vector, value: Any, owner: str) -> Vector:
+    """On the branch of q, the configuration where what is driven is at a value."""
+    drive = system.drive
+    away, _ = drive.left(q, value)
+    if not np.abs(away).max(initial=0.0) > 1e-9:
+        return q
+
+    way = away / drive.scale
+
+    def line(s: float) -> Wanted:
+        return Wanted(value + (s - 1.0) * way, way, np.zeros(way.size))
+
+    begin = node_at(system, line, q, 0.0)
+    if begin is None:
+        raise InputError(f"{owner}: the start is singular; give another one, start=")
+    try:
+        return followed(system, line, begin, np.linspace(0.0, 1.0, 11))[-1].q
+    except Exception as error:
+        raise type(error)(
+            f"{owner}: on the way from the start to its first point: {error}"
+        ) from None
