@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -49,6 +51,8 @@ def results():
             hc.project(mech, q, v, partition=part), hc.FrameTask("rocker", "rz x", local=True)
         ),
         **designed(),
+        "sweep": hc.sweep(math.sqrt, [4.0, -1.0], ThreadPoolExecutor(1)),
+        "map": hc.motor_map(mech, {"crank": np.linspace(0.0, 0.2, 3)}),
         "run": hc.simulate(mech, lambda t, q, v: np.zeros(1), q, v, 0.002),
     }
 
@@ -90,6 +94,8 @@ SENTENCES = {
     "equilibrium": ["<Equilibrium of 'four_bar': efforts up to {u} N m or N, 1 held, not stable>"],
     "regulator": ["<StateFeedback of 'four_bar': 1 motion, 1 motor, in ticks of 0.001 s, about a"],
     "gains": ["<Gains: bandwidth 20 rad/s of at most 1e+03, damping 1 left of 1; 1000 ticks/s>"],
+    "sweep": ["<Sweep: 2 items, 1 failed: item 1, ValueError: math domain error>"],
+    "map": ["<MotorMap of 'four_bar': 3 = 3 points over crank: 3 reachable, efforts up to "],
     "run": [
         "<Run: 3 coordinates and 1 motor over 0.002 s, 3 instants, off the constraints by at most "
     ],
