@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -155,7 +156,8 @@ def _of_poses(
     rotation = None
     if turned:
         rotation = Rotation.from_matrix(np.array([pose.rotation for pose in poses]))
-        turns = (rotation[1:] * rotation[:-1].inv()).magnitude()
+        pairs = pairwise([pose.rotation for pose in poses])
+        turns = np.array([np.linalg.norm(pin.log3(one.T @ two)) for one, two in pairs])
         if float(turns.max()) > 3.0:
             raise InputError(
                 f"{owner}: poses {int(np.argmax(turns))} and the next are turned by half a turn "

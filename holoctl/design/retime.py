@@ -28,7 +28,8 @@ from holoctl.design.path_closed import (
     turning_points,
     with_nodes,
 )
-from holoctl.design.path_given import given_path, start_of
+from holoctl.design.path_given import given_path
+from holoctl.design.path_start import start_of
 from holoctl.design.retime_payload import with_payload
 from holoctl.design.retime_result import Checked, checked, trajectory_of
 from holoctl.design.retime_rows import limited_along

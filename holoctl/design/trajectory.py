@@ -7,7 +7,6 @@ The curve is closed (path_curve.py); x runs along it with piecewise constant xdd
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,46 +16,15 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, number, numbers, positive, quiet, read_only
 from holoctl.base.errors import InputError
 from holoctl.design.path_curve import Curve, Motion, MotorCurve, motor_curve
+from holoctl.design.path_law import Law
 from holoctl.design.path_times import curve_of_nodes, nodes_through
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
-__all__ = ["Law", "Trajectory"]
+__all__ = ["Sampled", "Trajectory"]
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Law:
-    """How far along a curve: ``x = x_i + xd_i T + xdd_i T^2 / 2``, T = t - t_i.
-
-    Attributes
-    ----------
-    t, x, xd : (n,) arrays
-    xdd : (n - 1,) array
-    """
-
-    t: Vector
-    x: Vector
-    xd: Vector
-    xdd: Vector
-    _t: list[float] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_t", self.t.tolist())
-
-    @property
-    def end(self) -> float:
-        """s."""
-        return self._t[-1]
-
-    def at(self, t: float) -> tuple[float, float, float]:
-        """x, xd, xdd at a time within."""
-        i = min(max(bisect_right(self._t, t) - 1, 0), self.xdd.size - 1)
-        T, rate, accelerated = t - self._t[i], float(self.xd[i]), float(self.xdd[i])
-        x = float(self.x[i]) + T * (rate + 0.5 * accelerated * T)
-        return x, max(rate + accelerated * T, 0.0), accelerated
 
 
 @dataclass(frozen=True, eq=False, repr=False)
