@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import KINK, KINK_STEP, NOT_SMOOTH, SMOOTH_ENOUGH
+from holoctl.base.tolerances import BESIDE, BESIDE_KINK, KINK, KINK_STEP, NOT_SMOOTH, SMOOTH_ENOUGH
 
 __all__ = ["check_kink", "derivative"]
 
@@ -50,7 +50,7 @@ def derivative(f: Function, steps: Sequence[float], what: str, floor: float = 1.
     what : str
         What f is, for the message.
     floor : float, optional
-        Errors count as a share of f', or of this where f' is less.
+        Errors count as a share of f', or of this where f' is less (or f itself is very large).
 
     Raises
     ------
@@ -69,7 +69,7 @@ def derivative(f: Function, steps: Sequence[float], what: str, floor: float = 1.
         apart = largest(found - _FOURTH @ (ahead - behind) / (2.0 * h))
         kink = largest(_KINK @ (ahead + behind - 2.0 * here)) / (2.0 * h)
         rounding = np.finfo(float).eps * largest(here) / h
-        off = max(apart, kink, rounding) / max(largest(found), floor)
+        off = max(apart, kink, rounding) / max(largest(found), floor, BESIDE * largest(here))
         if off < least:
             best, least = found, off
         if off <= SMOOTH_ENOUGH:
@@ -81,8 +81,9 @@ def derivative(f: Function, steps: Sequence[float], what: str, floor: float = 1.
     raise _not_smooth(what, least)
 
 
-def check_kink(f: Function, what: str) -> None:
-    """Raise `SingularityError` where f has two slopes: an expression knows one of them.
+def check_kink(f: Function, slope: Vector, what: str) -> None:
+    """Raise `SingularityError` where `slope` (n,) is not f'(0): of two slopes, and at a jump, an
+    expression knows one.
 
     Raises
     ------
@@ -91,7 +92,8 @@ def check_kink(f: Function, what: str) -> None:
     here, h = f(0.0), KINK_STEP
     ahead, behind = (np.array([f(s * h * r) for r in _STEPS[:2]]) for s in (1.0, -1.0))
     kink = largest(_KINK_OF_TWO @ (ahead + behind - 2.0 * here)) / (2.0 * h)
-    off = kink / max(largest(ahead[0] - behind[0]) / (2.0 * h), 1.0, largest(here))
+    apart = largest(_FOURTH[:2] @ (ahead - behind) / (2.0 * h) - slope)
+    off = max(kink, apart) / max(largest(slope), 1.0, BESIDE_KINK * largest(here))
     if not off <= KINK:
         raise _not_smooth(what, off)
 

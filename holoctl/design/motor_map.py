@@ -22,7 +22,8 @@ from holoctl.control.tasks.task_terms import bound_to
 from holoctl.design.motor_map_chart import GridAxis, chart_of
 from holoctl.design.motor_map_fill import Filled, Worker, filled
 from holoctl.design.motor_map_numbers import Asked
-from holoctl.design.motor_map_value import QUANTITIES, MotorMap
+from holoctl.design.motor_map_plot import QUANTITIES
+from holoctl.design.motor_map_value import MotorMap
 from holoctl.design.sweep_crews import crew_of
 from holoctl.design.sweep_shares import at_work, dealt_out
 from holoctl.mechanism.bound_limits import applicable

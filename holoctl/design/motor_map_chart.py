@@ -102,6 +102,13 @@ class Chart:
         names = [*(() if self.task is not None else (row.name for row in self.rows)), *self.held]
         return readings(self.mech, names) if names else None
 
+    @property
+    def base(self) -> str:
+        """A floating base that was not asked for, so that it is not held; or ``""``."""
+        names = (*(row.name for row in self.rows), *self.held)
+        first = "" if self.sensors is None else self.sensors.names[0]
+        return "" if first in names else first
+
     @cached_property
     def _beginning(self) -> Vector:
         return np.zeros(0) if self.sensors is None else self.sensors.at(self.start)
@@ -115,8 +122,9 @@ class Chart:
         if self.sensors is not None:
             wanted = self._beginning.copy()
             if self.task is None:
-                wanted[_numbers_of(self.sensors, len(self.rows))] = x
-            parts.append(_of_sensors(self.sensors, wanted))
+                first = 7 if self.sensors.names[0] != self.rows[0].name else 0  # behind a base
+                wanted[first : first + x.size] = x
+            parts.append(_of_sensors(self.sensors, wanted, self.base))
         if len(parts) == 1:
             return parts[0]
 
@@ -158,15 +166,9 @@ def _wanted(task: BoundTask, x: Vector) -> Any:
     return pin.SE3(pin.exp3(turn), place)
 
 
-def _numbers_of(sensors: Readings, count: int) -> NDArray[np.intp]:
-    """Where the numbers of the first coordinates stand; a floating base is in front of them."""
-    base = len(sensors.labels) - len(sensors.names)
-    first = 0 if base == 0 else sensors.numbers - (len(sensors.names) - 1)
-    return np.arange(first, first + count)
-
-
-def _of_sensors(sensors: Readings, wanted: Vector) -> Rows:
+def _of_sensors(sensors: Readings, wanted: Vector, base: str) -> Rows:
     differ, unit = sensors.differences(), sensors.unit
+    first = 6 if base else 0
 
     def left(kin: Kinematics) -> tuple[Vector, Array]:
         J = np.zeros((sensors.columns.size, sensors.mech.nv))
@@ -175,7 +177,8 @@ def _of_sensors(sensors: Readings, wanted: Vector) -> Rows:
         cut = np.zeros(0)
         if sensors.of_cut.size:
             cut, J[sensors.columns < 0] = sensors.cut_values(kin), sensors.cut_jacobian(kin)
-        return -differ(kin.q, wanted, cut) / unit, J / unit[:, None]
+        r, D = -differ(kin.q, wanted, cut) / unit, J / unit[:, None]
+        return r[first:], D[first:]
 
     return left
 
@@ -277,7 +280,7 @@ def _with_held(chart: Chart, part: Partition, kin: Kinematics) -> Chart:
     motors = [str(name) for name in mech.actuated if not mech.motors.missing]
     others = [mech.coordinate_names[i] for i in part.independent]
     named = {row.name for row in chart.rows}
-    for name in dict.fromkeys([*motors, *others]):
+    for name in dict.fromkeys([*motors, *others, *([chart.base] if chart.base else [])]):
         if rank == T.shape[1]:
             break
         if name in named:
@@ -287,8 +290,8 @@ def _with_held(chart: Chart, part: Partition, kin: Kinematics) -> Chart:
             T, D = _seen(more, part, kin)
         except InputError:  # a coordinate without a number of its own
             continue
-        if (found := rank_within(D @ T, UNSEEN_MOTION)) > rank:
-            chart, rank = more, found
+        if rank_within(D @ T, UNSEEN_MOTION) == D.shape[0]:  # each of its rows sees one more
+            chart, rank = more, D.shape[0]
     return chart
 
 

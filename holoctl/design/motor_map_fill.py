@@ -137,8 +137,12 @@ class Worker:
         there = self.step(spot, other)
         if isinstance(there, str):
             return "perhaps on another branch than"
-        same = largest(pin.difference(mech.model, there.q, x) / c) <= MAP_SAME
-        return "" if same else "on another branch than"
+        off = pin.difference(mech.model, there.q, x)
+        if largest(off / c) <= MAP_SAME:
+            return ""
+        turns = 2.0 * np.pi * np.round(off / (2.0 * np.pi))
+        by_turns = largest(off - turns) <= MAP_SAME
+        return "whole turns apart from" if by_turns else "on another branch than"
 
     def nearest(self, q: Vector) -> list[Index]:
         """Some points of the grid, the nearest to a configuration first, axis by axis."""

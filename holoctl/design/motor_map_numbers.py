@@ -152,7 +152,7 @@ def point_at(asked: Asked, spot: Spot, D: Array) -> Point:
         _torque(asked, P, numbers, remarks)
     sizes = singular_values(effort_scales(mech)[0][:, None] * A)
     told = sizes.size == A.shape[1] and sizes[-1] * ACTUATION_SINGULAR > sizes[0]
-    if not told:
+    if not told and asked.what != ("reach",):
         remarks.append("the motors do not determine the motion there")
     _of_rates(asked, P, W, A if told else None, sizes, numbers)
     square = mech.nu == A.shape[1] == DW.shape[0]

@@ -3,26 +3,56 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import known_name, number, one_of
 from holoctl.base.errors import InputError
-from holoctl.design.motor_map_value import QUANTITIES, MotorMap
+from holoctl.design.motor_map_chart import GridAxis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["cut_at", "drawn"]
+__all__ = ["QUANTITIES", "cut_at", "drawn"]
 
 Array = NDArray[np.float64]
+
+QUANTITIES = ("torque", "condition", "velocity", "force")
 ELLIPSES = 9
 """Along each axis."""
 
+_TURNS = ("rx", "ry", "rz")
 
-def cut_at(map_: MotorMap, axis: str, value: float) -> MotorMap:
+
+class _Map(Protocol):
+    """A `MotorMap`, as far as it is drawn."""
+
+    @property
+    def mechanism(self) -> str: ...
+    @property
+    def axes(self) -> tuple[GridAxis, ...]: ...
+    @property
+    def what(self) -> tuple[str, ...]: ...
+    @property
+    def motors(self) -> tuple[str, ...]: ...
+    @property
+    def rows(self) -> tuple[str, ...]: ...
+    @property
+    def scaled(self) -> tuple[bool, bool]: ...
+    @property
+    def reachable(self) -> NDArray[np.bool_]: ...
+    @property
+    def torque(self) -> Array | None: ...
+    @property
+    def condition(self) -> Array | None: ...
+
+
+_SomeMap = TypeVar("_SomeMap", bound=Any)
+
+
+def cut_at(map_: _SomeMap, axis: str, value: float) -> _SomeMap:
     """See `MotorMap.cut`."""
     names = [a.name for a in map_.axes]
     k = names.index(known_name(axis, names, "axis", "MotorMap.cut"))
@@ -43,7 +73,7 @@ def cut_at(map_: MotorMap, axis: str, value: float) -> MotorMap:
     return replace(map_, **changed)
 
 
-def drawn(map_: MotorMap, what: str | None, ax: Axes | None) -> Axes:
+def drawn(map_: _Map, what: str | None, ax: Axes | None) -> Axes:
     """See `MotorMap.plot`."""
     there = [word for word in (*QUANTITIES, "reach") if word in (*map_.what, "reach")]
     motors = map_.motors if map_.torque is not None else ()
@@ -71,18 +101,21 @@ def _new_axes() -> Axes:
     return plt.figure(layout="constrained").add_subplot()
 
 
-def _title(map_: MotorMap, word: str) -> str:
-    units = {
+def _title(map_: _Map, word: str) -> str:
+    turns = bool(map_.rows) and all(row.rpartition(".")[2] in _TURNS for row in map_.rows)
+    of_rates = "at the limits of motor rates" if map_.scaled[0] else "for motor rates of norm 1"
+    of_efforts = "at the limits of efforts" if map_.scaled[1] else "for efforts of norm 1"
+    words = {
         "torque": "holding effort (N m or N)",
         "condition": "condition number",
-        "velocity": "velocity of the task (m/s or rad/s)",
-        "force": "force at the task (N or N m)",
+        "velocity": f"velocity {of_rates} ({'rad/s' if turns else 'm/s'})",
+        "force": f"{'moment' if turns else 'force'} {of_efforts} ({'N m' if turns else 'N'})",
         "reach": "reachable",
     }
-    return units.get(word, f"holding effort of {word} (N m or N)")
+    return words.get(word, f"holding effort of {word} (N m or N)")
 
 
-def _curves(map_: MotorMap, word: str) -> dict[str, Array]:
+def _curves(map_: _Map, word: str) -> dict[str, Array]:
     """What is drawn over one axis, by its label."""
     if word == "torque" and map_.torque is not None:
         return {name: map_.torque[..., i] for i, name in enumerate(map_.motors)}
@@ -92,7 +125,7 @@ def _curves(map_: MotorMap, word: str) -> dict[str, Array]:
     return {word: _field(map_, word)}
 
 
-def _field(map_: MotorMap, word: str) -> Array:
+def _field(map_: _Map, word: str) -> Array:
     """One number a point."""
     if word == "reach":
         return map_.reachable.astype(float)
@@ -105,7 +138,7 @@ def _field(map_: MotorMap, word: str) -> Array:
     return np.zeros(map_.reachable.shape) if found is None else found
 
 
-def _lines(map_: MotorMap, word: str, ax: Axes) -> None:
+def _lines(map_: _Map, word: str, ax: Axes) -> None:
     axis = map_.axes[0]
     curves = _curves(map_, word)
     for name, values in curves.items():
@@ -118,7 +151,7 @@ def _lines(map_: MotorMap, word: str, ax: Axes) -> None:
     ax.grid(alpha=0.3)
 
 
-def _colours(map_: MotorMap, word: str, ax: Axes) -> None:
+def _colours(map_: _Map, word: str, ax: Axes) -> None:
     from matplotlib.colors import LogNorm
 
     one, two = map_.axes
@@ -136,7 +169,7 @@ def _colours(map_: MotorMap, word: str, ax: Axes) -> None:
         ax.set_aspect("equal")
 
 
-def _ellipses(map_: MotorMap, word: str, ax: Axes) -> None:
+def _ellipses(map_: _Map, word: str, ax: Axes) -> None:
     """At some points, of a size to be seen; where the axes are the rows of the task."""
     from matplotlib.patches import Ellipse
 

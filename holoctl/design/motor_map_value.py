@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import counted
 from holoctl.design.motor_map_chart import GridAxis
+from holoctl.design.motor_map_plot import cut_at, drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["QUANTITIES", "MotorMap"]
+__all__ = ["MotorMap"]
 
 Array = NDArray[np.float64]
-
-QUANTITIES = ("torque", "condition", "velocity", "force")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +46,9 @@ class MotorMap:
         told where there are as many motors as motions.
     reasons : S array of str
         Why a point is not reachable; and of one that is, what else is not as it should be: efforts
-        beyond limits, motors that do not hold it, another branch than that of a neighbour. Empty
-        where there is nothing to say.
+        beyond limits, motors that do not hold it, joints that are whole turns or a branch apart
+        from those of a neighbour, where ways around a hole meet. Empty where there is nothing to
+        say.
     q : S x (nq,) array
         The configurations.
     torque : S x (nu,) array or None
@@ -56,7 +56,7 @@ class MotorMap:
     condition : S array or None
         Of a map of a task: condition number of the rates of the task by those of the motors, rows
         in m over the size of the mechanism. Else that of the rates of the motors by the motions,
-        as in `Certificate`. From 1; inf where motors do not determine the motion, or where motors
+        in scaled coordinates. From 1; inf where motors do not determine the motion, or where motors
         that move do not move the task.
     velocity : S x (n,) array or None
         Semi-axes of the ellipsoid of the task's velocities, m/s or rad/s, descending.
@@ -96,11 +96,10 @@ class MotorMap:
         said = [f"{there} reachable"]
         if (less := there - int(self.good.sum())) > 0:
             said.append(f"{less} of them with reservations")
-        if self.torque is not None and there:
-            said.append(f"efforts up to {np.nanmax(np.abs(self.torque), initial=0.0):.3g} N m or N")
-        if self.condition is not None and there:
-            least, most = np.nanmin(self.condition), np.nanmax(self.condition)
-            said.append(f"condition {least:.3g} to {most:.3g}")
+        if (u := _told(self.torque)).size:
+            said.append(f"efforts up to {np.abs(u).max():.3g} N m or N")
+        if (condition := _told(self.condition)).size:
+            said.append(f"condition {condition.min():.3g} to {condition.max():.3g}")
         points = counted(self.reachable.size, "point")
         return f"<MotorMap of {self.mechanism!r}: {shape} = {points} over {names}: " + (
             ", ".join(said) + ">"
@@ -129,8 +128,6 @@ class MotorMap:
             Without matplotlib; for what is not in the map; over three axes and more: `cut` makes
             two of them.
         """
-        from holoctl.design.motor_map_plot import drawn
-
         return drawn(self, what, ax)
 
     def cut(self, axis: str, value: float) -> MotorMap:
@@ -153,6 +150,9 @@ class MotorMap:
         InputError
             For a name that is no axis, or the only one; a value beyond its ends.
         """
-        from holoctl.design.motor_map_plot import cut_at
-
         return cut_at(self, axis, value)
+
+
+def _told(x: Array | None) -> Array:
+    """The numbers that there are."""
+    return np.zeros(0) if x is None else x[~np.isnan(x)]

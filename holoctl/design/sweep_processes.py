@@ -112,8 +112,10 @@ class Processes:
         )
         try:
             process.start()
-        except BaseException:
+        except BaseException as error:
             ours.close()
+            if isinstance(error, (RuntimeError, AssertionError, OSError)):  # as it says no
+                raise InputError(f"sweep: no worker process starts: {said(error)}") from error
             raise
         finally:
             theirs.close()
