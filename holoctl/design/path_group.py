@@ -60,9 +60,8 @@ def _constants(mech: Mechanism) -> Brackets:
     for row, (_, _, _, k) in enumerate(found):
         sums[row, k] = 1.0
     one, two, sign = ([entry[n] for entry in found] for n in range(3))
-    return Brackets(
-        np.array(one, dtype=np.intp), np.array(two, dtype=np.intp), np.array(sign, dtype=float), sums
-    )  # fmt: skip
+    left, right = np.array(one, dtype=np.intp), np.array(two, dtype=np.intp)
+    return Brackets(left, right, np.array(sign, dtype=float), sums)
 
 
 def moved_by(b: Brackets, w: Array, d: Array, dd: Array) -> tuple[Array, Array]:
