@@ -1124,6 +1124,9 @@ PATH_SHORTEST = 1e-4
 PATH_STALLED = 1e-11  # scaled
 """Newton's method on a path that contracts no more is at its end where less is left."""
 
+PATH_HALVED = 1e-5  # scaled
+"""Half-way between two nodes of a path Newton's method starts from what is open by less."""
+
 CURVE_CLOSED = 1e-10  # scaled
 """Between its nodes a trajectory is closed to within this, or it gets more nodes."""
 
