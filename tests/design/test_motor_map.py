@@ -298,7 +298,7 @@ def test_what_is_held_may_be_a_joint_of_several_coordinates_or_nothing_of_a_base
 def test_ellipsoids_of_redundant_motors():
     """Rates of three motors that two motions leave, and the least efforts, by eigenvalues."""
     mech = mechanism("three_motors")
-    task = hc.FrameTask(mech.model.names[mech.model.njoints - 1], "x y")
+    task = hc.FrameTask(("left_rod", pin.SE3(np.eye(3), np.array([0.4, 0.0, 0.0]))), "x y")
     names = [mech.coordinate_names[i] for i in hc.partition(mech, hc.assemble(mech)[0]).independent]
     q0 = hc.assemble(mech)[0]
     grid = {n: hc.joint_motion(mech, n, q0).value[0] + np.array([-0.1, 0.1]) for n in names}
