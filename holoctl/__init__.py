@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         LoadError,
         NotActuatedError,
         SingularityError,
+        SweepError,
     )
     from holoctl.closing.assembly import assemble
     from holoctl.closing.snapped import Snapped, snapped
@@ -59,30 +60,46 @@ if TYPE_CHECKING:
     from holoctl.constraints.rod import Rod
     from holoctl.constraints.wrench import wrench_rows
     from holoctl.control.computed_torque import ComputedTorque, SensedTracking, Tracking
-    from holoctl.control.impedance import Impedance
-    from holoctl.control.inverse_kinematics import inverse_kinematics
     from holoctl.control.limited_inverse_dynamics import (
         LimitedInverseDynamics,
         limited_inverse_dynamics,
     )
     from holoctl.control.loop import Loop
+    from holoctl.control.reach.inverse_kinematics import inverse_kinematics
     from holoctl.control.realtime import LoopStatistics, realtime, run_at_rate
-    from holoctl.control.task_loop import SensedTaskTracking, TaskLoop, TaskReport, TaskTracking
-    from holoctl.control.task_space_control import TaskSpaceControl
+    from holoctl.control.task_space.impedance import Impedance
+    from holoctl.control.task_space.loop import (
+        SensedTaskTracking,
+        TaskLoop,
+        TaskReport,
+        TaskTracking,
+    )
+    from holoctl.control.task_space.task_space_control import TaskSpaceControl
     from holoctl.control.tasks.center_of_mass_task import CenterOfMassTask
     from holoctl.control.tasks.custom_task import CustomTask
     from holoctl.control.tasks.frame_task import FrameTask
     from holoctl.control.tasks.posture_task import PostureTask
     from holoctl.control.tasks.task_terms import TaskTerms, task_terms
+    from holoctl.design.equilibrium import Equilibrium, equilibrium
+    from holoctl.design.gains import Gains, gains_for
     from holoctl.design.linear_model import Linearization
     from holoctl.design.linearize import linearize
+    from holoctl.design.lqr import lqr
+    from holoctl.design.lqr_along import lqr_along
     from holoctl.design.modes import Mode
+    from holoctl.design.motor_map import motor_map
+    from holoctl.design.motor_map_value import MotorMap
+    from holoctl.design.retime import retime
+    from holoctl.design.state_feedback import StateFeedback
+    from holoctl.design.sweep import Sweep, sweep
+    from holoctl.design.trajectory import Trajectory
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
     from holoctl.doctor.examination import mobility
     from holoctl.doctor.joined_modes import JoinedModes, joined_modes
     from holoctl.doctor.motion import Motion
     from holoctl.doctor.redundancy import RowGroup
     from holoctl.doctor.report import MobilityReport
+    from holoctl.dynamics.batch_certificate import BatchCertificate
     from holoctl.dynamics.certificate import Certificate
     from holoctl.dynamics.energy import Energy, Power, energy, power
     from holoctl.dynamics.forward import ForwardDynamics, forward_dynamics
@@ -131,6 +148,7 @@ _HOMES = {
     "estimation.prepared_assembly": ["AssemblyReport", "PreparedAssembly"],
     "estimation.rate_filter": ["RateFilter"],
     "closing.snapped": ["Snapped", "snapped"],
+    "dynamics.batch_certificate": ["BatchCertificate"],
     "dynamics.certificate": ["Certificate"],
     "codegen.compiled.compile": ["compile"],
     "codegen.compiled.compiled": ["Compiled"],
@@ -153,20 +171,30 @@ _HOMES = {
     "dynamics.energy": ["Energy", "Power", "energy", "power"],
     "constraints.wrench": ["wrench_rows"],
     "control.computed_torque": ["ComputedTorque", "SensedTracking", "Tracking"],
-    "control.inverse_kinematics": ["inverse_kinematics"],
+    "control.reach.inverse_kinematics": ["inverse_kinematics"],
     "control.limited_inverse_dynamics": ["LimitedInverseDynamics", "limited_inverse_dynamics"],
     "control.loop": ["Loop"],
-    "control.impedance": ["Impedance"],
-    "control.task_loop": ["SensedTaskTracking", "TaskLoop", "TaskReport", "TaskTracking"],
-    "control.task_space_control": ["TaskSpaceControl"],
+    "control.task_space.impedance": ["Impedance"],
+    "control.task_space.loop": ["SensedTaskTracking", "TaskLoop", "TaskReport", "TaskTracking"],
+    "control.task_space.task_space_control": ["TaskSpaceControl"],
     "control.tasks.center_of_mass_task": ["CenterOfMassTask"],
     "control.tasks.custom_task": ["CustomTask"],
     "control.tasks.frame_task": ["FrameTask"],
     "control.tasks.posture_task": ["PostureTask"],
     "control.tasks.task_terms": ["TaskTerms", "task_terms"],
+    "design.equilibrium": ["Equilibrium", "equilibrium"],
+    "design.gains": ["Gains", "gains_for"],
     "design.linear_model": ["Linearization"],
     "design.linearize": ["linearize"],
+    "design.lqr": ["lqr"],
+    "design.lqr_along": ["lqr_along"],
     "design.modes": ["Mode"],
+    "design.state_feedback": ["StateFeedback"],
+    "design.retime": ["retime"],
+    "design.trajectory": ["Trajectory"],
+    "design.motor_map": ["motor_map"],
+    "design.motor_map_value": ["MotorMap"],
+    "design.sweep": ["Sweep", "sweep"],
     "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
     "doctor.joined_modes": ["JoinedModes", "joined_modes"],
     "doctor.examination": ["mobility"],
@@ -183,7 +211,7 @@ _HOMES = {
     "rows.terms": ["Terms", "terms"],
     "base.errors": [
         "AssemblyError", "BranchError", "HoloctlError", "InconsistentError", "InputError",
-        "LimitError", "LoadError", "NotActuatedError", "SingularityError",
+        "LimitError", "LoadError", "NotActuatedError", "SingularityError", "SweepError",
     ],
     "io.load": ["load", "robot_file", "robot_names"],
     "constraints.joint_coordinates": ["JointMotion"],

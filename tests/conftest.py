@@ -64,14 +64,15 @@ def pytest_collection_modifyitems(items):
     The processes of pytest-xdist take tests that stand together, so few of them compute and
     compile the same.
     """
+    files = {path: path.relative_to(HERE).as_posix() for path in {item.path for item in items}}
     for item in items:
-        if is_longer(item.path.relative_to(HERE).as_posix(), item.name):
+        if is_longer(files[item.path], item.name):
             item.add_marker(pytest.mark.slow)
     ranks: dict = {}
 
     def rank(item):
         name = getattr(item, "callspec", None) and item.callspec.params.get("name")
-        return tuple(ranks.setdefault(x, len(ranks)) for x in (str(item.path), str(name)))
+        return tuple(ranks.setdefault(x, len(ranks)) for x in (files[item.path], str(name)))
 
     items.sort(key=rank)
 

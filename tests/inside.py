@@ -39,6 +39,11 @@ def prepared_of(controller):
     return controller._prepared
 
 
+def prepared_of_tasks(controller):
+    """The inverse dynamics that a law of tasks goes through."""
+    return controller._own.prepared
+
+
 def workspace(prepared):
     """The fast path that this thread holds; None before the first call."""
     return getattr(prepared._local, "tick", None)

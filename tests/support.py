@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import pickle
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -84,25 +86,55 @@ def mechanism(name):
     return ZOO[name]()
 
 
+class ClosedStates(Sequence):
+    """Seeded closed states (q, v) with G v = 0: far from each other, none at rest.
+
+    They are assembled, some at a time, when they are first asked for, in this test run. Fewer of
+    the same seed are the first of more.
+    """
+
+    def __init__(self, name, count, seed, spread):
+        self.count, self.of = count, (name, seed, spread)
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, i):
+        if isinstance(i, slice):
+            return [self[k] for k in range(*i.indices(self.count))]
+        if not -self.count <= i < self.count:
+            raise IndexError(i)
+        block, place = divmod(i % self.count, AT_A_TIME)
+        return _closed_states(block, *self.of)[0][place]
+
+
+AT_A_TIME = 5
+
+
 @cache
 def closed_states(name, count=100, seed=0, spread=0.4):
-    """Seeded closed states (q, v) with G v = 0: far from each other, none at rest."""
-    key = f"closed-{name}-{count}-{seed}-{spread}"
-    return shared(key, lambda: _closed_states(name, count, seed, spread))
+    return ClosedStates(name, count, seed, spread)
 
 
-def _closed_states(name, count, seed, spread):
-    mech = mechanism(name)
-    rng = np.random.default_rng(seed)
-    states = []
-    while len(states) < count:
-        guess = pin.integrate(mech.model, mech.reference, spread * rng.normal(size=mech.nv))
-        try:
-            q, v = hc.assemble(mech, guess, 2.0 * rng.normal(size=mech.nv), restarts=0)
-        except hc.AssemblyError:
-            continue
-        states.append((q, v))
-    return states
+@cache
+def _closed_states(block, name, seed, spread):
+    """Some states, and the generator that draws those behind them."""
+
+    def make():
+        rng = np.random.default_rng(seed)
+        if block:
+            rng = copy.deepcopy(_closed_states(block - 1, name, seed, spread)[1])
+        mech, states = mechanism(name), []
+        while len(states) < AT_A_TIME:
+            guess = pin.integrate(mech.model, mech.reference, spread * rng.normal(size=mech.nv))
+            try:
+                q, v = hc.assemble(mech, guess, 2.0 * rng.normal(size=mech.nv), restarts=0)
+            except hc.AssemblyError:
+                continue
+            states.append((q, v))
+        return states, rng
+
+    return shared(f"closed-{name}-{seed}-{spread}-{block}", make)
 
 
 @cache

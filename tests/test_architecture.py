@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -42,7 +43,14 @@ FLOORS = [
 SLOW_TO_IMPORT = {
     "matplotlib", "cvxpy", "tqdm", "casadi", "mujoco", "control", "toppra", "distributed", "dask",
 }  # fmt: skip
-PRINTERS = {"app.cli", "app.demo"}
+PRINTERS = {
+    "app.cli",
+    "app.demo",
+    "app.printing",
+    "app.linearize_command",
+    "app.retime_command",
+    "app.map_command",
+}
 WITHOUT_CODE = {"robots"}
 
 
@@ -92,29 +100,48 @@ def package_of(module: str) -> str:
     return f"holoctl.{package}".rstrip(".")
 
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
 def is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
 
 
-def nodes(tree: ast.AST, functions: bool = True, type_checking: bool = True) -> Iterator[ast.AST]:
-    """All nodes, on request without the bodies of functions or of ``if TYPE_CHECKING``."""
-    for node in ast.iter_child_nodes(tree):
-        inside_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        if inside_function and not functions:
-            continue
-        if is_type_checking(node) and not type_checking:
-            for other in node.orelse:
-                yield other
-                yield from nodes(other, functions, type_checking)
-            continue
-        yield node
-        yield from nodes(node, functions, type_checking)
+@cache
+def nodes(module: str) -> list[tuple[ast.AST, bool, bool]]:
+    """All nodes, each with whether a function and whether ``if TYPE_CHECKING`` is around it."""
+    found: list[tuple[ast.AST, bool, bool]] = []
+
+    def look(node: ast.AST, function: bool, checking: bool) -> None:
+        if is_type_checking(node):
+            found.append((node, function, True))
+            for child in ast.iter_child_nodes(node):
+                look(child, function, checking or child not in node.orelse)
+            return
+        function = function or isinstance(node, FUNCTIONS)
+        found.append((node, function, checking))
+        for child in ast.iter_child_nodes(node):
+            look(child, function, checking)
+
+    for top in ast.iter_child_nodes(parsed(module)):
+        look(top, False, False)
+    return found
 
 
+def called(node: ast.AST) -> str:
+    """The last name of what is called; "" for what is no call of a name."""
+    name = node.func if isinstance(node, ast.Call) else None
+    return name.id if isinstance(name, ast.Name) else getattr(name, "attr", "")
+
+
+@cache
 def imports(module: str, functions: bool = True, type_checking: bool = True) -> dict[str, int]:
-    """Full names of what a module imports, each with a line: import, from, import_module."""
+    """Full names of what a module imports, each with a line: import, from, import_module; on
+    request without the bodies of functions or of ``if TYPE_CHECKING``."""
     found: dict[str, int] = {}
-    for node in nodes(parsed(module), functions, type_checking):
+    for node, function, checking in nodes(module):
+        if (function and not functions) or (checking and not type_checking):
+            continue
         if isinstance(node, ast.Import):
             found |= {alias.name: node.lineno for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -122,11 +149,8 @@ def imports(module: str, functions: bool = True, type_checking: bool = True) -> 
             if node.level:
                 base = resolve_name("." * node.level + base, package_of(module))
             found |= {f"{base}.{alias.name}": node.lineno for alias in node.names}
-        elif (
-            isinstance(node, ast.Call)
-            and ast.unparse(node.func).split(".")[-1] in ("import_module", "__import__")
-            and node.args
-            and isinstance(node.args[0], ast.Constant)
+        elif called(node) in ("import_module", "__import__") and (
+            node.args and isinstance(node.args[0], ast.Constant)
         ):
             found[str(node.args[0].value)] = node.lineno
     return found
@@ -241,13 +265,12 @@ def test_heavy_packages_are_imported_where_they_are_used(module):
 @pytest.mark.parametrize("module", sorted(PATHS))
 def test_no_print_no_assert_no_inverse(module):
     wrong = []
-    for node in nodes(parsed(module)):
+    for node, *_ in nodes(module):
         if isinstance(node, ast.Assert):
             wrong.append(
                 f"{where(module, node.lineno)}: assert; raise an error of holoctl.base.errors"
             )
-        prints = isinstance(node, ast.Call) and ast.unparse(node.func) == "print"
-        if prints and module not in PRINTERS:
+        if called(node) == "print" and module not in PRINTERS:
             wrong.append(f"{where(module, node.lineno)}: print; log it, or return it")
         if isinstance(node, ast.Attribute) and node.attr in ("inv", "pinv", "pinvh"):
             wrong.append(f"{where(module, node.lineno)}: {ast.unparse(node)}; factor and solve")
@@ -268,11 +291,16 @@ def test_each_tolerance_is_given_once():
     assert sorted({n for n in names if names.count(n) > 1}) == []
 
 
+PRIVATE = re.compile(r"\._[^_\W]|\bimport\b[^\n]*\b_[^_\W]|^[\w ,]*\b_[^_\W][\w ,]*$", re.M)
+"""What a private name may look like that comes from elsewhere; finds too much, and nothing less."""
+
+
 def private(tree: ast.AST) -> Iterator[tuple[str, int]]:
     """Names with one underscore in front that are read from what is not self."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) not in ("self", "np"):
-            names = [node.attr]
+        if isinstance(node, ast.Attribute):
+            owner = node.value.id if isinstance(node.value, ast.Name) else ""
+            names = [] if owner in ("self", "np") else [node.attr]
         elif isinstance(node, ast.ImportFrom):
             names = [alias.name for alias in node.names]
         else:
@@ -284,10 +312,12 @@ def test_tests_use_public_names():
     """What they must look at inside is in one file, tests/inside.py."""
     files = [p for p in (ROOT.parent / "tests").rglob("*.py") if p.name != "inside.py"]
     assert files
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(files)}
     wrong = [
         f"{path.relative_to(ROOT.parent)}:{line}: {name}"
-        for path in sorted(files)
-        for name, line in private(ast.parse(path.read_text(encoding="utf-8")))
+        for path, text in texts.items()
+        if PRIVATE.search(text)  # to parse takes long
+        for name, line in private(ast.parse(text))
     ]
     assert not wrong, complaints(wrong)
 

@@ -73,5 +73,6 @@ def four_bars(N: int) -> Problem:
         "the tip at 10 s that Exudyn's file tells, to the digits that have converged there.",
         lambda: make(N), (("crank_0", at(1.0)), (f"crank_{N}", at(1.0))), TIMES,
         lambda: reference(N), options={"at_singular": "cross"},
-        steps={"Exudyn": 1e-3 if N < 40 else 2e-3, "MuJoCo": 1e-3}, passages=passages(N, 10.0),
+        steps={"Exudyn": 1e-3 if N < 40 else 2e-3, "MuJoCo": 1e-3},
+        passages=lambda: passages(N, 10.0),
     )  # fmt: skip

@@ -44,8 +44,8 @@ class Problem:
         More arguments of `hc.simulate`.
     steps : mapping
         For each peer with a fixed step, its step, s.
-    passages : int
-        Singular configurations that the motion passes.
+    passages : callable
+        ``passages() -> int``: singular configurations that the motion passes.
     peers : bool
         Whether others are asked too; false for variants that are the same to them.
     """
@@ -59,11 +59,12 @@ class Problem:
     effort: tuple[float, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     steps: Mapping[str, float] = field(default_factory=dict)
-    passages: int = 0
+    passages: Callable[[], int] = int
     peers: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reference", cache(self.reference))
+        object.__setattr__(self, "passages", cache(self.passages))
 
 
 def positions(model: pin.Model, q: Array, points: tuple[FrameLike, ...]) -> Array:

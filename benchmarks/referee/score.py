@@ -82,8 +82,8 @@ def row(problem: Problem, x: Outcome, *, first: bool) -> list[str]:
         time = figure(x.seconds, ".2f")
         return [name, x.solver, x.word, "", "", time, "", "", "", ""]
     crossings = count(x.crossings)
-    if x.crossings is not None and problem.passages:
-        crossings += f" ({problem.passages})"
+    if x.crossings is not None and (passed := problem.passages()):
+        crossings += f" ({passed})"
     return [
         name, x.solver, figure(x.error), figure(x.drift), figure(x.closure),
         figure(x.seconds, ".2f"), count(x.steps), count(x.evaluations), crossings,

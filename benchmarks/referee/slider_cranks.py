@@ -69,7 +69,7 @@ EQUAL_BARS = Problem(
     "Reference: the smooth branch is an isosceles triangle; one freedom, DOP853 at 1e-13.",
     make_equal, (("crank", at(1.0)), "slide"), EQUAL_TIMES, equal_reference,
     options={"at_singular": "cross"}, steps={"Exudyn": 1e-3, "MuJoCo": 1e-3},
-    passages=equal_passages(EQUAL_TIMES[-1]),
+    passages=lambda: equal_passages(EQUAL_TIMES[-1]),
 )  # fmt: skip
 
 # ---------------------------------------------------------------------------------- spatial

@@ -13,11 +13,10 @@ from holoctl.constraints.contract import Rows, constraint_of
 from holoctl.constraints.kinds import direction
 from holoctl.constraints.wrench import WrenchRows, stacked, wrench_rows
 from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.tree.frames import AXES
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["cosine_rows", "flipped", "opposite_closures", "polarity_rows"]
-
-_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
 def polarity_rows(mech: Mechanism) -> WrenchRows | None:
@@ -26,7 +25,7 @@ def polarity_rows(mech: Mechanism) -> WrenchRows | None:
     for c, name, bound in zip(mech.constraints, mech.constraint_names, mech.bound, strict=True):
         axis = c.parallel_axis if isinstance(c, Closure) else None
         if axis is not None and isinstance(bound, WrenchRows):
-            cosine = direction(axis, _AXES[axis], _AXES[axis])
+            cosine = direction(axis, AXES[axis], AXES[axis])
             tables.append(
                 wrench_rows(mech.model, bound.frames1[0], bound.frames2[0], [cosine], name)
             )

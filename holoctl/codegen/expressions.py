@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from holoctl.base.checks import read_only
 from holoctl.base.errors import AssemblyError
 from holoctl.base.tolerances import PIVOT_SAMPLES, UNIT_NORM
 from holoctl.closing.assembly import assemble
@@ -98,12 +99,11 @@ def symbolic(mech: Mechanism, partition_: Partition | None = None) -> Expression
     check_mechanism(mech)
     check_rows(mech)
     check_forces(mech)
-    middle, _ = assemble(mech)
-    part = partition(mech, middle) if partition_ is None else partition_
+    samples = mech.per_thread("samples of expressions", lambda: _samples(mech))
+    part = partition(mech, samples[0]) if partition_ is None else partition_
     check_partition(mech, part)
     q, v, t = ca.SX.sym("q", mech.nq), ca.SX.sym("v", mech.nv), ca.SX.sym("t")
     tree = symbolic_tree(mech.model, q)
-    samples = _samples(mech, middle)
     check_expressions(mech, tree, t, samples)
     rows = symbolic_rows(mech, tree, v, t, part.rows, same_space=True)
     can_open = np.flatnonzero(rows_that_open(mech))
@@ -114,8 +114,9 @@ def symbolic(mech: Mechanism, partition_: Partition | None = None) -> Expression
     return Expressions(mech, part, q, v, t, tree, rows, every, can_open, samples, doubt, forces)
 
 
-def _samples(mech: Mechanism, middle: Array) -> Array:
-    """Closed configurations near one, from near to far."""
+def _samples(mech: Mechanism) -> Array:
+    """The configuration assembled from the reference, and others near it, from near to far."""
+    middle, _ = assemble(mech)
     rng, found = np.random.default_rng(0), [middle]
     for i in range(PIVOT_SAMPLES):
         step = (0.1, 0.2, 0.3, 0.4)[i % 4] * rng.normal(size=mech.nv) * mech.column_scale
@@ -125,4 +126,4 @@ def _samples(mech: Mechanism, middle: Array) -> Array:
             )
         except AssemblyError:
             continue
-    return np.array(found)
+    return read_only(np.array(found))

@@ -7,10 +7,10 @@ from typing import Any
 
 from holoctl.base.checks import Vector, listing, numbers
 from holoctl.base.errors import InputError
-from holoctl.control.impedance import Impedance
-from holoctl.control.task_controller import TaskController
-from holoctl.control.task_law import TaskLaw, TaskNotes
-from holoctl.control.task_space_control import TaskSpaceControl
+from holoctl.control.task_space.controller import TaskController
+from holoctl.control.task_space.impedance import Impedance
+from holoctl.control.task_space.law import TaskLaw, TaskNotes
+from holoctl.control.task_space.task_space_control import TaskSpaceControl
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.mechanism import Mechanism

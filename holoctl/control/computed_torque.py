@@ -26,9 +26,10 @@ from holoctl.control.commanded import LoopReport, Memory, commanded, report_of
 from holoctl.control.limited_tick import LimitedTick
 from holoctl.control.limits_law import LIMIT_POLICIES
 from holoctl.control.limits_made import limits_law_of
-from holoctl.control.loop import Loop, assembly_of, check_assembly
-from holoctl.control.reference_law import ReferenceLaw, check_finite
+from holoctl.control.loop import Loop, assembly_of
+from holoctl.control.reference_law import FRICTION_AT, ReferenceLaw, check_finite
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, answer, behind, sensed
+from holoctl.estimation.given_assembly import check_assembly
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.limits import Limits
@@ -49,7 +50,6 @@ Reference = Callable[[float], tuple[Vector, Vector, Vector]]
 """reference(t) -> (q_ref, v_ref, a_ref) as `ComputedTorque.torque` takes them."""
 
 COMPENSATIONS = ("full", "gravity")
-FRICTION_AT = ("reference", "measured")
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +175,7 @@ class ComputedTorque:
             limits = limits_law_of(mech, self.limits, self.policy, self.dt)
             put("_limited", LimitedTick(limits, self.partition))
         put("_local", threading.local())
-        check_assembly(mech, self.assembly)
+        check_assembly(mech, self.assembly, "controller")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ComputedTorque, (

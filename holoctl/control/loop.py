@@ -16,7 +16,7 @@ from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
-__all__ = ["Loop", "assembly_of", "check_assembly"]
+__all__ = ["Loop", "assembly_of"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,22 +155,6 @@ class Loop:
         except InputError:
             check_finite(q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
             raise
-
-
-def check_assembly(mech: Mechanism, assembly: Any) -> None:
-    """Raise `InputError` for what is no way to find the state of this mechanism."""
-    if assembly is None:
-        return
-    if not isinstance(assembly, PreparedAssembly):
-        raise InputError(
-            f"assembly must be a PreparedAssembly; got {type(assembly).__name__}: "
-            "hc.PreparedAssembly(mech, measured=[...]) makes one"
-        )
-    if assembly.mech is not mech:
-        raise InputError(
-            f"assembly is that of another mechanism, {assembly.mech.name}; make it of the very "
-            f"mechanism of the controller, {mech.name}"
-        )
 
 
 def assembly_of(

@@ -23,7 +23,10 @@ from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import position_reader
 
-__all__ = ["Efforts", "ReferenceLaw", "check_finite", "position_error"]
+__all__ = ["FRICTION_AT", "Efforts", "ReferenceLaw", "check_finite", "position_error"]
+
+FRICTION_AT = ("reference", "measured")
+"""Rates that friction may be compensated at."""
 
 Efforts = Callable[[Vector, Vector, Vector | None, float, Vector | None, Vector | None], Vector]
 """efforts(q, v, target, t, out, rates) -> u of the inverse dynamics; those that hold still without

@@ -28,14 +28,12 @@ from holoctl.base.tolerances import UNTOLD_WRENCH, WRENCH_OF_TREE
 from holoctl.estimation.reduced_motion import ReducedMotion
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.coordinates import support
-from holoctl.tree.frames import Frame, FrameLike, resolve_frame
+from holoctl.tree.frames import POSE_AXES, Frame, FrameLike, resolve_frame
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["FrameWrench", "frame_wrench", "wrench_axes"]
 
 Array = NDArray[np.float64]
-
-WRENCH_AXES = ("x", "y", "z", "rx", "ry", "rz")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +86,9 @@ def wrench_axes(axes: Any) -> tuple[str, ...]:
     else:
         raise InputError(f"axes must be words such as 'x y rz'; got {str(axes)[:60]!r}")
     for name in names:
-        known_name(name, WRENCH_AXES, "axis", "axes")
+        known_name(name, POSE_AXES, "axis", "axes")
     if not names or len(set(names)) < len(names):
-        raise InputError(f"axes must name some of {listing(WRENCH_AXES)}, each once; got {axes!r}")
+        raise InputError(f"axes must name some of {listing(POSE_AXES)}, each once; got {axes!r}")
     return tuple(names)
 
 
@@ -134,7 +132,7 @@ def frame_wrench(
     unit = np.array([1.0, 1.0, 1.0, size, size, size])
     tree, J = _jacobians(mech, motion, at)
     metric = inertia.whitened(unit[:, None] * J).T  # L^-1 J_y'
-    asked = [WRENCH_AXES.index(axis) for axis in axes]
+    asked = [POSE_AXES.index(axis) for axis in axes]
     own = float(np.sqrt((metric * metric).sum(axis=0).max()))
     most = max(own, WRENCH_OF_TREE * _of_tree(mech, motion, unit[:, None] * tree, inertia))
     qr = pivoted_qr(metric[:, asked], tol=UNTOLD_WRENCH, size=most)

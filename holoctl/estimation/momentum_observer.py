@@ -43,6 +43,7 @@ from holoctl.base.linalg import largest
 from holoctl.base.tolerances import CLOSURE_LIMIT, STEP_MISSED, TURNED_TICK, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.estimation.frame_wrench import FrameWrench, frame_wrench, wrench_axes
+from holoctl.estimation.given_assembly import check_assembly
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.estimation.reduced_motion import ReducedMotion, reduced_motion
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
@@ -167,7 +168,7 @@ class MomentumObserver:
         part = _decided(mech) if partition is None else partition
         check_partition(mech, part)
         check_tolerance(mech.name, self.limits, part.tolerance)
-        _check_assembly(mech, assembly)
+        check_assembly(mech, assembly, "observer")
         self._given_assembly = assembly
         self._assembly: PreparedAssembly | None = None
         self._lay_out(part, _gains(gain, part))
@@ -721,15 +722,3 @@ def _gains(given: Any, part: Partition) -> Vector:
     if not (gains > 0.0).all():
         raise InputError(f"gain (1/s) must be above zero; got {str(given)[:60]}")
     return gains
-
-
-def _check_assembly(mech: Mechanism, assembly: Any) -> None:
-    if assembly is None:
-        return
-    if not isinstance(assembly, PreparedAssembly):
-        raise InputError(f"assembly must be a PreparedAssembly; got {type(assembly).__name__}")
-    if assembly.mech is not mech:
-        raise InputError(
-            f"assembly is that of another mechanism, {assembly.mech.name}; make it of the very "
-            f"mechanism of the observer, {mech.name}"
-        )

@@ -26,6 +26,7 @@ from holoctl.io.yaml_limits import limits_in
 from holoctl.mechanism.description import checked_tolerance
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.moves import Move, movable, moved
+from holoctl.tree.frames import POSE_AXES
 
 __all__ = [
     "Sheet",
@@ -46,7 +47,6 @@ _COMMON = (
 _KEYS = (*_COMMON, "joint_name", "joint_type")
 _KEYS_OF_SDF = (*_COMMON, "cut")
 _CLOSURES = {"6d": "weld", "3d": "spherical"}
-_HELD_AXES = ("x", "y", "z", "rx", "ry", "rz")
 _TURN = 2.0 * np.pi + 1e-9
 _UNIVERSAL = re.compile(r"ujoint_([xyz])(?!\1)([xyz])")
 
@@ -199,12 +199,12 @@ def _closure(a: str, b: str, kind: str, name: str | None) -> Closure:
         return Closure(a, b, joint=word, name=name, pitch=_pitch(pitch))
     if joint in JOINTS:
         return Closure(a, b, joint=joint, name=name)
-    if set(kind.split()) & set(_HELD_AXES):
+    if set(kind.split()) & set(POSE_AXES):
         return Closure(a, b, axes=kind, name=name)
     valid = [*_CLOSURES, *JOINTS]
     raise InputError(
         f"type: there is no closure {kind!r}{suggestion(kind, valid)}; "
-        f"valid names: {', '.join(valid)}, or any of {' '.join(_HELD_AXES)!r}"
+        f"valid names: {', '.join(valid)}, or any of {' '.join(POSE_AXES)!r}"
     )
 
 

@@ -16,7 +16,7 @@ from holoctl.base.errors import InputError
 from holoctl.base.tolerances import TICK_ROUNDED
 from holoctl.constraints.joint_coordinates import TreeJoint
 from holoctl.control.computed_torque import SensedTracking, Tracking
-from holoctl.control.task_loop import SensedTaskTracking, TaskTracking
+from holoctl.control.task_space.loop import SensedTaskTracking, TaskTracking
 from holoctl.estimation.rate_filter import RateFilter
 from holoctl.estimation.readings import Readings, readings
 from holoctl.mechanism.mechanism import Mechanism

@@ -10,16 +10,32 @@ from typing import Any
 
 import pinocchio as pin
 
-from holoctl.base.checks import listing, suggestion
+from holoctl.base.checks import listing, one_of, suggestion
 from holoctl.base.errors import InputError
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.frozen_placement import FrozenPlacement
 from holoctl.tree.joints import check_placement
 
-__all__ = ["AXES", "Frame", "FrameLike", "default_pair_name", "own_frame", "resolve_frame"]
+__all__ = [
+    "AXES",
+    "LETTERS",
+    "POSE_AXES",
+    "Frame",
+    "FrameLike",
+    "default_pair_name",
+    "named_axes",
+    "own_frame",
+    "resolve_frame",
+]
 
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 """The axes of a frame, by letter."""
+
+LETTERS = tuple(AXES)
+"""x, y, z, in order."""
+
+POSE_AXES = ("x", "y", "z", "rx", "ry", "rz")
+"""Along and about the axes of a frame."""
 
 FrameLike = str | tuple[str, pin.SE3]
 """The name of a joint, body or frame, or (such a name or "universe", placement in it)."""
@@ -108,3 +124,29 @@ def own_frame(frame: FrameLike) -> FrameLike:
     if isinstance(frame, tuple) and len(frame) == 2 and isinstance(frame[1], pin.SE3):
         return (frame[0], FrozenPlacement(frame[1]))
     return frame
+
+
+def named_axes(owner: str, given: Any, valid: tuple[str, ...]) -> tuple[str, ...]:
+    """The axes in ``"x y rz"``, or in a sequence of such names.
+
+    Parameters
+    ----------
+    owner : str
+        Whom errors speak of, such as ``"FrameTask 'tip'"``.
+    given : str or sequence of str
+    valid : tuple of str
+        `LETTERS` or `POSE_AXES`.
+
+    Raises
+    ------
+    InputError
+        For axes that are none of these, are named twice, or nothing.
+    """
+    axes = given.split() if isinstance(given, str) else given
+    if not isinstance(axes, (tuple, list)) or not axes:
+        raise InputError(f"{owner}: axes must be any of {' '.join(valid)!r}; got {given!r}")
+    for axis in axes:
+        one_of(f"{owner}: axes", axis, valid)
+    if len(set(axes)) < len(axes):
+        raise InputError(f"{owner}: axes names one twice: {' '.join(axes)!r}")
+    return tuple(axes)

@@ -20,7 +20,7 @@ from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.critical import critically_damped
 from holoctl.codegen.laws.task_rows import reference_value, task_rows
 from holoctl.codegen.matrices import dense
-from holoctl.control.task_law import critical_damping
+from holoctl.control.task_space.law import critical_damping
 
 ROBOTS = ("five_bar", "delta", "stewart", "leg", "geared_arm")
 

@@ -23,7 +23,7 @@ from zoo import ZOO, add_body, at, bar, five_bar, four_bar, slider_crank, triang
 
 import holoctl as hc
 from holoctl.closing.kept_rows import as_meant
-from holoctl.control.reach_targets import targets_of
+from holoctl.control.reach.targets import targets_of
 from holoctl.tree.kinematics import kinematics
 
 SIX = ("x", "y", "z", "rx", "ry", "rz")
@@ -305,7 +305,7 @@ def test_rows_that_open_where_geometry_is_rounded_are_decided_anew(monkeypatch):
     turn = pin.SE3(pin.exp3(np.array([0.0, 0.0, 0.05])), np.zeros(3))
     pose = pose_of(mech, start, frame) * turn
     expected, _, _ = hc.inverse_kinematics(mech, {frame: pose}, start, axes="rx ry rz")
-    home = "holoctl.control.inverse_kinematics.as_meant"
+    home = "holoctl.control.reach.inverse_kinematics.as_meant"
     decided, poor = [], [True]
 
     def decide(*given):

@@ -11,6 +11,7 @@ import numpy as np
 import overconstrained as oc
 import pinocchio as pin
 import pytest
+from inside import prepared_of_tasks
 from motions import along_motion
 from refusals import refused
 from support import closed_states, few, mechanism, relative, shared_partition
@@ -264,7 +265,8 @@ def test_a_controller_is_a_frozen_value_that_copies(kind):
     out = np.zeros(2)
     assert ctl.torque(q, v, reference, out=out) is out
     assert np.array_equal(out, u)
-    refused(lambda: pickle.dumps(ctl.loop()), hc.InputError, "neither copied nor pickled")
+    for inside in (ctl.loop(), prepared_of_tasks(ctl)):
+        refused(lambda x=inside: pickle.dumps(x), hc.InputError, "neither copied nor pickled")
     assert "TaskLoop of five_bar" in repr(ctl.loop())
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from refusals import refused
 from scipy.integrate import solve_ivp
-from scipy.signal import cont2discrete, dlsim
 from support import ROOT
 
 import holoctl as hc
@@ -47,6 +46,8 @@ def test_a_ramp_is_told_as_the_filter_says_and_then_exactly(bandwidth):
 @pytest.mark.parametrize("bandwidth", BANDWIDTHS)
 def test_it_is_the_discrete_equivalent_by_scipy(bandwidth):
     """Inputs as straight lines between samples ("foh"), of s p^2 / (s + p)^2."""
+    from scipy.signal import cont2discrete, dlsim  # slow to import, and of no other use here
+
     p = pole(bandwidth)
     system = cont2discrete(([p * p, 0.0], [1.0, 2.0 * p, p * p]), DT, method="foh")
     x = np.cumsum(np.random.default_rng(0).normal(size=200)) * 1e-3

@@ -110,7 +110,7 @@ def test_n_four_bars_pass_their_flat_configuration(N):
     problem = four_bars.four_bars(N)
     mech, run, off = run_of(problem)
     assert off < 1e-6
-    assert len(run.crossings) == problem.passages == 10
+    assert len(run.crossings) == problem.passages() == 10
     turned, _ = four_bars.angle(N, np.append(0.0, run.crossings))
     flat = np.round(turned[1:] / np.pi) * np.pi
     assert turned[1:] == pytest.approx(flat, abs=1e-4)
@@ -170,7 +170,7 @@ def test_equal_bars_pass_their_bifurcation_twenty_times():
     problem = slider_cranks.EQUAL_BARS
     mech, run, off = run_of(problem)
     assert off < 1e-6
-    assert len(run.crossings) == problem.passages == 20
+    assert len(run.crossings) == problem.passages() == 20
     assert book(problem, mech, run) < 1e-8
 
 

@@ -18,8 +18,8 @@ from holoctl.codegen.compiled.functions import wanted_functions
 from holoctl.codegen.law_options import subject_of
 from holoctl.codegen.task_subject import check_own_options
 from holoctl.control.computed_torque import ComputedTorque
-from holoctl.control.impedance import Impedance
-from holoctl.control.task_space_control import TaskSpaceControl
+from holoctl.control.task_space.impedance import Impedance
+from holoctl.control.task_space.task_space_control import TaskSpaceControl
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import NOT_GIVEN, NotGiven

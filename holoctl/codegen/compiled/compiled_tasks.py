@@ -22,8 +22,8 @@ from holoctl.codegen.laws.task import task_function
 from holoctl.codegen.laws.task_rows import of_a_pose, reference_value
 from holoctl.codegen.shared_steps import source
 from holoctl.codegen.task_subject import TaskSubject, task_subject_of
-from holoctl.control.impedance import Impedance
-from holoctl.control.task_space_control import TaskSpaceControl
+from holoctl.control.task_space.impedance import Impedance
+from holoctl.control.task_space.task_space_control import TaskSpaceControl
 from holoctl.dynamics.tick.sensed import check_rates
 from holoctl.mechanism.mechanism import Mechanism
 

@@ -5,7 +5,7 @@
 The mobility, the inverse of the inertia, is ``C C'``, so that L = C^-T and Y = C' K C. Its square
 root comes of Jacobi's rotations, in sweeps of a fixed number, applied to the vector alone: what is
 not diagonal at the end tells whether they were enough. The oracle is `critical_damping` of
-control/task_law.py.
+control/task_space/law.py.
 
 Reference: G. Golub, C. Van Loan, Matrix Computations, "Jacobi methods".
 """

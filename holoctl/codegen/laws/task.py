@@ -11,8 +11,8 @@ so that x is its row of J_c, the Jacobian in the coordinates c of K, and
     fewer, or damped            c = c_p + W^-1 J_c' A^-1 (xdd - Jd v - y . right - J_c c_p)
 
 with W = N' M N, A = J_c W^-1 J_c', and c_p that of the posture. The laws themselves, and the words,
-are those of control/task_law.py; control/task_tick.py does the same with numbers, and
-control/task_aim.py is the oracle in the tests.
+are those of control/task_space/law.py; control/task_space/tick.py does the same with numbers, and
+control/task_space/aim.py is the oracle in the tests.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from holoctl.codegen.laws.task_rows import TaskRows, reference_size, task_rows
 from holoctl.codegen.laws.torque import errors_function
 from holoctl.codegen.matrices import column, dense, scalars, total
 from holoctl.codegen.task_subject import TaskSubject
-from holoctl.control.task_law import TaskLaw, matrix
+from holoctl.control.task_space.law import TaskLaw, matrix
 
 __all__ = ["NAMES", "AskedOf", "TaskTorque", "asked_of", "task_function", "task_torque"]
 

@@ -39,13 +39,12 @@ from holoctl.control.tasks.center_of_mass_task import BoundCenterOfMassTask
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.control.tasks.frame_task import BoundFrameTask, Pose
 from holoctl.control.tasks.posture_task import BoundPostureTask
+from holoctl.tree.frames import LETTERS
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["TaskRows", "of_a_pose", "opaque", "reference_size", "reference_value", "task_rows"]
 
 Vector = NDArray[np.float64]
-
-_LETTERS = "xyz"
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +155,7 @@ def _of_all_mass(E: Expressions, task: BoundCenterOfMassTask, value: list[SX]) -
         acceleration = acceleration + part * a
         for c, angular, linear, origin in s.columns:
             columns[c] = columns.get(c, zero) + part * (linear + ca.cross(angular, p - origin))
-    along = [_LETTERS.index(axis) for axis in task.axes]
+    along = [LETTERS.index(axis) for axis in task.axes]
     rows = [{c: x[i] for c, x in columns.items() if not x[i].is_zero()} for i in along]
     error = [x - center[i] for x, i in zip(value, along, strict=True)]
     return TaskRows(rows, [acceleration[i] for i in along], [velocity[i] for i in along], error, [])
@@ -173,8 +172,8 @@ def _of_a_frame(E: Expressions, task: BoundFrameTask, value: list[SX]) -> TaskRo
     motion = _relative(pair)
     dw, dalpha = motion.angular
     for axis in task.axes:
-        n = axes[:, _LETTERS.index(axis[-1])]
-        if axis in _LETTERS:
+        n = axes[:, LETTERS.index(axis[-1])]
+        if axis in LETTERS:
             U, D = motion.linear
             columns = moved(pair, pair.p2, pair.p2)
             more = ca.dot(ca.cross(dw, n), U) if task.local else 0.0
@@ -209,13 +208,13 @@ def _relative(pair: Pair) -> _Relative:
 
 def _places(task: BoundFrameTask) -> list[int]:
     """Axes of positions, in the order of the task."""
-    return [_LETTERS.index(axis) for axis in task.axes if axis in _LETTERS]
+    return [LETTERS.index(axis) for axis in task.axes if axis in LETTERS]
 
 
 def _pose_error(task: BoundFrameTask, pair: Pair, value: list[SX]) -> tuple[list[SX], list[SX]]:
     ca = casadi_module()
     along = _places(task)
-    about = [_LETTERS.index(axis[1]) for axis in task.axes if axis not in _LETTERS]
+    about = [LETTERS.index(axis[1]) for axis in task.axes if axis not in LETTERS]
     seen = pair.R1.T @ (pair.p2 - pair.p1)
     whole = task.local or task.of_poses
     wanted = ca.vertcat(*value[:3]) if whole else None
@@ -235,7 +234,7 @@ def _pose_error(task: BoundFrameTask, pair: Pair, value: list[SX]) -> tuple[list
         D = RT @ R_ref if task.local else R_ref @ RT
         turned = _turned_by(about, task.local)(D)
     linear, angular = iter(away), iter(turned)
-    return [next(linear if axis in _LETTERS else angular) for axis in task.axes], doubt
+    return [next(linear if axis in LETTERS else angular) for axis in task.axes], doubt
 
 
 def _no_rotation(R: SX) -> list[SX]:

@@ -18,13 +18,14 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, finite, numbers, one_of, read_only
+from holoctl.base.checks import Vector, finite, numbers, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.control.tasks.contract import TaskMotion, TaskTick, mechanism_size
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.tick.fast_rows import MoreRows
+from holoctl.tree.frames import LETTERS, named_axes
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion
@@ -32,8 +33,6 @@ from holoctl.tree.live_motion import LiveMotion
 __all__ = ["BoundCenterOfMassTask", "CenterOfMassTask"]
 
 Array = NDArray[np.float64]
-
-_LETTERS = ("x", "y", "z")
 
 
 @dataclass(frozen=True)
@@ -67,15 +66,7 @@ class CenterOfMassTask:
     axes: str | tuple[str, ...] = "x y z"
 
     def __post_init__(self) -> None:
-        given: Any = self.axes
-        axes = given.split() if isinstance(given, str) else given
-        if not isinstance(axes, (tuple, list)) or not axes:
-            raise InputError(f"CenterOfMassTask: axes must be any of 'x y z'; got {given!r}")
-        for axis in axes:
-            one_of("CenterOfMassTask: axes", axis, _LETTERS)
-        if len(set(axes)) < len(axes):
-            raise InputError(f"CenterOfMassTask: axes names one twice: {' '.join(axes)!r}")
-        object.__setattr__(self, "axes", tuple(axes))
+        object.__setattr__(self, "axes", named_axes("CenterOfMassTask", self.axes, LETTERS))
 
     def bind(self, mech: Mechanism) -> BoundCenterOfMassTask:
         """The task on a mechanism.
@@ -120,7 +111,7 @@ class BoundCenterOfMassTask:
     _along: NDArray[np.intp] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        along = np.array([_LETTERS.index(axis) for axis in self.axes], dtype=np.intp)
+        along = np.array([LETTERS.index(axis) for axis in self.axes], dtype=np.intp)
         object.__setattr__(self, "_along", along)
 
     @property

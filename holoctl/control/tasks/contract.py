@@ -18,13 +18,14 @@ Nothing else knows it. `frame_task.py` shows all of it, `posture_task.py` the le
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import pinocchio as pin
-from numpy import float64
+from numpy import float64, zeros
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, as_given, vector
+from holoctl.base.checks import Vector, as_given, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
@@ -177,12 +178,7 @@ def mechanism_size(mech: Mechanism) -> float:
     return mech.per_thread("size", lambda: sizes(mech.model, mech.reference, mech.bound)[0])
 
 
-_NONE: dict[int, Vector] = {}
-
-
+@lru_cache(maxsize=100)
 def _none(rows: int) -> Vector:
-    if rows not in _NONE:
-        found = vector("zeros", [0.0] * rows, rows)
-        found.setflags(write=False)
-        _NONE[rows] = found
-    return _NONE[rows]
+    """Rate or acceleration of a reference that gives none."""
+    return read_only(zeros(rows))

@@ -18,7 +18,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, finite, flag, numbers, one_of, read_only
+from holoctl.base.checks import Vector, finite, flag, numbers, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.kinds import Along, Row
 from holoctl.constraints.wrench import WrenchRows, rows_between
@@ -28,7 +28,16 @@ from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.tick.along_vector import along
 from holoctl.rows.tick.fast_rows import MoreRows
-from holoctl.tree.frames import AXES, Frame, FrameLike, own_frame, resolve_frame
+from holoctl.tree.frames import (
+    AXES,
+    LETTERS,
+    POSE_AXES,
+    Frame,
+    FrameLike,
+    named_axes,
+    own_frame,
+    resolve_frame,
+)
 from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import LiveMotion, add_vector
 
@@ -36,8 +45,6 @@ __all__ = ["BoundFrameTask", "FrameTask", "Pose"]
 
 Array = NDArray[np.float64]
 
-_LETTERS = "xyz"
-_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 _NO_ROTATION = np.eye(3)
 
 
@@ -92,10 +99,11 @@ class FrameTask:
     local: bool = False
 
     def __post_init__(self) -> None:
+        owner = _owner(self.frame)
         object.__setattr__(self, "frame", own_frame(self.frame))
         object.__setattr__(self, "relative_to", own_frame(self.relative_to))
-        object.__setattr__(self, "axes", _axes(self.axes, _owner(self.frame)))
-        flag(f"{_owner(self.frame)}: local", self.local)
+        object.__setattr__(self, "axes", named_axes(owner, self.axes, POSE_AXES))
+        flag(f"{owner}: local", self.local)
 
     def bind(self, mech: Mechanism) -> BoundFrameTask:
         """The task on a mechanism.
@@ -125,7 +133,7 @@ class FrameTask:
         rows = [_row(axis, self.local) for axis in self.axes]
         table = rows_between(mech.model, one, two, rows, two.name)
         size = max(mechanism_size(mech), _reach(mech, one, two))
-        scale = np.array([1.0 if axis in _NAMES[3:] else 1.0 / size for axis in self.axes])
+        scale = np.array([1.0 / size if axis in LETTERS else 1.0 for axis in self.axes])
         return BoundFrameTask(table, tuple(self.axes), self.local, read_only(scale))
 
 
@@ -137,27 +145,16 @@ def _reach(mech: Mechanism, one: Frame, two: Frame) -> float:
     return float(np.linalg.norm(np.ptp(np.array(points), axis=0)))
 
 
-def _axes(given: Any, owner: str) -> tuple[str, ...]:
-    axes = given.split() if isinstance(given, str) else given
-    if not isinstance(axes, (tuple, list)) or not axes:
-        raise InputError(f"{owner}: axes must be any of 'x y z rx ry rz'; got {given!r}")
-    for axis in axes:
-        one_of(f"{owner}: axes", axis, _NAMES)
-    if len(set(axes)) < len(axes):
-        raise InputError(f"{owner}: axes names one twice: {' '.join(axes)!r}")
-    return tuple(axes)
-
-
 def _owner(frame: FrameLike) -> str:
     return f"FrameTask {frame[0] if isinstance(frame, tuple) else frame!r}"
 
 
 def _row(axis: str, local: bool) -> Row:
     """Along: n at the origin of frame 2. About: n and s at right angles, ``s x n`` the axis."""
-    if axis in _LETTERS:
+    if axis in LETTERS:
         return Row(Along(2 if local else 1, True, local), axis, a=AXES[axis])
-    i = _LETTERS.index(axis[1])
-    s, n = AXES[_LETTERS[(i + 1) % 3]], AXES[_LETTERS[(i + 2) % 3]]
+    i = LETTERS.index(axis[1])
+    s, n = AXES[LETTERS[(i + 1) % 3]], AXES[LETTERS[(i + 2) % 3]]
     return Row(Along(2 if local else 1, False, True), axis, a=n, b=s)
 
 
@@ -191,10 +188,10 @@ class BoundFrameTask:
     _places: NDArray[np.intp] | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        along_axes = [_LETTERS.index(axis) for axis in self.axes if axis in _LETTERS]
-        about = [_LETTERS.index(axis[1]) for axis in self.axes if axis not in _LETTERS]
-        order = [axis for axis in self.axes if axis in _LETTERS]
-        order += [axis for axis in self.axes if axis not in _LETTERS]
+        along_axes = [LETTERS.index(axis) for axis in self.axes if axis in LETTERS]
+        about = [LETTERS.index(axis[1]) for axis in self.axes if axis not in LETTERS]
+        order = [axis for axis in self.axes if axis in LETTERS]
+        order += [axis for axis in self.axes if axis not in LETTERS]
         places = [order.index(axis) for axis in self.axes]
         in_order = places == sorted(places)
         object.__setattr__(self, "_along", np.array(along_axes, dtype=np.intp))
@@ -327,7 +324,7 @@ def _pose_reader(table: WrenchRows, motion: LiveMotion) -> Any:
     frames = (two,) if one.joint == 0 else (two, one)
     choice = np.zeros((4 * len(frames), motion.placements.shape[0]))
     for k, frame in enumerate(frames):
-        for i, axis in enumerate(_LETTERS):
+        for i, axis in enumerate(LETTERS):
             add_vector(choice[4 * k + i], frame, [*AXES[axis], 0.0])
         add_vector(choice[4 * k + 3], frame, [0.0, 0.0, 0.0, 1.0])
     X, placements = np.zeros((4 * len(frames), 3)), motion.placements

@@ -23,7 +23,7 @@ from holoctl.base.checks import (
     stored,
     vector,
 )
-from holoctl.base.errors import NotActuatedError
+from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.tolerances import (
     CLOSURE_LIMIT,
     VELOCITY_LIMIT,
@@ -135,6 +135,11 @@ class PreparedInverseDynamics:
         object.__setattr__(self, "_local", threading.local())
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._aim is not None:
+            raise InputError(
+                f"{self.mech.name}: the inverse dynamics inside a law of tasks are neither copied "
+                "nor pickled without it; copy or pickle the controller"
+            )
         return PreparedInverseDynamics, (
             self.mech, self.partition, self.weights, self.inconsistent, self.closure_limit,
             self.velocity_limit,

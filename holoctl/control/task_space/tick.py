@@ -10,7 +10,7 @@ W = gamma' M gamma:
 
     ydd = ydd_p + W^-1 J_y' A^-1 (right - J_y ydd_p)        A = J_y W^-1 J_y'
 
-task_aim.py is the oracle, and takes over near singular tasks. Derivation: docs/derivations.md,
+aim.py is the oracle, and takes over near singular tasks. Derivation: docs/derivations.md,
 "Task space".
 """
 
@@ -27,12 +27,12 @@ from scipy.linalg import lapack
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import cholesky, in_place_lu, solved
 from holoctl.base.tolerances import BESIDE_DAMPED, TASK_DAMPED, TASK_DOUBT
-from holoctl.control.task_law import Asked, TaskLaw, critical_damping, matrix, times
+from holoctl.control.task_space.law import Asked, TaskLaw, critical_damping, matrix, times
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["factors_of", "far_from_singular", "lay_out_task"]
+__all__ = ["factors_of", "lay_out_task", "pivots_are_large"]
 
 Array = NDArray[np.float64]
 
@@ -58,9 +58,9 @@ def lay_out_task(
     Z, f = ZT.T, factors_of(task)
     by_row, scaled = f[:, None], not bool((f == 1.0).all())
     way = (_square if rows == k else _wide)(mech, law, ground, J_y)
-    far = _far_from_singular(mech, law, ground, J_y) if law.damped else None
+    undamped = _needs_no_damping(mech, law, ground, J_y) if law.damped else None
     stiffness, damping = _gains(law)
-    mobility = _mobility(ground, J_y) if damping is None else None
+    mobility = _mobility(ground, J_y)
     natural, inertia = law.natural, law.inertia
     per_inertia = None if inertia is None else cholesky(inertia)
     tau = np.zeros(r)
@@ -88,14 +88,14 @@ def lay_out_task(
         solve(Z, 1)  # G_dep' Z = J_dep'
         ZT.dot(G_ind, of_rows)
         np.subtract(J_y, of_rows, J_y)
-        if far is not None and not far():
+        if undamped is not None and not undamped():
             return None
-        D = damping
+        D, felt = damping, None
         if D is None:
-            A = None if mobility is None else mobility(q)
-            if A is None:
+            felt = mobility(q)
+            if felt is None:
                 return None
-            D = critical_damping(law.stiffness[0], by_row * solved(A, np.diag(f)))
+            D = critical_damping(law.stiffness[0], by_row * solved(felt.A, np.diag(f)))
         command = times(stiffness, e)
         command += times(D, ed)
         xdd, push = wanted.acceleration, None
@@ -105,7 +105,7 @@ def lay_out_task(
                 push = push + outside(asked.outside)
         else:
             xdd = command + xdd
-        if not way.factor(q):
+        if not way.factor(q, felt):
             return None
         if asked.outside is not None and per_inertia is not None:
             xdd = xdd + per_inertia.solve(way.felt(outside(asked.outside)))
@@ -142,8 +142,9 @@ class _Way(NamedTuple):
 
     Attributes
     ----------
-    factor : function (q) -> bool
-        False is a reason for doubt; J_y may be overwritten.
+    factor : function (q, mobility) -> bool
+        False is a reason for doubt; J_y may be overwritten. The mobility is given where it is
+        known already.
     motion : function (q, v, right) -> (k,) array
         ydd with ``J_y ydd = right``, and the posture's in the rest.
     rates : function (rate) -> (k,) array
@@ -152,7 +153,7 @@ class _Way(NamedTuple):
         What the task feels of efforts; these may be overwritten.
     """
 
-    factor: Callable[[Vector], bool]
+    factor: Callable[[Vector, _Mobility | None], bool]
     motion: Callable[[Vector, Vector, Vector], Vector]
     rates: Callable[[Vector], Vector]
     felt: Callable[[Vector], Vector]
@@ -164,7 +165,7 @@ def _square(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
     f = factors_of(task)
     lu = in_place_lu(J_y.T, law.usual[0].scale / f * c.min())
 
-    def factor(q: Vector) -> bool:
+    def factor(q: Vector, mobility: _Mobility | None) -> bool:
         return lu.factor() < TASK_DOUBT**2
 
     def motion(q: Vector, v: Vector, right: Vector) -> Vector:
@@ -179,24 +180,24 @@ def _square(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
 
 
 def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
-    """Fewer rows than motions: ``T = W^-1 J_y'``, ``A = J_y T``."""
+    """Fewer rows than motions."""
     posture, of_motors, motors = law.posture, ground.of_motors, np.ascontiguousarray(mech.B.T)
-    inertia, posv, potrs = ground.inertia, lapack.dposv, lapack.dpotrs
+    mobility, potrs = _mobility(ground, J_y), lapack.dpotrs
     squares = mech.column_scale[ground.split.independent] ** 2
     least = float((factors_of(law.tasks[0]) / law.usual[0].scale).max()) / TASK_DOUBT
     T, factors, f = np.zeros(J_y.T.shape), np.zeros((J_y.shape[0],) * 2), factors_of(law.tasks[0])
 
-    def factor(q: Vector) -> bool:
+    def factor(q: Vector, known: _Mobility | None) -> bool:
         nonlocal T, factors
-        _, T, info = posv(inertia(q), J_y.T)
-        if info:
+        found = mobility(q) if known is None else known
+        if found is None:
             return False
-        A = J_y.dot(T)
+        T, A = found
         factors, info = lapack.dpotrf(A)
         pivots = factors.diagonal()
         if info or not A.diagonal().max() < TASK_DOUBT**2 * (pivots * pivots).min():
             return False
-        return far_from_singular(J_y, squares, least)
+        return pivots_are_large(J_y, squares, least)
 
     def motion(q: Vector, v: Vector, right: Vector) -> Vector:
         wanted = of_motors(posture.acceleration(q, motors.dot(v)))
@@ -216,25 +217,32 @@ def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
     return _Way(factor, motion, rates, felt)
 
 
-def far_from_singular(J_y: Array, squares: Vector, least: float) -> bool:
+def pivots_are_large(J_y: Array, squares: Vector, least: float) -> bool:
     """Whether the pivots of rows along the coordinates, with the squares of their units, are larger
     than this: masses do not matter then."""
     factors, info = lapack.dpotrf((J_y * squares).dot(J_y.T))
     return not info and bool(factors.diagonal().min() > least)
 
 
-def _mobility(ground: Ground, J_y: Array) -> Callable[[Vector], Array | None]:
-    """A function (q) that gives ``A = J_y W^-1 J_y'``."""
+class _Mobility(NamedTuple):
+    """``T = W^-1 J_y'`` and ``A = J_y T``."""
+
+    T: Array
+    A: Array
+
+
+def _mobility(ground: Ground, J_y: Array) -> Callable[[Vector], _Mobility | None]:
+    """A function (q) that gives the mobility of J_y, if there is an inertia."""
     inertia, posv = ground.inertia, lapack.dposv
 
-    def mobility(q: Vector) -> Array | None:
+    def mobility(q: Vector) -> _Mobility | None:
         _, T, info = posv(inertia(q), J_y.T)
-        return None if info else J_y.dot(T)
+        return None if info else _Mobility(T, J_y.dot(T))
 
     return mobility
 
 
-def _far_from_singular(
+def _needs_no_damping(
     mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array
 ) -> Callable[[], bool]:
     """A function that says whether the task is too far from singular to be damped, exactly
@@ -244,7 +252,7 @@ def _far_from_singular(
     per_c, one = 1.0 / mech.column_scale[:, None], np.eye(J_y.shape[0])
     most = BESIDE_DAMPED / TASK_DAMPED**2
 
-    def far() -> bool:
+    def undamped() -> bool:
         N, J = basis() * per_c, J_y * scale
         _, T, info = posv(N.T.dot(N), J.T)
         if info:
@@ -254,4 +262,4 @@ def _far_from_singular(
         mean = max(float(A.diagonal().mean()), 1.0)
         return not info and bool(inverse.trace() * mean < most)
 
-    return far
+    return undamped

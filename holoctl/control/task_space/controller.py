@@ -1,7 +1,7 @@
-"""What every law of tasks does in a loop: torque, from the state or from the motors, and tracking.
+"""What `TaskSpaceControl` and `Impedance` have in common: options, and the torque at a state.
 
-`TaskSpaceControl` and `Impedance` say what is asked for; the rest is here, once. The functions
-take such a controller first, and are its methods.
+They say what is asked for; a `TaskController` gives the torque, at a state that is given or found
+from the motors. Their public methods are in methods.py, their loops in loop.py.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from holoctl.control.commanded import within_limits
 from holoctl.control.limited_tick import LimitedTick
 from holoctl.control.limits_law import LIMIT_POLICIES
 from holoctl.control.limits_made import limits_law_of
-from holoctl.control.loop import check_assembly
-from holoctl.control.reference_law import check_finite, position_error
-from holoctl.control.task_aim import TaskAim
-from holoctl.control.task_law import Asked, Posture, TaskLaw, TaskNotes
+from holoctl.control.reference_law import FRICTION_AT, check_finite, position_error
+from holoctl.control.task_space.aim import TaskAim
+from holoctl.control.task_space.law import Asked, Posture, TaskLaw, TaskNotes
 from holoctl.control.tasks.contract import Wanted, wanted_of
 from holoctl.control.tasks.nearness import usual
 from holoctl.dynamics.tick.inverse_tick import Behind, why_general
@@ -35,6 +34,7 @@ from holoctl.dynamics.tick.prepared_inverse import (
     has_tick,
 )
 from holoctl.dynamics.tick.sensed import Sensed
+from holoctl.estimation.given_assembly import check_assembly
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.limits import Limits
@@ -42,12 +42,11 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
 from holoctl.projector.partition import Partition
 
-__all__ = ["TaskController"]
+__all__ = ["LoopOptions", "TaskController", "loop_options", "posture_of", "task_controller"]
 
 log = logging.getLogger(__name__)
 
 AT_SINGULAR = ("raise", "damp")
-FRICTION_AT = ("reference", "measured")
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,8 +210,18 @@ class LoopOptions(NamedTuple):
     dt: float
 
 
-def check_options(mech: Any, options: LoopOptions) -> None:
-    """Raise `InputError` for options that are none, `NotActuatedError` without motors."""
+def loop_options(controller: Any) -> LoopOptions:
+    """Those of a `TaskSpaceControl` or `Impedance` that is being made, checked.
+
+    Raises
+    ------
+    InputError
+        For options that are none.
+    NotActuatedError
+        If its mechanism has no motors.
+    """
+    mech = controller.mech
+    options = LoopOptions(*(getattr(controller, name) for name in LoopOptions._fields))
     check_mechanism(mech)
     if mech.nu == 0:
         raise NotActuatedError(f"{mech.name} has no motors to control")
@@ -220,7 +229,8 @@ def check_options(mech: Any, options: LoopOptions) -> None:
     one_of("friction_at", options.friction_at, FRICTION_AT)
     one_of("policy", options.policy, LIMIT_POLICIES)
     positive("dt", options.dt, "s")
-    check_assembly(mech, options.assembly)
+    check_assembly(mech, options.assembly, "controller")
+    return options
 
 
 def task_controller(

@@ -9,15 +9,14 @@ from typing import Any
 from holoctl.base.checks import numbers, quiet
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import CLOSURE_LIMIT, MOST_UNEQUAL, VELOCITY_LIMIT
-from holoctl.control import task_methods
-from holoctl.control.task_controller import (
-    LoopOptions,
+from holoctl.control.task_space import methods
+from holoctl.control.task_space.controller import (
     TaskController,
-    check_options,
+    loop_options,
     posture_of,
     task_controller,
 )
-from holoctl.control.task_law import TaskLaw
+from holoctl.control.task_space.law import TaskLaw
 from holoctl.control.tasks.contract import Task
 from holoctl.control.tasks.gains import gains_of
 from holoctl.control.tasks.task_terms import bound_to
@@ -114,12 +113,7 @@ class TaskSpaceControl:
 
     @quiet
     def __post_init__(self) -> None:
-        mech = self.mech
-        options = LoopOptions(
-            self.partition, self.at_singular, self.weights, self.closure_limit,
-            self.velocity_limit, self.friction_at, self.assembly, self.limits, self.policy, self.dt,
-        )  # fmt: skip
-        check_options(mech, options)
+        mech, options = self.mech, loop_options(self)
         given = self.tasks if isinstance(self.tasks, (list, tuple)) else (self.tasks,)
         if not given:
             raise InputError("tasks must be one task or more")
@@ -153,14 +147,14 @@ class TaskSpaceControl:
             self.policy, self.dt,
         )  # fmt: skip
 
-    general = property(task_methods.general)
-    torque = task_methods.torque
-    torque_from_motors = task_methods.torque_from_motors
-    loop = task_methods.loop
-    reset = task_methods.reset
-    track = task_methods.track
-    track_from_motors = task_methods.track_from_motors
-    repartitioned = task_methods.repartitioned
+    general = property(methods.general)
+    torque = methods.torque
+    torque_from_motors = methods.torque_from_motors
+    loop = methods.loop
+    reset = methods.reset
+    track = methods.track
+    track_from_motors = methods.track_from_motors
+    repartitioned = methods.repartitioned
 
 
 def _weights(given: Any, count: int) -> tuple[float, ...] | None:

@@ -11,8 +11,8 @@ import numpy as np
 from holoctl.base.checks import Vector, quiet
 from holoctl.base.errors import InputError
 from holoctl.control.limited_tick import Limiting
-from holoctl.control.task_controller import TaskController
-from holoctl.control.task_law import TaskNotes
+from holoctl.control.task_space.controller import TaskController
+from holoctl.control.task_space.law import TaskNotes
 from holoctl.dynamics.tick.prepared_inverse import sensed
 from holoctl.dynamics.tick.sensed import Sensed
 from holoctl.estimation.prepared_assembly import AssemblyReport, PreparedAssembly

@@ -15,15 +15,14 @@ from typing import Any
 from holoctl.base.checks import quiet
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
-from holoctl.control import task_methods
-from holoctl.control.task_controller import (
-    LoopOptions,
+from holoctl.control.task_space import methods
+from holoctl.control.task_space.controller import (
     TaskController,
-    check_options,
+    loop_options,
     posture_of,
     task_controller,
 )
-from holoctl.control.task_law import TaskLaw, critical_damping, matrix
+from holoctl.control.task_space.law import TaskLaw, critical_damping, matrix
 from holoctl.control.tasks.contract import Task
 from holoctl.control.tasks.gains import gain_of
 from holoctl.control.tasks.task_terms import bound_to
@@ -71,7 +70,9 @@ class Impedance:
     Raises
     ------
     InputError
-        For a task that is none or does not fit, matrices of the wrong shape or sign, unknown words.
+        For a task that is none or does not fit, matrices of the wrong shape or sign, unknown words;
+        for a task of more rows than the motors drive motions, where an inertia is wanted or damping
+        is ``"critical"``: it has no inertia.
     NotActuatedError
         If the mechanism has no motors.
     AssemblyError
@@ -113,12 +114,7 @@ class Impedance:
 
     @quiet
     def __post_init__(self) -> None:
-        mech = self.mech
-        options = LoopOptions(
-            self.partition, self.at_singular, self.weights, self.closure_limit,
-            self.velocity_limit, self.friction_at, self.assembly, self.limits, self.policy, self.dt,
-        )  # fmt: skip
-        check_options(mech, options)
+        mech, options = self.mech, loop_options(self)
         task = bound_to(mech, self.task)
         rows = task.scale.size
         stiffness = gain_of("stiffness", self.stiffness, rows)
@@ -158,11 +154,11 @@ class Impedance:
             self.policy, self.dt,
         )  # fmt: skip
 
-    general = property(task_methods.general)
-    torque = task_methods.torque
-    torque_from_motors = task_methods.torque_from_motors
-    loop = task_methods.loop
-    reset = task_methods.reset
-    track = task_methods.track
-    track_from_motors = task_methods.track_from_motors
-    repartitioned = task_methods.repartitioned
+    general = property(methods.general)
+    torque = methods.torque
+    torque_from_motors = methods.torque_from_motors
+    loop = methods.loop
+    reset = methods.reset
+    track = methods.track
+    track_from_motors = methods.track_from_motors
+    repartitioned = methods.repartitioned

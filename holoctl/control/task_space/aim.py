@@ -27,7 +27,7 @@ from holoctl.base.linalg import (
     singular_values,
 )
 from holoctl.base.tolerances import SINGULAR
-from holoctl.control.task_law import (
+from holoctl.control.task_space.law import (
     Asked,
     Level,
     TaskLaw,
@@ -37,8 +37,8 @@ from holoctl.control.task_law import (
     prioritised,
     prioritised_damped,
 )
-from holoctl.control.task_levels_tick import lay_out_levels
-from holoctl.control.task_tick import factors_of, lay_out_task
+from holoctl.control.task_space.levels_tick import lay_out_levels
+from holoctl.control.task_space.tick import factors_of, lay_out_task
 from holoctl.control.tasks.contract import TaskMotion
 from holoctl.control.tasks.nearness import damping_of
 from holoctl.dynamics.actuation import Actuation, effort_scales

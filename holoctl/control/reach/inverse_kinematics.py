@@ -34,9 +34,16 @@ from holoctl.closing.nearest_velocity import nearest_velocity
 from holoctl.closing.newton import Problem, everywhere, newton
 from holoctl.closing.rank import manifold_rank
 from holoctl.control.limited_coordinates import coordinates_at
-from holoctl.control.reach_refusal import Short, refusal
-from holoctl.control.reach_targets import Targets, rates_of, targets_of
-from holoctl.control.reaching import Fences, Way, closed_within, kinematics_at, least, no_fences
+from holoctl.control.reach.reaching import (
+    Fences,
+    Way,
+    closed_within,
+    kinematics_at,
+    least,
+    no_fences,
+)
+from holoctl.control.reach.refusal import Short, refusal
+from holoctl.control.reach.targets import Targets, rates_of, targets_of
 from holoctl.mechanism.bound_limits import BoundLimits, applicable, bound_limits
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.limits import Limits, checked_limits

@@ -7,9 +7,14 @@ from typing import Any, Protocol, TypeVar
 
 from holoctl.base.checks import Vector, quiet
 from holoctl.control.loop import assembly_of
-from holoctl.control.task_controller import TaskController
-from holoctl.control.task_law import TaskNotes
-from holoctl.control.task_loop import SensedTaskTracking, TaskLoop, TaskReference, TaskTracking
+from holoctl.control.task_space.controller import TaskController
+from holoctl.control.task_space.law import TaskNotes
+from holoctl.control.task_space.loop import (
+    SensedTaskTracking,
+    TaskLoop,
+    TaskReference,
+    TaskTracking,
+)
 from holoctl.dynamics.tick.prepared_inverse import sensed
 
 __all__ = [

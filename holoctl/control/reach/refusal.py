@@ -17,8 +17,8 @@ from holoctl.base.linalg import largest, null_space_by_svd, singular_values
 from holoctl.base.tolerances import REACH_CLOSED, REACH_KICK, REACH_WEAK, WITHIN_LIMIT
 from holoctl.closing.newton import Problem, newton
 from holoctl.closing.rank import manifold_rank
-from holoctl.control.reach_targets import Target, Targets
-from holoctl.control.reaching import Fences, Way, kinematics_at
+from holoctl.control.reach.reaching import Fences, Way, kinematics_at
+from holoctl.control.reach.targets import Target, Targets
 from holoctl.rows.evaluate import constraint_rows
 
 __all__ = ["Short", "refusal"]

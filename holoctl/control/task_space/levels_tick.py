@@ -1,12 +1,12 @@
 """Several tasks in a tick, or one with more rows than motions, by priority.
 
-As task_law.py has it, in coordinates z with ``W = L L'``, ``ydd = L^-T z``, and ``J_z = J_y L^-T``
+As law.py has it, in coordinates z with ``W = L L'``, ``ydd = L^-T z``, and ``J_z = J_y L^-T``
 of each level; F are the motions that are left, from the QR of what the levels before have used:
 
     rows <= left    z += F J' (J J')^-1 (right - J_z z)        F := F Q2,  J' = [Q1 Q2] [R; 0]
     rows > left     z += F (J' J)^-1 J' (right - J_z z)        nothing is left           J = J_z F
 
-task_aim.py is the oracle, and takes over near singular tasks, and where these may be damped.
+aim.py is the oracle, and takes over near singular tasks, and where these may be damped.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector
 from holoctl.base.tolerances import TASK_DOUBT
-from holoctl.control.task_law import Asked, TaskLaw, null_space, times
-from holoctl.control.task_tick import far_from_singular
+from holoctl.control.task_space.law import Asked, TaskLaw, null_space, times
+from holoctl.control.task_space.tick import pivots_are_large
 from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -90,7 +90,7 @@ def lay_out_levels(
 
         def regular(own: slice, wide: bool) -> bool:
             if wide:
-                return far_from_singular(relative[own], squares, least)
+                return pivots_are_large(relative[own], squares, least)
             moved = np.vecdot(relative[own] * squares, relative[own])  # else it may be rounding
             return bool(moved.max() > least**2)
 
@@ -130,7 +130,7 @@ def _by_priority(
         solved = _solved(A, b, size)
         if solved is None:
             return None
-        step = J.T.dot(solved) if rows <= left else solved
+        step = J.T.dot(solved) if wide else solved
         z = z + (step if free is None else free.dot(step))
         rest = null_space(J) if rows < left else np.zeros((left, 0))
         free = rest if free is None else free.dot(rest)
