@@ -131,9 +131,8 @@ def _print_map(found: MotorMap) -> None:
     if found.condition is not None and found.reachable.any():
         known = found.condition[found.reachable]
         print(f"\ncondition number: {np.min(known):.4g} to {np.max(known):.4g}")
-    reasons = [
-        re.sub(r"[-0-9.e+]*[0-9]%?", "...", x) for x in found.reasons.reshape(-1).tolist() if x
-    ]
+    told = filter(None, found.reasons.reshape(-1).tolist())
+    reasons = [re.sub(r"[-0-9.e+]*[0-9]%?", "...", reason) for reason in told]
     if reasons:
         print("\nwhy not, or what else (--csv tells the numbers):")
         for reason, count in Counter(reasons).most_common():

@@ -122,9 +122,9 @@ def _table(file: Path) -> tuple[list[str], NDArray[np.float64]]:
 def _payload(text: str | None) -> tuple[str, float] | None:
     if text is None:
         return None
-    frame, equals, mass = text.rpartition("=")
+    frame, _, mass = text.rpartition("=")
     try:
-        return frame, decimal(mass) if equals else float("nan")
+        return frame, decimal(mass)
     except ValueError:
         raise InputError(f"--payload takes FRAME=MASS, kg; got {text!r}") from None
 

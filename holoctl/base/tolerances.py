@@ -1009,9 +1009,17 @@ SMOOTH_ENOUGH, NOT_SMOOTH = 1e-8, 1e-6
 """Differences of fourth and sixth order that agree to the first, relative, are good; where none
 agree to the second there is no derivative, and half the jump of the slope counts as such."""
 
-KINK_STEP, KINK = 1e-7, 1e-3  # scaled; relative
-"""Where derivatives are exact, slopes on both sides of the point are compared by steps of this
-length, and may differ by so much."""
+BESIDE_VALUE = 1e-5
+"""Derivatives below this share of the value count as so much: it is rounded, and they are not
+known better."""
+
+KINK_STEP, KINK, BESIDE_KINK = 1e-7, 1e-4, 1e-2  # scaled; relative, both
+"""Where derivatives are exact, slopes on both sides of the point are compared with them by steps of
+the first length, and may differ by the second; those below the third share of the value count as
+so much."""
+
+SLIDES_AGAINST = 1e-5  # scaled
+"""Motions of a partition that open rows by more, of all there are, are none of this mechanism."""
 
 AT_EQUILIBRIUM = 1e-6  # rad/s, m/s, rad/s^2, m/s^2
 """A point whose own rate is no larger is at an equilibrium."""
@@ -1094,8 +1102,9 @@ NOT_MOVING = 1e-5
 """Regulators: an eigenvalue this near the border, 1/s or a share of the largest, may lie on it."""
 
 MOVED_BY_MOTORS, SEEN_BY_WEIGHTS = 1e-7, 1e-7  # scaled
-"""A mode is moved by the motors where ``[A - lambda, B]`` has no smaller singular value, and seen by
-the weights where ``[A - lambda; Q^1/2]`` has none; the largest column of B, and of Q^1/2, is 1."""
+"""A mode is moved by the motors where ``[A - lambda, B]`` has no smaller singular value, and seen
+by the weights where ``[A - lambda; Q^1/2]`` has none; columns of B, and the largest entry of Q^1/2,
+are 1."""
 
 WEIGHT_NEGATIVE, WEIGHT_SYMMETRIC = 1e-10, 1e-10
 """By how much of the largest entry weights may be below zero, or not symmetric."""
@@ -1135,8 +1144,9 @@ contradict the others."""
 PATH_STILL = 1e-7
 """A path stands still where its derivative is below this share of the largest."""
 
-IDLE_BALANCED = 1e-6
-"""Idle motions stay at rest where the efforts along them are below this share of the others."""
+IDLE_BALANCED = 1e-3
+"""Bodies that spin freely are held still on a path, where efforts about their axes, which nothing
+gives, are below this share of the others: so little do they matter to the motors."""
 
 MOST_FACETS, SAME_COLUMN = 1000, 1e-9  # a count; a share
 """What more motors than motions can do together has at most twice so many facets; motions that
@@ -1152,9 +1162,9 @@ RETIME_ROUNDS, RETIME_SETTLED = 12, 1e-3  # a count; a share
 """So often forces that change with the speed are linearised anew at most, until the duration
 changes by less than the share."""
 
-RETIME_OVER, RETIME_REFINED = 5e-3, 5  # a share; a count
-"""Where the efforts of a trajectory exceed their limits between its nodes by more than the share it
-gets more nodes, so often at most."""
+RETIME_OVER, RETIME_REFINED, RETIME_TIGHTENED = 5e-3, 5, 5  # a share; counts
+"""Where a trajectory exceeds limits between its nodes by more than the share it gets more nodes, so
+often at most; then limits are taken tighter there, so often at most."""
 
 RETIME_ACTIVE = 2e-3
 """What is within this share of its limit is at it."""

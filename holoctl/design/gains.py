@@ -26,7 +26,7 @@ from holoctl.design.sampled_loop import damping_left, largest_bandwidth, late
 from holoctl.mechanism.open_tree import inertia
 from holoctl.rows.evaluate import constraint_rows
 
-__all__ = ["Gains", "gains_for"]
+__all__ = ["Gains", "gains_for", "law_of", "sampled_model"]
 
 Array = NDArray[np.float64]
 
@@ -205,10 +205,10 @@ def _check_on_model(lin: Linearization, g: Gains) -> None:
     if g.rate is None:
         if g.delay > 0.0:
             return
-        values, vectors = np.linalg.eig(lin.A - lin.B @ _law(lin, g))
+        values, vectors = np.linalg.eig(lin.A - lin.B @ law_of(lin, g))
         values = np.exp(values / max(1.0, float(np.abs(values).max())))
     else:
-        values, vectors = np.linalg.eig(_sampled(lin, _law(lin, g), g.rate, g.delay))
+        values, vectors = np.linalg.eig(sampled_model(lin, law_of(lin, g), g.rate, g.delay))
     worst = int(np.argmax(np.abs(values)))
     if np.abs(values[worst]) <= 1.0 + LOOP_UNSTABLE:
         return
@@ -227,7 +227,7 @@ def _check_on_model(lin: Linearization, g: Gains) -> None:
     )
 
 
-def _law(lin: Linearization, g: Gains) -> Array:
+def law_of(lin: Linearization, g: Gains) -> Array:
     """K of computed torque, u = u0 - K dx: it gives the motors the accelerations of its error
     equation. Friction is compensated at the reference, so it is none of the measured state."""
     A, B, n = lin.A, lin.B, len(lin.states) // 2
@@ -249,7 +249,7 @@ def _by_friction(lin: Linearization) -> Array:
     return np.asarray(np.linalg.solve(gamma.T @ M @ gamma, gamma.T @ F_v @ gamma), dtype=float)
 
 
-def _sampled(lin: Linearization, K: Array, rate: float, delay: float) -> Array:
+def sampled_model(lin: Linearization, K: Array, rate: float, delay: float) -> Array:
     """(z_k, u_k-1, ..., u_k-m-1) from tick to tick: see sampled_loop.py."""
     by, (n, nu) = late(rate, delay), lin.B.shape
     step, m = expm(lin.A / rate), by.whole + 1

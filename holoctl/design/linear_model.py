@@ -114,14 +114,16 @@ class Linearization:
         of, tick = self.partition.independent, self.dt or 1.0
         if largest(self.v[of]) > AT_EQUILIBRIUM:
             return False
-        rate: Vector = self.rate / tick
-        if largest(rate) <= AT_EQUILIBRIUM:
+        rate = self.rate / tick
+        if np.abs(rate).max(initial=0.0) <= AT_EQUILIBRIUM:
             return True
         A = self.A if self.dt is None else (self.A - np.eye(len(self.A))) / tick
         A = A * np.tile(self.mech.column_scale[of], 2)
-        away: Vector = np.linalg.lstsq(A, -rate, rcond=None)[0]  # the equilibrium, of stiff springs
-        rest: Vector = A @ away + rate
-        return largest(away) <= NEXT_TO_EQUILIBRIUM and largest(rest) <= AT_EQUILIBRIUM
+        away = np.asarray(
+            np.linalg.lstsq(A, -rate, rcond=None)[0], dtype=float
+        )  # the equilibrium, of stiff springs
+        rest = np.abs(A @ away + rate).max(initial=0.0)
+        return bool(np.abs(away).max() <= NEXT_TO_EQUILIBRIUM and rest <= AT_EQUILIBRIUM)
 
     @quiet
     def discretized(self, dt: float) -> Linearization:
@@ -170,10 +172,10 @@ class Linearization:
         return modes_of(self.A, names, self.mech.column_scale[of], self.dt)
 
     def to_control(self) -> control.StateSpace:
-        """The model as python-control has it, names kept.
+        """The model as python-control has it, names kept; ``.`` in them becomes ``_``.
 
-        Needs python-control (the extra ``holoctl[design]``). The rate of a point that is no
-        equilibrium has no place there.
+        Needs python-control (the extra ``holoctl[design]``), which takes no points in names. The
+        rate of a point that is no equilibrium has no place there.
 
         Returns
         -------
@@ -192,5 +194,17 @@ class Linearization:
             ) from None
         return control.ss(
             self.A, self.B, self.C, self.D, 0 if self.dt is None else self.dt,
-            states=list(self.states), inputs=list(self.inputs), outputs=list(self.outputs),
+            states=_without_points(self.states), inputs=_without_points(self.inputs),
+            outputs=_without_points(self.outputs),
         )  # fmt: skip
+
+
+def _without_points(names: tuple[str, ...]) -> list[str]:
+    """The names with ``_`` for ``.``, and more of it where that is a name already."""
+    found: list[str] = []
+    for name in names:
+        plain = name.replace(".", "_")
+        while plain in found or (plain != name and plain in names):
+            plain += "_"
+        found.append(plain)
+    return found

@@ -92,6 +92,7 @@ def outputs_of(
 def _rows(mech: Mechanism, wanted: Any, at: Point) -> _Rows:
     if not isinstance(wanted, str):
         return _of_task(mech, wanted, at)
+    wanted = str(wanted)
     found = _meanings(mech, wanted, at)
     if len(found) > 1:
         raise InputError(
@@ -99,9 +100,8 @@ def _rows(mech: Mechanism, wanted: Any, at: Point) -> _Rows:
         )
     if not found:
         if wanted.startswith("force "):
-            known_name(
-                wanted.removeprefix("force "), mech.constraint_names, "constraint", "outputs"
-            )
+            known = *mech.constraint_names, *mech.row_names
+            known_name(wanted.removeprefix("force "), known, "constraint", "outputs")
         _joint(mech, wanted.removeprefix("d "))
     return next(iter(found.values()))()
 
@@ -117,8 +117,8 @@ def _meanings(mech: Mechanism, wanted: str, at: Point) -> dict[str, Callable[[],
         of_all = _positions(names, BT, at), _rates(names, BT, BT @ change, at)
         found["all motors"] = lambda: of_all[wanted != "motors"]
     name = wanted.removeprefix("force ")
-    if name != wanted and name in mech.constraint_names:
-        found[f"what the constraint {name!r} gives"] = lambda: _forces(mech, name, at)
+    if name != wanted and (name in mech.constraint_names or name in mech.row_names):
+        found[f"what {name!r} gives"] = lambda: _forces(mech, name, at)
     if _is_joint(mech, wanted):
         found[f"the joint or coordinate {wanted!r}"] = lambda: _of_joint(mech, wanted, at)
     moving = wanted.removeprefix("d ")
@@ -222,15 +222,18 @@ def _differenced(
 
 
 def _forces(mech: Mechanism, name: str, at: Point) -> _Rows:
-    """The multipliers of a constraint: what its rows give, N or N m."""
-    where = rows_of(mech, name)
+    """The multipliers of a constraint, or of one row: what it gives, N or N m."""
+    if name in mech.constraint_names:
+        where = rows_of(mech, name)
+    else:
+        where = slice(mech.row_names.index(name), mech.row_names.index(name) + 1)
     labels = list(mech.row_names[where])
     if not labels:
-        raise InputError(f"outputs: 'force {name}': the constraint is switched off, or has no rows")
+        raise InputError(f"outputs: 'force {name}': this constraint has no rows")
     efforts = mech.B @ at.u
 
     def forces(q: Vector, v: Vector, tau: Vector) -> tuple[Vector, NDArray[np.bool_]]:
-        P = projected(mech, q, v, at.t, at.part, "split")
+        P = projected(mech, q, v, at.t, at.part, "split", t_stab=False)
         a, _ = accelerate(P, tau + P.terms.F)
         w = inverse_tree_dynamics(mech, P.terms.q, P.terms.v, a)
         lam, unique = multipliers(P.terms, at.part, w - tau - P.terms.F)
@@ -241,7 +244,7 @@ def _forces(mech: Mechanism, name: str, at: Point) -> _Rows:
         open_ones = [x for x, known in zip(labels, unique, strict=True) if not known]
         raise InputError(
             f"outputs: 'force {name}': other rows can stand in for {listing(open_ones)}, so what "
-            "they give is no function of the state; ask for constraints that nothing repeats"
+            "they give is no function of the state; ask for rows that nothing repeats, one by one"
         )
     gamma, change = at.coordinates.gamma, at.coordinates.change
     c, n = mech.column_scale, gamma.shape[1]

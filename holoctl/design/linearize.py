@@ -112,7 +112,7 @@ def linearize(
     outputs : str, task, or sequence of these, optional
         Default: the states. A coordinate or a joint, one that was cut too, by its name;
         ``"motors"``: the positions of all; ``"d NAME"``, ``"d motors"``: their rates;
-        ``"force NAME"``: the multipliers of a constraint, N or N m; a task such as
+        ``"force NAME"``: the multipliers of a constraint or of a row, N or N m; a task such as
         ``hc.FrameTask("tool")``: the small motion of its rows (rotations in its axes).
     t : float, optional
         Time, s.

@@ -42,7 +42,7 @@ Array = NDArray[np.float64]
 @quiet
 def lqr_along(
     mech: Mechanism | Compiled,
-    trajectory: Trajectory,
+    trajectory: Trajectory | Any,
     Q: Any,
     R: Any,
     *,
@@ -61,10 +61,12 @@ def lqr_along(
     mech : Mechanism or Compiled
         Compiled with ``"forward_dynamics_derivatives"``: linear models are quick then.
     trajectory : Trajectory
-        Of this mechanism.
-    Q, R : array_like, number, or mapping of str to float
+        Of this mechanism. For motions that motors alone do not determine: anything else with a
+        ``duration``, s, and ``state(t)``, which returns (q, v, a), closed, at any time within.
+    Q : (2n, 2n) or (2n,) array_like, number, or mapping of str to float
+    R : (nu, nu) or (nu,) array_like, number, or mapping of str to float
         Weights, as `lqr` takes them.
-    Qf : likewise, optional
+    Qf : (2n, 2n) or (2n,) array_like, number, or mapping of str to float, optional
         Of the end. Default: where the end is an equilibrium what it costs to stay there for ever,
         so that the gains pass into those of `lqr` and hold the end afterwards; else Q. The result
         says which (`terminal`).
@@ -110,15 +112,15 @@ def lqr_along(
     if plant.nu == 0:
         raise NotActuatedError(f"{plant.name} has no motors, so there is no regulator")
     _check_trajectory(plant, trajectory)
-    dt, end = positive("dt", dt, "tick, s"), trajectory.duration
+    dt, end = positive("dt", dt, "tick, s"), positive("duration", trajectory.duration, "s")
     ticks = int(np.ceil(end / dt * (1.0 - np.finfo(float).eps * 4)))
     if ticks > MOST_TICKS:
         raise InputError(f"{end:g} s in ticks of {dt:g} s are {ticks:.3g} ticks, too many")
     count = min(MOST_MODELS, int(np.ceil(end / MODEL_EVERY)) + 1)
     count = max(count, 2) if models is None else whole("models", models, 2)
-    part = trajectory.partition if partition is None else partition
+    part = getattr(trajectory, "partition", None) if partition is None else partition
     if part is None:
-        part = decided(plant, trajectory.q[0])
+        part = decided(plant, trajectory.state(0.0)[0])
     check_partition(plant, part)
     prepared = PreparedInverseDynamics(plant, part, closure_limit=None, velocity_limit=None)
 
@@ -145,9 +147,14 @@ def lqr_along(
 
 
 def _check_trajectory(mech: Mechanism, trajectory: Any) -> None:
-    if not isinstance(trajectory, Trajectory):
-        raise InputError(f"trajectory must be a Trajectory; got {type(trajectory).__name__}")
-    if trajectory.mech.coordinate_names != mech.coordinate_names:
+    if not (hasattr(trajectory, "duration") and callable(getattr(trajectory, "state", None))):
+        raise InputError(
+            "trajectory must be a Trajectory, or have a duration and a function state(t) -> "
+            f"(q, v, a); got {type(trajectory).__name__}"
+        )
+    if isinstance(trajectory, Trajectory) and (
+        trajectory.mech.coordinate_names != mech.coordinate_names
+    ):
         raise InputError(
             f"trajectory is one of {trajectory.mech.name!r}, whose coordinates are not those of "
             f"{mech.name!r}"
@@ -155,8 +162,8 @@ def _check_trajectory(mech: Mechanism, trajectory: Any) -> None:
 
 
 def _model(
-    mech: Mechanism | Compiled, prepared: PreparedInverseDynamics, trajectory: Trajectory,
-    t: float, part: Partition,
+    mech: Mechanism | Compiled, prepared: PreparedInverseDynamics, trajectory: Any, t: float,
+    part: Partition,
 ) -> Linearization:  # fmt: skip
     """The linear model at an instant of the motion, with the efforts that go with it."""
     q, v, a = trajectory.state(t)
@@ -177,11 +184,11 @@ def _model(
 
 
 def _at_end(
-    mech: Mechanism | Compiled, prepared: PreparedInverseDynamics, trajectory: Trajectory,
+    mech: Mechanism | Compiled, prepared: PreparedInverseDynamics, trajectory: Any,
     part: Partition,
 ) -> Linearization:  # fmt: skip
     """The model at the end, where the mechanism rests."""
-    q, rest = trajectory.q[-1], np.zeros(prepared.mech.nv)
+    q, rest = trajectory.state(trajectory.duration)[0], np.zeros(prepared.mech.nv)
     u = prepared.torque(q, rest, np.zeros(prepared.mech.nu), trajectory.duration)
     return linearize(mech, q, u=u, t=trajectory.duration, partition=part)
 
@@ -209,7 +216,7 @@ def _backwards(
 
 
 def _followed(
-    prepared: PreparedInverseDynamics, trajectory: Trajectory, dt: float, ticks: int, u_end: Vector
+    prepared: PreparedInverseDynamics, trajectory: Any, dt: float, ticks: int, u_end: Vector
 ) -> tuple[Array, Array, Array]:
     """States at all ticks, and the efforts held over each; at last those that hold the end."""
     mech, end = prepared.mech, trajectory.duration

@@ -55,6 +55,9 @@ class Mode:
     shape: Complex
     coordinates: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", read_only(np.array(self.shape, dtype=complex)))
+
     @property
     def drifts(self) -> bool:
         """Whether it neither grows nor decays nor swings: nothing pulls it back."""
@@ -98,13 +101,17 @@ def modes_of(A: Array, names: Sequence[str], scale: Vector, dt: float | None) ->
     values, left, right = cast(tuple[Complex, Complex, Complex], eig(A, left=True))
     unsure = _uncertainty(A, values, left, right, dt)
     if dt is not None:
+        values = np.where(np.abs(values) > ROUNDED_STEP * np.abs(A).max(initial=0.0), values, 0.0)
         values = np.log(values.astype(complex)) / dt
     found = []
-    for i in np.argsort(np.abs(values), kind="stable"):
+    for i in sorted(
+        range(len(values)), key=lambda i: (float(f"{abs(values[i]):.9g}"), -values[i].real)
+    ):
         at, x = complex(values[i]), right[:, i]
-        drifts = abs(at) <= unsure[i]
-        if drifts:
-            at = 0j
+        gone = not np.isfinite(at)
+        drifts = not gone and abs(at) <= unsure[i]
+        if gone or drifts:
+            at = complex(-np.inf) if gone else 0j
         elif abs(at.imag) <= min(unsure[i], CRITICAL * abs(at)):
             at = complex(at.real)  # rounding makes a pair of one that is there twice
         elif at.imag < 0.0:
@@ -117,7 +124,7 @@ def modes_of(A: Array, names: Sequence[str], scale: Vector, dt: float | None) ->
         found.append(
             Mode(
                 at, abs(at), float("nan") if drifts else _damping(at),
-                read_only(x / x[np.argmax(np.abs(x))]), tuple(names[k] for k in taking),
+                x / x[np.argmax(np.abs(x))], tuple(names[k] for k in taking),
             )
         )  # fmt: skip
     return tuple(found)

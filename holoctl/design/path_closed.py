@@ -150,22 +150,15 @@ def with_nodes(path: ClosedPath, more: Vector) -> ClosedPath:
 def between(path: ClosedPath, curve: Curve) -> tuple[ClosedPath, Vector]:
     """What the curve is half-way between its nodes, and by how much it is off there, scaled: open,
     or beside what the path wants."""
-    system, mech = path.system, path.system.mech
-    drive, c, n = system.drive, mech.column_scale, mech.nv
-    r, p = system.part.rank, system.drive.scale.size
-    K, unit = np.zeros((n, n), order="F"), np.zeros((n, p), order="F")
-    K[r + p :] = system.idle.T
-    unit[range(r, r + p), range(p)] = drive.scale
-    middle = 0.5 * (path.s[1:] + path.s[:-1])
+    system, middle = path.system, 0.5 * (path.s[1:] + path.s[:-1])
     q, d1, d2 = curve.half_way()
-    gamma, off = np.zeros((middle.size, n, p)), np.zeros(middle.size)
+    gamma = np.zeros((middle.size, *path.gamma.shape[1:]))
+    off = np.zeros(middle.size)
     for i, s in enumerate(middle.tolist()):
-        G, _, worst = system.rows.at(q[i])
-        left, D = drive.left(q[i], path.path(s).value)
-        K[:r], K[r : r + p] = G, D
-        gamma[i] = factored(K).lu.solve(unit)
-        off[i] = max(worst, largest(left))
-    return ClosedPath(system, path.path, middle, q, d1, d2, c[:, None] * gamma), off
+        K, right, worst = system.filled(q[i], path.path(s).value)
+        off[i] = max(worst, largest(right))
+        gamma[i] = system.gamma(factored(K))
+    return ClosedPath(system, path.path, middle, q, d1, d2, gamma), off
 
 
 def near_ends(path: ClosedPath) -> Vector:
@@ -220,7 +213,7 @@ def closed_curve(path: ClosedPath) -> tuple[Curve, ClosedPath]:
 
 def _table(system: System, path: Path, nodes: list[Node]) -> ClosedPath:
     s = np.array([node.s for node in nodes])
-    tables = (np.array([x[i] for x in nodes]) for i in (1, 2, 3, 5))
+    tables = (np.array([x[i] for x in nodes]) for i in (1, 2, 3, 6))
     return ClosedPath(system, path, s, *tables)
 
 

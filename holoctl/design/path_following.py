@@ -1,6 +1,6 @@
 """From one closed configuration to the next along a path, on one branch or not at all.
 
-    q(s + h) = q (+) (h q' + h^2 q'' / 2 + h^3 q''' / 6)        predictor
+    q(s + h) = q (+) (h q' + h^2 q'' / 2 + ... + h^4 q'''' / 24)        predictor
     K d = [-phi; w(s + h) - w(q); 0]                            corrector
 
 A step counts only where Newton's method contracts all the way and the determinant of K keeps its
@@ -10,9 +10,10 @@ Reference: P. Deuflhard, Newton Methods for Nonlinear Problems, the chapter on c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -40,6 +41,8 @@ __all__ = ["Node", "System", "followed", "moved", "node_at", "system_of"]
 
 Array = NDArray[np.float64]
 
+MOST_CHANGE = math.log(DETERMINANT_CHANGE)
+
 Path = Callable[[float], Wanted]
 """path(s) -> w, w', w''."""
 
@@ -63,6 +66,33 @@ class System:
     rows: KeptRows
     drive: Drive
     idle: Array
+    _work: tuple[Array, Array, Array, Array] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        r, p, n = self.part.rank, self.drive.scale.size, self.mech.nv
+        K, unit = np.zeros((n, n), order="F"), np.zeros((n, p), order="F")
+        K[r + p :] = self.idle.T
+        unit[r + np.arange(p), np.arange(p)] = self.drive.scale
+        column = self.mech.column_scale[:, None]
+        object.__setattr__(self, "_work", (K, unit, column, np.zeros(n)))
+
+    def filled(self, q: Vector, value: Any) -> tuple[Array, Vector, float]:
+        """K and the right side at a configuration, and the worst of all rows; the arrays are filled
+        anew by the next call."""
+        K, _, _, right = self._work
+        r, p = self.part.rank, self.drive.scale.size
+        G, errors, worst = self.rows.at(q)
+        left, D = self.drive.left(q, value)
+        K[:r], K[r : r + p] = G, D
+        np.negative(errors, out=right[:r])
+        right[r : r + p] = left
+        return K, right, worst
+
+    def gamma(self, K: Factored) -> Array:
+        """What a rate of the driven rows moves, (nv, p)."""
+        _, unit, column, _ = self._work
+        found: Array = column * K.lu.solve(unit)
+        return found
 
 
 class Node(NamedTuple):
@@ -72,8 +102,9 @@ class Node(NamedTuple):
     ----------
     s : float
     q : (nq,) array
-    d1, d2, d3 : (nv,) arrays
-        q', q'', exact, and an estimate of q''' to go on by.
+    d1, d2, d3, d4 : (nv,) arrays
+        q', q'', exact, and estimates of the next ones to go on by: those of the polynomial of
+        degree three through q' and q'' here and at the node before.
     gamma : (nv, p) array
         What a rate of the driven rows moves.
     worst : float
@@ -86,6 +117,7 @@ class Node(NamedTuple):
     d1: Vector
     d2: Vector
     d3: Vector
+    d4: Vector
     gamma: Array
     worst: float
     K: Factored
@@ -171,31 +203,23 @@ def _lost(system: System, here: Node) -> BranchError:
 def _stepped(system: System, path: Path, here: Node, s: float) -> Node | None:
     """The node at s, a step ahead; None where that is not proved to be on this branch."""
     h = s - here.s
-    step = h * (here.d1 + h * (0.5 * here.d2 + (h / 6.0) * here.d3))
+    step = h * (here.d1 + h * (0.5 * here.d2 + h * (here.d3 / 6.0 + (h / 24.0) * here.d4)))
     if not largest(step / system.mech.column_scale) <= PREDICTED_STEP:
         return None
     there = _corrected(system, path, moved(system.mech, here.q, step), s, here)
     if there is None:
         return None
-    return there._replace(d3=(there.d2 - here.d2) / h)
+    slope = 6.0 * (here.d1 - there.d1) / h
+    third = (slope + 2.0 * here.d2 + 4.0 * there.d2) / h
+    return there._replace(d3=third, d4=(2.0 * slope + 6.0 * (here.d2 + there.d2)) / (h * h))
 
 
 def _corrected(
     system: System, path: Path, q: Vector, s: float, before: Node | None
 ) -> Node | None:  # fmt: skip
-    mech, drive, rows = system.mech, system.drive, system.rows
-    c, r, n, i = mech.column_scale, system.part.rank, mech.nv, system.idle.shape[1]
-    wanted, p = path(s), drive.scale.size
-    K, rhs = np.zeros((n, n), order="F"), np.zeros(n)
-    if i:
-        K[r + p :] = system.idle.T
-    last = 0.0
+    mech, c, wanted, last = system.mech, system.mech.column_scale, path(s), 0.0
     while True:
-        G, errors, worst = rows.at(q)
-        left, D = drive.left(q, wanted.value)
-        K[:r], K[r : r + p] = G, D
-        np.negative(errors, out=rhs[:r])
-        rhs[r : r + p] = left
+        K, rhs, worst = system.filled(q, wanted.value)
         found = factored(K)
         if not found.sign or not _like(found, before):
             return None
@@ -223,21 +247,17 @@ def _like(found: Factored, before: Node | None) -> bool:
     if before is None:
         return True
     change = abs(found.size - before.K.size)
-    return found.sign == before.K.sign and change <= float(np.log(DETERMINANT_CHANGE))
+    return found.sign == before.K.sign and change <= MOST_CHANGE
 
 
 def _node(
     system: System, s: float, q: Vector, wanted: Wanted, K: Factored, worst: float
 ) -> Node:  # fmt: skip
     """With the derivatives of q by s, exact on the closed manifold."""
-    mech, drive = system.mech, system.drive
-    c, r, p, n = mech.column_scale, system.part.rank, drive.scale.size, mech.nv
-    unit = np.zeros((n, p), order="F")
-    unit[range(r, r + p), range(p)] = drive.scale
-    gamma = c[:, None] * K.lu.solve(unit)
-    d1 = gamma @ wanted.rate
-    right = np.zeros(n)
+    drive, r, n = system.drive, system.part.rank, system.mech.nv
+    p, gamma, rest, right = drive.scale.size, system.gamma(K), np.zeros(n), np.zeros(n)
+    d1 = gamma.dot(wanted.rate)
     right[:r] = system.rows.right(q, d1)
     right[r : r + p] = drive.scale * (wanted.acceleration - drive.drift(q, d1))
-    d2 = c * K.lu.solve(right)
-    return Node(s, q, d1, d2, np.zeros(n), gamma, worst, K)
+    d2 = system.mech.column_scale * K.lu.solve(right)
+    return Node(s, q, d1, d2, rest, rest, gamma, worst, K)

@@ -8,6 +8,7 @@ that nothing drives, held still. All is scaled. ``gamma = K^-1 [0; I; 0]``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -18,7 +19,7 @@ from scipy.linalg import lapack
 
 from holoctl.base.angles import wrapped
 from holoctl.base.checks import Vector
-from holoctl.base.linalg import LU
+from holoctl.base.linalg import LU, largest
 from holoctl.base.tolerances import UNLIMITED
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.closure_limits import StateLimits
@@ -150,7 +151,7 @@ def _laid_out(mech: Mechanism, rows: Indices) -> KeptRows:
     def in_general(q: Vector) -> tuple[Array, Vector, float]:
         _, found = constraint_rows(mech, q, rest, 0.0)
         errors = r * found.error
-        worst = float(np.abs(errors).max(initial=0.0))
+        worst = largest(errors)
         return found.jacobian[rows] * mech.scale[rows], errors[rows], worst
 
     def drift_in_general(q: Vector, v: Vector) -> Vector:
@@ -164,13 +165,16 @@ def _laid_out(mech: Mechanism, rows: Indices) -> KeptRows:
         return KeptRows(in_general, drift_in_general)
     wanted = np.arange(rows.size * nv).reshape(rows.size, nv)
     fast = fast_rows(mech, motion, rows, wanted, StateLimits(None, None))
-    entries, right, off = fast.entries, fast.right, fast.off
+    entries, right, off, placed = fast.entries, fast.right, fast.off, fast.placed
+    count = rows.size
 
     def in_a_tick(q: Vector) -> tuple[Array, Vector, float]:
-        if not fast.evaluate(q, rest, 0.0):
+        if placed is not None:
+            placed(q)
+        elif not fast.evaluate(q, rest, 0.0):
             return in_general(q)
         errors = off()[1] * UNLIMITED
-        return entries * c, errors[: rows.size], float(np.abs(errors).max())
+        return entries * c, errors[:count], largest(errors)
 
     def drift(q: Vector, v: Vector) -> Vector:
         if not fast.moved(q, v, 0.0):
@@ -210,8 +214,8 @@ def factored(K: Array) -> Factored:
             order[i], order[p] = order[p], order[i]
             sign = -sign
     product = float(factors.diagonal().prod())
-    if info or not np.isfinite(product) or product == 0.0:
+    if info or not math.isfinite(product) or product == 0.0:
         return Factored(LU(factors, np.array(order), np.inf), 0.0, -np.inf)
     if product < 0.0:
         sign = -sign
-    return Factored(LU(factors, np.array(order), np.nan), sign, float(np.log(abs(product))))
+    return Factored(LU(factors, np.array(order), np.nan), sign, math.log(abs(product)))

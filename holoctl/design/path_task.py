@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -151,11 +152,12 @@ def _of_poses(
     """The function of s, and its knots."""
     position = np.array([pose.position for pose in poses])
     steps = np.linalg.norm(np.diff(position, axis=0) * per_length, axis=1)
-    turned = poses[0].rotation is not None
     rotation = None
-    if turned:
-        rotation = Rotation.from_matrix(np.array([pose.rotation for pose in poses]))
-        turns = (rotation[1:] * rotation[:-1].inv()).magnitude()
+    matrices = [pose.rotation for pose in poses if pose.rotation is not None]
+    if matrices:
+        rotation = Rotation.from_matrix(np.array(matrices))
+        pairs = pairwise(matrices)
+        turns = np.array([np.linalg.norm(pin.log3(one.T @ two)) for one, two in pairs])
         if float(turns.max()) > 3.0:
             raise InputError(
                 f"{owner}: poses {int(np.argmax(turns))} and the next are turned by half a turn "

@@ -13,17 +13,10 @@ from holoctl.base.tolerances import CLOSED, CURVE_CLOSED, THROUGH_NODES
 from holoctl.design.path_closed import between, closed_curve, closed_path, grid_of
 from holoctl.design.path_curve import Curve, curve_through
 from holoctl.design.path_following import system_of
-from holoctl.design.path_given import (
-    Given,
-    at_first,
-    driven,
-    motor_values,
-    reached,
-    start_of,
-    way_points,
-)
+from holoctl.design.path_given import Given, motor_values, reached, way_points
 from holoctl.design.path_rows import Wanted
 from holoctl.design.path_splines import at_rest_spline
+from holoctl.design.path_start import at_first, driven, start_of
 from holoctl.design.retime_dynamics import dynamics_along, speed_forces
 from holoctl.design.retime_shares import shared_efforts
 from holoctl.mechanism.mechanism import Mechanism

@@ -22,13 +22,16 @@ from holoctl.base.tolerances import STEPS_OF_RATES, STEPS_OF_STATES
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.design.differences import check_kink, derivative
 from holoctl.design.minimal_coordinates import MinimalCoordinates
+from holoctl.dynamics.forward import accelerate
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
+from holoctl.projector.projection import projected
 
 __all__ = ["PlantDerivatives", "by_code", "by_differences"]
 
 Array = NDArray[np.float64]
+Acceleration = Callable[[Vector, Vector, Vector, float], Vector]
 
 
 class PlantDerivatives(NamedTuple):
@@ -61,36 +64,52 @@ def by_code(
     except SingularityError:
         return by_differences(mech, part, q, v, u, t, at)
     a = code.forward_dynamics(q, v, tau, t)
-    if mech.forces:  # else nothing has a kink, at which an expression has one of its slopes
-        for f, what, _ in _directions(mech, part, q, v, tau, t, at, code.forward_dynamics):
-            check_kink(f, f"{mech.name}: the acceleration along {what}")
-    return PlantDerivatives(a, a_q @ at.gamma + a_v @ at.change, a_v @ at.gamma, a_tau @ B)
+    by_y, by_yd = a_q @ at.gamma + a_v @ at.change, a_v @ at.gamma
+    if mech.forces:  # else nothing has a kink
+        slopes = np.hstack([by_y, by_yd]).T / mech.column_scale
+        directions = _directions(mech, part, q, v, tau, t, at, code.forward_dynamics)
+        for slope, (f, what, unit) in zip(slopes, directions, strict=True):
+            check_kink(f, slope * unit, f"{mech.name}: the acceleration along {what}")
+    return PlantDerivatives(a, by_y, by_yd, a_tau @ B)
 
 
 def by_differences(
     mech: Mechanism, part: Partition, q: Vector, v: Vector, u: Vector, t: float,
     at: MinimalCoordinates,
 ) -> PlantDerivatives:  # fmt: skip
-    """Differences of the prepared forward dynamics."""
-    prepared = PreparedForwardDynamics(mech, part)
+    """Differences of the forward dynamics."""
     tau, c, n = mech.B @ u, mech.column_scale[:, None], part.independent.size
+    prepared = PreparedForwardDynamics(mech, part)
+    acceleration = _acceleration(prepared)
     columns = np.zeros((mech.nv, 2 * n))
-    for j, (f, what, unit) in enumerate(
-        _directions(mech, part, q, v, tau, t, at, prepared.acceleration)
-    ):
+    for j, (f, what, unit) in enumerate(_directions(mech, part, q, v, tau, t, at, acceleration)):
         steps = STEPS_OF_STATES if j < n else STEPS_OF_RATES
         columns[:, j] = derivative(f, steps, f"{mech.name}: the acceleration along {what}") / unit
     columns *= c
     response = prepared.at(q, v, t)
     none = response(np.zeros(mech.nv))
     by_u = np.array([response(b) - none for b in mech.B.T]).reshape(mech.nu, mech.nv)
-    a = prepared.acceleration(q, v, tau, t)
+    a = acceleration(q, v, tau, t)
     return PlantDerivatives(a, columns[:, :n], columns[:, n:], by_u.T)
+
+
+def _acceleration(prepared: PreparedForwardDynamics) -> Acceleration:
+    """Forward dynamics without stabilisation: it says nothing along closed motions but rounding,
+    as many times as 1 / T^2 is."""
+    mech, part = prepared.mech, prepared.partition
+    if not mech.stabilised:
+        return prepared.acceleration
+
+    def unstabilised(q: Vector, v: Vector, tau: Vector, t: float) -> Vector:
+        P = projected(mech, q, v, t, part, t_stab=False)
+        return accelerate(P, tau + P.terms.F)[0]
+
+    return unstabilised
 
 
 def _directions(
     mech: Mechanism, part: Partition, q: Vector, v: Vector, tau: Vector, t: float,
-    at: MinimalCoordinates, acceleration: Callable[[Vector, Vector, Vector, float], Vector],
+    at: MinimalCoordinates, acceleration: Acceleration,
 ) -> Iterator[tuple[Callable[[float], Vector], str, float]]:  # fmt: skip
     """For each y, then each yd: the scaled acceleration by a scaled step, a name, and the step that
     is one of scaled size."""

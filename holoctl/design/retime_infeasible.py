@@ -7,6 +7,8 @@ A linear program; its multipliers tell the rows that stand against it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
@@ -22,9 +24,8 @@ def infeasible(dyn: Dynamics, rows: Rows) -> LimitError:
     """The error to be raised where the fastest way was not found."""
     mech, s = dyn.path.system.mech, dyn.path.s
     n, m = rows.c.shape
-    size = (
-        float(np.median(rows.most[np.isfinite(rows.most)])) if np.isfinite(rows.most).any() else 1.0
-    )
+    known = rows.most[np.isfinite(rows.most)]
+    size = float(np.median(known)) if known.size else 1.0
     h = np.diff(s)[:, None] / size
     i, k = (x.ravel() for x in np.indices((n - 1, m)))
     row, column, value, right = [], [], [], []
@@ -39,10 +40,14 @@ def infeasible(dyn: Dynamics, rows: Rows) -> LimitError:
         right.append(-c.ravel())
     table = (np.concatenate(value), (np.concatenate(row), np.concatenate(column)))
     A = coo_array(table, shape=(2 * (n - 1) * m, n + 1)).tocsr()
-    most = np.where(np.isfinite(rows.most), rows.most / size, None)
-    bounds = [(0.0, 0.0), *((0.0, x) for x in most[1:-1]), (0.0, 0.0), (None, None)]
+    lower, upper = np.zeros(n + 1), np.append(rows.most / size, np.inf)
+    upper[[0, n - 1]], lower[n] = 0.0, -np.inf
     cost = np.append(np.zeros(n), 1.0)
-    found = linprog(cost, A_ub=A, b_ub=np.concatenate(right), bounds=bounds, method="highs")
+    solve: Any = linprog
+    found = solve(
+        cost, A_ub=A, b_ub=np.concatenate(right), bounds=np.stack([lower, upper], axis=1),
+        method="highs",
+    )  # fmt: skip
     if found.status != 0 or found.x[-1] <= 0.0:
         return LimitError(
             f"{mech.name}: no way along the path within its limits was found, although in exact "
@@ -54,10 +59,12 @@ def infeasible(dyn: Dynamics, rows: Rows) -> LimitError:
     share = np.bincount(np.tile(k, 2), weights=force, minlength=m)
     names = tuple(dict.fromkeys(rows.names[x] for x in np.argsort(-share) if share[x] > 0.05))
     place = float(s[at + j])
+    missing = found.x[-1] * rows.size[at + j, which]
+    unit = "rad/s^2 or m/s^2" if rows.names[which].endswith(".acceleration") else "N m or N"
     slow = "however slowly" if place not in (s[0], s[-1]) else "at rest"
     return LimitError(
         f"{mech.name}: the path cannot be followed within its limits, {slow}: at s = {place:.4g} "
-        f"{rows.names[which]!r} would have to go {100.0 * found.x[-1]:.3g} % of its range beyond "
+        f"{rows.names[which]!r} would have to go {missing:.4g} {unit} beyond "
         "its limit at least; take a path elsewhere, less payload, or other limits",
         names=names, residual=float(found.x[-1]),
     )  # fmt: skip

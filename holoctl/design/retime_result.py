@@ -11,12 +11,13 @@ from holoctl.base.checks import Vector
 from holoctl.base.tolerances import RETIME_ACTIVE
 from holoctl.design.path_closed import ClosedPath
 from holoctl.design.path_curve import Curve
+from holoctl.design.path_law import Law
 from holoctl.design.retime_dynamics import Dynamics, dynamics_along, speed_forces
 from holoctl.design.retime_rows import Rows, limited_along
 from holoctl.design.retime_shares import shared_efforts
 from holoctl.design.retime_solve import Profile, Task, rows_at
 from holoctl.design.retime_speeds import effort_range
-from holoctl.design.trajectory import Law, Trajectory
+from holoctl.design.trajectory import Trajectory
 
 __all__ = ["Checked", "checked", "trajectory_of"]
 

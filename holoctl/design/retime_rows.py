@@ -29,7 +29,7 @@ from holoctl.design.retime_dynamics import Dynamics, speed_forces
 from holoctl.design.retime_speeds import Box, effort_boxes
 from holoctl.mechanism.bound_limits import BoundLimits
 
-__all__ = ["Rows", "effort_rows", "joined", "joint_rows", "limited_along"]
+__all__ = ["Rows", "effort_rows", "joined", "joint_rows", "limited_along", "no_rows"]
 
 Array = NDArray[np.float64]
 
@@ -40,6 +40,8 @@ class Rows(NamedTuple):
     Attributes
     ----------
     a, b, z, c : (n, m) arrays
+    size : (n, m) array
+        What rows were divided by, N m or N, or rad/s^2 or m/s^2.
     most : (n,) array
         Of sd^2; infinite where nothing is limited.
     names : tuple of m str
@@ -49,14 +51,21 @@ class Rows(NamedTuple):
     b: Array
     z: Array
     c: Array
+    size: Array
     most: Vector
     names: tuple[str, ...]
 
 
 def joined(one: Rows, two: Rows) -> Rows:
     """The rows of both."""
-    tables = (np.hstack([x, y]) for x, y in zip(one[:4], two[:4], strict=True))
-    return Rows(*tables, np.minimum(one.most, two.most), one.names + two.names)
+    a, b, z, c, size = (np.hstack([x, y]) for x, y in zip(one[:5], two[:5], strict=True))
+    return Rows(a, b, z, c, size, np.minimum(one.most, two.most), one.names + two.names)
+
+
+def no_rows(n: int) -> Rows:
+    """None at all."""
+    none = np.zeros((n, 0))
+    return Rows(none, none, none, none, none, np.full(n, np.inf), ())
 
 
 # ----------------------------------------------------------------------------------------- efforts
@@ -93,7 +102,7 @@ def effort_rows(dyn: Dynamics, bound: BoundLimits, sd: Vector) -> Rows:
         E, labels = _normals(dyn.A, names)
         found, EA = E @ terms, E @ dyn.A
     *rates, at, slope = np.moveaxis(found, 2, 0)
-    found_rows = Rows(*(np.zeros((n, 0)),) * 4, np.full(n, np.inf), ())
+    found_rows = no_rows(n)
     for box in effort_boxes(dyn.path, bound, sd):
         for side in (1.0, -1.0):
             most, falls = _support(side * EA, box)
@@ -102,7 +111,7 @@ def effort_rows(dyn: Dynamics, bound: BoundLimits, sd: Vector) -> Rows:
             a, b, c = (np.where(use, side * x / size, 0.0) for x in rates)
             c = np.where(use, c - (side * at + most) / size, -1.0)
             z = np.where(use, (falls - side * slope) / size, 0.0)
-            found_rows = joined(found_rows, Rows(a, b, z, c, found_rows.most, labels))
+            found_rows = joined(found_rows, Rows(a, b, z, c, size, found_rows.most, labels))
     return found_rows
 
 
@@ -167,7 +176,7 @@ def limited_along(path: ClosedPath, bound: BoundLimits) -> tuple[Array, Array, A
 def joint_rows(path: ClosedPath, bound: BoundLimits) -> Rows:
     """The rows of accelerations, and the most that rates of joints leave to sd^2."""
     n = path.s.size
-    none = Rows(*(np.zeros((n, 0)),) * 4, np.full(n, np.inf), ())
+    none = no_rows(n)
     if not bound.names:
         return none
     _, rates, bias = limited_along(path, bound)
@@ -180,8 +189,9 @@ def joint_rows(path: ClosedPath, bound: BoundLimits) -> Rows:
     parts = none._replace(most=most)
     for side, limits in ((1.0, bound.acceleration[1]), (-1.0, -bound.acceleration[0])):
         k = use[np.isfinite(limits[use])]
-        rows = Rows(side * rates[:, k] / limits[k], side * bias[:, k] / limits[k],
-                    np.zeros((n, k.size)), np.full((n, k.size), -1.0), most,
-                    tuple(f"{bound.names[i]}.acceleration" for i in k))  # fmt: skip
+        zeros = np.zeros((n, k.size))
+        size, names = zeros + limits[k], tuple(f"{bound.names[i]}.acceleration" for i in k)
+        a, b = side * rates[:, k] / size, side * bias[:, k] / size
+        rows = Rows(a, b, zeros, zeros - 1.0, size, most, names)
         parts = joined(parts, rows)
     return parts

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.base.linalg import least_squares
 from holoctl.base.tolerances import DAQP_FEASIBLE
 
 __all__ = ["shared_efforts"]
@@ -21,8 +22,7 @@ def shared_efforts(A: Array, r: Array, lower: Array, upper: Array) -> Array:
     """u (n, nu) at n nodes: A (n, p, nu), r (n, p), bounds (n, nu)."""
     n, p, nu = A.shape
     if nu == p:
-        found: Array = np.linalg.solve(A, r[:, :, None])[:, :, 0]
-        return found
+        return np.asarray(np.linalg.solve(A, r[:, :, None])[:, :, 0], dtype=float)
     size = np.maximum(np.abs(lower), np.abs(upper)).max(axis=0)
     strongest = float(size[np.isfinite(size)].max(initial=0.0))
     size = np.where(np.isfinite(size), size, strongest or 1.0)
@@ -33,7 +33,7 @@ def shared_efforts(A: Array, r: Array, lower: Array, upper: Array) -> Array:
 
 def _one(A: Array, r: Vector, lower: Vector, upper: Vector) -> Vector:
     p, nu = A.shape
-    u: Vector = np.linalg.lstsq(A, r, rcond=None)[0]
+    u = least_squares(A, r)
     if (u >= lower).all() and (u <= upper).all():
         return u
     room = 1e-6 * (1.0 + np.abs(u))  # the program ends on the limits, and a solver beside them

@@ -7,7 +7,6 @@ The curve is closed (path_curve.py); x runs along it with piecewise constant xdd
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,46 +16,15 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, number, numbers, positive, quiet, read_only
 from holoctl.base.errors import InputError
 from holoctl.design.path_curve import Curve, Motion, MotorCurve, motor_curve
+from holoctl.design.path_law import Law, Sampled
 from holoctl.design.path_times import curve_of_nodes, nodes_through
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
-__all__ = ["Law", "Trajectory"]
+__all__ = ["Trajectory"]
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Law:
-    """How far along a curve: ``x = x_i + xd_i T + xdd_i T^2 / 2``, T = t - t_i.
-
-    Attributes
-    ----------
-    t, x, xd : (n,) arrays
-    xdd : (n - 1,) array
-    """
-
-    t: Vector
-    x: Vector
-    xd: Vector
-    xdd: Vector
-    _t: list[float] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_t", self.t.tolist())
-
-    @property
-    def end(self) -> float:
-        """s."""
-        return self._t[-1]
-
-    def at(self, t: float) -> tuple[float, float, float]:
-        """x, xd, xdd at a time within."""
-        i = min(max(bisect_right(self._t, t) - 1, 0), self.xdd.size - 1)
-        T, rate, accelerated = t - self._t[i], float(self.xd[i]), float(self.xdd[i])
-        x = float(self.x[i]) + T * (rate + 0.5 * accelerated * T)
-        return x, max(rate + accelerated * T, 0.0), accelerated
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,18 +44,24 @@ class Trajectory:
     u : (n, nu) array_like
         The efforts of the motors that go with them, N m or N.
     partition : Partition, optional
-        The one that it was computed with.
+        The one that it was computed with. Default: decided at the first node.
+    active : tuple of n - 1 tuples of str, optional
+        What is at its limit between two nodes: motors by name, joints as ``"name.velocity"`` or
+        ``"name.acceleration"``. Empty where nothing was optimised.
+    excess : float, optional
+        By which share of its limit something exceeds it between the nodes, at worst, where that
+        was checked; 0 where nothing does.
+    curve : Curve, optional
+        Where it leads along, closed everywhere. Default: polynomials of degree five through the
+        nodes; between them the coordinates that motors drive are those of the polynomials, and the
+        others follow.
+    law : Law, optional
+        How far along the curve at a time. Default: the curve is by time.
 
     Attributes
     ----------
     duration : float
         s.
-    active : tuple of n - 1 tuples of str
-        What is at its limit between two nodes: motors by name, joints as ``"name.velocity"`` or
-        ``"name.acceleration"``. Empty where nothing was optimised.
-    excess : float
-        By which share of its limit something exceeds it between the nodes, at worst, where that
-        was checked; 0 where nothing does.
 
     Raises
     ------
@@ -248,7 +222,7 @@ class Trajectory:
         InputError
             For a tick that is not above zero.
         """
-        return Sampled(self, positive("dt", dt, "s"))
+        return Sampled(self.reference, positive("dt", dt, "s"))
 
     @staticmethod
     @quiet
@@ -304,25 +278,6 @@ class Trajectory:
         """
         check_mechanism(mech)
         return Trajectory(mech, *nodes_through(mech, points, times, start, partition))
-
-
-@dataclass(frozen=True, eq=False)
-class Sampled:
-    """A function of time for a controller that holds its torque: `Trajectory.sampled` makes one.
-
-    Parameters
-    ----------
-    trajectory : Trajectory
-    dt : float
-        The tick, s.
-    """
-
-    trajectory: Trajectory
-    dt: float
-
-    def __call__(self, t: float) -> tuple[Vector, Vector, Vector]:
-        """q_ref, v_ref, and the mean a_ref of the tick that starts at t."""
-        return self.trajectory.reference(t, self.dt)
 
 
 def _table(name: str, given: Any, shape: tuple[int, ...]) -> Array:

@@ -39,13 +39,14 @@ def check_figures(result, left_by_the_hold=1e-4):
         assert np.abs(tip.rotation - np.eye(3)).max() < 1e-8
 
 
+@pytest.mark.slow
 def test_the_figures_of_the_main_job_in_half_the_time():
     """Drawn twice as fast as the demo does, which is harder."""
     check_figures(demo(duration=2.0))
 
 
-@pytest.mark.parametrize("name", few(["delta", "stewart"], []))
-def test_spatial_robots_draw_in_a_hurry(name):
+@pytest.mark.parametrize("name", few(["five_bar", "delta", "stewart"], ["five_bar"]))
+def test_robots_draw_in_a_hurry(name):
     """Much faster than the demo does, and with a hold of 5 ms, so that it takes little time."""
     check_figures(demo(name, duration=1.2, rate=200.0), left_by_the_hold=2e-3)
 
