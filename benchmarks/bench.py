@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import certified
 import encoders
 import exported
 import limits
@@ -274,7 +275,9 @@ def main() -> None:
         figures, by_method, ticks, batches, simulations, command, time.perf_counter() - started
     )
     if not given.quick:
-        sections = encoders.section(), limits.section(given.tsid), exported.section()
+        sections = (
+            encoders.section(), certified.section(), limits.section(given.tsid), exported.section()
+        )  # fmt: skip
         text = "\n\n".join([text.rstrip(), *sections]) + "\n"
     print(text)
     if out is not None:

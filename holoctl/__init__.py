@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         LoadError,
         NotActuatedError,
         SingularityError,
+        SweepError,
     )
     from holoctl.closing.assembly import assemble
     from holoctl.closing.snapped import Snapped, snapped
@@ -79,15 +80,26 @@ if TYPE_CHECKING:
     from holoctl.control.tasks.frame_task import FrameTask
     from holoctl.control.tasks.posture_task import PostureTask
     from holoctl.control.tasks.task_terms import TaskTerms, task_terms
+    from holoctl.design.equilibrium import Equilibrium, equilibrium
+    from holoctl.design.gains import Gains, gains_for
     from holoctl.design.linear_model import Linearization
     from holoctl.design.linearize import linearize
+    from holoctl.design.lqr import lqr
+    from holoctl.design.lqr_along import lqr_along
     from holoctl.design.modes import Mode
+    from holoctl.design.motor_map import motor_map
+    from holoctl.design.motor_map_value import MotorMap
+    from holoctl.design.retime import retime
+    from holoctl.design.state_feedback import StateFeedback
+    from holoctl.design.sweep import Sweep, sweep
+    from holoctl.design.trajectory import Trajectory
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
     from holoctl.doctor.examination import mobility
     from holoctl.doctor.joined_modes import JoinedModes, joined_modes
     from holoctl.doctor.motion import Motion
     from holoctl.doctor.redundancy import RowGroup
     from holoctl.doctor.report import MobilityReport
+    from holoctl.dynamics.batch_certificate import BatchCertificate
     from holoctl.dynamics.certificate import Certificate
     from holoctl.dynamics.energy import Energy, Power, energy, power
     from holoctl.dynamics.forward import ForwardDynamics, forward_dynamics
@@ -136,6 +148,7 @@ _HOMES = {
     "estimation.prepared_assembly": ["AssemblyReport", "PreparedAssembly"],
     "estimation.rate_filter": ["RateFilter"],
     "closing.snapped": ["Snapped", "snapped"],
+    "dynamics.batch_certificate": ["BatchCertificate"],
     "dynamics.certificate": ["Certificate"],
     "codegen.compiled.compile": ["compile"],
     "codegen.compiled.compiled": ["Compiled"],
@@ -169,9 +182,19 @@ _HOMES = {
     "control.tasks.frame_task": ["FrameTask"],
     "control.tasks.posture_task": ["PostureTask"],
     "control.tasks.task_terms": ["TaskTerms", "task_terms"],
+    "design.equilibrium": ["Equilibrium", "equilibrium"],
+    "design.gains": ["Gains", "gains_for"],
     "design.linear_model": ["Linearization"],
     "design.linearize": ["linearize"],
+    "design.lqr": ["lqr"],
+    "design.lqr_along": ["lqr_along"],
     "design.modes": ["Mode"],
+    "design.state_feedback": ["StateFeedback"],
+    "design.retime": ["retime"],
+    "design.trajectory": ["Trajectory"],
+    "design.motor_map": ["motor_map"],
+    "design.motor_map_value": ["MotorMap"],
+    "design.sweep": ["Sweep", "sweep"],
     "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
     "doctor.joined_modes": ["JoinedModes", "joined_modes"],
     "doctor.examination": ["mobility"],
@@ -188,7 +211,7 @@ _HOMES = {
     "rows.terms": ["Terms", "terms"],
     "base.errors": [
         "AssemblyError", "BranchError", "HoloctlError", "InconsistentError", "InputError",
-        "LimitError", "LoadError", "NotActuatedError", "SingularityError",
+        "LimitError", "LoadError", "NotActuatedError", "SingularityError", "SweepError",
     ],
     "io.load": ["load", "robot_file", "robot_names"],
     "constraints.joint_coordinates": ["JointMotion"],

@@ -43,7 +43,14 @@ FLOORS = [
 SLOW_TO_IMPORT = {
     "matplotlib", "cvxpy", "tqdm", "casadi", "mujoco", "control", "toppra", "distributed", "dask",
 }  # fmt: skip
-PRINTERS = {"app.cli", "app.demo"}
+PRINTERS = {
+    "app.cli",
+    "app.demo",
+    "app.printing",
+    "app.linearize_command",
+    "app.retime_command",
+    "app.map_command",
+}
 WITHOUT_CODE = {"robots"}
 
 

@@ -64,6 +64,8 @@ def test_lock_is_plain_sorted_and_complete():
         *extras["plot"],
         *extras["codegen"],
         *extras["mujoco"],
+        *extras["design"],
+        *extras["cluster"],
         *extras["dev"],
     ]:
         name = re.match(r"[A-Za-z0-9._-]+", requirement)[0].casefold()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -48,7 +50,24 @@ def results():
         "task": hc.task_terms(
             hc.project(mech, q, v, partition=part), hc.FrameTask("rocker", "rz x", local=True)
         ),
+        **designed(),
+        "sweep": hc.sweep(math.sqrt, [4.0, -1.0], ThreadPoolExecutor(1)),
+        "map": hc.motor_map(mech, {"crank": np.linspace(0.0, 0.2, 3)}),
         "run": hc.simulate(mech, lambda t, q, v: np.zeros(1), q, v, 0.002),
+    }
+
+
+def designed():
+    """What is designed about the equilibrium of the four-bar."""
+    mech = mechanism("four_bar")
+    eq = hc.equilibrium(mech, partition=shared_partition("four_bar"))
+    lin = hc.linearize(mech, eq.q, u=eq.u, partition=eq.partition)
+    return {
+        "equilibrium": eq,
+        "linear": lin,
+        "mode": lin.modes()[0],
+        "regulator": hc.lqr(lin, 1.0, 1.0, dt=1e-3),
+        "gains": hc.gains_for(lin, 20.0, 1.0, rate=1e3),
     }
 
 
@@ -74,6 +93,15 @@ SENTENCES = {
     "joined": ["<JoinedModes of 'four_bar': of 1 pair of modes 0 joined, 1 parted, 0 not known"],
     "modes": ["<AssemblyModes of 'four_bar': 2 modes found from 5 starts: ", "; 0 did not close"],
     "task": ["<TaskTerms: 2 rows of 1 motion, condition number inf>"],
+    "equilibrium": ["<Equilibrium of 'four_bar': efforts up to {u} N m or N, 1 held, not stable>"],
+    "linear": [
+        "<Linearization of 'four_bar': 1 motion, 1 motor, 2 outputs, in continuous time, at an equ"
+    ],
+    "mode": ["<Mode: falls away by a factor of e in ", " s: 'crank'>"],
+    "regulator": ["<StateFeedback of 'four_bar': 1 motion, 1 motor, in ticks of 0.001 s, about a"],
+    "gains": ["<Gains: bandwidth 20 rad/s of at most 1e+03, damping 1 left of 1; 1000 ticks/s>"],
+    "sweep": ["<Sweep: 2 items, 1 failed: item 1, ValueError: math domain error>"],
+    "map": ["<MotorMap of 'four_bar': 3 = 3 points over crank: 3 reachable, efforts up to "],
     "run": [
         "<Run: 3 coordinates and 1 motor over 0.002 s, 3 instants, off the constraints by at most "
     ],

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_mechanism", "tracking_picture"]
+__all__ = ["draw_mechanism", "new_figure", "tracking_picture"]
 
 Array = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ class _Demo(Protocol):
     def drawing(self) -> _Drawing: ...
 
 
-def _new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -86,7 +86,7 @@ def tracking_picture(result: _Demo, path: Path) -> Path:
 
     Where the figure lies level, it is shown from above and the robot from the side.
     """
-    fig = _new_figure(11.0, 7.5)
+    fig = new_figure(11.0, 7.5)
     grid = fig.add_gridspec(2, 2, width_ratios=(1.0, 1.25))
     plane = result.drawing.plane
     if 2 in plane:  # upright

@@ -21,6 +21,7 @@ __all__ = [
     "LoadError",
     "NotActuatedError",
     "SingularityError",
+    "SweepError",
 ]
 
 
@@ -165,6 +166,21 @@ class LimitError(HoloctlError):
 
 class NotActuatedError(HoloctlError):
     """Torques were asked of a mechanism that has no motor, or no motion, to use them on."""
+
+
+class SweepError(HoloctlError):
+    """An item of a sweep has no value for a reason of its own: its worker died, or what was to be
+    sent to it or back cannot be pickled.
+
+    Attributes
+    ----------
+    item : int or None
+        The index of the item, where it is known.
+    """
+
+    def __init__(self, message: str, *, item: int | None = None) -> None:
+        super().__init__(message)
+        self.item = item
 
 
 def _rebuild(

@@ -686,6 +686,10 @@ DERIVED = 3.0
 REDUCED = 1e7
 """``N' M N`` is in doubt where a pivot is less than one over this of its diagonal entry."""
 
+NO_SIZE = 1e-300
+"""What is not finite puts a certificate in doubt: squares count by so much, which finite ones do
+not feel; and sizes that would be zero are taken for this."""
+
 TURNED = 3.0
 """The largest sum of magnitudes along three axes, ``max_k sum_j |e_k . w_j|``, changes by so
 much at most when the axes are turned: it is at least a third of the sum of all ``|w_j|``, and no
@@ -994,23 +998,220 @@ REACH_WEAK = 1e-3  # scaled
 
 # --- Design: linear models
 
-STEPS_OF_STATES = (3e-3, 3e-4, 3e-5, 3e-6)  # scaled
+STEPS_OF_STATES = (3e-3, 3e-4, 3e-5, 3e-6, 3e-7)  # scaled
 """Steps of differences of sixth order along a motion, from the first on until one is short enough;
 beside a singular configuration, or where friction sets in, the later ones are."""
 
-STEPS_OF_RATES = (0.3, 3e-2, 3e-3, 3e-4, 3e-5, 3e-6)  # 1/s
+STEPS_OF_RATES = (0.3, 3e-2, 3e-3, 3e-4, 3e-5, 3e-6, 3e-7)  # scaled, 1/s
 """The same along a rate. Without friction the acceleration is quadratic in it, and any will do."""
 
-SMOOTH_ENOUGH, NOT_SMOOTH = 1e-8, 1e-4
+SMOOTH_ENOUGH, NOT_SMOOTH = 1e-8, 1e-6
 """Differences of fourth and sixth order that agree to the first, relative, are good; where none
-agree to the second there is no derivative."""
+agree to the second there is no derivative, and half the jump of the slope counts as such."""
 
-AT_EQUILIBRIUM = 1e-6
-"""A point whose own rate is no larger, as a share of the largest entry of the model (at least 1),
-is at an equilibrium."""
+BESIDE_VALUE = 1e-5
+"""Derivatives below this share of the value count as so much: it is rounded, and they are not
+known better."""
 
-NOT_MOVING = 1e-5  # rad/s
-"""A mode this slow, as a share of the fastest where that is more than 1 rad/s, is said to drift."""
+KINK_STEP, KINK, BESIDE_KINK = 1e-7, 1e-4, 1e-2  # scaled; relative, both
+"""Where derivatives are exact, slopes on both sides of the point are compared with them by steps of
+the first length, and may differ by the second; those below the third share of the value count as
+so much."""
+
+SLIDES_AGAINST = 1e-5  # scaled
+"""Motions of a partition that open rows by more, of all there are, are none of this mechanism."""
+
+AT_EQUILIBRIUM = 1e-6  # rad/s, m/s, rad/s^2, m/s^2
+"""A point whose own rate is no larger is at an equilibrium."""
+
+NEXT_TO_EQUILIBRIUM = 1e-8  # scaled
+"""So is one that has an equilibrium this near: stiff springs turn rounding into accelerations."""
+
+OF_MODEL = 1e-9
+"""How well accelerations of a linear model are taken to be known, as a share of the largest by the
+same state (at least 1): eigenvalues that this may move to zero are said to be zero."""
+
+ROUNDED_STEP = 1e-15
+"""What entries of a model in discrete time are rounded to, as a share of themselves or of 1."""
+
+CRITICAL = 1e-3
+"""A pair of eigenvalues may be one that is there twice where its imaginary part is this small, as
+a share: rounding makes pairs of such."""
+
+LEAST_SPEED = 1e-12  # rad/s
+"""Eigenvalues are compared at such a speed where they are slower, and products of eigenvectors
+that are less count as this."""
+
+NOT_DAMPED = 1e-6
+"""Damping ratios below this are said to be none."""
 
 TAKES_PART = 0.2
 """Coordinates that take part in a mode by this share of the one that does so most are named."""
+
+# --- Design: equilibria
+
+BALANCED, BALANCED_NEARLY = 1e-10, 1e-6  # of the efforts that act
+"""At an equilibrium what no motor, or not the efforts given, balances is at most the first share of
+all that acts; a search that ends below the second ends for rounding, and is told as it is."""
+
+UNBALANCED_ENDS = 3
+"""Where so many starts end where the same least is out of balance, no more are made."""
+
+BALANCE_STEP = 1e-5  # scaled
+"""Step of the differences by which the way to an equilibrium is found."""
+
+STIFFNESS_STEP = 1e-4  # scaled
+"""Step of the differences of what pulls back, at an equilibrium."""
+
+STIFFNESS_NONE, STIFFNESS_SYMMETRIC = 1e-6, 1e-5
+"""A motion is pulled back, or falls, by more than the first share of the largest stiffness, or of
+the weight on a lever; stiffness that misses symmetry by the second has no energy."""
+
+MOVES_BY_ITSELF = 1e-9  # 1/s, 1/s^2, scaled
+"""Constraints that impose a faster rate or acceleration at rest allow no rest."""
+
+# --- Design: gains
+
+LOOP_GRID, LOOP_BISECTED = (0.05, 1.05), 1e-12  # shares
+"""The largest bandwidth of a loop is looked for from this share of the usual one on, in steps of
+the second factor, then halved to within the last, relative."""
+
+NEWTON_TRUSTED = 1e-3
+"""A pole is made exact by steps that are at most this share of its distance from z = 1."""
+
+DECAYS_FASTER = 2.0
+"""Poles that decay faster than those asked for by this factor do not count in the damping left."""
+
+DELAY_NODES = 30
+"""Nodes along the history of a loop that is late and has no ticks."""
+
+MOST_TICKS_LATE = 200
+"""A loop may be late by so many ticks."""
+
+LOOP_UNSTABLE = 1e-6
+"""A pole of the loop on a model this far outside of the unit circle grows; nearer ones drift."""
+
+FIRST_DOUBLING = 0.25
+"""Norm of the first step of a model whose cost over a tick is found by doubling: there thirteen
+terms of the series are exact."""
+
+RICCATI_HOLDS = 1e-6
+"""The Riccati equation may miss by this share of its largest term."""
+
+NOT_MOVING = 1e-5
+"""Regulators: an eigenvalue this near the border, 1/s or a share of the largest, may lie on it."""
+
+MOVED_BY_MOTORS, SEEN_BY_WEIGHTS = 1e-7, 1e-7  # scaled
+"""A mode is moved by the motors where ``[A - lambda, B]`` has no smaller singular value, and seen
+by the weights where ``[A - lambda; Q^1/2]`` has none; columns of B, and the largest entry of Q^1/2,
+are 1."""
+
+WEIGHT_NEGATIVE, WEIGHT_SYMMETRIC = 1e-10, 1e-10
+"""By how much of the largest entry weights may be below zero, or not symmetric."""
+
+MODEL_EVERY, MOST_MODELS = 0.01, 101  # s; a count
+"""Along a motion linear models are made so often, and so many at most, unless told otherwise."""
+
+FOLLOWS_DYNAMICS = 1e-4
+"""A trajectory is a motion of its mechanism where the accelerations that its efforts cause miss its
+own by this share of 1 + the largest."""
+
+COUPLED = 1e-7
+"""States that are left out of a regulator may act on the others by this share of the largest."""
+
+# --- Trajectories
+
+PATH_SHORTEST = 1e-4
+"""Where a step of this share of the way to the next point of a path does not count, it ends."""
+
+PATH_STALLED = 1e-11  # scaled
+"""Newton's method on a path that contracts no more is at its end where less is left."""
+
+CURVE_CLOSED = 1e-10  # scaled
+"""Between its nodes a trajectory is closed to within this, or it gets more nodes."""
+
+CURVE_SHORTEST = 1e-7
+"""Nodes of a trajectory are never nearer to each other than this share of it."""
+
+PATH_SAMPLES, PATH_SAMPLED, PATH_SMOOTH = (200, 3200), 1e-9, 1e-6  # counts; scaled
+"""Samples of a function that is a path, at first and at most: until between them it is off by no
+more than the second; at most it may be off by the third."""
+
+PATH_MEETS = 1e-6  # scaled
+"""By how much a way-point may miss the path of the closed mechanism: motors, or joints, that
+contradict the others."""
+
+PATH_STILL = 1e-7
+"""A path stands still where its derivative is below this share of the largest."""
+
+IDLE_BALANCED = 1e-3
+"""Bodies that spin freely are held still on a path, where efforts about their axes, which nothing
+gives, are below this share of the others: so little do they matter to the motors."""
+
+MOST_FACETS, SAME_COLUMN = 1000, 1e-9  # a count; a share
+"""What more motors than motions can do together has at most twice so many facets; motions that
+efforts move by less than the share count as not moved by them."""
+
+RETIME_GAPS = (1e-9, 1e-7)
+"""What Clarabel is asked for on the fastest way, gap and feasibility: the first it attains."""
+
+RETIME_CAP = 1e6
+"""Squared speeds along a path count as not limited above so many times the usual ones."""
+
+RETIME_ROUNDS, RETIME_SETTLED = 12, 1e-3  # a count; a share
+"""So often forces that change with the speed are linearised anew at most, until the duration
+changes by less than the share."""
+
+RETIME_OVER, RETIME_REFINED, RETIME_TIGHTENED = 5e-3, 5, 5  # a share; counts
+"""Where a trajectory exceeds limits between its nodes by more than the share it gets more nodes, so
+often at most; then limits are taken tighter there, so often at most."""
+
+RETIME_ACTIVE = 2e-3
+"""What is within this share of its limit is at it."""
+
+RETIME_SLOW = 0.2
+"""The slow motion from which forces that change with the speed are linearised at first: a share of
+the speed that limits leave where nothing accelerates."""
+
+THROUGH_NODES = 50
+"""A trajectory through way-points in time has so many nodes between two of them."""
+# --- Sweeps: many items on many workers
+
+SWEEP_SHARE, SWEEP_PATIENCE = 0.1, 0.2  # s; s
+"""What a worker gets takes so long, by what was seen before; what is not begun after the second
+goes back to the others."""
+
+SWEEP_LEAST, SWEEP_SHARES_LEFT = 2e-3, 2  # s; a count
+"""Towards the end a worker gets of what is left as much as makes so many shares for each, but not
+less than takes the first."""
+
+SWEEP_GROWTH, SWEEP_CUT = 8, 8  # counts
+"""A share has at most so many times the items of the longest that was done; one that was lost is
+cut into so many."""
+
+SWEEP_FUNCTIONS = 4  # a count
+"""Functions that a worker of somebody else's keeps."""
+
+SWEEP_GOODBYE = 5.0  # s
+"""A worker that is sent home and does not go in this time is killed."""
+
+PATH_GAIN = 1e8
+"""At a dead point what is driven moves some coordinate by more than this, scaled."""
+# --- Motor maps: from point to point on one branch
+
+MAP_EVALUATIONS = 400  # a count
+"""Evaluations that a way to a neighbour may take."""
+
+MAP_STARTS = 20  # a count
+"""So many points of a grid are tried as the first one, the nearest to the start first."""
+
+MAP_ALIKE, MAP_SAME = 0.3, 1e-6  # a share; scaled
+"""Neighbours are on one branch where the way between them is that of the slope to within the first;
+and configurations are the same to within the second."""
+
+MAP_PAIRS = 50  # a count
+"""Pairs that are compared in one item."""
+
+TURNS_APART = 1e-3
+"""Where a joint turns back on a path there is a node, unless one is nearer than this share of their
+distance."""

@@ -1,4 +1,5 @@
-"""Controller design, offline: linear models, gains, the fastest way along a path, maps.
+"""Controller design, offline: linear models, gains, the fastest way along a path, sweeps and maps.
 
-In: a mechanism, states, limits. Out: `Linearization`, `StateFeedback`, `Trajectory`, `Sweep`.
+In: a `Mechanism`, states, limits. Out: `Linearization`, `StateFeedback`, `Trajectory`, `MotorMap`.
+Nothing here is asked in a tick, but for what `StateFeedback` and `Trajectory` say in one.
 """

@@ -8,17 +8,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import expm
 
-from holoctl.base.checks import Vector, counted, positive, quiet, read_only
+from holoctl.base.checks import Vector, counted, made_again, positive, quiet, read_only
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import AT_EQUILIBRIUM
+from holoctl.base.tolerances import AT_EQUILIBRIUM, NEXT_TO_EQUILIBRIUM
 from holoctl.design.modes import Mode, modes_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -47,8 +47,9 @@ class Linearization:
     C, D : (p, 2n) and (p, nu) arrays
         Of the outputs.
     rate : (2n,) array
-        dx/dt of the point itself, (yd, ydd): zero at an equilibrium. Of a model in discrete time
-        the step that the point makes in dt.
+        dx/dt of the point itself, (yd, ydd): zero at an equilibrium. With ``along="motion"``, where
+        y counts from a reference that moves on with v, (0, ydd). Of a model in discrete time the
+        step that the point makes in dt.
     states, inputs, outputs : tuples of str
         Names; ``"d x"`` is the rate of x.
     q, v, u : (nq,), (nv,) and (nu,) arrays
@@ -88,12 +89,19 @@ class Linearization:
         for name in ("A", "B", "C", "D", "rate", "q", "v", "u", "gamma"):
             object.__setattr__(self, name, read_only(np.array(getattr(self, name), dtype=float)))
 
+    def __reduce__(self) -> tuple[Any, ...]:  # a pickled array forgets that it is read-only
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        return made_again, (type(self), given)
+
     def __repr__(self) -> str:
         n, what = len(self.states) // 2, "in continuous time"
         if self.dt is not None:
             what = f"in ticks of {self.dt:g} s"
-        off = largest(self.rate)
-        where = "at an equilibrium" if self.at_equilibrium else f"its own rate up to {off:.2g}"
+        where = f"its own rate up to {largest(self.rate):.2g}"
+        if self.at_equilibrium:
+            where = "at an equilibrium"
+        elif self.along == "motion":
+            where = "along a motion"
         return (
             f"<Linearization of {self.mech.name!r}: {counted(n, 'motion')}, "
             f"{counted(len(self.inputs), 'motor')}, {counted(len(self.outputs), 'output')}, "
@@ -102,10 +110,20 @@ class Linearization:
 
     @property
     def at_equilibrium(self) -> bool:
-        """Whether the point stays where it is: its rate is zero to rounding."""
-        n = len(self.states) // 2
-        size = max(1.0, largest(self.A[n:]) if self.dt is None else 1.0)
-        return largest(self.rate) <= AT_EQUILIBRIUM * size
+        """Whether the point stays where it is, or one next to it does, as near as rounding."""
+        of, tick = self.partition.independent, self.dt or 1.0
+        if largest(self.v[of]) > AT_EQUILIBRIUM:
+            return False
+        rate = self.rate / tick
+        if np.abs(rate).max(initial=0.0) <= AT_EQUILIBRIUM:
+            return True
+        A = self.A if self.dt is None else (self.A - np.eye(len(self.A))) / tick
+        A = A * np.tile(self.mech.column_scale[of], 2)
+        away = np.asarray(
+            np.linalg.lstsq(A, -rate, rcond=None)[0], dtype=float
+        )  # the equilibrium, of stiff springs
+        rest = np.abs(A @ away + rate).max(initial=0.0)
+        return bool(np.abs(away).max() <= NEXT_TO_EQUILIBRIUM and rest <= AT_EQUILIBRIUM)
 
     @quiet
     def discretized(self, dt: float) -> Linearization:
@@ -149,14 +167,15 @@ class Linearization:
         tuple of Mode
             A pair of conjugate eigenvalues is one of them.
         """
-        names = [self.mech.coordinate_names[i] for i in self.partition.independent]
-        return modes_of(self.A, names, self.dt)
+        of = self.partition.independent
+        names = [self.mech.coordinate_names[i] for i in of]
+        return modes_of(self.A, names, self.mech.column_scale[of], self.dt)
 
     def to_control(self) -> control.StateSpace:
-        """The model as python-control has it, names kept.
+        """The model as python-control has it, names kept; ``.`` in them becomes ``_``.
 
-        Needs python-control (the extra ``holoctl[design]``). The rate of a point that is no
-        equilibrium has no place there.
+        Needs python-control (the extra ``holoctl[design]``), which takes no points in names. The
+        rate of a point that is no equilibrium has no place there.
 
         Returns
         -------
@@ -175,5 +194,17 @@ class Linearization:
             ) from None
         return control.ss(
             self.A, self.B, self.C, self.D, 0 if self.dt is None else self.dt,
-            states=list(self.states), inputs=list(self.inputs), outputs=list(self.outputs),
+            states=_without_points(self.states), inputs=_without_points(self.inputs),
+            outputs=_without_points(self.outputs),
         )  # fmt: skip
+
+
+def _without_points(names: tuple[str, ...]) -> list[str]:
+    """The names with ``_`` for ``.``, and more of it where that is a name already."""
+    found: list[str] = []
+    for name in names:
+        plain = name.replace(".", "_")
+        while plain in found or (plain != name and plain in names):
+            plain += "_"
+        found.append(plain)
+    return found

@@ -49,7 +49,7 @@ def _linear_model(
     if code is None:
         plant = by_differences(mech, part, q, v, u, t, at)
     else:
-        plant = by_code(code, q, v, u, t, at)
+        plant = by_code(code, part, q, v, u, t, at)
     S, n = part.independent, part.independent.size
     turned = -0.5 if along == "fixed" else -1.0
     A, B = np.zeros((2 * n, 2 * n)), np.zeros((2 * n, mech.nu))
@@ -58,11 +58,18 @@ def _linear_model(
     A[n:, :n] = plant.by_y[S]
     A[n:, n:] = plant.by_yd[S]
     B[n:] = plant.by_u[S]
-    rate = np.concatenate([v[S], plant.a[S]])
+    yd = v[S] if along == "fixed" else np.zeros(n)
+    rate = np.concatenate([yd, plant.a[S]])
     if not largest(A) + largest(B) + largest(rate) < np.inf:
         raise InputError(f"{mech.name}: the linear model is not finite; q, v or u is out of range")
     names = [mech.coordinate_names[i] for i in S]
     states = (*names, *(f"d {x}" for x in names))
+    if len(set(states)) < len(states):
+        twice = listing(sorted({x for x in names if x in states[n:]}))
+        raise InputError(
+            f"{mech.name}: a coordinate is called as the rate of another one is, {twice}: states "
+            "need different names; call it otherwise"
+        )
     labels, C, D = outputs_of(mech, states, outputs, Point(q, v, u, t, part, at))
     return Linearization(
         A, B, C, D, rate, states, mech.actuator_names, labels, q, v, u, mech, part, at.gamma, t,
@@ -105,7 +112,7 @@ def linearize(
     outputs : str, task, or sequence of these, optional
         Default: the states. A coordinate or a joint, one that was cut too, by its name;
         ``"motors"``: the positions of all; ``"d NAME"``, ``"d motors"``: their rates;
-        ``"force NAME"``: the multipliers of a constraint, N or N m; a task such as
+        ``"force NAME"``: the multipliers of a constraint or of a row, N or N m; a task such as
         ``hc.FrameTask("tool")``: the small motion of its rows (rotations in its axes).
     t : float, optional
         Time, s.
@@ -114,7 +121,8 @@ def linearize(
     along : str, optional
         What y is with ball, planar and free joints. ``"fixed"``: coordinates of a chart about q.
         ``"motion"``: the step from a reference that moves on from q with v, as a controller along
-        a motion sees it. The same where q is at rest, or all coordinates add up.
+        a motion sees it: there ``rate`` is (0, ydd). A and B are the same where q is at rest, or
+        all coordinates add up.
 
     Returns
     -------

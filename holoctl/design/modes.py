@@ -6,15 +6,22 @@ lambda = -zeta w +- i w sqrt(1 - zeta^2)        in ticks of dt: z = exp(lambda d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, fields
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eig
 
-from holoctl.base.checks import listing, read_only
-from holoctl.base.tolerances import NOT_MOVING, TAKES_PART
+from holoctl.base.checks import Vector, listing, made_again, quiet, read_only
+from holoctl.base.tolerances import (
+    CRITICAL,
+    LEAST_SPEED,
+    NOT_DAMPED,
+    OF_MODEL,
+    ROUNDED_STEP,
+    TAKES_PART,
+)
 
 __all__ = ["Mode", "modes_of"]
 
@@ -30,7 +37,7 @@ class Mode:
     ----------
     value : complex
         Eigenvalue, 1/s; of a pair the one with the positive imaginary part. Of a model in discrete
-        time it is ``log(z) / dt``.
+        time it is ``log(z) / dt``: swings of more than 1 / (2 dt) Hz look slower there.
     frequency : float
         ``|value|``, rad/s: the natural frequency.
     damping : float
@@ -48,6 +55,9 @@ class Mode:
     shape: Complex
     coordinates: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", read_only(np.array(self.shape, dtype=complex)))
+
     @property
     def drifts(self) -> bool:
         """Whether it neither grows nor decays nor swings: nothing pulls it back."""
@@ -55,8 +65,8 @@ class Mode:
 
     @property
     def stable(self) -> bool:
-        """Whether it decays."""
-        return self.damping > 0.0
+        """Whether it decays, however slowly: by more than rounding."""
+        return self.damping >= NOT_DAMPED
 
     @property
     def sentence(self) -> str:
@@ -64,43 +74,91 @@ class Mode:
         of, at = listing(list(self.coordinates), 4), self.value
         if self.drifts:
             return f"drifts: nothing pulls {of} back"
+        if not np.isfinite(at):
+            return f"is gone after a tick: {of}"
         if at.imag == 0.0:
             how = "decays" if at.real < 0.0 else "falls away"
             return f"{how} by a factor of e in {1.0 / abs(at.real):.3g} s: {of}"
         hertz = at.imag / (2.0 * np.pi)
         text = f"swings at {hertz:.4g} Hz ({at.imag:.4g} rad/s), "
-        if abs(self.damping) < NOT_MOVING:
+        if abs(self.damping) < NOT_DAMPED:
             return f"{text}not damped: {of}"
         if self.damping > 0.0:
             return f"{text}damping ratio {self.damping:.2g}: {of}"
         return f"{text}and grows by a factor of e in {1.0 / at.real:.3g} s: {of}"
 
+    def __reduce__(self) -> tuple[Any, ...]:  # a pickled array forgets that it is read-only
+        return made_again, (type(self), {f.name: getattr(self, f.name) for f in fields(self)})
+
     def __repr__(self) -> str:
         return f"<Mode: {self.sentence}>"
 
 
-def modes_of(A: Array, names: Sequence[str], dt: float | None) -> tuple[Mode, ...]:
-    """The modes of A, whose states are n coordinates and their n rates."""
+@quiet
+def modes_of(A: Array, names: Sequence[str], scale: Vector, dt: float | None) -> tuple[Mode, ...]:
+    """The modes of A, whose states are n coordinates, of the unit `scale` each, and their rates."""
+    n = len(names)
     values, left, right = cast(tuple[Complex, Complex, Complex], eig(A, left=True))
+    unsure = _uncertainty(A, values, left, right, dt)
     if dt is not None:
-        with np.errstate(divide="ignore"):
-            values = np.log(values.astype(complex)) / dt
-    still = NOT_MOVING * max(1.0, float(np.abs(values[np.isfinite(values)]).max(initial=0.0)))
-    n, found = len(names), []
-    for i in np.argsort(np.abs(values), kind="stable"):
-        at = complex(values[i])
-        if at.imag < 0.0 and abs(at) > still:
+        values = np.where(np.abs(values) > ROUNDED_STEP * np.abs(A).max(initial=0.0), values, 0.0)
+        values = np.log(values.astype(complex)) / dt
+    found = []
+    for i in sorted(
+        range(len(values)), key=lambda i: (float(f"{abs(values[i]):.9g}"), -values[i].real)
+    ):
+        at, x = complex(values[i]), right[:, i]
+        gone = not np.isfinite(at)
+        drifts = not gone and abs(at) <= unsure[i]
+        if gone or drifts:
+            at = complex(-np.inf) if gone else 0j
+        elif abs(at.imag) <= min(unsure[i], CRITICAL * abs(at)):
+            at = complex(at.real)  # rounding makes a pair of one that is there twice
+        elif at.imag < 0.0:
             continue  # the other one of a pair
-        drifts = abs(at) <= still
-        part = np.abs(left[:, i] * right[:, i])
-        part = np.abs(right[:n, i]) if drifts and right[:n, i].any() else part[:n] + part[n:]
+        part = np.abs(left[:, i] * x)
+        part = np.abs(x[:n]) / scale if drifts and x[:n].any() else part[:n] + part[n:]
+        part = np.round(part / part.max(), 6)
         order = np.argsort(-part, kind="stable")
-        taking = [k for k in order if part[k] >= TAKES_PART * part[order[0]]]
-        x = right[:, i]
+        taking = [k for k in order if part[k] >= TAKES_PART]
         found.append(
             Mode(
-                0j if drifts else at, abs(at), float("nan") if drifts else -at.real / abs(at),
-                read_only(x / x[np.argmax(np.abs(x))]), tuple(names[k] for k in taking),
+                at, abs(at), float("nan") if drifts else _damping(at),
+                x / x[np.argmax(np.abs(x))], tuple(names[k] for k in taking),
             )
         )  # fmt: skip
     return tuple(found)
+
+
+def _damping(at: complex) -> float:
+    return 1.0 if not np.isfinite(at) else -at.real / abs(at)
+
+
+def _uncertainty(
+    A: Array, values: Complex, left: Complex, right: Complex, dt: float | None
+) -> Vector:
+    r"""How far eigenvalues (continuous time) may move by an error E of the model.
+
+    By one of their own ``|w|' E |x| / |w' x|``, to first order; by no more than the two of a pair
+    that meet do, ``sqrt(s |w|' E |x| / (|w| |x|))`` where rates are measured in s = \|lambda\|.
+    """
+    n, tick = len(A) // 2, dt or 1.0
+    E = np.zeros_like(A)
+    E[n:] = OF_MODEL * np.maximum(1.0, np.abs(A[n:]).max(0, initial=0.0) / tick)
+    speeds = np.abs(values)
+    if dt is not None:
+        E = tick * E + ROUNDED_STEP * np.maximum(1.0, np.abs(A))
+        E[:n] += 0.5 * tick * E[n:]
+        speeds = np.abs(np.log(values.astype(complex))) / tick
+    s = np.clip(speeds, LEAST_SPEED, 1.0 / LEAST_SPEED)
+    w, x = np.abs(left), np.abs(right)
+    moves = np.einsum("ik,ij,jk->k", w, E, x) / tick
+    share = np.abs(np.einsum("ik,ik->k", left.conj(), right))
+    if dt is not None:
+        share = share * np.abs(values)
+    x[n:] /= s
+    w[n:] *= s
+    apart = moves / np.maximum(share, LEAST_SPEED)
+    meeting = np.sqrt(s * moves / (np.linalg.norm(w, axis=0) * np.linalg.norm(x, axis=0)))
+    least: Vector = np.minimum(apart, meeting)
+    return least

@@ -2,18 +2,13 @@
 
     a_q gamma + a_v D        a_v gamma        a_tau B
 
-exactly, by compiled derivatives, or by central differences of sixth order along each motion:
-
-    f'(0) ~ ( 45 [f(h) - f(-h)] - 9 [f(2h) - f(-2h)] + [f(3h) - f(-3h)] ) / (60 h)
-
-The same values give a difference of fourth order. Where the two do not agree the step is too long
-(friction that sets in within a small rate), and shorter ones are tried.
+exactly, by compiled derivatives, or by differences (differences.py).
 Reference: docs/derivations.md, "Linear models".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -23,21 +18,20 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import (
-    NOT_SMOOTH,
-    SMOOTH_ENOUGH,
-    STEPS_OF_RATES,
-    STEPS_OF_STATES,
-)
+from holoctl.base.tolerances import STEPS_OF_RATES, STEPS_OF_STATES
 from holoctl.codegen.compiled.compiled import Compiled
+from holoctl.design.differences import check_kink, derivative
 from holoctl.design.minimal_coordinates import MinimalCoordinates
+from holoctl.dynamics.forward import accelerate
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
+from holoctl.projector.projection import projected
 
-__all__ = ["PlantDerivatives", "by_code", "by_differences", "derivative"]
+__all__ = ["PlantDerivatives", "by_code", "by_differences"]
 
 Array = NDArray[np.float64]
+Acceleration = Callable[[Vector, Vector, Vector, float], Vector]
 
 
 class PlantDerivatives(NamedTuple):
@@ -58,82 +52,77 @@ class PlantDerivatives(NamedTuple):
 
 
 def by_code(
-    code: Compiled, q: Vector, v: Vector, u: Vector, t: float, at: MinimalCoordinates
-) -> PlantDerivatives:
-    """Exact derivatives, of compiled forward dynamics."""
-    B = code.mech.B
-    tau = B @ u
-    a_q, a_v, a_tau = code.forward_dynamics_derivatives(q, v, tau, t)
+    code: Compiled, part: Partition, q: Vector, v: Vector, u: Vector, t: float,
+    at: MinimalCoordinates,
+) -> PlantDerivatives:  # fmt: skip
+    """Exact derivatives, of compiled forward dynamics; where their guard is in doubt, differences,
+    or the error that explains."""
+    mech = code.mech
+    B, tau = mech.B, mech.B @ u
+    try:
+        a_q, a_v, a_tau = code.forward_dynamics_derivatives(q, v, tau, t)
+    except SingularityError:
+        return by_differences(mech, part, q, v, u, t, at)
     a = code.forward_dynamics(q, v, tau, t)
-    return PlantDerivatives(a, a_q @ at.gamma + a_v @ at.change, a_v @ at.gamma, a_tau @ B)
+    by_y, by_yd = a_q @ at.gamma + a_v @ at.change, a_v @ at.gamma
+    if mech.forces:  # else nothing has a kink
+        slopes = np.hstack([by_y, by_yd]).T / mech.column_scale
+        directions = _directions(mech, part, q, v, tau, t, at, code.forward_dynamics)
+        for slope, (f, what, unit) in zip(slopes, directions, strict=True):
+            check_kink(f, slope * unit, f"{mech.name}: the acceleration along {what}")
+    return PlantDerivatives(a, by_y, by_yd, a_tau @ B)
 
 
 def by_differences(
     mech: Mechanism, part: Partition, q: Vector, v: Vector, u: Vector, t: float,
     at: MinimalCoordinates,
 ) -> PlantDerivatives:  # fmt: skip
-    """Differences of the prepared forward dynamics."""
+    """Differences of the forward dynamics."""
+    tau, c, n = mech.B @ u, mech.column_scale[:, None], part.independent.size
     prepared = PreparedForwardDynamics(mech, part)
-    tau, model, c = mech.B @ u, mech.model, mech.column_scale
-
-    def along(x: Vector, xd: Vector) -> Callable[[float], Vector]:
-        def a(h: float) -> Vector:
-            moved = q if not h or not x.any() else pin.integrate(model, q, h * x)
-            return prepared.acceleration(moved, v + h * xd, tau, t)
-
-        return a
-
-    still = np.zeros(mech.nv)
-    a = prepared.acceleration(q, v, tau, t)
-    noise, names = largest(a), [mech.coordinate_names[i] for i in part.independent]
-    by_y, by_yd = np.zeros_like(at.gamma), np.zeros_like(at.gamma)
-    for j, (x, xd) in enumerate(zip(at.gamma.T, at.change.T, strict=True)):
-        unit = 1.0 / largest(x / c)
-        for out, f, steps, what in (
-            (by_y, along(x, xd), STEPS_OF_STATES, names[j]),
-            (by_yd, along(still, x), STEPS_OF_RATES, f"the rate of {names[j]}"),
-        ):
-            out[:, j] = derivative(f, unit * np.array(steps), noise, f"{mech.name}: along {what}")
+    acceleration = _acceleration(prepared)
+    columns = np.zeros((mech.nv, 2 * n))
+    for j, (f, what, unit) in enumerate(_directions(mech, part, q, v, tau, t, at, acceleration)):
+        steps = STEPS_OF_STATES if j < n else STEPS_OF_RATES
+        columns[:, j] = derivative(f, steps, f"{mech.name}: the acceleration along {what}") / unit
+    columns *= c
     response = prepared.at(q, v, t)
-    by_u = np.array([response(mech.B[:, i]) for i in range(mech.nu)]).reshape(mech.nu, mech.nv)
-    by_u -= response(np.zeros(mech.nv))
-    return PlantDerivatives(a, by_y, by_yd, by_u.T)
+    none = response(np.zeros(mech.nv))
+    by_u = np.array([response(b) - none for b in mech.B.T]).reshape(mech.nu, mech.nv)
+    a = acceleration(q, v, tau, t)
+    return PlantDerivatives(a, columns[:, :n], columns[:, n:], by_u.T)
 
 
-def derivative(
-    f: Callable[[float], Vector], steps: Sequence[float] | Vector, noise: float, what: str
-) -> Vector:
-    """f'(0) by the longest of the steps, which descend, that is short enough.
+def _acceleration(prepared: PreparedForwardDynamics) -> Acceleration:
+    """Forward dynamics without stabilisation: it says nothing along closed motions but rounding,
+    as many times as 1 / T^2 is."""
+    mech, part = prepared.mech, prepared.partition
+    if not mech.stabilised:
+        return prepared.acceleration
 
-    Parameters
-    ----------
-    f : function of a number
-    steps : (k,) array
-    noise : float
-        Size of what f is rounded to: its values, or what they are the difference of.
-    what : str
-        For the message.
+    def unstabilised(q: Vector, v: Vector, tau: Vector, t: float) -> Vector:
+        P = projected(mech, q, v, t, part, t_stab=False)
+        return accelerate(P, tau + P.terms.F)[0]
 
-    Raises
-    ------
-    SingularityError
-        Where f is not smooth, by whatever step.
-    """
-    best, least = np.zeros(0), np.inf
-    for h in steps:
-        one, two, three = (f(k * h) - f(-k * h) for k in (1, 2, 3))
-        sixth = (45.0 * one - 9.0 * two + three) / (60.0 * h)
-        fourth = (8.0 * one - two) / (12.0 * h)
-        rounding = np.finfo(float).eps * noise / h
-        off = max(largest(sixth - fourth), rounding) / max(largest(sixth), 1.0, noise)
-        if off < least:
-            best, least = sixth, off
-        if off <= SMOOTH_ENOUGH:
-            break
-    if not least <= NOT_SMOOTH:
-        raise SingularityError(
-            f"{what} the acceleration is not smooth at this state: differences of it do not agree "
-            f"(by {least:.1e}, relative). Is there a force with a kink here, such as friction or a "
-            "stop, or is it next to a singular configuration? Move away from it"
-        )
-    return best
+    return unstabilised
+
+
+def _directions(
+    mech: Mechanism, part: Partition, q: Vector, v: Vector, tau: Vector, t: float,
+    at: MinimalCoordinates, acceleration: Acceleration,
+) -> Iterator[tuple[Callable[[float], Vector], str, float]]:  # fmt: skip
+    """For each y, then each yd: the scaled acceleration by a scaled step, a name, and the step that
+    is one of scaled size."""
+    c = mech.column_scale
+    still = np.zeros(mech.nv)
+    names = [mech.coordinate_names[i] for i in part.independent]
+    for moves, changes, of in ((True, at.change, ""), (False, at.gamma, "the rate of ")):
+        for x, xd, name in zip(at.gamma.T, changes.T, names, strict=True):
+            unit = 1.0 / largest(x / c)
+            step, change = (unit * x if moves else still), unit * xd
+
+            def f(h: float, step: Vector = step, change: Vector = change) -> Vector:
+                moved = pin.integrate(mech.model, q, h * step) if step.any() else q
+                return acceleration(moved, v + h * change, tau, t) / c
+
+            yield f, f"{of}{name}", unit

@@ -196,15 +196,20 @@ def _told(gains: Vector, own: bool) -> tuple[float, float]:
 def _most_helpful(
     places: Sequence[_Place], among: Indices, moved: tuple[Array, Array], gains: Vector
 ) -> tuple[Indices, Vector]:
-    """The sensors to be added, and the gains with them; none, and inf."""
+    """The sensors to be added, and the gains with them; none, and inf.
+
+    Worth it are those that help at all places; of them the best at the first one, where legs around
+    a centre are alike and the first is named (nearby, rounding would choose one).
+    """
     of_idle, of_hidden = (what[among] for what in moved)
-    least = WORTH_A_SENSOR * gains.max() if not of_hidden.shape[1] else INF
-    found, best = NONE, np.full(gains.size, INF)
+    enough = WORTH_A_SENSOR * gains.max() if not of_hidden.shape[1] else INF
+    found, best, least = NONE, np.full(gains.size, INF), INF
     for some in _options(of_idle, of_hidden):
         added = among[some]
         with_it = _gains(places, added)
-        if with_it.max() < least or (not found.size and of_hidden.shape[1]):
-            found, best, least = added, with_it, with_it.max() * (1.0 - 1e-6)
+        better = with_it.max() < enough and with_it[0] < least
+        if better or (not found.size and of_hidden.shape[1]):
+            found, best, least = added, with_it, with_it[0] * (1.0 - 1e-6)
     return found, best
 
 

@@ -44,10 +44,12 @@ from holoctl.tree.kinematics import kinematics
 __all__ = [
     "Certificate",
     "certify",
+    "limit",
     "off_dynamics",
     "off_rows",
     "raise_if_bad",
     "verdict",
+    "weight",
 ]
 
 
@@ -101,11 +103,7 @@ class Certificate:
     @property
     def failures(self) -> tuple[str, ...]:
         """The names of the numbers that exceed their tolerance."""
-        return tuple(n for n in TOLERANCES if not getattr(self, n) <= self._limit(n))
-
-    def _limit(self, name: str) -> float:
-        limit = TOLERANCES[name]
-        return max(limit, self.tolerance) if name in _OF_GEOMETRY else limit
+        return tuple(n for n in TOLERANCES if not getattr(self, n) <= limit(n, self.tolerance))
 
     @property
     def ok(self) -> bool:
@@ -127,7 +125,8 @@ class Certificate:
                 f"by {self.redundant:.1e} (tolerance {self.tolerance:.0e})."
             )
         for name in self.failures:
-            text += f" {_MEANING[name]} ({getattr(self, name):.1e} > {self._limit(name):.0e})."
+            most = limit(name, self.tolerance)
+            text += f" {_MEANING[name]} ({getattr(self, name):.1e} > {most:.0e})."
         return text
 
 
@@ -146,6 +145,12 @@ _MEANING = {
     "condition": "The matrix is close to singular: motors that barely move the mechanism here, "
     "or a motion with hardly any inertia",
 }
+
+
+def limit(name: str, tolerance: float) -> float:
+    """What a number of a certificate may be at most; `tolerance` is that of rounded geometry."""
+    most = TOLERANCES[name]
+    return max(most, tolerance) if name in _OF_GEOMETRY else most
 
 
 def verdict(certificate: Certificate) -> str:
@@ -236,20 +241,20 @@ def off_dynamics(T: Terms, w: Vector, efforts: Vector, constraint: Vector) -> fl
     """`dynamics` of a certificate: what is left of ``w = M a + h``, over the size of its terms."""
     c, h = T.mechanism.column_scale, T.h  # M a and h may cancel, as in free fall: sizes apart
     terms = (w - h, h, efforts, constraint)
-    size = sum(largest(c * x) for x in terms) + WEIGHT_SHARE * _weight(T.mechanism)
+    size = sum(largest(c * x) for x in terms) + WEIGHT_SHARE * weight(T.mechanism)
     return _ratio(largest(c * (w - efforts - constraint)), size)
 
 
-def _weight(mech: Mechanism) -> float:
+def weight(mech: Mechanism) -> float:
     """Weight of all bodies, N, times the size of the largest loop, m (1 m without lengths)."""
 
-    def weight() -> float:
+    def found() -> float:
         model = plain(mech.model)
         gravity = float(np.linalg.norm(model.gravity.linear))
         size = float((1.0 / mech.row_scale).max(initial=float(mech.column_scale.max())))
         return float(pin.computeTotalMass(model)) * gravity * size
 
-    return mech.per_thread("weight", weight)
+    return mech.per_thread("weight", found)
 
 
 def _power_balance(T: Terms, a: Vector, efforts: Vector, sizes: Vector) -> float:

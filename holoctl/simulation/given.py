@@ -25,6 +25,7 @@ from holoctl.control.loop import Loop
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.loop import SensedTaskTracking, TaskLoop, TaskTracking
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
+from holoctl.design.state_feedback import Feedback, StateFeedback
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
 from holoctl.simulation.motion import Efforts
@@ -130,6 +131,15 @@ def tell_time(error: Exception, t: float) -> None:
 
 def check_tick(controller: Any, rate: float, hold: bool) -> None:
     """Raise `InputError` where a controller counts on another tick than it gets."""
+    if isinstance(controller, Feedback):
+        dt = controller.feedback.dt
+        if hold and dt is not None and not abs(dt * rate - 1.0) < SAME_TICK:
+            raise InputError(
+                f"the gains of the controller are for ticks of dt = {dt:g} s, and the simulation "
+                f"asks it every {1.0 / rate:g} s; give dt={1.0 / rate:g} where they are designed, "
+                f"or rate={1.0 / dt:g}"
+            )
+        return
     of_motors = isinstance(controller, (Tracking, SensedTracking))
     if not of_motors and not isinstance(controller, (TaskTracking, SensedTaskTracking)):
         return
@@ -154,6 +164,10 @@ def check_tick(controller: Any, rate: float, hold: bool) -> None:
 def check_controller(controller: Any, name: str = "controller") -> None:
     """Raise `InputError` for what is no function; `name` says where it comes from."""
     of = getattr(controller, "__self__", None)
+    if isinstance(of if callable(controller) else controller, StateFeedback):
+        raise InputError(
+            f"{name} must be a function (t, q, v) -> u; of a StateFeedback law.controller() is one"
+        )
     laws, loops = (ComputedTorque, TaskSpaceControl, Impedance), (Loop, TaskLoop)
     its_own = isinstance(of, (*laws, *loops)) and hasattr(type(of), controller.__name__)
     if not callable(controller) or its_own:

@@ -22,6 +22,7 @@ FAMILY = {
     hc.LimitError: {"names": ["crank", "rod.position"]},
     hc.SingularityError: {"condition": 1e15, "names": ["crank", "rod"]},
     hc.InconsistentError: {"residual": 0.25},
+    hc.SweepError: {"item": 3},
 }
 
 

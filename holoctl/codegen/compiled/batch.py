@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from holoctl.base.checks import Vector, instant, numbers, whole
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.progress import progress_bar
 from holoctl.codegen.compiled.extension_source import Law
+from holoctl.dynamics.batch_certificate import BatchCertificate, certificates, measures_of
+from holoctl.dynamics.certificate import Certificate
 
-__all__ = ["answers"]
+__all__ = ["Given", "answers", "certified"]
 
 Array = NDArray[np.float64]
 
@@ -23,54 +26,110 @@ PIECE = 1024
 """States of a batch that one thread takes at a time, at most."""
 
 
-def answers(
-    module: Any,
-    law: Law,
-    tables: Sequence[Any],
-    t: Any,
-    out: Array | None,
-    workers: int | None,
-    progress: bool,
-    otherwise: Callable[..., Vector],
-) -> Array:
-    """The first output of a law of (q, v, target), a row for each row of the tables.
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What a batch is asked for: states, what to do there, and how.
 
-    ``otherwise(q, v, target, t)`` answers where the guard is in doubt.
+    Attributes
+    ----------
+    tables : sequence of array_like
+        The inputs of a law, a row for each state.
+    names : tuple of str
+        What the caller calls these.
+    what : str
+        What is computed, for the progress bar.
+    t : float
+    out : array or None
+        For the first output.
+    workers : int or None
+    progress : bool
     """
-    Q, V, T = (
-        _table(name, x, size) for name, x, (_, size) in zip("QVT", tables, law.inputs, strict=True)
-    )
-    N, size = len(Q), law.outputs[0][1]
-    if not N == len(V) == len(T):
-        raise InputError(f"Q, V and T must have as many rows; got {N}, {len(V)}, {len(T)}")
-    t = instant(t)
-    U = np.empty((N, size)) if out is None else _place(out, (N, size))
-    if out is not None:  # inputs are read again where the guard is in doubt
-        Q, V, T = (x.copy() if np.may_share_memory(x, U) else x for x in (Q, V, T))
-    count = _cores() if workers is None else whole("workers", workers, 1)
+
+    tables: Sequence[Any]
+    names: tuple[str, ...]
+    what: str
+    t: Any
+    out: Array | None
+    workers: int | None
+    progress: bool
+
+
+def answers(
+    module: Any, law: Law, given: Given, otherwise: Callable[..., Sequence[Vector]]
+) -> list[Array]:
+    """The first outputs of a law, as many as it has tables, a row for each state.
+
+    ``otherwise(*inputs, t)`` answers where the guard is in doubt, with a vector for each table.
+    """
+    inputs = [
+        _table(name, x, size)
+        for name, x, (_, size) in zip(given.names, given.tables, law.inputs, strict=True)
+    ]
+    counts = [len(x) for x in inputs]
+    N = counts[0]
+    if any(count != N for count in counts):
+        *some, last = given.names
+        got = ", ".join(map(str, counts))
+        raise InputError(f"{', '.join(some)} and {last} must have as many rows; got {got}")
+    t, shapes = instant(given.t), [(N, size) for _, size in law.outputs[: law.tables]]
+    found = [
+        np.empty(shape) if i or given.out is None else _place(given.out, shape)
+        for i, shape in enumerate(shapes)
+    ]
+    if given.out is not None:  # inputs are read again where the guard is in doubt
+        inputs = [x.copy() if np.may_share_memory(x, found[0]) else x for x in inputs]
+    doubt = _in_pieces(module, inputs, t, found, given)
+    for i in np.flatnonzero(doubt).tolist():
+        try:
+            answer = otherwise(*(x[i] for x in inputs), t)
+        except HoloctlError as error:
+            error.add_note(f"at state {i} of the batch")
+            raise
+        for table, row in zip(found, answer, strict=True):
+            table[i] = row
+    return found
+
+
+def certified(
+    module: Any, law: Law, given: Given, otherwise: Callable[..., tuple[Vector, Certificate]],
+    tolerance: float,
+) -> tuple[Array, BatchCertificate]:  # fmt: skip
+    """The same of a law whose second output is its certificate: apart from the first.
+
+    `otherwise` gives the certificate of a state as a value; `tolerance` is that of the partition.
+    """
+
+    def measured(*state: Any) -> tuple[Vector, Vector]:
+        found, certificate = otherwise(*state)
+        return found, measures_of(certificate)
+
+    found, numbers = answers(module, law, given, measured)
+    return found, certificates(numbers, tolerance)
+
+
+def _in_pieces(
+    module: Any, inputs: Sequence[Array], t: float, found: Sequence[Array], given: Given
+) -> NDArray[np.uint8]:
+    """Fill what is to be found; where the guard is in doubt."""
+    N = len(inputs[0])
+    count = _cores() if given.workers is None else whole("workers", given.workers, 1)
     doubt, taken = np.zeros(N, dtype=np.uint8), np.zeros(1, dtype=np.int64)
     piece = max(1, min(PIECE, N // (8 * count)))
     count = max(1, min(count, -(-N // piece)))
 
     def work() -> None:
-        module.batch(Q, V, T, t, U, doubt, taken, piece, N)
+        module.batch(*inputs, t, *found, doubt, taken, piece, N)
 
-    if count == 1 and not progress:
+    if count == 1 and not given.progress:
         work()
     else:
         with ThreadPoolExecutor(count) as pool:
             jobs = [pool.submit(work) for _ in range(count)]
-            if progress:
-                _show(jobs, taken, N)
+            if given.progress:
+                _show(given.what, jobs, taken, N)
         for job in jobs:
             job.result()
-    for i in np.flatnonzero(doubt).tolist():
-        try:
-            U[i] = otherwise(Q[i], V[i], T[i], t)
-        except HoloctlError as error:
-            error.add_note(f"at state {i} of the batch")
-            raise
-    return U
+    return doubt
 
 
 def _cores() -> int:
@@ -100,9 +159,9 @@ def _place(out: Any, shape: tuple[int, int]) -> Array:
     return place
 
 
-def _show(jobs: Sequence[Future[None]], taken: NDArray[np.int64], count: int) -> None:
+def _show(what: str, jobs: Sequence[Future[None]], taken: NDArray[np.int64], count: int) -> None:
     """A progress bar until all jobs are done."""
-    bar = progress_bar(count, "inverse dynamics", "states", scaled=True)
+    bar = progress_bar(count, what, "states", scaled=True)
     if bar is None:
         return
     with bar:

@@ -11,7 +11,7 @@ and where it is for control loops
     bind(unusual, doubtful)  -> the tick, law(in..., [t], out=): arrays that can be taken as they
                              are go straight into C; anything else goes to the first of the two
                              Python functions, any doubt to the second
-    batch(in..., t, out, flags, next, piece, count)
+    batch(in..., t, out..., flags, next, piece, count)
                              many states, without the GIL: takes pieces, from where next[0] is,
                              until all are taken, so that several threads share them; flags tell
                              of doubt
@@ -43,9 +43,12 @@ class Law:
     outputs : tuple of (str, int)
         The same of the outputs; the first is what the tick returns, the last is ``doubt``.
     tick : bool
-        Whether it is called in control loops and over many states, or its raw form is enough.
+        Whether it is called in control loops, or its raw form is enough.
     placed : bool
         Whether the C function `placed` stands before it.
+    tables : int
+        How many of its outputs, the first ones, are asked for over many states; 0: there is no
+        ``batch``.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Law:
     outputs: tuple[tuple[str, int], ...]
     tick: bool = True
     placed: bool = False
+    tables: int = 1
 
 
 # ----------------------------------------------------------------------------------- source
@@ -173,36 +177,36 @@ static PyObject *{name}_raw(PyObject *self, PyObject *const *args, Py_ssize_t na
 
 _BATCH = """
 static PyObject *{name}_batch(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
-  double t, *p[{n} + 1];
-  static const npy_intp sizes[{n} + 1] = {{{sizes}}};
+  double t, *p[{n} + {tables}];
+  static const npy_intp sizes[{n} + {tables}] = {{{sizes}}};
   Py_ssize_t piece, count;
   unsigned char *flags;
   npy_int64 *next;
-  if (nargs != {n} + 6) {{
+  if (nargs != {n} + {given}) {{
     PyErr_SetString(PyExc_TypeError,
-                    "{name}_batch takes {n} arrays, t, out, flags, next, piece, count");
+                    "{name}_batch takes {n} arrays, t, {outs}, flags, next, piece, count");
     return NULL;
   }}
   t = PyFloat_AsDouble(args[{n}]);
-  piece = PyLong_AsSsize_t(args[{n} + 4]);
-  count = PyLong_AsSsize_t(args[{n} + 5]);
+  piece = PyLong_AsSsize_t(args[{n} + {at_piece}]);
+  count = PyLong_AsSsize_t(args[{n} + {at_count}]);
   if (PyErr_Occurred()) return NULL;
   if (count < 0 || count > PY_SSIZE_T_MAX / 4096) {{
     PyErr_SetString(PyExc_ValueError, "{name}_batch: so many states cannot be");
     return NULL;
   }}
-  for (int i = 0; i <= {n}; i++)
+  for (int i = 0; i <= {last}; i++)
     if (!(p[i] = numbers(args[i < {n} ? i : i + 1], count * sizes[i]))) return NULL;
-  if (!PyArray_CheckExact(args[{n} + 2]) || !PyArray_CheckExact(args[{n} + 3]) ||
-      PyArray_TYPE((PyArrayObject *)args[{n} + 2]) != NPY_UINT8 ||
-      PyArray_TYPE((PyArrayObject *)args[{n} + 3]) != NPY_INT64 ||
-      PyArray_SIZE((PyArrayObject *)args[{n} + 2]) < count ||
-      PyArray_SIZE((PyArrayObject *)args[{n} + 3]) != 1 || piece < 1) {{
+  if (!PyArray_CheckExact(args[{n} + {at_flags}]) || !PyArray_CheckExact(args[{n} + {at_next}]) ||
+      PyArray_TYPE((PyArrayObject *)args[{n} + {at_flags}]) != NPY_UINT8 ||
+      PyArray_TYPE((PyArrayObject *)args[{n} + {at_next}]) != NPY_INT64 ||
+      PyArray_SIZE((PyArrayObject *)args[{n} + {at_flags}]) < count ||
+      PyArray_SIZE((PyArrayObject *)args[{n} + {at_next}]) != 1 || piece < 1) {{
     PyErr_SetString(PyExc_TypeError, "flags must be of uint8, next of int64, piece above 0");
     return NULL;
   }}
-  flags = (unsigned char *)PyArray_DATA((PyArrayObject *)args[{n} + 2]);
-  next = (npy_int64 *)PyArray_DATA((PyArrayObject *)args[{n} + 3]);
+  flags = (unsigned char *)PyArray_DATA((PyArrayObject *)args[{n} + {at_flags}]);
+  next = (npy_int64 *)PyArray_DATA((PyArrayObject *)args[{n} + {at_next}]);
   Py_BEGIN_ALLOW_THREADS
   Py_ssize_t k = 0, stop = 0;
   for (;; k++) {{
@@ -215,7 +219,7 @@ static PyObject *{name}_batch(PyObject *self, PyObject *const *args, Py_ssize_t 
     {call};
     finite = {squares};
     flags[k] = !(doubt < 1.0) || !(finite < INFINITY);
-    memcpy(p[{n}] + k * {size}, {first}, {size} * sizeof(double));
+{copies}
   }}
   Py_END_ALLOW_THREADS
   Py_RETURN_NONE;
@@ -343,9 +347,12 @@ def extension_source(kernel: str, law: Law, module: str) -> str:
     """The C source of the extension module around the C function of a law."""
     parts, kinds = [HEAD, kernel, SUPPORT, raw_source(law)], ["raw"]
     if law.tick:
-        parts += [_tick(law), _batch(law), _BIND.format(name=law.name)]
-        parts.append(_POINTER.format(name=law.name))
-        kinds += ["batch", "bind", "pointer"]
+        parts.append(_tick(law))
+    if law.tables:
+        parts, kinds = [*parts, _batch(law)], [*kinds, "batch"]
+    if law.tick:
+        parts += [_BIND.format(name=law.name), _POINTER.format(name=law.name)]
+        kinds += ["bind", "pointer"]
     if law.placed:
         (_, nq), (_, nv), _ = law.inputs
         parts, kinds = [*parts, _STEP.format(name=law.name, nq=nq, nv=nv)], [*kinds, "step"]
@@ -370,10 +377,10 @@ def _call(law: Law, given: Sequence[str], outputs: Sequence[str]) -> str:
     return f"{law.name}({', '.join([*given, '&t', *outputs])})"
 
 
-def _squares(law: Law, given: Sequence[str]) -> str:
-    """Finite if all inputs and the result are."""
+def _squares(law: Law, given: Sequence[str], results: int = 1) -> str:
+    """Finite if all inputs and the first results are."""
     parts = [(x, size) for x, (_, size) in zip(given, law.inputs, strict=True)]
-    return " + ".join(f"squares({x}, {n})" for x, n in [*parts, law.outputs[0]])
+    return " + ".join(f"squares({x}, {n})" for x, n in [*parts, *law.outputs[:results]])
 
 
 def _tick(law: Law) -> str:
@@ -405,13 +412,18 @@ def raw_source(law: Law) -> str:
 
 
 def _batch(law: Law) -> str:
-    n = len(law.inputs)
-    size = law.outputs[0][1]
+    n, tables = len(law.inputs), law.tables
     outputs = [name for name, _ in law.outputs[:-1]]
     places = [f"p[{i}] + k * {s}" for i, (_, s) in enumerate(law.inputs)]
     return _BATCH.format(
-        name=law.name, n=n, results=_results(law), size=size, first=outputs[0],
-        sizes=", ".join(str(s) for s in (*(s for _, s in law.inputs), size)),
+        name=law.name, n=n, tables=tables, results=_results(law), given=tables + 5,
+        at_flags=tables + 1, at_next=tables + 2, at_piece=tables + 3, at_count=tables + 4,
+        outs="out" if tables == 1 else f"{tables} outs", last=n + tables - 1,
+        sizes=", ".join(str(s) for _, s in (*law.inputs, *law.outputs[:tables])),
         call=_call(law, places, [*outputs, "&doubt"]),
-        squares=_squares(law, places),
+        squares=_squares(law, places, tables),
+        copies="\n".join(
+            f"    memcpy(p[{n + i}] + k * {size}, {name}, {size} * sizeof(double));"
+            for i, (name, size) in enumerate(law.outputs[:tables])
+        ),
     )  # fmt: skip

@@ -17,6 +17,7 @@ from holoctl.codegen.compiled.limited_source import limited_source
 from holoctl.codegen.curves import curves_together
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
+from holoctl.codegen.laws.certified import certified_forward, certified_inverse
 from holoctl.codegen.laws.derivatives import derivatives
 from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
@@ -27,7 +28,7 @@ from holoctl.codegen.laws.terms import terms_function
 from holoctl.codegen.laws.torque import torque_function
 from holoctl.rows.closure_limits import StateLimits
 
-__all__ = ["machine_code", "wanted_functions"]
+__all__ = ["certified_code", "machine_code", "wanted_functions"]
 
 FUNCTIONS = (
     "inverse_dynamics", "forward_dynamics", "terms", "torque",
@@ -86,6 +87,18 @@ def machine_code(
     return {law.name: (module, law) for module, law in zip(modules, laws, strict=True)}
 
 
+def certified_code(
+    E: Expressions, subject: Subject, name: str, flags: tuple[str, ...]
+) -> tuple[Any, Law]:
+    """Extension module and law of inverse or forward dynamics with their certificate."""
+    if name == "inverse_dynamics":
+        f = certified_inverse(E, subject.weights, subject.inconsistent, subject.limits)
+    else:
+        f = certified_forward(E)
+    law = replace(_law_of(f), tables=2)
+    return built(partial(extension_source, curves_together(c_function(f)), law), flags), law
+
+
 def _functions(E: Expressions, subject: Subject, wanted: tuple[str, ...]) -> list[Any]:
     """The function of each name, as far as there are expressions for it."""
 
@@ -108,9 +121,11 @@ def _functions(E: Expressions, subject: Subject, wanted: tuple[str, ...]) -> lis
 def _law_of(function: Any) -> Law:
     """What the wrapper needs to know of a function."""
     count = function.n_in() - 1  # t is the last
+    tick = function.name() in TICKS
     return Law(
         function.name(),
         tuple((function.name_in(i), function.numel_in(i)) for i in range(count)),
         tuple((function.name_out(i), function.numel_out(i)) for i in range(function.n_out())),
-        tick=function.name() in TICKS,
+        tick=tick,
+        tables=int(tick),
     )

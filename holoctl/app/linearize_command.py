@@ -1,0 +1,125 @@
+"""``holoctl linearize``: the linear model of a robot at rest."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+import numpy as np
+
+from holoctl.app.design_plot import draw_modes, save
+from holoctl.app.printing import write_csv, write_table
+from holoctl.app.robot_arguments import (
+    decimal,
+    formats,
+    names_of,
+    picture,
+    positions,
+    robot_command,
+    robot_of,
+    typed_number,
+)
+from holoctl.app.units import motor_units
+from holoctl.base.errors import InputError
+from holoctl.design.equilibrium import equilibrium
+from holoctl.design.linear_model import Linearization
+from holoctl.design.linearize import linearize
+from holoctl.doctor.report import plain
+
+__all__ = ["add_linearize"]
+
+
+def add_linearize(commands: Any) -> None:
+    """Add it to the subcommands of a parser."""
+    linear = robot_command(
+        commands, "linearize", _linearize,
+        "print the linear model at rest: modes, and the matrices of controller design",
+        "Close the robot, find where and with which efforts it rests, and linearise it there in "
+        "minimal coordinates, x = (y, yd). Joints named by --set stay where they are.",
+        "holoctl linearize five_bar --set motor_left=2.0 --json",
+    )  # fmt: skip
+    linear.add_argument(
+        "--effort", metavar="NUMBERS",
+        help="motor efforts, N m or N, commas between: the robot then rests where these hold it "
+        "(default: those that hold it where it is)",
+    )  # fmt: skip
+    linear.add_argument(
+        "--outputs",
+        metavar="NAMES",
+        help="rows of C, commas between: joints, motors, 'd JOINT', 'force CLOSURE' (default: x)",
+    )
+    linear.add_argument(
+        "--dt", type=typed_number, metavar="SECONDS", help="in discrete time, with this tick"
+    )
+    picture(linear, "the modes in the complex plane")
+    formats(linear)
+
+
+def _linearize(given: argparse.Namespace) -> int:
+    mech, q, held = robot_of(given)
+    effort = None
+    if given.effort is not None:
+        effort = _numbers("--effort", given.effort)
+    found = equilibrium(mech, q, effort, fixed=held)
+    lin = linearize(mech, found.q, u=found.u, outputs=names_of(given.outputs, "--outputs"))
+    if given.dt is not None:
+        lin = lin.discretized(given.dt)
+    if given.picture is not None:
+        save(draw_modes(lin), given.picture)
+    if given.json:
+        print(json.dumps(plain(_as_dict(lin)), indent=2))
+    elif given.csv:
+        rows = np.hstack([lin.A, lin.B])
+        header = ["state", *lin.states, *lin.inputs]
+        write_csv(header, [[x, *row] for x, row in zip(lin.states, rows.tolist(), strict=True)])
+    else:
+        _print_model(lin)
+    return 0
+
+
+def _as_dict(lin: Linearization) -> dict[str, Any]:
+    matrices = {x: getattr(lin, x).tolist() for x in ("A", "B", "C", "D", "rate", "q", "v", "u")}
+    modes = [
+        {
+            "value": [mode.value.real, mode.value.imag],
+            "frequency": mode.frequency,
+            "damping": mode.damping,
+            "coordinates": list(mode.coordinates),
+            "sentence": mode.sentence,
+        }
+        for mode in lin.modes()
+    ]
+    names = {x: list(getattr(lin, x)) for x in ("states", "inputs", "outputs")}
+    joints = positions(lin.mech, lin.q)
+    head = {"name": lin.mech.name, "dt": lin.dt, "joints": joints, "modes": modes}
+    return head | names | matrices
+
+
+_WIDE = 8
+"""Matrices of more states are too wide to be read in a terminal."""
+
+
+def _print_model(lin: Linearization) -> None:
+    mech = lin.mech
+    print(f"{lin}\n\nefforts that hold it:")
+    write_table(list(zip(mech.actuator_names, lin.u.tolist(), strict=True)), motor_units(mech))
+    print("\nmodes:")
+    for mode in lin.modes():
+        print(f"  {mode.sentence}")
+    if len(lin.states) > _WIDE:
+        print("\n--csv and --json tell the matrices.")
+        return
+    time = "d/dt x" if lin.dt is None else f"x after {lin.dt:g} s"
+    print(f"\n{time} = A x + B u, x and u against this point; A | B:")
+    for name, row in zip(lin.states, np.hstack([lin.A, lin.B]), strict=True):
+        numbers = [f"{x + 0.0:10.4g}" for x in row]
+        numbers.insert(lin.A.shape[1], " |")
+        print(f"  {name:<{max(map(len, lin.states))}}  {' '.join(numbers)}")
+
+
+def _numbers(option: str, text: str) -> list[float]:
+    try:
+        return [decimal(x) for x in text.split(",")]
+    except ValueError:
+        raise InputError(f"{option} takes numbers, commas between; got {text!r}") from None

@@ -1,0 +1,139 @@
+"""``holoctl map``: what the motors can do over a grid."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.app.design_plot import draw_map, save
+from holoctl.app.printing import write_csv, write_table
+from holoctl.app.robot_arguments import (
+    decimal,
+    formats,
+    names_of,
+    picture,
+    robot_command,
+    robot_of,
+)
+from holoctl.base.checks import whole
+from holoctl.base.errors import InputError
+from holoctl.control.tasks.frame_task import FrameTask
+from holoctl.design.motor_map import motor_map
+from holoctl.design.motor_map_value import MotorMap
+from holoctl.doctor.report import plain
+
+__all__ = ["add_map"]
+
+
+def add_map(commands: Any) -> None:
+    """Add it to the subcommands of a parser."""
+    maps = robot_command(
+        commands, "map", _map,
+        "what the motors can do over a grid of the workspace: efforts, condition, reach",
+        "Map holding efforts, condition number and reach over a grid of joints, or with --frame "
+        "over x, y, z of a frame, on the branch of the reference (--set moves that).",
+        "holoctl map five_bar --frame tip_right --grid x=-0.4:0.4:21 --grid z=0.1:0.6:16",
+    )  # fmt: skip
+    maps.add_argument(
+        "--grid", metavar="NAME=FROM:TO:COUNT", action="append", required=True,
+        help="an axis of the grid, rad or m; to be repeated",
+    )  # fmt: skip
+    maps.add_argument("--frame", metavar="NAME", help="whose x, y, z the axes are")
+    maps.add_argument(
+        "--what", metavar="WORDS", default="torque,condition",
+        help="of torque, condition, velocity, force, reach; commas between (%(default)s)",
+    )  # fmt: skip
+    maps.add_argument(
+        "--jobs", type=int, metavar="COUNT", help="processes to work with (default: this one)"
+    )
+    picture(maps, "it: an axis or two of the grid")
+    formats(maps)
+
+
+def _map(given: argparse.Namespace) -> int:
+    mech, q, _ = robot_of(given)
+    axes = dict(_axis(text) for text in given.grid)
+    if len(axes) < len(given.grid):
+        raise InputError("--grid: an axis is given twice")
+    grid: Any = axes
+    if given.frame is not None:
+        grid = FrameTask(given.frame, axes=" ".join(axes)), *axes.values()
+    what = names_of(given.what, "--what")
+    found = motor_map(mech, grid, what or (), start=q, executor=given.jobs)
+    if given.picture is not None:
+        save(draw_map(found), given.picture)
+    if given.json:
+        print(json.dumps(plain(_map_as_dict(found)), indent=2))
+    elif given.csv:
+        header, rows = _map_as_table(found)
+        write_csv(header, rows)
+    else:
+        _print_map(found)
+    return 0
+
+
+def _axis(text: str) -> tuple[str, NDArray[np.float64]]:
+    name, _, numbers = text.partition("=")
+    try:
+        start, stop, count = numbers.split(":")
+        return name, np.linspace(decimal(start), decimal(stop), whole("COUNT", int(count), 1))
+    except ValueError:
+        raise InputError(f"--grid takes NAME=FROM:TO:COUNT; got {text!r}") from None
+
+
+def _map_as_dict(found: MotorMap) -> dict[str, Any]:
+    axes = [{"name": x.name, "unit": x.unit, "values": x.values.tolist()} for x in found.axes]
+    arrays: dict[str, Any] = {"reachable": found.reachable, "q": found.q, "reasons": found.reasons}
+    arrays |= {what: getattr(found, what) for what in found.what if what != "reach"}
+    numbers = {name: _with_none(x) for name, x in arrays.items()}
+    return {"name": found.mechanism, "axes": axes, "motors": list(found.motors)} | numbers
+
+
+def _with_none(x: NDArray[Any]) -> Any:
+    """Lists, None where an array has nan or inf: JSON has neither."""
+    if x.dtype.kind != "f":
+        return x.tolist()
+    found = x.astype(object)
+    found[~np.isfinite(x)] = None
+    return found.tolist()
+
+
+def _map_as_table(found: MotorMap) -> tuple[list[str], list[list[Any]]]:
+    """A row for each point."""
+    header = [x.name for x in found.axes] + ["reachable"]
+    columns: list[NDArray[Any]] = [found.reachable]
+    for what in found.what:
+        if what != "reach":
+            of = found.motors if what == "torque" else [str(i) for i in range(len(found.rows))]
+            values = getattr(found, what)
+            one = values.ndim == found.reachable.ndim
+            header += [what] if one else [f"{what} {name}" for name in of]
+            columns += [values] if one else list(np.moveaxis(values, -1, 0))
+    rows = []
+    for i in np.ndindex(found.reachable.shape):
+        at = [x.values[k] for x, k in zip(found.axes, i, strict=True)]
+        rows.append([*at, *(column[i] for column in columns), found.reasons[i]])
+    return [*header, "reason"], rows
+
+
+def _print_map(found: MotorMap) -> None:
+    print(f"{found.mechanism}: {found.reachable.sum()} of {found.reachable.size} points reachable")
+    if found.torque is not None and found.reachable.any():
+        print("\nlargest holding efforts, N m or N:")
+        most = np.nanmax(np.abs(found.torque), axis=tuple(range(found.reachable.ndim)))
+        write_table(list(zip(found.motors, most.tolist(), strict=True)))
+    if found.condition is not None and found.reachable.any():
+        known = found.condition[found.reachable]
+        print(f"\ncondition number: {np.min(known):.4g} to {np.max(known):.4g}")
+    told = filter(None, found.reasons.reshape(-1).tolist())
+    reasons = [re.sub(r"[-0-9.e+]*[0-9]%?", "...", reason) for reason in told]
+    if reasons:
+        print("\nwhy not, or what else (--csv tells the numbers):")
+        for reason, count in Counter(reasons).most_common():
+            print(f"  {count} x {reason}")

@@ -1,0 +1,166 @@
+"""``holoctl retime``: the fastest motion through way-points."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.app.design_plot import draw_trajectory, save
+from holoctl.app.printing import write_csv, write_table
+from holoctl.app.robot_arguments import (
+    decimal,
+    formats,
+    picture,
+    robot_command,
+    robot_of,
+    typed_number,
+)
+from holoctl.app.units import motor_units
+from holoctl.base.checks import listing, positive
+from holoctl.base.errors import InputError
+from holoctl.control.tasks.frame_task import FrameTask
+from holoctl.design.retime import retime
+from holoctl.design.trajectory import Trajectory
+from holoctl.doctor.report import plain
+from holoctl.mechanism.mechanism import Mechanism
+
+__all__ = ["add_retime"]
+
+
+def add_retime(commands: Any) -> None:
+    """Add it to the subcommands of a parser."""
+    fastest = robot_command(
+        commands, "retime", _retime,
+        "the fastest motion through way-points within the limits of the robot",
+        "Find the fastest motion along a smooth path through way-points, at rest at both ends, "
+        "within the limits of the file. The first row of the CSV file names its columns: the "
+        "motors, or with --frame x, y, z of a frame (m). --csv prints the motion at --rate.",
+        "holoctl retime delta --path pick.csv --margin 0.03 --picture pick.png",
+    )  # fmt: skip
+    fastest.add_argument("--path", metavar="CSV", type=Path, required=True, help="the way-points")
+    fastest.add_argument("--frame", metavar="NAME", help="whose positions the way-points are")
+    fastest.add_argument(
+        "--method", choices=["cvxpy", "toppra"], default="cvxpy",
+        help="a cone program (default), or toppra, which is quicker",
+    )  # fmt: skip
+    fastest.add_argument("--points", type=int, default=200, help="intervals (%(default)s)")
+    fastest.add_argument(
+        "--margin", type=typed_number, default=0.0, metavar="SHARE",
+        help="of the limits, left to a controller (%(default)s)",
+    )  # fmt: skip
+    fastest.add_argument("--payload", metavar="FRAME=MASS", help="what is carried, kg")
+    fastest.add_argument(
+        "--rate", type=typed_number, default=1000.0, metavar="HZ",
+        help="of the rows of --csv, 1/s (%(default)g)",
+    )  # fmt: skip
+    picture(fastest, "motors and efforts over time")
+    formats(fastest)
+
+
+def _retime(given: argparse.Namespace) -> int:
+    mech, q, _ = robot_of(given)
+    trajectory = retime(
+        mech, _path(mech, given.path, given.frame), points=given.points, method=given.method,
+        start=q, payload=_payload(given.payload), margin=given.margin,
+    )  # fmt: skip
+    if given.picture is not None:
+        save(draw_trajectory(trajectory), given.picture)
+    if given.json:
+        print(json.dumps(plain(_nodes(trajectory)), indent=2))
+    elif given.csv:
+        _write_motion(trajectory, given.rate)
+    else:
+        _print_trajectory(trajectory)
+    return 0
+
+
+def _path(mech: Mechanism, file: Path, frame: str | None) -> Any:
+    """Way-points of the motors, or a task and its values."""
+    header, rows = _table(file)
+    expected = ["x", "y", "z"] if frame is not None else list(mech.actuator_names)
+    if frame is not None:
+        expected = [axis for axis in expected if axis in header] or expected
+    if sorted(header) != sorted(expected):
+        hint = "" if frame is not None else "; with --frame NAME they are x, y, z of a frame"
+        raise InputError(
+            f"--path: {file} must have a column for each of {listing(expected)}{hint}; got "
+            f"{listing(header)}"
+        )
+    points = rows[:, [header.index(name) for name in expected]]
+    if frame is None:
+        return points
+    return FrameTask(frame, axes=" ".join(expected)), points
+
+
+def _table(file: Path) -> tuple[list[str], NDArray[np.float64]]:
+    """Names of columns, and the numbers below."""
+    try:
+        with file.open(newline="", encoding="utf-8") as lines:
+            header, *rows = [row for row in csv.reader(lines) if any(x.strip() for x in row)]
+    except OSError as error:
+        raise InputError(f"--path: {file} cannot be read: {error.strerror or error}") from None
+    except ValueError:
+        raise InputError(f"--path: {file} is empty, or no text") from None
+    header = [name.strip() for name in header]
+    try:
+        found = np.array([[decimal(x) for x in row] for row in rows])
+    except ValueError as error:
+        raise InputError(
+            f"--path: {file}: below the names of columns are numbers: {error}"
+        ) from None
+    if found.ndim != 2 or found.shape[1] != len(header):
+        raise InputError(f"--path: {file} must have {len(header)} numbers in each row")
+    return header, found
+
+
+def _payload(text: str | None) -> tuple[str, float] | None:
+    if text is None:
+        return None
+    frame, _, mass = text.rpartition("=")
+    try:
+        return frame, decimal(mass)
+    except ValueError:
+        raise InputError(f"--payload takes FRAME=MASS, kg; got {text!r}") from None
+
+
+def _limits_at_work(trajectory: Trajectory) -> dict[str, float]:
+    """What is at its limit, and for which share of the time."""
+    share: dict[str, float] = {}
+    for names, dt in zip(trajectory.active, np.diff(trajectory.t).tolist(), strict=True):
+        for name in names:
+            share[name] = share.get(name, 0.0) + dt / trajectory.duration
+    return share
+
+
+def _nodes(trajectory: Trajectory) -> dict[str, Any]:
+    found = {x: getattr(trajectory, x).tolist() for x in ("t", "q", "v", "a", "u")}
+    head = {"name": trajectory.mech.name, "duration": trajectory.duration}
+    return head | {"at_limits": _limits_at_work(trajectory)} | found
+
+
+def _write_motion(trajectory: Trajectory, rate: float) -> None:
+    """The reference of a controller at every tick, and the efforts of the nodes before it."""
+    dt, names = 1.0 / positive("--rate", rate, "1/s"), trajectory.mech.actuator_names
+    header = ["t", *names, *(f"d {x}" for x in names), *(f"dd {x}" for x in names)]
+    rows = []
+    for i in range(int(np.ceil(trajectory.duration / dt - 1e-9)) + 1):
+        reference = np.concatenate(trajectory.reference(i * dt, dt))
+        rows.append([i * dt, *reference.tolist()])
+    write_csv(header, rows)
+
+
+def _print_trajectory(trajectory: Trajectory) -> None:
+    mech = trajectory.mech
+    print(f"{mech.name}: {trajectory.duration:.4g} s\n\nlargest efforts:")
+    most = np.abs(trajectory.u).max(axis=0).tolist()
+    write_table(list(zip(mech.actuator_names, most, strict=True)), motor_units(mech))
+    print("\nat the limit, share of the time:")
+    shares = sorted(_limits_at_work(trajectory).items(), key=lambda x: -x[1])
+    for name, share in shares:
+        print(f"  {name}  {100.0 * share:.0f} %")

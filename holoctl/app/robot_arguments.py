@@ -1,0 +1,182 @@
+"""What commands on a robot have in common: its file, where its joints are held, numbers."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.base.checks import Vector, known_name, number
+from holoctl.base.errors import InputError
+from holoctl.base.tolerances import GEOMETRY_OF_FILES, TYPED_FARTHEST
+from holoctl.io.limits import DECIMAL
+from holoctl.io.load import load, robot_file, robot_names
+from holoctl.mechanism.checks import check_configuration
+from holoctl.mechanism.mechanism import Mechanism
+
+__all__ = [
+    "decimal",
+    "file_of",
+    "folder",
+    "formats",
+    "names_of",
+    "picture",
+    "positions",
+    "robot_command",
+    "robot_of",
+    "typed_number",
+]
+
+
+# ------------------------------------------------------------------------------ the parser
+
+
+def robot_command(
+    commands: Any, name: str, run: Any, short: str, description: str, example: str
+) -> argparse.ArgumentParser:
+    """A command on a robot from a file."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=short, description=description, epilog=f"example: {example}"
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="a robot description (.urdf, .xml or .mjcf, .sdf), or the name of a robot that is "
+        f"shipped: {', '.join(robot_names())}",
+    )
+    parser.add_argument(
+        "--closures", metavar="YAML", help="closures and motors (default: the file beside it)"
+    )
+    parser.add_argument(
+        "--free-flyer", action="store_true", help="the root floats; default: it is fixed"
+    )
+    parser.add_argument(
+        "--losses", action="store_true",
+        help="friction and springs of the file act; default: they are left out",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tolerance", type=typed_number, metavar="SIZE",
+        help="how exactly the geometry is meant, scaled; 0: exactly (default: as the YAML file "
+        f"says, else {GEOMETRY_OF_FILES:g})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--set",
+        metavar="JOINT=VALUE",
+        action="append",
+        default=[],
+        help="hold a joint there, rad or m; commas between several numbers; may be repeated",
+    )
+    return parser
+
+
+def folder(text: str) -> Path:
+    """A folder to write to: without a name it would be the one that the shell is in."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("a folder is needed, and its name is empty")
+    return Path(text)
+
+
+def decimal(text: str) -> float:
+    """A number as files have it, or one that is not finite; a `ValueError` for what Python takes
+    besides: 1_0, digits of other scripts."""
+    word = text.strip()
+    if not DECIMAL.fullmatch(word) and word.lower().lstrip("+-") not in ("nan", "inf", "infinity"):
+        raise ValueError(f"{text!r} is no number")
+    return float(word)
+
+
+def typed_number(text: str) -> float:
+    try:
+        return decimal(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def formats(parser: argparse.ArgumentParser) -> None:
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--json", action="store_true", help="for programs")
+    chosen.add_argument("--csv", action="store_true", help="for spreadsheets")
+
+
+def picture(parser: argparse.ArgumentParser, what: str) -> None:
+    """``--picture``."""
+    parser.add_argument("--picture", metavar="PNG", type=Path, help=f"also draw {what}")
+
+
+# ------------------------------------------------------------------------------- the robot
+
+
+def file_of(given: argparse.Namespace) -> Path:
+    path = Path(given.file)
+    if not path.exists() and given.file in robot_names():
+        path = robot_file(given.file)
+    return path
+
+
+def robot_of(given: argparse.Namespace) -> tuple[Mechanism, Vector, list[str]]:
+    """The mechanism, the guess with the joints of ``--set`` in place, and those joints."""
+    mech = load(
+        file_of(given), closures=given.closures, free_flyer=given.free_flyer,
+        tolerance=given.tolerance, losses=given.losses,
+    )  # fmt: skip
+    q, held = mech.reference.copy(), list[str]()
+    for text in given.set:
+        name, equals, numbers = text.partition("=")
+        if not equals:
+            raise InputError(f"--set: expected JOINT=VALUE; got {text!r}")
+        if name in mech.constraint_names and not mech.model.existJointName(name):
+            raise InputError(f"--set: {name!r} is cut and has no coordinate; set another joint")
+        known_name(name, list(mech.model.names)[1:], "joint", "--set")
+        try:
+            values = [number(f"--set: {name}", decimal(n)) for n in numbers.split(",")]
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"--set: {name} takes numbers; got {numbers!r}") from None
+        if max(map(abs, values)) > TYPED_FARTHEST:
+            raise InputError(
+                f"--set: {name} takes rad or m, {TYPED_FARTHEST:g} at most, so that digits are "
+                f"left for closing; got {numbers!r}"
+            )
+        if name in held:
+            raise InputError(f"--set: joint {name!r} is set twice")
+        _put(mech.model, q, name, values)
+        q = check_configuration(mech, q, f"--set {text}")
+        held.append(name)
+    return mech, q, held
+
+
+def _put(model: pin.Model, q: Vector, name: str, values: list[float]) -> None:
+    j = model.getJointId(name)
+    continuous = (model.nqs[j], model.nvs[j]) == (2, 1)
+    expected = 1 if continuous else model.nqs[j]
+    if len(values) != expected:
+        raise InputError(f"--set: joint {name!r} takes {expected} numbers; got {len(values)}")
+    place = slice(model.idx_qs[j], model.idx_qs[j] + model.nqs[j])
+    q[place] = [np.cos(values[0]), np.sin(values[0])] if continuous else values
+
+
+def positions(mech: Mechanism, q: Vector) -> dict[str, float | list[float]]:
+    """Where each joint is: one number for a joint of one coordinate, an angle if it turns on."""
+    found: dict[str, float | list[float]] = {}
+    for j in range(1, mech.model.njoints):
+        x = q[mech.model.idx_qs[j] : mech.model.idx_qs[j] + mech.model.nqs[j]]
+        if mech.model.nvs[j] == 1:
+            found[mech.model.names[j]] = float(x[0] if x.size == 1 else np.arctan2(x[1], x[0]))
+        else:
+            found[mech.model.names[j]] = x.tolist()
+    return found
+
+
+def names_of(text: str | None, option: str = "--measured") -> list[str] | None:
+    """Names with commas between; None where nothing was given."""
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise InputError(f"{option} takes names of joints, commas between; got {text!r}")
+    return names

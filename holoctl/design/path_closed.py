@@ -1,0 +1,258 @@
+"""A path on the closed mechanism: its configurations at many s, and what moves there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from holoctl.base.checks import Vector, listing
+from holoctl.base.errors import BranchError, InputError
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import (
+    CURVE_CLOSED,
+    CURVE_SHORTEST,
+    PATH_GAIN,
+    PATH_MEETS,
+    PATH_STILL,
+    TURNS_APART,
+)
+from holoctl.design.path_curve import Curve, curve_through
+from holoctl.design.path_following import Node, Path, System, followed, node_at
+from holoctl.design.path_given import Given
+from holoctl.design.path_rows import factored
+
+__all__ = [
+    "ClosedPath",
+    "between",
+    "closed_curve",
+    "closed_path",
+    "grid_of",
+    "near_ends",
+    "turning_points",
+    "with_nodes",
+]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedPath:
+    """Nodes of a path.
+
+    Attributes
+    ----------
+    system : System
+    path : function s -> Wanted
+    s : (n,) array
+    q : (n, nq) array
+    d1, d2 : (n, nv) arrays
+        q' and q'': ``v = q' sd``, ``a = q'' sd^2 + q' sdd``.
+    gamma : (n, nv, p) array
+        What a rate of the driven rows moves.
+    """
+
+    system: System
+    path: Path
+    s: Vector
+    q: Array
+    d1: Array
+    d2: Array
+    gamma: Array
+
+    def curve(self) -> Curve:
+        """The curve through the nodes."""
+        return curve_through(self.system.mech, self.s, self.q, self.d1, self.d2)
+
+    def where(self, keep: NDArray[np.bool_]) -> ClosedPath:
+        """Some of the nodes."""
+        tables = (x[keep] for x in (self.s, self.q, self.d1, self.d2, self.gamma))
+        return ClosedPath(self.system, self.path, *tables)
+
+
+def grid_of(knots: Vector, points: int) -> Vector:
+    """So many intervals from the first knot to the last, knots among them, about equally long."""
+    spans = np.diff(knots)
+    each = np.maximum(1, np.round(points * spans / spans.sum()).astype(int))
+    each[np.argmax(each)] = max(1, int(each.max() + points - each.sum()))
+    parts = [
+        np.linspace(a, b, n, endpoint=False)
+        for a, b, n in zip(knots[:-1], knots[1:], each, strict=True)
+    ]
+    return np.append(np.concatenate(parts), knots[-1])
+
+
+def closed_path(given: Given, grid: Vector, still: bool = False) -> ClosedPath:
+    """The nodes of a path at a grid; whether it may stand still.
+
+    Raises
+    ------
+    BranchError
+        Where it leads no further on this branch.
+    InputError
+        Where it stands still; where way-points miss it.
+    """
+    system, mech = given.system, given.system.mech
+    first = node_at(system, given.path, given.q, float(grid[0]))
+    gain = np.inf if first is None else _gain(system, first)
+    if first is None or not gain <= PATH_GAIN:
+        raise BranchError(
+            f"{mech.name}: at the start of the path {listing(system.drive.labels)} do not tell how "
+            "the mechanism moves: it is a dead point or a singular configuration, or some of them "
+            "can never be moved independently",
+            why="dead point",
+        )
+    found = _table(system, given.path, followed(system, given.path, first, grid))
+    if not still:
+        _check_moves(found)
+    _check_points(found, given)
+    return found
+
+
+def _gain(system: System, node: Node) -> float:
+    """The most that a coordinate moves by what is driven, scaled."""
+    scaled = node.gamma / system.mech.column_scale[:, None] / system.drive.scale
+    return float(np.abs(scaled).max(initial=0.0))
+
+
+def with_nodes(path: ClosedPath, more: Vector) -> ClosedPath:
+    """The same path with more nodes between those it has."""
+    if not more.size:
+        return path
+    system, nodes = path.system, []
+    for s in more.tolist():
+        i = int(np.searchsorted(path.s, s)) - 1
+        mid = curve_through(
+            system.mech,
+            path.s[i : i + 2],
+            path.q[i : i + 2],
+            path.d1[i : i + 2],
+            path.d2[i : i + 2],
+        ).at(s)
+        node = node_at(system, path.path, mid.q, s)
+        if node is None:
+            raise BranchError(
+                f"{system.mech.name}: the path is not followed at s = {s:.6g}: it comes to a dead "
+                "point or a singular configuration, or it is not smooth",
+                why="dead point",
+            )
+        nodes.append(node)
+    new = _table(system, path.path, nodes)
+    order = np.argsort(np.concatenate([path.s, new.s]), kind="stable")
+    pairs = ((path.s, new.s), (path.q, new.q), (path.d1, new.d1), (path.d2, new.d2),
+             (path.gamma, new.gamma))  # fmt: skip
+    return ClosedPath(system, path.path, *(np.concatenate(p)[order] for p in pairs))
+
+
+def between(path: ClosedPath, curve: Curve) -> tuple[ClosedPath, Vector]:
+    """What the curve is half-way between its nodes, and by how much it is off there, scaled: open,
+    or beside what the path wants."""
+    system, middle = path.system, 0.5 * (path.s[1:] + path.s[:-1])
+    q, d1, d2 = curve.half_way()
+    gamma = np.zeros((middle.size, *path.gamma.shape[1:]))
+    off = np.zeros(middle.size)
+    for i, s in enumerate(middle.tolist()):
+        K, right, worst = system.filled(q[i], path.path(s).value)
+        off[i] = max(worst, largest(right))
+        gamma[i] = system.gamma(factored(K))
+    return ClosedPath(system, path.path, middle, q, d1, d2, gamma), off
+
+
+def near_ends(path: ClosedPath) -> Vector:
+    """More nodes in the first interval and in the last one, nearer and nearer to the ends."""
+    parts, s = 0.5 ** np.arange(5, 0, -1), path.s
+    return np.concatenate([s[0] + parts * (s[1] - s[0]), s[-1] - parts[::-1] * (s[-1] - s[-2])])
+
+
+def turning_points(path: ClosedPath) -> Vector:
+    """Where coordinates turn back between two nodes, away from these."""
+    curve, found = path.curve(), []
+    turns = np.argwhere(path.d1[1:] * path.d1[:-1] < 0.0)
+    for i, j in turns.tolist():
+        h = float(path.s[i + 1] - path.s[i])
+
+        def rate(x: float, i: int = i, j: int = j) -> float:
+            return float(curve.within(i, x).v[j])
+
+        x = float(brentq(rate, 0.0, h, xtol=1e-6 * h))
+        if TURNS_APART < x / h < 1.0 - TURNS_APART:
+            found.append(float(path.s[i]) + x)
+    found = sorted(found)
+    apart = TURNS_APART * float(np.diff(path.s).min())
+    return np.array([x for k, x in enumerate(found) if not k or x - found[k - 1] > apart])
+
+
+def closed_curve(path: ClosedPath) -> tuple[Curve, ClosedPath]:
+    """A curve that is closed everywhere, with nodes of its own where those of the path do not do;
+    and what it is half-way between these nodes.
+
+    Raises
+    ------
+    InputError
+        For a path that has no derivatives somewhere.
+    """
+    while True:
+        curve = path.curve()
+        middle, off = between(path, curve)
+        wide = off > max(CURVE_CLOSED, path.system.part.tolerance)
+        if not wide.any():
+            return curve, middle
+        length = np.diff(path.s)
+        if float(length[wide].min()) < CURVE_SHORTEST * float(path.s[-1] - path.s[0]):
+            at = float(path.s[:-1][wide][np.argmin(length[wide])])
+            raise InputError(
+                f"{path.system.mech.name}: the path has no second derivative near s = {at:.6g}, or "
+                "rates that do not belong to its values (of poses with one or two turning axes: "
+                "name all three, or none)"
+            )
+        path = with_nodes(path, (path.s[:-1] + 0.5 * length)[wide])
+
+
+def _table(system: System, path: Path, nodes: list[Node]) -> ClosedPath:
+    s = np.array([node.s for node in nodes])
+    tables = (np.array([x[i] for x in nodes]) for i in (1, 2, 3, 6))
+    return ClosedPath(system, path, s, *tables)
+
+
+def _check_moves(path: ClosedPath) -> None:
+    """Raise `InputError` where a path stands still."""
+    mech = path.system.mech
+    speed = np.linalg.norm(path.d1 / mech.column_scale, axis=1)
+    slow = speed <= PATH_STILL * float(speed.max())
+    if slow.any() or not speed.max() > 0.0:
+        s = float(path.s[np.argmin(speed)])
+        raise InputError(
+            f"{mech.name}: the path stands still at s = {s:.4g}: its derivative vanishes there. A "
+            "path only says where; how fast is found. Give a function whose derivative is nowhere "
+            "zero (s itself, not a smooth step of it), and no way-point twice"
+        )
+
+
+def _check_points(path: ClosedPath, given: Given) -> None:
+    """Raise `InputError` where way-points are not on the path of the closed mechanism."""
+    mech = path.system.mech
+    for s, point in given.points:
+        q = path.q[int(np.argmin(np.abs(path.s - s)))]
+        if point.size == mech.nu and mech.actuated:
+            if mech.motors.missing:
+                continue
+            columns = [mech.coordinate_names.index(n) for n in mech.actuated]
+            off = (point - mech.motor_positions(q)) / mech.column_scale[columns]
+            turning = mech.motors.turning
+            off[turning] = (off[turning] + np.pi) % (2.0 * np.pi) - np.pi
+            names = mech.actuator_names
+            why = "the motors contradict each other"
+        else:
+            off = pin.difference(mech.model, q, point) / mech.column_scale
+            off[np.abs(path.system.idle).max(axis=1, initial=0.0) > PATH_MEETS] = 0.0  # it spins
+            names = mech.coordinate_names
+            why = "it is not closed, or on another branch than the way-points before it"
+        i = int(np.argmax(np.abs(off)))
+        if not abs(off[i]) <= max(PATH_MEETS, 10.0 * path.system.part.tolerance):
+            raise InputError(
+                f"{mech.name}: path: the point at s = {s:.4g} is not met: {names[i]!r} is off by "
+                f"{abs(off[i]):.2g} (scaled) where the others are as given; {why}"
+            )

@@ -1,0 +1,88 @@
+"""Paths in time: a spline through way-points, and nodes that somebody else computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, numbers
+from holoctl.base.errors import InputError
+from holoctl.base.tolerances import CLOSED, CURVE_CLOSED, THROUGH_NODES
+from holoctl.design.path_closed import between, closed_curve, closed_path, grid_of
+from holoctl.design.path_curve import Curve, curve_through
+from holoctl.design.path_following import system_of
+from holoctl.design.path_given import Given, motor_values, reached, way_points
+from holoctl.design.path_rows import Wanted
+from holoctl.design.path_splines import at_rest_spline
+from holoctl.design.path_start import at_first, driven, start_of
+from holoctl.design.retime_dynamics import dynamics_along, speed_forces
+from holoctl.design.retime_shares import shared_efforts
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+
+__all__ = ["curve_of_nodes", "nodes_through"]
+
+Array = NDArray[np.float64]
+
+
+def nodes_through(
+    mech: Mechanism, points: Any, times: Any, start: Any, part: Partition | None
+) -> tuple[Any, ...]:
+    """What `Trajectory` takes, of `Trajectory.through`."""
+    owner = f"{mech.name}: points"
+    points, t = way_points(mech, points, owner), numbers("times", times)
+    if t.shape != (points.shape[0],) or not np.isfinite(t).all():
+        raise InputError(f"times must be one for each of {points.shape[0]} points; got {times!r}")
+    if t[0] != 0.0 or not (np.diff(t) > 0.0).all():
+        raise InputError(f"times must ascend from 0; got {t.tolist()}")
+    begin = at_first(start_of(mech, start, part), points[0], start is not None)
+    drive = driven(begin, points.shape[1])
+    values = motor_values(mech, drive, points)
+    system = system_of(mech, begin.part, drive, begin.idle)
+    q = reached(system, begin.q, values[0], owner)
+    both = tuple((float(x), point) for x, point in zip(t, points, strict=True))
+    given = Given(system, at_rest_spline(t, values), t, q, both)
+    nodes = closed_path(given, grid_of(t, THROUGH_NODES * (t.size - 1)), still=True)
+    curve, _ = closed_curve(nodes)
+    one, none = np.ones(nodes.s.size), np.zeros(nodes.s.size)
+    dyn = dynamics_along(nodes, None)
+    f = speed_forces(nodes, one) if dyn.speedy else np.zeros_like(dyn.r1)
+    open_box = np.full((nodes.s.size, mech.nu), np.inf)
+    u = shared_efforts(dyn.A, dyn.balance(none, one, f), -open_box, open_box)
+    return nodes.s, nodes.q, nodes.d1, nodes.d2, u, nodes.system.part, (), 0.0, curve
+
+
+def curve_of_nodes(
+    mech: Mechanism, part: Partition | None, t: Vector, q: Array, v: Array, a: Array
+) -> tuple[Curve, Partition]:
+    """A curve through nodes that is closed between them too: there the coordinates that motors
+    drive are those of the polynomials, and the others follow.
+
+    Raises
+    ------
+    InputError
+        For nodes that are not closed.
+    """
+    curve = curve_through(mech, t, q, v, a)
+    begin = at_first(start_of(mech, None, part), q[0], False)
+    drive = driven(begin, mech.nq)
+    system = system_of(mech, begin.part, drive, begin.idle)
+
+    def along(x: float) -> Wanted:
+        there = curve.at(x)
+        return Wanted(drive.at(there.q), drive.D @ there.v, drive.D @ there.a)
+
+    for i, x in enumerate(q):
+        worst = system.rows.at(x)[2]
+        if not worst <= max(CLOSED, begin.part.tolerance):
+            raise InputError(
+                f"Trajectory: q[{i}], at t = {t[i]:.4g}, is open by {worst:.2g} (scaled); nodes "
+                "must be closed configurations"
+            )
+    nodes = closed_path(Given(system, along, t, q[0]), t, still=True)
+    _, off = between(nodes, curve)
+    if float(off.max()) <= CURVE_CLOSED:
+        return curve, begin.part
+    return closed_curve(nodes)[0], begin.part

@@ -1,0 +1,132 @@
+"""Linear-quadratic regulators: efforts held over a tick, and the Riccati equations.
+
+    min sum  x' Qd x + 2 x' N u + u' Rd u        the cost  integral x' Q x + u' R u  between ticks
+
+    [A B; 0 0] = E,  S(h) = exp(E h),  W(h) = integral over h of S' diag(Q, R) S
+    S(2h) = S(h)^2,  W(2h) = W(h) + S(h)' W(h) S(h)
+
+by doubling from a step so short that four terms of the series are exact: nothing grows that the
+model does not let grow. W = [Qd N; N' Rd].
+Reference: C. Van Loan, Computing integrals involving the matrix exponential; B. Anderson and
+J. Moore, Optimal Control: Linear Quadratic Methods.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_continuous_are, solve_discrete_are
+
+from holoctl.base.errors import SingularityError
+from holoctl.base.linalg import largest, one_norm
+from holoctl.base.tolerances import FIRST_DOUBLING, RICCATI_HOLDS
+
+__all__ = ["Regulator", "Ticks", "backward", "continuous", "discrete", "held"]
+
+Array = NDArray[np.float64]
+
+
+class Ticks(NamedTuple):
+    """``x+ = A x + B u`` from tick to tick, and what it costs."""
+
+    A: Array
+    B: Array
+    Q: Array
+    R: Array
+    N: Array
+
+
+class Regulator(NamedTuple):
+    """``u = -K x``; the cost from x on is ``x' P x``."""
+
+    K: Array
+    P: Array
+
+
+def held(A: Array, B: Array, Q: Array, R: Array, dt: float) -> Ticks:
+    """A model in continuous time and its cost, from tick to tick: u is held in between."""
+    (n, m), whole = B.shape, np.zeros((A.shape[0] + B.shape[1],) * 2)
+    whole[:n] = np.hstack([A, B])
+    cost = np.zeros_like(whole)
+    cost[:n, :n], cost[n:, n:] = Q, R
+    doublings = max(0, int(np.ceil(np.log2(max(one_norm(whole) * dt / FIRST_DOUBLING, 1.0)))))
+    E = whole * (dt / 2.0**doublings)
+    I = np.eye(n + m)  # noqa: E741
+    S, term = I.copy(), I
+    for k in range(1, 14):
+        term = term @ E / k
+        S += term
+    W, power = np.zeros_like(cost), cost * (dt / 2.0**doublings)
+    for k in range(1, 14):  # W = sum of E'^i C E^j h^(i+j+1) / (i! j! (i+j+1))
+        W += power / k
+        power = (E.T @ power + power @ E) / k
+    for _ in range(doublings):
+        W = W + S.T @ W @ S
+        S = S @ S
+    W = 0.5 * (W + W.T)
+    return Ticks(S[:n, :n], S[:n, n:], W[:n, :n], W[n:, n:], W[:n, n:])
+
+
+def continuous(A: Array, B: Array, Q: Array, R: Array) -> Regulator:
+    """The regulator of a model in continuous time.
+
+    Raises
+    ------
+    SingularityError
+        Where the equation has no stabilising solution that can be found.
+    """
+    try:
+        P = np.asarray(solve_continuous_are(A, B, Q, R), dtype=float)
+    except (np.linalg.LinAlgError, ValueError) as error:
+        raise _unsolved(str(error)) from None
+    K: Array = np.asarray(np.linalg.solve(R, B.T @ P), dtype=float)
+    terms = [A.T @ P, P @ A, Q, -K.T @ R @ K]
+    growth = float(np.linalg.eigvals(A - B @ K).real.max(initial=-np.inf))
+    _check(P, sum(terms), max(map(largest, terms)), growth < 0.0)
+    return Regulator(K, P)
+
+
+def discrete(ticks: Ticks) -> Regulator:
+    """The regulator of a model in ticks.
+
+    Raises
+    ------
+    SingularityError
+        Where the equation has no stabilising solution that can be found.
+    """
+    A, B, Q, R, N = ticks
+    try:
+        P = np.asarray(solve_discrete_are(A, B, Q, R, s=N), dtype=float)
+    except (np.linalg.LinAlgError, ValueError) as error:
+        raise _unsolved(str(error)) from None
+    for _ in range(2):  # a step of the iteration itself polishes
+        found = backward(ticks, P)
+        change, P = found.P - P, found.P
+    radius = float(np.abs(np.linalg.eigvals(A - B @ found.K)).max(initial=0.0))
+    _check(P, change, largest(P), radius < 1.0)
+    return found
+
+
+def backward(ticks: Ticks, P: Array) -> Regulator:
+    """The regulator of one tick, after which the cost is ``x' P x``. P stays symmetric and
+    at least zero, whatever is rounded."""
+    A, B, Q, R, N = ticks
+    K: Array = np.asarray(np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A + N.T), dtype=float)
+    closed, crossed = A - B @ K, N @ K
+    P = Q - crossed - crossed.T + K.T @ R @ K + closed.T @ P @ closed
+    return Regulator(K, 0.5 * (P + P.T))
+
+
+def _check(P: Array, left: Array, size: float, stable: bool) -> None:
+    if not np.isfinite(P).all() or not stable or largest(left) > RICCATI_HOLDS * max(size, 1e-300):
+        raise _unsolved("its solution leaves a pole that does not decay, or does not hold")
+
+
+def _unsolved(why: str) -> SingularityError:
+    return SingularityError(
+        f"no regulator was found: the Riccati equation could not be solved ({why}). A motion that "
+        "the motors hardly move, or that Q hardly weighs, makes it so, and weights of very "
+        "different size"
+    )

@@ -1,0 +1,173 @@
+"""What becomes of an equilibrium that is pushed: its stiffness, and motions that no motor holds.
+
+    K = Z' d(w - G'^T lambda)/dq Z       lambda, u held;  w = Dc (h - F - B u) = G'^T lambda
+
+Where all efforts have an energy K is its second derivative along the motions: an equilibrium is
+stable where K > 0 (Lagrange, Dirichlet), friction or not, and is not where K has an eigenvalue
+below zero (Chetaev).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, listing
+from holoctl.base.linalg import largest, least_squares, null_space_by_svd, pivoted_qr
+from holoctl.base.tolerances import (
+    RANK,
+    STIFFNESS_NONE,
+    STIFFNESS_STEP,
+    STIFFNESS_SYMMETRIC,
+    TAKES_PART,
+)
+from holoctl.design.balance import Balance
+from holoctl.doctor.actuation import motor_rows
+from holoctl.dynamics.certificate import weight
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.rows.evaluate import may_depend_on_time
+from holoctl.tree.coordinates import support
+
+__all__ = ["Standing", "falls", "pulled_motions", "standing"]
+
+Array = NDArray[np.float64]
+
+
+class Standing(NamedTuple):
+    """What `standing` finds.
+
+    Attributes
+    ----------
+    stable : bool or None
+        With the efforts held; None where the stiffness does not tell.
+    unheld : tuple of str
+        A sentence for each motion that no motor moves.
+    """
+
+    stable: bool | None
+    unheld: tuple[str, ...]
+
+
+def standing(balance: Balance, q: Vector) -> Standing:
+    """Look at an equilibrium; ``balance.u`` are the efforts there."""
+    mech, Z = balance.mech, _motions(balance, q, driven=True)
+    if Z.shape[1] == 0:
+        return Standing(True, ())
+    K = _stiffness(balance, q)
+    small = STIFFNESS_NONE * max(largest(Z.T @ K @ Z), weight(mech))
+    passive = _motions(balance, q, driven=False)
+    sentences = tuple(
+        f"{_named(mech, x)}: no motor moves it; it is in balance by itself, and {_pushed(k, small)}"
+        for k, x in _apart(passive, K, small)
+    )
+    return Standing(_stable(mech, Z.T @ K @ Z, small), sentences)
+
+
+def pulled_motions(balance: Balance, q: Vector) -> list[str]:
+    """Motions that are not in balance, each with the effort that pulls it; the worst first."""
+    mech, kin = balance.mech, balance.at(q)
+    Z = _motions(balance, q, driven=balance.u is not None)
+    pull = Z.T @ balance.left(kin)
+    if not pull.any():
+        return []
+    one = Z @ pull / np.linalg.norm(pull)
+    i = int(np.argmax(np.abs(one)))
+    effort = balance.unit * float(np.linalg.norm(pull)) / (abs(one[i]) * mech.column_scale[i])
+    unit = "N" if mech.column_scale[i] != 1.0 or i in mech.lengths[1] else "N m"
+    return [f"{_named(mech, one)} (pulled by {effort:.3g} {unit} at {mech.coordinate_names[i]!r})"]
+
+
+def falls(balance: Balance, q: Vector) -> bool:
+    """Whether all bodies can move together along gravity, and neither motors nor forces act then:
+    whatever the configuration, there is no rest."""
+    mech, kin = balance.mech, balance.at(q)
+    gravity = mech.model.gravity.linear
+    size, n = float(np.linalg.norm(gravity)), mech.model.njoints
+    if size == 0.0:
+        return False
+    twist = np.concatenate([gravity / size, np.zeros(3)])  # of every body, at the world's origin
+    bodies = [support(mech.model, i) * kin.J for i in range(1, n)]
+    x = least_squares(np.vstack(bodies), np.tile(twist, n - 1)) / mech.column_scale
+    missed = [b @ (mech.column_scale * x) - twist for b in bodies]
+    held = [balance.rows(kin) @ x, motor_rows(mech) @ x if mech.nu else np.zeros(0)]
+    h, F, _ = balance.terms(kin)
+    still = largest(np.concatenate([*missed, *held])) <= RANK * largest(x)
+    return still and bool(abs(F @ x) <= RANK * abs(h @ x))
+
+
+def _motions(balance: Balance, q: Vector, *, driven: bool) -> Array:
+    """Orthonormal basis of the motions in scaled coordinates; without those that motors move."""
+    mech, part = balance.mech, balance.part
+    A, rank = balance.rows(balance.at(q)), part.rank
+    if mech.nu and not driven:
+        A, rank = np.vstack([A, motor_rows(mech)]), rank + part.actuation_rank
+    return null_space_by_svd(A, rank)[3]
+
+
+def _stiffness(balance: Balance, q: Vector) -> Array:
+    """``d(w - G'^T lambda)/dq`` by steps of scaled coordinates, (nv, nv); fourth order."""
+    mech, kin = balance.mech, balance.at(q)
+
+    def pull(place: Vector) -> tuple[Vector, Array]:
+        here = balance.at(place)
+        h, F, Bu = balance.terms(here)
+        return h - F - Bu, balance.rows(here)
+
+    w, G = pull(kin.q)
+    multipliers = least_squares(G.T, w) if G.size else np.zeros(0)
+
+    def rest(move: Vector) -> Vector:
+        w, G = pull(pin.integrate(mech.model, q, mech.column_scale * move))
+        return w - multipliers @ G
+
+    h, steps = STIFFNESS_STEP, np.eye(mech.nv)
+    columns = [
+        (8.0 * (rest(h * e) - rest(-h * e)) - rest(2 * h * e) + rest(-2 * h * e)) / (12.0 * h)
+        for e in steps
+    ]
+    return np.array(columns).T
+
+
+def _stable(mech: Mechanism, K: Array, small: float) -> bool | None:
+    """What the stiffness along all motions tells."""
+    others = [force for force in mech.bound_forces if not (force.stores or force.friction)]
+    if (
+        others
+        or may_depend_on_time(mech)
+        or largest(K - K.T) > max(small, STIFFNESS_SYMMETRIC * largest(K))
+    ):
+        return None
+    least = float(np.linalg.eigvalsh(0.5 * (K + K.T))[0])
+    return None if abs(least) <= small else least > 0.0
+
+
+def _apart(Z: Array, K: Array, small: float) -> list[tuple[float, Vector]]:
+    """Principal motions of a stiffness: its value and the motion. Those that nothing pulls each
+    with a coordinate of their own."""
+    if Z.shape[1] == 0:
+        return []
+    reduced = Z.T @ K @ Z
+    values, vectors = np.linalg.eigh(0.5 * (reduced + reduced.T))
+    free = np.abs(values) <= small
+    found = [(float(k), Z @ x) for k, x in zip(values[~free], vectors.T[~free], strict=True)]
+    space = Z @ vectors[:, free]
+    if space.size:
+        own = np.sort(pivoted_qr(space.T, space.shape[1]).pivots[: space.shape[1]])
+        found += [(0.0, x) for x in np.linalg.solve(space[own].T, space.T)]
+    return found
+
+
+def _named(mech: Mechanism, x: Vector) -> str:
+    """A motion by the coordinates that take part most."""
+    order = np.argsort(-np.abs(x), kind="stable")
+    most = [i for i in order if abs(x[i]) >= TAKES_PART * abs(x[order[0]])]
+    return "the motion of " + listing([mech.coordinate_names[i] for i in most], 4)
+
+
+def _pushed(stiffness: float, small: float) -> str:
+    if abs(stiffness) <= small:
+        return "nothing pulls it back"
+    return "is pulled back to it" if stiffness > 0.0 else "falls away from it"

@@ -1,0 +1,115 @@
+"""The certificates of many solutions, as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import counted, read_only
+from holoctl.base.errors import InconsistentError
+from holoctl.dynamics.certificate import Certificate, limit
+
+__all__ = ["MEASURES", "BatchCertificate", "certificates", "measures_of"]
+
+Array = NDArray[np.float64]
+
+MEASURES = ("closure", "velocity", "acceleration", "dynamics", "redundant")
+"""What is measured of each state, in the order of tables."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BatchCertificate:
+    """What the residuals of `Certificate` are at each of N states; all pure numbers.
+
+    The same numbers up to rounding, judged by the same tolerances. The power balance and the
+    condition number are no part of it: near singular matrices are what the guard of compiled laws
+    is for, and where it is in doubt the certificate is that of the Python path.
+
+    Attributes
+    ----------
+    closure, velocity, acceleration, dynamics, redundant : (N,) arrays
+        As in `Certificate`; not to be written to.
+    tolerance : float
+        What `redundant`, `closure` and `velocity` may be where geometry is rounded; else 0.
+    """
+
+    closure: Array
+    velocity: Array
+    acceleration: Array
+    dynamics: Array
+    redundant: Array
+    tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in MEASURES:
+            own = np.array(getattr(self, name), dtype=float)  # nobody else's
+            object.__setattr__(self, name, read_only(own))
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:  # pickled arrays can be written to
+        return BatchCertificate, tuple(getattr(self, f.name) for f in fields(self))
+
+    def __len__(self) -> int:
+        return self.closure.size
+
+    @property
+    def ok(self) -> NDArray[np.bool_]:
+        """(N,) whether every number of a state is within its tolerance."""
+        good = np.ones(len(self), dtype=bool)
+        for name in MEASURES:
+            good &= self._within(name)
+        return good
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """The names of the numbers that exceed their tolerance at some state."""
+        return tuple(name for name in MEASURES if not self._within(name).all())
+
+    def _within(self, name: str) -> NDArray[np.bool_]:
+        within: NDArray[np.bool_] = getattr(self, name) <= limit(name, self.tolerance)
+        return within  # not a number is not
+
+    def __repr__(self) -> str:
+        states = counted(len(self), "state")
+        bad = int(np.count_nonzero(~self.ok))
+        if not bad:
+            return f"<BatchCertificate of {states}: certified>"
+        return (
+            f"<BatchCertificate of {states}: NOT certified at {bad} ({', '.join(self.failures)})>"
+        )
+
+    def raise_if_bad(self) -> BatchCertificate:
+        """This certificate, or an error that names the states and numbers that are off.
+
+        Raises
+        ------
+        InconsistentError
+            If it is not `ok` at every state; ``residual`` is the largest number that is too large.
+        """
+        if not self.failures:
+            return self
+        bad, told, sizes = np.flatnonzero(~self.ok), [], []
+        for name in self.failures:
+            off = np.where(self._within(name), -np.inf, getattr(self, name))
+            i = int(np.argmax(off))  # the first that is no number, if one is
+            sizes.append(float(off[i]))
+            most = limit(name, self.tolerance)
+            told.append(f"{name} is {off[i]:.1e} at state {i} (at most {most:.0e})")
+        first = ", ".join(map(str, bad[:8])) + (", ..." if bad.size > 8 else "")
+        raise InconsistentError(
+            f"{counted(bad.size, 'state')} of a batch of {len(self)} NOT certified ({first}): "
+            f"{'; '.join(told)}. The `certificate` of one of these states alone says more",
+            residual=max(sizes),
+        )
+
+
+def certificates(numbers: Array, tolerance: float) -> BatchCertificate:
+    """Of the numbers (N, 5) of many states, in the order of `MEASURES`."""
+    closure, velocity, acceleration, dynamics, redundant = numbers.T
+    return BatchCertificate(closure, velocity, acceleration, dynamics, redundant, tolerance)
+
+
+def measures_of(certificate: Certificate) -> Array:
+    """(5,) the numbers of one state, in the order of `MEASURES`."""
+    return np.array([getattr(certificate, name) for name in MEASURES])
