@@ -1144,8 +1144,9 @@ contradict the others."""
 PATH_STILL = 1e-7
 """A path stands still where its derivative is below this share of the largest."""
 
-IDLE_BALANCED = 1e-6
-"""Idle motions stay at rest where the efforts along them are below this share of the others."""
+IDLE_BALANCED = 1e-3
+"""Bodies that spin freely are held still on a path, where efforts about their axes, which nothing
+gives, are below this share of the others: so little do they matter to the motors."""
 
 MOST_FACETS, SAME_COLUMN = 1000, 1e-9  # a count; a share
 """What more motors than motions can do together has at most twice so many facets; motions that
@@ -1161,9 +1162,9 @@ RETIME_ROUNDS, RETIME_SETTLED = 12, 1e-3  # a count; a share
 """So often forces that change with the speed are linearised anew at most, until the duration
 changes by less than the share."""
 
-RETIME_OVER, RETIME_REFINED = 5e-3, 5  # a share; a count
-"""Where the efforts of a trajectory exceed their limits between its nodes by more than the share it
-gets more nodes, so often at most."""
+RETIME_OVER, RETIME_REFINED, RETIME_TIGHTENED = 5e-3, 5, 5  # a share; counts
+"""Where a trajectory exceeds limits between its nodes by more than the share it gets more nodes, so
+often at most; then limits are taken tighter there, so often at most."""
 
 RETIME_ACTIVE = 2e-3
 """What is within this share of its limit is at it."""
