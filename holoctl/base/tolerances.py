@@ -1009,7 +1009,7 @@ SMOOTH_ENOUGH, NOT_SMOOTH = 1e-8, 1e-6
 """Differences of fourth and sixth order that agree to the first, relative, are good; where none
 agree to the second there is no derivative, and half the jump of the slope counts as such."""
 
-BESIDE = 1e-5
+BESIDE_VALUE = 1e-5
 """Derivatives below this share of the value count as so much: it is rounded, and they are not
 known better."""
 
@@ -1017,6 +1017,9 @@ KINK_STEP, KINK, BESIDE_KINK = 1e-7, 1e-4, 1e-2  # scaled; relative, both
 """Where derivatives are exact, slopes on both sides of the point are compared with them by steps of
 the first length, and may differ by the second; those below the third share of the value count as
 so much."""
+
+SLIDES_AGAINST = 1e-5  # scaled
+"""Motions of a partition that open rows by more, of all there are, are none of this mechanism."""
 
 AT_EQUILIBRIUM = 1e-6  # rad/s, m/s, rad/s^2, m/s^2
 """A point whose own rate is no larger is at an equilibrium."""
