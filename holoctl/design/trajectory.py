@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, number, numbers, positive, quiet, read_only
+from holoctl.base.checks import Vector, instant, number, numbers, positive, quiet, read_only
 from holoctl.base.errors import InputError
 from holoctl.design.path_curve import Curve, Motion, MotorCurve, motor_curve
 from holoctl.design.path_law import Law, Sampled
@@ -178,8 +178,13 @@ class Trajectory:
             motors have no positions of their own.
         v_ref, a_ref : (nu,) arrays
             Rates and accelerations of the motors.
+
+        Raises
+        ------
+        InputError
+            For a time that is no finite number.
         """
-        motors = self._motors
+        t, motors = instant(t), self._motors
         if motors is None:
             q, v, a = self.state(t)
             B = self.mech.B
