@@ -33,7 +33,7 @@ if __name__ == "__main__":  # other processes import this file
     titles = {
         "torque": "holding efforts (N m)",
         "condition": "condition number",
-        "velocity": "fastest way, per unit of motor rates",
+        "velocity": "velocity per unit of motor rates",
     }
     for ax, (what, title) in zip(figure.subplots(1, 3), titles.items(), strict=True):
         found.plot(what, ax=ax)

@@ -148,9 +148,10 @@ TASK_SPACE = "docs/task-space.md"
 SIMULATION = "docs/simulation.md"
 
 CLAIMS = [  # page, the words around each number {}, what the code has in its place
-    (DERIVATIONS, "Where both agree to {} and no jump of the slope is seen, the step is taken; else "
-     "it is ten times shorter, down to {}. Rates start at {},",
-     ("tolerances.SMOOTH_ENOUGH", "tolerances.STEPS_OF_STATES[-1]", "tolerances.STEPS_OF_RATES[0]")),
+    (DERIVATIONS, "Where both agree to {} and no jump of the slope is seen, the step is taken; "
+     "else it is ten times shorter, down to {}. Rates start at {},",
+     ("tolerances.SMOOTH_ENOUGH", "tolerances.STEPS_OF_STATES[4]",
+      "tolerances.STEPS_OF_RATES[0]")),
     (DERIVATIONS, "Where nothing agrees to {} there is no derivative", "tolerances.NOT_SMOOTH"),
     (DERIVATIONS, "where rows are open half-way by more than {} (scaled) the curve",
      "tolerances.CURVE_CLOSED"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import pinocchio as pin
@@ -36,14 +35,13 @@ from holoctl.design.path_following import (
     with_rows_of,
 )
 from holoctl.design.path_given import Given
+from holoctl.design.path_grid import every_second
 
 __all__ = [
     "ClosedPath",
     "between",
     "closed_curve",
     "closed_path",
-    "grid_of",
-    "near_ends",
     "turning_points",
     "with_nodes",
 ]
@@ -85,18 +83,6 @@ class ClosedPath:
         return ClosedPath(self.system, self.path, *tables)
 
 
-def grid_of(knots: Vector, points: int) -> Vector:
-    """So many intervals from the first knot to the last, knots among them, about equally long."""
-    spans = np.diff(knots)
-    each = np.maximum(1, np.round(points * spans / spans.sum()).astype(int))
-    each[np.argmax(each)] = max(1, int(each.max() + points - each.sum()))
-    parts = [
-        np.linspace(a, b, n, endpoint=False)
-        for a, b, n in zip(knots[:-1], knots[1:], each, strict=True)
-    ]
-    return np.append(np.concatenate(parts), knots[-1])
-
-
 def closed_path(given: Given, grid: Vector, still: bool = False) -> ClosedPath:
     """The nodes of a path at a grid; whether it may stand still.
 
@@ -117,7 +103,7 @@ def closed_path(given: Given, grid: Vector, still: bool = False) -> ClosedPath:
             "can never be moved independently",
             why="dead point",
         )
-    coarse = _every_second(grid, given.knots)
+    coarse = every_second(grid, given.knots)
     found = _table(system, given.path, followed(system, given.path, first, grid[coarse]))
     if not coarse.all():
         found = _filled_in(found, grid[~coarse])
@@ -125,15 +111,6 @@ def closed_path(given: Given, grid: Vector, still: bool = False) -> ClosedPath:
         _check_moves(found)
     _check_points(found, given)
     return found
-
-
-def _every_second(grid: Vector, knots: Vector) -> NDArray[np.bool_]:
-    """Nodes that are followed one after the other, knots among them; each of the others is half-way
-    between two of them."""
-    keep = np.ones(grid.size, dtype=bool)
-    for a, b in pairwise(np.searchsorted(grid, knots).tolist()):
-        keep[a + 1 : b - (b - a) % 2 : 2] = False
-    return keep
 
 
 def _filled_in(path: ClosedPath, more: Vector) -> ClosedPath:
@@ -216,12 +193,6 @@ def between(path: ClosedPath, curve: Curve) -> tuple[ClosedPath, Vector]:
         K_i, _, _ = filled_at(other, [path.path(float(middle[i])).value], q[i : i + 1])
         gamma[i] = gamma_of(other, K_i)[0]
     return ClosedPath(system, path.path, middle, q, d1, d2, gamma), off
-
-
-def near_ends(path: ClosedPath) -> Vector:
-    """More nodes in the first interval and in the last one, nearer and nearer to the ends."""
-    parts, s = 0.5 ** np.arange(5, 0, -1), path.s
-    return np.concatenate([s[0] + parts * (s[1] - s[0]), s[-1] - parts[::-1] * (s[-1] - s[-2])])
 
 
 def turning_points(path: ClosedPath) -> Vector:

@@ -54,7 +54,6 @@ Array = NDArray[np.float64]
 MOST_CHANGE = math.log(DETERMINANT_CHANGE)
 
 Path = Callable[[float], Wanted]
-"""path(s) -> w, w', w''."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,8 +156,7 @@ def followed(system: System, path: Path, start: Node, grid: Iterable[float]) -> 
 
 
 def node_at(system: System, path: Path, q: Vector, s: float) -> Node | None:
-    """The node at s by Newton's method from a configuration close to it; None where there is
-    none."""
+    """The node at s by Newton's method from a configuration close to it, if there is one."""
     found = _corrected(system, path, q, s, None)
     if found is None and system.part.rank:
         found = _corrected(with_rows_of(system, q), path, q, s, None)
@@ -229,8 +227,8 @@ def _with_other_rows(system: System, path: Path, here: Node) -> tuple[System, No
 
 def _lost(system: System, here: Node) -> BranchError:
     mech, c = system.mech, system.mech.column_scale
-    fast = float(np.abs(here.d1 / c).max())
-    names = [mech.coordinate_names[i] for i in np.argsort(-np.abs(here.d1 / c))[:3]]
+    rates = np.abs(here.d1 / c)
+    names, fast = [mech.coordinate_names[i] for i in np.argsort(-rates)[:3]], float(rates.max())
     return BranchError(
         f"{mech.name}: the path is not followed beyond s = {here.s:.6g} on this branch: it leaves "
         "the reach of the mechanism there, or comes to a dead point or a singular configuration, "

@@ -11,10 +11,11 @@ from holoctl.base.checks import Vector, numbers
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import CLOSED, CURVE_CLOSED, THROUGH_NODES
 from holoctl.closing.assembly import assemble
-from holoctl.design.path_closed import closed_curve, closed_path, grid_of
+from holoctl.design.path_closed import closed_curve, closed_path
 from holoctl.design.path_curve import Curve, curve_through
 from holoctl.design.path_following import system_of
 from holoctl.design.path_given import Given, motor_values, reached, way_points
+from holoctl.design.path_grid import grid_of
 from holoctl.design.path_rows import Wanted, kept_rows
 from holoctl.design.path_splines import at_rest_spline
 from holoctl.design.path_start import Start, at_first, driven, start_of

@@ -24,12 +24,11 @@ from holoctl.design.path_closed import (
     between,
     closed_curve,
     closed_path,
-    grid_of,
-    near_ends,
     turning_points,
     with_nodes,
 )
 from holoctl.design.path_given import given_path
+from holoctl.design.path_grid import grid_of, near_ends
 from holoctl.design.path_start import start_of
 from holoctl.design.retime_payload import with_payload
 from holoctl.design.retime_result import Checked, checked, trajectory_of
@@ -155,7 +154,7 @@ def retime(
     nodes = closed_path(asked, grid_of(asked.knots, points))
     _check_positions(nodes, whole_range)
     if mech.bound_forces:  # friction changes fast at rest, and its side where a joint turns back
-        nodes = with_nodes(nodes, near_ends(nodes))
+        nodes = with_nodes(nodes, near_ends(nodes.s))
         nodes = with_nodes(nodes, turning_points(nodes))
     task = Task(bound, f_ext, method)
     found = _refined(task, nodes)
