@@ -37,7 +37,7 @@ from holoctl.design.path_following import (
     with_rows_of,
 )
 from holoctl.design.path_given import Given
-from holoctl.design.path_grid import every_second
+from holoctl.design.path_grid import apart, every_second
 
 __all__ = [
     "ClosedPath",
@@ -227,8 +227,8 @@ def turning_points(path: ClosedPath) -> Vector:
         if TURNS_APART < x / h < 1.0 - TURNS_APART:
             found.append(float(path.s[i]) + x)
     found = sorted(found)
-    apart = TURNS_APART * float(np.diff(path.s).mean())
-    return np.array([x for k, x in enumerate(found) if not k or x - found[k - 1] > apart])
+    least = TURNS_APART * float(np.diff(path.s).mean())
+    return np.array([x for k, x in enumerate(found) if not k or x - found[k - 1] > least])
 
 
 def closed_curve(path: ClosedPath) -> tuple[Curve, ClosedPath]:
@@ -240,7 +240,7 @@ def closed_curve(path: ClosedPath) -> tuple[Curve, ClosedPath]:
     InputError
         For a path that has no derivatives somewhere.
     """
-    path = path.where(_apart(path.s, CURVE_APART * float(path.s[-1] - path.s[0])))
+    path = path.where(apart(path.s, CURVE_APART * float(path.s[-1] - path.s[0])))
     while True:
         curve = path.curve()
         middle, off = between(path, curve)
@@ -256,16 +256,6 @@ def closed_curve(path: ClosedPath) -> tuple[Curve, ClosedPath]:
                 "name all three, or none)"
             )
         path = with_nodes(path, (path.s[:-1] + 0.5 * length)[wide])
-
-
-def _apart(s: Vector, least: float) -> NDArray[np.bool_]:
-    """Those of ascending numbers that are not nearer to the one before; both ends among them."""
-    keep, last = np.zeros(s.size, dtype=bool), -np.inf
-    for i, x in enumerate(s.tolist()):
-        if x - last >= least and (s[-1] - x >= least or i in (0, s.size - 1)):
-            keep[i], last = True, x
-    keep[-1] = True
-    return keep
 
 
 def _table(system: System, path: Path, nodes: list[Node]) -> ClosedPath:

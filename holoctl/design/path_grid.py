@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 
-__all__ = ["every_second", "grid_of", "near_ends"]
+__all__ = ["apart", "every_second", "grid_of", "near_ends"]
 
 
 def grid_of(knots: Vector, points: int) -> Vector:
@@ -37,3 +37,13 @@ def near_ends(s: Vector) -> Vector:
     """More nodes in the first interval and in the last one, nearer and nearer to the ends."""
     parts = 0.5 ** np.arange(5, 0, -1)
     return np.concatenate([s[0] + parts * (s[1] - s[0]), s[-1] - parts[::-1] * (s[-1] - s[-2])])
+
+
+def apart(s: Vector, least: float) -> NDArray[np.bool_]:
+    """Those of ascending numbers that are not nearer to each other; both ends among them."""
+    keep, last = np.zeros(s.size, dtype=bool), -np.inf
+    for i, x in enumerate(s.tolist()):
+        if x - last >= least and (s[-1] - x >= least or i in (0, s.size - 1)):
+            keep[i], last = True, x
+    keep[-1] = True
+    return keep

@@ -3,8 +3,8 @@
     min T      u, rates, accelerations within their limits,   sd = 0 at both ends
 
 retime_rows.py has the limits as rows, retime_solve.py the programs. Limits are imposed at both ends
-of each interval, with its acceleration; then looked at in between, and where they are exceeded there
-are more nodes.
+of each interval, with its acceleration; then looked at in between, and where they are exceeded
+there are more nodes.
 Reference: docs/design.md, "Trajectories".
 """
 
@@ -233,7 +233,7 @@ def _check_positions(path: ClosedPath, bound: BoundLimits) -> None:
         lower, upper = bound.position[:, j]
         raise LimitError(
             f"{path.system.mech.name}: the path leads past a limit: at s = {path.s[i]:.4g} "
-            f"{bound.names[j]!r} is at {x[i, j]:.5g}, its limits are {lower:.5g} to {upper:.5g} (past "
-            f"by {over[i, j] * bound.units[j]:.2g})",
+            f"{bound.names[j]!r} is at {x[i, j]:.5g}, its limits are {lower:.5g} to {upper:.5g} "
+            f"(past by {over[i, j] * bound.units[j]:.2g})",
             names=names, residual=float(over[i, j]), q=path.q[i].copy(),
         )  # fmt: skip

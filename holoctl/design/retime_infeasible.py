@@ -62,9 +62,9 @@ def infeasible(dyn: Dynamics, rows: Rows) -> LimitError:
     place = float(s[at + j])
     missing = found.x[-1] * rows.size[at + j, which]
     unit = "rad/s^2 or m/s^2" if rows.names[which].endswith(".acceleration") else "N m or N"
-    slow = "however slowly" if place not in (s[0], s[-1]) else "at rest"
+    how = "at any speed" if place not in (s[0], s[-1]) else "at rest"
     return LimitError(
-        f"{mech.name}: the path cannot be followed within its limits, {slow}: at s = {place:.4g} "
+        f"{mech.name}: the path cannot be followed within its limits, {how}: at s = {place:.4g} "
         f"{rows.names[which]!r} would have to go {missing:.4g} {unit} beyond "
         "its limit at least; take a path elsewhere, less payload, or other limits",
         names=names, residual=float(found.x[-1]),

@@ -13,9 +13,9 @@ from holoctl.design.path_closed import ClosedPath
 from holoctl.design.path_curve import Curve
 from holoctl.design.path_law import Law
 from holoctl.design.retime_dynamics import Dynamics, dynamics_along, speed_forces
-from holoctl.design.retime_rows import Rows, limited_along
+from holoctl.design.retime_rows import limited_along
 from holoctl.design.retime_shares import shared_efforts
-from holoctl.design.retime_solve import Profile, Task, rows_at
+from holoctl.design.retime_solve import Profile, Task, at_both_ends, rows_at
 from holoctl.design.retime_speeds import effort_range
 from holoctl.design.trajectory import Trajectory
 
@@ -55,16 +55,10 @@ def _over(task: Task, dyn: Dynamics, sdd: Vector, b: Vector) -> Array:
     """By which share each row is exceeded (n, m + 1); the last is that of velocities."""
     sd = np.sqrt(b)
     rows = rows_at(task, dyn, sd)
-    over = _values(rows, sdd, b)
+    over = rows.a * sdd[:, None] + rows.b * b[:, None] + rows.z * sd[:, None] + rows.c
     with np.errstate(divide="ignore", invalid="ignore"):
         fast = np.where(np.isfinite(rows.most), sd / np.sqrt(rows.most) - 1.0, -1.0)
     return np.column_stack([over, fast])
-
-
-def _values(rows: Rows, sdd: Vector, b: Vector) -> Array:
-    found: Array = rows.a * sdd[:, None] + rows.b * b[:, None] + rows.c
-    found += rows.z * np.sqrt(b)[:, None]
-    return found
 
 
 def trajectory_of(task: Task, found: Checked) -> Trajectory:
@@ -87,16 +81,14 @@ def trajectory_of(task: Task, found: Checked) -> Trajectory:
 
 def _active(task: Task, profile: Profile) -> tuple[tuple[str, ...], ...]:
     """What is at its limit in each interval, at one of its ends."""
-    dyn, b, sdd = profile.dyn, profile.b, profile.sdd
-    sd = np.sqrt(b)
+    dyn, sd = profile.dyn, np.sqrt(profile.b)
     rows = rows_at(task, dyn, sd)
-    first = _values(rows, np.append(sdd, 0.0), b)[:-1]
-    last = _values(rows, np.append(0.0, sdd), b)[1:]
+    first, last = at_both_ends(rows, profile.b, profile.sdd)
     at = np.maximum(first, last) >= -RETIME_ACTIVE
     fastest = _fast(task, dyn, sd)
     fast = np.maximum(fastest[:-1], fastest[1:]) >= 1.0 - RETIME_ACTIVE
     bound, found = task.bound, []
-    for i in range(sdd.size):
+    for i in range(profile.sdd.size):
         names = [name for k in np.flatnonzero(at[i]) for name in rows.names[k].split("+")]
         names += [f"{bound.names[k]}.velocity" for k in np.flatnonzero(fast[i])]
         found.append(tuple(dict.fromkeys(names)))

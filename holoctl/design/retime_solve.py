@@ -33,7 +33,7 @@ from holoctl.design.retime_rows import Rows, effort_rows, joined, joint_rows
 from holoctl.design.retime_toppra import by_toppra
 from holoctl.mechanism.bound_limits import BoundLimits
 
-__all__ = ["Profile", "Task", "duration_of", "fastest", "rows_at"]
+__all__ = ["Profile", "Task", "at_both_ends", "fastest", "rows_at"]
 
 Array = NDArray[np.float64]
 
@@ -95,31 +95,31 @@ def fastest(task: Task, path: ClosedPath) -> Profile:
     if b is None and task.method == "toppra":  # its programs are solved to fixed tolerances
         b = solve(replace(task, method="cvxpy"), dyn, of_joints)
     if b is None:
-        raise infeasible(dyn, _rows(dyn, task, of_joints, np.zeros(path.s.size)))
+        raise infeasible(dyn, rows_at(task, dyn, np.zeros(path.s.size), of_joints))
     return Profile(dyn, b, np.diff(b) / (2.0 * np.diff(path.s)))
 
 
 def _at_once(task: Task, dyn: Dynamics, of_joints: Rows) -> Vector | None:
     """b, where nothing changes with the speed."""
     rest = np.zeros(dyn.path.s.size)
-    return _solved(task, _rows(dyn, task, of_joints, rest), np.diff(dyn.path.s), rest)
+    return _solved(task, rows_at(task, dyn, rest, of_joints), np.diff(dyn.path.s), rest)
 
 
 def _in_rounds(task: Task, dyn: Dynamics, of_joints: Rows) -> Vector | None:
     """b, near slow motion at first and then near what was found."""
     n, h = dyn.path.s.size, np.diff(dyn.path.s)
     sd, best, last = np.zeros(n), None, np.inf
-    usual = float(np.sqrt(_usual(_rows(dyn, task, of_joints, sd), h)))
+    usual = float(np.sqrt(_usual(rows_at(task, dyn, sd, of_joints), h)))
     sd[1:-1] = RETIME_SLOW * usual
     for turn in range(RETIME_ROUNDS):
-        b = _solved(task, _rows(dyn, task, of_joints, sd), h, sd)
+        b = _solved(task, rows_at(task, dyn, sd, of_joints), h, sd)
         if b is None and best is None and float(sd.max()) > RETIME_SLOW**4 * usual:
             sd = RETIME_SLOW * sd
             continue
         if b is None:
             break
-        now = duration_of(b, h)
-        if _over(task, dyn, of_joints, b, h) <= RETIME_OVER:
+        now = _duration_of(b, h)
+        if _over(rows_at(task, dyn, np.sqrt(b), of_joints), b, h) <= RETIME_OVER:
             if now >= (1.0 - RETIME_SETTLED) * last:
                 best = b if now < last else best
                 break
@@ -128,29 +128,27 @@ def _in_rounds(task: Task, dyn: Dynamics, of_joints: Rows) -> Vector | None:
     return best
 
 
-def _over(task: Task, dyn: Dynamics, of_joints: Rows, b: Vector, h: Vector) -> float:
-    """By which share rows are exceeded at the nodes, with what the speeds themselves make."""
-    sd, sdd = np.sqrt(b), np.diff(b) / (2.0 * h)
-    rows = joined(effort_rows(dyn, task.bound, sd), of_joints)
-    steady = rows.b * b[:, None] + rows.z * sd[:, None] + rows.c
-    first = steady[:-1] + rows.a[:-1] * sdd[:, None]
-    return float(max(first.max(), (steady[1:] + rows.a[1:] * sdd[:, None]).max()))
+def _over(rows: Rows, b: Vector, h: Vector) -> float:
+    """By which share rows are exceeded at the nodes."""
+    return max(float(x.max()) for x in at_both_ends(rows, b, np.diff(b) / (2.0 * h)))
 
 
-def duration_of(b: Vector, h: Vector) -> float:
-    """s."""
+def at_both_ends(rows: Rows, b: Vector, sdd: Vector) -> tuple[Array, Array]:
+    """What the rows are at both ends of each interval, (n - 1, m) each; above zero is too much."""
+    steady = rows.b * b[:, None] + rows.z * np.sqrt(b)[:, None] + rows.c
+    rise = sdd[:, None]
+    return steady[:-1] + rows.a[:-1] * rise, steady[1:] + rows.a[1:] * rise
+
+
+def _duration_of(b: Vector, h: Vector) -> float:
     root = np.sqrt(b)
     return float((2.0 * h / (root[1:] + root[:-1])).sum())
 
 
-def rows_at(task: Task, dyn: Dynamics, sd: Vector) -> Rows:
-    """All rows, exact at the speeds sd."""
-    return joined(effort_rows(dyn, task.bound, sd), joint_rows(dyn.path, task.bound))
-
-
-def _rows(dyn: Dynamics, task: Task, of_joints: Rows, sd: Vector) -> Rows:
-    """All rows near the speeds sd."""
-    return joined(effort_rows(dyn, task.bound, sd), of_joints)
+def rows_at(task: Task, dyn: Dynamics, sd: Vector, of_joints: Rows | None = None) -> Rows:
+    """All rows, exact at the speeds sd, and linear in these nearby."""
+    joints = joint_rows(dyn.path, task.bound) if of_joints is None else of_joints
+    return joined(effort_rows(dyn, task.bound, sd), joints)
 
 
 def _usual(rows: Rows, h: Vector) -> float:

@@ -190,30 +190,24 @@ class Trajectory:
         InputError
             For a time that is no finite number, a tick that is negative or not finite.
         """
-        t, motors = instant(t), self._motors
+        t = instant(t)
         if not (isinstance(dt, float) and 0.0 <= dt < np.inf):
             dt = _tick(dt)
+        q, v, a = self._driven(t)
+        return (q, v, (self._driven(t + dt)[1] - v) / dt) if dt else (q, v, a)
+
+    def _driven(self, t: float) -> tuple[Vector, Vector, Vector]:
+        """What motors do at a time; at rest outside the trajectory."""
+        motors = self._motors
         if motors is None:
             q, v, a = self.state(t)
-            B = self.mech.B
-            if dt > 0.0:
-                return q, v @ B, (self.state(t + dt).v - v) @ B / dt
-            return q, v @ B, a @ B
-        end = self.law.end
-        if 0.0 <= t <= end:
-            x, xd, xdd = self.law.at(t)
-            q, d, dd = motors.at(*self.curve.place(x))
-            v = d * xd
-            if dt <= 0.0:
-                return q, v, dd * (xd * xd) + d * xdd
-        else:
-            q, v = motors.first.copy() if t < 0.0 else motors.last.copy(), motors.rest.copy()
-            if dt <= 0.0 or not 0.0 <= t + dt <= end:
-                return q, v, motors.rest.copy()
-        if not 0.0 <= t + dt <= end:
-            return q, v, v / -dt
-        x, xd, _ = self.law.at(t + dt)
-        return q, v, (motors.at(*self.curve.place(x))[1] * xd - v) / dt
+            return q, v @ self.mech.B, a @ self.mech.B
+        if not 0.0 <= t <= self.law.end:
+            q = (motors.first if t < 0.0 else motors.last).copy()
+            return q, motors.rest.copy(), motors.rest.copy()
+        x, xd, xdd = self.law.at(t)
+        q, d, dd = motors.at(*self.curve.place(x))
+        return q, d * xd, dd * (xd * xd) + d * xdd
 
     __call__ = reference
 
