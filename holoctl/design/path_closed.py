@@ -274,7 +274,8 @@ def _check_moves(path: ClosedPath) -> None:
         raise InputError(
             f"{mech.name}: the path stands still at s = {s:.4g}: its derivative vanishes there. A "
             "path only says where; how fast is found. Give a function whose derivative is nowhere "
-            "zero (s itself, not a smooth step of it), and no way-point twice"
+            "zero (s itself, not a smooth step of it), and no way-point twice; where a path turns "
+            "back on itself, its parts one by one"
         )
 
 
