@@ -1218,3 +1218,11 @@ MAP_PAIRS = 50  # a count
 TURNS_APART = 1e-3
 """Where a joint turns back on a path there is a node, unless one is nearer than this share of their
 distance."""
+
+# --- Pictures: what is drawn
+
+DRAWN_LENGTH = 1e-9  # m
+"""Lines that are shorter are left out."""
+
+IN_A_PLANE = 1e-9
+"""Axes of a planar mechanism are parallel to within this, and its slides across them."""
