@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from holoctl.app.draw import Pencil, frame, label, matplotlib_or_error, view_of, view_points
 from holoctl.app.plot_run import check_run
 from holoctl.app.skeleton import skeleton
-from holoctl.base.checks import Vector, flag, one_of, positive, quiet
+from holoctl.base.checks import flag, one_of, positive, quiet
 from holoctl.base.errors import InputError
 from holoctl.base.progress import progress_bar
 from holoctl.mechanism.mechanism import Mechanism
@@ -39,7 +39,7 @@ QUICKEST = 2
 LOOKS = 60
 """Instants that the frame of the film is found from."""
 
-COLORS = 64
+COLORS = 128
 """Of a picture of a gif."""
 
 
@@ -172,13 +172,13 @@ def _write_gif(figure: Figure, path: Path, pictures: Iterator[None], rate: float
     from PIL import Image
 
     figure.set_dpi(DOTS)
-    canvas = FigureCanvasAgg(figure)
+    canvas: Any = FigureCanvasAgg(figure)
 
     def drawn() -> Iterator[Image.Image]:
         for _ in pictures:
             canvas.draw()
             picture = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3])
-            yield picture.quantize(COLORS)
+            yield picture.quantize(COLORS, Image.Quantize.FASTOCTREE)
 
     images = drawn()
     next(images).save(

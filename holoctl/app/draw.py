@@ -135,8 +135,8 @@ def draw(
         for axis, line_color in zip(X.rotation.T, _COLORS, strict=True):
             ends = view_points(np.array([X.translation, X.translation + size * axis]), view)
             ax.plot(*ends.T, color=line_color, linewidth=1.5, zorder=8)
-        at = view_points(X.translation[None], view)[0]
-        ax.text(*at, f" {one.name}", fontsize=8)
+        at: list[Any] = view_points(X.translation[None], view)[0].tolist()
+        ax.text(*at, f" {one.name}", fontsize=8)  # type: ignore[call-arg] # of three in space
     label(ax, names)
     if own:
         ax.set_title(mech.name)
@@ -227,8 +227,8 @@ class Pencil:
 
     def __init__(self, ax: Axes, view: Array, color: str = "0.55") -> None:
         self.ax, self.view, self.had_data = ax, view, ax.has_data()
-        nothing = [[]] * len(view)
-        self.lines = {}
+        nothing: list[list[float]] = [[]] * len(view)
+        self.lines: dict[str, Any] = {}
         for part, look in _LOOKS.items():
             own = look | ({"color": color} if part == "bodies" else {})
             (self.lines[part],) = ax.plot(*nothing, **{**own, "label": "_"})
@@ -241,7 +241,7 @@ class Pencil:
         for part, line in self.lines.items():
             points = view_points(_joined(getattr(found, part)), self.view)
             if len(self.view) == 3:
-                line.set_data_3d(*points.T)  # type: ignore[attr-defined]
+                line.set_data_3d(*points.T)
             else:
                 line.set_data(*points.T)
             known = _LOOKS[part].get("label", "_")

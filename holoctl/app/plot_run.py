@@ -89,7 +89,7 @@ def plot_run(
         from matplotlib import pyplot as plt  # noqa: F401 (a notebook then shows figures)
 
         figure = new_figure(figsize=(SIZE[0], SIZE[1] * (len(panels) + 1)), layout="constrained")
-    axes: Sequence[Axes] = figure.subplots(len(panels) + 1, 1, sharex=True, squeeze=False)[:, 0]
+    axes = figure.subplots(len(panels) + 1, 1, sharex=True, squeeze=False)[:, 0].tolist()
     for ax, (what, names, values) in zip(axes, panels, strict=False):
         _curves(ax, run.t, names, values)
         ax.set_ylabel(what)

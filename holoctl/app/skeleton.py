@@ -193,8 +193,8 @@ def _amounts(mech: Mechanism, kin: Kinematics) -> dict[str, float]:
 def _told(off: Mapping[str, float]) -> str:
     if not off:
         return ""
-    names = listing(list(off), 3)
-    return f"{counted(len(off), 'constraint')} open: {names}, by up to {max(off.values()):.2g} (scaled)"
+    which = f"{counted(len(off), 'constraint')} open: {listing(list(off), 3)}"
+    return f"{which}, by up to {max(off.values()):.2g} (scaled)"
 
 
 def _points(found: list[Vector]) -> Array:
