@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from subprocess import SubprocessError
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,9 +58,9 @@ def animate(
 ) -> Path:
     """Write a run as a film, in real time unless told otherwise. Needs ``holoctl[plot]``.
 
-    Each picture is what `draw` makes of the last instant recorded until then; nothing is made up
-    between instants. Constraints of `mech` that do not hold are red: of a foot that leaves the
-    ground, give the mechanism without its contact (``mech.without(...)``).
+    Each picture is what `draw` makes of the last instant recorded until then, and tells its time;
+    nothing is made up in between. Constraints of `mech` that do not hold are red: of a foot that
+    leaves the ground, give the mechanism without its contact (``mech.without(...)``).
 
     Parameters
     ----------
@@ -116,11 +117,11 @@ def animate(
     shown = _shown(run, speed / rate)
     bar = progress_bar(len(shown), "animating", "pictures") if progress else None
     with bar or nullcontext():
-        pictures = _pictures(run, mech, pencil, ax, shown, speed / rate, bar)
+        pictures = _pictures(run, mech, pencil, ax, shown, bar)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             (_write_mp4 if kind == ".mp4" else _write_gif)(figure, path, pictures, rate)
-        except OSError as error:
+        except (OSError, SubprocessError) as error:
             raise InputError(f"animate: {path} cannot be written: {error}") from None
     return path
 
@@ -153,13 +154,13 @@ def _reached(run: Run, mech: Mechanism, view: Array) -> Array:
 
 
 def _pictures(
-    run: Run, mech: Mechanism, pencil: Pencil, ax: Axes, shown: list[int], step: float, bar: Any
+    run: Run, mech: Mechanism, pencil: Pencil, ax: Axes, shown: list[int], bar: Any
 ) -> Iterator[None]:
     """Draws one picture after the other."""
     for k, i in enumerate(shown):
         t = float(run.t[i])
         pencil.put(skeleton(mech, run.q[i], t), rescale=False)
-        ax.set_title(f"{mech.name}, t = {min(run.t[0] + k * step, run.t[-1]):.2f} s")
+        ax.set_title(f"{mech.name}, t = {t:.2f} s")
         if k == 1:
             ax.figure.set_layout_engine("none")  # type: ignore[union-attr] # as the first one is
         yield

@@ -50,4 +50,4 @@ def parts_of(mech: _Told) -> Iterator[Part]:
         yield "forces", named(mech.force_names)
     yield "mass", f"{pin.computeTotalMass(plain(mech.model)):.4g} kg"
     if mech.tolerance:
-        yield "rounded geometry", f"closed to {mech.tolerance:.0e} (scaled)"
+        yield "tolerance of the geometry", f"{mech.tolerance:.0e} (scaled)"
