@@ -232,7 +232,12 @@ class Pencil:
         for part, look in _LOOKS.items():
             own = look | ({"color": color} if part == "bodies" else {})
             (self.lines[part],) = ax.plot(*nothing, **{**own, "label": "_"})
-        where: dict[str, Any] = {"transform": ax.transAxes, "color": "tab:red", "fontsize": 8}
+        where: dict[str, Any] = {
+            "transform": ax.transAxes,
+            "color": "tab:red",
+            "fontsize": 8,
+            "in_layout": False,
+        }
         text: Any = ax.text2D if len(view) == 3 else ax.text  # type: ignore[attr-defined]
         self.told = text(0.01, 0.01, "", **where)
 
