@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 
 _LOOKS: dict[str, dict[str, Any]] = {
     "bodies": {"color": "0.55", "linewidth": 2.5, "solid_capstyle": "round", "zorder": 2},
+    "slides": {"color": "0.55", "linewidth": 1.2, "zorder": 2, "label": "slide"},
     "rods": {"color": "tab:brown", "linewidth": 1.2, "zorder": 2, "label": "rod"},
     "ground": {
         "marker": "^", "color": "0.35", "markersize": 11, "linestyle": "", "zorder": 1,
@@ -76,10 +77,10 @@ def draw(
     """Draw a mechanism at a configuration, closed or not. Needs ``holoctl[plot]``.
 
     Bodies are lines between joints and the frames of closures; a body that ends there shows its
-    fixed frames, or its centre of mass. Motors are filled, closures are rings, and triangles are
-    fastened to the world. What does not hold at q is red: both ends, with a dashed line between
-    them, and a sentence that names the constraints. A constraint without frames, such as a
-    `Coupling`, appears in that sentence alone.
+    fixed frames, or its centre of mass. Slides are thin lines along their way. Motors are filled,
+    closures are rings, and triangles are fastened to the world. What does not hold at q is red:
+    both ends, with a dashed line between them, and a sentence that names the constraints. A
+    constraint without frames, such as a `Coupling`, appears in that sentence alone.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ def draw(
     if own:
         ax.set_title(mech.name)
         ax.figure.legend(
-            *ax.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8,
+            *ax.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8,
             frameon=False,
         )  # fmt: skip
     return ax
@@ -230,7 +231,7 @@ class Pencil:
         nothing: list[list[float]] = [[]] * len(view)
         self.lines: dict[str, Any] = {}
         for part, look in _LOOKS.items():
-            own = look | ({"color": color} if part == "bodies" else {})
+            own = look | ({"color": color} if part in ("bodies", "slides") else {})
             (self.lines[part],) = ax.plot(*nothing, **{**own, "label": "_"})
         where: dict[str, Any] = {
             "transform": ax.transAxes,

@@ -1,7 +1,8 @@
 """What is drawn of a mechanism: points and lines in the world, before there is a picture.
 
 A body is lines from its joint to what is fastened to it: further joints, frames of closures; where
-there are none, its fixed frames, or its centre of mass. A slide is a line along its way.
+there are none, its fixed frames, or its centre of mass. A slide is a line along its way, from where
+it is at zero.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from holoctl.tree.kinematics import Kinematics, kinematics
 __all__ = ["Skeleton", "normal_of_plane", "skeleton"]
 
 Array = NDArray[np.float64]
+_Line = tuple[Vector, Vector]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +38,7 @@ class Skeleton:
 
     Attributes
     ----------
-    bodies, rods, gaps : (n, 2, 3) arrays
+    bodies, slides, rods, gaps : (n, 2, 3) arrays
         Lines. Gaps are between ends that should meet and do not.
     joints, motors, closures, ground, open_ends : (n, 3) arrays
         Points. Motors are joints too; ground is what is fastened to the world.
@@ -45,6 +47,7 @@ class Skeleton:
     """
 
     bodies: Array
+    slides: Array
     rods: Array
     gaps: Array
     joints: Array
@@ -57,7 +60,7 @@ class Skeleton:
     @property
     def points(self) -> Array:
         """All of it, (n, 3)."""
-        lines = (self.bodies, self.rods, self.gaps)
+        lines = (self.bodies, self.slides, self.rods, self.gaps)
         there = (self.joints, self.closures, self.ground, self.open_ends)
         return np.vstack([*(x.reshape(-1, 3) for x in lines), *there])
 
@@ -69,11 +72,12 @@ def skeleton(mech: Mechanism, q: Vector, t: float = 0.0) -> Skeleton:
     most = limit("closure", mech.tolerance)
     off = {name: x for name, x in amounts.items() if not x <= most}
     held, rods, gaps, ends, ground = _closures(mech, kin, off)
-    bodies, hung = _bodies(mech, kin)
+    bodies, slides, hung = _bodies(mech, kin)
     origin = np.array([X.translation for X in kin.placements])
     driven = mech.joint_of[np.abs(mech.B).max(axis=1, initial=0.0) > 0.0]
     return Skeleton(
         bodies=_lines(bodies),
+        slides=_lines(slides),
         rods=_lines(rods),
         gaps=_lines(gaps),
         joints=origin[1:],
@@ -114,9 +118,9 @@ def normal_of_plane(mech: Mechanism, q: Vector) -> Vector | None:
 # --------------------------------------------------------------------------------- bodies
 
 
-def _bodies(mech: Mechanism, kin: Kinematics) -> tuple[list[tuple[Vector, Vector]], list[Vector]]:
-    """Lines of all bodies, and where joints are fastened to the world."""
-    model, lines, ground = plain(mech.model), list[tuple[Vector, Vector]](), list[Vector]()
+def _bodies(mech: Mechanism, kin: Kinematics) -> tuple[list[_Line], list[_Line], list[Vector]]:
+    """Lines of all bodies, of slides, and where joints are fastened to the world."""
+    model, lines, slides, ground = plain(mech.model), list[_Line](), list[_Line](), list[Vector]()
     lengths = np.bincount(
         mech.joint_of, weights=translational(mech.model).astype(float), minlength=model.njoints
     )
@@ -125,7 +129,7 @@ def _bodies(mech: Mechanism, kin: Kinematics) -> tuple[list[tuple[Vector, Vector
         X, parent = kin.placements[j], int(model.parents[j])
         if lengths[j] < 2:  # else it floats, fastened to nothing
             place = (kin.placements[parent] * model.jointPlacements[j]).translation
-            lines.append((place, X.translation))
+            slides.append((place, X.translation))
             if parent:
                 lines.append((kin.placements[parent].translation, place))
             else:
@@ -136,7 +140,7 @@ def _bodies(mech: Mechanism, kin: Kinematics) -> tuple[list[tuple[Vector, Vector
         for f in b.anchors:
             if f.joint:
                 lines.append((kin.placements[f.joint].translation, kin.point(f)))
-    return lines, ground
+    return lines, slides, ground
 
 
 def _ends(model: pin.Model, j: int) -> list[Vector]:
@@ -155,10 +159,10 @@ def _ends(model: pin.Model, j: int) -> list[Vector]:
 
 def _closures(
     mech: Mechanism, kin: Kinematics, off: Collection[str]
-) -> tuple[list[Vector], list[tuple[Vector, Vector]], list[tuple[Vector, Vector]], list[Vector],
+) -> tuple[list[Vector], list[_Line], list[_Line], list[Vector],
            list[Vector]]:  # fmt: skip
     """Where closures hold; rods; gaps; the ends of what does not hold; places on the ground."""
-    held, rods, gaps = list[Vector](), list[tuple[Vector, Vector]](), list[tuple[Vector, Vector]]()
+    held, rods, gaps = list[Vector](), list[_Line](), list[_Line]()
     ends, ground = list[Vector](), list[Vector]()
     for name, rows in zip(mech.constraint_names, mech.bound, strict=True):
         ground += [kin.point(f) for f in rows.anchors if f.joint == 0]
@@ -209,7 +213,7 @@ def _once(found: list[Vector]) -> Iterator[Vector]:
             yield p
 
 
-def _lines(found: list[tuple[Vector, Vector]]) -> Array:
+def _lines(found: list[_Line]) -> Array:
     lines = np.array(found).reshape(-1, 2, 3)
     long: Array = lines[np.linalg.norm(lines[:, 1] - lines[:, 0], axis=1) > DRAWN_LENGTH]
     return long

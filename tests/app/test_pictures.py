@@ -125,6 +125,14 @@ def test_rods_are_lines():
     assert np.linalg.norm(rod[1] - rod[0]) == pytest.approx(1.0)
 
 
+def test_slides_are_lines_along_their_way():
+    mech = hc.load(hc.robot_file("stewart"))
+    q, _ = hc.assemble(mech)
+    slides = line(hc.draw(mech, q), "slide").reshape(6, 3, 3)  # two ends, and what parts them
+    sizes = np.linalg.norm(slides[:, 1] - slides[:, 0], axis=1)
+    np.testing.assert_allclose(sizes, np.abs(mech.motor_positions(q)))
+
+
 def test_frames_and_several_in_one_picture(five_bar):
     mech, q = five_bar
     ax = hc.draw(mech, mech.reference, color="0.85")
