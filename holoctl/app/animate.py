@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.app.draw import Pencil, frame, label, matplotlib_or_error, view_of, view_points
+from holoctl.app.pencil import (
+    Pencil,
+    check_color,
+    frame,
+    label,
+    matplotlib_or_error,
+    view_of,
+    view_points,
+)
 from holoctl.app.plot_run import check_run
 from holoctl.app.skeleton import skeleton
 from holoctl.base.checks import flag, one_of, positive, quiet
@@ -39,6 +47,9 @@ QUICKEST = 2
 
 LOOKS = 60
 """Instants that the frame of the film is found from."""
+
+MOST_PICTURES = 100_000
+"""Of a film: an hour."""
 
 COLORS = 128
 """Of a picture of a gif."""
@@ -89,14 +100,17 @@ def animate(
     Raises
     ------
     InputError
-        For another suffix, what is no run, or none of this mechanism, or without instants; for a
-        file that cannot be written; without matplotlib, or for mp4 without ffmpeg.
+        For another suffix, a wrong plane or color, more than 100,000 pictures; what is no run, or
+        none of this mechanism, or without instants; a file that cannot be written; without
+        matplotlib, or for mp4 without ffmpeg.
 
     See Also
     --------
     draw : one configuration.
     plot_run : the same over time.
     """
+    if not isinstance(path, (str, Path)):
+        raise InputError(f"path must be that of a file; got {type(path).__name__}")
     path, speed = Path(path), positive("speed", speed)
     kind = one_of("animate: the suffix of path", path.suffix.lower(), SUFFIXES)
     rate, progress = positive("rate", rate, "pictures per s"), flag("progress", progress)
@@ -104,6 +118,7 @@ def animate(
     if not run.t.size:
         raise InputError("this run has no instants: there is nothing to show")
     new_figure = matplotlib_or_error()
+    check_color(color)
     if kind == ".mp4":
         _ffmpeg_or_error()
     else:
@@ -138,6 +153,12 @@ def _ffmpeg_or_error() -> None:
 
 def _shown(run: Run, step: float) -> list[int]:
     """The instant of each picture: the last one recorded until then, the last of all included."""
+    pictures = float(run.t[-1] - run.t[0]) / step
+    if pictures > MOST_PICTURES:
+        raise InputError(
+            f"this film would have {pictures:.3g} pictures, more than {MOST_PICTURES}: a larger "
+            "speed or a lower rate makes it shorter"
+        )
     times = run.t[0] + step * np.arange(int((run.t[-1] - run.t[0]) / step + 1e-9) + 1)
     at = np.searchsorted(run.t, times + 1e-9 * step, side="right") - 1
     found: list[int] = at.tolist()

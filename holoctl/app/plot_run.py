@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.app.draw import matplotlib_or_error
+from holoctl.app.pencil import matplotlib_or_error
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
 from holoctl.dynamics.certificate import limit
@@ -84,6 +84,8 @@ def plot_run(
     new_figure = matplotlib_or_error()
     if limits is not None and mech is None:
         raise InputError("limits need the mechanism that they are of: give mech too")
+    if figure is not None and not hasattr(figure, "subplots"):
+        raise InputError(f"figure must be one of matplotlib; got {type(figure).__name__}")
     panels = list(_panels(run, mech))
     if figure is None:
         from matplotlib import pyplot as plt  # noqa: F401 (a notebook then shows figures)

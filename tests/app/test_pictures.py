@@ -139,6 +139,8 @@ def test_frames_and_several_in_one_picture(five_bar):
     before = len(ax.lines)
     tip = hc.FrameTask("tip", axes="x z")
     assert hc.draw(mech, q, ax, frames=[tip, "elbow_left"]) is ax
+    for alone in (tip, "tip", ("elbow_left", pin.SE3.Identity())):
+        assert len(hc.draw(mech, q, frames=alone).lines) == before + 3
     assert len(ax.lines) == 2 * before + 6
     assert {"tip", "elbow_left"} <= {text.get_text().strip() for text in ax.texts}
 
@@ -155,6 +157,11 @@ def test_a_wheel_alone_can_be_drawn():
         ({"plane": 3}, "plane must be two axes"),
         ({"frames": ["tipp"]}, "did you mean 'tip'"),
         ({"ax": "space", "plane": "xz"}, "needs flat axes"),
+        ({"frames": 3}, "frames must be names of frames"),
+        ({"frames": [hc.CenterOfMassTask()]}, "a frame is the name of a joint"),
+        ({"ax": "here"}, "ax must be axes of matplotlib; got str"),
+        ({"color": "no color"}, "color must be a color of matplotlib"),
+        ({"color": 3}, "color must be a color of matplotlib"),
         ({"t": "now"}, "t \\(time, s\\) must be a number"),
     ],
 )
@@ -263,7 +270,9 @@ def test_a_film_in_space_and_slower(tmp_path):
         ({"path": "run.avi"}, "the suffix of path must be one of '.gif', '.mp4'"),
         ({"speed": 0.0}, "speed must be above zero"),
         ({"rate": -1.0}, "rate .* must be above zero"),
+        ({"speed": 1e-6}, "this film would have 5e\\+06 pictures"),
         ({"plane": "ab"}, "plane must be two axes"),
+        ({"color": "no color"}, "color must be a color"),
         ({"path": "run.png/run.gif"}, "cannot be written"),
         ({"path": "run.mp4"}, "needs the program ffmpeg"),
     ],
@@ -294,6 +303,10 @@ def test_what_is_no_run_of_this_mechanism(run, tmp_path):
         hc.plot_run(other)
     with pytest.raises(hc.InputError, match="mech must be a Mechanism"):
         hc.plot_run(run, "four_bar")
+    with pytest.raises(hc.InputError, match="path must be that of a file"):
+        hc.animate(run, 3, mech=other)
+    with pytest.raises(hc.InputError, match="figure must be one of matplotlib"):
+        hc.plot_run(run, figure="new")
     with pytest.raises(hc.InputError, match="give mech too"):
         hc.plot_run(run, limits=hc.Limits(effort=1.0))
 
