@@ -57,6 +57,9 @@ _LOOKS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """How each part of a skeleton is drawn, by matplotlib's names."""
 
+ALONG_AN_AXIS = 1.0 - 1e-6
+"""Cosine from which on a plane is seen along an axis of the world."""
+
 THINNEST = 0.4
 """Of a box in space, its shortest side as a share of the longest."""
 
@@ -97,7 +100,7 @@ def view_of(
 
 def _across(normal: Vector) -> tuple[Array, tuple[str, ...]]:
     """The view along a direction, with z up where it is seen."""
-    if np.abs(normal).max() > 1.0 - 1e-9:
+    if np.abs(normal).max() > ALONG_AN_AXIS:
         kept = [i for i in range(3) if i != int(np.argmax(np.abs(normal)))]
         return np.eye(3)[kept], tuple(LETTERS[i] for i in kept)
     up = np.array([0.0, 0.0, 1.0]) - normal[2] * normal

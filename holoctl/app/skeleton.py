@@ -95,21 +95,22 @@ def normal_of_plane(mech: Mechanism, q: Vector) -> Vector | None:
     Where nothing turns, and all slides go one way, the plane is upright.
     """
     J = kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), 0.0).J
+    near = max(IN_A_PLANE, mech.tolerance)
     shift, turn = J[:3].T, J[3:].T  # of what a turn makes of a point, any point serves
-    turning = np.linalg.norm(turn, axis=1) > IN_A_PLANE
+    turning = np.linalg.norm(turn, axis=1) > near
     if turning.any():
         n: Vector = turn[turning][0] / np.linalg.norm(turn[turning][0])
     else:
         ways = np.linalg.svd(shift)[2]
-        flat = np.linalg.matrix_rank(shift, IN_A_PLANE)
+        flat = np.linalg.matrix_rank(shift, near)
         if flat > 2:
             return None
         n = ways[2] if flat == 2 else np.cross(ways[0], [0.0, 0.0, 1.0])
-        if (size := float(np.linalg.norm(n))) <= IN_A_PLANE:
+        if (size := float(np.linalg.norm(n))) <= near:
             n, size = np.array([0.0, 1.0, 0.0]), 1.0  # along z: seen from the front
         n = n / size
-    level = np.abs(shift @ n) <= IN_A_PLANE * (1.0 + np.abs(shift).max(initial=0.0))
-    flat_turns = np.abs(turn - np.outer(turn @ n, n)).max(initial=0.0) <= IN_A_PLANE
+    level = np.abs(shift @ n) <= near * (1.0 + np.abs(shift).max(initial=0.0))
+    flat_turns = np.abs(turn - np.outer(turn @ n, n)).max(initial=0.0) <= near
     if not (level.all() and flat_turns):
         return None
     return n if n[np.argmax(np.abs(n))] > 0.0 else -n

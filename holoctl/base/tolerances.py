@@ -1225,4 +1225,5 @@ DRAWN_LENGTH = 1e-9  # m
 """Lines that are shorter are left out."""
 
 IN_A_PLANE = 1e-9
-"""Axes of a planar mechanism are parallel to within this, and its slides across them."""
+"""Axes of a planar mechanism are parallel to within this, or the tolerance of its geometry, and its
+slides across them."""

@@ -38,6 +38,15 @@ def pendulum(joint=None, lever=(0.0, 0.0, -0.5)):
     return hc.Mechanism(model)
 
 
+def two_turns(off):
+    """The second axis nearly parallel to the first."""
+    model = pin.Model()
+    for i in range(2):
+        place = pin.SE3(pin.exp3(np.array([i * off, 0.0, 0.0])), np.array([0.3 * i, 0.0, 0.0]))
+        model.addJoint(i, pin.JointModelRY(), place, f"turn_{i}")
+    return model
+
+
 def line(ax, label):
     """The points of what has this label in the legend."""
     (found,) = [x for x in ax.lines if x.get_label() == label]
@@ -82,6 +91,9 @@ def test_a_plane_at_an_angle_and_one_that_is_chosen():
     ax = hc.draw(pendulum(turned), [0.0])
     assert ax.get_xlabel() == "along (-0.71, 0.71, 0) (m)"
     assert ax.get_ylabel() == "along (0, 0, 1) (m)"
+    rounded = replace(hc.Mechanism(two_turns(1e-5)), tolerance=1e-4)
+    assert hc.draw(rounded, [0.1, 0.2]).get_ylabel() == "z (m)"
+    assert hc.draw(replace(rounded, tolerance=0.0), [0.1, 0.2]).name == "3d"
     ax = hc.draw(pendulum(), [np.pi / 2], plane="zx")
     bodies = np.array(ax.lines[0].get_data(), dtype=float).T
     np.testing.assert_allclose(bodies[:2], [[0.0, 0.0], [0.0, -0.5]], atol=1e-12)  # to its mass
