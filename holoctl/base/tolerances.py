@@ -1069,18 +1069,29 @@ MOVES_BY_ITSELF = 1e-9  # 1/s, 1/s^2, scaled
 
 # --- Design: gains
 
-LOOP_GRID, LOOP_BISECTED = (0.05, 1.05), 1e-12  # shares
-"""The largest bandwidth of a loop is looked for from this share of the usual one on, in steps of
-the second factor, then halved to within the last, relative."""
+LOOP_ANGLES = (400, 64)  # counts
+"""Where a pole of a sampled loop crosses the unit circle is looked for at so many angles, and at so
+many more for each tick that it is late."""
 
-NEWTON_TRUSTED = 1e-3
-"""A pole is made exact by steps that are at most this share of its distance from z = 1."""
+BARELY_DAMPED = 1e-6
+"""With a damping ratio up to this a loop is unstable so early that a tick is half of it a delay."""
+
+NEAR_ONE, POLE_STEPS, POLES_EXACT = 0.1, 50, 1e-14  # -; a count; relative
+"""Poles of a sampled loop this near to z = 1 are made exact by so many steps of Newton's method at
+most, until they change by no more."""
 
 DECAYS_FASTER = 2.0
 """Poles that decay faster than those asked for by this factor do not count in the damping left."""
 
 DELAY_NODES = 30
 """Nodes along the history of a loop that is late and has no ticks."""
+
+SLOW_LOOP = 0.1
+"""Poles that turn or decay by less than this while the loop is late begin as if it were not."""
+
+DELAY_TICKS, HARDLY_LATE = 40, 1e-3
+"""A loop on a model that is late and has no ticks is looked at with so many for the delay; where
+the delay times its fastest pole is less than the second, as if it were not late."""
 
 MOST_TICKS_LATE = 200
 """A loop may be late by so many ticks."""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_continuous_are, solve_discrete_are
+from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov, solve_discrete_are
 
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import largest, one_norm
@@ -82,6 +82,11 @@ def continuous(A: Array, B: Array, Q: Array, R: Array) -> Regulator:
     except (np.linalg.LinAlgError, ValueError) as error:
         raise _unsolved(str(error)) from None
     K: Array = np.asarray(np.linalg.solve(R, B.T @ P), dtype=float)
+    for _ in range(2):  # Newton's method (Kleinman) polishes
+        closed = A - B @ K
+        P = np.asarray(solve_continuous_lyapunov(closed.T, -Q - K.T @ R @ K), dtype=float)
+        P = 0.5 * (P + P.T)
+        K = np.asarray(np.linalg.solve(R, B.T @ P), dtype=float)
     terms = [A.T @ P, P @ A, Q, -K.T @ R @ K]
     growth = float(np.linalg.eigvals(A - B @ K).real.max(initial=-np.inf))
     _check(P, sum(terms), max(map(largest, terms)), growth < 0.0)
@@ -127,6 +132,6 @@ def _check(P: Array, left: Array, size: float, stable: bool) -> None:
 def _unsolved(why: str) -> SingularityError:
     return SingularityError(
         f"no regulator was found: the Riccati equation could not be solved ({why}). A motion that "
-        "the motors hardly move, or that Q hardly weighs, makes it so, and weights of very "
-        "different size"
+        "the motors hardly move, or that Q hardly weighs, makes it so, weights of very different "
+        "size, and a tick that is long for a motion that falls"
     )
