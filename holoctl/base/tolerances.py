@@ -1120,6 +1120,9 @@ WEIGHT_NEGATIVE, WEIGHT_SYMMETRIC = 1e-10, 1e-10
 MODEL_EVERY, MOST_MODELS = 0.01, 101  # s; a count
 """Along a motion linear models are made so often, and so many at most, unless told otherwise."""
 
+AT_END = 1e-6  # 1/s, scaled
+"""Where a motion ends, it rests: no faster than this, times 1 + its mean speed."""
+
 FOLLOWS_DYNAMICS = 1e-4
 """A trajectory is a motion of its mechanism where the accelerations that its efforts cause miss its
 own by this share of 1 + the largest."""
