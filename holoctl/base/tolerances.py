@@ -1047,7 +1047,7 @@ TAKES_PART = 0.2
 
 # --- Design: equilibria
 
-BALANCED, BALANCED_NEARLY = 1e-10, 1e-6  # of the efforts that act
+BALANCED, BALANCED_NEARLY = 1e-10, 1e-8  # of the efforts that act
 """At an equilibrium what no motor, or not the efforts given, balances is at most the first share of
 all that acts; a search that ends below the second ends for rounding, and is told as it is."""
 
@@ -1063,6 +1063,10 @@ STIFFNESS_STEP = 1e-4  # scaled
 STIFFNESS_NONE, STIFFNESS_SYMMETRIC = 1e-6, 1e-5
 """A motion is pulled back, or falls, by more than the first share of the largest stiffness, or of
 the weight on a lever; stiffness that misses symmetry by the second has no energy."""
+
+STIFFNESS_KINK = 1e-5
+"""Stiffness that jumps by more than this share of what acts, from one side to the other, is none:
+a rope gets taut there."""
 
 MOVES_BY_ITSELF = 1e-9  # 1/s, 1/s^2, scaled
 """Constraints that impose a faster rate or acceleration at rest allow no rest."""

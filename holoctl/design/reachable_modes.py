@@ -108,12 +108,9 @@ def _named(lin: Linearization, x: NDArray[np.complex128]) -> str:
 
 def _what(lin: Linearization, value: complex) -> str:
     """What a mode of the scaled model does."""
-    if lin.dt is None:
-        at = value * _speed(lin)
-    else:
-        at = np.log(value) / lin.dt
-    small = NOT_MOVING * max(1.0, float(abs(at)))
-    if abs(at) <= small or abs(value - (lin.dt is not None)) <= NOT_MOVING:
+    at = value * _speed(lin) if lin.dt is None else np.log(value) / lin.dt
+    small = NOT_MOVING * _speed(lin)
+    if abs(at) <= small:
         return "drifts (nothing pulls it back)"
     if at.real > small:
         return f"falls away by a factor of e in {1.0 / at.real:.3g} s"

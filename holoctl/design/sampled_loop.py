@@ -13,9 +13,10 @@ gives w(theta), the real part theta. Without samples
 
     s^2 + (kd s + kp) exp(-s delay) = 0
 
-Reference: J. Ackermann, Robust Control, the chapter on D-decomposition; K. Astrom and B. Wittenmark, Computer-Controlled Systems, the chapter on sampled systems
-with time delays; D. Breda, S. Maset and R. Vermiglio, pseudospectral discretisation of the
-infinitesimal generator of delay equations.
+References: J. Ackermann, Robust Control, the chapter on D-decomposition; K. Astrom and
+B. Wittenmark, Computer-Controlled Systems, the chapter on sampled systems with time delays;
+D. Breda, S. Maset and R. Vermiglio, pseudospectral discretisation of the infinitesimal generator of
+delay equations.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from holoctl.base.tolerances import (
     DELAY_NODES,
     LOOP_ANGLES,
     NEAR_ONE,
-    POLES_EXACT,
     POLE_STEPS,
+    POLES_EXACT,
     SLOW_LOOP,
     TICK_ROUNDED,
 )
@@ -101,10 +102,13 @@ def largest_bandwidth(damping: float, rate: float | None, delay: float) -> float
     margin = float(np.arctan(2.0 * damping * x) / x)
     if rate is None:
         return margin / delay if delay > 0.0 else float("inf")
-
-    by = late(rate, delay)
     if damping <= BARELY_DAMPED:  # so slow that a tick is a delay of half of it
         return margin / (delay + 0.5 / rate)
+    return _first_crossing(damping, rate, late(rate, delay))
+
+
+def _first_crossing(damping: float, rate: float, by: Late) -> float:
+    """The least bandwidth at which a pole is on the unit circle, rad/s."""
     few, many = LOOP_ANGLES
     start = min(0.1 * damping / (by.whole + 1), 1e-3)
     angles = np.concatenate(

@@ -4,11 +4,13 @@
 
 Where all efforts have an energy K is its second derivative along the motions: an equilibrium is
 stable where K > 0 (Lagrange, Dirichlet), friction or not, and is not where K has an eigenvalue
-below zero (Chetaev).
+below zero (Chetaev). Where a rope gets taut just there K is another one on each side, and tells
+nothing of all motions together; of one motion the side counts that pulls back less.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +21,7 @@ from holoctl.base.checks import Vector, listing
 from holoctl.base.linalg import largest, least_squares, pivoted_qr
 from holoctl.base.tolerances import (
     RANK,
+    STIFFNESS_KINK,
     STIFFNESS_NONE,
     STIFFNESS_STEP,
     STIFFNESS_SYMMETRIC,
@@ -34,6 +37,7 @@ from holoctl.tree.coordinates import support
 __all__ = ["Standing", "falls", "pulled_motions", "standing"]
 
 Array = NDArray[np.float64]
+Pull = Callable[[Vector], Vector]
 
 
 class Standing(NamedTuple):
@@ -57,14 +61,19 @@ def standing(balance: Balance, q: Vector) -> Standing:
     Z = balance.motions(kin, driven=True)
     if Z.shape[1] == 0:
         return Standing(True, ())
-    K = _stiffness(balance, q)
+    rest = _pull(balance, q)
+    K, jump = _stiffness(rest, mech.nv)
     size = balance.acting(kin) + balance.carried(kin) + np.abs(K.diagonal())
     size = np.maximum(size, WEIGHT_SHARE * (largest(size) or 1.0))
+    bent = largest(_over_size(Z, jump, size)[0]) > STIFFNESS_KINK
+    apart = _apart(balance.motions(kin, driven=False), K, size)
+    if bent:
+        apart = [(_on_either_side(rest, x, size), x) for _, x in apart]
     sentences = tuple(
         f"{_named(mech, x)}: no motor moves it; it is in balance by itself, and {_pushed(k)}"
-        for k, x in _apart(balance.motions(kin, driven=False), K, size)
+        for k, x in apart
     )
-    return Standing(_stable(mech, _over_size(Z, K, size)[0]), sentences)
+    return Standing(None if bent else _stable(mech, _over_size(Z, K, size)[0]), sentences)
 
 
 def pulled_motions(balance: Balance, q: Vector) -> list[str]:
@@ -99,28 +108,41 @@ def falls(balance: Balance, q: Vector) -> bool:
     return still and bool(abs(F @ x) <= RANK * abs(h @ x))
 
 
-def _stiffness(balance: Balance, q: Vector) -> Array:
-    """``d(w - G'^T lambda)/dq`` by steps of scaled coordinates, (nv, nv); fourth order."""
-    mech, kin = balance.mech, balance.at(q)
+def _pull(balance: Balance, q: Vector) -> Pull:
+    """``w - G'^T lambda`` after a scaled move from q, less what rounding leaves of it at q."""
+    mech = balance.mech
 
-    def pull(place: Vector) -> tuple[Vector, Array]:
+    def at(place: Vector) -> tuple[Vector, Array]:
         here = balance.at(place)
         h, F, Bu = balance.terms(here)
         return h - F - Bu, balance.rows(here)
 
-    w, G = pull(kin.q)
+    w, G = at(q)
     multipliers = least_squares(G.T, w) if G.size else np.zeros(0)
+    left = w - multipliers @ G
 
     def rest(move: Vector) -> Vector:
-        w, G = pull(pin.integrate(mech.model, q, mech.column_scale * move))
-        return w - multipliers @ G
+        w, G = at(pin.integrate(mech.model, q, mech.column_scale * move))
+        return w - multipliers @ G - left
 
-    h, steps = STIFFNESS_STEP, np.eye(mech.nv)
-    columns = [
-        (8.0 * (rest(h * e) - rest(-h * e)) - rest(2 * h * e) + rest(-2 * h * e)) / (12.0 * h)
-        for e in steps
-    ]
-    return np.array(columns).T
+    return rest
+
+
+def _stiffness(rest: Pull, nv: int) -> tuple[Array, Array]:
+    """``d(w - G'^T lambda)/dq`` by steps of scaled coordinates, (nv, nv), of fourth order; and by
+    how much it is another one behind than ahead, of third order."""
+    h, K, jump = STIFFNESS_STEP, np.zeros((nv, nv)), np.zeros((nv, nv))
+    for j, e in enumerate(np.eye(nv)):
+        near, back, far, far_back = (rest(x * h * e) for x in (1.0, -1.0, 2.0, -2.0))
+        K[:, j] = (8.0 * (near - back) - (far - far_back)) / (12.0 * h)
+        jump[:, j] = (2.0 * (near + back) - 0.5 * (far + far_back)) / h
+    return K, jump
+
+
+def _on_either_side(rest: Pull, x: Vector, size: Vector) -> float:
+    """The least stiffness along a motion, ahead and behind, over the size of what acts."""
+    h = STIFFNESS_STEP / np.linalg.norm(x)
+    return float(min(x @ rest(h * x), -x @ rest(-h * x)) / (h * (size * x) @ x))
 
 
 def _over_size(Z: Array, K: Array, size: Vector) -> tuple[Array, Array]:
