@@ -1110,6 +1110,9 @@ terms of the series are exact."""
 RICCATI_HOLDS = 1e-6
 """The Riccati equation may miss by this share of its largest term."""
 
+POLISHED = 2  # a count
+"""Steps that a solution of the Riccati equation gets to its last digits."""
+
 NOT_MOVING = 1e-5
 """Regulators: an eigenvalue this near the border, 1/s or a share of the largest, may lie on it."""
 

@@ -127,7 +127,9 @@ def _first_crossing(damping: float, rate: float, by: Late) -> float:
         w = _of_real_part(angle, damping, rate, by)  # well conditioned where the other is not
         found.append(w[np.argmin(np.abs(w - about))])
     found.extend(_of_real_part(np.pi, damping, rate, by))  # the pole at z = -1
-    return min(x.real for x in found if x.real > 0.0 and abs(x.imag) <= 1e-6 * abs(x)) * rate
+    return rate * min(
+        float(x.real) for x in found if x.real > 0.0 and abs(x.imag) <= 1e-6 * abs(x)
+    )
 
 
 def _over_integrators(angles: Array, rate: float, by: Late) -> tuple[Complex, Complex]:
@@ -167,11 +169,11 @@ def _roots(kp: float, kd: float, h: float, by: Late) -> Complex:
     for N, power in ((now, by.a > 0.0), (before, 0)):
         in_z[m + 1 - power] += N[0]
         in_z[m + 2 - power] += N[1] - N[0]
-    e = np.roots(in_z).astype(complex) - 1.0
+    e: Complex = np.asarray(np.roots(in_z) - 1.0, dtype=complex)
     slow = h * np.roots([1.0, kd, kp]).astype(complex)  # as if nothing were late
     if np.abs(slow).max() * (m + 1) < SLOW_LOOP:
         e[np.argsort(np.abs(e))[:2]] = slow
-    e *= 1.0 + 1e-9j * np.arange(e.size)  # no two the same
+    e = np.asarray(e * (1.0 + 1e-9j * np.arange(e.size)), dtype=complex)  # no two the same
     near = np.flatnonzero(np.abs(e) < NEAR_ONE)
     for _ in range(POLE_STEPS):
         x = e[near]
