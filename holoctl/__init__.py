@@ -14,6 +14,7 @@ One way through the house, from the ground up:
     doctor         `mobility` explains what moves, what is redundant, and why
     control        `ComputedTorque` is the law of a loop, `TaskSpaceControl` that of poses
     codegen        `compile` and `export_c` make machine code of it
+    design         `linearize`, `lqr`, `retime`, `sweep`: offline, what controllers are made of
     simulation     `simulate` runs it against a plant; app is the command line
 
 >>> import holoctl as hc

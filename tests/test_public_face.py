@@ -64,8 +64,13 @@ def designed():
     lin = hc.linearize(mech, eq.q, u=eq.u, partition=eq.partition)
     return {
         "equilibrium": eq,
+        "linear": lin,
+        "mode": lin.modes()[0],
         "regulator": hc.lqr(lin, 1.0, 1.0, dt=1e-3),
         "gains": hc.gains_for(lin, 20.0, 1.0, rate=1e3),
+        "trajectory": hc.Trajectory.through(
+            mech, np.array([[0.0], [0.2]]) + mech.motor_positions(eq.q), [0.0, 0.5]
+        ),
     }
 
 
@@ -92,8 +97,15 @@ SENTENCES = {
     "modes": ["<AssemblyModes of 'four_bar': 2 modes found from 5 starts: ", "; 0 did not close"],
     "task": ["<TaskTerms: 2 rows of 1 motion, condition number inf>"],
     "equilibrium": ["<Equilibrium of 'four_bar': efforts up to {u} N m or N, 1 held, not stable>"],
+    "linear": [
+        "<Linearization of 'four_bar': 1 motion, 1 motor, 2 outputs, in continuous time, at an equ"
+    ],
+    "mode": ["<Mode: falls away by a factor of e in ", " s: 'crank'>"],
     "regulator": ["<StateFeedback of 'four_bar': 1 motion, 1 motor, in ticks of 0.001 s, about a"],
     "gains": ["<Gains: bandwidth 20 rad/s of at most 1e+03, damping 1 left of 1; 1000 ticks/s>"],
+    "trajectory": [
+        "<Trajectory of 'four_bar': 0.5 s in 51 nodes, rates up to {v}, efforts up to {u}>"
+    ],
     "sweep": ["<Sweep: 2 items, 1 failed: item 1, ValueError: math domain error>"],
     "map": ["<MotorMap of 'four_bar': 3 = 3 points over crank: 3 reachable, efforts up to "],
     "run": [

@@ -78,7 +78,7 @@ def test_compiled_laws(name):
     _, (mech, q, v, target) = states(name, 1e-6)
     part = hc.partition(mech, q)
     expected = hc.PreparedInverseDynamics(mech, part).torque(q, v, target)
-    compiled = hc.compile(mech, partition=part)
+    compiled = hc.compile(mech, partition=part, flags=["-O0"])
     assert compiled.inverse_dynamics(q, v, target) == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert compiled.certificate(q, v, target).ok
 
@@ -106,7 +106,7 @@ def test_a_tolerance_that_closures_could_not_be_told_from_is_refused():
     for make in (
         lambda: hc.PreparedInverseDynamics(mech, part, closure_limit=1e-3),
         lambda: hc.ComputedTorque(mech, 1.0, 1.0, partition=part, closure_limit=1e-4),
-        lambda: hc.compile(mech, LAW, partition=part, closure_limit=1e-3),
+        lambda: hc.compile(mech, LAW, partition=part, flags=["-O0"], closure_limit=1e-3),
     ):
         with pytest.raises(hc.InputError, match="closure_limit"):
             make()
@@ -131,7 +131,7 @@ def test_rows_left_out_are_watched():
     for law, state in (
         (hc.PreparedInverseDynamics(torn, part).torque, q),
         (hc.PreparedInverseDynamics(mech, part).torque, broken),
-        (hc.compile(mech, LAW, partition=part).inverse_dynamics, broken),
+        (hc.compile(mech, LAW, partition=part, flags=["-O0"]).inverse_dynamics, broken),
     ):
         with pytest.raises(hc.InconsistentError, match="closure_limit"):
             law(state, v, [1.0])
@@ -195,7 +195,7 @@ def test_rows_are_kept_that_serve_on_a_long_way(eps):
     ideal = hc.PreparedInverseDynamics(exact, hc.partition(exact, hc.assemble(exact)[0]))
     prepared, compiled = (
         hc.PreparedInverseDynamics(mech, part),
-        hc.compile(mech, LAW, partition=part),
+        hc.compile(mech, LAW, partition=part, flags=["-O0"]),
     )
     served = 0
     for angle in np.geomspace(2e-4, 0.3, 25):
@@ -216,7 +216,7 @@ def test_no_torque_where_the_geometry_does_not_tell_the_motion(tmp_path):
     part = hc.partition(mech, q0)
     laws = [
         hc.PreparedInverseDynamics(mech, part).torque,
-        hc.compile(mech, LAW, partition=part).inverse_dynamics,
+        hc.compile(mech, LAW, partition=part, flags=["-O0"]).inverse_dynamics,
         lambda q, v, target: hc.inverse_dynamics(mech, q, v, target, partition=part).u,
         lambda q, v, target: (
             hc.forward_dynamics(mech, q, v, np.zeros(mech.nv), partition=part, method="direct").a
@@ -254,7 +254,7 @@ def test_stabilisation_does_not_take_rounding_for_an_open_closure(T):
     assert result.certificate.ok
     assert result.u == pytest.approx(expected, rel=1e-6)
     assert hc.PreparedInverseDynamics(mech, part).torque(q, v, [1.0]) == pytest.approx(result.u)
-    compiled = hc.compile(mech, LAW, partition=part)
+    compiled = hc.compile(mech, LAW, partition=part, flags=["-O0"])
     assert compiled.inverse_dynamics(q, v, [1.0]) == pytest.approx(result.u)
 
 

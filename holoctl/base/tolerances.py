@@ -1009,7 +1009,7 @@ SMOOTH_ENOUGH, NOT_SMOOTH = 1e-8, 1e-6
 """Differences of fourth and sixth order that agree to the first, relative, are good; where none
 agree to the second there is no derivative, and half the jump of the slope counts as such."""
 
-BESIDE = 1e-5
+BESIDE_VALUE = 1e-5
 """Derivatives below this share of the value count as so much: it is rounded, and they are not
 known better."""
 
@@ -1017,6 +1017,9 @@ KINK_STEP, KINK, BESIDE_KINK = 1e-7, 1e-4, 1e-2  # scaled; relative, both
 """Where derivatives are exact, slopes on both sides of the point are compared with them by steps of
 the first length, and may differ by the second; those below the third share of the value count as
 so much."""
+
+SLIDES_AGAINST = 1e-5  # scaled
+"""Motions of a partition that open rows by more, of all there are, are none of this mechanism."""
 
 AT_EQUILIBRIUM = 1e-6  # rad/s, m/s, rad/s^2, m/s^2
 """A point whose own rate is no larger is at an equilibrium."""
@@ -1145,6 +1148,9 @@ PATH_SHORTEST = 1e-4
 PATH_STALLED = 1e-11  # scaled
 """Newton's method on a path that contracts no more is at its end where less is left."""
 
+PATH_HALVED = 1e-5  # scaled
+"""Half-way between two nodes of a path Newton's method starts from what is open by less."""
+
 CURVE_CLOSED = 1e-10  # scaled
 """Between its nodes a trajectory is closed to within this, or it gets more nodes."""
 
@@ -1162,8 +1168,9 @@ contradict the others."""
 PATH_STILL = 1e-7
 """A path stands still where its derivative is below this share of the largest."""
 
-IDLE_BALANCED = 1e-6
-"""Idle motions stay at rest where the efforts along them are below this share of the others."""
+IDLE_BALANCED = 1e-3
+"""Bodies that spin freely are held still on a path, where efforts about their axes, which nothing
+gives, are below this share of the others: so little do they matter to the motors."""
 
 MOST_FACETS, SAME_COLUMN = 1000, 1e-9  # a count; a share
 """What more motors than motions can do together has at most twice so many facets; motions that
@@ -1179,9 +1186,9 @@ RETIME_ROUNDS, RETIME_SETTLED = 12, 1e-3  # a count; a share
 """So often forces that change with the speed are linearised anew at most, until the duration
 changes by less than the share."""
 
-RETIME_OVER, RETIME_REFINED = 5e-3, 5  # a share; a count
-"""Where the efforts of a trajectory exceed their limits between its nodes by more than the share it
-gets more nodes, so often at most."""
+RETIME_OVER, RETIME_REFINED, RETIME_TIGHTENED = 5e-3, 5, 5  # a share; counts
+"""Where a trajectory exceeds limits between its nodes by more than the share it gets more nodes, so
+often at most; then limits are taken tighter there, so often at most."""
 
 RETIME_ACTIVE = 2e-3
 """What is within this share of its limit is at it."""

@@ -6,6 +6,7 @@
 Two of the three steps give a difference of fourth order. Where the two do not agree, or a kink is
 seen, the step is too long (friction that sets in within a small rate, a spring that goes slack
 next by), and shorter ones are tried. The steps have no common measure, so that no ripple hides.
+Other weights allow for a curvature that jumps here, as at the nodes of a table that is smooth.
 Reference: docs/derivations.md, "Linear models".
 """
 
@@ -19,7 +20,14 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import BESIDE, BESIDE_KINK, KINK, KINK_STEP, NOT_SMOOTH, SMOOTH_ENOUGH
+from holoctl.base.tolerances import (
+    BESIDE_KINK,
+    BESIDE_VALUE,
+    KINK,
+    KINK_STEP,
+    NOT_SMOOTH,
+    SMOOTH_ENOUGH,
+)
 
 __all__ = ["check_kink", "derivative"]
 
@@ -35,6 +43,8 @@ def _weights(steps: Array, powers: list[int]) -> Array:
 _STEPS = np.sqrt([1.0, 3.0, 8.0])
 _SIXTH = _weights(_STEPS, [1, 3, 5])
 _FOURTH = np.append(_weights(_STEPS[:2], [1, 3]), 0.0)
+_CURVED = _weights(_STEPS, [1, 2, 3])
+_CURVED_LESS = np.append(_weights(_STEPS[:2], [1, 2]), 0.0)
 _KINK = _weights(_STEPS, [1, 2, 4])
 _KINK_OF_TWO = _weights(_STEPS[:2], [1, 2])
 
@@ -65,15 +75,17 @@ def derivative(f: Function, steps: Sequence[float], what: str, floor: float = 1.
         except (InputError, SingularityError) as error:
             trouble = error  # it ends on the way
             continue
-        found = _SIXTH @ (ahead - behind) / (2.0 * h)
-        apart = largest(found - _FOURTH @ (ahead - behind) / (2.0 * h))
         kink = largest(_KINK @ (ahead + behind - 2.0 * here)) / (2.0 * h)
         rounding = np.finfo(float).eps * largest(here) / h
-        off = max(apart, kink, rounding) / max(largest(found), floor, BESIDE * largest(here))
-        if off < least:
-            best, least = found, off
-        if off <= SMOOTH_ENOUGH:
-            break
+        for good, check in ((_SIXTH, _FOURTH), (_CURVED, _CURVED_LESS)):
+            found = good @ (ahead - behind) / (2.0 * h)
+            apart = largest(found - check @ (ahead - behind) / (2.0 * h))
+            size = max(largest(found), floor, BESIDE_VALUE * largest(here))
+            off = max(apart, kink, rounding) / size
+            if off < least:
+                best, least = found, off
+            if least <= SMOOTH_ENOUGH:
+                return best
     if least <= NOT_SMOOTH:
         return best
     if trouble is not None and not least < np.inf:

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.errors import SingularityError
-from holoctl.base.linalg import lu
-from holoctl.base.tolerances import SINGULAR
+from holoctl.base.errors import InputError, SingularityError
+from holoctl.base.linalg import largest, lu
+from holoctl.base.tolerances import SINGULAR, SLIDES_AGAINST
 from holoctl.closing.rank import scaled_size
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -60,6 +60,8 @@ def minimal_coordinates(
     ------
     SingularityError
         If the dependent coordinates do not follow from the independent ones here.
+    InputError
+        If rows that the partition leaves out stand against its motions.
     """
     c, keep, dep, ind = mech.column_scale, part.rows, part.dependent, part.independent
     ad = adjoint_velocity(mech.model, v)
@@ -69,7 +71,8 @@ def minimal_coordinates(
     if dep.size == 0:
         return MinimalCoordinates(gamma, change, ad)
     r = mech.row_scale[keep, None]
-    G = r * rows_at(v)[0].take(keep, 0) * c
+    G_all = mech.row_scale[:, None] * rows_at(v)[0] * c
+    G = G_all.take(keep, 0)
     factors = lu(G.take(dep, 1), scaled_size(G))
     if factors.condition > SINGULAR:
         names = [mech.coordinate_names[i] for i in dep]
@@ -80,7 +83,21 @@ def minimal_coordinates(
             condition=factors.condition, names=names,
         )  # fmt: skip
     gamma[dep] = c[dep, None] * factors.solve(-(G.take(ind, 1) / c[ind]))
+    _check_rows(mech, part, G_all @ (gamma / c[:, None]), gamma / c[:, None])
     sums = [rows_at(v + x)[1].take(keep) - rows_at(v - x)[1].take(keep) for x in gamma.T]
     moved = 0.25 * r * np.array(sums).T - 0.5 * (G / c) @ (ad @ gamma)  # [gamma_j, v] = -ad_v gamma
     change[dep] = c[dep, None] * factors.solve(-moved)
     return MinimalCoordinates(gamma, change, ad)
+
+
+def _check_rows(mech: Mechanism, part: Partition, opening: Array, moves: Array) -> None:
+    """Raise `InputError` where rows (scaled) open along the motions: then they are none."""
+    limit = max(SLIDES_AGAINST, part.tolerance) * largest(moves)
+    if largest(opening) <= limit:
+        return
+    worst = mech.row_names[int(np.argmax(np.abs(opening).max(1)))]
+    raise InputError(
+        f"{mech.name}: the motions of this partition open {worst} (by {largest(opening):.1e}, "
+        "scaled): it leaves out rows that count at this configuration; hc.partition(mech, q) "
+        "decides anew"
+    )

@@ -104,7 +104,9 @@ def modes_of(A: Array, names: Sequence[str], scale: Vector, dt: float | None) ->
         values = np.where(np.abs(values) > ROUNDED_STEP * np.abs(A).max(initial=0.0), values, 0.0)
         values = np.log(values.astype(complex)) / dt
     found = []
-    for i in np.argsort(np.abs(values), kind="stable"):
+    for i in sorted(
+        range(len(values)), key=lambda i: (float(f"{abs(values[i]):.9g}"), -values[i].real)
+    ):
         at, x = complex(values[i]), right[:, i]
         gone = not np.isfinite(at)
         drifts = not gone and abs(at) <= unsure[i]

@@ -11,27 +11,37 @@ from scipy.optimize import brentq
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import BranchError, InputError
-from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
     CURVE_CLOSED,
     CURVE_SHORTEST,
     PATH_GAIN,
+    PATH_HALVED,
     PATH_MEETS,
+    PATH_STALLED,
     PATH_STILL,
+    SETTLED_TICK,
     TURNS_APART,
 )
 from holoctl.design.path_curve import Curve, curve_through
-from holoctl.design.path_following import Node, Path, System, followed, node_at
+from holoctl.design.path_following import (
+    Node,
+    Path,
+    System,
+    filled_at,
+    followed,
+    gamma_of,
+    moved,
+    node_at,
+    with_rows_of,
+)
 from holoctl.design.path_given import Given
-from holoctl.design.path_rows import factored
+from holoctl.design.path_grid import every_second
 
 __all__ = [
     "ClosedPath",
     "between",
     "closed_curve",
     "closed_path",
-    "grid_of",
-    "near_ends",
     "turning_points",
     "with_nodes",
 ]
@@ -73,18 +83,6 @@ class ClosedPath:
         return ClosedPath(self.system, self.path, *tables)
 
 
-def grid_of(knots: Vector, points: int) -> Vector:
-    """So many intervals from the first knot to the last, knots among them, about equally long."""
-    spans = np.diff(knots)
-    each = np.maximum(1, np.round(points * spans / spans.sum()).astype(int))
-    each[np.argmax(each)] = max(1, int(each.max() + points - each.sum()))
-    parts = [
-        np.linspace(a, b, n, endpoint=False)
-        for a, b, n in zip(knots[:-1], knots[1:], each, strict=True)
-    ]
-    return np.append(np.concatenate(parts), knots[-1])
-
-
 def closed_path(given: Given, grid: Vector, still: bool = False) -> ClosedPath:
     """The nodes of a path at a grid; whether it may stand still.
 
@@ -105,11 +103,49 @@ def closed_path(given: Given, grid: Vector, still: bool = False) -> ClosedPath:
             "can never be moved independently",
             why="dead point",
         )
-    found = _table(system, given.path, followed(system, given.path, first, grid))
+    coarse = every_second(grid, given.knots)
+    found = _table(system, given.path, followed(system, given.path, first, grid[coarse]))
+    if not coarse.all():
+        found = _filled_in(found, grid[~coarse])
     if not still:
         _check_moves(found)
     _check_points(found, given)
     return found
+
+
+def _filled_in(path: ClosedPath, more: Vector) -> ClosedPath:
+    """A path with more nodes, half-way between those it has: all at once, by Newton's method from
+    the polynomials; as `with_nodes` where that is not near enough."""
+    system, mech, c = path.system, path.system.mech, path.system.mech.column_scale
+    which = np.searchsorted(path.s, more) - 1
+    q, wanted = path.curve().half_way()[0][which], [path.path(s) for s in more.tolist()]
+    values, p, r = [w.value for w in wanted], path.gamma.shape[2], system.part.rank
+    for _ in range(3):
+        K, right, _ = filled_at(system, values, q)
+        size = float(np.abs(right).max(initial=0.0))
+        if size <= SETTLED_TICK or not size <= PATH_HALVED:
+            break
+        steps = c * np.linalg.solve(K, right[:, :, None])[:, :, 0]
+        q = np.array([moved(mech, *x) for x in zip(q, steps, strict=True)])
+        if mech.nq != mech.nv:
+            q = np.array([pin.normalize(mech.model, x) for x in q])
+    if not size <= PATH_STALLED:
+        return with_nodes(path, more)
+    gamma = gamma_of(system, K)
+    d1 = np.einsum("ivp,ip->iv", gamma, np.array([w.rate for w in wanted]))
+    right = np.zeros_like(right)
+    for i, (w, x, v) in enumerate(zip(wanted, q, d1, strict=True)):
+        right[i, :r] = system.rows.right(x, v)
+        right[i, r : r + p] = system.drive.scale * (w.acceleration - system.drive.drift(x, v))
+    d2 = c * np.linalg.solve(K, right[:, :, None])[:, :, 0]
+    return _merged(path, ClosedPath(system, path.path, more, q, d1, d2, gamma))
+
+
+def _merged(one: ClosedPath, two: ClosedPath) -> ClosedPath:
+    order = np.argsort(np.concatenate([one.s, two.s]), kind="stable")
+    pairs = ((one.s, two.s), (one.q, two.q), (one.d1, two.d1), (one.d2, two.d2),
+             (one.gamma, two.gamma))  # fmt: skip
+    return ClosedPath(one.system, one.path, *(np.concatenate(x)[order] for x in pairs))
 
 
 def _gain(system: System, node: Node) -> float:
@@ -140,11 +176,7 @@ def with_nodes(path: ClosedPath, more: Vector) -> ClosedPath:
                 why="dead point",
             )
         nodes.append(node)
-    new = _table(system, path.path, nodes)
-    order = np.argsort(np.concatenate([path.s, new.s]), kind="stable")
-    pairs = ((path.s, new.s), (path.q, new.q), (path.d1, new.d1), (path.d2, new.d2),
-             (path.gamma, new.gamma))  # fmt: skip
-    return ClosedPath(system, path.path, *(np.concatenate(p)[order] for p in pairs))
+    return _merged(path, _table(system, path.path, nodes))
 
 
 def between(path: ClosedPath, curve: Curve) -> tuple[ClosedPath, Vector]:
@@ -152,19 +184,15 @@ def between(path: ClosedPath, curve: Curve) -> tuple[ClosedPath, Vector]:
     or beside what the path wants."""
     system, middle = path.system, 0.5 * (path.s[1:] + path.s[:-1])
     q, d1, d2 = curve.half_way()
-    gamma = np.zeros((middle.size, *path.gamma.shape[1:]))
-    off = np.zeros(middle.size)
-    for i, s in enumerate(middle.tolist()):
-        K, right, worst = system.filled(q[i], path.path(s).value)
-        off[i] = max(worst, largest(right))
-        gamma[i] = system.gamma(factored(K))
+    K, right, worst = filled_at(system, [path.path(s).value for s in middle.tolist()], q)
+    off = np.maximum(worst, np.abs(right).max(axis=1, initial=0.0))
+    gamma, expected = gamma_of(system, K), 0.5 * (path.gamma[1:] + path.gamma[:-1])
+    away = np.abs(gamma - expected).max(axis=(1, 2))
+    for i in np.flatnonzero(~(away <= 0.1 * np.abs(expected).max(axis=(1, 2)))).tolist():
+        other = with_rows_of(system, q[i])  # these are worn here
+        K_i, _, _ = filled_at(other, [path.path(float(middle[i])).value], q[i : i + 1])
+        gamma[i] = gamma_of(other, K_i)[0]
     return ClosedPath(system, path.path, middle, q, d1, d2, gamma), off
-
-
-def near_ends(path: ClosedPath) -> Vector:
-    """More nodes in the first interval and in the last one, nearer and nearer to the ends."""
-    parts, s = 0.5 ** np.arange(5, 0, -1), path.s
-    return np.concatenate([s[0] + parts * (s[1] - s[0]), s[-1] - parts[::-1] * (s[-1] - s[-2])])
 
 
 def turning_points(path: ClosedPath) -> Vector:

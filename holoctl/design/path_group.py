@@ -3,8 +3,7 @@
     v = sum_k c_k b_k      a = sum_k c_k e_k      c_k = (-1)^k / (k + 1)!
     b_0 = w',  b_k = [w, b_k-1]      e_0 = w'',  e_k = [w', b_k-1] + [w, e_k-1]
 
-[.,.] is the Lie bracket joint by joint: zero but for balls, free and planar joints. Its constants
-are read off Pinocchio's own derivative of q (+) w, which is 1 - [w, .] / 2 + ... there.
+[.,.] is the bracket joint by joint (tree/lie_bracket.py), here for many nodes at once.
 Reference: J. Sola, J. Deray and D. Atchuthan, "A micro Lie theory for state estimation in
 robotics", 2018: the right Jacobian.
 """
@@ -15,12 +14,11 @@ from math import factorial
 from typing import NamedTuple
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.special import bernoulli
 
-from holoctl.base.errors import InputError
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.lie_bracket import adjoint_velocity
 
 __all__ = ["Brackets", "brackets", "moved_by", "seen_from"]
 
@@ -28,7 +26,7 @@ Array = NDArray[np.float64]
 
 _TERMS = tuple((-1.0) ** k / float(np.prod(range(1, k + 2))) for k in range(16))
 _INVERSE = tuple(float(x) / factorial(k) for k, x in enumerate(bernoulli(24)))
-_STEP, _NONE = 1e-4, 1e-17
+_NONE = 1e-17
 
 
 class Brackets(NamedTuple):
@@ -52,28 +50,18 @@ def brackets(mech: Mechanism) -> Brackets:
 
 
 def _constants(mech: Mechanism) -> Brackets:
-    nv, q, model = mech.nv, mech.reference, mech.model
-    triples = []
-    for i in range(nv):
-        step = np.zeros(nv)
-        step[i] = _STEP
-        one, two = (
-            pin.dIntegrate(model, q, x, pin.ArgumentPosition.ARG1) for x in (step, -step)
-        )  # fmt: skip
-        ad = (two - one) / _STEP
-        whole = np.round(ad)
-        if not np.abs(ad - whole).max() < _STEP:
-            raise InputError(
-                f"{mech.name}: the joint of {mech.coordinate_names[i]!r} is of a kind that no "
-                "trajectory is made of"
-            )
-        triples += [(i, j, whole[k, j], k) for k, j in np.argwhere(whole).tolist()]
-    sums = np.zeros((len(triples), nv))
-    for row, (_, _, _, k) in enumerate(triples):
+    found = [
+        (i, j, sign, k)
+        for i, unit in enumerate(np.eye(mech.nv))
+        for (k, j), sign in np.ndenumerate(adjoint_velocity(mech.model, unit))
+        if sign
+    ]
+    sums = np.zeros((len(found), mech.nv))
+    for row, (_, _, _, k) in enumerate(found):
         sums[row, k] = 1.0
-    one_, two_, sign = ([t[n] for t in triples] for n in range(3))
-    return Brackets(np.array(one_, dtype=np.intp), np.array(two_, dtype=np.intp),
-                    np.array(sign, dtype=float), sums)  # fmt: skip
+    one, two, sign = ([entry[n] for entry in found] for n in range(3))
+    left, right = np.array(one, dtype=np.intp), np.array(two, dtype=np.intp)
+    return Brackets(left, right, np.array(sign, dtype=float), sums)
 
 
 def moved_by(b: Brackets, w: Array, d: Array, dd: Array) -> tuple[Array, Array]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from holoctl.base.checks import Vector
 
-__all__ = ["Law"]
+__all__ = ["Law", "Sampled"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,3 +41,22 @@ class Law:
         T, rate, accelerated = t - self._t[i], float(self.xd[i]), float(self.xdd[i])
         x = float(self.x[i]) + T * (rate + 0.5 * accelerated * T)
         return x, max(rate + accelerated * T, 0.0), accelerated
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """A function of time for a controller that holds its torque: `Trajectory.sampled` makes one.
+
+    Attributes
+    ----------
+    reference : function (t, dt) -> (q_ref, v_ref, a_ref)
+    dt : float
+        The tick, s.
+    """
+
+    reference: Callable[[float, float], tuple[Vector, Vector, Vector]]
+    dt: float
+
+    def __call__(self, t: float) -> tuple[Vector, Vector, Vector]:
+        """q_ref, v_ref, and the mean a_ref of the tick that starts at t."""
+        return self.reference(t, self.dt)

@@ -152,11 +152,11 @@ def _of_poses(
     """The function of s, and its knots."""
     position = np.array([pose.position for pose in poses])
     steps = np.linalg.norm(np.diff(position, axis=0) * per_length, axis=1)
-    turned = poses[0].rotation is not None
     rotation = None
-    if turned:
-        rotation = Rotation.from_matrix(np.array([pose.rotation for pose in poses]))
-        pairs = pairwise([pose.rotation for pose in poses])
+    matrices = [pose.rotation for pose in poses if pose.rotation is not None]
+    if matrices:
+        rotation = Rotation.from_matrix(np.array(matrices))
+        pairs = pairwise(matrices)
         turns = np.array([np.linalg.norm(pin.log3(one.T @ two)) for one, two in pairs])
         if float(turns.max()) > 3.0:
             raise InputError(

@@ -79,24 +79,26 @@ def by_differences(
 ) -> PlantDerivatives:  # fmt: skip
     """Differences of the forward dynamics."""
     tau, c, n = mech.B @ u, mech.column_scale[:, None], part.independent.size
-    acceleration = _acceleration(mech, part)
+    prepared = PreparedForwardDynamics(mech, part)
+    acceleration = _acceleration(prepared)
     columns = np.zeros((mech.nv, 2 * n))
     for j, (f, what, unit) in enumerate(_directions(mech, part, q, v, tau, t, at, acceleration)):
         steps = STEPS_OF_STATES if j < n else STEPS_OF_RATES
         columns[:, j] = derivative(f, steps, f"{mech.name}: the acceleration along {what}") / unit
     columns *= c
-    response = PreparedForwardDynamics(mech, part).at(q, v, t)
+    response = prepared.at(q, v, t)
     none = response(np.zeros(mech.nv))
     by_u = np.array([response(b) - none for b in mech.B.T]).reshape(mech.nu, mech.nv)
     a = acceleration(q, v, tau, t)
     return PlantDerivatives(a, columns[:, :n], columns[:, n:], by_u.T)
 
 
-def _acceleration(mech: Mechanism, part: Partition) -> Acceleration:
+def _acceleration(prepared: PreparedForwardDynamics) -> Acceleration:
     """Forward dynamics without stabilisation: it says nothing along closed motions but rounding,
     as many times as 1 / T^2 is."""
+    mech, part = prepared.mech, prepared.partition
     if not mech.stabilised:
-        return PreparedForwardDynamics(mech, part).acceleration
+        return prepared.acceleration
 
     def unstabilised(q: Vector, v: Vector, tau: Vector, t: float) -> Vector:
         P = projected(mech, q, v, t, part, t_stab=False)

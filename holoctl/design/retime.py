@@ -11,24 +11,24 @@ Reference: docs/design.md, "Trajectories".
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from holoctl.base.checks import number, one_of, quiet, whole
 from holoctl.base.errors import InputError, LimitError
-from holoctl.base.tolerances import RETIME_OVER, RETIME_REFINED
+from holoctl.base.tolerances import RETIME_OVER, RETIME_REFINED, RETIME_TIGHTENED
 from holoctl.design.path_closed import (
     ClosedPath,
     between,
     closed_curve,
     closed_path,
-    grid_of,
-    near_ends,
     turning_points,
     with_nodes,
 )
 from holoctl.design.path_given import given_path
+from holoctl.design.path_grid import grid_of, near_ends
 from holoctl.design.path_start import start_of
 from holoctl.design.retime_payload import with_payload
 from holoctl.design.retime_result import Checked, checked, trajectory_of
@@ -154,7 +154,7 @@ def retime(
     nodes = closed_path(asked, grid_of(asked.knots, points))
     _check_positions(nodes, whole_range)
     if mech.bound_forces:  # friction changes fast at rest, and its side where a joint turns back
-        nodes = with_nodes(nodes, near_ends(nodes))
+        nodes = with_nodes(nodes, near_ends(nodes.s))
         nodes = with_nodes(nodes, turning_points(nodes))
     task = Task(bound, f_ext, method)
     found = _refined(task, nodes)
@@ -162,8 +162,9 @@ def retime(
 
 
 def _refined(task: Task, nodes: ClosedPath) -> Checked:
-    """The fastest way, with as many nodes as it takes."""
-    for _ in range(RETIME_REFINED):
+    """The fastest way, with as many nodes as it takes, and at last tighter limits where more nodes
+    do not help."""
+    for turn in range(RETIME_REFINED + RETIME_TIGHTENED):
         curve, middle = closed_curve(nodes)
         if middle.s.size != nodes.s.size - 1:
             middle, _ = between(nodes, nodes.curve())
@@ -172,18 +173,22 @@ def _refined(task: Task, nodes: ClosedPath) -> Checked:
         if not over.any():
             return found
         near = over | np.append(over[1:], False) | np.append(False, over[:-1])
-        log.info(
-            "retime: limits are exceeded by up to %.2g %% between nodes; %d more nodes",
-            100.0 * float(found.over.max()), int(near.sum()),
-        )  # fmt: skip
-        middle = (0.5 * (nodes.s[1:] + nodes.s[:-1]))[near]
-        nodes = with_nodes(nodes, middle)
-    log.warning(
-        "retime: with %d nodes limits are still exceeded by %.2g %% between them, near s = %.4g",
-        nodes.s.size, 100.0 * float(found.over.max()),
-        float(found.profile.path.s[int(np.argmax(found.over))]),
-    )  # fmt: skip
+        most = 100.0 * float(found.over.max())
+        if turn < RETIME_REFINED:
+            nodes = with_nodes(nodes, middle.s[near])
+            log.info(_MORE, most, int(near.sum()))
+            continue
+        tight = np.zeros(nodes.s.size - 1) if task.tight is None else task.tight
+        task = replace(task, tight=tight + np.where(near, found.over[over].max(), 0.0))
+        log.info(_TIGHTER, most, int(near.sum()))
+    worst = int(np.argmax(found.over))
+    log.warning(_STILL, nodes.s.size, 100.0 * float(found.over.max()), float(nodes.s[worst]))
     return found
+
+
+_MORE = "retime: limits are exceeded by up to %.2g %% between nodes; %d more nodes"
+_TIGHTER = "retime: limits are exceeded by up to %.2g %% between nodes; tighter in %d intervals"
+_STILL = "retime: with %d nodes limits are exceeded by %.2g %% between them, near s = %.4g"
 
 
 def _check_bounded(mech: Mechanism, bound: BoundLimits) -> None:

@@ -59,11 +59,12 @@ def infeasible(dyn: Dynamics, rows: Rows) -> LimitError:
     share = np.bincount(np.tile(k, 2), weights=force, minlength=m)
     names = tuple(dict.fromkeys(rows.names[x] for x in np.argsort(-share) if share[x] > 0.05))
     place = float(s[at + j])
+    missing = found.x[-1] * rows.size[at + j, which]
     unit = "rad/s^2 or m/s^2" if rows.names[which].endswith(".acceleration") else "N m or N"
     slow = "however slowly" if place not in (s[0], s[-1]) else "at rest"
     return LimitError(
         f"{mech.name}: the path cannot be followed within its limits, {slow}: at s = {place:.4g} "
-        f"{rows.names[which]!r} would have to go {found.x[-1] * rows.size[at + j, which]:.4g} {unit} "
-        "beyond its limit at least; take a path elsewhere, less payload, or other limits",
+        f"{rows.names[which]!r} would have to go {missing:.4g} {unit} beyond "
+        "its limit at least; take a path elsewhere, less payload, or other limits",
         names=names, residual=float(found.x[-1]),
     )  # fmt: skip

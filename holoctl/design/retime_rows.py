@@ -189,8 +189,9 @@ def joint_rows(path: ClosedPath, bound: BoundLimits) -> Rows:
     parts = none._replace(most=most)
     for side, limits in ((1.0, bound.acceleration[1]), (-1.0, -bound.acceleration[0])):
         k = use[np.isfinite(limits[use])]
-        rows = Rows(side * rates[:, k] / limits[k], side * bias[:, k] / limits[k],
-                    np.zeros((n, k.size)), np.full((n, k.size), -1.0), np.broadcast_to(limits[k], (n, k.size)), most,
-                    tuple(f"{bound.names[i]}.acceleration" for i in k))  # fmt: skip
+        zeros = np.zeros((n, k.size))
+        size, names = zeros + limits[k], tuple(f"{bound.names[i]}.acceleration" for i in k)
+        a, b = side * rates[:, k] / size, side * bias[:, k] / size
+        rows = Rows(a, b, zeros, zeros - 1.0, size, most, names)
         parts = joined(parts, rows)
     return parts

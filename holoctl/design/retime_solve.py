@@ -17,7 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import RETIME_OVER, RETIME_ROUNDS, RETIME_SETTLED, RETIME_SLOW
+from holoctl.base.errors import InputError
+from holoctl.base.tolerances import (
+    RETIME_CAP,
+    RETIME_OVER,
+    RETIME_ROUNDS,
+    RETIME_SETTLED,
+    RETIME_SLOW,
+)
 from holoctl.design.path_closed import ClosedPath
 from holoctl.design.retime_cvxpy import IntervalRows, by_cvxpy
 from holoctl.design.retime_dynamics import Dynamics, dynamics_along
@@ -41,11 +48,14 @@ class Task:
     f_ext : object
     method : str
         ``"cvxpy"`` or ``"toppra"``.
+    tight : (n - 1,) array or None
+        By which share limits are tighter in each interval.
     """
 
     bound: BoundLimits
     f_ext: Any
     method: str
+    tight: Vector | None = None
 
 
 class Profile(NamedTuple):
@@ -167,16 +177,24 @@ def _solved(task: Task, rows: Rows, h: Vector, sd: Vector) -> Vector | None:
     c = c + np.where(tangents & moving, 0.5 * z * near, 0.0)
     b = b + np.where(tangents & moving, 0.5 * z / near, 0.0)
     z = np.where(tangents, 0.0, z)
+    most, tight = rows.most / size, np.zeros(h.size) if task.tight is None else task.tight
+    slower = (1.0 + np.maximum(np.append(tight, 0.0), np.append(0.0, tight))) ** 2
     a = rows.a[:-1] * size / (2.0 * h[:, None]), rows.a[1:] * size / (2.0 * h[:, None])
     both = IntervalRows(
         left=np.array([b[:-1] - a[0], -a[1]]),
         right=np.array([a[0], b[1:] + a[1]]),
         z=np.array([z[:-1], z[1:]]),
-        c=np.array([c[:-1], c[1:]]),
-        most=rows.most / size,
+        c=np.array([c[:-1], c[1:]]) + tight[:, None],
+        most=most / slower,
         h=h,
     )
     found = by_toppra(both) if task.method == "toppra" else by_cvxpy(both)
     if found is None or not (found[1:-1] > 0.0).all():
         return None
+    if float(found.max()) > 0.5 * RETIME_CAP:
+        i = int(np.argmax(found))
+        raise InputError(
+            f"retime: nothing limits how fast the path is followed near node {i} of {found.size}: "
+            "no motor or joint with a limit moves or works there; give more limits"
+        )
     return found * size

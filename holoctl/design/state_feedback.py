@@ -95,8 +95,8 @@ class StateFeedback:
         if self.times is not None:
             what = f"along a motion of {self.times[-1]:.4g} s"
         else:
-            slowest = -float(self.poles.real.max(initial=-np.inf))
-            what = f"about a point, slowest pole {-slowest:.3g} 1/s"
+            slowest = float(self.poles.real.max(initial=-np.inf))
+            what = f"about a point, slowest pole {slowest:.3g} 1/s"
         return (
             f"<StateFeedback of {self.mech.name!r}: {counted(n, 'motion')}, "
             f"{counted(len(self.inputs), 'motor')}, {ticks}, {what}; gains up to "

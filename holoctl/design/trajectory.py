@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, number, numbers, positive, quiet, read_only
+from holoctl.base.checks import Vector, instant, number, numbers, positive, quiet, read_only
 from holoctl.base.errors import InputError
 from holoctl.design.path_curve import Curve, Motion, MotorCurve, motor_curve
-from holoctl.design.path_law import Law
+from holoctl.design.path_law import Law, Sampled
 from holoctl.design.path_times import curve_of_nodes, nodes_through
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
-__all__ = ["Sampled", "Trajectory"]
+__all__ = ["Trajectory"]
 
 Array = NDArray[np.float64]
 
@@ -44,18 +44,24 @@ class Trajectory:
     u : (n, nu) array_like
         The efforts of the motors that go with them, N m or N.
     partition : Partition, optional
-        The one that it was computed with.
+        The one that it was computed with. Default: decided at the first node.
+    active : tuple of n - 1 tuples of str, optional
+        What is at its limit between two nodes: motors by name, joints as ``"name.velocity"`` or
+        ``"name.acceleration"``. Empty where nothing was optimised.
+    excess : float, optional
+        By which share of its limit something exceeds it between the nodes, at worst, where that
+        was checked; 0 where nothing does.
+    curve : Curve, optional
+        Where it leads along, closed everywhere. Default: polynomials of degree five through the
+        nodes; between them the coordinates that motors drive are those of the polynomials, and the
+        others follow.
+    law : Law, optional
+        How far along the curve at a time. Default: the curve is by time.
 
     Attributes
     ----------
     duration : float
         s.
-    active : tuple of n - 1 tuples of str
-        What is at its limit between two nodes: motors by name, joints as ``"name.velocity"`` or
-        ``"name.acceleration"``. Empty where nothing was optimised.
-    excess : float
-        By which share of its limit something exceeds it between the nodes, at worst, where that
-        was checked; 0 where nothing does.
 
     Raises
     ------
@@ -172,8 +178,13 @@ class Trajectory:
             motors have no positions of their own.
         v_ref, a_ref : (nu,) arrays
             Rates and accelerations of the motors.
+
+        Raises
+        ------
+        InputError
+            For a time that is no finite number.
         """
-        motors = self._motors
+        t, motors = instant(t), self._motors
         if motors is None:
             q, v, a = self.state(t)
             B = self.mech.B
@@ -216,7 +227,7 @@ class Trajectory:
         InputError
             For a tick that is not above zero.
         """
-        return Sampled(self, positive("dt", dt, "s"))
+        return Sampled(self.reference, positive("dt", dt, "s"))
 
     @staticmethod
     @quiet
@@ -272,25 +283,6 @@ class Trajectory:
         """
         check_mechanism(mech)
         return Trajectory(mech, *nodes_through(mech, points, times, start, partition))
-
-
-@dataclass(frozen=True, eq=False)
-class Sampled:
-    """A function of time for a controller that holds its torque: `Trajectory.sampled` makes one.
-
-    Parameters
-    ----------
-    trajectory : Trajectory
-    dt : float
-        The tick, s.
-    """
-
-    trajectory: Trajectory
-    dt: float
-
-    def __call__(self, t: float) -> tuple[Vector, Vector, Vector]:
-        """q_ref, v_ref, and the mean a_ref of the tick that starts at t."""
-        return self.trajectory.reference(t, self.dt)
 
 
 def _table(name: str, given: Any, shape: tuple[int, ...]) -> Array:

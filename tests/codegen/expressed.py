@@ -96,7 +96,7 @@ EXPRESSED = [n for n in ZOO if n not in REFUSED] + list(EXTRA)
 
 QUICK = {*SHORT, *EXTRA} - {
     "three_motors", "sine_gear_expressed", "third_bar", "hung_plate", "every_joint",
-    "slotted_arms", "stabilised", "feet_without_motors",
+    "slotted_arms", "stabilised", "feet_without_motors", "screw_chain", "no_constraints",
 }  # fmt: skip
 """Those of the short run; `weighted` has three motors, `timed_arm_expressed` an expression."""
 

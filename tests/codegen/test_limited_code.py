@@ -110,7 +110,8 @@ def left_of(ctl, tick):
 @pytest.mark.parametrize("policy", POLICIES)
 def test_compiled_torque_is_that_of_python(case, policy):
     ctl = controller(case, policy)
-    fast, free = hc.compile(ctl, ["torque"]), hc.ComputedTorque(ctl.mech, kp=400.0, kd=40.0)
+    fast = hc.compile(ctl, ["torque"], flags=["-O0"])
+    free = hc.ComputedTorque(ctl.mech, kp=400.0, kd=40.0)
     limited = good = 0
     for tick in ticks(ctl.mech, 40):
         good += 1
@@ -126,10 +127,10 @@ def test_what_is_within_limits_is_unchanged():
     mech = robot("five_bar")
     wide = hc.Limits(effort=1e4, velocity=1e3, acceleration=1e6)
     options = {"kp": 400.0, "kd": 40.0}
-    free = hc.compile(hc.ComputedTorque(mech, **options), ["torque"])
+    free = hc.compile(hc.ComputedTorque(mech, **options), ["torque"], flags=["-O0"])
     for policy in POLICIES:
         ctl = hc.ComputedTorque(mech, limits=wide, policy=policy, **options)
-        fast = hc.compile(ctl, ["torque"])
+        fast = hc.compile(ctl, ["torque"], flags=["-O0"])
         for tick in ticks(mech, 10):
             # but for sums that a compiler puts together otherwise in another function
             np.testing.assert_allclose(fast.torque(*tick), free.torque(*tick), rtol=1e-12)
@@ -149,7 +150,7 @@ def test_compensations(policy, options):
     )
     limits = hc.Limits(effort=3.0, acceleration={"elbow_left": 30.0})
     ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0, limits=limits, policy=policy, **options)
-    fast = hc.compile(ctl, ["torque"])
+    fast = hc.compile(ctl, ["torque"], flags=["-O0"])
     for tick in ticks(mech, 30):
         assert agrees(fast.torque(*tick), ctl.torque(*tick))
     assert fast.fallbacks <= 3
@@ -157,7 +158,7 @@ def test_compensations(policy, options):
 
 def test_policy_raise_raises_from_machine_code():
     ctl = controller("efforts", "raise")
-    fast, mech = hc.compile(ctl, ["torque"]), ctl.mech
+    fast, mech = hc.compile(ctl, ["torque"], flags=["-O0"]), ctl.mech
     free = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
     raised = 0
     for tick in ticks(mech, 20):
@@ -175,7 +176,7 @@ def test_policy_raise_raises_from_machine_code():
 @pytest.mark.parametrize("policy", few(POLICIES, ["scale"]))
 def test_torque_from_motors_in_machine_code(policy):
     ctl = controller("joints", policy)
-    fast, python, mech = hc.compile(ctl, ["torque"]).loop(), ctl.loop(), ctl.mech
+    fast, python, mech = hc.compile(ctl, ["torque"], flags=["-O0"]).loop(), ctl.loop(), ctl.mech
     q, v = hc.assemble(mech, v_guess=np.ones(mech.nv))
     limited = 0
     for k in range(40):
@@ -190,7 +191,7 @@ def test_torque_from_motors_in_machine_code(policy):
 
 def test_a_pickle_keeps_its_limits():
     ctl = controller("efforts", "scale")
-    fast = hc.compile(ctl, ["torque"])
+    fast = hc.compile(ctl, ["torque"], flags=["-O0"])
     again = pickle.loads(pickle.dumps(fast))
     assert again.controller.limits == ctl.limits
     for tick in ticks(ctl.mech, 5):
@@ -199,7 +200,7 @@ def test_a_pickle_keeps_its_limits():
 
 def test_hostile_input_of_machine_code():
     ctl = controller("speed", "nearest")
-    fast, rng = hc.compile(ctl, ["torque"]), np.random.default_rng(2)
+    fast, rng = hc.compile(ctl, ["torque"], flags=["-O0"]), np.random.default_rng(2)
     for tick in ticks(ctl.mech, 60):
         q, v, *wanted = tick
         wanted = [x * 10.0 ** rng.uniform(0.0, 12.0) for x in wanted]

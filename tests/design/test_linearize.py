@@ -85,9 +85,9 @@ def test_linear_models_are_derivatives_of_the_reduced_dynamics(name):
     lin = check(mechanism(name), *states(name)[0])
     n = len(lin.states) // 2
     assert np.abs(lin.A[n:, :n]).max() > 0.05
-    assert np.abs(lin.A[n:, n:]).max() > 0.01
+    assert np.abs(lin.A[n:, n:]).max() > 1e-3 or name == "third_bar"  # which has no quadratic term
     assert np.abs(lin.B).max(initial=0.0) > 1e-3 or not lin.inputs
-    assert np.abs(lin.v).max() > 0.1
+    assert np.abs(lin.v).max() > 0.05
 
 
 @pytest.mark.slow
@@ -234,7 +234,7 @@ def test_what_depends_on_the_way_is_needed(monkeypatch):
 
         def still(*given):
             found = motions(*given)
-            return found._replace(change=np.zeros_like(found.change))
+            return of_motions.MinimalCoordinates(found.gamma, 0.0 * found.change, found.turning)
 
         patch.setattr(of_linear_models, "minimal_coordinates", still)
         no_change = hc.linearize(mech, q, v, partition=part).A
@@ -255,9 +255,12 @@ def test_stabilised_constraints(t_stab):
 # --------------------------------------------------------------------------------- compiled: exact
 
 
-@pytest.mark.parametrize("name", few(["five_bar", "floating_leg", "hung_plate"], ["five_bar"]))
+COMPILED = ["four_bar", "five_bar", "floating_leg", "hung_plate", "geared_slider"]
+
+
+@pytest.mark.parametrize("name", few(COMPILED, ["four_bar"]))
 def test_compiled_derivatives(name):
-    mech = forced(name) if name == "five_bar" else mechanism(name)
+    mech = forced(name) if name in ("five_bar", "geared_slider") else mechanism(name)
     code = hc.compile(mech, DERIVATIVES)
     q, v = states(name)[0]
     u = np.random.default_rng(0).normal(size=mech.nu)
@@ -267,6 +270,13 @@ def test_compiled_derivatives(name):
         assert exact.mech is mech
         for what in ("A", "B", "C", "D", "rate"):
             assert off(getattr(found, what), getattr(exact, what)) < 1e-9, what
+
+
+@pytest.mark.slow
+def test_compiled_without_derivatives():
+    mech = mechanism("four_bar")
+    with pytest.raises(hc.InputError, match=r"derivatives.*got 'forward_dynamics'"):
+        hc.linearize(hc.compile(mech, ["forward_dynamics"]), states("four_bar")[0][0])
 
 
 @pytest.mark.slow
@@ -320,7 +330,7 @@ def kane():
         velocity_constraints=[opening.dot(N.x), opening.dot(N.y)],
     )  # fmt: skip
     method.kanes_equations(bodies, loads)
-    return method, q, u, torque, me.dynamicsymbols._t
+    return method, q, u, torque, sm.Symbol("t")
 
 
 @pytest.mark.parametrize("speed", few([0.0, 2.0], [2.0]))
@@ -461,8 +471,6 @@ def test_refusals():
             hc.linearize(mech, q, v, **options)
     with pytest.raises(hc.InconsistentError, match="open by"):
         hc.linearize(mech, q + away, partition=part)
-    with pytest.raises(hc.InputError, match="forward_dynamics_derivatives"):
-        hc.linearize(hc.compile(mech, ["forward_dynamics"]), q)
 
 
 def test_singular_configurations():
@@ -472,6 +480,16 @@ def test_singular_configurations():
         for options in ({}, {"partition": part}):
             with pytest.raises(hc.SingularityError):
                 hc.linearize(mech, stretched(s), **options)
+
+
+def test_a_partition_that_leaves_out_what_counts():
+    mech, (q, v) = mechanism("five_bar_revolute"), states("five_bar_revolute")[0]
+    part = hc.partition(mech, q)
+    fewer = dataclasses.replace(
+        part, rank=1, rows=part.rows[:1], independent=np.array([0, 1, 2]), dependent=np.array([3])
+    )
+    with pytest.raises(hc.InputError, match=r"open tip\..*leaves out rows that count"):
+        hc.linearize(mech, q, v, partition=fewer)
 
 
 def test_a_coordinate_called_as_a_rate():

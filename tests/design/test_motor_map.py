@@ -295,6 +295,27 @@ def test_what_is_held_may_be_a_joint_of_several_coordinates_or_nothing_of_a_base
     np.testing.assert_allclose(line.q[:, 8:], others, atol=1e-12)
 
 
+def test_ellipsoids_of_redundant_motors():
+    """Rates of three motors that two motions leave, and the least efforts, by eigenvalues."""
+    mech = mechanism("three_motors")
+    task = hc.FrameTask(("left_rod", pin.SE3(np.eye(3), np.array([0.4, 0.0, 0.0]))), "x y")
+    names = [mech.coordinate_names[i] for i in hc.partition(mech, hc.assemble(mech)[0]).independent]
+    q0 = hc.assemble(mech)[0]
+    grid = {n: hc.joint_motion(mech, n, q0).value[0] + np.array([-0.1, 0.1]) for n in names}
+    found = hc.motor_map(mech, grid, EVERYTHING, task=task, limits=None)
+    assert found.good.all()
+    for index, _, q in points(found):
+        P = hc.project(mech, q, np.zeros(mech.nv))
+        S, A = hc.task_terms(P, task).jacobian, mech.B.T @ P.gamma
+        assert A.shape == (3, 2)
+        sizes, ways = np.linalg.eigh(S @ np.linalg.solve(A.T @ A, S.T))
+        np.testing.assert_allclose(found.velocity[index], np.sqrt(sizes[::-1]), rtol=1e-8)
+        np.testing.assert_allclose(found.force[index], 1.0 / np.sqrt(sizes), rtol=1e-8)
+        f = ways[:, 1] / np.sqrt(sizes[1])  # the least of the semi-axes: efforts of norm one
+        u = np.linalg.lstsq(A.T, S.T @ f, rcond=None)[0]
+        np.testing.assert_allclose(np.linalg.norm(u), 1.0, rtol=1e-8)
+
+
 def test_other_tasks_make_grids_too(five_bar):
     task = hc.CenterOfMassTask("x z")
     grid = (task, np.linspace(-0.02, 0.02, 3), np.linspace(0.15, 0.17, 2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
+from scipy.interpolate import Akima1DInterpolator, CubicSpline, PchipInterpolator
 from support import mechanism
 from zoo import at
 
@@ -109,6 +110,28 @@ def test_large_efforts_and_speeds():
         for s in (1.0, 1e4)
     )
     assert fast.A[2:, 2:] == pytest.approx(1e4 * slow.A[2:, 2:], rel=1e-10)
+
+
+@pytest.mark.parametrize("curve", [PchipInterpolator, CubicSpline, Akima1DInterpolator])
+def test_tables_are_known_at_their_nodes(curve):
+    """Their curvature may jump there; straight pieces have a kink."""
+    x = np.linspace(-3.0, 3.0, 61) + Q[0]
+    y = np.sin(8.0 * (x - Q[0]) + 0.2)
+    table = curve(x, y)
+    value, slope = float(table(Q[0])), float(table(Q[0], 1))
+
+    def line(q):
+        return value + slope * (q - Q[0])
+
+    found, expected = (
+        hc.linearize(with_force(lambda q, v, t, f=f: -np.array([f(q[0]), 0, 0, 0])), Q).A
+        for f in (table, line)
+    )
+    assert abs(slope) > 0.1
+    assert np.abs(found - expected).max() < 1e-6 * np.abs(expected).max()
+    straight = with_force(lambda q, v, t: -np.interp(q, x, y) * [1, 0, 0, 0])
+    with pytest.raises(hc.SingularityError, match="not smooth"):
+        hc.linearize(straight, Q)
 
 
 def test_functions_that_end_on_the_way():

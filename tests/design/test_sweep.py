@@ -23,7 +23,7 @@ from refusals import assert_same_error, refused
 import holoctl as hc
 from holoctl.base.tolerances import SWEEP_PATIENCE
 from holoctl.design.sweep_shares import dealt_out
-from holoctl.design.sweep_work import Done, worked
+from holoctl.design.sweep_work import Done, Lost, worked
 
 FAMILY = [
     hc.HoloctlError("root"),
@@ -183,10 +183,14 @@ def test_workers_have_one_thread_and_random_numbers_of_their_own():
 
 def test_ctrl_c_leaves_nothing_behind():
     main = threading.main_thread().ident
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
     threading.Timer(0.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
     begun = time.perf_counter()
-    with pytest.raises(KeyboardInterrupt):
-        hc.sweep(f.slept, [30.0] * 4, 2)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            hc.sweep(f.slept, [30.0] * 4, 2)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.perf_counter() - begun < 5.0
     assert not left_behind()
 
@@ -243,6 +247,45 @@ def test_all_finish_together_and_shares_are_worth_it(name, width):
     assert crew.now <= 1.1 * sum(items) / width + 2.0 * longest + 0.02
     assert crew.given * crew.beside <= 0.05 * sum(items) + 0.05
     assert crew.given <= len(items)
+
+
+class Faulty(Clockwork):
+    """One that loses shares: those with a victim always, others now and then; and may end."""
+
+    def __init__(self, width, victims, last, sure):
+        super().__init__(width)
+        self.rng, self.victims, self.last, self.sure = np.random.default_rng(0), victims, last, sure
+
+    room = property(lambda self: 0 if self.given >= self.last else self.width - len(self.at))
+
+    def collect(self):
+        self.ended = "they went home" if self.given >= self.last else ""
+        ((share, done),) = super().collect()
+        items = range(share.start, share.stop)
+        if self.victims & set(items):
+            return [(share, Lost("it is a victim", sure=self.sure))]
+        by_chance = self.rng.random() < 0.2 and (not self.sure or len(items) > 1)
+        return [(share, Lost("by chance") if by_chance and self.busy else done)]
+
+
+@pytest.mark.parametrize("sure", [True, False])
+@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("last", [10**6, 40])
+def test_whatever_is_lost_every_item_has_its_value_or_its_error(width, last, sure):
+    items = (1e-3 + 1e-6 * np.arange(1000)).tolist()
+    victims = {0, 17, 500, 501, 999}
+    values, failed = dealt_out(Faulty(width, victims, last, sure), items, None)
+    assert len(values) == len(items)
+    assert failed == sorted(set(failed))
+    for i, (value, item) in enumerate(zip(values, items, strict=True)):
+        assert isinstance(value, hc.SweepError) == (i in failed)
+        assert value == item or (value.item == i and f"item {i} of 1000" in str(value))
+    if last > len(items):
+        assert set(failed) == victims
+    else:
+        rest = {i for i in failed if "was not begun: they went home" in str(values[i])}
+        assert rest
+        assert len(rest) < len(items)
 
 
 # ------------------------------------------------------------------------------------ refusals

@@ -152,7 +152,7 @@ def test_words_are_named(s):
 
 @pytest.fixture(scope="module")
 def compiled():
-    return hc.compile(mechanism("four_bar"), ["forward_dynamics"])
+    return hc.compile(mechanism("four_bar"), ["forward_dynamics"], flags=["-O0"])
 
 
 def test_dynamics_that_do_not_match(s, compiled):
@@ -163,7 +163,7 @@ def test_dynamics_that_do_not_match(s, compiled):
                 "dynamics", "forward_dynamics")  # fmt: skip
     refused(lambda: hc.simulate(copy.deepcopy(mech), None, q, v, 0.01, dynamics=compiled),
             hc.InputError, "dynamics", "four_bar")  # fmt: skip
-    inverse = hc.compile(mech, ["inverse_dynamics"])
+    inverse = hc.compile(mech, ["inverse_dynamics"], flags=["-O0"])
     refused(lambda: hc.simulate(mech, None, q, v, 0.01, dynamics=inverse), hc.InputError,
             "inverse_dynamics", "forward_dynamics")  # fmt: skip
 

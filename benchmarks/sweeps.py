@@ -1,0 +1,81 @@
+"""Sweeps: one worker and two on 2,000 states of a Stewart platform, and what an item costs beside.
+
+Beside them two bare forks of this process: what the machine gives, whoever else is on it.
+
+    .venv/bin/python benchmarks/sweeps.py [rounds]
+
+Runs take turns, and of each the quickest counts: what else the machine does makes some of them
+slow. Workers are started and sent home in each run; the server that they are forked from runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import holoctl as hc
+
+
+def torque(mech: hc.Mechanism, part: hc.Partition, state: Any) -> np.ndarray:
+    """Of one state."""
+    return hc.inverse_dynamics(mech, *state, partition=part).u
+
+
+def nothing(item: Any) -> Any:
+    """An item that takes no time."""
+    return item
+
+
+def seconds(function: Any, items: Any, executor: int) -> float:
+    begun = time.perf_counter()
+    hc.sweep(function, items, executor).raise_if_bad()
+    return time.perf_counter() - begun
+
+
+def forked(law: Any, items: list[Any], count: int) -> float:
+    """The same by bare forks, each with its part of the items; nothing comes back."""
+    begun, children = time.perf_counter(), list[int]()
+    for k in range(count):
+        child = os.fork()
+        if child == 0:
+            for item in items[k::count]:
+                law(item)
+            os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+    return time.perf_counter() - begun
+
+
+def main(rounds: int) -> None:
+    mech = hc.load(hc.robot_file("stewart"))
+    q, v = hc.assemble(mech)
+    law = partial(torque, mech, hc.partition(mech, q))
+    rng = np.random.default_rng(0)
+    items = [(q, v, rng.normal(size=mech.nu)) for _ in range(2000)]
+    seconds(law, items[:50], 2)
+    runs: dict[int, list[float]] = {1: [], 2: []}
+    bare: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(rounds):
+        for workers in (1, 2):
+            runs[workers].append(seconds(law, items, workers))
+            bare[workers].append(forked(law, items, workers))
+    one, two = (min(found) for found in runs.values())
+    fork, forks = (min(found) for found in bare.values())
+    small = min(seconds(nothing, range(200_000), 2) for _ in range(rounds))
+    none = min(seconds(nothing, range(2), 2) for _ in range(rounds))
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    print(f"2,000 states of stewart: {one:.2f} s by one worker, {two:.2f} s by two: ", end="")
+    print(f"{one / two:.2f} times as fast")
+    print(f"by bare forks: {fork:.2f} s and {forks:.2f} s: {fork / forks:.2f} times as fast")
+    print(f"starting two workers: {1e3 * none:.0f} ms; an item beside what it does: ", end="")
+    print(f"{1e6 * (small - none) / 200_000:.1f} us")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 7)
