@@ -5,7 +5,11 @@
 
 A substep counts only where its correction is short and contracts, and the determinant of K changes
 by less than a factor: it has no zero on the way, so the branch is the same. The rules, and their
-numbers, are those of loops: estimation/following.py.
+numbers, are those of loops: estimation/following.py. A grid is often symmetric as its mechanism is,
+and on the symmetry line two arms stretch at one point: the determinant has a double zero there, and
+keeps its sign. So no eigenvalue of K^-1 K' may be negative, K' that of the end:
+
+    det(K + s (K' - K)) = det K det(1 + s (K^-1 K' - 1))        no zero for s from 0 to 1
 Reference: P. Deuflhard, Newton Methods for Nonlinear Problems, the chapter on continuation.
 """
 
@@ -158,7 +162,18 @@ def _substep(
             return "slow", count
         before = length
         q = pin.integrate(model, q, c * d)
+    if _turned_over(np.vstack([here.GD, N]), K):
+        return "singular", count
     return at._replace(q=pin.normalize(model, q)), count
+
+
+def _turned_over(K: Array, there: Array) -> bool:
+    """Whether a matrix between both is singular, or may be: an eigenvalue of the one by the other
+    is on the left of the imaginary axis."""
+    X = np.linalg.solve(K, there - K)
+    if np.linalg.norm(X) < 1.0:
+        return False
+    return bool(np.linalg.eigvals(X).real.min() <= -1.0)
 
 
 def _solved(K: Array, b: Vector) -> Vector:
