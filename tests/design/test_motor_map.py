@@ -441,6 +441,28 @@ def test_pictures(over_tip, five_bar):
     refused(lambda: line.plot("speed"), hc.InputError, "condition", "motor_right")
 
 
+def test_pictures_of_few_points_show_something(five_bar):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    column = hc.motor_map(five_bar, (TIP, [0.0], [0.3, 0.35, 0.4]), ["torque", "condition"])
+    ax = column.plot()  # colours of no width would show nothing
+    assert ax.get_xlabel() == "tip_right.z (m)"
+    assert "tip_right.x = 0 m" in ax.get_title()
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), column.torque[0, :, 0])
+    pyplot.close(ax.figure)
+    one = hc.motor_map(five_bar, (TIP, [0.0], [0.3]), "torque").plot()
+    assert one.lines[0].get_marker() == "."
+    pyplot.close(one.figure)
+    flat = hc.motor_map(five_bar, {"motor_left": [2.1, 2.2], "motor_right": [0.9, 0.90001]})
+    ax = flat.plot("condition")
+    assert ax.get_aspect() == "auto"  # to scale it would be a line
+    pyplot.close(ax.figure)
+    none = hc.motor_map(five_bar, (TIP, [3.0, 4.0], [3.0, 4.0]), ["torque", "condition"])
+    for what in ("torque", "condition", "reach"):
+        ax = none.plot(what)
+        assert [text.get_text() for text in ax.texts] == ["no point is reached"]
+        pyplot.close(ax.figure)
+
+
 # ------------------------------------------------------------------------------------- refusals
 
 WRONG = {

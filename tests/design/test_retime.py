@@ -335,7 +335,8 @@ def test_two_arms_do_not_turn_over_at_once():
     mech, tip = robot("five_bar"), hc.FrameTask("tip_right", "x z")
     through = (tip, [[0.0, 0.3], [0.0, 0.1], [0.0, -0.1], [0.0, -0.3]])
     limits = hc.Limits(effort={"motor_left": 50.0, "motor_right": 50.0})
-    refused(lambda: hc.retime(mech, through, limits), hc.BranchError, "s = 0.49", "singular")
+    with pytest.raises(hc.BranchError, match=r"s = 0\.49.*singular"):
+        hc.retime(mech, through, limits)
 
 
 def test_mechanisms_that_move_by_themselves_follow_no_path():
