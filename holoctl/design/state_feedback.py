@@ -53,7 +53,8 @@ class StateFeedback:
     dt : float or None
         The tick that the gains are made for, s; None: a continuous controller.
     poles : (2n,) complex array
-        Of the closed loop about a point, 1/s; in ticks ``log(z) / dt``. Empty along a motion.
+        Of the closed loop about a point, 1/s; in ticks ``log(z) / dt``. Fewer where states were
+        left out; empty along a motion.
     P : (2n, 2n) array
         The cost that is still to come from a state x off the point is ``x' P x``; along a motion
         from its start.

@@ -12,7 +12,6 @@ import pytest
 import holoctl as hc
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-pytest.importorskip("referee", reason="the benchmarks are not in an sdist")
 
 from referee import bricard, four_bar, four_bars, governor, own, pendulum, slider_cranks
 from referee.andrews import A03
