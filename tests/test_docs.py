@@ -155,6 +155,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "Where nothing agrees to {} there is no derivative", "tolerances.NOT_SMOOTH"),
     (DERIVATIONS, "where rows are open half-way by more than {} (scaled) the curve",
      "tolerances.CURVE_CLOSED"),
+    (DERIVATIONS, "are not those of the path to {}, for an angle", "tolerances.CURVE_RATES"),
+    (DERIVATIONS, "Nodes nearer than {} of the path are left out", "tolerances.CURVE_APART"),
     (DERIVATIONS, "determinant has changed by a factor of {}. Where the sensors",
      "tolerances.BORDERS_WORN"),
     (DECISIONS, "by the same program, to {} of the acceleration", "tolerances.EFFORT_REGULAR"),
