@@ -48,7 +48,8 @@ def draw_modes(lin: Linearization) -> Figure:
         ax.plot(
             x, y, "x", color=color, markersize=9, markeredgewidth=2, label=f"{i}  {mode.sentence}"
         )
-        ax.annotate(f"{i}", (x[0], y[0]), xytext=(5, 6 + 9 * (i % 2)), textcoords="offset points")
+        aside = (9, -4) if i % 2 else (-15, -4)
+        ax.annotate(f"{i}", (x[0], y[0]), xytext=aside, textcoords="offset points")
     ax.axvline(0.0, color="0.5", linewidth=1, zorder=0)
     ax.axhline(0.0, color="0.8", linewidth=1, zorder=0)
     reach = 1.2 * max([1.0, *(abs(mode.value) for mode in modes if np.isfinite(mode.value))])

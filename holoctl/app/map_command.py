@@ -16,12 +16,11 @@ from holoctl.app.printing import write_csv, write_table
 from holoctl.app.robot_arguments import (
     decimal,
     formats,
-    names_of,
     picture,
     robot_command,
     robot_of,
 )
-from holoctl.base.checks import whole
+from holoctl.base.checks import listing, whole
 from holoctl.base.errors import InputError
 from holoctl.control.tasks.frame_task import FrameTask
 from holoctl.design.motor_map import motor_map
@@ -42,7 +41,7 @@ def add_map(commands: Any) -> None:
     )  # fmt: skip
     maps.add_argument(
         "--grid", metavar="NAME=FROM:TO:COUNT", action="append", required=True,
-        help="an axis of the grid, rad or m; to be repeated",
+        help="an axis of the grid, rad or m; to be repeated; NAME=VALUE where it stays the same",
     )  # fmt: skip
     maps.add_argument("--frame", metavar="NAME", help="whose x, y, z the axes are")
     maps.add_argument(
@@ -56,6 +55,10 @@ def add_map(commands: Any) -> None:
     formats(maps)
 
 
+_NUMBER = re.compile(r"(?<![\w.])[-+]?[0-9][-+0-9.e]*%?")
+"""A number, and no digits of a name."""
+
+
 def _map(given: argparse.Namespace) -> int:
     mech, q, _ = robot_of(given)
     axes = dict(_axis(text) for text in given.grid)
@@ -64,8 +67,12 @@ def _map(given: argparse.Namespace) -> int:
     grid: Any = axes
     if given.frame is not None:
         grid = FrameTask(given.frame, axes=" ".join(axes)), *axes.values()
-    what = names_of(given.what, "--what")
-    found = motor_map(mech, grid, what or (), start=q, executor=given.jobs)
+    wide = [name for name, values in axes.items() if np.size(values) > 1]
+    if given.picture is not None and len(wide) > 2:
+        raise InputError(f"--picture: an axis or two can be drawn, not {listing(wide)}")
+    what = [word.strip() for word in given.what.split(",")]
+    jobs = None if given.jobs is None else whole("--jobs", given.jobs, 1)
+    found = motor_map(mech, grid, what, start=q, executor=jobs)
     if given.picture is not None:
         save(draw_map(found), given.picture)
     if given.json:
@@ -78,13 +85,15 @@ def _map(given: argparse.Namespace) -> int:
     return 0
 
 
-def _axis(text: str) -> tuple[str, NDArray[np.float64]]:
+def _axis(text: str) -> tuple[str, NDArray[np.float64] | float]:
     name, _, numbers = text.partition("=")
     try:
+        if ":" not in numbers:
+            return name, decimal(numbers)
         start, stop, count = numbers.split(":")
         return name, np.linspace(decimal(start), decimal(stop), whole("COUNT", int(count), 1))
     except ValueError:
-        raise InputError(f"--grid takes NAME=FROM:TO:COUNT; got {text!r}") from None
+        raise InputError(f"--grid takes NAME=FROM:TO:COUNT or NAME=VALUE; got {text!r}") from None
 
 
 def _map_as_dict(found: MotorMap) -> dict[str, Any]:
@@ -132,7 +141,7 @@ def _print_map(found: MotorMap) -> None:
         known = found.condition[found.reachable]
         print(f"\ncondition number: {np.min(known):.4g} to {np.max(known):.4g}")
     told = filter(None, found.reasons.reshape(-1).tolist())
-    reasons = [re.sub(r"[-0-9.e+]*[0-9]%?", "...", reason) for reason in told]
+    reasons = [_NUMBER.sub("...", reason) for reason in told]
     if reasons:
         print("\nwhy not, or what else (--csv tells the numbers):")
         for reason, count in Counter(reasons).most_common():

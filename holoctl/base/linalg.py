@@ -43,6 +43,7 @@ __all__ = [
     "row_qr",
     "singular_values",
     "solved",
+    "turned_over",
 ]
 
 Array = NDArray[np.float64]
@@ -385,3 +386,17 @@ def in_place_band_lu(ab: Array, lower: int, upper: int, unit: Array) -> InPlaceL
         gbtrs(ab, lower, upper, b, order, trans=transposed, overwrite_b=1)
 
     return InPlaceLU(factor, solve)
+
+
+def turned_over(change: Array) -> bool:
+    """Whether a square matrix may get singular on the way from K to K', ``change = K^-1 K'``.
+
+    ``det(K + s (K' - K)) = det K det(1 + s (change - 1))`` vanishes for an s from 0 to 1 only where
+    `change` has an eigenvalue that is negative, or zero. All on the left of the imaginary axis
+    count, so the answer is on the safe side. Two zeros at once leave the determinant its sign.
+    """
+    if not np.isfinite(change).all():
+        return True
+    if np.linalg.norm(change - np.eye(change.shape[0])) < 1.0:
+        return False
+    return bool(np.linalg.eigvals(change).real.min() <= 0.0)

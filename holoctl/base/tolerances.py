@@ -1157,6 +1157,15 @@ PATH_HALVED = 1e-5  # scaled
 CURVE_CLOSED = 1e-10  # scaled
 """Between its nodes a trajectory is closed to within this, or it gets more nodes."""
 
+CURVE_RATES = 1e-6  # scaled
+"""Half-way between its nodes the rates of a trajectory, times the interval, are as wanted to within
+this: whole turns that were missed show here, not in angles."""
+
+CURVE_APART = 1e-4
+"""Nodes that are given to a trajectory count where they are not nearer to each other than this
+share of it: its accelerations are known to the rounding of configurations over the distance
+squared."""
+
 CURVE_SHORTEST = 1e-7
 """Nodes of a trajectory are never nearer to each other than this share of it."""
 
@@ -1193,12 +1202,18 @@ RETIME_OVER, RETIME_REFINED, RETIME_TIGHTENED = 5e-3, 5, 5  # a share; counts
 """Where a trajectory exceeds limits between its nodes by more than the share it gets more nodes, so
 often at most; then limits are taken tighter there, so often at most."""
 
+RETIME_CHECKED = 100  # a count
+"""At so many places between its nodes a trajectory is looked at, at least."""
+
 RETIME_ACTIVE = 2e-3
 """What is within this share of its limit is at it."""
 
 RETIME_SLOW = 0.2
 """The slow motion from which forces that change with the speed are linearised at first: a share of
 the speed that limits leave where nothing accelerates."""
+
+NODE_SLIPS = 1e-5  # scaled, 1/s, or of the fastest rate
+"""By so much velocities of nodes that are given may contradict the constraints."""
 
 THROUGH_NODES = 50
 """A trajectory through way-points in time has so many nodes between two of them."""
@@ -1239,6 +1254,15 @@ and configurations are the same to within the second."""
 MAP_PAIRS = 50  # a count
 """Pairs that are compared in one item."""
 
-TURNS_APART = 1e-3
+TURNS_APART = 0.02
 """Where a joint turns back on a path there is a node, unless one is nearer than this share of their
 distance."""
+
+# --- Pictures: what is drawn
+
+DRAWN_LENGTH = 1e-9  # m
+"""Lines that are shorter are left out."""
+
+IN_A_PLANE = 1e-9
+"""Axes of a planar mechanism are parallel to within this, or the tolerance of its geometry, and its
+slides across them."""

@@ -20,10 +20,11 @@ from holoctl.base.progress import progress_bar
 from holoctl.closing.assembly import assemble
 from holoctl.control.tasks.task_terms import bound_to
 from holoctl.design.motor_map_chart import GridAxis, chart_of
-from holoctl.design.motor_map_fill import Filled, Worker, filled
+from holoctl.design.motor_map_fill import Filled, filled
 from holoctl.design.motor_map_numbers import Asked
 from holoctl.design.motor_map_plot import QUANTITIES
 from holoctl.design.motor_map_value import MotorMap
+from holoctl.design.motor_map_worker import Worker
 from holoctl.design.sweep_crews import crew_of
 from holoctl.design.sweep_shares import at_work, dealt_out
 from holoctl.mechanism.bound_limits import applicable
@@ -214,6 +215,7 @@ def _gathered(worker: Worker, axes: tuple[GridAxis, ...], found: Filled) -> Moto
         reachable[index] = True
         said = [*point.remarks, found.apart.get(index, "")]
         said += ["behind a singular configuration of the motors"] if behind[index] else []
+        said += ["reached past limits of positions only"] if index in found.past else []
         reasons[index] = "; ".join(word for word in said if word)
         arrays["q"][index] = point.q
         for name, value in point.numbers.items():
@@ -234,17 +236,18 @@ def _gathered(worker: Worker, axes: tuple[GridAxis, ...], found: Filled) -> Moto
 
 
 def _behind(found: Filled, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Points that are not joined with the first one by points of its side."""
+    """Points that are not joined with the first one by points of its side; within limits of
+    positions, where these do not keep them apart."""
     behind = np.zeros(shape, dtype=bool)
-    if found.begun is None:
+    if found.begun is None or (own := found.points[found.begun].side) == 0:
         return behind
-    own = found.points[found.begun].side
-    side = np.full(shape, own)
-    there = np.zeros(shape, dtype=bool)
-    for index, point in found.points.items():
-        side[index], there[index] = point.side, True
-    if own == 0:
-        return behind
-    islands, _ = label(there & (side == own))
-    beside: NDArray[np.bool_] = there & (islands != islands[found.begun])
-    return beside
+    for past in (False, True):
+        beside = np.zeros(shape, dtype=bool)
+        for index, point in found.points.items():
+            within = not point.beyond and index not in found.past
+            beside[index] = point.side == own and (past or within)
+        islands, _ = label(beside)
+        for index, point in found.points.items():
+            if not point.beyond and (index in found.past) == past:
+                behind[index] = islands[index] == 0 or islands[index] != islands[found.begun]
+    return behind

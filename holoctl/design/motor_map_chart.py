@@ -218,9 +218,10 @@ def chart_of(
     for name, given in zip(names, values, strict=True):
         x = numbers(f"motor_map: values of {name!r}", given)
         if x.ndim > 1 or not x.size or not np.isfinite(x).all():
+            got = f"shape {x.shape}" if x.ndim > 1 or not x.size else f"{x[~np.isfinite(x)][0]}"
             raise InputError(
                 f"motor_map: values of {name!r} must be finite numbers, one or more in a row; got "
-                f"shape {x.shape}"
+                f"{got}"
             )
         if x.ndim == 0:
             rows.append(GridRow(name, -1, float(x)))

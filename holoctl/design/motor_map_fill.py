@@ -4,7 +4,9 @@
 2. From each point found, along the next axis; and so on. A line is an item of a sweep, and depends
    on the point that it begins at alone: so who works does not change the result.
 3. What lines did not reach is tried from neighbours that were, round by round.
-4. Neighbours that were reached on different ways are compared: to first order, and where that does
+4. All this ends at limits of positions, and a point beyond them is tried from other sides too: the
+   same place may be a turn away. What is left is then sought past the limits.
+5. Neighbours that were reached on different ways are compared: to first order, and where that does
    not tell, by going from one to the other.
 """
 
@@ -13,152 +15,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, NamedTuple
-
-import numpy as np
-import pinocchio as pin
-from numpy.typing import NDArray
+from typing import Any
 
 from holoctl.base.checks import Vector
-from holoctl.base.errors import HoloctlError
-from holoctl.base.linalg import largest, least_squares
-from holoctl.base.tolerances import MAP_ALIKE, MAP_PAIRS, MAP_SAME, MAP_STARTS
-from holoctl.design.motor_map_chart import GridAxis
-from holoctl.design.motor_map_numbers import Asked, Point, point_at
-from holoctl.design.motor_map_walk import Spot, Stop, reached
-from holoctl.projector.partition import Partition
-from holoctl.projector.repartition import repartitioned
-from holoctl.rows.evaluate import constraint_rows
+from holoctl.base.tolerances import MAP_PAIRS
+from holoctl.design.motor_map_numbers import Point
+from holoctl.design.motor_map_worker import Index, Line, One, Pairs, Worker
 
-__all__ = ["Filled", "Worker", "filled"]
+__all__ = ["Filled", "filled"]
 
-Array = NDArray[np.float64]
-Index = tuple[int, ...]
 Run = Callable[[Sequence[Any]], list[Any]]
 """Calls a `Worker` for each of some items; what fails is its error."""
-
-
-class _Line(NamedTuple):
-    """To be gone from a point along an axis, both ways."""
-
-    axis: int
-    at: Index
-    q: Vector
-
-
-class _One(NamedTuple):
-    """A point to be reached from one of some configurations."""
-
-    at: Index
-    starts: tuple[Vector, ...]
-
-
-class _Pairs(NamedTuple):
-    """Neighbours that may be on different branches: of each both indices and configurations."""
-
-    pairs: tuple[tuple[Index, Vector, Index, Vector], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Worker:
-    """What is done for an item; it is sent to each worker once."""
-
-    asked: Asked
-    axes: tuple[GridAxis, ...]
-    part: Partition
-
-    def __call__(self, item: Any) -> Any:
-        if isinstance(item, _Line):
-            return self._line(item)
-        if isinstance(item, _One):
-            return self._one(item)
-        return [self._apart(*pair) for pair in item.pairs]
-
-    def spot(self, q: Vector) -> Spot:
-        """A configuration with a partition that is good there."""
-        mech = self.asked.chart.mech
-        return Spot(q, repartitioned(mech, self.part, q, np.zeros(mech.nv), self.asked.t))
-
-    def _line(self, line: _Line) -> list[tuple[Index, Point | str]]:
-        found = list[tuple[Index, Point | str]]()
-        for way in (1, -1):
-            here, i = self.spot(line.q), line.at[line.axis] + way
-            while 0 <= i < self.axes[line.axis].values.size:
-                index = (*line.at[: line.axis], i, *line.at[line.axis + 1 :])
-                there = self.step(here, index)
-                found.append((index, there if isinstance(there, str) else self.point(there, index)))
-                if isinstance(there, str):
-                    break
-                here, i = there, i + way
-        return found
-
-    def _one(self, one: _One) -> Point | str:
-        why = ""
-        for q in one.starts:
-            there = self.step(self.spot(q), one.at)
-            if isinstance(there, Spot):
-                return self.point(there, one.at)
-            why = why or there
-        return why
-
-    def step(self, here: Spot, index: Index) -> Spot | str:
-        """The spot of a point, from a neighbour; or why not."""
-        chart = self.asked.chart
-        try:
-            found = reached(chart.mech, self.asked.t, here, chart.at(self._values(index)))
-        except HoloctlError as error:
-            return str(error)
-        if isinstance(found, Stop):
-            return f"out of reach: {found.share:.0%} of the way there {found.why}"
-        return found
-
-    def point(self, spot: Spot, index: Index) -> Point:
-        """What is to be told of a spot."""
-        chart = self.asked.chart
-        kin, _ = constraint_rows(chart.mech, spot.q, np.zeros(chart.mech.nv), self.asked.t)
-        D = chart.at(self._values(index))(kin)[1] * chart.mech.column_scale
-        return point_at(self.asked, spot, D)
-
-    def _values(self, index: Index) -> list[float]:
-        return [float(axis.values[i]) for axis, i in zip(self.axes, index, strict=True)]
-
-    def _apart(self, one: Index, q: Vector, other: Index, x: Vector) -> str:
-        """Why two neighbours are not, or not known to be, on one branch; empty where they are."""
-        mech, t = self.asked.chart.mech, self.asked.t
-        c, spot = mech.column_scale, self.spot(q)
-        kin, rows = constraint_rows(mech, q, np.zeros(mech.nv), t)
-        r, D = self.asked.chart.at(self._values(other))(kin)
-        kept = spot.part.rows
-        G = mech.row_scale[kept, None] * rows.jacobian[kept] * c
-        ahead = least_squares(np.vstack([G, D * c]), np.concatenate([np.zeros(kept.size), -r]))
-        way = pin.difference(mech.model, q, x) / c
-        if largest(way - ahead) <= MAP_ALIKE * largest(ahead) + MAP_SAME:
-            return ""
-        there = self.step(spot, other)
-        if isinstance(there, str):
-            return "perhaps on another branch than"
-        off = pin.difference(mech.model, there.q, x)
-        if largest(off / c) <= MAP_SAME:
-            return ""
-        turns = 2.0 * np.pi * np.round(off / (2.0 * np.pi))
-        by_turns = largest(off - turns) <= MAP_SAME
-        return "whole turns apart from" if by_turns else "on another branch than"
-
-    def nearest(self, q: Vector) -> list[Index]:
-        """Some points of the grid, the nearest to a configuration first, axis by axis."""
-        chart = self.asked.chart
-        kin, _ = constraint_rows(chart.mech, q, np.zeros(chart.mech.nv), self.asked.t)
-        row_of = {row.axis: i for i, row in enumerate(chart.rows) if row.axis >= 0}
-        far = np.zeros(())
-        for k, axis in enumerate(self.axes):
-            off = np.zeros(axis.values.size)
-            for i in range(off.size):
-                index = [0] * len(self.axes)
-                index[k] = i
-                off[i] = chart.at(self._values(tuple(index)))(kin)[0][row_of[k]] ** 2
-            far = far[..., None] + off
-        order = np.argsort(far, axis=None, kind="stable")[:MAP_STARTS]
-        return [tuple(int(i) for i in np.unravel_index(flat, far.shape)) for flat in order]
 
 
 @dataclass(eq=False)
@@ -167,108 +34,157 @@ class Filled:
 
     Attributes
     ----------
+    shape : tuple of int
     points : dict of index to Point
     why : dict of index to str
         Why a point was not reached.
     apart : dict of index to str
         What is to be said of its branch.
+    past : set of index
+        Points that were reached past limits of positions only.
     begun : index or None
         Where the map began.
+    tried, told : set of (index, index)
+        Ways from a point to a neighbour: those that were tried; and those of which it is known
+        that they led there, or that they ended before.
     """
 
+    shape: Index
     points: dict[Index, Point] = field(default_factory=dict)
     why: dict[Index, str] = field(default_factory=dict)
     apart: dict[Index, str] = field(default_factory=dict)
+    past: set[Index] = field(default_factory=set)
     begun: Index | None = None
+    tried: set[tuple[Index, Index]] = field(default_factory=set)
+    told: set[tuple[Index, Index]] = field(default_factory=set)
+
+    def note(self, near: Index, index: Index, there: Point | str) -> bool:
+        """Take what a way led to; whether it is a point that is better than what was known."""
+        self.tried.add((near, index))
+        if isinstance(there, str):
+            self.why.setdefault(index, there)
+            self.told.add((near, index))
+            return False
+        known = self.points.get(index)
+        if known is not None and (there.beyond or not known.beyond):
+            return False
+        self.points[index] = there
+        for n in _neighbours(index, self.shape):  # of what was known there
+            self.told -= {(n, index), (index, n)}
+        self.told.add((near, index))
+        return True
 
 
 def filled(worker: Worker, start: Vector, run: Run) -> Filled:
     """All points of the grid that are reached from the start."""
-    found, walked = Filled(), set[tuple[Index, Index]]()
-    shape = tuple(axis.values.size for axis in worker.axes)
+    found = Filled(tuple(axis.values.size for axis in worker.axes))
     _begin(worker, start, found)
     if found.begun is None:
         return found
-    for axis in range(len(shape)):
-        begin = sorted(found.points)
-        lines = [_Line(axis, index, found.points[index].q) for index in begin]
-        for line, result in zip(lines, run(lines), strict=True):
-            before = line.at
-            for index, there in [] if isinstance(result, Exception) else result:
-                near = line.at if _adjacent(line.at, index) else before
-                walked.add((near, index))
-                before = index
-                _note(found, index, there)
-            if isinstance(result, Exception):
-                _blame(found, line, shape, result)
-    while _round(found, shape, walked, run):
-        pass
-    _compare(found, shape, walked, run)
+    for past in (False, True):
+        within = _within(found)
+        _spread(found, run, past)
+        if past:
+            found.past = _within(found) - within
+    _compare(found, run)
     return found
 
 
+def _within(found: Filled) -> set[Index]:
+    return {index for index, point in found.points.items() if not point.beyond}
+
+
 def _begin(worker: Worker, start: Vector, found: Filled) -> None:
-    """The first point: the nearest to the start that is reached from there."""
+    """The first point: the nearest to the start that is reached from there, within limits."""
     here, why = worker.spot(start), ""
     for index in worker.nearest(start):
         there = worker.step(here, index)
-        if isinstance(there, Spot):
-            found.begun = index
-            found.points[index] = worker.point(there, index)
+        if isinstance(there, str):
+            why = why or there
+            continue
+        point = worker.point(there, index)
+        if found.begun is None or not point.beyond:
+            found.begun, found.points = index, {index: point}
+        if not point.beyond:
             return
-        why = why or there
-    for index in product(*(range(axis.values.size) for axis in worker.axes)):
-        found.why[index] = f"from the start, {why}"
+    if found.begun is None:
+        for index in product(*map(range, found.shape)):
+            found.why[index] = f"from the start, {why}"
 
 
-def _note(found: Filled, index: Index, there: Point | str) -> None:
-    if isinstance(there, str):
-        found.why.setdefault(index, there)
-    else:
-        found.points[index] = there
+def _spread(found: Filled, run: Run, past: bool) -> None:
+    """From the points that are known to all that are reached; `past`: past limits too."""
+    for axis in range(len(found.shape)):
+        lines = [
+            Line(axis, index, point.q, _ends(found, index, axis), past)
+            for index, point in sorted(found.points.items())
+            if past or not point.beyond
+        ]
+        lines = [x for x in lines if x.ends != (x.at[axis], x.at[axis])]
+        for line, result in zip(lines, run(lines), strict=True):
+            if isinstance(result, Exception):
+                _blame(found, line, result)
+                continue
+            for near, index, there in result:
+                found.note(near, index, there)
+    while _round(found, run, past):
+        pass
 
 
-def _blame(found: Filled, line: _Line, shape: Index, error: Exception) -> None:
+def _ends(found: Filled, at: Index, axis: int) -> tuple[int, int]:
+    """How far a line goes, both ways: up to what is known, or was tried from there."""
+    ends = list[int]()
+    for way in (-1, 1):
+        i, tried = at[axis], (at, _beside(at, axis, at[axis] + way)) in found.tried
+        while not tried and 0 <= i + way < found.shape[axis]:
+            if _beside(at, axis, i + way) in found.points:
+                break
+            i += way
+        ends.append(i)
+    return ends[0], ends[1]
+
+
+def _blame(found: Filled, line: Line, error: Exception) -> None:
     """A line that was lost, or raised what is none of ours."""
-    for i in range(shape[line.axis]):
-        index = (*line.at[: line.axis], i, *line.at[line.axis + 1 :])
+    for i in range(line.ends[0], line.ends[1] + 1):
+        index = _beside(line.at, line.axis, i)
         if index not in found.points:
             found.why[index] = f"{type(error).__name__}: {error}"
 
 
-def _round(
-    found: Filled, shape: Index, walked: set[tuple[Index, Index]], run: Run
-) -> bool:  # fmt: skip
+def _round(found: Filled, run: Run, past: bool) -> bool:
     """Try points beside those that were reached, from there; whether that found some."""
-    items = list[_One]()
-    for index in product(*map(range, shape)):
-        if index in found.points:
+    items, ways = list[One](), list[list[Index]]()
+    for index in product(*map(range, found.shape)):
+        known = found.points.get(index)
+        if known is not None and (past or not known.beyond):
             continue
-        near = [n for n in _neighbours(index, shape) if n in found.points]
-        near = [n for n in near if (n, index) not in walked]
+        near = [n for n in _neighbours(index, found.shape) if n in found.points]
+        near = [n for n in near if past or not found.points[n].beyond]
+        near = [n for n in near if (n, index) not in found.tried]
         if near:
-            walked.update((n, index) for n in near)
-            items.append(_One(index, tuple(found.points[n].q for n in near)))
+            found.tried.update((n, index) for n in near)
+            items.append(One(index, tuple(found.points[n].q for n in near)))
+            ways.append(near)
     more = False
-    for item, there in zip(items, run(items), strict=True):
-        lost = isinstance(there, Exception)
-        _note(found, item.at, f"{type(there).__name__}: {there}" if lost else there)
-        more |= isinstance(there, Point)
+    for item, near, result in zip(items, ways, run(items), strict=True):
+        lost = isinstance(result, Exception)
+        for k, there in [(0, f"{type(result).__name__}: {result}")] if lost else result:
+            more |= found.note(near[k], item.at, there)
     return more
 
 
-def _compare(
-    found: Filled, shape: Index, walked: set[tuple[Index, Index]], run: Run
-) -> None:  # fmt: skip
+def _compare(found: Filled, run: Run) -> None:
     """Note neighbours that are on different branches."""
+    there = _within(found)
     pairs = [
         (one, found.points[one].q, other, found.points[other].q)
-        for one in sorted(found.points)
-        for other in _neighbours(one, shape)
-        if one < other and other in found.points
-        if (one, other) not in walked and (other, one) not in walked
+        for one in sorted(there)
+        for other in _neighbours(one, found.shape)
+        if one < other and other in there
+        if (one, other) not in found.told and (other, one) not in found.told
     ]
-    items = [_Pairs(tuple(pairs[i : i + MAP_PAIRS])) for i in range(0, len(pairs), MAP_PAIRS)]
+    items = [Pairs(tuple(pairs[i : i + MAP_PAIRS])) for i in range(0, len(pairs), MAP_PAIRS)]
     for item, said in zip(items, run(items), strict=True):
         lost = isinstance(said, Exception)
         for pair, words in zip(
@@ -286,9 +202,9 @@ def _neighbours(index: Index, shape: Index) -> list[Index]:
     for axis, size in enumerate(shape):
         for i in (index[axis] - 1, index[axis] + 1):
             if 0 <= i < size:
-                found.append((*index[:axis], i, *index[axis + 1 :]))
+                found.append(_beside(index, axis, i))
     return found
 
 
-def _adjacent(one: Index, other: Index) -> bool:
-    return sum(abs(a - b) for a, b in zip(one, other, strict=True)) == 1
+def _beside(index: Index, axis: int, i: int) -> Index:
+    return (*index[:axis], i, *index[axis + 1 :])

@@ -23,6 +23,12 @@ QUANTITIES = ("torque", "condition", "velocity", "force")
 ELLIPSES = 9
 """Along each axis."""
 
+SHOWN = 3.0
+"""Colours go up to this multiple of what nine points of ten have at most."""
+
+SLENDER = 6.0
+"""A picture that is longer than this many times its height is not drawn to scale."""
+
 _TURNS = ("rx", "ry", "rz")
 
 
@@ -78,6 +84,7 @@ def drawn(map_: _Map, what: str | None, ax: Axes | None) -> Axes:
     there = [word for word in (*QUANTITIES, "reach") if word in (*map_.what, "reach")]
     motors = map_.motors if map_.torque is not None else ()
     word = there[0] if what is None else one_of("what", what, (*there, *motors))
+    map_, fixed = _without_single(map_)
     if len(map_.axes) > 2:
         names = ", ".join(axis.name for axis in map_.axes)
         raise InputError(
@@ -87,8 +94,21 @@ def drawn(map_: _Map, what: str | None, ax: Axes | None) -> Axes:
     if ax is None:
         ax = _new_axes()
     (_lines if len(map_.axes) == 1 else _colours)(map_, word, ax)
-    ax.set_title(f"{map_.mechanism}: {_title(map_, word)}", fontsize="medium")
+    short = word if word in (*QUANTITIES, "reach") else f"effort of {word}"
+    ax.set_title("\n".join([f"{map_.mechanism}: {short}", *fixed]), fontsize="medium")
+    if not map_.reachable.any():
+        ax.text(0.5, 0.5, "no point is reached", ha="center", va="center", transform=ax.transAxes)
     return ax
+
+
+def _without_single(map_: _SomeMap) -> tuple[_SomeMap, list[str]]:
+    """The map without axes of one value, as long as an axis is left; and a line that tells them."""
+    told = list[str]()
+    for axis in map_.axes:
+        if axis.values.size == 1 and len(map_.axes) > 1:
+            map_ = cut_at(map_, axis.name, float(axis.values[0]))
+            told.append(f"{axis.name} = {axis.values[0]:.4g} {axis.unit}")
+    return map_, [", ".join(told)] if told else []
 
 
 def _new_axes() -> Axes:
@@ -142,9 +162,11 @@ def _lines(map_: _Map, word: str, ax: Axes) -> None:
     axis = map_.axes[0]
     curves = _curves(map_, word)
     for name, values in curves.items():
-        ax.plot(axis.values, values, linewidth=1.2, label=name)
-    if word == "condition":
+        ax.plot(axis.values, values, ".-", linewidth=1.2, markersize=4, label=name)
+    if word == "condition" and _wide(next(iter(curves.values()))):
         ax.set_yscale("log")
+    if word == "reach":
+        ax.set(ylim=(-0.1, 1.1), yticks=(0, 1), yticklabels=("no", "yes"))
     if len(curves) > 1:
         ax.legend(fontsize=8)
     ax.set(xlabel=f"{axis.name} ({axis.unit})", ylabel=_title(map_, word))
@@ -157,16 +179,39 @@ def _colours(map_: _Map, word: str, ax: Axes) -> None:
     one, two = map_.axes
     field = np.where(np.isfinite(found := _field(map_, word)), found, np.nan)
     look: dict[str, Any] = {"shading": "nearest", "cmap": "viridis"}
-    if word == "condition" and np.isfinite(field).any():
-        look["norm"] = LogNorm(np.nanmin(field), max(np.nanmax(field), 1.01 * np.nanmin(field)))
+    cut = False
+    if word == "reach":
+        look |= {"vmin": 0.0, "vmax": 1.0}
+    elif word == "condition" and _wide(field):
+        look["norm"] = LogNorm(np.nanmin(field), np.nanmax(field))
+    elif np.isfinite(field).any():
+        cut, look["vmin"], look["vmax"] = _range(field)
     mesh = ax.pcolormesh(one.values, two.values, field.T, **look)
+    ax.set(xlabel=f"{one.name} ({one.unit})", ylabel=f"{two.name} ({two.unit})")
+    if one.unit == two.unit and 1.0 / SLENDER < np.ptp(one.values) / np.ptp(two.values) < SLENDER:
+        ax.set_aspect("equal", adjustable="box")
     if word != "reach":
-        ax.figure.colorbar(mesh, ax=ax)
+        beside = ax.inset_axes((1.03, 0.0, 0.05, 1.0))  # as high as the picture, whatever its shape
+        bar = ax.figure.colorbar(mesh, cax=beside, extend="max" if cut else "neither")
+        bar.set_label(_title(map_, word), fontsize="small")
     if word in ("velocity", "force"):
         _ellipses(map_, word, ax)
-    ax.set(xlabel=f"{one.name} ({one.unit})", ylabel=f"{two.name} ({two.unit})")
-    if one.unit == two.unit:
-        ax.set_aspect("equal")
+
+
+def _wide(field: Array) -> bool:
+    """Whether numbers above zero span so much that their logarithm is to be seen."""
+    told = field[np.isfinite(field)]
+    return bool(told.size) and float(told.max()) > 10.0 * float(told.min())
+
+
+def _range(field: Array) -> tuple[bool, float, float]:
+    """Of colours: whether some points are above it, where it begins, and where it ends. Near a
+    singular configuration a few points grow so large that nothing else would be seen."""
+    told = np.abs(field[np.isfinite(field)])
+    bound = SHOWN * float(np.quantile(told, 0.9))
+    signed = field[np.isfinite(field)]
+    lower, upper = max(float(signed.min()), -bound), min(float(signed.max()), bound)
+    return float(signed.max()) > upper, lower, upper
 
 
 def _ellipses(map_: _Map, word: str, ax: Axes) -> None:

@@ -40,19 +40,20 @@ class MotorMap:
         Whether ellipsoids are those for the limits of the motors, of their rates and of their
         efforts; else for rates, or efforts, of norm one (rad/s and m/s, N m and N).
     reachable : S bool array
-        Whether the mechanism gets there on its branch, within its limits of positions.
+        Whether the mechanism gets there on its branch, and is within its limits of positions there.
     behind : S bool array
         Reachable, but only by passing a configuration where the motors do not determine the motion;
         told where there are as many motors as motions.
     reasons : S array of str
         Why a point is not reachable; and of one that is, what else is not as it should be: efforts
-        beyond limits, motors that do not hold it, joints that are whole turns or a branch apart
-        from those of a neighbour, where ways around a hole meet. Empty where there is nothing to
-        say.
+        beyond limits, motors that do not hold it, no way there within limits of positions, joints
+        that are whole turns or a branch apart from those of a neighbour, where ways around a hole
+        meet. Empty where there is nothing to say.
     q : S x (nq,) array
         The configurations.
     torque : S x (nu,) array or None
-        Holding efforts, N m or N, of least norm where there are more motors than motions.
+        Holding efforts, N m or N; of more motors than motions those of `inverse_dynamics`, of least
+        norm with forces counted times the size of their loop.
     condition : S array or None
         Of a map of a task: condition number of the rates of the task by those of the motors, rows
         in m over the size of the mechanism. Else that of the rates of the motors by the motions,

@@ -5,7 +5,9 @@
 
 A substep counts only where its correction is short and contracts, and the determinant of K changes
 by less than a factor: it has no zero on the way, so the branch is the same. The rules, and their
-numbers, are those of loops: estimation/following.py.
+numbers, are those of loops: estimation/following.py. A grid is often symmetric as its mechanism is,
+and on the symmetry line two arms stretch at one point: the determinant has a double zero there, and
+keeps its sign. So no eigenvalue of K^-1 K' may be negative, K' that of the end of a substep.
 Reference: P. Deuflhard, Newton Methods for Nonlinear Problems, the chapter on continuation.
 """
 
@@ -18,7 +20,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.linalg import largest, null_space_by_svd
+from holoctl.base.linalg import largest, null_space_by_svd, turned_over
 from holoctl.base.tolerances import (
     CONTRACTION,
     CORRECTED,
@@ -158,12 +160,14 @@ def _substep(
             return "slow", count
         before = length
         q = pin.integrate(model, q, c * d)
+    if turned_over(_solved(np.vstack([here.GD, N]), K)):
+        return "singular", count
     return at._replace(q=pin.normalize(model, q)), count
 
 
-def _solved(K: Array, b: Vector) -> Vector:
+def _solved(K: Array, b: Array) -> Array:
     try:
         x = np.asarray(np.linalg.solve(K, b), dtype=float)
     except np.linalg.LinAlgError:
-        return np.full(b.size, np.inf)
+        return np.full(b.shape, np.inf)
     return x

@@ -12,7 +12,9 @@ from scipy.optimize import brentq
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import BranchError, InputError
 from holoctl.base.tolerances import (
+    CURVE_APART,
     CURVE_CLOSED,
+    CURVE_RATES,
     CURVE_SHORTEST,
     PATH_GAIN,
     PATH_HALVED,
@@ -118,7 +120,7 @@ def _filled_in(path: ClosedPath, more: Vector) -> ClosedPath:
     the polynomials; as `with_nodes` where that is not near enough."""
     system, mech, c = path.system, path.system.mech, path.system.mech.column_scale
     which = np.searchsorted(path.s, more) - 1
-    q, wanted = path.curve().half_way()[0][which], [path.path(s) for s in more.tolist()]
+    q, wanted = path.curve().between()[0][which], [path.path(s) for s in more.tolist()]
     values, p, r = [w.value for w in wanted], path.gamma.shape[2], system.part.rank
     for _ in range(3):
         K, right, _ = filled_at(system, values, q)
@@ -169,23 +171,35 @@ def with_nodes(path: ClosedPath, more: Vector) -> ClosedPath:
             path.d2[i : i + 2],
         ).at(s)
         node = node_at(system, path.path, mid.q, s)
-        if node is None:
-            raise BranchError(
-                f"{system.mech.name}: the path is not followed at s = {s:.6g}: it comes to a dead "
-                "point or a singular configuration, or it is not smooth",
-                why="dead point",
-            )
-        nodes.append(node)
+        nodes.append(_from_before(path, i, s) if node is None else node)
     return _merged(path, _table(system, path.path, nodes))
 
 
-def between(path: ClosedPath, curve: Curve) -> tuple[ClosedPath, Vector]:
-    """What the curve is half-way between its nodes, and by how much it is off there, scaled: open,
-    or beside what the path wants."""
-    system, middle = path.system, 0.5 * (path.s[1:] + path.s[:-1])
-    q, d1, d2 = curve.half_way()
-    K, right, worst = filled_at(system, [path.path(s).value for s in middle.tolist()], q)
+def _from_before(path: ClosedPath, i: int, s: float) -> Node:
+    """The node at s, followed from node i: for where the polynomials lead too far off."""
+    begin = node_at(path.system, path.path, path.q[i], float(path.s[i]))
+    if begin is None:
+        raise BranchError(
+            f"{path.system.mech.name}: the path is not followed at s = {s:.6g}: it comes to a dead "
+            "point or a singular configuration, or it is not smooth",
+            why="dead point",
+        )
+    return followed(path.system, path.path, begin, [begin.s, s])[-1]
+
+
+def between(path: ClosedPath, curve: Curve, share: float = 0.5) -> tuple[ClosedPath, Vector]:
+    """What the curve is between its nodes, half-way or at another share, and by how much it is off
+    there, scaled: open, or beside what the path wants, where rates, times the interval, count
+    less."""
+    system, middle = path.system, path.s[:-1] + share * np.diff(path.s)
+    q, d1, d2 = curve.between(share)
+    wanted = [path.path(s) for s in middle.tolist()]
+    K, right, worst = filled_at(system, [w.value for w in wanted], q)
     off = np.maximum(worst, np.abs(right).max(axis=1, initial=0.0))
+    r, c, scale = system.part.rank, system.mech.column_scale, system.drive.scale
+    rates = np.einsum("ipv,iv->ip", K[:, r : r + scale.size], d1 / c)
+    turns = np.abs(rates - scale * np.array([w.rate for w in wanted])).max(axis=1, initial=0.0)
+    off = np.maximum(off, turns * np.diff(path.s) * (CURVE_CLOSED / CURVE_RATES))
     gamma, expected = gamma_of(system, K), 0.5 * (path.gamma[1:] + path.gamma[:-1])
     away = np.abs(gamma - expected).max(axis=(1, 2))
     for i in np.flatnonzero(~(away <= 0.1 * np.abs(expected).max(axis=(1, 2)))).tolist():
@@ -198,9 +212,13 @@ def between(path: ClosedPath, curve: Curve) -> tuple[ClosedPath, Vector]:
 def turning_points(path: ClosedPath) -> Vector:
     """Where coordinates turn back between two nodes, away from these."""
     curve, found = path.curve(), []
-    turns = np.argwhere(path.d1[1:] * path.d1[:-1] < 0.0)
+    fastest = np.abs(path.d1 / path.system.mech.column_scale).max(axis=0)
+    moves = fastest > PATH_STILL * fastest.max()  # what rests turns back by rounding
+    turns = np.argwhere((path.d1[1:] * path.d1[:-1] < 0.0) & moves)
     for i, j in turns.tolist():
         h = float(path.s[i + 1] - path.s[i])
+        if not curve.within(i, 0.0).v[j] * curve.within(i, h).v[j] < 0.0:
+            continue
 
         def rate(x: float, i: int = i, j: int = j) -> float:
             return float(curve.within(i, x).v[j])
@@ -209,19 +227,20 @@ def turning_points(path: ClosedPath) -> Vector:
         if TURNS_APART < x / h < 1.0 - TURNS_APART:
             found.append(float(path.s[i]) + x)
     found = sorted(found)
-    apart = TURNS_APART * float(np.diff(path.s).min())
+    apart = TURNS_APART * float(np.diff(path.s).mean())
     return np.array([x for k, x in enumerate(found) if not k or x - found[k - 1] > apart])
 
 
 def closed_curve(path: ClosedPath) -> tuple[Curve, ClosedPath]:
-    """A curve that is closed everywhere, with nodes of its own where those of the path do not do;
-    and what it is half-way between these nodes.
+    """A curve that is closed everywhere, through nodes that are not so near to each other that
+    rounding counts, and with nodes of its own where these do not do; and what it is half-way.
 
     Raises
     ------
     InputError
         For a path that has no derivatives somewhere.
     """
+    path = path.where(_apart(path.s, CURVE_APART * float(path.s[-1] - path.s[0])))
     while True:
         curve = path.curve()
         middle, off = between(path, curve)
@@ -237,6 +256,16 @@ def closed_curve(path: ClosedPath) -> tuple[Curve, ClosedPath]:
                 "name all three, or none)"
             )
         path = with_nodes(path, (path.s[:-1] + 0.5 * length)[wide])
+
+
+def _apart(s: Vector, least: float) -> NDArray[np.bool_]:
+    """Those of ascending numbers that are not nearer to the one before; both ends among them."""
+    keep, last = np.zeros(s.size, dtype=bool), -np.inf
+    for i, x in enumerate(s.tolist()):
+        if x - last >= least and (s[-1] - x >= least or i in (0, s.size - 1)):
+            keep[i], last = True, x
+    keep[-1] = True
+    return keep
 
 
 def _table(system: System, path: Path, nodes: list[Node]) -> ClosedPath:

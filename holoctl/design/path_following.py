@@ -4,7 +4,8 @@
     K d = [-phi; w(s + h) - w(q); 0]                            corrector
 
 A step counts only where Newton's method contracts all the way and the determinant of K keeps its
-sign and changes by no more than a factor; else it is halved.
+sign and changes by no more than a factor; else it is halved. Nor may two arms turn over at once, as
+they can on a line of symmetry, which leaves the determinant its sign: `turned_over`.
 Reference: P. Deuflhard, Newton Methods for Nonlinear Problems, the chapter on continuation.
 """
 
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import BranchError
-from holoctl.base.linalg import largest
+from holoctl.base.linalg import largest, turned_over
 from holoctl.base.tolerances import (
     CONTRACTION,
     DETERMINANT_CHANGE,
@@ -274,6 +275,8 @@ def _corrected(
             return None
         last = length
         q = moved(mech, q, c * d)
+    if before is not None and turned_over(before.K.lu.solve(K)):
+        return None
     if mech.nq != mech.nv:
         q = pin.normalize(mech.model, q)
     return _node(system, s, q, wanted, found, worst)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, numbers
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import CLOSED, CURVE_CLOSED, THROUGH_NODES
+from holoctl.base.tolerances import CLOSED, CURVE_CLOSED, NODE_SLIPS, THROUGH_NODES
 from holoctl.closing.assembly import assemble
 from holoctl.design.path_closed import closed_curve, closed_path
 from holoctl.design.path_curve import Curve, curve_through
@@ -65,20 +65,27 @@ def curve_of_nodes(
     Raises
     ------
     InputError
-        For nodes that are not closed, or too far apart where no coordinates tell the motion.
+        For nodes that are not closed, or slide, or are too far apart where no coordinates tell the
+        motion.
     """
     first = assemble(mech, q[0])[0]
     part = partition(mech, first) if part is None else part
     check_partition(mech, part)
     rows, curve = kept_rows(mech, part.rows), curve_through(mech, t, q, v, a)
     for i, x in enumerate(q):
-        worst = rows.at(x)[2]
+        G, _, worst = rows.at(x)
         if not worst <= max(CLOSED, part.tolerance):
             raise InputError(
                 f"Trajectory: q[{i}], at t = {t[i]:.4g}, is open by {worst:.2g} (scaled); nodes "
                 "must be closed configurations"
             )
-    if max(rows.at(x)[2] for x in curve.half_way()[0]) <= max(CURVE_CLOSED, part.tolerance):
+        slip, fast = np.abs(G @ (v[i] / mech.column_scale)), np.abs(v[i] / mech.column_scale)
+        if not slip.max(initial=0.0) <= NODE_SLIPS * max(1.0, float(fast.max(initial=0.0))):
+            raise InputError(
+                f"Trajectory: v[{i}], at t = {t[i]:.4g}, contradicts the constraints by "
+                f"{slip.max():.2g} 1/s (scaled): passive joints must move with the others"
+            )
+    if max(rows.at(x)[2] for x in curve.between()[0]) <= max(CURVE_CLOSED, part.tolerance):
         return curve, part
     begin = Start(mech, first, part, np.zeros((mech.nv, 0)))
     try:

@@ -174,6 +174,21 @@ def test_map_prints_what_it_takes_and_why_not(capsys, tmp_path):
     assert picture.stat().st_size > 1000
 
 
+def test_map_names_the_motor_and_takes_values_that_stay(capsys, tmp_path):
+    picture = tmp_path / "map.png"
+    grid = ["--frame", "tip", "--grid", "x=-0.4:0.4:5", "--grid", "y=0:0:1", "--grid", "z=-0.35"]
+    code, out = run(capsys, "map", "delta", *grid, "--picture", str(picture))
+    assert code == 0
+    assert picture.stat().st_size > 1000
+    code, out = run(capsys, "map", "delta", "--grid", "motor_1=0:2:5")
+    assert code == 0
+    assert "x motor_1 = ..., limit ..." in out.out
+    wide = ["--grid", "x=0:1:2", "--grid", "y=0:1:2", "--grid", "z=0:1:2", "--frame", "tip"]
+    code, out = run(capsys, "map", "delta", *wide, "--picture", str(picture))
+    assert code != 0
+    assert "an axis or two can be drawn" in out.err
+
+
 def test_map_for_programs_and_for_spreadsheets(capsys):
     code, out = run(capsys, "map", "five_bar", *GRID, "--json")
     found = json.loads(out.out)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from holoctl.base.linalg import cholesky, lu, null_space_by_svd, orthonormal_columns, pivoted_qr
+from holoctl.base.linalg import (
+    cholesky,
+    lu,
+    null_space_by_svd,
+    orthonormal_columns,
+    pivoted_qr,
+    turned_over,
+)
 
 
 def test_lu_solves():
@@ -28,3 +35,14 @@ def test_a_matrix_that_is_not_positive_definite_has_no_condition_number():
     assert cholesky(np.array([[1.0, 2.0], [2.0, 1.0]])).condition == np.inf
     assert cholesky(np.diag([1.0, 0.0])).condition == np.inf
     assert lu(np.zeros((2, 2))).condition == np.inf
+
+
+def test_two_zeros_of_a_determinant_at_once_are_seen():
+    K = np.random.default_rng(0).normal(size=(4, 4))
+    both = np.diag([1.0, -1.0, -1.0, 1.0])
+    assert np.linalg.det(both) > 0.0
+    assert turned_over(both)
+    assert turned_over(np.linalg.solve(K, K @ both))
+    assert not turned_over(np.eye(4))
+    assert not turned_over(np.diag([5.0, 1.0, 0.1, 1.0]))
+    assert turned_over(np.full((4, 4), np.inf))

@@ -9,13 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pinocchio as pin
 import pytest
+import zoo
 from refusals import refused
 from support import mechanism
 
 import holoctl as hc
 from holoctl.design.motor_map_chart import chart_of
-from holoctl.design.motor_map_fill import Worker, filled
+from holoctl.design.motor_map_fill import filled
 from holoctl.design.motor_map_numbers import Asked, Point
+from holoctl.design.motor_map_worker import Worker
 from holoctl.rows.evaluate import constraint_rows
 
 TIP = hc.FrameTask("tip_right", "x z")
@@ -202,6 +204,39 @@ def test_positions_and_efforts_beyond_limits_are_told(five_bar):
     np.testing.assert_allclose(found.velocity[found.reachable], free.velocity[found.reachable])
 
 
+def test_no_two_elbows_turn_over_at_one_point(five_bar):
+    """On the symmetry line both arms fold at the origin: the determinant keeps its sign there.
+
+    Below the pivots the ways around them meet too, whole turns apart: one is within limits.
+    """
+    grid = (TIP, np.linspace(-0.4, 0.4, 7), np.linspace(-0.5, 0.4, 9))
+    limits = hc.Limits(position={"motor_left": (-0.5, 7.0), "motor_right": (-1.0, 5.0)})
+    free = hc.motor_map(five_bar, grid, "reach", limits=None)
+    found = hc.motor_map(five_bar, grid, "reach", limits=limits)
+    turned = 0
+    for each in (free, found):
+        for index, place, q in points(each):
+            np.testing.assert_allclose(np.linalg.norm(jacobians(q, place)[0], axis=1), DISTAL)
+            assert np.sin(q[1]) < 0.0 < np.sin(q[3])
+            assert each is free or (-0.5 <= q[0] <= 7.0 and -1.0 <= q[2] <= 5.0)
+            turned += each is found and abs(q[0] - free.q[index][0]) > 6.0
+    assert turned > 3
+    assert found.reachable.sum() == 45
+
+
+def test_what_is_reached_past_a_limit_only_says_so():
+    mech = zoo.slider_crank()
+    limits = hc.Limits(position={"slider": (0.5, 1.0)})
+    found = hc.motor_map(mech, {"crank": np.linspace(0.0, 6.2, 32)}, limits=limits)
+    there = np.flatnonzero(found.reachable)
+    told = np.array(["reached past limits of positions only" in x for x in found.reasons])
+    assert (np.diff(there) > 1).sum() == 1  # two ranges, and the start is in the first one
+    np.testing.assert_array_equal(told[there], there > 16)
+    assert not told[~found.reachable].any()
+    elsewhere = hc.motor_map(mech, {"crank": np.linspace(2.5, 6.2, 8)}, limits=limits)
+    np.testing.assert_array_equal(elsewhere.reachable, np.arange(8) > 4)  # begun beyond others
+
+
 def test_motors_that_do_not_hold_say_so(five_bar):
     one = dataclasses.replace(five_bar, actuated=("motor_left",), limits=None)
     grid = {"motor_left": [1.9, 2.1], "motor_right": [1.0, 1.1]}
@@ -246,14 +281,14 @@ def test_a_point_on_another_branch_is_told(five_bar):
     def run(items):
         results = [worker(item) for item in items]
         if len(items) == axes[0].values.size and not cheated:
-            index, point = results[2][0]
+            near, index, point = results[2][0]
             place = np.array([axis.values[i] for axis, i in zip(axes, index, strict=True)])
             to = np.arctan2(*(place - GROUND[1])[::-1])
             mirrored = point.q.copy()
             mirrored[2:] = 2.0 * to - point.q[2], -point.q[3]
             other = hc.assemble(five_bar, mirrored, restarts=0)[0]
             np.testing.assert_allclose(other, mirrored, atol=1e-9)
-            results[2][0] = (index, Point(other, {}, "", (), point.side))
+            results[2][0] = (near, index, Point(other, {}, "", (), point.side))
             cheated.append(index)
         return results
 
@@ -404,6 +439,28 @@ def test_pictures(over_tip, five_bar):
         assert len(ax.lines) == curves
         pyplot.close(ax.figure)
     refused(lambda: line.plot("speed"), hc.InputError, "condition", "motor_right")
+
+
+def test_pictures_of_few_points_show_something(five_bar):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    column = hc.motor_map(five_bar, (TIP, [0.0], [0.3, 0.35, 0.4]), ["torque", "condition"])
+    ax = column.plot()  # colours of no width would show nothing
+    assert ax.get_xlabel() == "tip_right.z (m)"
+    assert "tip_right.x = 0 m" in ax.get_title()
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), column.torque[0, :, 0])
+    pyplot.close(ax.figure)
+    one = hc.motor_map(five_bar, (TIP, [0.0], [0.3]), "torque").plot()
+    assert one.lines[0].get_marker() == "."
+    pyplot.close(one.figure)
+    flat = hc.motor_map(five_bar, {"motor_left": [2.1, 2.2], "motor_right": [0.9, 0.90001]})
+    ax = flat.plot("condition")
+    assert ax.get_aspect() == "auto"  # to scale it would be a line
+    pyplot.close(ax.figure)
+    none = hc.motor_map(five_bar, (TIP, [3.0, 4.0], [3.0, 4.0]), ["torque", "condition"])
+    for what in ("torque", "condition", "reach"):
+        ax = none.plot(what)
+        assert [text.get_text() for text in ax.texts] == ["no point is reached"]
+        pyplot.close(ax.figure)
 
 
 # ------------------------------------------------------------------------------------- refusals

@@ -331,6 +331,15 @@ def test_paths_that_cannot_be_followed_say_where_and_why():
         hc.retime(mech, path, hc.Limits(position={"motor_1": 1.5}))
 
 
+def test_two_arms_do_not_turn_over_at_once():
+    """On the symmetry line both arms fold at the origin, and the determinant keeps its sign."""
+    mech, tip = robot("five_bar"), hc.FrameTask("tip_right", "x z")
+    through = (tip, [[0.0, 0.3], [0.0, 0.1], [0.0, -0.1], [0.0, -0.3]])
+    limits = hc.Limits(effort={"motor_left": 50.0, "motor_right": 50.0})
+    with pytest.raises(hc.BranchError, match=r"s = 0\.49.*singular"):
+        hc.retime(mech, through, limits)
+
+
 def test_mechanisms_that_move_by_themselves_follow_no_path():
     for name in ("standing_leg", "floating_leg"):
         mech = mechanism(name)
