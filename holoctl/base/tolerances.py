@@ -1057,6 +1057,9 @@ all that acts; a search that ends below the second ends for rounding, and is tol
 UNBALANCED_ENDS = 3
 """Where so many starts end where the same least is out of balance, no more are made."""
 
+BALANCE_ROUNDED = 4.0
+"""What is out of balance by so many roundings of the largest effort, times coordinates, is not."""
+
 BALANCE_STEP = 1e-5  # scaled
 """Step of the differences by which the way to an equilibrium is found."""
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, null_space_by_svd
-from holoctl.base.tolerances import BALANCE_STEP, WEIGHT_SHARE
+from holoctl.base.tolerances import BALANCE_ROUNDED, BALANCE_STEP, WEIGHT_SHARE
 from holoctl.doctor.actuation import motor_rows
 from holoctl.forces.together import all_efforts
 from holoctl.mechanism.mechanism import Mechanism
@@ -104,16 +104,20 @@ class Balance:
         return constraint_rows(self.mech, q, np.zeros(self.mech.nv), self.t)[0]
 
     def off(self, kin: Kinematics) -> float:
-        """The largest of r, each entry as a share of what acts on it."""
-        sizes = self._sizes(kin)
-        r = np.abs(self.unit * self.left(kin))
-        return largest(r[sizes > 0.0] / sizes[sizes > 0.0])
+        """The largest of r, each entry as a share of what acts on it; rounding is nothing."""
+        sizes, r = self._sizes(kin), np.abs(self.unit * self.left(kin))
+        rounding = BALANCE_ROUNDED * sizes.size * np.finfo(float).eps * largest(self.acting(kin))
+        counts = (sizes > 0.0) & (r > rounding)
+        return largest(r[counts] / sizes[counts])
 
     def usual(self, q: Vector) -> Vector:
         """(nv,): usual sizes of what acts on each entry of r about a configuration, N m."""
         beside = pin.integrate(self.mech.model, q, 0.1 * self.mech.column_scale)
-        sizes = np.maximum(*(self._sizes(self.at(place)) for place in (q, beside)))
-        return np.where(sizes > 0.0, sizes, largest(sizes) or 1.0)
+        places = [self.at(place) for place in (q, beside)]
+        sizes = np.maximum(*map(self._sizes, places))
+        acting = max(largest(self.acting(kin)) for kin in places)
+        usual = np.where(sizes > 0.0, sizes, largest(sizes) or 1.0)
+        return np.maximum(usual, WEIGHT_SHARE * acting)  # below, rounding of others would be felt
 
     def acting(self, kin: Kinematics) -> Vector:
         """(nv,): sizes of the terms of w, N m."""

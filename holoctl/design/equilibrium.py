@@ -181,7 +181,14 @@ def equilibrium(
     q = balanced(balance, start, at, restarts, seed)
     if q is None:
         raise _none_found(balance, start, names)
-    return _judged(balance, q, part if partition is not None else decided(mech, q, t=t))
+    if partition is None:
+        part = decided(mech, q, t=t)
+        if part.tolerance > 0.0:  # which of rows that nearly repeat others are kept, counts
+            balance = replace(balance, part=part)
+            q = balanced(balance, q, at, 0, seed)
+            if q is None:
+                raise _none_found(balance, start, names)
+    return _judged(balance, q, part)
 
 
 # ------------------------------------------------------------------------------------- what it is

@@ -127,9 +127,7 @@ def _first_crossing(damping: float, rate: float, by: Late) -> float:
         w = _of_real_part(angle, damping, rate, by)  # well conditioned where the other is not
         found.append(w[np.argmin(np.abs(w - about))])
     found.extend(_of_real_part(np.pi, damping, rate, by))  # the pole at z = -1
-    return rate * min(
-        float(x.real) for x in found if x.real > 0.0 and abs(x.imag) <= 1e-6 * abs(x)
-    )
+    return rate * min(float(x.real) for x in found if x.real > 0.0 and abs(x.imag) <= 1e-6 * abs(x))
 
 
 def _over_integrators(angles: Array, rate: float, by: Late) -> tuple[Complex, Complex]:

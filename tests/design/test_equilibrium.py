@@ -9,6 +9,8 @@ import linkages
 import numpy as np
 import pinocchio as pin
 import pytest
+from overconstrained import drawn, meant
+from shared_robots import shared_robot
 from support import few, mechanism
 from zoo import ZOO, add_body, at, bar, five_bar, vertical
 
@@ -228,3 +230,17 @@ def test_a_rope_that_is_just_taut_holds_one_side_only(side):
     held = hc.equilibrium(pendulum(forces=[rope, other]), [np.pi / 2])
     assert held.stable
     assert "pulled back" in held.unheld[0]
+
+
+def test_idle_rods_of_a_leg_are_in_balance_but_for_rounding():
+    mech = hc.load(shared_robot("cassie_like"))
+    eq = hc.equilibrium(mech)
+    np.testing.assert_array_equal(eq.q, hc.assemble(mech)[0])
+    assert sum("nothing pulls it back" in sentence for sentence in eq.unheld) == 2
+
+
+def test_rounded_rows_that_are_kept_at_the_equilibrium_count():
+    mech = dataclasses.replace(meant(drawn("bennett")[1], 1e-5), actuated=[])
+    eq = hc.equilibrium(mech)
+    assert balance_over_size(eq) < 1e-10
+    assert eq.stable
