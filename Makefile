@@ -59,8 +59,9 @@ $(PEERS_READY): requirements.lock benchmarks/peers.txt pyproject.toml
 types: $(READY) ## types: mypy, strict
 	$(BIN)/mypy
 
-wheel: $(READY) ## sdist and wheel, in dist/
+wheel: $(READY) ## sdist and wheel, in dist/, as an index would take them
 	$(BIN)/python -m build --no-isolation .
+	$(BIN)/python -m twine check --strict dist/*
 
 clean: ## remove the environments, caches and built files
 	rm -rf .venv .venv-peers dist build out *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache

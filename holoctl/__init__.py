@@ -15,7 +15,8 @@ One way through the house, from the ground up:
     control        `ComputedTorque` is the law of a loop, `TaskSpaceControl` that of poses
     codegen        `compile` and `export_c` make machine code of it
     design         `linearize`, `lqr`, `retime`, `sweep`: offline, what controllers are made of
-    simulation     `simulate` runs it against a plant; app is the command line
+    simulation     `simulate` runs it against a plant
+    app            `draw`, `plot_run`, `animate` show it; the command line
 
 >>> import holoctl as hc
 >>> mech = hc.load(hc.robot_file("five_bar"))
@@ -31,6 +32,9 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from holoctl.app.animate import animate
+    from holoctl.app.draw import draw
+    from holoctl.app.plot_run import plot_run
     from holoctl.base.errors import (
         AssemblyError,
         BranchError,
@@ -143,6 +147,9 @@ if TYPE_CHECKING:
     from holoctl.tree.numbering import renumbered
 
 _HOMES = {
+    "app.animate": ["animate"],
+    "app.draw": ["draw"],
+    "app.plot_run": ["plot_run"],
     "closing.assembly": ["assemble"],
     "estimation.frame_wrench": ["FrameWrench"],
     "estimation.momentum_observer": ["MomentumObserver"],

@@ -148,6 +148,13 @@ TASK_SPACE = "docs/task-space.md"
 SIMULATION = "docs/simulation.md"
 
 CLAIMS = [  # page, the words around each number {}, what the code has in its place
+    (DERIVATIONS, "Where both agree to {} and no jump of the slope is seen, the step is taken; "
+     "else it is ten times shorter, down to {}. Rates start at {},",
+     ("tolerances.SMOOTH_ENOUGH", "tolerances.STEPS_OF_STATES[4]",
+      "tolerances.STEPS_OF_RATES[0]")),
+    (DERIVATIONS, "Where nothing agrees to {} there is no derivative", "tolerances.NOT_SMOOTH"),
+    (DERIVATIONS, "where rows are open half-way by more than {} (scaled) the curve",
+     "tolerances.CURVE_CLOSED"),
     (DERIVATIONS, "determinant has changed by a factor of {}. Where the sensors",
      "tolerances.BORDERS_WORN"),
     (DECISIONS, "by the same program, to {} of the acceleration", "tolerances.EFFORT_REGULAR"),
@@ -466,6 +473,7 @@ NO_CONSTANTS = {  # numbers of these pages that are no limits of the code, by th
         "leave errors of 5e-7 to 1e-5",  # of files
         "a misfit of 1e-2 has none",
         "one of 1e-3 may be taken",
+        "of a hanging parallelogram with friction in a joint that was cut, to 1e-10",  # a test
     ),
     TASK_SPACE: (  # m to mm, s to ms, and a tick
         'by", round(1e3 * (there',

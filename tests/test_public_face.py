@@ -7,6 +7,8 @@ import inspect
 import math
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from html import unescape
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -126,6 +128,64 @@ def test_a_result_prints_a_sentence(results, name):
     assert "\n" not in said
     assert "array" not in said
     assert str(result) == said
+
+
+TABLES = {
+    "mechanism": ["four_bar", "crank", "pin (2 rows)"],
+    "report": ["four_bar", "1 of 3 coordinates", "1 motor: fully actuated", "in sentences"],
+    "certificate": ["certified", "closure", "1e-06", "rank"],
+    "off": ["NOT certified (power)", "The power balance fails"],
+    "batch": ["BatchCertificate of 2 states", "closure", "1.0e-03"],
+    "run": ["Run: 3 coordinates", "kinetic energy", "the controller took"],
+    "linear": ["Linearization", "crank", "falls away"],
+}
+
+
+@pytest.fixture(scope="module")
+def shown(results):
+    """What a notebook shows as a table."""
+    certificate = results["inverse"].certificate
+    zero = np.zeros(2)
+    return {
+        "mechanism": mechanism("four_bar"),
+        "report": hc.mobility(mechanism("four_bar")),
+        "certificate": certificate,
+        "off": dataclasses.replace(certificate, power=math.nan),
+        "batch": hc.BatchCertificate(np.array([0.0, 1e-3]), zero, zero, zero, zero),
+        "run": results["run"],
+        "linear": results["linear"],
+    }
+
+
+def table(value):
+    """What a notebook shows, as it asks for it; well-formed."""
+    page = getattr(value, "_repr_html_")()  # noqa: B009
+    ElementTree.fromstring(page)
+    return unescape(page)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_notebook_shows_a_table(shown, name):
+    page = table(shown[name])
+    for said in TABLES[name]:
+        assert said in page
+
+
+def test_a_table_is_escaped_and_never_an_error(shown):
+    nasty = dataclasses.replace(shown["mechanism"], name="<b>&'</b>")
+    assert "<b>&" in table(nasty)
+    for name, wrong in (
+        ("certificate", {"closure": None}),
+        ("run", {"t": None}),
+        ("run", {"energy": {}}),
+        ("report", {"counts": None}),
+        ("batch", {"tolerance": None}),
+        ("linear", {"A": np.full((2, 2), np.nan)}),
+    ):
+        assert table(dataclasses.replace(shown[name], **wrong))
+    run = shown["run"]
+    none = {f: getattr(run, f)[:0] for f in ("t", "q", "v", "u", "closure", "tick_time")}
+    assert "no time" in table(dataclasses.replace(run, **none))
 
 
 @pytest.mark.parametrize("name", SENTENCES)

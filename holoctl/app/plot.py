@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from holoctl.app.pencil import matplotlib_or_error
 from holoctl.base.checks import Vector
-from holoctl.base.errors import InputError
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.simulation.run import Run
 from holoctl.tree.frozen_model import plain
@@ -57,13 +57,7 @@ class _Demo(Protocol):
 
 
 def new_figure(width: float, height: float) -> Figure:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError(
-            "pictures need matplotlib, which is not installed: pip install 'holoctl[plot]'"
-        ) from None
-    return Figure(figsize=(width, height), layout="constrained")
+    return matplotlib_or_error()(figsize=(width, height), layout="constrained")
 
 
 def draw_mechanism(

@@ -65,6 +65,7 @@ def add_retime(commands: Any) -> None:
 
 def _retime(given: argparse.Namespace) -> int:
     mech, q, _ = robot_of(given)
+    rate = positive("--rate", given.rate, "1/s")
     trajectory = retime(
         mech, _path(mech, given.path, given.frame), points=given.points, method=given.method,
         start=q, payload=_payload(given.payload), margin=given.margin,
@@ -74,7 +75,7 @@ def _retime(given: argparse.Namespace) -> int:
     if given.json:
         print(json.dumps(plain(_nodes(trajectory)), indent=2))
     elif given.csv:
-        _write_motion(trajectory, given.rate)
+        _write_motion(trajectory, rate)
     else:
         _print_trajectory(trajectory)
     return 0
@@ -145,8 +146,8 @@ def _nodes(trajectory: Trajectory) -> dict[str, Any]:
 
 
 def _write_motion(trajectory: Trajectory, rate: float) -> None:
-    """The reference of a controller at every tick, and the efforts of the nodes before it."""
-    dt, names = 1.0 / positive("--rate", rate, "1/s"), trajectory.mech.actuator_names
+    """The reference of a controller at every tick."""
+    dt, names = 1.0 / rate, trajectory.mech.actuator_names
     header = ["t", *names, *(f"d {x}" for x in names), *(f"dd {x}" for x in names)]
     rows = []
     for i in range(int(np.ceil(trajectory.duration / dt - 1e-9)) + 1):

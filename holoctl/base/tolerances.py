@@ -1050,7 +1050,7 @@ TAKES_PART = 0.2
 
 # --- Design: equilibria
 
-BALANCED, BALANCED_NEARLY = 1e-10, 1e-6  # of the efforts that act
+BALANCED, BALANCED_NEARLY = 1e-10, 1e-8  # of the efforts that act
 """At an equilibrium what no motor, or not the efforts given, balances is at most the first share of
 all that acts; a search that ends below the second ends for rounding, and is told as it is."""
 
@@ -1067,23 +1067,38 @@ STIFFNESS_NONE, STIFFNESS_SYMMETRIC = 1e-6, 1e-5
 """A motion is pulled back, or falls, by more than the first share of the largest stiffness, or of
 the weight on a lever; stiffness that misses symmetry by the second has no energy."""
 
+STIFFNESS_KINK = 1e-5
+"""Stiffness that jumps by more than this share of what acts, from one side to the other, is none:
+a rope gets taut there."""
+
 MOVES_BY_ITSELF = 1e-9  # 1/s, 1/s^2, scaled
 """Constraints that impose a faster rate or acceleration at rest allow no rest."""
 
 # --- Design: gains
 
-LOOP_GRID, LOOP_BISECTED = (0.05, 1.05), 1e-12  # shares
-"""The largest bandwidth of a loop is looked for from this share of the usual one on, in steps of
-the second factor, then halved to within the last, relative."""
+LOOP_ANGLES = (400, 64)  # counts
+"""Where a pole of a sampled loop crosses the unit circle is looked for at so many angles, and at so
+many more for each tick that it is late."""
 
-NEWTON_TRUSTED = 1e-3
-"""A pole is made exact by steps that are at most this share of its distance from z = 1."""
+BARELY_DAMPED = 1e-6
+"""With a damping ratio up to this a loop is unstable so early that a tick is half of it a delay."""
+
+NEAR_ONE, POLE_STEPS, POLES_EXACT = 0.1, 50, 1e-14  # -; a count; relative
+"""Poles of a sampled loop this near to z = 1 are made exact by so many steps of Newton's method at
+most, until they change by no more."""
 
 DECAYS_FASTER = 2.0
 """Poles that decay faster than those asked for by this factor do not count in the damping left."""
 
 DELAY_NODES = 30
 """Nodes along the history of a loop that is late and has no ticks."""
+
+SLOW_LOOP = 0.1
+"""Poles that turn or decay by less than this while the loop is late begin as if it were not."""
+
+DELAY_TICKS, HARDLY_LATE = 40, 1e-3
+"""A loop on a model that is late and has no ticks is looked at with so many for the delay; where
+the delay times its fastest pole is less than the second, as if it were not late."""
 
 MOST_TICKS_LATE = 200
 """A loop may be late by so many ticks."""
@@ -1098,6 +1113,9 @@ terms of the series are exact."""
 RICCATI_HOLDS = 1e-6
 """The Riccati equation may miss by this share of its largest term."""
 
+POLISHED = 2  # a count
+"""Steps that a solution of the Riccati equation gets to its last digits."""
+
 NOT_MOVING = 1e-5
 """Regulators: an eigenvalue this near the border, 1/s or a share of the largest, may lie on it."""
 
@@ -1111,6 +1129,9 @@ WEIGHT_NEGATIVE, WEIGHT_SYMMETRIC = 1e-10, 1e-10
 
 MODEL_EVERY, MOST_MODELS = 0.01, 101  # s; a count
 """Along a motion linear models are made so often, and so many at most, unless told otherwise."""
+
+AT_END = 1e-6  # 1/s, scaled
+"""Where a motion ends, it rests: no faster than this, times 1 + its mean speed."""
 
 FOLLOWS_DYNAMICS = 1e-4
 """A trajectory is a motion of its mechanism where the accelerations that its efforts cause miss its
@@ -1127,8 +1148,20 @@ PATH_SHORTEST = 1e-4
 PATH_STALLED = 1e-11  # scaled
 """Newton's method on a path that contracts no more is at its end where less is left."""
 
+PATH_HALVED = 1e-5  # scaled
+"""Half-way between two nodes of a path Newton's method starts from what is open by less."""
+
 CURVE_CLOSED = 1e-10  # scaled
 """Between its nodes a trajectory is closed to within this, or it gets more nodes."""
+
+CURVE_RATES = 1e-6  # scaled
+"""Half-way between its nodes the rates of a trajectory, times the interval, are as wanted to within
+this: whole turns that were missed show here, not in angles."""
+
+CURVE_APART = 1e-4
+"""Nodes that are given to a trajectory count where they are not nearer to each other than this
+share of it: its accelerations are known to the rounding of configurations over the distance
+squared."""
 
 CURVE_SHORTEST = 1e-7
 """Nodes of a trajectory are never nearer to each other than this share of it."""
@@ -1166,12 +1199,18 @@ RETIME_OVER, RETIME_REFINED, RETIME_TIGHTENED = 5e-3, 5, 5  # a share; counts
 """Where a trajectory exceeds limits between its nodes by more than the share it gets more nodes, so
 often at most; then limits are taken tighter there, so often at most."""
 
+RETIME_CHECKED = 100  # a count
+"""At so many places between its nodes a trajectory is looked at, at least."""
+
 RETIME_ACTIVE = 2e-3
 """What is within this share of its limit is at it."""
 
 RETIME_SLOW = 0.2
 """The slow motion from which forces that change with the speed are linearised at first: a share of
 the speed that limits leave where nothing accelerates."""
+
+NODE_SLIPS = 1e-5  # scaled, 1/s, or of the fastest rate
+"""By so much velocities of nodes that are given may contradict the constraints."""
 
 THROUGH_NODES = 50
 """A trajectory through way-points in time has so many nodes between two of them."""
@@ -1212,6 +1251,15 @@ and configurations are the same to within the second."""
 MAP_PAIRS = 50  # a count
 """Pairs that are compared in one item."""
 
-TURNS_APART = 1e-3
+TURNS_APART = 0.02
 """Where a joint turns back on a path there is a node, unless one is nearer than this share of their
 distance."""
+
+# --- Pictures: what is drawn
+
+DRAWN_LENGTH = 1e-9  # m
+"""Lines that are shorter are left out."""
+
+IN_A_PLANE = 1e-9
+"""Axes of a planar mechanism are parallel to within this, or the tolerance of its geometry, and its
+slides across them."""

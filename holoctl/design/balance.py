@@ -5,7 +5,8 @@
                       G' Z = 0           u given: all motions
 
 Z is an orthonormal basis in scaled coordinates, and ``Z Z'`` does not depend on its choice, so r is
-a smooth function of q. An equilibrium is a closed q with r = 0.
+a smooth function of q. An equilibrium is a closed q with r = 0. Each entry is taken over what acts
+on it, |Z Z'| times the sizes of the terms of w: a pendulum of a gram on an arm of a ton counts.
 Reference: docs/derivations.md, "Inverse dynamics".
 """
 
@@ -21,12 +22,12 @@ from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, null_space_by_svd
 from holoctl.base.tolerances import BALANCE_STEP, WEIGHT_SHARE
 from holoctl.doctor.actuation import motor_rows
-from holoctl.dynamics.certificate import weight
 from holoctl.forces.together import all_efforts
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.mechanism.open_tree import nonlinear_efforts
+from holoctl.mechanism.open_tree import inertia, nonlinear_efforts
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import constraint_rows
+from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["Balance"]
@@ -46,7 +47,7 @@ class Balance:
     u : (nu,) array or None
         Efforts that are given; None where they are to be found.
     t : float
-    unit : float
+    unit : float or (nv,) array
         What r is divided by on the way, N m.
     """
 
@@ -54,7 +55,7 @@ class Balance:
     part: Partition
     u: Vector | None
     t: float
-    unit: float = 1.0
+    unit: float | Vector = 1.0
 
     def terms(self, kin: Kinematics) -> tuple[Vector, Vector, Vector]:
         """h, F and B u at rest, scaled: (nv,) each, N m."""
@@ -70,13 +71,17 @@ class Balance:
         scaled: Array = (found.jacobian * self.mech.scale)[self.part.rows]
         return scaled
 
+    def motions(self, kin: Kinematics, *, driven: bool) -> Array:
+        """(nv, k): Z, of all motions, or without those that motors move."""
+        A, rank = self.rows(kin), self.part.rank
+        if self.mech.nu and not driven:
+            A, rank = np.vstack([A, motor_rows(self.mech)]), rank + self.part.actuation_rank
+        return null_space_by_svd(A, rank)[3]
+
     def left(self, kin: Kinematics) -> Vector:
         """r, (nv,), over the unit."""
         h, F, Bu = self.terms(kin)
-        A, rank = self.rows(kin), self.part.rank
-        if self.u is None and self.mech.nu:
-            A, rank = np.vstack([A, motor_rows(self.mech)]), rank + self.part.actuation_rank
-        Z = null_space_by_svd(A, rank)[3]
+        Z = self.motions(kin, driven=self.u is not None)
         r: Vector = Z @ (Z.T @ (h - F - Bu)) / self.unit
         return r
 
@@ -99,14 +104,38 @@ class Balance:
         return constraint_rows(self.mech, q, np.zeros(self.mech.nv), self.t)[0]
 
     def off(self, kin: Kinematics) -> float:
-        """The largest of r as a share of the efforts that act."""
-        size = sum(largest(x) for x in self.terms(kin)) + WEIGHT_SHARE * weight(self.mech)
-        error = self.unit * largest(self.left(kin))
-        return error / size if size > 0.0 else 0.0
+        """The largest of r, each entry as a share of what acts on it."""
+        sizes = self._sizes(kin)
+        r = np.abs(self.unit * self.left(kin))
+        return largest(r[sizes > 0.0] / sizes[sizes > 0.0])
 
-    def usual(self, q: Vector) -> float:
-        """Usual size of the efforts about a configuration, N m; 1 where nothing acts."""
-        step = 0.1 * self.mech.column_scale
-        beside = pin.integrate(self.mech.model, q, step)
-        sizes = [largest(x) for place in (q, beside) for x in self.terms(self.at(place))]
-        return max(*sizes, weight(self.mech)) or 1.0
+    def usual(self, q: Vector) -> Vector:
+        """(nv,): usual sizes of what acts on each entry of r about a configuration, N m."""
+        beside = pin.integrate(self.mech.model, q, 0.1 * self.mech.column_scale)
+        sizes = np.maximum(*(self._sizes(self.at(place)) for place in (q, beside)))
+        return np.where(sizes > 0.0, sizes, largest(sizes) or 1.0)
+
+    def acting(self, kin: Kinematics) -> Vector:
+        """(nv,): sizes of the terms of w, N m."""
+        found: Vector = sum(map(np.abs, self.terms(kin)), np.zeros(self.mech.nv))
+        return found
+
+    def carried(self, kin: Kinematics) -> Vector:
+        """(nv,): weight of the bodies that a coordinate moves on a lever of their size, N m."""
+        mech, model = self.mech, plain(self.mech.model)
+        masses = np.array([body.mass for body in model.inertias])
+        for i in range(model.njoints - 1, 0, -1):
+            masses[model.parents[i]] += masses[i]
+        moved = masses[mech.joint_of] * inertia(mech, kin.q).diagonal()
+        gravity = float(np.linalg.norm(model.gravity.linear))
+        found: Vector = gravity * mech.column_scale * np.sqrt(np.maximum(moved, 0.0))
+        return found
+
+    def _sizes(self, kin: Kinematics) -> Vector:
+        """(nv,): what acts on each entry of r; 0 for those that the motions hardly touch, which say
+        nothing beside the others."""
+        Z = self.motions(kin, driven=self.u is not None)
+        touched = np.linalg.norm(Z, axis=1) >= 0.5 / np.sqrt(max(Z.shape[0], 1))
+        sizes = np.abs(Z @ Z.T) @ (self.acting(kin) + WEIGHT_SHARE * self.carried(kin))
+        found: Vector = np.where(touched, sizes, 0.0)
+        return found

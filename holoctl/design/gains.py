@@ -19,8 +19,14 @@ from scipy.linalg import expm
 
 from holoctl.base.checks import Vector, listing, number, numbers, positive, quiet, read_only
 from holoctl.base.errors import InputError, LimitError, NotActuatedError
-from holoctl.base.linalg import least_squares
-from holoctl.base.tolerances import LOOP_UNSTABLE, MOST_TICKS_LATE, TAKES_PART
+from holoctl.base.linalg import in_range, least_squares
+from holoctl.base.tolerances import (
+    DELAY_TICKS,
+    HARDLY_LATE,
+    LOOP_UNSTABLE,
+    MOST_TICKS_LATE,
+    TAKES_PART,
+)
 from holoctl.design.linear_model import Linearization
 from holoctl.design.sampled_loop import damping_left, largest_bandwidth, late
 from holoctl.mechanism.open_tree import inertia
@@ -173,8 +179,10 @@ def _each(name: str, value: Any, names: tuple[str, ...]) -> Vector:
         raise InputError(
             f"{name} must be a number, or one for each motor, shape ({len(names)},); got {x.shape}"
         )
-    if not (np.isfinite(x).all() and (x > 0.0).all()):
-        raise InputError(f"{name} must be above zero; got {x if x.ndim else float(x)}")
+    if not ((x > 0.0) & (x * x < np.inf)).all():
+        raise InputError(
+            f"{name} must be above zero, its square finite; got {x if x.ndim else float(x)}"
+        )
     return np.broadcast_to(x, (len(names),)).astype(float)
 
 
@@ -202,13 +210,17 @@ def _check_on_model(lin: Linearization, g: Gains) -> None:
 
     Motions that drift or swing undamped and that no motor moves are left as they are.
     """
-    if g.rate is None:
-        if g.delay > 0.0:
-            return
-        values, vectors = np.linalg.eig(lin.A - lin.B @ law_of(lin, g))
-        values = np.exp(values / max(1.0, float(np.abs(values).max())))
-    else:
-        values, vectors = np.linalg.eig(sampled_model(lin, law_of(lin, g), g.rate, g.delay))
+    K, rate, delay = law_of(lin, g), g.rate, g.delay
+    if rate is None:
+        values, vectors = np.linalg.eig(lin.A - lin.B @ K)
+        fastest = max(1.0, float(np.abs(values).max()))
+        if delay * fastest > HARDLY_LATE:  # then by short ticks, which are late by half of one
+            rate = DELAY_TICKS / delay
+            delay -= 0.5 / rate
+        else:
+            values = np.exp(values / fastest)
+    if rate is not None:
+        values, vectors = np.linalg.eig(in_range(sampled_model(lin, K, rate, delay)))
     worst = int(np.argmax(np.abs(values)))
     if np.abs(values[worst]) <= 1.0 + LOOP_UNSTABLE:
         return
@@ -219,7 +231,7 @@ def _check_on_model(lin: Linearization, g: Gains) -> None:
     why = "its own motion between two ticks is too fast for this rate"
     if lin.partition.actuation_rank < n:
         why = f"motions that no motor drives fall away under this law (or {why})"
-    by = "" if g.rate is None else f", by a factor of {np.abs(values[worst]):.4g} a tick"
+    by = f", by a factor of {np.abs(values[worst]):.4g} a tick" if g.rate is not None else ""
     raise LimitError(
         f"{lin.mech.name}: computed torque with these gains does not hold this equilibrium: "
         f"the motion of {listing(names, 4)} goes astray{by}: {why}; hc.lqr holds what can be held",

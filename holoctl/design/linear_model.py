@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from scipy.linalg import expm
 
 from holoctl.base.checks import Vector, counted, made_again, positive, quiet, read_only
 from holoctl.base.errors import InputError
+from holoctl.base.html_table import Part, html_table, named
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import AT_EQUILIBRIUM, NEXT_TO_EQUILIBRIUM
 from holoctl.design.modes import Mode, modes_of
@@ -108,6 +110,9 @@ class Linearization:
             f"{what}, {where}>"
         )
 
+    def _repr_html_(self) -> str:
+        return html_table(self, lambda: _parts(self))
+
     @property
     def at_equilibrium(self) -> bool:
         """Whether the point stays where it is, or one next to it does, as near as rounding."""
@@ -197,6 +202,15 @@ class Linearization:
             states=_without_points(self.states), inputs=_without_points(self.inputs),
             outputs=_without_points(self.outputs),
         )  # fmt: skip
+
+
+def _parts(lin: Linearization) -> Iterator[Part]:
+    """What a notebook shows: names, and what each mode does."""
+    yield "states", named(lin.states)
+    yield "inputs", named(lin.inputs)
+    yield "outputs", named(lin.outputs)
+    for i, mode in enumerate(lin.modes(), start=1):
+        yield f"mode {i}", mode.sentence
 
 
 def _without_points(names: tuple[str, ...]) -> list[str]:

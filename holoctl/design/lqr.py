@@ -104,9 +104,10 @@ def lqr(
         lin = _without(lin, kept)
     check_moved(lin)
     check_seen(lin, Q)
-    unit = state_units(lin)  # rad and the model's own time, for digits
-    A, B = lin.A * (unit / unit[:, None]), lin.B / unit[:, None]
-    Q = unit[:, None] * Q * unit
+    unit = state_units(lin)  # rad and the model's own time, for digits; efforts that cost one
+    effort = 1.0 / np.sqrt(R.diagonal())
+    A, B = lin.A * (unit / unit[:, None]), lin.B / unit[:, None] * effort
+    Q, R = unit[:, None] * Q * unit, effort[:, None] * R * effort
     if lin.dt is not None:
         found = discrete(Ticks(A, B, Q, R, np.zeros_like(B)))
     elif tick is not None:
@@ -119,7 +120,8 @@ def lqr(
     if tick is not None:
         poles = np.log(poles) / tick
     K, P = np.zeros((B.shape[1], len(whole.states))), np.zeros((len(whole.states),) * 2)
-    K[:, kept], P[np.ix_(kept, kept)] = found.K / unit, found.P / unit / unit[:, None]
+    K[:, kept] = effort[:, None] * found.K / unit
+    P[np.ix_(kept, kept)] = found.P / unit / unit[:, None]
     return StateFeedback(
         whole.mech, whole.partition, K, whole.q, whole.v, whole.u, whole.states, whole.inputs,
         None, tick, poles[np.argsort(-poles.real)], P,
@@ -159,8 +161,8 @@ def checked_weights(
 ) -> tuple[Array, Array]:
     """Q and R as symmetric matrices, Q at least zero, R above."""
     Q, R = weight_matrix("Q", Q, states, "state"), weight_matrix("R", R, inputs, "motor")
-    low = np.linalg.eigvalsh(R)
-    if not low[0] > WEIGHT_NEGATIVE * low[-1] or not low[0] > 0.0:
+    if not _least(R) > WEIGHT_NEGATIVE:
+        low = np.linalg.eigvalsh(R)
         raise InputError(
             "R must be above zero: efforts that cost nothing have no least; its smallest "
             f"eigenvalue is {low[0]:.3g}, the largest {low[-1]:.3g}; motors: "
@@ -195,15 +197,22 @@ def weight_matrix(name: str, given: Any, names: Sequence[str], what: str) -> Arr
     if largest(W - W.T) > WEIGHT_SYMMETRIC * largest(W):
         raise InputError(f"{name} must be symmetric; it is not, by {largest(W - W.T):.3g}")
     W = 0.5 * (W + W.T)
-    unit = np.sqrt(np.maximum(W.diagonal(), 0.0))  # eigenvalues of unit diagonal: units drop out
-    unit = np.where(unit > 0.0, unit, largest(unit) or 1.0)
-    least = float(np.linalg.eigvalsh(W / unit / unit[:, None])[0])
+    least = _least(W)
     if least < -WEIGHT_NEGATIVE:
         raise InputError(
-            f"{name} must be at least zero: it has an eigenvalue of {least:.3g} (scaled), "
-            "so that something would be worth more than rest"
+            f"{name} must be at least zero: it has an eigenvalue of "
+            f"{np.linalg.eigvalsh(W)[0]:.3g}, so that something would be worth more than rest"
         )
     return W
+
+
+def _least(W: Array) -> float:
+    """The least eigenvalue of weights whose diagonal is made 1, so that units drop out."""
+    diagonal = W.diagonal()
+    if (diagonal < 0.0).any() or W[diagonal == 0.0].any():  # then indefinite, whatever the size
+        return -1.0
+    unit = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    return float(np.linalg.eigvalsh(W / unit / unit[:, None])[0])
 
 
 # ------------------------------------------------------------------------------ states left out
@@ -218,6 +227,8 @@ def _kept(lin: Linearization, ignore: list[Any], Q: Array) -> NDArray[np.intp]:
     kept = np.setdiff1d(np.arange(2 * n), out)
     if not out.size:
         return kept
+    if not kept.size:
+        raise InputError("ignore: every coordinate is to be left out, so there is no regulator")
     unit = state_units(lin)
     A = lin.A * (unit / unit[:, None])
     acts = np.abs(A[np.ix_(kept, out)])

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, positive, quiet, whole
+from holoctl.base.checks import Vector, positive, quiet, vector, whole
 from holoctl.base.errors import InconsistentError, InputError, NotActuatedError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import FOLLOWS_DYNAMICS, MODEL_EVERY, MOST_MODELS, MOST_TICKS
+from holoctl.base.tolerances import AT_END, FOLLOWS_DYNAMICS, MODEL_EVERY, MOST_MODELS, MOST_TICKS
+from holoctl.closing.settled import distance
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.design.linear_model import Linearization
 from holoctl.design.linearize import linearize
@@ -29,7 +30,7 @@ from holoctl.design.riccati import backward, discrete, held
 from holoctl.design.state_feedback import StateFeedback
 from holoctl.design.trajectory import Trajectory
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
-from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition
 from holoctl.projector.partition import partition as decided
@@ -62,7 +63,8 @@ def lqr_along(
         Compiled with ``"forward_dynamics_derivatives"``: linear models are quick then.
     trajectory : Trajectory
         Of this mechanism. For motions that motors alone do not determine: anything else with a
-        ``duration``, s, and ``state(t)``, which returns (q, v, a), closed, at any time within.
+        ``duration``, s, and ``state(t)``, which returns (q, v, a), closed, at any time within; it
+        ends at rest.
     Q : (2n, 2n) or (2n,) array_like, number, or mapping of str to float
     R : (nu, nu) or (nu,) array_like, number, or mapping of str to float
         Weights, as `lqr` takes them.
@@ -85,7 +87,8 @@ def lqr_along(
     Raises
     ------
     InputError
-        For wrong shapes and names, weights as in `lqr`, a trajectory of other coordinates.
+        For wrong shapes and names, weights as in `lqr`, a trajectory of other coordinates, or one
+        that does not end at rest.
     NotActuatedError
         Without motors; where the end cannot be held (give Qf then).
     InconsistentError
@@ -120,9 +123,12 @@ def lqr_along(
     count = max(count, 2) if models is None else whole("models", models, 2)
     part = getattr(trajectory, "partition", None) if partition is None else partition
     if part is None:
-        part = decided(plant, trajectory.state(0.0)[0])
+        part = decided(plant, _state(plant, trajectory, 0.0)[0])
     check_partition(plant, part)
-    prepared = PreparedInverseDynamics(plant, part, closure_limit=None, velocity_limit=None)
+    prepared = PreparedInverseDynamics(  # of motors that share motions mean accelerations disagree
+        plant, part, inconsistent="project", closure_limit=None, velocity_limit=None
+    )
+    _check_rests(plant, trajectory, end)
 
     times = np.linspace(0.0, end, count)
     lins = [_model(mech, prepared, trajectory, t, part) for t in times.tolist()]
@@ -161,12 +167,39 @@ def _check_trajectory(mech: Mechanism, trajectory: Any) -> None:
         )
 
 
+def _state(mech: Mechanism, trajectory: Any, t: float) -> tuple[Vector, Vector, Vector]:
+    """(q, v, a) at an instant, of whatever a trajectory is.
+
+    Raises
+    ------
+    InputError
+        If they are not that.
+    """
+    found = trajectory.state(t)
+    if not (isinstance(found, tuple) and len(found) == 3):
+        raise InputError(f"trajectory: state({t:g}) must be (q, v, a); got {str(found)[:60]}")
+    q, v, _ = check_state(mech, found[0], found[1], t, ("q of the state", "v of the state"))
+    return q, v, vector("a of the state", found[2], mech.nv, "acceleration")
+
+
+def _check_rests(mech: Mechanism, trajectory: Any, end: float) -> None:
+    """Raise `InputError` for a motion that goes on at its end, where the law would hold it."""
+    q, v, _ = _state(mech, trajectory, end)
+    speed = largest(v / mech.column_scale)
+    if speed > AT_END * (1.0 + distance(mech, _state(mech, trajectory, 0.0)[0], q) / end):
+        i = int(np.argmax(np.abs(v / mech.column_scale)))
+        raise InputError(
+            f"trajectory: it must end at rest, for its end is held; at t = {end:g} s "
+            f"{mech.coordinate_names[i]!r} moves by {v[i]:.3g} a second"
+        )
+
+
 def _model(
     mech: Mechanism | Compiled, prepared: PreparedInverseDynamics, trajectory: Any, t: float,
     part: Partition,
 ) -> Linearization:  # fmt: skip
     """The linear model at an instant of the motion, with the efforts that go with it."""
-    q, v, a = trajectory.state(t)
+    q, v, a = _state(prepared.mech, trajectory, t)
     u = prepared.torque(q, v, prepared.mech.B.T @ a, t)
     lin = linearize(mech, q, v, u, t=t, partition=part, along="motion")
     n = len(lin.states) // 2
@@ -188,7 +221,7 @@ def _at_end(
     part: Partition,
 ) -> Linearization:  # fmt: skip
     """The model at the end, where the mechanism rests."""
-    q, rest = trajectory.state(trajectory.duration)[0], np.zeros(prepared.mech.nv)
+    q, rest = _state(prepared.mech, trajectory, trajectory.duration)[0], np.zeros(prepared.mech.nv)
     u = prepared.torque(q, rest, np.zeros(prepared.mech.nu), trajectory.duration)
     return linearize(mech, q, u=u, t=trajectory.duration, partition=part)
 
@@ -220,7 +253,7 @@ def _followed(
 ) -> tuple[Array, Array, Array]:
     """States at all ticks, and the efforts held over each; at last those that hold the end."""
     mech, end = prepared.mech, trajectory.duration
-    states = [trajectory.state(min(k * dt, end)) for k in range(ticks + 1)]
+    states = [_state(mech, trajectory, min(k * dt, end)) for k in range(ticks + 1)]
     q, v = np.array([s[0] for s in states]), np.array([s[1] for s in states])
     v[-1] = 0.0
     u = np.zeros((ticks + 1, mech.nu))
@@ -230,7 +263,7 @@ def _followed(
         if t > end:
             u[k] = u_end
             continue
-        middle = trajectory.state(t)
+        middle = _state(mech, trajectory, t)
         mean = mech.B.T @ (v[k + 1] - v[k]) / dt
         u[k] = prepared.torque(middle[0], middle[1], mean, t)
     return q, v, u

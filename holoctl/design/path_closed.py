@@ -11,27 +11,39 @@ from scipy.optimize import brentq
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import BranchError, InputError
-from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
+    CURVE_APART,
     CURVE_CLOSED,
+    CURVE_RATES,
     CURVE_SHORTEST,
     PATH_GAIN,
+    PATH_HALVED,
     PATH_MEETS,
+    PATH_STALLED,
     PATH_STILL,
+    SETTLED_TICK,
     TURNS_APART,
 )
 from holoctl.design.path_curve import Curve, curve_through
-from holoctl.design.path_following import Node, Path, System, followed, node_at
+from holoctl.design.path_following import (
+    Node,
+    Path,
+    System,
+    filled_at,
+    followed,
+    gamma_of,
+    moved,
+    node_at,
+    with_rows_of,
+)
 from holoctl.design.path_given import Given
-from holoctl.design.path_rows import factored
+from holoctl.design.path_grid import every_second
 
 __all__ = [
     "ClosedPath",
     "between",
     "closed_curve",
     "closed_path",
-    "grid_of",
-    "near_ends",
     "turning_points",
     "with_nodes",
 ]
@@ -73,18 +85,6 @@ class ClosedPath:
         return ClosedPath(self.system, self.path, *tables)
 
 
-def grid_of(knots: Vector, points: int) -> Vector:
-    """So many intervals from the first knot to the last, knots among them, about equally long."""
-    spans = np.diff(knots)
-    each = np.maximum(1, np.round(points * spans / spans.sum()).astype(int))
-    each[np.argmax(each)] = max(1, int(each.max() + points - each.sum()))
-    parts = [
-        np.linspace(a, b, n, endpoint=False)
-        for a, b, n in zip(knots[:-1], knots[1:], each, strict=True)
-    ]
-    return np.append(np.concatenate(parts), knots[-1])
-
-
 def closed_path(given: Given, grid: Vector, still: bool = False) -> ClosedPath:
     """The nodes of a path at a grid; whether it may stand still.
 
@@ -105,11 +105,49 @@ def closed_path(given: Given, grid: Vector, still: bool = False) -> ClosedPath:
             "can never be moved independently",
             why="dead point",
         )
-    found = _table(system, given.path, followed(system, given.path, first, grid))
+    coarse = every_second(grid, given.knots)
+    found = _table(system, given.path, followed(system, given.path, first, grid[coarse]))
+    if not coarse.all():
+        found = _filled_in(found, grid[~coarse])
     if not still:
         _check_moves(found)
     _check_points(found, given)
     return found
+
+
+def _filled_in(path: ClosedPath, more: Vector) -> ClosedPath:
+    """A path with more nodes, half-way between those it has: all at once, by Newton's method from
+    the polynomials; as `with_nodes` where that is not near enough."""
+    system, mech, c = path.system, path.system.mech, path.system.mech.column_scale
+    which = np.searchsorted(path.s, more) - 1
+    q, wanted = path.curve().between()[0][which], [path.path(s) for s in more.tolist()]
+    values, p, r = [w.value for w in wanted], path.gamma.shape[2], system.part.rank
+    for _ in range(3):
+        K, right, _ = filled_at(system, values, q)
+        size = float(np.abs(right).max(initial=0.0))
+        if size <= SETTLED_TICK or not size <= PATH_HALVED:
+            break
+        steps = c * np.linalg.solve(K, right[:, :, None])[:, :, 0]
+        q = np.array([moved(mech, *x) for x in zip(q, steps, strict=True)])
+        if mech.nq != mech.nv:
+            q = np.array([pin.normalize(mech.model, x) for x in q])
+    if not size <= PATH_STALLED:
+        return with_nodes(path, more)
+    gamma = gamma_of(system, K)
+    d1 = np.einsum("ivp,ip->iv", gamma, np.array([w.rate for w in wanted]))
+    right = np.zeros_like(right)
+    for i, (w, x, v) in enumerate(zip(wanted, q, d1, strict=True)):
+        right[i, :r] = system.rows.right(x, v)
+        right[i, r : r + p] = system.drive.scale * (w.acceleration - system.drive.drift(x, v))
+    d2 = c * np.linalg.solve(K, right[:, :, None])[:, :, 0]
+    return _merged(path, ClosedPath(system, path.path, more, q, d1, d2, gamma))
+
+
+def _merged(one: ClosedPath, two: ClosedPath) -> ClosedPath:
+    order = np.argsort(np.concatenate([one.s, two.s]), kind="stable")
+    pairs = ((one.s, two.s), (one.q, two.q), (one.d1, two.d1), (one.d2, two.d2),
+             (one.gamma, two.gamma))  # fmt: skip
+    return ClosedPath(one.system, one.path, *(np.concatenate(x)[order] for x in pairs))
 
 
 def _gain(system: System, node: Node) -> float:
@@ -133,46 +171,54 @@ def with_nodes(path: ClosedPath, more: Vector) -> ClosedPath:
             path.d2[i : i + 2],
         ).at(s)
         node = node_at(system, path.path, mid.q, s)
-        if node is None:
-            raise BranchError(
-                f"{system.mech.name}: the path is not followed at s = {s:.6g}: it comes to a dead "
-                "point or a singular configuration, or it is not smooth",
-                why="dead point",
-            )
-        nodes.append(node)
-    new = _table(system, path.path, nodes)
-    order = np.argsort(np.concatenate([path.s, new.s]), kind="stable")
-    pairs = ((path.s, new.s), (path.q, new.q), (path.d1, new.d1), (path.d2, new.d2),
-             (path.gamma, new.gamma))  # fmt: skip
-    return ClosedPath(system, path.path, *(np.concatenate(p)[order] for p in pairs))
+        nodes.append(_from_before(path, i, s) if node is None else node)
+    return _merged(path, _table(system, path.path, nodes))
 
 
-def between(path: ClosedPath, curve: Curve) -> tuple[ClosedPath, Vector]:
-    """What the curve is half-way between its nodes, and by how much it is off there, scaled: open,
-    or beside what the path wants."""
-    system, middle = path.system, 0.5 * (path.s[1:] + path.s[:-1])
-    q, d1, d2 = curve.half_way()
-    gamma = np.zeros((middle.size, *path.gamma.shape[1:]))
-    off = np.zeros(middle.size)
-    for i, s in enumerate(middle.tolist()):
-        K, right, worst = system.filled(q[i], path.path(s).value)
-        off[i] = max(worst, largest(right))
-        gamma[i] = system.gamma(factored(K))
+def _from_before(path: ClosedPath, i: int, s: float) -> Node:
+    """The node at s, followed from node i: for where the polynomials lead too far off."""
+    begin = node_at(path.system, path.path, path.q[i], float(path.s[i]))
+    if begin is None:
+        raise BranchError(
+            f"{path.system.mech.name}: the path is not followed at s = {s:.6g}: it comes to a dead "
+            "point or a singular configuration, or it is not smooth",
+            why="dead point",
+        )
+    return followed(path.system, path.path, begin, [begin.s, s])[-1]
+
+
+def between(path: ClosedPath, curve: Curve, share: float = 0.5) -> tuple[ClosedPath, Vector]:
+    """What the curve is between its nodes, half-way or at another share, and by how much it is off
+    there, scaled: open, or beside what the path wants, where rates, times the interval, count
+    less."""
+    system, middle = path.system, path.s[:-1] + share * np.diff(path.s)
+    q, d1, d2 = curve.between(share)
+    wanted = [path.path(s) for s in middle.tolist()]
+    K, right, worst = filled_at(system, [w.value for w in wanted], q)
+    off = np.maximum(worst, np.abs(right).max(axis=1, initial=0.0))
+    r, c, scale = system.part.rank, system.mech.column_scale, system.drive.scale
+    rates = np.einsum("ipv,iv->ip", K[:, r : r + scale.size], d1 / c)
+    turns = np.abs(rates - scale * np.array([w.rate for w in wanted])).max(axis=1, initial=0.0)
+    off = np.maximum(off, turns * np.diff(path.s) * (CURVE_CLOSED / CURVE_RATES))
+    gamma, expected = gamma_of(system, K), 0.5 * (path.gamma[1:] + path.gamma[:-1])
+    away = np.abs(gamma - expected).max(axis=(1, 2))
+    for i in np.flatnonzero(~(away <= 0.1 * np.abs(expected).max(axis=(1, 2)))).tolist():
+        other = with_rows_of(system, q[i])  # these are worn here
+        K_i, _, _ = filled_at(other, [path.path(float(middle[i])).value], q[i : i + 1])
+        gamma[i] = gamma_of(other, K_i)[0]
     return ClosedPath(system, path.path, middle, q, d1, d2, gamma), off
-
-
-def near_ends(path: ClosedPath) -> Vector:
-    """More nodes in the first interval and in the last one, nearer and nearer to the ends."""
-    parts, s = 0.5 ** np.arange(5, 0, -1), path.s
-    return np.concatenate([s[0] + parts * (s[1] - s[0]), s[-1] - parts[::-1] * (s[-1] - s[-2])])
 
 
 def turning_points(path: ClosedPath) -> Vector:
     """Where coordinates turn back between two nodes, away from these."""
     curve, found = path.curve(), []
-    turns = np.argwhere(path.d1[1:] * path.d1[:-1] < 0.0)
+    fastest = np.abs(path.d1 / path.system.mech.column_scale).max(axis=0)
+    moves = fastest > PATH_STILL * fastest.max()  # what rests turns back by rounding
+    turns = np.argwhere((path.d1[1:] * path.d1[:-1] < 0.0) & moves)
     for i, j in turns.tolist():
         h = float(path.s[i + 1] - path.s[i])
+        if not curve.within(i, 0.0).v[j] * curve.within(i, h).v[j] < 0.0:
+            continue
 
         def rate(x: float, i: int = i, j: int = j) -> float:
             return float(curve.within(i, x).v[j])
@@ -181,19 +227,20 @@ def turning_points(path: ClosedPath) -> Vector:
         if TURNS_APART < x / h < 1.0 - TURNS_APART:
             found.append(float(path.s[i]) + x)
     found = sorted(found)
-    apart = TURNS_APART * float(np.diff(path.s).min())
+    apart = TURNS_APART * float(np.diff(path.s).mean())
     return np.array([x for k, x in enumerate(found) if not k or x - found[k - 1] > apart])
 
 
 def closed_curve(path: ClosedPath) -> tuple[Curve, ClosedPath]:
-    """A curve that is closed everywhere, with nodes of its own where those of the path do not do;
-    and what it is half-way between these nodes.
+    """A curve that is closed everywhere, through nodes that are not so near to each other that
+    rounding counts, and with nodes of its own where these do not do; and what it is half-way.
 
     Raises
     ------
     InputError
         For a path that has no derivatives somewhere.
     """
+    path = path.where(_apart(path.s, CURVE_APART * float(path.s[-1] - path.s[0])))
     while True:
         curve = path.curve()
         middle, off = between(path, curve)
@@ -209,6 +256,16 @@ def closed_curve(path: ClosedPath) -> tuple[Curve, ClosedPath]:
                 "name all three, or none)"
             )
         path = with_nodes(path, (path.s[:-1] + 0.5 * length)[wide])
+
+
+def _apart(s: Vector, least: float) -> NDArray[np.bool_]:
+    """Those of ascending numbers that are not nearer to the one before; both ends among them."""
+    keep, last = np.zeros(s.size, dtype=bool), -np.inf
+    for i, x in enumerate(s.tolist()):
+        if x - last >= least and (s[-1] - x >= least or i in (0, s.size - 1)):
+            keep[i], last = True, x
+    keep[-1] = True
+    return keep
 
 
 def _table(system: System, path: Path, nodes: list[Node]) -> ClosedPath:

@@ -82,9 +82,9 @@ class Curve:
         there: Vector = pin.normalize(model, pin.integrate(model, self.q[i], w))
         return Motion(there, *moved_by(brackets(self.mech), w, d, dd))
 
-    def half_way(self) -> tuple[Array, Array, Array]:
-        """q (n - 1, nq), q' and q'' (n - 1, nv) half-way between the nodes."""
-        h = 0.5 * np.diff(self.x)
+    def between(self, share: float = 0.5) -> tuple[Array, Array, Array]:
+        """q (n - 1, nq), q' and q'' (n - 1, nv) between the nodes, at a share of the way."""
+        h = share * np.diff(self.x)
         k = np.stack([h, h * h, h**3, h**4, h**5], axis=1)
         k1 = np.stack([np.ones_like(h), 2.0 * h, 3.0 * h * h, 4.0 * h**3, 5.0 * h**4], axis=1)
         k2 = np.stack([0.0 * h, 0.0 * h + 2.0, 6.0 * h, 12.0 * h * h, 20.0 * h**3], axis=1)

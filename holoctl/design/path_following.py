@@ -38,14 +38,23 @@ from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import decided_anew
 from holoctl.rows.tick.all_rows import scaled_rows_at
 
-__all__ = ["Node", "System", "followed", "moved", "node_at", "system_of"]
+__all__ = [
+    "Node",
+    "System",
+    "filled_at",
+    "followed",
+    "gamma_of",
+    "moved",
+    "node_at",
+    "system_of",
+    "with_rows_of",
+]
 
 Array = NDArray[np.float64]
 
 MOST_CHANGE = math.log(DETERMINANT_CHANGE)
 
 Path = Callable[[float], Wanted]
-"""path(s) -> w, w', w''."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +157,11 @@ def followed(system: System, path: Path, start: Node, grid: Iterable[float]) -> 
 
 
 def node_at(system: System, path: Path, q: Vector, s: float) -> Node | None:
-    """The node at s by Newton's method from a configuration close to it."""
-    return _corrected(system, path, q, s, None)
+    """The node at s by Newton's method from a configuration close to it, if there is one."""
+    found = _corrected(system, path, q, s, None)
+    if found is None and system.part.rank:
+        found = _corrected(with_rows_of(system, q), path, q, s, None)
+    return found
 
 
 def moved(mech: Mechanism, q: Vector, step: Vector) -> Vector:
@@ -176,13 +188,38 @@ def _in_substeps(system: System, path: Path, here: Node, goal: float) -> tuple[S
     return system, here
 
 
-def _with_other_rows(system: System, path: Path, here: Node) -> tuple[System, Node]:
+def filled_at(system: System, values: list[Any], q: Array) -> tuple[Array, Array, Vector]:
+    """K (n, nv, nv), right sides (n, nv) and the worst of all rows (n,) at configurations."""
+    n, nv = q.shape[0], system.mech.nv
+    K, right, worst = np.zeros((n, nv, nv)), np.zeros((n, nv)), np.zeros(n)
+    for i, value in enumerate(values):
+        K[i], right[i], worst[i] = system.filled(q[i], value)
+    return K, right, worst
+
+
+def gamma_of(system: System, K: Array) -> Array:
+    """What a rate of the driven rows moves, of many K, (n, nv, p); not numbers where one is
+    singular."""
+    _, unit, column, _ = system._work
+    try:
+        found: Array = column * np.linalg.solve(K, np.broadcast_to(unit, (len(K), *unit.shape)))
+    except np.linalg.LinAlgError:
+        return np.array([system.gamma(factored(x)) for x in K])
+    return found
+
+
+def with_rows_of(system: System, q: Vector) -> System:
+    """The same with the rows that are best at a configuration."""
     mech = system.mech
+    G = scaled_rows_at(mech, q, np.zeros(mech.nv), 0.0).jacobian
+    part = decided_anew(mech, system.part, G)
+    return replace(system, part=part, rows=kept_rows(mech, part.rows))
+
+
+def _with_other_rows(system: System, path: Path, here: Node) -> tuple[System, Node]:
     if not system.part.rank:
         raise _lost(system, here)
-    G = scaled_rows_at(mech, here.q, np.zeros(mech.nv), 0.0).jacobian
-    part = decided_anew(mech, system.part, G)
-    other = replace(system, part=part, rows=kept_rows(mech, part.rows))
+    other = with_rows_of(system, here.q)
     there = node_at(other, path, here.q, here.s)
     if there is None:
         raise _lost(system, here)
@@ -191,8 +228,8 @@ def _with_other_rows(system: System, path: Path, here: Node) -> tuple[System, No
 
 def _lost(system: System, here: Node) -> BranchError:
     mech, c = system.mech, system.mech.column_scale
-    fast = float(np.abs(here.d1 / c).max())
-    names = [mech.coordinate_names[i] for i in np.argsort(-np.abs(here.d1 / c))[:3]]
+    rates = np.abs(here.d1 / c)
+    names, fast = [mech.coordinate_names[i] for i in np.argsort(-rates)[:3]], float(rates.max())
     return BranchError(
         f"{mech.name}: the path is not followed beyond s = {here.s:.6g} on this branch: it leaves "
         "the reach of the mechanism there, or comes to a dead point or a singular configuration, "

@@ -117,9 +117,10 @@ def motor_values(mech: Mechanism, drive: Coordinates, points: Array) -> Array:
 def _of_function(start: Start, path: Callable[[float], Any], owner: str) -> Given:
     mech = start.mech
     first = path(0.0)
-    whole = isinstance(first, tuple)
+    sizes = (mech.nu, mech.nq) if mech.actuated else (mech.nq,)
+    whole = isinstance(first, tuple) and len(first) == 3 and np.size(first[0]) in sizes
     size = np.size(first[0] if whole else first)
-    if size not in ((mech.nu, mech.nq) if mech.actuated else (mech.nq,)):
+    if size not in sizes or np.ndim(first[0] if whole else first) > 1:
         raise InputError(
             f"{owner}: the function must return ({mech.nu},), positions of the motors, or "
             f"({mech.nq},), a configuration; or these with two derivatives by s, as a tuple (value,"
@@ -132,15 +133,11 @@ def _of_function(start: Start, path: Callable[[float], Any], owner: str) -> Give
     order = [mech.actuated.index(n) for n in drive.labels] if of_motors else []
 
     def value(s: float) -> Vector:
-        given = path(s)
-        x = numbers(owner, given[0] if whole else given)
-        if x.shape != (size,) or not np.isfinite(x).all():
-            raise InputError(f"{owner}: the function must return {size} finite numbers; at s = "
-                             f"{s:.6g} it returns {str(given)[:80]}")  # fmt: skip
+        x = _numbers(path(s), size, s, owner)
         return x[order] if of_motors else drive.at(x)
 
     along: Path = (
-        _with_derivatives(path, order, owner) if whole else _unwrapped(value, drive, owner)
+        _with_derivatives(path, order, size, owner) if whole else _unwrapped(value, drive, owner)
     )
     system = system_of(mech, start.part, drive, start.idle)
     q = reached(system, start.q, along(0.0).value, owner)
@@ -171,22 +168,36 @@ def _unwrapped(value: Callable[[float], Vector], drive: Coordinates, owner: str)
     return sampled(from_table, drive.scale, owner)
 
 
-def _with_derivatives(path: Callable[[float], Any], order: list[int], owner: str) -> Path:
+def _numbers(given: Any, size: int, s: float, owner: str) -> Vector:
+    """What a function returns at s, checked."""
+    x = numbers(f"{owner}: at s = {s:.6g}", given)
+    if x.size != size or x.ndim > 1 or not np.isfinite(x).all():
+        raise InputError(f"{owner}: the function must return {size} finite numbers; at s = "
+                         f"{s:.6g} it returns {str(given)[:80]}")  # fmt: skip
+    return x.reshape(size)
+
+
+def _with_derivatives(
+    path: Callable[[float], Any], order: list[int], size: int, owner: str
+) -> Path:  # fmt: skip
     """A function that brings its derivatives, compared with differences at some places."""
     if not order:
         raise InputError(f"{owner}: derivatives are taken with positions of the motors alone")
 
     def along(s: float) -> Wanted:
-        value, d, dd = (numbers(owner, x)[order] for x in path(s))
-        return Wanted(value, d, dd)
+        given = path(s)
+        if not isinstance(given, tuple) or len(given) != 3:
+            raise InputError(f"{owner}: the function must return (value, d, dd) everywhere; at s = "
+                             f"{s:.6g} it returns {str(given)[:80]}")  # fmt: skip
+        return Wanted(*(_numbers(x, size, s, owner)[order] for x in given))
 
     h = 1e-4
     for s in (0.1, 0.35, 0.6, 0.85):
         before, here, after = along(s - h), along(s), along(s + h)
-        size = 1.0 + float(np.abs(here.rate).max())
-        off = np.abs((after.value - before.value) / (2.0 * h) - here.rate).max() / size
+        fast = 1.0 + float(np.abs(here.rate).max())
+        off = np.abs((after.value - before.value) / (2.0 * h) - here.rate).max() / fast
         off2 = np.abs((after.rate - before.rate) / (2.0 * h) - here.acceleration).max()
-        off2 /= size + float(np.abs(here.acceleration).max())
+        off2 /= fast + float(np.abs(here.acceleration).max())
         if max(off, off2) > 1e-3:
             which = "first" if off > 1e-3 else "second"
             raise InputError(

@@ -132,7 +132,7 @@ class KeptRows:
         Scaled rows and coordinates; the arrays may be overwritten by the next call. Errors are not
         finite out of range.
     right : function (q, v) -> (r,) array
-        -drift, scaled, at the configuration of the last `at`.
+        -drift, scaled.
     """
 
     at: Callable[[Vector], tuple[Array, Vector, float]]

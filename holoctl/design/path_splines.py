@@ -99,7 +99,7 @@ def sampled(value: Callable[[float], Vector], scale: Any, owner: str) -> Numbers
     InputError
         Where the function is not smooth.
     """
-    n = PATH_SAMPLES[0]
+    n, before, coarser = PATH_SAMPLES[0], np.inf, None
     known = {x: value(x) for x in np.linspace(0.0, 1.0, n + 1).tolist()}
     while True:
         s = np.linspace(0.0, 1.0, n + 1)
@@ -112,6 +112,9 @@ def sampled(value: Callable[[float], Vector], scale: Any, owner: str) -> Numbers
         worst = int(np.argmax(off))
         if off[worst] <= PATH_SAMPLED:
             return spline
+        if coarser is not None and before <= PATH_SMOOTH and not off[worst] < 0.5 * before:
+            return coarser  # what is left is noise, which derivatives of more samples enlarge
+        before, coarser = float(off[worst]), spline
         n *= 2
         if n > PATH_SAMPLES[1]:
             if off[worst] <= PATH_SMOOTH:

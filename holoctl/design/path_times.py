@@ -9,18 +9,20 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, numbers
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import CLOSED, CURVE_CLOSED, THROUGH_NODES
-from holoctl.design.path_closed import between, closed_curve, closed_path, grid_of
+from holoctl.base.tolerances import CLOSED, CURVE_CLOSED, NODE_SLIPS, THROUGH_NODES
+from holoctl.closing.assembly import assemble
+from holoctl.design.path_closed import closed_curve, closed_path
 from holoctl.design.path_curve import Curve, curve_through
 from holoctl.design.path_following import system_of
 from holoctl.design.path_given import Given, motor_values, reached, way_points
-from holoctl.design.path_rows import Wanted
+from holoctl.design.path_grid import grid_of
+from holoctl.design.path_rows import Wanted, kept_rows
 from holoctl.design.path_splines import at_rest_spline
-from holoctl.design.path_start import at_first, driven, start_of
+from holoctl.design.path_start import Start, at_first, driven, start_of
 from holoctl.design.retime_dynamics import dynamics_along, speed_forces
 from holoctl.design.retime_shares import shared_efforts
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.projector.partition import Partition
+from holoctl.projector.partition import Partition, check_partition, partition
 
 __all__ = ["curve_of_nodes", "nodes_through"]
 
@@ -57,32 +59,46 @@ def nodes_through(
 def curve_of_nodes(
     mech: Mechanism, part: Partition | None, t: Vector, q: Array, v: Array, a: Array
 ) -> tuple[Curve, Partition]:
-    """A curve through nodes that is closed between them too: there the coordinates that motors
-    drive are those of the polynomials, and the others follow.
+    """A curve through nodes that is closed between them too: where the polynomials are not, some
+    coordinates are theirs, motors first, and the others follow.
 
     Raises
     ------
     InputError
-        For nodes that are not closed.
+        For nodes that are not closed, or slide, or are too far apart where no coordinates tell the
+        motion.
     """
-    curve = curve_through(mech, t, q, v, a)
-    begin = at_first(start_of(mech, None, part), q[0], False)
-    drive = driven(begin, mech.nq)
-    system = system_of(mech, begin.part, drive, begin.idle)
+    first = assemble(mech, q[0])[0]
+    part = partition(mech, first) if part is None else part
+    check_partition(mech, part)
+    rows, curve = kept_rows(mech, part.rows), curve_through(mech, t, q, v, a)
+    for i, x in enumerate(q):
+        G, _, worst = rows.at(x)
+        if not worst <= max(CLOSED, part.tolerance):
+            raise InputError(
+                f"Trajectory: q[{i}], at t = {t[i]:.4g}, is open by {worst:.2g} (scaled); nodes "
+                "must be closed configurations"
+            )
+        slip, fast = np.abs(G @ (v[i] / mech.column_scale)), np.abs(v[i] / mech.column_scale)
+        if not slip.max(initial=0.0) <= NODE_SLIPS * max(1.0, float(fast.max(initial=0.0))):
+            raise InputError(
+                f"Trajectory: v[{i}], at t = {t[i]:.4g}, contradicts the constraints by "
+                f"{slip.max():.2g} 1/s (scaled): passive joints must move with the others"
+            )
+    if max(rows.at(x)[2] for x in curve.between()[0]) <= max(CURVE_CLOSED, part.tolerance):
+        return curve, part
+    begin = Start(mech, first, part, np.zeros((mech.nv, 0)))
+    try:
+        drive = driven(begin, mech.nq)
+    except InputError as error:
+        raise InputError(
+            f"Trajectory: between its nodes it is open, and it cannot be closed there: {error}; or "
+            "give more nodes"
+        ) from None
+    system = system_of(mech, part, drive, begin.idle)
 
     def along(x: float) -> Wanted:
         there = curve.at(x)
         return Wanted(drive.at(there.q), drive.D @ there.v, drive.D @ there.a)
 
-    for i, x in enumerate(q):
-        worst = system.rows.at(x)[2]
-        if not worst <= max(CLOSED, begin.part.tolerance):
-            raise InputError(
-                f"Trajectory: q[{i}], at t = {t[i]:.4g}, is open by {worst:.2g} (scaled); nodes "
-                "must be closed configurations"
-            )
-    nodes = closed_path(Given(system, along, t, q[0]), t, still=True)
-    _, off = between(nodes, curve)
-    if float(off.max()) <= CURVE_CLOSED:
-        return curve, begin.part
-    return closed_curve(nodes)[0], begin.part
+    return closed_curve(closed_path(Given(system, along, t, q[0]), t, still=True))[0], part

@@ -24,14 +24,20 @@ Array = NDArray[np.float64]
 
 
 def state_units(lin: Linearization) -> Vector:
-    """(2n,): what states are scaled by."""
+    """(2n,): what states are scaled by: coordinates by the size of their loop, rates also by the
+    speed of the model."""
+    c = lin.mech.column_scale[lin.partition.independent]
+    return np.concatenate([c, c * _speed(lin)])
+
+
+def _speed(lin: Linearization) -> float:
+    """1/s: how fast the model is. In ticks positions are moved by their rates by about dt."""
     c = lin.mech.column_scale[lin.partition.independent]
     n = c.size
-    if lin.dt is not None:
-        return np.concatenate([c, c / lin.dt])
-    ahead, rates = lin.A[n:, :n] * (c / c[:, None]), lin.A[n:, n:] * (c / c[:, None])
-    speed = max(1.0, float(np.sqrt(largest(ahead))), largest(rates))
-    return np.concatenate([c, c * speed])
+    A = lin.A * (np.tile(c, 2) / np.tile(c, 2)[:, None])
+    moves, stays = largest(A[:n, n:]), 0.0 if lin.dt is None else 1.0
+    rates = largest(A[n:, n:] - stays * np.eye(n)) / moves
+    return max(1.0, float(np.sqrt(largest(A[n:, :n]) / moves)), rates)
 
 
 def check_moved(lin: Linearization) -> None:
@@ -40,7 +46,7 @@ def check_moved(lin: Linearization) -> None:
     sizes = np.linalg.norm(B, axis=0)
     B = B / np.where(sizes > 0.0, sizes, 1.0)
     for value in _lasting(lin, A):
-        M = np.hstack([A - value * np.eye(len(A)), B])
+        M = np.hstack([_away(lin, A, value), B])
         left, s, _ = np.linalg.svd(in_range(M))
         if s[-1] <= MOVED_BY_MOTORS:
             raise NotActuatedError(
@@ -59,7 +65,7 @@ def check_seen(lin: Linearization, Q: Array) -> None:
     root = (np.sqrt(np.maximum(values, 0.0)) * vectors).T
     root = root / max(largest(root), np.finfo(float).tiny)
     for value in _lasting(lin, A):
-        M = np.vstack([A - value * np.eye(len(A)), root])
+        M = np.vstack([_away(lin, A, value), root])
         _, s, right = np.linalg.svd(in_range(M))
         if s[-1] <= SEEN_BY_WEIGHTS:
             raise InputError(
@@ -71,16 +77,25 @@ def check_seen(lin: Linearization, Q: Array) -> None:
 def _scaled(lin: Linearization) -> tuple[Array, Array]:
     """A and B of scaled states; in continuous time of a time in which the model is of order one."""
     unit = state_units(lin)
-    n = unit.size // 2
-    time = 1.0 if lin.dt is not None else unit[0] / unit[n]
+    time = 1.0 if lin.dt is not None else 1.0 / _speed(lin)
     return time * lin.A * (unit / unit[:, None]), time * lin.B / unit[:, None]
+
+
+def _away(lin: Linearization, A: Array, value: complex) -> Array:
+    """``A - value``; of short ticks, in which hardly anything changes, of order one too."""
+    ticks = 1.0 if lin.dt is None else max(1.0, 1.0 / (_speed(lin) * lin.dt))
+    return ticks * (A - value * np.eye(len(A)))
 
 
 def _lasting(lin: Linearization, A: Array) -> NDArray[np.complex128]:
     """Eigenvalues of modes that do not decay, of a pair one."""
     values = np.linalg.eigvals(A).astype(complex)
-    margin = values.real if lin.dt is None else np.abs(values) - 1.0
-    return values[(margin >= -NOT_MOVING) & (values.imag >= 0.0)]
+    if lin.dt is None:
+        decay = values.real
+    else:
+        sizes = np.maximum(np.abs(values), np.finfo(float).tiny)
+        decay = np.log(sizes) / (_speed(lin) * lin.dt)
+    return values[(decay >= -NOT_MOVING) & (values.imag >= 0.0)]
 
 
 def _named(lin: Linearization, x: NDArray[np.complex128]) -> str:
@@ -93,13 +108,9 @@ def _named(lin: Linearization, x: NDArray[np.complex128]) -> str:
 
 def _what(lin: Linearization, value: complex) -> str:
     """What a mode of the scaled model does."""
-    if lin.dt is None:
-        unit = state_units(lin)
-        at = value * unit[unit.size // 2] / unit[0]
-    else:
-        at = np.log(value) / lin.dt
-    small = NOT_MOVING * max(1.0, float(abs(at)))
-    if abs(at) <= small or abs(value - (lin.dt is not None)) <= NOT_MOVING:
+    at = value * _speed(lin) if lin.dt is None else np.log(value) / lin.dt
+    small = NOT_MOVING * _speed(lin)
+    if abs(at) <= small:
         return "drifts (nothing pulls it back)"
     if at.real > small:
         return f"falls away by a factor of e in {1.0 / at.real:.3g} s"

@@ -3,8 +3,8 @@
     min T      u, rates, accelerations within their limits,   sd = 0 at both ends
 
 retime_rows.py has the limits as rows, retime_solve.py the programs. Limits are imposed at both ends
-of each interval, with its acceleration; then half-way, and where they are exceeded there, there are
-more nodes.
+of each interval, with its acceleration; then looked at in between, and where they are exceeded there
+are more nodes.
 Reference: docs/design.md, "Trajectories".
 """
 
@@ -18,18 +18,18 @@ import numpy as np
 
 from holoctl.base.checks import number, one_of, quiet, whole
 from holoctl.base.errors import InputError, LimitError
-from holoctl.base.tolerances import RETIME_OVER, RETIME_REFINED, RETIME_TIGHTENED
+from holoctl.base.tolerances import RETIME_CHECKED, RETIME_OVER, RETIME_REFINED, RETIME_TIGHTENED
 from holoctl.design.path_closed import (
     ClosedPath,
     between,
     closed_curve,
     closed_path,
-    grid_of,
-    near_ends,
     turning_points,
     with_nodes,
 )
+from holoctl.design.path_curve import Curve
 from holoctl.design.path_given import given_path
+from holoctl.design.path_grid import grid_of, near_ends
 from holoctl.design.path_start import start_of
 from holoctl.design.retime_payload import with_payload
 from holoctl.design.retime_result import Checked, checked, trajectory_of
@@ -153,38 +153,57 @@ def retime(
     begin = start_of(mech, start, partition)
     asked = given_path(begin, path, start is not None)
     nodes = closed_path(asked, grid_of(asked.knots, points))
-    _check_positions(nodes, whole_range)
     if mech.bound_forces:  # friction changes fast at rest, and its side where a joint turns back
-        nodes = with_nodes(nodes, near_ends(nodes))
+        nodes = with_nodes(nodes, near_ends(nodes.s))
         nodes = with_nodes(nodes, turning_points(nodes))
     task = Task(bound, f_ext, method)
-    found = _refined(task, nodes)
-    return trajectory_of(task, found)
+    return trajectory_of(task, _refined(task, nodes, whole_range))
 
 
-def _refined(task: Task, nodes: ClosedPath) -> Checked:
+def _refined(task: Task, nodes: ClosedPath, whole_range: BoundLimits) -> Checked:
     """The fastest way, with as many nodes as it takes, and at last tighter limits where more nodes
-    do not help."""
+    do not help; the best that was found, where in the end there is none."""
+    best: Checked | None = None
     for turn in range(RETIME_REFINED + RETIME_TIGHTENED):
         curve, middle = closed_curve(nodes)
-        if middle.s.size != nodes.s.size - 1:
-            middle, _ = between(nodes, nodes.curve())
-        found = checked(task, fastest(task, nodes), curve, middle)
+        places = _places(nodes, curve, middle)
+        for part in (nodes, *places.values()):
+            _check_positions(part, whole_range)
+        try:
+            found = checked(task, fastest(task, nodes), curve, places)
+        except LimitError as error:
+            if best is None or (task.tight is None and error.residual > 0.0):
+                raise
+            break
+        worst = float(found.over.max())
+        if best is None or worst < float(best.over.max()):
+            best = found
         over = found.over > RETIME_OVER
         if not over.any():
             return found
         near = over | np.append(over[1:], False) | np.append(False, over[:-1])
-        most = 100.0 * float(found.over.max())
         if turn < RETIME_REFINED:
-            nodes = with_nodes(nodes, middle.s[near])
-            log.info(_MORE, most, int(near.sum()))
+            nodes = with_nodes(nodes, 0.5 * (nodes.s[1:] + nodes.s[:-1])[near])
+            log.info(_MORE, 100.0 * worst, int(near.sum()))
             continue
         tight = np.zeros(nodes.s.size - 1) if task.tight is None else task.tight
-        task = replace(task, tight=tight + np.where(near, found.over[over].max(), 0.0))
-        log.info(_TIGHTER, most, int(near.sum()))
-    worst = int(np.argmax(found.over))
-    log.warning(_STILL, nodes.s.size, 100.0 * float(found.over.max()), float(nodes.s[worst]))
-    return found
+        task = replace(task, tight=tight + np.where(near, worst, 0.0))
+        log.info(_TIGHTER, 100.0 * worst, int(near.sum()))
+    if best is None:  # pragma: no cover - the first turn finds one, or raises
+        raise LimitError(f"{nodes.system.mech.name}: no way along the path was found")
+    at, s = int(np.argmax(best.over)), best.profile.path.s
+    log.warning(_STILL, s.size, 100.0 * float(best.over.max()), float(s[at]))
+    return best
+
+
+def _places(nodes: ClosedPath, curve: Curve, middle: ClosedPath) -> dict[float, ClosedPath]:
+    """Where a solution is checked, by the share of the way from node to node: half-way, and of few
+    nodes at more places. `middle` is half-way along the curve, whose nodes may be others."""
+    own = np.array_equal(curve.x, nodes.s)
+    along = curve if own else nodes.curve()
+    count = 2 * (RETIME_CHECKED // (2 * (nodes.s.size - 1))) + 1
+    shares = (np.arange(count) + 1.0) / (count + 1.0)
+    return {x: middle if own and x == 0.5 else between(nodes, along, x)[0] for x in shares.tolist()}
 
 
 _MORE = "retime: limits are exceeded by up to %.2g %% between nodes; %d more nodes"
@@ -214,6 +233,7 @@ def _check_positions(path: ClosedPath, bound: BoundLimits) -> None:
         lower, upper = bound.position[:, j]
         raise LimitError(
             f"{path.system.mech.name}: the path leads past a limit: at s = {path.s[i]:.4g} "
-            f"{bound.names[j]!r} is at {x[i, j]:.5g}, its limits are {lower:.5g} to {upper:.5g}",
+            f"{bound.names[j]!r} is at {x[i, j]:.5g}, its limits are {lower:.5g} to {upper:.5g} (past "
+            f"by {over[i, j] * bound.units[j]:.2g})",
             names=names, residual=float(over[i, j]), q=path.q[i].copy(),
         )  # fmt: skip

@@ -12,6 +12,7 @@ approach", IEEE Transactions on Automatic Control, 2009.
 from __future__ import annotations
 
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from importlib import import_module
@@ -100,7 +101,11 @@ def _compiled(N: int, m: int, rooted: bool) -> _Solve:
                 parameter.value = values
         for gap in RETIME_GAPS:
             try:
-                problem.solve(solver=cp.CLARABEL, tol_gap_abs=gap, tol_gap_rel=gap, tol_feas=gap)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # that it is inaccurate: the status says so too
+                    problem.solve(
+                        solver=cp.CLARABEL, tol_gap_abs=gap, tol_gap_rel=gap, tol_feas=gap
+                    )
             except cp.error.SolverError:
                 continue
             if problem.status == cp.OPTIMAL:

@@ -50,8 +50,9 @@ def infeasible(dyn: Dynamics, rows: Rows) -> LimitError:
     )  # fmt: skip
     if found.status != 0 or found.x[-1] <= 0.0:
         return LimitError(
-            f"{mech.name}: no way along the path within its limits was found, although in exact "
-            "numbers there is one, which is very slow somewhere: leave the limits some room"
+            f"{mech.name}: no way along the path within its limits was found, although these may "
+            "leave one, which is very slow somewhere, or hard to compute: leave the limits some "
+            "room, give more points, or take the other method"
         )
     force = np.abs(np.asarray(found.ineqlin.marginals))
     worst = int(np.argmax(force))

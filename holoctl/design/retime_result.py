@@ -1,4 +1,4 @@
-"""The trajectory of a solution, checked half-way between its nodes; its efforts, what limits it."""
+"""The trajectory of a solution, checked between its nodes; its efforts, what limits it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 
 class Checked(NamedTuple):
-    """A solution, and how far limits are exceeded half-way between its nodes.
+    """A solution, and how far limits are exceeded between its nodes.
 
     Attributes
     ----------
@@ -41,11 +41,14 @@ class Checked(NamedTuple):
     over: Vector
 
 
-def checked(task: Task, profile: Profile, curve: Curve, middle: ClosedPath) -> Checked:
-    """A solution, checked half-way between its nodes."""
-    b = 0.5 * (profile.b[1:] + profile.b[:-1])
-    dyn = dynamics_along(middle, task.f_ext)
-    return Checked(profile, curve, _over(task, dyn, profile.sdd, b).max(axis=1))
+def checked(task: Task, profile: Profile, curve: Curve, places: dict[float, ClosedPath]) -> Checked:
+    """A solution, checked between its nodes: at shares of the way from each to the next."""
+    over = np.full(profile.sdd.size, -np.inf)
+    for share, place in places.items():
+        b = profile.b[:-1] + share * np.diff(profile.b)
+        dyn = dynamics_along(place, task.f_ext)
+        over = np.maximum(over, _over(task, dyn, profile.sdd, b).max(axis=1))
+    return Checked(profile, curve, over)
 
 
 def _over(task: Task, dyn: Dynamics, sdd: Vector, b: Vector) -> Array:

@@ -10,7 +10,7 @@ approach", IEEE Transactions on Automatic Control, 2009.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,18 +90,24 @@ def fastest(task: Task, path: ClosedPath) -> Profile:
     dyn = dynamics_along(path, task.f_ext)
     of_joints = joint_rows(path, task.bound)
     curved = dyn.speedy or any(curve is not None for curve in task.bound.curves)
-    h = np.diff(path.s)
-    if not curved:
-        rows = _rows(dyn, task, of_joints, np.zeros(path.s.size))
-        b = _solved(task, rows, h, np.zeros(path.s.size))
-        if b is None:
-            raise infeasible(dyn, rows)
-        return _profile(dyn, b)
-    return _in_rounds(task, dyn, of_joints, h)
+    solve = _in_rounds if curved else _at_once
+    b = solve(task, dyn, of_joints)
+    if b is None and task.method == "toppra":  # its programs are solved to fixed tolerances
+        b = solve(replace(task, method="cvxpy"), dyn, of_joints)
+    if b is None:
+        raise infeasible(dyn, _rows(dyn, task, of_joints, np.zeros(path.s.size)))
+    return Profile(dyn, b, np.diff(b) / (2.0 * np.diff(path.s)))
 
 
-def _in_rounds(task: Task, dyn: Dynamics, of_joints: Rows, h: Vector) -> Profile:
-    n = dyn.path.s.size
+def _at_once(task: Task, dyn: Dynamics, of_joints: Rows) -> Vector | None:
+    """b, where nothing changes with the speed."""
+    rest = np.zeros(dyn.path.s.size)
+    return _solved(task, _rows(dyn, task, of_joints, rest), np.diff(dyn.path.s), rest)
+
+
+def _in_rounds(task: Task, dyn: Dynamics, of_joints: Rows) -> Vector | None:
+    """b, near slow motion at first and then near what was found."""
+    n, h = dyn.path.s.size, np.diff(dyn.path.s)
     sd, best, last = np.zeros(n), None, np.inf
     usual = float(np.sqrt(_usual(_rows(dyn, task, of_joints, sd), h)))
     sd[1:-1] = RETIME_SLOW * usual
@@ -119,9 +125,7 @@ def _in_rounds(task: Task, dyn: Dynamics, of_joints: Rows, h: Vector) -> Profile
                 break
             best, last = b, now
         sd = np.sqrt(b) if turn < RETIME_ROUNDS // 2 else 0.5 * (sd + np.sqrt(b))
-    if best is None:
-        raise infeasible(dyn, _rows(dyn, task, of_joints, np.zeros(n)))
-    return _profile(dyn, best)
+    return best
 
 
 def _over(task: Task, dyn: Dynamics, of_joints: Rows, b: Vector, h: Vector) -> float:
@@ -131,10 +135,6 @@ def _over(task: Task, dyn: Dynamics, of_joints: Rows, b: Vector, h: Vector) -> f
     steady = rows.b * b[:, None] + rows.z * sd[:, None] + rows.c
     first = steady[:-1] + rows.a[:-1] * sdd[:, None]
     return float(max(first.max(), (steady[1:] + rows.a[1:] * sdd[:, None]).max()))
-
-
-def _profile(dyn: Dynamics, b: Vector) -> Profile:
-    return Profile(dyn, b, np.diff(b) / (2.0 * np.diff(dyn.path.s)))
 
 
 def duration_of(b: Vector, h: Vector) -> float:

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_continuous_are, solve_discrete_are
+from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov, solve_discrete_are
 
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import largest, one_norm
-from holoctl.base.tolerances import FIRST_DOUBLING, RICCATI_HOLDS
+from holoctl.base.tolerances import FIRST_DOUBLING, POLISHED, RICCATI_HOLDS
 
 __all__ = ["Regulator", "Ticks", "backward", "continuous", "discrete", "held"]
 
@@ -81,11 +81,21 @@ def continuous(A: Array, B: Array, Q: Array, R: Array) -> Regulator:
         P = np.asarray(solve_continuous_are(A, B, Q, R), dtype=float)
     except (np.linalg.LinAlgError, ValueError) as error:
         raise _unsolved(str(error)) from None
+    for _ in range(POLISHED):  # Newton's method (Kleinman), by what is left of the equation
+        K, left, _ = _left(A, B, Q, R, P)
+        P = P + np.asarray(solve_continuous_lyapunov((A - B @ K).T, -left), dtype=float)
+    K, left, size = _left(A, B, Q, R, P)
+    growth = float(np.linalg.eigvals(A - B @ K).real.max(initial=-np.inf))
+    _check(P, left, size, growth < 0.0)
+    return Regulator(K, P)
+
+
+def _left(A: Array, B: Array, Q: Array, R: Array, P: Array) -> tuple[Array, Array, float]:
+    """K of a cost, what it leaves of the continuous equation, and the size of its terms."""
     K: Array = np.asarray(np.linalg.solve(R, B.T @ P), dtype=float)
     terms = [A.T @ P, P @ A, Q, -K.T @ R @ K]
-    growth = float(np.linalg.eigvals(A - B @ K).real.max(initial=-np.inf))
-    _check(P, sum(terms), max(map(largest, terms)), growth < 0.0)
-    return Regulator(K, P)
+    left = terms[0] + terms[1] + terms[2] + terms[3]
+    return K, 0.5 * (left + left.T), max(map(largest, terms))
 
 
 def discrete(ticks: Ticks) -> Regulator:
@@ -101,7 +111,7 @@ def discrete(ticks: Ticks) -> Regulator:
         P = np.asarray(solve_discrete_are(A, B, Q, R, s=N), dtype=float)
     except (np.linalg.LinAlgError, ValueError) as error:
         raise _unsolved(str(error)) from None
-    for _ in range(2):  # a step of the iteration itself polishes
+    for _ in range(POLISHED):  # by steps of the iteration itself
         found = backward(ticks, P)
         change, P = found.P - P, found.P
     radius = float(np.abs(np.linalg.eigvals(A - B @ found.K)).max(initial=0.0))
@@ -127,6 +137,6 @@ def _check(P: Array, left: Array, size: float, stable: bool) -> None:
 def _unsolved(why: str) -> SingularityError:
     return SingularityError(
         f"no regulator was found: the Riccati equation could not be solved ({why}). A motion that "
-        "the motors hardly move, or that Q hardly weighs, makes it so, and weights of very "
-        "different size"
+        "the motors hardly move, or that Q hardly weighs, makes it so, weights of very different "
+        "size, and a tick that is long for a motion that falls"
     )

@@ -4,13 +4,19 @@
     z_k+1 = [1 h; 0 1] z_k + [a (a/2 + b); a] u_k-m-1 + [b^2/2; b] u_k-m         u_k = -[kp kd] z_k
     e = z - 1:   (1 + e)^(m+1) e^2 + N1(e) + (1 + e) N0(e) = 0,   N(e) = (kp g1 + kd g2) e + kp h g2
 
-exactly: what was measured moves on by the effort that was held then. Without samples
+exactly: what was measured moves on by the effort that was held then. Over z^(m+1) e^2 that is
+
+    1 + w^2 p(z) + 2 d w r(z) = 0        w bandwidth, d damping;  stable for small w
+
+and where the loop gets unstable a pole z = exp(j theta) is on the unit circle: the imaginary part
+gives w(theta), the real part theta. Without samples
 
     s^2 + (kd s + kp) exp(-s delay) = 0
 
-Reference: K. Astrom and B. Wittenmark, Computer-Controlled Systems, the chapter on sampled systems
-with time delays; D. Breda, S. Maset and R. Vermiglio, pseudospectral discretisation of the
-infinitesimal generator of delay equations.
+References: J. Ackermann, Robust Control, the chapter on D-decomposition; K. Astrom and
+B. Wittenmark, Computer-Controlled Systems, the chapter on sampled systems with time delays;
+D. Breda, S. Maset and R. Vermiglio, pseudospectral discretisation of the infinitesimal generator of
+delay equations.
 """
 
 from __future__ import annotations
@@ -21,11 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.tolerances import (
+    BARELY_DAMPED,
     DECAYS_FASTER,
     DELAY_NODES,
-    LOOP_BISECTED,
-    LOOP_GRID,
-    NEWTON_TRUSTED,
+    LOOP_ANGLES,
+    NEAR_ONE,
+    POLE_STEPS,
+    POLES_EXACT,
+    SLOW_LOOP,
     TICK_ROUNDED,
 )
 
@@ -68,8 +77,10 @@ def loop_exponents(bandwidth: float, damping: float, rate: float | None, delay: 
     kp, kd = bandwidth**2, 2.0 * damping * bandwidth
     if rate is not None:
         e = _roots(kp, kd, 1.0 / rate, late(rate, delay))
+        x, y = e.real, e.imag  # numpy's log1p of complex numbers has fewer digits
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log1p(e) * rate, dtype=complex)
+            size = 0.5 * np.log1p(np.maximum(x * (2.0 + x) + y * y, -1.0))
+        return np.asarray(rate * size + 1j * (rate * np.arctan2(y, 1.0 + x)), dtype=complex)
     if delay == 0.0:
         return np.asarray(np.roots([1.0, kd, kp]), dtype=complex)
     return _of_delay(kp, kd, delay)
@@ -91,24 +102,62 @@ def largest_bandwidth(damping: float, rate: float | None, delay: float) -> float
     margin = float(np.arctan(2.0 * damping * x) / x)
     if rate is None:
         return margin / delay if delay > 0.0 else float("inf")
+    if damping <= BARELY_DAMPED:  # so slow that a tick is a delay of half of it
+        return margin / (delay + 0.5 / rate)
+    return _first_crossing(damping, rate, late(rate, delay))
 
-    def stable(bandwidth: float) -> bool:
-        return bool(loop_exponents(bandwidth, damping, rate, delay).real.max() < 0.0)
 
-    low = LOOP_GRID[0] * margin / (delay + 0.5 / rate)
-    while not stable(low):
-        low *= 0.5
-    high = low * LOOP_GRID[1]
-    while stable(high):
-        low, high = high, high * LOOP_GRID[1]
-    while high - low > LOOP_BISECTED * high:
+def _first_crossing(damping: float, rate: float, by: Late) -> float:
+    """The least bandwidth at which a pole is on the unit circle, rad/s."""
+    few, many = LOOP_ANGLES
+    start = min(0.1 * damping / (by.whole + 1), 1e-3)
+    angles = np.concatenate(
+        [np.geomspace(start, 0.1, few), np.linspace(0.1, np.pi, many * (by.whole + 2))[1:-1]]
+    )
+    left = _crossing(angles, damping, rate, by)[0]
+    at = np.flatnonzero(left[:-1] * left[1:] <= 0.0)
+    low, high, at_low = angles[at], angles[at + 1], left[at]
+    for _ in range(60):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if stable(middle) else (low, middle)
-    return low
+        here = _crossing(middle, damping, rate, by)[0]
+        before = here * at_low > 0.0
+        low, high = np.where(before, middle, low), np.where(before, high, middle)
+    found = []
+    for angle, about in zip(low, _crossing(low, damping, rate, by)[1], strict=True):
+        w = _of_real_part(angle, damping, rate, by)  # well conditioned where the other is not
+        found.append(w[np.argmin(np.abs(w - about))])
+    found.extend(_of_real_part(np.pi, damping, rate, by))  # the pole at z = -1
+    return rate * min(
+        float(x.real) for x in found if x.real > 0.0 and abs(x.imag) <= 1e-6 * abs(x)
+    )
+
+
+def _over_integrators(angles: Array, rate: float, by: Late) -> tuple[Complex, Complex]:
+    """p and r at z = exp(j angle); time in ticks."""
+    a, b, e = by.a * rate, by.b * rate, np.expm1(1j * angles)
+    z = 1.0 + e
+    p = (a * (0.5 * a + b) + 0.5 * z * b * b) * e + (a + z * b)
+    shift = np.exp(-1j * (by.whole + 1) * angles) / e
+    return p * shift / e, (a + z * b) * shift
+
+
+def _crossing(angles: Array, damping: float, rate: float, by: Late) -> tuple[Array, Array]:
+    """What is left of the real part with w from the imaginary one, times a square; and w h."""
+    p, r = _over_integrators(angles, rate, by)
+    w = -2.0 * damping * r.imag / np.where(p.imag == 0.0, np.inf, p.imag)
+    left = p.imag**2 + (2.0 * damping) ** 2 * r.imag * (r.imag * p.real - r.real * p.imag)
+    return left, w
+
+
+def _of_real_part(angle: float, damping: float, rate: float, by: Late) -> Complex:
+    """Both w h at which the real part vanishes."""
+    (p,), (r,) = _over_integrators(np.array([angle]), rate, by)
+    return np.roots([p.real, 2.0 * damping * r.real, 1.0]).astype(complex)
 
 
 def _roots(kp: float, kd: float, h: float, by: Late) -> Complex:
-    """e = z - 1 of all poles, each by Newton's method to its last digits.
+    """e = z - 1 of all poles: the eigenvalues of a companion matrix, then those near 0, which slow
+    loops have, to their last digits by Newton's method on all of them at once (Aberth).
 
     ``z^m e^2 + N0(e)`` where the delay is in whole ticks, else z times it and N1.
     """
@@ -120,15 +169,26 @@ def _roots(kp: float, kd: float, h: float, by: Late) -> Complex:
     for N, power in ((now, by.a > 0.0), (before, 0)):
         in_z[m + 1 - power] += N[0]
         in_z[m + 2 - power] += N[1] - N[0]
-    e = np.roots(in_z).astype(complex) - 1.0
-    for _ in range(3):
-        z = 1.0 + e
-        n0, n1 = now[0] * e + now[1], before[0] * e + before[1]
-        f, df = z**m * e * e + n1, z**m * 2.0 * e + before[0]
-        df += m * z ** max(m - 1, 0) * e * e
+    e: Complex = np.asarray(np.roots(in_z) - 1.0, dtype=complex)
+    slow = h * np.roots([1.0, kd, kp]).astype(complex)  # as if nothing were late
+    if np.abs(slow).max() * (m + 1) < SLOW_LOOP:
+        e[np.argsort(np.abs(e))[:2]] = slow
+    e = np.asarray(e * (1.0 + 1e-9j * np.arange(e.size)), dtype=complex)  # no two the same
+    near = np.flatnonzero(np.abs(e) < NEAR_ONE)
+    for _ in range(POLE_STEPS):
+        x = e[near]
+        z = 1.0 + x
+        n0, n1 = now[0] * x + now[1], before[0] * x + before[1]
+        f, df = z**m * x * x + n1, z**m * 2.0 * x + before[0]
+        df += m * z ** max(m - 1, 0) * x * x
         f, df = (f + z * n0, df + n0 + z * now[0]) if by.a > 0.0 else (f + n0, df + now[0])
-        step = f / np.where(df == 0.0, np.inf, df)
-        e = e - np.where(np.abs(step) < NEWTON_TRUSTED * np.abs(e), step, 0.0)
+        apart = x[:, None] - e
+        others = (1.0 / np.where(apart == 0.0, np.inf, apart)).sum(axis=1)
+        slope = df - f * others
+        step = np.where(slope == 0.0, 0.0, f / np.where(slope == 0.0, 1.0, slope))
+        e[near] = x - step
+        if (np.abs(step) <= POLES_EXACT * np.abs(x)).all():
+            break
     return np.asarray(e, dtype=complex)
 
 

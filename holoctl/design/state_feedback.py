@@ -53,7 +53,8 @@ class StateFeedback:
     dt : float or None
         The tick that the gains are made for, s; None: a continuous controller.
     poles : (2n,) complex array
-        Of the closed loop about a point, 1/s; in ticks ``log(z) / dt``. Empty along a motion.
+        Of the closed loop about a point, 1/s; in ticks ``log(z) / dt``. Fewer where states were
+        left out; empty along a motion.
     P : (2n, 2n) array
         The cost that is still to come from a state x off the point is ``x' P x``; along a motion
         from its start.
@@ -94,8 +95,8 @@ class StateFeedback:
         if self.times is not None:
             what = f"along a motion of {self.times[-1]:.4g} s"
         else:
-            slowest = -float(self.poles.real.max(initial=-np.inf))
-            what = f"about a point, slowest pole {-slowest:.3g} 1/s"
+            slowest = float(self.poles.real.max(initial=-np.inf))
+            what = f"about a point, slowest pole {slowest:.3g} 1/s"
         return (
             f"<StateFeedback of {self.mech.name!r}: {counted(n, 'motion')}, "
             f"{counted(len(self.inputs), 'motor')}, {ticks}, {what}; gains up to "

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, counted
+from holoctl.base.html_table import Part, folded, html_table, named
 from holoctl.doctor import sentences
 from holoctl.doctor.acting_forces import ActingForces
 from holoctl.doctor.contradiction import Closing
@@ -111,6 +112,9 @@ class MobilityReport:
 
     def __str__(self) -> str:
         return "\n".join([self.name, "", *map(sentences.wrapped, _paragraphs(self))])
+
+    def _repr_html_(self) -> str:
+        return html_table(f"Mobility of {self.name!r}", lambda: _parts(self))
 
     # ------------------------------------------------------------------------------ how it closes
 
@@ -348,6 +352,35 @@ class MobilityReport:
     def actuation_margin(self) -> float:
         """Smallest singular value of gamma' B (scaled) that should count. Inf without motors."""
         return self.margins.actuation_margin
+
+
+def _parts(r: MobilityReport) -> Iterator[Part]:
+    """What a notebook shows: what is asked first, and all sentences behind a word."""
+    yield "closes", "yes" if r.closed else f"no: off by {r.error:.2g} (scaled)"
+    if r.contradictions:
+        yield "contradictions", named(r.contradictions)
+    if r.opposite:
+        yield "axes in opposite directions", named(r.opposite)
+    if r.closed:
+        yield "motions", f"{r.dof} of {counted(r.open_dof, 'coordinate')}"
+        yield "rows", f"{r.active} of {r.rows} count"
+        yield "redundant", named(r.redundant)
+        yield "actuation", _ACTUATION[r.actuation].format(counted(len(r.motors), "motor"))
+        yield "independent", named(r.independent)
+        for what, names in (("locked", r.locked_joints), ("idle", r.idle), ("", r.singular)):
+            if names:
+                yield what or "singular", named(names)
+    yield "", folded("in sentences", str(r))
+
+
+_ACTUATION = {
+    "none": "none",
+    "fully": "{}: fully actuated",
+    "under": "{}: underactuated",
+    "redundantly": "{}: more than motions",
+    "both": "{}: motions without motor, and motors too many",
+    "unknown": "unknown",
+}
 
 
 def _paragraphs(r: MobilityReport) -> Iterator[str]:

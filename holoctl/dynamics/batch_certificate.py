@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import counted, read_only
 from holoctl.base.errors import InconsistentError
+from holoctl.base.html_table import Part, html_table
 from holoctl.dynamics.certificate import Certificate, limit
 
 __all__ = ["MEASURES", "BatchCertificate", "certificates", "measures_of"]
@@ -79,6 +81,9 @@ class BatchCertificate:
             f"<BatchCertificate of {states}: NOT certified at {bad} ({', '.join(self.failures)})>"
         )
 
+    def _repr_html_(self) -> str:
+        return html_table(self, lambda: _parts(self))
+
     def raise_if_bad(self) -> BatchCertificate:
         """This certificate, or an error that names the states and numbers that are off.
 
@@ -102,6 +107,16 @@ class BatchCertificate:
             f"{'; '.join(told)}. The `certificate` of one of these states alone says more",
             residual=max(sizes),
         )
+
+
+def _parts(c: BatchCertificate) -> Iterator[Part]:
+    """What a notebook shows: the largest of each number, and where that is."""
+    if not len(c):
+        return
+    yield "", "at most", "at state", "may be"
+    for name in MEASURES:
+        i = int(np.argmax(x := getattr(c, name)))  # the first that is no number, if one is
+        yield name, f"{x[i]:.1e}", i, f"{limit(name, c.tolerance):.0e}"
 
 
 def certificates(numbers: Array, tolerance: float) -> BatchCertificate:

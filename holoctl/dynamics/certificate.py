@@ -13,6 +13,7 @@ of all that: the change of energy, that of springs too, is differenced along the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
+from holoctl.base.html_table import Part, html_table
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
     ENERGY_LONGEST,
@@ -110,6 +112,9 @@ class Certificate:
         """Whether every number is within its tolerance."""
         return not self.failures
 
+    def _repr_html_(self) -> str:
+        return html_table("Certificate", lambda: _parts(self))
+
     def __str__(self) -> str:
         verdict = "This solution is certified" if self.ok else "This solution is NOT certified"
         text = (
@@ -128,6 +133,16 @@ class Certificate:
             most = limit(name, self.tolerance)
             text += f" {_MEANING[name]} ({getattr(self, name):.1e} > {most:.0e})."
         return text
+
+
+def _parts(c: Certificate) -> Iterator[Part]:
+    """What a notebook shows: each number, and what it may be."""
+    yield "", "is", "at most", verdict(c)
+    for name in TOLERANCES:
+        most = limit(name, c.tolerance)
+        bad = name in c.failures
+        yield name, f"{getattr(c, name):.1e}", f"{most:.0e}", _MEANING[name] if bad else ""
+    yield "rank", c.rank, "", ""
 
 
 _OF_GEOMETRY = ("closure", "velocity", "redundant")

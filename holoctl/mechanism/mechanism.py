@@ -22,6 +22,7 @@ from holoctl.base.checks import (
     vector,
 )
 from holoctl.base.errors import InputError
+from holoctl.base.html_table import html_table
 from holoctl.constraints.contract import BoundChart, BoundRows, Constraint, offered
 from holoctl.forces.contract import BoundForce, Force
 from holoctl.mechanism.blocks import Block, blocks_of
@@ -46,6 +47,7 @@ from holoctl.mechanism.description import (
 from holoctl.mechanism.limits import Limits, checked_limits
 from holoctl.mechanism.motors import MotorPlaces, motor_places, position_reader
 from holoctl.mechanism.scales import scales
+from holoctl.mechanism.table import parts_of
 from holoctl.tree.configurations import checked_configuration
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate, translational
 from holoctl.tree.frozen_model import plain
@@ -257,6 +259,9 @@ class Mechanism:
             f"{counted(len(self.row_scale), 'row')}, {counted(self.nu, 'motor')}"
             f"{forces}>"
         )
+
+    def _repr_html_(self) -> str:
+        return html_table(self, lambda: parts_of(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.init}

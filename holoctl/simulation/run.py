@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.metadata import version
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, counted
 from holoctl.base.errors import InputError
+from holoctl.base.html_table import Part, html_table, named
 from holoctl.base.linalg import largest
 
 __all__ = ["KINDS", "Run", "versions"]
@@ -23,6 +25,10 @@ Array = NDArray[np.float64]
 
 KINDS = ("kinetic", "gravity", "springs")
 """Of energy."""
+
+
+MOST_MOTORS = 8
+"""In the table of a run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +111,9 @@ class Run:
             ]
         )
 
+    def _repr_html_(self) -> str:
+        return html_table(self, lambda: _parts(self))
+
     def save(self, path: str | Path) -> Path:
         """Write all of it to a ``.npz`` file (the suffix is added), and return the path."""
         path = Path(path)
@@ -129,6 +138,32 @@ class Run:
         for name in ("versions", "ended", "sensors"):
             values[name] = str(values[name])
         return cls(**values)
+
+
+def _parts(run: Run) -> Iterator[Part]:
+    """What a notebook shows of a run."""
+    if not run.t.size:
+        return
+    yield "time", f"{run.t[0]:g} to {run.t[-1]:g} s", counted(run.t.size, "instant")
+    if run.ended:
+        yield "ended by", run.ended
+    for i, u in enumerate(np.atleast_2d(run.u.T)):
+        if i < MOST_MOTORS and np.isfinite(u).any():
+            yield f"u[{i}]", f"{np.nanmin(u):.4g} to {np.nanmax(u):.4g}", "N m or N"
+    for kind in KINDS:
+        E = run.energy[kind]
+        if E.any():
+            yield f"{kind} energy", f"{E[0]:.4g} to {E[-1]:.4g} J"
+    yield "off the constraints", f"at most {largest(run.closure):.1e}", "scaled"
+    for x, what in ((run.crossings, "crossed"), (run.repartitions, "rows decided anew")):
+        if len(x):
+            yield what, named([f"{t:.4g}" for t in x]) + " s"
+    if len(run.events):
+        yield "events", named([f"{int(k)} at {t:.4g} s" for t, k in run.events])
+    if run.u.shape[1] and run.tick_time.any():
+        median, p99 = np.nanpercentile(run.tick_time, [50, 99]) * 1e6
+        yield "the controller took", f"{median:.0f} us", f"99 %: {p99:.0f} us"
+    yield "steps", run.steps, f"{run.evaluations} evaluations"
 
 
 @cache

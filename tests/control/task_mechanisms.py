@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-import pytest
 from shared_robots import SHARED_ROBOT_NAMES, shared_robot
 from support import ROOT, closed_states, few, mechanism, rows, shared_partition
 from zoo import ZOO
@@ -47,8 +46,6 @@ def of(name):
 
 def _biped():
     path = ROOT / "benchmarks" / "mechanisms.py"
-    if not path.exists():
-        pytest.skip("the benchmarks are not in an sdist")
     if "benchmark_mechanisms" not in sys.modules:
         spec = importlib.util.spec_from_file_location("benchmark_mechanisms", path)
         module = importlib.util.module_from_spec(spec)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pickle
 
+import linkages
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -155,3 +156,75 @@ def test_the_value():
         hc.equilibrium(one_motor(), fixed="left")
     with pytest.raises(hc.InputError, match=r"u \(motor efforts\) must have shape \(1,\)"):
         hc.equilibrium(one_motor(), u=[1.0, 2.0])
+
+
+# ------------------------------------------------------------------- of very different size, bent
+
+
+def on_an_arm(mass, small, forces=(), motors=("arm",)):
+    """A pendulum of 1 cm at the end of an arm of 1 m."""
+    m = vertical(pin.Model())
+    add_body(m, 0, pin.JointModelRZ(), at(), "arm", bar(1.0, mass))
+    ball = pin.Inertia(small, np.array([0.01, 0.0, 0.0]), 1e-5 * small * np.eye(3))
+    add_body(m, "arm", pin.JointModelRZ(), at(1.0), "small", ball)
+    return hc.Mechanism(m, [], motors, forces=forces, name="on_an_arm")
+
+
+@pytest.mark.parametrize(("mass", "small"), [(1.0, 0.01), (1e3, 1e-3), (1e3, 1e-6)])
+def test_a_small_pendulum_on_a_heavy_arm_counts(mass, small):
+    eq = hc.equilibrium(on_an_arm(mass, small), [0.3, 0.5])
+    assert eq.q.sum() == pytest.approx(np.pi / 2, abs=1e-10)
+    assert "'small': no motor moves it; it is in balance by itself, and falls" in eq.unheld[0]
+
+
+@pytest.mark.parametrize("stiffness", [1e3, 1e6, 1e8])
+def test_beside_a_stiff_spring_the_weak_ones_count(stiffness):
+    spring = hc.JointSpring("arm", stiffness)
+    eq = hc.equilibrium(on_an_arm(1.0, 0.01, [spring], ()), [0.0, -1.5])
+    assert stiffness * eq.q[0] == pytest.approx(-9.81 * (0.5 + 0.01), rel=1e-4)
+    assert eq.q.sum() == pytest.approx(-np.pi / 2, abs=1e-10)
+    assert eq.stable
+    assert all("pulled back" in sentence for sentence in eq.unheld)
+
+
+def test_of_a_tenth_of_a_millimetre_and_a_microgram():
+    mech = dataclasses.replace(linkages.four_bar(1e-4).mechanism(), actuated=())
+    model = mech.model.copy()
+    model.gravity.linear = np.array([0.0, -9.81, 0.0])
+    for i in range(1, model.njoints):
+        body = model.inertias[i]
+        model.inertias[i] = pin.Inertia(1e-9 * body.mass, body.lever, 1e-9 * body.inertia)
+    eq = hc.equilibrium(mech.with_model(model))
+    assert balance_over_size(eq) < 1e-9
+    assert eq.stable is not None
+    assert hc.linearize(eq.mech, eq.q, u=eq.u).at_equilibrium
+
+
+def balance_over_size(eq):
+    """As `balance`, over the efforts that act, however small."""
+    P = hc.project(eq.mech, eq.q, eq.v, "orthonormal", partition=eq.partition, t_stab=False)
+    left = P.gamma.T @ (P.terms.h - P.terms.F - eq.mech.B @ eq.u)
+    return np.abs(left).max() / np.abs(P.terms.h).max()
+
+
+def test_no_equilibrium_a_millionth_beyond_the_last_one():
+    mech = pendulum(motors=["link"])
+    most = float(hc.equilibrium(mech, [0.0]).u[0])
+    assert abs(hc.equilibrium(mech, [0.3], [most * (1.0 - 1e-6)]).q[0]) < 2e-3
+    with pytest.raises(hc.InconsistentError, match="nowhere near"):
+        hc.equilibrium(mech, [0.3], [most * (1.0 + 1e-6)])
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_rope_that_is_just_taut_holds_one_side_only(side):
+    """Upright, with a rope to one side: it falls to that side."""
+    rope = hc.Spring(("link", at(0.5)), ("universe", at(side, 0.5)), 500.0, 1.0, unilateral=True)
+    eq = hc.equilibrium(pendulum(forces=[rope]), [np.pi / 2])
+    assert eq.stable is None
+    assert "falls away" in eq.unheld[0]
+    other = hc.Spring(
+        ("link", at(0.5)), ("universe", at(-side, 0.5)), 500.0, 1.0, unilateral=True, name="other"
+    )
+    held = hc.equilibrium(pendulum(forces=[rope, other]), [np.pi / 2])
+    assert held.stable
+    assert "pulled back" in held.unheld[0]

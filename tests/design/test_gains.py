@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 
 import numpy as np
 import pytest
@@ -65,6 +66,47 @@ def test_the_poles_are_those_of_the_motion(delay):
     assert np.abs(left).max() < 1e-10 * np.abs(e).max()
 
 
+@pytest.mark.parametrize("rate", [1e3, 1e5, 1e7])
+@pytest.mark.parametrize("ticks", [0.0, 1.0, 2.6, 40.0])
+def test_slow_loops_keep_their_damping(rate, ticks):
+    """To first order a delay, half a tick included, takes 1/2 - damping^2 of bandwidth times it."""
+    for bandwidth in (1e-4, 1e-2, 1.0):
+        late = bandwidth * (ticks + 0.5) / rate
+        left = damping_left(bandwidth, 0.7, rate, ticks / rate)
+        assert left == pytest.approx(0.7 - 0.01 * late, abs=1e-11 + late**2)
+
+
+@pytest.mark.parametrize("damping", [1e-12, 1e-7, 1e-5, 1e-2, 30.0, 1e6])
+@pytest.mark.parametrize("ticks", [0.0, 0.3, 7.0, 63.5])
+def test_the_largest_bandwidth_is_where_a_pole_crosses(damping, ticks):
+    most = largest_bandwidth(damping, 1e3, ticks * 1e-3)
+    if ticks == 0.0:
+        assert most == pytest.approx(1e3 * min(1.0 / damping, 4.0 * damping), rel=1e-9)
+    if damping < 1e-9:
+        return  # the poles themselves have no digits for that
+    sides = [
+        loop_exponents(x * most, damping, 1e3, ticks * 1e-3).real.max() for x in (0.999, 1.001)
+    ]
+    assert sides[0] < 0.0 < sides[1]
+    assert loop_exponents(0.1 * most, damping, 1e3, ticks * 1e-3).real.max() < 0.0
+
+
+def test_two_hundred_ticks_late_are_told_at_once(lin):
+    start = time.process_time()
+    with pytest.raises(hc.LimitError, match="too fast for this rate"):
+        hc.gains_for(lin, 1.0, 0.7, rate=1e3, delay=0.2)
+    assert time.process_time() - start < 2.0  # took 18 s
+
+
+def test_a_late_loop_without_ticks_is_closed_around_the_model_too(lin):
+    """Weight that is compensated late pulls the robot down: as with short ticks."""
+    for kwargs in ({"delay": 0.1}, {"delay": 0.1 - 0.5e-3, "rate": 1e3}):
+        with pytest.raises(hc.LimitError, match="goes astray"):
+            hc.gains_for(lin, 0.5, **kwargs)
+    assert hc.gains_for(lin, 2.0, delay=0.02).rate is None
+    assert hc.gains_for(lin, 2.0, delay=1e-9).damping_left[0] == pytest.approx(1.0)
+
+
 def test_a_short_tick_is_a_continuous_loop():
     for damping in (0.3, 1.0):
         ticks = largest_bandwidth(damping, 5e3, 5e-3 - 0.5 / 5e3)
@@ -115,6 +157,7 @@ def test_what_is_not_stable_is_refused(lin):
         ({"bandwidth": 1.0, "delay": -1.0}, "delay must not be negative"),
         ({"bandwidth": 1.0, "delay": 1.0, "rate": 1e3}, "is it in ms"),
         ({"bandwidth": np.nan}, "bandwidth must be above zero"),
+        ({"bandwidth": 1e200}, "its square finite"),
     ],
 )
 def test_what_makes_no_sense_is_refused(lin, given, said):

@@ -79,6 +79,40 @@ def test_model_and_cost_over_a_tick_are_exact():
             np.testing.assert_allclose(mine, theirs, atol=1e-13 * np.abs(W).max())
 
 
+@pytest.mark.parametrize("ratio", [1e-12, 1e-8, 1e8])
+@pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
+def test_the_size_of_a_cost_is_none_of_the_gains(five, ratio, size):
+    """Whatever it is: K stays, P goes with it; and Riccati's equation holds."""
+    _, lin = five
+    law, same = hc.lqr(lin, ratio * size * Q, size * R), hc.lqr(lin, ratio * Q, R)
+    np.testing.assert_allclose(law.K, same.K, rtol=1e-9, atol=1e-10 * np.abs(same.K).max())
+    np.testing.assert_allclose(law.P / size, same.P, rtol=1e-8, atol=1e-9 * np.abs(same.P).max())
+    A, P = lin.A, same.P
+    terms = [A.T @ P, P @ A, ratio * Q, -same.K.T @ R @ same.K]
+    assert np.abs(sum(terms)).max() < 1e-9 * max(np.abs(x).max() for x in terms)
+
+
+def test_efforts_of_very_different_worth(five):
+    _, lin = five
+    law = hc.lqr(lin, Q, [1e-8, 1e8])
+    alone = control.lqr(lin.A, lin.B[:, :1], Q, [[1e-8]])[0]
+    assert np.abs(law.K[1]).max() < 1e-8 * np.abs(law.K[0]).max()
+    np.testing.assert_allclose(law.K[:1], alone, rtol=1e-3)  # the other one helps by 2e-5
+
+
+@pytest.mark.parametrize("dt", [1e-6, 1e-5, 1e-3, 0.1, 1.0])
+def test_what_the_motors_move_they_move_in_ticks_of_any_length(dt):
+    """One motor, two falling motions, one of which it moves through the other."""
+    mech = dataclasses.replace(five_bar(), actuated=["left"])
+    eq = hc.equilibrium(mech)
+    lin = hc.linearize(mech, eq.q, u=eq.u)
+    law = hc.lqr(lin.discretized(dt), {lin.states[2]: 1.0}, 1.0)
+    assert law.poles.real.max() < -0.1
+    if dt < 1e-2:
+        same = hc.lqr(lin, {lin.states[2]: 1.0}, 1.0).K
+        np.testing.assert_allclose(law.K, same, rtol=30.0 * dt, atol=1e-4)
+
+
 def test_short_ticks_tend_to_the_continuous_regulator(five):
     _, lin = five
     K = hc.lqr(lin, Q, R).K
@@ -159,6 +193,8 @@ def test_modes_that_no_motor_moves():
     np.testing.assert_allclose(law.K[:, [0, 2]], K, rtol=1e-9)
     with pytest.raises(hc.InputError, match="Q weighs 'wheel'"):
         hc.lqr(lin, 1.0, 1.0, ignore=["wheel"])
+    with pytest.raises(hc.InputError, match="every coordinate is to be left out"):
+        hc.lqr(lin, 0.0, 1.0, ignore=["arm", "wheel"])
 
     def sprung(damping):
         mech = idle([hc.JointSpring("wheel", stiffness=3.0, damping=damping)])
@@ -188,6 +224,7 @@ def test_what_is_no_design_is_refused(five):
         ((np.eye(3), R), r"Q must be a number, a diagonal \(4,\)"),
         ((0.0, R), "Q does not see the motion of .* falls away by a factor of e in 0.163 s"),
         ((np.nan, R), "Q must be finite"),
+        ((np.diag([1e9, 0.0, 1.0, 1.0]) + np.eye(4)[::-1] * [0, 1, 1, 0], R), "at least zero"),
     ):
         with pytest.raises(hc.InputError, match=said):
             hc.lqr(lin, *weights)
@@ -300,6 +337,30 @@ def test_at_rest_a_motion_is_a_point():
     given = hc.lqr_along(mech, rest, 1.0, 1.0, Qf=0.0, dt=2e-3)
     assert given.terminal == "given"
     assert np.abs(given.K[-1]).max() < 0.1 * np.abs(point.K).max()
+
+
+@pytest.mark.parametrize("dt", [2e-3, 1.7e-2])
+def test_motors_that_share_motions_follow_too(dt):
+    """Mean accelerations of a tick are no motion of theirs quite."""
+    mech = mechanism("three_motors")
+    motion = by_nodes(mech, [0.3, 0.2], 0.2, count=11)
+    law = hc.lqr_along(mech, motion, 1.0, 1.0, dt=dt, models=6)
+    run = hc.simulate(mech, law.controller(), motion.q[0], motion.v[0], 0.2, rate=1.0 / dt)
+    assert np.abs(deviations(run, motion, law)[:, :2]).max() < 40.0 * dt**2
+
+
+def test_a_motion_that_goes_on_at_its_end_is_refused():
+    mech = hc.load(hc.robot_file("five_bar"))
+    motion = by_nodes(mech, [0.4, -0.3], 0.2)
+    for state, said in (
+        (motion.state, r"must end at rest.*at t = 0\.1 s '.*' moves by"),
+        (lambda t: motion.state(t)[:2], r"must be \(q, v, a\)"),
+        (lambda t: None, r"must be \(q, v, a\); got None"),
+        (lambda t: (motion.q[0], motion.v[0], motion.v[0] * np.nan), "a of the state .* finite"),
+    ):
+        cut = SimpleNamespace(duration=0.1, state=state)
+        with pytest.raises(hc.InputError, match=said):
+            hc.lqr_along(mech, cut, Q, R, models=2)
 
 
 @pytest.mark.slow

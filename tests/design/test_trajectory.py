@@ -114,6 +114,18 @@ def test_nodes_of_somebody_else_are_closed_between_them():
         np.testing.assert_allclose(other.state(t).v, other.v[i], atol=1e-9)
 
 
+def test_motions_that_no_motor_drives_can_be_nodes_too():
+    mech = mechanism("standing_leg")
+    q = hc.assemble(mech)[0]
+    falls = hc.simulate(mech, None, q, np.zeros(mech.nv), 0.05, rate=500.0)
+    part, u = hc.partition(mech, q), np.zeros((len(falls.t), mech.nu))
+    fall = hc.PreparedForwardDynamics(mech, part).acceleration
+    a = [fall(x, v, np.zeros(mech.nv)) for x, v in zip(falls.q, falls.v, strict=True)]
+    there = hc.Trajectory(mech, falls.t, falls.q, falls.v, a, u, part)
+    middle = there.state(0.0237)
+    assert hc.constraint_errors(mech, middle.q, middle.v).closure < 1e-9
+
+
 def test_it_prints_pickles_and_cannot_be_written_to():
     there, _ = through("delta")
     assert repr(there).startswith("<Trajectory of 'delta': 0.9 s in ")

@@ -11,7 +11,7 @@ import pinocchio as pin
 import pytest
 from exported import Exported
 from inside import general_path
-from support import closed_states, few, mechanism, relative, shared_partition, stretched
+from support import EPS, closed_states, few, mechanism, relative, shared_partition, stretched
 from zoo import ZOO
 
 import holoctl as hc
@@ -241,8 +241,11 @@ def test_what_has_no_part_in_the_torque_must_be_finite_too():
 # ------------------------------------------------------------- what the certificate refuses
 
 
-def check_against_certificate(name, states, seed=0):
-    """No path gives a torque where the certificate refuses; how many states got one."""
+def check_against_certificate(name, states, seed=0, rounding=lambda q: 0.0):
+    """No path gives a torque where the certificate refuses; how many states got one.
+
+    `rounding` (q) is what the certificate's residual cannot be told from zero by.
+    """
     mech, part, rng = mechanism(name), shared_partition(name), np.random.default_rng(seed)
     given = early = 0
     for q, v in states:
@@ -265,7 +268,7 @@ def check_against_certificate(name, states, seed=0):
             assert c.closure <= CLOSURE_LIMIT, (path, q, v, c)
             # both of all rows, which off the manifold contradict each other a little
             allowed = allowed_acceleration(c.closure, c.velocity)
-            assert c.dynamics <= allowed, (path, q, v, c)
+            assert c.dynamics <= allowed + rounding(q), (path, q, v, c)
             assert c.acceleration <= 1.001 * allowed, (path, q, v, c)
     return given, early
 
@@ -313,7 +316,11 @@ def test_links_folded_flat():
         states.append((s * rng.normal(size=4), s * rng.normal(size=4)))
         states.append((s * rng.normal() * np.array([1.0, -1.0, 1.0, 1.0]), np.zeros(4)))
         states.append((s * rng.normal(size=4), np.zeros(4)))
-    given, early = check_against_certificate(name, states)
+    # The multipliers of redundant rows are solved from rows that are as small as the distance to
+    # the fold is: rounding over that is what the residual of the whole tree is known to there.
+    given, early = check_against_certificate(
+        name, states, rounding=lambda q: EPS / np.abs(q).max() if np.abs(q).max() < 1e-7 else 0.0
+    )
     assert given > 100
     assert early < 0.75 * len(states) * len(paths(name))  # most: redundant rows count there
 

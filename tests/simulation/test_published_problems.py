@@ -12,7 +12,6 @@ import pytest
 import holoctl as hc
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-pytest.importorskip("referee", reason="the benchmarks are not in an sdist")
 
 from referee import bricard, four_bar, four_bars, governor, own, pendulum, slider_cranks
 from referee.andrews import A03
@@ -149,7 +148,8 @@ def test_bricards_mechanism_whichever_hinge_is_cut(cut):
 
 
 def test_the_stiff_governor():
-    _, run, off = run_of(governor.A05)
+    # what LSODA is off at the problem's own tolerance is 1 to 3e-8, by the kernels of BLAS
+    _, run, off = run_of(governor.A05, rtol=5e-11)
     assert off < 2e-8
     assert run.evaluations < 40_000
 

@@ -1,0 +1,218 @@
+"""`animate`: a run as a film, one picture after the other, at the speed of the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from subprocess import SubprocessError
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.app.pencil import (
+    Pencil,
+    check_color,
+    frame,
+    label,
+    matplotlib_or_error,
+    view_of,
+    view_points,
+)
+from holoctl.app.plot_run import check_run
+from holoctl.app.skeleton import skeleton
+from holoctl.base.checks import flag, one_of, positive, quiet
+from holoctl.base.errors import InputError
+from holoctl.base.progress import progress_bar
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.simulation.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["animate"]
+
+Array = NDArray[np.float64]
+
+SUFFIXES = (".gif", ".mp4")
+SIZE, DOTS = (6.0, 5.0), 100  # inches, dots per inch
+
+HUNDREDTHS = 100
+"""Of a second: the times of a gif are counted in these."""
+
+QUICKEST = 2
+"""Hundredths of a second that a picture of a gif stays at least: viewers slow down quicker ones."""
+
+LOOKS = 60
+"""Instants that the frame of the film is found from."""
+
+MOST_PICTURES = 100_000
+"""Of a film: an hour."""
+
+COLORS = 128
+"""Of a picture of a gif."""
+
+
+@quiet
+def animate(
+    run: Run,
+    path: str | Path,
+    *,
+    mech: Mechanism,
+    plane: str | None = None,
+    speed: float = 1.0,
+    rate: float = 25.0,
+    color: str = "0.55",
+    progress: bool = False,
+) -> Path:
+    """Write a run as a film, in real time unless told otherwise. Needs ``holoctl[plot]``.
+
+    Each picture is what `draw` makes of the last instant recorded until then, and tells its time;
+    nothing is made up in between. Constraints of `mech` that do not hold are red: of a foot that
+    leaves the ground, give the mechanism without its contact (``mech.without(...)``).
+
+    Parameters
+    ----------
+    run : Run
+    path : str or Path
+        A file ``.gif``, or ``.mp4``, which needs the program ffmpeg. Its folder is made.
+    mech : Mechanism
+        What was simulated. A run does not carry it.
+    plane : str, optional
+        As in `draw`.
+    speed : float, optional
+        1: real time; 0.1: ten times slower.
+    rate : float, optional
+        Pictures per second of film. In a gif they stay for whole hundredths of a second, two at
+        the least: the nearest such rate is taken, and the time stays true.
+    color : str, optional
+        Of the bodies, as matplotlib names it.
+    progress : bool, optional
+        Show a progress bar.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        For another suffix, a wrong plane or color, more than 100,000 pictures; what is no run, or
+        none of this mechanism, or without instants; a file that cannot be written; without
+        matplotlib, or for mp4 without ffmpeg.
+
+    See Also
+    --------
+    draw : one configuration.
+    plot_run : the same over time.
+    """
+    if not isinstance(path, (str, Path)):
+        raise InputError(f"path must be that of a file; got {type(path).__name__}")
+    path, speed = Path(path), positive("speed", speed)
+    kind = one_of("animate: the suffix of path", path.suffix.lower(), SUFFIXES)
+    rate, progress = positive("rate", rate, "pictures per s"), flag("progress", progress)
+    check_run(run, mech)
+    if not run.t.size:
+        raise InputError("this run has no instants: there is nothing to show")
+    new_figure = matplotlib_or_error()
+    check_color(color)
+    if kind == ".mp4":
+        _ffmpeg_or_error()
+    else:
+        rate = HUNDREDTHS / max(QUICKEST, round(HUNDREDTHS / rate))
+    view, names = view_of(mech, run.q[0], plane)
+    figure = new_figure(figsize=SIZE, layout="constrained")
+    ax = figure.add_subplot(projection="3d" if len(view) == 3 else None)
+    label(ax, names)
+    pencil = Pencil(ax, view, color)
+    frame(ax, _reached(run, mech, view))
+    shown = _shown(run, speed / rate)
+    bar = progress_bar(len(shown), "animating", "pictures") if progress else None
+    with bar or nullcontext():
+        pictures = _pictures(run, mech, pencil, ax, shown, bar)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            (_write_mp4 if kind == ".mp4" else _write_gif)(figure, path, pictures, rate)
+        except (OSError, SubprocessError) as error:
+            raise InputError(f"animate: {path} cannot be written: {error}") from None
+    return path
+
+
+def _ffmpeg_or_error() -> None:
+    from matplotlib.animation import FFMpegWriter
+
+    if not FFMpegWriter.isAvailable():
+        raise InputError(
+            "a film .mp4 needs the program ffmpeg, which is not found; install it, or give a path "
+            "that ends in .gif"
+        )
+
+
+def _shown(run: Run, step: float) -> list[int]:
+    """The instant of each picture: the last one recorded until then, the last of all included."""
+    pictures = float(run.t[-1] - run.t[0]) / step
+    if pictures > MOST_PICTURES:
+        raise InputError(
+            f"this film would have {pictures:.3g} pictures, more than {MOST_PICTURES}: a larger "
+            "speed or a lower rate makes it shorter"
+        )
+    times = run.t[0] + step * np.arange(int((run.t[-1] - run.t[0]) / step + 1e-9) + 1)
+    at = np.searchsorted(run.t, times + 1e-9 * step, side="right") - 1
+    found: list[int] = at.tolist()
+    return found if found[-1] == run.t.size - 1 else [*found, run.t.size - 1]
+
+
+def _reached(run: Run, mech: Mechanism, view: Array) -> Array:
+    """Points that the film is to show, as they are seen."""
+    some = np.unique(np.linspace(0, run.t.size - 1, LOOKS).astype(int))
+    points = np.vstack([skeleton(mech, run.q[i], float(run.t[i])).points for i in some])
+    room = 0.06 * float(np.ptp(points, axis=0).max())
+    seen = view_points(points, view)
+    return np.vstack([seen - room, seen + room])
+
+
+def _pictures(
+    run: Run, mech: Mechanism, pencil: Pencil, ax: Axes, shown: list[int], bar: Any
+) -> Iterator[None]:
+    """Draws one picture after the other."""
+    for k, i in enumerate(shown):
+        t = float(run.t[i])
+        pencil.put(skeleton(mech, run.q[i], t), rescale=False)
+        ax.set_title(f"{mech.name}, t = {t:.2f} s")
+        if k == 1:
+            ax.figure.set_layout_engine("none")  # type: ignore[union-attr] # as the first one is
+        yield
+        if bar is not None:
+            bar.update(1)
+
+
+def _write_gif(figure: Figure, path: Path, pictures: Iterator[None], rate: float) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
+
+    figure.set_dpi(DOTS)
+    canvas: Any = FigureCanvasAgg(figure)
+
+    def drawn() -> Iterator[Image.Image]:
+        for _ in pictures:
+            canvas.draw()
+            picture = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3])
+            yield picture.quantize(COLORS, Image.Quantize.FASTOCTREE)
+
+    images = drawn()
+    next(images).save(
+        path, format="GIF", save_all=True, append_images=images, loop=0,
+        duration=round(1000.0 / rate),
+    )  # fmt: skip
+
+
+def _write_mp4(figure: Figure, path: Path, pictures: Iterator[None], rate: float) -> None:
+    from matplotlib.animation import FFMpegWriter
+
+    writer = FFMpegWriter(fps=rate)  # type: ignore[arg-type]
+    with writer.saving(figure, str(path), DOTS):
+        for _ in pictures:
+            writer.grab_frame()

@@ -1,0 +1,146 @@
+"""`draw`: a mechanism at a configuration, as lines between its joints; closed or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.app.pencil import (
+    Pencil,
+    check_color,
+    label,
+    matplotlib_or_error,
+    view_of,
+    view_points,
+)
+from holoctl.app.skeleton import skeleton
+from holoctl.base.checks import instant, quiet
+from holoctl.base.errors import InputError
+from holoctl.control.tasks.frame_task import FrameTask
+from holoctl.mechanism.checks import check_configuration, check_mechanism
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.frames import FrameLike, resolve_frame
+from holoctl.tree.kinematics import place
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw"]
+
+Array = NDArray[np.float64]
+
+_COLORS = ("tab:red", "tab:green", "tab:blue")
+"""Of the axes of a frame: x, y, z."""
+
+FRAME_SHARE = 0.12
+"""Length of the axes of a frame, as a share of the size of the picture."""
+
+
+@quiet
+def draw(
+    mech: Mechanism,
+    q: Any,
+    ax: Axes | None = None,
+    plane: str | None = None,
+    *,
+    frames: FrameTask | FrameLike | Iterable[FrameTask | FrameLike] = (),
+    color: str = "0.55",
+    t: float = 0.0,
+) -> Axes:
+    """Draw a mechanism at a configuration, closed or not. Needs ``holoctl[plot]``.
+
+    Bodies are lines between joints and the frames of closures; a body that ends there shows its
+    fixed frames, or its centre of mass. Slides are thin lines along their way. Motors are filled,
+    closures are rings, and triangles are fastened to the world. What does not hold at q is red:
+    both ends, with a dashed line between them, and a sentence that names the constraints. A
+    constraint without frames, such as a `Coupling`, appears in that sentence alone.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like
+        Configuration; it need not be closed. ``error.q`` of an `AssemblyError` is one.
+    ax : matplotlib Axes, optional
+        Where to draw: flat ones, or such with ``projection="3d"``. Default: new ones.
+    plane : str, optional
+        Two axes of the world, to the right and up, as ``"xz"``. Default: the plane of the
+        mechanism, where all its joints turn about one direction; else a view in space.
+    frames : FrameTask, str or (str, pin.SE3), or iterable of these, optional
+        Frames of which the axes are drawn, x red, y green, z blue.
+    color : str, optional
+        Of the bodies, as matplotlib names it.
+    t : float, optional
+        Time, s, for constraints that depend on it.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    InputError
+        For a wrong shape, plane or color, axes that are flat where the mechanism is not, names that
+        do not exist; without matplotlib.
+
+    See Also
+    --------
+    animate : a whole run, as a film.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> ax = hc.draw(mech, hc.assemble(mech)[0], frames=["tip"])
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('x (m)', 'z (m)')
+    """
+    check_mechanism(mech)
+    q, t = check_configuration(mech, q, "q"), instant(t)
+    shown = [resolve_frame(mech.model, f, "draw: frames") for f in _frames(frames)]
+    matplotlib_or_error()
+    check_color(color)
+    if ax is not None and not hasattr(ax, "has_data"):
+        raise InputError(f"ax must be axes of matplotlib; got {type(ax).__name__}")
+    found = skeleton(mech, q, t)
+    view, names = view_of(mech, q, plane, ax)
+    own = ax is None
+    ax = _new_axes(view) if ax is None else ax
+    pencil = Pencil(ax, view, color)
+    pencil.put(found)
+    size = FRAME_SHARE * float(np.ptp(found.points, axis=0).max(initial=0.0) or 1.0)
+    for one in shown:
+        X = place(mech.model, q, one)
+        for axis, line_color in zip(X.rotation.T, _COLORS, strict=True):
+            ends = view_points(np.array([X.translation, X.translation + size * axis]), view)
+            ax.plot(*ends.T, color=line_color, linewidth=1.5, zorder=8)
+        at: list[Any] = view_points(X.translation[None], view)[0].tolist()
+        ax.text(*at, f" {one.name}", fontsize=8)  # type: ignore[call-arg] # of three in space
+    label(ax, names)
+    if own:
+        ax.set_title(mech.name)
+        ax.figure.legend(
+            *ax.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8,
+            frameon=False,
+        )  # fmt: skip
+    return ax
+
+
+def _frames(given: Any) -> list[FrameLike]:
+    """The frames of frames and tasks, one or several."""
+    alone = isinstance(given, (str, FrameTask)) or (
+        isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], pin.SE3)
+    )
+    if not alone and not isinstance(given, Iterable):
+        raise InputError(f"frames must be names of frames, or FrameTasks; got {str(given)[:60]!r}")
+    return [f.frame if isinstance(f, FrameTask) else f for f in ((given,) if alone else given)]
+
+
+def _new_axes(view: Array) -> Axes:
+    from matplotlib import pyplot as plt
+
+    figure = plt.figure(layout="constrained")
+    return figure.add_subplot(projection="3d" if len(view) == 3 else None)

@@ -1,0 +1,211 @@
+"""The pencil: how a skeleton is seen, and the lines of it in axes of matplotlib."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.app.skeleton import Skeleton, normal_of_plane
+from holoctl.base.checks import Vector
+from holoctl.base.errors import InputError
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.frames import LETTERS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "Pencil",
+    "check_color",
+    "frame",
+    "label",
+    "matplotlib_or_error",
+    "view_of",
+    "view_points",
+]
+
+Array = NDArray[np.float64]
+
+_LOOKS: dict[str, dict[str, Any]] = {
+    "bodies": {"color": "0.55", "linewidth": 2.5, "solid_capstyle": "round", "zorder": 2},
+    "slides": {"color": "0.55", "linewidth": 1.2, "zorder": 2, "label": "slide"},
+    "rods": {"color": "tab:brown", "linewidth": 1.2, "zorder": 2, "label": "rod"},
+    "ground": {
+        "marker": "^", "color": "0.35", "markersize": 11, "linestyle": "", "zorder": 1,
+        "label": "fastened to the world",
+    },
+    "joints": {
+        "marker": "o", "markersize": 5, "markerfacecolor": "w", "markeredgecolor": "0.25",
+        "linestyle": "", "zorder": 3, "label": "joint",
+    },
+    "motors": {
+        "marker": "o", "markersize": 8, "color": "tab:blue", "linestyle": "", "zorder": 4,
+        "label": "motor",
+    },
+    "closures": {
+        "marker": "o", "markersize": 9, "markerfacecolor": "none", "linestyle": "",
+        "markeredgecolor": "tab:orange", "markeredgewidth": 1.8, "zorder": 5, "label": "closure",
+    },
+    "gaps": {"color": "tab:red", "linewidth": 1.2, "linestyle": "--", "zorder": 6},
+    "open_ends": {
+        "marker": "X", "markersize": 8, "color": "tab:red", "linestyle": "", "zorder": 7,
+        "label": "does not meet",
+    },
+}  # fmt: skip
+"""How each part of a skeleton is drawn, by matplotlib's names."""
+
+ALONG_AN_AXIS = 1.0 - 1e-6
+"""Cosine from which on a plane is seen along an axis of the world."""
+
+THINNEST = 0.4
+"""Of a box in space, its shortest side as a share of the longest."""
+
+
+# ----------------------------------------------------------------------- the view of it
+
+
+def view_of(
+    mech: Mechanism, q: Vector, plane: str | None, ax: Axes | None = None
+) -> tuple[Array, tuple[str, ...]]:
+    """(2, 3) or (3, 3) what makes points of a picture from points, and the names of its axes.
+
+    Raises
+    ------
+    InputError
+        For a wrong plane, and axes that it cannot be drawn in.
+    """
+    in_space = None if ax is None else getattr(ax, "name", "") == "3d"
+    if plane is not None:
+        letters = tuple(plane) if isinstance(plane, str) else ()
+        if len(letters) != 2 or letters[0] == letters[1] or not set(letters) <= set(LETTERS):
+            raise InputError(
+                f"plane must be two axes of the world, to the right and up, as 'xz'; got {plane!r}"
+            )
+        if in_space:
+            raise InputError(f"plane={plane!r} needs flat axes; those given have projection='3d'")
+        return np.eye(3)[[LETTERS.index(x) for x in letters]], letters
+    normal = None if in_space else normal_of_plane(mech, q)
+    if normal is not None:
+        return _across(normal)
+    if in_space is False:
+        raise InputError(
+            f"{mech.name} does not move in one plane: give plane='xz' (or another), or axes in "
+            "space, figure.add_subplot(projection='3d')"
+        )
+    return np.eye(3), LETTERS
+
+
+def _across(normal: Vector) -> tuple[Array, tuple[str, ...]]:
+    """The view along a direction, with z up where it is seen."""
+    if np.abs(normal).max() > ALONG_AN_AXIS:
+        kept = [i for i in range(3) if i != int(np.argmax(np.abs(normal)))]
+        return np.eye(3)[kept], tuple(LETTERS[i] for i in kept)
+    up = np.array([0.0, 0.0, 1.0]) - normal[2] * normal
+    up /= np.linalg.norm(up)
+    right = np.cross(up, normal)
+    names = ["along ({})".format(", ".join(f"{x:.2g}" for x in d + 0.0)) for d in (right, up)]
+    return np.array([right, up]), tuple(names)
+
+
+def view_points(points: Array, view: Array) -> Array:
+    """(n, 2) or (n, 3): points of the world as they are seen."""
+    seen: Array = points @ view.T
+    return seen
+
+
+def label(ax: Axes, names: tuple[str, ...]) -> None:
+    """Names and units of the axes, and one scale for all."""
+    for letter, name in zip(LETTERS, names, strict=False):
+        getattr(ax, f"set_{letter}label")(f"{name} (m)")
+    if len(names) == 2:
+        ax.margins(0.08)
+        ax.set_aspect("equal", adjustable="datalim")
+        return
+    limits = np.array([getattr(ax, f"get_{letter}lim")() for letter in LETTERS])
+    frame(ax, limits.T)
+    ax.locator_params(nbins=5)
+
+
+def frame(ax: Axes, points: Array) -> None:
+    """Limits around points (n, 2) or (n, 3), no side much shorter than another; one scale."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    half, middle = (high - low) / 2.0, (high + low) / 2.0
+    half = np.maximum(half, THINNEST * (half.max() or 1.0))
+    for letter, m, h in zip(LETTERS, middle, half, strict=False):
+        getattr(ax, f"set_{letter}lim")(m - h, m + h)
+    ax.set_aspect("equal", adjustable="box")
+
+
+class Pencil:
+    """The lines of one mechanism in one picture, drawn again as it moves."""
+
+    def __init__(self, ax: Axes, view: Array, color: str = "0.55") -> None:
+        self.ax, self.view, self.had_data = ax, view, ax.has_data()
+        nothing: list[list[float]] = [[]] * len(view)
+        self.lines: dict[str, Any] = {}
+        for part, look in _LOOKS.items():
+            own = look | ({"color": color} if part in ("bodies", "slides") else {})
+            (self.lines[part],) = ax.plot(*nothing, **{**own, "label": "_"})
+        where: dict[str, Any] = {
+            "transform": ax.transAxes,
+            "color": "tab:red",
+            "fontsize": 8,
+            "in_layout": False,
+        }
+        text: Any = ax.text2D if len(view) == 3 else ax.text  # type: ignore[attr-defined]
+        self.told = text(0.01, 0.01, "", **where)
+
+    def put(self, found: Skeleton, rescale: bool = True) -> None:
+        """Draw it as it is now; on request within the limits that the axes have."""
+        for part, line in self.lines.items():
+            points = view_points(_joined(getattr(found, part)), self.view)
+            if len(self.view) == 3:
+                line.set_data_3d(*points.T)
+            else:
+                line.set_data(*points.T)
+            known = _LOOKS[part].get("label", "_")
+            line.set_label(known if len(points) else "_")
+        self.told.set_text(found.off)
+        if not rescale:
+            return
+        if len(self.view) == 3:
+            points = view_points(found.points, self.view)
+            self.ax.auto_scale_xyz(*points.T, self.had_data)  # type: ignore[attr-defined]
+        else:
+            self.ax.relim()
+            self.ax.autoscale_view()
+
+
+def _joined(x: Array) -> Array:
+    """Points as they are; lines one after the other, nothing between them."""
+    if x.ndim == 2:
+        return x
+    cut = np.full((len(x), 1, 3), np.nan)
+    return np.concatenate([x, cut], axis=1).reshape(-1, 3)
+
+
+# --------------------------------------------------------------------------- matplotlib
+
+
+def matplotlib_or_error() -> type[Figure]:
+    """Matplotlib's Figure; an `InputError` where matplotlib is missing."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise InputError(
+            "pictures need matplotlib, which is not installed: pip install 'holoctl[plot]'"
+        ) from None
+    return Figure
+
+
+def check_color(color: Any) -> None:
+    """Raise `InputError` for what matplotlib does not know as a color."""
+    from matplotlib.colors import is_color_like
+
+    if not isinstance(color, str) or not is_color_like(color):
+        raise InputError(
+            f"color must be a color of matplotlib, as 'tab:blue' or '0.8'; got {str(color)[:60]!r}"
+        )

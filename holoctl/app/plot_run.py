@@ -1,0 +1,204 @@
+"""`plot_run`: a simulated motion over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.app.pencil import matplotlib_or_error
+from holoctl.base.checks import Vector
+from holoctl.base.errors import InputError
+from holoctl.dynamics.certificate import limit
+from holoctl.mechanism.bound_limits import bound_limits
+from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.limits import Limits
+from holoctl.mechanism.limits_of import limits_of
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.simulation.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["check_run", "plot_run"]
+
+Array = NDArray[np.float64]
+
+SIZE = 8.0, 2.3
+"""Width of a picture, and height of a panel, inches."""
+
+MOST_NAMES = 12
+"""In a legend; more would hide what is drawn."""
+
+FLOOR = 1e-17
+"""What is drawn of a closure error that is zero, on its logarithmic axis."""
+
+
+def plot_run(
+    run: Run,
+    mech: Mechanism | None = None,
+    *,
+    limits: Limits | None = None,
+    figure: Figure | None = None,
+) -> Figure:
+    """Draw a run over time: positions, rates, efforts, closure errors. Needs ``holoctl[plot]``.
+
+    With `mech`, positions and rates are those of its motors, by name, and limits of efforts are
+    dotted lines; without it, or without motors, of all entries of q and v. Dotted among closure
+    errors is what a `Certificate` takes for closed. Events, singular
+    configurations that were crossed, and instants from which other rows count are upright lines.
+
+    Parameters
+    ----------
+    run : Run
+    mech : Mechanism, optional
+        What was simulated. A run does not carry it.
+    limits : Limits, optional
+        Of efforts. Default: ``hc.limits_of(mech)``.
+    figure : matplotlib Figure, optional
+        Where to draw, such as ``plt.figure()``, which ``plt.show()`` shows. Default: a new one; a
+        notebook shows it where it is the last value of a cell.
+
+    Returns
+    -------
+    matplotlib Figure
+        ``figure.savefig("run.png")`` writes it.
+
+    Raises
+    ------
+    InputError
+        For what is no run, or none of this mechanism; without matplotlib.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> run = hc.simulate(mech, None, *hc.assemble(mech), 0.1)
+    >>> [ax.get_ylabel() for ax in hc.plot_run(run, mech).axes]
+    ['position (rad)', 'rate (rad/s)', 'effort (N m)', 'closure (scaled)']
+    """
+    check_run(run, mech)
+    new_figure = matplotlib_or_error()
+    if limits is not None and mech is None:
+        raise InputError("limits need the mechanism that they are of: give mech too")
+    if figure is not None and not hasattr(figure, "subplots"):
+        raise InputError(f"figure must be one of matplotlib; got {type(figure).__name__}")
+    panels = list(_panels(run, mech))
+    if figure is None:
+        from matplotlib import pyplot as plt  # noqa: F401 (a notebook then shows figures)
+
+        figure = new_figure(figsize=(SIZE[0], SIZE[1] * (len(panels) + 1)), layout="constrained")
+    axes = figure.subplots(len(panels) + 1, 1, sharex=True, squeeze=False)[:, 0].tolist()
+    for ax, (what, names, values) in zip(axes, panels, strict=False):
+        _curves(ax, run.t, names, values)
+        ax.set_ylabel(what)
+        if mech is not None and what.startswith("effort"):
+            _limits(ax, mech, limits)
+    axes[-1].semilogy(run.t, np.maximum(run.closure, FLOOR), color="0.3", linewidth=1.0)
+    most = limit("closure", 0.0)
+    axes[-1].axhline(most, color="0.3", linewidth=1.0, linestyle=":")  # what a certificate takes
+    axes[-1].set(ylabel="closure (scaled)", xlabel="t (s)", ylim=(FLOOR, None))
+    _marks(axes, run)
+    name = "" if mech is None else f"{mech.name}, "
+    ended = f", ended by {run.ended}" if run.ended else ""
+    last = f"{run.t[-1]:.4g} s" if run.t.size else "no time"
+    axes[0].set_title(f"{name}{last}{ended}", fontsize="medium")
+    return figure
+
+
+def check_run(run: Any, mech: Any) -> None:
+    """Raise `InputError` for what is no run, and for one of another mechanism."""
+    if not isinstance(run, Run):
+        raise InputError(f"run must be a Run, what hc.simulate returns; got {type(run).__name__}")
+    if mech is None:
+        return
+    check_mechanism(mech)
+    sizes = {"nq": run.q.shape[1], "nv": run.v.shape[1], "nu": run.u.shape[1]}
+    if any(getattr(mech, name) != size for name, size in sizes.items()):
+        own = ", ".join(f"{name} {getattr(mech, name)}" for name in sizes)
+        theirs = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        raise InputError(f"this run is of another mechanism: {theirs}; {mech.name} has {own}")
+
+
+def _panels(run: Run, mech: Mechanism | None) -> Iterator[tuple[str, Sequence[str], Array]]:
+    """What is drawn over time: its label, names, and (N, n) numbers."""
+    n, nq, nu = run.v.shape[1], run.q.shape[1], run.u.shape[1]
+    if mech is None:
+        yield "q (rad, m)", [f"q[{i}]" for i in range(nq)], run.q
+        yield "v (rad/s, m/s)", [f"v[{i}]" for i in range(n)], run.v
+        if nu:
+            yield "effort (N m, N)", [f"u[{i}]" for i in range(nu)], run.u
+        return
+    if not nu:
+        unit = _unit(mech, np.eye(mech.nv))
+        same = mech.nq == mech.nv
+        names = mech.coordinate_names if same else [f"q[{i}]" for i in range(nq)]
+        yield f"position ({unit})", names, run.q
+        yield f"rate ({_per_second(unit)})", mech.coordinate_names, run.v
+        return
+    unit = _unit(mech, mech.B)
+    if mech.actuation is None and not mech.motors.missing:
+        at = [mech.motor_positions(q) for q in run.q]
+        turns = mech.motors.turning
+        positions = np.array(at).reshape(-1, nu)
+        positions[:, turns] = np.unwrap(positions[:, turns], axis=0)
+        yield f"position ({unit})", mech.actuator_names, positions
+    yield f"rate ({_per_second(unit)})", mech.actuator_names, run.v @ mech.B
+    effort = {"rad": "N m", "m": "N"}.get(unit, "N m, N")
+    yield f"effort ({effort})", mech.actuator_names, run.u
+
+
+def _unit(mech: Mechanism, B: Array) -> str:
+    """Of what moves: rad, m, or both."""
+    length = np.zeros(mech.nv, dtype=bool)
+    length[mech.lengths[1]] = True
+    moved = (B != 0.0).any(axis=1)
+    if not (moved & length).any():
+        return "rad"
+    return "rad, m" if (moved & ~length).any() else "m"
+
+
+def _per_second(unit: str) -> str:
+    return ", ".join(f"{one}/s" for one in unit.split(", "))
+
+
+def _curves(ax: Axes, t: Vector, names: Sequence[str], values: Array) -> None:
+    for i, name in enumerate(names):
+        ax.plot(t, values[:, i], linewidth=1.2, label=name if i < MOST_NAMES else "_")
+    if len(names) > MOST_NAMES:
+        ax.plot([], [], " ", label=f"({len(names) - MOST_NAMES} more)")
+    ax.grid(alpha=0.3)
+    ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _limits(ax: Axes, mech: Mechanism, limits: Limits | None) -> None:
+    """Dotted."""
+    bounds = bound_limits(mech, limits_of(mech) if limits is None else limits).effort
+    for i, (low, high) in enumerate(bounds.T):
+        for most in (low, high):
+            if np.isfinite(most):
+                ax.axhline(most, color=f"C{i % 10}", linewidth=1.0, linestyle=":", zorder=1)
+
+
+def _marks(axes: Sequence[Axes], run: Run) -> None:
+    """Upright lines where something happened, explained once."""
+    marks = [
+        (run.crossings, "tab:purple", "-.", "singular configuration crossed"),
+        (run.repartitions, "0.7", ":", "other rows or coordinates"),
+    ]
+    for k in np.unique(run.events[:, 1]).astype(int) if len(run.events) else ():
+        at = run.events[run.events[:, 1] == k, 0]
+        marks.append((at, f"C{(k + 3) % 10}", "--", f"event {k}"))
+    shown = False
+    for instants, color, style, what in marks:
+        for i, t in enumerate(instants):
+            for ax in axes:
+                name = what if i == 0 and ax is axes[-1] else "_"
+                ax.axvline(t, color=color, linestyle=style, linewidth=1.0, label=name, zorder=0)
+            shown = True
+    axes[-1].grid(alpha=0.3)
+    if shown:
+        axes[-1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))

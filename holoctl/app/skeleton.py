@@ -1,0 +1,220 @@
+"""What is drawn of a mechanism: points and lines in the world, before there is a picture.
+
+A body is lines from its joint to what is fastened to it: further joints, frames of closures; where
+there are none, its fixed frames, or its centre of mass. A slide is a line along its way, from where
+it is at zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, counted, listing
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import DRAWN_LENGTH, IN_A_PLANE
+from holoctl.constraints.wrench import WrenchRows
+from holoctl.dynamics.certificate import limit
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.rows.constraint_errors import constraint_errors
+from holoctl.rows.evaluate import by_constraint
+from holoctl.tree.coordinates import translational
+from holoctl.tree.frozen_model import plain
+from holoctl.tree.kinematics import Kinematics, kinematics
+
+__all__ = ["Skeleton", "normal_of_plane", "skeleton"]
+
+Array = NDArray[np.float64]
+_Line = tuple[Vector, Vector]
+
+
+@dataclass(frozen=True, eq=False)
+class Skeleton:
+    """A mechanism at a configuration, as points (n, 3) and lines (n, 2, 3) in the world, m.
+
+    Attributes
+    ----------
+    bodies, slides, rods, gaps : (n, 2, 3) arrays
+        Lines. Gaps are between ends that should meet and do not.
+    joints, motors, closures, ground, open_ends : (n, 3) arrays
+        Points. Motors are joints too; ground is what is fastened to the world.
+    off : str
+        Which constraints do not hold, and by how much; empty where all do.
+    """
+
+    bodies: Array
+    slides: Array
+    rods: Array
+    gaps: Array
+    joints: Array
+    motors: Array
+    closures: Array
+    ground: Array
+    open_ends: Array
+    off: str
+
+    @property
+    def points(self) -> Array:
+        """All of it, (n, 3)."""
+        lines = (self.bodies, self.slides, self.rods, self.gaps)
+        there = (self.joints, self.closures, self.ground, self.open_ends)
+        return np.vstack([*(x.reshape(-1, 3) for x in lines), *there])
+
+
+def skeleton(mech: Mechanism, q: Vector, t: float = 0.0) -> Skeleton:
+    """What is drawn of a mechanism at q: a checked configuration, closed or not."""
+    kin = kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), t)
+    amounts = _amounts(mech, kin)
+    most = limit("closure", mech.tolerance)
+    off = {name: x for name, x in amounts.items() if not x <= most}
+    held, rods, gaps, ends, ground = _closures(mech, kin, off)
+    bodies, slides, hung = _bodies(mech, kin)
+    origin = np.array([X.translation for X in kin.placements])
+    driven = mech.joint_of[np.abs(mech.B).max(axis=1, initial=0.0) > 0.0]
+    return Skeleton(
+        bodies=_lines(bodies),
+        slides=_lines(slides),
+        rods=_lines(rods),
+        gaps=_lines(gaps),
+        joints=origin[1:],
+        motors=origin[np.unique(driven)],
+        closures=_points(held),
+        ground=_points([*hung, *ground]),
+        open_ends=_points(ends),
+        off=_told(off),
+    )
+
+
+def normal_of_plane(mech: Mechanism, q: Vector) -> Vector | None:
+    """(3,): what all joints turn about, and slide across, from q on; None where there is no such.
+
+    Where nothing turns, and all slides go one way, the plane is upright.
+    """
+    J = kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), 0.0).J
+    near = max(IN_A_PLANE, mech.tolerance)
+    shift, turn = J[:3].T, J[3:].T  # of what a turn makes of a point, any point serves
+    turning = np.linalg.norm(turn, axis=1) > near
+    if turning.any():
+        n: Vector = turn[turning][0] / np.linalg.norm(turn[turning][0])
+    else:
+        ways = np.linalg.svd(shift)[2]
+        flat = np.linalg.matrix_rank(shift, near)
+        if flat > 2:
+            return None
+        n = ways[2] if flat == 2 else np.cross(ways[0], [0.0, 0.0, 1.0])
+        if (size := float(np.linalg.norm(n))) <= near:
+            n, size = np.array([0.0, 1.0, 0.0]), 1.0  # along z: seen from the front
+        n = n / size
+    level = np.abs(shift @ n) <= near * (1.0 + np.abs(shift).max(initial=0.0))
+    flat_turns = np.abs(turn - np.outer(turn @ n, n)).max(initial=0.0) <= near
+    if not (level.all() and flat_turns):
+        return None
+    return n if n[np.argmax(np.abs(n))] > 0.0 else -n
+
+
+# --------------------------------------------------------------------------------- bodies
+
+
+def _bodies(mech: Mechanism, kin: Kinematics) -> tuple[list[_Line], list[_Line], list[Vector]]:
+    """Lines of all bodies, of slides, and where joints are fastened to the world."""
+    model, lines, slides, ground = plain(mech.model), list[_Line](), list[_Line](), list[Vector]()
+    lengths = np.bincount(
+        mech.joint_of, weights=translational(mech.model).astype(float), minlength=model.njoints
+    )
+    anchored = {f.joint for b in mech.bound for f in b.anchors}
+    for j in range(1, model.njoints):
+        X, parent = kin.placements[j], int(model.parents[j])
+        if lengths[j] < 2:  # else it floats, fastened to nothing
+            place = (kin.placements[parent] * model.jointPlacements[j]).translation
+            slides.append((place, X.translation))
+            if parent:
+                lines.append((kin.placements[parent].translation, place))
+            else:
+                ground.append(place)
+        if not model.children[j] and j not in anchored:
+            lines += [(X.translation, X.act(end)) for end in _ends(model, j)]
+    for b in mech.bound:
+        for f in b.anchors:
+            if f.joint:
+                lines.append((kin.placements[f.joint].translation, kin.point(f)))
+    return lines, slides, ground
+
+
+def _ends(model: pin.Model, j: int) -> list[Vector]:
+    """Of a body that nothing is fastened to: its fixed frames, else its centre of mass."""
+    frames = [
+        f.placement.translation
+        for f in model.frames
+        if f.parentJoint == j and f.type in (pin.FrameType.BODY, pin.FrameType.OP_FRAME)
+    ]
+    frames = [p for p in frames if np.linalg.norm(p) > DRAWN_LENGTH]
+    return frames or [model.inertias[j].lever.copy()]
+
+
+# -------------------------------------------------------------------------------- closures
+
+
+def _closures(
+    mech: Mechanism, kin: Kinematics, off: Collection[str]
+) -> tuple[list[Vector], list[_Line], list[_Line], list[Vector],
+           list[Vector]]:  # fmt: skip
+    """Where closures hold; rods; gaps; the ends of what does not hold; places on the ground."""
+    held, rods, gaps = list[Vector](), list[_Line](), list[_Line]()
+    ends, ground = list[Vector](), list[Vector]()
+    for name, rows in zip(mech.constraint_names, mech.bound, strict=True):
+        ground += [kin.point(f) for f in rows.anchors if f.joint == 0]
+        holds = name not in off
+        if not isinstance(rows, WrenchRows):
+            ends += [] if holds else [kin.point(f) for f in rows.anchors]
+            continue
+        for pair, (f1, f2) in enumerate(zip(rows.frames1, rows.frames2, strict=True)):
+            a, b = kin.point(f1), kin.point(f2)
+            if not holds:
+                gaps.append((a, b))
+                ends += [a, b]
+                continue
+            if _is_rod(rows, pair):
+                rods.append((a, b))
+            held += [a, b]
+    return held, rods, gaps, ends, ground
+
+
+def _is_rod(rows: WrenchRows, pair: int) -> bool:
+    """Whether a row keeps the ends of this pair at a distance."""
+    of_pair = np.flatnonzero(rows.pair == pair)
+    return any(getattr(rows.kinds[i], "normal", 0) is None for i in of_pair)
+
+
+def _amounts(mech: Mechanism, kin: Kinematics) -> dict[str, float]:
+    """How far each constraint is off, scaled."""
+    errors = constraint_errors(mech, kin.q, t=kin.t).position * mech.row_scale
+    return {name: largest(rows) for name, rows in by_constraint(mech, errors).items()}
+
+
+def _told(off: Mapping[str, float]) -> str:
+    if not off:
+        return ""
+    which = f"{counted(len(off), 'constraint')} open: {listing(list(off), 3)}"
+    return f"{which}, by up to {max(off.values()):.2g} (scaled)"
+
+
+def _points(found: list[Vector]) -> Array:
+    return np.array(list(_once(found))).reshape(-1, 3)
+
+
+def _once(found: list[Vector]) -> Iterator[Vector]:
+    seen = set[tuple[float, ...]]()
+    for p in found:
+        if (key := tuple(np.round(p, 9).tolist())) not in seen:
+            seen.add(key)
+            yield p
+
+
+def _lines(found: list[_Line]) -> Array:
+    lines = np.array(found).reshape(-1, 2, 3)
+    long: Array = lines[np.linalg.norm(lines[:, 1] - lines[:, 0], axis=1) > DRAWN_LENGTH]
+    return long

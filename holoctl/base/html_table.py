@@ -1,0 +1,62 @@
+"""What a notebook shows of a value: a short table. A picture of a value must never be an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+
+__all__ = ["Part", "folded", "html_table", "named"]
+
+Part = tuple[object, ...]
+"""A line of a table: its cells."""
+
+_CELL = "text-align: left; vertical-align: top; padding: 1px 10px 1px 0"
+
+
+def html_table(value: object, parts: Callable[[], Iterable[Part]]) -> str:
+    """A table, its title what the value prints of itself; that alone where the parts fail.
+
+    Parameters
+    ----------
+    value : object
+        Whose `repr` is the title, angle brackets left out; or the title.
+    parts : function () -> lines
+        A line is a tuple of cells; texts are escaped, but for what `folded` made.
+    """
+    title = _title(value)
+    try:
+        lines = "".join(map(_line, parts()))
+    except Exception:  # a notebook would show a traceback in the place of the value
+        lines = ""
+    return f"<div><b>{escape(title)}</b><table>{lines}</table></div>"
+
+
+def named(names: Sequence[str], most: int = 8) -> str:
+    """Names in a cell: the first `most`, and how many more there are."""
+    shown = ", ".join(map(str, names[:most]))
+    return shown + (f", ... ({len(names) - most} more)" if len(names) > most else "") or "none"
+
+
+class folded:
+    """A long text in a cell, behind a word that opens it."""
+
+    def __init__(self, word: str, text: str) -> None:
+        self.html = (
+            f"<details><summary>{escape(word)}</summary>"
+            f'<pre style="white-space: pre-wrap">{escape(text)}</pre></details>'
+        )
+
+
+def _title(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        text = repr(value).split("\n", 1)[0]
+    except Exception:
+        text = type(value).__name__
+    return text.removeprefix("<").removesuffix(">") if text.startswith("<") else text
+
+
+def _line(cells: Part) -> str:
+    inside = (c.html if isinstance(c, folded) else escape(str(c)) for c in cells)
+    return "<tr>" + "".join(f'<td style="{_CELL}">{c}</td>' for c in inside) + "</tr>"

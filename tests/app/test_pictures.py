@@ -1,0 +1,335 @@
+"""Pictures: what is drawn stands where the mechanism is, and what is open is told."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from PIL import Image
+
+import holoctl as hc
+
+
+@pytest.fixture(autouse=True)
+def no_figures_left():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def five_bar():
+    mech = hc.load(hc.robot_file("five_bar"))
+    return mech, hc.assemble(mech)[0]
+
+
+def pendulum(joint=None, lever=(0.0, 0.0, -0.5)):
+    model = pin.Model()
+    model.name = "pendulum"
+    j = model.addJoint(0, joint or pin.JointModelRY(), pin.SE3.Identity(), "pivot")
+    body = pin.Inertia(1.0, np.array(lever), 0.01 * np.eye(3))
+    model.appendBodyToJoint(j, body, pin.SE3.Identity())
+    return hc.Mechanism(model)
+
+
+def two_turns(off):
+    """The second axis nearly parallel to the first."""
+    model = pin.Model()
+    for i in range(2):
+        place = pin.SE3(pin.exp3(np.array([i * off, 0.0, 0.0])), np.array([0.3 * i, 0.0, 0.0]))
+        model.addJoint(i, pin.JointModelRY(), place, f"turn_{i}")
+    return model
+
+
+def line(ax, label):
+    """The points of what has this label in the legend."""
+    (found,) = [x for x in ax.lines if x.get_label() == label]
+    data = found.get_data_3d() if hasattr(found, "get_data_3d") else found.get_data()
+    return np.array(data, dtype=float).T
+
+
+def told(ax):
+    return " ".join(text.get_text() for text in ax.texts)
+
+
+def test_joints_motors_and_closures_are_where_they_are(five_bar):
+    mech, q = five_bar
+    data = mech.model.createData()
+    pin.framesForwardKinematics(mech.model, data, q)
+    at = {f.name: X.translation[[0, 2]] for f, X in zip(mech.model.frames, data.oMf, strict=True)}
+    ax = hc.draw(mech, q)
+    np.testing.assert_allclose(line(ax, "motor"), [at["motor_left"], at["motor_right"]])
+    np.testing.assert_allclose(line(ax, "closure"), [at["tip"]], atol=1e-12)
+    np.testing.assert_allclose(line(ax, "fastened to the world"), line(ax, "motor"))
+    joints = [at[name] for name in mech.model.names[1:]]
+    np.testing.assert_allclose(line(ax, "joint"), joints)
+    assert told(ax) == ""
+    assert ax.get_title() == "five_bar"
+
+
+@pytest.mark.parametrize(
+    ("name", "names"),
+    {"five_bar": "xz", "four_bar": "xz", "delta": "xyz", "leg": "xyz", "stewart": "xyz"}.items(),
+)
+def test_a_planar_mechanism_is_drawn_in_its_plane(name, names):
+    mech = hc.load(hc.robot_file(name), free_flyer=name == "leg")
+    ax = hc.draw(mech, mech.reference)
+    shown = [getattr(ax, f"get_{x}label")() for x in "xyz"[: len(names)]]
+    assert shown == [f"{x} (m)" for x in names]
+    floats = name == "leg"
+    assert any(x.get_label() == "fastened to the world" for x in ax.lines) is not floats
+
+
+def test_a_plane_at_an_angle_and_one_that_is_chosen():
+    turned = pin.JointModelRevoluteUnaligned(1.0, 1.0, 0.0)
+    ax = hc.draw(pendulum(turned), [0.0])
+    assert ax.get_xlabel() == "along (-0.71, 0.71, 0) (m)"
+    assert ax.get_ylabel() == "along (0, 0, 1) (m)"
+    rounded = replace(hc.Mechanism(two_turns(1e-5)), tolerance=1e-4)
+    assert hc.draw(rounded, [0.1, 0.2]).get_ylabel() == "z (m)"
+    assert hc.draw(replace(rounded, tolerance=0.0), [0.1, 0.2]).name == "3d"
+    ax = hc.draw(pendulum(), [np.pi / 2], plane="zx")
+    bodies = np.array(ax.lines[0].get_data(), dtype=float).T
+    np.testing.assert_allclose(bodies[:2], [[0.0, 0.0], [0.0, -0.5]], atol=1e-12)  # to its mass
+
+
+def test_bars_that_do_not_meet(five_bar):
+    mech, _ = five_bar
+    model = mech.model.copy()
+    j = model.getJointId("motor_right")
+    model.jointPlacements[j] = (
+        pin.SE3(np.eye(3), np.array([3.0, 0.0, 0.0])) * (model.jointPlacements[j])
+    )
+    apart = mech.with_model(model)
+    with pytest.raises(hc.AssemblyError) as caught:
+        hc.assemble(apart)
+    ax = hc.draw(apart, caught.value.q)
+    ends = line(ax, "does not meet")
+    (gap,) = [x for x in ax.lines if x.get_linestyle() == "--"]
+    assert to_hex(gap.get_color()) == to_hex("tab:red")
+    np.testing.assert_allclose(np.array(gap.get_data(), dtype=float).T[:2], ends)
+    assert np.linalg.norm(ends[1] - ends[0]) > 1.0
+    assert not [x for x in ax.lines if x.get_label() == "closure"]
+    assert told(ax).startswith("1 constraint open: 'tip_hinge', by up to ")
+
+
+def test_what_has_no_frames_is_told():
+    mech = hc.load(hc.robot_file("geared_arm"))
+    q, _ = hc.assemble(mech)
+    assert told(hc.draw(mech, q)) == ""
+    ax = hc.draw(mech, q + 0.1)
+    assert "open: " in told(ax)
+
+
+def test_rods_are_lines():
+    mech = pendulum()
+    ends = ("pivot", pin.SE3(np.eye(3), np.array([0.0, 0.0, -0.5])))
+    ground = ("universe", pin.SE3(np.eye(3), np.array([1.0, 0.0, 0.0])))
+    mech = mech.with_constraints(hc.Rod(ground, ends, length=1.0))
+    q, _ = hc.assemble(mech)
+    rod = line(hc.draw(mech, q), "rod")
+    assert np.linalg.norm(rod[1] - rod[0]) == pytest.approx(1.0)
+
+
+def test_slides_are_lines_along_their_way():
+    mech = hc.load(hc.robot_file("stewart"))
+    q, _ = hc.assemble(mech)
+    slides = line(hc.draw(mech, q), "slide").reshape(6, 3, 3)  # two ends, and what parts them
+    sizes = np.linalg.norm(slides[:, 1] - slides[:, 0], axis=1)
+    np.testing.assert_allclose(sizes, np.abs(mech.motor_positions(q)))
+
+
+def test_frames_and_several_in_one_picture(five_bar):
+    mech, q = five_bar
+    ax = hc.draw(mech, mech.reference, color="0.85")
+    before = len(ax.lines)
+    tip = hc.FrameTask("tip", axes="x z")
+    assert hc.draw(mech, q, ax, frames=[tip, "elbow_left"]) is ax
+    for alone in (tip, "tip", ("elbow_left", pin.SE3.Identity())):
+        assert len(hc.draw(mech, q, frames=alone).lines) == before + 3
+    assert len(ax.lines) == 2 * before + 6
+    assert {"tip", "elbow_left"} <= {text.get_text().strip() for text in ax.texts}
+
+
+def test_a_wheel_alone_can_be_drawn():
+    ax = hc.draw(pendulum(pin.JointModelRUBZ(), (0.0, 0.0, 0.0)), [1.0, 0.0])
+    assert line(ax, "joint").tolist() == [[0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"plane": "xx"}, "plane must be two axes of the world"),
+        ({"plane": 3}, "plane must be two axes"),
+        ({"frames": ["tipp"]}, "did you mean 'tip'"),
+        ({"ax": "space", "plane": "xz"}, "needs flat axes"),
+        ({"frames": 3}, "frames must be names of frames"),
+        ({"frames": [hc.CenterOfMassTask()]}, "a frame is the name of a joint"),
+        ({"ax": "here"}, "ax must be axes of matplotlib; got str"),
+        ({"color": "no color"}, "color must be a color of matplotlib"),
+        ({"color": 3}, "color must be a color of matplotlib"),
+        ({"t": "now"}, "t \\(time, s\\) must be a number"),
+    ],
+)
+def test_refusals_of_draw(five_bar, given, said):
+    mech, q = five_bar
+    if given.get("ax") == "space":
+        given = given | {"ax": Figure().add_subplot(projection="3d")}
+    with pytest.raises(hc.InputError, match=said):
+        hc.draw(mech, q, **given)
+
+
+def test_axes_that_are_flat_where_the_mechanism_is_not():
+    mech = hc.load(hc.robot_file("delta"))
+    flat = Figure().add_subplot()
+    with pytest.raises(hc.InputError, match="give plane='xz'"):
+        hc.draw(mech, mech.reference, flat)
+    assert hc.draw(mech, mech.reference, flat, "yz") is flat
+
+
+# -------------------------------------------------------------------------- runs
+
+
+@pytest.fixture(scope="module")
+def run(five_bar):
+    mech, q = five_bar
+    ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
+    home = mech.motor_positions(q)
+
+    def there(t):
+        return home + 0.1 * np.sin(20 * t), np.full(2, 2 * np.cos(20 * t)), np.zeros(2)
+
+    turns = hc.Event(lambda t, q, v: v[0])
+    return hc.simulate(mech, ctl.track(there), q, np.zeros(4), 0.2, rate=200, events=[turns])
+
+
+def test_a_run_over_time(five_bar, run):
+    mech, _ = five_bar
+    figure = hc.plot_run(run, mech)
+    position, rate, effort, closure = figure.axes
+    for ax, values in (
+        (position, run.q @ mech.B), (rate, run.v @ mech.B), (effort, run.u),
+    ):  # fmt: skip
+        for i, name in enumerate(mech.actuator_names):
+            (shown,) = [x for x in ax.lines if x.get_label() == name]
+            np.testing.assert_allclose(shown.get_data()[1], values[:, i])
+    limits = {x.get_ydata()[0] for x in effort.lines if x.get_linestyle() == ":"}
+    assert limits == {-20.0, 20.0}
+    assert len(run.events) > 0
+    for ax in figure.axes:
+        marks = [x.get_xdata()[0] for x in ax.lines if x.get_linestyle() == "--"]
+        assert marks == run.events[:, 0].tolist()
+    assert closure.get_legend_handles_labels()[1] == ["event 0"]
+    assert closure.get_yscale() == "log"
+
+
+def test_a_run_without_its_mechanism_and_one_without_motors(run):
+    labels = [ax.get_ylabel() for ax in hc.plot_run(run).axes]
+    assert labels == ["q (rad, m)", "v (rad/s, m/s)", "effort (N m, N)", "closure (scaled)"]
+    mech = pendulum(pin.JointModelRUBY())
+    free = hc.simulate(mech, None, [1.0, 0.0], [1.0], 0.1)
+    figure = plt.figure()
+    assert hc.plot_run(free, mech, figure=figure) is figure
+    names = [ax.get_ylabel() for ax in figure.axes]
+    assert names == ["position (rad)", "rate (rad/s)", "closure (scaled)"]
+
+
+def test_turns_are_counted_and_singular_configurations_marked(run):
+    mech = replace(pendulum(pin.JointModelRUBY()), actuated=["pivot"])
+    free = hc.simulate(mech, None, [1.0, 0.0], [20.0], 1.0, rate=100)
+    free = replace(free, crossings=np.array([0.5]), repartitions=np.array([0.2, 0.3]))
+    ax, *_, last = hc.plot_run(free, mech).axes
+    assert ax.lines[0].get_ydata().max() > 4 * np.pi
+    assert last.get_legend_handles_labels()[1] == [
+        "singular configuration crossed",
+        "other rows or coordinates",
+    ]
+
+
+def test_a_film_in_real_time(five_bar, run, tmp_path, capfd):
+    mech, _ = five_bar
+    path = hc.animate(run, tmp_path / "new" / "run.gif", mech=mech, rate=15, progress=True)
+    with Image.open(path) as film:
+        times = []
+        for i in range(film.n_frames):
+            film.seek(i)
+            times.append(film.info["duration"])
+    assert times == [70] * 4  # at 0, 0.07, 0.14 s, and the end
+    assert "animating" in capfd.readouterr().err
+
+
+def test_a_film_in_space_and_slower(tmp_path):
+    mech = hc.load(hc.robot_file("leg"), free_flyer=True)
+    q, v = hc.assemble(mech)
+    falls = hc.simulate(mech, None, q, v, 0.1, output=[0.0, 0.1])
+    path = hc.animate(falls, str(tmp_path / "leg.gif"), mech=mech, speed=0.5, rate=10.0)
+    with Image.open(path) as film:
+        assert film.n_frames == 2  # what is alike is one picture, that stays as long
+        durations = [film.info["duration"]]
+        film.seek(1)
+    assert durations == [200]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"path": "run.avi"}, "the suffix of path must be one of '.gif', '.mp4'"),
+        ({"speed": 0.0}, "speed must be above zero"),
+        ({"rate": -1.0}, "rate .* must be above zero"),
+        ({"speed": 1e-6}, "this film would have 5e\\+06 pictures"),
+        ({"plane": "ab"}, "plane must be two axes"),
+        ({"color": "no color"}, "color must be a color"),
+        ({"path": "run.png/run.gif"}, "cannot be written"),
+        ({"path": "run.mp4"}, "needs the program ffmpeg"),
+    ],
+)
+def test_refusals_of_animate(five_bar, run, given, said, tmp_path, monkeypatch):
+    (tmp_path / "run.png").write_text("")
+    monkeypatch.setattr("matplotlib.animation.FFMpegWriter.isAvailable", lambda: False)
+    given = {"path": "run.gif"} | given
+    with pytest.raises(hc.InputError, match=said):
+        hc.animate(run, tmp_path / given.pop("path"), mech=five_bar[0], **given)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not there")
+def test_a_film_by_ffmpeg(five_bar, run, tmp_path):
+    path = hc.animate(run, tmp_path / "run.mp4", mech=five_bar[0])
+    assert path.stat().st_size > 1000
+    assert path.read_bytes()[4:8] == b"ftyp"
+
+
+def test_what_is_no_run_of_this_mechanism(run, tmp_path):
+    other = hc.load(hc.robot_file("four_bar"))
+    with pytest.raises(hc.InputError, match="this run is of another mechanism"):
+        hc.plot_run(run, other)
+    with pytest.raises(hc.InputError, match="this run is of another mechanism"):
+        hc.animate(run, tmp_path / "run.gif", mech=other)
+    with pytest.raises(hc.InputError, match="run must be a Run"):
+        hc.plot_run(other)
+    with pytest.raises(hc.InputError, match="mech must be a Mechanism"):
+        hc.plot_run(run, "four_bar")
+    with pytest.raises(hc.InputError, match="path must be that of a file"):
+        hc.animate(run, 3, mech=other)
+    with pytest.raises(hc.InputError, match="figure must be one of matplotlib"):
+        hc.plot_run(run, figure="new")
+    with pytest.raises(hc.InputError, match="give mech too"):
+        hc.plot_run(run, limits=hc.Limits(effort=1.0))
+
+
+def test_without_matplotlib(five_bar, run, monkeypatch, tmp_path):
+    mech, q = five_bar
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    for call in (
+        lambda: hc.draw(mech, q),
+        lambda: hc.plot_run(run, mech),
+        lambda: hc.animate(run, tmp_path / "run.gif", mech=mech),
+    ):
+        with pytest.raises(hc.InputError, match="pip install 'holoctl\\[plot\\]'"):
+            call()
