@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holoctl.app.design_plot import draw_modes, save
 from holoctl.app.printing import write_csv, write_table
@@ -22,6 +23,8 @@ from holoctl.app.robot_arguments import (
 )
 from holoctl.app.units import motor_units
 from holoctl.base.errors import InputError
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import PRINTED_AS_ZERO
 from holoctl.design.equilibrium import equilibrium
 from holoctl.design.linear_model import Linearization
 from holoctl.design.linearize import linearize
@@ -103,7 +106,9 @@ _WIDE = 8
 def _print_model(lin: Linearization) -> None:
     mech = lin.mech
     print(f"{lin}\n\nefforts that hold it:")
-    write_table(list(zip(mech.actuator_names, lin.u.tolist(), strict=True)), motor_units(mech))
+    write_table(
+        list(zip(mech.actuator_names, _for_people(lin.u).tolist(), strict=True)), motor_units(mech)
+    )
     print("\nmodes:")
     for mode in lin.modes():
         print(f"  {mode.sentence}")
@@ -112,10 +117,17 @@ def _print_model(lin: Linearization) -> None:
         return
     time = "d/dt x" if lin.dt is None else f"x after {lin.dt:g} s"
     print(f"\n{time} = A x + B u, x and u against this point; A | B:")
-    for name, row in zip(lin.states, np.hstack([lin.A, lin.B]), strict=True):
+    for name, row in zip(
+        lin.states, np.hstack(list(map(_for_people, (lin.A, lin.B)))), strict=True
+    ):
         numbers = [f"{x + 0.0:10.4g}" for x in row]
         numbers.insert(lin.A.shape[1], " |")
         print(f"  {name:<{max(map(len, lin.states))}}  {' '.join(numbers)}")
+
+
+def _for_people(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The numbers, with what is rounding beside the largest one left out."""
+    return np.where(np.abs(x) < PRINTED_AS_ZERO * largest(x), 0.0, x)
 
 
 def _numbers(option: str, text: str) -> list[float]:

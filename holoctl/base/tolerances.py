@@ -1251,6 +1251,9 @@ MAP_ALIKE, MAP_SAME = 0.3, 1e-6  # a share; scaled
 """Neighbours are on one branch where the way between them is that of the slope to within the first;
 and configurations are the same to within the second."""
 
+PRINTED_AS_ZERO = 1e-14  # a share
+"""In tables for people, numbers below this share of the largest one are printed as zero."""
+
 MAP_PAIRS = 50  # a count
 """Pairs that are compared in one item."""
 

@@ -100,7 +100,11 @@ class Chart:
     def sensors(self) -> Readings | None:
         """The coordinates: those of the grid, if it is one of coordinates, and those held."""
         names = [*(() if self.task is not None else (row.name for row in self.rows)), *self.held]
-        return readings(self.mech, names) if names else None
+        try:
+            return readings(self.mech, names) if names else None
+        except InputError as error:
+            said = str(error).replace(f"{self.mech.name}: measured", "motor_map: grid or hold", 1)
+            raise InputError(said) from None
 
     @property
     def base(self) -> str:

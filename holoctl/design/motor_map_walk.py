@@ -91,6 +91,8 @@ def reached(mech: Mechanism, t: float, start: Spot, left: Rows) -> Spot | Stop:
             return Spot(there.q, part)
         here, gone, length = _place(mech, t, there.q, part, left), gone + length, 2.0 * length
         N, det = _borders(here, mech.nv)
+    if count >= MAP_EVALUATIONS:
+        return Stop(gone, "it took too many steps: give a start, or a grid, that is nearer")
     return Stop(gone, _WHY.get(why, why))
 
 

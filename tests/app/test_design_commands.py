@@ -28,6 +28,12 @@ def test_linearize_prints_efforts_and_modes(capsys):
     assert "N m" in out.out
 
 
+def test_linearize_prints_no_rounding(capsys):
+    _, out = run(capsys, "linearize", "leg", "--dt", "0.001")
+    assert "1.825e-09" in out.out  # small, and true
+    assert "e-2" not in out.out
+
+
 def test_linearize_for_programs(capsys):
     code, out = run(
         capsys, "linearize", "five_bar", "--json", "--outputs", "motors", "--dt", "0.01"

@@ -419,6 +419,8 @@ def test_nothing_in_reach(five_bar):
     assert not found.reachable.any()
     assert all("from the start, out of reach" in x for x in found.reasons.ravel())
     assert "0 reachable>" in repr(found)
+    far = hc.motor_map(zoo.slider_crank(), {"crank": [900.0]}, "reach")
+    assert "too many steps" in far.reasons[0]
 
 
 # ------------------------------------------------------------------------------------- pictures
@@ -471,7 +473,7 @@ WRONG = {
     "no axis of the grid": [{"motor_left": 1.0}],
     "ascend, or descend": [{"motor_left": [1.0, 1.0]}],
     "finite numbers": [{"motor_left": [np.nan]}],
-    "'motor_left'": [{"motor_lef": [1.0]}],
+    "motor_map: grid or hold: there is no joint called 'motor_lef'": [{"motor_lef": [1.0]}],
     "'velocity'": [{"motor_left": [2.2]}, "velocities"],
     "ellipsoids are those of a task": [{"motor_left": [2.2]}, "force"],
     "what is empty": [{"motor_left": [2.2]}, []],
