@@ -85,19 +85,19 @@ if TYPE_CHECKING:
     from holoctl.control.tasks.frame_task import FrameTask
     from holoctl.control.tasks.posture_task import PostureTask
     from holoctl.control.tasks.task_terms import TaskTerms, task_terms
-    from holoctl.design.equilibrium import Equilibrium, equilibrium
-    from holoctl.design.gains import Gains, gains_for
-    from holoctl.design.linear_model import Linearization
-    from holoctl.design.linearize import linearize
-    from holoctl.design.lqr import lqr
-    from holoctl.design.lqr_along import lqr_along
-    from holoctl.design.modes import Mode
-    from holoctl.design.motor_map import motor_map
-    from holoctl.design.motor_map_value import MotorMap
-    from holoctl.design.retime import retime
-    from holoctl.design.state_feedback import StateFeedback
-    from holoctl.design.sweep import Sweep, sweep
-    from holoctl.design.trajectory import Trajectory
+    from holoctl.design.equilibria.equilibrium import Equilibrium, equilibrium
+    from holoctl.design.feedback.gains import Gains, gains_for
+    from holoctl.design.feedback.lqr import lqr
+    from holoctl.design.feedback.lqr_along import lqr_along
+    from holoctl.design.feedback.state_feedback import StateFeedback
+    from holoctl.design.linear.linearize import linearize
+    from holoctl.design.linear.model import Linearization
+    from holoctl.design.linear.modes import Mode
+    from holoctl.design.maps.motor_map import motor_map
+    from holoctl.design.maps.value import MotorMap
+    from holoctl.design.paths.trajectory import Trajectory
+    from holoctl.design.retiming.retime import retime
+    from holoctl.design.sweeps.sweep import Sweep, sweep
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
     from holoctl.doctor.examination import mobility
     from holoctl.doctor.joined_modes import JoinedModes, joined_modes
@@ -190,19 +190,19 @@ _HOMES = {
     "control.tasks.frame_task": ["FrameTask"],
     "control.tasks.posture_task": ["PostureTask"],
     "control.tasks.task_terms": ["TaskTerms", "task_terms"],
-    "design.equilibrium": ["Equilibrium", "equilibrium"],
-    "design.gains": ["Gains", "gains_for"],
-    "design.linear_model": ["Linearization"],
-    "design.linearize": ["linearize"],
-    "design.lqr": ["lqr"],
-    "design.lqr_along": ["lqr_along"],
-    "design.modes": ["Mode"],
-    "design.state_feedback": ["StateFeedback"],
-    "design.retime": ["retime"],
-    "design.trajectory": ["Trajectory"],
-    "design.motor_map": ["motor_map"],
-    "design.motor_map_value": ["MotorMap"],
-    "design.sweep": ["Sweep", "sweep"],
+    "design.equilibria.equilibrium": ["Equilibrium", "equilibrium"],
+    "design.feedback.gains": ["Gains", "gains_for"],
+    "design.linear.model": ["Linearization"],
+    "design.linear.linearize": ["linearize"],
+    "design.feedback.lqr": ["lqr"],
+    "design.feedback.lqr_along": ["lqr_along"],
+    "design.linear.modes": ["Mode"],
+    "design.feedback.state_feedback": ["StateFeedback"],
+    "design.retiming.retime": ["retime"],
+    "design.paths.trajectory": ["Trajectory"],
+    "design.maps.motor_map": ["motor_map"],
+    "design.maps.value": ["MotorMap"],
+    "design.sweeps.sweep": ["Sweep", "sweep"],
     "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
     "doctor.joined_modes": ["JoinedModes", "joined_modes"],
     "doctor.examination": ["mobility"],

@@ -10,9 +10,9 @@ import numpy as np
 from holoctl.app.plot import new_figure
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import NOT_DAMPED
-from holoctl.design.linear_model import Linearization
-from holoctl.design.motor_map_value import MotorMap
-from holoctl.design.trajectory import Trajectory
+from holoctl.design.linear.model import Linearization
+from holoctl.design.maps.value import MotorMap
+from holoctl.design.paths.trajectory import Trajectory
 from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.limits_of import limits_of
 

@@ -25,9 +25,9 @@ from holoctl.app.units import motor_units
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import PRINTED_AS_ZERO
-from holoctl.design.equilibrium import equilibrium
-from holoctl.design.linear_model import Linearization
-from holoctl.design.linearize import linearize
+from holoctl.design.equilibria.equilibrium import equilibrium
+from holoctl.design.linear.linearize import linearize
+from holoctl.design.linear.model import Linearization
 from holoctl.doctor.report import plain
 
 __all__ = ["add_linearize"]

@@ -23,8 +23,8 @@ from holoctl.app.robot_arguments import (
 from holoctl.base.checks import listing, whole
 from holoctl.base.errors import InputError
 from holoctl.control.tasks.frame_task import FrameTask
-from holoctl.design.motor_map import motor_map
-from holoctl.design.motor_map_value import MotorMap
+from holoctl.design.maps.motor_map import motor_map
+from holoctl.design.maps.value import MotorMap
 from holoctl.doctor.report import plain
 
 __all__ = ["add_map"]

@@ -25,8 +25,8 @@ from holoctl.app.units import motor_units
 from holoctl.base.checks import listing, positive
 from holoctl.base.errors import InputError
 from holoctl.control.tasks.frame_task import FrameTask
-from holoctl.design.retime import retime
-from holoctl.design.trajectory import Trajectory
+from holoctl.design.paths.trajectory import Trajectory
+from holoctl.design.retiming.retime import retime
 from holoctl.doctor.report import plain
 from holoctl.mechanism.mechanism import Mechanism
 

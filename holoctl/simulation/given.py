@@ -25,7 +25,7 @@ from holoctl.control.loop import Loop
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.loop import SensedTaskTracking, TaskLoop, TaskTracking
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
-from holoctl.design.state_feedback import Feedback, StateFeedback
+from holoctl.design.feedback.state_feedback import Feedback, StateFeedback
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
 from holoctl.simulation.motion import Efforts

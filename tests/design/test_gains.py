@@ -11,8 +11,8 @@ from scipy.signal import cont2discrete
 from zoo import five_bar
 
 import holoctl as hc
-from holoctl.design.gains import law_of, sampled_model
-from holoctl.design.sampled_loop import damping_left, largest_bandwidth, loop_exponents
+from holoctl.design.feedback.gains import law_of, sampled_model
+from holoctl.design.feedback.sampled_loop import damping_left, largest_bandwidth, loop_exponents
 
 
 @pytest.fixture(scope="module")

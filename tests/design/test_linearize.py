@@ -15,8 +15,8 @@ from support import closed_states, few, mechanism, stretched
 from zoo import ZOO, add_body, at, bar, four_bar, lump, triangle, vertical
 
 import holoctl as hc
-from holoctl.design import linearize as of_linear_models
-from holoctl.design import minimal_coordinates as of_motions
+from holoctl.design.linear import linearize as of_linear_models
+from holoctl.design.linear import minimal_coordinates as of_motions
 
 TOLERANCE = 1e-8
 DERIVATIVES = ["forward_dynamics", "forward_dynamics_derivatives", "terms"]

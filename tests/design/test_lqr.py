@@ -16,7 +16,7 @@ from support import mechanism
 from zoo import add_body, at, bar, five_bar, lump, vertical
 
 import holoctl as hc
-from holoctl.design.riccati import held
+from holoctl.design.feedback.riccati import held
 
 Q, R = np.diag([100.0, 100.0, 1.0, 1.0]), 0.1 * np.eye(2)
 

@@ -14,10 +14,10 @@ from refusals import refused
 from support import mechanism
 
 import holoctl as hc
-from holoctl.design.motor_map_chart import chart_of
-from holoctl.design.motor_map_fill import filled
-from holoctl.design.motor_map_numbers import Asked, Point
-from holoctl.design.motor_map_worker import Worker
+from holoctl.design.maps.chart import chart_of
+from holoctl.design.maps.fill import filled
+from holoctl.design.maps.numbers import Asked, Point
+from holoctl.design.maps.worker import Worker
 from holoctl.rows.evaluate import constraint_rows
 
 TIP = hc.FrameTask("tip_right", "x z")

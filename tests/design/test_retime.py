@@ -11,11 +11,11 @@ import pytest
 from support import few, mechanism
 
 import holoctl as hc
-from holoctl.design.path_closed import closed_path
-from holoctl.design.path_given import given_path
-from holoctl.design.path_grid import grid_of
-from holoctl.design.path_start import start_of
-from holoctl.design.retime_dynamics import dynamics_along
+from holoctl.design.paths.closed import closed_path
+from holoctl.design.paths.dynamics import dynamics_along
+from holoctl.design.paths.given import given_path
+from holoctl.design.paths.grid import grid_of
+from holoctl.design.paths.start import start_of
 
 METHODS = ["cvxpy", "toppra"]
 

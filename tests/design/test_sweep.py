@@ -22,8 +22,8 @@ from refusals import assert_same_error, refused
 
 import holoctl as hc
 from holoctl.base.tolerances import SWEEP_PATIENCE
-from holoctl.design.sweep_shares import dealt_out
-from holoctl.design.sweep_work import Done, Lost, worked
+from holoctl.design.sweeps.shares import dealt_out
+from holoctl.design.sweeps.work import Done, Lost, worked
 
 FAMILY = [
     hc.HoloctlError("root"),

@@ -1,0 +1,273 @@
+"""Equilibria: closed configurations at rest, and the efforts that hold them.
+
+    phi(q) = 0        gamma' (h - F - B u) = 0        v = 0
+
+u given: as many equations as motions. u to be found: the motions that no motor moves must be in
+balance by themselves, r = N' (h - F) = 0 with N the null basis of ``[G; B']``, and u is the
+shortest that balances the others. From the closed guess the way goes on the manifold, in short
+steps, down to the least |r|; Newton's method on both does the last digits; what is left open slides
+to the place nearest to the guess.
+Reference: docs/design.md, "Equilibria".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from holoctl.base.checks import Vector, listing, name_list, number, quiet, read_only, vector, whole
+from holoctl.base.errors import (
+    AssemblyError,
+    InconsistentError,
+    NotActuatedError,
+)
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import (
+    BALANCED_NEARLY,
+    CLOSED,
+    MOVES_BY_ITSELF,
+)
+from holoctl.closing.assembly import assemble
+from holoctl.closing.newton import everywhere
+from holoctl.design.equilibria.balance import Balance
+from holoctl.design.equilibria.balanced import balanced
+from holoctl.design.equilibria.standing import pulled_motions, standing
+from holoctl.dynamics.actuation import actuation
+from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition, check_motors, check_partition
+from holoctl.projector.partition import partition as decided
+from holoctl.projector.projection import projected
+from holoctl.rows.evaluate import constraint_rows
+
+__all__ = ["Equilibrium", "equilibrium"]
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """A closed configuration at rest, and the efforts that hold it. What `equilibrium` returns.
+
+    Attributes
+    ----------
+    q : (nq,) array
+    v : (nv,) array
+        Zero.
+    u : (nu,) array
+        Motor efforts, N m or N.
+    held : int
+        How many independent motions the motors move: those that u holds, or could.
+    unheld : tuple of str
+        The motions that no motor moves, a sentence for each: in balance by themselves, and what
+        becomes of them when pushed.
+    stable : bool or None
+        Whether the mechanism stays near q when pushed, with u held as it is and no controller. None
+        where the stiffness does not tell: nothing pulls some motion back, or what acts has no
+        energy.
+    residual : float
+        What is not in balance, as a share of the efforts that act.
+    mech : Mechanism
+    partition : Partition
+    t : float
+        Time, s.
+    """
+
+    q: Vector
+    v: Vector
+    u: Vector
+    held: int
+    unheld: tuple[str, ...]
+    stable: bool | None
+    residual: float
+    mech: Mechanism
+    partition: Partition
+    t: float = 0.0
+
+    def __repr__(self) -> str:
+        stable = {True: "stable", False: "not stable", None: "stability not told"}[self.stable]
+        unheld = f", {len(self.unheld)} unheld" if self.unheld else ""
+        return (
+            f"<Equilibrium of {self.mech.name!r}: efforts up to {largest(self.u):.3g} N m or N, "
+            f"{self.held} held{unheld}, {stable}>"
+        )
+
+
+@quiet
+def equilibrium(
+    mech: Mechanism,
+    q_guess: Any = None,
+    u: Any = None,
+    fixed: Iterable[str] = (),
+    *,
+    t: float = 0.0,
+    partition: Partition | None = None,
+    restarts: int = 10,
+    seed: int = 0,
+) -> Equilibrium:
+    """A closed configuration at rest near a guess, with the efforts that hold it.
+
+    Springs and other forces count; friction does not, at rest. Where motors move all motions, every
+    closed configuration is an equilibrium, and the nearest one to the guess is taken.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q_guess : (nq,) array_like, optional
+        Default: ``mech.reference``. It decides between several.
+    u : (nu,) array_like, optional
+        Motor efforts, N m or N: then q is where they hold it. Default: those of least norm that
+        hold q (as `inverse_dynamics` shares them); motions that no motor moves must be in
+        balance by themselves, and q moves from the closed guess until they are.
+    fixed : iterable of str, optional
+        Coordinates, or joints, that keep the value of the guess.
+    t : float, optional
+        Time, s. Constraints that move by themselves at this instant allow no rest.
+    partition : Partition, optional
+        Default: decided at q.
+    restarts : int, optional
+        Where the way from the guess ends without an equilibrium: so many seeded random starts
+        around it, nearer ones first; fewer where start after start ends at the same least.
+    seed : int, optional
+        Of these.
+
+    Returns
+    -------
+    Equilibrium
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, numbers that are not finite, unknown names.
+    AssemblyError
+        If the guess does not close, with the fixed coordinates where they are.
+    NotActuatedError
+        If motions that no motor moves are in balance nowhere near; it names them, and what pulls.
+    InconsistentError
+        If the efforts given hold the mechanism nowhere near, or constraints move by themselves.
+    SingularityError
+        At a singular configuration, or where motors hold less than nearby.
+
+    See Also
+    --------
+    linearize, lqr
+
+    References
+    ----------
+    docs/design.md, "Equilibria".
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> hc.equilibrium(mech).u.round(2).tolist()
+    [-2.3, 2.3]
+    """
+    check_mechanism(mech)
+    given = mech.reference.copy() if q_guess is None else q_guess
+    guess, t = check_configuration(mech, given, "q_guess"), number("t", t, "time, s")
+    efforts = None if u is None else vector("u", u, mech.nu, "motor efforts")
+    names = name_list("fixed", fixed)
+    at = coordinate_indices(mech, names, "fixed")
+    restarts, seed = whole("restarts", restarts, 0), whole("seed", seed, 0)
+    start, _ = assemble(mech, guess, locked=names, t=t)
+    if partition is not None:
+        check_partition(mech, partition)
+        check_motors(mech, partition)
+    part = decided(mech, start, t=t) if partition is None else partition
+    balance = Balance(mech, part, efforts, t)
+    balance = replace(balance, unit=balance.usual(start))
+    q = balanced(balance, start, at, restarts, seed)
+    if q is None:
+        raise _none_found(balance, start, names)
+    if partition is None:
+        part = decided(mech, q, t=t)
+        if part.tolerance > 0.0:  # which of rows that nearly repeat others are kept, counts
+            balance = replace(balance, part=part)
+            q = balanced(balance, q, at, 0, seed)
+            if q is None:
+                raise _none_found(balance, start, names)
+    return _judged(balance, q, part)
+
+
+# ------------------------------------------------------------------------------------- what it is
+
+
+def _judged(balance: Balance, q: Vector, part: Partition) -> Equilibrium:
+    """The value, once nothing speaks against it."""
+    mech, t = balance.mech, balance.t
+    _check_rest(mech, q, t)
+    off = largest(everywhere(mech, q, t).scaled_rows(q)[0])
+    if not off <= max(CLOSED, part.tolerance):
+        raise AssemblyError(
+            f"{mech.name}: at the equilibrium rows that repeat others open by {off:.2g} (scaled), "
+            f"more than the tolerance of the geometry, {mech.tolerance:g}; hc.mobility tells more",
+            residual=off, q=q,
+        )  # fmt: skip
+    if part.actuation_rank > balance.part.actuation_rank or part.rank != balance.part.rank:
+        balance = replace(balance, part=part)  # decided at the start, which is not like q
+    u = _holding(mech, part, q, t) if balance.u is None else balance.u
+    there = replace(balance, part=part, u=u)
+    residual = there.off(there.at(q))
+    if not residual <= BALANCED_NEARLY:
+        raise InconsistentError(
+            f"{mech.name}: the efforts found leave {residual:.1e} of what acts out of balance: the "
+            "motors hold other motions at the equilibrium than at the guess; give a guess nearer "
+            "to it",
+            residual=residual,
+        )
+    found = standing(there, q)
+    return Equilibrium(
+        read_only(q.copy()), read_only(np.zeros(mech.nv)), read_only(np.array(u, dtype=float)),
+        part.actuation_rank, found.unheld, found.stable, residual, mech, part, t,
+    )  # fmt: skip
+
+
+def _holding(mech: Mechanism, part: Partition, q: Vector, t: float) -> Vector:
+    """The shortest efforts that balance the motions which motors move."""
+    P = projected(mech, q, np.zeros(mech.nv), t, part, t_stab=False)
+    if P.k == 0 or part.actuation_rank == 0:
+        return np.zeros(mech.nu)
+    return actuation(P).efforts(P.terms.h - P.terms.F)
+
+
+def _check_rest(mech: Mechanism, q: Vector, t: float) -> None:
+    """Raise `InconsistentError` where constraints move by themselves."""
+    if mech.row_scale.size == 0:
+        return
+    _, rows = constraint_rows(mech, q, np.zeros(mech.nv), t)
+    for x, what, unit in ((rows.rate, "moves", "1/s"), (rows.drift, "accelerates", "1/s^2")):
+        off = np.abs(mech.row_scale * x)
+        if not largest(off) <= MOVES_BY_ITSELF:
+            i = int(np.argmax(off))
+            raise InconsistentError(
+                f"{mech.name}: rest is impossible at t = {t:g} s: the constraint "
+                f"{mech.row_names[i]!r} {what} by itself, by {off[i]:.3g} {unit} (scaled); take an "
+                "instant at which it rests, or linearize along the motion",
+                residual=float(off[i]),
+            )
+
+
+def _none_found(balance: Balance, start: Vector, fixed: list[str]) -> Exception:
+    mech, kin = balance.mech, balance.at(start)
+    residual, pulled = balance.off(kin), listing_of(pulled_motions(balance, start))
+    kept = f" with {listing(fixed)} fixed" if fixed else ""
+    if balance.u is not None:
+        return InconsistentError(
+            f"{mech.name}: the efforts given hold it nowhere near the guess{kept}; there {pulled} "
+            f"is out of balance by {residual:.2g} of what acts. Give other efforts, a guess nearer "
+            "to where they hold it, or none: then those that hold it are found",
+            residual=residual,
+        )
+    more = "fewer fixed coordinates, " if fixed else ""
+    return NotActuatedError(
+        f"{mech.name}: no equilibrium was found near the guess{kept}: no motor holds {pulled}. "
+        f"Likely causes: {more or ''}a mechanism that falls (a floating base without contact), or "
+        "a guess too far away"
+    )
+
+
+def listing_of(sentences: list[str]) -> str:
+    """Motions for a message."""
+    return "; ".join(sentences) if sentences else "some motion"

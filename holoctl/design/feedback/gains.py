@@ -1,0 +1,286 @@
+"""Gains of computed torque: what a bandwidth and a damping ask for, and what ticks leave of them.
+
+    e'' + kd e' + kp e = 0        kp = bandwidth^2,  kd = 2 damping bandwidth
+
+as long as nothing is late. Efforts that are held over a tick, and states that are measured late,
+take damping away: how much is computed of the sampled loop itself (sampled_loop.py), and once more
+with the linear model in the place of double integrators.
+Reference: docs/design.md, "Gains and ticks".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import expm
+
+from holoctl.base.checks import Vector, listing, number, numbers, positive, quiet, read_only
+from holoctl.base.errors import InputError, LimitError, NotActuatedError
+from holoctl.base.linalg import in_range, least_squares
+from holoctl.base.tolerances import (
+    DELAY_TICKS,
+    HARDLY_LATE,
+    LOOP_UNSTABLE,
+    MOST_TICKS_LATE,
+    TAKES_PART,
+)
+from holoctl.design.feedback.sampled_loop import damping_left, largest_bandwidth, late
+from holoctl.design.linear.model import Linearization
+from holoctl.mechanism.open_tree import inertia
+from holoctl.rows.evaluate import constraint_rows
+
+__all__ = ["Gains", "gains_for", "law_of", "sampled_model"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Gains:
+    """Gains for `ComputedTorque`, and what the loop makes of them. What `gains_for` returns.
+
+    Attributes
+    ----------
+    kp, kd : (nu,) arrays
+        1/s^2 and 1/s, for ``hc.ComputedTorque(mech, kp, kd)``.
+    bandwidth, damping : (nu,) arrays
+        As asked for: rad/s, and a ratio.
+    damping_left : (nu,) array
+        The damping ratio of the loop as it runs: the least of its poles, but for those that decay
+        more than twice as fast as asked for. In a continuous loop that is not late it is that asked
+        for, at most 1.
+    largest_bandwidth : (nu,) array
+        rad/s: up to here the loop with that damping is stable. inf where nothing is late.
+    rate : float or None
+        Ticks per second; None: continuous.
+    delay : float
+        s.
+    names : tuple of nu str
+        The motors.
+    """
+
+    kp: Vector
+    kd: Vector
+    bandwidth: Vector
+    damping: Vector
+    damping_left: Vector
+    largest_bandwidth: Vector
+    rate: float | None
+    delay: float
+    names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        when = "continuous" if self.rate is None else f"{self.rate:g} ticks/s"
+        late = f", {self.delay:g} s late" if self.delay else ""
+        return (
+            f"<Gains: bandwidth {_range(self.bandwidth)} rad/s of at most "
+            f"{_range(self.largest_bandwidth)}, damping {_range(self.damping_left)} left of "
+            f"{_range(self.damping)}; {when}{late}>"
+        )
+
+
+def _range(x: Vector) -> str:
+    low, high = float(x.min()), float(x.max())
+    return f"{low:.3g}" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} to {high:.3g}"
+
+
+@quiet
+def gains_for(
+    lin: Linearization, bandwidth: Any, damping: Any = 1.0, rate: float | None = None,
+    delay: float = 0.0,
+) -> Gains:  # fmt: skip
+    """Gains of `ComputedTorque` for a bandwidth and a damping, and how far ticks allow them.
+
+    The loop is that of a double integrator for each motor, as the inverse dynamics leaves it, with
+    efforts held over a tick and states measured `delay` ago: exact, for whole ticks and parts of
+    them. Where `lin` is at an equilibrium the same loop is also closed around the model itself:
+    its motion between ticks, and what no motor moves.
+
+    Parameters
+    ----------
+    lin : Linearization
+        In continuous time.
+    bandwidth : float or (nu,) array_like
+        Natural frequency of the error, rad/s: kp = bandwidth^2.
+    damping : float or (nu,) array_like, optional
+        Damping ratio: kd = 2 damping bandwidth.
+    rate : float, optional
+        Ticks per second. Default: a continuous controller.
+    delay : float, optional
+        s from the state to the effort that is computed of it: of sensors, bus and computer.
+
+    Returns
+    -------
+    Gains
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, numbers that are not above zero, a model in discrete time, more than 200
+        ticks of delay.
+    LimitError
+        If the loop with these gains is not stable: it tells the largest bandwidth, and the motors
+        by name; or, around the model, which coordinates go astray.
+    NotActuatedError
+        If there are no motors.
+
+    References
+    ----------
+    docs/design.md, "Gains and ticks".
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> eq = hc.equilibrium(mech)
+    >>> gains = hc.gains_for(hc.linearize(mech, eq.q, u=eq.u), 60.0, 0.7, rate=1000.0, delay=1e-3)
+    >>> gains.damping_left.round(2).tolist()
+    [0.7, 0.7]
+    >>> ctl = hc.ComputedTorque(mech, gains.kp, gains.kd)
+    """
+    if not isinstance(lin, Linearization):
+        raise InputError(f"lin must be a Linearization (hc.linearize); got {type(lin).__name__}")
+    if lin.dt is not None:
+        raise InputError(
+            f"lin is in ticks of {lin.dt:g} s; give the continuous model and rate={1 / lin.dt:g}"
+        )
+    names = lin.inputs
+    if not names:
+        raise NotActuatedError(f"{lin.mech.name} has no motors, so there are no gains")
+    wanted, ratio = _each("bandwidth", bandwidth, names), _each("damping", damping, names)
+    rate = None if rate is None else positive("rate", rate, "ticks per s")
+    delay = number("delay", delay, "s")
+    if delay < 0.0:
+        raise InputError(f"delay must not be negative, s; got {delay:g}")
+    if rate is not None and delay * rate > MOST_TICKS_LATE:
+        raise InputError(
+            f"a delay of {delay:g} s is {delay * rate:.3g} ticks of {1.0 / rate:g} s, more than "
+            f"{MOST_TICKS_LATE}; is it in ms? Else give rate=None: so short a tick does not count"
+        )
+    pairs = list(zip(wanted.tolist(), ratio.tolist(), strict=True))
+    most = {z: largest_bandwidth(z, rate, delay) for z in set(ratio.tolist())}
+    left = [damping_left(w, z, rate, delay) for w, z in pairs]
+    found = Gains(
+        read_only(wanted**2), read_only(2.0 * ratio * wanted), read_only(wanted),
+        read_only(ratio), read_only(np.array(left)),
+        read_only(np.array([most[z] for z in ratio.tolist()])), rate, delay, names,
+    )  # fmt: skip
+    _check_stable(found)
+    if lin.at_equilibrium and not lin.v.any():
+        _check_on_model(lin, found)
+    return found
+
+
+def _each(name: str, value: Any, names: tuple[str, ...]) -> Vector:
+    x = numbers(name, value)
+    if x.shape not in ((), (len(names),)):
+        raise InputError(
+            f"{name} must be a number, or one for each motor, shape ({len(names)},); got {x.shape}"
+        )
+    if not ((x > 0.0) & (x * x < np.inf)).all():
+        raise InputError(
+            f"{name} must be above zero, its square finite; got {x if x.ndim else float(x)}"
+        )
+    return np.broadcast_to(x, (len(names),)).astype(float)
+
+
+def _check_stable(g: Gains) -> None:
+    bad = np.flatnonzero(~((g.damping_left > 0.0) & (g.bandwidth <= g.largest_bandwidth)))
+    if not bad.size:
+        return
+    i = int(bad[0])
+    late_by = f" and measured {g.delay:g} s late" if g.delay else ""
+    held = "in a continuous loop" if g.rate is None else f"held over ticks of {1.0 / g.rate:g} s"
+    raise LimitError(
+        f"with a bandwidth of {g.bandwidth[i]:g} rad/s and damping {g.damping[i]:g} the loop of "
+        f"{g.names[i]!r} is not stable, {held}{late_by}: with this damping the largest bandwidth "
+        f"is {g.largest_bandwidth[i]:.4g} rad/s. Ask for well below half of it, a higher rate, or "
+        "less delay",
+        names=[g.names[k] for k in bad],
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------- the loop on the model
+
+
+def _check_on_model(lin: Linearization, g: Gains) -> None:
+    """Raise `LimitError` where the loop grows on the model, although that of integrators does not.
+
+    Motions that drift or swing undamped and that no motor moves are left as they are.
+    """
+    K, rate, delay = law_of(lin, g), g.rate, g.delay
+    if rate is None:
+        values, vectors = np.linalg.eig(lin.A - lin.B @ K)
+        fastest = max(1.0, float(np.abs(values).max()))
+        if delay * fastest > HARDLY_LATE:  # then by short ticks, which are late by half of one
+            rate = DELAY_TICKS / delay
+            delay -= 0.5 / rate
+        else:
+            values = np.exp(values / fastest)
+    if rate is not None:
+        values, vectors = np.linalg.eig(in_range(sampled_model(lin, K, rate, delay)))
+    worst = int(np.argmax(np.abs(values)))
+    if np.abs(values[worst]) <= 1.0 + LOOP_UNSTABLE:
+        return
+    n = len(lin.states) // 2
+    part = np.abs(vectors[:n, worst]) + np.abs(vectors[n : 2 * n, worst])
+    order = np.argsort(-part, kind="stable")
+    names = [lin.states[k] for k in order if part[k] >= TAKES_PART * part[order[0]]]
+    why = "its own motion between two ticks is too fast for this rate"
+    if lin.partition.actuation_rank < n:
+        why = f"motions that no motor drives fall away under this law (or {why})"
+    by = f", by a factor of {np.abs(values[worst]):.4g} a tick" if g.rate is not None else ""
+    raise LimitError(
+        f"{lin.mech.name}: computed torque with these gains does not hold this equilibrium: "
+        f"the motion of {listing(names, 4)} goes astray{by}: {why}; hc.lqr holds what can be held",
+        names=names,
+    )
+
+
+def law_of(lin: Linearization, g: Gains) -> Array:
+    """K of computed torque, u = u0 - K dx: it gives the motors the accelerations of its error
+    equation. Friction is compensated at the reference, so it is none of the measured state."""
+    A, B, n = lin.A, lin.B, len(lin.states) // 2
+    T = lin.mech.B.T @ lin.gamma  # rates of the motors
+    rates = A[n:, n:] - _by_friction(lin)
+    wanted = np.hstack([T @ A[n:, :n] + g.kp[:, None] * T, T @ rates + g.kd[:, None] * T])
+    return least_squares(T @ B[n:], wanted)
+
+
+def _by_friction(lin: Linearization) -> Array:
+    """What friction adds to ``d ydd / d yd``."""
+    mech, gamma = lin.mech, lin.gamma
+    forces = [force for force in mech.bound_forces if force.friction]
+    if not forces:
+        return np.zeros((gamma.shape[1],) * 2)
+    kin, _ = constraint_rows(mech, lin.q, lin.v, lin.t)
+    F_v = sum((force.by_velocity(kin) for force in forces), np.zeros((mech.nv, mech.nv)))
+    M = inertia(mech, lin.q)
+    return np.asarray(np.linalg.solve(gamma.T @ M @ gamma, gamma.T @ F_v @ gamma), dtype=float)
+
+
+def sampled_model(lin: Linearization, K: Array, rate: float, delay: float) -> Array:
+    """(z_k, u_k-1, ..., u_k-m-1) from tick to tick: see sampled_loop.py."""
+    by, (n, nu) = late(rate, delay), lin.B.shape
+    step, m = expm(lin.A / rate), by.whole + 1
+    now, first = _held(lin, by.b), expm(lin.A * by.b) @ _held(lin, by.a)
+    S = np.zeros((n + m * nu,) * 2)
+    S[:n, :n] = step
+    S[n : n + nu, :n] = -K
+    S[n + nu :, n : n + (m - 1) * nu] = np.eye((m - 1) * nu)
+    S[:n, n + (m - 1) * nu :] = first
+    if by.whole:
+        S[:n, n + (m - 2) * nu : n + (m - 1) * nu] += now
+    else:
+        S[:n, :n] -= now @ K
+    return S
+
+
+def _held(lin: Linearization, duration: float) -> Array:
+    """What an effort that is held so long does to the state."""
+    n, nu = lin.B.shape
+    whole = np.zeros((n + nu,) * 2)
+    whole[:n] = np.hstack([lin.A, lin.B]) * duration
+    return np.asarray(expm(whole)[:n, n:], dtype=float)

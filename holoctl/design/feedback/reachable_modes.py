@@ -1,0 +1,119 @@
+"""Whether motors move, and weights see, every mode that does not decay by itself (Hautus).
+
+    rank [A - lambda, B] = 2n        rank [A - lambda; Q^1/2] = 2n        for such lambda
+
+in states scaled by the size of the loop and by the speed of the model, where both matrices have
+entries of order one.
+Reference: M. Hautus, Controllability and observability conditions of linear autonomous systems.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, listing
+from holoctl.base.errors import InputError, NotActuatedError
+from holoctl.base.linalg import in_range, largest
+from holoctl.base.tolerances import MOVED_BY_MOTORS, NOT_MOVING, SEEN_BY_WEIGHTS, TAKES_PART
+from holoctl.design.linear.model import Linearization
+
+__all__ = ["check_moved", "check_seen", "state_units"]
+
+Array = NDArray[np.float64]
+
+
+def state_units(lin: Linearization) -> Vector:
+    """(2n,): what states are scaled by: coordinates by the size of their loop, rates also by the
+    speed of the model."""
+    c = lin.mech.column_scale[lin.partition.independent]
+    return np.concatenate([c, c * _speed(lin)])
+
+
+def _speed(lin: Linearization) -> float:
+    """1/s: how fast the model is. In ticks positions are moved by their rates by about dt."""
+    c = lin.mech.column_scale[lin.partition.independent]
+    n = c.size
+    A = lin.A * (np.tile(c, 2) / np.tile(c, 2)[:, None])
+    moves, stays = largest(A[:n, n:]), 0.0 if lin.dt is None else 1.0
+    rates = largest(A[n:, n:] - stays * np.eye(n)) / moves
+    return max(1.0, float(np.sqrt(largest(A[n:, :n]) / moves)), rates)
+
+
+def check_moved(lin: Linearization) -> None:
+    """Raise `NotActuatedError` for a mode that does not decay and that no motor moves."""
+    A, B = _scaled(lin)
+    sizes = np.linalg.norm(B, axis=0)
+    B = B / np.where(sizes > 0.0, sizes, 1.0)
+    for value in _lasting(lin, A):
+        M = np.hstack([_away(lin, A, value), B])
+        left, s, _ = np.linalg.svd(in_range(M))
+        if s[-1] <= MOVED_BY_MOTORS:
+            raise NotActuatedError(
+                f"{lin.mech.name}: no regulator holds the motion of {_named(lin, left[:, -1])}: it "
+                f"{_what(lin, value)}, and no motor moves it. Give it a motor or a joint that does "
+                "not move, or a spring with a damper; a motion that acts on no other can be left "
+                "out, with ignore="
+            )
+
+
+def check_seen(lin: Linearization, Q: Array) -> None:
+    """Raise `InputError` for a mode that does not decay and that Q does not weigh."""
+    A, _ = _scaled(lin)
+    unit = state_units(lin)
+    values, vectors = np.linalg.eigh(unit[:, None] * Q * unit)
+    root = (np.sqrt(np.maximum(values, 0.0)) * vectors).T
+    root = root / max(largest(root), np.finfo(float).tiny)
+    for value in _lasting(lin, A):
+        M = np.vstack([_away(lin, A, value), root])
+        _, s, right = np.linalg.svd(in_range(M))
+        if s[-1] <= SEEN_BY_WEIGHTS:
+            raise InputError(
+                f"Q does not see the motion of {_named(lin, right[-1])}, which "
+                f"{_what(lin, value)}: no cost would bring it back. Give it, or its rate, a weight"
+            )
+
+
+def _scaled(lin: Linearization) -> tuple[Array, Array]:
+    """A and B of scaled states; in continuous time of a time in which the model is of order one."""
+    unit = state_units(lin)
+    time = 1.0 if lin.dt is not None else 1.0 / _speed(lin)
+    return time * lin.A * (unit / unit[:, None]), time * lin.B / unit[:, None]
+
+
+def _away(lin: Linearization, A: Array, value: complex) -> Array:
+    """``A - value``; of short ticks, in which hardly anything changes, of order one too."""
+    ticks = 1.0 if lin.dt is None else max(1.0, 1.0 / (_speed(lin) * lin.dt))
+    return ticks * (A - value * np.eye(len(A)))
+
+
+def _lasting(lin: Linearization, A: Array) -> NDArray[np.complex128]:
+    """Eigenvalues of modes that do not decay, of a pair one."""
+    values = np.linalg.eigvals(A).astype(complex)
+    if lin.dt is None:
+        decay = values.real
+    else:
+        sizes = np.maximum(np.abs(values), np.finfo(float).tiny)
+        decay = np.log(sizes) / (_speed(lin) * lin.dt)
+    return values[(decay >= -NOT_MOVING) & (values.imag >= 0.0)]
+
+
+def _named(lin: Linearization, x: NDArray[np.complex128]) -> str:
+    """Coordinates that take part in a scaled direction of the states."""
+    n = len(lin.states) // 2
+    part = np.abs(x[:n]) + np.abs(x[n:])
+    order = np.argsort(-part, kind="stable")
+    return listing([lin.states[k] for k in order if part[k] >= TAKES_PART * part[order[0]]], 4)
+
+
+def _what(lin: Linearization, value: complex) -> str:
+    """What a mode of the scaled model does."""
+    at = value * _speed(lin) if lin.dt is None else np.log(value) / lin.dt
+    small = NOT_MOVING * _speed(lin)
+    if abs(at) <= small:
+        return "drifts (nothing pulls it back)"
+    if at.real > small:
+        return f"falls away by a factor of e in {1.0 / at.real:.3g} s"
+    if abs(at.imag) > small:
+        return f"swings undamped at {abs(at.imag) / (2.0 * np.pi):.4g} Hz"
+    return "hardly decays"

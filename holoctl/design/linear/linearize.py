@@ -1,0 +1,225 @@
+"""The linear model of a mechanism about a state, at rest or in motion.
+
+    ydd = S a(q, v, u),  v = gamma yd + v_t        S selects the independent rows
+
+    A11 = -1/2 S ad_v gamma   (along="fixed")      A12 = 1        A21 = S (a_q gamma + a_v D)
+    A11 =     -S ad_v gamma   (along="motion")                    A22 = S a_v gamma
+                                                                  B2  = S a_tau B
+
+with D = d(gamma yd + v_t)/dy (minimal_coordinates.py): along a motion the dependent rates change
+with y. A11 is zero but for ball, planar and free joints.
+Derivation: docs/derivations.md, "Linear models".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, listing, number, one_of, quiet, vector
+from holoctl.base.errors import InconsistentError, InputError
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import CLOSED
+from holoctl.closing.correction import put_back
+from holoctl.codegen.compiled.compiled import Compiled
+from holoctl.design.linear.minimal_coordinates import RowsAt, minimal_coordinates
+from holoctl.design.linear.model import Linearization
+from holoctl.design.linear.outputs import Point, outputs_of
+from holoctl.design.linear.plant_derivatives import by_code, by_differences
+from holoctl.mechanism.checks import check_mechanism, check_state
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition, check_partition
+from holoctl.projector.partition import partition as decided
+from holoctl.rows.evaluate import constraint_rows
+from holoctl.rows.tick.all_rows import scaled_rows_at
+
+__all__ = ["linearize"]
+
+
+# -------------------------------------------------------------------------------------- the law
+
+
+def _linear_model(
+    mech: Mechanism, code: Compiled | None, q: Vector, v: Vector, u: Vector, t: float,
+    part: Partition, along: str, outputs: Any,
+) -> Linearization:  # fmt: skip
+    at = minimal_coordinates(mech, part, v, _rows_at(mech, code, q, t))
+    if code is None:
+        plant = by_differences(mech, part, q, v, u, t, at)
+    else:
+        plant = by_code(code, part, q, v, u, t, at)
+    S, n = part.independent, part.independent.size
+    turned = -0.5 if along == "fixed" else -1.0
+    A, B = np.zeros((2 * n, 2 * n)), np.zeros((2 * n, mech.nu))
+    A[:n, :n] = turned * (at.turning @ at.gamma)[S]
+    A[:n, n:] = np.eye(n)
+    A[n:, :n] = plant.by_y[S]
+    A[n:, n:] = plant.by_yd[S]
+    B[n:] = plant.by_u[S]
+    yd = v[S] if along == "fixed" else np.zeros(n)
+    rate = np.concatenate([yd, plant.a[S]])
+    if not largest(A) + largest(B) + largest(rate) < np.inf:
+        raise InputError(f"{mech.name}: the linear model is not finite; q, v or u is out of range")
+    names = [mech.coordinate_names[i] for i in S]
+    states = (*names, *(f"d {x}" for x in names))
+    if len(set(states)) < len(states):
+        twice = listing(sorted({x for x in names if x in states[n:]}))
+        raise InputError(
+            f"{mech.name}: a coordinate is called as the rate of another one is, {twice}: states "
+            "need different names; call it otherwise"
+        )
+    labels, C, D = outputs_of(mech, states, outputs, Point(q, v, u, t, part, at))
+    return Linearization(
+        A, B, C, D, rate, states, mech.actuator_names, labels, q, v, u, mech, part, at.gamma, t,
+        along,
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------- the door
+
+
+@quiet
+def linearize(
+    mech: Mechanism | Compiled,
+    q: Any,
+    v: Any = None,
+    u: Any = None,
+    outputs: Any = None,
+    t: float = 0.0,
+    *,
+    partition: Partition | None = None,
+    along: str = "fixed",
+) -> Linearization:
+    """The linear model in minimal coordinates about a closed state: x = (y, yd).
+
+    At rest or in motion; closures, forces such as springs and friction, and constraints that
+    depend on time are in it.
+
+    Parameters
+    ----------
+    mech : Mechanism or Compiled
+        Compiled with ``"forward_dynamics_derivatives"``: exact derivatives, and quick. Else
+        differences of sixth order of the prepared dynamics.
+    q : (nq,) array_like
+        A closed configuration: see `assemble`, `equilibrium`.
+    v : (nv,) array_like, optional
+        A velocity that the constraints allow, rad/s or m/s. Default: rest (with constraints that
+        move by themselves, the slowest velocity).
+    u : (nu,) array_like, optional
+        Motor efforts, N m or N. Default: none. `equilibrium` finds those that hold.
+    outputs : str, task, or sequence of these, optional
+        Default: the states. A coordinate or a joint, one that was cut too, by its name;
+        ``"motors"``: the positions of all; ``"d NAME"``, ``"d motors"``: their rates;
+        ``"force NAME"``: the multipliers of a constraint or of a row, N or N m; a task such as
+        ``hc.FrameTask("tool")``: the small motion of its rows (rotations in its axes).
+    t : float, optional
+        Time, s.
+    partition : Partition, optional
+        Whose independent coordinates are y. Default: ``hc.partition(mech, q)``.
+    along : str, optional
+        What y is with ball, planar and free joints. ``"fixed"``: coordinates of a chart about q.
+        ``"motion"``: the step from a reference that moves on from q with v, as a controller along
+        a motion sees it: there ``rate`` is (0, ydd). A and B are the same where q is at rest, or
+        all coordinates add up.
+
+    Returns
+    -------
+    Linearization
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, numbers that are not finite, unknown names, something compiled without
+        derivatives, joints that are neither of one coordinate nor planar, ball or free.
+    InconsistentError
+        If q is open by more than 1e-6 (scaled), or v breaks the constraints by as much.
+    SingularityError
+        At a singular configuration; where the independent coordinates do not determine the others;
+        where the acceleration has no derivative.
+
+    References
+    ----------
+    docs/derivations.md, "Linear models".
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> lin = hc.linearize(mech, q)
+    >>> lin.A.shape, lin.B.shape
+    ((4, 4), (4, 2))
+    """
+    if isinstance(mech, Compiled):
+        code, partition = _with_derivatives(mech), partition or mech.partition
+        mech = code.mech
+    else:
+        code = None
+        check_mechanism(mech)
+    given = np.zeros(mech.nv) if v is None else v
+    q, given, t = check_state(mech, q, given, number("t", t, "time, s"))
+    u = np.zeros(mech.nu) if u is None else vector("u", u, mech.nu, "motor efforts")
+    one_of("along", along, ("fixed", "motion"))
+    part = decided(mech, q, t=t) if partition is None else partition
+    check_partition(mech, part)
+    q, v = _closed(mech, part, q, given, t, at_rest=v is None)
+    return _linear_model(mech, code, q, v, u, t, part, along, outputs)
+
+
+def _with_derivatives(code: Compiled) -> Compiled:
+    if {"forward_dynamics", "forward_dynamics_derivatives"} <= set(code.functions):
+        return code
+    raise InputError(
+        "linearize needs the derivatives of what is compiled: hc.compile(mech, "
+        "['forward_dynamics', 'forward_dynamics_derivatives', 'terms']); got "
+        f"{listing(code.functions)}; or give the mechanism itself"
+    )
+
+
+def _closed(
+    mech: Mechanism, part: Partition, q: Vector, v: Vector, t: float, *, at_rest: bool
+) -> tuple[Vector, Vector]:
+    """The state, put back exactly on the kept rows; refused where it is off by more than rounding.
+
+    Raises
+    ------
+    InconsistentError
+        If it is open, or v breaks the constraints.
+    """
+    if mech.row_scale.size == 0:
+        return q, v
+    _, errors, rates = scaled_rows_at(mech, q, v, t)
+    allowed = max(CLOSED, part.tolerance)
+    speed = 1.0 + largest(v / mech.column_scale)
+    for off, limit, what in (
+        (errors, allowed, "q is open by"),
+        (rates, np.inf if at_rest else allowed * speed, "v breaks the constraints by"),
+    ):
+        if not largest(off) <= limit:
+            worst = mech.row_names[int(np.argmax(np.abs(off)))]
+            raise InconsistentError(
+                f"{mech.name}: {what} {largest(off):.1e} (scaled) in {worst}, more than "
+                f"{limit:.0e}: no linear model there; call hc.assemble first, or hc.corrected "
+                "where it is off by little",
+                residual=largest(off),
+            )
+    return put_back(mech, part.rows, q, v, t)
+
+
+def _rows_at(mech: Mechanism, code: Compiled | None, q: Vector, t: float) -> RowsAt:
+    """G and drift of all rows at q, of compiled terms where there are such."""
+    if code is not None and "terms" in code.functions:
+
+        def by_terms(v: Vector) -> tuple[NDArray[np.float64], Vector]:
+            found = code.terms(q, v, t)
+            return found.jacobian, found.drift
+
+        return by_terms
+
+    def in_general(v: Vector) -> tuple[NDArray[np.float64], Vector]:
+        _, rows = constraint_rows(mech, q, v, t)
+        return rows.jacobian, rows.drift
+
+    return in_general

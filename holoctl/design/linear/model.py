@@ -1,0 +1,224 @@
+"""A linear model in minimal coordinates: what a controller is designed with.
+
+    d/dt (x - x0) = rate + A (x - x0) + B (u - u0)        x = (y, yd)
+    z - z0 = C (x - x0) + D (u - u0)                      z: the outputs
+
+`linearize.py` makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import expm
+
+from holoctl.base.checks import Vector, counted, made_again, positive, quiet, read_only
+from holoctl.base.errors import InputError
+from holoctl.base.html_table import Part, html_table, named
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import AT_EQUILIBRIUM, NEXT_TO_EQUILIBRIUM
+from holoctl.design.linear.modes import Mode, modes_of
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+
+if TYPE_CHECKING:
+    import control
+
+__all__ = ["Linearization"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """A linear model of a mechanism about a state, in minimal coordinates.
+
+    ``d/dt dx = rate + A dx + B du`` and ``dz = C dx + D du``, all d against the point. What
+    `hc.linearize` returns.
+
+    Attributes
+    ----------
+    A : (2n, 2n) array
+        By the state x = (y, yd): independent coordinates, rad or m, and their rates.
+    B : (2n, nu) array
+        By the motor efforts, N m or N.
+    C, D : (p, 2n) and (p, nu) arrays
+        Of the outputs.
+    rate : (2n,) array
+        dx/dt of the point itself, (yd, ydd): zero at an equilibrium. With ``along="motion"``, where
+        y counts from a reference that moves on with v, (0, ydd). Of a model in discrete time the
+        step that the point makes in dt.
+    states, inputs, outputs : tuples of str
+        Names; ``"d x"`` is the rate of x.
+    q, v, u : (nq,), (nv,) and (nu,) arrays
+        The point, closed.
+    mech : Mechanism
+    partition : Partition
+        Whose independent coordinates y are.
+    gamma : (nv, n) array
+        ``v = gamma yd`` at the point.
+    t : float
+        Time of the point, s.
+    along : str
+        ``"fixed"`` or ``"motion"``, as in `hc.linearize`.
+    dt : float or None
+        Tick of a model in discrete time, s; None: continuous.
+    """
+
+    A: Array
+    B: Array
+    C: Array
+    D: Array
+    rate: Vector
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    q: Vector
+    v: Vector
+    u: Vector
+    mech: Mechanism
+    partition: Partition
+    gamma: Array
+    t: float = 0.0
+    along: str = "fixed"
+    dt: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("A", "B", "C", "D", "rate", "q", "v", "u", "gamma"):
+            object.__setattr__(self, name, read_only(np.array(getattr(self, name), dtype=float)))
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a pickled array forgets that it is read-only
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        return made_again, (type(self), given)
+
+    def __repr__(self) -> str:
+        n, what = len(self.states) // 2, "in continuous time"
+        if self.dt is not None:
+            what = f"in ticks of {self.dt:g} s"
+        where = f"its own rate up to {largest(self.rate):.2g}"
+        if self.at_equilibrium:
+            where = "at an equilibrium"
+        elif self.along == "motion":
+            where = "along a motion"
+        return (
+            f"<Linearization of {self.mech.name!r}: {counted(n, 'motion')}, "
+            f"{counted(len(self.inputs), 'motor')}, {counted(len(self.outputs), 'output')}, "
+            f"{what}, {where}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return html_table(self, lambda: _parts(self))
+
+    @property
+    def at_equilibrium(self) -> bool:
+        """Whether the point stays where it is, or one next to it does, as near as rounding."""
+        of, tick = self.partition.independent, self.dt or 1.0
+        if largest(self.v[of]) > AT_EQUILIBRIUM:
+            return False
+        rate = self.rate / tick
+        if np.abs(rate).max(initial=0.0) <= AT_EQUILIBRIUM:
+            return True
+        A = self.A if self.dt is None else (self.A - np.eye(len(self.A))) / tick
+        A = A * np.tile(self.mech.column_scale[of], 2)
+        away = np.asarray(
+            np.linalg.lstsq(A, -rate, rcond=None)[0], dtype=float
+        )  # the equilibrium, of stiff springs
+        rest = np.abs(A @ away + rate).max(initial=0.0)
+        return bool(np.abs(away).max() <= NEXT_TO_EQUILIBRIUM and rest <= AT_EQUILIBRIUM)
+
+    @quiet
+    def discretized(self, dt: float) -> Linearization:
+        """The model from tick to tick, efforts held in between (zero-order hold).
+
+        ``dx+ = rate + A dx + B du``, by the exponential of ``[[A, B, rate], [0, 0, 0]] dt``.
+
+        Parameters
+        ----------
+        dt : float
+            Tick, s.
+
+        Returns
+        -------
+        Linearization
+
+        Raises
+        ------
+        InputError
+            For a tick that is not positive, or so long that the model is beyond floats; for a model
+            that is in discrete time already.
+        """
+        dt = positive("dt", dt, "tick, s")
+        if self.dt is not None:
+            raise InputError(f"this model is in discrete time already, dt = {self.dt:g} s")
+        n, m = self.B.shape
+        whole = np.zeros((n + m + 1, n + m + 1))
+        whole[:n] = np.column_stack([self.A, self.B, self.rate]) * dt
+        step = expm(whole)[:n]
+        if not np.isfinite(step).all():
+            raise InputError(f"in dt = {dt:g} s this model grows beyond floats; take a shorter one")
+        return replace(
+            self, A=step[:, :n], B=step[:, n : n + m], rate=step[:, n + m], dt=dt
+        )  # fmt: skip
+
+    def modes(self) -> tuple[Mode, ...]:
+        """What the model does by itself: its eigenvalues, slowest first, each with a sentence.
+
+        Returns
+        -------
+        tuple of Mode
+            A pair of conjugate eigenvalues is one of them.
+        """
+        of = self.partition.independent
+        names = [self.mech.coordinate_names[i] for i in of]
+        return modes_of(self.A, names, self.mech.column_scale[of], self.dt)
+
+    def to_control(self) -> control.StateSpace:
+        """The model as python-control has it, names kept; ``.`` in them becomes ``_``.
+
+        Needs python-control (the extra ``holoctl[design]``), which takes no points in names. The
+        rate of a point that is no equilibrium has no place there.
+
+        Returns
+        -------
+        control.StateSpace
+
+        Raises
+        ------
+        InputError
+            Without python-control.
+        """
+        try:
+            import control
+        except ImportError:
+            raise InputError(
+                "to_control needs python-control: pip install 'holoctl[design]'"
+            ) from None
+        return control.ss(
+            self.A, self.B, self.C, self.D, 0 if self.dt is None else self.dt,
+            states=_without_points(self.states), inputs=_without_points(self.inputs),
+            outputs=_without_points(self.outputs),
+        )  # fmt: skip
+
+
+def _parts(lin: Linearization) -> Iterator[Part]:
+    """What a notebook shows: names, and what each mode does."""
+    yield "states", named(lin.states)
+    yield "inputs", named(lin.inputs)
+    yield "outputs", named(lin.outputs)
+    for i, mode in enumerate(lin.modes(), start=1):
+        yield f"mode {i}", mode.sentence
+
+
+def _without_points(names: tuple[str, ...]) -> list[str]:
+    """The names with ``_`` for ``.``, and more of it where that is a name already."""
+    found: list[str] = []
+    for name in names:
+        plain = name.replace(".", "_")
+        while plain in found or (plain != name and plain in names):
+            plain += "_"
+        found.append(plain)
+    return found

@@ -1,0 +1,168 @@
+"""A curve of closed configurations: polynomials of degree five between nodes.
+
+    q(x) = q_i (+) w(x - x_i)        w(h) = sum_k c_k h^k,  k = 1 ... 5
+
+w has value, first and second derivative of the curve at both nodes. With W(w) the derivative of
+q (+) w by w, which is one for all but joints with rotations of several axes,
+
+    v = W w'        a = W w'' + Wd w'
+
+Reference: quintic Hermite interpolation; docs/design.md, "Trajectories".
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, read_only
+from holoctl.design.paths.group import brackets, moved_by, seen_from
+from holoctl.mechanism.mechanism import Mechanism
+
+__all__ = ["Curve", "Motion", "MotorCurve", "curve_through", "motor_curve", "polynomial"]
+
+Array = NDArray[np.float64]
+
+
+class Motion(NamedTuple):
+    """q, and its first and second derivative as a velocity and an acceleration, (nv,)."""
+
+    q: Vector
+    v: Vector
+    a: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """See the head of this module.
+
+    Attributes
+    ----------
+    mech : Mechanism
+    x : (n,) array
+        The nodes, ascending.
+    q : (n, nq) array
+    c : (n - 1, 5, nv) array
+        The coefficients of h, h^2, ... h^5.
+    """
+
+    mech: Mechanism
+    x: Vector
+    q: Array
+    c: Array
+    _nodes: list[float] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for array in (self.x, self.q, self.c):
+            read_only(array)
+        object.__setattr__(self, "_nodes", self.x.tolist())
+
+    def place(self, x: float) -> tuple[int, float]:
+        """The interval where x is, and how far in it."""
+        i = min(max(bisect_right(self._nodes, x) - 1, 0), len(self._nodes) - 2)
+        return i, x - self._nodes[i]
+
+    def at(self, x: float) -> Motion:
+        """q, q', q'' at x."""
+        i, h = self.place(x)
+        return self.within(i, h)
+
+    def within(self, i: int, h: float) -> Motion:
+        """The same a step h behind node i."""
+        w, d, dd = polynomial(self.c[i], h)
+        if self.mech.nq == self.mech.nv:
+            return Motion(self.q[i] + w, d, dd)
+        model = self.mech.model
+        there: Vector = pin.normalize(model, pin.integrate(model, self.q[i], w))
+        return Motion(there, *moved_by(brackets(self.mech), w, d, dd))
+
+    def between(self, share: float = 0.5) -> tuple[Array, Array, Array]:
+        """q (n - 1, nq), q' and q'' (n - 1, nv) between the nodes, at a share of the way."""
+        h = share * np.diff(self.x)
+        k = np.stack([h, h * h, h**3, h**4, h**5], axis=1)
+        k1 = np.stack([np.ones_like(h), 2.0 * h, 3.0 * h * h, 4.0 * h**3, 5.0 * h**4], axis=1)
+        k2 = np.stack([0.0 * h, 0.0 * h + 2.0, 6.0 * h, 12.0 * h * h, 20.0 * h**3], axis=1)
+        w, d, dd = (np.einsum("ik,ikv->iv", x, self.c) for x in (k, k1, k2))
+        mech = self.mech
+        if mech.nq == mech.nv:
+            return self.q[:-1] + w, d, dd
+        pairs = zip(self.q[:-1], w, strict=True)
+        q = np.array([pin.normalize(mech.model, pin.integrate(mech.model, *x)) for x in pairs])
+        return q, *moved_by(brackets(mech), w, d, dd)
+
+
+def polynomial(c: Array, h: float) -> tuple[Vector, Vector, Vector]:
+    """w, w', w'' of coefficients (5, n) at h."""
+    k = np.array(
+        (
+            (h, h * h, h**3, h**4, h**5),
+            (1.0, 2.0 * h, 3.0 * h * h, 4.0 * h**3, 5.0 * h**4),
+            (0.0, 2.0, 6.0 * h, 12.0 * h * h, 20.0 * h**3),
+        )
+    )
+    w, d, dd = k.dot(c)
+    return w, d, dd
+
+
+def curve_through(mech: Mechanism, x: Vector, q: Array, v: Array, a: Array) -> Curve:
+    """The curve with q, q', q'' at its nodes: (n,), (n, nq), (n, nv), (n, nv)."""
+    h = np.diff(x)[:, None]
+    d0, dd0 = v[:-1], a[:-1]  # at w = 0, W = 1 and Wd w' = 0
+    if mech.nq == mech.nv:
+        w1, d1, dd1 = np.diff(q, axis=0), v[1:], a[1:]
+    else:
+        w1 = np.array([pin.difference(mech.model, *pair) for pair in pairwise(q)])
+        d1, dd1 = seen_from(brackets(mech), w1, v[1:], a[1:])
+    left = w1 - h * d0 - 0.5 * h * h * dd0
+    dleft = h * (d1 - d0 - h * dd0)
+    ddleft = h * h * (dd1 - dd0)
+    c3 = (10.0 * left - 4.0 * dleft + 0.5 * ddleft) / h**3
+    c4 = (-15.0 * left + 7.0 * dleft - ddleft) / h**4
+    c5 = (6.0 * left - 3.0 * dleft + 0.5 * ddleft) / h**5
+    return Curve(mech, x.copy(), q.copy(), np.stack([d0, 0.5 * dd0, c3, c4, c5], axis=1))
+
+
+# ------------------------------------------------------------------------------ the motors alone
+
+
+@dataclass(frozen=True, eq=False)
+class MotorCurve:
+    """What a curve makes the motors do.
+
+    Attributes
+    ----------
+    q : (n, nu) array
+        Positions at the nodes, turns counted on.
+    c : (n - 1, 5, nu) array
+    first, last, rest : (nu,) arrays
+        Positions at both ends; zeros.
+    """
+
+    q: Array
+    c: Array
+    first: Vector
+    last: Vector
+    rest: Vector
+
+    def at(self, i: int, h: float) -> tuple[Vector, Vector, Vector]:
+        """Positions and derivatives a step h behind node i."""
+        w, d, dd = polynomial(self.c[i], h)
+        return self.q[i] + w, d, dd
+
+
+def motor_curve(mech: Mechanism, curve: Curve) -> MotorCurve | None:
+    """The curve of the motors; None where they have no positions that are numbers."""
+    if not mech.actuated or mech.motors.missing:
+        return None
+    columns = [mech.coordinate_names.index(name) for name in mech.actuated]
+    c = np.ascontiguousarray(curve.c[:, :, columns])
+    first = mech.motor_positions(curve.q[0])
+    h = np.diff(curve.x)[:, None, None] ** np.arange(1, 6)[:, None]
+    q = np.vstack([first, first + np.cumsum((c * h).sum(axis=1), axis=0)])
+    return MotorCurve(q, c, first, q[-1], np.zeros(mech.nu))

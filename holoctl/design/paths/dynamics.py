@@ -1,0 +1,145 @@
+"""Efforts along a path, affine in sdd and sd^2:
+
+    gamma' B u = r1 sdd + r2 sd^2 + r3 - f(sd)
+
+    r1 = gamma' M q'                r2 = gamma' (M q'' + h(q, q') - h(q, 0))
+    r3 = gamma' (h(q, 0) - F - J'f)
+
+f are the forces that change with the speed: friction. Square: u = (gamma' B)^-1 of it.
+Reference: D. Verscheure et al., "Time-optimal path tracking for robots: a convex optimization
+approach", IEEE Transactions on Automatic Control, 2009.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, listing
+from holoctl.base.errors import NotActuatedError, SingularityError
+from holoctl.base.tolerances import ACTUATION_SINGULAR, IDLE_BALANCED
+from holoctl.design.paths.closed import ClosedPath
+from holoctl.forces.together import all_efforts
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.mechanism.open_tree import external_efforts
+from holoctl.tree.kinematics import kinematics
+
+__all__ = ["Dynamics", "dynamics_along", "speed_forces"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Dynamics:
+    """See the head of this module; n nodes, p driven motions.
+
+    Attributes
+    ----------
+    path : ClosedPath
+    A : (n, p, nu) array
+        gamma' B.
+    r1, r2, r3 : (n, p) arrays
+    speedy : bool
+        Whether the mechanism has forces that may change with the speed.
+    """
+
+    path: ClosedPath
+    A: Array
+    r1: Array
+    r2: Array
+    r3: Array
+    speedy: bool
+
+    def balance(self, sdd: Vector, b: Vector, f: Array) -> Array:
+        """gamma' B u (n, p) at accelerations and squared speeds (n,), f (n, p)."""
+        found: Array = self.r1 * sdd[:, None] + self.r2 * b[:, None] + self.r3 - f
+        return found
+
+
+def dynamics_along(path: ClosedPath, f_ext: Any) -> Dynamics:
+    """The coefficients at all nodes.
+
+    Raises
+    ------
+    SingularityError
+        Where the motors do not determine the motion.
+    NotActuatedError
+        Where idle motions would not stay at rest.
+    """
+    mech = path.system.mech
+    model, data, n = mech.model, workspace(mech), path.s.size
+    rest = np.zeros(mech.nv)
+    w = np.zeros((n, 3, mech.nv))
+    for i, (q, d1, d2) in enumerate(zip(path.q, path.d1, path.d2, strict=True)):
+        w[i, 2] = pin.rnea(model, data, q, rest, rest)
+        w[i, 0] = pin.rnea(model, data, q, rest, d1)
+        w[i, 1] = pin.rnea(model, data, q, d1, d2)
+    w[:, :2] -= w[:, 2:]
+    if f_ext is not None or mech.bound_forces:
+        for i, q in enumerate(path.q):
+            kin = kinematics(model, data, q, rest, 0.0)
+            w[i, 2] -= external_efforts(mech, kin, f_ext)
+            if mech.bound_forces:
+                w[i, 2] -= all_efforts(mech.bound_forces, kin).total
+    gammaT = np.swapaxes(path.gamma, 1, 2)
+    A = gammaT @ mech.B
+    _check_actuation(path, A)
+    _check_idle(path, w, A)
+    r1, r2, r3 = np.moveaxis(w @ path.gamma, 1, 0)
+    return Dynamics(path, A, r1, r2, r3, bool(mech.bound_forces))
+
+
+def speed_forces(path: ClosedPath, sd: Vector) -> Array:
+    """f (n, p): what forces of the mechanism do at these speeds, beside what they do at rest."""
+    mech = path.system.mech
+    found = np.zeros((path.s.size, mech.nv))
+    for i, q in enumerate(path.q):
+        found[i] = _forces(mech, q, sd[i] * path.d1[i]) - _forces(mech, q, 0.0 * path.d1[i])
+    reduced: Array = np.einsum("iv,ivp->ip", found, path.gamma)
+    return reduced
+
+
+def _forces(mech: Mechanism, q: Vector, v: Vector) -> Vector:
+    kin = kinematics(mech.model, workspace(mech), q, v, 0.0)
+    found: Vector = all_efforts(mech.bound_forces, kin).total
+    return found
+
+
+def _check_actuation(path: ClosedPath, A: Array) -> None:
+    mech = path.system.mech
+    c = mech.column_scale
+    sizes = np.linalg.norm(path.gamma / c[:, None], axis=1)  # of each driven motion
+    motors = np.linalg.norm(c[:, None] * mech.B, axis=0)
+    scaled = A / sizes[:, :, None] / motors
+    values = np.linalg.svd(scaled, compute_uv=False)
+    least = values[:, -1] / np.maximum(values[:, 0], 1e-300)
+    worst = int(np.argmin(least))
+    if not least[worst] * ACTUATION_SINGULAR >= 1.0:
+        raise SingularityError(
+            f"{mech.name}: at s = {path.s[worst]:.4g} of the path the motors "
+            f"{listing(mech.actuator_names)} do not determine the motion: an actuation "
+            "singularity, such as a dead point, which no motion along a path may pass",
+            names=mech.actuator_names,
+        )
+
+
+def _check_idle(path: ClosedPath, w: Array, A: Array) -> None:
+    """Raise `NotActuatedError` where idle motions that are held still would move."""
+    mech, idle = path.system.mech, path.system.idle
+    if not idle.size:
+        return
+    c = mech.column_scale
+    left = np.abs((w * c) @ idle).max(axis=(0, 2))
+    size = np.abs(w * c).max(axis=(0, 2))
+    if (left > IDLE_BALANCED * np.maximum(size, size.max() * IDLE_BALANCED)).any():
+        moving = np.abs(idle).max(axis=1) > IDLE_BALANCED
+        names = [mech.coordinate_names[i] for i in np.flatnonzero(moving)]
+        raise NotActuatedError(
+            f"{mech.name}: bodies that spin freely, which no motor drives, would start to spin "
+            f"along this path, for their masses do not lie about their axes: {listing(names, 8)}; "
+            "drive them, lock them, or give them masses that do"
+        )

@@ -1,0 +1,303 @@
+"""A motion in time that is closed at every instant: what a controller follows.
+
+    q(t) = curve(x(t))        v = q' xd        a = q'' xd^2 + q' xdd
+
+The curve is closed (curve.py); x runs along it with piecewise constant xdd, or is the time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, instant, number, numbers, positive, quiet, read_only
+from holoctl.base.errors import InputError
+from holoctl.design.paths.curve import Curve, Motion, MotorCurve, motor_curve
+from holoctl.design.paths.law import Law, Sampled
+from holoctl.design.paths.times import curve_of_nodes, nodes_through
+from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+
+__all__ = ["Trajectory"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trajectory:
+    """A motion of a mechanism in time, at rest at both ends: `retime` and `through` make them.
+
+    Parameters
+    ----------
+    mech : Mechanism
+        What moves; with the payload, if there was one.
+    t : (n,) array_like
+        Times of the nodes, s; the first is 0.
+    q : (n, nq) array_like
+        Closed configurations there.
+    v, a : (n, nv) array_like
+        Velocities, and accelerations from each node on; at the last node before it.
+    u : (n, nu) array_like
+        The efforts of the motors that go with them, N m or N.
+    partition : Partition, optional
+        The one that it was computed with. Default: decided at the first node.
+    active : tuple of n - 1 tuples of str, optional
+        What is at its limit between two nodes: motors by name, joints as ``"name.velocity"`` or
+        ``"name.acceleration"``. Empty where nothing was optimised.
+    excess : float, optional
+        By which share of its limit something exceeds it between the nodes, at worst, where that
+        was looked at: half-way, or of few nodes at 100 places; 0 where nothing does.
+    curve : Curve, optional
+        Where it leads along, closed everywhere. Default: polynomials of degree five through the
+        nodes; between them the coordinates that motors drive are those of the polynomials, and the
+        others follow.
+    law : Law, optional
+        How far along the curve at a time. Default: the curve is by time.
+
+    Attributes
+    ----------
+    duration : float
+        s.
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, times that do not ascend from 0, configurations that are not closed,
+        velocities that contradict the constraints.
+
+    Notes
+    -----
+    Between the nodes the state is not interpolated but computed: it is closed to 1e-9 (scaled) at
+    every t, and v and a are the derivatives of q and v. Before 0 and after the end the mechanism
+    rests. A controller that holds its torque for a tick dt follows the mean acceleration of the
+    tick, ``(v(t + dt) - v(t)) / dt``: efforts then stay within the limits that were planned with,
+    where the acceleration at the instant t exceeds them by some per cent wherever it jumps.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> here = mech.motor_positions(hc.assemble(mech)[0])
+    >>> there = hc.Trajectory.through(mech, [here, here + 0.2], [0.0, 0.5])
+    >>> controller = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
+    >>> run = hc.simulate(mech, controller.track(there.sampled(1e-3)), there.q[0], there.v[0], 0.05)
+    """
+
+    mech: Mechanism
+    t: Any
+    q: Any
+    v: Any
+    a: Any
+    u: Any
+    partition: Partition | None = None
+    active: tuple[tuple[str, ...], ...] = ()
+    excess: float = 0.0
+    curve: Curve = field(default=None, repr=False)  # type: ignore[assignment]
+    law: Law = field(default=None, repr=False)  # type: ignore[assignment]
+    _motors: MotorCurve | None = field(init=False, repr=False)
+
+    @quiet
+    def __post_init__(self) -> None:
+        mech = self.mech
+        check_mechanism(mech)
+        n = np.shape(self.t)[0] if np.ndim(self.t) == 1 else 0
+        if n < 2:
+            raise InputError(f"Trajectory: t must be two times or more; got {self.t!r}")
+        sizes = {"t": (n,), "q": (n, mech.nq), "v": (n, mech.nv), "a": (n, mech.nv)}
+        for name, shape in {**sizes, "u": (n, mech.nu)}.items():
+            object.__setattr__(self, name, _table(name, getattr(self, name), shape))
+        if self.t[0] != 0.0 or not (np.diff(self.t) > 0.0).all():
+            raise InputError("Trajectory: t must ascend from 0")
+        if self.curve is None:
+            curve, part = curve_of_nodes(mech, self.partition, self.t, self.q, self.v, self.a)
+            object.__setattr__(self, "curve", curve)
+            object.__setattr__(self, "partition", part)
+        if self.law is None:
+            one, none = np.ones(n), np.zeros(n - 1)
+            object.__setattr__(self, "law", Law(self.t, self.t, one, none))
+        if self.law.end != self.duration:
+            raise InputError(
+                f"Trajectory: law ends at {self.law.end:g} s, and t at {self.duration:g} s; leave "
+                "curve and law out (None) where nodes are changed"
+            )
+        object.__setattr__(self, "_motors", motor_curve(mech, self.curve))
+
+    def __repr__(self) -> str:
+        fast, strong = float(np.abs(self.v).max()), float(np.abs(self.u).max(initial=0.0))
+        limited = [name for names in self.active for name in set(names)]
+        often = f", mostly at the limit of {max(limited, key=limited.count)!r}" if limited else ""
+        return (
+            f"<Trajectory of {self.mech.name!r}: {self.duration:.4g} s in {len(self.t)} nodes, "
+            f"rates up to {fast:.3g}, efforts up to {strong:.3g}{often}>"
+        )
+
+    @property
+    def duration(self) -> float:
+        """s."""
+        return float(self.t[-1])
+
+    def state(self, t: float) -> Motion:
+        """q (nq,), v (nv,), a (nv,) at a time; at rest outside the trajectory.
+
+        Parameters
+        ----------
+        t : float
+            s.
+
+        Returns
+        -------
+        Motion
+            A tuple (q, v, a).
+
+        Raises
+        ------
+        InputError
+            For what is no finite number.
+        """
+        t = number("t", t, "time, s")
+        if not 0.0 <= t <= self.duration:
+            rest = np.zeros(self.mech.nv)
+            return Motion(self.q[0 if t < 0.0 else -1].copy(), rest, rest.copy())
+        x, xd, xdd = self.law.at(t)
+        q, d, dd = self.curve.at(x)
+        return Motion(q, d * xd, dd * (xd * xd) + d * xdd)
+
+    def reference(self, t: float, dt: float = 0.0) -> tuple[Vector, Vector, Vector]:
+        """What a controller is to follow at a time, as `ComputedTorque.torque` takes it.
+
+        Parameters
+        ----------
+        t : float
+            s.
+        dt : float, optional
+            Of the tick that starts at t, s: then the acceleration is the mean one of the tick,
+            ``(v(t + dt) - v(t)) / dt``. Default: that at the instant t.
+
+        Returns
+        -------
+        q_ref : (nu,) or (nq,) array
+            Positions of the motors, whatever turns they have made; the whole configuration where
+            motors have no positions of their own.
+        v_ref, a_ref : (nu,) arrays
+            Rates and accelerations of the motors.
+
+        Raises
+        ------
+        InputError
+            For a time that is no finite number, a tick that is negative or not finite.
+        """
+        t = instant(t)
+        if not (isinstance(dt, float) and 0.0 <= dt < np.inf):
+            dt = _tick(dt)
+        q, v, a = self._driven(t)
+        return (q, v, (self._driven(t + dt)[1] - v) / dt) if dt else (q, v, a)
+
+    def _driven(self, t: float) -> tuple[Vector, Vector, Vector]:
+        """What motors do at a time; at rest outside the trajectory."""
+        motors = self._motors
+        if motors is None:
+            q, v, a = self.state(t)
+            return q, v @ self.mech.B, a @ self.mech.B
+        if not 0.0 <= t <= self.law.end:
+            q = (motors.first if t < 0.0 else motors.last).copy()
+            return q, motors.rest.copy(), motors.rest.copy()
+        x, xd, xdd = self.law.at(t)
+        q, d, dd = motors.at(*self.curve.place(x))
+        return q, d * xd, dd * (xd * xd) + d * xdd
+
+    __call__ = reference
+
+    def sampled(self, dt: float) -> Sampled:
+        """A function of time for `ComputedTorque.track`: `reference` of ticks of dt, s.
+
+        Parameters
+        ----------
+        dt : float
+            s, above zero.
+
+        Returns
+        -------
+        Sampled
+            A function t -> (q_ref, v_ref, a_ref).
+
+        Raises
+        ------
+        InputError
+            For a tick that is not above zero.
+        """
+        return Sampled(self.reference, positive("dt", dt, "s"))
+
+    @staticmethod
+    @quiet
+    def through(
+        mech: Mechanism,
+        points: Any,
+        times: Any,
+        *,
+        start: Any = None,
+        partition: Partition | None = None,
+    ) -> Trajectory:
+        """Through way-points at given times, at rest at both ends; nothing is optimised.
+
+        A spline of degree five in time, without rate and acceleration at both ends, in the
+        coordinates that the motors drive; closed at every instant.
+
+        Parameters
+        ----------
+        mech : Mechanism
+        points : (n, nu) or (n, nq) array_like
+            Way-points, positions of the motors or closed configurations, two or more; where nu =
+            nq positions of motors.
+        times : (n,) array_like
+            s, ascending from 0.
+        start : (nq,) array_like, optional
+            A configuration on the branch that is meant. Default: ``mech.reference``; of whole
+            configurations the first.
+        partition : Partition, optional
+            Whose rows decide the motion. Default: decided at the start.
+
+        Returns
+        -------
+        Trajectory
+            Efforts are those without external forces; no limit is looked at.
+
+        Raises
+        ------
+        InputError
+            For wrong shapes, times that do not ascend from 0, way-points that contradict each
+            other or are not closed.
+        NotActuatedError
+            For a mechanism with motions that no motor drives.
+        BranchError, SingularityError, AssemblyError
+            Where the way leads out of reach, or to a dead point; where the start does not close.
+
+        Examples
+        --------
+        >>> import holoctl as hc
+        >>> mech = hc.load(hc.robot_file("five_bar"))
+        >>> here = mech.motor_positions(hc.assemble(mech)[0])
+        >>> hc.Trajectory.through(mech, [here, here + 0.1, here], [0.0, 0.3, 0.6]).duration
+        0.6
+        """
+        check_mechanism(mech)
+        return Trajectory(mech, *nodes_through(mech, points, times, start, partition))
+
+
+def _tick(dt: Any) -> float:
+    x = number("dt", dt, "tick, s")
+    if x < 0.0:
+        raise InputError(f"dt (tick, s) must not be negative; got {x:g}")
+    return x
+
+
+def _table(name: str, given: Any, shape: tuple[int, ...]) -> Array:
+    x = numbers(f"Trajectory: {name}", given)
+    if x.shape != shape:
+        raise InputError(f"Trajectory: {name} must have shape {shape}; got {x.shape}")
+    if not np.isfinite(x).all():
+        raise InputError(f"Trajectory: {name} must be finite")
+    return read_only(x.copy())

@@ -1,0 +1,103 @@
+"""The trajectory of a solution, checked between its nodes; its efforts, what limits it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.tolerances import RETIME_ACTIVE
+from holoctl.design.paths.closed import ClosedPath
+from holoctl.design.paths.curve import Curve
+from holoctl.design.paths.dynamics import Dynamics, dynamics_along, speed_forces
+from holoctl.design.paths.law import Law
+from holoctl.design.paths.shares import shared_efforts
+from holoctl.design.paths.trajectory import Trajectory
+from holoctl.design.retiming.rows import limited_along
+from holoctl.design.retiming.solve import Profile, Task, at_both_ends, rows_at
+from holoctl.design.retiming.speeds import effort_range
+
+__all__ = ["Checked", "checked", "trajectory_of"]
+
+Array = NDArray[np.float64]
+
+
+class Checked(NamedTuple):
+    """A solution, and how far limits are exceeded between its nodes.
+
+    Attributes
+    ----------
+    profile : Profile
+    curve : Curve
+        Of its path.
+    over : (n - 1,) array
+        A share of each limit; negative where nothing is reached.
+    """
+
+    profile: Profile
+    curve: Curve
+    over: Vector
+
+
+def checked(task: Task, profile: Profile, curve: Curve, places: dict[float, ClosedPath]) -> Checked:
+    """A solution, checked between its nodes: at shares of the way from each to the next."""
+    over = np.full(profile.sdd.size, -np.inf)
+    for share, place in places.items():
+        b = profile.b[:-1] + share * np.diff(profile.b)
+        dyn = dynamics_along(place, task.f_ext)
+        over = np.maximum(over, _over(task, dyn, profile.sdd, b).max(axis=1))
+    return Checked(profile, curve, over)
+
+
+def _over(task: Task, dyn: Dynamics, sdd: Vector, b: Vector) -> Array:
+    """By which share each row is exceeded (n, m + 1); the last is that of velocities."""
+    sd = np.sqrt(b)
+    rows = rows_at(task, dyn, sd)
+    over = rows.a * sdd[:, None] + rows.b * b[:, None] + rows.z * sd[:, None] + rows.c
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fast = np.where(np.isfinite(rows.most), sd / np.sqrt(rows.most) - 1.0, -1.0)
+    return np.column_stack([over, fast])
+
+
+def trajectory_of(task: Task, found: Checked) -> Trajectory:
+    """The trajectory of a solution."""
+    profile, path = found.profile, found.profile.path
+    b, sdd, sd = profile.b, profile.sdd, np.sqrt(profile.b)
+    t = np.concatenate([[0.0], np.cumsum(2.0 * np.diff(path.s) / (sd[1:] + sd[:-1]))])
+    law = Law(t, path.s, sd, sdd)
+    from_node = np.append(sdd, sdd[-1])
+    v = path.d1 * sd[:, None]
+    a = path.d2 * b[:, None] + path.d1 * from_node[:, None]
+    f = speed_forces(path, sd) if profile.dyn.speedy else np.zeros_like(profile.dyn.r1)
+    lower, upper = effort_range(path, task.bound, sd)
+    u = shared_efforts(profile.dyn.A, profile.dyn.balance(from_node, b, f), lower, upper)
+    return Trajectory(
+        path.system.mech, t, path.q, v, a, u, path.system.part, _active(task, profile),
+        max(0.0, float(found.over.max())), found.curve, law,
+    )  # fmt: skip
+
+
+def _active(task: Task, profile: Profile) -> tuple[tuple[str, ...], ...]:
+    """What is at its limit in each interval, at one of its ends."""
+    dyn, sd = profile.dyn, np.sqrt(profile.b)
+    rows = rows_at(task, dyn, sd)
+    first, last = at_both_ends(rows, profile.b, profile.sdd)
+    at = np.maximum(first, last) >= -RETIME_ACTIVE
+    fastest = _fast(task, dyn, sd)
+    fast = np.maximum(fastest[:-1], fastest[1:]) >= 1.0 - RETIME_ACTIVE
+    bound, found = task.bound, []
+    for i in range(profile.sdd.size):
+        names = [name for k in np.flatnonzero(at[i]) for name in rows.names[k].split("+")]
+        names += [f"{bound.names[k]}.velocity" for k in np.flatnonzero(fast[i])]
+        found.append(tuple(dict.fromkeys(names)))
+    return tuple(found)
+
+
+def _fast(task: Task, dyn: Dynamics, sd: Vector) -> Array:
+    """Rates over their limits (n, l)."""
+    _, rates, _ = limited_along(dyn.path, task.bound)
+    lower, upper = task.bound.velocity
+    found: Array = np.maximum(rates * sd[:, None] / upper, rates * sd[:, None] / lower)
+    return found

@@ -1,0 +1,239 @@
+"""The fastest way along a path, within what motors can give and joints may do.
+
+    min T      u, rates, accelerations within their limits,   sd = 0 at both ends
+
+rows.py has the limits as rows, solve.py the programs. Limits are imposed at both ends
+of each interval, with its acceleration; then looked at in between, and where they are exceeded
+there are more nodes.
+Reference: docs/design.md, "Trajectories".
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from holoctl.base.checks import number, one_of, quiet, whole
+from holoctl.base.errors import InputError, LimitError
+from holoctl.base.tolerances import RETIME_CHECKED, RETIME_OVER, RETIME_REFINED, RETIME_TIGHTENED
+from holoctl.design.paths.closed import (
+    ClosedPath,
+    between,
+    closed_curve,
+    closed_path,
+    turning_points,
+    with_nodes,
+)
+from holoctl.design.paths.curve import Curve
+from holoctl.design.paths.given import given_path
+from holoctl.design.paths.grid import grid_of, near_ends
+from holoctl.design.paths.start import start_of
+from holoctl.design.paths.trajectory import Trajectory
+from holoctl.design.retiming.payload import with_payload
+from holoctl.design.retiming.result import Checked, checked, trajectory_of
+from holoctl.design.retiming.rows import limited_along
+from holoctl.design.retiming.solve import Task, fastest
+from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
+from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.limits import checked_limits
+from holoctl.mechanism.limits_of import limits_of
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+
+__all__ = ["retime"]
+
+log = logging.getLogger(__name__)
+
+METHODS = ("cvxpy", "toppra")
+
+
+@quiet
+def retime(
+    mech: Mechanism,
+    path: Any,
+    limits: Any = None,
+    points: int = 200,
+    method: str = "cvxpy",
+    *,
+    start: Any = None,
+    f_ext: Any = None,
+    payload: Any = None,
+    margin: float = 0.0,
+    partition: Partition | None = None,
+) -> Trajectory:
+    """The fastest motion along a path, at rest at both ends, within limits.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    path : function, array_like or (task, values)
+        Where to go:
+
+        - a function of s in [0, 1] that returns positions of the motors (nu,), or a configuration
+          (nq,); its derivatives are found. Or it returns a tuple (value, d, dd) with those by s,
+          of motors;
+        - way-points (n, nu) or (n, nq), two or more: a cubic spline in chord length leads through
+          them;
+        - ``(hc.FrameTask("tool"), poses)``: poses as the task takes them, two or more: positions by
+          a cubic spline, rotations by one too. Any other task likewise, with its values.
+
+        Where nu = nq numbers are positions of motors. Passive joints follow, on one branch.
+    limits : Limits, optional
+        Efforts, those of `speed_torque` too; velocities, accelerations and positions of any joint,
+        cut ones too. Default: ``hc.limits_of(mech)``.
+    points : int, optional
+        Intervals of the path; more where it takes them.
+    method : str, optional
+        ``"cvxpy"``, a cone program; or ``"toppra"``, quicker, with the package of this name.
+    start : (nq,) array_like, optional
+        A configuration on the branch that is meant. Default: ``mech.reference``; of whole
+        configurations the first.
+    f_ext : mapping, optional
+        Known external forces, which act all the time, as `inverse_dynamics` takes them.
+    payload : (frame, mass) or (frame, pin.Inertia), optional
+        What is carried: a mass at the origin of a frame, kg, or an inertia in its axes. The
+        trajectory is that of ``trajectory.mech``, which has it.
+    margin : float, optional
+        Share of the limits that is left to a controller, from 0 to below 1: of efforts, velocities
+        and accelerations.
+    partition : Partition, optional
+        Whose rows decide the motion. Default: decided at the start.
+
+    Returns
+    -------
+    Trajectory
+
+    Raises
+    ------
+    InputError
+        For what is no path; a path that stands still somewhere, is not smooth, or is not closed;
+        limits that leave the speed open; toppra where it is not installed.
+    NotActuatedError
+        For a mechanism with motions that no motor drives: it follows no path.
+    LimitError
+        Where the limits allow no motion along the path, however slow: where on it, what limits,
+        and by how much; where a position is past its limit.
+    BranchError, SingularityError, AssemblyError
+        Where the path leads out of reach, or to a dead point; where the start does not close.
+
+    Notes
+    -----
+    Efforts of motors that are more than motions are shared so that all are within their limits, and
+    their squares, over the limits, least; a controller then needs `limits` too. Friction counts at
+    the speed of the motion. Forces that depend on time are taken at t = 0.
+
+    References
+    ----------
+    D. Verscheure et al., "Time-optimal path tracking for robots: a convex optimization approach",
+    IEEE Transactions on Automatic Control, 2009.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> here = mech.motor_positions(hc.assemble(mech)[0])
+    >>> fast = hc.retime(mech, [here, here + [0.3, -0.1]], margin=0.05)
+    >>> controller = hc.ComputedTorque(mech, kp=900.0, kd=60.0)
+    >>> run = hc.simulate(mech, controller.track(fast.sampled(1e-3)), fast.q[0], fast.v[0], 0.05)
+    """
+    check_mechanism(mech)
+    points = whole("points", points, 4)
+    one_of("method", method, METHODS)
+    margin = number("margin", margin, "share of the limits")
+    if not 0.0 <= margin < 1.0:
+        raise InputError(f"margin must be from 0 to below 1; got {margin:g}")
+    mech = with_payload(mech, payload)
+    given = limits_of(mech) if limits is None else checked_limits(limits, "retime")
+    bound = bound_limits(mech, given.scaled(1.0 - margin))
+    whole_range = bound_limits(mech, given)
+    _check_bounded(mech, bound)
+    begin = start_of(mech, start, partition)
+    asked = given_path(begin, path, start is not None)
+    nodes = closed_path(asked, grid_of(asked.knots, points))
+    if mech.bound_forces:  # friction changes fast at rest, and its side where a joint turns back
+        nodes = with_nodes(nodes, near_ends(nodes.s))
+        nodes = with_nodes(nodes, turning_points(nodes))
+    task = Task(bound, f_ext, method)
+    return trajectory_of(task, _refined(task, nodes, whole_range))
+
+
+def _refined(task: Task, nodes: ClosedPath, whole_range: BoundLimits) -> Checked:
+    """The fastest way, with as many nodes as it takes, and at last tighter limits where more nodes
+    do not help; the best that was found, where in the end there is none."""
+    best: Checked | None = None
+    for turn in range(RETIME_REFINED + RETIME_TIGHTENED):
+        curve, middle = closed_curve(nodes)
+        places = _places(nodes, curve, middle)
+        for part in (nodes, *places.values()):
+            _check_positions(part, whole_range)
+        try:
+            found = checked(task, fastest(task, nodes), curve, places)
+        except LimitError as error:
+            if best is None or (task.tight is None and error.residual > 0.0):
+                raise
+            break
+        worst = float(found.over.max())
+        if best is None or worst < float(best.over.max()):
+            best = found
+        over = found.over > RETIME_OVER
+        if not over.any():
+            return found
+        near = over | np.append(over[1:], False) | np.append(False, over[:-1])
+        if turn < RETIME_REFINED:
+            nodes = with_nodes(nodes, 0.5 * (nodes.s[1:] + nodes.s[:-1])[near])
+            log.info(_MORE, 100.0 * worst, int(near.sum()))
+            continue
+        tight = np.zeros(nodes.s.size - 1) if task.tight is None else task.tight
+        task = replace(task, tight=tight + np.where(near, worst, 0.0))
+        log.info(_TIGHTER, 100.0 * worst, int(near.sum()))
+    if best is None:  # pragma: no cover - the first turn finds one, or raises
+        raise LimitError(f"{nodes.system.mech.name}: no way along the path was found")
+    at, s = int(np.argmax(best.over)), best.profile.path.s
+    log.warning(_STILL, s.size, 100.0 * float(best.over.max()), float(s[at]))
+    return best
+
+
+def _places(nodes: ClosedPath, curve: Curve, middle: ClosedPath) -> dict[float, ClosedPath]:
+    """Where a solution is checked, by the share of the way from node to node: half-way, and of few
+    nodes at more places. `middle` is half-way along the curve, whose nodes may be others."""
+    own = np.array_equal(curve.x, nodes.s)
+    along = curve if own else nodes.curve()
+    count = 2 * (RETIME_CHECKED // (2 * (nodes.s.size - 1))) + 1
+    shares = (np.arange(count) + 1.0) / (count + 1.0)
+    return {x: middle if own and x == 0.5 else between(nodes, along, x)[0] for x in shares.tolist()}
+
+
+_MORE = "retime: limits are exceeded by up to %.2g %% between nodes; %d more nodes"
+_TIGHTER = "retime: limits are exceeded by up to %.2g %% between nodes; tighter in %d intervals"
+_STILL = "retime: with %d nodes limits are exceeded by %.2g %% between them, near s = %.4g"
+
+
+def _check_bounded(mech: Mechanism, bound: BoundLimits) -> None:
+    efforts = np.isfinite(bound.effort).any()
+    joints = np.isfinite(bound.velocity).any() or np.isfinite(bound.acceleration).any()
+    if not (efforts or joints):
+        raise InputError(
+            f"{mech.name}: retime: nothing limits how fast a path is followed; give limits of "
+            "efforts, velocities or accelerations: hc.Limits(effort=..., velocity=...)"
+        )
+
+
+def _check_positions(path: ClosedPath, bound: BoundLimits) -> None:
+    """Raise `LimitError` where a position is past its limit."""
+    if not bound.names or not np.isfinite(bound.position).any():
+        return
+    x, _, _ = limited_along(path, bound)
+    over = np.maximum(x - bound.position[1], bound.position[0] - x) / bound.units
+    i, j = np.unravel_index(int(np.argmax(over)), over.shape)
+    if over[i, j] > 1e-9:
+        names = tuple(f"{bound.names[k]}.position" for k in np.flatnonzero(over.max(axis=0) > 1e-9))
+        lower, upper = bound.position[:, j]
+        raise LimitError(
+            f"{path.system.mech.name}: the path leads past a limit: at s = {path.s[i]:.4g} "
+            f"{bound.names[j]!r} is at {x[i, j]:.5g}, its limits are {lower:.5g} to {upper:.5g} "
+            f"(past by {over[i, j] * bound.units[j]:.2g})",
+            names=names, residual=float(over[i, j]), q=path.q[i].copy(),
+        )  # fmt: skip

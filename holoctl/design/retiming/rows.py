@@ -1,0 +1,197 @@
+"""Limits along a path, as rows at its nodes:
+
+    a sdd + b sd^2 + z sd + c <= 0        sd^2 <= most
+
+Efforts of as many motors as motions are rows themselves. Of more motors the rows are the facets of
+what they can do together: with A = gamma' B, n at right angles to all but one of p columns,
+
+    sum_j min(n'A_j u_j) <= n' (r1 sdd + r2 sd^2 + r3 - f) <= sum_j max(n'A_j u_j)
+
+which is the same as efforts that are variables. Rows are scaled: 1 is the range of what is limited.
+Reference: docs/derivations.md, "Trajectories"; on zonotopes, G. Ziegler, Lectures on Polytopes.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.errors import InputError
+from holoctl.base.tolerances import MOST_FACETS, SAME_COLUMN
+from holoctl.control.limited_coordinates import coordinates_at
+from holoctl.design.paths.closed import ClosedPath
+from holoctl.design.paths.dynamics import Dynamics, speed_forces
+from holoctl.design.retiming.speeds import Box, effort_boxes
+from holoctl.mechanism.bound_limits import BoundLimits
+
+__all__ = ["Rows", "effort_rows", "joined", "joint_rows", "limited_along", "no_rows"]
+
+Array = NDArray[np.float64]
+
+
+class Rows(NamedTuple):
+    """See the head of this module: n nodes, m rows.
+
+    Attributes
+    ----------
+    a, b, z, c : (n, m) arrays
+    size : (n, m) array
+        What rows were divided by, N m or N, or rad/s^2 or m/s^2.
+    most : (n,) array
+        Of sd^2; infinite where nothing is limited.
+    names : tuple of m str
+    """
+
+    a: Array
+    b: Array
+    z: Array
+    c: Array
+    size: Array
+    most: Vector
+    names: tuple[str, ...]
+
+
+def joined(one: Rows, two: Rows) -> Rows:
+    """The rows of both."""
+    a, b, z, c, size = (np.hstack([x, y]) for x, y in zip(one[:5], two[:5], strict=True))
+    return Rows(a, b, z, c, size, np.minimum(one.most, two.most), one.names + two.names)
+
+
+def no_rows(n: int) -> Rows:
+    """None at all."""
+    none = np.zeros((n, 0))
+    return Rows(none, none, none, none, none, np.full(n, np.inf), ())
+
+
+# ----------------------------------------------------------------------------------------- efforts
+
+
+class Friction(NamedTuple):
+    """f = at + slope sd, near a speed, (n, p) each."""
+
+    at: Array
+    slope: Array
+
+
+def friction_near(dyn: Dynamics, sd: Vector, step: float = 1e-4) -> Friction:
+    """What changes with the speed, linearised in sd."""
+    none = np.zeros_like(dyn.r1)
+    if not dyn.speedy:
+        return Friction(none, none)
+    size = np.maximum(sd, 1e-9)
+    low, high = (speed_forces(dyn.path, x * size) for x in (1.0 - step, 1.0 + step))
+    slope = (high - low) / (2.0 * step * size)[:, None]
+    return Friction(0.5 * (low + high) - slope * size[:, None], slope)
+
+
+def effort_rows(dyn: Dynamics, bound: BoundLimits, sd: Vector) -> Rows:
+    """The rows of efforts near the speeds sd, exact there."""
+    n, p, nu = dyn.A.shape
+    friction = friction_near(dyn, sd)
+    names = dyn.path.system.mech.actuator_names
+    terms = np.stack([dyn.r1, dyn.r2, dyn.r3, *friction], axis=2)
+    if nu == p:
+        found, EA = np.linalg.solve(dyn.A, terms), np.broadcast_to(np.eye(p), (n, p, p))
+        labels: tuple[str, ...] = names
+    else:
+        E, labels = _normals(dyn.A, names)
+        found, EA = E @ terms, E @ dyn.A
+    *rates, at, slope = np.moveaxis(found, 2, 0)
+    found_rows = no_rows(n)
+    for box in effort_boxes(dyn.path, bound, sd):
+        for side in (1.0, -1.0):
+            most, falls = _support(side * EA, box)
+            use = np.isfinite(most)
+            size = np.where(use, _range(EA, box), 1.0)
+            a, b, c = (np.where(use, side * x / size, 0.0) for x in rates)
+            c = np.where(use, c - (side * at + most) / size, -1.0)
+            z = np.where(use, (falls - side * slope) / size, 0.0)
+            found_rows = joined(found_rows, Rows(a, b, z, c, size, found_rows.most, labels))
+    return found_rows
+
+
+def _support(EA: Array, box: Box) -> tuple[Array, Array]:
+    """The most that ``EA u`` can be, as ``most - falls sd`` (n, m)."""
+    up, down = np.maximum(EA, 0.0), np.maximum(-EA, 0.0)
+    with np.errstate(invalid="ignore"):
+        none = SAME_COLUMN * np.abs(EA).max(axis=2, keepdims=True)
+        most = np.where(up > none, up * box.upper[:, None], 0.0)
+        most = most + np.where(down > none, -down * box.lower[:, None], 0.0)
+    falls = up * box.falls[:, None] + down * box.rises[:, None]
+    return most.sum(axis=2), falls.sum(axis=2)
+
+
+def _range(EA: Array, box: Box) -> Array:
+    """What makes rows of efforts pure numbers: half the range, or where it is open a side."""
+    high, low = _support(EA, box)[0], _support(-EA, box)[0]
+    with np.errstate(invalid="ignore"):
+        size = 0.5 * (high + low)
+    size = np.where(np.isfinite(size), size, np.where(np.isfinite(high), np.abs(high), np.abs(low)))
+    return np.where(np.isfinite(size) & (size > 0.0), size, 1.0)
+
+
+def _normals(A: Array, names: tuple[str, ...]) -> tuple[Array, tuple[str, ...]]:
+    """The normals of facets (n, m, p), and the motors that are at their limits there."""
+    n, p, nu = A.shape
+    if comb(nu, p - 1) > MOST_FACETS:
+        raise InputError(
+            f"{nu} motors for {p} motions are more than are laid out here: what they can do "
+            f"together has {2 * comb(nu, p - 1)} facets (at most {2 * MOST_FACETS})"
+        )
+    sizes = np.linalg.norm(A, axis=(0, 1))
+    subsets = list(combinations(range(nu), p - 1))
+    E, labels = np.zeros((n, len(subsets), p)), []
+    for m, subset in enumerate(subsets):
+        if not subset:
+            E[:, m] = 1.0
+        else:
+            U, s, _ = np.linalg.svd(A[:, :, list(subset)] / sizes[list(subset)])
+            good = s[:, -1] > SAME_COLUMN * s[:, 0]
+            E[:, m] = np.where(good[:, None], U[:, :, -1], 0.0)
+        labels.append("+".join(names[i] for i in range(nu) if i not in subset))
+    return E, tuple(labels)
+
+
+# ------------------------------------------------------------------------------------------ joints
+
+
+def limited_along(path: ClosedPath, bound: BoundLimits) -> tuple[Array, Array, Array]:
+    """Positions of what is limited, rates and their change by s, (n, l) each."""
+    if not bound.cut:
+        found = np.where(bound.places < 0, 0.0, path.q[:, bound.places])
+        return found, path.d1[:, bound.columns], path.d2[:, bound.columns]
+    found, rates, bias = np.zeros((3, path.s.size, len(bound.names)))
+    for i in range(path.s.size):
+        here = coordinates_at(path.system.mech, bound, path.q[i], path.d1[i], 0.0)
+        found[i], rates[i] = here.positions, here.velocities
+        bias[i] = here.accelerations(path.d2[i])
+    return found, rates, bias
+
+
+def joint_rows(path: ClosedPath, bound: BoundLimits) -> Rows:
+    """The rows of accelerations, and the most that rates of joints leave to sd^2."""
+    n = path.s.size
+    none = no_rows(n)
+    if not bound.names:
+        return none
+    _, rates, bias = limited_along(path, bound)
+    lower, upper = bound.velocity
+    with np.errstate(divide="ignore", invalid="ignore"):
+        limit = np.where(rates > 0.0, upper, -lower)
+        fastest = np.where(rates != 0.0, limit / np.abs(rates), np.inf)
+    most = fastest.min(axis=1) ** 2
+    use = np.flatnonzero(np.isfinite(bound.acceleration).any(axis=0))
+    parts = none._replace(most=most)
+    for side, limits in ((1.0, bound.acceleration[1]), (-1.0, -bound.acceleration[0])):
+        k = use[np.isfinite(limits[use])]
+        zeros = np.zeros((n, k.size))
+        size, names = zeros + limits[k], tuple(f"{bound.names[i]}.acceleration" for i in k)
+        a, b = side * rates[:, k] / size, side * bias[:, k] / size
+        rows = Rows(a, b, zeros, zeros - 1.0, size, most, names)
+        parts = joined(parts, rows)
+    return parts

@@ -1,0 +1,198 @@
+"""The fastest way along a path, where limits may change with the speed.
+
+    z sqrt(b) <= z (sqrt(b0) + b / sqrt(b0)) / 2        z > 0: the tangent at b0 is above
+
+What changes with the speed is linearised in sd, from slow motion on. Rows with z < 0 are convex as
+they are. Each round is within the limits of the one before it, so durations fall.
+Reference: D. Verscheure et al., "Time-optimal path tracking for robots: a convex optimization
+approach", IEEE Transactions on Automatic Control, 2009.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.base.errors import InputError
+from holoctl.base.tolerances import (
+    RETIME_CAP,
+    RETIME_OVER,
+    RETIME_ROUNDS,
+    RETIME_SETTLED,
+    RETIME_SLOW,
+)
+from holoctl.design.paths.closed import ClosedPath
+from holoctl.design.paths.dynamics import Dynamics, dynamics_along
+from holoctl.design.retiming.by_cvxpy import IntervalRows, by_cvxpy
+from holoctl.design.retiming.by_toppra import by_toppra
+from holoctl.design.retiming.infeasible import infeasible
+from holoctl.design.retiming.rows import Rows, effort_rows, joined, joint_rows
+from holoctl.mechanism.bound_limits import BoundLimits
+
+__all__ = ["Profile", "Task", "at_both_ends", "fastest", "rows_at"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is asked for.
+
+    Attributes
+    ----------
+    bound : BoundLimits
+    f_ext : object
+    method : str
+        ``"cvxpy"`` or ``"toppra"``.
+    tight : (n - 1,) array or None
+        By which share limits are tighter in each interval.
+    """
+
+    bound: BoundLimits
+    f_ext: Any
+    method: str
+    tight: Vector | None = None
+
+
+class Profile(NamedTuple):
+    """A solution: n nodes.
+
+    Attributes
+    ----------
+    dyn : Dynamics
+    b : (n,) array
+        sd^2.
+    sdd : (n - 1,) array
+    """
+
+    dyn: Dynamics
+    b: Vector
+    sdd: Vector
+
+    @property
+    def path(self) -> ClosedPath:
+        """Where it leads along."""
+        return self.dyn.path
+
+
+def fastest(task: Task, path: ClosedPath) -> Profile:
+    """The fastest way along the nodes of a path.
+
+    Raises
+    ------
+    LimitError
+        Where there is none: what limits, and where.
+    """
+    dyn = dynamics_along(path, task.f_ext)
+    of_joints = joint_rows(path, task.bound)
+    curved = dyn.speedy or any(curve is not None for curve in task.bound.curves)
+    solve = _in_rounds if curved else _at_once
+    b = solve(task, dyn, of_joints)
+    if b is None and task.method == "toppra":  # its programs are solved to fixed tolerances
+        b = solve(replace(task, method="cvxpy"), dyn, of_joints)
+    if b is None:
+        raise infeasible(dyn, rows_at(task, dyn, np.zeros(path.s.size), of_joints))
+    return Profile(dyn, b, np.diff(b) / (2.0 * np.diff(path.s)))
+
+
+def _at_once(task: Task, dyn: Dynamics, of_joints: Rows) -> Vector | None:
+    """b, where nothing changes with the speed."""
+    rest = np.zeros(dyn.path.s.size)
+    return _solved(task, rows_at(task, dyn, rest, of_joints), np.diff(dyn.path.s), rest)
+
+
+def _in_rounds(task: Task, dyn: Dynamics, of_joints: Rows) -> Vector | None:
+    """b, near slow motion at first and then near what was found."""
+    n, h = dyn.path.s.size, np.diff(dyn.path.s)
+    sd, best, last = np.zeros(n), None, np.inf
+    usual = float(np.sqrt(_usual(rows_at(task, dyn, sd, of_joints), h)))
+    sd[1:-1] = RETIME_SLOW * usual
+    for turn in range(RETIME_ROUNDS):
+        b = _solved(task, rows_at(task, dyn, sd, of_joints), h, sd)
+        if b is None and best is None and float(sd.max()) > RETIME_SLOW**4 * usual:
+            sd = RETIME_SLOW * sd
+            continue
+        if b is None:
+            break
+        now = _duration_of(b, h)
+        if _over(rows_at(task, dyn, np.sqrt(b), of_joints), b, h) <= RETIME_OVER:
+            if now >= (1.0 - RETIME_SETTLED) * last:
+                best = b if now < last else best
+                break
+            best, last = b, now
+        sd = np.sqrt(b) if turn < RETIME_ROUNDS // 2 else 0.5 * (sd + np.sqrt(b))
+    return best
+
+
+def _over(rows: Rows, b: Vector, h: Vector) -> float:
+    """By which share rows are exceeded at the nodes."""
+    return max(float(x.max()) for x in at_both_ends(rows, b, np.diff(b) / (2.0 * h)))
+
+
+def at_both_ends(rows: Rows, b: Vector, sdd: Vector) -> tuple[Array, Array]:
+    """What the rows are at both ends of each interval, (n - 1, m) each; above zero is too much."""
+    steady = rows.b * b[:, None] + rows.z * np.sqrt(b)[:, None] + rows.c
+    rise = sdd[:, None]
+    return steady[:-1] + rows.a[:-1] * rise, steady[1:] + rows.a[1:] * rise
+
+
+def _duration_of(b: Vector, h: Vector) -> float:
+    root = np.sqrt(b)
+    return float((2.0 * h / (root[1:] + root[:-1])).sum())
+
+
+def rows_at(task: Task, dyn: Dynamics, sd: Vector, of_joints: Rows | None = None) -> Rows:
+    """All rows, exact at the speeds sd, and linear in these nearby."""
+    joints = joint_rows(dyn.path, task.bound) if of_joints is None else of_joints
+    return joined(effort_rows(dyn, task.bound, sd), joints)
+
+
+def _usual(rows: Rows, h: Vector) -> float:
+    """A squared speed that is usual: what limits leave at many nodes, or what is reached half-way
+    with what accelerates from rest, whichever is less."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = np.where((rows.b > 0.0) & (rows.c < 0.0), -rows.c / rows.b, np.inf).min(axis=1)
+        gains = np.where((rows.a > 0.0) & (rows.c < 0.0), -rows.c / rows.a, np.inf).min(axis=1)
+    most, gains = np.minimum(most, rows.most)[1:-1], gains[np.isfinite(gains)]
+    most = most[np.isfinite(most)]
+    reached = float(np.median(gains)) * float(h.sum()) if gains.size else np.inf
+    usual = min(float(np.median(most)) if most.size else np.inf, reached)
+    return usual if np.isfinite(usual) and usual > 0.0 else 1.0
+
+
+def _solved(task: Task, rows: Rows, h: Vector, sd: Vector) -> Vector | None:
+    """b, or None where there is none; rows are linear near sd."""
+    size = _usual(rows, h)
+    root = np.sqrt(size)
+    z, c, b = rows.z * root, rows.c, rows.b * size
+    tangents = (z > 0.0) | (task.method == "toppra")
+    near = np.maximum(sd / root, 1e-12)[:, None]
+    moving = (sd > 0.0)[:, None]
+    c = c + np.where(tangents & moving, 0.5 * z * near, 0.0)
+    b = b + np.where(tangents & moving, 0.5 * z / near, 0.0)
+    z = np.where(tangents, 0.0, z)
+    most, tight = rows.most / size, np.zeros(h.size) if task.tight is None else task.tight
+    slower = (1.0 + np.maximum(np.append(tight, 0.0), np.append(0.0, tight))) ** 2
+    a = rows.a[:-1] * size / (2.0 * h[:, None]), rows.a[1:] * size / (2.0 * h[:, None])
+    both = IntervalRows(
+        left=np.array([b[:-1] - a[0], -a[1]]),
+        right=np.array([a[0], b[1:] + a[1]]),
+        z=np.array([z[:-1], z[1:]]),
+        c=np.array([c[:-1], c[1:]]) + tight[:, None],
+        most=most / slower,
+        h=h,
+    )
+    found = by_toppra(both) if task.method == "toppra" else by_cvxpy(both)
+    if found is None or not (found[1:-1] > 0.0).all():
+        return None
+    if float(found.max()) > 0.5 * RETIME_CAP:
+        i = int(np.argmax(found))
+        raise InputError(
+            f"retime: nothing limits how fast the path is followed near node {i} of {found.size}: "
+            "no motor or joint with a limit moves or works there; give more limits"
+        )
+    return found * size

@@ -1,0 +1,168 @@
+"""The same work for many items: states, designs, scenarios; on all cores, or on many machines.
+
+sweep[i] = function(items[i])        an item that fails is its error, in its place
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, overload
+
+from holoctl.base.checks import flag
+from holoctl.base.errors import InputError
+from holoctl.base.progress import progress_bar
+from holoctl.design.sweeps.crews import crew_of
+from holoctl.design.sweeps.shares import at_work, dealt_out
+from holoctl.design.sweeps.work import said
+
+__all__ = ["Sweep", "sweep"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sweep(Sequence[Any]):
+    """What `sweep` returns: the values, in the order of the items. A sequence.
+
+    Attributes
+    ----------
+    values : tuple
+        What the function returned for each item; of an item that failed, its error.
+    failed : tuple of int
+        Which items failed, ascending.
+
+    Examples
+    --------
+    >>> import math
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> import holoctl as hc
+    >>> with ThreadPoolExecutor(1) as here:
+    ...     roots = hc.sweep(math.sqrt, [4.0, -1.0, 9.0], here)
+    >>> roots
+    <Sweep: 3 items, 1 failed: item 1, ValueError: math domain error>
+    >>> roots[2], roots.failed
+    (3.0, (1,))
+    """
+
+    values: tuple[Any, ...]
+    failed: tuple[int, ...]
+
+    @property
+    def errors(self) -> list[tuple[int, Exception]]:
+        """Index and error of each item that failed."""
+        return [(i, self.values[i]) for i in self.failed]
+
+    def raise_if_bad(self) -> Sweep:
+        """This result, or the first error if an item failed."""
+        if self.failed:
+            raise self.values[self.failed[0]]
+        return self
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, i: int) -> Any: ...
+    @overload
+    def __getitem__(self, i: slice) -> tuple[Any, ...]: ...
+    def __getitem__(self, i: int | slice) -> Any:
+        return self.values[i]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
+
+    def __repr__(self) -> str:
+        n = len(self.values)
+        items = f"{n:,} item{'' if n == 1 else 's'}"
+        if not self.failed:
+            return f"<Sweep: {items}, none failed>"
+        first = self.failed[0]
+        more = ", the first: " if len(self.failed) > 1 else ": "
+        return (
+            f"<Sweep: {items}, {len(self.failed):,} failed{more}item {first}, "
+            f"{said(self.values[first])}>"
+        )
+
+
+def sweep(
+    function: Callable[[Any], Any],
+    items: Iterable[Any],
+    executor: Executor | int | None = None,
+    progress: bool = False,
+) -> Sweep:
+    """Call a function for each of many items, at the same time on all cores or machines.
+
+    Items are dealt out in shares, of single items that take long up to thousands that take
+    microseconds, so that all workers finish together. The function is sent to a worker once, not
+    with each item: what it needs, a mechanism and its partition say, belongs into it, by
+    ``functools.partial(f, mech, partition)``. Workers use one thread for linear algebra.
+
+    Parameters
+    ----------
+    function : callable
+        Of one item. For processes it must pickle: a function of a module, or a `functools.partial`
+        of one.
+    items : iterable
+        Each pickles, for processes. It is read to its end before the first call.
+    executor : concurrent.futures.Executor or int, optional
+        Who works. Default: as many processes on this machine as cores, for this call alone; a
+        number: so many. Any executor, which stays open: ``client.get_executor()`` of Dask,
+        ``MPIPoolExecutor`` of mpi4py; ``ThreadPoolExecutor(1)`` works in this process, for
+        debugging, and pickles nothing.
+    progress : bool, optional
+        Show a progress bar, of tqdm.
+
+    Returns
+    -------
+    Sweep
+        Values in the order of the items. An item that fails is its error, in its place, with a note
+        of where it was raised. What has no value for another reason, its worker died, or it cannot
+        be pickled, is a `SweepError` that says why; its worker is replaced, and all other items are
+        done. An executor that breaks when a worker dies, as ProcessPoolExecutor does, takes no more
+        work: then what is not done is a `SweepError` too, and what is done is there.
+
+    Raises
+    ------
+    InputError
+        For a function that does not pickle, or that a worker cannot load; for what is no iterable,
+        no executor; where workers cannot be started.
+
+    Notes
+    -----
+    Processes import the script that started them: it must start the sweep under
+    ``if __name__ == "__main__":``. Items whose worker was lost are tried again, so a function with
+    effects of its own may be called twice for an item. Ctrl-C ends the processes.
+
+    Examples
+    --------
+    >>> import math
+    >>> import holoctl as hc
+    >>> hc.sweep(math.factorial, range(4)).values  # doctest: +SKIP
+    (1, 1, 2, 6)
+    """
+    if not callable(function):
+        raise InputError(f"sweep: function must be callable; got {type(function).__name__}")
+    flag("progress", progress)
+    given = _listed(items)
+    crew = crew_of("sweep", function, executor, len(given))
+    if crew is None:
+        return Sweep((), ())
+    bar = progress_bar(len(given), "sweep", "items") if progress else None
+    try:
+        with at_work(crew):
+            values, failed = dealt_out(crew, given, bar)
+    finally:
+        if bar is not None:
+            bar.close()
+    return Sweep(tuple(values), tuple(failed))
+
+
+def _listed(items: Any) -> list[Any]:
+    try:
+        found = iter(items)
+    except TypeError:
+        raise InputError(
+            f"sweep: items must be iterable: a list, an array, a generator; got "
+            f"{type(items).__name__}"
+        ) from None
+    return list(found)
