@@ -58,6 +58,8 @@ def balanced(
         q = _at_rest(balance, p, way.q)
         if q is not None:
             return _nearest(balance, p, start, q)
+        if not way.ended:
+            break  # a flat valley without an end: others are as long
         ends.append(float(np.linalg.norm(way.left)))
         if sum(x <= (1.0 + SAME_LEAST) * min(ends) for x in ends) >= UNBALANCED_ENDS:
             break  # start after start ends where least is out of balance
