@@ -1,4 +1,4 @@
-"""Offline design: linear models, the fastest way along a path, sweeps by one worker and two.
+"""Offline design: linear models, and the fastest way along a path. Sweeps are in sweeps.py.
 
 .venv/bin/python benchmarks/design.py      prints the section of RESULTS.md
 """
@@ -20,7 +20,6 @@ import holoctl as hc
 
 ROBOTS = "five_bar", "delta", "stewart"
 FUNCTIONS = ["forward_dynamics", "forward_dynamics_derivatives", "terms"]
-STATES, ROUNDS = 2000, 5
 
 
 def seconds(call: Callable[[], Any], rounds: int) -> float:
@@ -80,37 +79,12 @@ def fastest_ways() -> list[str]:
     return lines
 
 
-def holding(mech: hc.Mechanism, part: hc.Partition, state: tuple[Any, Any]) -> Any:
-    """One item of the sweep."""
-    q, v = state
-    return hc.inverse_dynamics(mech, q, v, np.zeros(mech.nu), partition=part).u
-
-
-def sweeps() -> list[str]:
-    """States of a Stewart platform by one worker and by two."""
-    mech = hc.load(hc.robot_file("stewart"))
-    q, v, _, part = moving(mech)
-    states = [(q, x * v) for x in np.linspace(-1.0, 1.0, STATES)]
-    function = partial(holding, mech, part)
-    times: dict[int, list[float]] = {1: [], 2: []}
-    for _ in range(ROUNDS):
-        for workers, found in times.items():
-            start = time.perf_counter()
-            hc.sweep(function, states, workers).raise_if_bad()
-            found.append(time.perf_counter() - start)
-    one, two = (float(np.median(x)) for x in times.values())
-    return [
-        f"{STATES} states of a Stewart platform by `hc.sweep`: one worker {one:.2f} s, two "
-        f"{two:.2f} s, {one / two:.2f} x."
-    ]
-
-
 def section() -> str:
     """The section of RESULTS.md."""
     parts = [
         ["## Offline design"],
         ["A linear model about a state in motion:"], linear_models(),
-        ["`hc.retime` through three way-points, 200 intervals:"], fastest_ways(), sweeps(),
+        ["`hc.retime` through three way-points, 200 intervals:"], fastest_ways(),
         ["This section was measured by `python benchmarks/design.py` alone."],
     ]  # fmt: skip
     return "\n\n".join("\n".join(part) for part in parts)
