@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, instant, numbers, whole
+from holoctl.base.cores import cores
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.progress import progress_bar
 from holoctl.codegen.compiled.extension_source import Law
@@ -112,7 +112,7 @@ def _in_pieces(
 ) -> NDArray[np.uint8]:
     """Fill what is to be found; where the guard is in doubt."""
     N = len(inputs[0])
-    count = _cores() if given.workers is None else whole("workers", given.workers, 1)
+    count = cores() if given.workers is None else whole("workers", given.workers, 1)
     doubt, taken = np.zeros(N, dtype=np.uint8), np.zeros(1, dtype=np.int64)
     piece = max(1, min(PIECE, N // (8 * count)))
     count = max(1, min(count, -(-N // piece)))
@@ -130,13 +130,6 @@ def _in_pieces(
         for job in jobs:
             job.result()
     return doubt
-
-
-def _cores() -> int:
-    """How many this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _table(name: str, value: Any, size: int) -> Array:

@@ -8,9 +8,10 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
 from holoctl.base.checks import whole
+from holoctl.base.cores import cores
 from holoctl.base.errors import InputError
 from holoctl.design.sweeps.executor import Hired
-from holoctl.design.sweeps.processes import Processes, cores
+from holoctl.design.sweeps.processes import Processes
 from holoctl.design.sweeps.shares import Crew
 from holoctl.design.sweeps.work import said
 

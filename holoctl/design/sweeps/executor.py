@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from typing import Any
 
+from holoctl.base.cores import cores
 from holoctl.base.errors import InputError
 from holoctl.base.one_thread import one_thread
 from holoctl.base.tolerances import SWEEP_PATIENCE
-from holoctl.design.sweeps.processes import cores
 from holoctl.design.sweeps.shares import Share
 from holoctl.design.sweeps.work import Done, Lost, far_share, said, worked
 

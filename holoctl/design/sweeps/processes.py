@@ -9,7 +9,6 @@ Dask, BLAS or a window hold, and `spawn` imports everything anew for each worker
 from __future__ import annotations
 
 import multiprocessing
-import os
 import pickle
 import signal
 import sys
@@ -24,14 +23,7 @@ from holoctl.base.tolerances import SWEEP_GOODBYE, SWEEP_PATIENCE
 from holoctl.design.sweeps.shares import Share
 from holoctl.design.sweeps.work import Done, Lost, said, serve
 
-__all__ = ["Processes", "cores"]
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(len(os.sched_getaffinity(0)), 1)
-    return os.cpu_count() or 1
+__all__ = ["Processes"]
 
 
 @dataclass(eq=False)
