@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.app.design_plot import draw_modes, save
 from holoctl.app.printing import write_csv, write_table
 from holoctl.app.robot_arguments import (
     decimal,
@@ -25,10 +24,10 @@ from holoctl.app.units import motor_units
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import PRINTED_AS_ZERO
-from holoctl.design.equilibria.equilibrium import equilibrium
-from holoctl.design.linear.linearize import linearize
-from holoctl.design.linear.model import Linearization
 from holoctl.doctor.report import plain
+
+if TYPE_CHECKING:
+    from holoctl.design.linear.model import Linearization
 
 __all__ = ["add_linearize"]
 
@@ -60,6 +59,9 @@ def add_linearize(commands: Any) -> None:
 
 
 def _linearize(given: argparse.Namespace) -> int:
+    from holoctl.design.equilibria.equilibrium import equilibrium
+    from holoctl.design.linear.linearize import linearize
+
     mech, q, held = robot_of(given)
     effort = None
     if given.effort is not None:
@@ -69,6 +71,8 @@ def _linearize(given: argparse.Namespace) -> int:
     if given.dt is not None:
         lin = lin.discretized(given.dt)
     if given.picture is not None:
+        from holoctl.app.design_plot import draw_modes, save
+
         save(draw_modes(lin), given.picture)
     if given.json:
         print(json.dumps(plain(_as_dict(lin)), indent=2))

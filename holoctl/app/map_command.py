@@ -6,12 +6,11 @@ import argparse
 import json
 import re
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.app.design_plot import draw_map, save
 from holoctl.app.printing import write_csv, write_table
 from holoctl.app.robot_arguments import (
     decimal,
@@ -22,10 +21,10 @@ from holoctl.app.robot_arguments import (
 )
 from holoctl.base.checks import listing, whole
 from holoctl.base.errors import InputError
-from holoctl.control.tasks.frame_task import FrameTask
-from holoctl.design.maps.motor_map import motor_map
-from holoctl.design.maps.value import MotorMap
 from holoctl.doctor.report import plain
+
+if TYPE_CHECKING:
+    from holoctl.design.maps.value import MotorMap
 
 __all__ = ["add_map"]
 
@@ -60,6 +59,9 @@ _NUMBER = re.compile(r"(?<![\w.])[-+]?[0-9][-+0-9.e]*%?")
 
 
 def _map(given: argparse.Namespace) -> int:
+    from holoctl.control.tasks.frame_task import FrameTask
+    from holoctl.design.maps.motor_map import motor_map
+
     mech, q, _ = robot_of(given)
     axes = dict(_axis(text) for text in given.grid)
     if len(axes) < len(given.grid):
@@ -74,6 +76,8 @@ def _map(given: argparse.Namespace) -> int:
     jobs = None if given.jobs is None else whole("--jobs", given.jobs, 1)
     found = motor_map(mech, grid, what, start=q, executor=jobs)
     if given.picture is not None:
+        from holoctl.app.design_plot import draw_map, save
+
         save(draw_map(found), given.picture)
     if given.json:
         print(json.dumps(plain(_map_as_dict(found)), indent=2))

@@ -6,12 +6,11 @@ import argparse
 import csv
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.app.design_plot import draw_trajectory, save
 from holoctl.app.printing import write_csv, write_table
 from holoctl.app.robot_arguments import (
     decimal,
@@ -24,11 +23,11 @@ from holoctl.app.robot_arguments import (
 from holoctl.app.units import motor_units
 from holoctl.base.checks import listing, positive
 from holoctl.base.errors import InputError
-from holoctl.control.tasks.frame_task import FrameTask
-from holoctl.design.paths.trajectory import Trajectory
-from holoctl.design.retiming.retime import retime
 from holoctl.doctor.report import plain
 from holoctl.mechanism.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from holoctl.design.paths.trajectory import Trajectory
 
 __all__ = ["add_retime"]
 
@@ -64,6 +63,8 @@ def add_retime(commands: Any) -> None:
 
 
 def _retime(given: argparse.Namespace) -> int:
+    from holoctl.design.retiming.retime import retime
+
     mech, q, _ = robot_of(given)
     rate = positive("--rate", given.rate, "1/s")
     trajectory = retime(
@@ -71,6 +72,8 @@ def _retime(given: argparse.Namespace) -> int:
         start=q, payload=_payload(given.payload), margin=given.margin,
     )  # fmt: skip
     if given.picture is not None:
+        from holoctl.app.design_plot import draw_trajectory, save
+
         save(draw_trajectory(trajectory), given.picture)
     if given.json:
         print(json.dumps(plain(_nodes(trajectory)), indent=2))
@@ -83,6 +86,8 @@ def _retime(given: argparse.Namespace) -> int:
 
 def _path(mech: Mechanism, file: Path, frame: str | None) -> Any:
     """Way-points of the motors, or a task and its values."""
+    from holoctl.control.tasks.frame_task import FrameTask
+
     header, rows = _table(file)
     expected = ["x", "y", "z"] if frame is not None else list(mech.actuator_names)
     if frame is not None:
