@@ -42,6 +42,7 @@ FLOORS = [
 
 SLOW_TO_IMPORT = {
     "matplotlib", "cvxpy", "tqdm", "casadi", "mujoco", "control", "toppra", "distributed", "dask",
+    "viser", "trimesh",
 }  # fmt: skip
 PRINTERS = {
     "app.cli",

@@ -66,6 +66,8 @@ def test_lock_is_plain_sorted_and_complete():
         *extras["mujoco"],
         *extras["design"],
         *extras["cluster"],
+        *extras["view"],
+        *extras["docs"],
         *extras["dev"],
     ]:
         name = re.match(r"[A-Za-z0-9._-]+", requirement)[0].casefold()
