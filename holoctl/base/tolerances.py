@@ -1273,8 +1273,8 @@ slides across them."""
 # --- The view: motors that are dragged, motions that are played
 
 DRAG_STEP, DRAG_LONGEST = 0.1, 0.5  # scaled
-"""A drag goes in steps in which nothing is expected to go farther than the first; a motor itself, as
-a rotor does that moves all else slowly, may go as far as the second."""
+"""A drag goes in steps in which nothing is expected to go farther than the first; a motor itself,
+as a rotor does that moves all else slowly, may go as far as the second."""
 
 DRAG_SHORTEST, DRAG_LEAST = 1e-5, 1e-10  # scaled
 """Where a step of the first length does not count, a drag stops: so far before a dead point. Steps
@@ -1312,5 +1312,6 @@ slide goes as far as the second both ways."""
 PLAYED_ANGLE, PLAYED_SHARE = 0.3, 0.95  # scaled; a share
 """A motion is played so far both ways, or this part of the way to where it stops."""
 
-PLAYED_BACK = 1e-6  # scaled
-"""An idle spin is back at its start, after a whole turn, within this."""
+PLAYED_BACK = 0.02  # scaled
+"""An idle spin is back at its start, after a whole turn, within this; it is played to and fro where
+it is not."""

@@ -24,6 +24,7 @@ from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, least_squares, null_space_by_svd, pivoted_qr
 from holoctl.base.tolerances import DRAG_AT_REST, DRAG_LOCKED
 from holoctl.closing.rank import scaled_jacobian
+from holoctl.constraints.wrench import WrenchRows
 from holoctl.design.paths.following import System, system_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -31,7 +32,15 @@ from holoctl.tree.coordinates import translational
 from holoctl.tree.frozen_model import plain
 
 __all__ = [
-    "Led", "MotorRows", "led_along", "least_motion", "motions_at", "motor_rows", "readings", "slides",
+    "Led",
+    "MotorRows",
+    "least_motion",
+    "led_along",
+    "motions_at",
+    "motor_rows",
+    "readings",
+    "rotors",
+    "slides",
 ]  # fmt: skip
 
 Array = NDArray[np.float64]
@@ -119,6 +128,24 @@ def _places(mech: Mechanism) -> tuple[Indices, NDArray[np.bool_]]:
 def slides(mech: Mechanism, motor: int) -> bool:
     """Whether a motor drives lengths alone."""
     return bool(translational(mech.model)[mech.B[:, motor] != 0.0].all())
+
+
+def rotors(mech: Mechanism) -> Indices:
+    """The coordinates of bodies to which nothing is fastened, and which couplings tie to others."""
+
+    def found() -> Indices:
+        model, held = plain(mech.model), np.zeros(mech.model.njoints, dtype=bool)
+        coupled = np.zeros(mech.nv, dtype=bool)
+        for rows in mech.bound:
+            if isinstance(rows, WrenchRows):
+                held[[f.joint for f in (*rows.frames1, *rows.frames2)]] = True
+            else:
+                coupled |= rows.support.any(axis=0)
+        carries = np.array([len(children) > 0 for children in model.children])
+        alone = coupled & ~(held | carries)[mech.joint_of]
+        return np.flatnonzero(alone).astype(np.intp)
+
+    return mech.per_thread("view rotors", found)
 
 
 # ------------------------------------------------------------------------------- the direction

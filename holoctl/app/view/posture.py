@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.app.view.leading import least_motion, motions_at, motor_rows, readings, slides
+from holoctl.app.view.leading import least_motion, motions_at, motor_rows, readings, rotors, slides
 from holoctl.app.view.walk import Spot, limits_bound, walked
 from holoctl.base.checks import Vector, number, quiet, read_only, whole
 from holoctl.base.errors import AssemblyError, HoloctlError, InputError
@@ -20,13 +20,11 @@ from holoctl.base.linalg import largest
 from holoctl.base.tolerances import SLIDER_SLIDE, SLIDER_TURNS
 from holoctl.closing.assembly import assemble
 from holoctl.closing.rank import scaled_jacobian
-from holoctl.constraints.wrench import WrenchRows
 from holoctl.dynamics.certificate import limit
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
 from holoctl.projector.repartition import repartitioned
-from holoctl.tree.frozen_model import plain
 
 __all__ = ["Posture", "Slider", "dragged", "opened", "sliders"]
 
@@ -140,8 +138,9 @@ def dragged(posture: Posture, motor: int, target: float) -> Posture:
     not end where the way there began.
 
     It goes in steps of about 0.1 rad, however far the target is, each followed by Newton's method
-    with a sign of the determinant that stays (design/paths/following.py), and is closed to 2e-13 of
-    the rows that count. Limits of joints are looked at after each step.
+    with a sign of the determinant that stays (design/paths/following.py), and is closed to 1e-11 of
+    the rows that count, where Newton's method converges to 2e-13. Limits of joints are looked at
+    after each step. Rows that depend on time are those at t = 0.
 
     Parameters
     ----------
@@ -241,29 +240,10 @@ def _reach(mech: Mechanism, q: Vector, part: Partition | None, motor: int) -> fl
     unit, slide = float(motor_rows(mech).unit[motor]), slides(mech, motor)
     reach = SLIDER_SLIDE * unit if slide else np.pi * unit
     on = np.flatnonzero(mech.B[:, motor])
-    if part is None or on.size != 1 or not _is_rotor(mech, int(mech.joint_of[on[0]])):
+    if part is None or on.size != 1 or not np.isin(on, rotors(mech)).all():
         return reach
     t = least_motion(mech, motions_at(mech, part, q), motor)
     if t is None:
         return reach
     others = np.abs(np.delete(t, on[0]))
     return float(np.pi * unit / max(largest(others), 1e-6)) if others.any() else reach
-
-
-def _is_rotor(mech: Mechanism, joint: int) -> bool:
-    """Whether nothing is fastened to a body but couplings."""
-    model = plain(mech.model)
-    if len(model.children[joint]):
-        return False
-    held = any(
-        frame.joint == joint
-        for rows in mech.bound
-        if isinstance(rows, WrenchRows)
-        for frame in (*rows.frames1, *rows.frames2)
-    )
-    coupled = any(
-        rows.support[:, mech.joint_of == joint].any()
-        for rows in mech.bound
-        if not isinstance(rows, WrenchRows)
-    )
-    return coupled and not held

@@ -87,8 +87,8 @@ def locked(mech: Mechanism, q: Vector, part: Partition, motor: int) -> str:
     if own <= names:
         return f"{name!r} is locked: the constraints let it move in no way."
     return (
-        f"{name!r} is at a dead point of its own: whatever moves here, it stands still, and nothing "
-        "tells which way it would lead."
+        f"{name!r} is at a dead point of its own: whatever moves here, it stands still, and "
+        "nothing tells which way it would lead."
     )
 
 
@@ -154,9 +154,9 @@ def _in_line(bodies: Bodies, one: _Turn, two: _Turn) -> bool:
     return held and mine in ties
 
 
-def named(names: list[str]) -> str:
+def named(names: list[str], most: int = MOST_NAMED) -> str:
     """Some names, quoted."""
-    shown = [f"'{name}'" for name in names[:MOST_NAMED]]
-    if len(names) > MOST_NAMED:
-        shown.append(counted(len(names) - MOST_NAMED, "other"))
+    shown = [f"'{name}'" for name in names[:most]]
+    if len(names) > most:
+        shown.append(counted(len(names) - most, "other"))
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

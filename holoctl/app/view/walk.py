@@ -14,7 +14,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.app.view.leading import led_along, least_motion, motions_at, motor_rows, readings
+from holoctl.app.view.leading import least_motion, led_along, motions_at, motor_rows, readings
 from holoctl.app.view.stops import locked, row_open, stopped
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest
