@@ -175,6 +175,8 @@ def dragged(posture: Posture, motor: int, target: float) -> Posture:
     if way == 0.0:
         return replace(posture, words="")
     there, words = walked(mech, start, way, motor)
+    if not words:
+        there.motors[motor] = target  # not what rounding made of it
     part = repartitioned(mech, there.part, there.q, np.zeros(mech.nv))
     return replace(
         posture, q=read_only(there.q), gap=there.gap, words=words,

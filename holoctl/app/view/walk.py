@@ -14,7 +14,14 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.app.view.leading import least_motion, led_along, motions_at, motor_rows, readings
+from holoctl.app.view.leading import (
+    least_motion,
+    led_along,
+    motions_at,
+    motor_rows,
+    numbered,
+    readings,
+)
 from holoctl.app.view.stops import locked, row_open, stopped
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest
@@ -81,7 +88,6 @@ def walked(mech: Mechanism, here: Spot, way: float, motor: int = -1) -> tuple[Sp
     motor : int
         -1 for none.
     """
-    goal = float(here.motors[motor] + way) if motor >= 0 else 0.0
     unit = float(motor_rows(mech).unit[motor]) if motor >= 0 else 1.0
     left, sign, words = abs(way) / unit, 1.0 if way > 0.0 else -1.0, ""
     while left > 0.0 and not words:
@@ -91,8 +97,6 @@ def walked(mech: Mechanism, here: Spot, way: float, motor: int = -1) -> tuple[Sp
             return here, locked(mech, here.q, here.part, motor)
         here, gone, words = _step(mech, here, T, t, motor, sign, min(left, _length(mech, t, motor)))
         left -= gone
-    if motor >= 0 and not words:
-        here.motors[motor] = goal
     return here, words
 
 
@@ -137,6 +141,10 @@ def _step(
     gain, before = (largest(x.d1 / mech.column_scale) for x in (there, begin))
     if gain > max(DRAG_GAIN, before):
         return here, 0.0, stopped(last, there.q, path(there.s).value, motor)
+    if motor >= 0 and not numbered(mech, motor) and _turned_back(mech, last, there, motor, sign):
+        if length > DRAG_SHORTEST:
+            return _step(mech, here, T, t, motor, sign, 0.5 * length)
+        return here, 0.0, stopped(last, there.q, path(there.s).value, motor)
     if there.worst > max(LEFT_OPEN, here.part.tolerance):
         return here, 0.0, row_open(mech, there.q, here.part)
 
@@ -160,6 +168,16 @@ def _way(mech: Mechanism, here: Spot, system: System, held: Indices, sign: float
 
     begin = node_at(system, path, here.q, 0.0)
     return None if begin is None else _Way(system, held, path, begin)
+
+
+def _turned_back(mech: Mechanism, system: System, there: Node, motor: int, sign: float) -> bool:
+    """Whether a dead point was passed: the motion that a motor leads there is the way back.
+
+    The determinant tells of other motors. Of one on a ball joint it does not: its rates are not
+    those of what a step is measured by, but at its beginning.
+    """
+    t = least_motion(mech, motions_at(mech, system.part, there.q), motor)
+    return t is None or not sign * float(t @ (there.d1 / mech.column_scale)) > 0.0
 
 
 def _by_the_middle(
