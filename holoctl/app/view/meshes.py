@@ -96,9 +96,10 @@ class Meshes:
         for variable, share in _PACKAGE_PATHS.items():
             for folder in filter(None, os.environ.get(variable, "").split(os.pathsep)):
                 yield Path(folder) / share / name
-                if Path(folder).name == package:
+                if Path(folder).name == package and inside:
                     yield Path(folder) / inside
-        yield from (folder / inside for folder in above)  # where its folder has another name
+        if inside:
+            yield from (folder / inside for folder in above)  # where its folder has another name
 
 
 def hull(vertices: Array) -> Solid:
@@ -114,9 +115,13 @@ def _triangles(data: bytes, kind: str, name: str) -> tuple[Array, NDArray[np.int
     trimesh = _trimesh()
     more = {"skip_materials": True} if kind == "obj" else {}
     try:
-        found = trimesh.load(io.BytesIO(data), file_type=kind, force="mesh", **more)
+        found = trimesh.load(io.BytesIO(data), file_type=kind, force="mesh", process=False, **more)
+        _check_finite(np.asarray(found.vertices), what)  # before trimesh drops what is not
+        found.merge_vertices(merge_tex=True, merge_norm=True)
     except ImportError as error:
         raise InputError(f"{what} is not read: trimesh needs another package: {error}") from None
+    except InputError:
+        raise
     except Exception as error:  # it raises what comes
         told = " ".join(str(error).split())[:200]
         raise InputError(f"{what} cannot be read: {type(error).__name__}: {told}") from None
@@ -138,8 +143,12 @@ def _checked(found: Any, what: str) -> Solid:
     faces = np.array(getattr(found, "faces", ()), dtype=np.int64).reshape(-1, 3)
     if not faces.size:
         raise InputError(f"{what}: there are no triangles")
-    if not (np.isfinite(vertices).all() and np.abs(vertices).max() <= LARGEST):
-        raise InputError(f"{what}: vertices must be finite, and of at most {LARGEST:g} in size")
+    _check_finite(vertices, what)
     if faces.min() < 0 or faces.max() >= len(vertices):
         raise InputError(f"{what}: there are triangles between vertices that are not there")
     return mesh(vertices, faces)
+
+
+def _check_finite(vertices: Array, what: str) -> None:
+    if not (np.abs(vertices) <= LARGEST).all():
+        raise InputError(f"{what}: vertices must be finite, and of at most {LARGEST:g} in size")
