@@ -123,7 +123,7 @@ class Scene:
                 f"/joints/{shape.joint}/shape {i}",
                 vertices.astype(np.float32),
                 faces.astype(np.uint32),
-                color=tuple(round(255 * c) for c in shape.colour[:3]),
+                color=np.array([round(255 * c) for c in shape.colour[:3]]),
                 opacity=shape.colour[3] if len(shape.colour) > 3 and shape.colour[3] < 1 else None,
                 side="double",
                 flat_shading=shape.kind == "box",
