@@ -103,7 +103,10 @@ def test_a_run_is_shown_at_its_nearest_instants(fall):
         i = int(np.argmin(np.abs(run.t - t)))
         assert np.abs(shown.run.t[shown.index(t)] - t) == np.abs(run.t[i] - t)
         assert (shown.at(t) == run.q[shown.index(t)]).all()
-    assert shown.told(0.1).startswith("t = 0.100 s")
+    assert shown.told(0.1) == "t = 0.100 s: motor_left +0 N m, motor_right +0 N m"
+    weak = recorded(mech, run, hc.Limits(effort={"motor_left": 1.0}))
+    assert weak.limits.tolist() == [[-1.0, -np.inf], [1.0, np.inf]]
+    assert recorded(mech, run, hc.Limits()).limits is None
     times, which, q = frames(shown)
     assert times[0] == 0.0
     assert times[-1] == run.t[-1]
@@ -123,7 +126,7 @@ def test_a_minute_at_1_khz_is_ready_at_once_and_no_peak_is_lost(fall):
     times, _, q = frames(shown)
     assert time.perf_counter() - start < 1.0
     assert times.size == q.shape[0] == 1801
-    assert shown.t.size <= 1200
+    assert shown.t.size <= 600
     assert (np.diff(shown.t) >= 0.0).all()
     assert (shown.u.max(axis=0) == run.u.max(axis=0)).all()
     assert (shown.u.min(axis=0) == run.u.min(axis=0)).all()

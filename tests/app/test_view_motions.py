@@ -49,12 +49,12 @@ def test_motions_are_as_many_as_there_are_and_play_in_closed_loops(name):
     found = motions(mech, q, report)
     assert len(found) == report.dof
     assert sum(one.idle for one in found) == len(report.idle)
-    velocities = np.array([one.direction for one in found]) / mech.column_scale
+    velocities = np.array([one.v for one in found]) / mech.column_scale
     assert np.linalg.matrix_rank(velocities, 1e-6) == len(found)
     G = scaled_jacobian(mech, q, 0.0)[0]
     for one in found:
         assert one.finite
-        x = one.direction / mech.column_scale
+        x = one.v / mech.column_scale
         assert np.abs(G @ x).max(initial=0.0) < 1e-9 * np.linalg.norm(x)
         film = played(mech, q, one, 24)
         assert film.shape == (25, mech.nq)
@@ -64,7 +64,7 @@ def test_motions_are_as_many_as_there_are_and_play_in_closed_loops(name):
         steps = [moved(mech, a, b) for a, b in itertools.pairwise(film)]
         far = max(moved(mech, q, x) for x in film)
         if name != "geared_arm":  # of which the rotors turn far
-            assert max(steps) < 0.3
+            assert max(steps) < 0.5
         assert far > 0.1
         first = pin.difference(mech.model, q, film[1]) / mech.column_scale  # that way it goes
         assert first @ x > 0.98 * np.linalg.norm(first) * np.linalg.norm(x)

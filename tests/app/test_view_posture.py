@@ -102,7 +102,7 @@ def test_drags_from_end_to_end_stay_closed_and_on_their_branch(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_many_drags(name):
-    stay_closed_and_on_their_branch(name, 60)
+    stay_closed_and_on_their_branch(name, 30)
 
 
 @pytest.mark.parametrize("name", ["five_bar", "delta", "stewart", "spatial_arms", "idle_rod"])

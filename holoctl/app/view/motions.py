@@ -52,7 +52,7 @@ class Motion:
     ----------
     words : str
         A few, for a button.
-    direction : (nv,) array
+    v : (nv,) array
         A velocity: that of a motor 1 rad/s or m/s; else that of the coordinate that is named first.
     idle : bool
         Whether it moves bodies between two others, and nothing else.
@@ -64,7 +64,7 @@ class Motion:
     """
 
     words: str
-    direction: Vector
+    v: Vector
     idle: bool = False
     motor: int = -1
     finite: bool = True
@@ -225,14 +225,14 @@ def played(mech: Mechanism, q: Vector, motion: Motion, frames: int = 120) -> Arr
     """
     check_mechanism(mech)
     q = check_configuration(mech, q, "q")
-    if motion.direction.shape != (mech.nv,) or motion.motor >= mech.nu:
+    if motion.v.shape != (mech.nv,) or motion.motor >= mech.nu:
         raise InputError(f"this motion is none of {mech.name}")
     count = whole("frames", frames, 8) // 4
     still = np.repeat(q[None], 4 * count + 1, axis=0)
     T, part = _motions_here(mech, q)
     if not motion.finite or part is None or not T.shape[1]:
         return still
-    t = T @ (T.T @ (motion.direction / mech.column_scale))
+    t = T @ (T.T @ (motion.v / mech.column_scale))
     if not largest(t) > 0.0:
         return still
     gap = largest(scaled_jacobian(mech, q, 0.0)[1])
