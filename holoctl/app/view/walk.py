@@ -26,6 +26,7 @@ from holoctl.app.view.stops import locked, row_open, stopped
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
+    DRAG_AT_REST,
     DRAG_GAIN,
     DRAG_LEAST,
     DRAG_LONGEST,
@@ -95,6 +96,8 @@ def walked(mech: Mechanism, here: Spot, way: float, motor: int = -1) -> tuple[Sp
         t = least_motion(mech, T, motor) if motor >= 0 else _onwards(T, here.motion)
         if t is None:
             return here, locked(mech, here.q, here.part, motor)
+        if words := _pressed(mech, here.q, sign * t * mech.column_scale):
+            return here, words
         here, gone, words = _step(mech, here, T, t, motor, sign, min(left, _length(mech, t, motor)))
         left -= gone
     return here, words
@@ -137,7 +140,6 @@ def _step(
     way = _by_the_middle(mech, here, way, motor, sign, length)
     path, begin = way.path, way.begin
     last, there = _followed(way.system, path, begin, length)
-    words = "" if there.s == length else stopped(last, there.q, path(there.s).value, motor)
     gain, before = (largest(x.d1 / mech.column_scale) for x in (there, begin))
     if gain > max(DRAG_GAIN, before):
         return here, 0.0, stopped(last, there.q, path(there.s).value, motor)
@@ -151,6 +153,9 @@ def _step(
     met = _at_a_limit(mech, begin, there, lambda s: _followed(way.system, path, begin, s)[1])
     if met is not None:
         there, words = met
+    else:
+        whole = there.s == length
+        words = "" if whole else stopped(last, there.q, path(there.s).value, motor)
     return _arrived(mech, here, last, there, way.held, t), there.s, words
 
 
@@ -222,6 +227,25 @@ def _arrived(
 # -------------------------------------------------------------------------------------- limits
 
 
+def _pressed(mech: Mechanism, q: Vector, v: Vector) -> str:
+    """Which limit a motion would leave at once; empty for none."""
+    bound = limits_bound(mech)
+    if not bound.names:
+        return ""
+    at = coordinates_at(mech, bound, q, np.zeros(mech.nv), 0.0)
+    rates, (low, high) = at.J @ v, bound.position
+    least = DRAG_AT_REST * largest(v)
+    up, down = high - at.positions < LIMIT_MET, at.positions - low < LIMIT_MET
+    out = np.flatnonzero((up & (rates > least)) | (down & (rates < -least)))
+    return _met(mech, bound, q, int(out[0]), bool(rates[out[0]] > 0.0)) if out.size else ""
+
+
+def _met(mech: Mechanism, bound: BoundLimits, q: Vector, which: int, upper: bool) -> str:
+    side = float(bound.position[1 if upper else 0][which])
+    past = abs(_positions(mech, bound, q)[which] - side) > 10.0 * LIMIT_MET
+    return f"{bound.names[which]!r} is {'past' if past else 'at'} its limit, {side:.4g}."
+
+
 def _at_a_limit(
     mech: Mechanism, begin: Node, there: Node, at: Callable[[float], Node]
 ) -> tuple[Node, str] | None:
@@ -260,9 +284,7 @@ def _at_a_limit(
         else:
             inside, f_in = node, f
     upper = bool(_positions(mech, bound, outside.q)[which] > high[which])
-    side = float(bound.position[1 if upper else 0][which])
-    past = abs(_positions(mech, bound, inside.q)[which] - side) > 10.0 * LIMIT_MET
-    return inside, f"{bound.names[which]!r} is {'past' if past else 'at'} its limit, {side:.4g}."
+    return inside, _met(mech, bound, inside.q, which, upper)
 
 
 def _positions(mech: Mechanism, bound: BoundLimits, q: Vector) -> Vector:
