@@ -36,6 +36,8 @@ AFTER = [
     (re.compile("<mo>&#x0005E;</mo></mover>"), "<mo>&#x002C6;</mo></mover>"),  # a hat, no caret
     (re.compile(rf'<mo(?: fence="false")?(?: stretchy="false")?>({BAR})</mo>'),
      r'<mo stretchy="false" lspace="0" rspace="0">\1</mo>'),
+    (re.compile(r"((?:&#x0003D;|&#x0002C;|&#x02264;|&#x02265;)</mo>)<mo>&#x02212;</mo>"),
+     r'\1<mo form="prefix">&#x02212;</mo>'),  # a sign, no difference
 ]  # fmt: skip
 NOT_SET = re.compile(r"\\[A-Za-z]+|<mi>&(?:amp;)?</mi>|<merror")
 
