@@ -129,6 +129,8 @@ def one_robot(name: str) -> Figure:
         ax = space(fig, 111, 18.0, -65.0)
         ax.set_position((0.0, 0.0, 1.0, 0.92))
         robot(ax, name, 0.8)
+        sides = [np.ptp(limits) for limits in (ax.get_xlim(), ax.get_ylim(), ax.get_zlim())]
+        ax.set_box_aspect(sides, zoom=1.0)
     ax.set_title("")
     return fig
 
