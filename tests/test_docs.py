@@ -442,7 +442,11 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      lambda: (100.0 * (of("realtime.RESOLUTION") - 1.0), 1e6 * of("realtime.SHORTEST"))),
 ]  # fmt: skip
 
-NUMBER = r"(10\^\{-?\d+\}|\d[\d,]*(?:\.\d+)?(?:e-?\d+)?|" + "|".join(sorted(WORDS, key=len, reverse=True)) + ")"
+NUMBER = (
+    r"(10\^\{-?\d+\}|\d[\d,]*(?:\.\d+)?(?:e-?\d+)?|"
+    + "|".join(sorted(WORDS, key=len, reverse=True))
+    + ")"
+)
 
 
 def page_text(page):
@@ -529,6 +533,36 @@ def test_a_name_that_a_page_puts_in_a_file_stands_there(name, path):
     files = [p for p in (ROOT / "holoctl").rglob("*.py") if str(p).endswith("/" + path)]
     assert files, f"no {path}"
     assert any(re.search(rf"\b{name}\b", p.read_text(encoding="utf-8")) for p in files)
+
+
+SECTIONS = {
+    heading: path.name
+    for path in DOCS.glob("derivations-*.md")
+    for heading in re.findall(r"^###? (.+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+}
+
+
+def test_sections_that_the_code_cites_are_in_the_contents():
+    """``docs/derivations.md, "Section"`` in the code: one click from the contents there."""
+    contents = (DOCS / "derivations.md").read_text(encoding="utf-8")
+    cited = set()
+    for path in (ROOT / "holoctl").rglob("*.py"):
+        text = re.sub(r"\s+", " ", path.read_text(encoding="utf-8"))
+        for m in re.finditer(r'derivations\.md,((?: (?:and )?"[^"]+")+)', text):
+            cited |= set(re.findall(r'"([^"]+)"', m[1]))
+    assert len(cited) > 20
+    for section in cited:
+        anchor = section.lower().replace(" ", "-")
+        link = f'<a id="{anchor}"></a>[{section}]({SECTIONS.get(section)}#{anchor})'
+        assert link in contents, link
+
+
+def test_files_that_derivations_name_exist():
+    files = {str(path.relative_to(ROOT)) for path in (ROOT / "holoctl").rglob("*.py")}
+    pages = "".join(p.read_text(encoding="utf-8") for p in DOCS.glob("derivations*.md"))
+    named = set(re.findall(r"`([\w/]+\.py)`", pages))
+    assert len(named) > 40
+    assert [name for name in named if not any(f"/{f}".endswith(f"/{name}") for f in files)] == []
 
 
 def test_custom_calls_phi_as_often_as_it_says():
