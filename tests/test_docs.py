@@ -153,7 +153,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      ("tolerances.SMOOTH_ENOUGH", "tolerances.STEPS_OF_STATES[4]",
       "tolerances.STEPS_OF_RATES[0]")),
     (DERIVATIONS, "Where nothing agrees to {} there is no derivative", "tolerances.NOT_SMOOTH"),
-    (DERIVATIONS, "half-way for one of two reasons: where rows are open there by more than {} (scaled);",
+    (DERIVATIONS, "half-way for one of two reasons: where rows are open there by more than {} "
+     "(scaled);",
      "tolerances.CURVE_CLOSED"),
     (DERIVATIONS, "are not those of the path to {}, for an angle", "tolerances.CURVE_RATES"),
     (DERIVATIONS, "Nodes nearer than {} of the path are left out", "tolerances.CURVE_APART"),
@@ -239,7 +240,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "above {} times what is left open ({} at least)",
      lambda: of("tolerances.SNAP_CUT")),
     (DERIVATIONS, "twice as many: scaled errors up to {}, and", "tolerances.CLOSED_ALREADY"),
-    (DERIVATIONS, r"with a cut of \max(\tau, \min({} \lvert e\rvert, {})) until the error falls no more",
+    (DERIVATIONS, r"with a cut of \max(\tau, \min({} \lvert e\rvert, {})) until the error falls",
      ("tolerances.CUT_ERRORS", "tolerances.LARGEST_CUT")),
     (DERIVATIONS, r"(to {} of it at the least), then of \tau", "tolerances.FALLS_NO_MORE"),
     (DERIVATIONS, "if that leads farther than {} away", "tolerances.FARTHEST_SLIDE"),
@@ -294,10 +295,9 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "With passive motions the limit is {}, since", "tolerances.PASSIVE_DOUBT"),
     (DERIVATIONS, "The limits ({}, and {} in scaled entries)",
      ("tolerances.GROWTH", "tolerances.LEAST_PIVOT")),
-    (DERIVATIONS, r"The step \delta is at most {} s and moves the mechanism by at most {} (scaled). "
-     "Where the velocity would change by more than {} percent on the way, "
-     r"\delta is shortened until "
-     "it does not, but no more than by a factor of {}.",
+    (DERIVATIONS, r"The step \delta is at most {} s and moves the mechanism by at most {} "
+     "(scaled). Where the velocity would change by more than {} percent on the way, "
+     r"\delta is shortened until it does not, but no more than by a factor of {}.",
      lambda: (of("tolerances.ENERGY_LONGEST"), of("tolerances.ENERGY_MOVED"),
               100.0 * of("tolerances.ENERGY_MOVED"), 1.0 / of("tolerances.ENERGY_SHORTEST"))),
     (DECISIONS, "within {} of norm 1 (single precision)", "tolerances.SINGLE_PRECISION"),
@@ -418,8 +418,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "is off by about {} of the acceleration that is missed",
      "tolerances.EFFORT_REGULAR"),
     (DERIVATIONS, r"at a cost of \lvert e\rvert^2 / (2 \cdot {})", "tolerances.SOFT_ROWS"),
-    (DERIVATIONS, "Therefore: {} of what can be braked, {} the tick for \\Delta t, limits {} rad and {} "
-     "rad/s nearer",
+    (DERIVATIONS, "Therefore: {} of what can be braked, {} the tick for \\Delta t, limits {} rad "
+     "and {} rad/s nearer",
      ("tolerances.BRAKE_SHARE", "tolerances.TICKS_AHEAD", "tolerances.POSITION_MARGIN",
       "tolerances.VELOCITY_MARGIN")),
     (DERIVATIONS, "spring with a time constant of {} ticks", "tolerances.LED_BACK_TICKS"),
@@ -428,7 +428,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (LIMITS, "is led back over some {} ticks", "tolerances.LED_BACK_TICKS"),
     (DERIVATIONS, "a task is singular where it is above {}. With", "tolerances.TASK_SINGULAR"),
     (DERIVATIONS, "less than {} of the longest row of J along", "tolerances.TASK_HELD"),
-    (DERIVATIONS, r"\text{where}\ s \lt d, \ \text{else}\ 0 \qquad d = {}", "tolerances.TASK_DAMPED"),
+    (DERIVATIONS, r"s \lt d, \ \text{else}\ 0 \qquad d = {}", "tolerances.TASK_DAMPED"),
     (DERIVATIONS, "of those of A over its diagonal, are above {}, the", "tolerances.TASK_DOUBT"),
     (TASK_SPACE, "(`task_terms(...).condition`) above {}.", "tolerances.TASK_SINGULAR"),
     (TASK_SPACE, "poses to `tol` ({}, scaled)", lambda: (default(hc.inverse_kinematics, "tol"),)),
@@ -442,11 +442,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      lambda: (100.0 * (of("realtime.RESOLUTION") - 1.0), 1e6 * of("realtime.SHORTEST"))),
 ]  # fmt: skip
 
-NUMBER = (
-    r"(10\^\{-?\d+\}|\d[\d,]*(?:\.\d+)?(?:e-?\d+)?|"
-    + "|".join(sorted(WORDS, key=len, reverse=True))
-    + ")"
-)
+ANY_WORD = "|".join(sorted(WORDS, key=len, reverse=True))
+NUMBER = rf"(10\^\{{-?\d+\}}|\d[\d,]*(?:\.\d+)?(?:e-?\d+)?|{ANY_WORD})"
 
 
 def page_text(page):

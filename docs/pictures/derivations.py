@@ -110,10 +110,11 @@ def rows_and_signs() -> Figure:
     left.set_title("A row is where b is, along the axes of a")
 
     hinge(right, b, INK)
-    arrow(right, b, b + (1.25, 0.0), PURPLE, width=2.4)
-    note(right, b + (1.25, 0.0), r"$\lambda\, x_1$ on body 2", PURPLE, offset=(-40, -14))
-    arrow(right, b, b - (1.25, 0.0), SOFT, width=2.4)
-    note(right, b - (1.25, 0.0), r"$-\lambda\, x_1$ on body 1", SOFT, offset=(-34, 8))
+    force = np.array([1.25, 0.0])
+    arrow(right, b, b + force, PURPLE, width=2.4)
+    note(right, b + force, r"$\lambda\, x_1$ on body 2", PURPLE, offset=(-40, -14))
+    arrow(right, b, b - force, SOFT, width=2.4)
+    note(right, b - force, r"$-\lambda\, x_1$ on body 1", SOFT, offset=(-34, 8))
     note(right, b, "b", offset=(-3, -15), weight="bold")
     right.set_title(r"$\lambda > 0$ pushes the body of b along $+x_1$")
     return fig
