@@ -1,4 +1,4 @@
-"""Pictures drawn anew when the site is built: what `python docs/pictures` makes, not what is in git.
+"""Pictures drawn anew when the site is built, by `python docs/pictures`.
 
 ``HOLOCTL_DOCS_PICTURES=committed`` takes those that are there, which is quicker.
 """

@@ -1,8 +1,8 @@
 """Files from outside docs/ as pages of the site: what pages link to, and all examples.
 
-Pages link by relative file names, which a code host understands. Where such a link leaves docs/, the
-file comes along as a page: Markdown as it is, everything else as highlighted source, an example with
-its picture. What it links to comes along too. Links are then those between pages of the site.
+Pages link by relative file names, which a code host understands. Where such a link leaves docs/,
+the file comes along as a page: Markdown as it is, everything else as highlighted source, an example
+with its picture. What it links to comes along too. Links are then those between pages of the site.
 """
 
 from __future__ import annotations
@@ -115,10 +115,10 @@ def page_text(path: Path) -> str:
         return text
     if path.suffix == ".ipynb":
         return "\n\n".join(cell_text(cell) for cell in json.loads(text)["cells"])
-    head = f"# {here(path)}\n\n"
+    head = f"---\nsearch: {{exclude: true}}\n---\n# {here(path)}\n\n"  # pages are to be found first
     if path.parent == ROOT / "examples" and path.suffix == ".py":
         module = ast.parse(text)
-        head += f"{ast.get_docstring(module)}\n\n{picture(path.stem, text)}"
+        head = f"# {here(path)}\n\n{ast.get_docstring(module)}\n\n{picture(path.stem, text)}"
         text = "\n".join(text.splitlines()[module.body[0].end_lineno :]).lstrip("\n") + "\n"
     return f"{head}```{LANGUAGES.get(path.suffix, 'text')}\n{text}```\n"
 

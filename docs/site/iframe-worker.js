@@ -1,6 +1,7 @@
 // Opened from a file, a browser allows no workers: the search then runs in a hidden frame.
+// It looks for the name IFrameWorker, to find the scripts of languages beside its own.
 if (location.protocol === "file:") {
-  window.Worker = class extends EventTarget {
+  window.Worker = window.IFrameWorker = class extends EventTarget {
     constructor(url) {
       super()
       this.frame = document.createElement("iframe")
