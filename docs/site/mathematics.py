@@ -31,6 +31,8 @@ BEFORE = [  # what the converter sets badly, in other words for the same
 ]
 BAR = r"\||&#x0?007C;|&#x02016;|&#x0?2225;"
 AFTER = [
+    (re.compile(r"(<mo[^>]*>&#x(?:0003D|0002C|00028|02264|02265|021D2|02248);</mo>|<mspace[^>]*>)"
+                r"<mo>(&#x02212;|&#x0002B;)</mo>"), r'\1<mo form="prefix">\2</mo>'),  # = -x
     (re.compile(r"<mo>([a-z]{2,})</mo>(?=<mo[^>]*>(?:&#x00028;|\())"), r"<mi>\1</mi>"),  # max(
     (re.compile(r"<mo>([a-z]{2,})</mo>"), r'<mo lspace="0.17em" rspace="0.17em">\1</mo>'),
     (re.compile("<mo>&#x0005E;</mo></mover>"), "<mo>&#x002C6;</mo></mover>"),  # a hat, no caret
