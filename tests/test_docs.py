@@ -78,7 +78,7 @@ def test_a_program_prints_what_the_page_says(program, printed, tmp_path, monkeyp
 def test_the_accelerations_are_those_of_sympy():
     """By KanesMethod of SymPy 1.14, as the page says, at the state that our program prints."""
     page = (DOCS / "from-sympy.md").read_text(encoding="utf-8")
-    (program,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    program, *_ = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     (sentence,) = re.findall(r"precision: (.*)\.\n", page)
     names: dict = {}
     exec(re.sub(r"^print.*$", "", program, flags=re.MULTILINE), names)  # our own page
@@ -556,3 +556,25 @@ def test_what_pinocchio_has_by_the_readme_it_has():
     )
     assert len(names) >= 4
     assert [name for name in names if not hasattr(pin, name)] == []
+
+
+def said_by(text):
+    """Sentences of a source, with the strings that Python joins joined."""
+    return re.sub(r'"\s*\n\s*f?"', "", text)
+
+
+def test_troubleshooting_quotes_what_is_really_said():
+    """Each phrase in italics stands in a source, where it belongs in one that knows the error."""
+    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    sources = [said_by(p.read_text(encoding="utf-8")) for p in (ROOT / "holoctl").rglob("*.py")]
+    errors, quoted = set(), 0
+    for title, section in re.findall(r"^## (.*?)$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL):
+        error = title if title.endswith("Error") else ""
+        errors |= {error}
+        for words in re.findall(r"^\| \*(.+?)\*", section, flags=re.MULTILINE):
+            pattern = r"[^\n]*?".join(re.escape(part.strip()) for part in words.split("..."))
+            assert any(error in s and re.search(pattern, s) for s in sources), (title, words)
+            quoted += 1
+    members = {x for x in dir(hc) if x.endswith("Error")} - {"HoloctlError"}
+    assert errors - {""} == members
+    assert quoted > 60
