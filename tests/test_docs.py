@@ -187,7 +187,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (SIMULATION, "They are between {} and {}. The error",
      ("tolerances.FINEST", "tolerances.COARSEST")),
     (SIMULATION, "Functions are looked at {} times a step", "tolerances.EVENT_LOOKS"),
-    (SIMULATION, "less than a {} of a step may be missed", lambda: (1.0 / of("tolerances.EVENT_LOOKS"),)),
+    (SIMULATION, "less than a {} of a step may be missed",
+     lambda: (1.0 / of("tolerances.EVENT_LOOKS"),)),
     (SIMULATION, "once its function was larger than {}, in its own",
      "tolerances.EVENT_LEFT"),
     (SIMULATION, "more than {} evaluations within one tick", "tolerances.MOST_STEPS"),
@@ -597,6 +598,13 @@ def test_what_pinocchio_has_by_the_readme_it_has():
     )
     assert len(names) >= 4
     assert [name for name in names if not hasattr(pin, name)] == []
+
+
+def test_pages_name_what_there_is():
+    """Every `hc.name` of a page is public."""
+    for page in [*DOCS.glob("*.md"), ROOT / "README.md"]:
+        names = set(re.findall(r"\bhc\.([A-Za-z]\w*)", page.read_text(encoding="utf-8")))
+        assert [name for name in sorted(names) if not hasattr(hc, name)] == [], page.name
 
 
 def said_by(text):
