@@ -441,6 +441,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      "tolerances.FIRST_DIFFERENCE"),
     ("docs/design.md", "may differ from what was given by {}.", "tolerances.CLOSED"),
     ("docs/design.md", "must agree with each other, to {}.", "tolerances.PATH_MEETS"),
+    ("docs/design.md", "then as many as take about {} s, and", "tolerances.SWEEP_SHARE"),
+    ("docs/design.md", "done with its share in {} s gives", "tolerances.SWEEP_PATIENCE"),
     ("docs/design.md", "about the axis hardly matters ({} of the", "tolerances.IDLE_BALANCED"),
     ("docs/design.md", "or with fewer than {} intervals", "tolerances.RETIME_CHECKED"),
     ("docs/doctor.md", "of `hc.load`, where it is {} unless", "tolerances.GEOMETRY_OF_FILES"),
