@@ -125,7 +125,7 @@ def scope() -> Figure:
     box(ax, 3.5, 1.55, 3.5, 1.75, "", GREEN)
     inside = (
         "rigid bodies in a tree",
-        "constraints  $\\varphi(q, t) = 0$,  both ways",
+        "constraints  $\\phi(q, t) = 0$,  both ways",
         "motors: fewer, as many, more",
         "friction, springs, limits",
         "torques, forces, certificates",
