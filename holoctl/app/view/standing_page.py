@@ -95,6 +95,6 @@ def _panel(posture: Posture, recorded: Recorded | None) -> str:
 
 def _held(posture: Posture) -> str:
     try:
-        return panel.holding_table(holding(posture.mech, posture.q))
+        return panel.holding_table(holding(posture.mech, posture.q, posture.part))
     except HoloctlError as error:
         return panel.words(str(error), "holoctl-holding")
