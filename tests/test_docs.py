@@ -78,7 +78,7 @@ def test_a_program_prints_what_the_page_says(program, printed, tmp_path, monkeyp
 def test_the_accelerations_are_those_of_sympy():
     """By KanesMethod of SymPy 1.14, as the page says, at the state that our program prints."""
     page = (DOCS / "from-sympy.md").read_text(encoding="utf-8")
-    (program,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    program, *_ = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     (sentence,) = re.findall(r"precision: (.*)\.\n", page)
     names: dict = {}
     exec(re.sub(r"^print.*$", "", program, flags=re.MULTILINE), names)  # our own page
@@ -188,8 +188,10 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (SIMULATION, "They are between {} and {}. The error",
      ("tolerances.FINEST", "tolerances.COARSEST")),
     (SIMULATION, "Functions are looked at {} times a step", "tolerances.EVENT_LOOKS"),
-    (SIMULATION, "than a {} of one may be missed", lambda: (1.0 / of("tolerances.EVENT_LOOKS"),)),
-    (SIMULATION, "once it was larger than {} in its own", "tolerances.EVENT_LEFT"),
+    (SIMULATION, "less than a {} of a step may be missed",
+     lambda: (1.0 / of("tolerances.EVENT_LOOKS"),)),
+    (SIMULATION, "once its function was larger than {}, in its own",
+     "tolerances.EVENT_LEFT"),
     (SIMULATION, "more than {} evaluations within one tick", "tolerances.MOST_STEPS"),
     (DERIVATIONS, "after {} such steps scipy's LSODA", "tolerances.STIFF_STEPS"),
     (DERIVATIONS, "A state that is off by {} is put back", "tolerances.PUT_BACK[0]"),
@@ -438,6 +440,37 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "too weak give {} of the way", "demo.BETWEEN_HOLDING_AND_MOVING"),
     ("holoctl/constraints/custom.py", "(steps of {} rad or m) and along time",
      "tolerances.FIRST_DIFFERENCE"),
+    ("docs/design.md", "may differ from what was given by {}.", "tolerances.CLOSED"),
+    ("docs/design.md", "must agree with each other, to {}.", "tolerances.PATH_MEETS"),
+    ("docs/design.md", "then as many as take about {} s, and", "tolerances.SWEEP_SHARE"),
+    ("docs/design.md", "done with its share in {} s gives", "tolerances.SWEEP_PATIENCE"),
+    ("docs/design.md", "about the axis hardly matters ({} of the", "tolerances.IDLE_BALANCED"),
+    ("docs/design.md", "or with fewer than {} intervals", "tolerances.RETIME_CHECKED"),
+    ("docs/doctor.md", "of `hc.load`, where it is {} unless", "tolerances.GEOMETRY_OF_FILES"),
+    (REALTIME, "is stricter with a state ({}), for", "tolerances.TOLERANCES[closure]"),
+    (REALTIME, "The error comes up to {} calls before",
+     "tolerances.DEAD_POINT_TICKS"),
+    ("docs/embedded.md", "the farther the sensors moved, and at most {}.",
+     "tolerances.FACTORED_TICK"),
+    ("docs/embedded.md", "differ by more than {} from the state", "tolerances.SENSORS_AGREE"),
+    ("docs/embedded.md", "a determinant that is not 1, to {})", "tolerances.NOT_A_ROTATION"),
+    ("docs/file-formats.md", "other two, up to {} for rounding", "tolerances.SIX_DIGITS"),
+    ("docs/file-formats.md", "which counts before it; {} without", "tolerances.GEOMETRY_OF_FILES"),
+    ("docs/file-formats.md", "at most {} coordinates", "io.limits.MOST_COORDINATES"),
+    ("docs/file-formats.md", "{} MB | URDF, MJCF", lambda: (1e-6 * of("io.limits.MOST_BYTES"),)),
+    ("docs/file-formats.md", "{} files, {} of them one in the other",
+     ("io.limits.MOST_INCLUDES", "io.limits.MOST_DEEP_INCLUDES")),
+    ("docs/file-formats.md", "{}, and {} elements with all copies",
+     ("io.limits.MOST_REPLICATES", "io.limits.MOST_ELEMENTS")),
+    ("docs/file-formats.md", "{} MB, {} values,",
+     lambda: (1e-6 * of("io.limits.MOST_SHEET_BYTES"), of("io.limits.MOST_VALUES"))),
+    ("docs/file-formats.md", "{} elements, {} attributes each",
+     ("io.limits.MOST_ELEMENTS", "io.limits.MOST_ATTRIBUTES")),
+    ("docs/file-formats.md", "{} bodies, frames and sites; {} geoms; {} keys; {} default classes",
+     ("io.limits.MOST_PARTS", "io.limits.MOST_GEOMS", "io.limits.MOST_KEYS",
+      "io.limits.MOST_CLASSES")),
+    ("docs/file-formats.md", "{} closures,", "io.limits.MOST_CONSTRAINTS"),
+    ("docs/file-formats.md", "{} in size: lengths", "io.limits.LARGEST"),
     ("holoctl/control/realtime.py", "at most {} % too high ({} us stands",
      lambda: (100.0 * (of("realtime.RESOLUTION") - 1.0), 1e6 * of("realtime.SHORTEST"))),
 ]  # fmt: skip
@@ -483,12 +516,22 @@ NO_CONSTANTS = {  # numbers of these pages that are no limits of the code, by th
         "one of 1e-3 may be taken",
         "of a hanging parallelogram with friction in a joint that was cut, to 1e-10",  # a test
     ),
-    TASK_SPACE: (  # m to mm, s to ms, and a tick
-        'by", round(1e3 * (there',
-        'by", (1e3 * (there',
-        "dt=1e-3)",
-        "round(1e3 * t)",
+    REALTIME: ("sys.setswitchinterval(1e-4)",),
+    LIMITS: ("of that test goes 1e-4 rad beyond",),  # measured
+    SIMULATION: (),
+    TASK_SPACE: (),
+    "docs/design.md": (
+        "A kink 1e-6 away is not felt",  # the longest step of a difference is more
+        "as it takes to be within 1e-9 |",  # of its samples; tests
+        "whole closed state: within 1e-9 at",  # tests
     ),
+    "docs/doctor.md": (),
+    "docs/embedded.md": (
+        "angles of 1e22 rad",
+        "velocities of 1e-155",
+        "error is below 2e-16",  # a test
+    ),
+    "docs/file-formats.md": ("`qfrc_passive`, to 1e-12",),  # a test
     DECISIONS: (
         "six digits leave errors up to 1e-5",
         "below 2e-16 up to",  # measured, by a test of its own
@@ -507,12 +550,13 @@ def test_no_limit_stands_in_a_page_unread(page):
     """A number like 1e-8 or 10^{-8} in these pages is compared above, or is said to be no
     constant."""
     text = page_text(page)
+    prose = re.sub(r"```.*?```", lambda m: re.sub(r"\d", "x", m[0]), text)  # not what runs
     spans = [m.span(i + 1) for p, words, _ in CLAIMS if p == page for m in found_claim(page, words)
              for i in range(len(m.groups()))]  # fmt: skip
     for words in NO_CONSTANTS[page]:
         assert words in text, f"{page} no longer says {words!r}: change NO_CONSTANTS with it"
         spans.append((text.index(words), text.index(words) + len(words)))
-    for m in re.finditer(r"(?<![\w.])(?:\d+(?:\.\d+)?e-?\d+|10\^\{?-?\d+)", text):
+    for m in re.finditer(r"(?<![\w.])(?:\d+(?:\.\d+)?e-?\d+|10\^\{?-?\d+)", prose):
         known = any(a <= m.start() and m.end() <= b for a, b in spans)
         assert known, (
             f"{page}: ...{text[m.start() - 60 : m.end() + 30]}...: give CLAIMS its constant"
@@ -593,3 +637,32 @@ def test_what_pinocchio_has_by_the_readme_it_has():
     )
     assert len(names) >= 4
     assert [name for name in names if not hasattr(pin, name)] == []
+
+
+def test_pages_name_what_there_is():
+    """Every `hc.name` of a page is public."""
+    for page in [*DOCS.glob("*.md"), ROOT / "README.md"]:
+        names = set(re.findall(r"\bhc\.([A-Za-z]\w*)", page.read_text(encoding="utf-8")))
+        assert [name for name in sorted(names) if name not in dir(hc)] == [], page.name
+
+
+def said_by(text):
+    """Sentences of a source, with the strings that Python joins joined."""
+    return re.sub(r'"\s*\n\s*f?"', "", text)
+
+
+def test_troubleshooting_quotes_what_is_really_said():
+    """Each phrase in italics stands in a source, where it belongs in one that knows the error."""
+    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    sources = [said_by(p.read_text(encoding="utf-8")) for p in (ROOT / "holoctl").rglob("*.py")]
+    errors, quoted = set(), 0
+    for title, section in re.findall(r"^## (.*?)$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL):
+        error = title if title.endswith("Error") else ""
+        errors |= {error}
+        for words in re.findall(r"^\| \*(.+?)\*", section, flags=re.MULTILINE):
+            pattern = r"[^\n]*?".join(re.escape(part.strip()) for part in words.split("..."))
+            assert any(error in s and re.search(pattern, s) for s in sources), (title, words)
+            quoted += 1
+    members = {x for x in dir(hc) if x.endswith("Error")} - {"HoloctlError"}
+    assert errors - {""} == members
+    assert quoted > 60
