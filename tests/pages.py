@@ -48,4 +48,4 @@ def blocks(page: Path) -> Iterator[Block]:
 def rounded(text):
     """Sizes of rounding errors, and gaps above them, differ between machines."""
     text = re.sub(r"\d(\.\d)?e-1\d", "~0", text)
-    return re.sub(r"\de\+1\d", "~inf", text).split()
+    return re.sub(r"\d(\.\d)?e\+1\d", "~inf", text).split()
