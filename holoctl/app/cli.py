@@ -1,5 +1,5 @@
 """The command line: ``holoctl doctor``, ``assemble``, ``torque``, ``export``, ``linearize``,
-``retime``, ``map``, ``demo``, ``--version``.
+``retime``, ``map``, ``view``, ``demo``, ``--version``.
 
 Every command prints what a call of the public face returns, and nothing else.
 """
@@ -34,6 +34,7 @@ from holoctl.app.robot_arguments import (
     typed_number,
 )
 from holoctl.app.units import motor_units
+from holoctl.app.view_command import add_view
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
@@ -158,7 +159,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     export.add_argument("--plant", action="store_true", help="also the plant, for trials")
 
-    for add in (add_linearize, add_retime, add_map):
+    for add in (add_linearize, add_retime, add_map, add_view):
         add(commands)
 
     demo = commands.add_parser(
