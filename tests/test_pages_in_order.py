@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from pages import DOCS, blocks, is_one_program, rounded
 
 from holoctl.app.cli import main
+from holoctl.constraints.closure import JOINTS
 
 PAGES = [page for page in sorted(DOCS.glob("*.md")) if is_one_program(page)]
 
@@ -33,3 +35,9 @@ def test_a_page_does_what_it_says_from_top_to_bottom(page, tmp_path, monkeypatch
 
 def test_there_are_such_pages():
     assert {page.stem for page in PAGES} >= {"tutorial-delta", "tutorial-five-bar", "closing-axes"}
+
+
+def test_the_table_of_joints_has_the_rows_of_each():
+    text = (DOCS / "closing-axes.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| `(\w+)` \| [^|]* \| ([^|]+) \|", text, flags=re.MULTILINE))
+    assert told == {joint: " ".join(row.label for row in rows) for joint, rows in JOINTS.items()}
