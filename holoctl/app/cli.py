@@ -240,6 +240,8 @@ def _assemble(given: argparse.Namespace) -> int:
 
 
 def _torque(given: argparse.Namespace) -> int:
+    from holoctl.app.view.holding import unbalanced_words
+
     mech, q, held = robot_of(given)
     q, _ = assemble(mech, q, locked=held)
     rest = np.zeros(mech.nv)
@@ -267,8 +269,7 @@ def _torque(given: argparse.Namespace) -> int:
         print(f"{mech.name}: efforts that hold it at rest")
         write_table(list(efforts.items()), units)
         if not certificate.ok and result.unbalanced.any():
-            left = np.abs(result.unbalanced).max()
-            print(f"\nOn motions without motor {left:.2g} N m or N are left unbalanced.")
+            print(f"\n{unbalanced_words(result)}")
         print(f"\n{certificate}")
     return 0 if certificate.ok else 1
 

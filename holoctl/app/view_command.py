@@ -35,7 +35,9 @@ def add_view(commands: Any) -> None:
     page.add_argument(
         "--port", type=int, default=8080, help="to serve at (%(default)s, the next if it is taken)"
     )
-    page.add_argument("--browser", action="store_true", help="also open the browser of this machine")
+    page.add_argument(
+        "--browser", action="store_true", help="also open the browser of this machine"
+    )
 
 
 def _view(given: argparse.Namespace) -> int:
@@ -48,9 +50,7 @@ def _view(given: argparse.Namespace) -> int:
         path = save_view(mech, given.save, run, q=q, geometry=file_of(given))
         print(f"{mech.name}: written: {path}")
         return 0
-    with view(
-        mech, run, q=q, geometry=file_of(given), host=given.host, port=given.port
-    ) as page:
+    with view(mech, run, q=q, geometry=file_of(given), host=given.host, port=given.port) as page:
         for word in page.words:
             print(f"{mech.name}: {word}")
         print(f"{mech.name}: {page.url} (ends with Ctrl-C)", flush=True)

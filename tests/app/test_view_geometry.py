@@ -79,8 +79,8 @@ def assert_well_formed(mech, shapes):
         assert np.isfinite(shape.placement.homogeneous).all()
         assert len(shape.size) == {"box": 3, "sphere": 1, "mesh": 0}.get(shape.kind, 2)
         assert all(0.0 < x < np.inf for x in shape.size)
-        assert len(shape.colour) == 4
-        assert all(0.0 <= x <= 1.0 for x in shape.colour)
+        assert len(shape.color) == 4
+        assert all(0.0 <= x <= 1.0 for x in shape.color)
         assert (len(shape.faces) > 0) == (shape.kind == "mesh")
         assert np.isfinite(shape.vertices).all()
 
@@ -128,13 +128,13 @@ def test_a_posture_by_hand(tmp_path):
     assert at["finger"] @ [1, 0, 0] == pytest.approx(0.1 + 0.2 * 0.8)  # z of the plate is x here
 
 
-def test_colours_by_name_and_by_themselves(tmp_path):
+def test_colors_by_name_and_by_themselves(tmp_path):
     file = written(tmp_path, "arm.urdf", ARM)
     floor, tube, ball, plate, finger = read_geometry(file, hc.load(file)).shapes
-    assert tube.colour == (0.0, 0.5, 1.0, 1.0)
-    assert ball.colour == finger.colour == (1.0, 0.0, 0.0, 0.5)
+    assert tube.color == (0.0, 0.5, 1.0, 1.0)
+    assert ball.color == finger.color == (1.0, 0.0, 0.0, 0.5)
     assert floor.joint == 0
-    assert floor.colour != plate.colour
+    assert floor.color != plate.color
     assert plate.joint == tube.joint  # a fixed joint makes one body of both
 
 
@@ -237,6 +237,31 @@ def stl_of_numbers(numbers):
     return bytes(80) + struct.pack("<I12fH", 1, *numbers, 0)
 
 
+DAE = """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+<asset><unit name="decimeter" meter="0.1"/><up_axis>Y_UP</up_axis></asset>
+<library_geometries><geometry id="g"><mesh><source id="p"><float_array id="f" count="9">0 0 0 10 0 0
+0 20 0</float_array><technique_common><accessor source="#f" count="3" stride="3">
+<param name="X" type="float"/><param name="Y" type="float"/><param name="Z" type="float"/>
+</accessor></technique_common></source><vertices id="v"><input semantic="POSITION" source="#p"/>
+</vertices><triangles count="1"><input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2</p>
+</triangles></mesh></geometry></library_geometries>
+<library_visual_scenes><visual_scene id="s"><node><translate>0 0 10</translate>
+<instance_geometry url="#g"/></node></visual_scene></library_visual_scenes>
+<scene><instance_visual_scene url="#s"/></scene></COLLADA>
+"""
+
+
+def test_collada_is_in_its_unit_and_in_axes_as_they_are(tmp_path):
+    """As viewers of URDF take it: turned by none of its words on what is up."""
+    pytest.importorskip("coal")
+    (tmp_path / "a.dae").write_text(DAE)
+    geometry = one_link(tmp_path, "../a.dae")
+    assert geometry.words == ()
+    (shape,) = geometry.shapes
+    corners = shape.vertices[shape.faces[0]]
+    np.testing.assert_allclose(corners, [[0, 0, 1], [1, 0, 1], [0, 2, 1]], atol=1e-6)
+
+
 BAD_MESHES = {
     "missing": ("gone.stl", None, "there is no mesh 'gone.stl'"),
     "nothing": ("", None, "named by a path"),
@@ -245,6 +270,7 @@ BAD_MESHES = {
     "junk": ("a.stl", b"hello", "no triangles"),
     "empty": ("a.ply", b"ply\nformat ascii 1.0\n", "cannot be read"),
     "nan": ("a.stl", stl_of_numbers([0, 0, 1, 0, 0, 0, 1, 0, 0, 0, np.nan, 0]), "must be finite"),
+    "torn": ("a.dae", b"<COLLADA><x>", "cannot be read"),
     "far corner": ("a.obj", b"v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 30\n", "a.obj"),
     "folder": ("..", None, "only stl, obj, dae, ply are|this is a directory"),
 }
@@ -385,7 +411,7 @@ def test_an_mjcf_is_shown_as_mujoco_shows_it(tmp_path):
     for i, (shape, X) in enumerate(zip(geometry.shapes, places, strict=True)):
         k = theirs.geom(f"g{i}").id
         Y = pin.SE3(data.geom_xmat[k].reshape(3, 3), data.geom_xpos[k])
-        np.testing.assert_allclose(shape.colour, theirs.geom_rgba[k])
+        np.testing.assert_allclose(shape.color, theirs.geom_rgba[k])
         if theirs.geom_dataid[k] < 0:
             np.testing.assert_allclose(X.homogeneous, Y.homogeneous, atol=1e-12)
             half = {"box": (0.5, 0.5, 0.5)}.get(shape.kind, (1.0, 0.5))[: len(shape.size)]
@@ -461,7 +487,7 @@ def test_an_sdf_is_shown_where_it_is_drawn(tmp_path, free_flyer):
         (c, model * pose(0.5, 0, 0.5, 0, 0, 0)),
     ):
         np.testing.assert_allclose(found.homogeneous, wanted.homogeneous, atol=1e-14)
-    assert geometry.shapes[0].colour == (0.2, 0.4, 0.6, 0.5)
+    assert geometry.shapes[0].color == (0.2, 0.4, 0.6, 0.5)
     np.testing.assert_allclose(np.abs(geometry.shapes[2].vertices).max(axis=0), [1, 2, 3])
 
 
@@ -469,7 +495,7 @@ def test_an_sdf_is_shown_where_it_is_drawn(tmp_path, free_flyer):
     CASSIE_SDF_NAMES[-1], marks=pytest.mark.slow)])  # fmt: skip
 def test_cassie_is_shown(name):
     file = cassie_sdf(name)
-    mech = hc.load(file, free_flyer=True)
+    mech = hc.load(file, free_flyer=name == CASSIE_SDF_NAMES[0])  # the other is held
     geometry = shapes_of(mech, file)
     assert_well_formed(mech, geometry.shapes)
     assert geometry.words == ()
@@ -523,7 +549,7 @@ def assert_on_the_lines(mech):
 def test_capsules_are_on_the_lines_of_the_pictures(name):
     mech = MECHANISMS[name]()
     assert_on_the_lines(mech)
-    assert [s.colour for s in capsules(mech)] == [s.colour for s in shapes_of(mech).shapes]
+    assert [s.color for s in capsules(mech)] == [s.color for s in shapes_of(mech).shapes]
 
 
 @pytest.mark.parametrize("name", SHARED_ROBOT_NAMES)

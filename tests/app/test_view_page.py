@@ -49,7 +49,9 @@ def test_a_slider_drags_the_robot_along_its_closed_motions(robot):
         assert np.allclose(before, hc.assemble(mech)[0], atol=1e-9)
         shot(page, f"{robot}_start")
         at = page.locator("[role=slider]").first
-        low, high, value = (float(at.get_attribute(f"aria-value{x}")) for x in ("min", "max", "now"))
+        low, high, value = (
+            float(at.get_attribute(f"aria-value{x}")) for x in ("min", "max", "now")
+        )
         drag(page, 0, (value - low) / (high - low) + 0.04)
         page.wait_for_timeout(500)
         after = posture_in(page)
@@ -123,9 +125,10 @@ def test_a_contradiction_is_shown():
     with hc.view(mech, port=0) as view, chromium() as (page, seen):
         opened(page, view)
         assert page.get_attribute("#holoctl-pose", "data-closed") == "false"
-        assert page.locator("[role=slider][data-disabled]").count() or page.locator(
-            "[role=slider][disabled]"
-        ).count()
+        assert (
+            page.locator("[role=slider][data-disabled]").count()
+            or page.locator("[role=slider][disabled]").count()
+        )
         tab(page, "Doctor")
         page.wait_for_function(
             "!document.querySelector('#holoctl-doctor').innerText.includes('looking')"

@@ -113,7 +113,7 @@ def _placed(mech: Mechanism, drawn: Iterable[Drawn], words: list[str]) -> tuple[
             unknown[one.body] = None
             continue
         joint, X = places[one.body]
-        shapes.append(Shape.of(one.solid, joint, X * one.placement, one.body, one.colour))
+        shapes.append(Shape.of(one.solid, joint, X * one.placement, one.body, one.color))
     if unknown:
         words.insert(
             0,

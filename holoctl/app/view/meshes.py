@@ -1,16 +1,18 @@
 """Meshes that a description names: where their files are, and the triangles in them.
 
 Only regular files are opened, of bounded size together; nothing is fetched. The package trimesh
-reads them, which the extra ``view`` brings.
+reads them, which the extra ``view`` brings, and COLLADA (dae) coal, which comes with Pinocchio.
 """
 
 from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote
 
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 from holoctl.app.view.shapes import Solid, mesh
 from holoctl.base.errors import InputError, LoadError
 from holoctl.io.limits import LARGEST, MOST_MESH_BYTES, content
+from holoctl.io.xml import decimals
 
 __all__ = ["Meshes", "hull"]
 
@@ -66,7 +69,7 @@ class Meshes:
             except (OSError, ValueError, LoadError) as error:
                 raise InputError(f"the mesh {name[:200]!r} cannot be read: {error}") from None
             self.left -= len(data)
-            vertices, faces = _triangles(data, file.suffix.lower().lstrip("."), name)
+            vertices, faces = _triangles(file, data, name)
             turned = faces[:, ::-1] if np.prod(scale) < 0.0 else faces
             self.known[file, scale] = mesh(vertices * np.array(scale), turned)
         return self.known[file, scale]
@@ -104,29 +107,59 @@ class Meshes:
 
 def hull(vertices: Array) -> Solid:
     """The convex hull of points (n, 3)."""
-    return _checked(_trimesh().Trimesh(vertices).convex_hull, "these points")
-
-
-def _triangles(data: bytes, kind: str, name: str) -> tuple[Array, NDArray[np.int64]]:
-    """Vertices and faces in the text or bytes of a file."""
-    what = f"the mesh {name[:200]!r}"
-    if kind not in _KINDS:
-        raise InputError(f"{what} is not read: only {', '.join(_KINDS)} are")
-    trimesh = _trimesh()
-    more = {"skip_materials": True} if kind == "obj" else {}
     try:
-        found = trimesh.load(io.BytesIO(data), file_type=kind, force="mesh", process=False, **more)
-        _check_finite(np.asarray(found.vertices), what)  # before trimesh drops what is not
-        found.merge_vertices(merge_tex=True, merge_norm=True)
-    except ImportError as error:
-        raise InputError(f"{what} is not read: trimesh needs another package: {error}") from None
+        found = _trimesh().Trimesh(vertices).convex_hull
     except InputError:
         raise
-    except Exception as error:  # it raises what comes
+    except Exception as error:  # points in a plane, say
         told = " ".join(str(error).split())[:200]
+        raise InputError(f"these points have no convex hull: {told}") from None
+    return mesh(*_checked(found.vertices, found.faces, "these points"))
+
+
+def _triangles(file: Path, data: bytes, name: str) -> tuple[Array, NDArray[np.int64]]:
+    """Vertices and faces of a file with these bytes in it."""
+    what, kind = f"the mesh {name[:200]!r}", file.suffix.lower().lstrip(".")
+    if kind not in _KINDS:
+        raise InputError(f"{what} is not read: only {', '.join(_KINDS)} are")
+    read = _of_coal if kind == "dae" else _of_trimesh
+    try:
+        vertices, faces = read(file, data)
+    except InputError:
+        raise
+    except Exception as error:  # both raise what comes
+        told = " ".join(str(error).split())[-200:]
         raise InputError(f"{what} cannot be read: {type(error).__name__}: {told}") from None
-    solid = _checked(found, what)
-    return solid.vertices, solid.faces
+    return _checked(vertices, faces, what)
+
+
+def _of_trimesh(file: Path, data: bytes) -> tuple[Array, NDArray[np.int64]]:
+    trimesh, kind = _trimesh(), file.suffix.lower().lstrip(".")
+    more = {"skip_materials": True} if kind == "obj" else {}
+    found = trimesh.load(io.BytesIO(data), file_type=kind, force="mesh", process=False, **more)
+    if np.isfinite(found.vertices).all():  # else trimesh would drop what is not
+        found.merge_vertices(merge_tex=True, merge_norm=True)
+    return found.vertices, found.faces
+
+
+_UNIT = re.compile(rb"(<unit\b[^<>]*\bmeter\s*=\s*[\"'])([^\"'<>]*)")
+
+
+def _of_coal(file: Path, data: bytes) -> tuple[Array, NDArray[np.int64]]:
+    """COLLADA, in its unit, and in its axes as they are: as viewers of URDF take it."""
+    try:
+        import coal
+    except ImportError:
+        raise InputError("COLLADA is read by coal, which comes with pin: pip install pin") from None
+    told = _UNIT.search(data)
+    found = None if told is None else decimals(told[2].decode("ascii", "replace"), [1])
+    unit = found[0] if found is not None and found[0] > 0.0 else 1.0
+    with TemporaryDirectory() as folder:  # its reader's versions disagree on units: it sees none
+        copy = Path(folder) / "mesh.dae"
+        copy.write_bytes(_UNIT.sub(rb"\g<1>1", data, count=1))
+        read = coal.MeshLoader().load(str(copy), np.ones(3))
+    faces = [read.tri_indices(i) for i in range(read.num_tris)]
+    return unit * read.vertices(), np.array([(f[0], f[1], f[2]) for f in faces], dtype=np.int64)
 
 
 def _trimesh() -> Any:
@@ -137,18 +170,14 @@ def _trimesh() -> Any:
     return trimesh
 
 
-def _checked(found: Any, what: str) -> Solid:
-    """Vertices and faces of a mesh of trimesh."""
-    vertices = np.array(getattr(found, "vertices", ()), dtype=float).reshape(-1, 3)
-    faces = np.array(getattr(found, "faces", ()), dtype=np.int64).reshape(-1, 3)
+def _checked(vertices: Any, faces: Any, what: str) -> tuple[Array, NDArray[np.int64]]:
+    """Vertices (n, 3) and faces (m, 3) of a mesh, finite, and none without the other."""
+    vertices = np.array(vertices, dtype=float).reshape(-1, 3)
+    faces = np.array(faces, dtype=np.int64).reshape(-1, 3)
     if not faces.size:
         raise InputError(f"{what}: there are no triangles")
-    _check_finite(vertices, what)
-    if faces.min() < 0 or faces.max() >= len(vertices):
-        raise InputError(f"{what}: there are triangles between vertices that are not there")
-    return mesh(vertices, faces)
-
-
-def _check_finite(vertices: Array, what: str) -> None:
     if not (np.abs(vertices) <= LARGEST).all():
         raise InputError(f"{what}: vertices must be finite, and of at most {LARGEST:g} in size")
+    if faces.min() < 0 or faces.max() >= len(vertices):
+        raise InputError(f"{what}: there are triangles between vertices that are not there")
+    return vertices, faces

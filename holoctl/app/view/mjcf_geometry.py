@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from holoctl.app.view.meshes import Meshes, hull
 from holoctl.app.view.shapes import (
-    Colour,
+    Color,
     Drawn,
     Solid,
     ball,
@@ -147,8 +147,8 @@ def _of_geom(
     element, frame, childclass = part
     item = defaults.item(element, "geom", childclass)
     kind = item.text("type", "sphere")
-    colour = _colour(item, assets)
-    if kind in _NO_END or (colour is not None and colour[3] == 0.0):
+    color = _color(item, assets)
+    if kind in _NO_END or (color is not None and color[3] == 0.0):
         return
     if item.text("mesh"):
         solid, pose = _mesh_of(item, assets), item.pose()
@@ -157,7 +157,7 @@ def _of_geom(
         solid = _primitive(kind, size)
     else:
         raise item.error(f"a geom of the type {kind[:60]!r} is not drawn")
-    yield item.number("group", 0.0), Drawn(body, frame * pose, solid, colour)
+    yield item.number("group", 0.0), Drawn(body, frame * pose, solid, color)
 
 
 def _primitive(kind: str, size: tuple[float, ...]) -> Solid:
@@ -171,7 +171,7 @@ def _primitive(kind: str, size: tuple[float, ...]) -> Solid:
     return (capsule if kind == "capsule" else cylinder)(size[0], 2.0 * size[1])
 
 
-def _colour(item: Item, assets: _Assets) -> Colour | None:
+def _color(item: Item, assets: _Assets) -> Color | None:
     """That of the geom, else that of its material; None where there is neither."""
     if "rgba" in item:
         return clipped(item.numbers("rgba", (0.5, 0.5, 0.5, 1.0)))

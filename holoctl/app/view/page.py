@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,14 +104,14 @@ class Page:
     def _add_pose(self) -> None:
         gui = self._server.gui
         self._told = gui.add_html(panel.pose(self.posture))
-        self._sliders = []
+        self._sliders: list[Any] = []  # viser's handles: a value that is set goes to the page
         for i, one in enumerate(sliders(self.posture)):
             handle = gui.add_slider(
                 f"{one.name} ({one.unit})", min=one.low, max=one.high,
                 step=(one.high - one.low) / STEPS or 1.0, initial_value=one.value,
                 disabled=not self.posture.closed,
             )  # fmt: skip
-            handle.on_update(lambda event, i=i: self._dragged(event, i))
+            handle.on_update(partial(self._dragged, i))
             self._sliders.append(handle)
         if self._sliders:
             gui.add_button("Back to the start").on_click(lambda _: self._go(self._home))
@@ -118,7 +119,7 @@ class Page:
             self._held = gui.add_html("")
         self._motions = gui.add_folder("Motions")
 
-    def _dragged(self, event: Any, motor: int) -> None:
+    def _dragged(self, motor: int, event: Any) -> None:
         if event.client is None:  # put there by this page
             return
         with self._lock:
@@ -148,8 +149,8 @@ class Page:
     def _examine(self) -> None:
         """The doctor's words, and a button for each motion."""
         try:
-            report = mobility(self.posture.mech, self._home.q)
-            found = motions(self.posture.mech, self._home.q) if self._home.closed else ()
+            report = mobility(self._home.mech, self._home.q)
+            found = motions(self._home.mech, self._home.q, report) if self._home.closed else ()
         except HoloctlError as error:
             self._doctor.content = panel.words(str(error))
             return
@@ -157,11 +158,11 @@ class Page:
         with self._motions:
             for motion in found:
                 button = self._server.gui.add_button(motion.words)
-                button.on_click(lambda _, motion=motion: self._play(motion))
+                button.on_click(partial(self._play, motion))
             if not found:
                 self._server.gui.add_html(panel.words("Nothing moves.", "holoctl-motions"))
 
-    def _play(self, motion: Motion) -> None:
+    def _play(self, motion: Motion, _: Any) -> None:
         with self._lock:
             self._stop()
             at = self.posture
@@ -191,7 +192,7 @@ class Page:
         self._button = gui.add_button("Play")
         self._button.on_click(lambda _: self._start_or_pause())
         self._speed = gui.add_dropdown("Speed", SPEEDS, initial_value="1")
-        self._time = gui.add_slider(
+        self._time: Any = gui.add_slider(
             "t (s)", min=recorded.start, max=end, step=(end - recorded.start) / STEPS or 1.0,
             initial_value=recorded.start,
         )  # fmt: skip
@@ -244,7 +245,10 @@ class Page:
     def _add_layers(self) -> None:
         for layer in LAYERS:
             box = self._server.gui.add_checkbox(layer.capitalize(), initial_value=layer in SHOWN)
-            box.on_update(lambda event, layer=layer: self._scene.layer(layer, event.target.value))
+            box.on_update(partial(self._layer, layer))
+
+    def _layer(self, layer: str, event: Any) -> None:
+        self._scene.layer(layer, bool(event.target.value))
 
     # -------------------------------------------------------------------------------- the clock
 
@@ -266,6 +270,6 @@ def _held(posture: Posture) -> str:
     if not posture.closed:
         return panel.words("It does not close, so nothing holds it.", "holoctl-holding")
     try:
-        return panel.holding_table(holding(posture.mech, posture.q))
+        return panel.holding_table(holding(posture.mech, posture.q, posture.part))
     except HoloctlError as error:
         return panel.words(str(error), "holoctl-holding")

@@ -38,13 +38,11 @@ def pose(posture: Posture) -> str:
     gap = f"largest error {posture.gap:.1e} (scaled)"
     state = f"Closed: {gap}." if posture.closed else f"It does not close: {gap}."
     color = "inherit" if posture.closed else RED
-    stop = ""
-    if posture.words:
-        stop = f'<p id="holoctl-stop" style="color: {RED}; margin: 0.3em 0">{_lines(posture.words)}</p>'
     q = escape(json.dumps(posture.q.tolist()), quote=True)
     return (
         f'<div id="holoctl-pose" style="{_TEXT}; color: {color}" data-q="{q}" '
-        f'data-gap="{posture.gap!r}" data-closed="{str(posture.closed).lower()}">{state}{stop}</div>'
+        f'data-gap="{posture.gap!r}" data-closed="{str(posture.closed).lower()}">'
+        f"{state}{_in_red(posture.words, 'holoctl-stop')}</div>"
     )
 
 
@@ -60,7 +58,7 @@ def holding_table(found: Holding) -> str:
             f'<td style="{_NUMBER}">{most}</td></tr>'
         )
     table = f'<table style="border-spacing: 0">{"".join(lines)}</table>' if lines else ""
-    told = f'<p style="color: {RED}; margin: 0.3em 0">{_lines(found.words)}</p>' if found.words else ""
+    told = _in_red(found.words, "holoctl-unheld")
     return f'<div id="holoctl-holding" style="{_TEXT}">{table}{told}</div>'
 
 
@@ -157,8 +155,12 @@ def _signed(x: float) -> str:
     return f"{x:+.4g}".replace("-", "\N{MINUS SIGN}")
 
 
-def _lines(text: str) -> str:
-    return escape(text).replace("\n", "<br>")
+def _in_red(text: str, name: str) -> str:
+    """A paragraph, if there is something to say."""
+    if not text:
+        return ""
+    inside = escape(text).replace("\n", "<br>")
+    return f'<p id="{name}" style="color: {RED}; margin: 0.3em 0">{inside}</p>'
 
 
 def _paragraphs(text: str) -> str:

@@ -123,8 +123,8 @@ class Scene:
                 f"/joints/{shape.joint}/shape {i}",
                 vertices.astype(np.float32),
                 faces.astype(np.uint32),
-                color=tuple(int(round(255 * c)) for c in shape.colour[:3]),
-                opacity=shape.colour[3] if len(shape.colour) > 3 and shape.colour[3] < 1 else None,
+                color=np.array([round(255 * c) for c in shape.color[:3]]),
+                opacity=shape.color[3] if len(shape.color) > 3 and shape.color[3] < 1 else None,
                 side="double",
                 flat_shading=shape.kind == "box",
                 **_pose(shape.placement),
@@ -146,9 +146,7 @@ class Scene:
         motors = set(self._mech.joint_of[driven].tolist())
         for j in range(1, self._mech.model.njoints):
             color = BLUE if j in motors else GREY
-            ball = self._server.scene.add_icosphere(
-                f"/joints/{j}/joint", POINT * self.size, color
-            )
+            ball = self._server.scene.add_icosphere(f"/joints/{j}/joint", POINT * self.size, color)
             self._add("joints", ball)
 
     def _add_frames(self) -> None:

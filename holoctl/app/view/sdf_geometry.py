@@ -8,7 +8,7 @@ import pinocchio as pin
 
 from holoctl.app.view.meshes import Meshes
 from holoctl.app.view.shapes import (
-    Colour,
+    Color,
     Drawn,
     Solid,
     ball,
@@ -58,7 +58,7 @@ def _drawn(link: str, element: Element, model: Drawing, meshes: Meshes) -> Itera
         raise element.error(f"{element} of {link!r}: <geometry> must hold one form")
     form = geometry.children[0]
     if form.tag not in _NO_END:
-        yield Drawn(link, _pose(link, element, model), _solid(form, meshes), _colour(element))
+        yield Drawn(link, _pose(link, element, model), _solid(form, meshes), _color(element))
 
 
 def _pose(link: str, element: Element, model: Drawing) -> pin.SE3:
@@ -100,7 +100,7 @@ def _above_zero(form: Element, sizes: list[float]) -> list[float]:
     return sizes
 
 
-def _colour(element: Element) -> Colour | None:
+def _color(element: Element) -> Color | None:
     """What the material scatters, as seen through."""
     material = child_of(element, "material")
     diffuse = None if material is None else child_of(material, "diffuse")

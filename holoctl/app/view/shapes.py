@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 
 __all__ = [
-    "GROUND_COLOUR",
-    "Colour",
+    "GROUND_COLOR",
+    "Color",
     "Drawn",
     "Geometry",
     "Kind",
@@ -25,7 +25,7 @@ __all__ = [
     "ball",
     "box",
     "capsule",
-    "colour_of_joint",
+    "color_of_joint",
     "cylinder",
     "ellipsoid",
     "lying",
@@ -35,14 +35,14 @@ __all__ = [
 Array = NDArray[np.float64]
 Faces = NDArray[np.int64]
 Kind = Literal["box", "sphere", "cylinder", "capsule", "mesh"]
-Colour = tuple[float, float, float, float]
+Color = tuple[float, float, float, float]
 """Red, green, blue and opacity, each from 0 to 1."""
 
-GROUND_COLOUR: Colour = (0.62, 0.62, 0.62, 1.0)
+GROUND_COLOR: Color = (0.62, 0.62, 0.62, 1.0)
 
 _PALETTE = ("4477aa", "ccbb44", "228833", "66ccee", "aa3377")
 """Paul Tol's "bright" without its red, which is kept for what is open, and its grey, the ground:
-distinct for the colour-blind (personal.sron.nl/~pault)."""
+distinct for the color-blind (personal.sron.nl/~pault)."""
 
 _AROUND = 24  # points around an ellipsoid, and half as many from pole to pole
 
@@ -81,7 +81,7 @@ class Shape:
         Where the solid is in the frame of the joint.
     kind, size, vertices, faces
         As of `Solid`.
-    colour : tuple of 4 float
+    color : tuple of 4 float
         Red, green, blue and opacity, each from 0 to 1.
     body : str
         What it is called: the body of the file that it is part of, or the joint.
@@ -91,17 +91,17 @@ class Shape:
     placement: pin.SE3
     kind: Kind
     size: tuple[float, ...]
-    colour: Colour
+    color: Color
     vertices: Array
     faces: Faces
     body: str
 
     @staticmethod
     def of(
-        solid: Solid, joint: int, placement: pin.SE3, body: str, colour: Colour | None = None
+        solid: Solid, joint: int, placement: pin.SE3, body: str, color: Color | None = None
     ) -> Shape:
-        """A solid in its place; by default in the colour of the joint."""
-        shown = colour_of_joint(joint) if colour is None else colour
+        """A solid in its place; by default in the color of the joint."""
+        shown = color_of_joint(joint) if color is None else color
         return Shape(
             joint, placement, solid.kind, solid.size, shown, solid.vertices, solid.faces, body
         )
@@ -117,18 +117,18 @@ class Geometry:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A solid as a file has it: the name of the body, the placement there, a colour if given."""
+    """A solid as a file has it: the name of the body, the placement there, a color if given."""
 
     body: str
     placement: pin.SE3
     solid: Solid
-    colour: Colour | None = None
+    color: Color | None = None
 
 
-def colour_of_joint(joint: int) -> Colour:
-    """One of a few colours that the colour-blind can tell apart; grey for the ground."""
+def color_of_joint(joint: int) -> Color:
+    """One of a few colors that the color-blind can tell apart; grey for the ground."""
     if joint == 0:
-        return GROUND_COLOUR
+        return GROUND_COLOR
     digits = _PALETTE[(joint - 1) % len(_PALETTE)]
     red, green, blue = (int(digits[i : i + 2], 16) / 255.0 for i in (0, 2, 4))
     return red, green, blue, 1.0

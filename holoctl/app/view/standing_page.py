@@ -26,8 +26,9 @@ REST = 0.7
 """Seconds that it rests between two motions."""
 
 _STYLE = """
-#holoctl-panel { position: fixed; top: 0; right: 0; width: 21em; max-height: calc(100vh - 42px); z-index: 1000;
-  overflow-y: auto; background: rgba(255, 255, 255, 0.94); color: #222; border-radius: 0 0 0 8px;
+#holoctl-panel { position: fixed; top: 0; right: 0; width: 21em; z-index: 1000;
+  max-height: calc(100vh - 42px); overflow-y: auto;
+  background: rgba(255, 255, 255, 0.94); color: #222; border-radius: 0 0 0 8px;
   box-shadow: 0 1px 6px rgba(0, 0, 0, 0.25); font: 15px/1.45 system-ui, sans-serif; }
 #holoctl-panel > summary { padding: 0.5em 0.8em; font-weight: 600; cursor: pointer; }
 #holoctl-panel h2 { font-size: 1em; margin: 0.6em 0.7em 0.1em; }
@@ -94,6 +95,6 @@ def _panel(posture: Posture, recorded: Recorded | None) -> str:
 
 def _held(posture: Posture) -> str:
     try:
-        return panel.holding_table(holding(posture.mech, posture.q))
+        return panel.holding_table(holding(posture.mech, posture.q, posture.part))
     except HoloctlError as error:
         return panel.words(str(error), "holoctl-holding")

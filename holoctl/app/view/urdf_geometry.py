@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.app.view.meshes import Meshes
-from holoctl.app.view.shapes import Colour, Drawn, Solid, ball, box, capsule, cylinder
+from holoctl.app.view.shapes import Color, Drawn, Solid, ball, box, capsule, cylinder
 from holoctl.base.checks import suggestion
 from holoctl.base.errors import LoadError
 from holoctl.io.limits import LARGEST
@@ -47,16 +47,16 @@ def drawn_in_urdf(text: str, file: str, meshes: Meshes, words: list[str]) -> Ite
 
 
 def _drawn(
-    link: Element, element: Element, materials: Mapping[str, Colour], meshes: Meshes
+    link: Element, element: Element, materials: Mapping[str, Color], meshes: Meshes
 ) -> Drawn:
     placement, solid = _origin(element), _solid(link, element, meshes)
-    material, colour = _child(element, "material"), None
+    material, color = _child(element, "material"), None
     if material is not None:
-        colour = materials.get(material.attributes.get("name", ""))
+        color = materials.get(material.attributes.get("name", ""))
         own = _child(material, "color")
         if own is not None:
-            colour = _colour(own)
-    return Drawn(link.attributes.get("name", ""), placement, solid, colour)
+            color = _color(own)
+    return Drawn(link.attributes.get("name", ""), placement, solid, color)
 
 
 def _origin(element: Element) -> pin.SE3:
@@ -98,24 +98,24 @@ def _solid(link: Element, element: Element, meshes: Meshes) -> Solid:
 # -------------------------------------------------------------------------------- materials
 
 
-def _materials(root: Element, words: list[str]) -> dict[str, Colour]:
-    """Colours by name: those at the top first, then those that stand in a ``<visual>``."""
-    found: dict[str, Colour] = {}
+def _materials(root: Element, words: list[str]) -> dict[str, Color]:
+    """Colors by name: those at the top first, then those that stand in a ``<visual>``."""
+    found: dict[str, Color] = {}
     inside = [v for link in root.children for v in link.children if v.tag == "visual"]
     for place in (root, *inside):
         for material in place.children:
-            colour = _child(material, "color") if material.tag == "material" else None
-            if colour is None:
+            color = _child(material, "color") if material.tag == "material" else None
+            if color is None:
                 continue
             try:
-                found.setdefault(material.attributes.get("name", ""), _colour(colour))
+                found.setdefault(material.attributes.get("name", ""), _color(color))
             except LoadError as error:
                 words.append(str(error))
     found.pop("", None)
     return found
 
 
-def _colour(element: Element) -> Colour:
+def _color(element: Element) -> Color:
     text = element.attributes.get("rgba", "")
     numbers = decimals(text, (3, 4))
     if numbers is None:
@@ -123,8 +123,8 @@ def _colour(element: Element) -> Colour:
     return clipped(numbers)
 
 
-def clipped(numbers: tuple[float, ...]) -> Colour:
-    """A colour of three or four numbers, each brought to between 0 and 1."""
+def clipped(numbers: tuple[float, ...]) -> Color:
+    """A color of three or four numbers, each brought to between 0 and 1."""
     red, green, blue, alpha = (min(max(x, 0.0), 1.0) for x in (*numbers, 1.0)[:4])
     return red, green, blue, alpha
 
