@@ -39,7 +39,7 @@ def solvers(problem: Problem, peers: bool) -> list[Solver]:
     for name, module in PEERS if peers and problem.peers else ():
         here = importlib.util.find_spec(name) is not None
         found.append(module.outcome if here else absent(name))
-    return found
+    return [*found, *problem.others]
 
 
 def absent(name: str) -> Solver:
