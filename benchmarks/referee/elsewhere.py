@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 import holoctl as hc
 from referee import rbdl_states, saddle, spatial_v2_states
 from referee.one_freedom import OneFreedom, Pose, one_freedom
-from referee.planar import pose, started
 from referee.plain_run import integrated
+from referee.planar import pose, started
 from referee.problem import Problem, at
 from referee.rbdl_states import rbdl
 from referee.spatial_v2_states import spatial_v2

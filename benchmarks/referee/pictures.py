@@ -1,4 +1,4 @@
-"""What the pictures of the page are drawn from: docs/referee.json, read by docs/pictures/referee.py."""
+"""What the pictures of the page are drawn from: docs/referee.json, for docs/pictures/referee.py."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def stored(found: Found, costs: Costs) -> str:
 def solver(name: str) -> str:
     """Without its step or its method."""
     known = ("holoctl", "constraintDynamics", "Exudyn", "MuJoCo")
-    return next((k for k in known if name.startswith(f"{k},")), "numpy")
+    return next((k for k in known if name.startswith(f"{k},")), "published methods")
 
 
 def energy(found: Found) -> dict[str, Any]:

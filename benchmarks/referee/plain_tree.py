@@ -1,4 +1,4 @@
-"""A tree of rigid bodies in plain numpy, one coordinate to a joint; nothing of holoctl or Pinocchio.
+"""A tree of rigid bodies in plain numpy, one coordinate to a joint; no holoctl, no Pinocchio.
 
 Newton's and Euler's equations of all bodies, projected on the columns of their Jacobians:
 

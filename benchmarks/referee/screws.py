@@ -6,7 +6,6 @@ Around each loop the twists of its joints add up to nothing: freedoms less the r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray

@@ -47,7 +47,7 @@ def plain(case: str) -> Tree:
 
 
 def answer(case: str) -> list[Finding]:
-    """holoctl's `fdgq`, its general forward dynamics with the chart as a constraint, the formula."""
+    """holoctl's `fdgq`, its forward dynamics with the chart as a constraint, the formula."""
     data, chart = spatial_v2.golden(case), spatial_v2.CHARTS[case]
     model, tree = spatial_v2.tree(data), plain(case)
     states = [

@@ -376,8 +376,7 @@ def answer(motion: Motion) -> list[Finding]:
     closed = motion.coordinates()
     names = list(closed)
     exact = [
-        accelerations(motion.bodies(), list(closed.values()), a, r, (0.0, -G))
-        for a, r in motion.at
+        accelerations(motion.bodies(), list(closed.values()), a, r, (0.0, -G)) for a, r in motion.at
     ]
     mech = linkages.LINKAGES[motion.name]().mechanism()
     to = [names.index(n) for n in mech.coordinate_names]
@@ -403,15 +402,13 @@ def answer(motion: Motion) -> list[Finding]:
         (f"SymPy, KanesMethod ({derived:.1f} s to derive)", theirs, list(range(len(names)))),
     ):
         answers, seconds = each(solve, exact)
-        error = max(
-            off(a, np.array(x[2])[order]) for a, x in zip(answers, exact, strict=True)
-        )
+        error = max(off(a, np.array(x[2])[order]) for a, x in zip(answers, exact, strict=True))
         found.append(Finding(solver, {"acceleration": error}, len(exact), seconds))
     return found
 
 
 SOURCE = (
-    "\"Kinematic loops\", Google Summer of Code 2022; lengths and masses are ours, "
+    '"Kinematic loops", Google Summer of Code 2022; lengths and masses are ours, '
     "tests/linkages.py. Reference of accelerations: one freedom, closed forms of all bodies, "
     "derivatives in 40 digits. *KanesMethod* has the active rows alone, chosen by hand."
 )

@@ -333,9 +333,7 @@ def bennett_angles(p: Posture) -> float:
 def sarrus_line(p: Posture) -> float:
     """The table moves along z and does not turn."""
     place = p.place("link_3")
-    return float(
-        max(np.abs(place.translation[:2]).max(), np.abs(place.rotation - np.eye(3)).max())
-    )
+    return float(max(np.abs(place.translation[:2]).max(), np.abs(place.rotation - np.eye(3)).max()))
 
 
 def shafts_alike(p: Posture) -> float:

@@ -1,4 +1,4 @@
-"""Pictures of docs/referee.md, from docs/referee.json, which `make referee` writes with the page."""
+"""Pictures of docs/referee.md, from docs/referee.json: `make referee` writes both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from style import BLUE, GREEN, INK, ORANGE, PURPLE, RED, SOFT, figure, space
 DOCS = Path(__file__).resolve().parents[1]
 COLOURS = {
     "holoctl": BLUE, "constraintDynamics": ORANGE, "constraintDynamics, DOP853": ORANGE,
-    "Exudyn": GREEN, "MuJoCo": PURPLE, "numpy": SOFT,
+    "Exudyn": GREEN, "MuJoCo": PURPLE, "published methods": SOFT,
 }  # fmt: skip
 READINGS = {"a": INK, "b": GREEN, "c": ORANGE}
 HISTORIES = {
@@ -37,7 +37,7 @@ def cost() -> Any:
     """Error over time: all problems, then two with several settings."""
     fig, axes = figure(8.0, 3.3, 1, 3)
     table = data()["table"]
-    for name in ("holoctl", "constraintDynamics", "Exudyn", "MuJoCo", "numpy"):
+    for name in ("holoctl", "constraintDynamics", "Exudyn", "MuJoCo", "published methods"):
         points = np.array([[s, max(e, 1e-13)] for _, who, s, e in table if who == name])
         if len(points):
             look = {"color": COLOURS[name], "label": name, "alpha": 0.85}
@@ -92,9 +92,8 @@ def slider_cranks() -> Any:
 
 def mechanisms() -> Any:
     """Small drawings, each in the posture in which it starts."""
-    for folder in ("benchmarks", "tests"):
-        if str(DOCS.parent / folder) not in sys.path:
-            sys.path.append(str(DOCS.parent / folder))
+    # before this folder, in which there is a referee too
+    sys.path[:0] = [str(DOCS.parent / "benchmarks"), str(DOCS.parent / "tests")]
     from referee import (
         andrews,
         bricard,
