@@ -16,7 +16,8 @@ One way through the house, from the ground up:
     codegen        `compile` and `export_c` make machine code of it
     design         `linearize`, `lqr`, `retime`, `sweep`: offline, what controllers are made of
     simulation     `simulate` runs it against a plant
-    app            `draw`, `plot_run`, `animate` show it; the command line
+    app            `draw`, `plot_run`, `animate` picture it, `view` shows it in a browser; the
+                   command line
 
 >>> import holoctl as hc
 >>> mech = hc.load(hc.robot_file("five_bar"))
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from holoctl.app.animate import animate
     from holoctl.app.draw import draw
     from holoctl.app.plot_run import plot_run
+    from holoctl.app.view.view import View, save_view, view
     from holoctl.base.errors import (
         AssemblyError,
         BranchError,
@@ -150,6 +152,7 @@ _HOMES = {
     "app.animate": ["animate"],
     "app.draw": ["draw"],
     "app.plot_run": ["plot_run"],
+    "app.view.view": ["View", "save_view", "view"],
     "closing.assembly": ["assemble"],
     "estimation.frame_wrench": ["FrameWrench"],
     "estimation.momentum_observer": ["MomentumObserver"],

@@ -37,8 +37,9 @@ ROBOTS = {
     "HOLOCTL_REQUIRE_ROBOTS": "shared/data/robots",
     "HOLOCTL_REQUIRE_ROBOT_DATA": "example-robot-data",
     "HOLOCTL_REQUIRE_COMPILER": "no C compiler",
+    "HOLOCTL_REQUIRE_BROWSER": "no Chromium",
 }
-"""A test that skips for want of these robots, or of a compiler, says so in its reason."""
+"""A test that skips for want of these, of a compiler or a browser, says so in its reason."""
 
 
 HERE = Path(__file__).parent
@@ -105,7 +106,8 @@ def _seeds() -> None:
 
 # With HOLOCTL_REQUIRE_ROBOTS=1, or HOLOCTL_REQUIRE_ROBOT_DATA=1, the robots are known to be
 # there: a test, or a whole file, that skips because it did not find them is a failure. So is one
-# that skips for want of a C compiler, with HOLOCTL_REQUIRE_COMPILER=1.
+# that skips for want of a C compiler, with HOLOCTL_REQUIRE_COMPILER=1, or of a browser, with
+# HOLOCTL_REQUIRE_BROWSER=1.
 
 
 @pytest.hookimpl(wrapper=True)

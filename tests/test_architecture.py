@@ -51,6 +51,7 @@ PRINTERS = {
     "app.linearize_command",
     "app.retime_command",
     "app.map_command",
+    "app.view_command",
 }
 WITHOUT_CODE = {"robots"}
 

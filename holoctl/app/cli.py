@@ -1,5 +1,5 @@
 """The command line: ``holoctl doctor``, ``assemble``, ``torque``, ``export``, ``linearize``,
-``retime``, ``map``, ``demo``, ``--version``.
+``retime``, ``map``, ``view``, ``demo``, ``--version``.
 
 Every command prints what a call of the public face returns, and nothing else.
 """
@@ -34,6 +34,7 @@ from holoctl.app.robot_arguments import (
     typed_number,
 )
 from holoctl.app.units import motor_units
+from holoctl.app.view_command import add_view
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
@@ -158,7 +159,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     export.add_argument("--plant", action="store_true", help="also the plant, for trials")
 
-    for add in (add_linearize, add_retime, add_map):
+    for add in (add_linearize, add_retime, add_map, add_view):
         add(commands)
 
     demo = commands.add_parser(
@@ -239,6 +240,8 @@ def _assemble(given: argparse.Namespace) -> int:
 
 
 def _torque(given: argparse.Namespace) -> int:
+    from holoctl.app.view.holding import unbalanced_words
+
     mech, q, held = robot_of(given)
     q, _ = assemble(mech, q, locked=held)
     rest = np.zeros(mech.nv)
@@ -266,8 +269,7 @@ def _torque(given: argparse.Namespace) -> int:
         print(f"{mech.name}: efforts that hold it at rest")
         write_table(list(efforts.items()), units)
         if not certificate.ok and result.unbalanced.any():
-            left = np.abs(result.unbalanced).max()
-            print(f"\nOn motions without motor {left:.2g} N m or N are left unbalanced.")
+            print(f"\n{unbalanced_words(result)}")
         print(f"\n{certificate}")
     return 0 if certificate.ok else 1
 

@@ -192,7 +192,8 @@ def demo(
             plant=plant, rate=rate, hold=hold, sensors=sensors, progress=progress,
         )  # fmt: skip
         scenarios.append(scenario(mech, drawing, figure_at, label, run))
-    most = too_little(mech, scenarios[0].run)
+    transient = min(1.0, duration / 2)
+    most = too_little(mech, scenarios[0].run, transient)
     limits = Limits(effort=most)
     limited = ComputedTorque(mech, KP, KD, limits=limits, dt=1.0 / rate)
     run = simulate(
@@ -205,7 +206,7 @@ def demo(
     times = np.linspace(0.0, duration, 400)
     return Demo(
         mech, np.array([figure_at(t) for t in times]), tuple(scenarios),
-        certificates(mech, ctl, scenarios[-2].run, reference), min(1.0, duration / 2), drawing,
+        certificates(mech, ctl, scenarios[-2].run, reference), transient, drawing,
     )  # fmt: skip
 
 
@@ -279,12 +280,13 @@ def heavier(mech: Mechanism, factor: float) -> Mechanism:
     return dataclasses.replace(mech, model=model, name=f"{mech.name} x {factor:g}")
 
 
-def too_little(mech: Mechanism, run: Run) -> float:
-    """An effort that holds the robot anywhere along a run, and is too little to move it so."""
+def too_little(mech: Mechanism, run: Run, transient: float) -> float:
+    """An effort that holds the robot anywhere along a run, and is too little to move it as it moves
+    after the transient."""
     rest, still = np.zeros(mech.nv), np.zeros(mech.nu)
     places = run.q[np.linspace(0, len(run.q) - 1, STATES).astype(int)]
     holding = max(np.abs(inverse_dynamics(mech, q, rest, still).u).max() for q in places)
-    moving = np.abs(run.u).max()
+    moving = np.abs(run.u[run.t >= transient]).max()
     return float(holding + BETWEEN_HOLDING_AND_MOVING * (moving - holding))
 
 

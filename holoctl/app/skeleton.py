@@ -1,8 +1,6 @@
 """What is drawn of a mechanism: points and lines in the world, before there is a picture.
 
-A body is lines from its joint to what is fastened to it: further joints, frames of closures; where
-there are none, its fixed frames, or its centre of mass. A slide is a line along its way, from where
-it is at zero.
+Bodies are the lines of `body_lines`. A slide is a line along its way, from where it is at zero.
 """
 
 from __future__ import annotations
@@ -11,9 +9,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
+from holoctl.app.body_lines import body_lines, fastened
 from holoctl.base.checks import Vector, counted, listing
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import DRAWN_LENGTH, IN_A_PLANE
@@ -22,7 +20,6 @@ from holoctl.dynamics.certificate import limit
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.constraint_errors import constraint_errors
 from holoctl.rows.evaluate import by_constraint
-from holoctl.tree.coordinates import translational
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
 
@@ -121,38 +118,15 @@ def normal_of_plane(mech: Mechanism, q: Vector) -> Vector | None:
 
 def _bodies(mech: Mechanism, kin: Kinematics) -> tuple[list[_Line], list[_Line], list[Vector]]:
     """Lines of all bodies, of slides, and where joints are fastened to the world."""
-    model, lines, slides, ground = plain(mech.model), list[_Line](), list[_Line](), list[Vector]()
-    lengths = np.bincount(
-        mech.joint_of, weights=translational(mech.model).astype(float), minlength=model.njoints
-    )
-    anchored = {f.joint for b in mech.bound for f in b.anchors}
-    for j in range(1, model.njoints):
-        X, parent = kin.placements[j], int(model.parents[j])
-        if lengths[j] < 2:  # else it floats, fastened to nothing
-            place = (kin.placements[parent] * model.jointPlacements[j]).translation
-            slides.append((place, X.translation))
-            if parent:
-                lines.append((kin.placements[parent].translation, place))
-            else:
-                ground.append(place)
-        if not model.children[j] and j not in anchored:
-            lines += [(X.translation, X.act(end)) for end in _ends(model, j)]
-    for b in mech.bound:
-        for f in b.anchors:
-            if f.joint:
-                lines.append((kin.placements[f.joint].translation, kin.point(f)))
+    model, X = plain(mech.model), kin.placements
+    slides, ground = list[_Line](), list[Vector]()
+    for j in fastened(mech):
+        place = (X[model.parents[j]] * model.jointPlacements[j]).translation
+        slides.append((place, X[j].translation))
+        if not model.parents[j]:
+            ground.append(place)
+    lines = [(X[one.joint].translation, X[one.joint].act(one.end)) for one in body_lines(mech)]
     return lines, slides, ground
-
-
-def _ends(model: pin.Model, j: int) -> list[Vector]:
-    """Of a body that nothing is fastened to: its fixed frames, else its centre of mass."""
-    frames = [
-        f.placement.translation
-        for f in model.frames
-        if f.parentJoint == j and f.type in (pin.FrameType.BODY, pin.FrameType.OP_FRAME)
-    ]
-    frames = [p for p in frames if np.linalg.norm(p) > DRAWN_LENGTH]
-    return frames or [model.inertias[j].lever.copy()]
 
 
 # -------------------------------------------------------------------------------- closures

@@ -1269,3 +1269,49 @@ DRAWN_LENGTH = 1e-9  # m
 IN_A_PLANE = 1e-9
 """Axes of a planar mechanism are parallel to within this, or the tolerance of its geometry, and its
 slides across them."""
+
+# --- The view: motors that are dragged, motions that are played
+
+DRAG_STEP, DRAG_LONGEST = 0.1, 0.5  # scaled
+"""A drag goes in steps in which nothing is expected to go farther than the first; a motor itself,
+as a rotor does that moves all else slowly, may go as far as the second."""
+
+DRAG_SHORTEST, DRAG_LEAST = 1e-5, 1e-10  # scaled
+"""Where a step of the first length does not count, a drag stops: so far before a dead point. Steps
+that lead away from one may be as short as the second."""
+
+DRAG_GAIN = 1e4
+"""Where a motor moves some coordinate by so many times what it moves itself, scaled, and by more on
+the way, a drag stops."""
+
+DRAG_LOCKED = 1e-7
+"""A motor that the motions move by less than this part is locked, or at a dead point of its own;
+and by as little others are no longer independent of it."""
+
+DRAG_AT_REST = 1e-9
+"""Motors that move by less than this part of the motion stand still, and are held so exactly."""
+
+LIMIT_MET, LIMIT_OVER = 1e-7, 1e-10  # rad, m
+"""A drag that stops at a limit of a joint stops so close to it, on the inside; over it by less than
+the second is at it."""
+
+LED_UNSEEN = 0.05
+"""A drag stopped at a dead point where the smallest singular value of what leads it is less."""
+
+LED_SHARE = 0.3
+"""At a dead point those coordinates are named, and bodies told to move, that do so by this part of
+the largest."""
+
+IN_LINE = 0.03
+"""Axes of two bars count as parallel, and their turns as pure, up to this."""
+
+SLIDER_TURNS, SLIDER_SLIDE = 12.6, 0.3  # rad; of the size of the loop
+"""Limits that are farther apart are none for a slider, which then goes half a turn both ways; and a
+slide goes as far as the second both ways."""
+
+PLAYED_ANGLE, PLAYED_SHARE = 0.3, 0.95  # scaled; a share
+"""A motion is played so far both ways, or this part of the way to where it stops."""
+
+PLAYED_BACK = 0.02  # scaled
+"""An idle spin is back at its start, after a whole turn, within this; it is played to and fro where
+it is not."""

@@ -28,6 +28,7 @@ __all__ = [
     "MOST_GEOMS",
     "MOST_INCLUDES",
     "MOST_KEYS",
+    "MOST_MESH_BYTES",
     "MOST_PARTS",
     "MOST_REPLICATES",
     "MOST_SHEET_BYTES",
@@ -64,6 +65,9 @@ MOST_PARTS = 3000
 
 MOST_GEOMS = 20_000
 """Geoms of an MJCF."""
+
+MOST_MESH_BYTES = 200_000_000
+"""Of all meshes of a robot that is to be looked at, together."""
 
 MOST_KEYS = 1000
 """Keyframes of an MJCF."""

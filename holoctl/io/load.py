@@ -33,7 +33,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.coordinates import coordinate_names, translational
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["load", "robot_file", "robot_names", "sheet_of"]
+__all__ = ["load", "main_file", "robot_file", "robot_names", "sheet_of", "text_of"]
 
 log = logging.getLogger(__name__)
 
@@ -190,7 +190,7 @@ def load(
                 "%s: an MJCF says all itself, so %s beside it is not read", main, beside.name
             )
         mech = read_mjcf(
-            _text(main),
+            text_of(main),
             str(main),
             free_flyer,
             folder=main.parent,
@@ -200,9 +200,9 @@ def load(
             losses=losses,
         )
     else:
-        text, document = _text(main), None
+        text, document = text_of(main), None
         if beside is not None:
-            document = yaml_document(_text(beside, MOST_SHEET_BYTES), str(beside))
+            document = yaml_document(text_of(beside, MOST_SHEET_BYTES), str(beside))
         if suffix == ".sdf":
             mech = read_sdf(text, str(main), document, free_flyer, tolerance, losses)
         else:
@@ -213,12 +213,17 @@ def load(
     return mech
 
 
+def main_file(path: str | os.PathLike[str]) -> Path:
+    """The robot's file that `load` would read; it need not be there."""
+    return _files(path, None)[0]
+
+
 def sheet_of(
     path: str | os.PathLike[str], closures: str | os.PathLike[str] | None = None
 ) -> tuple[Path, Path | None, str]:
     """The robot's file, the YAML file that `load` would read with it, and what is in that."""
     main, beside = _files(path, closures)
-    return main, beside, "" if beside is None else _text(beside, MOST_SHEET_BYTES)
+    return main, beside, "" if beside is None else text_of(beside, MOST_SHEET_BYTES)
 
 
 def robot_names() -> tuple[str, ...]:
@@ -303,8 +308,8 @@ def _path(argument: str, path: str | os.PathLike[str]) -> Path:
         raise InputError(f"load: {argument} must be a path; got {path!r}") from None
 
 
-def _text(file: Path, most: int = MOST_BYTES) -> str:
-    """The text of a file in UTF-8."""
+def text_of(file: Path, most: int = MOST_BYTES) -> str:
+    """The text of a regular file in UTF-8; a `LoadError` says why there is none."""
     try:
         return content(file, most).decode("utf-8-sig")
     except FileNotFoundError:

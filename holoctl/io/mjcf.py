@@ -43,7 +43,7 @@ from holoctl.io.mjcf_words import check_words
 from holoctl.io.xml import Element, blamed_on, check_root, parsed
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["read_mjcf"]
+__all__ = ["elements_of", "read_mjcf"]
 
 log = logging.getLogger(__name__)
 
@@ -84,15 +84,7 @@ def read_mjcf(
     LoadError
         With the line, for anything that is not understood or makes no mechanism.
     """
-    root = parsed(text, file)
-    check_root(root, "mujoco", "an MJCF")
-    include_files(root, folder, include_root)
-    check_words(root)
-    compiler = compiler_of(root)
-    write_copies_out(root, compiler)
-    _check_counts(root)
-    defaults = Defaults(compiler)
-    defaults.read(root)
+    root, defaults = elements_of(text, file, folder, include_root)
     gravity, enabled = _options(root, defaults)
     bodies = 1 + sum(element.tag == "body" for element in root.each())
     compiled = Compiled(None if folder is None else folder / Path(file).name, bodies)
@@ -120,6 +112,23 @@ def read_mjcf(
     mech = with_limits(mech, limits, GivenLimits())
     _warn(tree, motors.left_out)
     return mech
+
+
+def elements_of(
+    text: str, file: str, folder: Path | None = None, include_root: Path | None = None
+) -> tuple[Element, Defaults]:
+    """The checked elements of an MJCF text, with all that it includes and all copies written out,
+    and its default classes; the arguments are those of `read_mjcf`."""
+    root = parsed(text, file)
+    check_root(root, "mujoco", "an MJCF")
+    include_files(root, folder, include_root)
+    check_words(root)
+    compiler = compiler_of(root)
+    write_copies_out(root, compiler)
+    _check_counts(root)
+    defaults = Defaults(compiler)
+    defaults.read(root)
+    return root, defaults
 
 
 def _check_counts(root: Element) -> None:

@@ -17,7 +17,7 @@ from holoctl.io.mjcf_elements import Compiler, Item
 from holoctl.io.rotations import z_to
 from holoctl.tree.inertia import rigid_body
 
-__all__ = ["Lump", "lump_of", "scaled_to_total"]
+__all__ = ["PRIMITIVES", "Lump", "lump_of", "placed", "scaled_to_total"]
 
 Array = NDArray[np.float64]
 
@@ -195,7 +195,8 @@ def _has_mass(item: Item) -> bool:
 _TYPES = ("sphere", "capsule", "ellipsoid", "cylinder", "box", "plane", "hfield", "mesh", "sdf")
 _NEEDS_ASSET = ("mesh", "hfield", "sdf")
 _SMALLEST = 1e-15  # m, as MuJoCo has it: volumes and their reciprocals stay in range
-_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
+PRIMITIVES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
+"""Forms of geoms, and how many sizes each has."""
 
 
 def _of_geom(item: Item, frame: pin.SE3) -> Lump | None:
@@ -206,7 +207,7 @@ def _of_geom(item: Item, frame: pin.SE3) -> Lump | None:
     mass = item.size("mass", 0.0) if "mass" in item else None
     if kind == "plane":
         raise item.error("a plane can only be part of a body that does not move")
-    size, pose = _placed(item, kind)
+    size, pose = placed(item, kind)
     volume, moments = _solid(kind, size)
     mass = item.size("density", 1000.0) * volume if mass is None else mass
     if mass > LARGEST:
@@ -216,9 +217,9 @@ def _of_geom(item: Item, frame: pin.SE3) -> Lump | None:
     return Lump(mass, tuple(mass * m for m in moments), frame * pose)
 
 
-def _placed(item: Item, kind: str) -> tuple[tuple[float, ...], pin.SE3]:
+def placed(item: Item, kind: str) -> tuple[tuple[float, ...], pin.SE3]:
     """Sizes and pose of a primitive; ``fromto`` gives its place, direction and half length."""
-    count = _SIZES[kind]
+    count = PRIMITIVES[kind]
     if "fromto" not in item:
         size = item.numbers("size", (0.0, 0.0, 0.0), least=count)[:count]
         pose = item.pose()

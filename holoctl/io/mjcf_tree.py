@@ -19,7 +19,7 @@ from holoctl.io.rotations import z_to
 from holoctl.io.xml import Element
 from holoctl.tree.coordinates import coordinate_names
 
-__all__ = ["SINGLE", "WORLD", "Joint", "Tree", "ascending", "limited"]
+__all__ = ["SINGLE", "WORLD", "Joint", "Part", "Tree", "ascending", "limited"]
 
 WORLD = "world"  # MuJoCo's name for what Pinocchio calls universe
 _GROUND = "universe"
@@ -28,7 +28,7 @@ _TYPES = ("hinge", "slide", "ball", "free")
 SINGLE = ("hinge", "slide")
 """Joints of one coordinate, whose position is a number."""
 
-_Part = tuple[Element, pin.SE3, str]
+Part = tuple[Element, pin.SE3, str]
 """An element in a body, the frame that it stands in, its default class."""
 
 Placed = tuple[int, pin.SE3]
@@ -63,16 +63,21 @@ class Joint:
 
 @dataclass
 class Tree:
-    """The model while it is built, and where bodies, sites and joints of the file are in it."""
+    """The model while it is built, and where bodies, sites and joints of the file are in it.
+
+    `geoms` are those of each body, each with the frame that it stands in and its default class.
+    Without `compiled` bodies get no inertias.
+    """
 
     root: Element
     defaults: Defaults
     free_flyer: bool
-    compiled: Compiled
+    compiled: Compiled | None
     model: pin.Model = field(default_factory=pin.Model)
     bodies: dict[str, Placed] = field(default_factory=dict)
     sites: dict[str, Placed] = field(default_factory=dict)
     joints: dict[str, Joint] = field(default_factory=dict)
+    geoms: dict[str, list[Part]] = field(default_factory=dict)
     lumps: list[tuple[int, pin.SE3, Lump]] = field(default_factory=list)
     lifted: list[str] = field(default_factory=list)
     placed: list[str] = field(default_factory=list)
@@ -99,7 +104,7 @@ class Tree:
 
     def _of_world(self) -> list[_Body]:
         """The bodies that stand in the world."""
-        world = self.bodies[WORLD]
+        world, geoms = self.bodies[WORLD], self.geoms.setdefault(WORLD, [])
         found = []
         for section in self.root.children:
             if section.tag == "worldbody":
@@ -108,6 +113,8 @@ class Tree:
                         found.append(_Body(element, frame, childclass, world, in_world=True))
                     elif element.tag == "site":
                         self._site(element, frame, childclass, world)
+                    elif element.tag == "geom":
+                        geoms.append((element, frame, childclass))
                     elif element.tag in ("joint", "freejoint", "inertial"):  # in a <frame>
                         raise element.error(f"{element}: the world has no joints and no inertia")
         return found
@@ -129,6 +136,7 @@ class Tree:
         for part, frame, part_class in parts:
             if part.tag == "site":
                 self._site(part, frame, part_class, here)
+        self.geoms[name] = [part for part in parts if part[0].tag == "geom"]
         self._inertia(item, here, parts)
         return [_Body(*part, here) for part in parts if part[0].tag == "body"]
 
@@ -174,7 +182,7 @@ class Tree:
 
     # ----------------------------------------------------------------------------- joints
 
-    def _joints(self, body: _Body, name: str, parts: Sequence[_Part]) -> Placed:
+    def _joints(self, body: _Body, name: str, parts: Sequence[Part]) -> Placed:
         """Add the joints of a body, one after the other; the last one, and the body in it."""
         found = [part for part in parts if part[0].tag in ("joint", "freejoint")]
         items = [(self._joint_item(e, c), frame) for e, frame, c in found]
@@ -278,9 +286,10 @@ class Tree:
 
     # ----------------------------------------------------------------------------- inertias
 
-    def _inertia(self, body: Item, here: Placed, parts: Sequence[_Part]) -> None:
+    def _inertia(self, body: Item, here: Placed, parts: Sequence[Part]) -> None:
         """Note the inertia of a body, where it matters: what does not move has none."""
-        if not here[0] and self.defaults.compiler.settotalmass <= 0.0:
+        unmoved = not here[0] and self.defaults.compiler.settotalmass <= 0.0
+        if self.compiled is None or unmoved:
             return
         inertials = [(self.defaults.plain(e), f) for e, f, _ in parts if e.tag == "inertial"]
         geoms = [(self.defaults.item(e, "geom", c), f) for e, f, c in parts if e.tag == "geom"]

@@ -32,7 +32,7 @@ from holoctl.mechanism.linkage import Linkage
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.inertia import nearest_moments
 
-__all__ = ["read_sdf"]
+__all__ = ["drawing_of", "read_sdf"]
 
 log = logging.getLogger(__name__)
 
@@ -68,20 +68,10 @@ def read_sdf(
     LoadError
         With the line, for anything that is not understood or makes no mechanism.
     """
-    root = parsed(text, file)
-    check_root(root, "sdf", "an SDF")
-    version = root.attributes.get("version", "")
-    if version not in _VERSIONS:
-        raise root.error(f"the version must be one of {', '.join(_VERSIONS)}; got {version[:60]!r}")
-    check_words(root)
-    model = Drawing(*_only_model(root), int(version.split(".")[1]))
+    root, model = drawing_of(text, file)
     sheet = Sheet() if document is None else read_sheet(document, None)
     if tolerance is not None:
         sheet = replace(sheet, tolerance=tolerance)
-    _check_model(model)
-    model.read()
-    if not model.links:
-        raise model.element.error("there are no links")
     linkage = Linkage(sheet.name or name_of(model.element), _gravity(root))
     add_bodies(model, linkage)
     check_size(model.element, sum(map(len, coordinates(model).values())))
@@ -93,6 +83,22 @@ def read_sdf(
     _warn(model)
     mech = with_losses(mech, losses_of(model, file), losses)
     return with_moves(with_limits(mech, limits_of_cut(mech, model), sheet.limits), sheet)
+
+
+def drawing_of(text: str, file: str) -> tuple[Element, Drawing]:
+    """The checked elements of an SDF text, and its one model with all poses resolved."""
+    root = parsed(text, file)
+    check_root(root, "sdf", "an SDF")
+    version = root.attributes.get("version", "")
+    if version not in _VERSIONS:
+        raise root.error(f"the version must be one of {', '.join(_VERSIONS)}; got {version[:60]!r}")
+    check_words(root)
+    model = Drawing(*_only_model(root), int(version.split(".")[1]))
+    _check_model(model)
+    model.read()
+    if not model.links:
+        raise model.element.error("there are no links")
+    return root, model
 
 
 def _only_model(root: Element) -> tuple[Element]:

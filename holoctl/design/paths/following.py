@@ -41,6 +41,7 @@ from holoctl.rows.tick.all_rows import scaled_rows_at
 __all__ = [
     "Node",
     "System",
+    "as_far",
     "filled_at",
     "followed",
     "gamma_of",
@@ -149,9 +150,9 @@ def followed(system: System, path: Path, start: Node, grid: Iterable[float]) -> 
     nodes = [start]
     for s in list(grid)[1:]:
         here = nodes[-1]
-        there = _stepped(system, path, here, float(s))
-        if there is None:
-            system, there = _in_substeps(system, path, here, float(s))
+        system, there = as_far(system, path, here, float(s), PATH_SHORTEST * (s - here.s))
+        if there.s < s:
+            raise _lost(system, there)
         nodes.append(there)
     return nodes
 
@@ -170,9 +171,13 @@ def moved(mech: Mechanism, q: Vector, step: Vector) -> Vector:
     return x
 
 
-def _in_substeps(system: System, path: Path, here: Node, goal: float) -> tuple[System, Node]:
-    """On to a goal in steps as long as they may be, with other rows where these wear."""
-    whole, step = goal - here.s, 0.5 * (goal - here.s)
+def as_far(
+    system: System, path: Path, here: Node, goal: float, shortest: float
+) -> tuple[System, Node]:
+    """On to a goal in steps as long as they may be, with other rows where these wear: the last node
+    that is proved to be on this branch, which is short of the goal where steps get shorter than
+    the shortest one."""
+    whole, step = goal - here.s, goal - here.s
     anew = False
     while here.s < goal:
         s = goal if step >= (1.0 - 1e-9) * (goal - here.s) else here.s + step
@@ -181,10 +186,11 @@ def _in_substeps(system: System, path: Path, here: Node, goal: float) -> tuple[S
             here, step = there, 2.0 * step
             continue
         step *= 0.5
-        if step < PATH_SHORTEST * whole:
-            if anew:
-                raise _lost(system, here)
-            system, here, anew, step = *_with_other_rows(system, path, here), True, 0.5 * whole
+        if step < shortest:
+            other = None if anew else _with_other_rows(system, path, here)
+            if other is None:
+                break
+            system, here, anew, step = *other, True, 0.5 * whole
     return system, here
 
 
@@ -216,14 +222,12 @@ def with_rows_of(system: System, q: Vector) -> System:
     return replace(system, part=part, rows=kept_rows(mech, part.rows))
 
 
-def _with_other_rows(system: System, path: Path, here: Node) -> tuple[System, Node]:
+def _with_other_rows(system: System, path: Path, here: Node) -> tuple[System, Node] | None:
     if not system.part.rank:
-        raise _lost(system, here)
+        return None
     other = with_rows_of(system, here.q)
     there = node_at(other, path, here.q, here.s)
-    if there is None:
-        raise _lost(system, here)
-    return other, there
+    return None if there is None else (other, there)
 
 
 def _lost(system: System, here: Node) -> BranchError:

@@ -1,0 +1,125 @@
+"""Bodies without a drawing: capsules from a joint to what is fastened to it.
+
+The lines are those of `body_lines`, which pictures draw too. A slide is a thin rod along its way,
+fixed in the body that it slides on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.app.body_lines import BodyLine, body_lines, fastened
+from holoctl.app.view.shapes import Shape, ball, capsule, lying
+from holoctl.base.checks import Vector
+from holoctl.base.tolerances import DRAWN_LENGTH
+from holoctl.mechanism.limits import Pair
+from holoctl.mechanism.limits_of import limits_of
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.mechanism.scales import sizes
+from holoctl.tree.coordinates import coordinate_names
+from holoctl.tree.frozen_model import plain
+
+__all__ = ["capsules"]
+
+_THICK = 0.012
+"""Radius of a capsule, as a share of the size of the mechanism."""
+
+_BALL = 1.6
+"""Radius of the ball that stands for a body without lines, in radii of a capsule."""
+
+_THIN = 0.35
+"""Radius of the rod of a slide, likewise."""
+
+_BEYOND = 0.1
+"""How far the rod of a slide without limits goes on, as a share of the size of the mechanism."""
+
+
+def capsules(mech: Mechanism) -> tuple[Shape, ...]:
+    """Capsules for all bodies, rods for all slides.
+
+    Parameters
+    ----------
+    mech : Mechanism
+
+    Returns
+    -------
+    tuple of Shape
+        In the order of joints. Of each body one capsule for each line, one of several that are
+        the same; a ball at its joint where it has none, and ends there or slides. The rod of a
+        slide is of the body it slides on, so of the ground (joint 0) too; it has the length that
+        limits leave, but never more than one size of the mechanism beyond where the slide is at
+        zero and at the reference.
+    """
+    model = plain(mech.model)
+    tree, loops = sizes(mech.model, mech.reference, mech.bound, workspace(mech))
+    size = max(tree, *loops) if loops else tree
+    found: list[list[Shape]] = [[] for _ in range(model.njoints)]
+    for line in _once(body_lines(mech)):
+        found[line.joint].append(_capsule(model, line.joint, np.zeros(3), line.end, _THICK * size))
+    slides = _slides(mech, size)
+    for j in range(1, model.njoints):
+        if not found[j] and (j in slides or not model.children[j]):
+            solid = ball(_BALL * _THICK * size)
+            found[j].append(Shape.of(solid, j, pin.SE3.Identity(), model.names[j]))
+    for j, (a, b) in slides.items():
+        parent = int(model.parents[j])
+        found[parent].append(_capsule(model, parent, a, b, _THIN * _THICK * size))
+    return tuple(shape for shapes in found for shape in shapes)
+
+
+def _capsule(model: pin.Model, joint: int, a: Vector, b: Vector, radius: float) -> Shape:
+    placement, length = lying(a, b)
+    return Shape.of(capsule(radius, length), joint, placement, model.names[joint])
+
+
+def _once(lines: tuple[BodyLine, ...]) -> Iterator[BodyLine]:
+    """Lines of some length, one of several that are the same."""
+    seen = set[tuple[float, ...]]()
+    for line in lines:
+        key = (line.joint, *np.round(line.end, 9).tolist())
+        if np.linalg.norm(line.end) > DRAWN_LENGTH and key not in seen:
+            seen.add(key)
+            yield line
+
+
+# ---------------------------------------------------------------------------------- slides
+
+
+def _slides(mech: Mechanism, size: float) -> dict[int, tuple[Vector, Vector]]:
+    """Of each joint that moves along a line: from where to where, m, in the joint above it."""
+    model, names = plain(mech.model), coordinate_names(mech.model)
+    limits, ways, found = limits_of(mech).position or {}, _ways(mech), {}
+    for j in fastened(mech):
+        if (far := float(np.linalg.norm(ways[j]))) <= DRAWN_LENGTH:
+            continue
+        at = float(mech.reference[model.idx_qs[j]])
+        given = limits.get(names[model.idx_vs[j]], math.inf)
+        span = _span(min(0.0, at), max(0.0, at), given, size / far)
+        place = model.jointPlacements[j].translation
+        found[j] = (place + span[0] * ways[j], place + span[1] * ways[j])
+    return found
+
+
+def _span(low: float, high: float, limits: float | Pair, size: float) -> Pair:
+    """From where to where a slide is shown; it passes `low` and `high` where it has no limits."""
+    lower, upper = limits if isinstance(limits, tuple) else (-limits, limits)
+    lower = low - _BEYOND * size if math.isinf(lower) else max(lower, low - size)
+    upper = high + _BEYOND * size if math.isinf(upper) else min(upper, high + size)
+    return lower, max(upper, lower)
+
+
+def _ways(mech: Mechanism) -> list[Vector]:
+    """How far joints of one coordinate move in one unit of it, (3,) each, in the joint above."""
+    model, data, q = plain(mech.model), workspace(mech), pin.neutral(mech.model)
+    found = []
+    for x in (0.0, 1.0):
+        for j in range(1, model.njoints):
+            if model.nqs[j] == 1:
+                q[model.idx_qs[j]] = x
+        pin.forwardKinematics(model, data, q)
+        found.append([X.translation.copy() for X in data.liMi])
+    return [b - a for a, b in zip(*found, strict=True)]

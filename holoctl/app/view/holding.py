@@ -1,0 +1,144 @@
+"""The efforts that hold a posture at rest, with their limits and what is left unbalanced.
+
+    gamma' B u = gamma' (h - F)        v = 0, a = 0
+
+The same as ``holoctl torque`` prints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.app.units import motor_units
+from holoctl.app.view.leading import motions_at, motor_rows
+from holoctl.app.view.stops import named
+from holoctl.app.view.walk import limits_bound
+from holoctl.base.checks import Vector, quiet
+from holoctl.base.errors import HoloctlError, InputError
+from holoctl.base.linalg import largest, null_space_by_svd
+from holoctl.base.tolerances import LED_SHARE, PRINTED_AS_ZERO, UNSEEN_MOTION
+from holoctl.closing.rank import rank_within
+from holoctl.dynamics.certificate import verdict
+from holoctl.dynamics.inverse import InverseDynamics, inverse_dynamics
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition, partition
+
+__all__ = ["Held", "Holding", "holding", "unbalanced_words"]
+
+Array = NDArray[np.float64]
+
+
+class Held(NamedTuple):
+    """What a motor gives.
+
+    Attributes
+    ----------
+    motor, unit : str
+        The unit is ``"N m"`` or ``"N"``; empty where the motor acts on angles and lengths.
+    effort : float
+    limit : float or None
+        The limit on the side of the effort, with its sign; None where there is none.
+    past : bool
+        Whether the effort is outside its limits.
+    """
+
+    motor: str
+    unit: str
+    effort: float
+    limit: float | None
+    past: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Holding:
+    """What holds a posture at rest.
+
+    Attributes
+    ----------
+    rows : tuple of Held
+        In the order of u; empty where there is no answer.
+    certified : bool
+        Whether the efforts are the answer, by their certificate.
+    words : str
+        What is wrong; empty where nothing is.
+    unbalanced : float
+        What is left on motions that no motor holds, N m or N.
+    """
+
+    rows: tuple[Held, ...]
+    certified: bool
+    words: str
+    unbalanced: float = 0.0
+
+
+@quiet
+def holding(mech: Mechanism, q: Vector, part: Partition | None = None) -> Holding:
+    """The efforts that hold a closed configuration at rest against gravity and springs.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like
+        Closed.
+    part : Partition, optional
+        That of a `Posture`; without, it is decided anew, which takes ten times as long.
+
+    Returns
+    -------
+    Holding
+        Errors of the dynamics are its words: at a dead point there are no efforts.
+
+    Raises
+    ------
+    InputError
+        For what is no configuration of the mechanism.
+    """
+    rest = np.zeros(mech.nv)
+    try:
+        part = partition(mech, q) if part is None else part
+        found = inverse_dynamics(mech, q, rest, rest, coordinates="all", partition=part)
+    except InputError:
+        raise
+    except HoloctlError as error:
+        return Holding((), False, str(error))
+    bounds = limits_bound(mech).effort.T.tolist()
+    u = np.where(np.abs(found.u) > PRINTED_AS_ZERO * largest(found.u), found.u, 0.0)
+    rows = tuple(
+        _held(name, unit, effort, lower, upper)
+        for name, unit, effort, (lower, upper) in zip(
+            mech.actuator_names, motor_units(mech), u.tolist(), bounds, strict=True
+        )
+    )
+    if found.certificate.ok:
+        return Holding(rows, True, "")
+    words = [f"These efforts are {verdict(found.certificate)}."]
+    if found.unbalanced.any():
+        words += [f"{unbalanced_words(found)} {_passive(mech, q, part)}".strip()]
+    return Holding(rows, False, "\n".join(words), largest(found.unbalanced))
+
+
+def unbalanced_words(found: InverseDynamics) -> str:
+    """How much the motors leave of what a motion without motor needs."""
+    left = largest(found.unbalanced)
+    return f"On motions without motor {left:.2g} N m or N are left unbalanced."
+
+
+def _held(name: str, unit: str, u: float, lower: float, upper: float) -> Held:
+    near = upper if u > upper or (u >= lower and u >= 0.0) else lower
+    limit = float(near) if np.isfinite(near) else None
+    return Held(name, unit, u, limit, not lower <= u <= upper)
+
+
+def _passive(mech: Mechanism, q: Vector, part: Partition) -> str:
+    """Which coordinates move where all motors stand still."""
+    T = motions_at(mech, part, q)
+    S = motor_rows(mech).rows @ T
+    passive = np.linalg.norm(T @ null_space_by_svd(S, rank_within(S, UNSEEN_MOTION))[3], axis=1)
+    if not passive.any():
+        return ""
+    order = [i for i in np.argsort(-passive).tolist() if passive[i] > LED_SHARE * passive.max()]
+    return f"They move {named([mech.coordinate_names[i] for i in order])}."

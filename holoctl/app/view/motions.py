@@ -1,0 +1,306 @@
+"""The motions of a mechanism, each told and played: of motors, without motor, idle ones.
+
+A motion is played along itself, t -> T T' t from step to step, as a motor is dragged (walk.py): to
+and fro, or once round where a body spins idly. What is no motion that goes on, as at a singular
+configuration or of a shaky mechanism, is told, and not played: every frame is closed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.app.view.leading import least_motion, motions_at, motor_rows, readings, rotors
+from holoctl.app.view.stops import named
+from holoctl.app.view.walk import Spot, walked
+from holoctl.base.checks import Vector, quiet, read_only, whole
+from holoctl.base.errors import InputError, SingularityError
+from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr
+from holoctl.base.tolerances import (
+    DRAG_LOCKED,
+    IDLE_NEW,
+    PLAYED_ANGLE,
+    PLAYED_BACK,
+    PLAYED_SHARE,
+    UNSEEN_MOTION,
+)
+from holoctl.closing.bodies import Bodies
+from holoctl.closing.rank import manifold_rank, scaled_jacobian
+from holoctl.closing.samples import Sample, goes_on, sample
+from holoctl.doctor import motion as doctors
+from holoctl.doctor.examination import mobility
+from holoctl.doctor.report import MobilityReport
+from holoctl.mechanism.checks import check_configuration, check_mechanism
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.projector.partition import Partition, partition
+from holoctl.tree.kinematics import kinematics
+
+__all__ = ["Motion", "motions", "played"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """One motion of a mechanism at a configuration.
+
+    Attributes
+    ----------
+    words : str
+        A few, for a button.
+    direction : (nv,) array
+        A velocity: that of a motor 1 rad/s or m/s; else that of the coordinate that is named first.
+    idle : bool
+        Whether it moves bodies between two others, and nothing else.
+    motor : int
+        Which motor leads it; -1 where none does.
+    finite : bool
+        Whether it goes on, as far as is known: at a singular configuration nothing tells. What does
+        not is told in the words, and not played.
+    """
+
+    words: str
+    direction: Vector
+    idle: bool = False
+    motor: int = -1
+    finite: bool = True
+
+
+_DOES_NOT_GO_ON = " (at this instant only: it does not go on)"
+_SINGULAR = " (singular here: nothing tells whether and how it goes on)"
+
+
+class _Found(NamedTuple):
+    words: str
+    t: Vector
+    idle: bool
+    motor: int
+
+
+@quiet
+def motions(mech: Mechanism, q: Vector, report: MobilityReport | None = None) -> tuple[Motion, ...]:
+    """As many motions as the mechanism has at a closed configuration.
+
+    First those that motors lead, the others at rest as far as they can be; then those that no motor
+    drives, and the idle ones, as the doctor has them; at a singular configuration what is left.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like
+        Closed.
+    report : MobilityReport, optional
+        Of the mechanism at q: what `mobility` returns, which is called where it is not given.
+
+    Raises
+    ------
+    InputError
+        For what is no mechanism, or no configuration of it.
+    InconsistentError
+        For a configuration that is not closed.
+    """
+    check_mechanism(mech)
+    q = check_configuration(mech, q, "q")
+    T, part = _motions_here(mech, q)
+    if not T.shape[1]:
+        return ()
+    report = mobility(mech, q) if report is None else report
+    found, left = list[_Found](), T
+    idle = [(" + ".join(m.bodies), _direction(mech, m)) for m in report.idle_motions]
+    for one in (*_led(mech, T), *_undriven(mech, report.undriven, T)):
+        found, left = _with(found, left, one)
+    for words, t in idle:
+        found, left = _with(found, left, _Found(f"idle: {words}", T @ (T.T @ t), True, -1))
+    while left.shape[1]:
+        i = int(pivoted_qr(left.T, 1).pivots[0])
+        t = left @ left[i] / float(left[i] @ left[i])
+        found, left = _with(found, left, _Found(_moved(mech, t, i), t, False, -1))
+    at = sample(mech, q, 0.0, tolerance=0.0 if part is None else part.tolerance)
+    return tuple(_motion(mech, one, part, at) for one in found)
+
+
+def _motions_here(mech: Mechanism, q: Vector) -> tuple[Array, Partition | None]:
+    """All motions at this instant; and the partition, where it is not singular."""
+    try:
+        part = partition(mech, q)
+    except SingularityError:
+        G, error = scaled_jacobian(mech, q, 0.0)
+        rank = manifold_rank(G, largest(error), mech.tolerance)
+        return null_space_by_svd(G, rank)[3], None
+    return motions_at(mech, part, q), part
+
+
+def _with(found: list[_Found], left: Array, one: _Found) -> tuple[list[_Found], Array]:
+    """One motion more, if it is another one; and what is left of all."""
+    size = float(np.linalg.norm(one.t))
+    share = left.T @ one.t
+    if not size > 0.0 or not float(np.linalg.norm(share)) > IDLE_NEW * size:
+        return found, left
+    return [*found, one], left @ null_space_by_svd(share[None], 1)[3]
+
+
+def _led(mech: Mechanism, T: Array) -> list[_Found]:
+    found, rows = list[_Found](), np.zeros((0, T.shape[1]))
+    for i, row in enumerate(motor_rows(mech).rows @ T):
+        rest = row - rows.T @ (rows @ row)
+        t = least_motion(mech, T, i)
+        if t is None or not float(np.linalg.norm(rest)) > DRAG_LOCKED:
+            continue
+        rows = np.vstack([rows, rest / np.linalg.norm(rest)])
+        found.append(_Found(f"motor {mech.actuator_names[i]}", t, False, i))
+    return found
+
+
+def _undriven(mech: Mechanism, listed: list[doctors.Motion], T: Array) -> list[_Found]:
+    """Motions without motor that the doctor lists, as they are here."""
+    found = []
+    for motion in listed:
+        t = T @ (T.T @ _direction(mech, motion))
+        i = mech.coordinate_names.index(motion.rates[0][0])
+        more = ", gravity works on it" if motion.loaded else ""
+        found.append(_Found(f"no motor: {_moved(mech, t, i)}{more}", t, False, -1))
+    return found
+
+
+def _direction(mech: Mechanism, motion: doctors.Motion) -> Vector:
+    """Scaled."""
+    t = np.zeros(mech.nv)
+    for name, rate in motion.rates:
+        t[mech.coordinate_names.index(name)] = rate
+    return t / mech.column_scale
+
+
+def _moved(mech: Mechanism, t: Vector, first: int) -> str:
+    """The coordinates that move most, that one first."""
+    size = np.abs(t)
+    order = [first, *(i for i in np.argsort(-size).tolist() if i != first)]
+    names = [mech.coordinate_names[i] for i in order if size[i] > UNSEEN_MOTION * size.max()]
+    return named(names, 2) if names else repr(mech.coordinate_names[first])
+
+
+def _motion(mech: Mechanism, one: _Found, part: Partition | None, at: Sample) -> Motion:
+    finite = part is not None and goes_on(mech, at, one.t / float(np.linalg.norm(one.t)), 0.0)
+    v = one.t * mech.column_scale
+    if one.motor >= 0:
+        v /= float(mech.B[:, one.motor] @ v)
+    else:
+        v /= v[int(np.argmax(np.abs(one.t)))]
+    why = "" if finite else _DOES_NOT_GO_ON if part is not None else _SINGULAR
+    return Motion(one.words + why, read_only(v), one.idle, one.motor, finite)
+
+
+# --------------------------------------------------------------------------------------- played
+
+
+@quiet
+def played(mech: Mechanism, q: Vector, motion: Motion, frames: int = 120) -> Array:
+    """Closed configurations along a motion, a loop that begins and ends at q.
+
+    To and fro by 0.3 (rad, or of the size of the loop, of what moves most; rotors do not count), or
+    by less where the motion stops before; an idle spin goes once round, if it comes back. Where the
+    motion does not go on at all, all of them are q.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    q : (nq,) array_like
+        Closed; where `motions` found the motion, or elsewhere: what goes on of it there is played.
+    motion : Motion
+    frames : int
+        About so many.
+
+    Returns
+    -------
+    (n, nq) array
+        Each closed to 1e-9 of the rows that count.
+
+    Raises
+    ------
+    InputError
+        For no configuration of the mechanism, a motion of another one, less than 8 frames.
+    """
+    check_mechanism(mech)
+    q = check_configuration(mech, q, "q")
+    if motion.direction.shape != (mech.nv,) or motion.motor >= mech.nu:
+        raise InputError(f"this motion is none of {mech.name}")
+    count = whole("frames", frames, 8) // 4
+    still = np.repeat(q[None], 4 * count + 1, axis=0)
+    T, part = _motions_here(mech, q)
+    if not motion.finite or part is None or not T.shape[1]:
+        return still
+    t = T @ (T.T @ (motion.direction / mech.column_scale))
+    if not largest(t) > 0.0:
+        return still
+    gap = largest(scaled_jacobian(mech, q, 0.0)[1])
+    start = Spot(q, readings(mech, q, np.zeros(mech.nu)), part, gap, t / largest(t))
+    if motion.idle:
+        turn = _once_round(mech, start, 4 * count)
+        if turn is not None:
+            return turn
+    there, back = (_quarter(mech, start, motion.motor, sign, count) for sign in (1.0, -1.0))
+    return np.array([q, *there, *there[-2::-1], q, *back, *back[-2::-1], q])
+
+
+def _quarter(
+    mech: Mechanism, start: Spot, motor: int, sign: float, count: int
+) -> list[Vector]:  # fmt: skip
+    """Configurations to one side, slower and slower."""
+    if motor >= 0:
+        t = least_motion(mech, motions_at(mech, start.part, start.q), motor)
+        if t is None:
+            return [start.q] * count
+        others = np.delete(t, rotors(mech))
+        size = largest(others) if others.size and others.any() else largest(t)
+        reach = PLAYED_ANGLE * float(motor_rows(mech).unit[motor]) / size
+        start = start._replace(motion=None)
+    else:
+        reach = PLAYED_ANGLE
+    shares = np.sin(0.5 * np.pi * np.arange(1, count + 1) / count)
+    found, gone = _along(mech, start, motor, sign * reach * shares)
+    if len(found) < count:
+        found, _ = _along(mech, start, motor, PLAYED_SHARE * gone * shares)
+    return found + [found[-1] if found else start.q] * (count - len(found))
+
+
+def _along(
+    mech: Mechanism, start: Spot, motor: int, places: Vector
+) -> tuple[list[Vector], float]:  # fmt: skip
+    """Configurations at some places of a way, and how far it went."""
+    here, at, found = start, 0.0, list[Vector]()
+    for place in places.tolist():
+        there, words = walked(mech, here, place - at, motor)
+        if words:
+            went = there.motors[motor] - start.motors[motor] if motor >= 0 else at
+            return found, float(went)
+        here, at = there, place
+        found.append(here.q)
+    return found, at
+
+
+def _once_round(mech: Mechanism, start: Spot, count: int) -> Array | None:
+    """A whole turn of the body that turns fastest; None where it does not come back."""
+    here, found = start, [start.q]
+    for _ in range(count):
+        if here.motion is None:
+            return None
+        kin = kinematics(mech.model, workspace(mech), here.q, np.zeros(mech.nv), 0.0)
+        bodies = Bodies(mech, kin, here.part.tolerance)
+        rate = max(
+            float(np.linalg.norm(bodies.twist(j, here.motion)[3:]))
+            for j in range(1, mech.model.njoints)
+        )
+        if not rate > UNSEEN_MOTION:
+            return None
+        here, words = walked(mech, here, 2.0 * np.pi / count / rate)
+        if words:
+            return None
+        found.append(here.q)
+    off = pin.difference(mech.model, here.q, start.q) / mech.column_scale
+    if not largest(off) <= PLAYED_BACK:
+        return None
+    found[-1] = start.q
+    return np.array(found)

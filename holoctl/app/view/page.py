@@ -1,0 +1,275 @@
+"""The page: sliders, buttons and words around a scene, and what happens when they are touched.
+
+One lock guards the posture. What is slow to draw or to read (the table, the words) is renewed by a
+clock, ten times a second at most; the scene follows every move of a slider.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from holoctl.app.view import panel
+from holoctl.app.view.holding import holding
+from holoctl.app.view.motions import Motion, motions, played
+from holoctl.app.view.posture import Posture, dragged, sliders
+from holoctl.app.view.scene import LAYERS, SHOWN, Scene
+from holoctl.base.errors import HoloctlError
+from holoctl.doctor.examination import mobility
+
+if TYPE_CHECKING:
+    import viser
+
+    from holoctl.app.view.recorded import Recorded
+
+__all__ = ["Page"]
+
+RATE = 30.0
+"""Pictures a second of what plays by itself."""
+
+TEXTS_EVERY = 0.1
+"""Seconds between two renewals of the table."""
+
+SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5")
+
+STEPS = 2000
+"""Of a slider, from end to end."""
+
+
+class Page:
+    """What one can touch and read.
+
+    Parameters
+    ----------
+    server : viser.ViserServer
+    scene : Scene
+    posture : Posture
+        Where it starts.
+    recorded : Recorded, optional
+        A run, which then plays.
+    """
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        scene: Scene,
+        posture: Posture,
+        recorded: Recorded | None = None,
+    ) -> None:
+        self._server, self._scene = server, scene
+        self.posture = self._home = posture
+        self._recorded = recorded
+        self._lock = threading.RLock()
+        self._ended = threading.Event()
+        self._film: Callable[[], bool] | None = None
+        self._stale = True
+        gui = server.gui
+        gui.configure_theme(
+            show_logo=False, show_share_button=False, control_width="large", dark_mode=False
+        )
+        gui.set_panel_label(posture.mech.name)
+        gui.main_panel.dock_right()
+        tabs = gui.add_tab_group()
+        if recorded is not None:
+            with tabs.add_tab("Run"):
+                self._add_run(recorded)
+        with tabs.add_tab("Pose"):
+            self._add_pose()
+        with tabs.add_tab("Doctor"):
+            self._doctor = gui.add_html(panel.words("The doctor is looking ..."))
+        with tabs.add_tab("Show"):
+            self._add_layers()
+        scene.show_open(posture.q)
+        self._threads = [
+            threading.Thread(target=target, name=f"holoctl view: {name}", daemon=True)
+            for name, target in (("clock", self._run), ("doctor", self._examine))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """End the clock."""
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(timeout=5.0)
+
+    # ------------------------------------------------------------------------------- the pose
+
+    def _add_pose(self) -> None:
+        gui = self._server.gui
+        self._told = gui.add_html(panel.pose(self.posture))
+        self._sliders: list[Any] = []  # viser's handles: a value that is set goes to the page
+        for i, one in enumerate(sliders(self.posture)):
+            handle = gui.add_slider(
+                f"{one.name} ({one.unit})", min=one.low, max=one.high,
+                step=(one.high - one.low) / STEPS or 1.0, initial_value=one.value,
+                disabled=not self.posture.closed,
+            )  # fmt: skip
+            handle.on_update(partial(self._dragged, i))
+            self._sliders.append(handle)
+        if self._sliders:
+            gui.add_button("Back to the start").on_click(lambda _: self._go(self._home))
+        with gui.add_folder("Efforts that hold it at rest"):
+            self._held = gui.add_html("")
+        self._motions = gui.add_folder("Motions")
+
+    def _dragged(self, motor: int, event: Any) -> None:
+        if event.client is None:  # put there by this page
+            return
+        with self._lock:
+            self._stop()
+            target = float(self._sliders[motor].value)  # the newest, where several wait
+            if target == sliders(self.posture)[motor].value:
+                return
+            try:
+                self._go(dragged(self.posture, motor, target), keep=motor)
+            except HoloctlError as error:
+                self._go(replace(self.posture, words=str(error)))
+
+    def _go(self, posture: Posture, keep: int | None = None) -> None:
+        """Show a posture; the slider `keep` is under the hand, and stays where that is."""
+        with self._lock:
+            self._stop()
+            self.posture = posture
+            self._scene.show(posture.q)
+            self._told.content = panel.pose(posture)
+            for i, (handle, one) in enumerate(zip(self._sliders, sliders(posture), strict=True)):
+                if (i != keep or posture.words) and handle.value != one.value:
+                    handle.value = float(np.clip(one.value, one.low, one.high))
+            self._stale = True
+
+    # ------------------------------------------------------------------------------ the doctor
+
+    def _examine(self) -> None:
+        """The doctor's words, and a button for each motion."""
+        try:
+            report = mobility(self._home.mech, self._home.q)
+            found = motions(self._home.mech, self._home.q, report) if self._home.closed else ()
+        except HoloctlError as error:
+            self._doctor.content = panel.words(str(error))
+            return
+        self._doctor.content = panel.words(str(report))
+        with self._motions:
+            for motion in found:
+                button = self._server.gui.add_button(motion.words)
+                button.on_click(partial(self._play, motion))
+            if not found:
+                self._server.gui.add_html(panel.words("Nothing moves.", "holoctl-motions"))
+
+    def _play(self, motion: Motion, _: Any) -> None:
+        with self._lock:
+            self._stop()
+            at = self.posture
+            try:
+                frames = iter(played(at.mech, at.q, motion))
+            except HoloctlError as error:
+                self._go(replace(at, words=str(error)))
+                return
+
+            def show_next() -> bool:
+                q = next(frames, None)
+                self._scene.show(at.q if q is None else q)
+                return q is not None
+
+            self._film = show_next
+
+    def _stop(self) -> None:
+        """End what plays by itself, and show the posture again."""
+        if self._film is not None:
+            self._film = None
+            self._scene.show(self.posture.q)
+
+    # --------------------------------------------------------------------------------- the run
+
+    def _add_run(self, recorded: Recorded) -> None:
+        gui, end = self._server.gui, recorded.end
+        self._button = gui.add_button("Play")
+        self._button.on_click(lambda _: self._start_or_pause())
+        self._speed = gui.add_dropdown("Speed", SPEEDS, initial_value="1")
+        self._time: Any = gui.add_slider(
+            "t (s)", min=recorded.start, max=end, step=(end - recorded.start) / STEPS or 1.0,
+            initial_value=recorded.start,
+        )  # fmt: skip
+        self._time.on_update(self._wound)
+        self._clock = gui.add_html(panel.marker(0.0, recorded.told(recorded.start)))
+        gui.add_html(panel.chart(recorded))
+
+    def _wound(self, event: Any) -> None:
+        if event.client is None or self._recorded is None:
+            return
+        with self._lock:
+            self._film = None
+            self._button.label = "Play"
+            self._show_instant(float(self._time.value))
+
+    def _show_instant(self, t: float) -> None:
+        recorded = self._recorded
+        if recorded is None:
+            return
+        self._scene.show(recorded.at(t))
+        share = (t - recorded.start) / ((recorded.end - recorded.start) or 1.0)
+        self._clock.content = panel.marker(share, recorded.told(t))
+
+    def _start_or_pause(self) -> None:
+        recorded = self._recorded
+        if recorded is None:
+            return
+        with self._lock:
+            if self._button.label == "Pause":
+                self._film, self._button.label = None, "Play"
+                return
+            t = float(self._time.value)
+            t = recorded.start if t >= recorded.end else t
+            last = time.monotonic()
+
+            def show_next() -> bool:
+                nonlocal t, last
+                now = time.monotonic()
+                t, last = min(t + (now - last) * float(self._speed.value), recorded.end), now
+                self._time.value = t
+                self._show_instant(t)
+                if t >= recorded.end:
+                    self._button.label = "Play"
+                return t < recorded.end
+
+            self._film, self._button.label = show_next, "Pause"
+
+    # ------------------------------------------------------------------------------- the layers
+
+    def _add_layers(self) -> None:
+        for layer in LAYERS:
+            box = self._server.gui.add_checkbox(layer.capitalize(), initial_value=layer in SHOWN)
+            box.on_update(partial(self._layer, layer))
+
+    def _layer(self, layer: str, event: Any) -> None:
+        self._scene.layer(layer, bool(event.target.value))
+
+    # -------------------------------------------------------------------------------- the clock
+
+    def _run(self) -> None:
+        """Play what plays, and renew what is read, until the page is closed."""
+        texts = 0.0
+        while not self._ended.wait(1.0 / RATE):
+            with self._lock:
+                if self._film is not None and not self._film():
+                    self._film = None
+                now = time.monotonic()
+                if not self._stale or now - texts < TEXTS_EVERY:
+                    continue
+                self._stale, posture, texts = False, self.posture, now
+            self._held.content = _held(posture)
+
+
+def _held(posture: Posture) -> str:
+    if not posture.closed:
+        return panel.words("It does not close, so nothing holds it.", "holoctl-holding")
+    try:
+        return panel.holding_table(holding(posture.mech, posture.q, posture.part))
+    except HoloctlError as error:
+        return panel.words(str(error), "holoctl-holding")

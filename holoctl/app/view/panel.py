@@ -1,0 +1,183 @@
+"""The panel: what is written beside the scene, as HTML. Names come from files: all is escaped."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from holoctl.app.view.holding import Holding
+    from holoctl.app.view.posture import Posture
+    from holoctl.app.view.recorded import Recorded
+
+__all__ = ["chart", "holding_table", "marker", "pose", "words"]
+
+Array = NDArray[np.float64]
+
+RED = "#d62728"
+COLORS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#17becf")
+_TEXT = "font-size: 0.85em; line-height: 1.4; padding: 0.2em 0.8em; overflow-wrap: anywhere"
+_NUMBER = "text-align: right; font-variant-numeric: tabular-nums; padding-left: 0.8em"
+
+WIDTH, HEIGHT, LEFT = 320, 150, 44
+"""Of a chart, in its own units; what its numbers take on the left."""
+
+MOST_OF_A_HEAD = 30
+"""Letters before the colon that starts a paragraph of the doctor."""
+
+MOST_NAMES = 8
+"""Of curves explained below a chart."""
+
+
+def pose(posture: Posture) -> str:
+    """Whether the posture is closed, and why it stands still; q in full in ``data-q``."""
+    gap = f"largest error {posture.gap:.1e} (scaled)"
+    state = f"Closed: {gap}." if posture.closed else f"It does not close: {gap}."
+    color = "inherit" if posture.closed else RED
+    q = escape(json.dumps(posture.q.tolist()), quote=True)
+    return (
+        f'<div id="holoctl-pose" style="{_TEXT}; color: {color}" data-q="{q}" '
+        f'data-gap="{posture.gap!r}" data-closed="{str(posture.closed).lower()}">'
+        f"{state}{_in_red(posture.words, 'holoctl-stop')}</div>"
+    )
+
+
+def holding_table(found: Holding) -> str:
+    """What each motor gives at rest, red past its limit."""
+    lines = []
+    for row in found.rows:
+        style = f"color: {RED}; font-weight: 600" if row.past else ""
+        most = "" if row.limit is None else f"of {row.limit:.3g}"
+        lines.append(
+            f'<tr style="{style}"><td>{escape(row.motor)}</td>'
+            f'<td style="{_NUMBER}">{_signed(row.effort)}</td><td>{escape(row.unit)}</td>'
+            f'<td style="{_NUMBER}">{most}</td></tr>'
+        )
+    table = f'<table style="border-spacing: 0">{"".join(lines)}</table>' if lines else ""
+    told = _in_red(found.words, "holoctl-unheld")
+    return f'<div id="holoctl-holding" style="{_TEXT}">{table}{told}</div>'
+
+
+def words(text: str, name: str = "holoctl-doctor") -> str:
+    """A text of several paragraphs."""
+    return f'<div id="{escape(name)}" style="{_TEXT}">{_paragraphs(text)}</div>'
+
+
+def chart(run: Recorded) -> str:
+    """Efforts over time as a drawing, their limits dotted."""
+    t, values, names, limits = run.t, run.u, run.names, run.limits
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (-1.0, 1.0)
+    if limits is not None:
+        near = limits[np.isfinite(limits) & (np.abs(limits) <= 2.0 * max(-low, high, 1e-12))]
+        low, high = min([low, *near.tolist()]), max([high, *near.tolist()])
+    span = (high - low) or max(abs(high), 1.0)
+    low, high = low - 0.05 * span, high + 0.05 * span
+    start, end = (float(t[0]), float(t[-1])) if len(t) else (0.0, 1.0)
+
+    def across(x: Array) -> Array:
+        there: Array = LEFT + (WIDTH - LEFT) * (x - start) / ((end - start) or 1.0)
+        return there
+
+    def up(y: Array) -> Array:
+        there: Array = HEIGHT * (high - y) / (high - low)
+        return there
+
+    parts = [f'<rect x="{LEFT}" width="{WIDTH - LEFT}" height="{HEIGHT}" fill="none" '
+             'stroke="currentColor" stroke-opacity="0.25"/>']  # fmt: skip
+    for level in _levels(low, high):
+        y = float(up(np.array(level)))
+        parts.append(
+            f'<line x1="{LEFT}" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}" stroke="currentColor" '
+            f'stroke-opacity="0.15"/><text x="{LEFT - 4}" y="{y + 3:.1f}" text-anchor="end" '
+            f'font-size="9" fill="currentColor">{level:.4g}</text>'
+        )
+    for k in range(values.shape[1]):
+        color = COLORS[k % len(COLORS)]
+        for piece in _pieces(across(t), up(values[:, k])):
+            parts.append(
+                f'<polyline points="{piece}" fill="none" stroke="{color}" stroke-width="1.3"/>'
+            )
+        for y in () if limits is None else up(limits[:, k]):
+            if np.isfinite(y) and 0.0 <= y <= HEIGHT:
+                parts.append(
+                    f'<line x1="{LEFT}" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}" stroke="{color}" '
+                    'stroke-dasharray="2 3"/>'
+                )
+    legend = "&emsp;".join(
+        f'<span style="color: {COLORS[k % len(COLORS)]}">&#9644;</span> {escape(name)}'
+        for k, name in enumerate(names[:MOST_NAMES])
+    )
+    more = f"&emsp;({len(names) - MOST_NAMES} more)" if len(names) > MOST_NAMES else ""
+    return (
+        f'<div id="holoctl-chart" style="{_TEXT}"><div>Efforts ({escape(run.unit)}), '
+        f"{start:.4g} to {end:.4g} s</div>"
+        f'<svg viewBox="0 -4 {WIDTH} {HEIGHT + 8}" style="width: 100%; display: block">'
+        f"{''.join(parts)}</svg><div>{legend}{more}</div></div>"
+    )
+
+
+def marker(share: float, text: str) -> str:
+    """Where a run is, as a bar of the width of a chart above it."""
+    left = 100.0 * (LEFT + (WIDTH - LEFT) * min(max(share, 0.0), 1.0)) / WIDTH
+    return (
+        f'<div id="holoctl-time" style="{_TEXT}"><div>{escape(text)}</div>'
+        f'<div style="position: relative; height: 8px"><div style="position: absolute; '
+        f"left: {left:.2f}%; border: 5px solid transparent; border-top-color: {RED}; "
+        'transform: translateX(-5px)"></div></div></div>'
+    )
+
+
+def _pieces(x: Array, y: Array) -> list[str]:
+    """Points of a curve, apart where it is not finite."""
+    there = np.isfinite(y)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], there, [False]]).astype(int)))
+    return [
+        " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x[i:j].tolist(), y[i:j].tolist(), strict=True))
+        for i, j in edges.reshape(-1, 2)
+    ]
+
+
+def _levels(low: float, high: float) -> list[float]:
+    """Round numbers between two."""
+    raw = (high - low) / 4.0
+    unit = 10.0 ** np.floor(np.log10(raw))
+    step = unit * next((s for s in (1.0, 2.0, 5.0) if s * unit >= raw), 10.0)
+    first = int(np.ceil(low / step))
+    return [step * k for k in range(first, int(np.floor(high / step)) + 1)]
+
+
+def _signed(x: float) -> str:
+    return f"{x:+.4g}".replace("-", "\N{MINUS SIGN}")
+
+
+def _in_red(text: str, name: str) -> str:
+    """A paragraph, if there is something to say."""
+    if not text:
+        return ""
+    inside = escape(text).replace("\n", "<br>")
+    return f'<p id="{name}" style="color: {RED}; margin: 0.3em 0">{inside}</p>'
+
+
+def _paragraphs(text: str) -> str:
+    """Lines of a report: those that go on are indented, those of a list start with a dash."""
+    found = list[str]()
+    for line in text.splitlines():
+        if line.startswith("  ") and not line.lstrip().startswith("- ") and found:
+            found[-1] += " " + line.strip()
+        elif line.strip():
+            found.append(line.strip())
+    return "".join(map(_paragraph, found))
+
+
+def _paragraph(line: str) -> str:
+    if line.startswith("- "):
+        return f'<p style="margin: 0.2em 0 0.2em 1em">{escape(line[2:])}</p>'
+    head, colon, rest = line.partition(": ")
+    if colon and len(head) <= MOST_OF_A_HEAD:
+        return f'<p style="margin: 0.5em 0"><b>{escape(head)}:</b> {escape(rest)}</p>'
+    return f'<p style="margin: 0.5em 0">{escape(line)}</p>'

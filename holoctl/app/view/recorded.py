@@ -1,0 +1,179 @@
+"""What is shown of a `Run`: configurations by time, efforts as a chart, what happened when.
+
+Nothing is interpolated: shown is the recorded instant that is nearest, which is closed as the plant
+was. A chart has so many places; of the instants between two of them it keeps the least and the
+largest effort of each motor, so no peak is lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.app.plot_run import check_run
+from holoctl.app.units import motor_units
+from holoctl.app.view.walk import limits_bound
+from holoctl.base.checks import Vector, counted, positive, quiet, read_only
+from holoctl.base.errors import InputError
+from holoctl.dynamics.certificate import limit
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.simulation.run import Run
+
+__all__ = ["Recorded", "frames", "recorded"]
+
+Array = NDArray[np.float64]
+
+PLACES = 600
+"""Of a chart."""
+
+NEAR = 0.25
+"""Seconds around an instant in which what happened is told."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A run that is shown.
+
+    Attributes
+    ----------
+    mech : Mechanism
+    run : Run
+    t : (p,) array
+        Times of the chart, s.
+    u : (p, nu) array
+        Efforts of the chart; nan where a controller was not asked.
+    names : tuple of nu str
+    unit : str
+        Of the efforts.
+    limits : (2, nu) array or None
+        Lower and upper, infinite where there are none; None where there are none at all.
+    words : str
+        How it ended, and what happened.
+    """
+
+    mech: Mechanism
+    run: Run
+    t: Vector
+    u: Array
+    names: tuple[str, ...]
+    unit: str
+    limits: Array | None
+    words: str
+    _marks: tuple[tuple[float, str], ...] = field(repr=False, default=())
+
+    @property
+    def start(self) -> float:
+        """Time of the first instant, s."""
+        return float(self.run.t[0])
+
+    @property
+    def end(self) -> float:
+        """Time of the last instant, s."""
+        return float(self.run.t[-1])
+
+    def index(self, t: float) -> int:
+        """The recorded instant nearest to a time."""
+        return int(_nearest(self.run.t, np.array([t]))[0])
+
+    def at(self, t: float) -> Vector:
+        """The configuration (nq,) at the recorded instant nearest to a time."""
+        q: Vector = self.run.q[self.index(t)]
+        return q
+
+    def told(self, t: float) -> str:
+        """The time, and what happened around it."""
+        i = self.index(t)
+        parts = [f"t = {self.run.t[i]:.3f} s"]
+        if not self.run.closure[i] <= limit("closure", self.mech.tolerance):
+            parts.append(f"open by {self.run.closure[i]:.1e} (scaled)")
+        parts += [what for when, what in self._marks if abs(when - t) <= NEAR]
+        if self.run.ended and self.end - t <= NEAR:
+            parts.append(f"ended by {self.run.ended}")
+        return "; ".join(parts)
+
+
+@quiet
+def recorded(mech: Mechanism, run: Run) -> Recorded:
+    """What is shown of a run of a mechanism.
+
+    Raises
+    ------
+    InputError
+        For what is no run, one of another mechanism, one without an instant.
+    """
+    check_run(run, mech)
+    if not run.t.size:
+        raise InputError("run has no instant, so there is nothing to show")
+    t, u = _thinned(run.t, run.u)
+    bounds = limits_bound(mech).effort
+    units = sorted({unit or "N m, N" for unit in motor_units(mech)})
+    marks = _marks_of(run)
+    return Recorded(
+        mech, run, read_only(t), read_only(u), mech.actuator_names, ", ".join(units) or "N m",
+        bounds if np.isfinite(bounds).any() else None, _words(run, marks), marks,
+    )  # fmt: skip
+
+
+def frames(shown: Recorded, rate: float = 30.0) -> tuple[Vector, NDArray[np.intp], Array]:
+    """Times (n,), s; the recorded instants (n,) nearest to them; and the configurations (n, nq).
+
+    Raises
+    ------
+    InputError
+        For a rate, 1/s, that is not above zero.
+    """
+    rate = positive("rate", rate, "1/s")
+    count = int(np.floor((shown.end - shown.start) * rate + 1e-9))
+    times = shown.start + np.arange(count + 1) / rate
+    if times[-1] < shown.end:
+        times = np.append(times, shown.end)
+    which = _nearest(shown.run.t, times)
+    return times, which, shown.run.q[which]
+
+
+def _nearest(t: Vector, wanted: Vector) -> NDArray[np.intp]:
+    after = np.clip(np.searchsorted(t, wanted), 1, max(t.size - 1, 1))
+    after = np.minimum(after, t.size - 1)
+    before = np.maximum(after - 1, 0)
+    closer = wanted - t[before] <= t[after] - wanted
+    return np.where(closer, before, after).astype(np.intp)
+
+
+def _thinned(t: Vector, u: Array) -> tuple[Vector, Array]:
+    """No more than so many times, with the extremes of each stretch, in the order of time."""
+    if t.size <= 2 * PLACES:
+        return t.copy(), u.copy()
+    edges = np.linspace(0, t.size, PLACES + 1).astype(int)
+    times = np.stack([t[edges[:-1]], t[edges[1:] - 1]], axis=1).reshape(-1)
+    if not u.shape[1]:
+        return times, np.zeros((times.size, 0))
+    low = np.fmin.reduceat(u, edges[:-1], axis=0)
+    high = np.fmax.reduceat(u, edges[:-1], axis=0)
+    rising = u[edges[:-1]] <= u[edges[1:] - 1]
+    pairs = np.stack([np.where(rising, low, high), np.where(rising, high, low)], axis=1)
+    return times, pairs.reshape(-1, u.shape[1])
+
+
+def _marks_of(run: Run) -> tuple[tuple[float, str], ...]:
+    found = [(float(t), f"singular configuration crossed at {t:.3f} s") for t in run.crossings]
+    found += [(float(t), f"event {int(k)} at {t:.3f} s") for t, k in run.events]
+    return tuple(sorted(found))
+
+
+def _words(run: Run, marks: tuple[tuple[float, str], ...]) -> str:
+    length = f"{run.t[-1] - run.t[0]:.4g} s"
+    parts = [f"{counted(run.t.size, 'instant')} over {length}; shown is the nearest one."]
+    if run.ended:
+        parts.append(f"It ended by {run.ended}.")
+    if len(run.crossings):
+        parts.append(f"Singular configurations crossed: {len(run.crossings)}.")
+    if len(run.events):
+        parts.append(f"Events: {len(run.events)}.")
+    parts += [what for _, what in marks[:MOST_TOLD]]
+    return "\n".join(parts)
+
+
+MOST_TOLD = 10
+"""Of what happened, in the words."""

@@ -1,0 +1,212 @@
+"""The scene: a mechanism as nodes of a page, moved by where its joints are.
+
+Each joint is a node, and what is fixed to its body hangs below it: so a configuration is one
+placement per joint, and nothing else is sent while the mechanism moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.app.skeleton import skeleton
+from holoctl.app.view.geometry import Shape
+from holoctl.app.view.triangles import triangles_of
+from holoctl.base.checks import Vector
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.frozen_model import plain
+
+if TYPE_CHECKING:
+    import viser
+
+__all__ = ["LAYERS", "Scene"]
+
+Array = NDArray[np.float64]
+
+LAYERS = ("bodies", "closures", "joints", "frames", "names")
+"""What can be shown and hidden."""
+
+SHOWN = ("bodies", "closures")
+"""Layers that are there at first."""
+
+RED, ORANGE, BLUE, GREY = (214, 39, 40), (255, 127, 14), (31, 119, 180), (110, 110, 110)
+
+POINT, AXIS, THREAD = 0.018, 0.09, 0.004
+"""Radius of a point, length of an axis, thickness of a line, as shares of the size."""
+
+
+class Scene:
+    """The nodes of one mechanism on one page.
+
+    Parameters
+    ----------
+    server : viser.ViserServer
+    mech : Mechanism
+    shapes : sequence of Shape
+        What its bodies look like.
+    q : (nq,) array
+        Where it is at first; lengths of points and axes come from its size there.
+    """
+
+    def __init__(
+        self, server: viser.ViserServer, mech: Mechanism, shapes: Sequence[Shape], q: Vector
+    ) -> None:
+        self._server, self._mech = server, mech
+        self._model, self._data = plain(mech.model), plain(mech.model).createData()
+        self._parts: dict[str, list[Any]] = {layer: [] for layer in LAYERS}
+        self._shown = set(SHOWN)
+        self._open: list[Any] = []
+        self._last = np.full((mech.model.njoints, 7), np.nan)
+        found = skeleton(mech, q)
+        low, high = _box([found.points, *_corners(self._model, q, shapes)])
+        self.size = float(np.linalg.norm(high - low)) or 1.0
+        self._bodies = [
+            server.scene.add_frame(f"/joints/{j}", show_axes=False)
+            for j in range(mech.model.njoints)
+        ]
+        self._add_shapes(shapes)
+        self._add_closures()
+        self._add_joints()
+        self._add_frames()
+        self._look(low, high)
+        self.show(q)
+
+    def show(self, q: Vector) -> None:
+        """Put the mechanism where q says."""
+        pin.forwardKinematics(self._model, self._data, q)
+        poses = np.array([pin.SE3ToXYZQUAT(X) for X in self._data.oMi])
+        with self._server.atomic():
+            for j in np.flatnonzero((poses != self._last).any(axis=1)):
+                x, y, z, w = poses[j, 3:].tolist()
+                self._bodies[j].position = tuple(poses[j, :3].tolist())
+                self._bodies[j].wxyz = (w, x, y, z)
+        self._last = poses
+
+    def show_open(self, q: Vector) -> None:
+        """Show in red what does not meet at q; nothing where all meets."""
+        for node in self._open:
+            node.remove()
+        self._open.clear()
+        found, scene = skeleton(self._mech, q), self._server.scene
+        for i, p in enumerate(found.open_ends):
+            ball = scene.add_icosphere(
+                f"/open/end {i}", 1.6 * POINT * self.size, RED, position=tuple(p.tolist())
+            )
+            self._open.append(ball)
+        if len(found.gaps):
+            lines = scene.add_line_segments(
+                "/open/gaps", found.gaps.astype(np.float32), RED, thickness=2 * THREAD * self.size
+            )
+            self._open.append(lines)
+
+    def layer(self, name: str, shown: bool) -> None:
+        """Show a layer of `LAYERS`, or hide it."""
+        (self._shown.add if shown else self._shown.discard)(name)
+        with self._server.atomic():
+            for node in self._parts[name]:
+                node.visible = shown
+
+    # ------------------------------------------------------------------------ what hangs where
+
+    def _add(self, layer: str, node: Any) -> None:
+        node.visible = layer in self._shown
+        self._parts[layer].append(node)
+
+    def _add_shapes(self, shapes: Sequence[Shape]) -> None:
+        for i, shape in enumerate(shapes):
+            vertices, faces = triangles_of(shape)
+            node = self._server.scene.add_mesh_simple(
+                f"/joints/{shape.joint}/shape {i}",
+                vertices.astype(np.float32),
+                faces.astype(np.uint32),
+                color=np.array([round(255 * c) for c in shape.color[:3]]),
+                opacity=shape.color[3] if len(shape.color) > 3 and shape.color[3] < 1 else None,
+                side="double",
+                flat_shading=shape.kind == "box",
+                **_pose(shape.placement),
+            )
+            self._add("bodies", node)
+
+    def _add_closures(self) -> None:
+        for k, rows in enumerate(self._mech.bound):
+            for i, frame in enumerate(rows.anchors):
+                where = f"/joints/{frame.joint}/closure {k} {i}"
+                place: Any = tuple(frame.placement.translation.tolist())
+                ball = self._server.scene.add_icosphere(
+                    where, POINT * self.size, ORANGE, position=place
+                )
+                self._add("closures", ball)
+
+    def _add_joints(self) -> None:
+        driven = np.abs(self._mech.B).max(axis=1, initial=0.0) > 0.0
+        motors = set(self._mech.joint_of[driven].tolist())
+        for j in range(1, self._mech.model.njoints):
+            color = BLUE if j in motors else GREY
+            ball = self._server.scene.add_icosphere(f"/joints/{j}/joint", POINT * self.size, color)
+            self._add("joints", ball)
+
+    def _add_frames(self) -> None:
+        seen = set[tuple[int, str]]()
+        named = [
+            (f.parentJoint, f.placement, f.name)
+            for f in self._model.frames
+            if f.type in (pin.FrameType.JOINT, pin.FrameType.BODY, pin.FrameType.OP_FRAME)
+        ]
+        held = [(f.joint, f.placement, f.name) for b in self._mech.bound for f in b.anchors]
+        for i, (j, X, name) in enumerate([*named, *held]):
+            if (key := (j, str(np.round(X.homogeneous, 9).tolist()))) in seen:
+                continue
+            seen.add(key)
+            axes = self._server.scene.add_frame(
+                f"/joints/{j}/frame {i}",
+                axes_length=AXIS * self.size,
+                axes_radius=AXIS * self.size / 24.0,
+                **_pose(X),
+            )
+            self._add("frames", axes)
+            label = self._server.scene.add_label(
+                f"/joints/{j}/name {i}", name, position=tuple(X.translation.tolist())
+            )
+            self._add("names", label)
+
+    def _look(self, low: Vector, high: Vector) -> None:
+        """Light, ground, and where one looks from: the front, a little from above."""
+        scene, middle = self._server.scene, (low + high) / 2.0
+        scene.set_up_direction("+z")
+        cell = 10.0 ** np.floor(np.log10(self.size))
+        scene.add_grid(
+            "/ground", 20.0 * cell, 20.0 * cell, cell_size=cell / 5.0, section_size=cell,
+            cell_color=(232, 232, 232), section_color=(205, 205, 205),
+            position=(0.0, 0.0, float(low[2])),
+        )  # fmt: skip
+        camera = self._server.initial_camera
+        camera.near, camera.far = 1e-3 * self.size, 1e3 * self.size
+        camera.fov = np.deg2rad(40.0)
+        camera.look_at = middle
+        camera.position = middle + self.size * np.array([0.55, -1.25, 0.45])
+
+
+def _pose(X: pin.SE3) -> dict[str, Any]:
+    x, y, z, w = pin.Quaternion(X.rotation).coeffs().tolist()
+    return {"position": tuple(X.translation.tolist()), "wxyz": (w, x, y, z)}
+
+
+def _corners(model: pin.Model, q: Vector, shapes: Sequence[Shape]) -> list[Array]:
+    """Points of the shapes in the world."""
+    data = model.createData()
+    pin.forwardKinematics(model, data, q)
+    found = list[Array]()
+    for shape in shapes:
+        X = data.oMi[shape.joint] * shape.placement
+        found.append(triangles_of(shape)[0] @ X.rotation.T + X.translation)
+    return found
+
+
+def _box(points: Sequence[Array]) -> tuple[Vector, Vector]:
+    every = np.vstack(points) if points else np.zeros((1, 3))
+    every = every if len(every) else np.zeros((1, 3))
+    return every.min(axis=0), every.max(axis=0)

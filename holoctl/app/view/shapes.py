@@ -1,0 +1,197 @@
+"""What is seen of a body: boxes, balls, cylinders, capsules, meshes, each fixed in a joint.
+
+placement in the world = X_j placement        X_j that of the joint, at a configuration
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+
+__all__ = [
+    "GROUND_COLOR",
+    "Color",
+    "Drawn",
+    "Geometry",
+    "Kind",
+    "Shape",
+    "Solid",
+    "ball",
+    "box",
+    "capsule",
+    "color_of_joint",
+    "cylinder",
+    "ellipsoid",
+    "lying",
+    "mesh",
+]
+
+Array = NDArray[np.float64]
+Faces = NDArray[np.int64]
+Kind = Literal["box", "sphere", "cylinder", "capsule", "mesh"]
+Color = tuple[float, float, float, float]
+"""Red, green, blue and opacity, each from 0 to 1."""
+
+GROUND_COLOR: Color = (0.62, 0.62, 0.62, 1.0)
+
+_PALETTE = ("4477aa", "ccbb44", "228833", "66ccee", "aa3377")
+"""Paul Tol's "bright" without its red, which is kept for what is open, and its grey, the ground:
+distinct for the color-blind (personal.sron.nl/~pault)."""
+
+_AROUND = 24  # points around an ellipsoid, and half as many from pole to pole
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """A form, about its own origin.
+
+    Attributes
+    ----------
+    kind : str
+    size : tuple of float
+        m. Box: its three edges. Sphere: radius. Cylinder: radius, length, along z. Capsule:
+        radius, and the length between the centres of its ends, along z. Mesh: nothing.
+    vertices : (n, 3) array
+        Of a mesh, m; else none.
+    faces : (m, 3) int array
+        Of a mesh: triangles, as places in `vertices`; else none.
+    """
+
+    kind: Kind
+    size: tuple[float, ...] = ()
+    vertices: Array = field(default_factory=lambda: np.zeros((0, 3)))
+    faces: Faces = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A solid fixed in the body of a joint.
+
+    Attributes
+    ----------
+    joint : int
+        Index in the model; 0 for what is fixed to the world.
+    placement : pin.SE3
+        Where the solid is in the frame of the joint.
+    kind, size, vertices, faces
+        As of `Solid`.
+    color : tuple of 4 float
+        Red, green, blue and opacity, each from 0 to 1.
+    body : str
+        What it is called: the body of the file that it is part of, or the joint.
+    """
+
+    joint: int
+    placement: pin.SE3
+    kind: Kind
+    size: tuple[float, ...]
+    color: Color
+    vertices: Array
+    faces: Faces
+    body: str
+
+    @staticmethod
+    def of(
+        solid: Solid, joint: int, placement: pin.SE3, body: str, color: Color | None = None
+    ) -> Shape:
+        """A solid in its place; by default in the color of the joint."""
+        shown = color_of_joint(joint) if color is None else color
+        return Shape(
+            joint, placement, solid.kind, solid.size, shown, solid.vertices, solid.faces, body
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """Shapes of a mechanism, and sentences on what a file shows and they do not."""
+
+    shapes: tuple[Shape, ...]
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A solid as a file has it: the name of the body, the placement there, a color if given."""
+
+    body: str
+    placement: pin.SE3
+    solid: Solid
+    color: Color | None = None
+
+
+def color_of_joint(joint: int) -> Color:
+    """One of a few colors that the color-blind can tell apart; grey for the ground."""
+    if joint == 0:
+        return GROUND_COLOR
+    digits = _PALETTE[(joint - 1) % len(_PALETTE)]
+    red, green, blue = (int(digits[i : i + 2], 16) / 255.0 for i in (0, 2, 4))
+    return red, green, blue, 1.0
+
+
+# ---------------------------------------------------------------------------------- solids
+
+
+def box(x: float, y: float, z: float) -> Solid:
+    """Edges, m."""
+    return Solid("box", (x, y, z))
+
+
+def ball(radius: float) -> Solid:
+    """A sphere."""
+    return Solid("sphere", (radius,))
+
+
+def cylinder(radius: float, length: float) -> Solid:
+    """Along z, its centre at the origin."""
+    return Solid("cylinder", (radius, length))
+
+
+def capsule(radius: float, length: float) -> Solid:
+    """Along z, its centre at the origin; `length` between the centres of its round ends."""
+    return Solid("capsule", (radius, length))
+
+
+def mesh(vertices: Array, faces: Faces) -> Solid:
+    """Triangles, counter-clockwise from outside."""
+    return Solid("mesh", (), vertices, faces)
+
+
+def ellipsoid(radii: tuple[float, ...]) -> Solid:
+    """A ball of triangles, stretched."""
+    down, around = np.meshgrid(
+        np.linspace(0.0, np.pi, _AROUND // 2 + 1)[1:-1],
+        np.arange(_AROUND) * (2.0 * np.pi / _AROUND),
+        indexing="ij",
+    )
+    rings = np.stack(
+        [np.sin(down) * np.cos(around), np.sin(down) * np.sin(around), np.cos(down)], axis=-1
+    ).reshape(-1, 3)
+    vertices = np.vstack([rings, [[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]])
+    here = np.arange(len(rings)).reshape(-1, _AROUND)
+    beside = np.roll(here, -1, axis=1)
+    north, south = (np.full(_AROUND, len(rings) + i) for i in (0, 1))
+    faces = [
+        np.stack([here[:-1], here[1:], beside[1:]], axis=-1).reshape(-1, 3),
+        np.stack([here[:-1], beside[1:], beside[:-1]], axis=-1).reshape(-1, 3),
+        np.stack([north, here[0], beside[0]], axis=-1),
+        np.stack([south, beside[-1], here[-1]], axis=-1),
+    ]
+    return mesh(vertices * np.array(radii), np.vstack(faces).astype(np.int64))
+
+
+def lying(a: Vector, b: Vector) -> tuple[pin.SE3, float]:
+    """Where z runs from a to b, the origin in the middle between them; and how far they are apart.
+
+    The two must not be one point.
+    """
+    length = float(np.linalg.norm(b - a))
+    z = (b - a) / length
+    x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
+    x /= np.linalg.norm(x)
+    return pin.SE3(np.column_stack((x, np.cross(z, x), z)), 0.5 * (a + b)), length

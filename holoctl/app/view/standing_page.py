@@ -1,0 +1,100 @@
+"""A page that stands alone: the scene and a film of it in one file, words beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from holoctl.app.view import panel
+from holoctl.app.view.geometry import Shape
+from holoctl.app.view.holding import holding
+from holoctl.app.view.motions import motions, played
+from holoctl.app.view.posture import Posture
+from holoctl.app.view.recorded import Recorded
+from holoctl.app.view.scene import Scene
+from holoctl.app.view.server import start_server, stop_server
+from holoctl.base.checks import Vector
+from holoctl.base.errors import HoloctlError
+from holoctl.doctor.examination import mobility
+
+__all__ = ["standing_page"]
+
+RATE = 30.0
+"""Pictures a second of the film."""
+
+REST = 0.7
+"""Seconds that it rests between two motions."""
+
+_STYLE = """
+#holoctl-panel { position: fixed; top: 0; right: 0; width: 21em; z-index: 1000;
+  max-height: calc(100vh - 42px); overflow-y: auto;
+  background: rgba(255, 255, 255, 0.94); color: #222; border-radius: 0 0 0 8px;
+  box-shadow: 0 1px 6px rgba(0, 0, 0, 0.25); font: 15px/1.45 system-ui, sans-serif; }
+#holoctl-panel > summary { padding: 0.5em 0.8em; font-weight: 600; cursor: pointer; }
+#holoctl-panel h2 { font-size: 1em; margin: 0.6em 0.7em 0.1em; }
+"""
+
+
+def standing_page(
+    posture: Posture, shapes: Sequence[Shape], recorded: Recorded | None = None
+) -> str:
+    """The page as text: a run, or each motion of the mechanism in turn."""
+    server = start_server(port=0, name=posture.mech.name)
+    try:
+        start = posture.q if recorded is None else recorded.at(recorded.start)
+        scene = Scene(server, posture.mech, shapes, start)
+        scene.show_open(start)
+        film = server.get_scene_serializer()
+        pictures = _motions(posture) if recorded is None else _run(recorded)
+        for q, seconds in pictures:
+            scene.show(q)
+            film.insert_sleep(seconds)
+        text: str = film.as_html()
+    finally:
+        stop_server(server)
+    name = escape(posture.mech.name)
+    beside = f"<style>{_STYLE}</style>{_panel(posture, recorded)}"
+    head, body = "</head>", "</body>"
+    text = text.replace(head, f"<title>{name}</title>{head}", 1)
+    at = text.rindex(body)
+    return text[:at] + beside + text[at:]
+
+
+def _run(recorded: Recorded) -> Iterator[tuple[Vector, float]]:
+    """Configurations and how long each is shown, s."""
+    count = max(int((recorded.end - recorded.start) * RATE), 1)
+    for k in range(count + 1):
+        yield recorded.at(min(recorded.start + k / RATE, recorded.end)), 1.0 / RATE
+
+
+def _motions(posture: Posture) -> Iterator[tuple[Vector, float]]:
+    if not posture.closed:
+        return
+    for motion in motions(posture.mech, posture.q):
+        for q in played(posture.mech, posture.q, motion):
+            yield q, 1.0 / RATE
+        yield posture.q, REST
+
+
+def _panel(posture: Posture, recorded: Recorded | None) -> str:
+    mech, q = posture.mech, posture.q
+    parts = [panel.pose(posture)] if recorded is None else [panel.chart(recorded)]
+    if recorded is None and posture.closed:
+        names = [motion.words for motion in motions(mech, q)]
+        listed = "\n".join(f"- {name}" for name in names) or "Nothing moves."
+        parts += ["<h2>Motions, one after the other</h2>", panel.words(listed, "holoctl-motions")]
+        parts += ["<h2>Efforts that hold it at rest</h2>", _held(posture)]
+    try:
+        told = str(mobility(mech, q))
+    except HoloctlError as error:
+        told = str(error)
+    parts += ["<h2>The doctor</h2>", panel.words(told)]
+    summary = f"<summary>{escape(mech.name)}</summary>"
+    return f'<details id="holoctl-panel" open>{summary}{"".join(parts)}</details>'
+
+
+def _held(posture: Posture) -> str:
+    try:
+        return panel.holding_table(holding(posture.mech, posture.q, posture.part))
+    except HoloctlError as error:
+        return panel.words(str(error), "holoctl-holding")

@@ -1,0 +1,162 @@
+"""Why a drag stops, in words.
+
+    K x ~ 0        x: the motion that what leads and what is held no longer tell
+
+Where two bars alone move in x, each turns about its own fixed axis and about their common joint.
+These three axes, where they are parallel, lie in one plane (Kennedy and Aronhold): the bars are in
+line.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, counted
+from holoctl.base.linalg import singular_values
+from holoctl.base.tolerances import DRAG_LOCKED, IN_LINE, LED_SHARE, LED_UNSEEN
+from holoctl.closing.bodies import Bodies
+from holoctl.design.paths.following import System
+from holoctl.doctor.examination import mobility
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.projector.partition import Partition
+from holoctl.rows.evaluate import constraint_rows
+from holoctl.tree.kinematics import kinematics
+
+__all__ = ["locked", "named", "row_open", "stopped"]
+
+Array = NDArray[np.float64]
+
+MOST_NAMED = 4
+
+
+def stopped(system: System, q: Vector, value: Any, motor: int) -> str:
+    """Why what is led goes no further from a closed configuration."""
+    mech = system.mech
+    K = system.filled(q, value)[0].copy()
+    if not np.isfinite(K).all():
+        return "It leaves the range in which its rows can be evaluated."
+    _, s, Vt = np.linalg.svd(K)
+    what = f"{mech.actuator_names[motor]!r}" if motor >= 0 else "The motion"
+    if not s[-1] < LED_UNSEEN:
+        return f"{what} is followed no further here: nothing proves that it stays on this branch."
+    x = Vt[-1]
+    parts = np.argsort(-np.abs(x))
+    parts = parts[np.abs(x[parts]) > LED_SHARE * np.abs(x).max()]
+    who = named([mech.coordinate_names[i] for i in parts.tolist()])
+    r = system.part.rank
+    weakest = float(singular_values(K[:r])[-1]) if r else 1.0
+    if weakest < 3.0 * float(s[-1]):
+        return (
+            f"{what} stops before a singular configuration: constraints lose an effect there, and "
+            f"paths of the mechanism cross or end, with {who}. Nothing tells which it would take."
+        )
+    bars = _bars(mech, q, system.part, x)
+    leads = "the motors no longer tell" if motor >= 0 else "nothing tells"
+    return f"{what} stops before a dead point: {bars}{leads} where {who} {_are(parts.size)} going."
+
+
+def _are(n: int) -> str:
+    return "is" if n == 1 else "are"
+
+
+def row_open(mech: Mechanism, q: Vector, part: Partition) -> str:
+    """Which of the rows that were left out would open."""
+    error = np.abs(mech.row_scale * constraint_rows(mech, q, np.zeros(mech.nv), 0.0)[1].error)
+    error[part.rows] = 0.0
+    worst = int(np.argmax(error))
+    return (
+        f"It stops where {mech.row_names[worst]!r}, a row that was left out as redundant, would "
+        f"open by {error[worst]:.1e} (scaled): the rows that are kept do not decide the motion."
+    )
+
+
+def locked(mech: Mechanism, q: Vector, part: Partition, motor: int) -> str:
+    """Why a motor moves nothing."""
+    if motor < 0:
+        return "The motion does not go on."
+    name = mech.actuator_names[motor]
+    if part.rank == mech.nv:
+        return f"{name!r} is locked: the constraints leave the mechanism no motion."
+    if not mech.B[:, motor].any():
+        return f"{name!r} acts on no coordinate."
+    own = {mech.coordinate_names[i] for i in np.flatnonzero(mech.B[:, motor]).tolist()}
+    names = {mech.coordinate_names[i] for i in _locked_coordinates(mech, q)}
+    if own <= names:
+        return f"{name!r} is locked: the constraints let it move in no way."
+    return (
+        f"{name!r} is at a dead point of its own: whatever moves here, it stands still, and "
+        "nothing tells which way it would lead."
+    )
+
+
+def _locked_coordinates(mech: Mechanism, q: Vector) -> set[int]:
+    """Coordinates of joints that cannot move; looked for once in each thread."""
+
+    def found() -> set[int]:
+        joints = set(mobility(mech, q).locked_joints)
+        names = [mech.model.names[j] for j in mech.joint_of.tolist()]
+        return {
+            i
+            for i, (name, joint) in enumerate(zip(mech.coordinate_names, names, strict=True))
+            if name in joints or joint in joints or joint.rpartition("[")[0] in joints
+        }
+
+    return mech.per_thread("view locked", found)
+
+
+class _Turn(NamedTuple):
+    """A body that moves: its number among those that are welded, and its twist."""
+
+    body: int
+    twist: Vector
+
+
+def _bars(mech: Mechanism, q: Vector, part: Partition, x: Vector) -> str:
+    """Which bars are in line, or which bodies may move; with a comma."""
+    kin = kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), 0.0)
+    bodies = Bodies(mech, kin, part.tolerance)
+    inner = {b for parts in bodies.within.values() for b in parts}
+    twists = {j: bodies.twist(j, x) for j in range(1, mech.model.njoints) if j not in inner}
+    most = max((float(np.linalg.norm(w)) for w in twists.values()), default=0.0)
+    if not most > DRAG_LOCKED:
+        return ""
+    moving = dict[int, _Turn]()
+    for j, w in twists.items():
+        if np.linalg.norm(w) > LED_SHARE * most:
+            moving.setdefault(int(bodies.welded[j]), _Turn(j, w))
+    names = named(list(bodies.names(turn.body for turn in moving.values())))
+    if len(moving) == 2 and _in_line(bodies, *moving.values()):
+        return f"{names} are in line, and "
+    if len(moving) == 1:
+        return f"{names} can move while all that is held stands still: "
+    return f"{names} can move together while all that is held stands still: "
+
+
+def _in_line(bodies: Bodies, one: _Turn, two: _Turn) -> bool:
+    """Whether each of two bodies turns against the world, and against the other, about axes that
+    are parallel, and joints tie them so."""
+    turns = [one.twist, two.twist, one.twist - two.twist]
+    w = np.array([turn[3:] for turn in turns])
+    size = np.linalg.norm(w, axis=1)
+    if not size.min() > LED_SHARE * IN_LINE * size.max():
+        return False
+    n = w / size[:, None]
+    pure = all(abs(turn[:3] @ a) < IN_LINE * s for turn, a, s in zip(turns, n, size, strict=True))
+    if not pure or max(np.linalg.norm(np.cross(n[0], n[i])) for i in (1, 2)) > IN_LINE:
+        return False
+    label = bodies.welded
+    mine = {int(label[one.body]), int(label[two.body])}
+    ties = [{int(label[e.a]), int(label[e.b])} for e in bodies.edges]
+    held = all(any(b in tie and tie != mine for tie in ties) for b in mine)
+    return held and mine in ties
+
+
+def named(names: list[str], most: int = MOST_NAMED) -> str:
+    """Some names, quoted."""
+    shown = [f"'{name}'" for name in names[:most]]
+    if len(names) > most:
+        shown.append(counted(len(names) - most, "other"))
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -1,0 +1,252 @@
+"""From a closed configuration along its motions, on one branch, as far as it goes.
+
+A way is taken in short steps. Each is followed as a path is, with halved steps where need be
+(design/paths/following.py): so it never leaves its branch, and ends before a dead point. It ends as
+well at the limits of joints, and where rows that were left out as redundant would open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from holoctl.app.view.leading import least_motion, led_along, motions_at, motor_rows, readings
+from holoctl.app.view.stops import locked, row_open, stopped
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import (
+    DRAG_GAIN,
+    DRAG_LEAST,
+    DRAG_LONGEST,
+    DRAG_SHORTEST,
+    DRAG_STEP,
+    LEFT_OPEN,
+    LIMIT_MET,
+    LIMIT_OVER,
+)
+from holoctl.control.limited_coordinates import coordinates_at
+from holoctl.design.paths.following import Node, Path, System, as_far, node_at
+from holoctl.design.paths.rows import Wanted
+from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
+from holoctl.mechanism.limits_of import limits_of
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+
+__all__ = ["Spot", "limits_bound", "walked"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Spot(NamedTuple):
+    """A closed configuration on a way.
+
+    Attributes
+    ----------
+    q : (nq,) array
+    motors : (nu,) array
+        Where the motors are, rad or m, turns counted.
+    part : Partition
+    gap : float
+        The largest scaled error of all rows.
+    motion : (nv,) array or None
+        The motion that led there, scaled, the last time; None for a motor.
+    """
+
+    q: Vector
+    motors: Vector
+    part: Partition
+    gap: float
+    motion: Vector | None = None
+
+
+def limits_bound(mech: Mechanism) -> BoundLimits:
+    """The limits of a mechanism, once for each thread."""
+    return mech.per_thread("view limits", lambda: bound_limits(mech, limits_of(mech)))
+
+
+def walked(mech: Mechanism, here: Spot, way: float, motor: int = -1) -> tuple[Spot, str]:
+    """Where a way ends, and why there, in words; empty where that is its end.
+
+    Parameters
+    ----------
+    here : Spot
+        Its `motion` is led where no motor is.
+    way : float
+        rad or m of the motor; of a motion its length, scaled. Below zero: backwards.
+    motor : int
+        -1 for none.
+    """
+    goal = float(here.motors[motor] + way) if motor >= 0 else 0.0
+    unit = float(motor_rows(mech).unit[motor]) if motor >= 0 else 1.0
+    left, sign, words = abs(way) / unit, 1.0 if way > 0.0 else -1.0, ""
+    while left > 0.0 and not words:
+        T = motions_at(mech, here.part, here.q)
+        t = least_motion(mech, T, motor) if motor >= 0 else _onwards(T, here.motion)
+        if t is None:
+            return here, locked(mech, here.q, here.part, motor)
+        here, gone, words = _step(mech, here, T, t, motor, sign, min(left, _length(mech, t, motor)))
+        left -= gone
+    if motor >= 0 and not words:
+        here.motors[motor] = goal
+    return here, words
+
+
+def _onwards(T: Array, motion: Vector | None) -> Vector | None:
+    """A motion that goes on: the one before, as far as it is one here, of the same size."""
+    if motion is None or not T.size:
+        return None
+    t: Vector = T @ (T.T @ motion)
+    size = largest(t)
+    return t / size if size > 0.5 * largest(motion) else None
+
+
+def _length(mech: Mechanism, t: Vector, motor: int) -> float:
+    """How far a step may be: nothing but the motor itself goes farther than a short way."""
+    others = t.copy()
+    if motor >= 0:
+        others[mech.B[:, motor] != 0.0] = 0.0
+    return min(max(DRAG_STEP / max(largest(others), DRAG_STEP), DRAG_STEP), DRAG_LONGEST)
+
+
+class _Way(NamedTuple):
+    """A step that is prepared: what is solved, what is held, and where it goes."""
+
+    system: System
+    held: Indices
+    path: Path
+    begin: Node
+
+
+def _step(
+    mech: Mechanism, here: Spot, T: Array, t: Vector, motor: int, sign: float, length: float
+) -> tuple[Spot, float, str]:
+    """A step, how far it went, and why it ended before its end."""
+    system, held = led_along(mech, here.part, here.q, T, t, motor)
+    way = _way(mech, here, system, held, sign)
+    if way is None:
+        return here, 0.0, stopped(system, here.q, np.zeros(system.drive.scale.size), motor)
+    way = _by_the_middle(mech, here, way, motor, sign, length)
+    path, begin = way.path, way.begin
+    last, there = _followed(way.system, path, begin, length)
+    words = "" if there.s == length else stopped(last, there.q, path(there.s).value, motor)
+    gain, before = (largest(x.d1 / mech.column_scale) for x in (there, begin))
+    if gain > max(DRAG_GAIN, before):
+        return here, 0.0, stopped(last, there.q, path(there.s).value, motor)
+    if there.worst > max(LEFT_OPEN, here.part.tolerance):
+        return here, 0.0, row_open(mech, there.q, here.part)
+
+    met = _at_a_limit(mech, begin, there, lambda s: _followed(way.system, path, begin, s)[1])
+    if met is not None:
+        there, words = met
+    return _arrived(mech, here, last, there, way.held, t), there.s, words
+
+
+def _way(mech: Mechanism, here: Spot, system: System, held: Indices, sign: float) -> _Way | None:
+    """A straight way of what is led; None where it cannot begin."""
+    away = np.zeros(system.drive.scale.size)
+    if held.size:  # what rounding has left is made up for
+        off = here.motors - readings(mech, here.q, here.motors)
+        away[1:] = (off / motor_rows(mech).unit)[held]
+    along, rest = np.zeros(away.size), np.zeros(away.size)
+    along[0] = sign
+
+    def path(s: float) -> Wanted:
+        return Wanted(away + s * along, along, rest)
+
+    begin = node_at(system, path, here.q, 0.0)
+    return None if begin is None else _Way(system, held, path, begin)
+
+
+def _by_the_middle(
+    mech: Mechanism, here: Spot, way: _Way, motor: int, sign: float, length: float
+) -> _Way:
+    """The same way with the least motion of its middle, where that changes: so it is nearly the
+    same way there and back."""
+    if not way.system.idle.shape[1]:
+        return way
+    middle = _followed(way.system, way.path, way.begin, 0.5 * length)[1]
+    T = motions_at(mech, here.part, middle.q)
+    t = least_motion(mech, T, motor) if motor >= 0 else _onwards(T, here.motion)
+    if middle.s < 0.5 * length or t is None:
+        return way
+    system, held = led_along(mech, here.part, here.q, T, t, motor)
+    return _way(mech, here, system, held, sign) or way
+
+
+def _followed(system: System, path: Path, begin: Node, length: float) -> tuple[System, Node]:
+    """As far as it goes; right beside a dead point in shorter steps, if they lead away from it."""
+    last, there = as_far(system, path, begin, length, DRAG_SHORTEST)
+    if there.s > 0.0:
+        return last, there
+    off, first = as_far(system, path, begin, min(length, DRAG_SHORTEST), DRAG_LEAST)
+    if off.part is not system.part or first.s == 0.0 or first.K.size <= begin.K.size:
+        return last, there
+    return as_far(off, path, first, length, DRAG_SHORTEST)
+
+
+def _arrived(
+    mech: Mechanism, here: Spot, system: System, there: Node, held: Indices, t: Vector
+) -> Spot:
+    if mech.nu:
+        moved = pin.difference(mech.model, here.q, there.q)
+        motors = readings(mech, there.q, here.motors + mech.B.T @ moved)
+        motors[held] = here.motors[held]  # what they are held at, not what rounding made of it
+    else:
+        motors = here.motors
+    return Spot(there.q, motors, system.part, there.worst, None if here.motion is None else t)
+
+
+# -------------------------------------------------------------------------------------- limits
+
+
+def _at_a_limit(
+    mech: Mechanism, begin: Node, there: Node, at: Callable[[float], Node]
+) -> tuple[Node, str] | None:
+    """The last node within the limits of joints, and which one it is at; None where all hold.
+
+    What was outside may come back, and goes no farther out.
+    """
+    bound = limits_bound(mech)
+    if not bound.names:
+        return None
+    start = _positions(mech, bound, begin.q)
+    low, high = np.minimum(bound.position[0], start), np.maximum(bound.position[1], start)
+
+    def beyond(node: Node) -> Vector:
+        x = _positions(mech, bound, node.q)
+        found: Vector = np.maximum(x - high, low - x)
+        return found
+
+    over = beyond(there)
+    if not over.max() > LIMIT_OVER:
+        return None
+    inside, outside = begin, there
+    f_in, f_out = np.minimum(beyond(begin), -0.0), over
+    which = int(np.argmax(over))
+    while f_in[which] < -LIMIT_MET and outside.s - inside.s > LIMIT_MET:
+        # of all that are over at the far end, the one that is met first on the chord
+        shares = np.where(f_out > 0.0, f_in / np.minimum(f_in - f_out, -1e-300), np.inf)
+        share = float(np.clip(shares.min(), 0.05, 0.95))
+        s = inside.s + share * (outside.s - inside.s)
+        node = at(s)
+        if node.s < s:
+            break
+        f = beyond(node)
+        if f.max() > 0.0:
+            outside, f_out, which = node, f, int(np.argmax(f))
+        else:
+            inside, f_in = node, f
+    upper = bool(_positions(mech, bound, outside.q)[which] > high[which])
+    side = float(bound.position[1 if upper else 0][which])
+    past = abs(_positions(mech, bound, inside.q)[which] - side) > 10.0 * LIMIT_MET
+    return inside, f"{bound.names[which]!r} is {'past' if past else 'at'} its limit, {side:.4g}."
+
+
+def _positions(mech: Mechanism, bound: BoundLimits, q: Vector) -> Vector:
+    x: Vector = coordinates_at(mech, bound, q, np.zeros(mech.nv), 0.0).positions
+    return x

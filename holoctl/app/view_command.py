@@ -1,0 +1,62 @@
+"""``holoctl view``: a robot in the browser."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from holoctl.app.robot_arguments import file_of, robot_command, robot_of
+
+__all__ = ["add_view"]
+
+
+def add_view(commands: Any) -> None:
+    """Add it to the subcommands of a parser."""
+    page = robot_command(
+        commands, "view", _view,
+        "show a robot in the browser, and move it along its closed motions",
+        "Serve a page with the robot: a slider for each motor, the efforts that hold it, the "
+        "doctor's words, its motions; or a run with a time bar. Ends with Ctrl-C. Only this "
+        "machine can see it, unless told otherwise; from another one: ssh -L 8080:localhost:8080. "
+        "Needs holoctl[view].",
+        "holoctl view stewart",
+    )  # fmt: skip
+    page.add_argument("--run", dest="recording", metavar="NPZ", type=Path, help="a saved run, "
+                      "Run.save, that plays")  # fmt: skip
+    page.add_argument(
+        "--save", metavar="HTML", type=Path,
+        help="instead, write a page that stands alone: the run, or each motion in turn",
+    )  # fmt: skip
+    page.add_argument(
+        "--host", default="127.0.0.1",
+        help="who can see it: this machine alone (%(default)s); 0.0.0.0 is everyone who reaches it",
+    )  # fmt: skip
+    page.add_argument(
+        "--port", type=int, default=8080, help="to serve at (%(default)s, the next if it is taken)"
+    )
+    page.add_argument(
+        "--browser", action="store_true", help="also open the browser of this machine"
+    )
+
+
+def _view(given: argparse.Namespace) -> int:
+    from holoctl.app.view.view import save_view, view
+    from holoctl.simulation.run import Run
+
+    mech, q, _ = robot_of(given)
+    run = None if given.recording is None else Run.read(given.recording)
+    if given.save is not None:
+        path = save_view(mech, given.save, run, q=q, geometry=file_of(given))
+        print(f"{mech.name}: written: {path}")
+        return 0
+    with view(mech, run, q=q, geometry=file_of(given), host=given.host, port=given.port) as page:
+        for word in page.words:
+            print(f"{mech.name}: {word}")
+        print(f"{mech.name}: {page.url} (ends with Ctrl-C)", flush=True)
+        if given.browser:
+            import webbrowser
+
+            webbrowser.open(page.url)
+        page.wait()
+    return 0

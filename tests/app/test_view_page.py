@@ -1,0 +1,249 @@
+"""The view in a real browser: what is seen, dragged and read there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import zoo
+from browser import chromium, drag, posture_in
+from support import ROOT
+
+import holoctl as hc
+
+OUT = ROOT / "out"
+pytestmark = pytest.mark.slow
+
+
+def shot(page, name):
+    OUT.mkdir(exist_ok=True)
+    page.wait_for_timeout(600)
+    page.screenshot(path=OUT / f"view_{name}.png")
+
+
+def opened(page, view):
+    page.goto(view.url)
+    return posture_in(page)
+
+
+def tab(page, name):
+    page.get_by_role("tab", name=name, exact=True).click()
+
+
+def gap(mech, q):
+    return np.abs(hc.constraint_errors(mech, q).position * mech.row_scale).max()
+
+
+@pytest.mark.parametrize("robot", ["five_bar", "delta", "stewart", "leg"])
+def test_a_slider_drags_the_robot_along_its_closed_motions(robot):
+    path = hc.robot_file(robot)
+    mech = hc.load(path)
+    with hc.view(mech, geometry=path, port=0) as view, chromium() as (page, seen):
+        before = opened(page, view)
+        assert np.allclose(before, hc.assemble(mech)[0], atol=1e-9)
+        shot(page, f"{robot}_start")
+        at = page.locator("[role=slider]").first
+        low, high, value = (
+            float(at.get_attribute(f"aria-value{x}")) for x in ("min", "max", "now")
+        )
+        drag(page, 0, (value - low) / (high - low) + 0.04)
+        page.wait_for_timeout(500)
+        after = posture_in(page)
+        moved = mech.motor_positions(after) - mech.motor_positions(before)
+        assert abs(moved[0]) > 1e-3
+        assert np.abs(moved[1:]).max(initial=0.0) < 1e-9
+        assert gap(mech, after) < 1e-9
+        assert np.array_equal(view.q, after)
+        shot(page, f"{robot}_dragged")
+        tab(page, "Doctor")
+        page.wait_for_function(
+            "document.querySelector('#holoctl-doctor').innerText.includes('It closes')"
+        )
+        for line in ("Mobility", "Motors"):
+            assert line in page.inner_text("#holoctl-doctor")
+        shot(page, f"{robot}_doctor")
+        assert not seen.errors
+        assert not seen.elsewhere(view.url, view.url.replace("http", "ws"))
+
+
+def test_it_stops_where_the_motions_end_and_says_why():
+    mech = hc.load(hc.robot_file("five_bar"))
+    with hc.view(mech, port=0) as view, chromium() as (page, seen):
+        opened(page, view)
+        drag(page, 0, 1.0)
+        page.wait_for_selector("#holoctl-stop", timeout=20_000)
+        assert page.inner_text("#holoctl-stop").strip()
+        q = posture_in(page)
+        assert gap(mech, q) < 1e-9
+        at = page.locator("[role=slider]").first  # it went back to where the motor is
+        page.wait_for_timeout(300)
+        assert float(at.get_attribute("aria-valuenow")) == pytest.approx(
+            mech.motor_positions(q)[0], abs=0.02
+        )
+        shot(page, "stopped")
+        page.get_by_role("button", name="Back to the start").click()
+        page.wait_for_selector("#holoctl-stop", state="detached")
+        assert np.allclose(posture_in(page), hc.assemble(mech)[0], atol=1e-9)
+        assert not seen.errors
+
+
+def test_motions_play_on_a_click_and_come_back():
+    mech = hc.load(hc.robot_file("five_bar"))
+    with hc.view(mech, port=0) as view, chromium() as (page, seen):
+        before = opened(page, view)
+        drawn = page.locator("canvas").first
+        first = drawn.screenshot()
+        page.wait_for_timeout(500)
+        page.get_by_role("button").filter(has_text="otion").first.click()
+        page.wait_for_timeout(600)
+        assert drawn.screenshot() != first
+        page.wait_for_timeout(6000)
+        assert np.array_equal(posture_in(page), before)
+        assert not seen.errors
+
+
+def test_layers_are_shown_and_hidden():
+    mech = hc.load(hc.robot_file("five_bar"))
+    with hc.view(mech, port=0) as view, chromium() as (page, seen):
+        opened(page, view)
+        tab(page, "Show")
+        for name in ("Joints", "Frames", "Names"):
+            page.get_by_label(name, exact=True).check()
+        page.get_by_label("Bodies", exact=True).uncheck()
+        shot(page, "layers")
+        assert not seen.errors
+
+
+def test_a_contradiction_is_shown():
+    mech = zoo.four_bar(lengths=(0.2, 0.5, 0.4, 2.0))  # the bars do not meet
+    with hc.view(mech, port=0) as view, chromium() as (page, seen):
+        opened(page, view)
+        assert page.get_attribute("#holoctl-pose", "data-closed") == "false"
+        assert (
+            page.locator("[role=slider][data-disabled]").count()
+            or page.locator("[role=slider][disabled]").count()
+        )
+        tab(page, "Doctor")
+        page.wait_for_function(
+            "!document.querySelector('#holoctl-doctor').innerText.includes('looking')"
+        )
+        assert "not close" in page.inner_text("#holoctl-doctor")
+        shot(page, "contradiction")
+        assert not seen.errors
+
+
+def minute():
+    """A Stewart platform for 60 s, recorded a thousand times a second: a second, sixty times."""
+    mech = hc.load(hc.robot_file("stewart"))
+    q, v = hc.assemble(mech)
+    home, rate = mech.motor_positions(q), 2.0 * np.pi * np.arange(1, 7) / 3.0
+
+    def reference(t):
+        s, c = np.sin(rate * t), np.cos(rate * t)
+        return home + 0.02 * s, 0.02 * rate * c, -0.02 * rate**2 * s
+
+    second = hc.simulate(
+        mech, hc.ComputedTorque(mech, kp=400.0, kd=40.0).track(reference), q, 0 * v, 1.0
+    )
+    t = np.arange(60 * (len(second.t) - 1)) * 1e-3
+    again = np.arange(len(t)) % (len(second.t) - 1)
+    many = {name: getattr(second, name)[again] for name in ("q", "v", "u", "closure", "tick_time")}
+    return mech, replace(second, t=t, **many)
+
+
+def test_a_run_of_a_minute_is_there_in_two_seconds_and_plays():
+    mech, run = minute()
+    with chromium() as (page, seen):
+        page.goto("about:blank")
+        start = time.perf_counter()
+        with hc.view(mech, run, port=0) as view:
+            page.goto(view.url)
+            page.wait_for_selector("#holoctl-chart polyline")
+            took = time.perf_counter() - start
+            print(f"a run of {run.t[-1]:.0f} s was there after {took:.2f} s")
+            shot(page, "run")
+            page.get_by_role("button", name="Play").click()
+            page.wait_for_timeout(1500)
+            at = page.locator("[role=slider]").first
+            page.get_by_role("button", name="Pause").click()
+            page.wait_for_timeout(300)
+            assert 0.5 < float(at.get_attribute("aria-valuenow")) < 4.0
+            drag(page, 0, 0.5)
+            page.wait_for_timeout(300)
+            assert "t = 3" in page.inner_text("#holoctl-time")
+            shot(page, "run_wound")
+            assert not seen.errors
+    assert took < 10.0  # the figure itself is measured on a quiet machine: benchmarks
+
+
+def test_thirty_pictures_a_second(capsys):
+    path = hc.robot_file("stewart")
+    mech = hc.load(path)
+    with hc.view(mech, geometry=path, port=0) as view, chromium() as (page, seen):
+        opened(page, view)
+        page.wait_for_timeout(3000)
+        page.evaluate(
+            """() => {
+                window.poses = []; window.frames = [];
+                const target = document.querySelector('#holoctl-pose').parentNode.parentNode;
+                let last = '';
+                const frame = now => {
+                    const q = document.querySelector('#holoctl-pose').dataset.q;
+                    window.frames.push(now);
+                    if (q !== last) { window.poses.push(now); last = q; }
+                    requestAnimationFrame(frame);
+                };
+                requestAnimationFrame(frame);
+            }"""
+        )
+        thumb = page.locator("[role=slider]").first.bounding_box()
+        x, y = thumb["x"] + thumb["width"] / 2, thumb["y"] + thumb["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        end = time.perf_counter() + 4.0
+        while time.perf_counter() < end:
+            phase = 2.0 * np.pi * (time.perf_counter() - end) / 2.0
+            page.mouse.move(x + 12.0 * np.sin(phase), y)
+            time.sleep(0.008)
+        page.mouse.up()
+        poses, frames = (np.diff(page.evaluate(f"window.{x}")) for x in ("poses", "frames"))
+        with capsys.disabled():
+            print(f"postures: {1e3 / np.median(poses):.0f} a second (median), {len(poses) / 4:.0f} "
+                  f"in the mean; pictures: {1e3 / np.median(frames):.0f}")  # fmt: skip
+        assert len(poses) > 20
+        assert not seen.errors
+
+
+def test_a_page_that_is_saved_stands_alone(tmp_path):
+    path = hc.robot_file("delta")
+    mech = hc.load(path)
+    saved = hc.save_view(mech, tmp_path / "delta.html", geometry=path)
+    with chromium() as (page, seen):
+        page.context.set_offline(True)
+        page.goto(saved.as_uri())
+        page.wait_for_selector("#holoctl-panel")
+        assert "It closes" in page.inner_text("#holoctl-doctor")
+        page.wait_for_timeout(3000)
+        shot(page, "saved")
+        assert not seen.errors
+        assert not seen.elsewhere("file:")
+
+
+def test_the_command_serves_until_it_is_told_to_end():
+    program = [sys.executable, "-m", "holoctl", "view", "four_bar", "--port", "0"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True, cwd=ROOT,
+                          env=os.environ | {"PYTHONPATH": str(ROOT)}) as served:  # fmt: skip
+        said = served.stdout.readline()
+        url = next(word for word in said.split() if word.startswith("http"))
+        with chromium() as (page, seen):
+            page.goto(url)
+            posture_in(page)
+            assert not seen.errors
+        served.send_signal(signal.SIGINT)
+        assert served.wait(timeout=20) == 0
