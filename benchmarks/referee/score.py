@@ -52,11 +52,12 @@ difference from the fact, m where nothing else is said, over 22 postures that ar
 the motors are moved. *time*: examination and postures."""
 
 READINGS = """\
-The IFToMM benchmark "rigid spatial slider-crank" has a crank, a rod and a slider, and six histories
-were given for it. They do not agree, though the geometry is the same and all start alike: the data
-leave open which way the rod's inertia lies, where the crank's centre of mass is, and how the joint
-at the slider is made. holoctl simulates each reading as its motion of one freedom goes, so that the
-distances below are those of the histories."""
+Six histories were given for the IFToMM benchmark "rigid spatial slider-crank". They do not agree,
+though geometry and start are the same. What files of it tell can be read in more than one way:
+about which axis the rod's small moment of inertia is, where the crank's centre of mass is, how the
+joint at the slider is made. holoctl simulates three readings; each of its runs is checked by the
+motion of one freedom, so that the distances below are those of the histories. holoctl, and the
+table above, have reading *a*."""
 
 NOTES = """\
 - *error*: the largest distance of the points that are followed from the reference, over all
@@ -175,7 +176,7 @@ def disagreement(found: Found) -> str:
     """The histories of the slider-crank."""
     head = (
         "history", *(f"from {key}, {span}, m" for key in histories.READINGS
-                     for span in ("1 s", "5 s")), "what is known",
+                     for span in ("1 s", "5 s")), "reading",
     )  # fmt: skip
     rows = [
         [
@@ -193,10 +194,10 @@ def disagreement(found: Found) -> str:
         f"{READINGS}\n\n{picture(HISTORIES, 'slider-cranks')}\n\n{meanings}\n\n"
         f"{table(head, rows, 1, left=(len(head) - 1,))}\n\n"
         f"holoctl's runs are within {histories.from_theory():.0e} m of the motions of one freedom. "
-        f"At 5 s the six sliders stand between {min(ends):.3f} and {max(ends):.3f} m, of a stroke "
-        f"of {histories.stroke():.3f} m. Masarati's has lost {early:.2%} of its energy at 0.68 s "
-        f"and {late:.2%} at 4.73 s, by the rate of its crank; the file of MBDyn has steps of 4 ms "
-        "and a method that damps. Compared are the instants in "
+        f"At 5 s\nthe six sliders stand between {min(ends):.3f} and {max(ends):.3f} m, of a stroke "
+        f"of {histories.stroke():.3f} m.\nMasarati's has lost {early:.2%} of its energy at 0.68 s "
+        f"and {late:.2%} at 4.73 s, by the rate of\nits crank; MBDyn's file has steps of 4 ms and "
+        "a method that damps. Compared are the instants in\n"
         "benchmarks/referee/slider_crank_histories.json."
     )
 

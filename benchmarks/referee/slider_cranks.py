@@ -110,7 +110,7 @@ class Reading:
 
 
 AS_FILES = Reading()
-"""As MBDyn's and Exudyn's files have it."""
+"""As Exudyn's file has it, the joint as MBDyn's."""
 
 
 def _rod_axes(crank_pin: Array, slider: Array, upright: bool = False) -> Array:
