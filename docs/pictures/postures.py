@@ -122,6 +122,19 @@ def does_not_close() -> Figure:
     return fig
 
 
+def modes() -> Figure:
+    """The two ways in which the five-bar closes for the same motors, with the signs of the doctor."""
+    mech = hc.load(hc.robot_file("five_bar"))
+    found = hc.assembly_modes(mech, {"motor_left": 2.2, "motor_right": 0.9}, tries=30)
+    fig, axes = figure(5.6, 2.4, 1, len(found.modes), sharex=True, sharey=True)
+    for ax, mode, color in zip(axes, found.modes, (BLUE, PURPLE), strict=True):
+        hc.draw(mech, mode.q, ax=ax, plane="xz", color=color)
+        ax.set_axis_off()
+        sign = "+" if mode.sign > 0 else "-"
+        ax.set_title(f"determinant {sign}", loc="center", fontsize=9.0)
+    return fig
+
+
 def words() -> Figure:
     """The five-bar with its words."""
     fig, ax = figure(7.0, 3.6)
@@ -167,5 +180,6 @@ def words() -> Figure:
 PICTURES = {
     "singular-postures": singular_postures,
     "does-not-close": does_not_close,
+    "modes": modes,
     "words": words,
 }
