@@ -123,7 +123,7 @@ def does_not_close() -> Figure:
 
 
 def modes() -> Figure:
-    """The two ways in which the five-bar closes for the same motors, with the signs of the doctor."""
+    """The two ways in which the five-bar closes for the same motors, with their signs."""
     mech = hc.load(hc.robot_file("five_bar"))
     found = hc.assembly_modes(mech, {"motor_left": 2.2, "motor_right": 0.9}, tries=30)
     fig, axes = figure(5.6, 2.4, 1, len(found.modes))
