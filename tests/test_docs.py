@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from pages import is_one_program, rounded
 from shared_robots import SHARED_ROBOT_NAMES, shared_robot
 from support import ROOT
 
@@ -25,19 +26,18 @@ MODULES = [
 ]
 
 
+def one_by_one():
+    """Pages whose blocks stand by themselves; for the others there is test_pages_in_order.py."""
+    return [page for page in sorted(DOCS.glob("*.md")) if not is_one_program(page)]
+
+
 def sessions():
     """Every ``$ holoctl`` line of a console block, with the file and what is printed below it."""
-    for page in sorted(DOCS.glob("*.md")):
+    for page in one_by_one():
         text = page.read_text(encoding="utf-8")
         for block in re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL):
             first, _, printed = block.partition("\n")
             yield pytest.param(first, printed, id=f"{page.stem}: {first}")
-
-
-def rounded(text):
-    """Sizes of rounding errors, and gaps above them, differ between machines."""
-    text = re.sub(r"\d(\.\d)?e-1\d", "~0", text)
-    return re.sub(r"\de\+1\d", "~inf", text).split()
 
 
 @pytest.mark.parametrize(("command", "printed"), list(sessions()))
@@ -59,7 +59,7 @@ def test_there_are_such_commands():
 
 def programs():
     """Every python block that is followed by the text it prints."""
-    for page in sorted(DOCS.glob("*.md")):
+    for page in one_by_one():
         text = page.read_text(encoding="utf-8")
         found = re.findall(r"```python\n(.*?)```\s+```text\n(.*?)```", text, flags=re.DOTALL)
         for i, (program, printed) in enumerate(found):
@@ -410,6 +410,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     ("docs/file-formats.md", "get bounds of {} rad or m, finite", "io.limits.FREE"),
     ("docs/file-formats.md", "infinite, {} or more, positions of {} or more",
      lambda: (of("tolerances.LARGEST_LIMIT"), of("tolerances.FARTHEST_LIMIT"))),
+    ("docs/closing-axes.md", "`hc.load` takes {} unless it is told otherwise",
+     "tolerances.GEOMETRY_OF_FILES"),
     ("docs/embedded.md", "asked for beyond {} times their limits are", "tolerances.FARTHEST_ASKED"),
     (LIMITS, "asked for beyond {} times their limits, where", "tolerances.FARTHEST_ASKED"),
     (LIMITS, "for the same motion, to {} of the acceleration", "tolerances.EFFORT_REGULAR"),
