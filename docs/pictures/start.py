@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +11,7 @@ import pinocchio as pin
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from style import BLUE, FAINT, GREEN, ORANGE, RED, SOFT, bar, hinge, note, sketch, space
+from style import BLUE, FAINT, GREEN, ORANGE, RED, SOFT, bar, figure, hinge, note, sketch, space
 
 import holoctl as hc
 
@@ -100,18 +100,42 @@ OURS = {"0.55": BLUE, "tab:blue": ORANGE, "tab:orange": RED, "tab:brown": SOFT}
 
 
 def small_robot(fig: Figure, place: Any, name: str) -> None:
-    """A robot that comes with the library."""
+    """One of the robots, beside the figure."""
+    robot(space(fig, place, 18.0, -65.0), name, 0.55)
+
+
+def robot(ax: Any, name: str, size: float) -> None:
+    """A robot that comes with the library, with its name."""
     mech = hc.load(hc.robot_file(name))
     q, _ = hc.assemble(mech)
-    ax = space(fig, place, 18.0, -65.0)
     hc.draw(mech, q, ax)
     for line in ax.lines:
-        line.set_markersize(0.55 * line.get_markersize())
-        line.set_linewidth(0.8 * line.get_linewidth())
+        line.set_markersize(size * line.get_markersize())
+        line.set_linewidth((0.25 + size) * line.get_linewidth())
         for part in ("color", "markeredgecolor", "markerfacecolor"):
             was = str(getattr(line, f"get_{part}")())
             getattr(line, f"set_{part}")(OURS.get(was, was))
     ax.set_title(name, fontsize=8.5, y=1.02)
 
 
-PICTURES = {"first-look": first_look}
+def one_robot(name: str) -> Figure:
+    """A robot alone: in its plane, or in space."""
+    if name in ("five_bar", "four_bar"):
+        fig, ax = figure(3.0, 2.4)
+        robot(ax, name, 1.0)
+        sketch(ax, margin=0.12)
+    else:
+        fig = plt.figure(figsize=(3.0, 2.4))
+        ax = space(fig, 111, 18.0, -65.0)
+        ax.set_position((0.0, 0.0, 1.0, 0.92))
+        robot(ax, name, 0.8)
+        sides = [np.ptp(limits) for limits in (ax.get_xlim(), ax.get_ylim(), ax.get_zlim())]
+        ax.set_box_aspect(sides, zoom=1.0)
+    ax.set_title("")
+    return fig
+
+
+PICTURES = {
+    "first-look": first_look,
+    **{f"robot-{name}": partial(one_robot, name) for name in hc.robot_names()},
+}

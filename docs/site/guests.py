@@ -30,6 +30,15 @@ HOME = {"README.md": "index.md"}
 ALWAYS = ("CHANGELOG.md", "CONTRIBUTING.md")
 """In the navigation, whether a page links there or not."""
 
+DRAWN_BY = {
+    "draw_the_robots": "robots.png",
+    "leg_as_a_spring": "leg-spring.png",
+    "map_a_workspace": "workspace.png",
+    "pick_and_place": "fastest-way.png",
+    "stay_within_limits": "limits.png",
+}
+"""Pictures that examples made, in docs/."""
+
 guests: set[str] = set()
 """Paths from the root of what came along."""
 
@@ -129,9 +138,8 @@ def cell_text(cell: dict[str, Any]) -> str:
 
 
 def picture(name: str, text: str) -> str:
-    """What an example draws, as far as docs/ has it, else a picture that bears its name."""
-    drawn = re.findall(r'"([\w-]+\.png)"', text)
-    found = [ROOT / "docs" / png for png in drawn]
-    found += [ROOT / "docs" / "pictures" / f"example-{name.replace('_', '-')}.png"]
-    there = [path for path in found if path.is_file()]
-    return "".join(f"![What it is about](../{here(path)})\n\n" for path in there[:1])
+    """What an example draws, as far as docs/ has it, else the robot that it takes."""
+    robots = re.findall(r'robot_file\("(\w+)"\)', text)
+    names = [DRAWN_BY[name]] if name in DRAWN_BY else [f"pictures/robot-{r}.png" for r in robots]
+    found = [path for path in names if (ROOT / "docs" / path).is_file()]
+    return "".join(f"![What it is about](../docs/{path})\n\n" for path in found[:1])

@@ -27,8 +27,9 @@ if (location.protocol === "file:") {
       })
     }
     postMessage(data) {
-      this.ready = this.ready.then(() =>
-        this.frame.contentWindow.dispatchEvent(new MessageEvent("message", { data })))
+      const inside = this.frame.contentWindow
+      this.ready = this.ready.then(() => new Promise((done) =>
+        setTimeout(() => done(inside.dispatchEvent(new MessageEvent("message", { data }))))))
     }
     terminate() {
       this.frame.remove()

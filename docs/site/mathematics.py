@@ -12,6 +12,7 @@ import html
 import re
 from functools import cache
 from importlib.resources import as_file, files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,9 @@ def on_page_content(text: str, page: Any, **_: Any) -> str:
 
 def on_post_build(config: Any) -> None:
     """The font, as far as it is used."""
+    if find_spec("ziamath") is None:
+        log.warning("no font for mathematics: pip install ziamath, of the extra docs")
+        return
     options = subset.Options(flavor="woff", layout_features=["*"], name_IDs=["*"])
     cut = subset.Subsetter(options)
     cut.populate(unicodes=LETTERS | used)

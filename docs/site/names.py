@@ -31,13 +31,8 @@ class PublicNames(griffe.Extension):
             obj.docstring.value = IN_DOCSTRINGS.sub(linked, obj.docstring.value)
 
 
-def on_page_markdown(text: str, page: Any, **_: Any) -> str:
-    """``hc.name`` in the prose of a page: headings, code and links stay as they are.
-
-    Who searches for a name finds its reference first.
-    """
-    if page.file.src_uri.startswith("reference/"):
-        page.meta.setdefault("search", {"boost": 4})
+def on_page_markdown(text: str, **_: Any) -> str:
+    """``hc.name`` in the prose of a page: headings, code and links stay as they are."""
 
     def linked(found: re.Match[str]) -> str:
         return f"[{found[0]}][holoctl.{found[1]}]"
