@@ -122,6 +122,24 @@ def does_not_close() -> Figure:
     return fig
 
 
+def modes() -> Figure:
+    """The two ways in which the five-bar closes for the same motors, with their signs."""
+    mech = hc.load(hc.robot_file("five_bar"))
+    found = hc.assembly_modes(mech, {"motor_left": 2.2, "motor_right": 0.9}, tries=30)
+    fig, axes = figure(5.6, 2.4, 1, len(found.modes))
+    for ax, mode, color in zip(axes, found.modes, (BLUE, PURPLE), strict=True):
+        hc.draw(mech, mode.q, ax=ax, plane="xz", color=color)
+        ax.set_axis_off()
+        sign = "+" if mode.sign > 0 else "-"
+        ax.set_title(f"determinant {sign}", loc="center", fontsize=9.0)
+    boxes = [ax.dataLim for ax in axes]
+    for ax in axes:  # one scale
+        ax.set_aspect("equal", adjustable="box")
+        ax.set_xlim(min(b.x0 for b in boxes) - 0.05, max(b.x1 for b in boxes) + 0.05)
+        ax.set_ylim(min(b.y0 for b in boxes) - 0.05, max(b.y1 for b in boxes) + 0.05)
+    return fig
+
+
 def words() -> Figure:
     """The five-bar with its words."""
     fig, ax = figure(7.0, 3.6)
@@ -167,5 +185,6 @@ def words() -> Figure:
 PICTURES = {
     "singular-postures": singular_postures,
     "does-not-close": does_not_close,
+    "modes": modes,
     "words": words,
 }
