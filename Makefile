@@ -9,7 +9,7 @@ OLDEST := (3, 11)
 NEWEST := (3, 13)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all bench referee lint types wheel clean
+.PHONY: help demo test test-all bench referee docs lint types wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,11 @@ bench: $(BENCH_READY) ## how long things take; PEERS=1: beside Drake and MuJoCo
 
 referee: $(BENCH_READY) ## published problems simulated; PEERS=1: beside Exudyn and MuJoCo
 	PYTHONPATH=benchmarks $(dir $(BENCH_READY))bin/python -m referee $(if $(PEERS),--peers)
+
+# Strict: a warning ends it. No notice of what may come after this version of the generator.
+docs: $(READY) ## the documentation as a site: out/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "open out/site/index.html"
 
 $(PEERS_READY): requirements.lock benchmarks/peers.txt pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) not found; name a Python: make PYTHON=..."; exit 1; }

@@ -12,7 +12,8 @@ from support import ROOT
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 PROJECT = PYPROJECT["project"]
 
-PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+DOCS = [path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")]
+PAGES = ["README.md", "CONTRIBUTING.md", *DOCS]
 
 CITATION_REQUIRED = {"authors", "cff-version", "message", "title"}
 CITATION_ALLOWED = CITATION_REQUIRED | {
@@ -61,7 +62,8 @@ def test_the_sdist_holds_what_its_pages_and_its_makefile_point_to():
     files = SdistBuilder(str(ROOT)).recurse_included_files()
     shipped = {file.distribution_path for file in files} | ADDED_BY_HATCHLING
     makefile = re.findall(r"[\w/.]+\.(?:py|txt|lock)\b", (ROOT / "Makefile").read_text("utf-8"))
-    needed = {".ci/run", "CITATION.cff", "Makefile", "recipe/recipe.yaml", *PAGES, *makefile}
+    needed = {".ci/run", "CITATION.cff", "Makefile", "mkdocs.yml", "recipe/recipe.yaml"}
+    needed |= {*PAGES, *makefile}
     needed |= {link for page in PAGES for link in links(page)}
     assert len(needed) > 40
     assert needed - shipped == set()

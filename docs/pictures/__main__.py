@@ -53,7 +53,7 @@ def pictures() -> dict[str, Draw]:
 
 
 def png(draw: Draw) -> bytes:
-    """The picture: 150 dpi, white, at most 256 colours, without date or version."""
+    """The picture: 150 dpi, white, at most 256 colors, without date or version."""
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -1,4 +1,4 @@
-"""One look for all pictures of the documentation: colours, sizes, and what mechanisms are drawn of.
+"""One look for all pictures of the documentation: colors, sizes, and what mechanisms are drawn of.
 
 A topic module draws with these, or with plain matplotlib on the axes of `figure`:
 
@@ -41,7 +41,7 @@ RED = "#c8373f"
 PURPLE = "#7a55b0"
 """What remains: loads, forces from outside."""
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, RED, SOFT)
-"""The colours of curves, in order."""
+"""The colors of curves, in order."""
 
 LOOK = {
     "axes.edgecolor": SOFT,

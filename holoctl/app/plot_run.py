@@ -59,8 +59,9 @@ def plot_run(
     limits : Limits, optional
         Of efforts. Default: ``hc.limits_of(mech)``.
     figure : matplotlib Figure, optional
-        Where to draw, such as ``plt.figure()``, which ``plt.show()`` shows. Default: a new one; a
-        notebook shows it where it is the last value of a cell.
+        Where to draw, such as ``plt.figure()``, which ``plt.show()`` shows; without a layout of its
+        own it gets the constrained one. Default: a new one; a notebook shows it where it is the
+        last value of a cell.
 
     Returns
     -------
@@ -91,6 +92,8 @@ def plot_run(
         from matplotlib import pyplot as plt  # noqa: F401 (a notebook then shows figures)
 
         figure = new_figure(figsize=(SIZE[0], SIZE[1] * (len(panels) + 1)), layout="constrained")
+    elif hasattr(figure, "set_layout_engine") and figure.get_layout_engine() is None:
+        figure.set_layout_engine("constrained")  # else legends stand outside
     axes = figure.subplots(len(panels) + 1, 1, sharex=True, squeeze=False)[:, 0].tolist()
     for ax, (what, names, values) in zip(axes, panels, strict=False):
         _curves(ax, run.t, names, values)

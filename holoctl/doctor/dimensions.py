@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
 
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.scales import sizes
@@ -23,15 +27,31 @@ class Dimensions:
         The same for each group of coupled loops, with the frames of closures.
     mass : float
         Of all that moves.
+    widest : str
+        The joint that carries the body with the largest radius of gyration; empty without one.
+    width : float
+        Twice that radius, m: how wide a ring of the same mass and inertia is.
     """
 
     size: float
     loop_sizes: tuple[float, ...]
     mass: float
+    widest: str = ""
+    width: float = 0.0
 
 
 def dimensions(mech: Mechanism) -> Dimensions:
     """Measure and weigh, at the reference."""
     size, of_loops = sizes(mech.model, mech.reference, mech.bound, workspace(mech))
-    mass = sum(float(inertia.mass) for inertia in plain(mech.model).inertias[1:])
-    return Dimensions(size, tuple(of_loops), mass)
+    model = plain(mech.model)
+    bodies = list(zip(model.names, model.inertias, strict=True))[1:]
+    mass = sum(float(inertia.mass) for _, inertia in bodies)
+    widths = [(_width(inertia), str(name)) for name, inertia in bodies if inertia.mass > 0.0]
+    width, widest = max(widths, default=(0.0, ""))
+    return Dimensions(size, tuple(of_loops), mass, widest, width)
+
+
+def _width(body: pin.Inertia) -> float:
+    """Twice the largest radius of gyration about the centre of mass, m."""
+    most = float(np.linalg.eigvalsh(body.inertia)[-1])
+    return 2.0 * math.sqrt(max(most, 0.0) / float(body.mass))

@@ -160,10 +160,16 @@ def size(d: Dimensions) -> str:
     text = f"Size: {what} {span}, and all that moves weighs {d.mass:.3g} kg."
     if max(d.size, *sizes) > _LARGE:
         text += " Lengths are in metres: is it drawn in millimetres?"
+    elif d.width > _WIDE * max(d.size, *sizes) > 0.0:
+        text += (
+            f" The body on {d.widest!r} has the inertia of a ring {d.width:.2g} m wide: are "
+            "moments of inertia in kg m^2, and about the centre of mass?"
+        )
     return text
 
 
 _LARGE = 20.0  # m: larger than robots are, and than a hand is in millimetres
+_WIDE = 3.0  # a body so much wider than the whole mechanism: rare in robots, usual in wrong units
 
 
 def mobility(c: Counts) -> Iterator[str]:

@@ -205,8 +205,10 @@ def checked_constraints(constraints: Any) -> tuple[Constraint, ...]:
     for c in found:
         parts = ("bind", "name", "default_name", "t_stab")
         if isinstance(c, type) or not all(hasattr(c, part) for part in parts):
+            several = isinstance(c, (list, tuple)) and all(hasattr(x, "bind") for x in c)
+            hint = "; give them one by one, with_constraints(*these)" if several and c else ""
             raise InputError(
-                f"Mechanism: {c!r} is not a constraint; expected hc.Closure, Rod, Contact, "
+                f"Mechanism: {c!r} is not a constraint{hint}; expected hc.Closure, Rod, Contact, "
                 "Coupling, Custom or GammaQ, or a class of your own that follows "
                 "holoctl/constraints/contract.py"
             )

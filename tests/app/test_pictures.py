@@ -240,6 +240,14 @@ def test_a_run_without_its_mechanism_and_one_without_motors(run):
     assert names == ["position (rad)", "rate (rad/s)", "closure (scaled)"]
 
 
+def test_legends_stand_inside_a_figure_that_was_given(five_bar, run):
+    figure = plt.figure()
+    hc.plot_run(run, five_bar[0], figure=figure)
+    figure.canvas.draw()
+    right = max(ax.get_legend().get_window_extent().x1 for ax in figure.axes[:3])
+    assert right <= figure.bbox.x1
+
+
 def test_turns_are_counted_and_singular_configurations_marked(run):
     mech = replace(pendulum(pin.JointModelRUBY()), actuated=["pivot"])
     free = hc.simulate(mech, None, [1.0, 0.0], [20.0], 1.0, rate=100)

@@ -28,6 +28,21 @@ def test_size_and_mass_are_told(scale, asks):
     assert report.to_dict()["loop_sizes"] == [size]
 
 
+@pytest.mark.parametrize(("factor", "asks"), [(1.0, False), (1000.0, True)])
+def test_inertias_in_a_wrong_unit_are_asked_about(factor, asks):
+    """They close and move like any other: only the bodies would be wider than the mechanism."""
+    mech = hc.load(hc.robot_file("delta"))
+    model = mech.model.copy()
+    for i in range(1, model.njoints):
+        of = model.inertias[i]
+        model.inertias[i] = pin.Inertia(of.mass, of.lever, factor * of.inertia)
+    report = hc.mobility(mech.with_model(model))
+    assert ("are moments of inertia in kg m^2" in said(report)) == asks
+    rod = 2.0 * np.sqrt(factor * 7.352e-4 / 0.05)
+    assert report.dimensions.width == pytest.approx(rod)
+    assert report.dimensions.widest.startswith("elbow_")
+
+
 def test_size_of_what_has_no_loop_or_does_not_close():
     assert "Size: it measures" in said(hc.mobility(hc.load(hc.robot_file("geared_arm"))))
     case = LINKAGES["four_bar"]()

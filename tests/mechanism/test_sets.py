@@ -81,6 +81,7 @@ def test_sets_keep_order_names_and_what_they_share():
         (lambda: mech.with_enabled(gear=0), "True or False"),
         (lambda: off.with_constraints(dataclasses.replace(belt, name="gear")), "used twice"),
         (lambda: mech.with_constraints("gear"), "not a constraint"),
+        (lambda: mech.with_constraints([belt]), r"one by one, with_constraints\(\*these\)"),
         (lambda: mech.with_model(mechanism("four_bar").model), "no joint|no coordinate|shape"),
         (lambda: hc.Mechanism(mech.model, parked=[belt]), "parked"),
         (lambda: hc.Mechanism(mech.model, parked=[(-1, belt)]), "place"),

@@ -1,0 +1,46 @@
+"""Public names become links to the reference: those in docstrings, and ``hc.name`` in pages."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import griffe
+
+import holoctl as hc
+
+NAMES = "|".join(sorted(set(hc.__all__) - {"__version__"}, key=len, reverse=True))
+IN_DOCSTRINGS = re.compile(rf"(?<![`\[\w])`({NAMES})`(?![`\w])")
+PAGE = re.compile(r"(?<![\w/`])docs/([\w-]+)\.md(?![`\w])")
+IN_PAGES = re.compile(rf"(?<![`\[\w])`hc\.({NAMES})(\([^`\n]*\))?`(?![`\w])")
+CODE_OR_LINK = re.compile(
+    r"^(```|~~~).*?^\1|^#.*?$|\[[^\]\n]*\]\([^)\n]*\)", re.DOTALL | re.MULTILINE
+)
+
+
+class PublicNames(griffe.Extension):
+    """For mkdocstrings: `name` in a docstring is a link, except to itself; docs/page.md too."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        if obj.docstring:
+            own = obj.path.split(".")
+
+            def linked(found: re.Match[str]) -> str:
+                name = found[1]
+                return found[0] if name in own else f"[`{name}`][holoctl.{name}]"
+
+            text = PAGE.sub(r"[\1](../\1.html)", obj.docstring.value)
+            obj.docstring.value = IN_DOCSTRINGS.sub(linked, text)
+
+
+def on_page_markdown(text: str, **_: Any) -> str:
+    """``hc.name`` in the prose of a page: headings, code and links stay as they are."""
+
+    def linked(found: re.Match[str]) -> str:
+        return f"[{found[0]}][holoctl.{found[1]}]"
+
+    parts, at = [], 0
+    for other in CODE_OR_LINK.finditer(text):
+        parts += [IN_PAGES.sub(linked, text[at : other.start()]), other[0]]
+        at = other.end()
+    return "".join([*parts, IN_PAGES.sub(linked, text[at:])])

@@ -1,0 +1,190 @@
+"""The documentation as a site: nothing is left out, nothing points nowhere, nothing is fetched."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+import yaml
+from browser import chromium
+from markdown.extensions.toc import slugify
+from support import ROOT
+
+import holoctl as hc
+
+DOCS = ROOT / "docs"
+PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("reference/*.md")])
+LINKING = [*PAGES, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
+LARGEST_PICTURE = 120_000
+LONGEST_README = 150
+
+
+def prose(path):
+    """A page without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def links(path):
+    return re.findall(r"\]\(([^)\s]+)\)", prose(path))
+
+
+@cache
+def headings(path):
+    """Anchors of a page, as the site makes them."""
+    found = re.findall(r"^#+ (.*)$", prose(path), flags=re.MULTILINE)
+    own = re.findall(r'id="([^"]+)"', prose(path))
+    return {*own, *(slugify(re.sub(r"[`*]|\]\(.*?\)", "", x), "-") for x in found)}
+
+
+def in_navigation(entry):
+    """Pages of a part of the navigation."""
+    if isinstance(entry, str):
+        return [entry]
+    parts = entry.values() if isinstance(entry, dict) else entry
+    return [page for part in parts for page in in_navigation(part)]
+
+
+@cache
+def navigation():
+    return in_navigation(yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"])
+
+
+@cache
+def pictures():
+    """Names of all pictures that are drawn, by the script that draws them."""
+    path = DOCS / "pictures" / "__main__.py"
+    spec = importlib.util.spec_from_file_location("docs_pictures", path)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return set(script.pictures())
+
+
+# ------------------------------------------------------------------------- what there is
+
+
+def test_every_public_name_is_in_the_reference_once():
+    text = "\n".join(path.read_text("utf-8") for path in DOCS.glob("reference/*.md"))
+    found = re.findall(r"^::: holoctl\.(\w+)$", text, flags=re.MULTILINE)
+    assert sorted(found) == sorted(set(hc.__all__) - {"__version__"})
+
+
+def test_a_page_of_the_reference_says_how_its_parts_fit():
+    for path in DOCS.glob("reference/*.md"):
+        if path.stem != "index":
+            intro = prose(path).partition(":::")[0]
+            assert len(re.findall(r"[.)](?:\s|$)", intro)) >= 2, path.name
+            assert re.search(r"\]\(\.\./[\w-]+\.md", intro), f"{path.name}: no way to a page"
+
+
+def test_every_page_is_in_the_navigation_once():
+    pages = [path.relative_to(DOCS).as_posix() for path in PAGES]
+    found = navigation()
+    assert len(set(found)) == len(found)
+    assert set(pages) - set(found) == set()
+
+
+def test_the_navigation_has_no_page_that_is_not_there():
+    """A page of docs/, or a file of the project that comes along as one."""
+    for page in navigation():
+        there = [DOCS / page, ROOT / page, ROOT / page.removesuffix(".md")]
+        assert any(path.is_file() for path in there), page
+
+
+@pytest.mark.parametrize("path", LINKING, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_links_and_pictures_lead_somewhere(path):
+    for link in links(path):
+        if "://" in link or link.startswith("mailto:"):
+            continue
+        target, _, anchor = link.partition("#")
+        file = (path.parent / target).resolve() if target else path
+        assert file.exists(), f"{path.name}: {link}"
+        if anchor and file.suffix == ".md":
+            assert anchor in headings(file), f"{path.name}: {link}: {sorted(headings(file))}"
+
+
+# ------------------------------------------------------------------------------ pictures
+
+
+def test_every_picture_is_drawn_by_the_code_and_shown():
+    folder = DOCS / "pictures"
+    committed = {path.stem for path in folder.glob("*.png")}
+    assert committed == pictures(), "draw them: python docs/pictures"
+    shown = {os.path.basename(link) for path in LINKING for link in links(path)}
+    assert {f"{name}.png" for name in committed} - shown == set()
+
+
+def test_pictures_are_small():
+    large = [p.name for p in DOCS.glob("pictures/*.png") if p.stat().st_size > LARGEST_PICTURE]
+    assert large == []
+
+
+# -------------------------------------------------------------------------------- README
+
+
+def test_the_readme_is_the_short_way_in():
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    assert len(lines) < LONGEST_README
+    assert any(line.startswith("![") for line in lines[:5])
+    assert {"    make demo", "    make test"} <= set(lines)
+
+
+# ------------------------------------------------------------------------------ the site
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Built, strictly, with the pictures that are there: `make docs` draws them anew."""
+    out = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(out)],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+        env={**os.environ, "HOLOCTL_DOCS_PICTURES": "committed", "NO_MKDOCS_2_WARNING": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    return out
+
+
+@pytest.mark.slow
+def test_the_site_is_whole(site):
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > len(PAGES)
+    texts = {path: path.read_text("utf-8") for path in pages}
+    for path, text in texts.items():
+        fetched = re.findall(r"<(?:script|img|link)[^>]+?(?:src|href)=\"?(https?:[^\" >]+)", text)
+        assert fetched == [], path.name
+        assert 'class="arithmatex"' not in text, f"{path.name}: mathematics that was not set"
+    assert "<math" in texts[site / "index.html"]
+    assert (site / "site" / "mathematics.woff").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_every_name_has_a_place_and_is_found(site):
+    index = json.loads((site / "search" / "search_index.json").read_text("utf-8"))["docs"]
+    places = {entry["location"].partition("#")[2] for entry in index}
+    assert {f"holoctl.{name}" for name in hc.__all__ if name != "__version__"} <= places
+    text = "".join(path.read_text("utf-8") for path in site.glob("reference/*.html"))
+    for name in set(hc.__all__) - {"__version__"}:
+        assert text.count(f'id="holoctl.{name}"') == 1, name
+
+
+@pytest.mark.slow
+def test_the_search_works_from_a_file(site):
+    """Without a server and without a network."""
+    with chromium() as (page, seen):
+        page.goto((site / "index.html").as_uri())
+        page.wait_for_timeout(500)
+        page.click(".md-search__input")
+        page.locator(".md-search__input").press_sequentially("ComputedTorque", delay=20)
+        page.wait_for_selector(".md-search-result__item")
+        page.wait_for_timeout(500)
+        page.locator(".md-search-result__item a").first.click()
+        page.wait_for_url("**/reference/control.html*")
+        assert seen.elsewhere("file:") == []
+        assert seen.errors == []
