@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -105,7 +106,8 @@ def page(found: Found, command: str, seconds: float) -> str:
     """All of it."""
     parts = [
         f"# Published problems\n\n{INTRODUCTION}\n\n"
-        f"Written by `{command}` in {seconds:.0f} s; nothing here is edited by hand.\n\n"
+        f"Written by `{command}` in {seconds:.0f} s, {load()}; nothing here is edited by hand."
+        "\n\n"
         f"{report.machine(PACKAGES)}\n\n{picture(MECHANISMS, 'mechanisms')}",
         simulated(found) if found.problems else "",
         states(found) if found.questions else "",
@@ -115,6 +117,11 @@ def page(found: Found, command: str, seconds: float) -> str:
         sources(found),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def load() -> str:
+    """Who else was at work: what is above 1 slows the times down."""
+    return f"load average {os.getloadavg()[2]:.1f}" if hasattr(os, "getloadavg") else "load unknown"
 
 
 def picture(what: str, name: str) -> str:

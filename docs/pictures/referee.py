@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import NullFormatter
 from style import BLUE, GREEN, INK, ORANGE, PURPLE, RED, SOFT, figure, space
 
 DOCS = Path(__file__).resolve().parents[1]
@@ -35,7 +36,7 @@ def data() -> Any:
 
 def cost() -> Any:
     """Error over time: all problems, then two with several settings."""
-    fig, axes = figure(8.0, 3.3, 1, 3)
+    fig, axes = figure(8.0, 3.6, 1, 3)
     table = data()["table"]
     for name in ("holoctl", "constraintDynamics", "Exudyn", "MuJoCo", "published methods"):
         points = np.array([[s, max(e, 1e-13)] for _, who, s, e in table if who == name])
@@ -43,7 +44,7 @@ def cost() -> Any:
             look = {"color": COLOURS[name], "label": name, "alpha": 0.85}
             axes[0].plot(*points.T, "o", markersize=4, linestyle="none", **look)
     axes[0].set_title("every row of the table")
-    axes[0].legend(loc="lower left", bbox_to_anchor=(0.0, 0.0), fontsize=7)
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     for ax, (problem, curves) in zip(axes[1:], data()["precision"].items(), strict=False):
         for name, runs in curves.items():
             ax.plot(*np.array(runs).T, "o-", markersize=4, color=COLOURS[name])
@@ -51,6 +52,7 @@ def cost() -> Any:
     for ax in axes:
         ax.set_xscale("log")
         ax.set_yscale("log")
+        ax.xaxis.set_minor_formatter(NullFormatter())
         ax.set_xlabel("processor time (s)")
     axes[0].set_ylabel("largest error (m)")
     return fig
