@@ -1,6 +1,6 @@
 """The scoreboard, in one run.
 
-    make referee            writes docs/referee.md
+    make referee            writes docs/referee.md and docs/referee.json, draws its pictures
     make referee PEERS=1    the same beside Exudyn, MuJoCo and pin.constraintDynamics
     PYTHONPATH=benchmarks .venv/bin/python -m referee --only A02 A04     writes nothing
 
@@ -12,15 +12,30 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from referee import own, score, with_exudyn, with_mujoco, with_pinocchio
+from referee import (
+    histories,
+    own,
+    pictures,
+    precision,
+    rbdl_states,
+    score,
+    spatial_v2_states,
+    sympy_five,
+    textbook,
+    with_exudyn,
+    with_mujoco,
+    with_pinocchio,
+)
 from referee.outcome import Outcome
 from referee.problem import Problem
 from referee.problems import PROBLEMS
@@ -30,7 +45,20 @@ SHORT = 3.0
 REPEATS = 3
 PEERS = (("pinocchio", with_pinocchio), ("exudyn", with_exudyn), ("mujoco", with_mujoco))
 
+QUESTIONS = (*spatial_v2_states.QUESTIONS, *rbdl_states.QUESTIONS, *sympy_five.QUESTIONS)
+DOCS = Path(__file__).parents[2] / "docs"
+
 Solver = Callable[[Problem], Outcome]
+
+
+class HasName(Protocol):
+    """A problem, a question, a linkage."""
+
+    @property
+    def name(self) -> str: ...
+
+
+Named = TypeVar("Named", bound=HasName)
 
 
 def solvers(problem: Problem, peers: bool) -> list[Solver]:
@@ -39,7 +67,7 @@ def solvers(problem: Problem, peers: bool) -> list[Solver]:
     for name, module in PEERS if peers and problem.peers else ():
         here = importlib.util.find_spec(name) is not None
         found.append(module.outcome if here else absent(name))
-    return found
+    return [*found, *problem.others]
 
 
 def absent(name: str) -> Solver:
@@ -60,28 +88,67 @@ def lines(problem: Problem, peers: bool) -> list[Outcome]:
     return [replace(x, seconds=statistics.median(t)) for x, t in zip(first, times, strict=True)]
 
 
+def named(found: Sequence[Named], only: Sequence[str]) -> list[Named]:
+    """Those whose name has one of these texts."""
+    return [x for x in found if any(text in x.name for text in only)]
+
+
+def measured(only: Sequence[str], peers: bool) -> score.Found:
+    """All tables."""
+    problems, questions = named(PROBLEMS, only), named(QUESTIONS, only)
+    asked, found = [], []
+    with threadpool_limits(1):
+        for problem in problems:
+            found.append(lines(problem, peers))
+            for x in found[-1]:
+                told(problem.name, replace(x, energy=()))
+        for question in questions:
+            asked.append(question.answer())
+            told(question.name, *asked[-1])
+        linkages = [textbook.judged(x) for x in named(textbook.LINKAGES, only)]
+        told(*linkages)
+        whole = only == [""]
+        five = sympy_five.FIVE if whole else ()
+        return score.Found(
+            problems, found, questions, asked, {name: counts(name) for name in five}, linkages,
+            histories.compared() if whole else (),
+        )  # fmt: skip
+
+
+def counts(name: str) -> tuple[sympy_five.Counts, sympy_five.Counts, sympy_five.Counts]:
+    """Of the post, of SymPy, of holoctl."""
+    return (
+        sympy_five.published(name), sympy_five.sympy_counts(name), sympy_five.holoctl_counts(name)
+    )  # fmt: skip
+
+
+def told(*what: object) -> None:
+    """While it runs."""
+    print(*what, file=sys.stderr, flush=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run, print, write."""
     parser = argparse.ArgumentParser(prog="python -m referee", description="Published problems.")
     parser.add_argument("--peers", action="store_true", help="Exudyn, MuJoCo and Pinocchio too")
     parser.add_argument("--only", nargs="+", metavar="TEXT", help="problems with such a name")
-    parser.add_argument("--out", type=Path, help="the page to write")
+    parser.add_argument("--out", type=Path, help="the page to write; pictures' data beside it")
     given = parser.parse_args(arguments)
-    only = given.only or [""]
-    problems = [p for p in PROBLEMS if any(text in p.name for text in only)]
-    out = given.out or (None if given.only else Path(__file__).parents[2] / "docs" / "referee.md")
-    started, found = time.perf_counter(), []
-    for problem in problems:
-        with threadpool_limits(1):
-            found.append(lines(problem, given.peers))
-        for x in found[-1]:
-            print(problem.name, x, file=sys.stderr, flush=True)
+    out = given.out or (None if given.only else DOCS / "referee.md")
+    started = time.perf_counter()
+    found = measured(given.only or [""], given.peers)
+    with threadpool_limits(1):
+        costs = {} if out is None else precision.costs(given.peers)
     command = "make referee PEERS=1" if given.peers else "make referee"
-    page = score.page(problems, found, command, time.perf_counter() - started)
+    page = score.page(found, command, time.perf_counter() - started)
     print(page)
     if out is not None:
         out.write_text(page, encoding="utf-8")
-        print(f"Written: {out}", file=sys.stderr)
+        out.with_suffix(".json").write_text(pictures.stored(found, costs), encoding="utf-8")
+        told(f"Written: {out} and its .json")
+    if out == DOCS / "referee.md":
+        names = [f"referee-{name}" for name in pictures.NAMES]
+        subprocess.run([sys.executable, DOCS / "pictures", *names], check=True)
 
 
 main()

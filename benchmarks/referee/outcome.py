@@ -39,6 +39,8 @@ class Outcome:
         None where it is not told.
     word : str
         Instead of figures: why there are none.
+    energy : tuple of float
+        The change of the energy at the instants of the comparison, as `drift` has it.
     """
 
     solver: str
@@ -51,6 +53,7 @@ class Outcome:
     crossings: int | None = None
     repartitions: int | None = None
     word: str = ""
+    energy: tuple[float, ...] = ()
 
 
 def timed(call: Callable[[], object]) -> tuple[object, float]:
@@ -70,18 +73,26 @@ def damped(mech: hc.Mechanism) -> bool:
     return any(getattr(force, "damping", 0.0) > 0.0 for force in mech.forces)
 
 
-def drift(problem: Problem, mech: hc.Mechanism, Q: Array, V: Array) -> float:
-    """Largest change of the energy from the start of the problem that no work accounts for."""
+def energy_changes(problem: Problem, mech: hc.Mechanism, Q: Array, V: Array) -> Array:
+    """Of the energy, at each state since the start, what no work accounts for.
+
+    Relative to the largest kinetic energy.
+    """
     _, q0, v0 = problem.make()
     effort = mech.B @ np.array(problem.effort) if problem.effort else np.zeros(mech.nv)
     at_first = stored(mech, q0, v0)
-    fastest, worst = at_first[0], 0.0
+    fastest, changes = at_first[0], []
     for q, v in zip(Q, V, strict=True):
         now = stored(mech, q, v)
         work = float(effort @ pin.difference(mech.model, q0, q))
         fastest = max(fastest, now[0])
-        worst = max(worst, abs(sum(now) - sum(at_first) - work))
-    return worst / fastest
+        changes.append(sum(now) - sum(at_first) - work)
+    return np.array(changes) / fastest
+
+
+def drift(problem: Problem, mech: hc.Mechanism, Q: Array, V: Array) -> float:
+    """The largest of these."""
+    return float(np.abs(energy_changes(problem, mech, Q, V)).max())
 
 
 def stored(mech: hc.Mechanism, q: Array, v: Array) -> tuple[float, float]:
@@ -112,11 +123,13 @@ def judged(
     """The line of a run in the mechanism's own coordinates."""
     if not (np.isfinite(Q).all() and np.isfinite(V).all()):
         return Outcome(solver, seconds=seconds, word="breaks down")
+    energy = np.empty(0) if damped(mech) else energy_changes(problem, mech, Q, V)
     return Outcome(
         solver,
         error(problem, positions(mech.model, Q, problem.points)),
-        NAN if damped(mech) else drift(problem, mech, Q, V),
+        float(np.abs(energy).max(initial=0.0)) if energy.size else NAN,
         closure(mech, Q, V),
         seconds,
+        energy=tuple(energy.tolist()),
         **told,
     )

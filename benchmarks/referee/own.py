@@ -25,10 +25,10 @@ def simulated(problem: Problem, **more: Any) -> tuple[hc.Mechanism, hc.Run, floa
     return mech, run, seconds
 
 
-def outcome(problem: Problem) -> Outcome:
+def outcome(problem: Problem, **more: Any) -> Outcome:
     """The line of holoctl."""
     try:
-        mech, run, seconds = simulated(problem)
+        mech, run, seconds = simulated(problem, **more)
     except hc.HoloctlError as error:
         return Outcome("holoctl", word=type(error).__name__)
     at = slice(-len(problem.times), None)

@@ -48,6 +48,8 @@ class Problem:
         ``passages() -> int``: singular configurations that the motion passes.
     peers : bool
         Whether others are asked too; false for variants that are the same to them.
+    others : tuple of callable
+        More solvers, ``solver(problem) -> Outcome``: published methods, written here.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Problem:
     steps: Mapping[str, float] = field(default_factory=dict)
     passages: Callable[[], int] = int
     peers: bool = True
+    others: tuple[Callable[[Any], Any], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reference", cache(self.reference))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from referee.andrews import A03
 from referee.bricard import bricard
+from referee.elsewhere import BARS, CAM
 from referee.four_bar import REGULAR
 from referee.four_bars import four_bars
 from referee.governor import A05
@@ -18,4 +19,5 @@ WINDOWS = (1, 2, 10, 40)
 
 PROBLEMS: tuple[Problem, ...] = (
     A01, *map(four_bars, WINDOWS), A03, *map(bricard, CUTS), A05, SPATIAL, EQUAL_BARS, REGULAR,
+    CAM, BARS,
 )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
@@ -78,20 +80,49 @@ CRANK, ROD, CENTRE = 0.08, 0.3, np.array([0.0, 0.1, 0.12])
 SPATIAL_RATE = 6.0
 SPATIAL_TIMES = np.linspace(0.0, 5.0, 101)
 DOWN = np.array([0.0, 0.0, -9.81])
-SPATIAL_BODIES = [
-    (0.12, np.diag([1e-4, 1e-4, 1e-5])),
-    (0.5, np.diag([4e-4, 4e-3, 4e-3])),
-    (2.0, 1e-4 * np.eye(3)),
-]
-"""Crank (from its centre along z), rod (along x), slider: kg, kg m^2 about the centres."""
 
 
-def _rod_axes(crank_pin: Array, slider: Array) -> Array:
-    """x along the rod from the slider, y square to it and to the guide: the axis of the joint."""
+@dataclass(frozen=True)
+class Reading:
+    """What the published data leave open.
+
+    Attributes
+    ----------
+    rod : tuple of float
+        The rod's inertia along itself, about the axis of the joint at the slider that is fixed in
+        it, and square to both, kg m^2.
+    crank_com : float
+        Where the centre of mass of the crank is: 0 on its axis, 0.5 in the middle.
+    upright : bool
+        The joint at the slider has one axis along y, not along the guide.
+    """
+
+    rod: tuple[float, float, float] = (4e-4, 4e-3, 4e-3)
+    crank_com: float = 0.5
+    upright: bool = False
+
+    @property
+    def bodies(self) -> list[tuple[float, Array]]:
+        """Crank (from its axis along z), rod (along x), slider: kg, kg m^2 about the centres."""
+        return [
+            (0.12, np.diag([1e-4, 1e-4, 1e-5])), (0.5, np.diag(self.rod)), (2.0, 1e-4 * np.eye(3)),
+        ]  # fmt: skip
+
+
+AS_FILES = Reading()
+"""As Exudyn's file has it, the joint as MBDyn's."""
+
+
+def _rod_axes(crank_pin: Array, slider: Array, upright: bool = False) -> Array:
+    """x along the rod from the slider, y square to it and to the guide: the axis of the joint.
+
+    Upright: z square to it and to the world's y.
+    """
     along = (crank_pin - slider) / ROD
-    across = np.cross([1.0, 0.0, 0.0], along)
+    across = np.cross(along, [0.0, 1.0, 0.0]) if upright else np.cross([1.0, 0.0, 0.0], along)
     across /= np.linalg.norm(across)
-    return np.stack([along, across, np.cross(along, across)], axis=1)
+    other = np.cross(along, across)
+    return np.stack([along, -other, across] if upright else [along, across, other], axis=1)
 
 
 def _spatial_points(a: float) -> tuple[Array, Array]:
@@ -100,51 +131,56 @@ def _spatial_points(a: float) -> tuple[Array, Array]:
     return pin_at, np.array([x, 0.0, 0.0])
 
 
-def _spatial_poses(a: float) -> list[Pose]:
+def _spatial_poses(a: float, reading: Reading) -> list[Pose]:
     crank_pin, slider = _spatial_points(a)
     c, s = np.cos(a), np.sin(a)
     turn = np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
     return [
-        (0.5 * (CENTRE + crank_pin), turn),
-        (0.5 * (crank_pin + slider), _rod_axes(crank_pin, slider)),
+        (CENTRE + reading.crank_com * (crank_pin - CENTRE), turn),
+        (0.5 * (crank_pin + slider), _rod_axes(crank_pin, slider, reading.upright)),
         (slider, np.eye(3)),
     ]
 
 
-def make_spatial() -> tuple[hc.Mechanism, Array, Array]:
+def make_spatial(reading: Reading = AS_FILES) -> tuple[hc.Mechanism, Array, Array]:
     """The rod hangs from the slider; its ball joint with the crank is cut."""
     model = pin.Model()
     model.name, model.gravity.linear = "spatial_slider_crank", DOWN
-    (m_crank, J_crank), (m_rod, J_rod), (m_slider, J_slider) = SPATIAL_BODIES
+    (m_crank, J_crank), (m_rod, J_rod), (m_slider, J_slider) = reading.bodies
+    kinds = (
+        (pin.JointModelRY(), pin.JointModelRZ()) if reading.upright
+        else (pin.JointModelRX(), pin.JointModelRY())
+    )  # fmt: skip
     crank = model.addJoint(0, pin.JointModelRX(), at(*CENTRE), "crank")
     slide = model.addJoint(0, pin.JointModelPX(), at(), "slide")
-    guide = model.addJoint(slide, pin.JointModelRX(), at(), "about_guide")
-    rod = model.addJoint(guide, pin.JointModelRY(), at(), "rod")
+    guide = model.addJoint(slide, kinds[0], at(), "on_slide")
+    rod = model.addJoint(guide, kinds[1], at(), "rod")
     for joint, mass, centre, inertia in (
-        (crank, m_crank, [0.0, 0.0, 0.5 * CRANK], J_crank),
+        (crank, m_crank, [0.0, 0.0, reading.crank_com * CRANK], J_crank),
         (slide, m_slider, [0.0, 0.0, 0.0], J_slider),
         (rod, m_rod, [0.5 * ROD, 0.0, 0.0], J_rod),
     ):
         model.appendBodyToJoint(joint, pin.Inertia(mass, np.array(centre), inertia), at())
     crank_pin, slider = _spatial_points(0.0)
-    R = _rod_axes(crank_pin, slider)  # Rx(about_guide) Ry(rod)
-    start = {
-        "crank": 0.0, "slide": slider[0],
-        "about_guide": np.arctan2(R[2, 1], R[1, 1]), "rod": np.arctan2(R[0, 2], R[0, 0]),
-    }  # fmt: skip
+    R = _rod_axes(crank_pin, slider, reading.upright)  # Rx(on_slide) Ry(rod), or Ry Rz
+    angles = (
+        (np.arctan2(-R[2, 0], R[0, 0]), np.arcsin(R[1, 0])) if reading.upright
+        else (np.arctan2(R[2, 1], R[1, 1]), np.arctan2(R[0, 2], R[0, 0]))
+    )  # fmt: skip
+    start = {"crank": 0.0, "slide": slider[0], "on_slide": angles[0], "rod": angles[1]}
     ball = hc.Closure(("crank", at(z=CRANK)), ("rod", at(ROD)), joint="spherical", name="ball")
     mech = hc.Mechanism(model, [ball], reference=[start[n] for n in list(model.names)[1:]])
     return started(mech, {"crank": SPATIAL_RATE})
 
 
-def spatial(samples: int = 512) -> OneFreedom:
+def spatial(samples: int = 512, reading: Reading = AS_FILES) -> OneFreedom:
     """The motion of one freedom, the angle of the crank."""
-    return one_freedom(_spatial_poses, SPATIAL_BODIES, DOWN, samples)
+    return one_freedom(lambda a: _spatial_poses(a, reading), reading.bodies, DOWN, samples)
 
 
-def spatial_reference(times: Array = SPATIAL_TIMES) -> Array:
+def spatial_reference(times: Array = SPATIAL_TIMES, reading: Reading = AS_FILES) -> Array:
     """The pin of the crank, and the slider."""
-    a, _ = spatial().motion(times, 0.0, SPATIAL_RATE)
+    a, _ = spatial(512, reading).motion(times, 0.0, SPATIAL_RATE)
     return np.array([_spatial_points(x) for x in a])
 
 
@@ -152,9 +188,8 @@ SPATIAL = Problem(
     "rigid spatial slider-crank",
     "Data: IFToMM benchmark, read in MBDyn's file srscm and Exudyn's sliderCrank3Dbenchmark.py. "
     "Universal joint at the slider: one axis along the guide, the other fixed in the rod, square "
-    "to it and to the guide, as in MBDyn's file; published histories do not agree, and with "
-    "another axis the rod would turn otherwise about itself. It has 4e-4 kg m^2 along itself and "
-    "4e-3 across. "
+    "to it and to the guide, as in MBDyn's file; published histories do not agree: see below. "
+    "The rod has 4e-4 kg m^2 along itself and 4e-3 across. "
     "Reference: one freedom, the angle of the crank, DOP853 at 1e-13.",
     make_spatial, (("crank", at(z=CRANK)), "slide"), SPATIAL_TIMES, spatial_reference,
     steps={"Exudyn": 1e-3, "MuJoCo": 1e-3},

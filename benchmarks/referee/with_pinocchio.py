@@ -82,7 +82,7 @@ class Springs:
         return p, J[:3] - pin.skew(p) @ J[3:]
 
 
-def outcome(problem: Problem) -> Outcome:
+def outcome(problem: Problem, rtol: float = RTOL, atol: float = ATOL) -> Outcome:
     """The line of the table."""
     mech, q0, v0 = problem.make()
     models = contacts(mech)
@@ -108,7 +108,7 @@ def outcome(problem: Problem) -> Outcome:
     def integrated() -> Any:
         return solve_ivp(
             derivative, (0.0, problem.times[-1]), np.concatenate([q0, v0]), method="DOP853",
-            t_eval=problem.times, rtol=RTOL, atol=ATOL,
+            t_eval=problem.times, rtol=rtol, atol=atol,
         )  # fmt: skip
 
     try:

@@ -11,6 +11,7 @@ import holoctl as hc
 
 NAMES = "|".join(sorted(set(hc.__all__) - {"__version__"}, key=len, reverse=True))
 IN_DOCSTRINGS = re.compile(rf"(?<![`\[\w])`({NAMES})`(?![`\w])")
+PAGE = re.compile(r"(?<![\w/`])docs/([\w-]+)\.md(?![`\w])")
 IN_PAGES = re.compile(rf"(?<![`\[\w])`hc\.({NAMES})(\([^`\n]*\))?`(?![`\w])")
 CODE_OR_LINK = re.compile(
     r"^(```|~~~).*?^\1|^#.*?$|\[[^\]\n]*\]\([^)\n]*\)", re.DOTALL | re.MULTILINE
@@ -18,7 +19,7 @@ CODE_OR_LINK = re.compile(
 
 
 class PublicNames(griffe.Extension):
-    """For mkdocstrings: `name` in a docstring is a link, except to itself."""
+    """For mkdocstrings: `name` in a docstring is a link, except to itself; docs/page.md too."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         if obj.docstring:
@@ -28,7 +29,8 @@ class PublicNames(griffe.Extension):
                 name = found[1]
                 return found[0] if name in own else f"[`{name}`][holoctl.{name}]"
 
-            obj.docstring.value = IN_DOCSTRINGS.sub(linked, obj.docstring.value)
+            text = PAGE.sub(r"[\1](../\1.html)", obj.docstring.value)
+            obj.docstring.value = IN_DOCSTRINGS.sub(linked, text)
 
 
 def on_page_markdown(text: str, **_: Any) -> str:

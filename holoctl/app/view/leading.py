@@ -97,7 +97,7 @@ def readings(mech: Mechanism, q: Vector, near: Vector) -> Vector:
     found = near.copy()
     for i, column in enumerate(mech.B.T):
         on = np.flatnonzero(column)
-        if (places[on] < 0).any() or (on.size > 1 and turning[on].any()):
+        if not numbered(mech, i) or (on.size > 1 and turning[on].any()):
             continue
         if on.size == 1 and turning[on[0]]:
             at, turn = places[on[0]], 2.0 * np.pi * abs(column[on[0]])
@@ -106,6 +106,12 @@ def readings(mech: Mechanism, q: Vector, near: Vector) -> Vector:
         else:
             found[i] = column[on] @ q[places[on]]
     return found
+
+
+def numbered(mech: Mechanism, motor: int) -> bool:
+    """Whether a motor acts on coordinates that are numbers of their own, not of a ball or so."""
+    places, _ = _places(mech)
+    return bool((places[mech.B[:, motor] != 0.0] >= 0).all())
 
 
 def _places(mech: Mechanism) -> tuple[Indices, NDArray[np.bool_]]:

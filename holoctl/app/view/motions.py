@@ -11,33 +11,28 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.app.view.leading import least_motion, motions_at, motor_rows, readings, rotors
+from holoctl.app.view.leading import least_motion, motions_at, motor_rows, readings
+from holoctl.app.view.playing import once_round, to_and_fro
 from holoctl.app.view.stops import named
-from holoctl.app.view.walk import Spot, walked
+from holoctl.app.view.walk import Spot
 from holoctl.base.checks import Vector, quiet, read_only, whole
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr
 from holoctl.base.tolerances import (
     DRAG_LOCKED,
     IDLE_NEW,
-    PLAYED_ANGLE,
-    PLAYED_BACK,
-    PLAYED_SHARE,
     UNSEEN_MOTION,
 )
-from holoctl.closing.bodies import Bodies
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
-from holoctl.closing.samples import Sample, goes_on, sample
+from holoctl.closing.samples import goes_on, sample
 from holoctl.doctor import motion as doctors
 from holoctl.doctor.examination import mobility
 from holoctl.doctor.report import MobilityReport
 from holoctl.mechanism.checks import check_configuration, check_mechanism
-from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
-from holoctl.tree.kinematics import kinematics
 
 __all__ = ["Motion", "motions", "played"]
 
@@ -52,8 +47,9 @@ class Motion:
     ----------
     words : str
         A few, for a button.
-    direction : (nv,) array
-        A velocity: that of a motor 1 rad/s or m/s; else that of the coordinate that is named first.
+    v : (nv,) array
+        A velocity: the motor's is 1 rad/s or m/s; else that of the coordinate that moves most,
+        lengths over the size of the loop.
     idle : bool
         Whether it moves bodies between two others, and nothing else.
     motor : int
@@ -64,7 +60,7 @@ class Motion:
     """
 
     words: str
-    direction: Vector
+    v: Vector
     idle: bool = False
     motor: int = -1
     finite: bool = True
@@ -119,8 +115,16 @@ def motions(mech: Mechanism, q: Vector, report: MobilityReport | None = None) ->
         i = int(pivoted_qr(left.T, 1).pivots[0])
         t = left @ left[i] / float(left[i] @ left[i])
         found, left = _with(found, left, _Found(_moved(mech, t, i), t, False, -1))
-    at = sample(mech, q, 0.0, tolerance=0.0 if part is None else part.tolerance)
-    return tuple(_motion(mech, one, part, at) for one in found)
+    if part is None:
+        return tuple(_motion(mech, one, _SINGULAR) for one in found)
+    if not report.counts.shaky:
+        return tuple(_motion(mech, one, "") for one in found)
+    at = sample(mech, q, 0.0, tolerance=part.tolerance)
+    on = [goes_on(mech, at, one.t / float(np.linalg.norm(one.t)), 0.0) for one in found]
+    return tuple(
+        _motion(mech, one, "" if ahead else _DOES_NOT_GO_ON)
+        for one, ahead in zip(found, on, strict=True)
+    )
 
 
 def _motions_here(mech: Mechanism, q: Vector) -> tuple[Array, Partition | None]:
@@ -182,15 +186,13 @@ def _moved(mech: Mechanism, t: Vector, first: int) -> str:
     return named(names, 2) if names else repr(mech.coordinate_names[first])
 
 
-def _motion(mech: Mechanism, one: _Found, part: Partition | None, at: Sample) -> Motion:
-    finite = part is not None and goes_on(mech, at, one.t / float(np.linalg.norm(one.t)), 0.0)
+def _motion(mech: Mechanism, one: _Found, why: str) -> Motion:
     v = one.t * mech.column_scale
     if one.motor >= 0:
         v /= float(mech.B[:, one.motor] @ v)
     else:
         v /= v[int(np.argmax(np.abs(one.t)))]
-    why = "" if finite else _DOES_NOT_GO_ON if part is not None else _SINGULAR
-    return Motion(one.words + why, read_only(v), one.idle, one.motor, finite)
+    return Motion(one.words + why, read_only(v), one.idle, one.motor, not why)
 
 
 # --------------------------------------------------------------------------------------- played
@@ -225,82 +227,17 @@ def played(mech: Mechanism, q: Vector, motion: Motion, frames: int = 120) -> Arr
     """
     check_mechanism(mech)
     q = check_configuration(mech, q, "q")
-    if motion.direction.shape != (mech.nv,) or motion.motor >= mech.nu:
+    if motion.v.shape != (mech.nv,) or motion.motor >= mech.nu:
         raise InputError(f"this motion is none of {mech.name}")
     count = whole("frames", frames, 8) // 4
     still = np.repeat(q[None], 4 * count + 1, axis=0)
     T, part = _motions_here(mech, q)
     if not motion.finite or part is None or not T.shape[1]:
         return still
-    t = T @ (T.T @ (motion.direction / mech.column_scale))
+    t = T @ (T.T @ (motion.v / mech.column_scale))
     if not largest(t) > 0.0:
         return still
     gap = largest(scaled_jacobian(mech, q, 0.0)[1])
     start = Spot(q, readings(mech, q, np.zeros(mech.nu)), part, gap, t / largest(t))
-    if motion.idle:
-        turn = _once_round(mech, start, 4 * count)
-        if turn is not None:
-            return turn
-    there, back = (_quarter(mech, start, motion.motor, sign, count) for sign in (1.0, -1.0))
-    return np.array([q, *there, *there[-2::-1], q, *back, *back[-2::-1], q])
-
-
-def _quarter(
-    mech: Mechanism, start: Spot, motor: int, sign: float, count: int
-) -> list[Vector]:  # fmt: skip
-    """Configurations to one side, slower and slower."""
-    if motor >= 0:
-        t = least_motion(mech, motions_at(mech, start.part, start.q), motor)
-        if t is None:
-            return [start.q] * count
-        others = np.delete(t, rotors(mech))
-        size = largest(others) if others.size and others.any() else largest(t)
-        reach = PLAYED_ANGLE * float(motor_rows(mech).unit[motor]) / size
-        start = start._replace(motion=None)
-    else:
-        reach = PLAYED_ANGLE
-    shares = np.sin(0.5 * np.pi * np.arange(1, count + 1) / count)
-    found, gone = _along(mech, start, motor, sign * reach * shares)
-    if len(found) < count:
-        found, _ = _along(mech, start, motor, PLAYED_SHARE * gone * shares)
-    return found + [found[-1] if found else start.q] * (count - len(found))
-
-
-def _along(
-    mech: Mechanism, start: Spot, motor: int, places: Vector
-) -> tuple[list[Vector], float]:  # fmt: skip
-    """Configurations at some places of a way, and how far it went."""
-    here, at, found = start, 0.0, list[Vector]()
-    for place in places.tolist():
-        there, words = walked(mech, here, place - at, motor)
-        if words:
-            went = there.motors[motor] - start.motors[motor] if motor >= 0 else at
-            return found, float(went)
-        here, at = there, place
-        found.append(here.q)
-    return found, at
-
-
-def _once_round(mech: Mechanism, start: Spot, count: int) -> Array | None:
-    """A whole turn of the body that turns fastest; None where it does not come back."""
-    here, found = start, [start.q]
-    for _ in range(count):
-        if here.motion is None:
-            return None
-        kin = kinematics(mech.model, workspace(mech), here.q, np.zeros(mech.nv), 0.0)
-        bodies = Bodies(mech, kin, here.part.tolerance)
-        rate = max(
-            float(np.linalg.norm(bodies.twist(j, here.motion)[3:]))
-            for j in range(1, mech.model.njoints)
-        )
-        if not rate > UNSEEN_MOTION:
-            return None
-        here, words = walked(mech, here, 2.0 * np.pi / count / rate)
-        if words:
-            return None
-        found.append(here.q)
-    off = pin.difference(mech.model, here.q, start.q) / mech.column_scale
-    if not largest(off) <= PLAYED_BACK:
-        return None
-    found[-1] = start.q
-    return np.array(found)
+    turn = once_round(mech, start, 4 * count) if motion.idle else None
+    return to_and_fro(mech, start, motion.motor, count) if turn is None else turn

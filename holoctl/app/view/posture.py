@@ -175,6 +175,8 @@ def dragged(posture: Posture, motor: int, target: float) -> Posture:
     if way == 0.0:
         return replace(posture, words="")
     there, words = walked(mech, start, way, motor)
+    if not words:
+        there.motors[motor] = target  # not what rounding made of it
     part = repartitioned(mech, there.part, there.q, np.zeros(mech.nv))
     return replace(
         posture, q=read_only(there.q), gap=there.gap, words=words,
@@ -199,11 +201,11 @@ def sliders(posture: Posture) -> tuple[Slider, ...]:
 
 
 def _units(mech: Mechanism) -> list[str]:
-    found = []
-    for i in range(mech.nu):
-        length = np.isin(np.flatnonzero(mech.B[:, i]), mech.lengths[1])
-        found.append("m" if length.all() else "" if length.any() else "rad")
-    return found
+    def found() -> list[str]:
+        lengths = [np.isin(np.flatnonzero(column), mech.lengths[1]) for column in mech.B.T]
+        return ["m" if x.all() else "" if x.any() else "rad" for x in lengths]
+
+    return mech.per_thread("view units", found)
 
 
 def _gap(mech: Mechanism, q: Vector) -> float:

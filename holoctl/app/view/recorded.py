@@ -18,6 +18,8 @@ from holoctl.app.view.walk import limits_bound
 from holoctl.base.checks import Vector, counted, positive, quiet, read_only
 from holoctl.base.errors import InputError
 from holoctl.dynamics.certificate import limit
+from holoctl.mechanism.bound_limits import bound_limits
+from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.run import Run
 
@@ -25,8 +27,11 @@ __all__ = ["Recorded", "frames", "recorded"]
 
 Array = NDArray[np.float64]
 
-PLACES = 600
+PLACES = 300
 """Of a chart."""
+
+MOST_MOTORS = 4
+"""Whose efforts are told."""
 
 NEAR = 0.25
 """Seconds around an instant in which what happened is told."""
@@ -83,9 +88,18 @@ class Recorded:
         return q
 
     def told(self, t: float) -> str:
-        """The time, and what happened around it."""
+        """The time, the efforts there, and what happened around it."""
         i = self.index(t)
-        parts = [f"t = {self.run.t[i]:.3f} s"]
+        efforts = [
+            f"{name} {u:+.3g} {unit}".rstrip()
+            for name, u, unit in zip(
+                self.names, self.run.u[i].tolist(), motor_units(self.mech), strict=True
+            )
+            if np.isfinite(u)
+        ]
+        more = [f"{len(efforts) - MOST_MOTORS} more"] if len(efforts) > MOST_MOTORS else []
+        at = f"t = {self.run.t[i]:.3f} s"
+        parts = [": ".join([at, ", ".join(efforts[:MOST_MOTORS] + more)]) if efforts else at]
         if not self.run.closure[i] <= limit("closure", self.mech.tolerance):
             parts.append(f"open by {self.run.closure[i]:.1e} (scaled)")
         parts += [what for when, what in self._marks if abs(when - t) <= NEAR]
@@ -95,8 +109,15 @@ class Recorded:
 
 
 @quiet
-def recorded(mech: Mechanism, run: Run) -> Recorded:
+def recorded(mech: Mechanism, run: Run, limits: Limits | None = None) -> Recorded:
     """What is shown of a run of a mechanism.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    run : Run
+    limits : Limits, optional
+        Of efforts. Default: ``hc.limits_of(mech)``.
 
     Raises
     ------
@@ -107,7 +128,7 @@ def recorded(mech: Mechanism, run: Run) -> Recorded:
     if not run.t.size:
         raise InputError("run has no instant, so there is nothing to show")
     t, u = _thinned(run.t, run.u)
-    bounds = limits_bound(mech).effort
+    bounds = (limits_bound(mech) if limits is None else bound_limits(mech, limits)).effort
     units = sorted({unit or "N m, N" for unit in motor_units(mech)})
     marks = _marks_of(run)
     return Recorded(

@@ -127,12 +127,19 @@ def _bars(mech: Mechanism, q: Vector, part: Partition, x: Vector) -> str:
     for j, w in twists.items():
         if np.linalg.norm(w) > LED_SHARE * most:
             moving.setdefault(int(bodies.welded[j]), _Turn(j, w))
-    names = named(list(bodies.names(turn.body for turn in moving.values())))
+    shown = _bodies(bodies, [turn.body for turn in moving.values()])
     if len(moving) == 2 and _in_line(bodies, *moving.values()):
-        return f"{names} are in line, and "
-    if len(moving) == 1:
-        return f"{names} can move while all that is held stands still: "
-    return f"{names} can move together while all that is held stands still: "
+        return f"{named(shown)} are in line, and "
+    together = "" if len(shown) == 1 else " together"
+    return f"{named(shown)} can move{together} while all that is held stands still: "
+
+
+def _bodies(bodies: Bodies, shown: list[int]) -> list[str]:
+    """Names of bodies, heavy ones first; those between the parts of a joint weigh nothing."""
+    mass = np.array([bodies.mech.model.inertias[j].mass for j in shown])
+    order = [i for i in np.argsort(-mass, kind="stable").tolist() if mass[i] > 0.0]
+    names = (bodies.names([shown[i]])[0] for i in order or range(len(shown)))
+    return list(dict.fromkeys(names))
 
 
 def _in_line(bodies: Bodies, one: _Turn, two: _Turn) -> bool:

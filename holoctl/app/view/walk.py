@@ -14,11 +14,19 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.app.view.leading import least_motion, led_along, motions_at, motor_rows, readings
+from holoctl.app.view.leading import (
+    least_motion,
+    led_along,
+    motions_at,
+    motor_rows,
+    numbered,
+    readings,
+)
 from holoctl.app.view.stops import locked, row_open, stopped
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
+    DRAG_AT_REST,
     DRAG_GAIN,
     DRAG_LEAST,
     DRAG_LONGEST,
@@ -81,7 +89,6 @@ def walked(mech: Mechanism, here: Spot, way: float, motor: int = -1) -> tuple[Sp
     motor : int
         -1 for none.
     """
-    goal = float(here.motors[motor] + way) if motor >= 0 else 0.0
     unit = float(motor_rows(mech).unit[motor]) if motor >= 0 else 1.0
     left, sign, words = abs(way) / unit, 1.0 if way > 0.0 else -1.0, ""
     while left > 0.0 and not words:
@@ -89,10 +96,10 @@ def walked(mech: Mechanism, here: Spot, way: float, motor: int = -1) -> tuple[Sp
         t = least_motion(mech, T, motor) if motor >= 0 else _onwards(T, here.motion)
         if t is None:
             return here, locked(mech, here.q, here.part, motor)
+        if words := _pressed(mech, here.q, sign * t * mech.column_scale):
+            return here, words
         here, gone, words = _step(mech, here, T, t, motor, sign, min(left, _length(mech, t, motor)))
         left -= gone
-    if motor >= 0 and not words:
-        here.motors[motor] = goal
     return here, words
 
 
@@ -133,9 +140,12 @@ def _step(
     way = _by_the_middle(mech, here, way, motor, sign, length)
     path, begin = way.path, way.begin
     last, there = _followed(way.system, path, begin, length)
-    words = "" if there.s == length else stopped(last, there.q, path(there.s).value, motor)
     gain, before = (largest(x.d1 / mech.column_scale) for x in (there, begin))
     if gain > max(DRAG_GAIN, before):
+        return here, 0.0, stopped(last, there.q, path(there.s).value, motor)
+    if motor >= 0 and not numbered(mech, motor) and _turned_back(mech, last, there, motor, sign):
+        if length > DRAG_SHORTEST:
+            return _step(mech, here, T, t, motor, sign, 0.5 * length)
         return here, 0.0, stopped(last, there.q, path(there.s).value, motor)
     if there.worst > max(LEFT_OPEN, here.part.tolerance):
         return here, 0.0, row_open(mech, there.q, here.part)
@@ -143,6 +153,9 @@ def _step(
     met = _at_a_limit(mech, begin, there, lambda s: _followed(way.system, path, begin, s)[1])
     if met is not None:
         there, words = met
+    else:
+        whole = there.s == length
+        words = "" if whole else stopped(last, there.q, path(there.s).value, motor)
     return _arrived(mech, here, last, there, way.held, t), there.s, words
 
 
@@ -160,6 +173,16 @@ def _way(mech: Mechanism, here: Spot, system: System, held: Indices, sign: float
 
     begin = node_at(system, path, here.q, 0.0)
     return None if begin is None else _Way(system, held, path, begin)
+
+
+def _turned_back(mech: Mechanism, system: System, there: Node, motor: int, sign: float) -> bool:
+    """Whether a dead point was passed: the motion that a motor leads there is the way back.
+
+    The determinant tells of other motors. Of one on a ball joint it does not: its rates are not
+    those of what a step is measured by, but at its beginning.
+    """
+    t = least_motion(mech, motions_at(mech, system.part, there.q), motor)
+    return t is None or not sign * float(t @ (there.d1 / mech.column_scale)) > 0.0
 
 
 def _by_the_middle(
@@ -204,6 +227,25 @@ def _arrived(
 # -------------------------------------------------------------------------------------- limits
 
 
+def _pressed(mech: Mechanism, q: Vector, v: Vector) -> str:
+    """Which limit a motion would leave at once; empty for none."""
+    bound = limits_bound(mech)
+    if not bound.names:
+        return ""
+    at = coordinates_at(mech, bound, q, np.zeros(mech.nv), 0.0)
+    rates, (low, high) = at.J @ v, bound.position
+    least = DRAG_AT_REST * largest(v)
+    up, down = high - at.positions < LIMIT_MET, at.positions - low < LIMIT_MET
+    out = np.flatnonzero((up & (rates > least)) | (down & (rates < -least)))
+    return _met(mech, bound, q, int(out[0]), bool(rates[out[0]] > 0.0)) if out.size else ""
+
+
+def _met(mech: Mechanism, bound: BoundLimits, q: Vector, which: int, upper: bool) -> str:
+    side = float(bound.position[1 if upper else 0][which])
+    past = abs(_positions(mech, bound, q)[which] - side) > 10.0 * LIMIT_MET
+    return f"{bound.names[which]!r} is {'past' if past else 'at'} its limit, {side:.4g}."
+
+
 def _at_a_limit(
     mech: Mechanism, begin: Node, there: Node, at: Callable[[float], Node]
 ) -> tuple[Node, str] | None:
@@ -242,9 +284,7 @@ def _at_a_limit(
         else:
             inside, f_in = node, f
     upper = bool(_positions(mech, bound, outside.q)[which] > high[which])
-    side = float(bound.position[1 if upper else 0][which])
-    past = abs(_positions(mech, bound, inside.q)[which] - side) > 10.0 * LIMIT_MET
-    return inside, f"{bound.names[which]!r} is {'past' if past else 'at'} its limit, {side:.4g}."
+    return inside, _met(mech, bound, inside.q, which, upper)
 
 
 def _positions(mech: Mechanism, bound: BoundLimits, q: Vector) -> Vector:
