@@ -38,8 +38,8 @@ def links(path):
 def headings(path):
     """Anchors of a page, as the site makes them."""
     found = re.findall(r"^#+ (.*)$", prose(path), flags=re.MULTILINE)
-    named = set(re.findall(r'<a id="([\w-]+)"></a>', prose(path)))
-    return named | {slugify(re.sub(r"[`*]|\]\(.*?\)", "", x), "-") for x in found}
+    own = re.findall(r'id="([^"]+)"', prose(path))
+    return {*own, *(slugify(re.sub(r"[`*]|\]\(.*?\)", "", x), "-") for x in found)}
 
 
 def in_navigation(entry):

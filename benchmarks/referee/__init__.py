@@ -1,5 +1,7 @@
 """Published problems of multibody dynamics, simulated with holoctl and its peers.
 
 `problems` has the mechanisms, their data with the sources, and references that know nothing of
-holoctl; `own` and `peers` run them; `score` writes docs/referee.md.
+holoctl; `own` and `with_...` run them, `plain_run` published methods in numpy. Single states are
+asked by `spatial_v2_states`, `rbdl_states` and `sympy_five`, postures by `textbook`; `histories`
+has published ones that do not agree. `score` writes docs/referee.md, `pictures` docs/referee.json.
 """

@@ -73,12 +73,12 @@ def test_a_slider_drags_the_robot_along_its_closed_motions(robot):
 
 
 def test_it_stops_where_the_motions_end_and_says_why():
-    mech = hc.load(hc.robot_file("five_bar"))
+    mech = zoo.slider_crank("slider", (0.2, 0.5))
     with hc.view(mech, port=0) as view, chromium() as (page, seen):
-        opened(page, view)
+        start = opened(page, view)
         drag(page, 0, 1.0)
         page.wait_for_selector("#holoctl-stop", timeout=20_000)
-        assert page.inner_text("#holoctl-stop").strip()
+        assert "slider" in page.inner_text("#holoctl-stop")
         q = posture_in(page)
         assert gap(mech, q) < 1e-9
         at = page.locator("[role=slider]").first  # it went back to where the motor is
@@ -89,7 +89,7 @@ def test_it_stops_where_the_motions_end_and_says_why():
         shot(page, "stopped")
         page.get_by_role("button", name="Back to the start").click()
         page.wait_for_selector("#holoctl-stop", state="detached")
-        assert np.allclose(posture_in(page), hc.assemble(mech)[0], atol=1e-9)
+        assert np.array_equal(posture_in(page), start)
         assert not seen.errors
 
 
@@ -100,7 +100,7 @@ def test_motions_play_on_a_click_and_come_back():
         drawn = page.locator("canvas").first
         first = drawn.screenshot()
         page.wait_for_timeout(500)
-        page.get_by_role("button").filter(has_text="otion").first.click()
+        page.get_by_role("button", name="motor_left").click()
         page.wait_for_timeout(600)
         assert drawn.screenshot() != first
         page.wait_for_timeout(6000)
@@ -133,7 +133,7 @@ def test_a_contradiction_is_shown():
         page.wait_for_function(
             "!document.querySelector('#holoctl-doctor').innerText.includes('looking')"
         )
-        assert "not close" in page.inner_text("#holoctl-doctor")
+        assert "Contradiction" in page.inner_text("#holoctl-doctor")
         shot(page, "contradiction")
         assert not seen.errors
 
@@ -190,13 +190,12 @@ def test_thirty_pictures_a_second(capsys):
         page.wait_for_timeout(3000)
         page.evaluate(
             """() => {
-                window.poses = []; window.frames = [];
-                const target = document.querySelector('#holoctl-pose').parentNode.parentNode;
+                window.moved = []; window.drawn = [];
                 let last = '';
                 const frame = now => {
                     const q = document.querySelector('#holoctl-pose').dataset.q;
-                    window.frames.push(now);
-                    if (q !== last) { window.poses.push(now); last = q; }
+                    window.drawn.push(now);
+                    if (q !== last) { window.moved.push(now); last = q; }
                     requestAnimationFrame(frame);
                 };
                 requestAnimationFrame(frame);
@@ -212,7 +211,7 @@ def test_thirty_pictures_a_second(capsys):
             page.mouse.move(x + 12.0 * np.sin(phase), y)
             time.sleep(0.008)
         page.mouse.up()
-        poses, frames = (np.diff(page.evaluate(f"window.{x}")) for x in ("poses", "frames"))
+        poses, frames = (np.diff(page.evaluate(f"window.{x}")) for x in ("moved", "drawn"))
         with capsys.disabled():
             print(f"postures: {1e3 / np.median(poses):.0f} a second (median), {len(poses) / 4:.0f} "
                   f"in the mean; pictures: {1e3 / np.median(frames):.0f}")  # fmt: skip

@@ -51,7 +51,7 @@ def holding_table(found: Holding) -> str:
     lines = []
     for row in found.rows:
         style = f"color: {RED}; font-weight: 600" if row.past else ""
-        most = "" if row.limit is None else f"of {row.limit:.3g}"
+        most = "" if row.limit is None else f"of {abs(row.limit):.3g}"
         lines.append(
             f'<tr style="{style}"><td>{escape(row.motor)}</td>'
             f'<td style="{_NUMBER}">{_signed(row.effort)}</td><td>{escape(row.unit)}</td>'
