@@ -24,8 +24,9 @@ def on_files(files: Files, config: Any) -> None:
     """Put what is drawn now in the place of what is in the folder."""
     if os.environ.get("HOLOCTL_DOCS_PICTURES") == "committed":
         return
+    alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # small matrices, and other work beside
     with TemporaryDirectory() as out:
-        done = subprocess.run([sys.executable, FOLDER, "--out", out], check=False)
+        done = subprocess.run([sys.executable, FOLDER, "--out", out], check=False, env=alone)
         if done.returncode:
             log.warning("python docs/pictures ended with %d", done.returncode)
         for path in sorted(Path(out).glob("*.png")):

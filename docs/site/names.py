@@ -29,7 +29,7 @@ class PublicNames(griffe.Extension):
                 name = found[1]
                 return found[0] if name in own else f"[`{name}`][holoctl.{name}]"
 
-            text = PAGE.sub(r"[\1](../\1.html)", obj.docstring.value)
+            text = PAGE.sub(r"[\1](../\1.md)", obj.docstring.value)
             obj.docstring.value = IN_DOCSTRINGS.sub(linked, text)
 
 

@@ -246,6 +246,10 @@ class Page:
         for layer in LAYERS:
             box = self._server.gui.add_checkbox(layer.capitalize(), initial_value=layer in SHOWN)
             box.on_update(partial(self._layer, layer))
+        rich = self._server.gui.add_checkbox(
+            "Shadows", initial_value=False, hint="and reflections: they want a graphics card"
+        )
+        rich.on_update(lambda event: self._scene.light(bool(event.target.value)))
 
     def _layer(self, layer: str, event: Any) -> None:
         self._scene.layer(layer, bool(event.target.value))

@@ -17,6 +17,7 @@ from holoctl.app.skeleton import skeleton
 from holoctl.app.view.geometry import Shape
 from holoctl.app.view.triangles import triangles_of
 from holoctl.base.checks import Vector
+from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 
@@ -34,6 +35,9 @@ SHOWN = ("bodies", "closures")
 """Layers that are there at first."""
 
 RED, ORANGE, BLUE, GREY = (214, 39, 40), (255, 127, 14), (31, 119, 180), (110, 110, 110)
+
+AMBIENT = 1.6
+"""Of light from all sides, where there are no reflections."""
 
 POINT, AXIS, THREAD = 0.018, 0.09, 0.004
 """Radius of a point, length of an axis, thickness of a line, as shares of the size."""
@@ -93,10 +97,7 @@ class Scene:
         self._open.clear()
         found, scene = skeleton(self._mech, q), self._server.scene
         for i, p in enumerate(found.open_ends):
-            ball = scene.add_icosphere(
-                f"/open/end {i}", 1.6 * POINT * self.size, RED, position=tuple(p.tolist())
-            )
-            self._open.append(ball)
+            self._open.append(self._ball(f"/open/end {i}", RED, p, 1.6))
         if len(found.gaps):
             lines = scene.add_line_segments(
                 "/open/gaps", found.gaps.astype(np.float32), RED, thickness=2 * THREAD * self.size
@@ -110,7 +111,23 @@ class Scene:
             for node in self._parts[name]:
                 node.visible = shown
 
+    def light(self, rich: bool) -> None:
+        """Shadows and reflections, which want a graphics card; or plain light from all round."""
+        scene = self._server.scene
+        with self._server.atomic():
+            scene.configure_default_lights(True, cast_shadow=rich)
+            scene.configure_environment_map("warehouse" if rich else None)
+            self._ambient.visible = not rich
+
     # ------------------------------------------------------------------------ what hangs where
+
+    def _ball(
+        self, where: str, color: tuple[int, int, int], place: Vector, times: float = 1.0
+    ) -> Any:
+        return self._server.scene.add_icosphere(
+            where, times * POINT * self.size, color, subdivisions=2,
+            position=tuple(place.tolist()),
+        )  # fmt: skip
 
     def _add(self, layer: str, node: Any) -> None:
         node.visible = layer in self._shown
@@ -125,7 +142,7 @@ class Scene:
                 faces.astype(np.uint32),
                 color=np.array([round(255 * c) for c in shape.color[:3]]),
                 opacity=shape.color[3] if len(shape.color) > 3 and shape.color[3] < 1 else None,
-                side="double",
+                side="double" if shape.kind == "mesh" else "front",  # those of files may be open
                 flat_shading=shape.kind == "box",
                 **_pose(shape.placement),
             )
@@ -133,21 +150,17 @@ class Scene:
 
     def _add_closures(self) -> None:
         for k, rows in enumerate(self._mech.bound):
-            for i, frame in enumerate(rows.anchors):
+            ends = rows.frames2 if isinstance(rows, WrenchRows) else rows.anchors  # the other meets
+            for i, frame in enumerate(ends):
                 where = f"/joints/{frame.joint}/closure {k} {i}"
-                place: Any = tuple(frame.placement.translation.tolist())
-                ball = self._server.scene.add_icosphere(
-                    where, POINT * self.size, ORANGE, position=place
-                )
-                self._add("closures", ball)
+                self._add("closures", self._ball(where, ORANGE, frame.placement.translation))
 
     def _add_joints(self) -> None:
         driven = np.abs(self._mech.B).max(axis=1, initial=0.0) > 0.0
         motors = set(self._mech.joint_of[driven].tolist())
         for j in range(1, self._mech.model.njoints):
             color = BLUE if j in motors else GREY
-            ball = self._server.scene.add_icosphere(f"/joints/{j}/joint", POINT * self.size, color)
-            self._add("joints", ball)
+            self._add("joints", self._ball(f"/joints/{j}/joint", color, np.zeros(3)))
 
     def _add_frames(self) -> None:
         seen = set[tuple[int, str]]()
@@ -177,6 +190,8 @@ class Scene:
         """Light, ground, and where one looks from: the front, a little from above."""
         scene, middle = self._server.scene, (low + high) / 2.0
         scene.set_up_direction("+z")
+        self._ambient = scene.add_light_ambient("/light", intensity=AMBIENT)
+        self.light(rich=False)
         cell = 10.0 ** np.floor(np.log10(self.size))
         scene.add_grid(
             "/ground", 20.0 * cell, 20.0 * cell, cell_size=cell / 5.0, section_size=cell,

@@ -14,8 +14,8 @@ __all__ = ["triangles_of"]
 
 Array = NDArray[np.float64]
 
-ROUND = 20
-"""Sides of what is round."""
+ROUND = 12
+"""Sides of what is round: few, for pages that are drawn without a graphics card."""
 
 
 def triangles_of(shape: Shape) -> tuple[Array, NDArray[np.int64]]:
