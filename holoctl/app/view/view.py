@@ -126,8 +126,11 @@ def view(
     Raises
     ------
     InputError
-        For wrong arguments, a run of another mechanism, a file that cannot be read, a port
-        that is not to be had; without viser.
+        For wrong arguments, a run of another mechanism, an address that cannot be served;
+        without viser.
+    LoadError
+        For a description of the bodies that cannot be read. What it draws and cannot be shown,
+        such as a mesh that is not there, is told in `View.words`.
 
     See Also
     --------
@@ -184,6 +187,8 @@ def save_view(
     ------
     InputError
         As for `view`; for another suffix, and a file that cannot be written.
+    LoadError
+        As for `view`.
     """
     if not isinstance(path, (str, Path)):
         raise InputError(f"path must be that of a file; got {type(path).__name__}")
