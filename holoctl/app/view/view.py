@@ -147,7 +147,7 @@ def view(
     server = start_server(host, port, mech.name)
     try:
         at = start.q if played is None else played.at(played.start)
-        page = Page(server, Scene(server, mech, shapes.shapes, at), start, played)
+        page = Page(server, Scene(server, mech, shapes.shapes, at), start, played, shapes.words)
     except BaseException:
         stop_server(server)
         raise
