@@ -1027,6 +1027,9 @@ AT_EQUILIBRIUM = 1e-6  # rad/s, m/s, rad/s^2, m/s^2
 NEXT_TO_EQUILIBRIUM = 1e-8  # scaled
 """So is one that has an equilibrium this near: stiff springs turn rounding into accelerations."""
 
+LOST_IN_A_TICK = 1e-9
+"""Of a model in long ticks, the share of the largest rate that rounding may leave of the others."""
+
 OF_MODEL = 1e-9
 """How well accelerations of a linear model are taken to be known, as a share of the largest by the
 same state (at least 1): eigenvalues that this may move to zero are said to be zero."""
