@@ -44,8 +44,7 @@ GROUND = 1.2
 """Half the side of what is drawn of the ground, as a share of the size."""
 
 POINT, AXIS, THREAD, STRIPE = 0.018, 0.09, 0.004, 0.0016
-"""Radius of a point, length of an axis, thickness of a line, and of the net on the ground, as shares
-of the size."""
+"""Shares of the size: radius of a point, length of an axis, thickness of a line, of a stripe."""
 
 
 class Scene:
