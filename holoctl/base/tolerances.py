@@ -1312,6 +1312,9 @@ SLIDER_TURNS, SLIDER_SLIDE = 12.6, 0.3  # rad; of the size of the loop
 """Limits that are farther apart are none for a slider, which then goes half a turn both ways; and a
 slide goes as far as the second both ways."""
 
+ROTOR_MOVES = 1e-6
+"""The slider of a rotor goes as far as if it moved something else by this part at least."""
+
 PLAYED_ANGLE, PLAYED_SHARE = 0.3, 0.95  # scaled; a share
 """A motion is played so far both ways, or this part of the way to where it stops."""
 
