@@ -126,10 +126,11 @@ def view(
     Raises
     ------
     InputError
-        For wrong arguments, a run of another mechanism, a port that is not to be had; without
-        viser.
+        For wrong arguments, a run of another mechanism, an address that cannot be served;
+        without viser.
     LoadError
-        For a `geometry` that cannot be loaded.
+        For a description of the bodies that cannot be read. What it draws and cannot be shown,
+        such as a mesh that is not there, is told in `View.words`.
 
     See Also
     --------
@@ -185,8 +186,10 @@ def save_view(
 
     Raises
     ------
-    InputError, LoadError
+    InputError
         As for `view`; for another suffix, and a file that cannot be written.
+    LoadError
+        As for `view`.
     """
     if not isinstance(path, (str, Path)):
         raise InputError(f"path must be that of a file; got {type(path).__name__}")
