@@ -21,7 +21,7 @@ from holoctl.app.view.server import (
     viser_or_error,
 )
 from holoctl.app.view.standing_page import standing_page
-from holoctl.base.checks import one_of, quiet
+from holoctl.base.checks import Vector, one_of, quiet
 from holoctl.base.errors import InputError
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
@@ -54,7 +54,7 @@ class View:
         self._page, self.url, self.words = page, url, words
 
     @property
-    def q(self) -> Any:
+    def q(self) -> Vector:
         """(nq,): the configuration that is shown, where no run or motion plays."""
         return self._page.posture.q.copy()
 
@@ -167,7 +167,8 @@ def save_view(
 
     It plays the run, or each motion of the mechanism in turn, and can be looked at from all sides,
     without a server and without a network. The doctor's words are in it, and what holds the
-    mechanism at rest, or the efforts of the run. It has no sliders: these need `view`.
+    mechanism at rest, or the efforts of the run, and what could not be shown. It has no sliders:
+    these need `view`.
 
     Parameters
     ----------
@@ -194,7 +195,7 @@ def save_view(
     path = Path(path)
     one_of("save_view: the suffix of path", path.suffix.lower(), (".html", ".htm"))
     start, shapes, played = _checked(mech, run, q, geometry)
-    text = standing_page(start, shapes.shapes, played)
+    text = standing_page(start, shapes, played)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
