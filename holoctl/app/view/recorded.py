@@ -87,6 +87,10 @@ class Recorded:
         q: Vector = self.run.q[self.index(t)]
         return q
 
+    def is_open(self, t: float) -> bool:
+        """Whether the recorded instant nearest to a time is not closed."""
+        return not self.run.closure[self.index(t)] <= limit("closure", self.mech.tolerance)
+
     def told(self, t: float) -> str:
         """The time, the efforts there, and what happened around it."""
         i = self.index(t)
@@ -100,7 +104,7 @@ class Recorded:
         more = [f"{len(efforts) - MOST_MOTORS} more"] if len(efforts) > MOST_MOTORS else []
         at = f"t = {self.run.t[i]:.3f} s"
         parts = [": ".join([at, ", ".join(efforts[:MOST_MOTORS] + more)]) if efforts else at]
-        if not self.run.closure[i] <= limit("closure", self.mech.tolerance):
+        if self.is_open(t):
             parts.append(f"open by {self.run.closure[i]:.1e} (scaled)")
         parts += [what for when, what in self._marks if abs(when - t) <= NEAR]
         if self.run.ended and self.end - t <= NEAR:
