@@ -97,6 +97,11 @@ class Hand:
         return self._page._clock.content
 
     @property
+    def words_of_the_run(self):
+        """Below the chart."""
+        return self._page._told_of_run.content
+
+    @property
     def button(self):
         """Play, or Pause."""
         return self._page._button.label

@@ -12,7 +12,9 @@ import zoo
 from inside import Hand
 
 import holoctl as hc
+from holoctl.app.cli import main
 from holoctl.app.view.motions import motions
+from holoctl.app.view.posture import opened
 
 pytest.importorskip("viser")
 
@@ -75,6 +77,7 @@ def test_a_drag_ends_the_run_and_its_button_plays_again():
         assert hand.places() == pytest.approx(np.array([X.translation for X in data.oMi]), abs=1e-6)
         hand.play_or_pause()
         assert hand.button == "Pause"
+        hand.play_or_pause()
         for typed, end in ((99.0, run.t[-1]), (-99.0, run.t[0])):
             hand.wind(typed)
             assert f"t = {end:.3f} s" in hand.time_told
@@ -103,6 +106,7 @@ def test_what_of_a_run_is_open_is_red_there_and_only_there():
     closure[-1] = 0.1
     with hc.view(mech, dataclasses.replace(run, q=q, closure=closure), port=0) as view:
         hand = Hand(view)
+        assert "1, by at most 1.0e-01" in hand.words_of_the_run
         for t, red in ((0.0, False), (run.t[-1], True), (0.05, False)):
             hand.wind(t)
             assert bool(hand.red) == red
@@ -138,3 +142,23 @@ def test_rods_are_bars_that_move_with_their_ends():
             w, x, y, z = bar.wxyz
             along = pin.Quaternion(w, x, y, z).matrix()[:, 2]
             assert np.linalg.norm(np.cross(along, b - a)) < 1e-6
+
+
+def test_the_command_holds_the_joints_that_are_set(tmp_path, capsys, monkeypatch):
+    from holoctl.app.view import view as door
+
+    shown = []
+
+    def save_view(mech, path, run=None, *, q=None, geometry=None):
+        shown.append(opened(mech, q))
+        return path
+
+    monkeypatch.setattr(door, "save_view", save_view)
+    to = ["--save", str(tmp_path / "page.html")]
+    assert main(["view", "five_bar", *to, "--set", "motor_left=1.9"]) == 0
+    assert shown[0].closed
+    assert shown[0].motors[0] == pytest.approx(1.9, abs=1e-12)
+    apart = [f"--set={x}" for x in ("motor_left=1.9", "elbow_left=0.1", "motor_right=-2")]
+    assert main(["view", "five_bar", *to, *apart]) != 0
+    assert "AssemblyError" in capsys.readouterr().err
+    assert len(shown) == 1

@@ -237,6 +237,7 @@ class Page:
         self._time.on_update(self._wound)
         self._clock = gui.add_html(panel.marker(0.0, recorded.told(recorded.start)))
         gui.add_html(panel.chart(recorded))
+        self._told_of_run = gui.add_html(panel.words(recorded.words, "holoctl-run"))
 
     def _wound(self, event: Any) -> None:
         if event.client is None or self._recorded is None:
@@ -268,13 +269,15 @@ class Page:
                 return
             t = max(float(self._time.value), recorded.start)
             t = recorded.start if t >= recorded.end else t
-            last = time.monotonic()
+            last, put = time.monotonic(), float(self._time.value)
 
             def show_next() -> bool:
-                nonlocal t, last
-                now = time.monotonic()
-                t, last = min(t + (now - last) * float(self._speed.value), recorded.end), now
-                self._time.value = t
+                nonlocal t, last, put
+                now, here = time.monotonic(), float(self._time.value)
+                # Where a hand has just put it, it stays: `_wound` is on its way.
+                t = here if here != put else t + (now - last) * float(self._speed.value)
+                t, last = min(max(t, recorded.start), recorded.end), now
+                self._time.value = put = t
                 self._show_instant(t)
                 if t >= recorded.end:
                     self._button.label = "Play"

@@ -137,7 +137,7 @@ def recorded(mech: Mechanism, run: Run, limits: Limits | None = None) -> Recorde
     marks = _marks_of(run)
     return Recorded(
         mech, run, read_only(t), read_only(u), mech.actuator_names, ", ".join(units) or "N m",
-        bounds if np.isfinite(bounds).any() else None, _words(run, marks), marks,
+        bounds if np.isfinite(bounds).any() else None, _words(mech, run, marks), marks,
     )  # fmt: skip
 
 
@@ -187,9 +187,13 @@ def _marks_of(run: Run) -> tuple[tuple[float, str], ...]:
     return tuple(sorted(found))
 
 
-def _words(run: Run, marks: tuple[tuple[float, str], ...]) -> str:
+def _words(mech: Mechanism, run: Run, marks: tuple[tuple[float, str], ...]) -> str:
     length = f"{run.t[-1] - run.t[0]:.4g} s"
     parts = [f"{counted(run.t.size, 'instant')} over {length}; shown is the nearest one."]
+    off = run.closure[~(run.closure <= limit("closure", mech.tolerance))]
+    if off.size:
+        most = f"{off.max():.1e} (scaled)" if np.isfinite(off).all() else "what is no number"
+        parts.append(f"Open instants: {off.size}, by at most {most}.")
     if run.ended:
         parts.append(f"It ended by {run.ended}.")
     if len(run.crossings):

@@ -22,6 +22,9 @@ __all__ = ["standing_page"]
 RATE = 30.0
 """Pictures a second of the film."""
 
+MOST = 9000
+"""Pictures of a run: of one that takes longer, fewer a second are taken."""
+
 REST = 0.7
 """Seconds that it rests between two motions."""
 
@@ -36,9 +39,12 @@ _STYLE = """
 
 
 def standing_page(
-    posture: Posture, shapes: Sequence[Shape], recorded: Recorded | None = None
+    posture: Posture,
+    shapes: Sequence[Shape],
+    recorded: Recorded | None = None,
+    words: Sequence[str] = (),
 ) -> str:
-    """The page as text: a run, or each motion of the mechanism in turn."""
+    """The page as text: a run, or each motion of the mechanism in turn; words on its shapes."""
     server = start_server(port=0, name=posture.mech.name)
     try:
         start = posture.q if recorded is None else recorded.at(recorded.start)
@@ -53,7 +59,7 @@ def standing_page(
     finally:
         stop_server(server)
     name = escape(posture.mech.name)
-    beside = f"<style>{_STYLE}</style>{_panel(posture, recorded)}"
+    beside = f"<style>{_STYLE}</style>{_panel(posture, recorded, words)}"
     head, body = "</head>", "</body>"
     text = text.replace(head, f"<title>{name}</title>{head}", 1)
     at = text.rindex(body)
@@ -62,9 +68,11 @@ def standing_page(
 
 def _run(recorded: Recorded) -> Iterator[tuple[Vector, float]]:
     """Configurations and how long each is shown, s."""
-    count = max(int((recorded.end - recorded.start) * RATE), 1)
+    seconds = recorded.end - recorded.start
+    rate = min(RATE, MOST / seconds) if seconds > 0.0 else RATE
+    count = max(int(seconds * rate), 1)
     for k in range(count + 1):
-        yield recorded.at(min(recorded.start + k / RATE, recorded.end)), 1.0 / RATE
+        yield recorded.at(min(recorded.start + k / rate, recorded.end)), 1.0 / rate
 
 
 def _motions(posture: Posture) -> Iterator[tuple[Vector, float]]:
@@ -76,9 +84,12 @@ def _motions(posture: Posture) -> Iterator[tuple[Vector, float]]:
         yield posture.q, REST
 
 
-def _panel(posture: Posture, recorded: Recorded | None) -> str:
+def _panel(posture: Posture, recorded: Recorded | None, shapes: Sequence[str]) -> str:
     mech, q = posture.mech, posture.q
-    parts = [panel.pose(posture)] if recorded is None else [panel.chart(recorded)]
+    if recorded is None:
+        parts = [panel.pose(posture)]
+    else:
+        parts = [panel.chart(recorded), panel.words(recorded.words, "holoctl-run")]
     if recorded is None and posture.closed:
         names = [motion.words for motion in motions(mech, q)]
         listed = "\n".join(f"- {name}" for name in names) or "Nothing moves."
@@ -89,6 +100,8 @@ def _panel(posture: Posture, recorded: Recorded | None) -> str:
     except HoloctlError as error:
         told = str(error)
     parts += ["<h2>The doctor</h2>", panel.words(told)]
+    if shapes:
+        parts += ["<h2>Shapes</h2>", panel.words("\n".join(shapes), "holoctl-shapes")]
     summary = f"<summary>{escape(mech.name)}</summary>"
     return f'<details id="holoctl-panel" open>{summary}{"".join(parts)}</details>'
 

@@ -189,7 +189,7 @@ def save_view(
     path = Path(path)
     one_of("save_view: the suffix of path", path.suffix.lower(), (".html", ".htm"))
     start, shapes, played = _checked(mech, run, q, geometry)
-    text = standing_page(start, shapes.shapes, played)
+    text = standing_page(start, shapes.shapes, played, shapes.words)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
