@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import holoctl as hc
+from holoctl.app import animate as film
 from holoctl.dynamics.tick import forward_tick, inverse_tick
 from holoctl.dynamics.tick.general_path import general_acceleration, general_efforts
 from holoctl.io import urdf
@@ -69,3 +70,8 @@ def rows_decided_by(monkeypatch, decide):
     """Of simulations, who decides rows anew: ``decide(usual, mech, partition, look, ...)``."""
     usual = motion.better_rows
     monkeypatch.setattr(motion, "better_rows", lambda *given: decide(usual, *given))
+
+
+def frame_of_film(run, mech, view, shown):
+    """Corners of what a film of these instants shows."""
+    return film._reached(run, mech, view, shown)
