@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,13 +11,14 @@ from numpy.typing import NDArray
 
 from holoctl.app.pencil import AS_WRITTEN, matplotlib_or_error
 from holoctl.base.checks import Vector
-from holoctl.base.errors import InputError
+from holoctl.base.errors import HoloctlError, InputError
 from holoctl.dynamics.certificate import limit
 from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import partition
 from holoctl.simulation.run import Run
 
 if TYPE_CHECKING:
@@ -49,8 +51,8 @@ def plot_run(
     With `mech`, positions and rates are those of its motors, by name, and limits of efforts are
     dotted lines; without it, or without motors, of all entries of q and v. Motors that turn without
     end count their turns, between two instants as many as the rates there tell. Dotted among
-    closure errors is what a `Certificate` takes for closed, with `mech` by the tolerance of its
-    geometry. Events, singular configurations that were crossed, and instants from which other rows
+    closure errors is what a `Certificate` takes for closed, with `mech` in its geometry, exact or
+    rounded. Events, singular configurations that were crossed, and instants from which other rows
     count are upright lines.
 
     Parameters
@@ -104,7 +106,7 @@ def plot_run(
         if mech is not None and what.startswith("effort"):
             _limits(ax, mech, limits)
     axes[-1].semilogy(run.t, np.maximum(run.closure, FLOOR), color="0.3", linewidth=1.0)
-    most = limit("closure", 0.0 if mech is None else mech.tolerance)
+    most = limit("closure", 0.0 if mech is None else _rounded(run, mech))
     axes[-1].axhline(most, color="0.3", linewidth=1.0, linestyle=":")  # what a certificate takes
     axes[-1].set(ylabel="closure (scaled)", xlabel="t (s)", ylim=(FLOOR, None))
     _marks(axes, run)
@@ -170,6 +172,15 @@ def _panels(run: Run, mech: Mechanism | None) -> Iterator[tuple[str, Sequence[st
     yield f"rate ({_per_second(unit)})", mech.actuator_names, run.v @ mech.B
     effort = {"rad": "N m", "m": "N"}.get(unit, "N m, N")
     yield f"effort ({effort})", mech.actuator_names, run.u
+
+
+def _rounded(run: Run, mech: Mechanism) -> float:
+    """How far rows may stay open where the geometry is rounded; 0 where it is exact."""
+    if mech.tolerance > 0.0 and run.t.size:
+        for i in sorted({0, run.t.size // 2, run.t.size - 1}):
+            with suppress(HoloctlError):  # of a singular or an open instant: at the next one
+                return partition(mech, run.q[i], t=float(run.t[i])).tolerance
+    return 0.0
 
 
 def _turned(t: Vector, angles: Array, rates: Array) -> Array:
