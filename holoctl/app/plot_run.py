@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.app.pencil import AS_WRITTEN, matplotlib_or_error
+from holoctl.app.rounded import most_open
 from holoctl.base.checks import Vector
-from holoctl.base.errors import HoloctlError, InputError
+from holoctl.base.errors import InputError
 from holoctl.dynamics.certificate import limit
 from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.projector.partition import partition
 from holoctl.simulation.run import Run
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ def plot_run(
         if mech is not None and what.startswith("effort"):
             _limits(ax, mech, limits)
     axes[-1].semilogy(run.t, np.maximum(run.closure, FLOOR), color="0.3", linewidth=1.0)
-    most = limit("closure", 0.0 if mech is None else _rounded(run, mech))
+    most = _most_open(run, mech)
     axes[-1].axhline(most, color="0.3", linewidth=1.0, linestyle=":")  # what a certificate takes
     axes[-1].set(ylabel="closure (scaled)", xlabel="t (s)", ylim=(FLOOR, None))
     _marks(axes, run)
@@ -174,13 +173,14 @@ def _panels(run: Run, mech: Mechanism | None) -> Iterator[tuple[str, Sequence[st
     yield f"effort ({effort})", mech.actuator_names, run.u
 
 
-def _rounded(run: Run, mech: Mechanism) -> float:
-    """How far rows may stay open where the geometry is rounded; 0 where it is exact."""
-    if mech.tolerance > 0.0 and run.t.size:
-        for i in sorted({0, run.t.size // 2, run.t.size - 1}):
-            with suppress(HoloctlError):  # of a singular or an open instant: at the next one
-                return partition(mech, run.q[i], t=float(run.t[i])).tolerance
-    return 0.0
+def _most_open(run: Run, mech: Mechanism | None) -> float:
+    """What the closure error may be at most, as a certificate judges it."""
+    exact = limit("closure", 0.0)
+    if mech is None or not (run.closure > exact).any():
+        return exact
+    most = limit("closure", mech.tolerance)
+    i = int(np.argmax(np.where(run.closure <= most, run.closure, -1.0)))
+    return most_open(mech, run.q[i], float(run.t[i]), float(run.closure[i]))
 
 
 def _turned(t: Vector, angles: Array, rates: Array) -> Array:

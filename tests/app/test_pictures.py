@@ -336,6 +336,11 @@ def test_rounded_geometry_is_judged_by_its_tolerance(tmp_path):
         (dotted,) = [x.get_ydata()[0] for x in closure.lines if x.get_linestyle() == ":"]
         assert dotted == most
         assert run.closure.max() < most
+        assert told(hc.draw(mech, run.q[0])) == ""
+        slightly_open = run.q[0] + [3e-5, 0.0, 0.0]
+        assert hc.constraint_errors(mech, slightly_open).closure < 1e-4
+        open_ends = told(hc.draw(mech, slightly_open))
+        assert open_ends.startswith("1 constraint open" if file == exact else "")
 
 
 def test_instants_that_are_not_in_order(five_bar, run, tmp_path):
