@@ -24,7 +24,7 @@ from holoctl.tree.frozen_model import plain
 if TYPE_CHECKING:
     import viser
 
-__all__ = ["LAYERS", "Scene"]
+__all__ = ["LAYERS", "Scene", "upright"]
 
 Array = NDArray[np.float64]
 
@@ -65,8 +65,9 @@ class Scene:
         self._shown = set(SHOWN)
         self._open: list[Any] = []
         self._last = np.full((mech.model.njoints, 7), np.nan)
-        found = skeleton(mech, q)
-        low, high = _box([found.points, *_corners(self._model, q, shapes)])
+        found, self._upright = skeleton(mech, q), upright(mech.model.gravity.linear)
+        points = [found.points, *_corners(self._model, q, shapes)]
+        low, high = _box([x @ self._upright for x in points])
         self.size = float(np.linalg.norm(high - low)) or 1.0
         self._bodies = [
             server.scene.add_frame(f"/joints/{j}", show_axes=False)
@@ -187,22 +188,34 @@ class Scene:
             self._add("names", label)
 
     def _look(self, low: Vector, high: Vector) -> None:
-        """Light, ground, and where one looks from: the front, a little from above."""
-        scene, middle = self._server.scene, (low + high) / 2.0
-        scene.set_up_direction("+z")
+        """Light, ground, and where one looks from: the front, a little from above.
+
+        low and high are the corners of a box around the mechanism, in axes of which z is up.
+        """
+        scene, turn = self._server.scene, self._upright
+        middle, up = turn @ (low + high) / 2.0, turn[:, 2]
+        scene.set_up_direction((float(up[0]), float(up[1]), float(up[2])))
         self._ambient = scene.add_light_ambient("/light", intensity=AMBIENT)
         self.light(rich=False)
         cell = 10.0 ** np.floor(np.log10(self.size))
         scene.add_grid(
             "/ground", 20.0 * cell, 20.0 * cell, cell_size=cell / 5.0, section_size=cell,
             cell_color=(232, 232, 232), section_color=(205, 205, 205),
-            position=(0.0, 0.0, float(low[2])),
+            **_pose(pin.SE3(turn, up * low[2])),
         )  # fmt: skip
         camera = self._server.initial_camera
         camera.near, camera.far = 1e-3 * self.size, 1e3 * self.size
         camera.fov = np.deg2rad(40.0)
         camera.look_at = middle
-        camera.position = middle + self.size * np.array([0.55, -1.25, 0.45])
+        camera.position = middle + self.size * turn @ np.array([0.55, -1.25, 0.45])
+
+
+def upright(gravity: Vector) -> Array:
+    """The least turn that brings z against gravity, (3, 3); none where there is no gravity."""
+    z = np.array([0.0, 0.0, 1.0])
+    if not np.any(gravity):
+        return np.eye(3)
+    return np.asarray(pin.Quaternion.FromTwoVectors(z, -gravity).toRotationMatrix())
 
 
 def _pose(X: pin.SE3) -> dict[str, Any]:
