@@ -5,6 +5,7 @@ from __future__ import annotations
 from unittest.mock import MagicMock
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 import holoctl as hc
@@ -39,7 +40,9 @@ def test_the_ground_lies_below_and_one_looks_from_the_front():
     Scene(page, mech, (), hc.assemble(mech)[0])
     (up,) = page.scene.set_up_direction.call_args.args
     assert np.allclose(up, [1.0, 0.0, 0.0], atol=1e-12)
-    ground = page.scene.add_grid.call_args.kwargs["position"]
+    (ground,) = (x for x in page.scene.add_mesh_simple.call_args_list if x.args[0] == "/ground")
+    w, x, y, z = ground.kwargs["wxyz"]
+    corners = ground.args[1] @ pin.Quaternion(w, x, y, z).toRotationMatrix().T
     camera = page.initial_camera
-    assert ground[0] < camera.look_at[0] < camera.position[0]
-    assert np.allclose(ground[1:], 0.0, atol=1e-12)
+    assert np.allclose(corners[:, 0], corners[0, 0], atol=1e-6)
+    assert corners[0, 0] < camera.look_at[0] < camera.position[0]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from holoctl.app.skeleton import skeleton
 from holoctl.app.view.geometry import Shape
-from holoctl.app.view.triangles import triangles_of
+from holoctl.app.view.triangles import joined
 from holoctl.base.checks import Vector
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
@@ -34,13 +34,17 @@ LAYERS = ("bodies", "closures", "joints", "frames", "names")
 SHOWN = ("bodies", "closures")
 """Layers that are there at first."""
 
+PALE = (215, 215, 215)
 RED, ORANGE, BLUE, GREY = (214, 39, 40), (255, 127, 14), (31, 119, 180), (110, 110, 110)
 
 AMBIENT = 1.6
 """Of light from all sides, where there are no reflections."""
 
-POINT, AXIS, THREAD = 0.018, 0.09, 0.004
-"""Radius of a point, length of an axis, thickness of a line, as shares of the size."""
+GROUND = 1.2
+"""Half the side of what is drawn of the ground, as a share of the size."""
+
+POINT, AXIS, THREAD, STRIPE = 0.018, 0.09, 0.004, 0.0016
+"""Shares of the size: radius of a point, length of an axis, thickness of a line, of a stripe."""
 
 
 class Scene:
@@ -119,6 +123,8 @@ class Scene:
             scene.configure_default_lights(True, cast_shadow=rich)
             scene.configure_environment_map("warehouse" if rich else None)
             self._ambient.visible = not rich
+            for node in self._parts["bodies"]:
+                node.material = "standard" if rich else "toon3"
 
     # ------------------------------------------------------------------------ what hangs where
 
@@ -135,17 +141,21 @@ class Scene:
         self._parts[layer].append(node)
 
     def _add_shapes(self, shapes: Sequence[Shape]) -> None:
-        for i, shape in enumerate(shapes):
-            vertices, faces = triangles_of(shape)
+        """One node for all of a body that has one color: fewer are drawn sooner."""
+        alike: dict[tuple[Any, ...], list[Shape]] = {}
+        for shape in shapes:
+            alike.setdefault((shape.joint, shape.color, shape.kind == "mesh"), []).append(shape)
+        for i, ((joint, color, from_file), group) in enumerate(alike.items()):
+            vertices, faces = joined(group)
+            red, green, blue, there = (*color, 1.0)[:4]
             node = self._server.scene.add_mesh_simple(
-                f"/joints/{shape.joint}/shape {i}",
+                f"/joints/{joint}/shape {i}",
                 vertices.astype(np.float32),
                 faces.astype(np.uint32),
-                color=np.array([round(255 * c) for c in shape.color[:3]]),
-                opacity=shape.color[3] if len(shape.color) > 3 and shape.color[3] < 1 else None,
-                side="double" if shape.kind == "mesh" else "front",  # those of files may be open
-                flat_shading=shape.kind == "box",
-                **_pose(shape.placement),
+                color=np.array([round(255 * c) for c in (red, green, blue)]),
+                opacity=there if there < 1.0 else None,
+                material="toon3",
+                side="double" if from_file else "front",  # those of files may be open
             )
             self._add("bodies", node)
 
@@ -197,11 +207,10 @@ class Scene:
         scene.set_up_direction((float(up[0]), float(up[1]), float(up[2])))
         self._ambient = scene.add_light_ambient("/light", intensity=AMBIENT)
         self.light(rich=False)
-        cell = 10.0 ** np.floor(np.log10(self.size))
-        scene.add_grid(
-            "/ground", 20.0 * cell, 20.0 * cell, cell_size=cell / 5.0, section_size=cell,
-            cell_color=(232, 232, 232), section_color=(205, 205, 205),
-            **_pose(pin.SE3(turn, up * low[2])),
+        vertices, faces = _ground((low + high) / 2.0, float(low[2]), self.size)
+        scene.add_mesh_simple(
+            "/ground", vertices, faces, color=PALE, side="double", material="toon3",
+            cast_shadow=False, **_pose(pin.SE3(turn, np.zeros(3))),
         )  # fmt: skip
         camera = self._server.initial_camera
         camera.near, camera.far = 1e-3 * self.size, 1e3 * self.size
@@ -218,6 +227,26 @@ def upright(gravity: Vector) -> Array:
     return np.asarray(pin.Quaternion.FromTwoVectors(z, -gravity).toRotationMatrix())
 
 
+def _ground(
+    middle: Vector, height: float, size: float
+) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
+    """Stripes on the ground, a round length apart: a net costs less to draw than a plane."""
+    cell = 10.0 ** np.floor(np.log10(size)) / 2.0
+    count = int(np.ceil(GROUND * size / cell))
+    end, half = cell * count, STRIPE * size / 2.0
+    at = cell * np.arange(-count, count + 1)
+    corners = np.array([[-half, -end], [half, -end], [half, end], [-half, end]])
+    stripes = np.concatenate(
+        [corners + np.array([x, 0.0]) for x in at]
+        + [corners[:, ::-1] + np.array([0.0, y]) for y in at]
+    )
+    stripes += np.round(middle[:2] / cell) * cell
+    vertices = np.column_stack([stripes, np.full(len(stripes), height)])
+    one = np.array([[0, 1, 2], [0, 2, 3]])
+    faces = (4 * np.arange(2 * len(at))[:, None, None] + one).reshape(-1, 3)
+    return vertices.astype(np.float32), faces.astype(np.uint32)
+
+
 def _pose(X: pin.SE3) -> dict[str, Any]:
     x, y, z, w = pin.Quaternion(X.rotation).coeffs().tolist()
     return {"position": tuple(X.translation.tolist()), "wxyz": (w, x, y, z)}
@@ -227,11 +256,10 @@ def _corners(model: pin.Model, q: Vector, shapes: Sequence[Shape]) -> list[Array
     """Points of the shapes in the world."""
     data = model.createData()
     pin.forwardKinematics(model, data, q)
-    found = list[Array]()
-    for shape in shapes:
-        X = data.oMi[shape.joint] * shape.placement
-        found.append(triangles_of(shape)[0] @ X.rotation.T + X.translation)
-    return found
+    return [
+        joined([shape])[0] @ data.oMi[shape.joint].rotation.T + data.oMi[shape.joint].translation
+        for shape in shapes
+    ]
 
 
 def _box(points: Sequence[Array]) -> tuple[Vector, Vector]:
