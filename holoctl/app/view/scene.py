@@ -25,7 +25,7 @@ from holoctl.tree.frozen_model import plain
 if TYPE_CHECKING:
     import viser
 
-__all__ = ["LAYERS", "Scene"]
+__all__ = ["LAYERS", "Scene", "upright"]
 
 Array = NDArray[np.float64]
 
@@ -71,8 +71,9 @@ class Scene:
         self._shown = set(SHOWN)
         self._open, self._rods = list[Any](), list[Any]()
         self._last = np.full((mech.model.njoints, 7), np.nan)
-        found = skeleton(mech, q)
-        low, high = _box([found.points, *_corners(self._model, q, shapes)])
+        found, self._upright = skeleton(mech, q), upright(mech.model.gravity.linear)
+        points = [found.points, *_corners(self._model, q, shapes)]
+        low, high = _box([x @ self._upright for x in points])
         self.size = float(np.linalg.norm(high - low)) or 1.0
         self._bodies = [
             server.scene.add_frame(f"/joints/{j}", show_axes=False)
@@ -240,21 +241,33 @@ class Scene:
             self._add("names", label)
 
     def _look(self, low: Vector, high: Vector) -> None:
-        """Light, ground, and where one looks from: the front, a little from above."""
-        scene, middle = self._server.scene, (low + high) / 2.0
-        scene.set_up_direction("+z")
+        """Light, ground, and where one looks from: the front, a little from above.
+
+        low and high are the corners of a box around the mechanism, in axes of which z is up.
+        """
+        scene, turn = self._server.scene, self._upright
+        middle, up = turn @ (low + high) / 2.0, turn[:, 2]
+        scene.set_up_direction((float(up[0]), float(up[1]), float(up[2])))
         self._ambient = scene.add_light_ambient("/light", intensity=AMBIENT)
         self.light(rich=False)
-        vertices, faces = _ground(middle, float(low[2]), self.size)
+        vertices, faces = _ground((low + high) / 2.0, float(low[2]), self.size)
         scene.add_mesh_simple(
             "/ground", vertices, faces, color=PALE, side="double", material="toon3",
-            cast_shadow=False,
+            cast_shadow=False, **_pose(pin.SE3(turn, np.zeros(3))),
         )  # fmt: skip
         camera = self._server.initial_camera
         camera.near, camera.far = 1e-3 * self.size, 1e3 * self.size
         camera.fov = np.deg2rad(40.0)
         camera.look_at = middle
-        camera.position = middle + self.size * np.array([0.55, -1.25, 0.45])
+        camera.position = middle + self.size * turn @ np.array([0.55, -1.25, 0.45])
+
+
+def upright(gravity: Vector) -> Array:
+    """The least turn that brings z against gravity, (3, 3); none where there is no gravity."""
+    z = np.array([0.0, 0.0, 1.0])
+    if not np.any(gravity):
+        return np.eye(3)
+    return np.asarray(pin.Quaternion.FromTwoVectors(z, -gravity).toRotationMatrix())
 
 
 def _ground(
