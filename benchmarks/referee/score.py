@@ -48,9 +48,9 @@ as the post proposes."""
 TEXTBOOK = """\
 Gruebler's count, in space, is wrong for all linkages below. *mobility*: as the textbooks have it;
 *by screws*: freedoms less the rank of the twists around the loops, in numpy; *holoctl*:
-`hc.mobility`, with the redundant rows that it finds and those that there should be. *deviation*: largest
-difference from the fact, m where nothing else is said, over 22 postures that are assembled while
-the motors are moved. *time*: examination and postures."""
+`hc.mobility`, with the redundant rows that it finds and those that there should be. *deviation*:
+largest difference from the fact, m where nothing else is said, over 22 postures that are assembled
+while the motors are moved. *time*: examination and postures."""
 
 READINGS = """\
 Six histories were given for the IFToMM benchmark "rigid spatial slider-crank". They do not agree,
