@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from holoctl.app.robot_arguments import file_of, robot_command, robot_of
+from holoctl.closing.assembly import assemble
 
 __all__ = ["add_view"]
 
@@ -44,7 +45,9 @@ def _view(given: argparse.Namespace) -> int:
     from holoctl.app.view.view import save_view, view
     from holoctl.simulation.run import Run
 
-    mech, q, _ = robot_of(given)
+    mech, q, held = robot_of(given)
+    if held:
+        q, _ = assemble(mech, q, locked=held)
     run = None if given.recording is None else Run.read(given.recording)
     if given.save is not None:
         path = save_view(mech, given.save, run, q=q, geometry=file_of(given))

@@ -13,15 +13,15 @@ from holoctl.app.view.posture import Posture, opened
 from holoctl.app.view.recorded import Recorded, recorded
 from holoctl.app.view.scene import Scene
 from holoctl.app.view.server import (
-    EVERYWHERE,
     HOST,
     PORT,
+    address,
     start_server,
     stop_server,
     viser_or_error,
 )
 from holoctl.app.view.standing_page import standing_page
-from holoctl.base.checks import one_of, quiet
+from holoctl.base.checks import Vector, one_of, quiet
 from holoctl.base.errors import InputError
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
@@ -54,7 +54,7 @@ class View:
         self._page, self.url, self.words = page, url, words
 
     @property
-    def q(self) -> Any:
+    def q(self) -> Vector:
         """(nq,): the configuration that is shown, where no run or motion plays."""
         return self._page.posture.q.copy()
 
@@ -126,8 +126,11 @@ def view(
     Raises
     ------
     InputError
-        For wrong arguments, a run of another mechanism, a file that cannot be read, a port
-        that is not to be had; without viser.
+        For wrong arguments, a run of another mechanism, an address that cannot be served;
+        without viser.
+    LoadError
+        For a description of the bodies that cannot be read. What it draws and cannot be shown,
+        such as a mesh that is not there, is told in `View.words`.
 
     See Also
     --------
@@ -144,12 +147,11 @@ def view(
     server = start_server(host, port, mech.name)
     try:
         at = start.q if played is None else played.at(played.start)
-        page = Page(server, Scene(server, mech, shapes.shapes, at), start, played)
+        page = Page(server, Scene(server, mech, shapes.shapes, at), start, played, shapes.words)
     except BaseException:
         stop_server(server)
         raise
-    shown = "localhost" if host in EVERYWHERE else host
-    return View(server, page, f"http://{shown}:{server.get_port()}", shapes.words)
+    return View(server, page, address(server, host), shapes.words)
 
 
 @quiet
@@ -165,7 +167,8 @@ def save_view(
 
     It plays the run, or each motion of the mechanism in turn, and can be looked at from all sides,
     without a server and without a network. The doctor's words are in it, and what holds the
-    mechanism at rest, or the efforts of the run. It has no sliders: these need `view`.
+    mechanism at rest, or the efforts of the run, and what could not be shown. It has no sliders:
+    these need `view`.
 
     Parameters
     ----------
@@ -184,13 +187,15 @@ def save_view(
     ------
     InputError
         As for `view`; for another suffix, and a file that cannot be written.
+    LoadError
+        As for `view`.
     """
     if not isinstance(path, (str, Path)):
         raise InputError(f"path must be that of a file; got {type(path).__name__}")
     path = Path(path)
     one_of("save_view: the suffix of path", path.suffix.lower(), (".html", ".htm"))
     start, shapes, played = _checked(mech, run, q, geometry)
-    text = standing_page(start, shapes.shapes, played)
+    text = standing_page(start, shapes, played)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
