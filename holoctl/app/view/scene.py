@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from holoctl.app.skeleton import skeleton
 from holoctl.app.view.geometry import Shape
-from holoctl.app.view.triangles import triangles_of
+from holoctl.app.view.triangles import joined
 from holoctl.base.checks import Vector
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
@@ -140,18 +140,21 @@ class Scene:
         self._parts[layer].append(node)
 
     def _add_shapes(self, shapes: Sequence[Shape]) -> None:
-        for i, shape in enumerate(shapes):
-            vertices, faces = triangles_of(shape)
+        """One node for all of a body that has one color: fewer are drawn sooner."""
+        alike: dict[tuple[Any, ...], list[Shape]] = {}
+        for shape in shapes:
+            alike.setdefault((shape.joint, shape.color, shape.kind == "mesh"), []).append(shape)
+        for i, ((joint, color, from_file), group) in enumerate(alike.items()):
+            vertices, faces = joined(group)
+            red, green, blue, there = (*color, 1.0)[:4]
             node = self._server.scene.add_mesh_simple(
-                f"/joints/{shape.joint}/shape {i}",
+                f"/joints/{joint}/shape {i}",
                 vertices.astype(np.float32),
                 faces.astype(np.uint32),
-                color=np.array([round(255 * c) for c in shape.color[:3]]),
-                opacity=shape.color[3] if len(shape.color) > 3 and shape.color[3] < 1 else None,
+                color=np.array([round(255 * c) for c in (red, green, blue)]),
+                opacity=there if there < 1.0 else None,
                 material="toon3",
-                side="double" if shape.kind == "mesh" else "front",  # those of files may be open
-                flat_shading=shape.kind == "box",
-                **_pose(shape.placement),
+                side="double" if from_file else "front",  # those of files may be open
             )
             self._add("bodies", node)
 
@@ -240,11 +243,10 @@ def _corners(model: pin.Model, q: Vector, shapes: Sequence[Shape]) -> list[Array
     """Points of the shapes in the world."""
     data = model.createData()
     pin.forwardKinematics(model, data, q)
-    found = list[Array]()
-    for shape in shapes:
-        X = data.oMi[shape.joint] * shape.placement
-        found.append(triangles_of(shape)[0] @ X.rotation.T + X.translation)
-    return found
+    return [
+        joined([shape])[0] @ data.oMi[shape.joint].rotation.T + data.oMi[shape.joint].translation
+        for shape in shapes
+    ]
 
 
 def _box(points: Sequence[Array]) -> tuple[Vector, Vector]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import io
+import atexit
+import errno
+import ipaddress
 import socket
-from contextlib import redirect_stdout
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from holoctl.base.checks import whole
 from holoctl.base.errors import InputError
@@ -13,13 +18,17 @@ from holoctl.base.errors import InputError
 if TYPE_CHECKING:
     import viser
 
-__all__ = ["EVERYWHERE", "HOST", "PORT", "start_server", "stop_server", "viser_or_error"]
+__all__ = ["HOST", "PORT", "address", "start_server", "stop_server", "viser_or_error"]
 
 HOST, PORT = "127.0.0.1", 8080
 """This machine alone; the first port that is free from here on."""
 
 EVERYWHERE = ("0.0.0.0", "::")
 """Addresses at which all that reach this machine are served."""
+
+LAST_PORT = 65535
+
+Addresses = list[tuple[Any, tuple[Any, ...]]]
 
 
 def viser_or_error() -> None:
@@ -38,39 +47,159 @@ def start_server(host: Any = HOST, port: Any = PORT, name: str = "") -> viser.Vi
     Raises
     ------
     InputError
-        For an address that this machine does not have, and no port.
+        For an address that this machine does not have, no port, and where none is free.
     """
     import viser
 
     if not isinstance(host, str) or not host:
         raise InputError(f"host must be an address, such as {HOST!r}; got {host!r}")
     port = whole("port", port, 0)
-    if port > 65535:
-        raise InputError(f"port must be at most 65535; got {port}")
-    _check_host(host)
-    with redirect_stdout(io.StringIO()):  # it prints its address, whatever it is told
+    if port > LAST_PORT:
+        raise InputError(f"port must be at most {LAST_PORT}; got {port}")
+    port = _free_port(host, port)
+    with _silent():
         server = viser.ViserServer(host=host, port=port, label=name, verbose=False)
     # A page could ask for a tunnel to the outside. It stays here.
     server.request_share_url = _no_tunnel  # type: ignore[method-assign]
+    _own_pages_only(server, host)
+    for stop in (server.stop, server._websock_server.stop, _stop_all):
+        atexit.unregister(stop)
+    _RUNNING.add(server)
+    atexit.register(_stop_all)
     return server
 
 
 def stop_server(server: viser.ViserServer) -> None:
     """End it, in silence."""
-    with redirect_stdout(io.StringIO()):
+    _RUNNING.discard(server)
+    with _silent():
         server.stop()
 
 
-def _check_host(host: str) -> None:
+_RUNNING = set[Any]()
+
+
+def _stop_all() -> None:
+    """At the end of the process, what was left open."""
+    for server in list(_RUNNING):
+        stop_server(server)
+
+
+def address(server: viser.ViserServer, host: str) -> str:
+    """What to type in a browser of this machine."""
+    shown = "localhost" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{server.get_port()}"
+
+
+# ------------------------------------------------------------------------------- in silence
+
+_SILENCE, _SILENT = threading.Lock(), list[bool]()
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Without what viser prints through rich, whatever it is told.
+
+    ``sys.stdout`` stays: it belongs to all threads, and of two that exchange it the later one to
+    end would put back what the other has put there.
+    """
+    import rich
+
+    console = rich.get_console()
+    with _SILENCE:
+        _SILENT.append(console.quiet)
+        console.quiet = True
     try:
-        family = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family[0], family[1]) as probe:
-            probe.bind(family[4])
-    except OSError as error:
-        raise InputError(
-            f"host: cannot serve at {host!r}: {error.strerror or error}; {HOST!r} is this machine "
-            f"alone, {EVERYWHERE[0]!r} is everyone who reaches it"
-        ) from None
+        yield
+    finally:
+        with _SILENCE:
+            before = _SILENT[0]
+            _SILENT.pop()
+            if not _SILENT:
+                console.quiet = before
+
+
+# ------------------------------------------------------------------------------ where to serve
+
+
+def _free_port(host: str, port: int) -> int:
+    """The first port from this one on that is free at all addresses of a host; any for 0."""
+    there = _addresses(host)
+    for p in range(port, LAST_PORT + 1) if port else [0] * 20:
+        found = _bound(there, p, host)
+        if found:
+            return found
+    raise InputError(f"port: none is free from {port} to {LAST_PORT} at {host!r}")
+
+
+def _addresses(host: str) -> Addresses:
+    try:
+        found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise _not_here(host, error) from None
+    return list({family: (family, place) for family, _, _, _, place in reversed(found)}.values())
+
+
+def _bound(there: Addresses, port: int, host: str) -> int:
+    """The port, if it can be had at all addresses; else 0."""
+    with ExitStack() as probes:
+        for family, place in there:
+            probe = probes.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            try:
+                probe.bind((place[0], port, *place[2:]))
+            except OSError as error:
+                if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                    return 0
+                raise _not_here(host, error) from None
+            port = probe.getsockname()[1]
+    return port
+
+
+def _not_here(host: str, error: Exception) -> InputError:
+    why = getattr(error, "strerror", None) or error
+    return InputError(
+        f"host: cannot serve at {host!r}: {why}; {HOST!r} is this machine alone, "
+        f"{EVERYWHERE[0]!r} is everyone who reaches it"
+    )
+
+
+# ------------------------------------------------------------------------------- who may look
+
+
+def _own_pages_only(server: viser.ViserServer, host: str) -> None:
+    """Close connections that pages from elsewhere open: a browser lets any page ask this machine.
+
+    Such a page tells where it is from, and that is not where it connects to; or, if its name was
+    made to lead to this machine alone, this is a name that it does not have for itself.
+    """
+    served = server._websock_server
+    alone = all(ipaddress.ip_address(place[0]).is_loopback for _, place in _addresses(host))
+
+    async def look(client: Any) -> None:
+        connection = served._live_connections[client.client_id]
+        headers = connection.request.headers  # type: ignore[union-attr]
+        origin = headers.get("Origin")
+        if origin is None:  # no page
+            return
+        name = urlsplit(origin).hostname or ""
+        same = urlsplit(origin).netloc.lower() == headers.get("Host", "").lower()
+        if not same or (alone and name != host.lower() and not _names_this_machine(name)):
+            await connection.close(1008, "a page from elsewhere")
+
+    served.on_client_connect(look)
+
+
+def _names_this_machine(name: str) -> bool:
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _no_tunnel(verbose: bool = True) -> None:

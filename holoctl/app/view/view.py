@@ -13,9 +13,9 @@ from holoctl.app.view.posture import Posture, opened
 from holoctl.app.view.recorded import Recorded, recorded
 from holoctl.app.view.scene import Scene
 from holoctl.app.view.server import (
-    EVERYWHERE,
     HOST,
     PORT,
+    address,
     start_server,
     stop_server,
     viser_or_error,
@@ -147,12 +147,11 @@ def view(
     server = start_server(host, port, mech.name)
     try:
         at = start.q if played is None else played.at(played.start)
-        page = Page(server, Scene(server, mech, shapes.shapes, at), start, played)
+        page = Page(server, Scene(server, mech, shapes.shapes, at), start, played, shapes.words)
     except BaseException:
         stop_server(server)
         raise
-    shown = "localhost" if host in EVERYWHERE else host
-    return View(server, page, f"http://{shown}:{server.get_port()}", shapes.words)
+    return View(server, page, address(server, host), shapes.words)
 
 
 @quiet
