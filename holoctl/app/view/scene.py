@@ -13,8 +13,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.app.skeleton import skeleton
+from holoctl.app.skeleton import is_rod, skeleton
 from holoctl.app.view.geometry import Shape
+from holoctl.app.view.shapes import cylinder
 from holoctl.app.view.triangles import joined
 from holoctl.base.checks import Vector
 from holoctl.constraints.wrench import WrenchRows
@@ -43,8 +44,9 @@ AMBIENT = 1.6
 GROUND = 1.2
 """Half the side of what is drawn of the ground, as a share of the size."""
 
-POINT, AXIS, THREAD, STRIPE = 0.018, 0.09, 0.004, 0.0016
-"""Shares of the size: radius of a point, length of an axis, thickness of a line, of a stripe."""
+POINT, AXIS, THREAD, ROD, STRIPE = 0.018, 0.09, 0.004, 0.006, 0.0016
+"""Shares of the size: radius of a point, length of an axis, thickness of a line, radius of a rod,
+width of a stripe."""
 
 
 class Scene:
@@ -67,7 +69,7 @@ class Scene:
         self._model, self._data = plain(mech.model), plain(mech.model).createData()
         self._parts: dict[str, list[Any]] = {layer: [] for layer in LAYERS}
         self._shown = set(SHOWN)
-        self._open: list[Any] = []
+        self._open, self._rods = list[Any](), list[Any]()
         self._last = np.full((mech.model.njoints, 7), np.nan)
         found, self._upright = skeleton(mech, q), upright(mech.model.gravity.linear)
         points = [found.points, *_corners(self._model, q, shapes)]
@@ -79,6 +81,7 @@ class Scene:
         ]
         self._add_shapes(shapes)
         self._add_closures()
+        self._add_rods(q)
         self._add_joints()
         self._add_frames()
         self._look(low, high)
@@ -93,14 +96,17 @@ class Scene:
                 x, y, z, w = poses[j, 3:].tolist()
                 self._bodies[j].position = tuple(poses[j, :3].tolist())
                 self._bodies[j].wxyz = (w, x, y, z)
+            for i, place in enumerate(self._places_of_rods(self._data) if self._rods else ()):
+                pose = _pose(place)
+                self._rods[i].position, self._rods[i].wxyz = pose["position"], pose["wxyz"]
         self._last = poses
 
-    def show_open(self, q: Vector) -> None:
-        """Show in red what does not meet at q; nothing where all meets."""
+    def show_open(self, q: Vector, t: float = 0.0) -> None:
+        """Show in red what does not meet at q, and t; nothing where all meets."""
         for node in self._open:
             node.remove()
         self._open.clear()
-        found, scene = skeleton(self._mech, q), self._server.scene
+        found, scene = skeleton(self._mech, q, t), self._server.scene
         for i, p in enumerate(found.open_ends):
             self._open.append(self._ball(f"/open/end {i}", RED, p, 1.6))
         if len(found.gaps):
@@ -161,10 +167,47 @@ class Scene:
 
     def _add_closures(self) -> None:
         for k, rows in enumerate(self._mech.bound):
-            ends = rows.frames2 if isinstance(rows, WrenchRows) else rows.anchors  # the other meets
+            ends = rows.anchors
+            if isinstance(rows, WrenchRows):  # the other meets, but not across a rod
+                pairs = enumerate(rows.frames1)
+                ends = (*rows.frames2, *(f for i, f in pairs if is_rod(rows, i)))
             for i, frame in enumerate(ends):
                 where = f"/joints/{frame.joint}/closure {k} {i}"
                 self._add("closures", self._ball(where, ORANGE, frame.placement.translation))
+
+    def _add_rods(self, q: Vector) -> None:
+        """Rods are rows without a body: a bar between two points."""
+        self._ends = [
+            (rows.frames1[i], rows.frames2[i])
+            for rows in self._mech.bound
+            if isinstance(rows, WrenchRows)
+            for i in range(len(rows.frames1))
+            if is_rod(rows, i)
+        ]
+        pin.forwardKinematics(self._model, self._data, q)
+        for i, (a, b) in enumerate(self._ends_of_rods(self._data)):
+            length = max(float(np.linalg.norm(b - a)), ROD * self.size)
+            bar = Shape.of(cylinder(ROD * self.size, length), 0, pin.SE3.Identity(), "rod")
+            vertices, faces = joined([bar])
+            node = self._server.scene.add_mesh_simple(
+                f"/rods/{i}", vertices.astype(np.float32), faces.astype(np.uint32), color=GREY
+            )
+            self._rods.append(node)
+            self._add("bodies", node)
+
+    def _ends_of_rods(self, data: pin.Data) -> list[tuple[Vector, Vector]]:
+        return [
+            (data.oMi[a.joint].act(a.placement.translation),
+             data.oMi[b.joint].act(b.placement.translation))
+            for a, b in self._ends
+        ]  # fmt: skip
+
+    def _places_of_rods(self, data: pin.Data) -> list[pin.SE3]:
+        up = np.array([0.0, 0.0, 1.0])
+        return [
+            pin.SE3(pin.Quaternion.FromTwoVectors(up, b - a).matrix(), (a + b) / 2.0)
+            for a, b in self._ends_of_rods(data)
+        ]
 
     def _add_joints(self) -> None:
         driven = np.abs(self._mech.B).max(axis=1, initial=0.0) > 0.0

@@ -214,6 +214,8 @@ def _checked(
         if not run.t.size:
             raise InputError("this run has no instants: there is nothing to show")
     guess = None if q is None else check_configuration(mech, q, "q")
+    if geometry is not None and not isinstance(geometry, (str, Path)):
+        raise InputError(f"geometry must be the path of a file; got {type(geometry).__name__}")
     viser_or_error()
     shapes = shapes_of(mech, geometry)
     return opened(mech, guess), shapes, None if run is None else recorded(mech, run)
