@@ -13,9 +13,9 @@ from referee import histories
 from referee.finding import QUANTITIES, Finding, Question
 from referee.histories import History
 from referee.outcome import Outcome
+from referee.posed import Judged
 from referee.problem import Problem
 from referee.sympy_five import Counts
-from referee.textbook import Judged
 
 PACKAGES = ("holoctl", "numpy", "scipy", "pin", "exudyn", "mujoco")
 HEAD = (
