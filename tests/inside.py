@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import numpy as np
+
 import holoctl as hc
 from holoctl.app import animate as film
 from holoctl.dynamics.tick import forward_tick, inverse_tick
@@ -70,6 +74,76 @@ def rows_decided_by(monkeypatch, decide):
     """Of simulations, who decides rows anew: ``decide(usual, mech, partition, look, ...)``."""
     usual = motion.better_rows
     monkeypatch.setattr(motion, "better_rows", lambda *given: decide(usual, *given))
+
+
+class Hand:
+    """What a hand on the page of a view does, without a browser, and what is then read there."""
+
+    BY_HAND = SimpleNamespace(client=object())
+
+    def __init__(self, view):
+        self._page = view._page
+
+    @property
+    def posture(self):
+        return self._page.posture
+
+    @property
+    def told(self):
+        """Above the sliders."""
+        return self._page._told.content
+
+    @property
+    def time_told(self):
+        return self._page._clock.content
+
+    @property
+    def words_of_the_run(self):
+        """Below the chart."""
+        return self._page._told_of_run.content
+
+    @property
+    def button(self):
+        """Play, or Pause."""
+        return self._page._button.label
+
+    @property
+    def plays(self):
+        return self._page._film is not None
+
+    @property
+    def red(self):
+        """How many things are shown as open."""
+        return len(self._page._scene._open)
+
+    @property
+    def rods(self):
+        return self._page._scene._rods
+
+    def slider(self, motor):
+        return self._page._sliders[motor]
+
+    def places(self):
+        """(njoints, 3) where the bodies are in the page."""
+        return np.array([body.position for body in self._page._scene._bodies])
+
+    def slide(self, motor, value):
+        """A slider dragged, or a number typed."""
+        self.slider(motor)._impl.value = value  # as it comes from a browser
+        self._page._dragged(motor, self.BY_HAND)
+
+    def wind(self, t):
+        self._page._time._impl.value = t
+        self._page._wound(self.BY_HAND)
+
+    def play(self, motion):
+        self._page._play(motion, self.BY_HAND)
+
+    def play_or_pause(self):
+        self._page._start_or_pause()
+
+    def back(self):
+        self._page._go(self._page._home)
 
 
 def frame_of_film(run, mech, view, shown):

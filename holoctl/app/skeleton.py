@@ -23,7 +23,7 @@ from holoctl.rows.evaluate import by_constraint
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
 
-__all__ = ["Skeleton", "normal_of_plane", "skeleton"]
+__all__ = ["Skeleton", "is_rod", "normal_of_plane", "skeleton"]
 
 Array = NDArray[np.float64]
 _Line = tuple[Vector, Vector]
@@ -151,13 +151,13 @@ def _closures(
                 gaps.append((a, b))
                 ends += [a, b]
                 continue
-            if _is_rod(rows, pair):
+            if is_rod(rows, pair):
                 rods.append((a, b))
             held += [a, b]
     return held, rods, gaps, ends, ground
 
 
-def _is_rod(rows: WrenchRows, pair: int) -> bool:
+def is_rod(rows: WrenchRows, pair: int) -> bool:
     """Whether a row keeps the ends of this pair at a distance."""
     of_pair = np.flatnonzero(rows.pair == pair)
     return any(getattr(rows.kinds[i], "normal", 0) is None for i in of_pair)

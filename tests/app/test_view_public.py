@@ -72,6 +72,7 @@ def test_what_does_not_close_is_shown_all_the_same():
         ({"q": [0.0]}, "q"),
         ({"run": 3}, "run must be a Run"),
         ({"geometry": "no_such.urdf"}, "no_such.urdf"),
+        ({"geometry": 3}, "geometry must be the path of a file"),
         ({"port": 70000}, "65535"),
         ({"port": "8080"}, "port"),
         ({"host": 3}, "host must be an address"),

@@ -20,6 +20,7 @@ from holoctl.app.view.holding import holding
 from holoctl.app.view.motions import Motion, motions, played
 from holoctl.app.view.posture import Posture, dragged, sliders
 from holoctl.app.view.scene import LAYERS, SHOWN, Scene
+from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.doctor.examination import mobility
 
@@ -90,7 +91,11 @@ class Page:
             self._add_layers()
             if words:
                 gui.add_html(panel.words("\n".join(words), "holoctl-not-shown"))
-        scene.show_open(posture.q)
+        self._is_red = False
+        if recorded is None:
+            self._red(posture.q, not posture.closed)
+        else:
+            self._show_instant(recorded.start)
         self._threads = [
             threading.Thread(target=target, name=f"holoctl view: {name}", daemon=True)
             for name, target in (("clock", self._run), ("doctor", self._examine))
@@ -99,8 +104,10 @@ class Page:
             thread.start()
 
     def close(self) -> None:
-        """End the clock."""
+        """End the clock; what is touched from now on does nothing."""
         self._ended.set()
+        with self._lock:  # a drag that is under way ends first
+            self._film = None
         for thread in self._threads:
             thread.join(timeout=5.0)
 
@@ -128,18 +135,28 @@ class Page:
         if event.client is None:  # put there by this page
             return
         with self._lock:
-            self._stop()
-            target = float(self._sliders[motor].value)  # the newest, where several wait
-            if target == sliders(self.posture)[motor].value:
+            if self._ended.is_set():
                 return
+            self._stop()
+            here = sliders(self.posture)[motor]
+            target = float(self._sliders[motor].value)  # the newest, where several wait
+            if target == here.value:
+                return
+            # A number that is typed may be anything, and farther would take its time.
+            low, high = min(here.low, here.value), max(here.high, here.value)
             try:
-                self._go(dragged(self.posture, motor, target), keep=motor)
+                self._go(
+                    dragged(self.posture, motor, min(max(target, low), high)),
+                    keep=motor if low <= target <= high else None,
+                )
             except HoloctlError as error:
                 self._go(replace(self.posture, words=str(error)))
 
     def _go(self, posture: Posture, keep: int | None = None) -> None:
         """Show a posture; the slider `keep` is under the hand, and stays where that is."""
         with self._lock:
+            if self._ended.is_set():
+                return
             self._stop()
             self.posture = posture
             self._scene.show(posture.q)
@@ -153,13 +170,20 @@ class Page:
 
     def _examine(self) -> None:
         """The doctor's words, and a button for each motion."""
+        found, told = tuple[Motion, ...](), ""
         try:
             report = mobility(self._home.mech, self._home.q)
-            found = motions(self._home.mech, self._home.q, report) if self._home.closed else ()
+            told = str(report)
+            if self._home.closed and not self._ended.is_set():
+                found = motions(self._home.mech, self._home.q, report)
         except HoloctlError as error:
-            self._doctor.content = panel.words(str(error))
-            return
-        self._doctor.content = panel.words(str(report))
+            told = f"{told}\n{error}" if told else str(error)
+        with self._lock:
+            if not self._ended.is_set():
+                self._tell(told, found)
+
+    def _tell(self, told: str, found: tuple[Motion, ...]) -> None:
+        self._doctor.content = panel.words(told)
         with self._motions:
             for motion in found:
                 button = self._server.gui.add_button(motion.words)
@@ -169,13 +193,19 @@ class Page:
 
     def _play(self, motion: Motion, _: Any) -> None:
         with self._lock:
+            if self._ended.is_set():
+                return
             self._stop()
             at = self.posture
             try:
-                frames = iter(played(at.mech, at.q, motion))
+                film = played(at.mech, at.q, motion)
             except HoloctlError as error:
                 self._go(replace(at, words=str(error)))
                 return
+            if (film == film[0]).all():
+                self._go(replace(at, words=f"Nothing moves here by {motion.words}: {_why(motion)}"))
+                return
+            frames = iter(film)
 
             def show_next() -> bool:
                 q = next(frames, None)
@@ -186,9 +216,17 @@ class Page:
 
     def _stop(self) -> None:
         """End what plays by itself, and show the posture again."""
-        if self._film is not None:
-            self._film = None
-            self._scene.show(self.posture.q)
+        self._film = None
+        self._scene.show(self.posture.q)
+        if self._recorded is not None:
+            self._button.label = "Play"
+            self._red(self.posture.q, not self.posture.closed)
+
+    def _red(self, q: Vector, is_open: bool, t: float = 0.0) -> None:
+        """What does not meet at q in red; nothing where all meets."""
+        if is_open or self._is_red:
+            self._scene.show_open(q, t)
+        self._is_red = is_open
 
     # --------------------------------------------------------------------------------- the run
 
@@ -204,11 +242,14 @@ class Page:
         self._time.on_update(self._wound)
         self._clock = gui.add_html(panel.marker(0.0, recorded.told(recorded.start)))
         gui.add_html(panel.chart(recorded))
+        self._told_of_run = gui.add_html(panel.words(recorded.words, "holoctl-run"))
 
     def _wound(self, event: Any) -> None:
         if event.client is None or self._recorded is None:
             return
         with self._lock:
+            if self._ended.is_set():
+                return
             self._film = None
             self._button.label = "Play"
             self._show_instant(float(self._time.value))
@@ -217,7 +258,9 @@ class Page:
         recorded = self._recorded
         if recorded is None:
             return
+        t = min(max(t, recorded.start), recorded.end)
         self._scene.show(recorded.at(t))
+        self._red(recorded.at(t), recorded.is_open(t), float(recorded.run.t[recorded.index(t)]))
         share = (t - recorded.start) / ((recorded.end - recorded.start) or 1.0)
         self._clock.content = panel.marker(share, recorded.told(t))
 
@@ -229,15 +272,17 @@ class Page:
             if self._button.label == "Pause":
                 self._film, self._button.label = None, "Play"
                 return
-            t = float(self._time.value)
+            t = max(float(self._time.value), recorded.start)
             t = recorded.start if t >= recorded.end else t
-            last = time.monotonic()
+            last, put = time.monotonic(), float(self._time.value)
 
             def show_next() -> bool:
-                nonlocal t, last
-                now = time.monotonic()
-                t, last = min(t + (now - last) * float(self._speed.value), recorded.end), now
-                self._time.value = t
+                nonlocal t, last, put
+                now, here = time.monotonic(), float(self._time.value)
+                # Where a hand has just put it, it stays: `_wound` is on its way.
+                t = here if here != put else t + (now - last) * float(self._speed.value)
+                t, last = min(max(t, recorded.start), recorded.end), now
+                self._time.value = put = t
                 self._show_instant(t)
                 if t >= recorded.end:
                     self._button.label = "Play"
@@ -273,6 +318,13 @@ class Page:
                     continue
                 self._stale, posture, texts = False, self.posture, now
             self._held.content = _held(posture)
+
+
+def _why(motion: Motion) -> str:
+    """Why nothing moves."""
+    if motion.finite:
+        return "a limit of a joint, or a dead point, is on both sides."
+    return "it does not go on, or nothing tells how."
 
 
 def _held(posture: Posture) -> str:

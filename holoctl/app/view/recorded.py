@@ -87,6 +87,10 @@ class Recorded:
         q: Vector = self.run.q[self.index(t)]
         return q
 
+    def is_open(self, t: float) -> bool:
+        """Whether the recorded instant nearest to a time is not closed."""
+        return not self.run.closure[self.index(t)] <= limit("closure", self.mech.tolerance)
+
     def told(self, t: float) -> str:
         """The time, the efforts there, and what happened around it."""
         i = self.index(t)
@@ -100,7 +104,7 @@ class Recorded:
         more = [f"{len(efforts) - MOST_MOTORS} more"] if len(efforts) > MOST_MOTORS else []
         at = f"t = {self.run.t[i]:.3f} s"
         parts = [": ".join([at, ", ".join(efforts[:MOST_MOTORS] + more)]) if efforts else at]
-        if not self.run.closure[i] <= limit("closure", self.mech.tolerance):
+        if self.is_open(t):
             parts.append(f"open by {self.run.closure[i]:.1e} (scaled)")
         parts += [what for when, what in self._marks if abs(when - t) <= NEAR]
         if self.run.ended and self.end - t <= NEAR:
@@ -133,7 +137,7 @@ def recorded(mech: Mechanism, run: Run, limits: Limits | None = None) -> Recorde
     marks = _marks_of(run)
     return Recorded(
         mech, run, read_only(t), read_only(u), mech.actuator_names, ", ".join(units) or "N m",
-        bounds if np.isfinite(bounds).any() else None, _words(run, marks), marks,
+        bounds if np.isfinite(bounds).any() else None, _words(mech, run, marks), marks,
     )  # fmt: skip
 
 
@@ -183,9 +187,13 @@ def _marks_of(run: Run) -> tuple[tuple[float, str], ...]:
     return tuple(sorted(found))
 
 
-def _words(run: Run, marks: tuple[tuple[float, str], ...]) -> str:
+def _words(mech: Mechanism, run: Run, marks: tuple[tuple[float, str], ...]) -> str:
     length = f"{run.t[-1] - run.t[0]:.4g} s"
     parts = [f"{counted(run.t.size, 'instant')} over {length}; shown is the nearest one."]
+    off = run.closure[~(run.closure <= limit("closure", mech.tolerance))]
+    if off.size:
+        most = f"{off.max():.1e} (scaled)" if np.isfinite(off).all() else "what is no number"
+        parts.append(f"Open instants: {off.size}, by at most {most}.")
     if run.ended:
         parts.append(f"It ended by {run.ended}.")
     if len(run.crossings):

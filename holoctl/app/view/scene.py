@@ -13,8 +13,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.app.skeleton import skeleton
+from holoctl.app.skeleton import is_rod, skeleton
 from holoctl.app.view.geometry import Shape
+from holoctl.app.view.shapes import cylinder
 from holoctl.app.view.triangles import joined
 from holoctl.base.checks import Vector
 from holoctl.constraints.wrench import WrenchRows
@@ -24,7 +25,7 @@ from holoctl.tree.frozen_model import plain
 if TYPE_CHECKING:
     import viser
 
-__all__ = ["LAYERS", "Scene"]
+__all__ = ["LAYERS", "Scene", "upright"]
 
 Array = NDArray[np.float64]
 
@@ -43,8 +44,9 @@ AMBIENT = 1.6
 GROUND = 1.2
 """Half the side of what is drawn of the ground, as a share of the size."""
 
-POINT, AXIS, THREAD, STRIPE = 0.018, 0.09, 0.004, 0.0016
-"""Shares of the size: radius of a point, length of an axis, thickness of a line, of a stripe."""
+POINT, AXIS, THREAD, ROD, STRIPE = 0.018, 0.09, 0.004, 0.006, 0.0016
+"""Shares of the size: radius of a point, length of an axis, thickness of a line, radius of a rod,
+width of a stripe."""
 
 
 class Scene:
@@ -67,10 +69,11 @@ class Scene:
         self._model, self._data = plain(mech.model), plain(mech.model).createData()
         self._parts: dict[str, list[Any]] = {layer: [] for layer in LAYERS}
         self._shown = set(SHOWN)
-        self._open: list[Any] = []
+        self._open, self._rods = list[Any](), list[Any]()
         self._last = np.full((mech.model.njoints, 7), np.nan)
-        found = skeleton(mech, q)
-        low, high = _box([found.points, *_corners(self._model, q, shapes)])
+        found, self._upright = skeleton(mech, q), upright(mech.model.gravity.linear)
+        points = [found.points, *_corners(self._model, q, shapes)]
+        low, high = _box([x @ self._upright for x in points])
         self.size = float(np.linalg.norm(high - low)) or 1.0
         self._bodies = [
             server.scene.add_frame(f"/joints/{j}", show_axes=False)
@@ -78,6 +81,7 @@ class Scene:
         ]
         self._add_shapes(shapes)
         self._add_closures()
+        self._add_rods(q)
         self._add_joints()
         self._add_frames()
         self._look(low, high)
@@ -92,14 +96,17 @@ class Scene:
                 x, y, z, w = poses[j, 3:].tolist()
                 self._bodies[j].position = tuple(poses[j, :3].tolist())
                 self._bodies[j].wxyz = (w, x, y, z)
+            for i, place in enumerate(self._places_of_rods(self._data) if self._rods else ()):
+                pose = _pose(place)
+                self._rods[i].position, self._rods[i].wxyz = pose["position"], pose["wxyz"]
         self._last = poses
 
-    def show_open(self, q: Vector) -> None:
-        """Show in red what does not meet at q; nothing where all meets."""
+    def show_open(self, q: Vector, t: float = 0.0) -> None:
+        """Show in red what does not meet at q, and t; nothing where all meets."""
         for node in self._open:
             node.remove()
         self._open.clear()
-        found, scene = skeleton(self._mech, q), self._server.scene
+        found, scene = skeleton(self._mech, q, t), self._server.scene
         for i, p in enumerate(found.open_ends):
             self._open.append(self._ball(f"/open/end {i}", RED, p, 1.6))
         if len(found.gaps):
@@ -160,10 +167,47 @@ class Scene:
 
     def _add_closures(self) -> None:
         for k, rows in enumerate(self._mech.bound):
-            ends = rows.frames2 if isinstance(rows, WrenchRows) else rows.anchors  # the other meets
+            ends = rows.anchors
+            if isinstance(rows, WrenchRows):  # the other meets, but not across a rod
+                pairs = enumerate(rows.frames1)
+                ends = (*rows.frames2, *(f for i, f in pairs if is_rod(rows, i)))
             for i, frame in enumerate(ends):
                 where = f"/joints/{frame.joint}/closure {k} {i}"
                 self._add("closures", self._ball(where, ORANGE, frame.placement.translation))
+
+    def _add_rods(self, q: Vector) -> None:
+        """Rods are rows without a body: a bar between two points."""
+        self._ends = [
+            (rows.frames1[i], rows.frames2[i])
+            for rows in self._mech.bound
+            if isinstance(rows, WrenchRows)
+            for i in range(len(rows.frames1))
+            if is_rod(rows, i)
+        ]
+        pin.forwardKinematics(self._model, self._data, q)
+        for i, (a, b) in enumerate(self._ends_of_rods(self._data)):
+            length = max(float(np.linalg.norm(b - a)), ROD * self.size)
+            bar = Shape.of(cylinder(ROD * self.size, length), 0, pin.SE3.Identity(), "rod")
+            vertices, faces = joined([bar])
+            node = self._server.scene.add_mesh_simple(
+                f"/rods/{i}", vertices.astype(np.float32), faces.astype(np.uint32), color=GREY
+            )
+            self._rods.append(node)
+            self._add("bodies", node)
+
+    def _ends_of_rods(self, data: pin.Data) -> list[tuple[Vector, Vector]]:
+        return [
+            (data.oMi[a.joint].act(a.placement.translation),
+             data.oMi[b.joint].act(b.placement.translation))
+            for a, b in self._ends
+        ]  # fmt: skip
+
+    def _places_of_rods(self, data: pin.Data) -> list[pin.SE3]:
+        up = np.array([0.0, 0.0, 1.0])
+        return [
+            pin.SE3(pin.Quaternion.FromTwoVectors(up, b - a).matrix(), (a + b) / 2.0)
+            for a, b in self._ends_of_rods(data)
+        ]
 
     def _add_joints(self) -> None:
         driven = np.abs(self._mech.B).max(axis=1, initial=0.0) > 0.0
@@ -197,21 +241,33 @@ class Scene:
             self._add("names", label)
 
     def _look(self, low: Vector, high: Vector) -> None:
-        """Light, ground, and where one looks from: the front, a little from above."""
-        scene, middle = self._server.scene, (low + high) / 2.0
-        scene.set_up_direction("+z")
+        """Light, ground, and where one looks from: the front, a little from above.
+
+        low and high are the corners of a box around the mechanism, in axes of which z is up.
+        """
+        scene, turn = self._server.scene, self._upright
+        middle, up = turn @ (low + high) / 2.0, turn[:, 2]
+        scene.set_up_direction((float(up[0]), float(up[1]), float(up[2])))
         self._ambient = scene.add_light_ambient("/light", intensity=AMBIENT)
         self.light(rich=False)
-        vertices, faces = _ground(middle, float(low[2]), self.size)
+        vertices, faces = _ground((low + high) / 2.0, float(low[2]), self.size)
         scene.add_mesh_simple(
             "/ground", vertices, faces, color=PALE, side="double", material="toon3",
-            cast_shadow=False,
+            cast_shadow=False, **_pose(pin.SE3(turn, np.zeros(3))),
         )  # fmt: skip
         camera = self._server.initial_camera
         camera.near, camera.far = 1e-3 * self.size, 1e3 * self.size
         camera.fov = np.deg2rad(40.0)
         camera.look_at = middle
-        camera.position = middle + self.size * np.array([0.55, -1.25, 0.45])
+        camera.position = middle + self.size * turn @ np.array([0.55, -1.25, 0.45])
+
+
+def upright(gravity: Vector) -> Array:
+    """The least turn that brings z against gravity, (3, 3); none where there is no gravity."""
+    z = np.array([0.0, 0.0, 1.0])
+    if not np.any(gravity):
+        return np.eye(3)
+    return np.asarray(pin.Quaternion.FromTwoVectors(z, -gravity).toRotationMatrix())
 
 
 def _ground(

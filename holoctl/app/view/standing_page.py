@@ -22,6 +22,9 @@ __all__ = ["standing_page"]
 RATE = 30.0
 """Pictures a second of the film."""
 
+MOST = 9000
+"""Pictures of a run: of one that takes longer, fewer a second are taken."""
+
 REST = 0.7
 """Seconds that it rests between two motions."""
 
@@ -61,8 +64,10 @@ def standing_page(posture: Posture, geometry: Geometry, recorded: Recorded | Non
 
 def _run(recorded: Recorded) -> Iterator[tuple[Vector, float]]:
     """Configurations and how long each is shown, s."""
-    for q in frames(recorded, RATE)[2]:
-        yield q, 1.0 / RATE
+    seconds = recorded.end - recorded.start
+    rate = min(RATE, MOST / seconds) if seconds > 0.0 else RATE
+    for q in frames(recorded, rate)[2]:
+        yield q, 1.0 / rate
 
 
 def _motions(posture: Posture, shown: Sequence[Motion]) -> Iterator[tuple[Vector, float]]:

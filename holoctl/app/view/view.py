@@ -99,7 +99,7 @@ def view(
     A slider for each motor drags it along its closed motions; where these end, the slider stops,
     and the page says why. Beside it stand the efforts that hold it at rest, red past a limit, the
     doctor's words, and a button for each motion. A mechanism that does not close is shown as it
-    is nearest to closing, what does not meet in red.
+    is nearest to closing, what does not meet in red. Up is against gravity.
 
     Nothing is fetched from elsewhere, and nothing is drawn on this side: the browser may be on
     another machine, at the end of an ssh tunnel (``ssh -L 8080:localhost:8080 robot``).
@@ -214,6 +214,8 @@ def _checked(
         if not run.t.size:
             raise InputError("this run has no instants: there is nothing to show")
     guess = None if q is None else check_configuration(mech, q, "q")
+    if geometry is not None and not isinstance(geometry, (str, Path)):
+        raise InputError(f"geometry must be the path of a file; got {type(geometry).__name__}")
     viser_or_error()
     shapes = shapes_of(mech, geometry)
     return opened(mech, guess), shapes, None if run is None else recorded(mech, run)

@@ -1,0 +1,164 @@
+"""What a page does when it is touched, without a browser: its sliders and buttons called."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import zoo
+from inside import Hand
+
+import holoctl as hc
+from holoctl.app.cli import main
+from holoctl.app.view.motions import motions
+from holoctl.app.view.posture import opened
+
+pytest.importorskip("viser")
+
+
+@pytest.fixture
+def hand():
+    with hc.view(zoo.five_bar(), port=0) as view:
+        yield Hand(view)
+
+
+@pytest.mark.parametrize("typed", [1e5, -1e5, 1e300, float("inf"), -float("inf")])
+def test_a_number_past_the_end_of_a_slider_goes_to_its_end_at_once(hand, typed):
+    slider = hand.slider(0)
+    low, high = slider.min, slider.max
+    start = time.perf_counter()
+    hand.slide(0, typed)
+    assert time.perf_counter() - start < 2.0
+    if not hand.posture.words:
+        assert hand.posture.motors[0] == pytest.approx(high if typed > 0.0 else low)
+    assert slider.value == pytest.approx(hand.posture.motors[0])
+    assert hand.posture.gap < 1e-11
+
+
+def test_no_number_is_told(hand):
+    before = hand.posture.q
+    hand.slide(0, float("nan"))
+    assert np.array_equal(hand.posture.q, before)
+    assert "finite" in hand.told
+    hand.slide(0, 1.5)
+    assert hand.posture.motors[0] == 1.5
+    assert "finite" not in hand.told
+
+
+def test_a_motion_that_cannot_be_played_says_so():
+    hinge = zoo.vertical(pin.Model())
+    zoo.add_body(hinge, 0, pin.JointModelRZ(), zoo.at(), "one", zoo.bar(0.3))
+    limits = hc.Limits(position={"one": (0.0, 1e-9)})
+    with hc.view(hc.Mechanism(hinge, [], ["one"], limits=limits), port=0) as view:
+        hand = Hand(view)
+        hand.play(motions(hand.posture.mech, view.q)[0])
+        assert "Nothing moves here by motor one" in hand.told
+
+
+def fall(mech, seconds=0.2):
+    return hc.simulate(mech, None, *hc.assemble(mech), seconds)
+
+
+def test_a_drag_ends_the_run_and_its_button_plays_again():
+    mech = zoo.five_bar()
+    run = fall(mech)
+    with hc.view(mech, run, port=0) as view:
+        hand = Hand(view)
+        hand.play_or_pause()
+        assert hand.button == "Pause"
+        hand.slide(0, hand.posture.motors[0] + 0.1)
+        assert hand.button == "Play"
+        assert not hand.plays
+        data = mech.model.createData()
+        pin.forwardKinematics(mech.model, data, view.q)
+        assert hand.places() == pytest.approx(np.array([X.translation for X in data.oMi]), abs=1e-6)
+        hand.play_or_pause()
+        assert hand.button == "Pause"
+        hand.play_or_pause()
+        for typed, end in ((99.0, run.t[-1]), (-99.0, run.t[0])):
+            hand.wind(typed)
+            assert f"t = {end:.3f} s" in hand.time_told
+
+
+def test_a_run_of_one_instant_is_shown():
+    mech = zoo.five_bar()
+    run = fall(mech, 0.01)
+    names = ("t", "q", "v", "u", "closure", "tick_time")
+    one = dataclasses.replace(
+        run, **{x: getattr(run, x)[:1] for x in names},
+        energy={kind: x[:1] for kind, x in run.energy.items()},
+    )  # fmt: skip
+    with hc.view(mech, one, port=0) as view:
+        hand = Hand(view)
+        hand.play_or_pause()
+        time.sleep(0.2)
+        assert "t = 0.000 s" in hand.time_told
+
+
+def test_what_of_a_run_is_open_is_red_there_and_only_there():
+    mech = zoo.five_bar()
+    run = fall(mech)
+    q, closure = run.q.copy(), run.closure.copy()
+    q[-1, 0] += 0.3
+    closure[-1] = 0.1
+    with hc.view(mech, dataclasses.replace(run, q=q, closure=closure), port=0) as view:
+        hand = Hand(view)
+        assert "1, by at most 1.0e-01" in hand.words_of_the_run
+        for t, red in ((0.0, False), (run.t[-1], True), (0.05, False)):
+            hand.wind(t)
+            assert bool(hand.red) == red
+
+
+def test_what_is_touched_after_the_end_does_nothing(recwarn):
+    with hc.view(zoo.five_bar(), port=0) as view:
+        hand = Hand(view)
+    before = hand.posture
+    hand.slide(0, 1.5)
+    hand.play(motions(before.mech, before.q)[0])
+    hand.back()
+    assert hand.posture is before
+    assert not hand.plays
+    assert not [w for w in recwarn.list if "closed connection" in str(w.message)]
+
+
+def test_rods_are_bars_that_move_with_their_ends():
+    m = zoo.vertical(pin.Model())
+    zoo.add_body(m, 0, pin.JointModelRZ(), zoo.at(), "crank", zoo.bar(0.2))
+    zoo.add_body(m, 0, pin.JointModelRZ(), zoo.at(0.5), "rocker", zoo.bar(0.4))
+    rod = hc.Rod(("crank", zoo.at(0.2)), ("rocker", zoo.at(0.4)), name="coupler")
+    mech = hc.Mechanism(m, [rod], ["crank"], reference=[1.0, 1.2])
+    with hc.view(mech, port=0) as view:
+        hand = Hand(view)
+        for way in (0.0, 0.2):
+            hand.slide(0, hand.posture.motors[0] + way)
+            data = mech.model.createData()
+            pin.forwardKinematics(mech.model, data, view.q)
+            a, b = (data.oMi[j].act(np.array([x, 0.0, 0.0])) for j, x in ((1, 0.2), (2, 0.4)))
+            (bar,) = hand.rods
+            assert np.array(bar.position) == pytest.approx((a + b) / 2.0, abs=1e-6)
+            w, x, y, z = bar.wxyz
+            along = pin.Quaternion(w, x, y, z).matrix()[:, 2]
+            assert np.linalg.norm(np.cross(along, b - a)) < 1e-6
+
+
+def test_the_command_holds_the_joints_that_are_set(tmp_path, capsys, monkeypatch):
+    from holoctl.app.view import view as door
+
+    shown = []
+
+    def save_view(mech, path, run=None, *, q=None, geometry=None):
+        shown.append(opened(mech, q))
+        return path
+
+    monkeypatch.setattr(door, "save_view", save_view)
+    to = ["--save", str(tmp_path / "page.html")]
+    assert main(["view", "five_bar", *to, "--set", "motor_left=1.9"]) == 0
+    assert shown[0].closed
+    assert shown[0].motors[0] == pytest.approx(1.9, abs=1e-12)
+    apart = [f"--set={x}" for x in ("motor_left=1.9", "elbow_left=0.1", "motor_right=-2")]
+    assert main(["view", "five_bar", *to, *apart]) != 0
+    assert "AssemblyError" in capsys.readouterr().err
+    assert len(shown) == 1
