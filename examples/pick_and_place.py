@@ -19,11 +19,7 @@ path = home + np.array(lifted)
 
 there = hc.retime(mech, (tip, path), payload=("tip", CARRIED), margin=MARGIN)
 print(f"with {CARRIED} kg: {there}")
-shares = {}
-for names, dt in zip(there.active, np.diff(there.t), strict=True):
-    for name in names:
-        shares[name] = shares.get(name, 0.0) + dt / there.duration
-for name, share in sorted(shares.items()):
+for name, share in sorted(there.at_limits.items()):
     print(f"  at the limit of {name} for {100 * share:.0f} % of the time")
 
 robot = there.mech  # with what it carries

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 import holoctl as hc
+from holoctl.app import animate as film
 from holoctl.dynamics.tick import forward_tick, inverse_tick
 from holoctl.dynamics.tick.general_path import general_acceleration, general_efforts
 from holoctl.io import urdf
@@ -143,3 +144,8 @@ class Hand:
 
     def back(self):
         self._page._go(self._page._home)
+
+
+def frame_of_film(run, mech, view, shown):
+    """Corners of what a film of these instants shows."""
+    return film._reached(run, mech, view, shown)

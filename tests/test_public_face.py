@@ -171,6 +171,7 @@ def test_a_notebook_shows_a_table(shown, name):
         assert said in page
 
 
+@pytest.mark.filterwarnings("error")
 def test_a_table_is_escaped_and_never_an_error(shown):
     nasty = dataclasses.replace(shown["mechanism"], name="<b>&'</b>")
     assert "<b>&" in table(nasty)
@@ -178,6 +179,7 @@ def test_a_table_is_escaped_and_never_an_error(shown):
         ("certificate", {"closure": None}),
         ("run", {"t": None}),
         ("run", {"energy": {}}),
+        ("run", {"tick_time": np.full_like(shown["run"].tick_time, np.nan)}),
         ("report", {"counts": None}),
         ("batch", {"tolerance": None}),
         ("linear", {"A": np.full((2, 2), np.nan)}),

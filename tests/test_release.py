@@ -104,4 +104,10 @@ def test_the_conda_recipe_is_of_this_project():
     assert [conda_recipe["about"]["license_file"]] == PROJECT["license-files"]
     commands = [f"{name} = {place}" for name, place in PROJECT["scripts"].items()]
     assert conda_recipe["build"]["python"]["entry_points"] == commands
+    assert conda_recipe["build"]["noarch"] == "python"
+    source = (ROOT / "recipe" / conda_recipe["source"]["path"]).resolve()
+    assert source == ROOT.resolve()
+    of_imports, of_commands = conda_recipe["tests"]
+    assert of_imports["python"]["imports"] == [PROJECT["name"]]
+    assert {line.split()[0] for line in of_commands["script"]} == set(PROJECT["scripts"])
     assert "${{" not in str({**conda_recipe, "build": None})

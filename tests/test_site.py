@@ -31,7 +31,8 @@ def prose(path):
 
 
 def links(path):
-    return re.findall(r"\]\(([^)\s]+)\)", prose(path))
+    text = prose(path)
+    return re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r"(?:src|href)=\"([^\"]+)\"", text)
 
 
 @cache

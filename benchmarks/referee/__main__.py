@@ -26,11 +26,13 @@ from referee import (
     histories,
     own,
     pictures,
+    posed,
     precision,
     rbdl_states,
     score,
     spatial_v2_states,
     sympy_five,
+    sympy_motions,
     textbook,
     with_exudyn,
     with_mujoco,
@@ -45,7 +47,7 @@ SHORT = 3.0
 REPEATS = 3
 PEERS = (("pinocchio", with_pinocchio), ("exudyn", with_exudyn), ("mujoco", with_mujoco))
 
-QUESTIONS = (*spatial_v2_states.QUESTIONS, *rbdl_states.QUESTIONS, *sympy_five.QUESTIONS)
+QUESTIONS = (*spatial_v2_states.QUESTIONS, *rbdl_states.QUESTIONS, *sympy_motions.QUESTIONS)
 DOCS = Path(__file__).parents[2] / "docs"
 
 Solver = Callable[[Problem], Outcome]
@@ -105,7 +107,7 @@ def measured(only: Sequence[str], peers: bool) -> score.Found:
         for question in questions:
             asked.append(question.answer())
             told(question.name, *asked[-1])
-        linkages = [textbook.judged(x) for x in named(textbook.LINKAGES, only)]
+        linkages = [posed.judged(x) for x in named(textbook.LINKAGES, only)]
         told(*linkages)
         whole = only == [""]
         five = sympy_five.FIVE if whole else ()

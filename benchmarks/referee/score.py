@@ -13,9 +13,9 @@ from referee import histories
 from referee.finding import QUANTITIES, Finding, Question
 from referee.histories import History
 from referee.outcome import Outcome
+from referee.posed import Judged
 from referee.problem import Problem
 from referee.sympy_five import Counts
-from referee.textbook import Judged
 
 PACKAGES = ("holoctl", "numpy", "scipy", "pin", "exudyn", "mujoco")
 HEAD = (
@@ -46,11 +46,11 @@ is what is left. *SymPy*: the rank of the Jacobian of all rows of the joint that
 as the post proposes."""
 
 TEXTBOOK = """\
-Gruebler's count, in space, is wrong for all of these. *mobility*: as the textbooks have it; *by
-screws*: freedoms less the rank of the twists around the loops, in numpy; *holoctl*: `hc.mobility`,
-with the redundant rows that it finds and those that there should be. *deviation*: largest
-difference from the fact, m where nothing else is said, over 22 postures that are assembled while
-the motors are moved. *time*: examination and postures."""
+Gruebler's count, in space, is wrong for all linkages below. *mobility*: as the textbooks have it;
+*by screws*: freedoms less the rank of the twists around the loops, in numpy; *holoctl*:
+`hc.mobility`, with the redundant rows that it finds and those that there should be. *deviation*:
+largest difference from the fact, m where nothing else is said, over 22 postures that are assembled
+while the motors are moved. *time*: examination and postures."""
 
 READINGS = """\
 Six histories were given for the IFToMM benchmark "rigid spatial slider-crank". They do not agree,
@@ -66,7 +66,8 @@ NOTES = """\
 - *energy drift*: the largest change of kinetic, gravity and spring energy that the work of the
   motors does not account for, relative to the largest kinetic energy. Dampers: none is told.
 - *closure*: the largest scaled error of a row at the instants of the comparison, over all rows,
-  redundant ones too.
+  redundant ones too. It is told by holoctl's rows, for all. Where there are loops, all
+  start from a state that `hc.assemble` closed; the references do not.
 - *time*: of the processor, one thread, for the simulation alone; models are made beforehand, and
   holoctl's call includes its decisions on rows and coordinates. Those below 3 s are medians of
   three runs in turn.

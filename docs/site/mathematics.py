@@ -45,6 +45,11 @@ NOT_SET = re.compile(r"\\[A-Za-z]+|<mi>&(?:amp;)?</mi>|<merror")
 LETTERS = {*range(0x20, 0x7F), 0x210E, 0x221A, *range(0x1D434, 0x1D468), *range(0x1D6E2, 0x1D71C)}
 """What the font has in any case: ASCII, roots, and the slanted letters that browsers put there."""
 
+BESIDE = re.compile(
+    r"\(<math(?:(?!</math>).)*</math>[),.;:?]*|<math(?:(?!</math>).)*</math>[),.;:?]+", re.DOTALL
+)
+"""A formula with the bracket before it and the stops behind it: no line ends between them."""
+
 used: set[int] = set()
 """What formulas have beside."""
 
@@ -76,7 +81,7 @@ def on_page_content(text: str, page: Any, **_: Any) -> str:
             log.warning("%s: no way to set %s in: %s", page.file.src_uri, bad[0], latex)
         return f'<div class="formula">{made}</div>' if block else made
 
-    return FOUND.sub(set_one, text)
+    return BESIDE.sub(r'<span class="kept">\g<0></span>', FOUND.sub(set_one, text))
 
 
 def on_post_build(config: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from math import ceil, log10
 from pathlib import Path
 from subprocess import SubprocessError
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holoctl.app.gif import LONGEST, write_gif
 from holoctl.app.pencil import (
+    AS_WRITTEN,
     Pencil,
     check_color,
     frame,
@@ -45,14 +48,8 @@ HUNDREDTHS = 100
 QUICKEST = 2
 """Hundredths of a second that a picture of a gif stays at least: viewers slow down quicker ones."""
 
-LOOKS = 60
-"""Instants that the frame of the film is found from."""
-
 MOST_PICTURES = 100_000
 """Of a film: an hour."""
-
-COLORS = 128
-"""Of a picture of a gif."""
 
 
 @quiet
@@ -100,9 +97,10 @@ def animate(
     Raises
     ------
     InputError
-        For another suffix, a wrong plane or color, more than 100,000 pictures; what is no run, or
-        none of this mechanism, or without instants; a file that cannot be written; without
-        matplotlib, or for mp4 without ffmpeg.
+        For another suffix, a wrong plane or color, more than 100,000 pictures, or such as stay
+        longer than a gif can tell; what is no run, or none of this mechanism, without instants or
+        with such as are not in order; a file that cannot be written; without matplotlib, or for mp4
+        without ffmpeg.
 
     See Also
     --------
@@ -122,17 +120,18 @@ def animate(
     if kind == ".mp4":
         _ffmpeg_or_error()
     else:
-        rate = HUNDREDTHS / max(QUICKEST, round(HUNDREDTHS / rate))
+        rate = HUNDREDTHS / _stay(rate)
     view, names = view_of(mech, run.q[0], plane)
     figure = new_figure(figsize=SIZE, layout="constrained")
     ax = figure.add_subplot(projection="3d" if len(view) == 3 else None)
     label(ax, names)
     pencil = Pencil(ax, view, color)
-    frame(ax, _reached(run, mech, view))
     shown = _shown(run, speed / rate)
+    frame(ax, _reached(run, mech, view, shown))
     bar = progress_bar(len(shown), "animating", "pictures") if progress else None
     with bar or nullcontext():
-        pictures = _pictures(run, mech, pencil, ax, shown, bar)
+        decimals = max(2, min(9, ceil(-log10(speed / rate))))
+        pictures = _pictures(run, mech, pencil, ax, shown, decimals, bar)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             (_write_mp4 if kind == ".mp4" else _write_gif)(figure, path, pictures, rate)
@@ -151,6 +150,16 @@ def _ffmpeg_or_error() -> None:
         )
 
 
+def _stay(rate: float) -> int:
+    """Hundredths of a second that a picture of a gif stays."""
+    if not HUNDREDTHS / rate <= LONGEST:
+        raise InputError(
+            f"a picture of a gif stays for {LONGEST / HUNDREDTHS:g} s at most; rate={rate:g} "
+            f"pictures per s is less than {HUNDREDTHS / LONGEST:.2g}"
+        )
+    return max(QUICKEST, round(HUNDREDTHS / rate))
+
+
 def _shown(run: Run, step: float) -> list[int]:
     """The instant of each picture: the last one recorded until then, the last of all included."""
     pictures = float(run.t[-1] - run.t[0]) / step
@@ -165,23 +174,24 @@ def _shown(run: Run, step: float) -> list[int]:
     return found if found[-1] == run.t.size - 1 else [*found, run.t.size - 1]
 
 
-def _reached(run: Run, mech: Mechanism, view: Array) -> Array:
-    """Points that the film is to show, as they are seen."""
-    some = np.unique(np.linspace(0, run.t.size - 1, LOOKS).astype(int))
-    points = np.vstack([skeleton(mech, run.q[i], float(run.t[i])).points for i in some])
-    room = 0.06 * float(np.ptp(points, axis=0).max())
-    seen = view_points(points, view)
-    return np.vstack([seen - room, seen + room])
+def _reached(run: Run, mech: Mechanism, view: Array, shown: list[int]) -> Array:
+    """Corners of what the film is to show, as it is seen: nothing leaves its frame."""
+    low, high = np.full(len(view), np.inf), np.full(len(view), -np.inf)
+    for i in set(shown):
+        seen = view_points(skeleton(mech, run.q[i], float(run.t[i])).points, view)
+        low, high = np.minimum(low, seen.min(axis=0)), np.maximum(high, seen.max(axis=0))
+    room = 0.06 * float((high - low).max())
+    return np.array([low - room, high + room])
 
 
 def _pictures(
-    run: Run, mech: Mechanism, pencil: Pencil, ax: Axes, shown: list[int], bar: Any
+    run: Run, mech: Mechanism, pencil: Pencil, ax: Axes, shown: list[int], decimals: int, bar: Any
 ) -> Iterator[None]:
     """Draws one picture after the other."""
     for k, i in enumerate(shown):
         t = float(run.t[i])
         pencil.put(skeleton(mech, run.q[i], t), rescale=False)
-        ax.set_title(f"{mech.name}, t = {t:.2f} s")
+        ax.set_title(f"{mech.name}, t = {t:.{decimals}f} s", **AS_WRITTEN)
         if k == 1:
             ax.figure.set_layout_engine("none")  # type: ignore[union-attr] # as the first one is
         yield
@@ -199,14 +209,9 @@ def _write_gif(figure: Figure, path: Path, pictures: Iterator[None], rate: float
     def drawn() -> Iterator[Image.Image]:
         for _ in pictures:
             canvas.draw()
-            picture = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3])
-            yield picture.quantize(COLORS, Image.Quantize.FASTOCTREE)
+            yield Image.fromarray(np.array(canvas.buffer_rgba())[..., :3])
 
-    images = drawn()
-    next(images).save(
-        path, format="GIF", save_all=True, append_images=images, loop=0,
-        duration=round(1000.0 / rate),
-    )  # fmt: skip
+    write_gif(path, drawn(), round(HUNDREDTHS / rate))
 
 
 def _write_mp4(figure: Figure, path: Path, pictures: Iterator[None], rate: float) -> None:

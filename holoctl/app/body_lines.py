@@ -16,7 +16,6 @@ import pinocchio as pin
 from holoctl.base.checks import Vector
 from holoctl.base.tolerances import DRAWN_LENGTH
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.tree.coordinates import translational
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["BodyLine", "body_lines", "fastened"]
@@ -40,11 +39,7 @@ class BodyLine:
 
 def fastened(mech: Mechanism) -> tuple[int, ...]:
     """Joints that are fastened to what they stand in: not those that float, or move in a plane."""
-    lengths = np.bincount(
-        mech.joint_of,
-        weights=translational(mech.model).astype(float),
-        minlength=mech.model.njoints,
-    )
+    lengths = np.bincount(mech.joint_of[mech.lengths[1]], minlength=mech.model.njoints)
     return tuple(j for j in range(1, mech.model.njoints) if lengths[j] < 2)
 
 

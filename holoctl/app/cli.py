@@ -33,7 +33,7 @@ from holoctl.app.robot_arguments import (
     robot_of,
     typed_number,
 )
-from holoctl.app.units import motor_units
+from holoctl.app.units import motor_units, unbalanced_words
 from holoctl.app.view_command import add_view
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError, InputError
@@ -240,8 +240,6 @@ def _assemble(given: argparse.Namespace) -> int:
 
 
 def _torque(given: argparse.Namespace) -> int:
-    from holoctl.app.view.holding import unbalanced_words
-
     mech, q, held = robot_of(given)
     q, _ = assemble(mech, q, locked=held)
     rest = np.zeros(mech.nv)

@@ -10,7 +10,9 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.app.pencil import (
+    AS_WRITTEN,
     Pencil,
+    check_axes,
     check_color,
     label,
     matplotlib_or_error,
@@ -83,8 +85,8 @@ def draw(
     Raises
     ------
     InputError
-        For a wrong shape, plane or color, axes that are flat where the mechanism is not, names that
-        do not exist; without matplotlib.
+        For a wrong shape, plane or color, axes that are flat where the mechanism is not, or not
+        linear, names that do not exist; without matplotlib.
 
     See Also
     --------
@@ -103,8 +105,8 @@ def draw(
     shown = [resolve_frame(mech.model, f, "draw: frames") for f in _frames(frames)]
     matplotlib_or_error()
     check_color(color)
-    if ax is not None and not hasattr(ax, "has_data"):
-        raise InputError(f"ax must be axes of matplotlib; got {type(ax).__name__}")
+    if ax is not None:
+        check_axes(ax)
     found = skeleton(mech, q, t)
     view, names = view_of(mech, q, plane, ax)
     own = ax is None
@@ -118,10 +120,10 @@ def draw(
             ends = view_points(np.array([X.translation, X.translation + size * axis]), view)
             ax.plot(*ends.T, color=line_color, linewidth=1.5, zorder=8)
         at: list[Any] = view_points(X.translation[None], view)[0].tolist()
-        ax.text(*at, f" {one.name}", fontsize=8)  # type: ignore[call-arg] # of three in space
+        ax.text(*at, f" {one.name}", fontsize=8, **AS_WRITTEN)  # type: ignore[call-arg] # of three in space
     label(ax, names)
     if own:
-        ax.set_title(mech.name)
+        ax.set_title(mech.name, **AS_WRITTEN)
         ax.figure.legend(
             *ax.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8,
             frameon=False,

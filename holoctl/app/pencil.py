@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
+    "AS_WRITTEN",
     "Pencil",
+    "check_axes",
     "check_color",
     "frame",
     "label",
@@ -56,6 +58,9 @@ _LOOKS: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 """How each part of a skeleton is drawn, by matplotlib's names."""
+
+AS_WRITTEN: dict[str, Any] = {"parse_math": False, "usetex": False}
+"""Of a text with names in it: no `$` or `_` of theirs is mathematics."""
 
 ALONG_AN_AXIS = 1.0 - 1e-6
 """Cosine from which on a plane is seen along an axis of the world."""
@@ -122,7 +127,10 @@ def label(ax: Axes, names: tuple[str, ...]) -> None:
         getattr(ax, f"set_{letter}label")(f"{name} (m)")
     if len(names) == 2:
         ax.margins(0.08)
-        ax.set_aspect("equal", adjustable="datalim")
+        both = all(
+            len(x.get_siblings(ax)) > 1 for x in (ax.get_shared_x_axes(), ax.get_shared_y_axes())
+        )
+        ax.set_aspect("equal", adjustable="box" if both else "datalim")
         return
     limits = np.array([getattr(ax, f"get_{letter}lim")() for letter in LETTERS])
     frame(ax, limits.T)
@@ -154,6 +162,7 @@ class Pencil:
             "color": "tab:red",
             "fontsize": 8,
             "in_layout": False,
+            **AS_WRITTEN,
         }
         text: Any = ax.text2D if len(view) == 3 else ax.text  # type: ignore[attr-defined]
         self.told = text(0.01, 0.01, "", **where)
@@ -188,6 +197,20 @@ def _joined(x: Array) -> Array:
 
 
 # --------------------------------------------------------------------------- matplotlib
+
+
+def check_axes(ax: Any) -> None:
+    """Raise `InputError` for what is no axes, and for such as show lengths in another way."""
+    if not hasattr(ax, "has_data"):
+        raise InputError(f"ax must be axes of matplotlib; got {type(ax).__name__}")
+    kind = getattr(ax, "name", "")
+    if kind not in ("rectilinear", "3d"):
+        raise InputError(f"ax must be flat axes, or such with projection='3d'; got {kind!r}")
+    for letter in LETTERS[: 3 if kind == "3d" else 2]:
+        if (scale := getattr(ax, f"get_{letter}scale")()) != "linear":
+            raise InputError(
+                f"a mechanism is drawn to scale, on linear axes; that of {letter} is {scale!r}"
+            )
 
 
 def matplotlib_or_error() -> type[Figure]:

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.app.pencil import matplotlib_or_error
+from holoctl.app.skeleton import skeleton
 from holoctl.base.checks import Vector
-from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.run import Run
-from holoctl.tree.frozen_model import plain
-from holoctl.tree.kinematics import kinematics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,16 +62,11 @@ def new_figure(width: float, height: float) -> Figure:
 def draw_mechanism(
     axes: Axes, mech: Mechanism, q: Vector, plane: tuple[int, int], **style: object
 ) -> None:
-    """Draw the links of a mechanism as lines between joints and closure frames."""
-    kin = kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), 0.0)
-    origin = [X.translation for X in kin.placements]
+    """Draw bodies and slides, as `draw` does, as lines alone."""
     look: dict[str, object] = {"color": "0.55", "marker": "o", "markersize": 4, "linewidth": 2.5}
-    for j in range(1, mech.model.njoints):
-        ends = [kin.point(f) for b in mech.bound for f in b.anchors if f.joint == j]
-        ends += [origin[c] for c in plain(mech.model).children[j]]
-        for end in ends:
-            line = np.array([origin[j], end])[:, list(plane)]
-            axes.plot(line[:, 0], line[:, 1], **{**look, **style})  # type: ignore[arg-type]
+    found = skeleton(mech, q)
+    for line in (*found.bodies, *found.slides):
+        axes.plot(*line[:, list(plane)].T, **{**look, **style})  # type: ignore[arg-type]
 
 
 def tracking_picture(result: _Demo, path: Path) -> Path:

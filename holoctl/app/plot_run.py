@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.app.pencil import matplotlib_or_error
+from holoctl.app.pencil import AS_WRITTEN, matplotlib_or_error
+from holoctl.app.rounded import most_open
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
 from holoctl.dynamics.certificate import limit
@@ -47,9 +48,11 @@ def plot_run(
     """Draw a run over time: positions, rates, efforts, closure errors. Needs ``holoctl[plot]``.
 
     With `mech`, positions and rates are those of its motors, by name, and limits of efforts are
-    dotted lines; without it, or without motors, of all entries of q and v. Dotted among closure
-    errors is what a `Certificate` takes for closed. Events, singular
-    configurations that were crossed, and instants from which other rows count are upright lines.
+    dotted lines; without it, or without motors, of all entries of q and v. Motors that turn without
+    end count their turns, between two instants as many as the rates there tell. Dotted among
+    closure errors is what a `Certificate` takes for closed, with `mech` in its geometry, exact or
+    rounded. Events, singular configurations that were crossed, and instants from which other rows
+    count are upright lines.
 
     Parameters
     ----------
@@ -71,7 +74,8 @@ def plot_run(
     Raises
     ------
     InputError
-        For what is no run, or none of this mechanism; without matplotlib.
+        For what is no run, or none of this mechanism, or whose instants are not in order; without
+        matplotlib.
 
     Examples
     --------
@@ -101,14 +105,14 @@ def plot_run(
         if mech is not None and what.startswith("effort"):
             _limits(ax, mech, limits)
     axes[-1].semilogy(run.t, np.maximum(run.closure, FLOOR), color="0.3", linewidth=1.0)
-    most = limit("closure", 0.0)
+    most = _most_open(run, mech)
     axes[-1].axhline(most, color="0.3", linewidth=1.0, linestyle=":")  # what a certificate takes
     axes[-1].set(ylabel="closure (scaled)", xlabel="t (s)", ylim=(FLOOR, None))
     _marks(axes, run)
     name = "" if mech is None else f"{mech.name}, "
     ended = f", ended by {run.ended}" if run.ended else ""
     last = f"{run.t[-1]:.4g} s" if run.t.size else "no time"
-    axes[0].set_title(f"{name}{last}{ended}", fontsize="medium")
+    axes[0].set_title(f"{name}{last}{ended}", fontsize="medium", **AS_WRITTEN)
     return figure
 
 
@@ -116,6 +120,7 @@ def check_run(run: Any, mech: Any) -> None:
     """Raise `InputError` for what is no run, and for one of another mechanism."""
     if not isinstance(run, Run):
         raise InputError(f"run must be a Run, what hc.simulate returns; got {type(run).__name__}")
+    _check_instants(run)
     if mech is None:
         return
     check_mechanism(mech)
@@ -124,13 +129,27 @@ def check_run(run: Any, mech: Any) -> None:
         own = ", ".join(f"{name} {getattr(mech, name)}" for name in sizes)
         theirs = ", ".join(f"{name} {size}" for name, size in sizes.items())
         raise InputError(f"this run is of another mechanism: {theirs}; {mech.name} has {own}")
+    if not (there := np.isfinite(run.q).all(axis=1)).all():
+        i = int(np.argmin(there))
+        raise InputError(f"q of this run is not finite at instant {i}, t = {run.t[i]:g} s")
+
+
+def _check_instants(run: Run) -> None:
+    """Rows for each instant, and these one after the other: `simulate` makes no others."""
+    n = run.t.size
+    for name in ("q", "v", "u", "closure"):
+        if len(rows := getattr(run, name)) != n:
+            raise InputError(f"this run has {n} instants, but {len(rows)} rows of {name}")
+    if not (np.isfinite(run.t).all() and (np.diff(run.t) >= 0.0).all()):
+        raise InputError("the instants t of this run must be finite, and none before another")
 
 
 def _panels(run: Run, mech: Mechanism | None) -> Iterator[tuple[str, Sequence[str], Array]]:
     """What is drawn over time: its label, names, and (N, n) numbers."""
     n, nq, nu = run.v.shape[1], run.q.shape[1], run.u.shape[1]
+    own = "q (rad, m)" if nq == n else "q (as in the model)"  # with cosines, sines, quaternions
     if mech is None:
-        yield "q (rad, m)", [f"q[{i}]" for i in range(nq)], run.q
+        yield own, [f"q[{i}]" for i in range(nq)], run.q
         yield "v (rad/s, m/s)", [f"v[{i}]" for i in range(n)], run.v
         if nu:
             yield "effort (N m, N)", [f"u[{i}]" for i in range(nu)], run.u
@@ -139,7 +158,7 @@ def _panels(run: Run, mech: Mechanism | None) -> Iterator[tuple[str, Sequence[st
         unit = _unit(mech, np.eye(mech.nv))
         same = mech.nq == mech.nv
         names = mech.coordinate_names if same else [f"q[{i}]" for i in range(nq)]
-        yield f"position ({unit})", names, run.q
+        yield f"position ({unit})" if same else own, names, run.q
         yield f"rate ({_per_second(unit)})", mech.coordinate_names, run.v
         return
     unit = _unit(mech, mech.B)
@@ -147,11 +166,31 @@ def _panels(run: Run, mech: Mechanism | None) -> Iterator[tuple[str, Sequence[st
         at = [mech.motor_positions(q) for q in run.q]
         turns = mech.motors.turning
         positions = np.array(at).reshape(-1, nu)
-        positions[:, turns] = np.unwrap(positions[:, turns], axis=0)
+        positions[:, turns] = _turned(run.t, positions[:, turns], (run.v @ mech.B)[:, turns])
         yield f"position ({unit})", mech.actuator_names, positions
     yield f"rate ({_per_second(unit)})", mech.actuator_names, run.v @ mech.B
     effort = {"rad": "N m", "m": "N"}.get(unit, "N m, N")
     yield f"effort ({effort})", mech.actuator_names, run.u
+
+
+def _most_open(run: Run, mech: Mechanism | None) -> float:
+    """What the closure error may be at most, as a certificate judges it."""
+    exact = limit("closure", 0.0)
+    if mech is None or not (run.closure > exact).any():
+        return exact
+    most = limit("closure", mech.tolerance)
+    i = int(np.argmax(np.where(run.closure <= most, run.closure, -1.0)))
+    return most_open(mech, run.q[i], float(run.t[i]), float(run.closure[i]))
+
+
+def _turned(t: Vector, angles: Array, rates: Array) -> Array:
+    """Angles (N, n), rad, with the turns that they made: next to what their rates tell."""
+    steps = np.diff(angles, axis=0)
+    moved = np.diff(t)[:, None] * (rates[1:] + rates[:-1]) / 2.0
+    turns = np.round((np.nan_to_num(moved) - steps) / (2.0 * np.pi))
+    counted = angles.copy()
+    counted[1:] += 2.0 * np.pi * np.cumsum(turns, axis=0)
+    return counted
 
 
 def _unit(mech: Mechanism, B: Array) -> str:
@@ -171,10 +210,20 @@ def _per_second(unit: str) -> str:
 def _curves(ax: Axes, t: Vector, names: Sequence[str], values: Array) -> None:
     for i, name in enumerate(names):
         ax.plot(t, values[:, i], linewidth=1.2, label=name if i < MOST_NAMES else "_")
+    named, lines = list(names[:MOST_NAMES]), list(ax.lines[:MOST_NAMES])
     if len(names) > MOST_NAMES:
-        ax.plot([], [], " ", label=f"({len(names) - MOST_NAMES} more)")
+        lines += ax.plot([], [], " ", label="_")
+        named.append(f"({len(names) - MOST_NAMES} more)")
     ax.grid(alpha=0.3)
-    ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _legend(ax, lines, named)
+
+
+def _legend(ax: Axes, lines: Sequence[Any], names: Sequence[str]) -> None:
+    """Beside the axes; names as they are, those too that begin with "_", which a legend skips."""
+    words = ["."] * len(lines)
+    legend = ax.legend(lines, words, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set(text=name, **AS_WRITTEN)
 
 
 def _limits(ax: Axes, mech: Mechanism, limits: Limits | None) -> None:
@@ -195,13 +244,16 @@ def _marks(axes: Sequence[Axes], run: Run) -> None:
     for k in np.unique(run.events[:, 1]).astype(int) if len(run.events) else ():
         at = run.events[run.events[:, 1] == k, 0]
         marks.append((at, f"C{(k + 3) % 10}", "--", f"event {k}"))
-    shown = False
-    for instants, color, style, what in marks:
-        for i, t in enumerate(instants):
-            for ax in axes:
-                name = what if i == 0 and ax is axes[-1] else "_"
-                ax.axvline(t, color=color, linestyle=style, linewidth=1.0, label=name, zorder=0)
-            shown = True
+    shown = [mark for mark in marks if len(mark[0])]
+    for instants, color, style, what in shown:
+        for ax in axes:  # one line for all of them: thousands would take long
+            where = np.repeat(instants, 3)
+            up = np.tile([0.0, 1.0, np.nan], len(instants))
+            name = what if ax is axes[-1] else "_"
+            ax.plot(
+                where, up, color=color, linestyle=style, linewidth=1.0, label=name, zorder=0,
+                transform=ax.get_xaxis_transform(),
+            )  # fmt: skip
     axes[-1].grid(alpha=0.3)
     if shown:
         axes[-1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -135,19 +135,10 @@ def _payload(text: str | None) -> tuple[str, float] | None:
         raise InputError(f"--payload takes FRAME=MASS, kg; got {text!r}") from None
 
 
-def _limits_at_work(trajectory: Trajectory) -> dict[str, float]:
-    """What is at its limit, and for which share of the time."""
-    share: dict[str, float] = {}
-    for names, dt in zip(trajectory.active, np.diff(trajectory.t).tolist(), strict=True):
-        for name in names:
-            share[name] = share.get(name, 0.0) + dt / trajectory.duration
-    return share
-
-
 def _nodes(trajectory: Trajectory) -> dict[str, Any]:
     found = {x: getattr(trajectory, x).tolist() for x in ("t", "q", "v", "a", "u")}
     head = {"name": trajectory.mech.name, "duration": trajectory.duration}
-    return head | {"at_limits": _limits_at_work(trajectory)} | found
+    return head | {"at_limits": trajectory.at_limits} | found
 
 
 def _write_motion(trajectory: Trajectory, rate: float) -> None:
@@ -167,6 +158,6 @@ def _print_trajectory(trajectory: Trajectory) -> None:
     most = np.abs(trajectory.u).max(axis=0).tolist()
     write_table(list(zip(mech.actuator_names, most, strict=True)), motor_units(mech))
     print("\nat the limit, share of the time:")
-    shares = sorted(_limits_at_work(trajectory).items(), key=lambda x: -x[1])
+    shares = sorted(trajectory.at_limits.items(), key=lambda x: -x[1])
     for name, share in shares:
         print(f"  {name}  {100.0 * share:.0f} %")

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.app.body_lines import body_lines, fastened
+from holoctl.app.rounded import most_open
 from holoctl.base.checks import Vector, counted, listing
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import DRAWN_LENGTH, IN_A_PLANE
 from holoctl.constraints.wrench import WrenchRows
-from holoctl.dynamics.certificate import limit
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.constraint_errors import constraint_errors
 from holoctl.rows.evaluate import by_constraint
@@ -66,7 +66,7 @@ def skeleton(mech: Mechanism, q: Vector, t: float = 0.0) -> Skeleton:
     """What is drawn of a mechanism at q: a checked configuration, closed or not."""
     kin = kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), t)
     amounts = _amounts(mech, kin)
-    most = limit("closure", mech.tolerance)
+    most = most_open(mech, q, t, max(amounts.values(), default=0.0))
     off = {name: x for name, x in amounts.items() if not x <= most}
     held, rods, gaps, ends, ground = _closures(mech, kin, off)
     bodies, slides, hung = _bodies(mech, kin)

@@ -1,13 +1,15 @@
-"""The units of what is printed."""
+"""Efforts in words: the units of what is printed, and what motors leave."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from holoctl.base.linalg import largest
+from holoctl.dynamics.inverse import InverseDynamics
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.coordinates import translational
 
-__all__ = ["motor_units"]
+__all__ = ["motor_units", "unbalanced_words"]
 
 
 def motor_units(mech: Mechanism) -> list[str]:
@@ -18,3 +20,9 @@ def motor_units(mech: Mechanism) -> list[str]:
         kinds = set(np.where(length[column], "N", "N m").tolist())
         found.append(kinds.pop() if len(kinds) == 1 else "")
     return found
+
+
+def unbalanced_words(found: InverseDynamics) -> str:
+    """How much the motors leave of what a motion without motor needs."""
+    left = largest(found.unbalanced)
+    return f"On motions without motor {left:.2g} N m or N are left unbalanced."

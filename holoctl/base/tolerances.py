@@ -1027,6 +1027,9 @@ AT_EQUILIBRIUM = 1e-6  # rad/s, m/s, rad/s^2, m/s^2
 NEXT_TO_EQUILIBRIUM = 1e-8  # scaled
 """So is one that has an equilibrium this near: stiff springs turn rounding into accelerations."""
 
+LOST_IN_A_TICK = 1e-9
+"""Of a model in long ticks, the share of the largest rate that rounding may leave of the others."""
+
 OF_MODEL = 1e-9
 """How well accelerations of a linear model are taken to be known, as a share of the largest by the
 same state (at least 1): eigenvalues that this may move to zero are said to be zero."""
@@ -1308,6 +1311,9 @@ IN_LINE = 0.03
 SLIDER_TURNS, SLIDER_SLIDE = 12.6, 0.3  # rad; of the size of the loop
 """Limits that are farther apart are none for a slider, which then goes half a turn both ways; and a
 slide goes as far as the second both ways."""
+
+ROTOR_MOVES = 1e-6
+"""The slider of a rotor goes as far as if it moved something else by this part at least."""
 
 PLAYED_ANGLE, PLAYED_SHARE = 0.3, 0.95  # scaled; a share
 """A motion is played so far both ways, or this part of the way to where it stops."""

@@ -253,28 +253,35 @@ def _unassembled(p: Problem, q: Vector, error: float, opposite: tuple[str, ...])
             "directions; turn one of the two frames by half a turn about an axis across it",
             residual=error, worst=worst, q=q, opposite=closures,
         )  # fmt: skip
-    causes = (
-        "a guess too far away, too many locked coordinates, or bars that are too long or too "
-        "short to meet"
-    )
+    return AssemblyError(
+        f"{p.mech.name}: no configuration closes it near the guess; the best one is off by "
+        f"{error:.2g} (scaled), worst rows: {rows}. Likely causes: {_causes(p, error, worst)}",
+        residual=error, worst=worst, q=q,
+    )  # fmt: skip
+
+
+def _causes(p: Problem, error: float, worst: list[tuple[str, float]]) -> str:
+    """Why nothing closes, the likeliest first."""
+    if p.free.size == 0:
+        return "every coordinate is locked"
     couplings = {
         name for name, c in zip(p.mech.constraint_names, p.mech.constraints, strict=True)
         if isinstance(c, Coupling)
     }  # fmt: skip
-    tilted = [name for name, _ in worst[:2] if name.rpartition(".")[2] in ("rx", "ry", "rz")]
-    if tilted:
-        causes = f"joint axes or frames that point elsewhere (see {listing(tilted)}), or {causes}"
-    if p.free.size == 0:
-        causes = "every coordinate is locked"
-    elif worst and all(constraint_of(name) in couplings for name, _ in worst):
-        causes = "couplings that contradict each other, or a locked coordinate in them"
-    if error < CLOSURE_LIMIT:
-        causes = (
-            f"geometry that is rounded by more than its tolerance, {p.mech.tolerance:g} "
-            f"(hc.mobility tells one that serves), {causes}"
+    if worst and all(constraint_of(name) in couplings for name, _ in worst):
+        return "couplings that contradict each other, or a locked coordinate in them"
+    causes = list[str]()
+    if p.free.size < p.mech.nv:
+        causes.append(
+            "locked coordinates that cannot be there together (leave one free, and see where it "
+            "goes)"
         )
-    return AssemblyError(
-        f"{p.mech.name}: no configuration closes it near the guess; the best one is off by "
-        f"{error:.2g} (scaled), worst rows: {rows}. Likely causes: {causes}",
-        residual=error, worst=worst, q=q,
-    )  # fmt: skip
+    if error < CLOSURE_LIMIT:
+        causes.append(
+            f"geometry that is rounded by more than its tolerance, {p.mech.tolerance:g} "
+            "(hc.mobility tells one that serves)"
+        )
+    if tilted := [name for name, _ in worst[:2] if name.rpartition(".")[2] in ("rx", "ry", "rz")]:
+        causes.append(f"joint axes or frames that point elsewhere (see {listing(tilted)})")
+    causes.append("a guess too far away")
+    return ", ".join(causes) + ", or bars that are too long or too short to meet"

@@ -134,7 +134,8 @@ def task_subject_of(controller: Any, doing: str) -> TaskSubject:
         )
     if own.limited is not None:
         raise InputError(
-            f"{name}: a {kind} with limits= cannot be {doing}: make one without, or let the "
-            "controller itself keep them"
+            f"{name}: a {kind} with limits= cannot be {doing}: make one without, and clip u to "
+            "what the motors give; or take a ComputedTorque, whose limits= are kept there too, or "
+            "the controller itself"
         )
     return subject

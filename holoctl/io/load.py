@@ -129,8 +129,9 @@ def load(
 
     ``closed_loop``, ``type``
         A list of pairs of frames, and what closes each pair: ``6d`` (a weld), ``3d`` (a ball
-        joint), a joint or a subset of axes that `Closure` knows. A ``revolute`` closure turns about
-        z of its frames. Required for a URDF, may be empty.
+        joint), a joint or a subset of axes that `Closure` knows, ``screw 0.002`` with its pitch in
+        m/rad. A ``revolute`` closure turns about z of its frames. Required for a URDF, may be
+        empty.
     ``name_mot``
         Coordinates with a motor, in the order of u. Required for a URDF, may be empty.
     ``joint_name``, ``joint_type``

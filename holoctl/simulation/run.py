@@ -160,8 +160,9 @@ def _parts(run: Run) -> Iterator[Part]:
             yield what, named([f"{t:.4g}" for t in x]) + " s"
     if len(run.events):
         yield "events", named([f"{int(k)} at {t:.4g} s" for t, k in run.events])
-    if run.u.shape[1] and run.tick_time.any():
-        median, p99 = np.nanpercentile(run.tick_time, [50, 99]) * 1e6
+    took = run.tick_time[np.isfinite(run.tick_time)]
+    if run.u.shape[1] and took.any():
+        median, p99 = np.percentile(took, [50, 99]) * 1e6
         yield "the controller took", f"{median:.0f} us", f"99 %: {p99:.0f} us"
     yield "steps", run.steps, f"{run.evaluations} evaluations"
 

@@ -10,12 +10,8 @@ import numpy as np
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-DRAWN_BY_THE_CPU = (
-    "--no-sandbox",
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--ignore-gpu-blocklist",
-)
+DRAWN_BY_THE_CPU = ("--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader")
+"""As on a machine without a graphics card."""
 
 
 @contextmanager

@@ -9,12 +9,16 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
+from inside import frame_of_film
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from PIL import Image
 
 import holoctl as hc
+from holoctl.app.gif import write_gif
+from holoctl.app.pencil import view_of
+from holoctl.base.tolerances import TOLERANCES
 
 
 @pytest.fixture(autouse=True)
@@ -172,6 +176,8 @@ def test_a_wheel_alone_can_be_drawn():
         ({"frames": 3}, "frames must be names of frames"),
         ({"frames": [hc.CenterOfMassTask()]}, "a frame is the name of a joint"),
         ({"ax": "here"}, "ax must be axes of matplotlib; got str"),
+        ({"ax": {"projection": "polar"}}, "or such with projection='3d'; got 'polar'"),
+        ({"ax": {"xscale": "log"}}, "to scale, on linear axes; that of x is 'log'"),
         ({"color": "no color"}, "color must be a color of matplotlib"),
         ({"color": 3}, "color must be a color of matplotlib"),
         ({"t": "now"}, "t \\(time, s\\) must be a number"),
@@ -181,8 +187,56 @@ def test_refusals_of_draw(five_bar, given, said):
     mech, q = five_bar
     if given.get("ax") == "space":
         given = given | {"ax": Figure().add_subplot(projection="3d")}
+    if isinstance(given.get("ax"), dict):
+        given = given | {"ax": Figure().add_subplot(**given["ax"])}
     with pytest.raises(hc.InputError, match=said):
         hc.draw(mech, q, **given)
+
+
+def test_axes_that_share_their_limits(five_bar):
+    mech, q = five_bar
+    _, both = plt.subplots(1, 2, sharex=True, sharey=True)
+    for ax in both:
+        assert hc.draw(mech, q, ax).get_aspect() == 1.0
+
+
+NAMES = ["$\\frac{1}{$", "a$b$c", "_left", "two\nlines"]
+"""Of which some are no mathematics, and others would be seen as some; a legend skips "_left"."""
+
+
+def test_names_are_shown_as_they_are(tmp_path):
+    model = pin.Model()
+    model.name = NAMES[0]
+    for name in NAMES:
+        model.addJoint(0, pin.JointModelRY(), pin.SE3.Identity(), name)
+        model.appendBodyToJoint(
+            model.njoints - 1, pin.Inertia(1.0, np.array([0.5, 0.0, 0.0]), 0.01 * np.eye(3)),
+            pin.SE3.Identity(),
+        )  # fmt: skip
+    gear = hc.Coupling({NAMES[0]: 1.0, NAMES[1]: 1.0}, offset=1.0, name="$\\open{")
+    mech = hc.Mechanism(model, [gear], NAMES)
+    ax = hc.draw(mech, np.zeros(4), frames=NAMES)
+    shown = [text.get_text().removeprefix(" ") for text in ax.texts]
+    assert shown[1:] == NAMES
+    assert ax.get_title() == NAMES[0]
+    q, v = hc.assemble(mech)
+    run = hc.simulate(mech, None, q, v, 0.01, output=[0.0, 0.01])
+    figure = hc.plot_run(run, mech)
+    for drawn in (ax.figure, figure):
+        drawn.canvas.draw()  # mathematics that is none would be an error
+    for panel in figure.axes[:3]:
+        legend = panel.get_legend().get_texts()
+        assert [text.get_text() for text in legend] == NAMES
+        assert not any(text.get_parse_math() for text in legend)
+    assert hc.animate(run, tmp_path / "run.gif", mech=mech).exists()
+
+
+def test_many_bodies_are_drawn_without_a_workspace_each_time(five_bar, monkeypatch):
+    """Pinocchio makes one of 400 joints in seconds."""
+    mech, q = five_bar
+    hc.draw(mech, q)
+    monkeypatch.setattr(type(mech.model), "createData", None)
+    hc.draw(mech, q)
 
 
 def test_axes_that_are_flat_where_the_mechanism_is_not():
@@ -223,8 +277,8 @@ def test_a_run_over_time(five_bar, run):
     assert limits == {-20.0, 20.0}
     assert len(run.events) > 0
     for ax in figure.axes:
-        marks = [x.get_xdata()[0] for x in ax.lines if x.get_linestyle() == "--"]
-        assert marks == run.events[:, 0].tolist()
+        (marks,) = [x.get_xdata() for x in ax.lines if x.get_linestyle() == "--"]
+        assert np.unique(marks).tolist() == run.events[:, 0].tolist()
     assert closure.get_legend_handles_labels()[1] == ["event 0"]
     assert closure.get_yscale() == "log"
 
@@ -237,7 +291,8 @@ def test_a_run_without_its_mechanism_and_one_without_motors(run):
     figure = plt.figure()
     assert hc.plot_run(free, mech, figure=figure) is figure
     names = [ax.get_ylabel() for ax in figure.axes]
-    assert names == ["position (rad)", "rate (rad/s)", "closure (scaled)"]
+    assert names == ["q (as in the model)", "rate (rad/s)", "closure (scaled)"]  # cosine and sine
+    assert hc.plot_run(free).axes[0].get_ylabel() == "q (as in the model)"
 
 
 def test_legends_stand_inside_a_figure_that_was_given(five_bar, run):
@@ -260,15 +315,101 @@ def test_turns_are_counted_and_singular_configurations_marked(run):
     ]
 
 
+def test_turns_are_counted_between_instants_that_are_far_apart():
+    mech = replace(pendulum(pin.JointModelRUBY(), (0.0, 0.0, 0.0)), actuated=["pivot"])
+    free = hc.simulate(mech, None, [1.0, 0.0], [20.0], 2.0, output=np.linspace(0.0, 2.0, 9))
+    angle = hc.plot_run(free, mech).axes[0].lines[0].get_ydata()
+    np.testing.assert_allclose(angle, 20.0 * free.t, atol=1e-6)
+
+
+def test_rounded_geometry_is_judged_by_its_tolerance(tmp_path):
+    """As its certificate judges it: rows that repeat others nearly stay open."""
+    exact = hc.robot_file("four_bar")
+    rounded = tmp_path / "rounded.urdf"
+    rounded.write_text(exact.read_text("utf-8").replace('xyz="0 -1 0"', 'xyz="1e-5 -1 0"', 1))
+    rounded.with_suffix(".yaml").write_text(exact.with_suffix(".yaml").read_text("utf-8"))
+    for file, most in ((exact, TOLERANCES["closure"]), (rounded, 1e-4)):
+        mech = hc.load(file)
+        assert mech.tolerance == 1e-4
+        run = hc.simulate(mech, None, *hc.assemble(mech), 0.01, output=[0.0, 0.01])
+        closure = hc.plot_run(run, mech).axes[-1]
+        (dotted,) = [x.get_ydata()[0] for x in closure.lines if x.get_linestyle() == ":"]
+        assert dotted == most
+        assert run.closure.max() < most
+        assert told(hc.draw(mech, run.q[0])) == ""
+        slightly_open = run.q[0] + [3e-5, 0.0, 0.0]
+        assert hc.constraint_errors(mech, slightly_open).closure < 1e-4
+        open_ends = told(hc.draw(mech, slightly_open))
+        assert open_ends.startswith("1 constraint open" if file == exact else "")
+
+
+def test_instants_that_are_not_in_order(five_bar, run, tmp_path):
+    mech, _ = five_bar
+    off = run.q.copy()
+    off[7] = np.nan
+    bad = {
+        "none before another": {"t": run.t[::-1]},
+        "must be finite": {"t": np.where(run.t > 0.1, np.nan, run.t)},
+        "this run has 5 instants, but 41 rows of q": {"t": run.t[:5]},
+        "not finite at instant 7": {"q": off},
+    }
+    for said, given in bad.items():
+        with pytest.raises(hc.InputError, match=said):
+            hc.animate(replace(run, **given), tmp_path / "run.gif", mech=mech)
+        with pytest.raises(hc.InputError, match=said):
+            hc.plot_run(replace(run, **given), mech)
+    assert not list(tmp_path.iterdir())
+
+
+def test_thousands_of_events_are_one_line(run):
+    many = replace(run, events=np.column_stack([np.linspace(0.0, 0.2, 5000), np.zeros(5000)]))
+    assert len(hc.plot_run(many).axes[-1].lines) == 3
+
+
+def times_of(path):
+    """Milliseconds that each picture of a film stays."""
+    with Image.open(path) as film:
+        found = []
+        for i in range(film.n_frames):
+            film.seek(i)
+            found.append(film.info["duration"])
+    return found
+
+
+def test_a_film_shows_all_that_it_comes_to():
+    """A body that is far away for an instant stays within the frame."""
+    mech = pendulum(pin.JointModelPX())
+    t = np.linspace(0.0, 60.0, 6001)
+    q = np.zeros((t.size, 1))
+    q[3010:3040] = 2.0
+    view, _ = view_of(mech, q[0], None)
+    some = hc.simulate(mech, None, [0.0], [0.0], 0.01)
+    shown = list(range(0, t.size, 4))
+    low, high = frame_of_film(replace(some, t=t, q=q), mech, view, shown)
+    assert low[0] < 0.0
+    assert high[0] > 2.0
+
+
+def test_a_film_keeps_its_pictures_and_its_time(tmp_path):
+    """Read back by Pillow: points of the pictures, and a stay longer than a gif tells at once."""
+    rng = np.random.default_rng(0)
+    first = np.full((40, 60, 3), 255, dtype=np.uint8)
+    second = first.copy()
+    second[10:20, 30:50] = rng.choice([0, 128, 255], size=(10, 20, 1))
+    pictures = [*[Image.fromarray(first)] * 3, Image.fromarray(second), Image.fromarray(first)]
+    write_gif(tmp_path / "film.gif", pictures, 30000)
+    with Image.open(tmp_path / "film.gif") as film:
+        assert film.info["loop"] == 0
+        for i, points in enumerate((first, first, second, first)):
+            film.seek(i)
+            assert np.abs(np.asarray(film.convert("RGB")).astype(int) - points).max() < 8
+    assert times_of(tmp_path / "film.gif") == [655350, 244650, 300000, 300000]
+
+
 def test_a_film_in_real_time(five_bar, run, tmp_path, capfd):
     mech, _ = five_bar
     path = hc.animate(run, tmp_path / "new" / "run.gif", mech=mech, rate=15, progress=True)
-    with Image.open(path) as film:
-        times = []
-        for i in range(film.n_frames):
-            film.seek(i)
-            times.append(film.info["duration"])
-    assert times == [70] * 4  # at 0, 0.07, 0.14 s, and the end
+    assert times_of(path) == [70] * 4  # at 0, 0.07, 0.14 s, and the end
     assert "animating" in capfd.readouterr().err
 
 
@@ -277,11 +418,7 @@ def test_a_film_in_space_and_slower(tmp_path):
     q, v = hc.assemble(mech)
     falls = hc.simulate(mech, None, q, v, 0.1, output=[0.0, 0.1])
     path = hc.animate(falls, str(tmp_path / "leg.gif"), mech=mech, speed=0.5, rate=10.0)
-    with Image.open(path) as film:
-        assert film.n_frames == 2  # what is alike is one picture, that stays as long
-        durations = [film.info["duration"]]
-        film.seek(1)
-    assert durations == [200]
+    assert times_of(path) == [200, 100]  # what is alike is one picture, that stays as long
 
 
 @pytest.mark.parametrize(
@@ -289,6 +426,7 @@ def test_a_film_in_space_and_slower(tmp_path):
     [
         ({"path": "run.avi"}, "the suffix of path must be one of '.gif', '.mp4'"),
         ({"speed": 0.0}, "speed must be above zero"),
+        ({"rate": 1e-3}, "stays for 655.35 s at most; rate=0.001"),
         ({"rate": -1.0}, "rate .* must be above zero"),
         ({"speed": 1e-6}, "this film would have 5e\\+06 pictures"),
         ({"plane": "ab"}, "plane must be two axes"),

@@ -328,6 +328,19 @@ def test_locked_coordinates_that_leave_no_way(s):
     assert e.worst
 
 
+def test_locks_are_named_first_where_they_are_the_cause_and_not_at_all_where_there_are_none():
+    mech = hc.load(hc.robot_file("five_bar"))
+    q, _ = hc.assemble(mech)
+    guess = q + np.array([0.3, 0.0, 0.0, 0.0])
+    three = ["motor_left", "elbow_left", "motor_right"]
+    locked = refused(lambda: hc.assemble(mech, guess, locked=three),
+                     hc.AssemblyError, "five_bar", "worst rows")  # fmt: skip
+    assert "Likely causes: locked coordinates that cannot be there together" in str(locked)
+    short = mech.with_constraints(hc.Rod("universe", "tip_left", 50.0, name="rod"))
+    alone = refused(lambda: hc.assemble(short), hc.AssemblyError, "rod")
+    assert "locked" not in str(alone)
+
+
 def test_locked_rates_that_contradict_each_other(s):
     e = refused(
         lambda: hc.assemble(s.mech, s.q, [1.0, 0.0, 1.0], locked=["crank", "rocker"]),

@@ -113,6 +113,19 @@ def test_what_the_motors_move_they_move_in_ticks_of_any_length(dt):
         np.testing.assert_allclose(law.K, same, rtol=30.0 * dt, atol=1e-4)
 
 
+@pytest.mark.parametrize("dt", [10.0, 50.0])
+def test_ticks_that_are_too_long_are_refused_as_such(five, dt):
+    """In such a tick it falls by e^60 and more: what rounding left of its rate at rest is large."""
+    _, lin = five
+    assert lin.discretized(dt).at_equilibrium
+    with pytest.raises(hc.SingularityError, match="a tick that is long for a motion that falls"):
+        hc.lqr(lin.discretized(dt), Q, R)
+    with pytest.raises(hc.SingularityError, match="a tick that is long for a motion that falls"):
+        hc.lqr(lin, Q, R, dt=dt)
+    off = dataclasses.replace(lin, rate=lin.rate + np.array([0.0, 0.0, 1e-3, 0.0]))
+    assert not off.discretized(dt).at_equilibrium
+
+
 def test_short_ticks_tend_to_the_continuous_regulator(five):
     _, lin = five
     K = hc.lqr(lin, Q, R).K

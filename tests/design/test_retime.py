@@ -90,6 +90,11 @@ def test_both_methods_find_the_same_way_within_limits(name):
         assert found.excess < 5e-3
         assert at_limits(found) > 0.95
         assert len(found.active) == len(found.t) - 1
+        lengths = np.diff(found.t) / found.duration
+        for limit_name, share in found.at_limits.items():
+            within = [limit_name in names for names in found.active]
+            assert share == pytest.approx(lengths[within].sum())
+        assert set(found.at_limits) == set().union(*found.active)
         q = found.state(0.5 * found.duration).q
         assert hc.constraint_errors(mech, q).closure < 1e-9
         np.testing.assert_allclose(found.reference(found.duration)[0], path[-1], atol=1e-9)

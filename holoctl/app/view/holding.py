@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.app.units import motor_units
+from holoctl.app.units import motor_units, unbalanced_words
 from holoctl.app.view.leading import motions_at, motor_rows
 from holoctl.app.view.stops import named
 from holoctl.app.view.walk import limits_bound
@@ -23,11 +23,11 @@ from holoctl.base.linalg import largest, null_space_by_svd
 from holoctl.base.tolerances import LED_SHARE, PRINTED_AS_ZERO, UNSEEN_MOTION
 from holoctl.closing.rank import rank_within
 from holoctl.dynamics.certificate import verdict
-from holoctl.dynamics.inverse import InverseDynamics, inverse_dynamics
+from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
 
-__all__ = ["Held", "Holding", "holding", "unbalanced_words"]
+__all__ = ["Held", "Holding", "holding"]
 
 Array = NDArray[np.float64]
 
@@ -119,12 +119,6 @@ def holding(mech: Mechanism, q: Vector, part: Partition | None = None) -> Holdin
     if found.unbalanced.any():
         words += [f"{unbalanced_words(found)} {_passive(mech, q, part)}".strip()]
     return Holding(rows, False, "\n".join(words), largest(found.unbalanced))
-
-
-def unbalanced_words(found: InverseDynamics) -> str:
-    """How much the motors leave of what a motion without motor needs."""
-    left = largest(found.unbalanced)
-    return f"On motions without motor {left:.2g} N m or N are left unbalanced."
 
 
 def _held(name: str, unit: str, u: float, lower: float, upper: float) -> Held:

@@ -38,10 +38,11 @@ __all__ = [
     "led_along",
     "motions_at",
     "motor_rows",
+    "numbered",
     "readings",
     "rotors",
     "slides",
-]  # fmt: skip
+]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -54,6 +54,8 @@ class Page:
         Where it starts.
     recorded : Recorded, optional
         A run, which then plays.
+    words : sequence of str
+        What could not be shown as it is.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Page:
         scene: Scene,
         posture: Posture,
         recorded: Recorded | None = None,
+        words: Sequence[str] = (),
     ) -> None:
         self._server, self._scene = server, scene
         self.posture = self._home = posture
@@ -86,6 +89,8 @@ class Page:
             self._doctor = gui.add_html(panel.words("The doctor is looking ..."))
         with tabs.add_tab("Show"):
             self._add_layers()
+            if words:
+                gui.add_html(panel.words("\n".join(words), "holoctl-not-shown"))
         self._is_red = False
         if recorded is None:
             self._red(posture.q, not posture.closed)

@@ -31,9 +31,7 @@ def to_and_fro(mech: Mechanism, start: Spot, motor: int, count: int) -> Array:
     return np.array([q, *there, *there[-2::-1], q, *back, *back[-2::-1], q])
 
 
-def _side(
-    mech: Mechanism, start: Spot, motor: int, sign: float, count: int
-) -> list[Vector]:  # fmt: skip
+def _side(mech: Mechanism, start: Spot, motor: int, sign: float, count: int) -> list[Vector]:
     """Configurations to one side, slower and slower."""
     if motor >= 0:
         t = least_motion(mech, motions_at(mech, start.part, start.q), motor)

@@ -17,7 +17,7 @@ from holoctl.app.view.walk import Spot, limits_bound, walked
 from holoctl.base.checks import Vector, number, quiet, read_only, whole
 from holoctl.base.errors import AssemblyError, HoloctlError, InputError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import SLIDER_SLIDE, SLIDER_TURNS
+from holoctl.base.tolerances import ROTOR_MOVES, SLIDER_SLIDE, SLIDER_TURNS
 from holoctl.closing.assembly import assemble
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.dynamics.certificate import limit
@@ -250,4 +250,4 @@ def _reach(mech: Mechanism, q: Vector, part: Partition | None, motor: int) -> fl
     if t is None:
         return reach
     others = np.abs(np.delete(t, on[0]))
-    return float(np.pi * unit / max(largest(others), 1e-6)) if others.any() else reach
+    return float(np.pi * unit / max(largest(others), ROTOR_MOVES)) if others.any() else reach

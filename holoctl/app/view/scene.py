@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from holoctl.app.skeleton import is_rod, skeleton
 from holoctl.app.view.geometry import Shape
 from holoctl.app.view.shapes import cylinder
-from holoctl.app.view.triangles import triangles_of
+from holoctl.app.view.triangles import joined
 from holoctl.base.checks import Vector
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
@@ -25,7 +25,7 @@ from holoctl.tree.frozen_model import plain
 if TYPE_CHECKING:
     import viser
 
-__all__ = ["LAYERS", "Scene"]
+__all__ = ["LAYERS", "Scene", "upright"]
 
 Array = NDArray[np.float64]
 
@@ -35,14 +35,18 @@ LAYERS = ("bodies", "closures", "joints", "frames", "names")
 SHOWN = ("bodies", "closures")
 """Layers that are there at first."""
 
+PALE = (215, 215, 215)
 RED, ORANGE, BLUE, GREY = (214, 39, 40), (255, 127, 14), (31, 119, 180), (110, 110, 110)
 
 AMBIENT = 1.6
 """Of light from all sides, where there are no reflections."""
 
-POINT, AXIS, THREAD, ROD = 0.018, 0.09, 0.004, 0.006
-"""Radius of a point, length of an axis, thickness of a line, radius of a rod, as shares of the
-size."""
+GROUND = 1.2
+"""Half the side of what is drawn of the ground, as a share of the size."""
+
+POINT, AXIS, THREAD, ROD, STRIPE = 0.018, 0.09, 0.004, 0.006, 0.0016
+"""Shares of the size: radius of a point, length of an axis, thickness of a line, radius of a rod,
+width of a stripe."""
 
 
 class Scene:
@@ -67,8 +71,9 @@ class Scene:
         self._shown = set(SHOWN)
         self._open, self._rods = list[Any](), list[Any]()
         self._last = np.full((mech.model.njoints, 7), np.nan)
-        found = skeleton(mech, q)
-        low, high = _box([found.points, *_corners(self._model, q, shapes)])
+        found, self._upright = skeleton(mech, q), upright(mech.model.gravity.linear)
+        points = [found.points, *_corners(self._model, q, shapes)]
+        low, high = _box([x @ self._upright for x in points])
         self.size = float(np.linalg.norm(high - low)) or 1.0
         self._bodies = [
             server.scene.add_frame(f"/joints/{j}", show_axes=False)
@@ -124,6 +129,8 @@ class Scene:
             scene.configure_default_lights(True, cast_shadow=rich)
             scene.configure_environment_map("warehouse" if rich else None)
             self._ambient.visible = not rich
+            for node in self._parts["bodies"]:
+                node.material = "standard" if rich else "toon3"
 
     # ------------------------------------------------------------------------ what hangs where
 
@@ -140,17 +147,21 @@ class Scene:
         self._parts[layer].append(node)
 
     def _add_shapes(self, shapes: Sequence[Shape]) -> None:
-        for i, shape in enumerate(shapes):
-            vertices, faces = triangles_of(shape)
+        """One node for all of a body that has one color: fewer are drawn sooner."""
+        alike: dict[tuple[Any, ...], list[Shape]] = {}
+        for shape in shapes:
+            alike.setdefault((shape.joint, shape.color, shape.kind == "mesh"), []).append(shape)
+        for i, ((joint, color, from_file), group) in enumerate(alike.items()):
+            vertices, faces = joined(group)
+            red, green, blue, there = (*color, 1.0)[:4]
             node = self._server.scene.add_mesh_simple(
-                f"/joints/{shape.joint}/shape {i}",
+                f"/joints/{joint}/shape {i}",
                 vertices.astype(np.float32),
                 faces.astype(np.uint32),
-                color=np.array([round(255 * c) for c in shape.color[:3]]),
-                opacity=shape.color[3] if len(shape.color) > 3 and shape.color[3] < 1 else None,
-                side="double" if shape.kind == "mesh" else "front",  # those of files may be open
-                flat_shading=shape.kind == "box",
-                **_pose(shape.placement),
+                color=np.array([round(255 * c) for c in (red, green, blue)]),
+                opacity=there if there < 1.0 else None,
+                material="toon3",
+                side="double" if from_file else "front",  # those of files may be open
             )
             self._add("bodies", node)
 
@@ -177,7 +188,7 @@ class Scene:
         for i, (a, b) in enumerate(self._ends_of_rods(self._data)):
             length = max(float(np.linalg.norm(b - a)), ROD * self.size)
             bar = Shape.of(cylinder(ROD * self.size, length), 0, pin.SE3.Identity(), "rod")
-            vertices, faces = triangles_of(bar)
+            vertices, faces = joined([bar])
             node = self._server.scene.add_mesh_simple(
                 f"/rods/{i}", vertices.astype(np.float32), faces.astype(np.uint32), color=GREY
             )
@@ -230,22 +241,53 @@ class Scene:
             self._add("names", label)
 
     def _look(self, low: Vector, high: Vector) -> None:
-        """Light, ground, and where one looks from: the front, a little from above."""
-        scene, middle = self._server.scene, (low + high) / 2.0
-        scene.set_up_direction("+z")
+        """Light, ground, and where one looks from: the front, a little from above.
+
+        low and high are the corners of a box around the mechanism, in axes of which z is up.
+        """
+        scene, turn = self._server.scene, self._upright
+        middle, up = turn @ (low + high) / 2.0, turn[:, 2]
+        scene.set_up_direction((float(up[0]), float(up[1]), float(up[2])))
         self._ambient = scene.add_light_ambient("/light", intensity=AMBIENT)
         self.light(rich=False)
-        cell = 10.0 ** np.floor(np.log10(self.size))
-        scene.add_grid(
-            "/ground", 20.0 * cell, 20.0 * cell, cell_size=cell / 5.0, section_size=cell,
-            cell_color=(232, 232, 232), section_color=(205, 205, 205),
-            position=(0.0, 0.0, float(low[2])),
+        vertices, faces = _ground((low + high) / 2.0, float(low[2]), self.size)
+        scene.add_mesh_simple(
+            "/ground", vertices, faces, color=PALE, side="double", material="toon3",
+            cast_shadow=False, **_pose(pin.SE3(turn, np.zeros(3))),
         )  # fmt: skip
         camera = self._server.initial_camera
         camera.near, camera.far = 1e-3 * self.size, 1e3 * self.size
         camera.fov = np.deg2rad(40.0)
         camera.look_at = middle
-        camera.position = middle + self.size * np.array([0.55, -1.25, 0.45])
+        camera.position = middle + self.size * turn @ np.array([0.55, -1.25, 0.45])
+
+
+def upright(gravity: Vector) -> Array:
+    """The least turn that brings z against gravity, (3, 3); none where there is no gravity."""
+    z = np.array([0.0, 0.0, 1.0])
+    if not np.any(gravity):
+        return np.eye(3)
+    return np.asarray(pin.Quaternion.FromTwoVectors(z, -gravity).toRotationMatrix())
+
+
+def _ground(
+    middle: Vector, height: float, size: float
+) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
+    """Stripes on the ground, a round length apart: a net costs less to draw than a plane."""
+    cell = 10.0 ** np.floor(np.log10(size)) / 2.0
+    count = int(np.ceil(GROUND * size / cell))
+    end, half = cell * count, STRIPE * size / 2.0
+    at = cell * np.arange(-count, count + 1)
+    corners = np.array([[-half, -end], [half, -end], [half, end], [-half, end]])
+    stripes = np.concatenate(
+        [corners + np.array([x, 0.0]) for x in at]
+        + [corners[:, ::-1] + np.array([0.0, y]) for y in at]
+    )
+    stripes += np.round(middle[:2] / cell) * cell
+    vertices = np.column_stack([stripes, np.full(len(stripes), height)])
+    one = np.array([[0, 1, 2], [0, 2, 3]])
+    faces = (4 * np.arange(2 * len(at))[:, None, None] + one).reshape(-1, 3)
+    return vertices.astype(np.float32), faces.astype(np.uint32)
 
 
 def _pose(X: pin.SE3) -> dict[str, Any]:
@@ -257,11 +299,10 @@ def _corners(model: pin.Model, q: Vector, shapes: Sequence[Shape]) -> list[Array
     """Points of the shapes in the world."""
     data = model.createData()
     pin.forwardKinematics(model, data, q)
-    found = list[Array]()
-    for shape in shapes:
-        X = data.oMi[shape.joint] * shape.placement
-        found.append(triangles_of(shape)[0] @ X.rotation.T + X.translation)
-    return found
+    return [
+        joined([shape])[0] @ data.oMi[shape.joint].rotation.T + data.oMi[shape.joint].translation
+        for shape in shapes
+    ]
 
 
 def _box(points: Sequence[Array]) -> tuple[Vector, Vector]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pinocchio as pin
 
@@ -17,8 +18,7 @@ from holoctl.app.view.shapes import (
     cylinder,
     ellipsoid,
 )
-from holoctl.app.view.urdf_geometry import clipped
-from holoctl.base.errors import LoadError
+from holoctl.app.view.urdf_geometry import clipped, visual_or_collision
 from holoctl.io.sdf import drawing_of
 from holoctl.io.sdf_elements import child_of, number, pose_of, triple, word
 from holoctl.io.sdf_frames import Drawing
@@ -39,20 +39,11 @@ def drawn_in_sdf(text: str, file: str, meshes: Meshes, words: list[str]) -> Iter
     """
     _, model = drawing_of(text, file)
     for name, link in model.links.items():
-        found: list[Drawn] = []
-        for tag in ("visual", "collision"):
-            for element in link.children if not found else ():
-                if element.tag == tag:
-                    try:
-                        found += _drawn(name, element, model, meshes)
-                    except LoadError as error:
-                        words.append(str(error))
-            if found:
-                break
-        yield from found
+        drawn = partial(_drawn, name, model, meshes)
+        yield from visual_or_collision(link, drawn, words)
 
 
-def _drawn(link: str, element: Element, model: Drawing, meshes: Meshes) -> Iterator[Drawn]:
+def _drawn(link: str, model: Drawing, meshes: Meshes, element: Element) -> Iterator[Drawn]:
     geometry = child_of(element, "geometry")
     if geometry is None or len(geometry.children) != 1:
         raise element.error(f"{element} of {link!r}: <geometry> must hold one form")

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from holoctl.app.view import panel
-from holoctl.app.view.geometry import Shape
+from holoctl.app.view.geometry import Geometry
 from holoctl.app.view.holding import holding
-from holoctl.app.view.motions import motions, played
+from holoctl.app.view.motions import Motion, motions, played
 from holoctl.app.view.posture import Posture
-from holoctl.app.view.recorded import Recorded
+from holoctl.app.view.recorded import Recorded, frames
 from holoctl.app.view.scene import Scene
 from holoctl.app.view.server import start_server, stop_server
 from holoctl.base.checks import Vector
@@ -39,20 +39,16 @@ _STYLE = """
 """
 
 
-def standing_page(
-    posture: Posture,
-    shapes: Sequence[Shape],
-    recorded: Recorded | None = None,
-    words: Sequence[str] = (),
-) -> str:
-    """The page as text: a run, or each motion of the mechanism in turn; words on its shapes."""
+def standing_page(posture: Posture, geometry: Geometry, recorded: Recorded | None = None) -> str:
+    """The page as text: a run, or each motion of the mechanism in turn."""
+    shown = motions(posture.mech, posture.q) if recorded is None and posture.closed else ()
     server = start_server(port=0, name=posture.mech.name)
     try:
         start = posture.q if recorded is None else recorded.at(recorded.start)
-        scene = Scene(server, posture.mech, shapes, start)
+        scene = Scene(server, posture.mech, geometry.shapes, start)
         scene.show_open(start, 0.0 if recorded is None else recorded.start)
         film = server.get_scene_serializer()
-        pictures = _motions(posture) if recorded is None else _run(recorded)
+        pictures = _motions(posture, shown) if recorded is None else _run(recorded)
         for q, seconds in pictures:
             scene.show(q)
             film.insert_sleep(seconds)
@@ -60,7 +56,7 @@ def standing_page(
     finally:
         stop_server(server)
     name = escape(posture.mech.name)
-    beside = f"<style>{_STYLE}</style>{_panel(posture, recorded, words)}"
+    beside = f"<style>{_STYLE}</style>{_panel(posture, shown, geometry.words, recorded)}"
     text = re.sub("<title>.*?</title>", lambda _: f"<title>{name}</title>", text, count=1)
     at = text.rindex("</body>")
     return text[:at] + beside + text[at:]
@@ -70,29 +66,27 @@ def _run(recorded: Recorded) -> Iterator[tuple[Vector, float]]:
     """Configurations and how long each is shown, s."""
     seconds = recorded.end - recorded.start
     rate = min(RATE, MOST / seconds) if seconds > 0.0 else RATE
-    count = max(int(seconds * rate), 1)
-    for k in range(count + 1):
-        yield recorded.at(min(recorded.start + k / rate, recorded.end)), 1.0 / rate
+    for q in frames(recorded, rate)[2]:
+        yield q, 1.0 / rate
 
 
-def _motions(posture: Posture) -> Iterator[tuple[Vector, float]]:
-    if not posture.closed:
-        return
-    for motion in motions(posture.mech, posture.q):
+def _motions(posture: Posture, shown: Sequence[Motion]) -> Iterator[tuple[Vector, float]]:
+    for motion in shown:
         for q in played(posture.mech, posture.q, motion):
             yield q, 1.0 / RATE
         yield posture.q, REST
 
 
-def _panel(posture: Posture, recorded: Recorded | None, shapes: Sequence[str]) -> str:
+def _panel(
+    posture: Posture, shown: Sequence[Motion], left_out: Sequence[str], recorded: Recorded | None
+) -> str:
     mech, q = posture.mech, posture.q
     if recorded is None:
         parts = [panel.pose(posture)]
     else:
         parts = [panel.chart(recorded), panel.words(recorded.words, "holoctl-run")]
     if recorded is None and posture.closed:
-        names = [motion.words for motion in motions(mech, q)]
-        listed = "\n".join(f"- {name}" for name in names) or "Nothing moves."
+        listed = "\n".join(f"- {motion.words}" for motion in shown) or "Nothing moves."
         parts += ["<h2>Motions, one after the other</h2>", panel.words(listed, "holoctl-motions")]
         parts += ["<h2>Efforts that hold it at rest</h2>", _held(posture)]
     try:
@@ -100,8 +94,8 @@ def _panel(posture: Posture, recorded: Recorded | None, shapes: Sequence[str]) -
     except HoloctlError as error:
         told = str(error)
     parts += ["<h2>The doctor</h2>", panel.words(told)]
-    if shapes:
-        parts += ["<h2>Shapes</h2>", panel.words("\n".join(shapes), "holoctl-shapes")]
+    if left_out:
+        parts += ["<h2>Not shown</h2>", panel.words("\n".join(left_out), "holoctl-left-out")]
     summary = f"<summary>{escape(mech.name)}</summary>"
     return f'<details id="holoctl-panel" open>{summary}{"".join(parts)}</details>'
 

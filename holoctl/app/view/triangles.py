@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,9 +11,12 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from holoctl.app.view.geometry import Shape
 
-__all__ = ["triangles_of"]
+__all__ = ["joined", "triangles_of"]
 
 Array = NDArray[np.float64]
+
+EDGE = 0.7
+"""Between two triangles, rad, from where on there is an edge."""
 
 ROUND = 12
 """Sides of what is round: few, for pages that are drawn without a graphics card."""
@@ -21,6 +25,7 @@ ROUND = 12
 def triangles_of(shape: Shape) -> tuple[Array, NDArray[np.int64]]:
     """(n, 3) vertices in the axes of the shape, m, and (m, 3) faces."""
     from trimesh import creation
+    from trimesh.graph import smooth_shade
 
     if shape.kind == "mesh":
         return np.asarray(shape.vertices, dtype=float), np.asarray(shape.faces, dtype=np.int64)
@@ -33,4 +38,17 @@ def triangles_of(shape: Shape) -> tuple[Array, NDArray[np.int64]]:
         found = creation.cylinder(radius=size[0], height=size[1], sections=ROUND)
     else:  # trimesh has a capsule stand on its middle too, along z
         found = creation.capsule(height=size[1], radius=size[0], count=[ROUND, ROUND // 2])
+    if shape.kind in ("box", "cylinder"):  # edges stay edges where light is the same over a corner
+        found = smooth_shade(found, angle=EDGE)
     return np.asarray(found.vertices, dtype=float), np.asarray(found.faces, dtype=np.int64)
+
+
+def joined(shapes: Iterable[Shape]) -> tuple[Array, NDArray[np.int64]]:
+    """The triangles of shapes of one body, in the axes of its joint."""
+    vertices, faces, before = [np.zeros((0, 3))], [np.zeros((0, 3), dtype=np.int64)], 0
+    for shape in shapes:
+        points, corners = triangles_of(shape)
+        vertices.append(points @ shape.placement.rotation.T + shape.placement.translation)
+        faces.append(corners + before)
+        before += len(points)
+    return np.vstack(vertices), np.vstack(faces)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 import numpy as np
 import pinocchio as pin
@@ -14,7 +15,7 @@ from holoctl.base.errors import LoadError
 from holoctl.io.limits import LARGEST
 from holoctl.io.xml import Element, blamed_on, check_root, decimals, parsed
 
-__all__ = ["clipped", "drawn_in_urdf"]
+__all__ = ["clipped", "drawn_in_urdf", "visual_or_collision"]
 
 _SOLIDS = ("box", "sphere", "cylinder", "capsule", "mesh")
 
@@ -31,24 +32,31 @@ def drawn_in_urdf(text: str, file: str, meshes: Meshes, words: list[str]) -> Ite
     check_root(root, "robot", "a URDF")
     materials = _materials(root, words)
     for link in root.children:
-        if link.tag != "link":
-            continue
-        found: list[Drawn] = []
-        for tag in ("visual", "collision"):
-            for element in link.children if not found else ():
-                if element.tag == tag:
-                    try:
-                        found.append(_drawn(link, element, materials, meshes))
-                    except LoadError as error:
-                        words.append(str(error))
-            if found:
-                break
-        yield from found
+        if link.tag == "link":
+            drawn = partial(_drawn, link, materials, meshes)
+            yield from visual_or_collision(link, drawn, words)
+
+
+def visual_or_collision(
+    link: Element, drawn: Callable[[Element], Iterable[Drawn]], words: list[str]
+) -> list[Drawn]:
+    """What is drawn of the visuals of a link; of its collisions where there is nothing of them."""
+    for tag in ("visual", "collision"):
+        found = list[Drawn]()
+        for element in link.children:
+            if element.tag == tag:
+                try:
+                    found += drawn(element)
+                except LoadError as error:
+                    words.append(str(error))
+        if found:
+            return found
+    return []
 
 
 def _drawn(
-    link: Element, element: Element, materials: Mapping[str, Color], meshes: Meshes
-) -> Drawn:
+    link: Element, materials: Mapping[str, Color], meshes: Meshes, element: Element
+) -> tuple[Drawn]:
     placement, solid = _origin(element), _solid(link, element, meshes)
     material, color = _child(element, "material"), None
     if material is not None:
@@ -56,7 +64,7 @@ def _drawn(
         own = _child(material, "color")
         if own is not None:
             color = _color(own)
-    return Drawn(link.attributes.get("name", ""), placement, solid, color)
+    return (Drawn(link.attributes.get("name", ""), placement, solid, color),)
 
 
 def _origin(element: Element) -> pin.SE3:

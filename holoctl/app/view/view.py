@@ -21,7 +21,7 @@ from holoctl.app.view.server import (
     viser_or_error,
 )
 from holoctl.app.view.standing_page import standing_page
-from holoctl.base.checks import one_of, quiet
+from holoctl.base.checks import Vector, one_of, quiet
 from holoctl.base.errors import InputError
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
@@ -54,7 +54,7 @@ class View:
         self._page, self.url, self.words = page, url, words
 
     @property
-    def q(self) -> Any:
+    def q(self) -> Vector:
         """(nq,): the configuration that is shown, where no run or motion plays."""
         return self._page.posture.q.copy()
 
@@ -99,7 +99,7 @@ def view(
     A slider for each motor drags it along its closed motions; where these end, the slider stops,
     and the page says why. Beside it stand the efforts that hold it at rest, red past a limit, the
     doctor's words, and a button for each motion. A mechanism that does not close is shown as it
-    is nearest to closing, what does not meet in red.
+    is nearest to closing, what does not meet in red. Up is against gravity.
 
     Nothing is fetched from elsewhere, and nothing is drawn on this side: the browser may be on
     another machine, at the end of an ssh tunnel (``ssh -L 8080:localhost:8080 robot``).
@@ -126,8 +126,11 @@ def view(
     Raises
     ------
     InputError
-        For wrong arguments, a run of another mechanism, a file that cannot be read, a port
-        that is not to be had; without viser.
+        For wrong arguments, a run of another mechanism, an address that cannot be served;
+        without viser.
+    LoadError
+        For a description of the bodies that cannot be read. What it draws and cannot be shown,
+        such as a mesh that is not there, is told in `View.words`.
 
     See Also
     --------
@@ -144,7 +147,7 @@ def view(
     server = start_server(host, port, mech.name)
     try:
         at = start.q if played is None else played.at(played.start)
-        page = Page(server, Scene(server, mech, shapes.shapes, at), start, played)
+        page = Page(server, Scene(server, mech, shapes.shapes, at), start, played, shapes.words)
     except BaseException:
         stop_server(server)
         raise
@@ -164,7 +167,8 @@ def save_view(
 
     It plays the run, or each motion of the mechanism in turn, and can be looked at from all sides,
     without a server and without a network. The doctor's words are in it, and what holds the
-    mechanism at rest, or the efforts of the run. It has no sliders: these need `view`.
+    mechanism at rest, or the efforts of the run, and what could not be shown. It has no sliders:
+    these need `view`.
 
     Parameters
     ----------
@@ -183,13 +187,15 @@ def save_view(
     ------
     InputError
         As for `view`; for another suffix, and a file that cannot be written.
+    LoadError
+        As for `view`.
     """
     if not isinstance(path, (str, Path)):
         raise InputError(f"path must be that of a file; got {type(path).__name__}")
     path = Path(path)
     one_of("save_view: the suffix of path", path.suffix.lower(), (".html", ".htm"))
     start, shapes, played = _checked(mech, run, q, geometry)
-    text = standing_page(start, shapes.shapes, played, shapes.words)
+    text = standing_page(start, shapes, played)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
@@ -208,6 +214,8 @@ def _checked(
         if not run.t.size:
             raise InputError("this run has no instants: there is nothing to show")
     guess = None if q is None else check_configuration(mech, q, "q")
+    if geometry is not None and not isinstance(geometry, (str, Path)):
+        raise InputError(f"geometry must be the path of a file; got {type(geometry).__name__}")
     viser_or_error()
     shapes = shapes_of(mech, geometry)
     return opened(mech, guess), shapes, None if run is None else recorded(mech, run)

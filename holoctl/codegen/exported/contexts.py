@@ -486,7 +486,7 @@ class Readme:
     more_files : str
         Lines of the table of files, for the plant.
     from_motors : str
-        How a tick is called where only some joints are measured.
+        What is called where more is measured, or less.
     within_limits : str
         What `LIMITED` means, where there are limits.
     """

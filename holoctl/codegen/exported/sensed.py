@@ -116,17 +116,21 @@ def sensed_texts(E: Expressions, laws: Laws, shared: Shared) -> Sensed:
         driver(E, law, P) + start,
         "  c->sound = c->sound && begin(&c->memory, start, 0.0) == FOUND;\n",
         filled("sensed.c", shared, source),
-        _README.format(f"{P}_{how.format(t=shared.t_given, given=shared.references_given)}"),
+        how.format(P=P, t=shared.t_given, given=shared.references_given),
     )
 
 
-_README = """
+_TORQUE = """
+Where the whole state is measured, this takes it, and remembers nothing:
+
+    {P}_torque(&c, q, v, {given}, {t}u);
+"""
+
+_STATE = """
 Where only what the header lists as measured is known, the others are found:
 
-    {};
+    {P}_state(&c, q_m, v_m, {t}q, v);
 """
-_TORQUE = "torque_from_motors(&c, q_m, v_m, {given}, {t}u)"
-_STATE = "state(&c, q_m, v_m, {t}q, v)"
 
 _REDUNDANT = (
     "\n * Of sensors that are more than motions, the state that fits best counts; where they miss"

@@ -20,7 +20,7 @@ from holoctl.base.checks import Vector, counted, made_again, positive, quiet, re
 from holoctl.base.errors import InputError
 from holoctl.base.html_table import Part, html_table, named
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import AT_EQUILIBRIUM, NEXT_TO_EQUILIBRIUM
+from holoctl.base.tolerances import AT_EQUILIBRIUM, LOST_IN_A_TICK, NEXT_TO_EQUILIBRIUM
 from holoctl.design.linear.modes import Mode, modes_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -128,7 +128,9 @@ class Linearization:
             np.linalg.lstsq(A, -rate, rcond=None)[0], dtype=float
         )  # the equilibrium, of stiff springs
         rest = np.abs(A @ away + rate).max(initial=0.0)
-        return bool(np.abs(away).max() <= NEXT_TO_EQUILIBRIUM and rest <= AT_EQUILIBRIUM)
+        rounded = LOST_IN_A_TICK * largest(rate) if self.dt is not None else 0.0
+        near = np.abs(away).max() <= NEXT_TO_EQUILIBRIUM
+        return bool(near and rest <= max(AT_EQUILIBRIUM, rounded))
 
     @quiet
     def discretized(self, dt: float) -> Linearization:

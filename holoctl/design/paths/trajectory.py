@@ -62,6 +62,8 @@ class Trajectory:
     ----------
     duration : float
         s.
+    at_limits : dict of str to float
+        For which share of the time something is at its limit, by the names of `active`.
 
     Raises
     ------
@@ -139,6 +141,16 @@ class Trajectory:
     def duration(self) -> float:
         """s."""
         return float(self.t[-1])
+
+    @property
+    def at_limits(self) -> dict[str, float]:
+        """For which share of the time something is at its limit, by the names of `active`."""
+        shares: dict[str, float] = {}
+        spans = np.diff(self.t).tolist() if self.active else []
+        for names, dt in zip(self.active, spans, strict=True):
+            for name in names:
+                shares[name] = shares.get(name, 0.0) + dt / self.duration
+        return shares
 
     def state(self, t: float) -> Motion:
         """q (nq,), v (nv,), a (nv,) at a time; at rest outside the trajectory.
