@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
@@ -47,7 +48,7 @@ def standing_page(posture: Posture, geometry: Geometry, recorded: Recorded | Non
     try:
         start = posture.q if recorded is None else recorded.at(recorded.start)
         scene = Scene(server, posture.mech, geometry.shapes, start)
-        scene.show_open(start)
+        scene.show_open(start, 0.0 if recorded is None else recorded.start)
         film = server.get_scene_serializer()
         pictures = _motions(posture, shown) if recorded is None else _run(recorded)
         for q, seconds in pictures:
@@ -58,9 +59,8 @@ def standing_page(posture: Posture, geometry: Geometry, recorded: Recorded | Non
         stop_server(server)
     name = escape(posture.mech.name)
     beside = f"<style>{_STYLE}</style>{_panel(posture, shown, geometry.words, recorded)}"
-    head, body = "</head>", "</body>"
-    text = text.replace(head, f"<title>{name}</title>{head}", 1)
-    at = text.rindex(body)
+    text = re.sub("<title>.*?</title>", lambda _: f"<title>{name}</title>", text, count=1)
+    at = text.rindex("</body>")
     return text[:at] + beside + text[at:]
 
 
