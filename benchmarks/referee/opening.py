@@ -40,8 +40,13 @@ def verdict(rows: Sequence[Sequence[Any]]) -> list[str]:
     others = {
         name: [x for x in problems[name] if not x[0]] for name in holoctl if len(problems[name]) > 1
     }
+    if not holoctl:
+        return ["holoctl simulated none of them."]
     worst = max(error for _, _, error in holoctl.values())
-    said = f"holoctl's error is at most {worst:.0e} m in all {len(holoctl)} simulations"
+    count = f"all {len(holoctl)}"
+    if len(holoctl) < len(problems):
+        count = f"{len(holoctl)} of {len(problems)}"  # it failed at the others
+    said = f"holoctl's error is at most {worst:.0e} m in {count} simulations"
     if not others:
         return [f"{said}; no other program was there."]
     nearest = sum(holoctl[name][2] < min(x[2] for x in found) for name, found in others.items())

@@ -107,7 +107,7 @@ def page(found: Found, command: str, seconds: float) -> str:
     """All of it."""
     parts = [
         f"{opening(found.rows(), found.histories)}\n\n"
-        f"{WRITTEN} `{command}` in {seconds:.0f} s, {load()}; nothing here is edited by hand."
+        f"{WRITTEN}{command}` in {seconds:.0f} s, {load()}; nothing here is edited by hand."
         "\n\n"
         f"{report.machine(PACKAGES)}\n\n{picture(MECHANISMS, 'mechanisms')}",
         simulated(found) if found.problems else "",

@@ -99,7 +99,7 @@ def histories() -> Any:
     field.set_xticks(rows, names, rotation=40, ha="right")
     field.set_yticks(rows, names)
     field.grid(visible=False)
-    field.set_title("apart, at most (mm); below: by 1 mm, from")
+    field.set_title("apart (mm); below: by 1 mm, from")
     return fig
 
 

@@ -11,6 +11,7 @@ import zoo
 import holoctl as hc
 from holoctl.app.cli import main
 from holoctl.app.view.holding import holding
+from holoctl.app.view.panel import holding_table
 from holoctl.app.view.posture import dragged, opened
 from holoctl.app.view.recorded import frames, recorded
 
@@ -132,3 +133,12 @@ def test_of_a_minute_at_1_khz_no_peak_is_lost(fall):
     assert "event 1" in shown.told(2.4)
     assert "event 1" not in shown.told(30.0)
     assert "ended by Ctrl-C" in shown.told(59.9)
+
+
+def test_a_limit_on_the_other_side_keeps_its_sign():
+    start = opened(zoo.four_bar())  # takes +1.91 N m
+    for limits, told in (((-5.0, 1.0), ">of 1<"), ((-5.0, -1.0), ">limit \N{MINUS SIGN}1<")):
+        mech = dataclasses.replace(start.mech, limits=hc.Limits(effort={"crank": limits}))
+        table = holding_table(holding(mech, start.q))
+        assert told in table
+        assert "#d62728" in table

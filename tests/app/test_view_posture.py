@@ -329,3 +329,18 @@ def test_sliders():
         dragged(turned, 1, 0.0)
     with pytest.raises(hc.InputError, match="finite"):
         dragged(turned, 0, float("nan"))
+
+
+@pytest.mark.parametrize("ends", [(-np.inf, -1.0), (1.0, np.inf), (5.0, 8.0), (-40.0, -9.0)])
+@pytest.mark.parametrize("joint", [pin.JointModelPX, pin.JointModelRZ])
+def test_a_slider_far_past_a_limit_leads_back_over_it(joint, ends):
+    m = zoo.vertical(pin.Model())
+    zoo.add_body(m, 0, joint(), zoo.at(), "one", zoo.bar(0.3))
+    start = opened(hc.Mechanism(m, [], ["one"], limits=hc.Limits(position={"one": ends})))
+    slider = sliders(start)[0]
+    assert slider.low <= 0.0 <= slider.high
+    inside = slider.low if ends[1] < 0.0 else slider.high
+    assert ends[0] <= inside <= ends[1]
+    back = dragged(start, 0, inside)
+    assert not back.words
+    assert back.motors[0] == inside

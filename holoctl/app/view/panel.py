@@ -51,7 +51,7 @@ def holding_table(found: Holding) -> str:
     lines = []
     for row in found.rows:
         style = f"color: {RED}; font-weight: 600" if row.past else ""
-        most = "" if row.limit is None else f"of {abs(row.limit):.3g}"
+        most = "" if row.limit is None else _limit(row.limit, row.effort)
         lines.append(
             f'<tr style="{style}"><td>{escape(row.motor)}</td>'
             f'<td style="{_NUMBER}">{_signed(row.effort)}</td><td>{escape(row.unit)}</td>'
@@ -149,6 +149,12 @@ def _levels(low: float, high: float) -> list[float]:
     step = unit * next((s for s in (1.0, 2.0, 5.0) if s * unit >= raw), 10.0)
     first = int(np.ceil(low / step))
     return [step * k for k in range(first, int(np.floor(high / step)) + 1)]
+
+
+def _limit(limit: float, effort: float) -> str:
+    """With its sign where that is not the one of the effort."""
+    same = limit * effort >= 0.0
+    return f"of {abs(limit):.3g}" if same else f"limit {limit:+.3g}".replace("-", "\N{MINUS SIGN}")
 
 
 def _signed(x: float) -> str:

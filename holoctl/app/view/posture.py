@@ -233,6 +233,8 @@ def _ranges(mech: Mechanism, q: Vector, motors: Vector, part: Partition | None) 
             else:
                 low = ends[0] if np.isfinite(ends[0]) else low
                 high = ends[1] if np.isfinite(ends[1]) else high
+            if low > high:  # far past a limit: back over it as well
+                low, high = min(low, high - reach), max(high, low + reach)
         found[:, i] = min(low, here), max(high, here)
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
@@ -29,8 +30,10 @@ REST = 0.7
 """Seconds that it rests between two motions."""
 
 _STYLE = """
-#holoctl-panel { position: fixed; top: 0; right: 0; width: 21em; z-index: 1000;
-  max-height: calc(100vh - 42px); overflow-y: auto;
+@media (min-width: 50em) { body:has(#holoctl-panel[open]) #root { margin-right: 315px; } }
+#root { position: relative; height: 100vh; overflow: hidden; }
+#holoctl-panel { position: fixed; top: 0; right: 0; width: 315px; z-index: 1000;
+  max-height: calc(100vh - 42px); overflow-y: auto; box-sizing: border-box;
   background: rgba(255, 255, 255, 0.94); color: #222; border-radius: 0 0 0 8px;
   box-shadow: 0 1px 6px rgba(0, 0, 0, 0.25); font: 15px/1.45 system-ui, sans-serif; }
 #holoctl-panel > summary { padding: 0.5em 0.8em; font-weight: 600; cursor: pointer; }
@@ -45,7 +48,7 @@ def standing_page(posture: Posture, geometry: Geometry, recorded: Recorded | Non
     try:
         start = posture.q if recorded is None else recorded.at(recorded.start)
         scene = Scene(server, posture.mech, geometry.shapes, start)
-        scene.show_open(start)
+        scene.show_open(start, 0.0 if recorded is None else recorded.start)
         film = server.get_scene_serializer()
         pictures = _motions(posture, shown) if recorded is None else _run(recorded)
         for q, seconds in pictures:
@@ -56,9 +59,8 @@ def standing_page(posture: Posture, geometry: Geometry, recorded: Recorded | Non
         stop_server(server)
     name = escape(posture.mech.name)
     beside = f"<style>{_STYLE}</style>{_panel(posture, shown, geometry.words, recorded)}"
-    head, body = "</head>", "</body>"
-    text = text.replace(head, f"<title>{name}</title>{head}", 1)
-    at = text.rindex(body)
+    text = re.sub("<title>.*?</title>", lambda _: f"<title>{name}</title>", text, count=1)
+    at = text.rindex("</body>")
     return text[:at] + beside + text[at:]
 
 
