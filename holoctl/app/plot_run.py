@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,9 @@ Array = NDArray[np.float64]
 
 SIZE = 8.0, 2.3
 """Width of a picture, and height of a panel, inches."""
+
+LONGEST_LINE = 80
+"""Letters in a line of the title."""
 
 MOST_NAMES = 12
 """In a legend; more would hide what is drawn."""
@@ -112,7 +116,8 @@ def plot_run(
     name = "" if mech is None else f"{mech.name}, "
     ended = f", ended by {run.ended}" if run.ended else ""
     last = f"{run.t[-1]:.4g} s" if run.t.size else "no time"
-    axes[0].set_title(f"{name}{last}{ended}", fontsize="medium", **AS_WRITTEN)
+    title = fill(f"{name}{last}{ended}", LONGEST_LINE)  # an error says whole sentences
+    axes[0].set_title(title, fontsize="medium", **AS_WRITTEN)
     return figure
 
 

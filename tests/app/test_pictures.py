@@ -303,6 +303,17 @@ def test_legends_stand_inside_a_figure_that_was_given(five_bar, run):
     assert right <= figure.bbox.x1
 
 
+def test_why_a_run_ended_is_told_whole(five_bar, run):
+    why = ("SingularityError: " + "the motors barely move it here, " * 8).strip(", ")
+    figure = hc.plot_run(replace(run, ended=why), five_bar[0])
+    figure.canvas.draw()
+    title = figure.axes[0].title
+    assert title.get_text().replace("\n", " ").endswith(why)
+    seen = title.get_window_extent()
+    assert figure.bbox.x0 <= seen.x0 < seen.x1 <= figure.bbox.x1
+    assert seen.y1 <= figure.bbox.y1
+
+
 def test_turns_are_counted_and_singular_configurations_marked(run):
     mech = replace(pendulum(pin.JointModelRUBY()), actuated=["pivot"])
     free = hc.simulate(mech, None, [1.0, 0.0], [20.0], 1.0, rate=100)
