@@ -41,7 +41,8 @@ bench: $(BENCH_READY) ## how long things take; PEERS=1: beside Drake and MuJoCo
 	$(dir $(BENCH_READY))bin/python benchmarks/bench.py $(if $(PEERS),--peers) $(if $(TSID),--tsid $(TSID))
 
 referee: $(BENCH_READY) ## published problems simulated; PEERS=1: beside Exudyn and MuJoCo
-	PYTHONPATH=benchmarks $(dir $(BENCH_READY))bin/python -m referee $(if $(PEERS),--peers)
+	PYTHONPATH=benchmarks $(dir $(BENCH_READY))bin/python -m referee $(if $(PEERS),--peers) \
+	    $(if $(HISTORIES),--histories "$(HISTORIES)") $(if $(REWRITE),--rewrite)
 
 # Strict: a warning ends it. No notice of what may come after this version of the generator.
 docs: $(READY) ## the documentation as a site: out/site/index.html

@@ -125,6 +125,29 @@ def test_pictures_are_small():
     assert large == []
 
 
+# --------------------------------------------------------------------------- mathematics
+
+
+@pytest.mark.parametrize(
+    ("latex", "why"),
+    {
+        r"\frac{1}": "mfrac has 1 of 2 parts",
+        r"\begin{foo} x \end{foo}": "no environment 'foo'",
+        r"x_{a": "a brace without its other one",
+        r"x}": "a brace without its other one",
+        r"\label{x}": r"no way to set \label",
+        r"\left\{ \frac{a}{b_i^2} \right. \\ \begin{bmatrix} 1 & 2 \end{bmatrix}": "",
+    }.items(),
+)
+def test_half_a_formula_is_a_warning(latex, why):
+    """What the converter sets without a word, and should not."""
+    path = DOCS / "site" / "mathematics.py"
+    spec = importlib.util.spec_from_file_location("docs_mathematics", path)
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    assert hook.wrong(latex, hook.mathml(latex, "inline")) == why
+
+
 # -------------------------------------------------------------------------------- README
 
 

@@ -2,6 +2,8 @@
 
     make referee            writes docs/referee.md and docs/referee.json, draws its pictures
     make referee PEERS=1    the same beside Exudyn, MuJoCo and pin.constraintDynamics
+    make referee HISTORIES=folder       the published slider-crank histories measured again too
+    make referee HISTORIES=folder REWRITE=1     these alone; the tables of the page stay
     PYTHONPATH=benchmarks .venv/bin/python -m referee --only A02 A04     writes nothing
 
 All solvers of a problem take turns; times of less than a few seconds are medians of three.
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import statistics
 import subprocess
 import sys
@@ -112,8 +115,7 @@ def measured(only: Sequence[str], peers: bool) -> score.Found:
         whole = only == [""]
         five = sympy_five.FIVE if whole else ()
         return score.Found(
-            problems, found, questions, asked, {name: counts(name) for name in five}, linkages,
-            histories.compared() if whole else (),
+            problems, found, questions, asked, {name: counts(name) for name in five}, linkages
         )  # fmt: skip
 
 
@@ -122,6 +124,30 @@ def counts(name: str) -> tuple[sympy_five.Counts, sympy_five.Counts, sympy_five.
     return (
         sympy_five.published(name), sympy_five.sympy_counts(name), sympy_five.holoctl_counts(name)
     )  # fmt: skip
+
+
+def disagreement(folder: Path | None, kept: Path, note: str) -> histories.Compared | None:
+    """Of the published histories: measured, and kept, where their folder is told."""
+    if folder is not None:
+        with threadpool_limits(1):
+            found = histories.compared(folder, note)
+        kept.write_text(histories.stored(found), encoding="utf-8")
+    return histories.kept(kept)
+
+
+def drawn(names: Sequence[str]) -> None:
+    """The pictures of the page."""
+    files = [f"referee-{name}" for name in names]
+    subprocess.run([sys.executable, DOCS / "pictures", *files], check=True)
+
+
+def rewrite(page: Path, found: histories.Compared | None) -> None:
+    """The beginning and the histories, without a simulation of another problem."""
+    if found is None:
+        raise SystemExit("nothing is stored of the histories: tell their folder (--histories)")
+    rows = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))["table"]
+    text = score.rewritten(page.read_text(encoding="utf-8"), rows, found)
+    page.write_text(text, encoding="utf-8")
 
 
 def told(*what: object) -> None:
@@ -135,10 +161,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--peers", action="store_true", help="Exudyn, MuJoCo and Pinocchio too")
     parser.add_argument("--only", nargs="+", metavar="TEXT", help="problems with such a name")
     parser.add_argument("--out", type=Path, help="the page to write; pictures' data beside it")
+    parser.add_argument("--histories", type=Path, metavar="FOLDER", help="of the published files")
+    parser.add_argument("--note", default="", help="with --histories: what to know of the files")
+    parser.add_argument(
+        "--rewrite", action="store_true", help="the histories' section of the page alone"
+    )
     given = parser.parse_args(arguments)
     out = given.out or (None if given.only else DOCS / "referee.md")
+    if given.histories is not None and out is None:
+        parser.error("--histories is of the whole page, --only writes none")
+    if given.rewrite and out is None:
+        parser.error("--rewrite is of the whole page, --only writes none")
+    compared = None
+    if out is not None:
+        kept = out.with_name(f"{out.stem}-histories.json")
+        compared = disagreement(given.histories, kept, given.note)
+    if given.rewrite:
+        rewrite(out, compared)
+        names: Sequence[str] = ("histories",)
+    else:
+        written(given, out, compared)
+        names = pictures.NAMES
+    if out == DOCS / "referee.md":
+        drawn(names)
+
+
+def written(
+    given: argparse.Namespace, out: Path | None, compared: histories.Compared | None
+) -> None:
+    """All measured; the page printed, and kept."""
     started = time.perf_counter()
-    found = measured(given.only or [""], given.peers)
+    found = replace(measured(given.only or [""], given.peers), histories=compared)
     with threadpool_limits(1):
         costs = {} if out is None else precision.costs(given.peers)
     command = "make referee PEERS=1" if given.peers else "make referee"
@@ -148,9 +201,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         out.write_text(page, encoding="utf-8")
         out.with_suffix(".json").write_text(pictures.stored(found, costs), encoding="utf-8")
         told(f"Written: {out} and its .json")
-    if out == DOCS / "referee.md":
-        names = [f"referee-{name}" for name in pictures.NAMES]
-        subprocess.run([sys.executable, DOCS / "pictures", *names], check=True)
 
 
 main()

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
-import numpy as np
-
-from referee import histories
 from referee.four_bar import REGULAR
 from referee.precision import Costs
 from referee.score import Found
 
-NAMES = ("mechanisms", "cost", "energy", "slider-cranks")
-DENSE = (np.linspace(0.0, 1.1, 221), np.linspace(4.45, 5.0, 111))
-"""s, of the curves beside the histories."""
+NAMES = ("mechanisms", "cost", "energy", "histories")
 EVERY = 5
 """Instants of the energy that are left out, but one of so many."""
 
@@ -24,17 +18,14 @@ def stored(found: Found, costs: Costs) -> str:
     """As JSON, numbers with the digits that can be seen."""
     data = {
         "table": [
-            [problem.name, solver(x.solver), short(x.seconds), short(x.error)]
-            for problem, lines in zip(found.problems, found.lines, strict=True)
-            for x in lines
-            if not x.word and not math.isnan(x.error)
+            [name, solver(who), short(seconds), short(error)]
+            for name, who, seconds, error in found.rows()
         ],
         "precision": {
             name: {who: [[short(s), short(e)] for s, e in runs] for who, runs in curves.items()}
             for name, curves in costs.items()
         },
         "energy": energy(found),
-        "histories": slider_cranks() if found.histories else {},
     }
     return json.dumps(data, separators=(",", ":")) + "\n"
 
@@ -55,21 +46,6 @@ def energy(found: Found) -> dict[str, Any]:
                        for x in lines if x.energy},
             }  # fmt: skip
     return {}
-
-
-def slider_cranks() -> dict[str, Any]:
-    """Curves of the motions of one freedom, and the histories."""
-    return {
-        "t": [[short(t) for t in times] for times in DENSE],
-        "curves": {
-            key: [[short(x) for x in histories.theory(r, times)] for times in DENSE]
-            for key, r in histories.READINGS.items()
-        },
-        "published": {
-            name: [[short(t), short(x)] for t, x in zip(*histories.instants(name), strict=True)]
-            for name in histories.PUBLISHED
-        },
-    }
 
 
 def short(x: float) -> float:

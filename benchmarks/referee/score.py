@@ -6,16 +6,19 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import report
 
-from referee import histories
+from referee.disagreement import HISTORIES_FROM, SPLIT, disagreement
 from referee.finding import QUANTITIES, Finding, Question
-from referee.histories import History
+from referee.histories import Compared
+from referee.opening import opening
 from referee.outcome import Outcome
 from referee.posed import Judged
 from referee.problem import Problem
 from referee.sympy_five import Counts
+from referee.tables import count, figure, picture, table
 
 PACKAGES = ("holoctl", "numpy", "scipy", "pin", "exudyn", "mujoco")
 HEAD = (
@@ -23,16 +26,12 @@ HEAD = (
     "crossings", "repartitions",
 )  # fmt: skip
 
-INTRODUCTION = """\
-Published problems of multibody dynamics, simulated by holoctl and, where they were there, by
-others on the same model; then states, counts and linkages of which the answer is known. Data and
-references have their sources below, and no reference knows anything of holoctl. `make referee`
-measures again and draws the pictures; `PEERS=1` in an environment with Exudyn and MuJoCo."""
+WRITTEN = "Written by `"
+"""What comes after the beginning of the page."""
 
 MECHANISMS = "Mechanisms of this page, drawn by `hc.draw`"
 COST = "Error over processor time for each solver, both logarithmic: the table, and two problems"
 ENERGY = "Energy that nothing accounts for over 60 s of a four-bar, for each solver"
-HISTORIES = "The slider over time: six published histories and holoctl with three readings"
 
 STATES = """\
 One state at a time, without integration: largest errors over all states, and the time for one
@@ -51,14 +50,6 @@ Gruebler's count, in space, is wrong for all linkages below. *mobility*: as the 
 `hc.mobility`, with the redundant rows that it finds and those that there should be. *deviation*:
 largest difference from the fact, m where nothing else is said, over 22 postures that are assembled
 while the motors are moved. *time*: examination and postures."""
-
-READINGS = """\
-Six histories were given for the IFToMM benchmark "rigid spatial slider-crank". They do not agree,
-though geometry and start are the same. What files of it tell can be read in more than one way:
-about which axis the rod's small moment of inertia is, where the crank's centre of mass is, how the
-joint at the slider is made. holoctl simulates three readings; each of its runs is checked by the
-motion of one freedom, so that the distances below are those of the histories. holoctl, and the
-table above, have reading *a*."""
 
 NOTES = """\
 - *error*: the largest distance of the points that are followed from the reference, over all
@@ -100,20 +91,29 @@ class Found:
     findings: Sequence[Sequence[Finding]] = ()
     counts: dict[str, tuple[Counts, Counts, Counts]] = field(default_factory=dict)
     linkages: Sequence[Judged] = ()
-    histories: Sequence[History] = ()
+    histories: Compared | None = None
+
+    def rows(self) -> list[tuple[str, str, float, float]]:
+        """Problem, solver, time, s, and error, m, of what was simulated."""
+        return [
+            (problem.name, x.solver, x.seconds, x.error)
+            for problem, lines in zip(self.problems, self.lines, strict=True)
+            for x in lines
+            if not x.word and not math.isnan(x.error)
+        ]
 
 
 def page(found: Found, command: str, seconds: float) -> str:
     """All of it."""
     parts = [
-        f"# Published problems\n\n{INTRODUCTION}\n\n"
-        f"Written by `{command}` in {seconds:.0f} s, {load()}; nothing here is edited by hand."
+        f"{opening(found.rows(), found.histories)}\n\n"
+        f"{WRITTEN}{command}` in {seconds:.0f} s, {load()}; nothing here is edited by hand."
         "\n\n"
         f"{report.machine(PACKAGES)}\n\n{picture(MECHANISMS, 'mechanisms')}",
         simulated(found) if found.problems else "",
         states(found) if found.questions else "",
         mobility(found) if found.counts or found.linkages else "",
-        disagreement(found) if found.histories else "",
+        disagreement(found.histories) if found.histories else "",
         f"## What the columns are\n\n{NOTES}",
         sources(found),
     ]
@@ -123,11 +123,6 @@ def page(found: Found, command: str, seconds: float) -> str:
 def load() -> str:
     """Who else was at work: what is above 1 slows the times down."""
     return f"load average {os.getloadavg()[2]:.1f}" if hasattr(os, "getloadavg") else "load unknown"
-
-
-def picture(what: str, name: str) -> str:
-    """One of docs/pictures/referee.py."""
-    return f"![{what}](pictures/referee-{name}.png)"
 
 
 def simulated(found: Found) -> str:
@@ -180,34 +175,21 @@ def mobility(found: Found) -> str:
     )
 
 
-def disagreement(found: Found) -> str:
-    """The histories of the slider-crank."""
-    head = (
-        "history", *(f"from {key}, {span}, m" for key in histories.READINGS
-                     for span in ("1 s", "5 s")), "reading",
-    )  # fmt: skip
-    rows = [
-        [
-            h.name,
-            *(figure(way[key]) for key in histories.READINGS for way in (h.soon, h.all)),
-            histories.WHY[h.name],
-        ]
-        for h in found.histories
+def rewritten(text: str, rows: Sequence[Sequence[Any]], compared: Compared) -> str:
+    """A page as it was, but its beginning and the section of the histories."""
+    _, written, rest = text.partition(WRITTEN)
+    before, split, after = rest.partition(SPLIT)
+    _, following, end = after.partition("\n## ")
+    if not (written and split and following):
+        raise ValueError(f"the page has no {WRITTEN!r}, or no {SPLIT!r} with a section after it")
+    lines = [
+        HISTORIES_FROM if line.startswith(HISTORIES_FROM[:20]) else line
+        for line in end.splitlines()
     ]
-    meanings = "\n".join(f"- *{key}*: {text}." for key, text in histories.MEANING.items())
-    ends = [histories.instants(h.name)[1][-1] for h in found.histories]
-    early, late = histories.energy_lost()
     return (
-        "## One name, several motions: the spatial slider-crank\n\n"
-        f"{READINGS}\n\n{picture(HISTORIES, 'slider-cranks')}\n\n{meanings}\n\n"
-        f"{table(head, rows, 1, left=(len(head) - 1,))}\n\n"
-        f"holoctl's runs are within {histories.from_theory():.0e} m of the motions of one freedom. "
-        f"At 5 s\nthe six sliders stand between {min(ends):.3f} and {max(ends):.3f} m, of a stroke "
-        f"of {histories.stroke():.3f} m.\nMasarati's has lost {early:.2%} of its energy at 0.68 s "
-        f"and {late:.2%} at 4.73 s, by the rate of\nits crank; MBDyn's file has steps of 4 ms and "
-        "a method that damps. Compared are the instants in\n"
-        "benchmarks/referee/slider_crank_histories.json."
-    )
+        f"{opening(rows, compared)}\n\n{written}{before}{disagreement(compared)}\n{following}"
+        + "\n".join(lines) + "\n"
+    )  # fmt: skip
 
 
 def sources(found: Found) -> str:
@@ -223,11 +205,7 @@ def sources(found: Found) -> str:
             "benchmarks/referee/textbook.py."
         )
     if found.histories:
-        lines.append(
-            "- **Histories of the spatial slider-crank.** docs/verification/"
-            "Slidercrank3DiftommBenchmark in Exudyn's repository, as given to the IFToMM library "
-            "of benchmark problems; MBDyn's file: tests/benchmarks/srskm/srscm."
-        )
+        lines.append(HISTORIES_FROM)
     return "## Data and references\n\n" + "\n".join(lines)
 
 
@@ -252,29 +230,3 @@ def row(problem: Problem, x: Outcome, *, first: bool) -> list[str]:
         figure(x.seconds, ".2f"), count(x.steps), count(x.evaluations), crossings,
         count(x.repartitions),
     ]  # fmt: skip
-
-
-def figure(x: float, how: str = ".0e") -> str:
-    """A number, or nothing."""
-    return "" if math.isnan(x) else format(x, how)
-
-
-def count(x: int | None) -> str:
-    """A whole number, or nothing."""
-    return "" if x is None else str(x)
-
-
-def table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], words: int, left: Sequence[int] = ()
-) -> str:
-    """Aligned Markdown; the first `words` columns and those in `left` begin at the left."""
-    to_left = {*range(words), *left}
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    rule = [("-" * w) if i in to_left else "-" * (w - 1) + ":" for i, w in enumerate(widths)]
-    return "\n".join(
-        "| " + " | ".join(
-            x.ljust(w) if i in to_left else x.rjust(w)
-            for i, (x, w) in enumerate(zip(line, widths, strict=True))
-        ) + " |"
-        for line in (head, rule, *rows)
-    )  # fmt: skip

@@ -10,18 +10,14 @@ from typing import Any
 
 import numpy as np
 from matplotlib.ticker import NullFormatter
-from style import BLUE, GREEN, INK, ORANGE, PURPLE, RED, SOFT, figure, space
+from style import BLUE, GREEN, INK, ORANGE, PURPLE, SOFT, figure, space
 
 DOCS = Path(__file__).resolve().parents[1]
 COLOURS = {
     "holoctl": BLUE, "constraintDynamics": ORANGE, "constraintDynamics, DOP853": ORANGE,
     "Exudyn": GREEN, "MuJoCo": PURPLE, "published methods": SOFT,
 }  # fmt: skip
-READINGS = {"a": INK, "b": GREEN, "c": ORANGE}
-HISTORIES = {
-    "Gonzalez": (BLUE, "o"), "Masarati": (PURPLE, "s"), "Masoudi": (GREEN, "D"),
-    "Bushan": (ORANGE, "^"), "Chaojie": (RED, "v"), "Zhou": (SOFT, "P"),
-}  # fmt: skip
+READINGS = {"a": BLUE, "b": GREEN, "c": ORANGE}
 IN_SPACE = {
     "Bricard", "flyball governor", "spatial slider-crank", "two Cardan joints", "Bennett's loop",
     "Sarrus' linkage", "tripteron",
@@ -71,24 +67,39 @@ def energy() -> Any:
     return fig
 
 
-def slider_cranks() -> Any:
-    """The slider: points as published, lines by reading; below, the end."""
-    fig, axes = figure(7.5, 5.0, 2, 1)
-    found = data()["histories"]
-    for ax, part in zip(axes, (0, 1), strict=True):
-        times = np.array(found["t"][part])
-        for key, curves in found["curves"].items():
-            ax.plot(times, curves[part], color=READINGS[key], linewidth=1.2, label=f"reading {key}")
-        for name, points in found["published"].items():
-            colour, marker = HISTORIES[name]
-            t, x = np.array([p for p in points if times[0] <= p[0] <= times[-1]]).T
-            look = {"markersize": 4, "color": colour, "linestyle": "none", "label": name}
-            ax.plot(t, x, marker, markerfacecolor="white", **look)
-        ax.set_ylabel("slider (m)")
-    axes[0].set_title("the first second")
-    axes[1].set_title("the last half")
-    axes[1].set_xlabel("time (s)")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside right center")
+def histories() -> Any:
+    """Distances of the published slider-crank histories: from our runs, and from each other."""
+    file = DOCS / "referee-histories.json"
+    found = json.loads(file.read_text(encoding="utf-8"))
+    names = [h["name"] for h in found["histories"]]
+    fig, (bars, field) = figure(8.0, 3.7, 1, 2)
+    rows = np.arange(len(names))
+    for k, (key, color) in enumerate(READINGS.items()):
+        far = [1e3 * h["whole"][key] for h in found["histories"]]
+        soon = [1e3 * h["soon"][key] for h in found["histories"]]
+        at = rows + 0.27 * (k - 1)
+        bars.barh(at, far, 0.24, left=1e-4, color=color, alpha=0.45, label=f"reading {key}")
+        bars.plot(soon, at, "|", color=color, markersize=8, markeredgewidth=2.0)
+    bars.set_xscale("log")
+    bars.set_xlim(5e-4, 200.0)
+    bars.set_yticks(rows, names)
+    bars.invert_yaxis()
+    bars.grid(visible=False, axis="y")
+    bars.set_xlabel("distance from holoctl (mm); |: in the first second")
+    bars.set_title("largest distance from each reading")
+    bars.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3)
+    apart = np.full((len(names), len(names)), np.nan)
+    for x in found["pairs"]:
+        i, k = sorted((names.index(x["one"]), names.index(x["other"])))
+        apart[i, k] = apart[k, i] = 1e3 * x["distance"]
+        when = "never" if x["first"] is None else f"{x['first']:.2f} s"
+        field.text(k, i, f"{1e3 * x['distance']:.0f}", ha="center", va="center", color=INK)
+        field.text(i, k, when, ha="center", va="center", color=INK, fontsize=8)
+    field.imshow(np.log10(apart), cmap="Oranges", vmin=0.0, vmax=3.0)
+    field.set_xticks(rows, names, rotation=40, ha="right")
+    field.set_yticks(rows, names)
+    field.grid(visible=False)
+    field.set_title("apart (mm); below: by 1 mm, from")
     return fig
 
 
@@ -139,6 +150,6 @@ def mechanisms() -> Any:
 
 
 PICTURES = {
-    "referee-cost": cost, "referee-energy": energy, "referee-slider-cranks": slider_cranks,
+    "referee-cost": cost, "referee-energy": energy, "referee-histories": histories,
     "referee-mechanisms": mechanisms,
 }  # fmt: skip

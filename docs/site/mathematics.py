@@ -15,6 +15,7 @@ from importlib.resources import as_file, files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from fontTools import subset
 from latex2mathml.converter import convert
@@ -40,6 +41,16 @@ AFTER = [
     (re.compile(rf'<mo(?: fence="false")?(?: stretchy="false")?>({BAR})</mo>'),
      r'<mo stretchy="false" lspace="0" rspace="0">\1</mo>'),
 ]  # fmt: skip
+
+ENVIRONMENT = re.compile(r"\\begin\{(.*?)\}")
+ENVIRONMENTS = {
+    "align", "aligned", "array", "bmatrix", "Bmatrix", "cases", "matrix", "pmatrix", "smallmatrix",
+    "split", "vmatrix", "Vmatrix",
+}  # fmt: skip
+"""Those that the converter knows; of another one it keeps what is in it, without a word."""
+PARTS = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "mover": 2, "munder": 2, "msubsup": 3}
+"""Elements, and how many parts each has: a fraction with one is half a formula."""
+
 NOT_SET = re.compile(r"\\[A-Za-z]+|<mi>&(?:amp;)?</mi>|<merror")
 
 LETTERS = {*range(0x20, 0x7F), 0x210E, 0x221A, *range(0x1D434, 0x1D468), *range(0x1D6E2, 0x1D71C)}
@@ -66,6 +77,24 @@ def mathml(latex: str, display: str) -> str:
     return made
 
 
+def wrong(latex: str, made: str) -> str:
+    """What the converter let pass and should not have; empty where that is nothing."""
+    if bad := NOT_SET.search(made):
+        return f"no way to set {bad[0]}"
+    depth = 0
+    for letter in re.sub(r"\\.", "", latex, flags=re.DOTALL):  # those written \{ are no braces
+        depth += (letter == "{") - (letter == "}")
+    if depth:
+        return "a brace without its other one"
+    if unknown := sorted(set(ENVIRONMENT.findall(latex)) - ENVIRONMENTS):
+        return f"no environment {unknown[0]!r}"
+    for element in ElementTree.fromstring(made).iter():
+        name = element.tag.rpartition("}")[2]
+        if len(element) != PARTS.get(name, len(element)):
+            return f"{name} has {len(element)} of {PARTS[name]} parts"
+    return ""
+
+
 def on_page_content(text: str, page: Any, **_: Any) -> str:
     """All formulas of a page."""
 
@@ -77,8 +106,8 @@ def on_page_content(text: str, page: Any, **_: Any) -> str:
         except Exception as error:
             log.warning("%s: %s: %r", page.file.src_uri, latex, error)
             return found[0]
-        if bad := NOT_SET.search(made):
-            log.warning("%s: no way to set %s in: %s", page.file.src_uri, bad[0], latex)
+        if why := wrong(latex, made):
+            log.warning("%s: %s in: %s", page.file.src_uri, why, latex)
         return f'<div class="formula">{made}</div>' if block else made
 
     return BESIDE.sub(r'<span class="kept">\g<0></span>', FOUND.sub(set_one, text))

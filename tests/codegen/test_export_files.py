@@ -38,6 +38,9 @@ def test_the_same_input_gives_the_same_bytes(tmp_path):
         hc.export_c(controller("five_bar"), tmp_path / name, plant=True)
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+    notes = (tmp_path / "one" / "README.md").read_text()
+    for call in ("torque_from_motors(&c, q_m, v_m, ", "torque(&c, q, v, "):  # each once
+        assert notes.count(f"holoctl_five_bar_{call}q_ref, v_ref, a_ref, u);") == 1
     first = (tmp_path / "one" / "holoctl_five_bar.h").read_text()
     hc.export_c(
         hc.ComputedTorque(robot("five_bar"), kp=401.0, kd=40.0), tmp_path / "two", plant=True

@@ -403,7 +403,7 @@ def test_what_cannot_be_compiled_or_exported_is_refused_by_name(tmp_path):
     cases = {
         "2 tasks.*one FrameTask": several,
         "own.*cannot be compiled": hc.TaskSpaceControl(mech, custom, 4.0, 4.0),
-        "limits=": hc.TaskSpaceControl(mech, both, 4.0, 4.0, limits=limited),
+        "limits=.*clip u": hc.TaskSpaceControl(mech, both, 4.0, 4.0, limits=limited),
         "3 rows.*2 motions": hc.TaskSpaceControl(mech, frame(mech, "x z ry"), 4.0, 4.0),
         "passive": hc.TaskSpaceControl(passive, hc.PostureTask([passive.actuated[0]]), 4.0, 4.0),
     }

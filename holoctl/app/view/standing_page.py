@@ -30,8 +30,10 @@ REST = 0.7
 """Seconds that it rests between two motions."""
 
 _STYLE = """
-#holoctl-panel { position: fixed; top: 0; right: 0; width: 21em; z-index: 1000;
-  max-height: calc(100vh - 42px); overflow-y: auto;
+@media (min-width: 50em) { body:has(#holoctl-panel[open]) #root { margin-right: 315px; } }
+#root { position: relative; height: 100vh; overflow: hidden; }
+#holoctl-panel { position: fixed; top: 0; right: 0; width: 315px; z-index: 1000;
+  max-height: calc(100vh - 42px); overflow-y: auto; box-sizing: border-box;
   background: rgba(255, 255, 255, 0.94); color: #222; border-radius: 0 0 0 8px;
   box-shadow: 0 1px 6px rgba(0, 0, 0, 0.25); font: 15px/1.45 system-ui, sans-serif; }
 #holoctl-panel > summary { padding: 0.5em 0.8em; font-weight: 600; cursor: pointer; }

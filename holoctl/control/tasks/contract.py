@@ -2,7 +2,7 @@
 
     xd = J v        xdd = J a + drift        drift = Jd v
 
-How to write your own, in two methods, as a description that meets a mechanism:
+How to write your own, as a description that meets a mechanism, and what it makes there:
 
 1. ``bind(mech)`` checks what needs the mechanism, and returns a value with
    ``labels`` (rows,), ``scale`` (rows,): 1 / length for rows in m, 1 for angles;

@@ -1,0 +1,78 @@
+"""The beginning of the page: what is compared, and how it ends, in five sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from referee.disagreement import SPLIT
+from referee.histories import Compared
+from referee.tables import filled
+
+OPENING = """\
+Programs that simulate mechanisms are compared here on mechanisms of which the motion is known: by
+a formula, or published with its numbers. Each of them is simulated by holoctl and, where they can,
+by Exudyn, MuJoCo and Pinocchio's constraintDynamics, and *error* in the table below is how far the
+points of the mechanism are, at worst, from where they should be. {verdict}"""
+
+INTRODUCTION = """\
+After the simulations come single states, counts and linkages of which the answer is known. Data
+and references have their sources below, and no reference knows anything of holoctl. `make referee`
+measures again and draws the pictures; `PEERS=1` in an environment with Exudyn and MuJoCo."""
+
+ASTRAY = 1.0
+"""What is further off, m, has taken another way."""
+
+
+def opening(rows: Sequence[Sequence[Any]], compared: Compared | None) -> str:
+    """What a newcomer reads first; then what is where. Of rows: problem, solver, time, error."""
+    told = OPENING.format(verdict=" ".join((*verdict(rows), *between(compared)))) if rows else ""
+    return "\n\n".join(x for x in ("# Published problems", filled(told), INTRODUCTION) if x)
+
+
+def verdict(rows: Sequence[Sequence[Any]]) -> list[str]:
+    """How holoctl did, beside the others."""
+    problems: dict[str, list[tuple[bool, float, float]]] = {}
+    for name, solver, seconds, error in rows:
+        ours = solver.split(",")[0] == "holoctl"
+        problems.setdefault(name, []).append((ours, seconds, error))
+    holoctl = {name: lines[0] for name, lines in problems.items() if lines[0][0]}
+    others = {
+        name: [x for x in problems[name] if not x[0]] for name in holoctl if len(problems[name]) > 1
+    }
+    if not holoctl:
+        return ["holoctl simulated none of them."]
+    worst = max(error for _, _, error in holoctl.values())
+    count = f"all {len(holoctl)}"
+    if len(holoctl) < len(problems):
+        count = f"{len(holoctl)} of {len(problems)}"  # it failed at the others
+    said = f"holoctl's error is at most {worst:.0e} m in {count} simulations"
+    if not others:
+        return [f"{said}; no other program was there."]
+    nearest = sum(holoctl[name][2] < min(x[2] for x in found) for name, found in others.items())
+    quicker = sum(holoctl[name][1] > min(x[1] for x in found) for name, found in others.items())
+    astray = sum(max(x[2] for x in found) > ASTRAY for found in others.values())
+    return [
+        f"{said}: it is nearest to the truth in {nearest} of the {len(others)} that others did "
+        f"too, and in {astray} of these another program is more than a metre off, having taken "
+        "another way where several are open.",
+        f"It is not the quickest: in {quicker} of the {len(others)} another program takes less "
+        "time, if often with a larger error.",
+    ]
+
+
+def between(compared: Compared | None) -> list[str]:
+    """That there is no truth in one case."""
+    if compared is None:
+        return []
+    return [
+        "And what is published is not always one motion: of one mechanism, six published histories "
+        f"are up to {1e3 * max(x.distance for x in compared.pairs):.0f} mm apart "
+        f"([below](#{anchor(SPLIT)}))."
+    ]
+
+
+def anchor(heading: str) -> str:
+    """Of a heading, as the site has it."""
+    kept = "".join(c for c in heading.lstrip("# ").lower() if c.isalnum() or c in " -")
+    return kept.replace(" ", "-")
