@@ -23,6 +23,7 @@ from holoctl.app.robot_arguments import (
 from holoctl.app.units import motor_units
 from holoctl.base.checks import listing, positive
 from holoctl.base.errors import InputError
+from holoctl.closing.assembly import assemble
 from holoctl.doctor.report import plain
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -65,7 +66,9 @@ def add_retime(commands: Any) -> None:
 def _retime(given: argparse.Namespace) -> int:
     from holoctl.design.retiming.retime import retime
 
-    mech, q, _ = robot_of(given)
+    mech, q, held = robot_of(given)
+    if held:
+        q, _ = assemble(mech, q, locked=held)
     rate = positive("--rate", given.rate, "1/s")
     trajectory = retime(
         mech, _path(mech, given.path, given.frame), points=given.points, method=given.method,

@@ -155,6 +155,22 @@ def test_retime_along_positions_of_a_frame_with_a_payload(capsys, tmp_path):
         (WAY, ["--payload", "tip"], "FRAME=MASS"),
         (WAY, ["--margin", "2"], "margin"),
         (WAY, ["--frame", "tip"], "must have a column"),
+        (
+            WAY,
+            [
+                "--set",
+                "motor_1=0.2",
+                "--set",
+                "motor_2=0.2",
+                "--set",
+                "motor_3=0.2",
+                "--set",
+                "elbow_1a[0]=0.9",
+                "--set",
+                "elbow_1a[1]=0.9",
+            ],
+            "AssemblyError",
+        ),
     ],
 )
 def test_retime_refuses(capsys, tmp_path, text, arguments, says):
@@ -220,6 +236,19 @@ def test_map_for_programs_and_for_spreadsheets(capsys):
         (["--grid", "motor_left=0:1:2", "--grid", "motor_left=0:1:2"], "twice"),
         (["--grid", "nobody=0:1:2"], "nobody"),
         (["--grid", "motor_left=0:1:2", "--what", "colour"], "colour"),
+        (
+            [
+                "--grid",
+                "motor_left=0:1:2",
+                "--set",
+                "motor_left=1",
+                "--set",
+                "elbow_left=0",
+                "--set",
+                "motor_right=1",
+            ],
+            "AssemblyError",
+        ),
     ],
 )
 def test_map_refuses(capsys, arguments, says):
