@@ -8,14 +8,17 @@ import shlex
 import numpy as np
 import pytest
 from pages import DOCS, blocks, is_one_program, rounded
+from support import few
 
 from holoctl.app.cli import main
 from holoctl.constraints.closure import JOINTS
 
 PAGES = [page for page in sorted(DOCS.glob("*.md")) if is_one_program(page)]
+QUICK = [page for page in PAGES if page.stem != "tutorial-delta"]
+"""The short run's: the Delta simulates for long what other tests do too."""
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", few(PAGES, QUICK), ids=lambda page: page.stem)
 def test_a_page_does_what_it_says_from_top_to_bottom(page, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}

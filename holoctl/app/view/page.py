@@ -34,6 +34,10 @@ __all__ = ["Page"]
 RATE = 30.0
 """Pictures a second of what plays by itself."""
 
+BETWEEN = 0.025
+"""Seconds for which half of the way is shown: viser's sliders tell twenty times a second where they
+are."""
+
 TEXTS_EVERY = 0.1
 """Seconds between two renewals of the table."""
 
@@ -144,11 +148,14 @@ class Page:
                 return
             # A number that is typed may be anything, and farther would take its time.
             low, high = min(here.low, here.value), max(here.high, here.value)
+            keep = motor if low <= target <= high else None
+            target, start = min(max(target, low), high), time.monotonic()
             try:
-                self._go(
-                    dragged(self.posture, motor, min(max(target, low), high)),
-                    keep=motor if low <= target <= high else None,
-                )
+                between = dragged(self.posture, motor, 0.5 * (here.value + target))
+                self._go(between, keep)
+                if not between.words:
+                    time.sleep(max(BETWEEN - (time.monotonic() - start), 0.0))
+                    self._go(dragged(between, motor, target), keep)
             except HoloctlError as error:
                 self._go(replace(self.posture, words=str(error)))
 
