@@ -12,7 +12,7 @@ import sys
 import textwrap
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -350,6 +350,28 @@ def test_a_script_starts_a_sweep_under_a_guard(tmp_path, guarded):
 
 
 # ---------------------------------------------------------------------------------------- Dask
+
+
+class Written(Executor):
+    """Works at once, and writes down how it was called."""
+
+    def __init__(self):
+        self.calls = []
+
+    def submit(self, function, /, *arguments):
+        self.calls.append((function, *arguments))
+        future = Future()
+        future.set_result(function(*arguments))
+        return future
+
+
+def test_no_two_attempts_are_called_alike():
+    """Dask knows a task by its arguments: it would answer the second as it did the first."""
+    executor = Written()
+    for _ in range(2):
+        assert hc.sweep(f.squared, [3, 3, 3], executor).values == (9, 9, 9)
+    assert len(executor.calls) >= 4
+    assert len(set(executor.calls)) == len(executor.calls)
 
 
 @pytest.fixture(scope="module")

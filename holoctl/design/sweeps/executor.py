@@ -10,6 +10,7 @@ import pickle
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from typing import Any
+from uuid import uuid4
 
 from holoctl.base.cores import cores
 from holoctl.base.errors import InputError
@@ -60,7 +61,9 @@ class Hired:
             if callable(self._function):
                 future = self._submit(worked, self._function, data, SWEEP_PATIENCE)
             else:
-                future = self._submit(far_share, self._digest, self._function, data, SWEEP_PATIENCE)
+                future = self._submit(
+                    far_share, self._digest, self._function, data, SWEEP_PATIENCE, uuid4().hex
+                )
         except Exception as error:
             if not self._begun:
                 raise InputError(f"sweep: the executor takes no work: {said(error)}") from None

@@ -120,9 +120,10 @@ def packed(done: Done | Lost) -> bytes:
         return pickle.dumps(Lost(f"its values cannot be pickled: {said(whole)}", sure=True))
 
 
-def far_share(digest: str, function: bytes, items: bytes, patience: float) -> bytes:
+def far_share(digest: str, function: bytes, items: bytes, patience: float, attempt: str) -> bytes:
     """A share in a process of somebody else's, who knows this module; the function is unpickled
-    once a process."""
+    once a process. No two attempts are called alike: who knows a task by its arguments, as Dask
+    does, would answer the second as it answered the first."""
     try:
         known = _known(digest, function)
     except Exception as error:
