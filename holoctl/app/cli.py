@@ -30,6 +30,7 @@ from holoctl.app.robot_arguments import (
     names_of,
     positions,
     robot_command,
+    robot_held,
     robot_of,
     typed_number,
 )
@@ -189,9 +190,7 @@ def _largest_error(mech: Mechanism, q: Vector) -> float:
 
 
 def _doctor(given: argparse.Namespace) -> int:
-    mech, q, held = robot_of(given)
-    if held:
-        q, _ = assemble(mech, q, locked=held)
+    mech, q = robot_held(given)
     measured = names_of(given.measured)
     if given.snap is not None:
         if measured is not None:
@@ -276,9 +275,8 @@ def _export(given: argparse.Namespace) -> int:
     from holoctl.codegen.exported.export import export_c
     from holoctl.control.computed_torque import ComputedTorque
 
-    mech, q, held = robot_of(given)
-    if held:
-        q, _ = assemble(mech, q, locked=held)
+    mech, q = robot_held(given)
+    if given.set:
         mech = dataclasses.replace(mech, reference=q)
     if (given.kp is None) != (given.kd is None):
         raise InputError("--kp and --kd belong together: give both, or none")

@@ -17,11 +17,10 @@ from holoctl.app.robot_arguments import (
     formats,
     picture,
     robot_command,
-    robot_of,
+    robot_held,
 )
 from holoctl.base.checks import listing, whole
 from holoctl.base.errors import InputError
-from holoctl.closing.assembly import assemble
 from holoctl.doctor.report import plain
 
 if TYPE_CHECKING:
@@ -63,9 +62,7 @@ def _map(given: argparse.Namespace) -> int:
     from holoctl.control.tasks.frame_task import FrameTask
     from holoctl.design.maps.motor_map import motor_map
 
-    mech, q, held = robot_of(given)
-    if held:
-        q, _ = assemble(mech, q, locked=held)
+    mech, q = robot_held(given)
     axes = dict(_axis(text) for text in given.grid)
     if len(axes) < len(given.grid):
         raise InputError("--grid: an axis is given twice")

@@ -17,13 +17,12 @@ from holoctl.app.robot_arguments import (
     formats,
     picture,
     robot_command,
-    robot_of,
+    robot_held,
     typed_number,
 )
 from holoctl.app.units import motor_units
 from holoctl.base.checks import listing, positive
 from holoctl.base.errors import InputError
-from holoctl.closing.assembly import assemble
 from holoctl.doctor.report import plain
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -66,9 +65,7 @@ def add_retime(commands: Any) -> None:
 def _retime(given: argparse.Namespace) -> int:
     from holoctl.design.retiming.retime import retime
 
-    mech, q, held = robot_of(given)
-    if held:
-        q, _ = assemble(mech, q, locked=held)
+    mech, q = robot_held(given)
     rate = positive("--rate", given.rate, "1/s")
     trajectory = retime(
         mech, _path(mech, given.path, given.frame), points=given.points, method=given.method,

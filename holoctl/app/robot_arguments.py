@@ -12,6 +12,7 @@ import pinocchio as pin
 from holoctl.base.checks import Vector, known_name, number
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import GEOMETRY_OF_FILES, TYPED_FARTHEST
+from holoctl.closing.assembly import assemble
 from holoctl.io.limits import DECIMAL
 from holoctl.io.load import load, robot_file, robot_names
 from holoctl.mechanism.checks import check_configuration
@@ -26,6 +27,7 @@ __all__ = [
     "picture",
     "positions",
     "robot_command",
+    "robot_held",
     "robot_of",
     "typed_number",
 ]
@@ -148,6 +150,13 @@ def robot_of(given: argparse.Namespace) -> tuple[Mechanism, Vector, list[str]]:
         q = check_configuration(mech, q, f"--set {text}")
         held.append(name)
     return mech, q, held
+
+
+def robot_held(given: argparse.Namespace) -> tuple[Mechanism, Vector]:
+    """The mechanism and the guess; where joints are set, the closed configuration that has them
+    in place."""
+    mech, q, held = robot_of(given)
+    return mech, assemble(mech, q, locked=held)[0] if held else q
 
 
 def _put(model: pin.Model, q: Vector, name: str, values: list[float]) -> None:

@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from holoctl.app.robot_arguments import file_of, robot_command, robot_of
-from holoctl.closing.assembly import assemble
+from holoctl.app.robot_arguments import file_of, robot_command, robot_held
 
 __all__ = ["add_view"]
 
@@ -45,9 +44,7 @@ def _view(given: argparse.Namespace) -> int:
     from holoctl.app.view.view import save_view, view
     from holoctl.simulation.run import Run
 
-    mech, q, held = robot_of(given)
-    if held:
-        q, _ = assemble(mech, q, locked=held)
+    mech, q = robot_held(given)
     run = None if given.recording is None else Run.read(given.recording)
     if given.save is not None:
         path = save_view(mech, given.save, run, q=q, geometry=file_of(given))

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holoctl.app.view import panel
-from holoctl.app.view.holding import holding
 from holoctl.app.view.motions import Motion, motions, played
 from holoctl.app.view.posture import Posture, dragged, sliders
 from holoctl.app.view.scene import LAYERS, SHOWN, Scene
@@ -324,7 +323,7 @@ class Page:
                 if not self._stale or now - texts < TEXTS_EVERY:
                     continue
                 self._stale, posture, texts = False, self.posture, now
-            self._held.content = _held(posture)
+            self._held.content = panel.held(posture)
 
 
 def _why(motion: Motion) -> str:
@@ -332,12 +331,3 @@ def _why(motion: Motion) -> str:
     if motion.finite:
         return "a limit of a joint, or a dead point, is on both sides."
     return "it does not go on, or nothing tells how."
-
-
-def _held(posture: Posture) -> str:
-    if not posture.closed:
-        return panel.words("It does not close, so nothing holds it.", "holoctl-holding")
-    try:
-        return panel.holding_table(holding(posture.mech, posture.q, posture.part))
-    except HoloctlError as error:
-        return panel.words(str(error), "holoctl-holding")

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from holoctl.app.view.holding import holding
+from holoctl.base.errors import HoloctlError
+
 if TYPE_CHECKING:
     from holoctl.app.view.holding import Holding
     from holoctl.app.view.posture import Posture
     from holoctl.app.view.recorded import Recorded
 
-__all__ = ["chart", "holding_table", "marker", "pose", "words"]
+__all__ = ["chart", "held", "holding_table", "marker", "pose", "words"]
 
 Array = NDArray[np.float64]
 
@@ -44,6 +47,16 @@ def pose(posture: Posture) -> str:
         f'data-gap="{posture.gap!r}" data-closed="{str(posture.closed).lower()}">'
         f"{state}{_in_red(posture.words, 'holoctl-stop')}</div>"
     )
+
+
+def held(posture: Posture) -> str:
+    """What holds a posture at rest, or why nothing tells."""
+    if not posture.closed:
+        return words("It does not close, so nothing holds it.", "holoctl-holding")
+    try:
+        return holding_table(holding(posture.mech, posture.q, posture.part))
+    except HoloctlError as error:
+        return words(str(error), "holoctl-holding")
 
 
 def holding_table(found: Holding) -> str:

@@ -7,7 +7,7 @@ placement per joint, and nothing else is sent while the mechanism moves.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -49,6 +49,16 @@ POINT, AXIS, THREAD, ROD, STRIPE = 0.018, 0.09, 0.004, 0.006, 0.0016
 width of a stripe."""
 
 
+class _Look(NamedTuple):
+    """The triangles of a body that have one color, in the axes of its joint."""
+
+    joint: int
+    color: tuple[float, ...]
+    from_file: bool
+    vertices: Array
+    faces: NDArray[np.int64]
+
+
 class Scene:
     """The nodes of one mechanism on one page.
 
@@ -72,14 +82,15 @@ class Scene:
         self._open, self._rods = list[Any](), list[Any]()
         self._last = np.full((mech.model.njoints, 7), np.nan)
         found, self._upright = skeleton(mech, q), upright(mech.model.gravity.linear)
-        points = [found.points, *_corners(self._model, q, shapes)]
+        looks = _looks(shapes)
+        points = [found.points, *_corners(self._model, q, looks)]
         low, high = _box([x @ self._upright for x in points])
         self.size = float(np.linalg.norm(high - low)) or 1.0
         self._bodies = [
             server.scene.add_frame(f"/joints/{j}", show_axes=False)
             for j in range(mech.model.njoints)
         ]
-        self._add_shapes(shapes)
+        self._add_looks(looks)
         self._add_closures()
         self._add_rods(q)
         self._add_joints()
@@ -146,22 +157,17 @@ class Scene:
         node.visible = layer in self._shown
         self._parts[layer].append(node)
 
-    def _add_shapes(self, shapes: Sequence[Shape]) -> None:
-        """One node for all of a body that has one color: fewer are drawn sooner."""
-        alike: dict[tuple[Any, ...], list[Shape]] = {}
-        for shape in shapes:
-            alike.setdefault((shape.joint, shape.color, shape.kind == "mesh"), []).append(shape)
-        for i, ((joint, color, from_file), group) in enumerate(alike.items()):
-            vertices, faces = joined(group)
-            red, green, blue, there = (*color, 1.0)[:4]
+    def _add_looks(self, looks: Sequence[_Look]) -> None:
+        for i, look in enumerate(looks):
+            red, green, blue, there = (*look.color, 1.0)[:4]
             node = self._server.scene.add_mesh_simple(
-                f"/joints/{joint}/shape {i}",
-                vertices.astype(np.float32),
-                faces.astype(np.uint32),
+                f"/joints/{look.joint}/shape {i}",
+                look.vertices.astype(np.float32),
+                look.faces.astype(np.uint32),
                 color=np.array([round(255 * c) for c in (red, green, blue)]),
                 opacity=there if there < 1.0 else None,
                 material="toon3",
-                side="double" if from_file else "front",  # those of files may be open
+                side="double" if look.from_file else "front",  # those of files may be open
             )
             self._add("bodies", node)
 
@@ -295,14 +301,20 @@ def _pose(X: pin.SE3) -> dict[str, Any]:
     return {"position": tuple(X.translation.tolist()), "wxyz": (w, x, y, z)}
 
 
-def _corners(model: pin.Model, q: Vector, shapes: Sequence[Shape]) -> list[Array]:
-    """Points of the shapes in the world."""
+def _looks(shapes: Sequence[Shape]) -> list[_Look]:
+    """One for all of a body that has one color: fewer are drawn sooner."""
+    alike: dict[tuple[int, tuple[float, ...], bool], list[Shape]] = {}
+    for shape in shapes:
+        alike.setdefault((shape.joint, shape.color, shape.kind == "mesh"), []).append(shape)
+    return [_Look(j, color, told, *joined(group)) for (j, color, told), group in alike.items()]
+
+
+def _corners(model: pin.Model, q: Vector, looks: Sequence[_Look]) -> list[Array]:
+    """Points of what bodies look like in the world."""
     data = model.createData()
     pin.forwardKinematics(model, data, q)
-    return [
-        joined([shape])[0] @ data.oMi[shape.joint].rotation.T + data.oMi[shape.joint].translation
-        for shape in shapes
-    ]
+    places = [data.oMi[look.joint] for look in looks]
+    return [x.vertices @ X.rotation.T + X.translation for x, X in zip(looks, places, strict=True)]
 
 
 def _box(points: Sequence[Array]) -> tuple[Vector, Vector]:

@@ -8,7 +8,6 @@ from html import escape
 
 from holoctl.app.view import panel
 from holoctl.app.view.geometry import Geometry
-from holoctl.app.view.holding import holding
 from holoctl.app.view.motions import Motion, motions, played
 from holoctl.app.view.posture import Posture
 from holoctl.app.view.recorded import Recorded, frames
@@ -90,7 +89,7 @@ def _panel(
     if recorded is None and posture.closed:
         listed = "\n".join(f"- {motion.words}" for motion in shown) or "Nothing moves."
         parts += ["<h2>Motions, one after the other</h2>", panel.words(listed, "holoctl-motions")]
-        parts += ["<h2>Efforts that hold it at rest</h2>", _held(posture)]
+        parts += ["<h2>Efforts that hold it at rest</h2>", panel.held(posture)]
     try:
         told = str(mobility(mech, q))
     except HoloctlError as error:
@@ -100,10 +99,3 @@ def _panel(
         parts += ["<h2>Not shown</h2>", panel.words("\n".join(left_out), "holoctl-left-out")]
     summary = f"<summary>{escape(mech.name)}</summary>"
     return f'<details id="holoctl-panel" open>{summary}{"".join(parts)}</details>'
-
-
-def _held(posture: Posture) -> str:
-    try:
-        return panel.holding_table(holding(posture.mech, posture.q, posture.part))
-    except HoloctlError as error:
-        return panel.words(str(error), "holoctl-holding")
