@@ -172,6 +172,13 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "noise is amplified: above {} there is no state", "tolerances.GAIN_LIMIT"),
     (DERIVATIONS, "extrapolated over {} calls by each", "tolerances.DEAD_POINT_TICKS"),
     (DERIVATIONS, "where a step of less than {} is not followed", "tolerances.NEAR_TICK"),
+    (DERIVATIONS, "down to a way of {}.", "tolerances.BACK_SHORTEST"),
+    (DERIVATIONS, "Where it falls below {} of itself, since", "tolerances.TURNED_BACK"),
+    (DERIVATIONS, "T is {} s where the determinant changed by less than a third since the last "
+     "state, so that one tick may have gone by, else {} s.",
+     ("tolerances.FIRST_TICK", "tolerances.FIRST_GAP")),
+    (DECISIONS, "a dead point that is less than {} s back ({} s where the determinant has",
+     ("tolerances.FIRST_TICK", "tolerances.FIRST_GAP")),
     (DERIVATIONS, "that is more than {} times the largest one before, which fades by {} from call "
      "to call, and longer than {}, may be",
      ("tolerances.JUMPS_BY", "tolerances.SIZE_FADES", "tolerances.JUMPS_FROM")),
@@ -459,6 +466,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     ("docs/design.md", "or with fewer than {} intervals", "tolerances.RETIME_CHECKED"),
     ("docs/doctor.md", "of `hc.load`, where it is {} unless", "tolerances.GEOMETRY_OF_FILES"),
     (REALTIME, "is stricter with a state ({}), for", "tolerances.TOLERANCES[closure]"),
+    (REALTIME, "a dead point that is less than {} s back, the mechanism", "tolerances.FIRST_TICK"),
+    (REALTIME, "than one tick goes, {} s count", "tolerances.FIRST_GAP"),
     (REALTIME, "The error comes up to {} calls before",
      "tolerances.DEAD_POINT_TICKS"),
     ("docs/embedded.md", "the farther the sensors moved, and at most {}.",

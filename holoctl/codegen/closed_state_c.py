@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from holoctl.base.tolerances import (
+    BACK_SHORTEST,
+    BACK_TRIALS,
     BEND,
     BORDERS_WORN,
     CLOSED,
@@ -21,6 +23,8 @@ from holoctl.base.tolerances import (
     FACTORED_TICK,
     FAR_TICK,
     FIRST_CORRECTION,
+    FIRST_GAP,
+    FIRST_TICK,
     GAIN_LIMIT,
     JUMPS_BY,
     JUMPS_FROM,
@@ -33,6 +37,7 @@ from holoctl.base.tolerances import (
     SHORTEST_SUBSTEP,
     SIZE_FADES,
     TIGHT,
+    TURNED_BACK,
     WAY_BACK,
 )
 from holoctl.codegen.c_text import array, filled, number
@@ -110,6 +115,11 @@ class _Driver:
     dead_point: str = number(DEAD_POINT_TICKS)
     agree: str = number(SENSORS_AGREE)
     way_back: str = number(WAY_BACK)
+    first_tick: str = number(FIRST_TICK)
+    first_gap: str = number(FIRST_GAP)
+    turned_back: str = number(TURNED_BACK)
+    back_shortest: str = number(BACK_SHORTEST)
+    back_trials: int = BACK_TRIALS
     worn: str = number(BORDERS_WORN)
     left_open: str = ""
     closed: str = ""
@@ -155,7 +165,7 @@ def memory_type(E: Expressions, law: ClosedState) -> np.dtype[Any]:
     ]  # fmt: skip
     alone = ("t", "decided", "det", "now", "size", "open")
     reals = [(name, "f8") if name in alone else (name, "f8", (n,)) for name, n in doubles]
-    whole = [(name, "i4") for name in ("known", "refused", "latched")]
+    whole = [(name, "i4") for name in ("known", "read", "refused", "latched")]
     return np.dtype([*reals, *whole], align=True)
 
 

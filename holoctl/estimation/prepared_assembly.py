@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import (
@@ -35,11 +36,15 @@ from holoctl.base.errors import (
 )
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
+    BACK_SHORTEST,
+    BACK_TRIALS,
     CLOSED,
     DEAD_POINT_TICKS,
     FACTORED_START,
     FACTORED_TICK,
     FAR_TICK,
+    FIRST_GAP,
+    FIRST_TICK,
     GAIN_DOUBT,
     GAIN_LIMIT,
     JUMPS_BY,
@@ -49,6 +54,7 @@ from holoctl.base.tolerances import (
     ROWS_BETTER,
     SENSORS_AGREE,
     SIZE_FADES,
+    TURNED_BACK,
     WAY_BACK,
 )
 from holoctl.closing.assembly import assemble
@@ -121,6 +127,8 @@ class Remembered:
         The last state.
     before : Place or None
         In front of the last one, where that was no jump.
+    read : int
+        How many readings were followed without a jump since it was told where it is; 2 at most.
     way : (m,) array
         Of the sensors in the last call.
     size : float
@@ -131,6 +139,7 @@ class Remembered:
 
     place: Place
     before: Place | None
+    read: int
     way: Vector
     size: float
     refused: int
@@ -209,6 +218,7 @@ class PreparedAssembly:
     partition: Partition
     unseen: tuple[str, ...]
     _before: Place | None  # in front of the last one, where that was no jump
+    _read: int  # so many readings without a jump, since it was told where it is; 2 at most
     _way: Vector  # of the sensors in the last call
     _size: float  # of the largest step of the sensors, scaled, which fades from call to call
     _start: Vector  # where it was told to be last
@@ -299,7 +309,8 @@ class PreparedAssembly:
             For wrong shapes, or numbers that are not finite.
         BranchError
             Where the sensors moved too far for one call; where within three calls of this kind the
-            mechanism may be at a dead point; where noise would be amplified by more than 100.
+            mechanism may be at a dead point; where it may have passed one before a first reading,
+            by its rates; where noise would be amplified by more than 100.
         AssemblyError
             Where on this branch no closed state reads this.
         InconsistentError
@@ -315,7 +326,7 @@ class PreparedAssembly:
     def state_in_place(self, q_measured: Any, v_measured: Any, t: float) -> tuple[Vector, Vector]:
         """`state`, for callers that do not write to what they get."""
         x, rates, t = self._checked(q_measured, v_measured, t)
-        place = self._followed(x, t, FACTORED_TICK)
+        place = self._followed(x, rates, t, FACTORED_TICK)
         return place.q, self._velocity(place, rates)
 
     @property
@@ -351,12 +362,14 @@ class PreparedAssembly:
         """What it remembers; None where it is lost."""
         if self._latched:
             return None
-        return Remembered(self._place, self._before, self._way, self._size, self._refused)
+        way, size, refused = self._way, self._size, self._refused
+        return Remembered(self._place, self._before, self._read, way, size, refused)
 
     def take_over(self, what: Remembered) -> None:
         """Go on from what another loop of the same sensors and rows remembers."""
-        self._place, self._before, self._way = what.place, what.before, what.way
-        self._size, self._refused, self._latched = what.size, what.refused, ""
+        self._place, self._before, self._read = what.place, what.before, what.read
+        self._way, self._size = what.way, what.size
+        self._refused, self._latched = what.refused, ""
 
     @property
     def q(self) -> Vector:
@@ -381,15 +394,15 @@ class PreparedAssembly:
             As `state`.
         """
         x, _, t = self._checked(q_measured, None, t)
-        self._followed(x, t, FACTORED_START)
-        self._before, self._size = None, 0.0
+        self._followed(x, None, t, FACTORED_START)
+        self._before, self._read, self._size = None, 0, 0.0
 
     @quiet
     def reset(self, q: Any, t: float = 0.0) -> None:
         """Tell where the mechanism is: q is the last state from now on.
 
-        Not right in front of a dead point that is coming: whether it was passed within the first
-        call after this, no sensor tells.
+        The first two readings after this are refused where their rates lead away from a dead point
+        that the mechanism may have passed since; without rates nothing tells.
 
         Parameters
         ----------
@@ -478,7 +491,8 @@ class PreparedAssembly:
             )
         self.partition, self.unseen = part, moved_by(mech, here.unseen)
         self._see, self._follow, self._place = see, following(mech, see), place
-        self._before, self._size, self._way = None, 0.0, np.zeros(sensors.columns.size)
+        self._before, self._read, self._size = None, 0, 0.0
+        self._way = np.zeros(sensors.columns.size)
         self._refused, self._latched = 0, ""
         self._tally, self._missed = Tally(0, reached=1.0), ()
 
@@ -492,16 +506,20 @@ class PreparedAssembly:
     def _checked(
         self, q_measured: Any, v_measured: Any, t: Any
     ) -> tuple[Vector, Vector | None, float]:
-        sensors, t = self._readings, instant(t)
-        x = as_given("q_measured", q_measured, sensors.numbers)
-        m = sensors.columns.size
-        rates = None if v_measured is None else as_given("v_measured", v_measured, m)
-        if not finite(x) or (rates is not None and not finite(rates)):
-            vector("q_measured", x, sensors.numbers, "positions of the sensors")
-            if rates is not None:
-                vector("v_measured", rates, m, "rates of the sensors")
-            raise InputError("q_measured or v_measured is out of range")
-        return sensors.checked("q_measured", x) if self._whole else x, rates, t
+        try:
+            sensors, t = self._readings, instant(t)
+            x = as_given("q_measured", q_measured, sensors.numbers)
+            m = sensors.columns.size
+            rates = None if v_measured is None else as_given("v_measured", v_measured, m)
+            if not finite(x) or (rates is not None and not finite(rates)):
+                vector("q_measured", x, sensors.numbers, "positions of the sensors")
+                if rates is not None:
+                    vector("v_measured", rates, m, "rates of the sensors")
+                raise InputError("q_measured or v_measured is out of range")
+            return sensors.checked("q_measured", x) if self._whole else x, rates, t
+        except InputError:
+            self._refused += 1  # the mechanism moved on all the same
+            raise
 
     def _velocity(self, place: Place, rates: Vector | None) -> Vector:
         if rates is None:
@@ -509,14 +527,14 @@ class PreparedAssembly:
         v: Vector = place.gamma.dot(self._see.seen(place.borders, rates))
         return v if place.drift is None else v + place.drift
 
-    def _followed(self, x: Vector, t: float, most: int) -> Place:
+    def _followed(self, x: Vector, rates: Vector | None, t: float, most: int) -> Place:
         """The place that the readings lead to; it is remembered, unless an error is raised."""
         if self._latched:
             raise BranchError(self._latched, why="lost")
         self._check_free()
         self._busy = True
         try:
-            return self._one_call(x, t, most)
+            return self._one_call(x, rates, t, most)
         finally:
             self._busy = False
 
@@ -527,7 +545,7 @@ class PreparedAssembly:
                 "handler: a PreparedAssembly belongs to one loop; `fresh` makes another one"
             )
 
-    def _one_call(self, x: Vector, t: float, most: int) -> Place:
+    def _one_call(self, x: Vector, rates: Vector | None, t: float, most: int) -> Place:
         see, here, tally = self._see, self._place, Tally(most)
         self._tally, self._missed = tally, ()
         way = see.difference(here.q, x, here.cut)
@@ -538,7 +556,7 @@ class PreparedAssembly:
         dead, back = (True, False) if there is None else self._ahead(there, way)
         if there is None or (dead and size <= FAR_TICK):
             if self._with_other_rows():
-                return self._one_call(x, t, most)
+                return self._one_call(x, rates, t, most)
             usual, self._refused = self._size, self._refused + 1
             if size <= FAR_TICK:
                 self._size = max(size, SIZE_FADES * usual)
@@ -546,8 +564,19 @@ class PreparedAssembly:
             self._refuse(there, size, t, most, size > max(JUMPS_BY * usual, JUMPS_FROM))
         if see.redundant:
             if self._left_open() and self._with_other_rows():
-                return self._one_call(x, t, most)
+                return self._one_call(x, rates, t, most)
             self._check_redundant(there, x)
+        doubtful = self._read < 2 or size > JUMPS_FROM  # else the past tells
+        if doubtful and rates is not None and self._passed(there, rates, size):
+            if self._with_other_rows():
+                return self._one_call(x, rates, t, most)
+            self._refused += 1
+            self._lose(
+                f"{self.mech.name}: the rates that {listing(self.measured, 6)} read lead away from "
+                "a dead point so close that the mechanism may have passed it since the last state, "
+                "and be on another branch", "dead point",
+            )  # fmt: skip
+        self._read = 0 if size > FAR_TICK else min(self._read + 1, 2)
         if size > FAR_TICK:
             self._before = None
         elif not back:
@@ -572,6 +601,33 @@ class PreparedAssembly:
         if now + DEAD_POINT_TICKS * (now - last) > 0.0 and now + ticks * (last - before) > 0.0:
             return False, back
         return not (back and now + ticks * (now - before) > 0.0), back
+
+    def _passed(self, there: Place, rates: Vector, size: float) -> bool:
+        """Whether the mechanism may have passed a dead point since the last state, where the past
+        does not tell: straight back by its rates, the determinant vanishes within a tick, or within
+        longer where more than a tick may have gone by."""
+        last, before, t = self._place.determinant, self._before, there.t
+        jumped = size > min(FAR_TICK, max(JUMPS_BY * self._size, JUMPS_FROM))
+        if self._read > 1 and not (jumped and before is not None and last <= before.determinant):
+            return False
+        v = self._velocity(there, rates)
+        fast = largest(v / self.mech.column_scale)
+        if not fast:
+            return False
+        mech, see, change = self.mech, self._see, there.determinant / last
+        most = 1.0 + 1.0 / DEAD_POINT_TICKS
+        at_once = not (self._read > 1 or self._refused) and 1.0 / most < change < most
+        back, passed = FIRST_TICK if at_once else FIRST_GAP, False
+        for _ in range(BACK_TRIALS):
+            q = pin.integrate(mech.model, there.q, -back * v)
+            gone = see.factor(there.borders) / there.det if see.evaluate(q, t) else 0.0
+            passed = not gone > TURNED_BACK
+            if passed or back * fast <= BACK_SHORTEST:
+                break
+            back *= 0.5
+        see.evaluate(there.q, t)
+        see.factor(there.borders)
+        return passed
 
     def _check_redundant(self, there: Place, x: Vector) -> None:
         """Raise an error where rows left out, or sensors, contradict the others."""

@@ -15,6 +15,7 @@
 
 enum { STARTS = 64, REPORTED = 60 };
 
+static const double at_rest[M] = {0};
 static unsigned long long state = 88172645463325252ULL;
 
 static double uniform(void) {
@@ -44,7 +45,7 @@ static int walked(REMEMBERED *m, const double *x0, const double *d, double size)
   for (int k = 1; k <= parts; k++) {
     for (int j = 0; j < M; j++) x[j] = x0[j] + d[j] * k / parts;
     m->known = 1;
-    if (attempt(m, x, 0.0, &next, &far) != FOUND) return 0;
+    if (attempt(m, x, at_rest, 0.0, &next, &far) != FOUND) return 0;
     *m = next;
   }
   return 1;
@@ -84,7 +85,7 @@ int main(int argc, char **argv) {
       x[j] = x0[j] + d[j];
     }
     steps = here;
-    how = attempt(&here, x, 0.0, &next, &far);
+    how = attempt(&here, x, at_rest, 0.0, &next, &far);
     went = walked(&steps, x0, d, size);
     jumps++;
     if (how != FOUND) {

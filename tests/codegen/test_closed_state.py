@@ -11,6 +11,7 @@ import numpy as np
 import overconstrained_loops
 import pinocchio as pin
 import pytest
+import zoo
 from exported import STRICT, Exported, build_and_test, cmake, compilers, robot, run
 from expressed import with_expression
 from support import few, mechanism
@@ -281,6 +282,58 @@ def test_a_dead_point_latches_until_reset(five_bar):
         assert five_bar.state(q[[0, 2]], REST)[0] == "LOST"
     assert five_bar.begin(q) == "OK"
     assert five_bar.state(q[[0, 2]], REST)[0] == "OK"
+
+
+def near_a_dead_point():
+    """A slider-crank by its slider, where it is told to be, and first readings after that: the angle
+    of the crank is an even function of the position of the slider, so each has two rates."""
+    mech = zoo.slider_crank("slider")
+    by_crank = hc.PreparedAssembly(mech, ["crank"])
+
+    def at(angle, rate):
+        by_crank.reset(by_crank.start)
+        by_crank.resynchronise([angle])
+        return by_crank.state([angle], [rate])
+
+    found = []
+    for before, now, tick in (
+        (0.2, -0.1, 1e-3), (0.1, -0.05, 1e-3), (0.06, -0.04, 1e-3), (0.05, -0.1, 1e-2),
+        (0.1, -0.1, 1e-3), (-0.3, 0.2, 4e-3), (0.3, 0.29, 1e-3), (0.3, 0.31, 1e-3),
+        (0.05, 0.049, 1e-3), (0.9, 0.9, 1.0), (0.2, 0.15, 1e-3),
+    ):  # fmt: skip
+        q, v = at(now, (now - before) / tick)
+        found.append((at(before, 0.0)[0], q, v, before * now < 0.0))
+    return mech, found
+
+
+def test_first_readings_are_those_of_python_or_refused(tmp_path):
+    """Exported, compiled, and in Python alike; what is not a number counts as a tick."""
+    mech, cases = near_a_dead_point()
+    exported, python = Exported(mech, tmp_path), hc.PreparedAssembly(mech)
+    loop = hc.compile(mech, ["state"], flags=["-O0"]).loop()
+    at = [*mech.coordinate_names].index("slider")
+    for before, q, v, beyond in cases:
+        x, rates = q[[at]], v[[at]]
+        for bad in range(2):
+            for what in (python, loop):
+                what.reset(before)
+            assert exported.begin(before) == "OK"
+            for _ in range(bad):
+                answer(python.state, [np.nan], rates)
+                answer(loop.state, [np.nan], rates)
+                assert exported.state([np.nan], rates)[0] == "NOT_FINITE"
+            expected = answer(python.state, x, rates)
+            assert isinstance(expected, str) >= beyond
+            status, *state = exported.state(x, rates)
+            if isinstance(expected, str):
+                assert status == "LOST"
+                assert exported.c.memory.latched
+                assert answer(loop.state, x, rates) == expected
+            else:
+                assert status == "OK"
+                assert_same(expected, (q, v), 30.0)
+                assert_same(state, expected, 30.0)
+                assert_same(loop.state(x, rates), expected, 30.0)
 
 
 def test_compiled_loops_say_what_python_says_of_a_dead_point():

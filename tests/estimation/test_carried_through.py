@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
+import pinocchio as pin
 import pytest
+import zoo
 from branches import Oracle
 from carried import MOVING, NOISES, RATES, Followed, followed, motion, moving
 from support import few
@@ -75,3 +79,139 @@ def test_a_second_sensor_passes(name):
     assert found.passed
     assert not found.refusals
     assert not found.swaps
+
+
+def first_reading(oracle, here, seen, k, ahead, speed):
+    """What becomes of the first reading after a reset, so many ticks ahead at so many times the
+    speed: without gravity that is a motion too."""
+    mech = here.mech
+    c, q, v = mech.column_scale, seen.q[k + ahead], speed * seen.v[k + ahead]
+    rates = oracle.unit * (oracle.jacobian(q) @ (v / c))
+    x = oracle.at(q)
+    try:
+        here.reset(seen.q[k])
+        found, _ = here.state(x, rates)
+    except hc.HoloctlError:
+        return "refused"
+    apart = np.abs(pin.difference(mech.model, found, q) / c).max()
+    if apart > 1e-6 and oracle.idle:
+        apart = oracle.apart(found, q, x)
+    return "WRONG" if apart > 1e-6 else "right"
+
+
+def check_first_readings(name, count):
+    """At 1 kHz, up to 40 times as fast, and up to 10 ms after the reset, around dead points; and
+    anywhere, where they are to be accepted."""
+    mech, measured, _ = moving(name)
+    seen = motions(name, count)
+    oracle = Oracle(mech, measured, seen[0].q[0])
+    here = hc.PreparedAssembly(mech, measured, start=seen[0].q[np.argmin(seen[0].gain)])
+    near, anywhere, rng = Counter(), Counter(), np.random.default_rng(0)
+    for m in seen:
+        for dead in m.dead:
+            for k in range(max(dead - 40, 0), dead + 2):
+                for ahead, speed in ((1, 1), (5, 5), (20, 20), (40, 40), (5, 1), (10, 1)):
+                    if k + ahead < len(m.q):
+                        near[first_reading(oracle, here, m, k, ahead, speed)] += 1
+        for k in rng.integers(len(m.q) - 1, size=40):
+            if m.gain[k] <= 10.0 * m.gain.min():
+                anywhere[first_reading(oracle, here, m, k, 1, 1)] += 1
+    print(f"{name}: near dead points {dict(near)}, elsewhere {dict(anywhere)}")
+    assert near["refused"]
+    assert not near["WRONG"]
+    assert not anywhere["WRONG"]
+    assert anywhere["refused"] <= 0.02 * anywhere.total()
+
+
+@pytest.mark.parametrize("name", ["slider_crank", "four_bar at the rocker"])
+def test_first_readings_are_right_or_refused(name):
+    check_first_readings(name, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MOVING)
+def test_many_first_readings(name):
+    check_first_readings(name, 9)
+
+
+class Crank:
+    """A slider-crank whose slider is measured, at 1 kHz, by the angle and rate of its crank."""
+
+    def __init__(self, lengths=(0.2, 0.5)):
+        self.lengths = lengths
+        self.mech = zoo.slider_crank(lengths=lengths, reference=self.at(1.0, 0.0)[0])
+        self.sensors = hc.PreparedAssembly(self.mech)
+
+    def at(self, angle, rate):
+        """q and v, in closed form."""
+        a, b = self.lengths
+        turn = -np.arcsin(a * np.sin(angle) / b)
+        turning = -a * np.cos(angle) * rate / (b * np.cos(turn))
+        slid = a * np.cos(angle) + b * np.cos(turn)
+        v = -a * np.sin(angle) * rate - b * np.sin(turn) * turning
+        return np.array([angle, turn - angle, slid]), np.array([rate, turning - rate, v])
+
+    def read(self, angle, rate):
+        """The angle of the crank that is found, and its rate."""
+        q, v = self.at(angle, rate)
+        found, rates = self.sensors.state(q[2:], v[2:])
+        return found[0], rates[0]
+
+
+@pytest.mark.parametrize("lengths", [(0.2, 0.5), (0.15, 0.4), (0.3, 0.31)])
+def test_a_first_reading_beyond_the_dead_point_is_refused(lengths):
+    """However near, or far, and however fast: for its rate leads away from there."""
+    crank, rng = Crank(lengths), np.random.default_rng(0)
+    ways = [(0.2, -0.1), (0.1, -0.05), (0.06, -0.04), (0.05, -0.1), (0.1, -0.1)]
+    ways += zip(rng.uniform(0.04, 0.4, 30), rng.uniform(-0.4, -0.04, 30), strict=True)
+    for before, now in ways:
+        for side, tick in ((1.0, 1e-3), (-1.0, 4e-3), (1.0, 1e-2)):
+            crank.sensors.reset(crank.at(side * before, 0.0)[0])
+            with pytest.raises(hc.BranchError, match="dead point"):
+                crank.read(side * now, side * (now - before) / tick)
+            with pytest.raises(hc.BranchError, match="reset"):  # also where it comes to rest there
+                crank.read(side * now, 0.0)
+
+
+def test_first_readings_on_this_side_are_taken():
+    """At 1 kHz, at rest and at 20 rad/s, but for the last 12 ms since the dead point."""
+    crank, rng = Crank(), np.random.default_rng(1)
+    for before in rng.uniform(0.06, 2.5, 100):
+        for rate in (0.0, *rng.uniform(-20.0, 20.0, 4)):
+            now = before + 1e-3 * rate
+            if now < 0.04 or 0.0 < now / max(rate, 1e-9) < 0.015:
+                continue
+            crank.sensors.reset(crank.at(before, 0.0)[0])
+            found = crank.read(now, rate)
+            np.testing.assert_allclose(found, [now, rate], rtol=1e-8, atol=1e-8)
+
+
+def test_a_second_reading_beyond_the_dead_point_is_refused():
+    """Where the mechanism was not quite where it was said to be, the past tells nothing yet."""
+    crank = Crank()
+    crank.sensors.reset(crank.at(0.09, 0.0)[0])
+    assert crank.read(0.1, -190.0)[0] == pytest.approx(0.1)
+    with pytest.raises(hc.BranchError, match="dead point"):
+        crank.read(-0.09, -190.0)
+
+
+@pytest.mark.parametrize("missing", [np.nan, np.inf, "no calls"])
+def test_a_dead_point_behind_missing_ticks_is_not_passed(missing):
+    """From 0.5 rad at 10 rad/s, 120 ms later: readings that are no numbers are ticks as well."""
+    crank = Crank()
+    crank.sensors.reset(crank.at(0.53, 0.0)[0])
+    for angle in (0.52, 0.51, 0.5):
+        crank.read(angle, -10.0)
+    for _ in range(0 if missing == "no calls" else 119):
+        with pytest.raises(hc.InputError):
+            crank.sensors.state([missing], [0.0])
+    with pytest.raises(hc.BranchError, match="dead point"):
+        crank.read(-0.7, -10.0)
+
+
+def test_without_rates_the_branch_is_that_of_the_straight_way():
+    crank = Crank()
+    crank.sensors.reset(crank.at(0.2, 0.0)[0])
+    found, v = crank.sensors.state(crank.at(0.1, 0.0)[0][2:])
+    assert found[0] == pytest.approx(0.1)
+    assert not v.any()

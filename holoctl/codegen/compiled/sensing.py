@@ -332,8 +332,8 @@ class CompiledLoop:
         self._given[:] = [place.borders]
         # of the place before only the determinant is known
         other = place._replace(determinant=before) if m["known"] == 2 else None
-        way, size, refused = m["way"].copy(), float(m["size"]), int(m["refused"])
-        assembly.take_over(Remembered(place, other, way, size, refused))
+        read, way, refused = int(m["read"]), m["way"].copy(), int(m["refused"])
+        assembly.take_over(Remembered(place, other, read, way, float(m["size"]), refused))
 
     def _take(self) -> None:
         """Set the memory of C to the assembly, where the machine code can go on from there."""
@@ -343,7 +343,7 @@ class CompiledLoop:
             m["latched"] = 1
             return
         place, before = found.place, found.before
-        m["refused"], m["size"] = found.refused, found.size
+        m["read"], m["refused"], m["size"] = found.read, found.refused, found.size
         if np.array_equal(m["q"][0], place.q) and m["t"][0] == place.t and not m["latched"][0]:
             return
         now = m["now"] = place.determinant

@@ -85,7 +85,7 @@ static int advance(law_memory *m, const double *given, const double *rates, doub
   if (!(squares(given, NUMBERS) + squares(rates, M) + t * t < INFINITY)) return 0;
   memcpy(x, given, sizeof x);
   if (!(%(unit)s)) return 0;
-  if (attempt(m, x, t, &next, &far) != FOUND) return 0;
+  if (attempt(m, x, rates, t, &next, &far) != FOUND) return 0;
   *m = next;
   return 1;
 }
