@@ -24,7 +24,6 @@ from holoctl.app.printing import write_csv, write_table
 from holoctl.app.retime_command import add_retime
 from holoctl.app.robot_arguments import (
     decimal,
-    file_of,
     folder,
     formats,
     names_of,
@@ -207,11 +206,11 @@ _LARGE = 60
 
 
 def _snap(given: argparse.Namespace, mech: Mechanism, q: Vector) -> int:
-    moved_sheet(file_of(given), (), given.closures)  # refused here, not after the work
+    moved_sheet(given.file, (), given.closures)  # refused here, not after the work
     if given.snap.exists():
         raise InputError(f"--snap: {given.snap} is there already; give the name of a new file")
     result = snapped(mech, q)
-    text = moved_sheet(file_of(given), result.moves, given.closures)
+    text = moved_sheet(given.file, result.moves, given.closures)
     try:
         with given.snap.open("x", encoding="utf-8") as file:
             file.write(text)
