@@ -31,6 +31,7 @@ __all__ = [
     "robot_held",
     "robot_of",
     "typed_number",
+    "typed_whole",
 ]
 
 log = logging.getLogger(__name__)
@@ -100,6 +101,13 @@ def typed_number(text: str) -> float:
         return decimal(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def typed_whole(text: str) -> int:
+    x = typed_number(text)
+    if not x.is_integer():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(x)
 
 
 def formats(parser: argparse.ArgumentParser) -> None:
