@@ -210,17 +210,25 @@ def test_options_of_a_controller_need_its_gains(bar, export, option):
     assert f"{option[0]} is of a controller: give --kp and --kd" in out.err
 
 
-def test_a_closed_state_that_the_motors_do_not_tell(tmp_path, export, caplog):
+@pytest.mark.parametrize(
+    ("name", "motor", "options", "reason"),
+    [
+        ("five_bar", "motor_left", (), "'motor_left', does not tell how"),
+        ("four_bar", "rocker", ("--set", "crank=0.685"), "noise would be amplified by"),
+    ],
+)
+def test_a_closed_state_that_the_motors_do_not_tell(tmp_path, export, name, motor, options, reason):
     sheet = tmp_path / "one_motor.yaml"
-    text = hc.robot_file("five_bar").with_suffix(".yaml").read_text()
-    sheet.write_text(re.sub(r"name_mot: .*", "name_mot: [motor_left]", text))
-    code, _, warnings, (header, _) = export("five_bar", *GAINS, "--closures", str(sheet))
+    text = hc.robot_file(name).with_suffix(".yaml").read_text()
+    sheet.write_text(re.sub(r"name_mot: .*", f"name_mot: [{motor}]", text))
+    given = (name, *GAINS, "--closures", str(sheet), *options)
+    code, _, warnings, (header, _) = export(*given)
     assert code == 0
     sentence = told(warnings)[-1]
     assert sentence.startswith("the closed state from the motors (state and torque_from_motors): ")
+    assert reason in sentence
     assert "- the closed state from the motors (state and torque_from_motors): " in header
-    assert "'motor_left' does not tell" in sentence
-    code, _, warnings, _ = export("five_bar", "--closures", str(sheet), "--measured", "all")
+    code, _, warnings, _ = export(*given, "--measured", "all")
     assert not any("closed state" in x for x in told(warnings))
 
 
