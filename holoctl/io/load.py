@@ -79,8 +79,8 @@ def load(
         For an MJCF: the folder that the files which it includes must be in, there or below; give
         it for a file that includes from ``../``. Default: the folder of the file.
     losses : bool, optional
-        True: friction and springs of the file act, as forces of the mechanism; see Notes. Default:
-        they are left out, and one warning names them.
+        True: friction and springs of the file act, as forces of the mechanism; see Notes. A warning
+        says so where there are none. Default: they are left out, and one warning names them.
 
     Returns
     -------

@@ -83,7 +83,7 @@ def with_losses(mech: Mechanism, losses: Losses, read: bool) -> Mechanism:
         return mech
     forces = list(losses.forces(_names(mech)))
     if not forces and not losses.left_out:
-        log.warning("%s: losses=True reads nothing: it has no friction, no spring", losses.file)
+        log.warning("%s: losses=True reads nothing: no friction or spring acts", losses.file)
     if losses.left_out:
         log.warning(
             "%s: left out, for no force stands for %s", losses.file, _reasons(losses.left_out)
