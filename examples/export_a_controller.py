@@ -17,10 +17,11 @@ if importlib.util.find_spec("casadi") is None:
     sys.exit("CasADi is not installed: pip install 'holoctl[codegen]'")
 
 mech = hc.load(hc.robot_file("five_bar"))
-controller = hc.ComputedTorque(mech, kp=400.0, kd=40.0, closure_limit=0.02)
+limits = hc.limits_of(mech)  # those of the file
+controller = hc.ComputedTorque(mech, kp=400.0, kd=40.0, closure_limit=0.02, limits=limits)
 
 folder = "out/five_bar_c"
-for path in hc.export_c(controller, folder, in_trouble="hold", plant=True):
+for path in hc.export_c(controller, folder, in_trouble="hold", hold_limit=50, plant=True):
     print(f"{path}: {len(path.read_text().splitlines())} lines")
 
 if shutil.which("cmake") and shutil.which("cc"):

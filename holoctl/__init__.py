@@ -29,7 +29,6 @@ True
 from __future__ import annotations
 
 import importlib
-import logging
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -252,8 +251,6 @@ _MODULES = {"kinds"}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [*sorted(_HOME_OF), "__version__"]  # noqa: PLE0604
-
-logging.getLogger("holoctl").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:

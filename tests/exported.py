@@ -19,7 +19,7 @@ import holoctl as hc
 
 STATUSES = (
     "OK", "NOT_FINITE", "NOT_NORMALISED", "OPEN", "SINGULAR", "PIVOT_GROWTH", "OVERFLOW",
-    "BUILD", "SLIDING", "BROKEN", "LOST", "CONTRADICTORY", "LIMITED",
+    "BUILD", "SLIDING", "BROKEN", "LOST", "CONTRADICTORY", "LIMITED", "EXPIRED",
 )  # fmt: skip
 STRICT = (
     "-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-pedantic", "-Werror",
@@ -96,8 +96,10 @@ class Exported:
         certificate += within if self.has_limits else []
         fields = [
             ("content", ctypes.c_ulong), ("sound", ctypes.c_int),
-            *gains, *limits, ("in_trouble", ctypes.c_int), *certificate,
-            ("last", ctypes.c_double * mech.nu), ("ticks", ctypes.c_ulonglong),
+            *gains, *limits, ("in_trouble", ctypes.c_int),
+            ("hold_limit", ctypes.c_ulong), *certificate,
+            ("last", ctypes.c_double * mech.nu), ("cause", ctypes.c_int),
+            ("ticks", ctypes.c_ulonglong),
             ("troubles", ctypes.c_ulonglong), ("count", ctypes.c_ulonglong * len(STATUSES)),
         ]  # fmt: skip
         if self.has_state:

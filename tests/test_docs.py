@@ -425,6 +425,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     ("docs/embedded.md", "off norm one by more than {}; smaller", "tolerances.SINGLE_PRECISION"),
     ("docs/embedded.md", "the self-test: {} states with torques", "tolerances.SELF_TEST_STATES"),
     ("docs/embedded.md", "the {} states tell whether", "tolerances.SELF_TEST_STATES"),
+    ("docs/embedded.md", "one behind the other: {} by default", "tolerances.HOLD_LIMIT"),
+    (DECISIONS, "It is held for {} ticks", "tolerances.HOLD_LIMIT"),
     (DERIVATIONS, r"\frac{S H S}{\text{trace}(S H S)} + {} I", "tolerances.EFFORT_REGULAR"),
     (DERIVATIONS, "is off by about {} of the acceleration that is missed",
      "tolerances.EFFORT_REGULAR"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import logging
 import sys
 import time
 from collections.abc import Sequence
@@ -24,7 +25,6 @@ from holoctl.app.printing import write_csv, write_table
 from holoctl.app.retime_command import add_retime
 from holoctl.app.robot_arguments import (
     decimal,
-    file_of,
     folder,
     formats,
     names_of,
@@ -33,22 +33,28 @@ from holoctl.app.robot_arguments import (
     robot_held,
     robot_of,
     typed_number,
+    typed_whole,
 )
 from holoctl.app.units import motor_units, unbalanced_words
 from holoctl.app.view_command import add_view
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, positive
 from holoctl.base.errors import HoloctlError, InputError
-from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
+from holoctl.base.tolerances import CLOSURE_LIMIT, HOLD_LIMIT, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.closing.snapped import snapped
+from holoctl.control.limits_made import limits_law_of
 from holoctl.doctor.examination import mobility
 from holoctl.doctor.report import plain
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.io.moved_sheet import moved_sheet
+from holoctl.mechanism.limits import Limits
+from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["main"]
+
+log = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -133,12 +139,24 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--kp", metavar="GAIN", help="1/s^2; commas between one for each motor")
     export.add_argument("--kd", metavar="GAIN", help="1/s; likewise")
     export.add_argument(
-        "--compensation", choices=["full", "gravity"], default="full",
+        "--compensation", choices=["full", "gravity"],
         help="of the whole dynamics (default), or of gravity alone: gains in N m/rad, N m s/rad",
     )  # fmt: skip
     export.add_argument(
-        "--friction-at", choices=["reference", "measured"], default="reference",
-        help="where friction of the robot's forces is compensated (default: %(default)s)",
+        "--friction-at", choices=["reference", "measured"],
+        help="where friction of the robot's forces is compensated (default: reference)",
+    )  # fmt: skip
+    export.add_argument(
+        "--no-limits", action="store_true",
+        help="leave out the limits of the file; default: the torque is kept within them",
+    )  # fmt: skip
+    export.add_argument(
+        "--policy", choices=["nearest", "scale"],
+        help="what to do past a limit: the nearest motion (default), or the same motion, slower",
+    )  # fmt: skip
+    export.add_argument(
+        "--dt", type=typed_number, metavar="SECONDS",
+        help="the tick of the loop, over which limits of joints are kept (default: 0.001)",
     )  # fmt: skip
     export.add_argument("--name", help="of the library (default: that of the robot)")
     export.add_argument(
@@ -152,6 +170,10 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument(
         "--in-trouble", choices=["hold", "zero"], default="hold",
         help="what to give where there is no torque: the last good one (default), or zero",
+    )  # fmt: skip
+    export.add_argument(
+        "--hold-limit", type=typed_whole, default=HOLD_LIMIT, metavar="TICKS",
+        help="for how many ticks in a row the last good one is held; zero behind (%(default)s)",
     )  # fmt: skip
     export.add_argument(
         "--measured", metavar="WHAT",
@@ -207,11 +229,11 @@ _LARGE = 60
 
 
 def _snap(given: argparse.Namespace, mech: Mechanism, q: Vector) -> int:
-    moved_sheet(file_of(given), (), given.closures)  # refused here, not after the work
+    moved_sheet(given.file, (), given.closures)  # refused here, not after the work
     if given.snap.exists():
         raise InputError(f"--snap: {given.snap} is there already; give the name of a new file")
     result = snapped(mech, q)
-    text = moved_sheet(file_of(given), result.moves, given.closures)
+    text = moved_sheet(given.file, result.moves, given.closures)
     try:
         with given.snap.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -280,24 +302,62 @@ def _export(given: argparse.Namespace) -> int:
         mech = dataclasses.replace(mech, reference=q)
     if (given.kp is None) != (given.kd is None):
         raise InputError("--kp and --kd belong together: give both, or none")
+    law = {
+        name: x
+        for name in ("compensation", "friction_at")
+        if (x := getattr(given, name)) is not None
+    }
+    if given.kp is None and law:
+        option = min(law).replace("_", "-")
+        raise InputError(f"--{option} is of a controller: give --kp and --kd too, or leave it out")
     what: Mechanism | ComputedTorque = mech
-    limits = {"closure_limit": given.closure_limit, "velocity_limit": given.velocity_limit}
+    kept = _exported_limits(mech, given)
+    options: dict[str, Any] = kept | {
+        "closure_limit": given.closure_limit, "velocity_limit": given.velocity_limit,
+    }  # fmt: skip
     if given.kp is not None:
         kp, kd = _gain("--kp", given.kp), _gain("--kd", given.kd)
-        what = ComputedTorque(
-            mech, kp=kp, kd=kd, compensation=given.compensation, friction_at=given.friction_at,
-            **limits,
-        )  # fmt: skip
-        limits = {}
-    measured = _exported_sensors(mech, given.measured)
+        what = ComputedTorque(mech, kp=kp, kd=kd, **law, **options)
+        options = {}
     paths = export_c(
         what, given.out, name=given.name, in_trouble=given.in_trouble, plant=given.plant,
-        **limits, **measured,
+        hold_limit=given.hold_limit, **options, **_exported_sensors(mech, given.measured),
     )  # fmt: skip
-    print(f"{mech.name}: {'computed torque' if given.kp else 'inverse dynamics'} as C, written:")
+    controlled = given.kp is not None and mech.actuated and not mech.motors.missing
+    print(f"{mech.name}: {'computed torque' if controlled else 'inverse dynamics'} as C, written:")
     for path in paths:
         print(f"  {path}")
+    if kept:
+        print(
+            f"within the limits of the file, which the header lists, by the policy "
+            f"{kept['policy']!r}, for ticks of {kept['dt']:g} s"
+        )
+    if given.friction_at and not any(force.friction for force in mech.bound_forces):
+        log.warning("--friction-at: no friction acts; that of the file does with --losses")
+    for text in given.set:
+        log.warning(
+            "--set %s: in the C this joint is as free as others; pivots are chosen around there, "
+            "and the state is followed from there", text,
+        )  # fmt: skip
     return 0
+
+
+def _exported_limits(mech: Mechanism, given: argparse.Namespace) -> dict[str, Any]:
+    """The limits of the file with the options that belong to them; empty without."""
+    policy = "nearest" if given.policy is None else given.policy
+    dt = positive("--dt", 1e-3 if given.dt is None else given.dt, "s")
+    limits = Limits() if given.no_limits else limits_of(mech)
+    try:
+        limits_law_of(mech, limits, policy, dt)
+    except InputError as error:  # such as files that tell positions, and no efforts
+        log.warning("%s; no limit of position is in the C", error)
+        limits = dataclasses.replace(limits, position=None)
+    if limits != Limits():
+        return {"limits": limits, "policy": policy, "dt": dt}
+    if given.policy is not None or given.dt is not None:
+        why = "--no-limits leaves them out" if given.no_limits else "there are none"
+        raise InputError(f"--policy and --dt are of limits, and {why}")
+    return {}
 
 
 def _exported_sensors(mech: Mechanism, text: str | None) -> dict[str, Any]:

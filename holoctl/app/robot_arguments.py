@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import logging
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,12 @@ from holoctl.base.errors import InputError
 from holoctl.base.tolerances import GEOMETRY_OF_FILES, TYPED_FARTHEST
 from holoctl.closing.assembly import assemble
 from holoctl.io.limits import DECIMAL
-from holoctl.io.load import load, robot_file, robot_names
+from holoctl.io.load import load, main_file, robot_file, robot_names
 from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = [
     "decimal",
-    "file_of",
     "folder",
     "formats",
     "names_of",
@@ -30,7 +31,10 @@ __all__ = [
     "robot_held",
     "robot_of",
     "typed_number",
+    "typed_whole",
 ]
+
+log = logging.getLogger(__name__)
 
 
 # ------------------------------------------------------------------------------ the parser
@@ -46,6 +50,7 @@ def robot_command(
     parser.set_defaults(run=run)
     parser.add_argument(
         "file",
+        type=_robot_path,
         metavar="FILE",
         help="a robot description (.urdf, .xml or .mjcf, .sdf), or the name of a robot that is "
         f"shipped: {', '.join(robot_names())}",
@@ -98,6 +103,13 @@ def typed_number(text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def typed_whole(text: str) -> int:
+    x = typed_number(text)
+    if not x.is_integer():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(x)
+
+
 def formats(parser: argparse.ArgumentParser) -> None:
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--json", action="store_true", help="for programs")
@@ -112,17 +124,24 @@ def picture(parser: argparse.ArgumentParser, what: str) -> None:
 # ------------------------------------------------------------------------------- the robot
 
 
-def file_of(given: argparse.Namespace) -> Path:
-    path = Path(given.file)
-    if not path.exists() and given.file in robot_names():
-        path = robot_file(given.file)
-    return path
+def _robot_path(text: str) -> Path:
+    """The file that is meant. Where the name is that of a shipped robot, what is here under it
+    counts only if it is a file, or a folder with one; which robot is read is told."""
+    if text not in robot_names():
+        return Path(text)
+    own, shipped = main_file(text), robot_file(text)
+    if os.path.isfile(own):
+        log.warning("%s: %s is read, and not the shipped robot, %s", text, own, shipped)
+        return own
+    if os.path.lexists(text):
+        log.warning("%s: the shipped robot is read; the one here has no %s", text, own)
+    return shipped
 
 
 def robot_of(given: argparse.Namespace) -> tuple[Mechanism, Vector, list[str]]:
     """The mechanism, the guess with the joints of ``--set`` in place, and those joints."""
     mech = load(
-        file_of(given), closures=given.closures, free_flyer=given.free_flyer,
+        given.file, closures=given.closures, free_flyer=given.free_flyer,
         tolerance=given.tolerance, losses=given.losses,
     )  # fmt: skip
     q, held = mech.reference.copy(), list[str]()

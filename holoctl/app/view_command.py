@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from holoctl.app.robot_arguments import file_of, robot_command, robot_held
+from holoctl.app.robot_arguments import robot_command, robot_held
 
 __all__ = ["add_view"]
 
@@ -47,10 +47,10 @@ def _view(given: argparse.Namespace) -> int:
     mech, q = robot_held(given)
     run = None if given.recording is None else Run.read(given.recording)
     if given.save is not None:
-        path = save_view(mech, given.save, run, q=q, geometry=file_of(given))
+        path = save_view(mech, given.save, run, q=q, geometry=given.file)
         print(f"{mech.name}: written: {path}")
         return 0
-    with view(mech, run, q=q, geometry=file_of(given), host=given.host, port=given.port) as page:
+    with view(mech, run, q=q, geometry=given.file, host=given.host, port=given.port) as page:
         for word in page.words:
             print(f"{mech.name}: {word}")
         print(f"{mech.name}: {page.url} (ends with Ctrl-C)", flush=True)

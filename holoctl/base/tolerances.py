@@ -713,6 +713,10 @@ LARGEST_REFERENCE = 1e6  # rad, m
 """Of the reference configuration, in rad and m: the states of the self-test, drawn around it,
 then have ten digits left."""
 
+HOLD_LIMIT = 100  # ticks
+"""For so many ticks in trouble, one behind the other, exported C holds the last good torque: 0.1 s
+at 1 kHz, which bridges readings that are lost, and does not drive a robot on blindly."""
+
 SELF_TEST_STATES = 64
 """States of the self-test."""
 

@@ -96,7 +96,8 @@ class ComputedTorque:
         assembled from ``mech.reference``.
     limits : Limits, optional
         What the motors can give and joints may do: see `limited_inverse_dynamics`. Efforts are
-        never beyond theirs. ``hc.limits_of(mech)`` are those of a description. Default: none.
+        never beyond theirs. ``hc.limits_of(mech)`` are those of a description. Default: none,
+        also where the mechanism carries some.
     policy : str, optional
         What to do past a limit: ``"nearest"``, ``"scale"`` or ``"raise"``, as there.
     ki : float or (nu,) array_like, optional

@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 
 _ROBOTS = Path(__file__).parents[1] / "robots"
 _SHEETS = (".yaml", ".yml")
+_IN_A_FOLDER = "robot.urdf"
 
 
 def load(
@@ -78,8 +79,8 @@ def load(
         For an MJCF: the folder that the files which it includes must be in, there or below; give
         it for a file that includes from ``../``. Default: the folder of the file.
     losses : bool, optional
-        True: friction and springs of the file act, as forces of the mechanism; see Notes. Default:
-        they are left out, and one warning names them.
+        True: friction and springs of the file act, as forces of the mechanism; see Notes. A warning
+        says so where there are none. Default: they are left out, and one warning names them.
 
     Returns
     -------
@@ -267,7 +268,7 @@ def _files(
     """The robot's file and, if there is one, the YAML file that belongs to it."""
     urdf = _path("path", path)
     if os.path.isdir(urdf):
-        urdf = urdf / "robot.urdf"
+        urdf = urdf / _IN_A_FOLDER
     if urdf.suffix in _SHEETS:
         raise LoadError(
             "this is a YAML file; give the URDF or SDF: the YAML file beside it is found by itself",
@@ -315,8 +316,9 @@ def text_of(file: Path, most: int = MOST_BYTES) -> str:
         return content(file, most).decode("utf-8-sig")
     except FileNotFoundError:
         hint = ""
-        if file.stem in robot_names() and file.suffix in ("", ".urdf"):
-            hint = f"; the one shipped is at hc.robot_file({file.stem!r})"
+        robot = file.parent.name if file.name == _IN_A_FOLDER else file.stem
+        if robot in robot_names() and file.suffix in ("", ".urdf"):
+            hint = f"; the one shipped is at hc.robot_file({robot!r})"
         elif not file.suffix and file.name == str(file):
             meant = suggestion(file.name, robot_names())
             hint = f"{meant}; hc.robot_file(name) finds a robot that is shipped" if meant else ""

@@ -81,11 +81,14 @@ def with_losses(mech: Mechanism, losses: Losses, read: bool) -> Mechanism:
     if not read:
         _warn(losses)
         return mech
+    forces = list(losses.forces(_names(mech)))
+    if not forces and not losses.left_out:
+        log.warning("%s: losses=True reads nothing: no friction or spring acts", losses.file)
     if losses.left_out:
         log.warning(
             "%s: left out, for no force stands for %s", losses.file, _reasons(losses.left_out)
         )
-    return with_forces(mech, list(losses.forces(_names(mech))))
+    return with_forces(mech, forces)
 
 
 def with_forces(mech: Mechanism, forces: list[tuple[Force, Place]]) -> Mechanism:

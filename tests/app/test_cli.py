@@ -109,6 +109,41 @@ def test_doctor_refuses_sensors_that_are_none(capsys, given, said):
     assert not out.out
 
 
+@pytest.mark.parametrize("command", ["doctor", "assemble", "torque", "linearize"])
+def test_a_folder_with_the_name_of_a_shipped_robot_hides_nothing(
+    monkeypatch, capsys, caplog, tmp_path, command
+):
+    expected = run(capsys, command, "four_bar")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "four_bar").mkdir()
+    (tmp_path / "four_bar" / "holoctl_four_bar.h").write_text("")
+    assert run(capsys, command, "four_bar") == expected
+    assert "four_bar: the shipped robot is read" in caplog.text
+    assert "has no four_bar/robot.urdf" in caplog.text
+
+
+def test_a_link_that_leads_nowhere_hides_no_shipped_robot(monkeypatch, capsys, caplog, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "four_bar").symlink_to(tmp_path / "gone")
+    assert run(capsys, "assemble", "four_bar")[0] == 0
+    assert "the shipped robot is read" in caplog.text
+
+
+@pytest.mark.parametrize("place", ["four_bar", "four_bar/robot.urdf"])
+def test_a_robot_here_is_read_before_a_shipped_one_of_its_name(
+    monkeypatch, capsys, caplog, tmp_path, place
+):
+    monkeypatch.chdir(tmp_path)
+    own = tmp_path / place
+    own.parent.mkdir(exist_ok=True)
+    own.write_text(TOO_LONG)
+    (own.parent / "robot.yaml").write_text(NO_CLOSURES + "name_mot: []\n")
+    code, out = run(capsys, "assemble", "four_bar", "--json")
+    assert (code, json.loads(out.out)["name"]) == (0, "too_long")
+    assert f"{place} is read, and not the shipped robot" in caplog.text
+    assert str(hc.robot_file("four_bar")) in caplog.text
+
+
 def test_closures_and_free_flyer_reach_the_reader(capsys, tmp_path):
     yaml = tmp_path / "other.yaml"
     yaml.write_text("closed_loop: []\ntype: []\nname_mot: [hip_flexion]\n")
@@ -234,6 +269,24 @@ def test_python_m_holoctl_leaves_with_the_code_of_the_command():
     assert done.returncode == 1
     assert "no_such_robot" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["-m", "holoctl", "torque", "damped.urdf"],
+        ["-c", "import holoctl as hc; hc.load('damped.urdf')"],
+    ],
+)
+def test_warnings_reach_the_terminal(tmp_path, command):
+    text = TOO_LONG.replace('xyz="0 0 1"/>', 'xyz="0 0 1"/><dynamics damping="0.5"/>')
+    (tmp_path / "damped.urdf").write_text(text)
+    (tmp_path / "damped.yaml").write_text(NO_CLOSURES + "name_mot: [pivot]\n")
+    done = subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert "damping of 'pivot'" in done.stderr
+    assert "damping" not in done.stdout
 
 
 def test_importing_main_starts_nothing(capsys):

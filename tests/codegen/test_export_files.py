@@ -138,7 +138,8 @@ def test_the_command_writes_what_the_function_writes(tmp_path, capsys):
     command = ["export", "five_bar", "--out", str(tmp_path / "a"), "--kp", "400", "--kd", "40,40"]
     assert main(command) == 0
     printed = capsys.readouterr().out
-    paths = hc.export_c(controller("five_bar"), tmp_path / "b")
+    limits = hc.limits_of(robot("five_bar"))
+    paths = hc.export_c(controller("five_bar", limits=limits), tmp_path / "b")
     for path in paths:
         assert (tmp_path / "a" / path.name).read_bytes() == path.read_bytes()
         assert path.name in printed

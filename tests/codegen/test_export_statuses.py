@@ -6,7 +6,15 @@ import sys
 
 import numpy as np
 import pytest
-from exported import STATUSES, Exported, good_inputs
+from exported import (
+    STATUSES,
+    STRICT,
+    Exported,
+    compilers,
+    good_inputs,
+    last_line,
+    self_test,
+)
 from support import mechanism, stretched
 
 import holoctl as hc
@@ -52,6 +60,84 @@ def test_policy_of_the_export(tmp_path):
     assert exported.c.closure_limit == 0.125
 
 
+def _spoilt(inputs, k=0):
+    return [np.full_like(x, np.nan) if i == k else x for i, x in enumerate(inputs)]
+
+
+@pytest.mark.parametrize("function", ["torque", "inverse_dynamics", "torque_from_motors"])
+def test_a_torque_is_held_for_so_many_ticks_and_no_longer(five_bar, function):
+    """Of all functions, and anew after a good tick; 100 by default."""
+    five_bar.reset()
+    mech = five_bar.mech
+    q, v, *given = good_inputs(five_bar)
+    if function == "torque_from_motors":
+        q, v = mech.motor_positions(q), mech.motor_rates(v)
+    inputs = [q, v, *(given if function != "inverse_dynamics" else given[:1])]
+    assert five_bar.c.hold_limit == 100
+    for most in (100, 7, 0, 1):
+        five_bar.c.hold_limit = most
+        status, good = five_bar.call(function, *inputs)
+        assert (status, five_bar.c.troubles, five_bar.c.cause) == ("OK", 0, 0)
+        assert good.all()
+        for k in range(most + 5):
+            status, u = five_bar.call(function, *_spoilt(inputs, k % 2))
+            assert status == ("NOT_FINITE" if k < most else "EXPIRED"), k
+            np.testing.assert_array_equal(u, good if k < most else np.zeros(2))
+            assert STATUSES[five_bar.c.cause] == "NOT_FINITE"
+            assert five_bar.c.troubles == k + 1
+    assert sum(five_bar.c.count) == five_bar.c.ticks
+
+
+def test_causes_in_turn_are_one_trouble_and_stay_known(five_bar):
+    five_bar.reset()
+    five_bar.c.hold_limit = 3
+    inputs = good_inputs(five_bar)
+    broken = [inputs[0] + np.array([0.0, 0.3, 0.0, 0.0]), *inputs[1:]]
+    assert five_bar.call("torque", *inputs)[0] == "OK"
+    seen = [five_bar.call("torque", *x)[0] for x in (broken, _spoilt(inputs)) * 3]
+    assert seen == ["OPEN", "NOT_FINITE", "OPEN", "EXPIRED", "EXPIRED", "EXPIRED"]
+    five_bar.call("torque", *broken)
+    assert STATUSES[five_bar.c.cause] == "OPEN"
+    five_bar.c.in_trouble = 1
+    assert five_bar.call("torque", *broken)[0] == "OPEN"
+    five_bar.c.in_trouble = 0
+    status, u = five_bar.call("torque", *broken)
+    assert (status, u.tolist()) == ("EXPIRED", [0.0, 0.0])
+
+
+def test_the_counter_of_troubles_does_not_wrap(five_bar):
+    five_bar.reset()
+    inputs = good_inputs(five_bar)
+    assert five_bar.call("torque", *inputs)[0] == "OK"
+    five_bar.c.troubles = 2**64 - 2
+    for _ in range(3):
+        status, u = five_bar.call("torque", *_spoilt(inputs))
+        assert (status, u.any(), five_bar.c.troubles) == ("EXPIRED", False, 2**64 - 1)
+
+
+def test_a_build_that_init_refused_stays_one(five_bar):
+    """Nothing was held that could expire."""
+    five_bar.reset()
+    five_bar.c.hold_limit, five_bar.c.sound = 2, 0
+    for _ in range(5):
+        status, u = five_bar.call("torque", *good_inputs(five_bar))
+        assert (status, u.any()) == ("BUILD", False)
+
+
+@pytest.mark.parametrize("most", [0, 2**32 - 1])
+def test_hold_limit_of_the_export(tmp_path, most):
+    exported = Exported(mechanism("four_bar"), tmp_path, hold_limit=most)
+    assert exported.c.hold_limit == most
+    program, _ = self_test(tmp_path, exported.paths, compilers()[0], *STRICT, "-O1")
+    assert last_line(program) == (0, "all is well")
+
+
+@pytest.mark.parametrize("most", [-1, 2**32, 1.0, True, "3", None, np.nan])
+def test_a_hold_limit_that_is_none_is_refused(tmp_path, most):
+    with pytest.raises(hc.InputError, match="hold_limit must be"):
+        hc.export_c(mechanism("four_bar"), tmp_path / "c", hold_limit=most)
+
+
 def test_open_states_are_refused(five_bar):
     five_bar.reset()
     q, v, *reference = good_inputs(five_bar)
@@ -90,7 +176,8 @@ def test_a_quaternion_out_of_norm_is_refused_and_rounding_is_mended(leg):
 
 def test_a_dead_point_approached(tmp_path):
     mech = mechanism("five_bar")
-    exported = Exported(mech, tmp_path, velocity_limit=None)  # any rates will do here
+    # any rates will do here, and the statuses that come one behind the other are all told
+    exported = Exported(mech, tmp_path, velocity_limit=None, in_trouble="zero")
     part = hc.partition(mech, hc.assemble(mech)[0])
     rng, seen, agreed = np.random.default_rng(0), set(), 0
     for s in [*np.logspace(0, -12, 200), 0.0]:

@@ -308,6 +308,21 @@ def test_a_held_torque_is_within_limits_at_the_present_rates(tmp_path):
     np.testing.assert_array_equal(u, [0.0, 0.5])
 
 
+def test_behind_what_is_held_comes_what_is_nearest_to_zero(tmp_path):
+    """A motor that must not give zero, such as that of a cable, goes on pulling."""
+    mech = robot("five_bar")
+    limits = hc.Limits(effort={"motor_left": 5.0, "motor_right": (0.5, 4.0)})
+    ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0, limits=limits)
+    exported = Exported(ctl, tmp_path, hold_limit=2)
+    q, v = hc.assemble(mech)
+    q_ref, rest = mech.motor_positions(q) + np.array([1.0, 0.3]), np.zeros(2)
+    status, held = exported.call("torque", q, v, q_ref, rest, rest)
+    assert status == "LIMITED"
+    found = [exported.call("torque", q, np.nan * v, q_ref, rest, rest) for _ in range(4)]
+    assert [status for status, _ in found] == ["NOT_FINITE"] * 2 + ["EXPIRED"] * 2
+    np.testing.assert_array_equal([u for _, u in found], [held] * 2 + [[0.0, 0.5]] * 2)
+
+
 @pytest.mark.parametrize("policy", few(POLICIES, ["scale"]))
 def test_hostile_input_of_exported_c(policy, tmp_path):
     ctl = controller("passive joints", policy)

@@ -33,6 +33,18 @@ def given(controller, asked):
     return value, wanted.rate, wanted.acceleration
 
 
+def test_the_torque_of_a_task_is_not_held_for_ever(built):
+    controller, c = laws("five_bar")["whole"], built("five_bar", "whole").again()
+    rng = np.random.default_rng(5)
+    q, v = states(robot("five_bar"), 1, rng)[0]
+    asked = given(controller, reference(controller, q, v, rng))
+    assert c.call("torque", q, v, *asked)[0] == "OK"
+    found = [c.call("torque", np.nan * q, v, *asked) for _ in range(102)]
+    assert [status for status, _ in found] == ["NOT_FINITE"] * 100 + ["EXPIRED"] * 2
+    assert found[99][1].any()
+    assert not found[100][1].any()
+
+
 CASES = [("five_bar", "whole"), ("five_bar", "other axes"), ("five_bar", "damped, critical"),
          ("five_bar", "few, held"), ("delta", "natural"), ("stewart", "critical"),
          ("stewart", "whole"), ("leg", "few, braked"), ("geared_arm", "posture")]  # fmt: skip

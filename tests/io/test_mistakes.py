@@ -411,7 +411,11 @@ def test_file_without_permission(tmp_path, robot):
 # -------------------------------------------------------------------------------------------- words
 
 
-def test_the_name_of_a_shipped_robot_is_no_path():
+@pytest.mark.parametrize("folder", [False, True])
+def test_the_name_of_a_shipped_robot_is_no_path(monkeypatch, tmp_path, folder):
+    monkeypatch.chdir(tmp_path)
+    if folder:
+        (tmp_path / "five_bar").mkdir()
     with pytest.raises(
         hc.LoadError, match=r"there is no such file; .* hc.robot_file\('five_bar'\)"
     ):

@@ -51,6 +51,8 @@ class Shared:
         How many times `velocity` may be larger than that of a certificate.
     POLICY : str
         What is done in trouble: HOLD or ZERO.
+    hold_limit : str
+        For how many calls HOLD holds; a number of C.
     usual_call : str
         A call of the function that most will use, as a statement.
     t_parameter, t_given, t_refused, t_contract : str
@@ -85,6 +87,7 @@ class Shared:
     pivot_limit: str
     earlier: str
     POLICY: str
+    hold_limit: str
     usual_call: str
     t_parameter: str
     t_given: str
@@ -128,6 +131,8 @@ class Header:
         Of the closed state from what is measured; see exported/sensed.py.
     limits_contract, limit_fields : str
         Of limits: lines of documentation, and fields; see exported/limits.py.
+    left_out : str
+        Lines of documentation; see exported/left_out.py.
     """
 
     what: str
@@ -149,6 +154,7 @@ class Header:
     sensed_declaration: str
     limits_contract: str
     limit_fields: str
+    left_out: str
 
 
 @dataclass(frozen=True)
@@ -489,9 +495,12 @@ class Readme:
         What is called where more is measured, or less.
     within_limits : str
         What `LIMITED` means, where there are limits.
+    left_out : str
+        A paragraph; see exported/left_out.py.
     """
 
     summary: str
     more_files: str
     from_motors: str
     within_limits: str
+    left_out: str

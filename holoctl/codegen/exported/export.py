@@ -7,6 +7,7 @@ a torque in all cases. The numbers of the self-test come from the Python path.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import Path
@@ -14,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import one_of, quiet
+from holoctl.base.checks import one_of, positive, quiet, whole
 from holoctl.base.errors import BranchError, InputError
-from holoctl.base.tolerances import LARGEST_REFERENCE
+from holoctl.base.tolerances import HOLD_LIMIT, LARGEST_REFERENCE
 from holoctl.codegen.exported.files import library_files, shared_context
 from holoctl.codegen.exported.laws import exported_laws
+from holoctl.codegen.exported.left_out import left_out
 from holoctl.codegen.exported.states import golden_states
 from holoctl.codegen.exported.ticks import golden_ticks
 from holoctl.codegen.exported.write_files import identifier, write_files
@@ -27,18 +29,23 @@ from holoctl.codegen.law_options import Subject, subject_of
 from holoctl.codegen.laws.borders import assembly_with, sensing_of
 from holoctl.codegen.task_subject import check_own_options, task_subject_of
 from holoctl.control.computed_torque import ComputedTorque
-from holoctl.control.limits_law import LimitsLaw
+from holoctl.control.limits_law import LIMIT_POLICIES, LimitsLaw
+from holoctl.control.limits_made import limits_law_of
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
 from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import NOT_GIVEN, NotGiven
 
 __all__ = ["export_c"]
 
+log = logging.getLogger(__name__)
 
 POLICIES = ("hold", "zero")
+_MOST_HELD = 2**32 - 1
+"""What an unsigned long of C holds everywhere."""
 
 
 @quiet
@@ -52,14 +59,22 @@ def export_c(
     closure_limit: float | NotGiven | None = NOT_GIVEN,
     velocity_limit: float | NotGiven | None = NOT_GIVEN,
     in_trouble: str = "hold",
+    hold_limit: int = HOLD_LIMIT,
     plant: bool = False,
     measured: Iterable[str] | None = None,
+    limits: Limits | None = None,
+    policy: str = "nearest",
+    dt: float = 1e-3,
 ) -> tuple[Path, ...]:
     """Write a C99 library of the controller: no dependency but libm, no allocation.
 
     Needs CasADi (the extra ``holoctl[codegen]``), and no compiler. Beside the header and the
     source there are a self-test with 64 states, for ``ctest``, a CMakeLists.txt and a README.
     The same input gives the same bytes. docs/embedded.md shows a loop around it.
+
+    What the description has and the C has not is logged as a warning, and stands in header and
+    README: limits (``hc.limits_of(mech)``) that were not given, constraints that are switched off,
+    friction under ``compensation="gravity"``, a closed state that the motors do not tell.
 
     Parameters
     ----------
@@ -85,6 +100,10 @@ def export_c(
     in_trouble : str, optional
         What C gives without a torque: ``"hold"``, the last good one, or ``"zero"``. May be
         changed in C.
+    hold_limit : int, optional
+        For how many calls in trouble, one behind the other, ``"hold"`` holds a torque, 0 to
+        4294967295. Behind them it is zero and the status EXPIRED, until a call is good. May be
+        changed in C.
     plant : bool, optional
         Also write ``holoctl_<name>_plant.c``: the exact plant, for trials on a computer.
     measured : iterable of str, or "all", optional
@@ -92,6 +111,9 @@ def export_c(
         ``holoctl_<name>_state`` and ``holoctl_<name>_torque_from_motors``. ``"all"``: without them.
         Default: the motors, where they tell the state; of a controller with an `assembly`, what
         that measures.
+    limits, policy, dt : optional
+        Of a mechanism: within which limits the inverse dynamics stay, by which policy, and the
+        tick, s: as in `ComputedTorque`. Not for a controller, which brings its own.
 
     Returns
     -------
@@ -138,45 +160,64 @@ def export_c(
         subject = Subject(of_task.mech, None, part, of_task.weights, "project", own)
     else:
         subject = subject_of(what, partition, weights, NOT_GIVEN, closure_limit, velocity_limit)
-    mech, weights, limits = subject.mech, subject.weights, subject.limits
+    mech, weights, off = subject.mech, subject.weights, subject.limits
+    law = _keeping(what, subject, limits, policy, dt)
     one_of("in_trouble", in_trouble, POLICIES)
+    if whole("hold_limit", hold_limit, 0) > _MOST_HELD:
+        raise InputError(f"hold_limit must be {_MOST_HELD} at most; got {hold_limit}")
     place = _folder(folder)
     prefix = f"holoctl_{identifier(mech.name if name is None else name)}"
     _check_reference(mech)
     E = symbolic(mech, subject.partition)
-    assembly = _assembly(what, mech, E.partition, measured)
+    assembly, not_seen = _assembly(what, mech, E.partition, measured)
     sensing = None if assembly is None else sensing_of(assembly)
-    laws = exported_laws(E, subject.controller, weights, sensing, _keeping(subject), of_task)
-    shared = shared_context(E, laws, prefix, limits, in_trouble)
-    states = golden_states(E, laws, weights, limits)
+    laws = exported_laws(E, subject.controller, weights, sensing, law, of_task)
+    shared = shared_context(E, laws, prefix, off, in_trouble, hold_limit)
+    states = golden_states(E, laws, weights, off)
     ticks = None if assembly is None else golden_ticks(assembly, laws.timed)
-    return write_files(place, library_files(E, laws, states, shared, plant, weights, ticks))
+    missing = left_out(subject, laws, not_seen)
+    files = library_files(E, laws, states, shared, plant, weights, ticks, missing)
+    paths = write_files(place, files)
+    for sentence in missing:
+        log.warning("%s: not in the C: %s", mech.name, sentence)
+    return paths
 
 
 def _assembly(
     what: Mechanism | ComputedTorque | TaskSpaceControl | Impedance, mech: Mechanism,
     part: Partition, measured: Any,
-) -> PreparedAssembly | None:  # fmt: skip
+) -> tuple[PreparedAssembly | None, str]:  # fmt: skip
     """How the state is found; None where all is measured, and by default where the motors do not
-    tell the state."""
+    tell the state, with the reason."""
     if isinstance(measured, str):
         one_of("measured", measured, ("all",))
-        return None
+        return None, ""
     given = None if isinstance(what, Mechanism) else what.assembly
     try:
-        return assembly_with(mech, part, measured, given)
-    except (InputError, BranchError):
+        return assembly_with(mech, part, measured, given), ""
+    except (InputError, BranchError) as error:
         if measured is None and given is None:
-            return None
+            return None, str(error)
         raise
 
 
-def _keeping(subject: Subject) -> LimitsLaw | None:
+def _keeping(
+    what: Any, subject: Subject, limits: Limits | None, policy: str, dt: float
+) -> LimitsLaw | None:
     """The law of limits, where it can do without Python."""
-    law = subject.keeping
+    law, dt = subject.keeping, positive("dt", dt, "s")
+    one_of("policy", policy, LIMIT_POLICIES)
+    if limits is not None and isinstance(what, Mechanism):
+        law = limits_law_of(what, limits, policy, dt)
+    elif limits is not None or (policy, dt) != ("nearest", 1e-3):
+        raise InputError(
+            f"{subject.mech.name}: limits, policy and dt are for the limits of a Mechanism; a "
+            f"controller brings its own, and without limits there is no other; got {limits}, "
+            f"{policy!r}, {dt:g}"
+        )
     if law is not None and law.policy == "raise":
         raise InputError(
-            f"{subject.mech.name}: a controller with policy='raise' cannot be exported, for there "
+            f"{subject.mech.name}: limits with policy='raise' cannot be exported, for there "
             "is nobody to raise to; take 'nearest' or 'scale'"
         )
     return law

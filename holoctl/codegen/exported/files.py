@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import metadata
 from typing import Any
@@ -31,6 +32,7 @@ from holoctl.codegen.exported.contexts import (
     TorqueDeclaration,
 )
 from holoctl.codegen.exported.laws import Laws
+from holoctl.codegen.exported.left_out import in_header, in_readme
 from holoctl.codegen.exported.limits import (
     LimitTexts,
     limit_fields,
@@ -74,12 +76,13 @@ def library_files(
     plant: bool,
     weights: Array | None,
     ticks: Ticks | None,
+    left_out: Sequence[str],
 ) -> dict[str, str]:
-    """Name to text of every file."""
+    """Name to text of every file; `left_out` are sentences of left_out.py."""
     P, symbols = shared.P, _symbols(E, weights)
     sensed = sensed_texts(E, laws, shared)
     body = filled("source.c", shared, _source(E, laws, states, shared, symbols, sensed))
-    header = _header(E, laws, shared, stack_bytes(body), sensed)
+    header = _header(E, laws, shared, stack_bytes(body), sensed, left_out)
     plant_files = _plant_files(E, laws.timed, shared, symbols) if plant else {}
     known = [filled("header.h", shared, header), body, *plant_files.values()]
     found = hashlib.sha256("".join(known).encode()).hexdigest()
@@ -96,13 +99,19 @@ def library_files(
         "README.md": filled(
             "README.md",
             shared,
-            Readme(summary, row if plant else "", sensed.from_motors, within_limits(laws)),
+            Readme(
+                summary=summary,
+                more_files=row if plant else "",
+                from_motors=sensed.from_motors,
+                within_limits=within_limits(laws),
+                left_out=in_readme(left_out),
+            ),
         ),
     }
 
 
 def shared_context(
-    E: Expressions, laws: Laws, prefix: str, limits: StateLimits, in_trouble: str
+    E: Expressions, laws: Laws, prefix: str, limits: StateLimits, in_trouble: str, hold_limit: int
 ) -> Shared:
     """What several files are told."""
     mech, timed = E.mech, laws.timed
@@ -132,6 +141,7 @@ def shared_context(
         pivot_limit=number(PIVOT_LIMIT),
         earlier=number(earlier(E)),
         POLICY=in_trouble.upper(),
+        hold_limit=f"{hold_limit}UL",
         usual_call=f"{P}_{function}(&c, {calls}, {'t, ' if timed else ''}u);",
         t_parameter="double t, " if timed else "",
         t_given="t, " if timed else "",
@@ -157,7 +167,9 @@ def _limit(limit: float | None) -> str:
 # ------------------------------------------------------------------------- header and source
 
 
-def _header(E: Expressions, laws: Laws, shared: Shared, stack: int, sensed: Sensed) -> Header:
+def _header(
+    E: Expressions, laws: Laws, shared: Shared, stack: int, sensed: Sensed, left_out: Sequence[str]
+) -> Header:
     mech, controller = E.mech, laws.controller
     gains, what, declaration = "", "", ""
     if controller is not None:
@@ -192,6 +204,7 @@ def _header(E: Expressions, laws: Laws, shared: Shared, stack: int, sensed: Sens
         sensed_declaration=sensed.sensed_declaration,
         limits_contract=limits_contract(laws, shared),
         limit_fields=limit_fields(laws),
+        left_out=in_header(left_out),
     )
 
 

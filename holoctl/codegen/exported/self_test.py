@@ -123,7 +123,7 @@ def _sensed(laws: Laws, ticks: Ticks, shared: Shared) -> str:
 
 def _refused(E: Expressions, laws: Laws, states: States, shared: Shared) -> str:
     """Checks of the self-test that not every mechanism has."""
-    P, U, lines = shared.P, shared.U, list[str]()
+    U, lines = shared.U, list[str]()
     if E.tree.unit_parts:
         place = E.tree.unit_parts[0][0]
         lines += [
@@ -134,14 +134,14 @@ def _refused(E: Expressions, laws: Laws, states: States, shared: Shared) -> str:
     if laws.controller is not None:
         lines += [
             "  x = good_input(0);",
-            f"  {P}_init(&c);",
+            "  start(&c);",
             "  c.kp[0] = HUGE_VAL;",
             f'  check(tick(&c, &x, u) == {U}_OVERFLOW && finite_u(u), "OVERFLOW");',
         ]
     if laws.task is not None and of_a_pose(laws.task.subject.task)[1]:
         lines += [
             "  x = good_input(0);",
-            f"  {P}_init(&c);",
+            "  start(&c);",
             "  x.first[4] += 1e-3;",
             f'  check(tick(&c, &x, u) == {U}_NOT_NORMALISED && finite_u(u), "no rotation");',
         ]
@@ -152,7 +152,7 @@ def _refused(E: Expressions, laws: Laws, states: States, shared: Shared) -> str:
             f"    static const double open_q[NQ] = {{{numbers}}};",
             "    x = good_input(0);",
             "    for (int i = 0; i < NQ; i++) x.q[i] = open_q[i];",
-            f"    {P}_init(&c);",
+            "    start(&c);",
             f'    check(tick(&c, &x, u) == {U}_OPEN && finite_u(u), "OPEN");',
             f'    check(c.closure > {shared.closure_limit}, "closure of an open state");',
             "  }",
@@ -164,7 +164,7 @@ def _refused(E: Expressions, laws: Laws, states: States, shared: Shared) -> str:
             f"    static const double sliding_v[NV] = {{{numbers}}};",
             "    x = good_input(0);",
             "    for (int i = 0; i < NV; i++) x.v[i] = sliding_v[i];",
-            f"    {P}_init(&c);",
+            "    start(&c);",
             f'    check(tick(&c, &x, u) == {U}_SLIDING && finite_u(u), "SLIDING");',
             f'    check(c.velocity > {shared.velocity_limit}, "velocity of a sliding state");',
             "  }",
