@@ -55,10 +55,10 @@ class Drawing:
         self.placed["__model__"] = pin.SE3.Identity()
         self.placed["world"] = pose_of(self.element).inverse()
         for name, element in first.items():
-            self._place(name, element, first)
+            self.place(name, element, first)
 
-    def _place(self, name: str, element: Element, known: Mapping[str, Element]) -> None:
-        """The pose of a frame in the model, by way of all frames that it is relative to."""
+    def place(self, name: str, element: Element, known: Mapping[str, Element]) -> None:
+        """Note the pose of a frame in the model, by way of all frames that it is relative to."""
         chain: dict[str, None] = {}
         while name not in self.placed:
             if name in chain:

@@ -25,7 +25,7 @@ from holoctl.io.xml import Element, blamed_on
 from holoctl.mechanism.linkage import Linkage
 from holoctl.tree.inertia import nearest_moments
 
-__all__ = ["add_bodies", "add_joint", "add_root", "coordinates"]
+__all__ = ["add_bodies", "add_joint", "add_root", "coordinates", "placed_joint"]
 
 Array = NDArray[np.float64]
 
@@ -108,15 +108,21 @@ def add_joint(name: str, joint: Element, model: Drawing, linkage: Linkage) -> No
             f"{joint}: the type {kind[:60]!r} is not read: "
             + _REFUSED_TYPES.get(kind, f"valid: {', '.join(valid)}{suggestion(kind, valid)}")
         )
+    linkage.add_joint(name, *placed_joint(joint, model))
+
+
+def placed_joint(joint: Element, model: Drawing) -> tuple[str, str, str, pin.SE3, pin.SE3]:
+    """The type of a joint as `Linkage` has it, parent, child, and its frame in both of them."""
+    kind = TYPES[joint.attributes["type"]]
     parent, child = (model.body(word(joint, end), joint) for end in ("parent", "child"))
-    frame = model.placed[name]
-    if TYPES[kind] == "universal":
+    frame = model.placed[joint.attributes["name"]]
+    if kind == "universal":
         frame = pin.SE3(_cross(joint, model), frame.translation)
-    elif TYPES[kind] in ("revolute", "prismatic"):
+    elif kind in ("revolute", "prismatic"):
         R = z_to(frame.rotation.T @ model.axis(joint, "axis"))
         frame = frame * pin.SE3(R, np.zeros(3))
-    at = (model.where(body).actInv(frame) for body in (parent, child))
-    linkage.add_joint(name, TYPES[kind], parent, child, *at)
+    at_parent, at_child = (model.where(body).actInv(frame) for body in (parent, child))
+    return kind, parent, child, at_parent, at_child
 
 
 def _cross(joint: Element, model: Drawing) -> Array:

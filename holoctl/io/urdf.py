@@ -28,7 +28,7 @@ from holoctl.io.xml import Element, blamed_on, check_root, decimals, parsed
 from holoctl.tree.frames import AXES
 from holoctl.tree.inertia import check_mass, check_moments
 
-__all__ = ["Part", "Urdf", "losses_of", "model_of", "read_urdf"]
+__all__ = ["SINGLE", "Part", "Urdf", "losses_of", "model_of", "origin_of", "read_urdf"]
 
 log = logging.getLogger(__name__)
 
@@ -66,8 +66,10 @@ _OTHERS = (
 )  # fmt: skip
 """Words of URDF, or of its dialects, that say nothing about the mechanism."""
 _DEEPEST = 1000
-_SINGLE = ("revolute", "continuous", "prismatic")
-_TYPES = (*_SINGLE, "fixed", "floating", "planar")
+SINGLE = ("revolute", "continuous", "prismatic")
+"""Joints of one coordinate."""
+
+_TYPES = (*SINGLE, "fixed", "floating", "planar")
 
 
 @dataclass(frozen=True)
@@ -112,12 +114,14 @@ class Part:
 class Urdf:
     """A checked URDF: links and joints by name, which form one tree.
 
-    Mimic joints stand in it as they are in the file; `model_of` leaves them free.
+    Mimic joints stand in it as they are in the file; `model_of` leaves them free. `root` has all
+    elements of the file.
     """
 
     robot: Part
     links: dict[str, Part]
     joints: dict[str, Part]
+    root: Element
 
 
 def read_urdf(text: str, file: str) -> Urdf:
@@ -153,7 +157,7 @@ def read_urdf(text: str, file: str) -> Urdf:
     _warn_of_rotors(root, file)
     _warn_of_limits(root, file)
     _warn_of_mimics(joints, file)
-    return Urdf(robot, links, joints)
+    return Urdf(robot, links, joints, root)
 
 
 def _warn_of_rotors(root: Element, file: str) -> None:
@@ -334,11 +338,11 @@ def _check_joint(name: str, joint: Part, links: Mapping[str, Part]) -> None:
             )
     if kind in ("revolute", "prismatic") and "limit" not in joint.parts:
         raise joint.error(f"{here}: a {kind} joint needs a <limit> with effort and velocity")
-    if kind in _SINGLE and "limit" in joint.parts:
+    if kind in SINGLE and "limit" in joint.parts:
         _check_limit(here, joint.parts["limit"], turns=kind == "continuous")
     axis_part = joint.parts.get("axis", joint)
     axis = axis_part.values.get("xyz", (1.0, 0.0, 0.0))  # URDF's default
-    if kind in _SINGLE and not 1e-6 < math.hypot(*axis) < 1e6:
+    if kind in SINGLE and not 1e-6 < math.hypot(*axis) < 1e6:
         raise axis_part.error(f"{here}: the axis has no direction (its length should be 1)")
     if kind == "planar" and axis != (0.0, 0.0, 1.0):
         raise axis_part.error(
@@ -362,9 +366,9 @@ def _check_mimic(name: str, joint: Part, joints: Mapping[str, Part]) -> None:
     if "mimic" not in joint.parts:
         return
     mimic, kind = joint.parts["mimic"], joint.values["type"]
-    if kind not in (*_SINGLE, "fixed"):
+    if kind not in (*SINGLE, "fixed"):
         raise mimic.error(f"joint {name!r}: a {kind} joint cannot mimic another one")
-    able = [n for n, j in joints.items() if j.values["type"] in _SINGLE and n != name]
+    able = [n for n, j in joints.items() if j.values["type"] in SINGLE and n != name]
     fixed = [n for n, j in joints.items() if j.values["type"] == "fixed" and n != name]
     master = mimic.values["joint"]
     if master not in (*able, *fixed):
@@ -407,6 +411,14 @@ def _check_tree(links: Mapping[str, Part], joints: Mapping[str, Part]) -> None:
         )
 
 
+def origin_of(part: Part) -> pin.SE3:
+    """The pose that ``<origin>`` gives a joint, or the inertia of a link."""
+    values = part.parts["origin"].values if "origin" in part.parts else {}
+    none = (0.0, 0.0, 0.0)
+    rotation = pin.rpy.rpyToMatrix(np.array(values.get("rpy", none)))
+    return pin.SE3(rotation, np.array(values.get("xyz", none)))
+
+
 def losses_of(urdf: Urdf, replaced: Mapping[str, str]) -> Losses:
     """What ``<dynamics>`` of the joints say; `replaced` as for `model_of`."""
     found = Losses(urdf.robot.file, urdf.robot)
@@ -418,7 +430,7 @@ def losses_of(urdf: Urdf, replaced: Mapping[str, str]) -> Losses:
             x = dynamics.values.get(word, 0.0)
             if x < 0.0:
                 found.left_out[f"{word} of {name!r}"] = "negative"
-            elif x and joint.values["type"] not in _SINGLE:
+            elif x and joint.values["type"] not in SINGLE:
                 why = f"a {joint.values['type']} joint, of lengths and angles"
                 found.left_out[f"{word} of {name!r}"] = why
             else:
