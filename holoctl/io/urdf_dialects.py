@@ -30,7 +30,16 @@ from holoctl.forces.spring import Spring
 from holoctl.io.limits import LARGEST, MOST_CONSTRAINTS, Place, check_count
 from holoctl.io.losses import Losses
 from holoctl.io.rotations import z_to
-from holoctl.io.sdf_elements import GROUND, ROOT_JOINT, TYPES, check_words, child_of, number, triple
+from holoctl.io.sdf_elements import (
+    GROUND,
+    ROOT_JOINT,
+    TYPES,
+    check_words,
+    child_of,
+    number,
+    ties_joints,
+    triple,
+)
 from holoctl.io.sdf_forces import losses_of
 from holoctl.io.sdf_frames import Drawing
 from holoctl.io.sdf_linkage import placed_joint
@@ -436,8 +445,7 @@ def _other(element: Element, found: Dialects) -> None:
     """Note an element that is not read, if it ties links or joints, or looks like it."""
     words = {w for e in element.each() for w in (*e.attributes.values(), *e.text.split())}
     if element.tag == "plugin":  # they name joints for many reasons
-        names = {*element.attributes.values(), *(e.tag for e in element.each())}
-        if any(tie in name.lower() for name in names for tie in ("mimic", "loop")):
+        if ties_joints(element):
             _mimic(element, words, found)
         return
     frames = {e.attributes.get("name", "") for e in found.urdf.root.children if e.tag == "frame"}
