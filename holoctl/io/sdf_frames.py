@@ -62,14 +62,15 @@ class Drawing:
             raise next(iter(self.frames.values())).error("<frame> is read from SDF 1.7 on")
         self.placed["__model__"] = pin.SE3.Identity()
         self.placed["world"] = pose_of(self.element).inverse()
+        if self.ground is not None:
+            self._check_ground(self.ground, first)
         for name, element in first.items():
             self.place(name, element, first)
-        if self.ground is not None:
-            self._check_ground(self.ground)
 
-    def _check_ground(self, link: Element) -> None:
+    def _check_ground(self, link: Element, known: Mapping[str, Element]) -> None:
         """A link called world is the world, if it stands there and no joint holds it."""
-        at = self.placed[self._relative_to(link)] * pose_of(link)
+        self.place("__ground__", link, {**known, "__ground__": link})
+        at = self.placed.pop("__ground__")
         held = any(word(joint, "child") == "world" for joint in self.joints.values())
         if held or not at.isApprox(self.placed["world"], SIX_DIGITS):
             why = "no joint may hold it" if held else "it does not stand in the world"
