@@ -388,8 +388,9 @@ def _of_sdf(joint: Element, found: Dialects) -> None:
     drawing, name = found.drawing, joint.attributes.get("name", "")
     ends = [end.text.strip() for tag in ("parent", "child") if (end := child_of(joint, tag))]
     known = (*drawing.links, *drawing.bodies, "world", "__model__")
-    if joint.attributes.get("type") not in TYPES or len(ends) < 2 or not set(ends) <= set(known):
-        return _leave(joint, found, "its type or its links are not known")
+    ours = joint.attributes.get("type") in TYPES and len(ends) == 2 and set(ends) <= set(known)
+    if not ours or not name:
+        return _leave(joint, found, "its name, its type or its links are not known")
     axes = [axis for tag in ("axis", "axis2") if (axis := child_of(joint, tag))]
     if any(child_of(axis, tag) for axis in axes for tag in ("mimic", "use_parent_model_frame")):
         return _leave(joint, found, "mimic and use_parent_model_frame are not read here")
@@ -398,7 +399,9 @@ def _of_sdf(joint: Element, found: Dialects) -> None:
     drawing.place(name, joint, {name: joint})
     kind, parent, child, *poses = placed_joint(joint, drawing)
     _close(joint, kind, [parent, child], poses, found)
-    if any(_turned(axis, drawing.placed[name]) for axis in axes):
+    if name not in (loop.default_name for loop, _ in found.loops):
+        del drawing.joints[name]
+    elif any(_turned(axis, drawing.placed[name]) for axis in axes):
         log.warning(
             "%s: the axes of %s (line %s) are read in the axes of the joint, as of SDF 1.7; before "
             "1.5 they are those of the model, which are others",
