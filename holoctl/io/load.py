@@ -59,14 +59,14 @@ def load(
     Parameters
     ----------
     path : str or path
-        ``.urdf``: a tree, with closures and motors in a YAML file beside it. ``.xml``,
-        ``.mjcf``: MuJoCo's format, which says everything itself. ``.sdf``: Gazebo's format, a
-        graph with loops, with motors in a YAML file beside it. Any other suffix: a URDF. A
-        directory: its ``robot.urdf``.
+        ``.urdf``: a tree, with closures and motors in a YAML file beside it; loops of dialects are
+        read too, such as ``<loop>`` and ``<gazebo><joint>``. ``.xml``, ``.mjcf``: MuJoCo's format,
+        which says everything itself. ``.sdf``: Gazebo's format, a graph with loops, with motors in
+        a YAML file beside it. Any other suffix: a URDF. A directory: its ``robot.urdf``.
     closures : str or path, optional
         The YAML file of a URDF or SDF. Default: the file named as the robot's but ``.yaml`` (or
         ``.yml``), else ``robot.yaml`` (or ``.yml``) in the same directory; without any there are
-        no motors, and no closures but those of the SDF, and for a URDF a warning is logged.
+        no motors, and no closures but those of the file itself, and for a URDF a warning is logged.
     free_flyer : bool, optional
         Whether the root link floats, on a joint called ``root_joint``. Default: it is fixed to
         the world. An MJCF says itself which bodies are free; see Notes.

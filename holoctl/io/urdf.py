@@ -3,7 +3,7 @@
 Pinocchio's own parser writes to stderr and does not say where it failed. So the text is
 checked first, and Pinocchio is handed a fresh document with only what describes the
 mechanism: links with their inertia, joints with origin, axis, limit and dynamics. Elements
-that are not URDF's own are ignored, as every reader of URDF does.
+that are not URDF's own are left to `urdf_dialects`.
 """
 
 from __future__ import annotations

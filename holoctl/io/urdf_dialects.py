@@ -453,7 +453,8 @@ def _other(element: Element, found: Dialects) -> None:
         return
     frames = {e.attributes.get("name", "") for e in found.urdf.root.children if e.tag == "frame"}
     named = words & {*found.urdf.links, *found.urdf.joints, *frames, "world"}
-    if len(named) > 1 or any(tie in element.tag.lower() for tie in _TIES):
+    adds = element.tag in ("link", "model", "include")  # of a <gazebo>
+    if adds or len(named) > 1 or any(tie in element.tag.lower() for tie in _TIES):
         _leave(element, found, f"names {listing(sorted(named), 4)}" if named else "not known")
 
 

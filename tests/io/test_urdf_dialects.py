@@ -333,6 +333,7 @@ LEFT = {  # what stands in the file, and words of the warning; its first line is
         '<ros2_control name="r"><joint name="b"><param name="mimic">a</param></joint>'
         "</ros2_control>", "<joint> 'b'",
     ),
+    "SDF link": ('<gazebo><link name="x"><pose>0 0 0 0 0 0</pose></link></gazebo>', "<link> 'x'"),
     "SDF screw": (SDF_JOINT.format("screw", "", "arm_b", "tip_a", ""), "not known"),
     "SDF of another link": (SDF_JOINT.format("fixed", "", "arm_b", "rod", ""), "not known"),
     "weightless": (
