@@ -120,6 +120,7 @@ if TYPE_CHECKING:
     from holoctl.estimation.prepared_assembly import AssemblyReport, PreparedAssembly
     from holoctl.estimation.rate_filter import RateFilter
     from holoctl.forces.contract import BoundForce, Efforts, Force
+    from holoctl.forces.counterbalance import Counterbalance
     from holoctl.forces.custom_force import CustomForce
     from holoctl.forces.joint_friction import JointFriction
     from holoctl.forces.joint_spring import JointSpring
@@ -174,6 +175,7 @@ _HOMES = {
     "constraints.kinds": ["kinds"],  # the module itself
     "constraints.rod": ["Rod"],
     "forces.contract": ["BoundForce", "Efforts", "Force"],
+    "forces.counterbalance": ["Counterbalance"],
     "forces.custom_force": ["CustomForce"],
     "forces.joint_friction": ["JointFriction"],
     "forces.joint_spring": ["JointSpring"],

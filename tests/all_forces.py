@@ -33,6 +33,16 @@ def cut_joints(mech):
     return [n for n, c in named if isinstance(c, hc.Closure) and c.joint not in (None, "weld")]
 
 
+def lifted(mech, names):
+    """A counterbalance on the last body that gravity moves."""
+    for name in reversed(names):
+        force = hc.Counterbalance((name, at(0.1, 0.2, 0.3)), 0.7)
+        there = hc.terms(mech.with_forces([force]), mech.reference, np.zeros(mech.nv))
+        if np.abs(there.F - hc.terms(mech, there.q, there.v).F).max() > 0.1:
+            return [force]
+    return []
+
+
 def every_force(mech):
     """One of each, springs on every joint that takes one."""
     names, cut = list(mech.model.names)[1:], cut_joints(mech)
@@ -57,7 +67,7 @@ def every_force(mech):
         hc.Spring(arm, ("universe", at(-1.0, 0.4, 0.3)), 30.0, 0.1, unilateral=True, name="rope"),
         hc.CustomForce(wind, casadi_wind),
     ]
-    return forces
+    return forces + lifted(mech, names)
 
 
 @cache

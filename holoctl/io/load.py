@@ -8,14 +8,17 @@ from pathlib import Path
 
 from holoctl.base.checks import flag, known_name, one_of, suggestion
 from holoctl.base.errors import InputError, LoadError
+from holoctl.constraints.closure import Closure
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
-from holoctl.io.given_limits import GivenLimits, with_limits
+from holoctl.io.given_limits import with_limits
 from holoctl.io.limits import MOST_BYTES, MOST_SHEET_BYTES, Place, check_size, content
 from holoctl.io.losses import with_forces, with_losses
 from holoctl.io.mjcf import read_mjcf
 from holoctl.io.sdf import read_sdf
+from holoctl.io.sdf_limits import limits_of_cut
 from holoctl.io.urdf import Urdf, losses_of, model_of, read_urdf
+from holoctl.io.urdf_dialects import read_dialects
 from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry, yaml_document
 from holoctl.io.yaml_rotors import put_rotors
@@ -57,14 +60,14 @@ def load(
     Parameters
     ----------
     path : str or path
-        ``.urdf``: a tree, with closures and motors in a YAML file beside it. ``.xml``,
-        ``.mjcf``: MuJoCo's format, which says everything itself. ``.sdf``: Gazebo's format, a
-        graph with loops, with motors in a YAML file beside it. Any other suffix: a URDF. A
-        directory: its ``robot.urdf``.
+        ``.urdf``: a tree, with closures and motors in a YAML file beside it; loops of dialects are
+        read too, such as ``<loop>`` and ``<gazebo><joint>``. ``.xml``, ``.mjcf``: MuJoCo's format,
+        which says everything itself. ``.sdf``: Gazebo's format, a graph with loops, with motors in
+        a YAML file beside it. Any other suffix: a URDF. A directory: its ``robot.urdf``.
     closures : str or path, optional
         The YAML file of a URDF or SDF. Default: the file named as the robot's but ``.yaml`` (or
         ``.yml``), else ``robot.yaml`` (or ``.yml``) in the same directory; without any there are
-        no motors, and no closures but those of the SDF, and for a URDF a warning is logged.
+        no motors, and no closures but those of the file itself, and for a URDF a warning is logged.
     free_flyer : bool, optional
         Whether the root link floats, on a joint called ``root_joint``. Default: it is fixed to
         the world. An MJCF says itself which bodies are free; see Notes.
@@ -210,7 +213,7 @@ def load(
         else:
             mech = _from_urdf(read_urdf(text, str(main)), document, free_flyer, tolerance, losses)
             if beside is None:
-                _warn_of_no_sheet(main)
+                _warn_of_no_sheet(main, mech)
     warn_of_turns(str(beside or main), _angles(mech))
     return mech
 
@@ -284,12 +287,13 @@ def _files(
     return urdf, found[0] if found else None
 
 
-def _warn_of_no_sheet(urdf: Path) -> None:
+def _warn_of_no_sheet(urdf: Path, mech: Mechanism) -> None:
     names = dict.fromkeys([f"{urdf.stem}.yaml", "robot.yaml"])
+    closed = any(isinstance(constraint, Closure) for constraint in mech.constraints)
     log.warning(
-        "%s: there is no YAML file beside it (%s), so nothing is closed and there are no motors; "
+        "%s: there is no YAML file beside it (%s), so %sthere are no motors; "
         "one with closed_loop: [], type: [], name_mot: [] says that this is meant",
-        urdf, " or ".join(names),
+        urdf, " or ".join(names), "" if closed else "nothing is closed and ",
     )  # fmt: skip
 
 
@@ -343,10 +347,12 @@ def _from_urdf(
 ) -> Mechanism:
     """The mechanism of a URDF and of the YAML file beside it."""
     sheet = Sheet() if document is None else read_sheet(document, list(urdf.joints))
-    constraints = [*sheet.closures, *_mimics(urdf, sheet), *sheet.couplings]
-    counted = {n for c, _ in constraints if isinstance(c, Coupling) for n in c.coefficients}
+    dialects = read_dialects(urdf, sheet.replaced, free_flyer)
+    couplings = [*_mimics(urdf, sheet), *dialects.couplings, *sheet.couplings]
+    counted = {n for c, _ in couplings if isinstance(c, Coupling) for n in c.coefficients}
     model = model_of(urdf, sheet.replaced, counted, free_flyer)
     check_size(urdf.robot, model.nv)
+    constraints = [*sheet.closures, *dialects.beside(sheet.closures, model), *couplings]
     check_constraints(constraints, model)
     motors = motors_of(sheet, coordinate_names(model), model)
     reference = reference_of(sheet, model)
@@ -357,8 +363,11 @@ def _from_urdf(
             tolerance=sheet.tolerance if tolerance is None else tolerance,
         )  # fmt: skip
     mech = with_forces(mech, sheet.forces)
-    mech = with_losses(mech, losses_of(urdf, sheet.replaced), losses)
-    return with_moves(with_limits(mech, GivenLimits(urdf.robot), sheet.limits), sheet)
+    found = losses_of(urdf, sheet.replaced)
+    dialects.add_to(found)
+    mech = with_losses(mech, found, losses)
+    dialects.warn()
+    return with_moves(with_limits(mech, limits_of_cut(mech, dialects.drawing), sheet.limits), sheet)
 
 
 def _mimics(urdf: Urdf, sheet: Sheet) -> list[tuple[Constraint, Place]]:

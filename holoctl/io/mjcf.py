@@ -37,7 +37,7 @@ from holoctl.io.mjcf_include import include_files
 from holoctl.io.mjcf_limits import limits_of_motors
 from holoctl.io.mjcf_motors import motors_of
 from holoctl.io.mjcf_replicate import write_copies_out
-from holoctl.io.mjcf_tendons import by_name, tendons_of
+from holoctl.io.mjcf_tendons import by_name, limits_told, tendons_of
 from holoctl.io.mjcf_tree import Tree
 from holoctl.io.mjcf_words import check_words
 from holoctl.io.xml import Element, blamed_on, check_root, parsed
@@ -110,7 +110,7 @@ def read_mjcf(
     mech = with_losses(mech, found, losses)
     limits = limits_of_motors(root, tree, motors.names, motors.B, motors.ranges)
     mech = with_limits(mech, limits, GivenLimits())
-    _warn(tree, motors.left_out)
+    _warn(tree, motors.left_out, limits_told(tendons))
     return mech
 
 
@@ -144,7 +144,7 @@ def _check_counts(root: Element) -> None:
 def _options(root: Element, defaults: Defaults) -> tuple[Vector, bool]:
     """Gravity, and whether equalities hold at all."""
     gravity: tuple[float, ...] = (0.0, 0.0, -9.81)
-    enabled, off, fluid = True, False, False
+    enabled, off, fluid, solved = True, False, False, True
     for option in root.children:
         if option.tag == "option":
             item = defaults.plain(option)
@@ -155,9 +155,10 @@ def _options(root: Element, defaults: Defaults) -> tuple[Vector, bool]:
                 item = defaults.plain(flag)
                 off = item.word("gravity", words, words[off]) == "disable"
                 enabled = item.word("equality", words, words[not enabled]) == "enable"
+                solved = item.word("constraint", words, words[not solved]) == "enable"
     if fluid:
         log.warning("%s: the drag of density and viscosity is not part of the equation", root.file)
-    return np.zeros(3) if off else np.array(gravity), enabled
+    return np.zeros(3) if off else np.array(gravity), enabled and solved
 
 
 def _reference(root: Element, tree: Tree) -> Vector:
@@ -182,7 +183,7 @@ def _from_qpos(item: Item, tree: Tree) -> Vector:
     return q
 
 
-def _warn(tree: Tree, left_out: Mapping[str, str]) -> None:
+def _warn(tree: Tree, left_out: Mapping[str, str], limits: list[str]) -> None:
     """One record for each thing that MuJoCo would add, and the equation of motion does not."""
     if left_out:
         some = [f"{name!r} ({why})" for name, why in left_out.items()]
@@ -190,6 +191,13 @@ def _warn(tree: Tree, left_out: Mapping[str, str]) -> None:
         log.warning(
             "%s: loaded without the motors of %s actuator%s: %s%s",
             tree.root.file, len(some), "s" * (len(some) > 1), "; ".join(some[:10]), more,
+        )  # fmt: skip
+    if limits:
+        more = f"; and {len(limits) - 10} more" if len(limits) > 10 else ""
+        log.warning(
+            "%s: limits of tendons hold nothing here; if they couple joints, an <equality> of the "
+            "tendon, or a hc.Coupling, says so: %s%s",
+            tree.root.file, "; ".join(limits[:10]), more,
         )  # fmt: skip
     if tree.idle:
         log.warning(

@@ -58,13 +58,14 @@ def losses_of(root: Element, tree: Tree, tendons: Sequence[Tendon]) -> Losses:
 def _switched_on(root: Element, tree: Tree) -> tuple[bool, bool, bool]:
     """Whether springs, dampers and dry friction act, as the flags say; the last of each counts."""
     words = ("enable", "disable")
-    off = dict.fromkeys(("passive", "spring", "damper", "frictionloss"), "enable")
+    flags = ("passive", "constraint", "spring", "damper", "frictionloss")
+    off = dict.fromkeys(flags, "enable")
     for option in (child for child in root.children if child.tag == "option"):
         for flag in option.children:
             item = tree.defaults.plain(flag)
             off = {name: item.word(name, words, now) for name, now in off.items()}
-    passive, *rest = (word == "enable" for word in off.values())
-    return passive and rest[0], passive and rest[1], rest[2]
+    passive, solved, *rest = (word == "enable" for word in off.values())
+    return passive and rest[0], passive and rest[1], solved and rest[2]
 
 
 def _linear(item: Item, attribute: str, what: str, found: Losses) -> float:

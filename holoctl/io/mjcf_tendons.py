@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from holoctl.io.limits import MOST_CONSTRAINTS, check_count
 from holoctl.io.mjcf_elements import Item, named, sections
-from holoctl.io.mjcf_tree import SINGLE, Tree
+from holoctl.io.mjcf_tree import SINGLE, Tree, ascending, limited
 from holoctl.io.xml import Element
 
-__all__ = ["Tendon", "add_rotor", "by_name", "tendons_of"]
+__all__ = ["Tendon", "add_rotor", "by_name", "limits_told", "tendons_of"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,19 @@ def by_name(tendons: Sequence[Tendon]) -> dict[str, Tendon]:
     """The tendons that have a name, by it."""
     named_ones = ((tendon.item.text("name"), tendon) for tendon in tendons)
     return {name: tendon for name, tendon in named_ones if name}
+
+
+def limits_told(tendons: Sequence[Tendon]) -> list[str]:
+    """The limits of tendons, in words."""
+    found = list[str]()
+    for i, (item, coefficients) in enumerate((t.item, t.coefficients) for t in tendons):
+        if coefficients != {} and limited(item, "range", "limited"):
+            lower, upper = ascending(item, "range")
+            what = " ".join(f"{x:+g} {name!r}" for name, x in (coefficients or {}).items())
+            name = item.text("name") or f"tendon {i}"
+            within = f"{what or 'its length'} within {lower:g} and {upper:g}"
+            found.append(f"{name!r} (line {item.element.line}): {within}")
+    return found
 
 
 def _coefficients(item: Item, tree: Tree) -> dict[str, float]:

@@ -55,8 +55,8 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {  # tag: attributes read, attributes i
         "sdf_initpoints sdf_iterations sleep_tolerance solver timestep tolerance wind",
     ),
     "flag": (
-        "damper equality frictionloss gravity passive spring",
-        "actuation autoreset clampctrl constraint contact diagexact energy eulerdamp "
+        "constraint damper equality frictionloss gravity passive spring",
+        "actuation autoreset clampctrl contact diagexact energy eulerdamp "
         "filterparent fwdinv invdiscrete ipc island limit midphase multiccd "
         "nativeccd override refsafe sensor sleep speculative warmstart",
     ),

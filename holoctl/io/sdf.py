@@ -19,11 +19,20 @@ from holoctl.io.given_limits import with_limits
 from holoctl.io.limits import check_size
 from holoctl.io.losses import with_forces, with_losses
 from holoctl.io.sdf_couplings import couplings
-from holoctl.io.sdf_elements import ROOT_JOINT, check_words, child_of, name_of, triple, true
-from holoctl.io.sdf_forces import losses_of
+from holoctl.io.sdf_elements import (
+    ROOT_JOINT,
+    check_words,
+    child_of,
+    name_of,
+    ties_joints,
+    triple,
+    true,
+)
+from holoctl.io.sdf_forces import counterbalances, losses_of
 from holoctl.io.sdf_frames import Drawing
 from holoctl.io.sdf_limits import completed, limits_of_cut
 from holoctl.io.sdf_linkage import add_bodies, add_joint, add_root, coordinates
+from holoctl.io.urdf import FLAT
 from holoctl.io.xml import Element, blamed_on, check_root, parsed
 from holoctl.io.yaml_entries import Entry
 from holoctl.io.yaml_rotors import put_rotors
@@ -72,14 +81,17 @@ def read_sdf(
     sheet = Sheet() if document is None else read_sheet(document, None)
     if tolerance is not None:
         sheet = replace(sheet, tolerance=tolerance)
-    linkage = Linkage(sheet.name or name_of(model.element), _gravity(root))
-    add_bodies(model, linkage)
+    weighs = any(true(link, "gravity", True) for link in model.links.values())
+    gravity = _gravity(root) if weighs else np.zeros(3)
+    linkage = Linkage(sheet.name or name_of(model.element), gravity)
+    add_bodies(model, linkage, free_flyer)
     check_size(model.element, sum(map(len, coordinates(model).values())))
     reference = add_root(model, linkage, free_flyer)
     for name, joint in model.joints.items():
         with blamed_on(joint):
             add_joint(name, joint, model, linkage)
-    mech = with_forces(_built(linkage, model, sheet, reference), sheet.forces)
+    mech = _built(linkage, model, sheet, reference)
+    mech = with_forces(mech, [*counterbalances(model, mech.model), *sheet.forces])
     _warn(model)
     mech = with_losses(mech, losses_of(model, file), losses)
     return with_moves(with_limits(mech, limits_of_cut(mech, model), sheet.limits), sheet)
@@ -162,7 +174,23 @@ def _built(
 
 
 def _warn(model: Drawing) -> None:
-    """One record for inertias that cannot be."""
+    """One record for each thing that was mended, or taken otherwise than it stands there."""
+    if model.flat:
+        log.warning(FLAT, model.element.file, listing(model.flat))
+    if model.ground is not None:
+        log.warning(
+            "%s: the link 'world' (line %s) stands in the world and is held by no joint, so it is "
+            "taken for the world",
+            model.element.file, model.ground.line,
+        )  # fmt: skip
+    ties = [e for e in model.element.each() if e.tag == "plugin" and ties_joints(e)]
+    if ties:
+        some = ", ".join(f"{plugin} (line {plugin.line})" for plugin in ties[:10])
+        log.warning(
+            "%s: plugins are not read, and by their words these tie joints: %s; couplings and "
+            "closed_loop of the YAML file can say so",
+            model.element.file, some,
+        )  # fmt: skip
     if model.odd:
         given = next(iter(model.odd.values()))
         told, used = (

@@ -25,6 +25,7 @@ __all__ = [
     "name_of",
     "number",
     "pose_of",
+    "ties_joints",
     "triple",
     "true",
     "word",
@@ -122,6 +123,12 @@ def check_words(root: Element) -> None:
             if child.tag in seen and child.tag in read and child.tag not in _SEVERAL:
                 raise child.error(f"<{child.tag}> stands twice in {element}")
             seen.add(child.tag)
+
+
+def ties_joints(plugin: Element) -> bool:
+    """Whether a plugin lets joints mimic each other or closes loops, by its words."""
+    words = {*plugin.attributes.values(), *(element.tag for element in plugin.each())}
+    return any(tie in text.lower() for text in words for tie in ("mimic", "loop"))
 
 
 def child_of(element: Element, tag: str) -> Element | None:

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pinocchio as pin
+
+from holoctl.forces.contract import Force
+from holoctl.forces.counterbalance import Counterbalance
 from holoctl.forces.joint_spring import JointSpring
+from holoctl.io.limits import Place
 from holoctl.io.losses import Losses
 from holoctl.io.sdf_elements import TYPES, child_of, number
 from holoctl.io.sdf_frames import Drawing
+from holoctl.io.sdf_limits import place
 from holoctl.io.xml import Element
 
-__all__ = ["losses_of"]
+__all__ = ["counterbalances", "losses_of"]
+
+
+def counterbalances(model: Drawing, plain: pin.Model) -> list[tuple[Force, Place]]:
+    """What carries the links that have mass and no gravity, and can move."""
+    return [
+        (Counterbalance((name, pin.SE3(np.eye(3), com)), mass), model.links[name])
+        for name, (mass, com) in model.lifted.items()
+        if mass and place(plain, name)[0] and plain.gravity.linear.any()
+    ]
 
 
 def losses_of(model: Drawing, file: str) -> Losses:
@@ -30,6 +46,10 @@ def losses_of(model: Drawing, file: str) -> Losses:
             if dynamics is None or kind in ("", "weld") or (i and kind != "universal"):
                 continue
             _axis(f"{name}[{i}]" if kind == "universal" else name, kind, dynamics, found)
+    for name, link in model.links.items():
+        decay = child_of(link, "velocity_decay")
+        if decay and any(number(decay, word, 0.0) for word in ("linear", "angular")):
+            found.left_out[f"velocity_decay of {name!r}"] = "of a body, not of a joint"
     return found
 
 

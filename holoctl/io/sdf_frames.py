@@ -10,6 +10,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, listing, suggestion
+from holoctl.base.tolerances import SIX_DIGITS
 from holoctl.io.limits import MOST_PARTS, check_count
 from holoctl.io.sdf_elements import GROUND, child_of, name_of, pose_of, triple, true, word
 from holoctl.io.xml import Element
@@ -25,7 +26,9 @@ FRAMES_SINCE = 7  # version 1.7: frames with relative_to and expressed_in
 class Drawing:
     """A model of the file: its links, joints and frames, and where they are drawn in it.
 
-    `bodies` remembers what `body` found, so that long chains of frames are walked once.
+    `bodies` remembers what `body` found, so that long chains of frames are walked once. Links whose
+    moments were mended (`odd`) or completed (`flat`), and mass and its centre of those that have no
+    gravity (`lifted`), are noted as bodies are made of them. `ground` is a link called world.
     """
 
     element: Element
@@ -36,13 +39,18 @@ class Drawing:
     placed: dict[str, pin.SE3] = field(default_factory=dict)
     bodies: dict[str, str] = field(default_factory=dict)
     odd: dict[str, Array] = field(default_factory=dict)
+    flat: list[str] = field(default_factory=list)
+    lifted: dict[str, tuple[float, Vector]] = field(default_factory=dict)
+    ground: Element | None = None
 
     def read(self) -> None:
         """Collect and check names, and resolve all poses."""
         groups = {"link": self.links, "joint": self.joints, "frame": self.frames}
         first: dict[str, Element] = {}
         for child in self.element.children:
-            if child.tag in groups:
+            if child.tag == "link" and child.attributes.get("name") == "world":
+                self.ground = child
+            elif child.tag in groups:
                 name = name_of(child)
                 if name in first:
                     raise child.error(
@@ -54,11 +62,22 @@ class Drawing:
             raise next(iter(self.frames.values())).error("<frame> is read from SDF 1.7 on")
         self.placed["__model__"] = pin.SE3.Identity()
         self.placed["world"] = pose_of(self.element).inverse()
+        if self.ground is not None:
+            self._check_ground(self.ground, first)
         for name, element in first.items():
-            self._place(name, element, first)
+            self.place(name, element, first)
 
-    def _place(self, name: str, element: Element, known: Mapping[str, Element]) -> None:
-        """The pose of a frame in the model, by way of all frames that it is relative to."""
+    def _check_ground(self, link: Element, known: Mapping[str, Element]) -> None:
+        """A link called world is the world, if it stands there and no joint holds it."""
+        self.place("__ground__", link, {**known, "__ground__": link})
+        at = self.placed.pop("__ground__")
+        held = any(word(joint, "child") == "world" for joint in self.joints.values())
+        if held or not at.isApprox(self.placed["world"], SIX_DIGITS):
+            why = "no joint may hold it" if held else "it does not stand in the world"
+            raise link.error(f"<link>: the name 'world' is reserved, for the world itself; {why}")
+
+    def place(self, name: str, element: Element, known: Mapping[str, Element]) -> None:
+        """Note the pose of a frame in the model, by way of all frames that it is relative to."""
         chain: dict[str, None] = {}
         while name not in self.placed:
             if name in chain:

@@ -18,7 +18,7 @@ from holoctl.io.sdf_frames import Drawing
 from holoctl.io.xml import Element
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["completed", "limits_of_cut"]
+__all__ = ["completed", "limits_of_cut", "place"]
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ def completed(plain: pin.Model, model: Drawing) -> pin.Model:
     new = plain.copy()
     for name, element in model.frames.items():
         link = model.body(name, element)
-        joint, at = _place(new, link)
+        joint, at = place(new, link)
         at = at * model.where(link).actInv(model.placed[name])
         new.addFrame(pin.Frame(name, joint, 0, at, pin.FrameType.OP_FRAME), False)
     for joint in new.joints[1:]:
@@ -47,7 +47,7 @@ def completed(plain: pin.Model, model: Drawing) -> pin.Model:
     return new
 
 
-def _place(model: pin.Model, link: str) -> tuple[int, pin.SE3]:
+def place(model: pin.Model, link: str) -> tuple[int, pin.SE3]:
     """The joint that moves a link, and the link in it."""
     if link == GROUND:
         return 0, pin.SE3.Identity()
@@ -81,6 +81,14 @@ def _bounds(joint: Element, axis: Element) -> tuple[float, float, float, float]:
     turns = joint.attributes["type"] == "continuous"
     lower = -FREE if turns else max(number(limit, "lower", -math.inf, True), -FREE)
     upper = FREE if turns else min(number(limit, "upper", math.inf, True), FREE)
+    mimic = child_of(axis, "mimic")
+    if lower > upper and mimic is not None and number(mimic, "multiplier", 1.0) < 0.0:
+        log.warning(
+            "%s: %s (line %s): lower %g is above upper %g, as those of the joint that it mimics "
+            "backwards; they are exchanged",
+            limit.file, joint, limit.line, lower, upper,
+        )  # fmt: skip
+        lower, upper = upper, lower
     if lower > upper:
         raise limit.error(f"{joint}: lower {lower:g} is above upper {upper:g}")
     effort, speed = (number(limit, tag, -1.0, True) for tag in ("effort", "velocity"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
@@ -23,9 +25,9 @@ from holoctl.io.sdf_elements import (
 from holoctl.io.sdf_frames import Drawing
 from holoctl.io.xml import Element, blamed_on
 from holoctl.mechanism.linkage import Linkage
-from holoctl.tree.inertia import nearest_moments
+from holoctl.tree.inertia import about_one_axis, nearest_moments, parallel
 
-__all__ = ["add_bodies", "add_joint", "add_root", "coordinates"]
+__all__ = ["add_bodies", "add_joint", "add_root", "coordinates", "placed_joint"]
 
 Array = NDArray[np.float64]
 
@@ -37,33 +39,38 @@ _REFUSED_TYPES = {
 }
 
 
-def add_bodies(model: Drawing, linkage: Linkage) -> None:
+def add_bodies(model: Drawing, linkage: Linkage, free_flyer: bool) -> None:
     """All links; moments that no body has are mended where nothing depends on them, else refused.
 
-    Cassie's files have some, in links that carry the name of a frame and hardly any mass.
+    Cassie's files have some, in links that carry the name of a frame and hardly any mass. Links of
+    planar mechanisms have one moment alone: see `about_one_axis`.
     """
     found = {name: _inertia(link) for name, link in model.links.items()}
-    most = _LIGHT * sum(mass for mass, _, _ in found.values())
-    most_moment = _LIGHT * sum(float(np.abs(moments).max()) for _, _, moments in found.values())
-    for name, (mass, com, inertia) in found.items():
+    most = _LIGHT * sum(mass for mass, *_ in found.values())
+    most_moment = _LIGHT * sum(float(np.abs(moments).max()) for *_, moments in found.values())
+    for name, (mass, com, R, moments) in found.items():
+        flat, drawn = about_one_axis(moments), model.placed[name].rotation @ R
+        if flat and _turns_about(name, drawn @ flat[0], model, free_flyer):
+            model.flat.append(name)
+            moments = flat[1]  # noqa: PLW2901
+        used = inertia = R @ moments @ R.T
         small, middle, large = np.linalg.eigvalsh(inertia).tolist()
         odd = small >= 0.0 and small + middle < (1.0 - SIX_DIGITS) * large
-        used = inertia
         if odd and mass <= most and large <= most_moment:
             model.odd[name], used = inertia, nearest_moments(inertia)
         with blamed_on(model.links[name]):
             linkage.add_body(name, mass, com, used)
+        if not true(model.links[name], "gravity", True):
+            model.lifted[name] = mass, com
 
 
-def _inertia(link: Element) -> tuple[float, Vector, Array]:
-    """Mass, centre of mass, and inertia about it in the axes of the link."""
-    if not true(link, "gravity", True):
-        raise link.error(f"{link}: a link without gravity is not read")
+def _inertia(link: Element) -> tuple[float, Vector, Array, Array]:
+    """Mass, centre of mass, axes in the link, and inertia about it in these axes."""
     if true(link, "kinematic", False):
         raise link.error(f"{link}: a kinematic link is moved from outside, which is not read")
     inertial = child_of(link, "inertial")
     if inertial is None:
-        return 1.0, np.zeros(3), np.eye(3)  # what SDF says that such a link has
+        return 1.0, np.zeros(3), np.eye(3), np.eye(3)  # what SDF says that such a link has
     if yes(inertial, inertial.attributes.get("auto", "false"), "auto"):
         raise inertial.error(f"{link}: auto: the inertia of shapes is not computed; give it")
     pose = child_of(inertial, "pose")
@@ -75,15 +82,40 @@ def _inertia(link: Element) -> tuple[float, Vector, Array]:
         xx, yy, zz = (number(I, tag, 1.0) for tag in ("ixx", "iyy", "izz"))
         xy, xz, yz = (number(I, tag, 0.0) for tag in ("ixy", "ixz", "iyz"))
         moments = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    R = frame.rotation
-    return number(inertial, "mass", 1.0), frame.translation, R @ moments @ R.T
+    return number(inertial, "mass", 1.0), frame.translation, frame.rotation, moments
+
+
+def _turns_about(link: str, axis: Vector, model: Drawing, free_flyer: bool) -> bool:
+    """Whether joints that turn about one axis, or not at all, tie a link to the ground."""
+    tied: dict[str, list[str]] = {}
+    for joint, a, b in _ties(model):
+        kind = TYPES.get(joint.attributes.get("type", ""), "")
+        about = kind == "revolute" and parallel(axis, model.axis(joint, "axis"))
+        if about or kind in ("weld", "prismatic"):
+            tied.setdefault(a, []).append(b)
+            tied.setdefault(b, []).append(a)
+    held = free_flyer or any(GROUND in ends for _, *ends in _ties(model))
+    waiting = [GROUND if held else model.canonical]
+    reached = set(waiting)
+    while waiting:
+        new = [body for body in tied.get(waiting.pop(), ()) if body not in reached]
+        reached.update(new)
+        waiting += new
+    return link in reached
+
+
+def _ties(model: Drawing) -> Iterator[tuple[Element, str, str]]:
+    """The joints with the bodies of their parent and child."""
+    for joint in model.joints.values():
+        if joint.attributes.get("type") != "gearbox":
+            parent, child = (model.body(word(joint, end), joint) for end in ("parent", "child"))
+            yield joint, parent, child
 
 
 def add_root(model: Drawing, linkage: Linkage, free_flyer: bool) -> dict[str, list[float]]:
     """Tie the model to the world, where no joint does; the reference of that joint."""
-    for joint in model.joints.values():
-        ends = [model.body(word(joint, end), joint) for end in ("parent", "child")]
-        if joint.attributes.get("type") != "gearbox" and GROUND in ends:
+    for joint, *ends in _ties(model):
+        if GROUND in ends:
             if free_flyer:
                 raise joint.error(f"free_flyer: {joint} holds the model to the world")
             return {}
@@ -108,15 +140,21 @@ def add_joint(name: str, joint: Element, model: Drawing, linkage: Linkage) -> No
             f"{joint}: the type {kind[:60]!r} is not read: "
             + _REFUSED_TYPES.get(kind, f"valid: {', '.join(valid)}{suggestion(kind, valid)}")
         )
+    linkage.add_joint(name, *placed_joint(joint, model))
+
+
+def placed_joint(joint: Element, model: Drawing) -> tuple[str, str, str, pin.SE3, pin.SE3]:
+    """The type of a joint as `Linkage` has it, parent, child, and its frame in both of them."""
+    kind = TYPES[joint.attributes["type"]]
     parent, child = (model.body(word(joint, end), joint) for end in ("parent", "child"))
-    frame = model.placed[name]
-    if TYPES[kind] == "universal":
+    frame = model.placed[joint.attributes["name"]]
+    if kind == "universal":
         frame = pin.SE3(_cross(joint, model), frame.translation)
-    elif TYPES[kind] in ("revolute", "prismatic"):
+    elif kind in ("revolute", "prismatic"):
         R = z_to(frame.rotation.T @ model.axis(joint, "axis"))
         frame = frame * pin.SE3(R, np.zeros(3))
-    at = (model.where(body).actInv(frame) for body in (parent, child))
-    linkage.add_joint(name, TYPES[kind], parent, child, *at)
+    at_parent, at_child = (model.where(body).actInv(frame) for body in (parent, child))
+    return kind, parent, child, at_parent, at_child
 
 
 def _cross(joint: Element, model: Drawing) -> Array:

@@ -3,7 +3,7 @@
 Pinocchio's own parser writes to stderr and does not say where it failed. So the text is
 checked first, and Pinocchio is handed a fresh document with only what describes the
 mechanism: links with their inertia, joints with origin, axis, limit and dynamics. Elements
-that are not URDF's own are ignored, as every reader of URDF does.
+that are not URDF's own are left to `urdf_dialects`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,19 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
-from holoctl.base.checks import listing, suggestion
+from holoctl.base.checks import Vector, listing, suggestion
 from holoctl.base.errors import LoadError
 from holoctl.io.limits import FREE, LARGEST, MOST_PARTS, check_count
 from holoctl.io.losses import Losses
 from holoctl.io.xml import Element, blamed_on, check_root, decimals, parsed
 from holoctl.tree.frames import AXES
-from holoctl.tree.inertia import check_mass, check_moments
+from holoctl.tree.inertia import about_one_axis, check_mass, check_moments, parallel
 
-__all__ = ["Part", "Urdf", "losses_of", "model_of", "read_urdf"]
+__all__ = ["FLAT", "SINGLE", "Part", "Urdf", "losses_of", "model_of", "origin_of", "read_urdf"]
 
+Array = NDArray[np.float64]
 log = logging.getLogger(__name__)
 
 # ------------------------------------------------------------------------ what URDF may hold
@@ -65,9 +67,16 @@ _OTHERS = (
     "version",
 )  # fmt: skip
 """Words of URDF, or of its dialects, that say nothing about the mechanism."""
+FLAT = (
+    "%s: one moment of inertia is given of these links, and they turn about its axis alone, so "
+    "that no motion feels the others: those of a flat body are taken: %s"
+)
+"""What a reader says of links that it completes so: the file, and their names."""
 _DEEPEST = 1000
-_SINGLE = ("revolute", "continuous", "prismatic")
-_TYPES = (*_SINGLE, "fixed", "floating", "planar")
+SINGLE = ("revolute", "continuous", "prismatic")
+"""Joints of one coordinate."""
+
+_TYPES = (*SINGLE, "fixed", "floating", "planar")
 
 
 @dataclass(frozen=True)
@@ -112,12 +121,14 @@ class Part:
 class Urdf:
     """A checked URDF: links and joints by name, which form one tree.
 
-    Mimic joints stand in it as they are in the file; `model_of` leaves them free.
+    Mimic joints stand in it as they are in the file; `model_of` leaves them free. `root` has all
+    elements of the file.
     """
 
     robot: Part
     links: dict[str, Part]
     joints: dict[str, Part]
+    root: Element
 
 
 def read_urdf(text: str, file: str) -> Urdf:
@@ -151,9 +162,9 @@ def read_urdf(text: str, file: str) -> Urdf:
         _check_mimic(name, joint, joints)
     _check_tree(links, joints)
     _warn_of_rotors(root, file)
-    _warn_of_limits(root, file)
+    _warn_of_attributes(root, file)
     _warn_of_mimics(joints, file)
-    return Urdf(robot, links, joints)
+    return Urdf(robot, links, joints, root)
 
 
 def _warn_of_rotors(root: Element, file: str) -> None:
@@ -171,25 +182,26 @@ def _warn_of_rotors(root: Element, file: str) -> None:
         )  # fmt: skip
 
 
-def _warn_of_limits(root: Element, file: str) -> None:
-    """Attributes of a ``<limit>`` that URDF does not know: what they bound is not read."""
-    known = [name.rstrip("!") for name in _ATTRIBUTES["limit"]]
-    found = [
-        f"{name!r} of joint {joint.attributes.get('name', '')!r} (line {limit.line})"
-        f"{suggestion(name, known)}"
-        for joint in root.children
-        if joint.tag == "joint"
-        for limit in joint.children
-        if limit.tag == "limit"
-        for name in limit.attributes
-        if name not in known
-    ]
-    if found:
-        more = f" and {len(found) - 10} more" if len(found) > 10 else ""
-        log.warning(
-            "%s: attributes of <limit> that are no part of URDF are not read: %s%s; valid: %s",
-            file, ", ".join(found[:10]), more, ", ".join(known),
-        )  # fmt: skip
+def _warn_of_attributes(root: Element, file: str) -> None:
+    """Attributes of limits, losses and couplings that URDF does not know: they are not read."""
+    for tag in ("limit", "dynamics", "mimic"):
+        known = [name.rstrip("!") for name in _ATTRIBUTES[tag]]
+        found = [
+            f"{name!r} of joint {joint.attributes.get('name', '')!r} (line {part.line})"
+            f"{suggestion(name, known)}"
+            for joint in root.children
+            if joint.tag == "joint"
+            for part in joint.children
+            if part.tag == tag
+            for name in part.attributes
+            if name not in known and not _names_rotor(name)
+        ]
+        if found:
+            more = f" and {len(found) - 10} more" if len(found) > 10 else ""
+            log.warning(
+                "%s: attributes of <%s> that are no part of URDF are not read: %s%s; valid: %s",
+                file, tag, ", ".join(found[:10]), more, ", ".join(known),
+            )  # fmt: skip
 
 
 def _warn_of_mimics(joints: Mapping[str, Part], file: str) -> None:
@@ -230,6 +242,11 @@ def _named(root: Element, tag: str, file: str) -> dict[str, Part]:
                 "this is a xacro file; turn it into a URDF with the program xacro first",
                 file=file,
                 line=element.line,
+            )
+        if element.tag == "drake:joint":
+            raise element.error(
+                "<drake:joint> is not read: write a <joint>; joint_type in the YAML file makes a "
+                "ball or a universal joint of it"
             )
         if element.tag == tag:
             part = _checked(element, file, element.attributes.get("name") or tag)
@@ -280,7 +297,7 @@ def _check_for_slips(element: Element, part: Part, what: str) -> None:
                     f"{what}: there is no element <{child.tag}> in URDF{meant}",
                     file=part.file, key=part.owner, line=child.line,
                 )  # fmt: skip
-    if element.tag == "limit":  # see _warn_of_limits
+    if element.tag == "limit":  # see _warn_of_attributes
         return
     names = [name.rstrip("!") for name in _ATTRIBUTES[element.tag]]
     for name in element.attributes:
@@ -305,12 +322,18 @@ def _check_inertial(link: Part) -> None:
     mass, inertia = (link.parts["inertial"].parts[tag] for tag in ("mass", "inertia"))
     with blamed_on(mass):
         check_mass(f"link {link.owner!r}", mass.values["value"])
+    moments = _moments(inertia)
+    if about_one_axis(moments) is None:  # else see _completed
+        with blamed_on(inertia):
+            check_moments(f"link {link.owner!r}: inertia", moments)
+
+
+def _moments(inertia: Part) -> Array:
+    """The moments of inertia and products of a link, (3, 3)."""
     xx, xy, xz, yy, yz, zz = (
         inertia.values[f"i{of}"] for of in ("xx", "xy", "xz", "yy", "yz", "zz")
     )
-    with blamed_on(inertia):
-        moments = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        check_moments(f"link {link.owner!r}: inertia", moments)
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 # ----------------------------------------------------------------------------- joints, tree
@@ -334,11 +357,13 @@ def _check_joint(name: str, joint: Part, links: Mapping[str, Part]) -> None:
             )
     if kind in ("revolute", "prismatic") and "limit" not in joint.parts:
         raise joint.error(f"{here}: a {kind} joint needs a <limit> with effort and velocity")
-    if kind in _SINGLE and "limit" in joint.parts:
-        _check_limit(here, joint.parts["limit"], turns=kind == "continuous")
+    if kind in SINGLE and "limit" in joint.parts:
+        mimic = joint.parts["mimic"].values if "mimic" in joint.parts else {}
+        backwards = mimic.get("multiplier", 1.0) < 0.0
+        _check_limit(here, joint.parts["limit"], turns=kind == "continuous", backwards=backwards)
     axis_part = joint.parts.get("axis", joint)
     axis = axis_part.values.get("xyz", (1.0, 0.0, 0.0))  # URDF's default
-    if kind in _SINGLE and not 1e-6 < math.hypot(*axis) < 1e6:
+    if kind in SINGLE and not 1e-6 < math.hypot(*axis) < 1e6:
         raise axis_part.error(f"{here}: the axis has no direction (its length should be 1)")
     if kind == "planar" and axis != (0.0, 0.0, 1.0):
         raise axis_part.error(
@@ -347,14 +372,21 @@ def _check_joint(name: str, joint: Part, links: Mapping[str, Part]) -> None:
         )
 
 
-def _check_limit(here: str, limit: Part, turns: bool) -> None:
+def _check_limit(here: str, limit: Part, turns: bool, backwards: bool) -> None:
     for name in ("effort", "velocity"):
         if limit.values[name] < 0.0:
             raise limit.error(
                 f"{here}: {name} must not be negative; got {limit.values[name]:g}; 0 is no limit"
             )
     lower, upper = (limit.values.get(side, 0.0) for side in ("lower", "upper"))
-    if lower > upper and not turns:
+    if lower > upper and backwards:
+        limit.values.update(lower=upper, upper=lower)
+        log.warning(
+            "%s: %s (line %s): lower %g is above upper %g, as those of the joint that it mimics "
+            "backwards; they are exchanged",
+            limit.file, here, limit.line, lower, upper,
+        )  # fmt: skip
+    elif lower > upper and not turns:
         raise limit.error(f"{here}: lower {lower:g} is above upper {upper:g}")
 
 
@@ -362,9 +394,9 @@ def _check_mimic(name: str, joint: Part, joints: Mapping[str, Part]) -> None:
     if "mimic" not in joint.parts:
         return
     mimic, kind = joint.parts["mimic"], joint.values["type"]
-    if kind not in (*_SINGLE, "fixed"):
+    if kind not in (*SINGLE, "fixed"):
         raise mimic.error(f"joint {name!r}: a {kind} joint cannot mimic another one")
-    able = [n for n, j in joints.items() if j.values["type"] in _SINGLE and n != name]
+    able = [n for n, j in joints.items() if j.values["type"] in SINGLE and n != name]
     fixed = [n for n, j in joints.items() if j.values["type"] == "fixed" and n != name]
     master = mimic.values["joint"]
     if master not in (*able, *fixed):
@@ -407,6 +439,14 @@ def _check_tree(links: Mapping[str, Part], joints: Mapping[str, Part]) -> None:
         )
 
 
+def origin_of(part: Part) -> pin.SE3:
+    """The pose that ``<origin>`` gives a joint, or the inertia of a link."""
+    values = part.parts["origin"].values if "origin" in part.parts else {}
+    none = (0.0, 0.0, 0.0)
+    rotation = pin.rpy.rpyToMatrix(np.array(values.get("rpy", none)))
+    return pin.SE3(rotation, np.array(values.get("xyz", none)))
+
+
 def losses_of(urdf: Urdf, replaced: Mapping[str, str]) -> Losses:
     """What ``<dynamics>`` of the joints say; `replaced` as for `model_of`."""
     found = Losses(urdf.robot.file, urdf.robot)
@@ -418,7 +458,7 @@ def losses_of(urdf: Urdf, replaced: Mapping[str, str]) -> Losses:
             x = dynamics.values.get(word, 0.0)
             if x < 0.0:
                 found.left_out[f"{word} of {name!r}"] = "negative"
-            elif x and joint.values["type"] not in _SINGLE:
+            elif x and joint.values["type"] not in SINGLE:
                 why = f"a {joint.values['type']} joint, of lengths and angles"
                 found.left_out[f"{word} of {name!r}"] = why
             else:
@@ -455,7 +495,7 @@ def model_of(
     Pinocchio 4.1 computes a wrong time derivative of the Jacobian of its composite joint.
     """
     document = ElementTree.Element("robot", name=urdf.robot.values["name"])
-    for link in urdf.links.values():
+    for link in _completed(urdf, replaced, free_flyer):
         document.append(_xml(link))
     for name, joint in urdf.joints.items():
         for part in _rewritten(urdf, name, joint, replaced.get(name), name in counted):
@@ -475,6 +515,44 @@ def model_of(
         raise urdf.robot.error(f"Pinocchio cannot read it: {error}") from None
     balls = [name for name, kind in replaced.items() if kind == "spherical"]
     return _with_balls(model, balls) if balls else model
+
+
+def _completed(urdf: Urdf, replaced: Mapping[str, str], free_flyer: bool) -> Iterator[Part]:
+    """The links; moments that are left out are those of a flat body, where no motion feels them."""
+    above, found = {joint.child: joint for joint in urdf.joints.values()}, list[str]()
+    for name, link in urdf.links.items():
+        inertial = link.parts.get("inertial")
+        flat = about_one_axis(_moments(inertial.parts["inertia"])) if inertial else None
+        if inertial is None or flat is None:
+            yield link
+            continue
+        axis, body = origin_of(inertial).rotation @ flat[0], name
+        while body in above:
+            joint = above[body]
+            if not _keeps(joint, replaced.get(joint.owner, joint.values["type"]), axis):
+                break
+            axis, body = origin_of(joint).rotation @ axis, joint.parent
+        if body in above or free_flyer:
+            by = f"joint {above[body].owner!r}" if body in above else "the free flyer"
+            raise inertial.parts["inertia"].error(
+                f"link {name!r}: inertia: no body has one moment alone; that is enough where a "
+                f"link turns about this axis alone, and {by} turns it about others"
+            )
+        found.append(name)
+        full = {f"i{a}{a}": x for a, x in zip("xyz", np.diag(flat[1]).tolist(), strict=True)}
+        inertia = inertial.parts["inertia"].values | full
+        parts = {**link.parts, "inertial": inertial.changed({}, inertia=inertia)}
+        yield Part(link.tag, link.file, link.line, name, link.values, parts)
+    if found:
+        log.warning(FLAT, urdf.robot.file, listing(found))
+
+
+def _keeps(joint: Part, kind: str, axis: Vector) -> bool:
+    """Whether a joint turns its child about an axis, in axes of the child, or not at all."""
+    if kind not in ("revolute", "continuous", "planar"):
+        return kind in ("fixed", "prismatic")
+    own = joint.parts["axis"].values["xyz"] if "axis" in joint.parts else (1.0, 0.0, 0.0)
+    return parallel(axis, np.array((0.0, 0.0, 1.0) if kind == "planar" else own))
 
 
 def _rewritten(

@@ -6,10 +6,18 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import MOVED_INERTIA, SIX_DIGITS
 
-__all__ = ["check_mass", "check_moments", "nearest_moments", "rigid_body"]
+__all__ = [
+    "about_one_axis",
+    "check_mass",
+    "check_moments",
+    "nearest_moments",
+    "parallel",
+    "rigid_body",
+]
 
 Array = NDArray[np.float64]
 
@@ -69,6 +77,38 @@ def check_moments(what: str, inertia: Array, moved: float = 0.0) -> None:
             f"{what}: no body has it, for one principal moment is larger than the sum of the "
             f"others; {told}. Is it about the centre of mass, and are its axes those of the body?"
         )
+
+
+def about_one_axis(inertia: Array) -> tuple[Vector, Array] | None:
+    """The one axis about which a moment is given, and the inertia of a flat body that has it.
+
+    Files of planar mechanisms leave the other moments out. A body that turns about this axis alone
+    does not feel them: a flat one, whose other moments are halves of the given one, moves alike.
+
+    Parameters
+    ----------
+    inertia : (3, 3) array
+        About the centre of mass, in the axes that the file has.
+
+    Returns
+    -------
+    axis : (3,) array
+        One of the three axes.
+    completed : (3, 3) array
+    None
+        Instead of both, where any other moment or product is not zero.
+    """
+    moments = np.diag(inertia)
+    if np.count_nonzero(inertia) != 1 or np.count_nonzero(moments) != 1 or moments.sum() < 0.0:
+        return None
+    axis = (moments > 0.0).astype(float)
+    return axis, np.diag(0.5 * moments.sum() * (1.0 + axis))
+
+
+def parallel(axis: Vector, other: Vector) -> bool:
+    """Whether two directions are the same, or opposite, up to the rounding of a file."""
+    across = float(np.linalg.norm(np.cross(axis, other)))
+    return across <= SIX_DIGITS * float(np.linalg.norm(axis) * np.linalg.norm(other))
 
 
 def nearest_moments(inertia: Array) -> Array:

@@ -287,3 +287,54 @@ def test_a_rotor_of_a_pendulum(given):
     assert result.u[0] == pytest.approx(
         (INERTIA + rotor) * 2.0 + INERTIA / LENGTH * 9.81 * np.sin(0.3)
     )
+
+
+# -------------------------------------------------------------------------- counterbalances
+
+
+def test_a_counterbalance_takes_the_weight_and_leaves_the_inertia():
+    mass, g = INERTIA / LENGTH**2, 9.81
+    for share in (0.0, 0.4, 1.0, 2.0):
+        force = hc.Counterbalance(("hinge", at(0.0, 0.0, -LENGTH)), share * mass)
+        mech = pendulum(g, [force])
+        for q, v in ((0.3, -1.2), (2.0, 4.0)):
+            expected = -(1.0 - share) * mass * g * LENGTH * np.sin(q) / INERTIA
+            assert acceleration(mech, q, v) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    assert mech.force_names == ("counterbalance of hinge",)
+
+
+def test_counterbalances_are_what_mujoco_calls_gravcomp():
+    mujoco = pytest.importorskip("mujoco")
+    text = (
+        '<mujoco><compiler angle="radian"/><option gravity="1 2 -9"/><worldbody><body name="a">'
+        '<joint name="j" axis="0 1 0"/><inertial pos="0.1 0.2 0.3" mass="1.5" diaginertia="1 1 1"/>'
+        '<body name="b" pos="0 0 0.3" gravcomp="0.7"><joint name="k" axis="0 0.6 0.8"/>'
+        '<joint name="s" type="slide" axis="1 0 0"/>'
+        '<inertial pos="0.3 0.1 0.2" mass="2.5" diaginertia="1 1 1"/></body></body></worldbody>'
+        "</mujoco>"
+    )
+    from holoctl.io.mjcf import read_mjcf
+
+    force = hc.Counterbalance(("b", at(0.3, 0.1, 0.2)), 0.7 * 2.5)
+    mech = read_mjcf(text, "r.xml").with_forces([force])
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    for q in np.random.default_rng(2).uniform(-2.0, 2.0, (4, 3)):
+        data.qpos[:] = q
+        mujoco.mj_forward(model, data)
+        terms = hc.terms(mech, q, np.zeros(3))
+        assert pytest.approx(data.qfrc_gravcomp, abs=1e-12) == terms.F
+        assert np.abs(terms.F).max() > 1.0
+
+
+@pytest.mark.parametrize("mass", [-1.0, np.nan, np.inf, "heavy"])
+def test_masses_that_no_counterbalance_carries(mass):
+    with pytest.raises(hc.InputError, match="mass"):
+        hc.Counterbalance("hinge", mass)
+
+
+def test_a_counterbalance_on_the_ground_is_refused():
+    with pytest.raises(hc.InputError, match="fixed to the ground"):
+        pendulum(9.81, [hc.Counterbalance(("universe", at(0.0, 0.0, 1.0)), 1.0)])
+    with pytest.raises(hc.InputError, match="no joint or frame called 'hing'"):
+        pendulum(9.81, [hc.Counterbalance("hing", 1.0)])

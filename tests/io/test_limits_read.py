@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from documents import URDF, YAML, line_of, with_joint
+from documents import MIMIC, URDF, YAML, line_of, with_joint
 from documents_mjcf import ARM
 from documents_sdf import BOX, LOOP
 from shared_robots import SHARED_ROBOT_NAMES, shared_robot
@@ -81,6 +81,16 @@ def test_bad_limits_of_a_urdf_tell_the_line(robot, limit, message):
     error = error_of(lambda: robot(urdf), message, "elbow")
     assert error.line == line_of(urdf, f"    <limit {limit}")
     assert error.key == "elbow"
+
+
+def test_bounds_of_a_joint_that_mimics_backwards_may_be_exchanged(robot, caplog):
+    urdf = with_joint('lower="-1" upper="2" effort="7"', 'lower="4" upper="-6" effort="7"', MIMIC)
+    assert robot(urdf).limits.position["elbow"] == (-6.0, 4.0)
+    (told,) = [r.getMessage() for r in caplog.records if "exchanged" in r.getMessage()]
+    assert "line" in told
+    assert "'elbow'" in told
+    forwards = urdf.replace('multiplier="-2"', 'multiplier="2"')
+    error_of(lambda: robot(forwards), "lower 4 is above upper -6", "elbow")
 
 
 @pytest.mark.parametrize("name", hc.robot_names())

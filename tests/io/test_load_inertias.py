@@ -103,6 +103,114 @@ def test_the_inertia_of_a_link_that_is_fixed_to_another_counts_by_itself(robot):
     assert caught.value.line == 1 + urdf[: urdf.index(odd)].count("\n")
 
 
+# ------------------------------------------------------------------------------ one moment alone
+
+
+def planar_arm(suffix, moments, axis="0 0 1", second=None, turned="0 0 0", slide="revolute"):
+    """Two links of 0.5 m, 2 and 3 kg, their centres at 0.2 and 0.3 m."""
+    names, second = ("xx", "yy", "zz"), second or axis
+    if suffix == "urdf":
+        full = " ".join(f'i{n}="{x}"' for n, x in zip(names, moments, strict=True))
+        body = '<inertial><origin xyz="{} 0 0" rpy="{}"/><mass value="{}"/><inertia {} ixy="0" '
+        body += 'ixz="0" iyz="0"/></inertial>'
+        joint = '<joint name="{}" type="{}"><origin xyz="{} 0 0"/><parent link="{}"/><child '
+        joint += 'link="{}"/><axis xyz="{}"/><limit effort="1" velocity="1"/></joint>'
+        frame = '<robot name="r"><link name="base"/>{}</robot>'
+    else:
+        full = "".join(f"<i{n}>{x}</i{n}>" for n, x in zip(names, moments, strict=True))
+        body = "<inertial><pose>{} 0 0 {}</pose><mass>{}</mass><inertia>{}</inertia></inertial>"
+        joint = '<joint name="{}" type="{}"><pose>0 0 0 0 0 0</pose><!--{}--><parent>{}</parent>'
+        joint += "<child>{}</child><axis><xyz>{}</xyz></axis></joint>"
+        frame = '<sdf version="1.9"><model name="m"><link name="base"/>{}</model></sdf>'
+    at = "<pose>0.5 0 0 0 0 0</pose>" if suffix == "sdf" else ""
+    return frame.format(
+        f'<link name="upper">{body.format(0.2, turned, 2.0, full)}</link>'
+        f'<link name="fore">{at}{body.format(0.3, turned, 3.0, full)}</link>'
+        + joint.format("j", slide, 0.0, "base", "upper", axis)
+        + joint.format("k", "revolute", 0.5, "upper", "fore", second)
+    )
+
+
+@pytest.fixture
+def read(tmp_path):
+    def load(suffix, text, yaml=EMPTY_SHEET, **options):
+        (tmp_path / f"r.{suffix}").write_text(text, "utf-8")
+        (tmp_path / "r.yaml").write_text(yaml, "utf-8")
+        return hc.load(tmp_path / f"r.{suffix}", **options)
+
+    return load
+
+
+ONE_MOMENT = {  # moments, the axis of both joints, how the moments are turned
+    "z": ((0.0, 0.0, 0.04), "0 0 1", "0 0 0"),
+    "y": ((0.0, 0.04, 0.0), "0 1 0", "0 0 0"),
+    "turned": ((0.0, 0.0, 0.04), "0 1 0", "1.5708 0 0"),
+    "backwards": ((0.0, 0.04, 0.0), "0 -1 0", "0 0 0"),
+}
+
+
+@pytest.mark.parametrize("suffix", ["urdf", "sdf"])
+@pytest.mark.parametrize("case", ONE_MOMENT)
+def test_one_moment_is_enough_where_links_turn_about_one_axis(suffix, case, read, caplog):
+    """M of a double pendulum, by the book."""
+    moments, axis, turned = ONE_MOMENT[case]
+    mech = read(suffix, planar_arm(suffix, moments, axis, turned=turned))
+    (warning,) = [r.getMessage() for r in caplog.records if "flat body" in r.getMessage()]
+    assert "'upper', 'fore'" in warning
+    for inertia in mech.model.inertias.tolist()[1:]:
+        small, middle, large = np.linalg.eigvalsh(inertia.inertia)
+        assert (small, middle, large) == pytest.approx((0.02, 0.02, 0.04), abs=1e-12)
+    for q in ([0.0, 0.4], [1.0, -2.0]):
+        c = 0.5 * 0.3 * np.cos(q[1])
+        second = 0.04 + 3.0 * 0.3**2
+        first = 0.04 + 2.0 * 0.2**2 + 3.0 * (0.5**2 + 2.0 * c) + second
+        expected = [[first, second + 3.0 * c], [second + 3.0 * c, second]]
+        assert np.abs(hc.terms(mech, q, np.zeros(2)).M - expected).max() < 1e-9
+
+
+FELT = {
+    "another axis": {"second": "0 1 0"},
+    "a little off": {"second": "0 0.001 1"},
+    "the first off": {"axis": "1 0 0", "second": "0 0 1"},
+}
+
+
+@pytest.mark.parametrize("suffix", ["urdf", "sdf"])
+@pytest.mark.parametrize("case", FELT)
+def test_one_moment_is_refused_where_the_others_are_felt(suffix, case, read):
+    text = planar_arm(suffix, (0.0, 0.0, 0.04), **FELT[case])
+    with pytest.raises(hc.LoadError, match="no body has") as caught:
+        read(suffix, text)
+    assert caught.value.line
+    link = "upper" if case == "the first off" else "fore"
+    assert link in str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", ["urdf", "sdf"])
+def test_one_moment_where_a_link_slides_floats_or_becomes_a_ball(suffix, read):
+    text = planar_arm(suffix, (0.0, 0.0, 0.04), slide="prismatic", second="0 0 1", axis="1 0 0")
+    assert read(suffix, text).nv == 2
+    with pytest.raises(hc.LoadError, match="no body has"):
+        read(suffix, text, free_flyer=True)
+    for by in ("SPHERICAL", "UJOINT_xz") if suffix == "urdf" else ():
+        with pytest.raises(hc.LoadError, match="joint 'k' turns it about others"):
+            read(suffix, text, EMPTY_SHEET + f"joint_name: [k]\njoint_type: [{by}]\n")
+
+
+@pytest.mark.parametrize("suffix", ["urdf", "sdf"])
+def test_what_a_flat_body_has_besides_is_not_felt(suffix, read):
+    """Closed: torques and reactions are those of any other body with the same moment."""
+    close = "closed_loop: [[fore, base]]\ntype: [y rx ry]\nclosure_names: [pin]\nname_mot: [j]\n"
+    one, other = (
+        read(suffix, planar_arm(suffix, moments), close)
+        for moments in ((0.0, 0.0, 0.04), (0.9, 0.9, 0.04))
+    )
+    q, v = hc.assemble(one, [0.5, -1.0], [1.0, 0.0])
+    found = [hc.inverse_dynamics(m, q, v, [2.0]).raise_if_bad() for m in (one, other)]
+    assert found[0].u == pytest.approx(found[1].u, rel=1e-12)
+    assert found[0].multipliers == pytest.approx(found[1].multipliers, abs=1e-10)
+
+
 # ----------------------------------------------------------------------------------------- warnings
 
 

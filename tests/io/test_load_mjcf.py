@@ -231,6 +231,52 @@ def test_switched_off_equalities_wait_in_parked(robot):
     assert not mech.model.gravity.vector.any()
 
 
+def test_a_flag_that_switches_all_constraints_off_switches_equalities_off(robot):
+    """As MuJoCo does: no force of a constraint, nor dry friction, is left."""
+    text = with_section('<equality><joint joint1="elbow" joint2="shoulder"/></equality>')
+    text = text.replace('name="elbow"', 'name="elbow" frictionloss="2"')
+    flag = '<option><flag constraint="{}"/></option>'
+    mech = robot(with_section(flag.format("disable"), text), losses=True)
+    assert mech.constraint_names == ()
+    assert [c.default_name for _, c in mech.parked] == ["elbow-shoulder"]
+    assert all(not f.coulomb for f in mech.forces)
+    again = flag.format("disable") + flag.format("enable")
+    kept = robot(with_section(again, text), losses=True)
+    assert kept.constraint_names == ("elbow-shoulder",)
+    assert any(f.coulomb for f in kept.forces)
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_string(with_section(flag.format("disable"), text))
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = (0.2, 0.5), (1.0, 2.0)
+    mujoco.mj_forward(model, data)
+    assert not data.qfrc_constraint.any()
+
+
+WAIST = (
+    '<tendon><fixed name="waist" limited="true" range="-0.01 0.01"><joint joint="shoulder" '
+    'coef="0.5"/><joint joint="elbow" coef="-1"/></fixed></tendon>'
+)
+
+
+def test_limits_of_tendons_are_told(robot, caplog):
+    """They would couple joints, up to some backlash."""
+    text = with_section(WAIST)
+    assert not robot(text).constraints
+    (told,) = [r.getMessage() for r in caplog.records if "limits of" in r.getMessage()]
+    line = 1 + text[: text.index("<fixed")].count("\n")
+    assert f"'waist' (line {line}): +0.5 'shoulder' -1 'elbow' within -0.01 and 0.01" in told
+    for off in (
+        WAIST.replace("true", "false"),
+        WAIST.replace('limited="true" range', "springlength"),
+    ):
+        caplog.clear()
+        robot(with_section(off))
+        assert "within" not in " ".join(r.getMessage() for r in caplog.records)
+    rope = '<tendon><spatial><site site="pin"/><site site="pin"/></spatial></tendon>'
+    robot(with_section('<default><tendon range="-1 1"/></default>' + rope))
+    assert "within -1 and 1" in caplog.records[-1].getMessage()
+
+
 def test_several_equalities_between_the_same_bodies_are_numbered(robot):
     connect = '<connect body1="lower" anchor="0.2 {} 0"/>'
     text = "<equality>" + "".join(connect.format(y) for y in (0, 1, 2)) + "</equality>"

@@ -229,6 +229,82 @@ def test_gravity(robot):
     assert gravity('<world name="w"><gravity>0 1 2</gravity>', "</world>") == [0, 1, 2]
 
 
+ARM_OF_TWO = """\
+<sdf version="1.9"><model name="arm"><link name="base">{g[0]}{box}</link>
+<link name="upper">{g[1]}{box}</link><link name="fore"><pose>0.5 0 0 0 0 0</pose>{g[2]}{box}</link>
+<joint name="j" type="revolute"><parent>base</parent><child>upper</child>
+<axis><xyz>0 1 0</xyz></axis></joint>
+<joint name="k" type="revolute"><parent>upper</parent><child>fore</child>
+<axis><xyz>0 0.6 0.8</xyz></axis></joint></model></sdf>"""
+
+
+@pytest.mark.parametrize("off", [(0, 0, 1), (0, 1, 0), (1, 0, 1), (0, 1, 1), (1, 1, 1), (1, 0, 0)])
+def test_links_without_gravity_have_inertia_and_no_weight(robot, off):
+    """The same model, computed without gravity, and the weights by hand: heights differenced."""
+    weights = ["<gravity>false</gravity>" if x else "" for x in off]
+    mech = robot(ARM_OF_TWO.format(g=weights, box=BOX))
+    plain = robot(ARM_OF_TWO.format(g=[""] * 3, box=BOX)).model.copy()
+    plain.gravity.linear = np.zeros(3)
+    q, v, g = np.array([0.4, -0.7]), np.array([1.3, 0.6]), 9.81
+
+    def potential(q):
+        heights = [place(plain, q, n).act(np.array([0.1, 0.02, 0.0]))[2] for n in ("upper", "fore")]
+        return sum(1.5 * g * z for z, x in zip(heights, off[1:], strict=True) if not x)
+
+    slope = [(potential(q + d) - potential(q - d)) / 2e-6 for d in 1e-6 * np.eye(2)]
+    expected = pin.nonLinearEffects(plain, plain.createData(), q, v) + slope
+    terms = hc.terms(mech, q, v)
+    assert terms.h - terms.F == pytest.approx(expected, rel=1e-8, abs=1e-8)
+    assert np.abs(terms.M - pin.crba(plain, plain.createData(), q)).max() < 1e-12
+    stored = hc.energy(mech, q, v)
+    rest = hc.energy(mech, 0.0 * q, v)
+    book = stored.gravity + stored.springs - rest.gravity - rest.springs
+    assert book == pytest.approx(potential(q) - potential(0.0 * q), abs=1e-12)
+    assert len(mech.forces) == (0 if all(off) else sum(off[1:]))
+
+
+def test_links_without_gravity_that_float(robot):
+    text = ARM_OF_TWO.format(g=["", "", "<gravity>0</gravity>"], box=BOX)
+    mech = robot(text, free_flyer=True)
+    (force,) = mech.force_names
+    assert force == "counterbalance of fore"
+    all_of = pin.computeTotalMass(mech.model)
+    terms = hc.terms(mech, mech.reference, np.zeros(mech.nv))
+    held = (terms.h - terms.F)[:3]
+    assert np.linalg.norm(held) == pytest.approx((all_of - 1.5) * 9.81)
+
+
+def test_a_link_called_world_that_stands_in_the_world_is_the_world(robot, caplog):
+    joint = '<joint name="held" type="{}"><parent>world</parent><child>base</child>{}</joint>'
+    text = changed("</model>", joint.format("revolute", "<axis/>") + "</model>")
+    link = '<link name="world"><pose relative_to="world"/>' + BOX + "</link>"
+    plain, mech = robot(text), robot(changed("<link", link + "<link", text))
+    assert "'world'" in caplog.records[-1].getMessage() + caplog.records[-2].getMessage()
+    assert mech.model == plain.model
+    assert mech.constraint_names == plain.constraint_names
+
+
+def test_bounds_of_a_joint_that_mimics_backwards_may_be_exchanged(robot, caplog):
+    text = changed("<multiplier>2<", "<multiplier>-2<")
+    text = changed("<lower>-9</lower><upper>9</upper>", "<lower>2</lower><upper>-4</upper>", text)
+    text = changed('<joint name="w" type="continuous">', '<joint name="w" type="revolute">', text)
+    assert robot(text).limits.position["w"] == (-4.0, 2.0)
+    (told,) = [r.getMessage() for r in caplog.records if "exchanged" in r.getMessage()]
+    assert f"line {line_of('<lower>2<', text)}" in told
+    with pytest.raises(hc.LoadError, match="lower 2 is above upper -4"):
+        robot(changed("<multiplier>-2<", "<multiplier>2<", text))
+
+
+def test_what_slows_bodies_and_plugins_that_tie_joints_are_told(robot, caplog):
+    slow = "<velocity_decay><linear>0.1</linear></velocity_decay>"
+    tie = '<plugin name="p" filename="libmimic.so"/><plugin name="r" filename="record.so"/>'
+    robot(changed("<inertial>", f"{slow}<inertial>", changed("</model>", tie + "</model>")))
+    told = " ".join(record.getMessage() for record in caplog.records)
+    assert "velocity_decay of 'base'" in told
+    assert "'p'" in told
+    assert "'r'" not in told
+
+
 def test_free_flyer(robot):
     fixed, floating = robot(), robot(free_flyer=True)
     assert floating.nv == fixed.nv + 6
@@ -346,7 +422,15 @@ ERRORS = [
     ("<mass>1.5", "<mass>-1.5", "mass .* must not be negative"),
     ("<ixx>0.02", "<ixx>-0.02", "must have no negative principal moment"),
     ("<inertial>", '<inertial auto="true">', "the inertia of shapes is not computed"),
-    ("<inertial>", "<gravity>0</gravity><inertial>", "a link without gravity is not read"),
+    ("<inertial>", "<gravity>no</gravity><inertial>", "gravity must be 0, 1, false or true"),
+    ('<link name="base">', '<link name="world"/><link name="base">', "does not stand in the world"),
+    (
+        '<link name="base">',
+        '<link name="world"><pose relative_to="world"/></link>'
+        '<joint name="x" type="fixed"><parent>base</parent><child>world</child></joint>'
+        '<link name="base">',
+        "no joint may hold it",
+    ),
     ("<inertial>", "<kinematic>1</kinematic><inertial>", "a kinematic link is moved from outside"),
     ("<inertial>", "<fluid_added_mass/><inertial>", "the mass of a fluid"),
 ]  # fmt: skip
