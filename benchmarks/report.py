@@ -23,6 +23,8 @@ NOTES = """\
   round, each five times over {states} closed moving states with random targets. The first call
   of a turn finds the caches full of what the other columns left, as a tick of a slow loop does;
   the main table and the targets are of the calls after it, the second table is of the first ones.
+- In the sections behind these notes blocks of calls are timed by the clock of the process, which
+  stands still while others have the processor; C, and what two cores do, by the clock of the wall.
 - *unit*: `pin.rnea(model, data, q, v, a)` and `pin.computeJointJacobians(model, data, q)`.
   In brackets: ratio of medians to the unit.
 - *inverse*: `PreparedInverseDynamics.torque(q, v, target, out=u)`. *controller*:
@@ -184,7 +186,8 @@ def _times(f: Figures, names: Sequence[str]) -> list[str]:
         ratio = "" if c == "unit" else f" ({f.median(c) / f.median('unit'):.1f} x)"
         off = f.differences.get(c, 0.0)
         wrong = f", off by {off:.0%}" if off > AGREEMENT else ""
-        cells.append(f"{f.median(c):.1f} / {f.p99(c):.1f}{ratio}{wrong}")
+        digits = 2 if f.median(c) < 1.0 else 1
+        cells.append(f"{f.median(c):.{digits}f} / {f.p99(c):.1f}{ratio}{wrong}")
     return cells
 
 
