@@ -215,9 +215,16 @@ def test_methods_of_forward_dynamics_agree():
         assert column.missing or column.difference(case.states) <= columns.AGREEMENT, column.name
 
 
-def test_a_way_that_ends_the_process_is_not_run(four_bar, monkeypatch):
-    monkeypatch.setattr(pin, "lcaba", lambda *args: os.kill(os.getpid(), signal.SIGKILL))
-    assert columns.lcaba(four_bar).missing == "not run: SIGKILL"
+@pytest.mark.parametrize(
+    ("ends", "why"),
+    [
+        (lambda *args: os.kill(os.getpid(), signal.SIGKILL), "not run: SIGKILL"),
+        (lambda *args: 1 / 0, "not run: an error"),
+    ],
+)
+def test_a_way_that_ends_the_process_is_not_run(four_bar, monkeypatch, ends, why):
+    monkeypatch.setattr(pin, "lcaba", ends)
+    assert columns.lcaba(four_bar).missing == why
 
 
 def test_a_way_that_is_right_only_now_and_then_is_found_out(four_bar, monkeypatch):
