@@ -73,12 +73,12 @@ BATCH = 40_000
 class Plan:
     """How much to measure."""
 
-    seconds: float = 5.0
+    seconds: float = 4.0
     """For each mechanism, about."""
     ticks: int = 50_000
     """Of each run for the jitter."""
     peers: bool = False
-    methods_seconds: float = 2.0
+    methods_seconds: float = 1.5
     """For each mechanism of the table of methods, about."""
 
 
