@@ -2,7 +2,8 @@
 
     make bench              writes benchmarks/RESULTS.md and benchmarks/cost.png
     make bench PEERS=1      the same, beside Drake and MuJoCo, in an environment of its own
-    .venv/bin/python benchmarks/bench.py --quick        half a minute, writes nothing
+    .venv/bin/python benchmarks/bench.py --quick        fewer rounds of all, writes nothing
+    .venv/bin/python benchmarks/bench.py --only laws    prints a section, or several of `SECTIONS`
 
 Every result is compared with the exact one before it is timed; what disagrees is not timed.
 All columns run in turn, each several times over all states, in an order that changes from round
@@ -14,20 +15,27 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import sys
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: matrices are small
+
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import certified
+import design
 import encoders
 import exported
+import laws
 import limits
 import methods
 import numpy as np
 import report
+import sweeps
 from columns import AGREEMENT, KD, KP, Column, State, make_case, own_columns, path, prepared_torque
 from figures import Figures
 from mechanisms import MECHANISMS
@@ -65,12 +73,12 @@ BATCH = 40_000
 class Plan:
     """How much to measure."""
 
-    seconds: float = 8.0
+    seconds: float = 4.0
     """For each mechanism, about."""
     ticks: int = 50_000
     """Of each run for the jitter."""
     peers: bool = False
-    methods_seconds: float = 3.0
+    methods_seconds: float = 1.5
     """For each mechanism of the table of methods, about."""
 
 
@@ -253,32 +261,55 @@ def progress(things: Iterable[str]) -> Iterable[str]:
     return tqdm(list(things), leave=False)
 
 
+SECTIONS: dict[str, Callable[[bool], str]] = {
+    "encoders": encoders.section,
+    "laws": laws.section,
+    "certified": certified.section,
+    "limits": limits.section,
+    "exported": exported.section,
+    "design": design.section,
+    "sweeps": sweeps.section,
+}
+"""Parts of the page that have a file of their own; whether to be quick -> text."""
+
+
+def written(command: str, seconds: float, before: tuple[float, float, float]) -> str:
+    """By what, in which time, and who else was at work."""
+    after = os.getloadavg()
+    return (
+        f"`{command}` in {seconds:.0f} s; load average {before[0]:.1f} at the beginning, "
+        f"{after[1]:.1f} over its last 5 minutes, of which it makes 1 itself and 2 where two cores "
+        f"are compared, on {os.cpu_count()} cores"
+    )
+
+
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description="How long things take.")
     parser.add_argument("--peers", action="store_true", help="Drake and MuJoCo too")
     parser.add_argument("--tsid", metavar="PYTHON", help="TSID too, see limits_tsid.py")
     parser.add_argument("--quick", action="store_true", help="a short run; writes nothing")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, help="these sections, printed")
     parser.add_argument("--out", type=Path, help="where to write RESULTS.md and cost.png")
     given = parser.parse_args()
+    limits.TSID = given.tsid
+    names = given.only or list(SECTIONS)
+    if given.only:
+        print("\n\n".join(SECTIONS[name](given.quick) for name in progress(names)))
+        return
     plan = Plan(0.8, 5_000, given.peers, 0.3) if given.quick else Plan(peers=given.peers)
     out = given.out or (None if given.quick else Path(__file__).parent)
-    started = time.perf_counter()
+    started, load = time.perf_counter(), os.getloadavg()
     figures = [measure(name, plan) for name in progress(MECHANISMS)]
     by_method = [measure_methods(name, plan) for name in progress(methods.NAMES)]
     ticks = {name: jitter(name, plan.ticks) for name in progress(JITTER)}
     batches = {name: batch(name, plan.seconds / 4) for name in progress(BATCHES)}
     simulations = {name: simulation(name, plan.seconds / 2) for name in progress(SIMULATED)}
-    flags = [f"--{name}" for name in ("peers", "quick") if getattr(given, name)]
+    sections = [SECTIONS[name](given.quick) for name in progress(names)]
+    flags = [f"--{name}" for name in ("peers", "quick", "tsid") if getattr(given, name)]
     command = " ".join(["python benchmarks/bench.py", *flags])
-    text = report.results(
-        figures, by_method, ticks, batches, simulations, command, time.perf_counter() - started
-    )
-    if not given.quick:
-        sections = (
-            encoders.section(), certified.section(), limits.section(given.tsid), exported.section()
-        )  # fmt: skip
-        text = "\n\n".join([text.rstrip(), *sections]) + "\n"
+    by = written(command, time.perf_counter() - started, load)
+    text = report.results(figures, by_method, ticks, batches, simulations, by, sections)
     print(text)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)

@@ -8,8 +8,11 @@ out of it.
 from __future__ import annotations
 
 import importlib.util
+import signal
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -27,6 +30,9 @@ AGREEMENT = 1e-8
 """A column is timed if its result differs from ours by less than this, relative."""
 
 KP, KD = 100.0, 20.0
+
+OFF = 2
+"""How a process ends in which a column disagrees; 1 is an exception."""
 
 
 @dataclass
@@ -174,12 +180,12 @@ def path(case: Case) -> str:
     """Which path of the inverse dynamics serves: at how many states the fast one answers, or why
     it never does."""
     prepared = hc.PreparedInverseDynamics(case.mech, partition=case.part)
-    tick = lay_out(
+    laid_out = lay_out(
         prepared.mech, prepared.partition, prepared.weights, prepared.inconsistent, prepared.limits
     )
-    if tick is None:
+    if laid_out is None:
         return f"general: {prepared.general}"
-    answers = [tick(s.q, s.v, s.target, 0.0, None) for s in case.states]
+    answers = [laid_out.tick(s.q, s.v, s.target, 0.0, None, None) for s in case.states]
     served = sum(u is not None and bool(np.isfinite(u).all()) for u in answers)
     return f"fast {served}/{len(answers)}"
 
@@ -189,6 +195,38 @@ def constraint_dynamics(case: Case) -> Column:
 
     A point in a plane has a row too many, so the proximal parameter must not be zero.
     """
+    settings = pin.ProximalSettings(1e-12, 1e-10, 10)
+    call = _by_pinocchio(case, pin.constraintDynamics, settings)
+    return Column("constraintDynamics", call, lambda s: s.a)
+
+
+def lcaba(case: Case) -> Column:
+    """Likewise by `pin.lcaba`, with the least proximal parameter at which it agrees.
+
+    It is tried in a process of its own, for it may end the process. Each state is asked for again
+    and again: with welds it gives another answer each time.
+    """
+    for mu in (1e-4, 1e-3, 1e-2, 1e-1):
+        call = _by_pinocchio(case, pin.lcaba, pin.ProximalSettings(1e-12, mu, 20))
+        column = Column("lcaba", call, lambda s: s.a)
+        trial = get_context("fork").Process(target=_trial, args=(column, case.states))
+        trial.start()
+        trial.join()
+        if trial.exitcode == 0:
+            return column
+        if trial.exitcode != OFF:
+            why = signal.Signals(-trial.exitcode).name if trial.exitcode < 0 else "an error"
+            return replace(column, missing=f"not run: {why}")
+    return column
+
+
+def _trial(column: Column, states: list[State]) -> None:
+    """End this process: with 0 if the column agrees at every call, else with `OFF`."""
+    sys.exit(0 if column.difference(3 * states) <= AGREEMENT else OFF)
+
+
+def _by_pinocchio(case: Case, function: Any, settings: Any) -> Callable[[State], Array]:
+    """Accelerations by a function of Pinocchio, with its constraints in the place of ours."""
     model, data = case.mech.model, case.mech.model.createData()
     models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     for loop in case.loops:
@@ -202,13 +240,11 @@ def constraint_dynamics(case: Case) -> Column:
         )
     for m in models:
         datas.append(m.createData())
-    pin.initConstraintDynamics(model, data, models, datas)
-    settings = pin.ProximalSettings(1e-12, 1e-10, 10)
-
-    def call(s: State) -> Array:
-        return pin.constraintDynamics(model, data, s.q, s.v, s.tau, models, datas, settings)
-
-    return Column("constraintDynamics", call, lambda s: s.a)
+    if function is pin.lcaba:
+        pin.computeJointMinimalOrdering(model, data, models)
+    else:
+        pin.initConstraintDynamics(model, data, models, datas)
+    return lambda s: function(model, data, s.q, s.v, s.tau, models, datas, settings)
 
 
 def dense_kkt(case: Case) -> Column:
@@ -306,5 +342,6 @@ def own_columns(case: Case) -> list[Column]:
         *holoctl_columns(case),
         compiled_torque(case),
         constraint_dynamics(case),
+        lcaba(case),
         dense_kkt(case),
     ]

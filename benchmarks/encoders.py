@@ -1,17 +1,15 @@
 """From encoders to torque: the closed state and the torque from the motors alone, beside others.
 
-    .venv/bin/python benchmarks/encoders.py      prints the section of RESULTS.md
-
 A motion of 2 rad/s (or of half the size of the robot) is read at 1 kHz. All ways run in turn, in
-blocks of 50 ticks of the same motion. The worst call is one whose sensors jump as far as makes it
-take longest, refused or not. The ways without memory are those that one would write
-oneself: scipy's Levenberg-Marquardt from the last state, and `hc.assemble` with the motors locked.
+blocks of 50 ticks of the same motion. The worst is a reading that jumps as far as makes the closed
+state, and then the torque, take longest, refused or not. The ways without memory are those that
+one would write oneself: scipy's Levenberg-Marquardt from the last state, and `hc.assemble` with the
+motors locked.
 """
 
 from __future__ import annotations
 
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,16 +20,17 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 from exported import CLOCK, FLAGS
-from mechanisms import MECHANISMS
+from figures import table
+from mechanisms import robot
 from scipy.optimize import least_squares
 
 import holoctl as hc
 
 ROBOTS = ("four_bar", "five_bar", "leg", "delta", "stewart")
-TICKS, BLOCK, ROUNDS, AMPLITUDE = 2000, 50, 9, 0.2
+TICKS, BLOCK, ROUNDS, AMPLITUDE = 2000, 50, 5, 0.2
 
 LOOP = CLOCK + r"""
-enum { TICKS = 2000, BLOCK = 50, BLOCKS = 3000 };
+enum { TICKS = 2000, BLOCK = 50, BLOCKS = 1000 };
 static double x[TICKS][SIZE_X], r[TICKS][SIZE_R], zero[SIZE_U], home[SIZE_U], u[SIZE_U];
 static double unit[SIZE_X];
 static double times[BLOCKS];
@@ -51,13 +50,13 @@ int main(void) {
   printf("%.17g %llu ", times[BLOCKS / 2], c.ticks - c.count[0]);
   double worst = 0.0;
   for (int jump = -20; jump <= 20; jump++) {
-    double far[SIZE_X], q[64 + SIZE_X * 64], v[64 + SIZE_X * 64];
+    double far[SIZE_X];
     const @_memory here = c.memory;
     if (jump > -2 && jump < 2) continue;
     for (int i = 0; i < SIZE_X; i++) far[i] = x[k][i] + (i % 2 ? -0.15 : 0.15) * jump * unit[i];
     for (int b = 0; b < 101; b++) {
       const double start = now();
-      @_state(&c, far, r[k], q, v);
+      @_torque_from_motors(&c, far, r[k], home, zero, zero, u);
       times[b] = now() - start;
       c.memory = here;
     }
@@ -70,15 +69,15 @@ int main(void) {
 """  # fmt: skip
 
 
-def motion(assembly: hc.PreparedAssembly) -> tuple[Any, Any]:
+def motion(assembly: hc.PreparedAssembly, size: float = AMPLITUDE) -> tuple[Any, Any]:
     """What the sensors read, and their rates: smooth, and closed after the last tick."""
     q, sensors = assembly.q, assembly.readings
     x0, u = sensors.at(q), np.where(sensors.turns | (sensors.unit == 1.0), 1.0, 0.2 * sensors.unit)
     t = np.arange(TICKS)[:, None] * 1e-3
     w = 2.0 * np.pi / (TICKS * 1e-3) * np.array([1.0 + i % 3 for i in range(x0.size)])
     turn = np.arange(x0.size)
-    x = x0 + AMPLITUDE * u * (np.sin(w * t + turn) - np.sin(turn))
-    return x, AMPLITUDE * u * w * np.cos(w * t + turn)
+    x = x0 + size * u * (np.sin(w * t + turn) - np.sin(turn))
+    return x, size * u * w * np.cos(w * t + turn)
 
 
 def by_scipy(mech: hc.Mechanism, q0: Any) -> Callable[[Any], Any]:
@@ -136,9 +135,9 @@ def in_c(
     return found
 
 
-def measure(name: str) -> dict[str, float]:
+def measure(name: str, rounds: int) -> dict[str, float]:
     """us for a tick by each way (C: ns)."""
-    mech = MECHANISMS[name]() if name in MECHANISMS else hc.load(hc.robot_file(name))
+    mech = robot(name)
     ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
     loop, assembly = ctl.loop(), hc.PreparedAssembly(mech)
     x, rates = motion(assembly)
@@ -177,13 +176,13 @@ def measure(name: str) -> dict[str, float]:
                 ticks = range(start, start + BLOCK)
                 if way == "assemble":
                     ticks = range(start, start + 5)
-                began = time.perf_counter()
+                began = time.process_time()
                 for k in ticks:
                     call(k)
-                times[way].append((time.perf_counter() - began) / len(ticks))
+                times[way].append((time.process_time() - began) / len(ticks))
         found = {way: 1e6 * float(np.median(t)) for way, t in times.items()}
         for label, run in in_c(ctl, x, rates, home, assembly.readings.unit).items():
-            tick, worst = np.median([run() for _ in range(ROUNDS)], axis=0)
+            tick, worst = np.median([run() for _ in range(rounds)], axis=0)
             found[label], found[f"{label}, worst"] = float(tick), float(worst)
         found["worst"] = _worst(assembly, x[-1])
     found["newton"] = float(steps)
@@ -195,10 +194,10 @@ def _worst(assembly: hc.PreparedAssembly, x: Any) -> float:
     times, here = [], assembly.q
     unit = assembly.readings.unit * np.where(np.arange(x.size) % 2, -1.0, 1.0)
     for jump in 0.15 * np.arange(-20, 21):
-        began = time.perf_counter()
+        began = time.process_time()
         with suppress(hc.HoloctlError):
             assembly.state(x + jump * unit)
-        times.append(time.perf_counter() - began)
+        times.append(time.process_time() - began)
         assembly.reset(here)
     return 1e6 * max(times)
 
@@ -208,35 +207,44 @@ def _newton(assembly: hc.PreparedAssembly, x: Any, rates: Any) -> int:
     return assembly.last.newton_steps
 
 
-def section() -> str:
+def section(quick: bool) -> str:
     """The section of RESULTS.md."""
-    lines = [
-        "## From encoders to torque",
-        "",
-        "Median time of a tick along a motion at 1 kHz, us; C in ns. *From motors*: closed state "
-        "and torque from the motors alone (`torque_from_motors`); ratios are to the torque of the "
-        "whole state by the same path. Levenberg-Marquardt: scipy's, on the rows in Python, from "
-        "the last state, the state alone; `assemble` likewise, with the motors locked.",
-        "",
-        "| robot | torque | from motors | ratio | state | compiled torque | compiled from motors | "
-        "ratio | C, ns | C native, ns | worst call | in C native, ns | Levenberg-Marquardt | "
-        "times as long | assemble | Newton steps |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
+    rows, in_c = [], []
     for name in ROBOTS:
-        f = measure(name)
-        lines.append(
-            f"| {name} | {f['torque']:.1f} | {f['from motors']:.1f} | "
-            f"{f['from motors'] / f['torque']:.2f} | {f['state']:.1f} | "
-            f"{f['compiled torque']:.2f} | {f['compiled from motors']:.2f} | "
-            f"{f['compiled from motors'] / f['compiled torque']:.2f} | {f['C']:.0f} | "
-            f"{f['C, native']:.0f} | {f['worst']:.0f} | {f['C, native, worst']:.0f} | "
-            f"{f['Levenberg-Marquardt']:.0f} | "
-            f"{f['Levenberg-Marquardt'] / f['state']:.0f} | {f['assemble']:.0f} | "
-            f"{f['newton']:.2f} |"
-        )
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(f"{section()}\n")
+        f = measure(name, 1 if quick else ROUNDS)
+        from_motors, fast = f["from motors"], f["compiled from motors"]
+        rows.append([
+            name, f"{f['torque']:.1f}", f"{from_motors:.1f} ({from_motors / f['torque']:.2f} x)",
+            f"{f['compiled torque']:.2f}", f"{fast:.2f} ({fast / f['compiled torque']:.2f} x)",
+            f"{f['state']:.1f}", f"{f['worst']:.0f} ({f['worst'] / f['state']:.1f} x)",
+            *(f"{f[way]:.0f} ({f[way] / f['state']:.0f} x)"
+              for way in ("Levenberg-Marquardt", "assemble")),
+            f"{f['newton']:.2f}",
+        ])  # fmt: skip
+        cells = [
+            f"{f[flags]:.0f}"
+            if not worst
+            else f"{f[f'{flags}, worst']:.0f} ({f[f'{flags}, worst'] / f[flags]:.1f} x)"
+            for flags in FLAGS
+            for worst in (False, True)
+        ]
+        in_c.append([name, *cells])
+    return "\n\n".join([
+        "## From encoders to torque",
+        "Median time of a tick along a motion at 1 kHz, us. *From motors*: closed state and torque "
+        "from the motors alone (`torque_from_motors`), beside the torque of the whole state by the "
+        "same path. *State*: the closed state alone. Beside it *worst*: a reading that jumps as "
+        "far as makes it take longest, refused or not; Levenberg-Marquardt: scipy's, on the rows "
+        "in Python, from the last state; `assemble` likewise, with the motors locked.",
+        table(
+            ["robot", "torque, us", "from motors, us", "compiled torque, us",
+             "compiled from motors, us", "state, us", "worst state, us", "Levenberg-Marquardt, us",
+             "assemble, us", "Newton steps"], rows,
+        ),
+        "### From encoders to torque, in C",
+        "`torque_from_motors`, ns: median of blocks of 50 ticks of the same motion, and the worst "
+        "reading, as above, by the median of 101 calls. *native*: for the processor of the "
+        "machine.",
+        table(["robot", "tick, ns", "worst tick, ns", "native tick, ns", "native worst tick, ns"],
+              in_c),
+    ])  # fmt: skip

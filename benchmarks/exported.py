@@ -1,7 +1,5 @@
 """Exported C: time of a tick in a C loop beside the compiled call, code size, build time.
 
-    .venv/bin/python benchmarks/exported.py      prints the section of RESULTS.md
-
 Each block of 64 ticks, over 64 closed moving states, is timed as a whole, for the clock takes as
 long as a tick does. C and the compiled call from Python run in turn, over the same states.
 
@@ -14,20 +12,20 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from mechanisms import MECHANISMS
+from figures import judged, table
+from mechanisms import robot
 
 import holoctl as hc
 
 ROBOTS = ("four_bar", "five_bar", "delta", "stewart", "leg, floating", "biped", "cassie_like")
 JUDGED = ("four_bar", "five_bar")
-STATES, ROUNDS = 64, 7
+STATES, ROUNDS = 64, 5
 
 FLAGS = {
     "C": ("-O2", "-fno-math-errno", "-fno-trapping-math", "-fvect-cost-model=dynamic"),
@@ -56,7 +54,7 @@ static int by_size(const void *a, const void *b) {
 """What a program that times itself begins with; ``@`` is the prefix of the library."""
 
 LOOP = CLOCK + r"""
-enum { STATES = 64, BLOCKS = 3000 };
+enum { STATES = 64, BLOCKS = 1000 };
 static double times[BLOCKS];
 static double large[SIZE_Q], q[STATES][SIZE_Q], v[STATES][SIZE_V], x[3][STATES][SIZE_U], u[SIZE_U];
 int main(void) {
@@ -92,15 +90,6 @@ int main(void) {
   return 0;
 }
 """  # fmt: skip
-
-
-def robot(name: str) -> hc.Mechanism:
-    """One of `ROBOTS`."""
-    if name == "leg, floating":
-        return hc.load(hc.robot_file("leg"), free_flyer=True)
-    if name in MECHANISMS:
-        return MECHANISMS[name]()
-    return hc.load(hc.robot_file(name))
 
 
 def states(ctl: hc.ComputedTorque) -> list[np.ndarray]:
@@ -186,7 +175,7 @@ def from_python(ctl: hc.ComputedTorque, given: Sequence[np.ndarray]) -> list:
             call(*x, out=u)
         return (time.perf_counter_ns() - start) / STATES
 
-    return [lambda c=c, a=a: np.median([block(c, a) for _ in range(1000)]) for c, a in calls]
+    return [lambda c=c, a=a: np.median([block(c, a) for _ in range(300)]) for c, a in calls]
 
 
 def _numbers(program: Path, states: Path) -> list[float]:
@@ -195,7 +184,7 @@ def _numbers(program: Path, states: Path) -> list[float]:
     return [float(x) for x in done.stdout.split()]
 
 
-def measure(name: str) -> dict:
+def measure(name: str, rounds: int) -> dict:
     """All numbers of one robot."""
     mech = robot(name)
     ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
@@ -207,70 +196,65 @@ def measure(name: str) -> dict:
         seconds, size = build(folder, prefix)
         given, used = states(ctl), stack(folder, prefix)
         programs, python = in_c(folder, prefix, ctl, given), from_python(ctl, given)
-        rounds: dict[str, list] = {label: [] for label in [*programs, "python"]}
+        found: dict[str, list] = {label: [] for label in [*programs, "python"]}
         with hc.realtime():
-            for _ in range(ROUNDS):
+            for _ in range(rounds):
                 for label, program in programs.items():
-                    rounds[label].append(_numbers(program, folder / "states"))
-                rounds["python"].append([f() for f in python])
+                    found[label].append(_numbers(program, folder / "states"))
+                found["python"].append([f() for f in python])
     return {
         "name": name, "export": written, "build": seconds, "size": size, "stack": used,
-        **{label: np.median(x, axis=0) for label, x in rounds.items()},
+        **{label: np.median(x, axis=0) for label, x in found.items()},
     }  # fmt: skip
 
 
-def _worst(numbers: np.ndarray) -> str:
-    """Median of the slower of the two kinds of trouble."""
-    return f"{max(numbers[4], numbers[6]):.0f}"
-
-
-def section() -> str:
+def section(quick: bool) -> str:
     """The section of RESULTS.md; a line that says so where something is missing."""
     missing = [x for x in ("gcc", "cmake", "size") if not shutil.which(x)]
     if missing:
         return f"## Exported C\n\nNot measured: {', '.join(missing)} not found."
-    lines = [
-        "## Exported C",
-        "",
-        "Time of a tick, ns: median / 99th percentile of blocks of 64 ticks in a C loop, beside "
-        "the median of the compiled call from Python (`hc.compile`) over the same states. "
-        "*native*: `-DHOLOCTL_NATIVE=ON`, for the processor of the machine, as `hc.compile` "
-        "does. Size: the "
-        "code of the library (tables of the self-test not counted). Build: CMake, library and "
-        "self-test, one job. In trouble (median): inverse dynamics where the guard refuses the "
-        "state, so that an elimination with complete pivoting follows, with angles of 1e22 rad, "
-        "whose sines are libm's, and subnormal products of velocities: the slowest tick that was "
-        "found. Stack: of all functions of the library together.",
-        "",
-        "| robot | inverse, C | inverse, C native | compiled call | torque, C | torque, C native | "
-        "compiled call | ratios, native | in trouble, C | in trouble, C native | code, kB | "
-        "stack, kB | export, s | build, s |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    found = [measure(name) for name in ROBOTS]
+    found = [measure(name, 1 if quick else ROUNDS) for name in ROBOTS]
+    rows, sizes, targets = [], [], []
     for f in found:
         c, native, python = f["C"], f["C, native"], f["python"]
-        lines.append(
-            f"| {f['name']} | {c[0]:.0f} / {c[1]:.0f} | {native[0]:.0f} / {native[1]:.0f} | "
-            f"{python[0]:.0f} | {c[2]:.0f} / {c[3]:.0f} | {native[2]:.0f} / {native[3]:.0f} | "
-            f"{python[1]:.0f} | {native[0] / python[0]:.3f}, {native[2] / python[1]:.3f} | "
-            f"{_worst(c)} | {_worst(native)} | {f['size'] / 1024:.1f} | {f['stack'] / 1024:.1f} | "
-            f"{f['export']:.1f} | {f['build']:.1f} |"
-        )
-    lines += ["", "Targets: a tick in C, native, takes at most 1/5 of the compiled call:", ""]
-    for f in found:
+        cells = [
+            cell
+            for i in range(2)
+            for cell in (
+                f"{c[2 * i]:.0f} / {c[2 * i + 1]:.0f}",
+                f"{native[2 * i]:.0f} / {native[2 * i + 1]:.0f}",
+                f"{python[i]:.0f} ({python[i] / native[2 * i]:.1f} x)",
+            )
+        ]
+        trouble = [f"{max(x[4], x[6]):.0f}" for x in (c, native)]
+        rows.append([f["name"], *cells, *trouble])
+        sizes.append([f["name"], f"{f['size'] / 1024:.1f}", f"{f['stack'] / 1024:.1f}",
+                      f"{f['export']:.1f}", f"{f['build']:.1f}"])  # fmt: skip
         if f["name"] in JUDGED:
-            ratios = [f["C, native"][2 * i] / f["python"][i] for i in range(2)]
-            for what, ratio in zip(("inverse dynamics", "torque"), ratios, strict=True):
-                lines.append(
-                    f"- {f['name']}, {what}: {ratio:.3f}, {'met' if ratio <= 0.2 else 'NOT met'}"
+            targets += [
+                judged(
+                    f"{f['name']}, {what}: native / compiled call", native[2 * i] / python[i], 0.2
                 )
-    slow = [f["name"] for f in found if f["build"] >= 30.0]
-    lines.append(
-        f"- build in under 30 s: {'NOT met: ' + ', '.join(slow) if slow else 'met by all'}"
-    )
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(f"{section()}\n")
+                for i, what in enumerate(("inverse dynamics", "torque"))
+            ]
+    targets.append(judged("build of the slowest", max(f["build"] for f in found), 30.0, " s"))
+    return "\n\n".join([
+        "## Exported C",
+        "Time of a tick, ns: median / 99th percentile of blocks of 64 ticks in a C loop, beside "
+        "the median of the compiled call from Python (`hc.compile`) over the same states, in "
+        "brackets how many times as long as native. "
+        "*native*: `-DHOLOCTL_NATIVE=ON`, for the processor of the machine, as `hc.compile` "
+        "does. In trouble (median): inverse dynamics where the guard refuses the "
+        "state, so that an elimination with complete pivoting follows, with angles of 1e22 rad, "
+        "whose sines are libm's, and subnormal products of velocities: the slowest tick that was "
+        "found.",
+        table(["robot", "inverse, ns", "native inverse, ns", "compiled inverse, ns", "torque, ns",
+               "native torque, ns", "compiled torque, ns", "in trouble, ns",
+               "native in trouble, ns"], rows),
+        "### Size and build of exported C",
+        "Code: of the library, tables of the self-test not counted. Stack: of all functions of the "
+        "library together. Build: CMake, library and self-test, one job.",
+        table(["robot", "code, kB", "stack, kB", "export, s", "build, s"], sizes),
+        "Targets:",
+        "\n".join(targets),
+    ])  # fmt: skip

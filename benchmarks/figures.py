@@ -1,8 +1,10 @@
-"""What is measured: filled in by bench.py, told by report.py."""
+"""What is measured, and how it is timed and told."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from columns import Case
@@ -16,6 +18,41 @@ Simulations = dict[str, dict[str, NDArray[np.float64]]]
 
 Ticks = dict[str, dict[str, NDArray[np.int64]]]
 """Mechanism, and outside or inside `hc.realtime`, to times of ticks, ns."""
+
+Way = TypeVar("Way", bound=Hashable)
+
+
+def in_turn(ways: Mapping[Way, Callable[[], float]], rounds: int) -> dict[Way, float]:
+    """The median of what each way returns; all run in turn."""
+    times: dict[Way, list[float]] = {way: [] for way in ways}
+    for _ in range(rounds):
+        for way, run in ways.items():
+            times[way].append(run())
+    return {way: float(np.median(found)) for way, found in times.items()}
+
+
+def judged(text: str, value: float, most: float, unit: str = "") -> str:
+    """A line of a list of targets."""
+    verdict = "met" if value <= most else "NOT met"
+    return f"- {text} <= {most:.3g}{unit}: {value:.3g}{unit}, {verdict}"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Markdown, padded so that it reads as it is. No two columns have the same name, for what cites
+    a figure names them."""
+    if len(set(head)) < len(head):
+        raise ValueError(f"columns of the same name: {head}")
+    widths = [max(len(r[i]) for r in [head, *rows]) for i in range(len(head))]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = [
+            c.ljust(w) if i == 0 else c.rjust(w)
+            for i, (c, w) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "| " + " | ".join(padded) + " |"
+
+    rule = ["-" * w if i == 0 else "-" * (w - 1) + ":" for i, w in enumerate(widths)]
+    return "\n".join([line(head), line(rule), *(line(r) for r in rows)])
 
 
 @dataclass

@@ -1,8 +1,5 @@
 """Within limits: what a tick takes more, beside cvxpy, programs of full size, and TSID.
 
-    .venv/bin/python benchmarks/limits.py                  prints the section of RESULTS.md
-    .venv/bin/python benchmarks/limits.py --tsid PYTHON    beside TSID, see limits_tsid.py
-
 One motor can give less than what is asked for, at every state; the others are far from their
 limits. All ways run in turn over the same states, three times each at a state, of which the last
 counts: single calls, so that what else the machine does makes some of them slow, not all.
@@ -10,12 +7,10 @@ counts: single calls, so that what else the machine does makes some of them slow
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import pickle
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -27,7 +22,8 @@ import full_size
 import numpy as np
 import pinocchio as pin
 from columns import Case, Textbook, make_case, motor_indices
-from mechanisms import MECHANISMS
+from figures import judged, table
+from mechanisms import robot
 from numpy.typing import NDArray
 from peers import joint_axis
 
@@ -40,7 +36,10 @@ ROBOTS = ("four_bar", "five_bar", "delta", "stewart", "biped", "cassie_like")
 BESIDE = ("stewart", "biped", "cassie_like")
 """Compared with TSID: their loops are closed by balls, whose rows are independent."""
 
-ROUNDS, RUNS = 50, 5
+TSID: str | None = None
+"""The Python of an environment that has TSID, see limits_tsid.py."""
+
+ROUNDS, RUNS = 50, 3
 """Rounds over all states in a run; the median of the medians of so many runs."""
 
 SLOW = ("cvxpy", "cvxpy, full size", "Clarabel, full size")
@@ -76,7 +75,7 @@ class Task:
 def task(name: str) -> Task:
     """The least target, of random direction, whose efforts can be limited so that the one motor
     can still do what the motion without acceleration takes."""
-    mech = MECHANISMS[name]() if name in MECHANISMS else hc.load(hc.robot_file(name))
+    mech = robot(name)
     case = make_case(name, mech)
     direction, size = np.random.default_rng(1).normal(size=mech.nu), 1.0
     while True:
@@ -276,13 +275,13 @@ def given_to_tsid(t: Task) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def timed(t: Task, ways: dict[str, Way], tsid: Tsid | None) -> dict[str, float]:
+def timed(rounds: int, t: Task, ways: dict[str, Way], tsid: Tsid | None) -> dict[str, float]:
     """Medians, us."""
     rng = np.random.default_rng(0)
     times: dict[str, list[float]] = {name: [] for name in ways}
     if tsid is not None:
         times["TSID"] = []
-    for n in range(ROUNDS):
+    for n in range(rounds):
         for name in rng.permutation(list(times)).tolist():
             if name in SLOW and n % SELDOM:
                 continue
@@ -308,12 +307,16 @@ def prepare(name: str, python: str | None) -> tuple[Task, dict[str, Way], Tsid |
     return t, {**nothing, **ways}, Tsid(python, t) if python and name in BESIDE else None
 
 
-def measure(python: str | None = None) -> dict[str, dict[str, float]]:
+def measure(quick: bool, python: str | None) -> dict[str, dict[str, float]]:
     """us of a tick by each way, the median of several runs, of each robot; in a run one robot comes
     after the other, so that a slow minute of the machine is in one run of each at most."""
     with hc.realtime():
         prepared = {name: prepare(name, python) for name in ROBOTS}
-        runs = [{name: timed(*given) for name, given in prepared.items()} for _ in range(RUNS)]
+        rounds, runs_each = (SELDOM, 1) if quick else (ROUNDS, RUNS)
+        runs = [
+            {name: timed(rounds, *given) for name, given in prepared.items()}
+            for _ in range(runs_each)
+        ]
         for _, _, tsid in prepared.values():
             if tsid is not None:
                 tsid.close()
@@ -325,34 +328,42 @@ def measure(python: str | None = None) -> dict[str, dict[str, float]]:
     return found
 
 
-def against_targets(f: dict[str, float]) -> list[str]:
+def against_targets(name: str, f: dict[str, float]) -> list[str]:
     """What was to be reached, and whether it was."""
     plain, fast, nearest = f["plain"], f["compiled"], f["nearest"]
     found = [
-        ("far <= + 3 us", f["far"] - plain, 3.0, " us"),
-        ("far, joints <= + 3 us", f["far, joints"] - plain, 3.0, " us"),
-        ("nearest <= + 15 us", nearest - plain, 15.0, " us"),
-        ("scale <= + 15 us", f["scale"] - plain, 15.0, " us"),
-        ("compiled scale <= 1.3 x compiled", f["compiled, scale"] / fast, 1.3, " x"),
-        ("compiled nearest <= + 5 us", f["compiled, nearest"] - fast, 5.0, " us"),
-        ("nearest <= 1/20 of cvxpy", nearest / f["cvxpy"], 0.05, " x"),
+        ("far - plain", f["far"] - plain, 3.0, " us"),
+        ("far, joints - plain", f["far, joints"] - plain, 3.0, " us"),
+        ("nearest - plain", nearest - plain, 15.0, " us"),
+        ("scale - plain", f["scale"] - plain, 15.0, " us"),
+        ("compiled scale / compiled", f["compiled, scale"] / fast, 1.3, " x"),
+        ("compiled nearest - compiled", f["compiled, nearest"] - fast, 5.0, " us"),
+        ("nearest / cvxpy", nearest / f["cvxpy"], 0.05, " x"),
     ]
     if "TSID" in f:
         found += [
-            ("nearest <= 1/3 of TSID", nearest / f["TSID"], 1 / 3, " x"),
-            ("compiled nearest <= 1/3 of TSID", f["compiled, nearest"] / f["TSID"], 1 / 3, " x"),
+            ("nearest / TSID", nearest / f["TSID"], 1 / 3, " x"),
+            ("compiled nearest / TSID", f["compiled, nearest"] / f["TSID"], 1 / 3, " x"),
         ]
-    return [
-        f"{text}: {value:.3g}{unit}, {'met' if value <= most else 'NOT met'}"
-        for text, value, most, unit in found
-    ]
+    return [judged(f"{name}: {text}", *rest) for text, *rest in found]
 
 
-def section(python: str | None = None) -> str:
+def section(quick: bool) -> str:
     """The section of RESULTS.md."""
-    lines = [
+    others = ("cvxpy", "cvxpy, full size", "Clarabel, full size", "DAQP, full size", "TSID")
+    acting = ("far", "far, joints", "nearest", "nearest, joints", "scale")
+    rows: list[list[str]] = []
+    targets: list[str] = []
+    for name, f in measure(quick, TSID).items():
+        targets += against_targets(name, f)
+        plain, nearest, fast = f["plain"], f["nearest"], f["compiled"]
+        rows.append([
+            name, f"{plain:.1f}", *(f"{f[way] - plain:+.1f}" for way in acting), f"{fast:.2f}",
+            *(f"{f[f'compiled, {way}'] - fast:+.2f}" for way in ("scale", "nearest")),
+            *(f"{f[way]:.0f} ({f[way] / nearest:.1f} x)" if way in f else "-" for way in others),
+        ])  # fmt: skip
+    return "\n\n".join([
         "## Within limits",
-        "",
         "Median time of a tick, us; with `+`, what it takes more than the tick without limits. "
         "*Far*: limits that do not act, of efforts alone, or also of positions, rates and "
         "accelerations of all motors. *Nearest*, *scale*: one motor gives less than is asked for; "
@@ -361,45 +372,11 @@ def section(python: str | None = None) -> str:
         "by cvxpy (Clarabel) with parameters; *full size*: a, u and multipliers as unknowns, M, h "
         "and rows from Pinocchio, by cvxpy with parameters, by Clarabel and by DAQP, its cost the "
         "square of what the motors miss; cvxpy and Clarabel by the clock of the process. "
-        "TSID: "
+        "TSID, where an environment with it is told (`--tsid`): "
         "`computeProblemData`, `solve`, `getActuatorForces`, with its Pinocchio, in a process of "
         "its own. In brackets: how many times as long as *nearest* in Python.",
-        "",
-        "| robot | plain | far | far, joints | nearest | nearest, joints | scale | compiled | "
-        "scale | nearest | cvxpy | cvxpy, full size | Clarabel, full size | DAQP, full size | "
-        "TSID |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    targets: list[str] = []
-    for name, f in measure(python).items():
-        targets += [f"- {name}: {line}" for line in against_targets(f)]
-        plain, nearest, fast = f["plain"], f["nearest"], f["compiled"]
-        more = [
-            f"{f[way] - plain:+.1f}"
-            for way in ("far", "far, joints", "nearest", "nearest, joints", "scale")
-        ]
-        quick = f"{fast:.2f}", f"{f['compiled, scale'] / fast:.2f} x"
-        late = f"{f['compiled, nearest'] - fast:+.2f}"
-        others = [
-            f"{f[way]:.0f} ({f[way] / nearest:.1f} x)" if way in f else "-"
-            for way in ("cvxpy", "cvxpy, full size", "Clarabel, full size", "DAQP, full size",
-                        "TSID")
-        ]  # fmt: skip
-        cells = [name, f"{plain:.1f}", *more, *quick, late, *others]
-        lines.append(f"| {' | '.join(cells)} |")
-    load = os.getloadavg()[1]
-    lines += [
-        "",
-        f"Load of the machine meanwhile: {load:.1f}, on {os.cpu_count()} cores.",
-        "",
+        table(["robot", "plain", *acting, "compiled", "compiled scale", "compiled nearest",
+               *others], rows),
         "Targets:",
-        "",
-        *targets,
-    ]
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="What limits cost in a tick.")
-    parser.add_argument("--tsid", metavar="PYTHON", help="beside TSID, of this Python")
-    sys.stdout.write(f"{section(parser.parse_args().tsid)}\n")
+        "\n".join(targets),
+    ])  # fmt: skip

@@ -1,6 +1,6 @@
 """A tick of TSID within limits, for limits.py, which starts this in a Python that has TSID.
 
-    .venv/bin/python benchmarks/limits.py --tsid PYTHON
+    .venv/bin/python benchmarks/bench.py --only limits --tsid PYTHON
 
 PYTHON is that of another environment, for TSID is built for another Pinocchio:
 

@@ -343,33 +343,9 @@ MECHANISMS: dict[str, Callable[[], hc.Mechanism]] = {
 }
 
 
-# ------------------------------------------------------------------------------- self check
-
-
-def check(name: str) -> str:
-    """One line of facts about a mechanism; raises if its inverse dynamics is not certified."""
-    mech = MECHANISMS[name]()
-    loops(mech)
-    rng = np.random.default_rng(1)
-    q, v = hc.assemble(mech, None, rng.normal(size=mech.nv))
-    moved = float(np.abs(pin.difference(mech.model, mech.reference, q)).max())
-    part = hc.partition(mech, q)
-    target = rng.normal(size=mech.nu)
-    result = hc.inverse_dynamics(mech, q, v, target, partition=part).raise_if_bad()
-    facts = (mech.nv, len(mech.row_scale), part.rank, mech.nu, mech.nv - part.rank,
-             part.actuation_rank)  # fmt: skip
-    columns = "".join(f"{x:>6}" for x in facts)
-    condition = result.certificate.condition
-    return f"{name:<12}{columns}{condition:>11.1f}{moved:>11.1e}{np.abs(result.u).max():>11.2g}"
-
-
-def main() -> None:
-    """Assemble, partition and solve each mechanism."""
-    print(f"{'':<12}    nv  rows  rank    nu     k   rho  condition      moved      max u")
-    with hc.realtime():  # one thread: several are slower where other work runs
-        for name in MECHANISMS:
-            print(check(name))
-
-
-if __name__ == "__main__":
-    main()
+def robot(name: str) -> hc.Mechanism:
+    """One of `MECHANISMS`, or one that comes with the library, afloat where its name says so."""
+    if name in MECHANISMS:
+        return MECHANISMS[name]()
+    own, _, afloat = name.partition(", ")
+    return hc.load(hc.robot_file(own), free_flyer=afloat == "floating")

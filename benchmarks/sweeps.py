@@ -2,8 +2,6 @@
 
 Beside them two bare forks of this process: what the machine gives, whoever else is on it.
 
-    .venv/bin/python benchmarks/sweeps.py [rounds]
-
 Runs take turns, and of each the quickest counts: what else the machine does makes some of them
 slow. Workers are started and sent home in each run; the server that they are forked from runs.
 """
@@ -11,12 +9,12 @@ slow. Workers are started and sent home in each run; the server that they are fo
 from __future__ import annotations
 
 import os
-import sys
 import time
 from functools import partial
 from typing import Any
 
 import numpy as np
+from figures import table
 
 import holoctl as hc
 
@@ -52,7 +50,9 @@ def forked(law: Any, items: list[Any], count: int) -> float:
     return time.perf_counter() - begun
 
 
-def main(rounds: int) -> None:
+def section(quick: bool) -> str:
+    """The section of RESULTS.md."""
+    rounds = 2 if quick else 5
     mech = hc.load(hc.robot_file("stewart"))
     q, v = hc.assemble(mech)
     law = partial(torque, mech, hc.partition(mech, q))
@@ -69,13 +69,15 @@ def main(rounds: int) -> None:
     fork, forks = (min(found) for found in bare.values())
     small = min(seconds(nothing, range(200_000), 2) for _ in range(rounds))
     none = min(seconds(nothing, range(2), 2) for _ in range(rounds))
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    print(f"2,000 states of stewart: {one:.2f} s by one worker, {two:.2f} s by two: ", end="")
-    print(f"{one / two:.2f} times as fast")
-    print(f"by bare forks: {fork:.2f} s and {forks:.2f} s: {fork / forks:.2f} times as fast")
-    print(f"starting two workers: {1e3 * none:.0f} ms; an item beside what it does: ", end="")
-    print(f"{1e6 * (small - none) / 200_000:.1f} us")
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 7)
+    head = ["way", "one worker, s", "two workers, s", "times as fast by two"]
+    rows = [
+        [way, f"{a:.2f}", f"{b:.2f}", f"{a / b:.2f}"]
+        for way, a, b in (("hc.sweep", one, two), ("bare forks", fork, forks))
+    ]
+    return "\n\n".join([
+        "### Sweeps",
+        "2,000 states of a Stewart platform, the quickest of each; beside `hc.sweep` bare forks of "
+        f"the same process. Starting two workers takes {1e3 * none:.0f} ms, an item "
+        f"{1e6 * (small - none) / 200_000:.1f} us beside what it does.",
+        table(head, rows),
+    ])  # fmt: skip

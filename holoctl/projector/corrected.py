@@ -45,9 +45,9 @@ def corrected(
 ) -> tuple[Vector, Vector]:
     """Put a state that is off by little back on the constraints, by the shortest way.
 
-    For integrators of one's own, and behind sensors: some 50 us for a small mechanism, at every
-    step. Newton's method with steps that are the shortest in scaled coordinates; v then loses what
-    breaks the constraints. `hc.assemble` closes from farther away, and is slower.
+    For integrators of one's own, and behind sensors, at every step. Newton's method with steps that
+    are the shortest in scaled coordinates; v then loses what breaks the constraints. `hc.assemble`
+    closes from farther away, and is slower.
 
     Parameters
     ----------
