@@ -118,7 +118,7 @@ class Hand:
 
     @property
     def rods(self):
-        return self._page._scene._rods
+        return self._page._scene._drawn_bars
 
     def slider(self, motor):
         return self._page._sliders[motor]

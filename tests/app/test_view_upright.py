@@ -10,6 +10,7 @@ import pytest
 
 import holoctl as hc
 from holoctl.app.view.scene import Scene, upright
+from holoctl.app.view.shapes import Geometry
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ def test_the_ground_lies_below_and_one_looks_from_the_front():
     model = mech.model.copy()
     model.gravity.linear = np.array([-9.81, 0.0, 0.0])
     mech, page = mech.with_model(model), MagicMock()
-    Scene(page, mech, (), hc.assemble(mech)[0])
+    Scene(page, mech, Geometry(()), hc.assemble(mech)[0])
     (up,) = page.scene.set_up_direction.call_args.args
     assert np.allclose(up, [1.0, 0.0, 0.0], atol=1e-12)
     (ground,) = (x for x in page.scene.add_mesh_simple.call_args_list if x.args[0] == "/ground")
