@@ -104,6 +104,16 @@ def test_motions_play_on_a_click_and_come_back():
         page.get_by_role("button", name="motor_left").click()
         page.wait_for_timeout(600)
         assert drawn.screenshot() != first
+        for _ in range(3):  # what is told is of what is shown, and so are the sliders
+            q = posture_in(page)
+            assert np.abs(q - before).max() > 1e-3
+            shown = [float(x.get_attribute("aria-valuenow")) for x in
+                     page.locator("[role=slider]").all()]  # fmt: skip
+            assert shown == pytest.approx(mech.motor_positions(q), abs=0.15)
+            page.wait_for_timeout(300)
+        tab(page, "Doctor")
+        assert page.locator("#holoctl-out-of-date").is_visible()
+        tab(page, "Pose")
         page.wait_for_timeout(6000)
         assert np.array_equal(posture_in(page), before)
         assert not seen.errors
@@ -238,6 +248,14 @@ def test_a_page_that_is_saved_stands_alone(tmp_path):
         page.wait_for_selector("#holoctl-panel")
         assert "It closes" in page.inner_text("#holoctl-doctor")
         page.wait_for_timeout(3000)
+        for width, height in ((1280, 800), (820, 500), (390, 780)):  # the panel hides nothing
+            page.set_viewport_size({"width": width, "height": height})
+            page.wait_for_timeout(500)
+            drawn = page.locator("canvas").first.bounding_box()
+            panel = page.locator("#holoctl-panel").bounding_box()
+            beside = drawn["x"] + drawn["width"] <= panel["x"] + 1.0
+            assert beside or panel["y"] + panel["height"] <= drawn["y"] + 1.0
+            assert drawn["height"] > 0.4 * height
         shot(page, "saved")
         assert not seen.errors
         assert not seen.elsewhere("file:")
