@@ -240,6 +240,17 @@ def test_of_a_run_sliders_efforts_and_doctor_are_of_the_instant():
         assert "t = 0.100 s" in hand.time_told
 
 
+def test_a_slider_tells_where_a_motor_is_beyond_its_end():
+    mech = hc.load(hc.robot_file("five_bar"))
+    run = fall(mech, 1.0)
+    assert np.abs(run.q[-1]).max() > np.pi
+    with hc.view(mech, run, port=0) as view:
+        hand = Hand(view)
+        hand.wind(run.t[-1])
+        until(lambda: np.array_equal(told_of(hand), run.q[-1]), 2.0)
+        assert hand.values == pytest.approx(mech.motor_positions(run.q[-1]), abs=1e-9)
+
+
 def test_an_instant_that_is_open_is_not_told_to_be_closed():
     mech = zoo.five_bar()
     run = fall(mech)

@@ -123,6 +123,9 @@ def test_tiny_and_huge_mechanisms_are_in_the_picture(size):
     q = hc.assemble(mech)[0]
     _scene, page, camera = seen(mech, q)
     up = upright(mech.model.gravity.linear)[:, 2]
+    bodies = [x for x in page.scene.add_mesh_simple.call_args_list if "shape" in x.args[0]]
+    assert bodies
+    assert all(len(body.args[2]) > 20 for body in bodies)  # triangles
     places = np.abs(in_the_picture(camera, up, points_of(mech, q)))
     assert 0.4 < places.max() < 0.9
     assert camera.near < np.linalg.norm(camera.position - camera.look_at) < camera.far

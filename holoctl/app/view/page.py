@@ -216,7 +216,9 @@ class Page:
             if hand and float(handle.value) != self._values[i]:
                 continue
             if (i != keep or self.posture.words) and handle.value != one.value:
-                handle.value = float(np.clip(one.value, one.low, one.high))
+                if not handle.min <= one.value <= handle.max:  # turns were counted on
+                    handle.min, handle.max = min(handle.min, one.value), max(handle.max, one.value)
+                handle.value = one.value
             self._values[i] = float(handle.value)
 
     def _stop(self) -> None:
