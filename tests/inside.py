@@ -117,8 +117,36 @@ class Hand:
         return len(self._page._scene._open)
 
     @property
+    def held(self):
+        """The table of holding efforts."""
+        return self._page._held.content
+
+    @property
+    def doctor(self):
+        return self._page._doctor.content
+
+    @property
+    def motions(self):
+        """As the buttons play them."""
+        return self._page._found
+
+    @property
+    def values(self):
+        """Of the sliders."""
+        return np.array([slider.value for slider in self._page._sliders])
+
+    @property
+    def lock(self):
+        """Held, nothing moves."""
+        return self._page._lock
+
+    def renew(self):
+        """What the clock does ten times a second."""
+        self._page._catch_up()
+
+    @property
     def rods(self):
-        return self._page._scene._rods
+        return self._page._scene._drawn_bars
 
     def slider(self, motor):
         return self._page._sliders[motor]

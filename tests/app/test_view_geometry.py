@@ -16,6 +16,7 @@ from zoo import ZOO, one_of_each
 
 import holoctl as hc
 from holoctl.app.skeleton import skeleton
+from holoctl.app.view.capsules import slide_bars
 from holoctl.app.view.geometry import capsules, read_geometry, shapes_of
 
 EMPTY_SHEET = "closed_loop: []\ntype: []\nname_mot: []\n"
@@ -517,12 +518,24 @@ def ends(X, length):
     return np.array([X.act(np.array([0.0, 0.0, s * length / 2.0])) for s in (-1.0, 1.0)])
 
 
+def bar_ends(mech, q, bars):
+    """Where bars of some length begin and end in the world at q."""
+    data = mech.model.createData()
+    pin.forwardKinematics(mech.model, data, q)
+    found = [
+        np.array([data.oMi[j].act(p) for j, p in zip(bar.joints, bar.ends, strict=True)])
+        for bar in bars
+    ]
+    return [line for line in found if np.linalg.norm(line[1] - line[0]) > 1e-9]
+
+
 def rounded(lines):
     return {tuple(sorted(map(tuple, np.round(line, 7) + 0.0))) for line in lines}
 
 
 def assert_on_the_lines(mech):
-    """Capsules run along the lines of the pictures, each of them once; slides along their rods."""
+    """Capsules run along the lines of the pictures, each of them once; slides along their rails on
+    the ground, elsewhere as bars."""
     shapes = capsules(mech)
     assert_well_formed(mech, shapes)
     assert {s.joint for s in shapes} >= {
@@ -540,7 +553,11 @@ def assert_on_the_lines(mech):
             off = [min(np.abs(f - line).max(), np.abs(f[::-1] - line).max()) for f in found]
             assert min(off) < 1e-12
         ways = [ends(X, s.size[1]) for s, X in zip(rods, in_world(mech, q, rods), strict=True)]
+        between = bar_ends(mech, q, slide_bars(mech))
+        assert rounded(between) <= rounded(seen.slides)
         for line in seen.slides:
+            if rounded([line]) <= rounded(between):
+                continue
             off = [np.abs(np.cross(line - a, (b - a) / np.linalg.norm(b - a))) for a, b in ways]
             assert min((o.max() for o in off), default=0.0) < 1e-12
 
@@ -562,15 +579,49 @@ def test_real_robots_without_their_meshes_are_capsules(name):
     assert_on_the_lines(mech)
 
 
-def test_the_rod_of_a_slide_is_as_long_as_its_limits(tmp_path):
+def test_the_rail_of_a_slide_on_the_ground_is_as_long_as_its_limits(tmp_path):
+    text = ARM.replace('name="shoulder" type="revolute"', 'name="shoulder" type="prismatic"')
+    text = text.replace('lower="-2" upper="2"', 'lower="-0.1" upper="0.3"', 1)
+    mech = hc.load(written(tmp_path, "arm.urdf", text))
+    (rail,) = [s for s in capsules(mech) if s.joint == 0]
+    place = mech.model.jointPlacements[mech.model.getJointId("shoulder")]
+    wanted = [place.act(np.array([0.0, x, 0.0])) for x in (-0.1, 0.3)]
+    np.testing.assert_allclose(ends(rail.placement, rail.size[1]), wanted, atol=1e-14)
+
+
+def test_no_slide_of_a_leg_stands_out_beyond_its_joints():
+    """From where it is at zero to where it is, at any length."""
+    mech = hc.load(hc.robot_file("stewart"))
+    geometry = shapes_of(mech, hc.robot_file("stewart"))
+    assert len(geometry.bars) == 6
+    for seed in range(3):
+        q = anywhere(mech, seed)
+        data = mech.model.createData()
+        pin.forwardKinematics(mech.model, data, q)
+        for bar, line in zip(geometry.bars, bar_ends(mech, q, geometry.bars), strict=True):
+            parent, j = bar.joints
+            assert mech.model.parents[j] == parent
+            assert mech.model.joints[j].shortname().startswith("JointModelP")
+            np.testing.assert_allclose(line[1], data.oMi[j].translation, atol=1e-12)
+            length = np.linalg.norm(line[1] - line[0])
+            assert length == pytest.approx(abs(q[mech.model.idx_qs[j]]))
+    for shape in geometry.shapes:  # nothing of a leg is fixed in it and goes along its slide
+        children = [
+            j for j in mech.model.children[shape.joint] if j in {b.joints[1] for b in geometry.bars}
+        ]
+        for j in children:
+            place = mech.model.jointPlacements[j].translation
+            far = [
+                shape.placement.act(np.array([0.0, 0.0, s * shape.size[-1] / 2.0])) for s in (-1, 1)
+            ]
+            assert max(x @ place for x in far) <= place @ place * (1.0 + 1e-9)
+
+
+def test_slides_between_bodies_of_a_file_have_no_bar(tmp_path):
     file = written(tmp_path, "arm.urdf", ARM)
     mech = hc.load(file)
-    (rod,) = [s for s in capsules(mech) if s.kind == "capsule" and s.size[1] == pytest.approx(0.4)
-              and s.size[0] < 0.005]  # fmt: skip
-    assert mech.model.names[rod.joint] == "shoulder"
-    rail = mech.model.jointPlacements[mech.model.getJointId("rail")]
-    wanted = [rail.act(x * np.array([0.6, 0.0, 0.8])) for x in (-0.1, 0.3)]
-    np.testing.assert_allclose(ends(rod.placement, rod.size[1]), wanted, atol=1e-14)
+    assert len(shapes_of(mech).bars) == 1
+    assert shapes_of(mech, file).bars == ()
 
 
 def test_a_body_of_no_extent_is_a_ball():

@@ -94,6 +94,10 @@ def test_it_stops_where_the_motions_end_and_says_why():
         assert not seen.errors
 
 
+TOLD = "JSON.parse(document.querySelector('#holoctl-pose').dataset.q)"
+SLIDERS = "[...document.querySelectorAll('[role=slider]')].map(x => +x.ariaValueNow)"
+
+
 def test_motions_play_on_a_click_and_come_back():
     mech = hc.load(hc.robot_file("five_bar"))
     with hc.view(mech, port=0) as view, chromium() as (page, seen):
@@ -106,6 +110,14 @@ def test_motions_play_on_a_click_and_come_back():
         assert drawn.screenshot() != first
         page.wait_for_timeout(6000)
         assert np.array_equal(posture_in(page), before)
+        page.get_by_role("button", name="motor_left").click()
+        page.wait_for_function(f"Math.abs({TOLD}[0] - {float(before[0])!r}) > 0.02", timeout=3000)
+        told, shown = page.evaluate(f"[{TOLD}, {SLIDERS}]")
+        assert shown == pytest.approx(mech.motor_positions(np.array(told)), abs=0.1)
+        assert shown[0] != pytest.approx(mech.motor_positions(before)[0], abs=1e-3)
+        tab(page, "Doctor")
+        page.wait_for_selector("#holoctl-out-of-date", timeout=3000)
+        page.wait_for_selector("#holoctl-out-of-date", state="detached", timeout=10_000)
         assert not seen.errors
 
 
@@ -238,6 +250,14 @@ def test_a_page_that_is_saved_stands_alone(tmp_path):
         page.wait_for_selector("#holoctl-panel")
         assert "It closes" in page.inner_text("#holoctl-doctor")
         page.wait_for_timeout(3000)
+        for width, height in ((1280, 800), (820, 500), (390, 780)):  # the panel hides nothing
+            page.set_viewport_size({"width": width, "height": height})
+            page.wait_for_timeout(500)
+            drawn = page.locator("canvas").first.bounding_box()
+            panel = page.locator("#holoctl-panel").bounding_box()
+            beside = drawn["x"] + drawn["width"] <= panel["x"] + 1.0
+            assert beside or panel["y"] + panel["height"] <= drawn["y"] + 1.0
+            assert drawn["height"] > 0.4 * height
         shot(page, "saved")
         assert not seen.errors
         assert not seen.elsewhere("file:")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import html
+import json
+import re
 import time
 
 import numpy as np
@@ -13,6 +16,8 @@ from inside import Hand
 
 import holoctl as hc
 from holoctl.app.cli import main
+from holoctl.app.view import panel
+from holoctl.app.view.holding import holding
 from holoctl.app.view.motions import motions
 from holoctl.app.view.posture import opened
 
@@ -110,6 +115,157 @@ def test_what_of_a_run_is_open_is_red_there_and_only_there():
         for t, red in ((0.0, False), (run.t[-1], True), (0.05, False)):
             hand.wind(t)
             assert bool(hand.red) == red
+
+
+def until(ready, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def told_of(hand):
+    """The configuration that the words above the sliders are of."""
+    return np.array(json.loads(html.unescape(re.search(r'data-q="([^"]*)"', hand.told)[1])))
+
+
+def numbers_held(text):
+    found = re.findall(r">([+\u2212][^<]*)<", text)
+    return np.array([float(x.replace("\u2212", "-")) for x in found])
+
+
+@pytest.mark.parametrize("robot", ["stewart", "leg"])
+def test_while_a_motion_plays_all_that_is_told_is_of_what_is_shown(robot):
+    mech = hc.load(hc.robot_file(robot))
+    with hc.view(mech, port=0) as view:
+        hand = Hand(view)
+        until(lambda: len(hand.motions))
+        home, first = view.q, hand.motions[1]
+        hand.play(first)
+        seen = []
+        while hand.plays:
+            time.sleep(0.3)
+            with hand.lock:
+                hand.renew()
+                q = view.q
+                assert np.array_equal(told_of(hand), q)
+                assert hand.values == pytest.approx(mech.motor_positions(q), abs=1e-9)
+                seen.append((abs(q - home).max(), hand.held))
+        assert max(far for far, _ in seen) > 0.05
+        assert len({text for _, text in seen}) > 3
+        assert np.array_equal(view.q, home)
+
+
+def test_the_efforts_that_are_told_hold_what_is_shown(hand):
+    until(lambda: len(hand.motions))
+    hand.play(hand.motions[0])
+    time.sleep(0.7)
+    hand.slide(0, hand.values[0] + 1e-3)  # stops it there
+    time.sleep(0.4)
+    wanted = holding(hand.posture.mech, hand.posture.q)
+    efforts = numbers_held(hand.held)[: len(wanted.rows)]
+    assert efforts == pytest.approx([row.effort for row in wanted.rows], rel=1e-3)
+
+
+def test_a_drag_takes_over_from_where_a_motion_is(hand):
+    until(lambda: len(hand.motions))
+    begin = hand.values.copy()
+    hand.play(hand.motions[0])
+    until(lambda: abs(hand.values[0] - begin[0]) > 0.1)
+    with hand.lock:
+        hand.renew()
+        at = hand.values[0]
+        hand.slide(1, hand.values[1] + 0.01)
+    assert not hand.plays
+    assert hand.posture.motors == pytest.approx([at, begin[1] + 0.01], abs=1e-9)
+
+
+def test_another_motion_begins_where_the_first_began(hand):
+    until(lambda: len(hand.motions))
+    home = hand.posture.q
+    hand.play(hand.motions[0])
+    time.sleep(0.5)
+    hand.play(hand.motions[1])
+    until(lambda: not hand.plays)
+    assert np.array_equal(hand.posture.q, home)
+
+
+def test_the_doctor_follows_a_drag_and_is_out_of_date_until_then():
+    with hc.view(hc.load(hc.robot_file("stewart")), port=0) as view:
+        hand = Hand(view)
+        until(lambda: "It closes" in hand.doctor)
+        assert "Out of date" not in hand.doctor
+        before = hand.doctor
+        hand.slide(0, hand.values[0] + 0.1)
+        until(lambda: "Out of date" in hand.doctor, 1.0)
+        until(lambda: "Out of date" not in hand.doctor)
+        report = hc.mobility(hand.posture.mech, view.q)
+        assert np.array_equal(view.q, hand.posture.q)
+        assert first_number(hand.doctor) == first_number(panel.words(str(report)))
+        hand.back()
+        until(lambda: "Out of date" in hand.doctor, 1.0)
+        until(lambda: hand.doctor == before)
+
+
+def first_number(text):
+    return re.search(r"the largest error is ([^ ]+)|the largest is ([^ ]+)", text)[0]
+
+
+def test_while_a_motion_plays_the_doctor_is_out_of_date(hand):
+    until(lambda: "It closes" in hand.doctor)
+    hand.play(hand.motions[0])
+    time.sleep(0.6)
+    assert "Out of date" in hand.doctor
+    until(lambda: not hand.plays)
+    until(lambda: "Out of date" not in hand.doctor, 1.0)  # it came back: nothing is looked for
+
+
+def test_of_a_run_sliders_efforts_and_doctor_are_of_the_instant():
+    mech = zoo.five_bar()
+    run = fall(mech)
+    with hc.view(mech, run, port=0) as view:
+        hand = Hand(view)
+        for t in (run.t[0], run.t[-1], 0.1):
+            hand.wind(t)
+            q = run.q[np.argmin(abs(run.t - t))]
+            assert np.array_equal(view.q, q)
+            until(lambda: np.array_equal(told_of(hand), view.q), 1.0)
+            assert hand.values == pytest.approx(mech.motor_positions(q), abs=1e-9)
+            until(lambda: "It closes" in hand.doctor and "Out of date" not in hand.doctor)
+        hand.slide(0, hand.values[0] + 0.05)
+        assert hand.posture.gap < 1e-11
+        assert "not the run" in hand.time_told
+        assert hand.posture.motors[0] == pytest.approx(mech.motor_positions(q)[0] + 0.05)
+        hand.wind(0.1)
+        assert "t = 0.100 s" in hand.time_told
+
+
+def test_a_slider_tells_where_a_motor_is_beyond_its_end():
+    mech = hc.load(hc.robot_file("five_bar"))
+    run = fall(mech, 1.0)
+    assert np.abs(run.q[-1]).max() > np.pi
+    with hc.view(mech, run, port=0) as view:
+        hand = Hand(view)
+        hand.wind(run.t[-1])
+        until(lambda: np.array_equal(told_of(hand), run.q[-1]), 2.0)
+        assert hand.values == pytest.approx(mech.motor_positions(run.q[-1]), abs=1e-9)
+
+
+def test_an_instant_that_is_open_is_not_told_to_be_closed():
+    mech = zoo.five_bar()
+    run = fall(mech)
+    q, closure = run.q.copy(), run.closure.copy()
+    q[-1, 0] += 0.3
+    closure[-1] = 0.1
+    with hc.view(mech, dataclasses.replace(run, q=q, closure=closure), port=0) as view:
+        hand = Hand(view)
+        hand.wind(run.t[-1])
+        until(lambda: "It does not close" in hand.told, 2.0)
+        assert all(hand.slider(i).disabled for i in range(mech.nu))
+        until(lambda: "nothing holds it" in hand.held, 2.0)
+        hand.wind(0.0)
+        until(lambda: "Closed" in hand.told, 2.0)
+        assert not any(hand.slider(i).disabled for i in range(mech.nu))
 
 
 def test_what_is_touched_after_the_end_does_nothing(recwarn):

@@ -1,7 +1,8 @@
 """Bodies without a drawing: capsules from a joint to what is fastened to it.
 
-The lines are those of `body_lines`, which pictures draw too. A slide is a thin rod along its way,
-fixed in the body that it slides on.
+The lines are those of `body_lines`, which pictures draw too. A slide on the ground is a thin rail
+as long as its limits; on a body that moves it is a thin bar from where it is at zero to where it
+is, as in pictures: a rod that were fixed in either body would stand out beyond its joints.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.app.body_lines import BodyLine, body_lines, fastened
-from holoctl.app.view.shapes import Shape, ball, capsule, lying
+from holoctl.app.view.shapes import Bar, Shape, ball, capsule, color_of_joint, lying
 from holoctl.base.checks import Vector
 from holoctl.base.tolerances import DRAWN_LENGTH
 from holoctl.mechanism.limits import Pair
@@ -23,23 +24,23 @@ from holoctl.mechanism.scales import sizes
 from holoctl.tree.coordinates import coordinate_names
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["capsules"]
+__all__ = ["capsules", "slide_bars"]
 
 _THICK = 0.012
 """Radius of a capsule, as a share of the size of the mechanism."""
 
-_BALL = 1.6
+_BALL = 1.4
 """Radius of the ball that stands for a body without lines, in radii of a capsule."""
 
 _THIN = 0.35
-"""Radius of the rod of a slide, likewise."""
+"""Radius of a slide, likewise."""
 
 _BEYOND = 0.1
-"""How far the rod of a slide without limits goes on, as a share of the size of the mechanism."""
+"""How far the rail of a slide without limits goes on, as a share of the size of the mechanism."""
 
 
 def capsules(mech: Mechanism) -> tuple[Shape, ...]:
-    """Capsules for all bodies, rods for all slides.
+    """Capsules for all bodies, rails for all slides on the ground.
 
     Parameters
     ----------
@@ -49,14 +50,11 @@ def capsules(mech: Mechanism) -> tuple[Shape, ...]:
     -------
     tuple of Shape
         In the order of joints. Of each body one capsule for each line, one of several that are
-        the same; a ball at its joint where it has none, and ends there or slides. The rod of a
-        slide is of the body it slides on, so of the ground (joint 0) too; it has the length that
-        limits leave, but never more than one size of the mechanism beyond where the slide is at
-        zero and at the reference.
+        the same; a ball at its joint where it has none, and ends there or slides. The rail of a
+        slide is of the ground (joint 0); it has the length that limits leave, but never more than
+        one size of the mechanism beyond where the slide is at zero and at the reference.
     """
-    model = plain(mech.model)
-    tree, loops = sizes(mech.model, mech.reference, mech.bound, workspace(mech))
-    size = max(tree, *loops) if loops else tree
+    model, size = plain(mech.model), _size(mech)
     found: list[list[Shape]] = [[] for _ in range(model.njoints)]
     for line in _once(body_lines(mech)):
         found[line.joint].append(_capsule(model, line.joint, np.zeros(3), line.end, _THICK * size))
@@ -66,9 +64,24 @@ def capsules(mech: Mechanism) -> tuple[Shape, ...]:
             solid = ball(_BALL * _THICK * size)
             found[j].append(Shape.of(solid, j, pin.SE3.Identity(), model.names[j]))
     for j, (a, b) in slides.items():
-        parent = int(model.parents[j])
-        found[parent].append(_capsule(model, parent, a, b, _THIN * _THICK * size))
+        if not model.parents[j]:
+            found[0].append(_capsule(model, 0, a, b, _THIN * _THICK * size))
     return tuple(shape for shapes in found for shape in shapes)
+
+
+def slide_bars(mech: Mechanism) -> tuple[Bar, ...]:
+    """A bar for each slide on a body that moves: from where it is at zero to where it is."""
+    model, size = plain(mech.model), _size(mech)
+    return tuple(
+        Bar((int(model.parents[j]), j), (model.jointPlacements[j].translation.copy(), np.zeros(3)),
+            _THIN * _THICK * size, color_of_joint(j))
+        for j in _slides(mech, size) if model.parents[j]
+    )  # fmt: skip
+
+
+def _size(mech: Mechanism) -> float:
+    tree, loops = sizes(mech.model, mech.reference, mech.bound, workspace(mech))
+    return max(tree, *loops) if loops else tree
 
 
 def _capsule(model: pin.Model, joint: int, a: Vector, b: Vector, radius: float) -> Shape:

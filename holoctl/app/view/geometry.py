@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pinocchio as pin
 
-from holoctl.app.view.capsules import capsules
+from holoctl.app.view.capsules import capsules, slide_bars
 from holoctl.app.view.meshes import Meshes
 from holoctl.app.view.mjcf_geometry import drawn_in_mjcf
 from holoctl.app.view.sdf_geometry import drawn_in_sdf
@@ -34,7 +34,8 @@ def shapes_of(
     path: str | os.PathLike[str] | None = None,
     include_root: str | os.PathLike[str] | None = None,
 ) -> Geometry:
-    """The shapes of a mechanism: those of its file, and capsules for bodies without.
+    """The shapes of a mechanism: those of its file, and capsules for bodies without, bars for
+    slides between such.
 
     Parameters
     ----------
@@ -56,7 +57,8 @@ def shapes_of(
     found = Geometry(()) if path is None else read_geometry(path, mech, include_root)
     drawn = {shape.joint for shape in found.shapes}
     others = [shape for shape in capsules(mech) if shape.joint not in drawn]
-    return Geometry((*found.shapes, *others), found.words)
+    bars = tuple(bar for bar in slide_bars(mech) if not drawn.intersection(bar.joints))
+    return Geometry((*found.shapes, *others), found.words, bars)
 
 
 def read_geometry(

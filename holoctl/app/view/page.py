@@ -1,7 +1,8 @@
 """The page: sliders, buttons and words around a scene, and what happens when they are touched.
 
-One lock guards the posture. What is slow to draw or to read (the table, the words) is renewed by a
-clock, ten times a second at most; the scene follows every move of a slider.
+One lock guards the posture, which is the configuration that is shown, also while a motion or a run
+plays. What is slow to draw or to read (the table, the words) is renewed by a clock, ten times a
+second at most; the scene follows every move of a slider. The doctor looks when all is at rest.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from holoctl.app.view import panel
 from holoctl.app.view.motions import Motion, motions, played
-from holoctl.app.view.posture import Posture, dragged, sliders
+from holoctl.app.view.posture import Posture, dragged, moved, opened, sliders
 from holoctl.app.view.scene import LAYERS, SHOWN, Scene
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
@@ -38,7 +39,10 @@ BETWEEN = 0.025
 are."""
 
 TEXTS_EVERY = 0.1
-"""Seconds between two renewals of the table."""
+"""Seconds between two renewals of what is told of a configuration while it changes."""
+
+AT_REST = 0.4
+"""Seconds without a move, after which the doctor looks."""
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5")
 
@@ -71,6 +75,14 @@ class Page:
     ) -> None:
         self._server, self._scene = server, scene
         self.posture = self._home = posture
+        self._t = 0.0  # of what is shown, s
+        self._next: Vector | None = None  # shown already, and not yet told of
+        self._of_run = False  # whether it is an instant of a run
+        self._began: Posture | None = None  # where a motion that plays began
+        self._values = list[float]()  # of sliders, as this page has set them
+        self._examined: Vector | None = None
+        self._moved_at, self._fresh, self._report = -np.inf, True, ""
+        self._found, self._buttons = tuple[Motion, ...](), list[Any]()
         self._recorded = recorded
         self._lock = threading.RLock()
         self._ended = threading.Event()
@@ -106,6 +118,12 @@ class Page:
         for thread in self._threads:
             thread.start()
 
+    @property
+    def q(self) -> Vector:
+        """(nq,): the configuration that is shown."""
+        with self._lock:
+            return (self.posture.q if self._next is None else self._next).copy()
+
     def close(self) -> None:
         """End the clock; what is touched from now on does nothing."""
         self._ended.set()
@@ -128,6 +146,7 @@ class Page:
             )  # fmt: skip
             handle.on_update(partial(self._dragged, i))
             self._sliders.append(handle)
+            self._values.append(float(handle.value))
         if self._sliders:
             gui.add_button("Back to the start").on_click(lambda _: self._go(self._home))
         with gui.add_folder("Efforts that hold it at rest"):
@@ -140,7 +159,7 @@ class Page:
         with self._lock:
             if self._ended.is_set():
                 return
-            self._stop()
+            self._come_to_rest()
             here = sliders(self.posture)[motor]
             target = float(self._sliders[motor].value)  # the newest, where several wait
             if target == here.value:
@@ -164,45 +183,130 @@ class Page:
             if self._ended.is_set():
                 return
             self._stop()
-            self.posture = posture
+            self._began, self._next, self.posture = None, None, posture
+            self._t, self._of_run = 0.0, False
             self._scene.show(posture.q)
-            self._told.content = panel.pose(posture)
-            for i, (handle, one) in enumerate(zip(self._sliders, sliders(posture), strict=True)):
-                if (i != keep or posture.words) and handle.value != one.value:
-                    handle.value = float(np.clip(one.value, one.low, one.high))
-            self._stale = True
+            self._red(posture.q, not posture.closed)
+            self._tell_pose(keep)
+            if self._recorded is not None:
+                self._clock.content = panel.marker(
+                    self._share(float(self._time.value)), "Shown is another pose, not the run."
+                )
+            self._moved_at, self._stale = time.monotonic(), True
+
+    def _put(self, q: Vector, t: float = 0.0) -> None:
+        """Show a configuration of a motion or a run; the clock has the texts follow."""
+        self._scene.show(q)
+        self._next, self._t = q, t
+        self._moved_at, self._stale = time.monotonic(), True
+
+    def _catch_up(self) -> None:
+        """Tell of the configuration that is shown."""
+        if self._next is not None:
+            self.posture, self._next = moved(self.posture, self._next, self._t), None
+            self._tell_pose(hand=True)
+
+    def _tell_pose(self, keep: int | None = None, hand: bool = False) -> None:
+        """The posture in words and sliders, but for one; `hand`: nor where a hand has just put
+        another, for `_dragged` is on its way."""
+        self._told.content = panel.pose(self.posture)
+        for i, (handle, one) in enumerate(zip(self._sliders, sliders(self.posture), strict=True)):
+            if handle.disabled is self.posture.closed:
+                handle.disabled = not self.posture.closed
+            if hand and float(handle.value) != self._values[i]:
+                continue
+            if (i != keep or self.posture.words) and handle.value != one.value:
+                if not handle.min <= one.value <= handle.max:  # turns were counted on
+                    handle.min, handle.max = min(handle.min, one.value), max(handle.max, one.value)
+                handle.value = one.value
+            self._values[i] = float(handle.value)
+
+    def _stop(self) -> None:
+        """End what plays by itself."""
+        self._film = None
+        if self._recorded is not None:
+            self._button.label = "Play"
+
+    def _come_to_rest(self) -> None:
+        """End what plays by itself; the posture is what is shown, and can be led on from there."""
+        self._stop()
+        self._catch_up()
+        self._began, here = None, self.posture
+        if here.closed and self._of_run:
+            there = opened(here.mech, here.q)  # an instant is closed as well as the plant was
+            motors = moved(here, there.q).motors
+            self.posture = replace(there, motors=motors, ranges=here.ranges)
+
+    def _red(self, q: Vector, is_open: bool, t: float = 0.0) -> None:
+        """What does not meet at q in red; nothing where all meets."""
+        if is_open or self._is_red:
+            self._scene.show_open(q, t)
+        self._is_red = is_open
 
     # ------------------------------------------------------------------------------ the doctor
 
     def _examine(self) -> None:
-        """The doctor's words, and a button for each motion."""
-        found, told = tuple[Motion, ...](), ""
-        try:
-            report = mobility(self._home.mech, self._home.q)
-            told = str(report)
-            if self._home.closed and not self._ended.is_set():
-                found = motions(self._home.mech, self._home.q, report)
-        except HoloctlError as error:
-            told = f"{told}\n{error}" if told else str(error)
-        with self._lock:
-            if not self._ended.is_set():
-                self._tell(told, found)
+        """The doctor's words, and a button for each motion: whenever another pose is at rest."""
+        pause = 0.0
+        while not self._ended.wait(pause):
+            pause = TEXTS_EVERY
+            with self._lock:
+                at, t = self.posture, self._t
+                if self._moves() or self._is_examined():
+                    continue
+            found, told = tuple[Motion, ...](), ""
+            try:
+                report = mobility(at.mech, at.q, t=t)
+                told = str(report)
+                if at.closed and not self._ended.is_set():
+                    found = motions(at.mech, at.q, report)
+            except HoloctlError as error:
+                told = f"{told}\n{error}" if told else str(error)
+            with self._lock:
+                if not self._ended.is_set():
+                    self._examined, self._report = at.q, told
+                    self._mark(renewed=True)
+                    self._offer(found)
 
-    def _tell(self, told: str, found: tuple[Motion, ...]) -> None:
-        self._doctor.content = panel.words(told)
+    def _moves(self) -> bool:
+        still = time.monotonic() - self._moved_at > AT_REST
+        return self._film is not None or self._next is not None or not still
+
+    def _is_examined(self) -> bool:
+        shown = self.posture.q if self._next is None else self._next
+        return self._examined is not None and np.array_equal(self._examined, shown, equal_nan=True)
+
+    def _mark(self, renewed: bool = False) -> None:
+        """Say whether the doctor's words are of what is shown."""
+        fresh = self._is_examined()
+        if renewed or (self._examined is not None and fresh is not self._fresh):
+            self._doctor.content = panel.doctor(self._report, fresh)
+            self._fresh = fresh
+
+    def _offer(self, found: tuple[Motion, ...]) -> None:
+        """A button for each motion; those that are there stay, if they are called alike."""
+        alike = [m.words for m in found] == [m.words for m in self._found]
+        self._found = found
+        if self._buttons and alike:
+            return
+        for old in self._buttons:
+            old.remove()
         with self._motions:
-            for motion in found:
-                button = self._server.gui.add_button(motion.words)
-                button.on_click(partial(self._play, motion))
+            gui = self._server.gui
+            self._buttons = [gui.add_button(motion.words) for motion in found]
+            for i, button in enumerate(self._buttons):
+                button.on_click(lambda event, i=i: self._play(self._found[i], event))
             if not found:
-                self._server.gui.add_html(panel.words("Nothing moves.", "holoctl-motions"))
+                self._buttons = [gui.add_html(panel.words("Nothing moves.", "holoctl-motions"))]
 
     def _play(self, motion: Motion, _: Any) -> None:
         with self._lock:
             if self._ended.is_set():
                 return
-            self._stop()
-            at = self.posture
+            at = self._began
+            if at is None:
+                self._come_to_rest()
+                at = self.posture
             try:
                 film = played(at.mech, at.q, motion)
             except HoloctlError as error:
@@ -211,28 +315,17 @@ class Page:
             if (film == film[0]).all():
                 self._go(replace(at, words=f"Nothing moves here by {motion.words}: {_why(motion)}"))
                 return
-            frames = iter(film)
+            frames, home = iter(film), at
 
             def show_next() -> bool:
-                q = next(frames, None)
-                self._scene.show(at.q if q is None else q)
-                return q is not None
+                if (q := next(frames, None)) is None:
+                    self._go(home)
+                    return False
+                self._put(q)
+                return True
 
-            self._film = show_next
-
-    def _stop(self) -> None:
-        """End what plays by itself, and show the posture again."""
-        self._film = None
-        self._scene.show(self.posture.q)
-        if self._recorded is not None:
-            self._button.label = "Play"
-            self._red(self.posture.q, not self.posture.closed)
-
-    def _red(self, q: Vector, is_open: bool, t: float = 0.0) -> None:
-        """What does not meet at q in red; nothing where all meets."""
-        if is_open or self._is_red:
-            self._scene.show_open(q, t)
-        self._is_red = is_open
+            self._go(replace(at, words=""))
+            self._film, self._began = show_next, at
 
     # --------------------------------------------------------------------------------- the run
 
@@ -256,8 +349,7 @@ class Page:
         with self._lock:
             if self._ended.is_set():
                 return
-            self._film = None
-            self._button.label = "Play"
+            self._stop()
             self._show_instant(float(self._time.value))
 
     def _show_instant(self, t: float) -> None:
@@ -265,10 +357,16 @@ class Page:
         if recorded is None:
             return
         t = min(max(t, recorded.start), recorded.end)
-        self._scene.show(recorded.at(t))
-        self._red(recorded.at(t), recorded.is_open(t), float(recorded.run.t[recorded.index(t)]))
-        share = (t - recorded.start) / ((recorded.end - recorded.start) or 1.0)
-        self._clock.content = panel.marker(share, recorded.told(t))
+        self._began, at = None, float(recorded.run.t[recorded.index(t)])
+        self._put(recorded.at(t), at)
+        self._of_run = True
+        self._red(recorded.at(t), recorded.is_open(t), at)
+        self._clock.content = panel.marker(self._share(t), recorded.told(t))
+
+    def _share(self, t: float) -> float:
+        """How much of a run is over at t."""
+        run = self._recorded
+        return 0.0 if run is None else (t - run.start) / ((run.end - run.start) or 1.0)
 
     def _start_or_pause(self) -> None:
         recorded = self._recorded
@@ -322,6 +420,8 @@ class Page:
                 now = time.monotonic()
                 if not self._stale or now - texts < TEXTS_EVERY:
                     continue
+                self._catch_up()
+                self._mark()
                 self._stale, posture, texts = False, self.posture, now
             self._held.content = panel.held(posture)
 

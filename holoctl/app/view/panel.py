@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holoctl.app.view.posture import Posture
     from holoctl.app.view.recorded import Recorded
 
-__all__ = ["chart", "held", "holding_table", "marker", "pose", "words"]
+__all__ = ["chart", "doctor", "held", "holding_table", "marker", "pose", "words"]
 
 Array = NDArray[np.float64]
 
@@ -78,6 +78,16 @@ def holding_table(found: Holding) -> str:
 def words(text: str, name: str = "holoctl-doctor") -> str:
     """A text of several paragraphs."""
     return f'<div id="{escape(name)}" style="{_TEXT}">{_paragraphs(text)}</div>'
+
+
+def doctor(text: str, fresh: bool) -> str:
+    """The words of the doctor; not `fresh`: they are of another configuration."""
+    late = "" if fresh else (
+        f'<p id="holoctl-out-of-date" style="color: {RED}; margin: 0.3em 0">Out of date: this is '
+        "about another configuration than the one that is shown. It is examined again when it "
+        "comes to rest.</p>"
+    )  # fmt: skip
+    return f'<div style="{_TEXT}">{late}</div>{words(text)}' if late else words(text)
 
 
 def chart(run: Recorded) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.app.view.leading import least_motion, motions_at, motor_rows, readings, rotors, slides
@@ -26,7 +27,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
 from holoctl.projector.repartition import repartitioned
 
-__all__ = ["Posture", "Slider", "dragged", "opened", "sliders"]
+__all__ = ["Posture", "Slider", "dragged", "moved", "opened", "sliders"]
 
 Array = NDArray[np.float64]
 
@@ -184,6 +185,37 @@ def dragged(posture: Posture, motor: int, target: float) -> Posture:
     )  # fmt: skip
 
 
+@quiet
+def moved(posture: Posture, q: Vector, t: float = 0.0) -> Posture:
+    """The posture at another configuration, as it is: nothing is closed there.
+
+    Parameters
+    ----------
+    posture : Posture
+        One before it, from which turns of motors are counted on.
+    q : (nq,) array
+        Such as that of a motion that is played, or of a recorded instant, at t, s.
+
+    Returns
+    -------
+    Posture
+        Not `closed` where the error is larger than a certificate takes; with words where it is
+        singular.
+    """
+    mech, gap, words, part = posture.mech, _gap(posture.mech, q, t), "", posture.part
+    if closed := gap <= limit("closure", mech.tolerance):
+        try:
+            rest = np.zeros(mech.nv)
+            part = repartitioned(mech, part, q, rest, t) if part else partition(mech, q)
+        except HoloctlError as error:
+            words = str(error)
+    motors = readings(mech, q, posture.motors + mech.B.T @ pin.difference(mech.model, posture.q, q))
+    return replace(
+        posture, q=read_only(q), gap=gap, closed=closed, words=words, motors=read_only(motors),
+        part=part,
+    )  # fmt: skip
+
+
 def sliders(posture: Posture) -> tuple[Slider, ...]:
     """A slider for each motor, in the order of u.
 
@@ -208,8 +240,8 @@ def _units(mech: Mechanism) -> list[str]:
     return mech.per_thread("view units", found)
 
 
-def _gap(mech: Mechanism, q: Vector) -> float:
-    return largest(scaled_jacobian(mech, q, 0.0)[1])
+def _gap(mech: Mechanism, q: Vector, t: float = 0.0) -> float:
+    return largest(scaled_jacobian(mech, q, t)[1])
 
 
 # -------------------------------------------------------------------------------------- ranges

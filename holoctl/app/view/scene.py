@@ -6,7 +6,7 @@ placement per joint, and nothing else is sent while the mechanism moves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,8 +14,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.app.skeleton import is_rod, skeleton
-from holoctl.app.view.geometry import Shape
-from holoctl.app.view.shapes import cylinder
+from holoctl.app.view.shapes import Bar, Geometry, Shape, cylinder
 from holoctl.app.view.triangles import joined
 from holoctl.base.checks import Vector
 from holoctl.constraints.wrench import WrenchRows
@@ -44,9 +43,29 @@ AMBIENT = 1.6
 GROUND = 1.2
 """Half the side of what is drawn of the ground, as a share of the size."""
 
+FIELD, MARGIN = np.deg2rad(40.0), 1.2
+"""Of the camera, from its lower to its upper edge; and how much room there is around what moves."""
+
+FROM = np.array([0.55, -1.25, 0.45])
+"""Where one looks from: to the front, a little from the right and from above, z up."""
+
+LOOKED_AT = 60
+"""Of where it will be."""
+
+FAR = 4.0
+"""Sizes: what goes farther than this from where it starts is not kept in the picture."""
+
 POINT, AXIS, THREAD, ROD, STRIPE = 0.018, 0.09, 0.004, 0.006, 0.0016
 """Shares of the size: radius of a point, length of an axis, thickness of a line, radius of a rod,
 width of a stripe."""
+
+
+class _View(NamedTuple):
+    """What is to be seen: corners of a box in upright axes, and how far away the camera is."""
+
+    low: Vector
+    high: Vector
+    distance: float
 
 
 class _Look(NamedTuple):
@@ -66,36 +85,37 @@ class Scene:
     ----------
     server : viser.ViserServer
     mech : Mechanism
-    shapes : sequence of Shape
+    geometry : Geometry
         What its bodies look like.
     q : (nq,) array
         Where it is at first; lengths of points and axes come from its size there.
+    film : iterable of (nq,) arrays, optional
+        Where else it will be, as far as that is known: in the picture, and above the ground.
     """
 
     def __init__(
-        self, server: viser.ViserServer, mech: Mechanism, shapes: Sequence[Shape], q: Vector
-    ) -> None:
+        self, server: viser.ViserServer, mech: Mechanism, geometry: Geometry, q: Vector,
+        film: Iterable[Vector] = (),
+    ) -> None:  # fmt: skip
         self._server, self._mech = server, mech
         self._model, self._data = plain(mech.model), plain(mech.model).createData()
         self._parts: dict[str, list[Any]] = {layer: [] for layer in LAYERS}
         self._shown = set(SHOWN)
-        self._open, self._rods = list[Any](), list[Any]()
+        self._open, self._drawn_bars = list[Any](), list[Any]()
         self._last = np.full((mech.model.njoints, 7), np.nan)
-        found, self._upright = skeleton(mech, q), upright(mech.model.gravity.linear)
-        looks = _looks(shapes)
-        points = [found.points, *_corners(self._model, q, looks)]
-        low, high = _box([x @ self._upright for x in points])
-        self.size = float(np.linalg.norm(high - low)) or 1.0
+        self._upright, self._looks = upright(mech.model.gravity.linear), _looks(geometry.shapes)
+        looks, seen = self._looks, self._view(q, film)
+        self._ground = float(seen.low[2])
         self._bodies = [
             server.scene.add_frame(f"/joints/{j}", show_axes=False)
             for j in range(mech.model.njoints)
         ]
         self._add_looks(looks)
         self._add_closures()
-        self._add_rods(q)
+        self._add_bars(geometry.bars)
         self._add_joints()
         self._add_frames()
-        self._look(low, high)
+        self._look(seen)
         self.show(q)
 
     def show(self, q: Vector) -> None:
@@ -107,9 +127,12 @@ class Scene:
                 x, y, z, w = poses[j, 3:].tolist()
                 self._bodies[j].position = tuple(poses[j, :3].tolist())
                 self._bodies[j].wxyz = (w, x, y, z)
-            for i, place in enumerate(self._places_of_rods(self._data) if self._rods else ()):
-                pose = _pose(place)
-                self._rods[i].position, self._rods[i].wxyz = pose["position"], pose["wxyz"]
+            for bar, node in zip(self._bars, self._drawn_bars, strict=True):
+                node.position, node.wxyz, node.scale = self._stretched(bar)
+            low = -float(self._reach(np.array([[0.0, 0.0, -1.0]]))[0])
+            if low < self._ground - 1e-6 * self.size:  # it follows what sinks, and never comes up
+                self._sunk.position = tuple((self._upright[:, 2] * (low - self._at_first)).tolist())
+                self._ground = low
         self._last = poses
 
     def show_open(self, q: Vector, t: float = 0.0) -> None:
@@ -181,39 +204,32 @@ class Scene:
                 where = f"/joints/{frame.joint}/closure {k} {i}"
                 self._add("closures", self._ball(where, ORANGE, frame.placement.translation))
 
-    def _add_rods(self, q: Vector) -> None:
-        """Rods are rows without a body: a bar between two points."""
-        self._ends = [
-            (rows.frames1[i], rows.frames2[i])
-            for rows in self._mech.bound
-            if isinstance(rows, WrenchRows)
-            for i in range(len(rows.frames1))
+    def _add_bars(self, slides: Sequence[Bar]) -> None:
+        """Slides, and rods, which are rows without a body: bars between two points."""
+        rods = [
+            Bar((a.joint, b.joint), (a.placement.translation, b.placement.translation),
+                ROD * self.size, (GREY[0] / 255.0, GREY[1] / 255.0, GREY[2] / 255.0, 1.0))
+            for rows in self._mech.bound if isinstance(rows, WrenchRows)
+            for i, (a, b) in enumerate(zip(rows.frames1, rows.frames2, strict=True))
             if is_rod(rows, i)
-        ]
-        pin.forwardKinematics(self._model, self._data, q)
-        for i, (a, b) in enumerate(self._ends_of_rods(self._data)):
-            length = max(float(np.linalg.norm(b - a)), ROD * self.size)
-            bar = Shape.of(cylinder(ROD * self.size, length), 0, pin.SE3.Identity(), "rod")
-            vertices, faces = joined([bar])
+        ]  # fmt: skip
+        self._bars = (*rods, *slides)
+        for i, bar in enumerate(self._bars):  # one unit long, and stretched
+            solid = Shape.of(cylinder(bar.radius, 1.0), 0, pin.SE3.Identity(), "bar", bar.color)
+            vertices, faces = joined([solid])
             node = self._server.scene.add_mesh_simple(
-                f"/rods/{i}", vertices.astype(np.float32), faces.astype(np.uint32), color=GREY
-            )
-            self._rods.append(node)
+                f"/bars/{i}", vertices.astype(np.float32), faces.astype(np.uint32),
+                color=np.array([round(255 * c) for c in bar.color[:3]]),
+            )  # fmt: skip
+            self._drawn_bars.append(node)
             self._add("bodies", node)
 
-    def _ends_of_rods(self, data: pin.Data) -> list[tuple[Vector, Vector]]:
-        return [
-            (data.oMi[a.joint].act(a.placement.translation),
-             data.oMi[b.joint].act(b.placement.translation))
-            for a, b in self._ends
-        ]  # fmt: skip
-
-    def _places_of_rods(self, data: pin.Data) -> list[pin.SE3]:
-        up = np.array([0.0, 0.0, 1.0])
-        return [
-            pin.SE3(pin.Quaternion.FromTwoVectors(up, b - a).matrix(), (a + b) / 2.0)
-            for a, b in self._ends_of_rods(data)
-        ]
+    def _stretched(self, bar: Bar) -> tuple[Any, Any, tuple[float, float, float]]:
+        """Where a bar is, how it is turned, and how much it is stretched."""
+        a, b = (self._data.oMi[j].act(p) for j, p in zip(bar.joints, bar.ends, strict=True))
+        turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), b - a).matrix()
+        pose, length = _pose(pin.SE3(turn, (a + b) / 2.0)), float(np.linalg.norm(b - a))
+        return pose["position"], pose["wxyz"], (1.0, 1.0, max(length, 1e-6 * self.size))
 
     def _add_joints(self) -> None:
         driven = np.abs(self._mech.B).max(axis=1, initial=0.0) > 0.0
@@ -246,26 +262,59 @@ class Scene:
             )
             self._add("names", label)
 
-    def _look(self, low: Vector, high: Vector) -> None:
-        """Light, ground, and where one looks from: the front, a little from above.
+    def _view(self, q: Vector, film: Iterable[Vector]) -> _View:
+        """What is to be seen: the mechanism at q, and where it goes, without what is far away."""
+        axes = np.vstack([np.eye(3), -np.eye(3)])
+        points = skeleton(self._mech, q).points @ self._upright
+        points = points if len(points) else np.zeros((1, 3))
+        box = np.maximum((points @ axes.T).max(axis=0), self._reach(axes, q))
+        self.size = size = float(np.linalg.norm(box[:3] + box[3:])) or 1.0
+        near, kept = box + FAR * size, [q]
+        ahead = list(film)
+        for there in ahead[:: 1 + len(ahead) // LOOKED_AT]:
+            reach = self._reach(axes, there)
+            if (reach <= near).all():
+                kept.append(there)
+                box = np.maximum(box, reach)
+        fixed = [x.vertices @ self._upright for x in self._looks if not x.joint]  # may be a floor
+        points = np.vstack([points, *(np.clip(x, -size - box[3:], size + box[:3]) for x in fixed)])
+        box = np.maximum(box, (points @ axes.T).max(axis=0))
+        low, high, sides = -box[3:], box[:3], _sides()
+        reach = np.max([(points @ sides.T).max(axis=0), *(self._reach(sides, x) for x in kept)], 0)
+        return _View(low, high, float((reach - sides @ (low + high) / 2.0).max()))
 
-        low and high are the corners of a box around the mechanism, in axes of which z is up.
-        """
+    def _reach(self, normals: Array, q: Vector | None = None) -> Array:
+        """How far bodies that move reach along normals (k, 3) in upright axes, at q, else where it
+        is shown."""
+        if q is not None:
+            pin.forwardKinematics(self._model, self._data, q)
+        ways, found = self._upright @ normals.T, np.full(len(normals), -np.inf)
+        for look in self._looks:
+            if look.joint and len(look.vertices):
+                X = self._data.oMi[look.joint]
+                far = (look.vertices @ (X.rotation.T @ ways)).max(axis=0) + X.translation @ ways
+                found = np.maximum(found, far)
+        return found
+
+    def _look(self, seen: _View) -> None:
+        """Light, ground, and where one looks from."""
         scene, turn = self._server.scene, self._upright
-        middle, up = turn @ (low + high) / 2.0, turn[:, 2]
+        middle, up = turn @ (seen.low + seen.high) / 2.0, turn[:, 2]
         scene.set_up_direction((float(up[0]), float(up[1]), float(up[2])))
         self._ambient = scene.add_light_ambient("/light", intensity=AMBIENT)
         self.light(rich=False)
-        vertices, faces = _ground((low + high) / 2.0, float(low[2]), self.size)
-        scene.add_mesh_simple(
+        wide = float(np.linalg.norm(seen.high - seen.low)) or 1.0
+        vertices, faces = _ground((seen.low + seen.high) / 2.0, self._ground, wide)
+        self._at_first = self._ground
+        self._sunk = scene.add_mesh_simple(
             "/ground", vertices, faces, color=PALE, side="double", material="toon3",
             cast_shadow=False, **_pose(pin.SE3(turn, np.zeros(3))),
         )  # fmt: skip
         camera = self._server.initial_camera
         camera.near, camera.far = 1e-3 * self.size, 1e3 * self.size
-        camera.fov = np.deg2rad(40.0)
+        camera.fov = FIELD
         camera.look_at = middle
-        camera.position = middle + self.size * turn @ np.array([0.55, -1.25, 0.45])
+        camera.position = middle + max(seen.distance, self.size) * turn @ _towards()
 
 
 def upright(gravity: Vector) -> Array:
@@ -309,15 +358,19 @@ def _looks(shapes: Sequence[Shape]) -> list[_Look]:
     return [_Look(j, color, told, *joined(group)) for (j, color, told), group in alike.items()]
 
 
-def _corners(model: pin.Model, q: Vector, looks: Sequence[_Look]) -> list[Array]:
-    """Points of what bodies look like in the world."""
-    data = model.createData()
-    pin.forwardKinematics(model, data, q)
-    places = [data.oMi[look.joint] for look in looks]
-    return [x.vertices @ X.rotation.T + X.translation for x, X in zip(looks, places, strict=True)]
+def _towards() -> Vector:
+    """From what is looked at to the camera, upright axes, of length one."""
+    return FROM / float(np.linalg.norm(FROM))
 
 
-def _box(points: Sequence[Array]) -> tuple[Vector, Vector]:
-    every = np.vstack(points) if points else np.zeros((1, 3))
-    every = every if len(every) else np.zeros((1, 3))
-    return every.min(axis=0), every.max(axis=0)
+def _sides() -> Array:
+    """Normals (4, 3) of the sides of what the camera sees, outwards, in upright axes.
+
+    They are as long as makes ``distance >= n (p - middle)`` the condition that p is seen, where the
+    picture is as wide as it is high: a panel may stand beside it.
+    """
+    back = _towards()
+    right = np.cross([0.0, 0.0, 1.0], back)
+    right /= float(np.linalg.norm(right))
+    up, slope = np.cross(back, right), MARGIN / np.tan(FIELD / 2.0)
+    return np.array([back + slope * side for side in (right, -right, up, -up)])

@@ -16,6 +16,7 @@ from holoctl.base.checks import Vector
 
 __all__ = [
     "GROUND_COLOR",
+    "Bar",
     "Color",
     "Drawn",
     "Geometry",
@@ -108,11 +109,34 @@ class Shape:
 
 
 @dataclass(frozen=True, eq=False)
+class Bar:
+    """A round bar between two points of two bodies: as long as these are apart.
+
+    Attributes
+    ----------
+    joints : tuple of 2 int
+        The joints that move the bodies; 0 for the world.
+    ends : tuple of 2 (3,) array
+        The points, each in the frame of its joint, m.
+    radius : float
+        m.
+    color : tuple of 4 float
+        Red, green, blue and opacity, each from 0 to 1.
+    """
+
+    joints: tuple[int, int]
+    ends: tuple[Vector, Vector]
+    radius: float
+    color: Color
+
+
+@dataclass(frozen=True, eq=False)
 class Geometry:
-    """Shapes of a mechanism, and sentences on what a file shows and they do not."""
+    """Shapes and bars of a mechanism, and sentences on what a file shows and they do not."""
 
     shapes: tuple[Shape, ...]
     words: tuple[str, ...] = ()
+    bars: tuple[Bar, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

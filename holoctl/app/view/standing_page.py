@@ -29,14 +29,20 @@ REST = 0.7
 """Seconds that it rests between two motions."""
 
 _STYLE = """
-@media (min-width: 50em) { body:has(#holoctl-panel[open]) #root { margin-right: 315px; } }
-#root { position: relative; height: 100vh; overflow: hidden; }
+body #root { position: relative; height: 100vh; overflow: hidden; }
 #holoctl-panel { position: fixed; top: 0; right: 0; width: 315px; z-index: 1000;
   max-height: calc(100vh - 42px); overflow-y: auto; box-sizing: border-box;
   background: rgba(255, 255, 255, 0.94); color: #222; border-radius: 0 0 0 8px;
   box-shadow: 0 1px 6px rgba(0, 0, 0, 0.25); font: 15px/1.45 system-ui, sans-serif; }
 #holoctl-panel > summary { padding: 0.5em 0.8em; font-weight: 600; cursor: pointer; }
 #holoctl-panel h2 { font-size: 1em; margin: 0.6em 0.7em 0.1em; }
+@media (min-width: 50em) {
+  body:has(#holoctl-panel[open]) #root { width: calc(100vw - 315px); }
+}
+@media (max-width: 50em) {
+  #holoctl-panel { width: 100vw; max-height: 45vh; border-radius: 0; }
+  body:has(#holoctl-panel[open]) #root { top: 45vh; height: 55vh; }
+}
 """
 
 
@@ -46,10 +52,10 @@ def standing_page(posture: Posture, geometry: Geometry, recorded: Recorded | Non
     server = start_server(port=0, name=posture.mech.name)
     try:
         start = posture.q if recorded is None else recorded.at(recorded.start)
-        scene = Scene(server, posture.mech, geometry.shapes, start)
+        pictures = list(_motions(posture, shown) if recorded is None else _run(recorded))
+        scene = Scene(server, posture.mech, geometry, start, [q for q, _ in pictures])
         scene.show_open(start, 0.0 if recorded is None else recorded.start)
         film = server.get_scene_serializer()
-        pictures = _motions(posture, shown) if recorded is None else _run(recorded)
         for q, seconds in pictures:
             scene.show(q)
             film.insert_sleep(seconds)
@@ -83,18 +89,18 @@ def _panel(
 ) -> str:
     mech, q = posture.mech, posture.q
     if recorded is None:
-        parts = [panel.pose(posture)]
+        parts = ["<h2>At the start</h2>", panel.pose(posture)]
     else:
         parts = [panel.chart(recorded), panel.words(recorded.words, "holoctl-run")]
     if recorded is None and posture.closed:
         listed = "\n".join(f"- {motion.words}" for motion in shown) or "Nothing moves."
         parts += ["<h2>Motions, one after the other</h2>", panel.words(listed, "holoctl-motions")]
-        parts += ["<h2>Efforts that hold it at rest</h2>", panel.held(posture)]
+        parts += ["<h2>Efforts that hold it at rest at the start</h2>", panel.held(posture)]
     try:
         told = str(mobility(mech, q))
     except HoloctlError as error:
         told = str(error)
-    parts += ["<h2>The doctor</h2>", panel.words(told)]
+    parts += ["<h2>The doctor, at the start</h2>", panel.words(told)]
     if left_out:
         parts += ["<h2>Not shown</h2>", panel.words("\n".join(left_out), "holoctl-left-out")]
     summary = f"<summary>{escape(mech.name)}</summary>"

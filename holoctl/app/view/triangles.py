@@ -29,7 +29,8 @@ def triangles_of(shape: Shape) -> tuple[Array, NDArray[np.int64]]:
 
     if shape.kind == "mesh":
         return np.asarray(shape.vertices, dtype=float), np.asarray(shape.faces, dtype=np.int64)
-    size = shape.size
+    unit = max(shape.size)  # trimesh drops triangles that are small in m
+    size = [x / unit for x in shape.size]
     if shape.kind == "box":
         found = creation.box(extents=size)
     elif shape.kind == "sphere":
@@ -40,7 +41,7 @@ def triangles_of(shape: Shape) -> tuple[Array, NDArray[np.int64]]:
         found = creation.capsule(height=size[1], radius=size[0], count=[ROUND, ROUND // 2])
     if shape.kind in ("box", "cylinder"):  # edges stay edges where light is the same over a corner
         found = smooth_shade(found, angle=EDGE)
-    return np.asarray(found.vertices, dtype=float), np.asarray(found.faces, dtype=np.int64)
+    return unit * np.asarray(found.vertices, dtype=float), np.asarray(found.faces, dtype=np.int64)
 
 
 def joined(shapes: Iterable[Shape]) -> tuple[Array, NDArray[np.int64]]:

@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pinocchio as pin
+
 from holoctl.app.plot_run import check_run
 from holoctl.app.view.geometry import Geometry, shapes_of
 from holoctl.app.view.page import Page
@@ -26,6 +28,7 @@ from holoctl.base.errors import InputError
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.run import Run
+from holoctl.tree.frozen_model import plain
 
 if TYPE_CHECKING:
     import viser
@@ -55,8 +58,8 @@ class View:
 
     @property
     def q(self) -> Vector:
-        """(nq,): the configuration that is shown, where no run or motion plays."""
-        return self._page.posture.q.copy()
+        """(nq,): the configuration that is shown."""
+        return self._page.q
 
     def wait(self) -> None:
         """Serve until Ctrl-C, then close."""
@@ -98,8 +101,10 @@ def view(
 
     A slider for each motor drags it along its closed motions; where these end, the slider stops,
     and the page says why. Beside it stand the efforts that hold it at rest, red past a limit, the
-    doctor's words, and a button for each motion. A mechanism that does not close is shown as it
-    is nearest to closing, what does not meet in red. Up is against gravity.
+    doctor's words, and a button for each motion. All of this is of the configuration that is shown,
+    also while a motion or a run plays; the doctor looks again when it comes to rest, and is marked
+    as out of date until then. A mechanism that does not close is shown as it is nearest to closing,
+    what does not meet in red. Up is against gravity.
 
     Nothing is fetched from elsewhere, and nothing is drawn on this side: the browser may be on
     another machine, at the end of an ssh tunnel (``ssh -L 8080:localhost:8080 robot``).
@@ -110,7 +115,8 @@ def view(
     run : Run, optional
         Plays, with a time bar and the efforts below it.
     q : (nq,) array_like, optional
-        Where it starts: the closed configuration nearest to this. Default: to its reference.
+        Where it starts: the closed configuration nearest to this. Default: to the first instant of
+        the run; without a run to its reference.
     geometry : str or Path, optional
         The description with the shapes of its bodies, URDF, MJCF or SDF: the file it was loaded
         from. A body without shapes is drawn as capsules between its joints and closures.
@@ -146,8 +152,8 @@ def view(
     start, shapes, played = _checked(mech, run, q, geometry)
     server = start_server(host, port, mech.name)
     try:
-        at = start.q if played is None else played.at(played.start)
-        page = Page(server, Scene(server, mech, shapes.shapes, at), start, played, shapes.words)
+        at, film = (start.q, ()) if played is None else (played.at(played.start), played.run.q)
+        page = Page(server, Scene(server, mech, shapes, at, film), start, played, shapes.words)
     except BaseException:
         stop_server(server)
         raise
@@ -213,6 +219,8 @@ def _checked(
         check_run(run, mech)
         if not run.t.size:
             raise InputError("this run has no instants: there is nothing to show")
+        if q is None:  # unit quaternions, as a configuration has them
+            q = pin.normalize(plain(mech.model), run.q[0])
     guess = None if q is None else check_configuration(mech, q, "q")
     if geometry is not None and not isinstance(geometry, (str, Path)):
         raise InputError(f"geometry must be the path of a file; got {type(geometry).__name__}")
