@@ -892,6 +892,10 @@ POSITION_MARGIN, VELOCITY_MARGIN = 2e-6, 1e-3  # rad, rad/s
 """Positions and velocities are kept this far within their limits, times the size of the loop for
 lengths."""
 
+NEAR_SPEED = 0.9
+"""Beyond this share of its limit of velocity, the bounds of a coordinate's acceleration hold at the
+end of the tick too."""
+
 LED_BACK_TICKS = 20.0
 """What is beyond a limit is led back with a time constant of so many ticks."""
 
