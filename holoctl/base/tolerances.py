@@ -404,6 +404,10 @@ means of two ticks tell nothing."""
 ACTUATION_SINGULAR = 1e10
 """Above this condition number of gamma' B the motors do not determine the motion."""
 
+TYPE_2 = 1e-3
+"""A trajectory goes through a type-2 singularity where the smallest singular value of gamma' B
+along it, scaled, is below this."""
+
 TASK_SINGULAR, TASK_DAMPED = 1e4, 1e-2
 """A task is singular where the condition number of its Jacobian, in scaled rows and motions, is
 larger than the first; where damping is asked for it begins where the inverse of that Jacobian,

@@ -130,7 +130,8 @@ def limited_c(law: LimitsLaw, name: str) -> str:
 
 _KEPT = {
     "scale": "  double base[ROOM] = {0.0};\n  int based = 0;\n",
-    "nearest": "  double H[NU * NU] = {0.0}, Y[ROWS_OF_Y * NU] = {0.0}, doubt = HUGE_VAL;\n  int responded = 0;\n",
+    "nearest": "  double H[NU * NU] = {0.0}, Y[ROWS_OF_Y * NU] = {0.0}, doubt = HUGE_VAL;\n"
+    "  int responded = 0;\n",
 }
 _AGAIN = """\
     if (again || found == NO_WAY) return found;
