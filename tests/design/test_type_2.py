@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 
@@ -12,6 +13,7 @@ from support import shared
 from zoo import add_body, at, bar, vertical
 
 import holoctl as hc
+from holoctl.app.cli import main
 
 LIMITS = hc.Limits(effort=2.0)
 
@@ -149,10 +151,14 @@ def test_robots_away_from_it(name, caplog):
     assert not caplog.records
 
 
-def test_the_command_tells_it(tmp_path, capsys):
-    from holoctl.app.retime_command import _nodes, _print_trajectory
-
-    _print_trajectory(crossing())
+def test_the_command_tells_it(tmp_path, capsys, monkeypatch):
+    mech, way = dataclasses.replace(five_bar(), limits=LIMITS), tmp_path / "way.csv"
+    monkeypatch.setattr("holoctl.app.retime_command.robot_held", lambda _: (mech, mech.reference))
+    way.write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in across()[1].tolist()))
+    command = ["retime", "five_bar", "--path", str(way), "--frame", "tip", "--points", "20"]
+    assert main(command) == 0
     assert "through a type-2 singularity" in capsys.readouterr().out
-    told = json.loads(json.dumps({x: y for x, y in _nodes(crossing()).items() if x != "q"}))
-    assert told["type_2_at"] == list(crossing().type_2_at)
+    assert main([*command, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["type_2_at"]) == 1
+    assert told["smallest_singular_value"] < 1e-6
