@@ -137,7 +137,8 @@ def _payload(text: str | None) -> tuple[str, float] | None:
 
 def _nodes(trajectory: Trajectory) -> dict[str, Any]:
     found = {x: getattr(trajectory, x).tolist() for x in ("t", "q", "v", "a", "u")}
-    head = {"name": trajectory.mech.name, "duration": trajectory.duration}
+    tells = ("duration", "smallest_singular_value", "smallest_at", "type_2_at")
+    head = {"name": trajectory.mech.name} | {x: getattr(trajectory, x) for x in tells}
     return head | {"at_limits": trajectory.at_limits} | found
 
 
@@ -157,6 +158,9 @@ def _print_trajectory(trajectory: Trajectory) -> None:
     print(f"{mech.name}: {trajectory.duration:.4g} s\n\nlargest efforts:")
     most = np.abs(trajectory.u).max(axis=0).tolist()
     write_table(list(zip(mech.actuator_names, most, strict=True)), motor_units(mech))
+    least, at = trajectory.smallest_singular_value, trajectory.smallest_at
+    print(f"\nsmallest singular value of gamma' B: {least:.3g} at {at:.4g} s", end="")
+    print(", through a type-2 singularity" if trajectory.type_2_at else "")
     print("\nat the limit, share of the time:")
     shares = sorted(trajectory.at_limits.items(), key=lambda x: -x[1])
     for name, share in shares:

@@ -414,6 +414,10 @@ means of two ticks tell nothing."""
 ACTUATION_SINGULAR = 1e10
 """Above this condition number of gamma' B the motors do not determine the motion."""
 
+TYPE_2 = 1e-3
+"""A trajectory goes through a type-2 singularity where the smallest singular value of gamma' B
+along it, scaled, is below this."""
+
 TASK_SINGULAR, TASK_DAMPED = 1e4, 1e-2
 """A task is singular where the condition number of its Jacobian, in scaled rows and motions, is
 larger than the first; where damping is asked for it begins where the inverse of that Jacobian,
@@ -905,6 +909,10 @@ TICKS_AHEAD = 2.0
 POSITION_MARGIN, VELOCITY_MARGIN = 2e-6, 1e-3  # rad, rad/s
 """Positions and velocities are kept this far within their limits, times the size of the loop for
 lengths."""
+
+NEAR_SPEED = 0.9
+"""Beyond this share of its limit of velocity, the bounds of a coordinate's acceleration hold at the
+end of the tick too."""
 
 LED_BACK_TICKS = 20.0
 """What is beyond a limit is led back with a time constant of so many ticks."""

@@ -18,6 +18,7 @@ from holoctl.base.tolerances import (
     EFFORT_REGULAR,
     FARTHEST_ASKED,
     LED_BACK_TICKS,
+    NEAR_SPEED,
     OFF_A_BOUND,
     POSITION_MARGIN,
     SOFT_ROWS,
@@ -71,10 +72,21 @@ class _Stage:
 
 @dataclass(frozen=True)
 class _Limited:
-    """``limited.c``; `otherwise` are statements for what is past a limit."""
+    """``limited.c``; `otherwise` are statements for what is past a limit, with what they `keep`;
+    `again` those near a limit of velocity."""
 
     name: str
+    keep: str
     otherwise: str
+    again: str
+
+
+@dataclass(frozen=True)
+class _Narrowed:
+    """``narrowed.c``; `doubtful` is what it returns where the guard is in doubt."""
+
+    doubtful: int
+    near_speed: str = number(NEAR_SPEED)
 
 
 def nearest_c(nu: int, n: int) -> str:
@@ -84,12 +96,17 @@ def nearest_c(nu: int, n: int) -> str:
     return filled("nearest.c", own=_Nearest(n, bounds, room, room * room, max(n, 1)))
 
 
-def limits_c(law: LimitsLaw) -> str:
-    """What is known of the limits, and the functions that need no law."""
+def limits_c(law: LimitsLaw, doubtful: int) -> str:
+    """What is known of the limits, and the functions that need no law but, where velocities are
+    limited, ``change_in_a_tick``.
+
+    `doubtful` is what becomes of a tick where that is in doubt: -1 gives it up, 0 goes on without.
+    """
     own = _Limits(_arrays(law), number(TICKS_AHEAD * law.dt), number(LED_BACK_TICKS * law.dt))
     scaling = filled("largest_scale.c") if law.policy == "scale" else ""
     nearest = nearest_c(law.mech.nu, len(law.bound.names))
-    return nearest + filled("limits.c", own=own) + scaling
+    narrowed = filled("narrowed.c", own=_Narrowed(doubtful)) if _fast(law) else ""
+    return nearest + filled("limits.c", own=own) + scaling + narrowed
 
 
 def stages_of(law: LimitsLaw, name: str, asked: Sequence[str]) -> list[tuple[str, list[str]]]:
@@ -107,7 +124,30 @@ def limited_c(law: LimitsLaw, name: str) -> str:
     """``<name>_limited``, around the stages of the law."""
     tried = {"scale": ["scale", "nearest"], "nearest": ["nearest"], "raise": []}[law.policy]
     texts = [filled(f"limited_{x}.c", own=_Stage(name)) for x in tried]
-    return filled("limited.c", own=_Limited(name, "".join(texts)))
+    keep, again = "".join(_KEPT[x] for x in tried), _AGAIN if _fast(law) else _ONCE
+    return filled("limited.c", own=_Limited(name, keep, "".join(texts), again))
+
+
+_KEPT = {
+    "scale": "  double base[ROOM] = {0.0};\n  int based = 0;\n",
+    "nearest": "  double H[NU * NU] = {0.0}, Y[ROWS_OF_Y * NU] = {0.0}, doubt = HUGE_VAL;\n"
+    "  int responded = 0;\n",
+}
+_AGAIN = """\
+    if (again || found == NO_WAY) return found;
+    again = narrowed(q, v, u, t, x_rate, lower + NU, upper + NU);
+    if (again <= 0) return again ? NO_WAY : found;
+"""
+_ONCE = """\
+    again = 1; /* no velocity is limited */
+    (void)q, (void)v, (void)t;
+    if (again) return found;
+"""
+
+
+def _fast(law: LimitsLaw) -> bool:
+    """Whether some velocity is limited."""
+    return bool(np.isfinite(law.bound.velocity).any())
 
 
 def _arrays(law: LimitsLaw) -> str:

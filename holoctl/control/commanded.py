@@ -90,7 +90,7 @@ class Memory:
             integral += push
             return
         acts, nu = found.outcome.limiting, push.size
-        slowed = found.outcome.scale == found.outcome.scale  # not a number where it is the nearest
+        slowed = found.outcome.scale < 1.0  # not a number where it is the nearest
         if not slowed and not acts[nu:].any():
             integral += np.where(push * acts[:nu] > 0.0, 0.0, push)
 
@@ -104,7 +104,7 @@ class LoopReport:
     saturated : tuple of str
         What limited it, as in `LimitedInverseDynamics`.
     softened : tuple of str
-        Limits of joints that gave way.
+        Limits of joints that gave way, or are passed already.
     scale : float
         1 where nothing was limited; how much was left of what was asked for; nan where the efforts
         are the nearest.

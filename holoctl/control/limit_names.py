@@ -12,7 +12,7 @@ from holoctl.control.viability import acceleration_bounds
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["joint_limit_names", "limit_names"]
+__all__ = ["joint_limit_names", "limit_names", "passed_names"]
 
 Array = NDArray[np.float64]
 
@@ -25,6 +25,16 @@ def limit_names(
     motors = [mech.actuator_names[i] for i in np.flatnonzero(limiting[: mech.nu]).tolist()]
     of_joints = limiting[mech.nu :]
     return *motors, *joint_limit_names(bound, brakes, tick, positions, velocities, of_joints)
+
+
+def passed_names(bound: BoundLimits, positions: Vector, velocities: Vector) -> tuple[str, ...]:
+    """``name.position`` and ``name.velocity`` of the limits that are passed at this state."""
+    found = []
+    for what, x in (("position", positions), ("velocity", velocities)):
+        lower, upper = getattr(bound, what)
+        past = np.flatnonzero((x < lower) | (x > upper)) if x.size else ()
+        found += [f"{bound.names[i]}.{what}" for i in past]
+    return tuple(found)
 
 
 def joint_limit_names(

@@ -1,21 +1,27 @@
 """The coordinates that are limited, of the tree and of cut joints: where they are, how they move.
 
 rate = J v        d rate / dt = J a + bias
+
+Held efforts do not hold an acceleration: a tick on, at q (+) (dt v + dt^2 a / 2) and v + dt a, they
+cause another one. `change_in_a_tick` is the difference.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.base.errors import HoloctlError
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.kinematics import Kinematics, kinematics
 
-__all__ = ["Coordinates", "coordinates_at", "coordinates_of_tree"]
+__all__ = ["Coordinates", "change_in_a_tick", "coordinates_at", "coordinates_of_tree"]
 
 Array = NDArray[np.float64]
 
@@ -66,3 +72,26 @@ def coordinates_at(
         np.vstack([J, [m.jacobian[i] for m, _, i in motions]]),
         np.concatenate([bias, [b[i] for _, b, i in motions]]),
     )
+
+
+def change_in_a_tick(
+    accelerate: Callable[[Vector, Vector, Vector, float], Vector],
+    mech: Mechanism, bound: BoundLimits, q: Vector, v: Vector, tau: Vector, t: float, dt: float,
+) -> Vector:  # fmt: skip
+    """By how much the accelerations of the limited coordinates change within a tick dt, s, where
+    the efforts tau (nv,) on all coordinates are held, (n,).
+
+    `accelerate` are the forward dynamics (q, v, tau, t) -> a. Zero where the mechanism would
+    come to a singular state within the tick, or out of reach: it is not known then.
+    """
+    try:
+        a = accelerate(q, v, tau, t)
+        there = pin.integrate(mech.model, q, dt * v + (0.5 * dt * dt) * a)
+        then = accelerate(there, v + dt * a, tau, t + dt)
+    except HoloctlError:
+        return np.zeros(len(bound.names))
+    if not bound.cut:
+        found: Vector = (then - a)[bound.columns]
+        return found
+    late = coordinates_at(mech, bound, there, v + dt * a, t + dt).accelerations(then)
+    return late - coordinates_at(mech, bound, q, v, t).accelerations(a)

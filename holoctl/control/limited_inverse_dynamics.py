@@ -9,6 +9,7 @@ References: docs/derivations.md, "Limits".
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from holoctl.base.linalg import cholesky, largest
 from holoctl.base.tolerances import SINGULAR
 from holoctl.control.brakes import brakes_of
 from holoctl.control.effort_bounds import least_efforts
-from holoctl.control.limited_coordinates import coordinates_at
+from holoctl.control.limited_coordinates import change_in_a_tick, coordinates_at
 from holoctl.control.limits_law import LIMIT_POLICIES, Asked, LimitsLaw
 from holoctl.control.nearest_by_cvxpy import by_cvxpy
 from holoctl.control.nearest_efforts import by_daqp
@@ -27,6 +28,7 @@ from holoctl.dynamics.actuation import Actuation, actuation, effort_weights
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
 from holoctl.dynamics.effort_response import effort_response
 from holoctl.dynamics.inverse import asked_acceleration, checked_target, driven_acceleration
+from holoctl.dynamics.tick.general_path import general_acceleration
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.limits import Limits
@@ -59,6 +61,10 @@ def _limited(
         w = inverse_tree_dynamics(mech, P.q, P.v, a) - known
         return preferred + act.efforts(w - B @ preferred)
 
+    def change(u: Vector) -> Vector:
+        forward, tau = partial(general_acceleration, mech, P.partition), B @ u + known - T.F
+        return change_in_a_tick(forward, mech, law.bound, P.q, P.v, tau, T.t, law.dt)
+
     here = coordinates_at(mech, law.bound, P.q, P.v, T.t, T.kinematics)
     response = effort_response(P, act, known)
     u_cmd = efforts(a_cmd)
@@ -70,6 +76,7 @@ def _limited(
         accelerations=here.accelerations(response.Y @ u_cmd + response.a0),
         response=lambda: (response.H, here.J @ response.Y),
         base=lambda: efforts(driven_acceleration(P, act, np.zeros(mech.nu), known, "project")),
+        change=change,
     )
     found = law.outcome(asked)
     u, a = found.u, a_cmd
@@ -102,7 +109,7 @@ class LimitedInverseDynamics:
         What limits: motors by name, joints as ``"name.position"``, ``"name.velocity"`` or
         ``"name.acceleration"``. Empty where what was asked for comes back unchanged.
     softened : tuple of str
-        Limits of joints that the motors cannot keep, named likewise.
+        Limits of joints that the motors cannot keep, or that are passed already, named likewise.
     scale : float
         1 where nothing was limited; of the policy "scale" how much is left of what was asked for,
         from 0 to 1; nan where it is the nearest.

@@ -16,11 +16,18 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.tolerances import ALMOST_ONE, FAR_SIDE
 from holoctl.control.effort_bounds import effort_bounds_at_any_rate
-from holoctl.control.limited_coordinates import coordinates_at, coordinates_of_tree
+from holoctl.control.limit_names import passed_names
+from holoctl.control.limited_coordinates import (
+    change_in_a_tick,
+    coordinates_at,
+    coordinates_of_tree,
+)
 from holoctl.control.limits_law import Asked, LimitsLaw, Outcome
 from holoctl.control.viability import safe_range
 from holoctl.dynamics.effort_response import EffortResponse, response_at
 from holoctl.dynamics.tick.inverse_tick import Behind
+from holoctl.dynamics.tick.own_workspace import laid_out_now
+from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.projector.partition import Partition
 
@@ -44,7 +51,7 @@ class Limiting(NamedTuple):
 
     @property
     def softened(self) -> tuple[str, ...]:
-        """Limits of joints that gave way."""
+        """Limits of joints that gave way, or are passed already."""
         return self.law.given_way(self.positions, self.velocities, self.outcome)
 
 
@@ -65,6 +72,7 @@ class LimitedTick:
     within: Callable[[Vector], bool] = field(init=False, repr=False)
     _allowed: Callable[[Vector], bool] = field(init=False, repr=False)
     _far: Callable[[Vector, Vector, Vector], bool] = field(init=False, repr=False)
+    _forward: PreparedForwardDynamics = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         allowed = _allowed_at_any_rate(self.law.bound)
@@ -72,6 +80,10 @@ class LimitedTick:
         object.__setattr__(self, "within", within)
         object.__setattr__(self, "_allowed", allowed)
         object.__setattr__(self, "_far", _far_from_limits(self.law))
+        forward = PreparedForwardDynamics(self.law.mech, self.partition)
+        if np.isfinite(self.law.bound.velocity).any():  # before the first tick that asks for it
+            laid_out_now(forward._local, forward._laid_out)
+        object.__setattr__(self, "_forward", forward)
 
     def limited(
         self, u: Vector, q: Vector, v: Vector, t: float, known: Vector | None,
@@ -96,9 +108,11 @@ class LimitedTick:
                     return nearest.outcome.u, nearest
         asked = self._asked(u, a, q, v, t, known, behind, base)
         found = law.outcome(asked)
-        if found.scale == 1.0:
-            return u, None
-        return found.u, Limiting(law, asked.positions, asked.velocities, found)
+        limiting = Limiting(law, asked.positions, asked.velocities, found)
+        if found.scale == 1.0:  # unchanged; but a limit may be passed all the same
+            passed = passed_names(law.bound, asked.positions, asked.velocities)
+            return u, limiting if passed else None
+        return found.u, limiting
 
     def _far_from_joints(
         self, u: Vector, a: Vector | None, q: Vector, v: Vector, behind: Behind
@@ -131,8 +145,13 @@ class LimitedTick:
             found = None if behind is None else behind.response(q)
             return in_general()[:2] if found is None else found
 
+        def change(u: Vector) -> Vector:
+            tau = mech.B @ u if known is None else mech.B @ u + known
+            forward = self._forward.acceleration
+            return change_in_a_tick(forward, mech, bound, q, v, tau, t, self.law.dt)
+
         if not bound.names:
-            return Asked(u, v, _NONE, _NONE, _NONE, of_all, base)
+            return Asked(u, v, _NONE, _NONE, _NONE, of_all, base, change)
         here = coordinates_at(mech, bound, q, v, t)
         if a is None:
             response = in_general()
@@ -142,7 +161,8 @@ class LimitedTick:
             H, Y = of_all()
             return H, here.J.dot(Y)
 
-        return Asked(u, v, here.positions, here.velocities, here.accelerations(a), of_limited, base)
+        a_here = here.accelerations(a)
+        return Asked(u, v, here.positions, here.velocities, a_here, of_limited, base, change)
 
 
 _NONE = np.zeros(0)

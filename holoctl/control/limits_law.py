@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -34,10 +35,10 @@ from holoctl.base.tolerances import (
     WIDE_OPEN,
 )
 from holoctl.control.effort_bounds import effort_bounds
-from holoctl.control.limit_names import joint_limit_names, limit_names
+from holoctl.control.limit_names import joint_limit_names, limit_names, passed_names
 from holoctl.control.nearest_efforts import Program, Solver, by_daqp
 from holoctl.control.scaled_efforts import largest_scale
-from holoctl.control.viability import acceleration_bounds
+from holoctl.control.viability import acceleration_bounds, narrowed, near_speed
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -63,6 +64,8 @@ class Asked(NamedTuple):
         the first where n is 0.
     base : function () -> u
         The efforts of the motion that leaves the rates of the motors as they are.
+    change : function (u) -> (n,) array
+        By how much the accelerations change within a tick where these efforts are held.
     """
 
     u: Vector
@@ -72,6 +75,7 @@ class Asked(NamedTuple):
     accelerations: Vector
     response: Callable[[], tuple[Array, Array]]
     base: Callable[[], Vector]
+    change: Callable[[Vector], Vector]
 
 
 class Bounds(NamedTuple):
@@ -154,7 +158,7 @@ class LimitsLaw:
         return Bounds(lower, upper, least, most)
 
     def outcome(self, asked: Asked) -> Outcome:
-        """Efforts within limits.
+        """Efforts within limits; near a limit of velocity also at the end of the tick.
 
         Raises
         ------
@@ -163,7 +167,18 @@ class LimitsLaw:
         LimitError
             With the policy "raise", past a limit.
         """
-        bounds, u, a = self.bounds(asked), asked.u, asked.accelerations
+        asked, bounds = asked._replace(response=cache(asked.response)), self.bounds(asked)
+        found = self._within(asked, bounds)
+        near = near_speed(self.bound, asked.velocities) if asked.velocities.size else None
+        if near is None:
+            return found
+        change, (lower, upper, least, most) = asked.change(found.u), bounds
+        least, most = narrowed(least, most, near, asked.velocities, change, self.dt)
+        return self._within(asked, Bounds(lower, upper, least, most))
+
+    def _within(self, asked: Asked, bounds: Bounds) -> Outcome:
+        """Efforts within these bounds."""
+        u, a = asked.u, asked.accelerations
         lower, upper, least, most = bounds
         if _is_within(u, lower, upper) and _is_within(a, least, most):
             return Outcome(u, 1.0, np.zeros(u.size + a.size), np.zeros(a.size))
@@ -251,9 +266,10 @@ class LimitsLaw:
         return limit_names(*options, positions, velocities, limiting)
 
     def given_way(self, positions: Vector, velocities: Vector, outcome: Outcome) -> tuple[str, ...]:
-        """The names of limits of joints that gave way."""
+        """The names of limits of joints that gave way, and of those that are passed already."""
         options = self.bound, self.brakes, self.dt
-        return joint_limit_names(*options, positions, velocities, outcome.given_way)
+        gave_way = joint_limit_names(*options, positions, velocities, outcome.given_way)
+        return tuple(dict.fromkeys(gave_way + passed_names(self.bound, positions, velocities)))
 
 
 def _slower(asked: Asked, bounds: Bounds, response: tuple[Array, Array] | None) -> Outcome | None:

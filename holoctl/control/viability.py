@@ -11,7 +11,8 @@ From now on the acceleration is constant for a time dt. On the upper side, with 
 
 and the lower side is its mirror. brake is how hard the coordinate can be braked. dt is longer than
 a tick, brake less than all of it, and there are margins, for in a tick the acceleration of a closed
-chain varies. What is beyond a limit is led back gently.
+chain varies. What is beyond a limit is led back gently. Near a limit of velocity the bounds hold at
+the end of the tick too, where the acceleration under the same efforts is another one (`narrowed`).
 
 References: A. Del Prete, Joint position and velocity bounds in discrete-time acceleration/torque
 control of robot arms, IEEE Robotics and Automation Letters (2018); docs/derivations.md, "Limits".
@@ -28,13 +29,14 @@ from holoctl.base.checks import Vector
 from holoctl.base.tolerances import (
     BRAKE_SHARE,
     LED_BACK_TICKS,
+    NEAR_SPEED,
     POSITION_MARGIN,
     TICKS_AHEAD,
     VELOCITY_MARGIN,
 )
 from holoctl.mechanism.bound_limits import BoundLimits
 
-__all__ = ["acceleration_bounds", "most_acceleration", "safe_range"]
+__all__ = ["acceleration_bounds", "most_acceleration", "narrowed", "near_speed", "safe_range"]
 
 Array = NDArray[np.float64]
 
@@ -111,6 +113,37 @@ def acceleration_bounds(
             least = most = 0.5 * (least + most)
         lower[i], upper[i] = least, most
     return lower, upper
+
+
+def near_speed(bound: BoundLimits, v: Vector) -> NDArray[np.bool_] | None:
+    """(2, n): whether coordinates are near their limits of velocity, the lower and the upper ones;
+    None where none is."""
+    near: NDArray[np.bool_] = v * [[-1.0], [1.0]] > NEAR_SPEED * np.abs(bound.velocity)
+    return near if near.any() else None
+
+
+def narrowed(
+    least: Vector, most: Vector, near: NDArray[np.bool_], v: Vector, change: Vector, tick: float
+) -> tuple[Vector, Vector]:
+    """Bounds of accelerations that hold at the end of the tick too, for coordinates that are `near`
+    their limits of velocity: never more than what stops them, nor past the other bound.
+
+    Parameters
+    ----------
+    least, most : (n,) arrays
+        `acceleration_bounds`.
+    near : (2, n) array
+        `near_speed`.
+    v, change : (n,) arrays
+        Velocities, and by how much accelerations change within the tick under held efforts.
+    tick : float
+        s.
+    """
+    stop, below, above = -v / (TICKS_AHEAD * tick), near[0], near[1]
+    upper = np.maximum(most - np.maximum(change, 0.0), np.minimum(most, stop))
+    lower = np.minimum(least - np.minimum(change, 0.0), np.maximum(least, stop))
+    upper, lower = np.maximum(upper, least), np.minimum(lower, most)
+    return np.where(below, lower, least), np.where(above, upper, most)
 
 
 def safe_range(bound: BoundLimits, brakes: Array, tick: float) -> Array | None:

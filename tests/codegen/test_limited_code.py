@@ -123,6 +123,22 @@ def test_compiled_torque_is_that_of_python(case, policy):
     assert limited >= 5
 
 
+@pytest.mark.parametrize("policy", few(POLICIES, ["nearest"]))
+def test_near_a_limit_of_velocity_bounds_hold_at_the_end_of_the_tick(policy, monkeypatch):
+    """In machine code as in Python, where that changes the torque."""
+    limits, dt = hc.Limits(effort=8.0, velocity={"elbow_left": 1.0, "elbow_right": 1.0}), 5e-3
+    ctl = hc.ComputedTorque(robot("five_bar"), 400.0, 40.0, limits=limits, policy=policy, dt=dt)
+    fast, changed = hc.compile(ctl, ["torque"], flags=["-O0"]), 0
+    for tick in ticks(ctl.mech, 40):
+        u = ctl.torque(*tick)
+        assert agrees(fast.torque(*tick), u)
+        with monkeypatch.context() as without:
+            without.setattr("holoctl.control.viability.NEAR_SPEED", np.inf)
+            changed += not agrees(ctl.torque(*tick), u)
+    assert changed >= 5
+    assert fast.fallbacks <= 4
+
+
 def test_what_is_within_limits_is_unchanged():
     mech = robot("five_bar")
     wide = hc.Limits(effort=1e4, velocity=1e3, acceleration=1e6)

@@ -11,14 +11,16 @@ import pytest
 from inside import prepared_of
 from limited_situations import ROBOTS, limits_near, robot, situation
 from support import few
-from zoo import add_body, at, bar
+from zoo import add_body, at, bar, vertical
 
 import holoctl as hc
 from holoctl.base.tolerances import SOFT_ROWS
 from holoctl.control import limited_inverse_dynamics
+from holoctl.control.limited_coordinates import change_in_a_tick
 from holoctl.control.nearest_by_cvxpy import by_cvxpy
 from holoctl.control.nearest_efforts import by_daqp
 from holoctl.dynamics.tick.prepared_inverse import behind
+from holoctl.mechanism.bound_limits import bound_limits
 
 POLICIES = ("nearest", "scale")
 QUICK = ("five_bar", "floating_leg", "five_motors")
@@ -584,3 +586,100 @@ def test_another_run_begins_anew():
     assert np.array_equal(first.u, again.u)
     without = replace(follow, controller=hc.ComputedTorque(mech, 100.0, 20.0, partition=part))
     assert not without.last.integral.any()
+
+
+# ------------------------------------------------------- speeds of passive joints within a tick
+
+
+def short_five_bar(seed):
+    """Two driven arms and two rods of random lengths and masses."""
+    rng = np.random.default_rng(seed)
+    lengths, ground = rng.uniform(0.2, 0.35, 4), rng.uniform(0.15, 0.4)
+    model, mass = vertical(pin.Model()), rng.uniform(0.2, 1.0, 4)
+    for i, (name, x) in enumerate((("left", 0.0), ("right", ground))):
+        add_body(model, 0, pin.JointModelRZ(), at(x), name, bar(lengths[2 * i], mass[2 * i]))
+        rod = bar(lengths[2 * i + 1], mass[2 * i + 1])
+        add_body(model, name, pin.JointModelRZ(), at(lengths[2 * i]), f"{name}_rod", rod)
+    loop = hc.Closure(("left_rod", at(lengths[1])), ("right_rod", at(lengths[3])), axes="x y")
+    start = [2.2, -1.2, 0.9, 1.2]
+    return hc.Mechanism(model, [loop], ["left", "right"], reference=start, name=f"short {seed}")
+
+
+def run_fast(seed, dt, policy="nearest"):
+    """By which share passive joints are faster than they may, at ticks and between, and when; when
+    a limit was told to give way."""
+    mech, rng = short_five_bar(seed), np.random.default_rng(1000 + seed)
+    q, v = hc.assemble(mech)
+    home, (amp, w, phase) = mech.motor_positions(q), rng.uniform(size=(3, 2))
+    amp, w, phase = 0.3 + 0.6 * amp, 4.0 + 8.0 * w, 2.0 * np.pi * phase
+    most, effort = rng.uniform(2.0, 8.0), rng.uniform(4.0, 20.0)
+    limits = hc.Limits(effort=effort, velocity={"left_rod": most, "right_rod": most})
+
+    def reference(t):
+        at_t = home + amp * (np.sin(w * t + phase) - np.sin(phase))
+        return at_t, amp * w * np.cos(w * t + phase), -amp * w * w * np.sin(w * t + phase)
+
+    follow = hc.ComputedTorque(mech, 400.0, 40.0, limits=limits, policy=policy, dt=dt)
+    follow, told = follow.track(reference), []
+
+    def controller(t, q, v):
+        u = follow(t, q, v)
+        if follow.last.softened:
+            told.append(t)
+        return u
+
+    n = round(0.5 / dt)
+    often = np.arange(4 * n + 1) * (0.25 * dt)
+    run = hc.simulate(mech, controller, q, v, n * dt, rate=1.0 / dt, output=often, rtol=1e-8)
+    return np.abs(run.v[:, [1, 3]]).max(axis=1) / most - 1.0, run.t, told
+
+
+SPEEDS = [(12, 2e-3, "nearest"), (12, 1e-3, "nearest"), (5, 2e-3, "nearest"), (10, 2e-3, "scale")]
+
+
+@pytest.mark.parametrize("case", few(SPEEDS, SPEEDS[:1]))
+def test_speeds_of_passive_joints_are_kept_within_ticks(case):
+    """Held efforts do not hold an acceleration: it changes within the tick."""
+    seed, dt, policy = case
+    over, _, told = run_fast(seed, dt, policy)
+    assert -0.01 < over.max() <= 0.0  # the limit acts
+    assert told == []
+
+
+def test_a_speed_that_cannot_be_kept_is_told_before_it_is_passed():
+    over, t, told = run_fast(14, 2e-3)
+    assert over.max() > 0.01
+    assert told[0] < t[over > 0.0][0]
+
+
+def test_a_limit_that_is_passed_is_told_also_where_nothing_more_is_to_be_done():
+    """What is asked for brakes by itself, and comes back unchanged."""
+    mech = hc.load(hc.robot_file("five_bar"))
+    q, _ = hc.assemble(mech)
+    gamma = hc.project(mech, q, np.zeros(mech.nv)).gamma
+    v = gamma @ np.linalg.solve(mech.B.T @ gamma, [1.0, 1.0])
+    limits = hc.Limits(velocity={"motor_left": 0.9}, effort=1e3)
+    wanted = mech.motor_positions(q), np.zeros(2), np.array([-100.0, -10.0])
+    follow, free = (
+        hc.ComputedTorque(mech, 100.0, 20.0, limits=x).track(lambda t: wanted)
+        for x in (limits, None)
+    )
+    np.testing.assert_array_equal(follow(0.0, q, v), free(0.0, q, v))
+    found = hc.limited_inverse_dynamics(mech, q, v, [-100.0, -10.0], limits)
+    for told in (follow.last, found):
+        assert told.scale == 1.0
+        assert told.saturated == ()
+        assert told.softened == ("motor_left.velocity",)
+
+
+def test_a_tick_on_is_what_the_mechanism_does():
+    """By how much accelerations change within a tick, against the same motion integrated."""
+    mech, dt = short_five_bar(12), 1e-3
+    q, v = hc.assemble(mech, v_guess=[3.0, -4.0, 2.0, 1.0])
+    bound = bound_limits(mech, hc.Limits(velocity={"left_rod": 5.0, "right_rod": 5.0}))
+    u = np.array([2.0, -1.5])
+    forward = hc.PreparedForwardDynamics(mech).acceleration
+    found = change_in_a_tick(forward, mech, bound, q, v, mech.B @ u, 0.0, dt)
+    run = hc.simulate(mech, lambda t, q, v: u, q, v, dt, rtol=1e-11, atol=1e-13)
+    ends = [forward(*x, mech.B @ u) for x in ((q, v), (run.q[-1], run.v[-1]))]
+    assert found == pytest.approx((ends[1] - ends[0])[[1, 3]], rel=2e-2)

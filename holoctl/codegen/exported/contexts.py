@@ -55,7 +55,7 @@ class Shared:
         For how many calls HOLD holds; a number of C.
     usual_call : str
         A call of the function that most will use, as a statement.
-    t_parameter, t_given, t_refused, t_contract : str
+    t_parameter, t_given, t_at, t_refused, t_contract : str
         Where there is a time: its parameter, argument, check, and line of documentation.
     state : str
         Arguments: q, and t where there is a time.
@@ -91,6 +91,7 @@ class Shared:
     usual_call: str
     t_parameter: str
     t_given: str
+    t_at: str
     t_refused: str
     t_contract: str
     state: str

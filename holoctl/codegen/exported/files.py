@@ -145,6 +145,7 @@ def shared_context(
         usual_call=f"{P}_{function}(&c, {calls}, {'t, ' if timed else ''}u);",
         t_parameter="double t, " if timed else "",
         t_given="t, " if timed else "",
+        t_at="&t" if timed else "0",
         t_refused=" || !isfinite(t)" if timed else "",
         t_contract="\n *   t            time, s" if timed else "",
         state="q, t" if timed else "q",
@@ -240,6 +241,7 @@ def _source(
         if laws.limits
         else [laws.errors, laws.law, laws.hold, laws.matrix]
     )
+    functions += [] if laws.change is None else [laws.change]
     functions += [] if laws.task is None else [laws.task.function]
     functions = [f for f in functions if f is not None]
     if laws.closed_state is not None:

@@ -66,7 +66,7 @@ def limit_texts(laws: Laws, qualifier: str, symbols: Any) -> LimitTexts:
         tuple(x.source for x in stages.values()),
         stages["law"].size,
         stages["hold"].size if "hold" in stages else 0,
-        limits_c(law) + "".join(drivers),
+        limits_c(law, 0) + "".join(drivers),
         "  c->scale = HUGE_VAL;\n  keep_within(c->rates, u); /* the last ones that are known */\n",
         "  {\n    const double rest[NU] = {0.0};\n    keep_within(rest, u);\n  }\n",
         "  c->scale = HUGE_VAL;\n  for (int i = 0; i < NU; i++) c->rates[i] = 0.0;\n",

@@ -6,8 +6,11 @@
     motor_rates of the motors, B' v
     H, Y       what efforts are worth, what they do: H = A' W^-1 A, a = a0 + Y u
 
-with W = gamma' M gamma and A = gamma' B. `asked` is needed at every tick, the others where it is
-past a limit. The oracles are control/limits_law.py and dynamics/effort_response.py.
+    change     by how much a changes within a tick under held efforts
+
+with W = gamma' M gamma and A = gamma' B. `asked` is needed at every tick, `change` near limits
+of velocity, the others where it is past a limit. The oracles are control/limits_law.py,
+control/limited_coordinates.py and dynamics/effort_response.py.
 """
 
 from __future__ import annotations
@@ -22,20 +25,28 @@ from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.bordered import bordered
-from holoctl.codegen.laws.forward_dynamics import reduced_inertia
+from holoctl.codegen.laws.forward_dynamics import forward_function, reduced_inertia
 from holoctl.codegen.laws.inverse_dynamics import (
     holding_function,
     inverse_function,
     motor_border,
 )
 from holoctl.codegen.laws.measures import state_doubt
+from holoctl.codegen.laws.placed import placed_function
 from holoctl.codegen.laws.readings import JointReading, joint_readings
 from holoctl.codegen.laws.torque import at_reference, given_to
 from holoctl.codegen.matrices import column, scalars, total
 from holoctl.control.limits_law import LimitsLaw
 from holoctl.mechanism.bound_limits import BoundLimits
 
-__all__ = ["Limited", "as_it_moves", "caused_by", "limited", "limited_torque"]
+__all__ = [
+    "Limited",
+    "as_it_moves",
+    "caused_by",
+    "change_function",
+    "limited",
+    "limited_torque",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +187,28 @@ def response(E: Expressions, at: LimitedCoordinates) -> tuple[SX, SX, SX]:
         ca.densify(at.J @ (N @ caused)),
         total([*K.doubt, *reduced.doubt]),
     )
+
+
+def change_function(E: Expressions, law: LimitsLaw) -> Any:
+    """``change_in_a_tick(q, v, u, t) -> change, doubt``, as in control/limited_coordinates.py; None
+    where no velocity is limited."""
+    if not np.isfinite(law.bound.velocity).any():
+        return None
+    ca, at, dt = casadi_module(), limited_coordinates(E, law.bound), law.dt
+    forward, u = forward_function(E), ca.SX.sym("u", E.mech.nu)
+    tau = ca.SX(E.mech.B) @ u
+    a, doubt = forward.call([E.q, E.v, tau, E.t], True, False)
+    step, v = dt * E.v + (0.5 * dt * dt) * a, E.v + dt * a
+    q, _, turned = placed_function(E).call([E.q, ca.vertcat(step, E.v)], True, False)
+    then, doubt_then = forward.call([q, v, tau, E.t + dt], True, False)
+    rates = ca.Function("rates", [E.q, E.v, E.t], [at.J, at.bias])
+    J, bias = rates.call([q, v, E.t + dt], True, False)
+    change = J @ then + bias - at.accelerations(a)
+    return ca.Function(
+        "change_in_a_tick", [E.q, E.v, u, E.t],
+        [ca.densify(change), total([doubt, turned, doubt_then])],
+        ["q", "v", "u", "t"], ["change", "doubt"],
+    )  # fmt: skip
 
 
 def as_it_moves(

@@ -29,7 +29,7 @@ class TaskReport:
     saturated : tuple of str
         What limited it, as in `LimitedInverseDynamics`.
     softened : tuple of str
-        Limits of joints that gave way.
+        Limits of joints that gave way, or are passed already.
     scale : float
         1 where nothing was limited; how much was left of what was asked for; nan where the efforts
         are the nearest.

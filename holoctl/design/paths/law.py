@@ -6,6 +6,8 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from holoctl.base.checks import Vector
 
 __all__ = ["Law", "Sampled"]
@@ -41,6 +43,14 @@ class Law:
         T, rate, accelerated = t - self._t[i], float(self.xd[i]), float(self.xdd[i])
         x = float(self.x[i]) + T * (rate + 0.5 * accelerated * T)
         return x, max(rate + accelerated * T, 0.0), accelerated
+
+    def time(self, x: float) -> float:
+        """When it is at x, s; the first and the last time outside."""
+        i = min(max(int(np.searchsorted(self.x, x, side="right")) - 1, 0), self.xdd.size - 1)
+        rate, left = float(self.xd[i]), max(x - float(self.x[i]), 0.0)
+        root = np.sqrt(max(rate * rate + 2.0 * float(self.xdd[i]) * left, 0.0))
+        T = 2.0 * left / (rate + root) if rate + root > 0.0 else 0.0
+        return float(min(self._t[i] + T, self._t[i + 1]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ The curve is closed (curve.py); x runs along it with piecewise constant xdd, or 
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,11 +19,14 @@ from holoctl.base.errors import InputError
 from holoctl.design.paths.curve import Curve, Motion, MotorCurve, motor_curve
 from holoctl.design.paths.law import Law, Sampled
 from holoctl.design.paths.times import curve_of_nodes, nodes_through
+from holoctl.design.paths.type2 import type_2_along
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.projector.partition import Partition
+from holoctl.projector.partition import Partition, partition
 
 __all__ = ["Trajectory"]
+
+log = logging.getLogger(__name__)
 
 Array = NDArray[np.float64]
 
@@ -64,6 +68,15 @@ class Trajectory:
         s.
     at_limits : dict of str to float
         For which share of the time something is at its limit, by the names of `active`.
+    smallest_singular_value : float
+        Of gamma' B, scaled, along the whole way, between the nodes too: 0 at a type-2 (actuation)
+        singularity, where motors do not determine the motion and efforts are unbounded; inf without
+        motors or motions.
+    smallest_at : float
+        The time of that, s.
+    type_2_at : tuple of float
+        The times of type-2 singularities that are crossed or touched, s. Where there are some, a
+        warning is logged.
 
     Raises
     ------
@@ -100,6 +113,9 @@ class Trajectory:
     excess: float = 0.0
     curve: Curve = field(default=None, repr=False)  # type: ignore[assignment]
     law: Law = field(default=None, repr=False)  # type: ignore[assignment]
+    smallest_singular_value: float = field(init=False)
+    smallest_at: float = field(init=False)
+    type_2_at: tuple[float, ...] = field(init=False)
     _motors: MotorCurve | None = field(init=False, repr=False)
 
     @quiet
@@ -127,14 +143,24 @@ class Trajectory:
                 "curve and law out (None) where nodes are changed"
             )
         object.__setattr__(self, "_motors", motor_curve(mech, self.curve))
+        part = partition(mech, self.q[0]) if self.partition is None else self.partition
+        found = type_2_along(mech, part, self.curve)
+        object.__setattr__(self, "smallest_singular_value", found.least)
+        object.__setattr__(self, "smallest_at", self.law.time(found.at))
+        object.__setattr__(self, "type_2_at", tuple(map(self.law.time, found.places)))
+        if self.type_2_at:
+            there = self.state(self.type_2_at[0]).q
+            log.warning(_TYPE_2, mech.name, _times(self.type_2_at), found.places[0], there.tolist())
 
     def __repr__(self) -> str:
         fast, strong = float(np.abs(self.v).max()), float(np.abs(self.u).max(initial=0.0))
         limited = [name for names in self.active for name in set(names)]
+        through = f", through a type-2 singularity at t = {_times(self.type_2_at)}"
         often = f", mostly at the limit of {max(limited, key=limited.count)!r}" if limited else ""
         return (
             f"<Trajectory of {self.mech.name!r}: {self.duration:.4g} s in {len(self.t)} nodes, "
-            f"rates up to {fast:.3g}, efforts up to {strong:.3g}{often}>"
+            f"rates up to {fast:.3g}, efforts up to {strong:.3g}{often}"
+            f"{through if self.type_2_at else ''}>"
         )
 
     @property
@@ -297,6 +323,18 @@ class Trajectory:
         """
         check_mechanism(mech)
         return Trajectory(mech, *nodes_through(mech, points, times, start, partition))
+
+
+_TYPE_2 = (
+    "%s: the trajectory goes through a type-2 (actuation) singularity at t = %s (first at %.6g of "
+    "its curve, q = %s): the smallest singular value of gamma' B vanishes, the motors do not "
+    "determine the motion, and the efforts that track it are unbounded beside that place, whatever "
+    "u is at the nodes; lead the path past it, or stay on one side"
+)
+
+
+def _times(times: tuple[float, ...]) -> str:
+    return ", ".join(f"{t:.6g} s" for t in times)
 
 
 def _tick(dt: Any) -> float:

@@ -105,6 +105,7 @@ def retime(
     Returns
     -------
     Trajectory
+        Where it goes through a type-2 singularity, a warning is logged, and `type_2_at` says when.
 
     Raises
     ------
