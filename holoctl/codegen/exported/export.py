@@ -8,13 +8,13 @@ a torque in all cases. The numbers of the self-test come from the Python path.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import one_of, quiet
+from holoctl.base.checks import file_path, one_of, quiet
 from holoctl.base.errors import BranchError, InputError
 from holoctl.base.tolerances import LARGEST_REFERENCE
 from holoctl.codegen.exported.files import library_files, shared_context
@@ -140,7 +140,7 @@ def export_c(
         subject = subject_of(what, partition, weights, NOT_GIVEN, closure_limit, velocity_limit)
     mech, weights, limits = subject.mech, subject.weights, subject.limits
     one_of("in_trouble", in_trouble, POLICIES)
-    place = _folder(folder)
+    place = file_path("folder", folder)
     prefix = f"holoctl_{identifier(mech.name if name is None else name)}"
     _check_reference(mech)
     E = symbolic(mech, subject.partition)
@@ -180,16 +180,6 @@ def _keeping(subject: Subject) -> LimitsLaw | None:
             "is nobody to raise to; take 'nearest' or 'scale'"
         )
     return law
-
-
-def _folder(folder: Any) -> Path:
-    try:
-        given = fspath(folder)
-        if given:
-            return Path(given)
-    except TypeError:
-        pass
-    raise InputError(f"folder must be a path; got {folder!r}")
 
 
 def _check_reference(mech: Mechanism) -> None:
