@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import signal
 
 import numpy as np
 import pytest
@@ -147,3 +148,204 @@ def check(bench, function, data):
         result = FUNCTIONS[function](s, *arguments)
     assert result is None or is_proper(result)
     np.testing.assert_equal(arguments, before)
+
+
+# ------------------------------------------------- one hostile argument after the other, by name
+
+
+class Odd:
+    """What somebody else wrote, such as a tensor that wants gradients."""
+
+    def __array__(self, *args, **kwargs):
+        raise RuntimeError("not as an array")
+
+
+HOSTILE = {
+    "0-d": np.array(1.0), "0-d object": np.array(None), "ragged": [[1, 2], [3]],
+    "bools": np.array([True, False]), "nan": np.nan, "inf": np.inf, "largest": 1e308,
+    "smallest": 1e-320, "huge": 10**400, "text": "nonsense", "empty": "",
+    "surrogate": "\ud800", "nul": "a\0b", "none": None, "objects": np.array([object(), None]),
+    "long": np.zeros(1001), "zero": 0.0, "below": -1.0, "true": True, "nothing": [], "dict": {},
+    "of nan": {"crank": np.nan}, "of ragged": {"crank": [[1, 2], [3]]},
+    "of 0-d": {"crank": np.array(1.0)},
+    "bytes": b"abc", "complex": 1j, "cube": np.zeros((2, 2, 2)), "odd": Odd(), "object": object(),
+    "records": np.zeros(2, dtype=[("a", float)]), "date": np.datetime64("2020"), "set": {1, 2},
+    "masked": np.ma.masked_all(3), "infs": np.full(3, np.inf), "large": np.full(3, 1e308),
+    "small": np.array([1e-320]), "range": range(3), "names": ["a", "b"],
+}  # fmt: skip
+"""Values that no argument has in mind; a generator is made anew for each."""
+
+
+def given_by_name(s):
+    """Public callables, each with arguments that serve."""
+    mech, q, v, part, crank = s.mech, s.q, s.v, s.part, s.mech.motor_positions(s.q)
+    state, at = {"mech": mech, "q": q, "v": v}, {"partition": part}
+    eq = hc.equilibrium(mech, partition=part)
+    lin = hc.linearize(mech, eq.q, u=eq.u, partition=eq.partition)
+    run = hc.simulate(mech, lambda t, q, v: [0.0], q, v, 0.002)
+    way = hc.Trajectory.through(mech, [crank, crank + 0.2], [0.0, 0.5])
+    task, limits = hc.FrameTask("rocker", "x"), hc.Limits(effort={"crank": 50.0})
+    observer = hc.MomentumObserver(mech, 50.0, part)
+    rates, regulator = hc.RateFilter(300.0, 1e-3), hc.lqr(lin, 1.0, 1.0)
+    goal = {"q_ref": crank, "v_ref": s.one, "a_ref": s.one}
+    seen = {"q_motors": crank, "v_motors": s.one}
+    loads = {"f_ext": None, "efforts": None}
+    return {
+        "assemble": (hc.assemble, {"mech": mech, "q_guess": q, "v_guess": v, "weights": None,
+                                   "locked": (), "t": 0.0, "tol": 1e-12, "seed": 0}),
+        "assembly_modes": (hc.assembly_modes, {"mech": mech, "motors": crank, "tries": 2}),
+        "by_constraint": (hc.by_constraint, {"mech": mech, "x": np.zeros(2)}),
+        "constraint_errors": (hc.constraint_errors, state),
+        "constraint_wrenches": (hc.constraint_wrenches,
+                                {"mech": mech, "q": q, "multipliers": s.a[:2], "axes": "world"}),
+        "corrected": (hc.corrected, state | at),
+        "energy": (hc.energy, state | {"t": 0.0}),
+        "equilibrium": (hc.equilibrium, {"mech": mech, "q_guess": q, "u": None, "fixed": (),
+                                         "restarts": 0} | at),
+        "forward_dynamics": (hc.forward_dynamics, state | at
+                             | {"tau": s.tau, "method": "projection", "t_stab": None}),
+        "gains_for": (hc.gains_for, {"lin": lin, "bandwidth": 20.0, "damping": 1.0, "rate": 1e3,
+                                     "delay": 0.0}),
+        "gains_for, continuous": (hc.gains_for, {"lin": lin, "bandwidth": 20.0, "delay": 1e-3}),
+        "impulse": (hc.impulse, state | at | {"restitution": None}),
+        "inverse_dynamics": (hc.inverse_dynamics, state | at | loads
+                             | {"target": s.one, "coordinates": "actuated", "weights": None}),
+        "relaxed": (hc.inverse_dynamics_relaxed, state | at | {"target": s.one, "stiffness": None}),
+        "joint_motion": (hc.joint_motion, state | {"name": "crank"}),
+        "limited": (hc.limited_inverse_dynamics, state | at
+                    | {"target": s.one, "limits": limits, "policy": "nearest", "metric": None}),
+        "linearize": (hc.linearize, {"mech": mech, "q": eq.q, "u": eq.u, "outputs": None,
+                                     "along": "fixed"} | at),
+        "lqr": (hc.lqr, {"lin": lin, "Q": 1.0, "R": 1.0, "dt": None, "ignore": ()}),
+        "lqr in ticks": (hc.lqr, {"lin": lin, "Q": 1.0, "R": 1.0, "dt": 1e-3}),
+        "discretized": (lin.discretized, {"dt": 1e-3}),
+        "lqr_along": (hc.lqr_along, {"mech": mech, "trajectory": way, "Q": 1.0, "R": 1.0,
+                                     "dt": 0.05, "models": 2}),
+        "motor_map": (hc.motor_map, {"mech": mech, "grid": {"crank": [0.0, 0.1]},
+                                     "what": ("torque",), "executor": None}),
+        "partition": (hc.partition, {"mech": mech, "q": q, "independent": None}),
+        "project": (hc.project, state | at | {"method": "auto", "t_stab": None}),
+        "power": (hc.power, state | {"u": s.one}),
+        "resolve_frame": (hc.resolve_frame, {"model": mech.model, "frame": "rocker", "owner": "x"}),
+        "renumbered": (hc.renumbered, {"model": mech.model}),
+        "sweep": (hc.sweep, {"function": abs, "items": [], "executor": 1, "progress": False}),
+        "task_terms": (hc.task_terms, {"P": s.P, "task": task}),
+        "terms": (hc.terms, state | {"t_stab": None}),
+        "through": (hc.Trajectory.through, {"mech": mech, "points": [crank, crank + 0.2],
+                                            "times": [0.0, 0.5], "start": None}),
+        "sampled": (way.sampled, {"dt": 0.1}),
+        "state": (way.state, {"t": 0.1}),
+        "Closure": (hc.Closure, {"a": "rocker", "b": "coupler", "joint": "revolute", "name": "x",
+                                 "axes": None, "t_stab": None, "pitch": None}),
+        "Rod": (hc.Rod, {"a": "rocker", "b": "coupler", "length": 1.0, "name": "x"}),
+        "Contact": (hc.Contact, {"point": "rocker", "normal": (0, 0, 1), "tangents": True,
+                                 "ground": None, "t_stab": None}),
+        "Coupling": (hc.Coupling, {"coefficients": {"crank": 1.0}, "offset": 0.0}),
+        "Custom": (hc.Custom, {"phi": first, "rows": 1, "time": False, "scale": 1.0,
+                               "t_stab": None, "casadi": None}),
+        "JointFriction": (hc.JointFriction, {"viscous": 0.1, "coulomb": 0.1, "stribeck": None,
+                                             "transition": 0.01}),
+        "JointSpring": (hc.JointSpring, {"joint": "crank", "stiffness": 1.0, "rest": 0.0}),
+        "Spring": (hc.Spring, {"frame_a": "universe", "frame_b": "rocker", "stiffness": 1.0,
+                               "length": 1.0, "unilateral": False}),
+        "FrameTask": (hc.FrameTask, {"frame": "rocker", "axes": "x", "local": False}),
+        "PostureTask": (hc.PostureTask, {"coordinates": "motors"}),
+        "CustomTask": (hc.CustomTask, {"function": first, "rows": 1, "scale": 1.0}),
+        "Limits": (hc.Limits, {"effort": {"crank": 1.0}, "velocity": None, "position": None,
+                               "acceleration": None, "speed_torque": None}),
+        "scaled": (limits.scaled, {"factor": 0.5}),
+        "Sensors": (hc.Sensors, {"measured": ["crank"], "noise": (0.0, 0.0), "counts": None,
+                                 "delay": 0.0, "rate_bandwidth": None}),
+        "Mechanism": (hc.Mechanism, {"model": mech.model, "constraints": (), "actuated": ["crank"],
+                                     "actuation": None, "reference": None, "name": "x",
+                                     "tolerance": 0.0, "forces": (), "limits": None}),
+        "RateFilter": (hc.RateFilter, {"bandwidth": 300.0, "dt": 1e-3, "turning": True}),
+        "rate": (rates.rate, {"x": [1.0], "elapsed": None}),
+        "ComputedTorque": (hc.ComputedTorque, {"mech": mech, "kp": 1.0, "kd": 1.0, "weights": None,
+                                               "limits": None, "ki": 0.0, "dt": 1e-3} | at),
+        "Impedance": (hc.Impedance, {"mech": mech, "task": task, "stiffness": 1.0, "damping": 1.0,
+                                     "inertia": None, "dt": 1e-3} | at),
+        "TaskSpaceControl": (hc.TaskSpaceControl, {"mech": mech, "tasks": [task], "kp": 1.0,
+                                                   "kd": 1.0, "posture": None} | at),
+        "MomentumObserver": (hc.MomentumObserver, {"mech": mech, "gain": 50.0, "dt": 1e-3} | at),
+        "update": (observer.update, {"q": q, "v": v, "u": s.one, "dt": None, "efforts": None}),
+        "PreparedAssembly": (hc.PreparedAssembly, {"mech": mech, "measured": None, "start": q}),
+        "torque": (s.ctl.torque, {"q": q, "v": v, "t": 0.0, "out": None} | goal | loads),
+        "from motors": (s.ctl.torque_from_motors, seen | goal | {"t": 0.0, "out": None}),
+        "acceleration": (s.forward.acceleration, {"q": q, "v": v, "tau": s.tau, "out": None}),
+        "holding": (s.inverse.holding, {"q": q, "t": 0.0}),
+        "regulator": (regulator.torque, {"q": q, "v": v, "t": 0.0, "out": None}),
+        "save": (run.save, {"path": "run.npz"}),
+        "read": (hc.Run.read, {"path": "run.npz"}),
+        "motor_positions": (mech.motor_positions, {"q": q}),
+        "with_model": (mech.with_model, {"model": mech.model}),
+        "add_body": (lambda **x: hc.Linkage().add_body(**x),
+                     {"name": "a", "mass": 1.0, "com": (0, 0, 0), "inertia": None}),
+    }  # fmt: skip
+
+
+BY_NAME = [
+    "assemble", "assembly_modes", "by_constraint", "constraint_errors", "constraint_wrenches",
+    "corrected", "energy", "equilibrium", "forward_dynamics", "gains_for", "gains_for, continuous",
+    "impulse", "inverse_dynamics", "relaxed", "joint_motion", "limited", "linearize", "lqr",
+    "lqr in ticks", "discretized", "lqr_along", "motor_map", "partition", "project", "power",
+    "resolve_frame", "renumbered", "sweep", "task_terms", "terms", "through", "sampled", "state",
+    "Closure", "Rod", "Contact", "Coupling", "Custom", "JointFriction", "JointSpring", "Spring",
+    "FrameTask", "PostureTask", "CustomTask", "Limits", "scaled", "Sensors", "Mechanism",
+    "RateFilter", "rate", "ComputedTorque", "Impedance", "TaskSpaceControl", "MomentumObserver",
+    "update", "PreparedAssembly", "torque", "from motors", "acceleration", "holding", "regulator",
+    "save", "read", "motor_positions", "with_model", "add_body",
+]  # fmt: skip
+
+
+def first(q):
+    return [q[0]]
+
+
+class Late(BaseException):
+    """A call has not come back."""
+
+
+@pytest.fixture
+def bell():
+    """Rings after so many seconds, which are those of the process: others may be busy beside."""
+
+    def rung(*_):
+        raise Late
+
+    before = signal.signal(signal.SIGPROF, rung)
+    yield lambda seconds: signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_PROF, 0.0)
+    signal.signal(signal.SIGPROF, before)
+
+
+@pytest.fixture(scope="module")
+def by_name(bench):
+    table = given_by_name(bench)
+    assert set(table) == set(BY_NAME)
+    return table
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.filterwarnings("ignore")
+def test_a_hostile_argument_is_answered_or_refused_in_our_words(
+    by_name, name, bell, tmp_path, monkeypatch
+):
+    """Each argument in turn; nothing but errors of the family comes out, and soon."""
+    monkeypatch.chdir(tmp_path)
+    function, good = by_name[name]
+    found = []
+    if name == "read":
+        by_name["save"][0](path="run.npz")
+    function(**good)
+    for argument in good:
+        for what, value in [*HOSTILE.items(), ("generator", (x for x in [1.0]))]:
+            bell(20.0)
+            try:
+                with contextlib.suppress(hc.HoloctlError):
+                    function(**{**good, argument: value})
+            except (Exception, Late) as error:
+                found.append(f"{argument}={what}: {type(error).__name__}: {str(error)[:80]}")
+            finally:
+                bell(0.0)
+    assert not found, "\n".join(found)

@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import math
 import pickle
+import pydoc
 from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from xml.etree import ElementTree
@@ -201,3 +202,51 @@ def test_a_result_is_one_of_its_kind_and_survives_a_pickle(results, name):
         mine, other = getattr(result, field.name), getattr(copied, field.name)
         if isinstance(mine, np.ndarray):
             np.testing.assert_array_equal(mine, other)
+
+
+PUBLIC_CLASSES = [n for n in hc.__all__ if inspect.isclass(getattr(hc, n))]
+
+
+@pytest.mark.parametrize("name", PUBLIC_CLASSES)
+def test_help_shows_no_comment_of_somebody_else(name):
+    """Where a method has no docstring, pydoc takes the comment above its wrapper."""
+    shown = getattr(hc, name)
+    for method, given in vars(shown).items():
+        if inspect.isfunction(given) and not method.startswith("__subclass"):
+            assert not pydoc.getdoc(given).startswith("#"), method
+
+
+FROZEN = ["partition", "projection", "orthonormal", "terms", "equilibrium", "linear", "regulator",
+          "gains", "trajectory", "map"]  # fmt: skip
+"""What later calls read: a number that is changed in one would be another state, silently."""
+
+
+def arrays_of(value, depth=3):
+    for f in dataclasses.fields(value):
+        x = None if f.name.startswith("_") else getattr(value, f.name)
+        if isinstance(x, np.ndarray):
+            yield f.name, x
+        elif dataclasses.is_dataclass(x) and type(x) is not hc.Mechanism and depth:
+            yield from ((f"{f.name}.{n}", y) for n, y in arrays_of(x, depth - 1))
+
+
+@pytest.mark.parametrize("name", FROZEN)
+def test_arrays_that_later_calls_read_cannot_be_written_to(results, name):
+    for value in (results[name], pickle.loads(pickle.dumps(results[name]))):
+        writable = [n for n, x in arrays_of(value) if x.flags.writeable]
+        assert not [n for n in writable if not n.startswith(("law.", "curve."))]
+    terms = getattr(results[name], "terms", results[name])
+    for what in ("M", "h", "F_v", "scaled", "sizes") if isinstance(terms, hc.Terms) else ():
+        assert not getattr(terms, what).flags.writeable, what
+    for axis in getattr(results[name], "axes", ()):
+        assert not axis.values.flags.writeable
+
+
+def test_a_projection_leaves_what_it_was_given_as_it_was():
+    mech, part = mechanism("four_bar"), shared_partition("four_bar")
+    q, v = (x.copy() for x in closed_states("four_bar")[0])
+    P = hc.project(mech, q, v, partition=part)
+    q[0], v[0] = q[0] + 1.0, v[0] + 1.0  # the caller's own
+    assert P.q[0] != q[0]
+    with pytest.raises(ValueError, match="read-only"):
+        P.gamma[0] = 1.0

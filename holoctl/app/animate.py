@@ -28,6 +28,7 @@ from holoctl.app.skeleton import skeleton
 from holoctl.base.checks import flag, one_of, positive, quiet
 from holoctl.base.errors import InputError
 from holoctl.base.progress import progress_bar
+from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.run import Run
 
@@ -112,6 +113,7 @@ def animate(
     path, speed = Path(path), positive("speed", speed)
     kind = one_of("animate: the suffix of path", path.suffix.lower(), SUFFIXES)
     rate, progress = positive("rate", rate, "pictures per s"), flag("progress", progress)
+    check_mechanism(mech)
     check_run(run, mech)
     if not run.t.size:
         raise InputError("this run has no instants: there is nothing to show")

@@ -20,7 +20,7 @@ from holoctl.app.pencil import (
     view_points,
 )
 from holoctl.app.skeleton import skeleton
-from holoctl.base.checks import instant, quiet
+from holoctl.base.checks import entries, instant, quiet, shown
 from holoctl.base.errors import InputError
 from holoctl.control.tasks.frame_task import FrameTask
 from holoctl.mechanism.checks import check_configuration, check_mechanism
@@ -136,9 +136,10 @@ def _frames(given: Any) -> list[FrameLike]:
     alone = isinstance(given, (str, FrameTask)) or (
         isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], pin.SE3)
     )
-    if not alone and not isinstance(given, Iterable):
-        raise InputError(f"frames must be names of frames, or FrameTasks; got {str(given)[:60]!r}")
-    return [f.frame if isinstance(f, FrameTask) else f for f in ((given,) if alone else given)]
+    listed = [given] if alone else entries(given)
+    if listed is None:
+        raise InputError(f"frames must be names of frames, or FrameTasks; got {shown(given)!r}")
+    return [f.frame if isinstance(f, FrameTask) else f for f in listed]
 
 
 def _new_axes(view: Array) -> Axes:

@@ -19,6 +19,7 @@ from holoctl.io.limits import DECIMAL
 from holoctl.io.load import load, main_file, robot_file, robot_names
 from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.frozen_model import has_joint
 
 __all__ = [
     "decimal",
@@ -149,7 +150,7 @@ def robot_of(given: argparse.Namespace) -> tuple[Mechanism, Vector, list[str]]:
         name, equals, numbers = text.partition("=")
         if not equals:
             raise InputError(f"--set: expected JOINT=VALUE; got {text!r}")
-        if name in mech.constraint_names and not mech.model.existJointName(name):
+        if name in mech.constraint_names and not has_joint(mech.model, name):
             raise InputError(f"--set: {name!r} is cut and has no coordinate; set another joint")
         known_name(name, list(mech.model.names)[1:], "joint", "--set")
         try:

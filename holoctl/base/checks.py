@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,8 +20,11 @@ __all__ = [
     "Vector",
     "as_given",
     "counted",
+    "entries",
+    "file_path",
     "finite",
     "flag",
+    "freeze",
     "instant",
     "known_name",
     "listing",
@@ -31,8 +37,10 @@ __all__ = [
     "quiet",
     "read_only",
     "shaped",
+    "shown",
     "stored",
     "suggestion",
+    "unpickled",
     "vector",
     "whole",
 ]
@@ -66,6 +74,14 @@ def shaped(name: str, value: Any, size: int, meaning: str = "") -> Vector:
         about = f" ({meaning})" if meaning else ""
         raise InputError(f"{name}{about} must have shape ({size},); got shape {x.shape}")
     return x
+
+
+def shown(value: Any) -> str:
+    """The beginning of what a value is as text, for a message: of whatever kind it is."""
+    try:
+        return str(value)[:60]
+    except Exception:  # of somebody else's __str__, and of whole numbers of thousands of digits
+        return f"a value of type {type(value).__name__}"
 
 
 def as_given(name: str, value: Any, size: int, meaning: str = "") -> Vector:
@@ -120,12 +136,12 @@ def numbers(name: str, value: Any, meaning: str = "") -> Vector:
         x = np.asarray(value)
         if x.dtype.kind in "fiu":
             return x.astype(float, copy=False)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # of somebody else's __array__ too
         pass
     about = f" ({meaning})" if meaning else ""
     raise InputError(
         f"{name}{about} must be an array of real numbers; got {type(value).__name__} "
-        f"{str(value)[:60]!r}"
+        f"{shown(value)!r}"
     )
 
 
@@ -144,7 +160,7 @@ def number(name: str, value: Any, meaning: str = "") -> float:
     """`value` as a finite float, or an `InputError`."""
     about = f" ({meaning})" if meaning else ""
     if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, bool):
-        raise InputError(f"{name}{about} must be a number; got {str(value)[:60]!r}")
+        raise InputError(f"{name}{about} must be a number; got {shown(value)!r}")
     try:
         x = float(value)
     except OverflowError:
@@ -170,15 +186,17 @@ def positive(name: str, value: Any, meaning: str = "") -> float:
 def whole(name: str, value: Any, least: int) -> int:
     """`value` as an int of at least `least`, or an `InputError`."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least:
+        if value > sys.maxsize:
+            raise InputError(f"{name} is larger than any count; got a number above {sys.maxsize}")
         return int(value)
-    raise InputError(f"{name} must be a whole number, {least} or more; got {str(value)[:60]!r}")
+    raise InputError(f"{name} must be a whole number, {least} or more; got {shown(value)!r}")
 
 
 def flag(name: str, value: Any) -> bool:
     """`value` if it is True or False, or an `InputError`: "no" is true to Python."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
-    raise InputError(f"{name} must be True or False; got {str(value)[:60]!r}")
+    raise InputError(f"{name} must be True or False; got {shown(value)!r}")
 
 
 def one_of(name: str, value: Any, valid: Sequence[str]) -> str:
@@ -186,8 +204,27 @@ def one_of(name: str, value: Any, valid: Sequence[str]) -> str:
     if isinstance(value, str) and value in valid:
         return value
     raise InputError(
-        f"{name} must be one of {listing(valid)}; got {str(value)[:60]!r}{suggestion(value, valid)}"
+        f"{name} must be one of {listing(valid)}; got {shown(value)!r}{suggestion(value, valid)}"
     )
+
+
+def entries(value: Any) -> list[Any] | None:
+    """What a list, an array or another iterable holds; None for text and for what has no entries,
+    such as a number, also as an array."""
+    try:
+        return None if isinstance(value, (str, bytes)) else list(value)
+    except TypeError:
+        return None
+
+
+def file_path(name: str, value: Any) -> Path:
+    """`value` as a path, or an `InputError`."""
+    try:
+        if os.fspath(value) and isinstance(os.fspath(value), str):
+            return Path(value)
+    except TypeError:
+        pass
+    raise InputError(f"{name} must be a path; got {shown(value)!r}")
 
 
 def name_list(argument: str, names: Any) -> list[Any]:
@@ -199,7 +236,7 @@ def name_list(argument: str, names: Any) -> list[Any]:
             return found
         except TypeError:
             pass
-    raise InputError(f"{argument} must be a list of names; got {str(names)[:60]!r}")
+    raise InputError(f"{argument} must be a list of names; got {shown(names)!r}")
 
 
 def known_name(name: Any, valid: Sequence[str], what: str, owner: str) -> str:
@@ -214,7 +251,7 @@ def known_name(name: Any, valid: Sequence[str], what: str, owner: str) -> str:
 
 def suggestion(name: Any, valid: Iterable[str]) -> str:
     """A hint such as ``(did you mean 'knee'?)``, or nothing."""
-    given, known = str(name)[:200], list(valid)
+    given, known = name[:200] if isinstance(name, str) else shown(name), list(valid)
     close = difflib.get_close_matches(given, known, n=1)
     close = close or [other for other in known if _words(other) == _words(given)]
     return f" (did you mean {close[0]!r}?)" if close else ""
@@ -242,6 +279,19 @@ def read_only(x: NDArray[_T]) -> NDArray[_T]:
     """The same array, which nobody can write to any more."""
     x.setflags(write=False)
     return x
+
+
+def freeze(value: Any) -> None:
+    """Arrays of a frozen value become views that nobody can write to: later calls read them."""
+    for name, x in list(vars(value).items()):
+        if type(x) is np.ndarray and x.flags.writeable:
+            object.__setattr__(value, name, read_only(x[...]))
+
+
+def unpickled(value: Any, state: dict[str, Any]) -> None:
+    """`__setstate__` of a frozen value: a pickled array forgets that it is read-only."""
+    vars(value).update(state)
+    freeze(value)
 
 
 def made_again(cls: Callable[..., Any], given: dict[str, Any]) -> Any:

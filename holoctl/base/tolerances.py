@@ -885,6 +885,9 @@ STIFF_STEPS = 15
 MOST_STEPS = 10_000
 """Evaluations of the dynamics within one tick before a run counts as gone wild."""
 
+MOST_PROCESSES = 1024
+"""A sweep starts so many processes of its own at most: machines have fewer cores."""
+
 MOST_TICKS = 10_000_000
 """A run records every tick: more would fill the memory."""
 
@@ -1127,6 +1130,10 @@ SLOW_LOOP = 0.1
 DELAY_TICKS, HARDLY_LATE = 40, 1e-3
 """A loop on a model that is late and has no ticks is looked at with so many for the delay; where
 the delay times its fastest pole is less than the second, as if it were not late."""
+
+LARGEST_OF_LOOP = 1e50
+"""Bandwidth, damping, rate and delay of a loop are at most this, in SI units, and at least one over
+it: their powers are floats."""
 
 MOST_TICKS_LATE = 200
 """A loop may be late by so many ticks."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from holoctl.base.checks import Vector, positive, quiet, vector
+from holoctl.base.checks import Vector, entries, positive, quiet, vector
 from holoctl.base.errors import InputError
 from holoctl.constraints.kinds import linear
 from holoctl.constraints.wrench import WrenchRows, wrench_rows
@@ -60,6 +60,7 @@ class Contact:
 
     @quiet
     def __post_init__(self) -> None:
+        """Check what was given, once."""
         owner = f"Contact {self.default_name!r}"
         object.__setattr__(self, "point", own_frame(self.point))
         object.__setattr__(self, "normal", tuple(_unit(owner, "normal", self.normal)))
@@ -112,9 +113,10 @@ def _tangents(owner: str, normal: Any, given: Any) -> tuple[tuple[float, ...], .
         t1 = t1 - n * (n @ t1)
         t1 = t1 / np.linalg.norm(t1)
         return (tuple(t1.tolist()), tuple(np.cross(n, t1).tolist()))
-    if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, np.ndarray)):
+    directions = entries(given)
+    if directions is None:
         raise InputError(f"{owner}: tangents must be True, False or directions; got {given!r}")
-    found = tuple(tuple(_unit(owner, "tangents", d)) for d in given)
+    found = tuple(tuple(_unit(owner, "tangents", d)) for d in directions)
     if np.linalg.matrix_rank(np.array([normal, *found]), 1e-9) < 1 + len(found):
         raise InputError(
             f"{owner}: normal and tangents must be independent directions, three at most; got "

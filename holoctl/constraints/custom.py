@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, positive
+from holoctl.base.checks import Vector, finite, flag, positive
 from holoctl.base.errors import InputError
+from holoctl.base.tolerances import DIFFERENCE_STATES
 from holoctl.constraints.callbacks import Callbacks, check_callables, check_derivatives, scale_of
 from holoctl.constraints.contract import Evaluate, Place, Rows, constraint_of
+from holoctl.constraints.expressed import check_same_rows, rows_at, rows_function, rows_machine
+from holoctl.constraints.user_classes import is_finite, seeded_states
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion
@@ -53,22 +56,26 @@ class Custom:
     t_stab : float, optional
         Time constant of Baumgarte's stabilisation, s. Default: none.
     casadi : callable, optional
-        The same phi for `hc.compile`: ``casadi(q)``, or ``casadi(q, t)`` with ``time=True``, of a
-        `casadi.SX` column q of nq entries; returns a `casadi.SX` of `rows` entries. Everything
-        else here ignores it.
+        The same phi as an expression: ``casadi(q)``, or ``casadi(q, t)`` with ``time=True``, of a
+        `casadi.SX` column q of nq entries; returns a `casadi.SX` of `rows` entries. `hc.compile`
+        and `hc.export_c` need it. Where CasADi is installed, its derivatives serve everywhere in
+        the place of the callbacks: exact, and in microseconds; the callbacks serve where it is
+        not, and at states where the expression is not finite.
 
     Raises
     ------
     InputError
         For what is not callable, a scale that is not above zero; by `Mechanism` and at every
         evaluation, for callbacks that return the wrong shape or numbers that are not finite; by
-        `Mechanism`, for derivatives that are not those of `phi`.
+        `Mechanism`, for derivatives that are not those of `phi`; by `Mechanism`, and wherever a
+        result is certified, for an expression that is not `phi`.
 
     Notes
     -----
-    Derivatives that are given are compared with differences once, when a mechanism is made: at
-    seeded states near its reference, those left out where a callback raises an error or returns
-    numbers that are not finite. Tables that are interpolated may have kinks.
+    Derivatives that are given are compared with differences once, when a mechanism is made, and
+    so is `casadi` with the callbacks: at seeded states near its reference, those left out where a
+    callback raises an error or returns numbers that are not finite. Tables that are interpolated
+    may have kinks.
 
     Callbacks must be functions of their arguments alone. To pickle a mechanism they must be
     named functions of a module.
@@ -90,6 +97,7 @@ class Custom:
         given = {what: getattr(self, what) for what in ("jacobian", "drift", "rate_t", "casadi")}
         check_callables(owner, {"phi": self.phi}, given)
         scale = scale_of(owner, self.scale, self.rows)
+        object.__setattr__(self, "time", flag(f"{owner}: time", self.time))
         if self.rate_t is not None and not self.time:
             raise InputError(f"{owner}: rate_t needs time=True")
         object.__setattr__(self, "scale", scale)
@@ -109,16 +117,23 @@ class Custom:
         )  # fmt: skip
         functions.evaluate(reference, np.zeros(model.nv), 0.0)
         check_derivatives(functions, reference)
-        return BoundCustom(self, functions, tuple(f"{name}.{i}" for i in range(self.rows)))
+        bound = BoundCustom(self, functions, tuple(f"{name}.{i}" for i in range(self.rows)))
+        return replace(bound, expressed=_expressed(bound, reference))
 
 
 @dataclass(frozen=True, eq=False)
 class BoundCustom:
-    """A `Custom` tied to a model."""
+    """A `Custom` tied to a model; `expressed` are its rows by its expression, or None."""
 
     description: Custom
     functions: Callbacks
     labels: tuple[str, ...]
+    expressed: Any = None
+
+    @property
+    def owner(self) -> str:
+        """Whose the expression is, for messages."""
+        return f"casadi of constraint {constraint_of(self.labels[0])!r}"
 
     @property
     def support(self) -> NDArray[np.bool_]:
@@ -135,17 +150,29 @@ class BoundCustom:
 
     def rows(self, kin: Kinematics) -> Rows:
         """Error, rate, Jacobian and drift at the state of `kin`."""
+        if self.expressed is not None:
+            found = rows_at(self.expressed, kin.q, kin.v, kin.t)
+            if is_finite(found):
+                by_phi = replace(found, error=self.functions.value(kin.q, kin.t))
+                check_same_rows(self.owner, found, by_phi, ["error"])
+                return found
+        return self.by_callbacks(kin)
+
+    def by_callbacks(self, kin: Kinematics) -> Rows:
+        """The rows by the callbacks, which tell what the expression has to give."""
         return self.functions.evaluate(kin.q, kin.v, kin.t)
 
-    def error(self, q: Vector, t: float) -> Vector:
-        """phi alone."""
-        return self.functions.value(q, t)
-
     def tick(self, motion: LiveMotion, rows: Rows) -> Evaluate:
-        """The callbacks again: they know the tree themselves."""
-        functions = self.functions
+        """The expression, or the callbacks: they know the tree themselves."""
+        functions, arrays = self.functions, (rows.error, rows.rate, rows.drift, rows.jacobian)
+        flat = [x.reshape(-1) for x in arrays]
+        by_expression = None if self.expressed is None else rows_machine(self.expressed, rows)
 
         def evaluate(q: Vector, v: Vector, t: float) -> None:
+            if by_expression is not None:
+                by_expression(q, v, t)
+                if all(map(finite, flat)):
+                    return
             found = functions.evaluate(q, v, t)
             rows.error[:], rows.rate[:], rows.drift[:] = found.error, found.rate, found.drift
             rows.jacobian[:] = found.jacobian
@@ -162,13 +189,16 @@ class BoundCustom:
             "expression"
         )
 
-    def expression(self, q: Any, t: Any, place: Place) -> Any:
+    def expression(self, q: Any, t: Any, place: Place | None) -> Any:
         """phi as a `casadi.SX` column, of symbols q and t; checked."""
         d = self.description
-        owner = f"casadi of Custom {constraint_of(self.labels[0])!r}"
+        owner = self.owner
         if d.casadi is None:
             raise InputError(f"{owner} is not given")
-        given = d.casadi(q, t) if d.time else d.casadi(q)
+        try:
+            given = d.casadi(q, t) if d.time else d.casadi(q)
+        except Exception as error:  # of a function that somebody else wrote
+            raise InputError(f"{owner} raised {type(error).__name__}: {error}") from error
         if type(given) is not type(q):
             raise InputError(
                 f"{owner} must return a casadi.SX; got {type(given).__name__} (casadi.vertcat "
@@ -177,3 +207,32 @@ class BoundCustom:
         if given.numel() != d.rows or min(given.shape) != 1:
             raise InputError(f"{owner} must return {d.rows} entries; got shape {given.shape}")
         return given.reshape((d.rows, 1))
+
+
+def _expressed(bound: BoundCustom, reference: Vector) -> Any:
+    """The rows by the expression, compared with the callbacks at seeded states near a reference.
+
+    States are left out where the callbacks raise an error, or where one of both is not finite.
+    None where there is no expression or no CasADi, or no such state: then the callbacks serve.
+    """
+    if bound.description.casadi is None:
+        return None
+    try:
+        import casadi as ca
+    except ImportError:
+        return None
+    model, compared = bound.functions.model, 0
+    q, t = ca.SX.sym("q", model.nq), ca.SX.sym("t")
+    function = rows_function(bound.owner, model, bound.expression(q, t, None), q, t)
+    for x, v, when, _ in seeded_states(model, reference):
+        try:
+            given = bound.functions.evaluate(x, v, when)
+        except Exception:  # callbacks need not be defined everywhere, and say so as they like
+            continue
+        found = rows_at(function, x, v, when)
+        if is_finite(found):
+            check_same_rows(bound.owner, found, given)
+            compared += 1
+        if compared == DIFFERENCE_STATES:
+            break
+    return function if compared else None

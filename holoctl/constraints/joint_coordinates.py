@@ -27,7 +27,7 @@ from holoctl.base.errors import InputError
 from holoctl.constraints.closure import Closure
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate, support
 from holoctl.tree.frames import Frame, resolve_frame
-from holoctl.tree.frozen_model import plain
+from holoctl.tree.frozen_model import has_joint, plain
 from holoctl.tree.kinematics import Kinematics
 
 __all__ = [
@@ -318,10 +318,10 @@ def part_names(model: pin.Model, name: Any) -> tuple[str, ...]:
     model = plain(model)
     if not isinstance(name, str):
         return ()
-    if name != "universe" and model.existJointName(name):
+    if name != "universe" and has_joint(model, name):
         return (name,)
     found: list[str] = []
-    while model.existJointName(f"{name}[{len(found)}]"):
+    while has_joint(model, f"{name}[{len(found)}]"):
         found.append(f"{name}[{len(found)}]")
     return tuple(found)
 

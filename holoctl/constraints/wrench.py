@@ -24,7 +24,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, read_only
+from holoctl.base.checks import Vector, entries, read_only
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import (
     BESIDE_A_POLE,
@@ -37,6 +37,7 @@ from holoctl.constraints.differences import difference, worst
 from holoctl.constraints.kinds import Along, Composed, Kind, Orientation, Row
 from holoctl.tree.coordinates import support
 from holoctl.tree.frames import Frame
+from holoctl.tree.frozen_model import check_model
 from holoctl.tree.kinematics import Kinematics
 
 __all__ = [
@@ -232,7 +233,8 @@ def wrench_rows(
         For a row of no kind that constraints/kinds.py has a sort for, and for one of a kind of your
         own whose gradient or curvature is not that of its value.
     """
-    rows = list(rows) if isinstance(rows, Iterable) else []
+    check_model(model, f"constraint {name!r}")
+    rows = entries(rows) or []
     for frame in (frame1, frame2):
         if not isinstance(frame, Frame):
             raise InputError(

@@ -147,6 +147,7 @@ class ComputedTorque:
 
     @quiet
     def __post_init__(self) -> None:
+        """Check what was given, once."""
         mech = self.mech
         check_mechanism(mech)
         if mech.nu == 0:

@@ -25,11 +25,13 @@ from holoctl.base.angles import wrapped
 from holoctl.base.checks import (
     Vector,
     as_given,
+    entries,
     finite,
     flag,
     numbers,
     positive,
     quiet,
+    shown,
     vector,
 )
 from holoctl.base.errors import InputError
@@ -197,13 +199,13 @@ class RateFilter:
 
 
 def _turning(given: Any) -> bool | NDArray[np.bool_]:
-    found = np.asarray(given) if isinstance(given, (list, tuple, np.ndarray)) else given
-    if isinstance(found, (bool, np.bool_)):
-        return flag("turning", found)
-    if isinstance(found, np.ndarray) and found.dtype == bool and found.ndim == 1:
-        return found.copy()
+    if isinstance(given, (bool, np.bool_)):
+        return flag("turning", given)
+    listed = entries(given)
+    if listed and all(isinstance(x, (bool, np.bool_)) for x in listed):
+        return np.array(listed)
     raise InputError(
-        f"turning must be True or False, or one of these for each position; got {str(given)[:60]!r}"
+        f"turning must be True or False, or one of these for each position; got {shown(given)!r}"
     )
 
 

@@ -6,7 +6,7 @@ import logging
 import os
 from pathlib import Path
 
-from holoctl.base.checks import flag, known_name, one_of, suggestion
+from holoctl.base.checks import file_path, flag, known_name, one_of, suggestion
 from holoctl.base.errors import InputError, LoadError
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.contract import Constraint
@@ -199,7 +199,9 @@ def load(
             str(main),
             free_flyer,
             folder=main.parent,
-            include_root=None if include_root is None else _path("include_root", include_root),
+            include_root=None
+            if include_root is None
+            else file_path("load: include_root", include_root),
             skip_actuators=skip,
             tolerance=tolerance,
             losses=losses,
@@ -269,7 +271,7 @@ def _files(
     path: str | os.PathLike[str], closures: str | os.PathLike[str] | None
 ) -> tuple[Path, Path | None]:
     """The robot's file and, if there is one, the YAML file that belongs to it."""
-    urdf = _path("path", path)
+    urdf = file_path("load: path", path)
     if os.path.isdir(urdf):
         urdf = urdf / _IN_A_FOLDER
     if urdf.suffix in _SHEETS:
@@ -278,7 +280,7 @@ def _files(
             file=str(urdf),
         )
     if closures is not None:
-        return urdf, _path("closures", closures)
+        return urdf, file_path("load: closures", closures)
     beside = [urdf.with_suffix(suffix) for suffix in _SHEETS]
     beside += [urdf.with_name(f"robot{suffix}") for suffix in _SHEETS]
     found = [file for file in dict.fromkeys(beside) if os.path.lexists(file)]
@@ -305,13 +307,6 @@ def _angles(mech: Mechanism) -> dict[str, float]:
         if (joint.nq, joint.nv) == (1, 1) and not straight[joint.idx_v] and name not in counted:
             found[name] = float(mech.reference[joint.idx_q])
     return found
-
-
-def _path(argument: str, path: str | os.PathLike[str]) -> Path:
-    try:
-        return Path(path)
-    except TypeError:
-        raise InputError(f"load: {argument} must be a path; got {path!r}") from None
 
 
 def text_of(file: Path, most: int = MOST_BYTES) -> str:

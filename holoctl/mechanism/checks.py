@@ -23,7 +23,7 @@ from holoctl.base.errors import InputError
 from holoctl.base.tolerances import FARTHEST, FASTEST
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.configurations import checked_configuration
-from holoctl.tree.frozen_model import check_unchanged
+from holoctl.tree.frozen_model import check_unchanged, has_joint
 
 __all__ = [
     "check_configuration",
@@ -118,7 +118,7 @@ def coordinate_indices(
     indices: list[int] = []
     given = name_list(argument, names)
     for name in given:
-        if joints_too and isinstance(name, str) and mech.model.existJointName(name):
+        if joints_too and has_joint(mech.model, name):
             indices += np.flatnonzero(of_joint == mech.model.getJointId(name)).tolist()
         elif (
             isinstance(name, str)

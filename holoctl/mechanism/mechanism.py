@@ -188,6 +188,8 @@ class Mechanism:
 
     @quiet
     def __post_init__(self) -> None:
+        """Check what was given, once."""
+
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 

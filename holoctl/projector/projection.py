@@ -24,7 +24,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, listing, one_of, quiet, read_only
+from holoctl.base.checks import (
+    Vector,
+    counted,
+    freeze,
+    listing,
+    one_of,
+    quiet,
+    read_only,
+    unpickled,
+)
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import largest, lu, pivoted_qr
 from holoctl.base.tolerances import SINGULAR, SPLIT_LIMIT, UNIT
@@ -195,6 +204,11 @@ class Projection:
     method: str
     partition: Partition
     terms: Terms
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    __setstate__ = unpickled
 
     def __repr__(self) -> str:
         names = [self.mechanism.coordinate_names[i] for i in self.independent]

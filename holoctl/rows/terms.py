@@ -9,7 +9,7 @@ Derivations: docs/derivations.md, "Explicit charts" and "Stabilisation".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,16 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, finite, listing, quiet
+from holoctl.base.checks import (
+    Vector,
+    counted,
+    finite,
+    freeze,
+    listing,
+    made_again,
+    quiet,
+    read_only,
+)
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import PivotedQR, largest, pivoted_qr
 from holoctl.constraints.contract import Rows
@@ -85,10 +94,18 @@ class Terms:
     given: tuple[Vector, Vector]
     stiffness: float = 1.0
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", replace(self.rows))
+        for value in (self.rows, self.kinematics, self):
+            freeze(value)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a pickled array forgets that it is read-only
+        return made_again, (Terms, {f.name: getattr(self, f.name) for f in fields(self)})
+
     @cached_property
     def M(self) -> Array:
         """(nv, nv) inertia matrix of the tree."""
-        return inertia(self.mechanism, self.q)
+        return read_only(inertia(self.mechanism, self.q)[...])
 
     @cached_property
     def h(self) -> Vector:
@@ -99,7 +116,7 @@ class Terms:
                 f"{self.mechanism.name}: h, the Coriolis, centrifugal and gravity efforts, is not "
                 "finite at this state; q or v is out of range"
             )
-        return h
+        return read_only(h[...])
 
     @cached_property
     def applied(self) -> Efforts:
@@ -122,17 +139,17 @@ class Terms:
     def F_v(self) -> Array:
         """(nv, nv) the derivative of F by v."""
         with np.errstate(all="ignore"):
-            return change_by_velocity(self.mechanism.bound_forces, self.kinematics)
+            return read_only(change_by_velocity(self.mechanism.bound_forces, self.kinematics)[...])
 
     @cached_property
     def sizes(self) -> Array:
         """(m, nv) ``|Dr G|``: what the terms of a scaled row are as large as."""
-        return np.abs(self.mechanism.row_scale[:, None] * self.rows.jacobian)
+        return read_only(np.abs(self.mechanism.row_scale[:, None] * self.rows.jacobian))
 
     @cached_property
     def scaled(self) -> Array:
         """(m, nv) ``Dr G Dc``: G in scaled rows and scaled coordinates."""
-        return self.rows.jacobian * self.mechanism.scale
+        return read_only(self.rows.jacobian * self.mechanism.scale)
 
     def factored(self, rows: Indices) -> PivotedQR:
         """``G'[rows]^T P = Q [R1; 0]`` of scaled rows that are independent; kept likewise."""

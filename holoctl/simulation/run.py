@@ -14,7 +14,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted
+from holoctl.base.checks import Vector, counted, file_path
 from holoctl.base.errors import InputError
 from holoctl.base.html_table import Part, html_table, named
 from holoctl.base.linalg import largest
@@ -116,12 +116,15 @@ class Run:
 
     def save(self, path: str | Path) -> Path:
         """Write all of it to a ``.npz`` file (the suffix is added), and return the path."""
-        path = Path(path)
+        path = file_path("path", path)
         path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
-        path.parent.mkdir(parents=True, exist_ok=True)
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         values["energy"] = np.array([self.energy[kind] for kind in KINDS])
-        np.savez_compressed(path, **values)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            np.savez_compressed(path, **values)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{str(path)!r} cannot be written: {error}") from None
         return path
 
     @classmethod

@@ -12,7 +12,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import listing, one_of, suggestion
 from holoctl.base.errors import InputError
-from holoctl.tree.frozen_model import plain
+from holoctl.tree.frozen_model import check_model, has_joint, plain
 from holoctl.tree.frozen_placement import FrozenPlacement
 from holoctl.tree.joints import check_placement
 
@@ -83,6 +83,7 @@ def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
     InputError
         For what is no frame, no name of one, a name of several, or a placement that is none.
     """
+    check_model(model, owner)
     model = plain(model)
     if isinstance(frame, tuple) and len(frame) == 2 and isinstance(frame[1], pin.SE3):
         name, placement = frame
@@ -96,7 +97,7 @@ def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
             f"{owner}: a frame is the name of a joint, body or frame of the model, or "
             f"(such a name, pin.SE3); got {frame!r}"
         )
-    if model.existJointName(frame):
+    if has_joint(model, frame):
         return Frame(model.getJointId(frame), pin.SE3.Identity(), frame)
     named = [f for f in model.frames if f.name == frame]
     found = [f for f in named if f.type == pin.FrameType.BODY] or named

@@ -15,7 +15,7 @@ import pinocchio as pin
 
 from holoctl.base.errors import InputError
 
-__all__ = ["FrozenModel", "check_unchanged", "plain"]
+__all__ = ["FrozenModel", "check_model", "check_unchanged", "has_joint", "plain"]
 
 HOW = (
     "the model of a mechanism does not change, for laws are laid out from it: change a copy, "
@@ -116,6 +116,17 @@ def plain(model: pin.Model) -> pin.Model:
     """The library's own copy of a frozen model, to be read only: nothing is handed out, and there
     is nothing to compare later. Any other model as it is."""
     return model._plain if isinstance(model, FrozenModel) else model
+
+
+def check_model(model: Any, owner: str) -> None:
+    """Raise `InputError` for what is no model."""
+    if not isinstance(model, pin.Model):
+        raise InputError(f"{owner}: a pin.Model is needed; got {type(model).__name__}")
+
+
+def has_joint(model: pin.Model, name: Any) -> bool:
+    """Whether there is a joint of this name, whatever it is: Pinocchio takes UTF-8 alone."""
+    return isinstance(name, str) and name in list(plain(model).names)
 
 
 def check_unchanged(model: pin.Model, owner: str) -> None:

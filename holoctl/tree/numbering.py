@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.errors import InputError
-from holoctl.tree.frozen_model import plain
+from holoctl.tree.frozen_model import check_model, plain
 
 __all__ = ["depth_first_order", "is_depth_first", "renumbered"]
 
@@ -57,8 +57,7 @@ def renumbered(model: pin.Model) -> pin.Model:
     InputError
         If `model` is not a pin.Model, or has mimic joints.
     """
-    if not isinstance(model, pin.Model):
-        raise InputError(f"renumbered: a pin.Model is needed; got {type(model).__name__}")
+    check_model(model, "renumbered")
     if len(model.mimicking_joints):
         raise InputError(
             "renumbered: the model has mimic joints; build it without (mimic=False) and "

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import one_of, positive, quiet, whole
+from holoctl.base.checks import file_path, one_of, positive, quiet, whole
 from holoctl.base.errors import BranchError, InputError
 from holoctl.base.tolerances import HOLD_LIMIT, LARGEST_REFERENCE
 from holoctl.codegen.exported.files import library_files, shared_context
@@ -165,7 +165,7 @@ def export_c(
     one_of("in_trouble", in_trouble, POLICIES)
     if whole("hold_limit", hold_limit, 0) > _MOST_HELD:
         raise InputError(f"hold_limit must be {_MOST_HELD} at most; got {hold_limit}")
-    place = _folder(folder)
+    place = file_path("folder", folder)
     prefix = f"holoctl_{identifier(mech.name if name is None else name)}"
     _check_reference(mech)
     E = symbolic(mech, subject.partition)
@@ -221,16 +221,6 @@ def _keeping(
             "is nobody to raise to; take 'nearest' or 'scale'"
         )
     return law
-
-
-def _folder(folder: Any) -> Path:
-    try:
-        given = fspath(folder)
-        if given:
-            return Path(given)
-    except TypeError:
-        pass
-    raise InputError(f"folder must be a path; got {folder!r}")
 
 
 def _check_reference(mech: Mechanism) -> None:

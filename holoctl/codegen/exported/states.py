@@ -14,7 +14,6 @@ from holoctl.base.errors import AssemblyError, HoloctlError, InconsistentError, 
 from holoctl.base.tolerances import (
     CLOSURE_LIMIT,
     LIMITED_AGREE,
-    SECOND_DIFFERENCE,
     SELF_TEST_NEAR,
     SELF_TEST_STATES,
     VELOCITY_LIMIT,
@@ -23,7 +22,6 @@ from holoctl.closing.assembly import assemble
 from holoctl.codegen.exported.laws import Laws
 from holoctl.codegen.exported.task_states import task_state
 from holoctl.codegen.expressions import Expressions
-from holoctl.constraints.custom import Custom
 from holoctl.control.limited_inverse_dynamics import (
     LimitedInverseDynamics,
     limited_inverse_dynamics,
@@ -73,7 +71,6 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
         mech, E.partition, weights, "project", limits.closure, limits.velocity
     )
     rows: list[tuple[Any, ...]] = []
-    differences = _noise_of_differences(mech)
     limited = False
     size, beyond, doubtful = min(1e-4, 0.01 * limit, 0.01 * slow), 0, 0
     for closed_q, closed_v, t in _closed_states(E, laws, rng):
@@ -111,7 +108,7 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
             doubtful += 1
             continue
         condition *= 1.0 + _steepness(mech, q, v, t) / max(np.abs(inverse).max(), 1e-300)
-        tolerance = max(1e-12, 100.0 * np.finfo(float).eps * max(condition, differences))
+        tolerance = max(1e-12, 100.0 * np.finfo(float).eps * condition)
         if laws.limits is not None:  # what is left may be small beside what was asked for
             tolerance = max(100.0 * tolerance, LIMITED_AGREE)
         rows.append((q, v, t, target, *reference, inverse, torque, tolerance))
@@ -157,13 +154,6 @@ def _steepness(mech: Mechanism, q: Array, v: Array, t: float) -> float:
         kin = kinematics(mech.model, data, q, rates, t)
         slopes.append(float(np.abs(change_by_velocity(mech.bound_forces, kin)).max()))
     return max(slopes) * float(np.abs(v).max())
-
-
-def _noise_of_differences(mech: Mechanism) -> float:
-    """How much larger than rounding the derivatives are that the Python path takes by differences,
-    where an expression has them exactly."""
-    differenced = any(isinstance(c, Custom) and c.drift is None for c in mech.constraints)
-    return SECOND_DIFFERENCE**-2 if differenced else 0.0
 
 
 def _closed_states(

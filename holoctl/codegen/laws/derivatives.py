@@ -7,7 +7,7 @@ from typing import Any
 from holoctl.base.tolerances import DERIVED
 from holoctl.codegen.casadi_extra import casadi_module
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.tree import tangent
+from holoctl.tree.tangent import tangent
 
 __all__ = ["derivatives"]
 

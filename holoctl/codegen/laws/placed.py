@@ -21,8 +21,8 @@ from holoctl.base.tolerances import FARTHEST_TURN, TURN_TERMS
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import total
-from holoctl.codegen.tree import of_quaternion
 from holoctl.tree.frozen_model import plain
+from holoctl.tree.tangent import of_quaternion
 
 __all__ = ["placed_function", "placed_joint", "turn_and_shift"]
 

@@ -22,10 +22,10 @@ from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.placed import placed_joint, turn_and_shift
 from holoctl.codegen.matrices import column, total
 from holoctl.codegen.relative_motion import Pair, Seen, moved, pair_between, turns
-from holoctl.codegen.tree import of_quaternion, tangent
 from holoctl.constraints.joint_coordinates import AXES_OF, Axis, FramePair, TreeJoint
 from holoctl.estimation.readings import Readings
 from holoctl.tree.frozen_model import plain
+from holoctl.tree.tangent import of_quaternion, tangent
 
 __all__ = [
     "JointReading",

@@ -114,6 +114,7 @@ class Impedance:
 
     @quiet
     def __post_init__(self) -> None:
+        """Check what was given, once."""
         mech, options = self.mech, loop_options(self)
         task = bound_to(mech, self.task)
         rows = task.scale.size

@@ -113,6 +113,7 @@ class TaskSpaceControl:
 
     @quiet
     def __post_init__(self) -> None:
+        """Check what was given, once."""
         mech, options = self.mech, loop_options(self)
         given = self.tasks if isinstance(self.tasks, (list, tuple)) else (self.tasks,)
         if not given:

@@ -56,7 +56,7 @@ class PostureTask:
 
     def __post_init__(self) -> None:
         given: Any = self.coordinates
-        if given != "motors":
+        if not isinstance(given, str) or given != "motors":
             names = tuple(name_list("PostureTask: coordinates", given))
             if not names:
                 raise InputError("PostureTask: coordinates must name one or more, or 'motors'")

@@ -18,7 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import Vector, listing, name_list, number, quiet, read_only, vector, whole
+from holoctl.base.checks import (
+    Vector,
+    listing,
+    name_list,
+    number,
+    quiet,
+    read_only,
+    unpickled,
+    vector,
+    whole,
+)
 from holoctl.base.errors import (
     AssemblyError,
     InconsistentError,
@@ -84,6 +94,8 @@ class Equilibrium:
     mech: Mechanism
     partition: Partition
     t: float = 0.0
+
+    __setstate__ = unpickled
 
     def __repr__(self) -> str:
         stable = {True: "stable", False: "not stable", None: "stability not told"}[self.stable]

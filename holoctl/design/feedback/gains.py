@@ -17,12 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import expm
 
-from holoctl.base.checks import Vector, listing, number, numbers, positive, quiet, read_only
+from holoctl.base.checks import (
+    Vector,
+    listing,
+    number,
+    numbers,
+    positive,
+    quiet,
+    read_only,
+    unpickled,
+)
 from holoctl.base.errors import InputError, LimitError, NotActuatedError
 from holoctl.base.linalg import in_range, least_squares
 from holoctl.base.tolerances import (
     DELAY_TICKS,
     HARDLY_LATE,
+    LARGEST_OF_LOOP,
     LOOP_UNSTABLE,
     MOST_TICKS_LATE,
     TAKES_PART,
@@ -70,6 +80,8 @@ class Gains:
     rate: float | None
     delay: float
     names: tuple[str, ...]
+
+    __setstate__ = unpickled
 
     def __repr__(self) -> str:
         when = "continuous" if self.rate is None else f"{self.rate:g} ticks/s"
@@ -159,6 +171,13 @@ def gains_for(
             f"a delay of {delay:g} s is {delay * rate:.3g} ticks of {1.0 / rate:g} s, more than "
             f"{MOST_TICKS_LATE}; is it in ms? Else give rate=None: so short a tick does not count"
         )
+    for name, given in (
+        ("bandwidth", wanted),
+        ("damping", ratio),
+        ("rate", rate),
+        ("delay", delay),
+    ):
+        _check_range(name, given)
     pairs = list(zip(wanted.tolist(), ratio.tolist(), strict=True))
     most = {z: largest_bandwidth(z, rate, delay) for z in set(ratio.tolist())}
     left = [damping_left(w, z, rate, delay) for w, z in pairs]
@@ -171,6 +190,15 @@ def gains_for(
     if lin.at_equilibrium and not lin.v.any():
         _check_on_model(lin, found)
     return found
+
+
+def _check_range(name: str, given: Any) -> None:
+    """Raise `InputError` for numbers whose powers leave the range of floats."""
+    x = np.abs(np.atleast_1d(np.asarray(0.0 if given is None else given, dtype=float)))
+    if not ((x == 0.0) | ((x >= 1.0 / LARGEST_OF_LOOP) & (x <= LARGEST_OF_LOOP))).all():
+        raise InputError(
+            f"{name} must be between {1.0 / LARGEST_OF_LOOP:g} and {LARGEST_OF_LOOP:g}; got {given}"
+        )
 
 
 def _each(name: str, value: Any, names: tuple[str, ...]) -> Vector:

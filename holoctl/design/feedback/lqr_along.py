@@ -116,11 +116,13 @@ def lqr_along(
         raise NotActuatedError(f"{plant.name} has no motors, so there is no regulator")
     _check_trajectory(plant, trajectory)
     dt, end = positive("dt", dt, "tick, s"), positive("duration", trajectory.duration, "s")
-    ticks = int(np.ceil(end / dt * (1.0 - np.finfo(float).eps * 4)))
+    ticks = np.ceil(end / dt * (1.0 - np.finfo(float).eps * 4))
     if ticks > MOST_TICKS:
         raise InputError(f"{end:g} s in ticks of {dt:g} s are {ticks:.3g} ticks, too many")
-    count = min(MOST_MODELS, int(np.ceil(end / MODEL_EVERY)) + 1)
-    count = max(count, 2) if models is None else whole("models", models, 2)
+    ticks, count = int(ticks), min(MOST_MODELS - 1.0, np.ceil(end / MODEL_EVERY)) + 1.0
+    count = max(int(count), 2) if models is None else whole("models", models, 2)
+    if count > MOST_TICKS:
+        raise InputError(f"models must be at most {MOST_TICKS}; got {count}")
     part = getattr(trajectory, "partition", None) if partition is None else partition
     if part is None:
         part = decided(plant, _state(plant, trajectory, 0.0)[0])
@@ -238,7 +240,10 @@ def _backwards(
         i = min(int(np.searchsorted(times, t, side="right")) - 1, len(lins) - 2)
         part = (t - times[i]) / (times[i + 1] - times[i])
         here = [X[i] + part * (X[i + 1] - X[i]) for X in (A, B)]
-        gains[k], P = backward(held(here[0], here[1], Q, R, dt), P)
+        try:
+            gains[k], P = backward(held(here[0], here[1], Q, R, dt), P)
+        except np.linalg.LinAlgError:
+            P = np.full_like(P, np.nan)
         if not np.isfinite(P).all():
             raise InconsistentError(
                 f"the cost grows beyond floats {times[-1] - t:.3g} s before the end: motions "

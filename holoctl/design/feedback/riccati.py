@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov, solve_discrete_are
 
 from holoctl.base.errors import SingularityError
-from holoctl.base.linalg import largest, one_norm
+from holoctl.base.linalg import in_range, largest, one_norm
 from holoctl.base.tolerances import FIRST_DOUBLING, POLISHED, RICCATI_HOLDS
 
 __all__ = ["Regulator", "Ticks", "backward", "continuous", "discrete", "held"]
@@ -51,7 +51,8 @@ def held(A: Array, B: Array, Q: Array, R: Array, dt: float) -> Ticks:
     whole[:n] = np.hstack([A, B])
     cost = np.zeros_like(whole)
     cost[:n, :n], cost[n:, n:] = Q, R
-    doublings = max(0, int(np.ceil(np.log2(max(one_norm(whole) * dt / FIRST_DOUBLING, 1.0)))))
+    long = float(in_range(np.array(one_norm(whole) * dt / FIRST_DOUBLING)))
+    doublings = max(0, int(np.ceil(np.log2(max(long, 1.0)))))
     E = whole * (dt / 2.0**doublings)
     I = np.eye(n + m)  # noqa: E741
     S, term = I.copy(), I
@@ -79,13 +80,13 @@ def continuous(A: Array, B: Array, Q: Array, R: Array) -> Regulator:
     """
     try:
         P = np.asarray(solve_continuous_are(A, B, Q, R), dtype=float)
+        for _ in range(POLISHED):  # Newton's method (Kleinman), by what is left of the equation
+            K, left, _ = _left(A, B, Q, R, P)
+            P = P + np.asarray(solve_continuous_lyapunov((A - B @ K).T, -left), dtype=float)
+        K, left, size = _left(A, B, Q, R, P)
+        growth = float(np.linalg.eigvals(A - B @ K).real.max(initial=-np.inf))
     except (np.linalg.LinAlgError, ValueError) as error:
         raise _unsolved(str(error)) from None
-    for _ in range(POLISHED):  # Newton's method (Kleinman), by what is left of the equation
-        K, left, _ = _left(A, B, Q, R, P)
-        P = P + np.asarray(solve_continuous_lyapunov((A - B @ K).T, -left), dtype=float)
-    K, left, size = _left(A, B, Q, R, P)
-    growth = float(np.linalg.eigvals(A - B @ K).real.max(initial=-np.inf))
     _check(P, left, size, growth < 0.0)
     return Regulator(K, P)
 
@@ -109,12 +110,12 @@ def discrete(ticks: Ticks) -> Regulator:
     A, B, Q, R, N = ticks
     try:
         P = np.asarray(solve_discrete_are(A, B, Q, R, s=N), dtype=float)
+        for _ in range(POLISHED):  # by steps of the iteration itself
+            found = backward(ticks, P)
+            change, P = found.P - P, found.P
+        radius = float(np.abs(np.linalg.eigvals(A - B @ found.K)).max(initial=0.0))
     except (np.linalg.LinAlgError, ValueError) as error:
         raise _unsolved(str(error)) from None
-    for _ in range(POLISHED):  # by steps of the iteration itself
-        found = backward(ticks, P)
-        change, P = found.P - P, found.P
-    radius = float(np.abs(np.linalg.eigvals(A - B @ found.K)).max(initial=0.0))
     _check(P, change, largest(P), radius < 1.0)
     return found
 

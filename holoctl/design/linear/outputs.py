@@ -10,14 +10,14 @@ Reference: docs/derivations.md, "Linear models".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, known_name, listing
+from holoctl.base.checks import Vector, entries, known_name, listing
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import STEPS_OF_RATES, STEPS_OF_STATES
@@ -78,9 +78,8 @@ def outputs_of(
     n = at.coordinates.gamma.shape[1]
     if wanted is None:
         return tuple(states), np.eye(2 * n), np.zeros((2 * n, mech.nu))
-    if isinstance(wanted, str) or not isinstance(wanted, Iterable):
-        wanted = [wanted]
-    parts = [_rows(mech, x, at) for x in wanted]
+    listed = entries(wanted)
+    parts = [_rows(mech, x, at) for x in ([wanted] if listed is None else listed)]
     names = [name for part in parts for name in part.names]
     if not names:
         raise InputError("outputs: none is named; leave it out for the states themselves")

@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing, name_list, numbers
+from holoctl.base.checks import Vector, listing, name_list, numbers, read_only
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import UNSEEN_MOTION
@@ -244,7 +244,7 @@ def chart_of(
         chart = _with_held(chart, part, kin)
     _check_determined(chart, part, kin)
     return chart, tuple(
-        GridAxis(name, _unit(chart, name), np.array(x)) for name, x in found
+        GridAxis(name, _unit(chart, name), read_only(np.array(x))) for name, x in found
     )  # fmt: skip
 
 

@@ -93,6 +93,8 @@ def drawn(map_: _Map, what: str | None, ax: Axes | None) -> Axes:
         )
     if ax is None:
         ax = _new_axes()
+    if not hasattr(ax, "has_data"):
+        raise InputError(f"ax must be axes of matplotlib; got {type(ax).__name__}")
     (_lines if len(map_.axes) == 1 else _colours)(map_, word, ax)
     short = word if word in (*QUANTITIES, "reach") else f"effort of {word}"
     ax.set_title("\n".join([f"{map_.mechanism}: {short}", *fixed]), fontsize="medium")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import counted
+from holoctl.base.checks import counted, unpickled
 from holoctl.design.maps.chart import GridAxis
 from holoctl.design.maps.plot import cut_at, drawn
 
@@ -83,6 +83,8 @@ class MotorMap:
     velocity_directions: Array | None = None
     force: Array | None = None
     force_directions: Array | None = None
+
+    __setstate__ = unpickled
 
     @property
     def good(self) -> NDArray[np.bool_]:

@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, instant, number, numbers, positive, quiet, read_only
+from holoctl.base.checks import (
+    Vector,
+    instant,
+    number,
+    numbers,
+    positive,
+    quiet,
+    read_only,
+    unpickled,
+)
 from holoctl.base.errors import InputError
 from holoctl.design.paths.curve import Curve, Motion, MotorCurve, motor_curve
 from holoctl.design.paths.law import Law, Sampled
@@ -118,8 +127,11 @@ class Trajectory:
     type_2_at: tuple[float, ...] = field(init=False)
     _motors: MotorCurve | None = field(init=False, repr=False)
 
+    __setstate__ = unpickled
+
     @quiet
     def __post_init__(self) -> None:
+        """Check what was given, once."""
         mech = self.mech
         check_mechanism(mech)
         n = np.shape(self.t)[0] if np.ndim(self.t) == 1 else 0

@@ -10,6 +10,7 @@ from typing import Any
 from holoctl.base.checks import whole
 from holoctl.base.cores import cores
 from holoctl.base.errors import InputError
+from holoctl.base.tolerances import MOST_PROCESSES
 from holoctl.design.sweeps.executor import Hired
 from holoctl.design.sweeps.processes import Processes
 from holoctl.design.sweeps.shares import Crew
@@ -28,6 +29,11 @@ def crew_of(owner: str, function: Any, executor: Any, count: int) -> Crew | None
                 f"or None; got {type(executor).__name__}{hint}"
             )
         executor = whole("executor", executor, 1)
+        if executor > MOST_PROCESSES:
+            raise InputError(
+                f"{owner}: executor must be at most {MOST_PROCESSES} processes; got {executor} "
+                f"(this machine has {cores()} cores)"
+            )
     if isinstance(executor, ThreadPoolExecutor):
         return Hired(executor, function, None) if count else None
     near = executor is None or isinstance(executor, (int, ProcessPoolExecutor))

@@ -62,6 +62,7 @@ class PreparedForwardDynamics:
 
     @quiet
     def __post_init__(self) -> None:
+        """Check what was given, once."""
         check_mechanism(self.mech)
         if self.partition is None:
             object.__setattr__(self, "partition", partition(self.mech, assemble(self.mech)[0]))

@@ -118,6 +118,7 @@ class PreparedInverseDynamics:
 
     @quiet
     def __post_init__(self) -> None:
+        """Check what was given, once."""
         mech = self.mech
         check_mechanism(mech)
         one_of("inconsistent", self.inconsistent, POLICIES)

@@ -1,0 +1,45 @@
+"""CasADi's virtual machine: functions of expressions at numbers, without a compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["virtual_machine"]
+
+
+def virtual_machine(function: Any, results: Sequence[NDArray[np.float64]]) -> Callable[..., None]:
+    """A function that evaluates `function` and fills `results`; for one thread.
+
+    Parameters
+    ----------
+    function : casadi.Function
+        Inputs and outputs dense.
+    results : sequence of array
+        One contiguous array for each output, written to at every call. CasADi fills columns first:
+        an output that is the transpose of a matrix fills an array that has its rows.
+
+    Returns
+    -------
+    function (*inputs) -> None
+        Each input an array of the size of that of `function`, or a number.
+    """
+    buffer, evaluate = function.buffer()
+    inputs = [np.zeros(function.numel_in(i)) for i in range(function.n_in())]
+    for i, x in enumerate(inputs):
+        buffer.set_arg(i, x.data)
+    for i, x in enumerate(results):
+        if x.size != function.nnz_out(i) or x.dtype != float or not x.flags.c_contiguous:
+            raise ValueError(f"output {i} of {function} does not fit {x.dtype} {x.shape}")
+        buffer.set_res(i, x.data)
+
+    # The buffer holds addresses alone: what it reads and writes lives as long as this does.
+    def run(*given: Any, _held: Any = (buffer, *results)) -> None:
+        for place, x in zip(inputs, given, strict=True):
+            place[:] = x
+        evaluate()
+
+    return run
