@@ -360,14 +360,14 @@ DEAD_POINT_TICKS = 3.0
 """A determinant must not vanish within so many calls, if it goes on as in the last two."""
 
 FIRST_TICK, FIRST_GAP = 0.01, 0.25  # s
-"""Where the past does not tell, rates must not lead away from a dead point that is so near, straight
-back: the first where the determinant hardly changed, so that it may have been one tick, else the
-second."""
+"""Where the past does not tell, rates must not lead away from a dead point that is so near,
+straight back: the first where the determinant hardly changed, so that it may have been one tick,
+else the second."""
 
 TURNED_BACK, BACK_SHORTEST, BACK_TRIALS = 0.25, 0.02, 20  # -; scaled; a count
-"""A determinant that falls below this share of itself straight back vanishes on the way: two factors
-of it may do so at once. It is looked at where that ends, then half as far, down to a way so short, at
-most so many times."""
+"""A determinant that falls below this share of itself straight back vanishes on the way: two
+factors of it may do so at once. It is looked at where that ends, then half as far, down to a way so
+short, at most so many times."""
 
 BORDERS_WORN = 1.4
 """Borders are decided anew where the determinant has changed by this factor."""

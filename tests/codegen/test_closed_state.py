@@ -285,8 +285,8 @@ def test_a_dead_point_latches_until_reset(five_bar):
 
 
 def near_a_dead_point():
-    """A slider-crank by its slider, where it is told to be, and first readings after that: the angle
-    of the crank is an even function of the position of the slider, so each has two rates."""
+    """A slider-crank by its slider: where it is told to be, the state at the first reading after
+    that, and whether this is beyond the dead point."""
     mech = zoo.slider_crank("slider")
     by_crank = hc.PreparedAssembly(mech, ["crank"])
 
