@@ -187,6 +187,10 @@ def _closed(p: Problem, restarts: int, seed: int) -> Vector:
     if best_error > p.tol:  # what is said of it holds at the least error, not on the way there
         best = newton(p, best, None, patient=True)
         best_error = largest(p.scaled_rows(best)[0])
+        if best_error <= p.tol:
+            opposite = flipped(p.mech, best, p.t, polarity)
+            if not opposite:
+                return best
     raise _unassembled(p, best, best_error, opposite)
 
 
