@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.tolerances import ALMOST_ONE, FAR_SIDE
 from holoctl.control.effort_bounds import effort_bounds_at_any_rate
-from holoctl.control.limited_coordinates import coordinates_at, coordinates_of_tree
 from holoctl.control.limits_law import Asked, LimitsLaw, Outcome
 from holoctl.control.viability import safe_range
 from holoctl.dynamics.effort_response import EffortResponse, response_at
 from holoctl.dynamics.tick.inverse_tick import Behind
 from holoctl.mechanism.bound_limits import BoundLimits
+from holoctl.mechanism.limited_coordinates import coordinates_at, coordinates_of_tree
 from holoctl.projector.partition import Partition
 
 __all__ = ["LimitedTick", "Limiting"]
