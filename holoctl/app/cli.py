@@ -48,6 +48,7 @@ from holoctl.doctor.examination import mobility
 from holoctl.doctor.report import plain
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.io.moved_sheet import moved_sheet
+from holoctl.mechanism.limited_coordinates import beyond_limits
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
@@ -266,6 +267,7 @@ def _torque(given: argparse.Namespace) -> int:
     rest = np.zeros(mech.nv)
     result = inverse_dynamics(mech, q, rest, rest, coordinates="all")
     units = motor_units(mech)
+    outside = [str(one) for one in beyond_limits(mech, q)]
     efforts = dict(zip(mech.actuator_names, result.u.tolist(), strict=True))
     certificate = result.certificate
     if given.json:
@@ -275,6 +277,7 @@ def _torque(given: argparse.Namespace) -> int:
             "units": dict(zip(efforts, units, strict=True)),
             "unbalanced": float(np.abs(result.unbalanced).max(initial=0.0)),
             "joints": positions(mech, q),
+            "beyond_limits": outside,
             "certificate": vars(certificate) | {"ok": certificate.ok},
         }
         print(json.dumps(plain(found), indent=2))
@@ -289,6 +292,8 @@ def _torque(given: argparse.Namespace) -> int:
         write_table(list(efforts.items()), units)
         if not certificate.ok and result.unbalanced.any():
             print(f"\n{unbalanced_words(result)}")
+        if outside:
+            print(f"\noutside the limits of its joints: {'; '.join(outside)}")
         print(f"\n{certificate}")
     return 0 if certificate.ok else 1
 

@@ -206,11 +206,13 @@ FARTHEST_SLIDE = 0.5  # scaled
 MEANT_STARTS = 6
 """Random starts from which rounded geometry is looked for."""
 
-FALLS_NO_MORE = 0.9
-"""An error that falls to no less than this part of it has stalled."""
+FALLS_NO_MORE, FALLS_UNSEEN = 0.9, 1e-8
+"""An error that falls to no less than the first part of it has stalled; what a step may take off at
+most, as a part of it, to be nothing: the square of that is rounding."""
 
-WANDERED = 1e-6  # scaled
-"""Exact geometry closes this near to where its rows are met best."""
+WANDERED, CLOSES_IN = 1e-6, 10  # scaled; a count
+"""Exact geometry closes this near to where its rows are met best, in no more steps of Newton's
+method than these."""
 
 LOOKED_AROUND, REACHED = 4, 0.1  # a count; scaled
 """Redundant rows are told from others at configurations along so many directions, both ways, and
@@ -884,6 +886,10 @@ STIFF_STEPS = 15
 
 MOST_STEPS = 10_000
 """Evaluations of the dynamics within one tick before a run counts as gone wild."""
+
+HOPELESS = (1000, 30.0)  # a count; -
+"""It counts as that after so many already, where all of the tick would take as many times the most
+at the same pace."""
 
 MOST_PROCESSES = 1024
 """A sweep starts so many processes of its own at most: machines have fewer cores."""

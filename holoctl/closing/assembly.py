@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing, number, positive, quiet, vector, whole
-from holoctl.base.errors import AssemblyError, InputError
+from holoctl.base.checks import Vector, flag, listing, number, positive, quiet, vector, whole
+from holoctl.base.errors import AssemblyError, InputError, LimitError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
     CLOSURE_LIMIT,
@@ -37,6 +38,7 @@ from holoctl.constraints.contract import constraint_of
 from holoctl.constraints.coupling import Coupling
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices
+from holoctl.mechanism.limited_coordinates import Beyond, beyond_limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 
@@ -58,6 +60,7 @@ def assemble(
     max_iter: int = 200,
     restarts: int = 20,
     seed: int = 0,
+    within_limits: bool = False,
 ) -> tuple[Vector, Vector]:
     """Close the mechanism: the nearest q with phi(q) = 0, and the nearest v with G v + phi_t = 0.
 
@@ -97,6 +100,11 @@ def assemble(
         where start after start ends at the same least error.
     seed : int, optional
         Seed of those starts.
+    within_limits : bool, optional
+        Whether all positions, of cut joints too, are to be within ``hc.limits_of(mech)``. What
+        would be beyond is held at its limit; where that does not close, the branches that the
+        random starts lead to are tried, so q may be on another one. Default: limits are not looked
+        at.
 
     Returns
     -------
@@ -111,6 +119,9 @@ def assemble(
         If no start closes the mechanism, or only with closure axes that point in opposite
         directions, or the velocity rows contradict each other. It carries the residual, the
         worst rows by name, and the best configuration found.
+    LimitError
+        With `within_limits`, if nothing that was found is within the limits. It carries their
+        names, and the configuration that is nearest without limits.
     """
     check_mechanism(mech)
     guess = (
@@ -120,6 +131,10 @@ def assemble(
     t, tol = number("t", t, "time, s"), positive("tol", tol, "scaled error")
     max_iter, restarts = whole("max_iter", max_iter, 1), whole("restarts", restarts, 0)
     seed = whole("seed", seed, 0)
+    if flag("assemble: within_limits", within_limits):
+        return _within_limits(mech, guess, v0, restarts, seed, {
+            "weights": weights, "locked": tuple(locked), "t": t, "tol": tol, "max_iter": max_iter,
+        })  # fmt: skip
     problem = Problem(mech, guess, t, tol, max_iter, _weights(mech, weights), _free(mech, locked))
     if (as_meant := _as_meant(problem, restarts, seed)) is not None:
         held, q = as_meant
@@ -187,6 +202,10 @@ def _closed(p: Problem, restarts: int, seed: int) -> Vector:
     if best_error > p.tol:  # what is said of it holds at the least error, not on the way there
         best = newton(p, best, None, patient=True)
         best_error = largest(p.scaled_rows(best)[0])
+        if best_error <= p.tol:
+            opposite = flipped(p.mech, best, p.t, polarity)
+            if not opposite:
+                return best
     raise _unassembled(p, best, best_error, opposite)
 
 
@@ -210,6 +229,55 @@ def _as_meant(p: Problem, restarts: int, seed: int) -> tuple[Problem, Vector] | 
         if i == 0 or start is p.guess or (meant.rank < p.mech.nv and meant.latent.size == 0):
             return closed_as_meant(p, meant)
     return None
+
+
+def _within_limits(
+    mech: Mechanism, guess: Vector, v0: Vector, restarts: int, seed: int, options: dict[str, Any]
+) -> tuple[Vector, Vector]:
+    """`assemble` with positions within their limits."""
+    first, v = assemble(mech, guess, v0, restarts=restarts, seed=seed, **options)
+    if not (outside := beyond_limits(mech, first, options["t"])):
+        return first, v
+    tried = _held_at_limits(mech, guess, outside, options)
+    rng = np.random.default_rng(seed)
+    for i in range(restarts + 1):
+        if tried is not None and not beyond_limits(mech, tried, options["t"]):
+            return assemble(mech, tried, v0, restarts=0, **options)
+        d = (0.2 + 2.0 * i / max(restarts, 1)) * mech.column_scale * rng.normal(size=mech.nv)
+        d[np.setdiff1d(np.arange(mech.nv), _free(mech, options["locked"]))] = 0.0
+        start = pin.normalize(mech.model, pin.integrate(mech.model, guess, d))
+        try:
+            start, _ = assemble(mech, start, restarts=0, **options)
+        except AssemblyError:
+            tried = None
+            continue
+        tried = _held_at_limits(mech, start, beyond_limits(mech, start, options["t"]), options)
+    raise LimitError(
+        f"{mech.name}: it closes, but no configuration was found within the limits of its joints; "
+        f"at the nearest one {'; '.join(map(str, outside[:5]))}",
+        names=[f"{one.name}.position" for one in outside], q=first,
+    )  # fmt: skip
+
+
+def _held_at_limits(
+    mech: Mechanism, guess: Vector, outside: tuple[Beyond, ...], options: dict[str, Any]
+) -> Vector | None:
+    """Closed with what is beyond a limit held there, and what goes beyond one then; None where
+    that does not close."""
+    start, held = guess.copy(), list[str](options["locked"])
+    while outside:
+        new = [x for x in outside if x.place >= 0 and mech.coordinate_names[x.column] not in held]
+        if not new:
+            return None
+        for x in new:
+            start[x.place] = min(max(x.position, x.lower), x.upper)
+            held.append(mech.coordinate_names[x.column])
+        try:
+            q, _ = assemble(mech, start, restarts=0, **(options | {"locked": held}))
+        except AssemblyError:
+            return None
+        outside, guess = beyond_limits(mech, q, options["t"]), q
+    return guess
 
 
 def _hopeless(ends: list[tuple[float, bool]]) -> bool:

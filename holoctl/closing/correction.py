@@ -94,14 +94,14 @@ def corrected_by(
     """`put_back`, of one row or more, as far as it is trusted."""
     c, model, flat = mech.column_scale, mech.model, mech.nq == mech.nv
     factors, moved, error, condition, before = None, 0.0, np.inf, 0.0, np.inf
-    for i in range(CORRECTIONS):
+    for i in range(CORRECTIONS + 1):
         G, errors, rates = scaled_rows_at(mech, q, v, t)
         off = errors.take(keep)
         last, error = error, largest(off)
         if not error < np.inf:
             break
         closed = error <= tol or (error <= CORRECTED and error > 0.5 * last)
-        closed |= i == CORRECTIONS - 1 and error <= TIGHT  # it falls, but for no use
+        closed |= i == CORRECTIONS and error <= TIGHT  # it falls, but for no use
         wanted = rates.take(keep) if closed else off
         step = None if factors is None else factors.shortest(wanted)
         if step is None or not moved * largest(step) <= tol:

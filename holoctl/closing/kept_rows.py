@@ -22,6 +22,7 @@ from holoctl.base.linalg import largest, pivoted_qr, singular_values
 from holoctl.base.tolerances import (
     CLEARLY_BETTER,
     CLOSED_ALREADY,
+    CLOSES_IN,
     FARTHER,
     LATENT_REACH,
     LATENT_ROOT,
@@ -156,12 +157,11 @@ def _in_scaled_coordinates(p: Problem) -> Problem:
 
 def _exact_here(p: Problem, q: Vector, tau: float) -> bool:
     """Whether all rows close right here, and no singular value is within the tolerance only."""
-    there = newton(p, q, None)
-    error, G = p.scaled_rows(there)
-    if largest(error) > CLOSED_ALREADY or distance(p.mech, q, there) > WANDERED:
+    G, error = _closed_right_there(p, q)
+    if G is None:
         return False
     locked = p.free.size < p.mech.nv  # then no rank is asked for: this is the posture
-    return locked or manifold_rank(G, max(largest(error), ROUNDED)) == rank_within(G, tau)
+    return locked or manifold_rank(G, max(error, ROUNDED)) == rank_within(G, tau)
 
 
 def _exact_nearby(p: Problem, nearby: list[Vector], rank: int) -> bool:
@@ -169,12 +169,19 @@ def _exact_nearby(p: Problem, nearby: list[Vector], rank: int) -> bool:
     geometry, where singular values are within the tolerance."""
     ranks = []
     for x in nearby:
-        there = newton(p, x, None)
-        error, G = p.scaled_rows(there)
-        if largest(error) > CLOSED_ALREADY or distance(p.mech, x, there) > WANDERED:
+        G, error = _closed_right_there(p, x)
+        if G is None:
             return False
-        ranks.append(manifold_rank(G, max(largest(error), ROUNDED)))
+        ranks.append(manifold_rank(G, max(error, ROUNDED)))
     return max(ranks, default=-1) == rank
+
+
+def _closed_right_there(p: Problem, q: Vector) -> tuple[Array | None, float]:
+    """G where all rows close next to a settled q, and what is left open; None where they do not."""
+    there = newton(replace(p, max_iter=CLOSES_IN), q, None)
+    error, G = p.scaled_rows(there)
+    closes = largest(error) <= CLOSED_ALREADY and distance(p.mech, q, there) <= WANDERED
+    return G if closes else None, largest(error)
 
 
 # --------------------------------------------------------------------------- rounded geometry
@@ -186,7 +193,7 @@ def _around(p: Problem, q: Vector, G: Array, tau: float) -> list[Vector]:
     Z = vt[int(np.count_nonzero(s > max(tau, RANK))) :].T
     rng = np.random.default_rng(0)
     found = []
-    for _ in range(LOOKED_AROUND if Z.shape[1] else 0):
+    for _ in range(LOOKED_AROUND if Z.shape[1] > 1 else Z.shape[1]):  # one motion has no others
         z = Z @ rng.normal(size=Z.shape[1])
         for step in (REACHED, -REACHED):
             x, error = settled(p, p.moved(q, step * z / np.linalg.norm(z)), tau)

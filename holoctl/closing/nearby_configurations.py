@@ -40,7 +40,7 @@ def nearby_configurations(
     Z = null_space_by_svd(G, manifold_rank(G, largest(error)))[3]
     rng = np.random.default_rng(seed)
     steps: list[Vector] = []
-    for _ in range(count if Z.shape[1] else 0):
+    for _ in range(count if Z.shape[1] > 1 else Z.shape[1]):  # one motion has no others
         y = rng.normal(size=Z.shape[1])
         z = step * (Z @ y) / np.linalg.norm(y)
         steps += [z, -z]

@@ -49,12 +49,13 @@ def nearest_configuration(p: Problem, q: Vector) -> Vector:
                 q, distance = trial, new
                 break
         else:
-            if np.linalg.norm(slope) > 1e-6 * (1.0 + np.sqrt(distance)):
-                log.warning(
-                    "%s: closed, but the distance to the guess is not quite minimal "
-                    "(slope %.1e)", p.mech.name, float(np.linalg.norm(slope)),
-                )  # fmt: skip
-            return q
+            break
+    slope = _reduced_gradient(p, q)[1]
+    if np.linalg.norm(slope) > 1e-6 * (1.0 + np.sqrt(distance)):
+        log.warning(
+            "%s: closed, but the distance to the guess is not quite minimal (slope %.1e)",
+            p.mech.name, float(np.linalg.norm(slope)),
+        )  # fmt: skip
     return q
 
 

@@ -20,6 +20,7 @@ from holoctl.base.linalg import in_range, largest
 from holoctl.base.tolerances import (
     CUT_ERRORS,
     FALLS_NO_MORE,
+    FALLS_UNSEEN,
     FARTHEST_SLIDE,
     LARGEST_CUT,
     LONGEST_STEP,
@@ -51,12 +52,13 @@ def settled(p: Problem, q: Vector, least_cut: float) -> tuple[Vector, float]:
     for _ in range(p.max_iter):
         size = float(np.linalg.norm(error))
         cut = max(least_cut, min(CUT_ERRORS * size, LARGEST_CUT)) if shrinking else least_cut
-        step = _step(G, error, cut)
-        q, error, G = _nearer(p, q, error, G, step)
+        step, gain = _step(G, error, cut)
+        if helps := gain > FALLS_UNSEEN * size:
+            q, error, G = _nearer(p, q, error, G, step)
         if largest(error) <= ROUNDING:
             break
         if float(np.linalg.norm(error)) > FALLS_NO_MORE * size:
-            if not shrinking and (stalls == 3 or np.linalg.norm(step) <= ROUNDING):
+            if not shrinking and (stalls == 3 or not helps or np.linalg.norm(step) <= ROUNDING):
                 break
             if shrinking:
                 shrinking, strong, left = False, q, largest(error)
@@ -71,12 +73,14 @@ def distance(mech: Mechanism, q: Vector, x: Vector) -> float:
     return float(np.linalg.norm(pin.difference(mech.model, q, x) / mech.column_scale))
 
 
-def _step(G: Array, error: Vector, cut: float) -> Vector:
+def _step(G: Array, error: Vector, cut: float) -> tuple[Vector, float]:
+    """The step, and the size of what it takes off the error, to first order."""
     u, s, vt = np.linalg.svd(in_range(G), full_matrices=False)
     acts = s > cut
-    step = -vt[acts].T @ ((u.T @ error)[acts] / s[acts])
+    met = (u.T @ error)[acts]
+    step = -vt[acts].T @ (met / s[acts])
     longest: Vector = step * min(1.0, LONGEST_STEP / max(float(np.linalg.norm(step)), ROUNDING))
-    return longest
+    return longest, float(np.linalg.norm(met))
 
 
 def _nearer(

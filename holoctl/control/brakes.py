@@ -21,10 +21,10 @@ from holoctl.base.errors import InputError
 from holoctl.base.tolerances import LEAST_PART, NO_SHARE, RANK
 from holoctl.closing.assembly import assemble
 from holoctl.control.effort_bounds import least_efforts
-from holoctl.control.limited_coordinates import coordinates_at
 from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.effort_response import effort_response
 from holoctl.mechanism.bound_limits import BoundLimits
+from holoctl.mechanism.limited_coordinates import coordinates_at
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import partition
 from holoctl.projector.projection import projected

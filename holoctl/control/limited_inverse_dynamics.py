@@ -20,7 +20,6 @@ from holoctl.base.linalg import cholesky, largest
 from holoctl.base.tolerances import SINGULAR
 from holoctl.control.brakes import brakes_of
 from holoctl.control.effort_bounds import least_efforts
-from holoctl.control.limited_coordinates import change_in_a_tick, coordinates_at
 from holoctl.control.limits_law import LIMIT_POLICIES, Asked, LimitsLaw
 from holoctl.control.nearest_by_cvxpy import by_cvxpy
 from holoctl.control.nearest_efforts import by_daqp
@@ -31,6 +30,7 @@ from holoctl.dynamics.inverse import asked_acceleration, checked_target, driven_
 from holoctl.dynamics.tick.general_path import general_acceleration
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.limited_coordinates import change_in_a_tick, coordinates_at
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics

@@ -17,11 +17,6 @@ from holoctl.base.checks import Vector
 from holoctl.base.tolerances import ALMOST_ONE, FAR_SIDE
 from holoctl.control.effort_bounds import effort_bounds_at_any_rate
 from holoctl.control.limit_names import passed_names
-from holoctl.control.limited_coordinates import (
-    change_in_a_tick,
-    coordinates_at,
-    coordinates_of_tree,
-)
 from holoctl.control.limits_law import Asked, LimitsLaw, Outcome
 from holoctl.control.viability import safe_range
 from holoctl.dynamics.effort_response import EffortResponse, response_at
@@ -29,6 +24,11 @@ from holoctl.dynamics.tick.inverse_tick import Behind
 from holoctl.dynamics.tick.own_workspace import laid_out_now
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
 from holoctl.mechanism.bound_limits import BoundLimits
+from holoctl.mechanism.limited_coordinates import (
+    change_in_a_tick,
+    coordinates_at,
+    coordinates_of_tree,
+)
 from holoctl.projector.partition import Partition
 
 __all__ = ["LimitedTick", "Limiting"]

@@ -11,11 +11,11 @@ from holoctl.base.errors import HoloctlError
 from holoctl.base.tolerances import HELD_STILL
 from holoctl.closing.assembly import assemble
 from holoctl.control.brakes import brakes_of
-from holoctl.control.limited_coordinates import coordinates_at
 from holoctl.control.limited_inverse_dynamics import limited_inverse_dynamics
 from holoctl.control.limits_law import LimitsLaw
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.mechanism.bound_limits import bound_limits
+from holoctl.mechanism.limited_coordinates import coordinates_at
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 

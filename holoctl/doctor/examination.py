@@ -33,6 +33,7 @@ from holoctl.doctor.report import MobilityReport
 from holoctl.doctor.rounding import Rounding, wanted
 from holoctl.doctor.sensors import sensors, sensors_asked
 from holoctl.mechanism.checks import check_configuration, check_mechanism
+from holoctl.mechanism.limited_coordinates import beyond_limits
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["mobility"]
@@ -126,6 +127,7 @@ def mobility(
         margins(mech, s, m),
         _rounding(mech, guess, t, s, r, meant),
         acting_forces(mech, m.locked_joints),
+        [str(one) for one in beyond_limits(mech, found.q, t)],
     )
 
 

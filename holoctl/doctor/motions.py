@@ -18,6 +18,7 @@ from holoctl.closing.samples import Samples
 from holoctl.doctor.actuation import actuation, motor_rows, verdict
 from holoctl.doctor.locked_joints import locked_joints
 from holoctl.doctor.motion import Motion, described
+from holoctl.mechanism.coupled_motors import coupled_motors
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Motions", "motions", "without"]
@@ -42,6 +43,8 @@ class Motions:
         Rank of gamma' B, here and in general.
     actuation : str
         ``"none"``, ``"fully"``, ``"under"``, ``"redundantly"``, ``"both"``; ``"unknown"``.
+    coupled : tuple of str
+        Motors that add no motion, for couplings tie their joints to those of other motors.
     """
 
     locked_joints: tuple[str, ...] = ()
@@ -50,6 +53,7 @@ class Motions:
     actuation_rank: int = 0
     generic_actuation_rank: int = 0
     actuation: str = "unknown"
+    coupled: tuple[str, ...] = ()
 
     @property
     def idle_names(self) -> tuple[str, ...]:
@@ -85,6 +89,7 @@ def motions(mech: Mechanism, s: Samples, t: float) -> Motions:
         actuation(mech, s.here, s.here.null).rank,
         rank,
         verdict(mech.nu, rank, s.finite_dof - len(idle)),
+        coupled_motors(mech),
     )
 
 

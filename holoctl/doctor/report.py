@@ -32,7 +32,7 @@ NAMES = (
     "actuation", "motors", "actuation_rank", "generic_actuation_rank", "margin", "usual_margin",
     "gap", "uncertain", "actuation_margin", "singular", "contradictions", "opposite", "crossed",
     "size", "loop_sizes", "mass", "far", "tolerance", "wanted_tolerance", "rounding", "forces",
-    "sensors", "message",
+    "sensors", "coupled_motors", "beyond_limits", "message",
 )  # fmt: skip
 """What `MobilityReport.to_dict` gives, in this order, and ``"ok"``."""
 
@@ -69,6 +69,8 @@ class MobilityReport:
         How exact the geometry is.
     forces : ActingForces
         Friction in joints, springs, other forces.
+    beyond_limits : list of str
+        Joints that are outside ``hc.limits_of(mech)`` at q, each in a sentence.
 
     Notes
     -----
@@ -89,6 +91,7 @@ class MobilityReport:
     margins: Margins = field(default_factory=Margins)
     rounding: Rounding = field(default_factory=Rounding)
     forces: ActingForces = field(default_factory=ActingForces)
+    beyond_limits: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -295,6 +298,11 @@ class MobilityReport:
         """Rank of gamma' B in general."""
         return self.motions.generic_actuation_rank
 
+    @property
+    def coupled_motors(self) -> list[str]:
+        """Motors that add no motion: couplings tie their joints to those of other motors."""
+        return list(self.motions.coupled)
+
     # ------------------------------------------------------------------- which coordinates to use
 
     @property
@@ -395,6 +403,7 @@ def _paragraphs(r: MobilityReport) -> Iterator[str]:
     yield from sentences.closes(r.closing, r.counts)
     yield from sentences.rounded(r.rounding, r.redundancy, r.counts)
     yield from sentences.wanted(r.rounding)
+    yield from sentences.beyond(r.beyond_limits)
     yield from sentences.crossed(r.crossed)
     yield sentences.size(r.dimensions)
     yield from sentences.mobility(r.counts)

@@ -314,6 +314,12 @@ def actuation(m: Motions, c: Counts, motors: Sequence[str], margin: float) -> It
         yield "Motors: none."
         return
     yield f"Motors: {_verdict(m, c, len(motors))}."
+    if m.coupled:
+        yield (
+            f"  - {_names(m.coupled)} {'adds' if len(m.coupled) == 1 else 'add'} no motion: "
+            "couplings tie what it drives to what other motors drive, as where a joint that mimics "
+            "another one has a motor too. Leave it out of the motors, unless it is meant."
+        )
     single = [x.rates[0][0] for x in m.undriven if len(x.rates) == 1]
     if single:
         yield f"  - No motor moves {_names(single)}."
@@ -335,6 +341,12 @@ def actuation(m: Motions, c: Counts, motors: Sequence[str], margin: float) -> It
             f"Close to a dead point: the weakest grip of the motors is {margin:.1g} "
             "(1 is strong), so some torques are very large."
         )
+
+
+def beyond(limits: Sequence[str]) -> Iterator[str]:
+    """Joints that are outside their limits."""
+    if limits:
+        yield f"Outside the limits of its joints: {'; '.join(limits)}."
 
 
 def _verdict(m: Motions, c: Counts, n: int) -> str:

@@ -6,7 +6,7 @@ import logging
 import os
 from pathlib import Path
 
-from holoctl.base.checks import file_path, flag, known_name, one_of, suggestion
+from holoctl.base.checks import file_path, flag, known_name, listing, one_of, suggestion
 from holoctl.base.errors import InputError, LoadError
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.contract import Constraint
@@ -31,6 +31,7 @@ from holoctl.io.yaml_sheet import (
     warn_of_turns,
     with_moves,
 )
+from holoctl.mechanism.coupled_motors import coupled_motors
 from holoctl.mechanism.description import checked_tolerance
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.coordinates import coordinate_names, translational
@@ -216,6 +217,7 @@ def load(
             mech = _from_urdf(read_urdf(text, str(main)), document, free_flyer, tolerance, losses)
             if beside is None:
                 _warn_of_no_sheet(main, mech)
+        _warn_of_coupled_motors(beside or main, mech)
     warn_of_turns(str(beside or main), _angles(mech))
     return mech
 
@@ -297,6 +299,18 @@ def _warn_of_no_sheet(urdf: Path, mech: Mechanism) -> None:
         "one with closed_loop: [], type: [], name_mot: [] says that this is meant",
         urdf, " or ".join(names), "" if closed else "nothing is closed and ",
     )  # fmt: skip
+
+
+def _warn_of_coupled_motors(file: Path, mech: Mechanism) -> None:
+    tied = coupled_motors(mech)
+    if tied:
+        log.warning(
+            "%s: name_mot: the motors %s add no motion: couplings tie their joints to those of "
+            "other motors, as a joint that mimics another one has no motor of its own. They are "
+            "kept; where other motions have no motor, laws then take the general path and are not "
+            "compiled. Leave them out of name_mot, unless they are meant",
+            file, listing(tied),
+        )  # fmt: skip
 
 
 def _angles(mech: Mechanism) -> dict[str, float]:

@@ -209,7 +209,14 @@ def partition(
     G, error = _scaled_jacobian(mech, q, t)
     if not error <= max(CLOSED, mech.tolerance):
         raise _not_closed(mech, error)
-    meant = _meant(mech, G, q, t)
+    return _decided(mech, q, t, G, error, _meant(mech, G, q, t), independent)
+
+
+def _decided(
+    mech: Mechanism, q: Vector, t: float, G: Array, error: float, meant: KeptRows | None,
+    independent: Iterable[str] | None = None,
+) -> Partition:  # fmt: skip
+    """The partition, where it is known what rounded geometry means there."""
     if meant is None:
         if not error <= CLOSED:
             raise _not_closed(mech, error)
@@ -395,8 +402,16 @@ def shared_partition(given: Partition | None, T: Terms) -> Partition:
 
 
 def nearest_partition(mech: Mechanism, q: Vector, t: float) -> Partition:
-    """The one that is decided at the closed configuration nearest to q."""
-    _, error = _scaled_jacobian(mech, q, t)
+    """The one that is decided at the closed configuration nearest to q.
+
+    Rounded geometry has to settle next to q for that, whether q was closed before or not. So where
+    q is closed to within the tolerance, it is not closed first: that would settle it twice.
+    """
+    G, error = _scaled_jacobian(mech, q, t)
+    if 1e-12 < error <= mech.tolerance:
+        meant = _meant(mech, G, q, t)
+        if meant is not None and rank_within(G[meant.rows], mech.tolerance) == meant.rank:
+            return _decided(mech, q, t, G, error, meant)
     closed = q if error <= 1e-12 else assemble(mech, q, t=t)[0]
     return partition(mech, closed, t=t)
 

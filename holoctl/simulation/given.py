@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import Vector, vector
+from holoctl.base.checks import Vector, listing, vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import SAME_TICK
 from holoctl.control.computed_torque import (
@@ -31,7 +31,7 @@ from holoctl.mechanism.open_tree import known_efforts
 from holoctl.simulation.motion import Efforts
 from holoctl.simulation.motors import Motors
 
-__all__ = ["Given", "Load", "check_controller", "check_tick", "tell_time"]
+__all__ = ["Given", "Load", "check_controller", "check_tick", "target_of", "tell_time"]
 
 Load = Callable[[float, Vector, Vector], Any]
 """load(t, q, v): forces from outside, or efforts on the coordinates."""
@@ -127,6 +127,19 @@ def tell_time(error: Exception, t: float) -> None:
     """Where nothing can be added to an error, it goes on as it is."""
     with suppress(Exception):
         error.time = t  # type: ignore[attr-defined]
+
+
+def target_of(controller: Any) -> str:
+    """What a controller of the library follows, in words; empty for one of somebody else."""
+    if isinstance(controller, (TaskTracking, SensedTaskTracking)):
+        tasks = controller.controller.tasks
+        named = [
+            f"{type(x).__name__} {getattr(x, 'frame', '')!r}".removesuffix(" ''") for x in tasks
+        ]
+        return f"of {' and '.join(named)}"
+    if isinstance(controller, (Tracking, SensedTracking)):
+        return f"of the motors {listing(controller.controller.mech.actuator_names, 6)}"
+    return ""
 
 
 def check_tick(controller: Any, rate: float, hold: bool) -> None:

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InconsistentError, SingularityError
-from holoctl.base.linalg import largest
+from holoctl.base.linalg import largest, least_squares
 from holoctl.base.tolerances import (
     CLOSEST,
+    FASTEST,
+    HOPELESS,
     JUMPS,
     JUMPS_NEAR,
     MOST_JUMP,
@@ -31,6 +33,7 @@ from holoctl.base.tolerances import (
 )
 from holoctl.closing.correction import put_back
 from holoctl.codegen.compiled.steps import Step
+from holoctl.constraints.contract import constraint_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.tick.all_rows import ScaledRows, scaled_rows_at
@@ -150,6 +153,8 @@ class Settings:
         When the run ends, s.
     longest : float
         s; no step is longer, as what acts depends on time.
+    target : str
+        What the controller follows, in words; empty where that is not known.
     """
 
     dynamics: Callable[[Mechanism, Partition], Dynamics]
@@ -161,6 +166,7 @@ class Settings:
     ticks: bool
     end: float
     longest: float
+    target: str = ""
 
 
 @dataclass
@@ -373,8 +379,14 @@ def arrive(motion: Motion, t: float, landed: Landed, a: Vector, h: float) -> Non
 
 
 def check_effort(motion: Motion) -> None:
-    """Raise where a motion asks for too many evaluations within one tick."""
-    if motion.tally.evaluations - motion.spent > MOST_STEPS:
+    """Raise where a motion asks for too many evaluations within one tick, or would at this pace;
+    and where it is so fast that no law takes it."""
+    if largest(motion.v[motion.plant.lengths[1]]) > FASTEST:
+        raise too_fast(motion)
+    spent = motion.tally.evaluations - motion.spent
+    share = (motion.t - motion.since) / motion.settings.tick
+    few, times = HOPELESS
+    if spent > MOST_STEPS or (spent > few and spent > times * MOST_STEPS * share):
         raise too_fast(motion)
 
 
@@ -417,12 +429,37 @@ def too_fast(motion: Motion) -> InconsistentError:
             "no motor acts on it: is it close to a singular configuration, has a body next to no "
             "inertia, or is a tick (1 / rate) too long?"
         )
+    elif motion.settings.target:
+        cause = (
+            "is the loop unstable, with gains too high for the rate, or does the target "
+            f"{motion.settings.target} contradict {_what_holds(motion, tau)}?"
+        )
     if plant.forces:
         cause += (
             f" Or are forces stiff ({listing(plant.force_names)}), such as friction with a small "
             "transition in joints with little inertia?"
         )
-    return InconsistentError(
-        f"{plant.name}: the motion is too fast to integrate ({MOST_STEPS} evaluations within one "
-        f"tick); {cause}"
+    fast, pushed = (
+        int(np.argmax(np.abs(motion.v / plant.column_scale))),
+        int(np.argmax(np.abs(tau))),
     )
+    return InconsistentError(
+        f"{plant.name}: the motion is too fast to integrate "
+        f"({motion.tally.evaluations - motion.spent} evaluations within this tick): "
+        f"{plant.coordinate_names[fast]!r} moves at {motion.v[fast]:.2g} (rad/s or m/s), under "
+        f"efforts of up to {abs(tau[pushed]):.2g} N m or N, on {plant.coordinate_names[pushed]!r}; "
+        f"{cause}"
+    )
+
+
+def _what_holds(motion: Motion, tau: Vector) -> str:
+    """The constraint that bears most of the efforts; a base that floats, where nothing holds it."""
+    plant, found = motion.plant, "what its motors can give"
+    if plant.model.joints[1].shortname() == "JointModelFreeFlyer":
+        found = f"the base {plant.model.names[1]!r}, which floats, and which no motor drives"
+    G = scaled_rows_at(plant, motion.q, motion.v, motion.t).jacobian
+    if not G.size or not np.isfinite(G).all():
+        return found
+    sizes = np.abs(least_squares(G.T, plant.column_scale * tau))  # all of them N m, or N
+    name = constraint_of(plant.row_names[int(np.argmax(sizes))])
+    return f"constraint {name!r}, which takes most of these efforts; or {found}"

@@ -33,8 +33,8 @@ from holoctl.projector.repartition import repartitioned
 from holoctl.rows.tick.all_rows import scaled_rows_at
 from holoctl.simulation.asked import check_dynamics, checked_output, ticks_of, tolerance
 from holoctl.simulation.events import Event, Watched, checked_events
-from holoctl.simulation.given import Given, Load, check_controller, check_tick
-from holoctl.simulation.motion import Dynamics, Settings, Tally, new_efforts
+from holoctl.simulation.given import Given, Load, check_controller, check_tick, target_of
+from holoctl.simulation.motion import Dynamics, Settings, Tally, check_effort, new_efforts
 from holoctl.simulation.motors import motors_of
 from holoctl.simulation.record import finished, record_for
 from holoctl.simulation.run import Run
@@ -219,7 +219,10 @@ def simulate(
     timed = f_ext is not None or efforts is not None or (controller is not None and not hold)
     longest = TIMED_TICKS / rate if timed or _may_depend_on_time(plant) else np.inf
     cross = at_singular == "cross"
-    settings = Settings(make, method, rtol, atol, cross, 1.0 / rate, held, duration, longest)
+    target = target_of(controller)
+    settings = Settings(
+        make, method, rtol, atol, cross, 1.0 / rate, held, duration, longest, target
+    )
     theirs = Given(controller, f_ext, efforts, dict(np.geterr()), motors)
     tally = Tally()
     with np.errstate(all="ignore"):
@@ -274,6 +277,7 @@ def _ticked(travel: Travel, ticks: Vector) -> None:
         motion = travel.motion
         plant = motion.plant
         q, v = motion.q, motion.v
+        check_effort(motion)
         if travel.seen is not None:
             q, v = travel.seen.at_tick(motion, t)
         if rows is not motion.look.seen:  # they have moved by what matters

@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Vector
-from holoctl.base.errors import HoloctlError, SingularityError
+from holoctl.base.errors import HoloctlError, InputError, SingularityError
 from holoctl.base.tolerances import LOST, NEAR_SINGULAR, SHORTEST_STEP, STIFF_STEPS
 from holoctl.simulation.explicit_steps import (
     DOP853,
@@ -45,6 +45,15 @@ METHODS = ("auto", *EXPLICIT, *IMPLICIT)
 
 def advanced(motion: Motion, stop: float) -> Piece:
     """One accepted step, at the most to `stop`; the motion is then at its end."""
+    try:
+        return _advanced(motion, stop)
+    except InputError as error:  # numbers out of range; the caller's own functions tell a time
+        if hasattr(error, "time"):
+            raise
+        raise too_fast(motion) from error
+
+
+def _advanced(motion: Motion, stop: float) -> Piece:
     if motion.ahead is not None:
         raise SingularityError(
             f"{motion.plant.name}: the motion runs into a singular configuration at t = "

@@ -361,6 +361,37 @@ def test_couplings_that_contradict_each_other(s):
     assert abs(e.q[0] - 0.2) < 1e-3
 
 
+@pytest.mark.parametrize("name", few(("stewart", "delta", "five_bar", "leg"), ("stewart",)))
+def test_what_is_closed_in_the_end_is_returned(name):
+    """With few iterations every start may end open, and the last, patient search closes it."""
+    mech = hc.load(hc.robot_file(name))
+    rng, closed = np.random.default_rng(0), 0
+    for _ in range(8):
+        guess = pin.integrate(
+            mech.model, mech.reference, 0.3 * mech.column_scale * rng.normal(size=mech.nv)
+        )
+        for iterations in (1, 2, 3, 4, 6):
+            left = []
+            try:
+                q, _ = hc.assemble(mech, guess, max_iter=iterations, restarts=0)
+            except hc.AssemblyError as error:
+                q, left = error.q, error.worst
+            found = hc.constraint_errors(mech, q).closure
+            assert (found > 1e-12) == bool(left)
+            closed += iterations < 4 and not left
+    assert closed
+
+
+def test_a_search_for_the_nearest_that_ends_early_is_told(caplog):
+    mech = hc.load(hc.robot_file("four_bar"))
+    guess = mech.reference + 0.8 * mech.column_scale * np.cos(np.arange(mech.nv))
+    hc.assemble(mech, guess)
+    assert not caplog.records
+    hc.assemble(mech, guess, max_iter=2)
+    assert [r.levelname for r in caplog.records] == ["WARNING"]
+    assert "not quite minimal" in caplog.text
+
+
 def test_failure_needs_no_log_and_no_guess(s, caplog):
     refused(lambda: hc.assemble(triangle(length=2.0)), hc.AssemblyError)
     assert not caplog.records

@@ -16,11 +16,11 @@ from zoo import add_body, at, bar, vertical
 import holoctl as hc
 from holoctl.base.tolerances import SOFT_ROWS
 from holoctl.control import limited_inverse_dynamics
-from holoctl.control.limited_coordinates import change_in_a_tick
 from holoctl.control.nearest_by_cvxpy import by_cvxpy
 from holoctl.control.nearest_efforts import by_daqp
 from holoctl.dynamics.tick.prepared_inverse import behind
 from holoctl.mechanism.bound_limits import bound_limits
+from holoctl.mechanism.limited_coordinates import change_in_a_tick
 
 POLICIES = ("nearest", "scale")
 QUICK = ("five_bar", "floating_leg", "five_motors")

@@ -14,6 +14,7 @@ from support import closed_states, few, mechanism, shared_partition
 
 import holoctl as hc
 from holoctl.base.linalg import null_space_by_svd
+from holoctl.base.tolerances import CORRECTIONS
 from holoctl.closing.correction import put_back
 from holoctl.rows.evaluate import constraint_rows
 from holoctl.rows.tick.all_rows import scaled_rows_at
@@ -246,3 +247,25 @@ def test_errors_are_those_of_the_rows(name):
     assert alone.closure == found.closure
     with pytest.raises(ValueError, match="read-only"):
         found.position[0] = 0.0
+
+
+def test_the_last_step_of_a_correction_counts():
+    """Newton's method on exp(x) - 1 = 0 from above goes down by about one a step: this start takes
+    just as many steps as are allowed, and one farther away takes more."""
+    arm = pin.Model()
+    zoo.add_body(arm, 0, pin.JointModelRZ(), zoo.at(), "hinge", zoo.bar(0.5))
+    row = hc.Custom(
+        lambda q: np.exp(q) - 1.0, lambda q: np.exp(q)[None], lambda q, v: np.exp(q) * v**2,
+        name="steep",
+    )  # fmt: skip
+    mech = hc.Mechanism(arm, [row])
+    start, steps = 3.0, 0
+    x = start
+    while np.exp(x) - 1.0 > 1e-13:
+        x, steps = x + np.exp(-x) - 1.0, steps + 1
+    assert steps == CORRECTIONS
+    keep = np.array([0])
+    q, _ = put_back(mech, keep, np.array([start]), np.zeros(1), 0.0)
+    assert abs(q[0]) < 1e-13
+    with pytest.raises(hc.InconsistentError, match="too far off"):
+        put_back(mech, keep, np.array([start + 2.0]), np.zeros(1), 0.0)

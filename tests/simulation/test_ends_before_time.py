@@ -5,9 +5,12 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import re
 
 import numpy as np
+import pinocchio as pin
 import pytest
+import zoo
 from refusals import refused, simulated
 from support import closed_states, mechanism
 
@@ -236,3 +239,51 @@ def test_a_run_tells_what_it_took():
     if len(run.repartitions):
         assert "rows decided anew" in repr(run)
     assert all(word in run.versions for word in ("holoctl==", "pin==", "numpy==", "scipy=="))
+
+
+# ------------------------------------------------------------------- targets that cannot be met
+
+
+def lowered(plant, model, frame):
+    """What a run says in which a frame is to go down by 1 m/s."""
+    q, v = hc.assemble(plant)
+    data = model.model.createData()
+    pin.framesForwardKinematics(model.model, data, q)
+    start = data.oMf[model.model.getFrameId(frame)].translation.copy()
+    down = np.array([0.0, 0.0, -1.0])
+    law = hc.TaskSpaceControl(model, hc.FrameTask(frame, "x y z"), kp=400.0, kd=40.0)
+    controller = law.track(lambda t: (start + t * down, down, 0.0 * down))
+    return refused(
+        lambda: hc.simulate(plant, controller, q, v, 1.0), hc.InconsistentError,
+        "too fast to integrate", f"the target of FrameTask '{frame}' contradict",
+    )  # fmt: skip
+
+
+def test_a_foot_that_is_held_while_the_trunk_is_to_go_down_is_named():
+    plant = zoo.standing_leg()
+    error = lowered(plant, dataclasses.replace(plant, constraints=[]), "trunk")
+    assert re.search("contradict constraint '(heel|toe)', which takes most", str(error))
+    assert 0.0 < error.time < 1.0
+    assert int(re.search(r"(\d+) evaluations within this tick", str(error))[1]) < 5000
+
+
+def test_a_foot_that_is_to_move_while_nothing_holds_the_base_is_told():
+    leg = dataclasses.replace(zoo.standing_leg(), constraints=[])
+    error = lowered(leg, leg, "ankle")
+    assert "contradict the base 'trunk', which floats" in str(error)
+    assert "wrong unit" not in str(error)
+
+
+def test_targets_of_motors_are_named_too():
+    """With gains that ticks of 10 ms cannot hold."""
+    mech = hc.load(hc.robot_file("five_bar"))
+    q, v = hc.assemble(mech)
+    home, rest = mech.motor_positions(q), np.zeros(2)
+    law = hc.ComputedTorque(mech, kp=1e12, kd=1e6, dt=0.01)
+    controller = law.track(lambda t: (home + 0.1, rest, rest))
+    error = refused(
+        lambda: hc.simulate(mech, controller, q, v, 1.0, rate=100.0), hc.InconsistentError,
+        "too fast to integrate", "gains too high for the rate",
+        "the target of the motors 'motor_left', 'motor_right'",
+    )  # fmt: skip
+    assert error.run.evaluations < 5000

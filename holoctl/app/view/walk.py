@@ -36,10 +36,10 @@ from holoctl.base.tolerances import (
     LIMIT_MET,
     LIMIT_OVER,
 )
-from holoctl.control.limited_coordinates import coordinates_at
 from holoctl.design.paths.following import Node, Path, System, as_far, node_at
 from holoctl.design.paths.rows import Wanted
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
+from holoctl.mechanism.limited_coordinates import coordinates_at
 from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition

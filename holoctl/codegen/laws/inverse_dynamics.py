@@ -29,6 +29,7 @@ from holoctl.codegen.laws.measures import redundant_doubt, state_doubt
 from holoctl.codegen.matrices import column, columns, scalars, total
 from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.dynamics.actuation import effort_scales, target_consistent
+from holoctl.dynamics.tick.inverse_tick import coupled
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.projector.projection import projected
 from holoctl.rows.closure_limits import StateLimits
@@ -206,7 +207,8 @@ def _inverse(
     if rho < min(nu, k):
         raise InputError(
             f"{mech.name}: its {nu} motors drive {rho} of {k} motions, fewer than there are motors "
-            "and motions, so the inverse dynamics cannot be compiled (other functions can); "
+            f"and motions{coupled(mech)}, so the inverse dynamics cannot be compiled (other "
+            "functions can); "
             "PreparedInverseDynamics takes it"
         )
     if rho < nu:

@@ -10,7 +10,7 @@
 
 with W = gamma' M gamma and A = gamma' B. `asked` is needed at every tick, `change` near limits
 of velocity, the others where it is past a limit. The oracles are control/limits_law.py,
-control/limited_coordinates.py and dynamics/effort_response.py.
+mechanism/limited_coordinates.py and dynamics/effort_response.py.
 """
 
 from __future__ import annotations
@@ -190,8 +190,8 @@ def response(E: Expressions, at: LimitedCoordinates) -> tuple[SX, SX, SX]:
 
 
 def change_function(E: Expressions, law: LimitsLaw) -> Any:
-    """``change_in_a_tick(q, v, u, t) -> change, doubt``, as in control/limited_coordinates.py; None
-    where no velocity is limited."""
+    """``change_in_a_tick(q, v, u, t) -> change, doubt``, as mechanism/limited_coordinates.py has
+    it; None where no velocity is limited."""
     if not np.isfinite(law.bound.velocity).any():
         return None
     ca, at, dt = casadi_module(), limited_coordinates(E, law.bound), law.dt

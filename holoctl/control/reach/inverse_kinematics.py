@@ -33,7 +33,6 @@ from holoctl.closing.kept_rows import as_meant
 from holoctl.closing.nearest_velocity import nearest_velocity
 from holoctl.closing.newton import Problem, everywhere, newton
 from holoctl.closing.rank import manifold_rank
-from holoctl.control.limited_coordinates import coordinates_at
 from holoctl.control.reach.reaching import (
     Fences,
     Way,
@@ -46,6 +45,7 @@ from holoctl.control.reach.refusal import Short, refusal
 from holoctl.control.reach.targets import Targets, rates_of, targets_of
 from holoctl.mechanism.bound_limits import BoundLimits, applicable, bound_limits
 from holoctl.mechanism.checks import check_configuration, check_mechanism
+from holoctl.mechanism.limited_coordinates import coordinates_at
 from holoctl.mechanism.limits import Limits, checked_limits
 from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism

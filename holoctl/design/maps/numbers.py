@@ -28,7 +28,6 @@ from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import null_space_by_svd, singular_values
 from holoctl.base.tolerances import ACTUATION_SINGULAR, WITHIN_LIMIT
 from holoctl.control.effort_bounds import effort_bounds
-from holoctl.control.limited_coordinates import coordinates_at
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.control.tasks.task_terms import bound_to
 from holoctl.design.maps.chart import Chart, lengths_of
@@ -36,6 +35,7 @@ from holoctl.design.maps.walk import Spot
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
+from holoctl.mechanism.limited_coordinates import coordinates_at
 from holoctl.mechanism.limits import Limits
 from holoctl.projector.projection import Projection, projected
 

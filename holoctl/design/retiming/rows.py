@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import MOST_FACETS, SAME_COLUMN
-from holoctl.control.limited_coordinates import coordinates_at
 from holoctl.design.paths.closed import ClosedPath
 from holoctl.design.paths.dynamics import Dynamics, speed_forces
 from holoctl.design.retiming.speeds import Box, effort_boxes
 from holoctl.mechanism.bound_limits import BoundLimits
+from holoctl.mechanism.limited_coordinates import coordinates_at
 
 __all__ = ["Rows", "effort_rows", "joined", "joint_rows", "limited_along", "no_rows"]
 

@@ -20,7 +20,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, listing
 from holoctl.base.linalg import in_place_lu
 from holoctl.base.tolerances import (
     INVERSE_DOUBT,
@@ -32,6 +32,7 @@ from holoctl.dynamics.tick.aim import Aim, Ground
 from holoctl.estimation.readings import Readings
 from holoctl.estimation.seen_motion import Seeing
 from holoctl.forces.together import all_in_a_tick
+from holoctl.mechanism.coupled_motors import coupled_motors
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, most_condition
 from holoctl.projector.split import Split, split_rows
@@ -40,7 +41,7 @@ from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.rows.tick.fast_rows import why_not
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
-__all__ = ["Behind", "LaidOut", "Tick", "lay_out", "lay_out_behind", "why_general"]
+__all__ = ["Behind", "LaidOut", "Tick", "coupled", "lay_out", "lay_out_behind", "why_general"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -88,10 +89,17 @@ def why_general(mech: Mechanism, part: Partition, motion: LiveMotion | None = No
     if rows := why_not(mech, motion):
         return rows
     if rho == 0 or rho < min(mech.nu, k):
-        return "the motors drive fewer motions than there are motors and motions"
+        return "the motors drive fewer motions than there are motors and motions" + coupled(mech)
     if rho < k and _motor_coordinates(mech, part) is None:
         return "some motion is passive, and not every motor drives an independent coordinate"
     return ""
+
+
+def coupled(mech: Mechanism) -> str:
+    """Which motors add no motion, as words behind others; empty where couplings tie none."""
+    tied = coupled_motors(mech)
+    which = f" ({listing(tied)}: couplings tie what they drive to what other motors drive)"
+    return which if tied else ""
 
 
 def lay_out(

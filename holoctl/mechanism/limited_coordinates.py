@@ -17,11 +17,21 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
-from holoctl.mechanism.bound_limits import BoundLimits
+from holoctl.base.tolerances import WITHIN_LIMIT
+from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
+from holoctl.mechanism.limits import Limits
+from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.kinematics import Kinematics, kinematics
 
-__all__ = ["Coordinates", "change_in_a_tick", "coordinates_at", "coordinates_of_tree"]
+__all__ = [
+    "Beyond",
+    "Coordinates",
+    "beyond_limits",
+    "change_in_a_tick",
+    "coordinates_at",
+    "coordinates_of_tree",
+]
 
 Array = NDArray[np.float64]
 
@@ -95,3 +105,50 @@ def change_in_a_tick(
         return found
     late = coordinates_at(mech, bound, there, v + dt * a, t + dt).accelerations(then)
     return late - coordinates_at(mech, bound, q, v, t).accelerations(a)
+
+
+class Beyond(NamedTuple):
+    """A coordinate that is beyond the limits of its position.
+
+    Attributes
+    ----------
+    name : str
+    column, place : int
+        Where it stands in v and in q; -1 for that of a cut joint.
+    position, lower, upper : float
+        rad or m.
+    """
+
+    name: str
+    column: int
+    place: int
+    position: float
+    lower: float
+    upper: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name!r} is at {self.position:.4g}, its limits are {self.lower:.4g} to "
+            f"{self.upper:.4g}"
+        )
+
+
+def beyond_limits(mech: Mechanism, q: Vector, t: float = 0.0) -> tuple[Beyond, ...]:
+    """The coordinates, cut joints too, that are outside ``hc.limits_of(mech).position`` at q."""
+    bound = bound_limits(mech, Limits(position=limits_of(mech).position))
+    if not bound.names:
+        return ()
+    x = coordinates_at(mech, bound, q, np.zeros(mech.nv), t).positions
+    lower, upper = bound.position
+    far = WITHIN_LIMIT * bound.units
+    none = np.full(x.size - bound.columns.size, -1)
+    columns, places = np.append(bound.columns, none), np.append(bound.places, none)
+    return tuple(
+        Beyond(
+            bound.names[i],
+            int(columns[i]),
+            int(places[i]),
+            *map(float, (x[i], *bound.position[:, i])),
+        )
+        for i in np.flatnonzero((x < lower - far) | (x > upper + far))
+    )
