@@ -1,6 +1,5 @@
 """A controller as C99 with nothing around it.
 
 In: expressions. Out: a folder of sources, with a self-test.
-What is doubtful becomes a status, and the torque a held one for some ticks, then zero.
-What is not in the C is told.
+What is doubtful becomes a status, and the torque a held one, for a while.
 """
