@@ -202,7 +202,7 @@ def _leave(element: Element, found: Dialects, why: str) -> None:
 
 def _drawn(urdf: Urdf, above: Mapping[str, str]) -> Drawing:
     """The links where they are with all joints at zero, as links of an SDF of today."""
-    placed = {"__model__": pin.SE3.Identity(), "world": pin.SE3.Identity()}
+    placed = {name: pin.SE3.Identity() for name in ("__model__", "world") if name not in urdf.links}
     for link in urdf.links:
         chain = [link]
         while chain[-1] not in placed and chain[-1] in above:
