@@ -88,6 +88,10 @@ class Dialects:
         As for `read_dialects`.
     drawing : Drawing
         Its links where the file draws them, and the joints of SDF that close loops.
+    above : mapping of str to str
+        The joint that each link hangs on.
+    names : frozenset of str
+        Of links, joints and frames, and the world.
     loops, couplings : list of (Constraint, Place)
     springs : list of (JointSpring or Spring, Place)
     left : list of str
@@ -98,6 +102,8 @@ class Dialects:
     replaced: Mapping[str, str]
     free_flyer: bool
     drawing: Drawing
+    above: Mapping[str, str]
+    names: frozenset[str]
     loops: Ties = field(default_factory=list)
     couplings: Ties = field(default_factory=list)
     springs: list[tuple[JointSpring | Spring, Place]] = field(default_factory=list)
@@ -163,7 +169,10 @@ def read_dialects(urdf: Urdf, replaced: Mapping[str, str], free_flyer: bool) -> 
     LoadError
         With the line: for what is no number, links that are not there.
     """
-    found = Dialects(urdf, replaced, free_flyer, _drawn(urdf))
+    frames = {e.attributes.get("name", "") for e in urdf.root.children if e.tag == "frame"}
+    names = frozenset({*urdf.links, *urdf.joints, *frames, "world"})
+    above = {joint.child: name for name, joint in urdf.joints.items()}
+    found = Dialects(urdf, replaced, free_flyer, _drawn(urdf, above), above, names)
     for element in urdf.root.children:
         if element.tag in _ENDS:
             _loop(element, found)
@@ -191,14 +200,9 @@ def _leave(element: Element, found: Dialects, why: str) -> None:
 # ------------------------------------------------------------------------------ places
 
 
-def _above(urdf: Urdf) -> dict[str, str]:
-    """The joint that each link hangs on."""
-    return {joint.child: name for name, joint in urdf.joints.items()}
-
-
-def _drawn(urdf: Urdf) -> Drawing:
+def _drawn(urdf: Urdf, above: Mapping[str, str]) -> Drawing:
     """The links where they are with all joints at zero, as links of an SDF of today."""
-    above, placed = _above(urdf), {"__model__": pin.SE3.Identity(), "world": pin.SE3.Identity()}
+    placed = {name: pin.SE3.Identity() for name in ("__model__", "world") if name not in urdf.links}
     for link in urdf.links:
         chain = [link]
         while chain[-1] not in placed and chain[-1] in above:
@@ -214,7 +218,7 @@ def _drawn(urdf: Urdf) -> Drawing:
 
 def _frame(link: str, at: pin.SE3, place: Element, found: Dialects) -> FrameLike:
     """A frame of a link, in the joint that moves it; ``world`` is the ground, if it is no link."""
-    urdf, above = found.urdf, _above(found.urdf)
+    urdf, above = found.urdf, found.above
     if link not in urdf.links and link not in ("world", GROUND):
         raise place.error(
             f"{place}: there is no link called {link[:60]!r}{suggestion(link, urdf.links)}; "
@@ -321,7 +325,7 @@ def _close(
 def _coupling(element: Element, links: list[str], found: Dialects) -> None:
     """``successor = ratio * predecessor``: each the sum of the joints from the nearest link that
     both hang on."""
-    urdf, above, ways = found.urdf, _above(found.urdf), list[list[str]]()
+    urdf, above, ways = found.urdf, found.above, list[list[str]]()
     for end in links:
         _frame(end, pin.SE3.Identity(), element, found)
         link, way = end, list[str]()
@@ -451,8 +455,7 @@ def _other(element: Element, found: Dialects) -> None:
         if ties_joints(element):
             _mimic(element, words, found)
         return
-    frames = {e.attributes.get("name", "") for e in found.urdf.root.children if e.tag == "frame"}
-    named = words & {*found.urdf.links, *found.urdf.joints, *frames, "world"}
+    named = words & found.names
     adds = element.tag in ("link", "model", "include")  # of a <gazebo>
     if adds or len(named) > 1 or any(tie in element.tag.lower() for tie in _TIES):
         _leave(element, found, f"names {listing(sorted(named), 4)}" if named else "not known")
@@ -460,6 +463,6 @@ def _other(element: Element, found: Dialects) -> None:
 
 def _mimic(element: Element, words: Collection[str], found: Dialects) -> None:
     """Note what lets a joint mimic another one, unless the URDF does so itself."""
-    joints = [joint for name, joint in found.urdf.joints.items() if name in words]
+    joints = [found.urdf.joints[name] for name in sorted(words) if name in found.urdf.joints]
     if not any("mimic" in joint.parts for joint in joints):
         _leave(element, found, f"names {listing([j.owner for j in joints], 4)}")
