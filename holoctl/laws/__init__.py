@@ -1,4 +1,5 @@
-"""The laws, each one text over the constraints and the tree: for numbers and for expressions.
+"""The laws: each is one text, for numbers and for expressions.
 
-in: the operators of `contract`, which every machine has. out: efforts and motions.
+In: constraints with a border, and a tree, as `contract` has them. Out: efforts and motions.
+No law knows how vectors are kept, where the motors sit, or what makes a result doubtful.
 """
