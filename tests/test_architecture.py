@@ -21,6 +21,7 @@ ROOT = Path(hc.__file__).parent
 
 FLOORS = [
     "base",
+    "laws",
     "tree",
     "constraints",
     "forces",

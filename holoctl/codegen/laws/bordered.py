@@ -52,17 +52,17 @@ class Bordered:
         """Of the elimination."""
         return self.elimination.doubt
 
-    def motion(self, c: list[SX]) -> SX:
+    def motion(self, c: SX) -> SX:
         """a with ``G a = -drift`` and ``C' a = c``."""
-        return column(self.elimination.solve([*self.right, *c]))
+        return column(self.elimination.solve([*self.right, *scalars(c)]))
 
-    def velocity(self, c: list[SX]) -> SX:
+    def velocity(self, c: SX) -> SX:
         """v with ``G v = -phi_t`` and ``C' v = c``."""
-        return column(self.elimination.solve([*self.moving, *c]))
+        return column(self.elimination.solve([*self.moving, *scalars(c)]))
 
-    def efforts(self, w: SX) -> list[SX]:
+    def along(self, w: SX) -> SX:
         """x with ``[G' C] (y; x) = w``."""
-        return self.elimination.solve_transposed(scalars(w))[len(self.right) :]
+        return column(self.elimination.solve_transposed(scalars(w))[len(self.right) :])
 
     def basis(self, count: int) -> SX:
         """The motions that the last `count` rows of C' alone measure, a column each."""
@@ -72,7 +72,7 @@ class Bordered:
         for k in range(n - count, n):
             unit = [ca.SX(float(i == k)) for i in range(n)]
             columns.append(ca.sparsify(column(self.elimination.solve(unit))))
-        return ca.horzcat(*columns)
+        return ca.horzcat(ca.SX(n, 0), *columns)
 
 
 def bordered(E: Expressions, C: Array, unit: Array) -> Bordered:

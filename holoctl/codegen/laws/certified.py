@@ -29,7 +29,8 @@ from holoctl.codegen.elimination import factored, least_squares
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.bordered import bordered, selection
 from holoctl.codegen.laws.forward_dynamics import forward_function
-from holoctl.codegen.laws.inverse_dynamics import inverse_function, motor_border
+from holoctl.codegen.laws.inverse_dynamics import inverse_function
+from holoctl.codegen.laws.motor_constraints import motor_border
 from holoctl.codegen.matrices import column, columns, dense, scalars, total
 from holoctl.codegen.rows import SymbolicRows
 from holoctl.codegen.stabilised import stabilised_drift

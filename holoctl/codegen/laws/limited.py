@@ -24,19 +24,20 @@ import numpy as np
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
-from holoctl.codegen.laws.bordered import bordered
-from holoctl.codegen.laws.forward_dynamics import forward_function, reduced_inertia
+from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import (
     holding_function,
     inverse_function,
-    motor_border,
 )
 from holoctl.codegen.laws.measures import state_doubt
+from holoctl.codegen.laws.motor_constraints import SymbolicTree, motor_constraints
 from holoctl.codegen.laws.placed import placed_function
 from holoctl.codegen.laws.readings import JointReading, joint_readings
 from holoctl.codegen.laws.torque import at_reference, given_to
-from holoctl.codegen.matrices import column, scalars, total
+from holoctl.codegen.matrices import column, total
 from holoctl.control.limits_law import LimitsLaw
+from holoctl.laws.response import forward
+from holoctl.laws.response import response as responding
 from holoctl.mechanism.bound_limits import BoundLimits
 
 __all__ = [
@@ -172,21 +173,9 @@ def limited_coordinates(E: Expressions, bound: BoundLimits) -> LimitedCoordinate
 
 def response(E: Expressions, at: LimitedCoordinates) -> tuple[SX, SX, SX]:
     """H (nu, nu), Y (n, nu) and doubt."""
-    ca, mech = casadi_module(), E.mech
-    border = motor_border(E)
-    K, k = bordered(E, border.C, border.unit), border.C.shape[1]
-    N = K.basis(k)
-    A = N.T @ ca.SX(mech.B)
-    if not border.redundant:  # C' N is the identity, and B is in C
-        A = ca.SX(np.eye(k)[:, : mech.nu])
-    reduced = reduced_inertia(E, N)
-    columns = [reduced.solve(scalars(A[:, i])) for i in range(mech.nu)]
-    caused = ca.horzcat(*(column(x) for x in columns))
-    return (
-        ca.densify(A.T @ caused),
-        ca.densify(at.J @ (N @ caused)),
-        total([*K.doubt, *reduced.doubt]),
-    )
+    ca, K, tree = casadi_module(), motor_constraints(E), SymbolicTree(E)
+    H, Y = responding(K, tree)
+    return ca.densify(H), ca.densify(at.J @ Y), total([*K.bordered.doubt, *tree.doubt])
 
 
 def change_function(E: Expressions, law: LimitsLaw) -> Any:
@@ -225,16 +214,9 @@ def as_it_moves(
 def caused_by(E: Expressions, law: LimitsLaw) -> tuple[Callable[[SX], SX], list[SX]]:
     """A function u -> a, the acceleration of the coordinates, and its doubt; zero where nobody asks
     for it, for no joint has limits."""
-    ca, border = casadi_module(), motor_border(E)
+    ca, B = casadi_module(), casadi_module().SX(E.mech.B)
     if not law.bound.names:
         return lambda u: ca.SX.zeros(E.mech.nv), []
-    K, k = bordered(E, border.C, border.unit), border.C.shape[1]
-    N, start = K.basis(k), K.motion([ca.SX(0.0)] * k)
-    reduced = reduced_inertia(E, N)
-    needed = E.needed(start)
-
-    def motion(u: SX) -> SX:
-        left = N.T @ (ca.SX(E.mech.B) @ u - needed)
-        return start + N @ column(reduced.solve(scalars(left)))
-
-    return motion, [*K.doubt, *reduced.doubt]
+    K, tree = motor_constraints(E), SymbolicTree(E)
+    motion = forward(K, tree, ca.SX.zeros(K.unit.size), 1)
+    return lambda u: motion(B @ u), [*K.bordered.doubt, *tree.doubt]

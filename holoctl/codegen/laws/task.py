@@ -40,8 +40,9 @@ from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.bordered import eliminated
 from holoctl.codegen.laws.critical import critically_damped
 from holoctl.codegen.laws.forward_dynamics import reduced_inertia
-from holoctl.codegen.laws.inverse_dynamics import Aimed, Ground, aimed_dynamics
+from holoctl.codegen.laws.inverse_dynamics import Aimed, aimed_dynamics
 from holoctl.codegen.laws.measures import redundant_doubt, state_doubt
+from holoctl.codegen.laws.motor_constraints import SymbolicConstraints
 from holoctl.codegen.laws.task_rows import TaskRows, reference_size, task_rows
 from holoctl.codegen.laws.torque import errors_function
 from holoctl.codegen.matrices import column, dense, scalars, total
@@ -119,7 +120,7 @@ def task_torque(E: Expressions, subject: TaskSubject, asked: AskedOf) -> TaskTor
     """
     told = list[_Task]()
 
-    def aim(ground: Ground) -> Aimed:
+    def aim(ground: SymbolicConstraints) -> Aimed:
         task = _Task(E, subject, ground, asked)
         told.append(task)
         task.check()
@@ -155,7 +156,7 @@ class _Task:
 
     E: Expressions
     subject: TaskSubject
-    ground: Ground
+    ground: SymbolicConstraints
     asked: AskedOf
 
     @property
@@ -174,14 +175,14 @@ class _Task:
     @cached_property
     def solved(self) -> list[list[SX]]:
         """(y; x) of each row."""
-        ca, n, K = casadi_module(), self.E.mech.nv, self.ground.K
+        ca, n, K = casadi_module(), self.E.mech.nv, self.ground.bordered
         given = ([row.get(i, ca.SX(0.0)) for i in range(n)] for row in self.rows.jacobian)
         return [K.elimination.solve_transposed(row) for row in given]
 
     @cached_property
     def J(self) -> list[list[SX]]:
         """J_c."""
-        r = len(self.ground.K.right)
+        r = len(self.ground.bordered.right)
         return [row[r:] for row in self.solved]
 
     def start(self, right: list[SX]) -> list[SX]:
@@ -214,14 +215,14 @@ class _Task:
     def aimed(self) -> Aimed:
         law = self.law
         command, doubt = self.command
-        push = _pushed(self.rows.jacobian, command, self.E.mech.nv) if law.natural else None
+        push = column(_combined(self.J, command)) if law.natural else None
         motion, more = self.way
         rates = None
         if self.subject.at_reference:
-            known = self.start(self.ground.K.moving)
+            known = self.start(self.ground.bordered.moving)
             wanted = zip(scalars(self.asked.rate), known, strict=True)
-            rates = motion([x - y for x, y in wanted], False)
-        return Aimed(self.motion, rates, push, [*self.rows.doubt, *doubt, *more])
+            rates = column(motion([x - y for x, y in wanted], False))
+        return Aimed(column(self.motion), rates, push, [*self.rows.doubt, *doubt, *more])
 
     @cached_property
     def command(self) -> tuple[list[SX], list[SX]]:
@@ -238,7 +239,7 @@ class _Task:
         xdd = scalars(self.asked.acceleration)
         if not self.law.natural:
             xdd = [x + y for x, y in zip(xdd, self.command[0], strict=True)]
-        known = zip(xdd, self.rows.drift, self.start(self.ground.K.right), strict=True)
+        known = zip(xdd, self.rows.drift, self.start(self.ground.bordered.right), strict=True)
         return [x - drift - start for x, drift, start in known]
 
     @cached_property
@@ -300,14 +301,14 @@ class _Task:
         if held is not None:
             e, _ = errors.call([E.q, E.v, ca.SX(held), ca.SX.zeros(E.mech.nu)], True, False)
             wanted = [x + posture.kp * y for x, y in zip(wanted, scalars(e), strict=True)]
-        return self.ground.of_motors(wanted)
+        return scalars(self.ground.of_motors(column(wanted)))
 
     # ---------------------------------------------------------------------- inertia of the rows
 
     @cached_property
     def N(self) -> SX:
         """The motions, a column for each c."""
-        return self.ground.K.basis(self.ground.unit.size)
+        return self.ground.basis()
 
     @cached_property
     def _W(self) -> Factors:
@@ -395,15 +396,6 @@ def _times(gain: Array, x: list[SX]) -> list[SX]:
     if gain.ndim == 1:
         return [g * y for g, y in zip(gain.tolist(), x, strict=True)]
     return [total(g * y for g, y in zip(row, x, strict=True) if g != 0.0) for row in gain.tolist()]
-
-
-def _pushed(rows: list[dict[int, SX]], forces: list[SX], nv: int) -> SX:
-    """``J' forces``."""
-    found = [casadi_module().SX(0.0)] * nv
-    for row, force in zip(rows, forces, strict=True):
-        for i, x in row.items():
-            found[i] = found[i] + x * force
-    return column(found)
 
 
 def _combined(columns: list[list[SX]], factors: list[SX]) -> list[SX]:

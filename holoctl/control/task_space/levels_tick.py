@@ -42,7 +42,7 @@ def lay_out_levels(
     ticks = [tick for tick in here if tick is not None]
     if len(ticks) < len(here):
         return None
-    split, of_motors, inertia = ground.split, ground.of_motors, ground.inertia
+    split, of_motors, inertia = ground.split, ground.K.of_motors, ground.inertia
     dependent, independent, solve = split.dependent, split.independent, split.solve
     G_ind, right, posture = split.G_ind, split.right, law.posture
     sizes = [task.scale.size for task in law.tasks]
@@ -80,9 +80,9 @@ def lay_out_levels(
             push = command.dot(J_y)
         else:
             needed[:, 0] += command
-        L, info = lapack.dpotrf(inertia(q), 1, 1)
+        L, info = lapack.dpotrf(inertia(), 1, 1)
         held = of_motors(posture.acceleration(q, motors.dot(v)))
-        if info or held is None:
+        if info:
             return None
         at_posture = np.zeros((k, needed.shape[1]))
         at_posture[:, 0] = L.T.dot(held)

@@ -181,7 +181,7 @@ def _square(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
 
 def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
     """Fewer rows than motions."""
-    posture, of_motors, motors = law.posture, ground.of_motors, np.ascontiguousarray(mech.B.T)
+    posture, of_motors, motors = law.posture, ground.K.of_motors, np.ascontiguousarray(mech.B.T)
     mobility, potrs = _mobility(ground, J_y), lapack.dpotrs
     squares = mech.column_scale[ground.split.independent] ** 2
     least = float((factors_of(law.tasks[0]) / law.usual[0].scale).max()) / TASK_DOUBT
@@ -201,8 +201,6 @@ def _wide(mech: Mechanism, law: TaskLaw, ground: Ground, J_y: Array) -> _Way:
 
     def motion(q: Vector, v: Vector, right: Vector) -> Vector:
         wanted = of_motors(posture.acceleration(q, motors.dot(v)))
-        if wanted is None:
-            return np.full(J_y.shape[1], np.nan)
         found: Vector = wanted + T.dot(potrs(factors, right - J_y.dot(wanted))[0])
         return found
 
@@ -236,7 +234,7 @@ def _mobility(ground: Ground, J_y: Array) -> Callable[[Vector], _Mobility | None
     inertia, posv = ground.inertia, lapack.dposv
 
     def mobility(q: Vector) -> _Mobility | None:
-        _, T, info = posv(inertia(q), J_y.T)
+        _, T, info = posv(inertia(), J_y.T)
         return None if info else _Mobility(T, J_y.dot(T))
 
     return mobility
@@ -247,7 +245,7 @@ def _needs_no_damping(
 ) -> Callable[[], bool]:
     """A function that says whether the task is too far from singular to be damped, exactly
     as `damping_of`, with ``A = J_y (gamma' gamma)^-1 J_y'``, scaled."""
-    basis, posv, task = ground.basis, lapack.dposv, law.tasks[0]
+    basis, posv, task = ground.K.basis, lapack.dposv, law.tasks[0]
     scale = (law.usual[0].scale / factors_of(task))[:, None]
     per_c, one = 1.0 / mech.column_scale[:, None], np.eye(J_y.shape[0])
     most = BESIDE_DAMPED / TASK_DAMPED**2

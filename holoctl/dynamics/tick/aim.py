@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.dynamics.actuation import Actuation
+from holoctl.dynamics.tick.bordered import NumericConstraints, NumericTree
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import Projection
 from holoctl.projector.split import Split
@@ -53,22 +54,25 @@ class Ground(NamedTuple):
     ----------
     split : Split
     motion : LiveMotion
-    of_motors : function (target) -> (k,) array or None
-        The accelerations of the independent coordinates for a target of the motors.
-    motor_rates : function (rates) -> (nu,) array
-        Rates of the motors for those of the independent coordinates.
-    basis : function () -> (nv, k) array
-        -gamma, with the independent coordinates of the split; it changes with the next call.
-    inertia : function (q) -> (k, k) array
-        gamma' M gamma; calls `basis`.
+    K : NumericConstraints
+    tree : NumericTree
     """
 
     split: Split
     motion: LiveMotion
-    of_motors: Callable[[Vector], Vector | None]
-    motor_rates: Callable[[Vector], Vector]
-    basis: Callable[[], Array]
-    inertia: Callable[[Vector], Array]
+    K: NumericConstraints
+    tree: NumericTree
+
+    def inertia(self) -> Array:
+        """gamma' M gamma (k, k)."""
+        N = self.K.basis()
+        W: Array = N.T.dot(self.tree.inertia_times(N))
+        return W
+
+    def motor_rates(self, rates: Vector) -> Vector:
+        """Rates of the motors (nu,) for those of the independent coordinates."""
+        found: Vector = self.K.actuation().T.dot(rates)
+        return found
 
 
 AimTick = Callable[[Vector, Vector, float, Any], Aimed | None]

@@ -1,0 +1,124 @@
+"""What a law is written over: the constraints with a border, and the tree, at one state.
+
+The kept rows G and one row for each independent motion make a square matrix,
+
+    K = [G; C']        K a = [-drift; c]        K' (y; x) = w
+
+with C the actuation matrix B, or a selection of coordinates. c are the coordinates of a motion,
+x = gamma' w what efforts w do along these, and gamma = K^-1 [0; I]. A machine has these operators
+for its own kind of vectors and matrices: arrays, or expressions; both know ``+``, ``-`` and ``.T``,
+and `times` is their product. What makes a result doubtful is gathered by the machine: a law does
+not mention it.
+Derivation: docs/derivations.md, "In a tick".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+__all__ = ["Constraints", "Tree", "times"]
+
+
+def times(A: Any, x: Any) -> Any:
+    """``A x``: of arrays by `dot`, which takes a third of the time of ``@`` for small ones."""
+    return A.dot(x) if type(A) is np.ndarray else A @ x
+
+
+class Constraints(Protocol):
+    """K, factored at a state."""
+
+    @property
+    def of_motors(self) -> Callable[[Any], Any]:
+        """c of the motion whose motors accelerate so (nu,); where they are more than motions, of
+        the nearest one. Zero for motions that no motor drives."""
+        ...
+
+    @property
+    def of_rates(self) -> Callable[[Any], Any]:
+        """Likewise for a velocity."""
+        ...
+
+    @property
+    def motion(self) -> Callable[[Any], Any]:
+        """a (nv,) with ``G a = -drift`` and ``C' a = c``."""
+        ...
+
+    @property
+    def velocity(self) -> Callable[[Any], Any]:
+        """v (nv,) with ``G v = -phi_t`` and ``C' v = c``."""
+        ...
+
+    @property
+    def along(self) -> Callable[[Any], Any]:
+        """``x = gamma' w`` of efforts on the coordinates."""
+        ...
+
+    @property
+    def share(self) -> Callable[[Any], Any]:
+        """u (nu,) with ``gamma' B u = x``: of least norm where motors are more than motions; what
+        no motor balances is left out."""
+        ...
+
+    @property
+    def basis(self) -> Callable[[], Any]:
+        """gamma (nv, k)."""
+        ...
+
+    @property
+    def actuation(self) -> Callable[[], Any]:
+        """``gamma' B`` (k, nu)."""
+        ...
+
+    @property
+    def undriven(self) -> Callable[[], Any] | None:
+        """The columns of gamma (nv, k - nu) that no motor drives; None where each is driven."""
+        ...
+
+    @property
+    def keeps(self) -> Callable[[Any], None] | None:
+        """Judges whether an acceleration keeps the redundant rows too; None where there are none,
+        or nobody is to judge."""
+        ...
+
+
+class Tree(Protocol):
+    """The open tree at a state."""
+
+    @property
+    def v(self) -> Any:
+        """The velocity (nv,)."""
+        ...
+
+    @property
+    def friction(self) -> bool:
+        """Whether some force may be compensated at another velocity than v."""
+        ...
+
+    @property
+    def needed(self) -> Callable[[Any, Any], Any]:
+        """``M a + h - F`` (nv,) of a, and of the velocity that friction is taken at; None: v."""
+        ...
+
+    @property
+    def at_rest(self) -> Callable[[], Any]:
+        """The same where nothing moves."""
+        ...
+
+    @property
+    def inertia_times(self) -> Callable[[Any], Any]:
+        """``M X`` of a matrix."""
+        ...
+
+    @property
+    def cholesky(self) -> Callable[[Any], Callable[[Any], Any]]:
+        """The function b -> W^-1 b of a reduced inertia ``W = N' M N``."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """How often motions are corrected by W: twice where its guard allows so small pivots that
+        one step leaves too much over."""
+        ...

@@ -1,0 +1,47 @@
+"""What efforts cause: forward dynamics, and the response of the motions to the motors.
+
+    a = a0 + gamma z        gamma' (M a + h - F - tau) = 0
+    H = A' W^-1 A           Y = gamma W^-1 A               W = gamma' M gamma, A = gamma' B
+
+Reference: docs/derivations.md, "In a tick". The oracles are `forward_dynamics` and
+dynamics/effort_response.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from holoctl.laws.contract import Constraints, Tree, times
+
+__all__ = ["forward", "mobility", "response"]
+
+
+def mobility(K: Constraints, tree: Tree) -> tuple[Any, Callable[[Any], Any]]:
+    """gamma (nv, k), and the function b -> W^-1 b."""
+    N = K.basis()
+    return N, tree.cholesky(times(N.T, tree.inertia_times(N)))
+
+
+def forward(K: Constraints, tree: Tree, start: Any, steps: int) -> Callable[[Any], Any]:
+    """The function tau -> a of efforts on the coordinates (nv,); `start` is c of any motion, and
+    each further step takes what rounding left over."""
+    N, per_inertia = mobility(K, tree)
+    a0 = K.motion(start)
+    needed_at_start = tree.needed(a0, None)
+
+    def motion(tau: Any) -> Any:
+        a = a0 + times(N, per_inertia(times(N.T, tau - needed_at_start)))
+        for _ in range(steps - 1):
+            a = a + times(N, per_inertia(times(N.T, tau - tree.needed(a, None))))
+        return a
+
+    return motion
+
+
+def response(K: Constraints, tree: Tree) -> tuple[Any, Any]:
+    """H (nu, nu) and Y (nv, nu)."""
+    N, per_inertia = mobility(K, tree)
+    A = K.actuation()
+    moved = per_inertia(A)
+    return times(A.T, moved), times(N, moved)
