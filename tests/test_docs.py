@@ -172,7 +172,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "noise is amplified: above {} there is no state", "tolerances.GAIN_LIMIT"),
     (DERIVATIONS, "extrapolated over {} calls by each", "tolerances.DEAD_POINT_TICKS"),
     (DERIVATIONS, "where a step of less than {} is not followed", "tolerances.NEAR_TICK"),
-    (DERIVATIONS, "down to a way of {}.", "tolerances.BACK_SHORTEST"),
+    (DERIVATIONS, "on ways from {} at most down to {}.",
+     ("tolerances.BACK_LONGEST", "tolerances.BACK_SHORTEST")),
     (DERIVATIONS, "Where it falls below {} of itself, since", "tolerances.TURNED_BACK"),
     (DERIVATIONS, "T is {} s where the determinant changed by less than a third since the last "
      "state, so that one tick may have gone by, else {} s.",

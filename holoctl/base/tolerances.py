@@ -366,10 +366,13 @@ FIRST_TICK, FIRST_GAP = 0.01, 0.25  # s
 straight back: the first where the determinant hardly changed, so that it may have been one tick,
 else the second."""
 
-TURNED_BACK, BACK_SHORTEST, BACK_TRIALS = 0.25, 0.02, 20  # -; scaled; a count
+TURNED_BACK = 0.25
 """A determinant that falls below this share of itself straight back vanishes on the way: two
-factors of it may do so at once. It is looked at where that ends, then half as far, down to a way so
-short, at most so many times."""
+factors of it may do so at once."""
+
+BACK_LONGEST, BACK_SHORTEST, BACK_TRIALS = 1.0, 0.02, 20  # scaled; scaled; a count
+"""It is looked at straight back at most so far away, then half as far, down to a way so short, at
+most so many times."""
 
 BORDERS_WORN = 1.4
 """Borders are decided anew where the determinant has changed by this factor."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from holoctl.base.tolerances import (
+    BACK_LONGEST,
     BACK_SHORTEST,
     BACK_TRIALS,
     BEND,
@@ -118,6 +119,7 @@ class _Driver:
     first_tick: str = number(FIRST_TICK)
     first_gap: str = number(FIRST_GAP)
     turned_back: str = number(TURNED_BACK)
+    back_longest: str = number(BACK_LONGEST)
     back_shortest: str = number(BACK_SHORTEST)
     back_trials: int = BACK_TRIALS
     worn: str = number(BORDERS_WORN)

@@ -36,6 +36,7 @@ from holoctl.base.errors import (
 )
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
+    BACK_LONGEST,
     BACK_SHORTEST,
     BACK_TRIALS,
     CLOSED,
@@ -617,7 +618,7 @@ class PreparedAssembly:
         mech, see, change = self.mech, self._see, there.determinant / last
         most = 1.0 + 1.0 / DEAD_POINT_TICKS
         at_once = not (self._read > 1 or self._refused) and 1.0 / most < change < most
-        back, passed = FIRST_TICK if at_once else FIRST_GAP, False
+        back, passed = min(FIRST_TICK if at_once else FIRST_GAP, BACK_LONGEST / fast), False
         for _ in range(BACK_TRIALS):
             q = pin.integrate(mech.model, there.q, -back * v)
             gone = see.factor(there.borders) / there.det if see.evaluate(q, t) else 0.0
