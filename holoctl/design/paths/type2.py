@@ -67,8 +67,7 @@ def type_2_along(mech: Mechanism, part: Partition, curve: Curve) -> Type2:
         return found
 
     def least(N: Array) -> Vector:
-        found = np.linalg.svd(N @ motors, compute_uv=False)
-        return np.asarray(found[:, rank - 1], dtype=float)
+        return np.asarray(np.linalg.svd(N @ motors, compute_uv=False)[:, rank - 1], dtype=float)
 
     x = np.sort(np.concatenate([curve.x, 0.5 * (curve.x[1:] + curve.x[:-1])]))
     N = basis(np.array([curve.at(s).q for s in x.tolist()]))
@@ -86,10 +85,9 @@ def type_2_along(mech: Mechanism, part: Partition, curve: Curve) -> Type2:
     known = [(float(sizes.min()), float(x[np.argmin(sizes)])), *((0.0, place) for place in places)]
     for i in _may_vanish(sizes):
         low, high = float(x[max(i - 1, 0)]), float(x[min(i + 1, x.size - 1)])
-        options: Any = {"xatol": 1e-9 * (end - start)}
         found: Any = minimize_scalar(
             lambda s: float(least(basis(curve.at(s).q[None]))[0]), bounds=(low, high),
-            method="bounded", options=options,
+            method="bounded", options={"xatol": 1e-9 * (end - start)},
         )  # fmt: skip
         known.append((float(found.fun), float(found.x)))
         if found.fun < TYPE_2 and not any(low <= place <= high for place in places):
