@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,6 +56,7 @@ class View:
     ) -> None:
         self._server: viser.ViserServer | None = server
         self._page, self.url, self.words = page, url, words
+        atexit.register(self.close)  # a thread that computes while Python ends may crash it
 
     @property
     def q(self) -> Vector:
@@ -72,6 +74,7 @@ class View:
     def close(self) -> None:
         """End the page; a second time nothing happens."""
         if self._server is not None:
+            atexit.unregister(self.close)
             server, self._server = self._server, None
             self._page.close()
             stop_server(server)
