@@ -132,7 +132,8 @@ def tell_time(error: Exception, t: float) -> None:
 def target_of(controller: Any) -> str:
     """What a controller of the library follows, in words; empty for one of somebody else."""
     if isinstance(controller, (TaskTracking, SensedTaskTracking)):
-        tasks = controller.controller.tasks
+        law = controller.controller
+        tasks = (law.task,) if isinstance(law, Impedance) else law.tasks
         named = [
             f"{type(x).__name__} {getattr(x, 'frame', '')!r}".removesuffix(" ''") for x in tasks
         ]

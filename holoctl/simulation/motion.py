@@ -445,7 +445,7 @@ def too_fast(motion: Motion) -> InconsistentError:
     )
     return InconsistentError(
         f"{plant.name}: the motion is too fast to integrate "
-        f"({motion.tally.evaluations - motion.spent} evaluations within this tick): "
+        f"(more than {MOST_STEPS} evaluations within one tick, or than {FASTEST:g} m/s): "
         f"{plant.coordinate_names[fast]!r} moves at {motion.v[fast]:.2g} (rad/s or m/s), under "
         f"efforts of up to {abs(tau[pushed]):.2g} N m or N, on {plant.coordinate_names[pushed]!r}; "
         f"{cause}"

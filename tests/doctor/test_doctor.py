@@ -162,7 +162,7 @@ def test_what_programs_get_is_all_that_the_report_has_and_empty_where_it_does_no
     public = {n for n, x in vars(hc.MobilityReport).items() if isinstance(x, property)}
     closes = hc.mobility(hc.load(hc.robot_file("four_bar"))).to_dict()
     assert closes.keys() == public | {
-        "name", "motors", "crossed", "rounding", "forces", "sensors",
+        "name", "motors", "crossed", "rounding", "forces", "sensors", "beyond_limits",
     }  # fmt: skip
     assert list(closes)[:3] + list(closes)[-2:] == ["name", "q", "closed", "message", "ok"]
     broken = hc.mobility(too_long()).to_dict()

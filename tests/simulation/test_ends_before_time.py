@@ -264,7 +264,7 @@ def test_a_foot_that_is_held_while_the_trunk_is_to_go_down_is_named():
     error = lowered(plant, dataclasses.replace(plant, constraints=[]), "trunk")
     assert re.search("contradict constraint '(heel|toe)', which takes most", str(error))
     assert 0.0 < error.time < 1.0
-    assert int(re.search(r"(\d+) evaluations within this tick", str(error))[1]) < 5000
+    assert error.run.evaluations < 16000  # most of them before it goes wild
 
 
 def test_a_foot_that_is_to_move_while_nothing_holds_the_base_is_told():
