@@ -361,16 +361,17 @@ SLOWEST_RATE_FILTER = 1e-6
 DEAD_POINT_TICKS = 3.0
 """A determinant must not vanish within so many calls, if it goes on as in the last two."""
 
-FIRST_TICK, FIRST_GAP = 0.01, 0.25  # s
+FIRST_TICK, FIRST_WAIT, FIRST_GAP, FIRST_SLOWED = 0.01, 0.05, 0.25, 2.0  # s; s; s; -
 """Where the past does not tell, rates must not lead away from a dead point that is so near,
-straight back: the first where the determinant hardly changed, so that it may have been one tick,
-else the second."""
+straight back: the third where the determinant changed by more than a third, so that it was no tick;
+else the second where nobody tells the time; else so many times what has gone by, for rates may have
+fallen meanwhile, but no less than the first and no more than the third."""
 
 TURNED_BACK = 0.25
 """A determinant that falls below this share of itself straight back vanishes on the way: two
 factors of it may do so at once."""
 
-BACK_LONGEST, BACK_SHORTEST, BACK_TRIALS = 1.0, 0.02, 20  # scaled; scaled; a count
+BACK_LONGEST, BACK_SHORTEST, BACK_TRIALS = 2.0, 0.02, 20  # scaled; scaled; a count
 """It is looked at straight back at most so far away, then half as far, down to a way so short, at
 most so many times."""
 

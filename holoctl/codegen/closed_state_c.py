@@ -25,7 +25,9 @@ from holoctl.base.tolerances import (
     FAR_TICK,
     FIRST_CORRECTION,
     FIRST_GAP,
+    FIRST_SLOWED,
     FIRST_TICK,
+    FIRST_WAIT,
     GAIN_LIMIT,
     JUMPS_BY,
     JUMPS_FROM,
@@ -117,6 +119,8 @@ class _Driver:
     agree: str = number(SENSORS_AGREE)
     way_back: str = number(WAY_BACK)
     first_tick: str = number(FIRST_TICK)
+    first_wait: str = number(FIRST_WAIT)
+    first_slowed: str = number(FIRST_SLOWED)
     first_gap: str = number(FIRST_GAP)
     turned_back: str = number(TURNED_BACK)
     back_longest: str = number(BACK_LONGEST)

@@ -45,7 +45,9 @@ from holoctl.base.tolerances import (
     FACTORED_TICK,
     FAR_TICK,
     FIRST_GAP,
+    FIRST_SLOWED,
     FIRST_TICK,
+    FIRST_WAIT,
     GAIN_DOUBT,
     GAIN_LIMIT,
     JUMPS_BY,
@@ -129,7 +131,8 @@ class Remembered:
     before : Place or None
         In front of the last one, where that was no jump.
     read : int
-        How many readings were followed without a jump since it was told where it is; 2 at most.
+        How many readings with rates were followed without a jump since it was told where it is; 2
+        at most.
     way : (m,) array
         Of the sensors in the last call.
     size : float
@@ -173,8 +176,8 @@ class PreparedAssembly:
     partition : Partition, optional
         Its rows count; they are decided anew where they wear. Default: decided at `start`.
     start : (nq,) array_like, optional
-        A closed configuration on the branch that is meant. Default: assembled from
-        ``mech.reference``.
+        A closed configuration on the branch that is meant, where the mechanism is; as of the first
+        readings after `reset`. Default: assembled from ``mech.reference``.
 
     Attributes
     ----------
@@ -219,7 +222,7 @@ class PreparedAssembly:
     partition: Partition
     unseen: tuple[str, ...]
     _before: Place | None  # in front of the last one, where that was no jump
-    _read: int  # so many readings without a jump, since it was told where it is; 2 at most
+    _read: int  # so many readings with rates, no jump, since it was told where it is; 2 at most
     _way: Vector  # of the sensors in the last call
     _size: float  # of the largest step of the sensors, scaled, which fades from call to call
     _start: Vector  # where it was told to be last
@@ -402,8 +405,12 @@ class PreparedAssembly:
     def reset(self, q: Any, t: float = 0.0) -> None:
         """Tell where the mechanism is: q is the last state from now on.
 
-        The first two readings after this are refused where their rates lead away from a dead point
-        that the mechanism may have passed since; without rates nothing tells.
+        The first two readings with rates after this are refused where they lead away from a dead
+        point that the mechanism may have passed since, straight back: within 2 (t - t of `reset`),
+        at least 0.01 s and at most 0.25 s; within 0.05 s where `t` does not tell. Assumed, for no
+        sensor tells: it was here at that time, or within 0.05 s; its rates have not fallen by more
+        than half since; no coordinate has moved by more than 2 (scaled), which is an error where
+        `t` tells it. Readings without rates prove nothing.
 
         Parameters
         ----------
@@ -575,13 +582,16 @@ class PreparedAssembly:
             self._lose(
                 f"{self.mech.name}: the rates that {listing(self.measured, 6)} read lead away from "
                 "a dead point so close that the mechanism may have passed it since the last state, "
-                "and be on another branch", "dead point",
+                "and be on another branch. Where a first reading follows within a tick, t of both "
+                "tells so; else reset where it stands still", "dead point",
             )  # fmt: skip
-        self._read = 0 if size > FAR_TICK else min(self._read + 1, 2)
         if size > FAR_TICK:
-            self._before = None
-        elif not back:
-            self._before = here
+            self._read, self._before = 0, None
+        else:
+            if self._read < 2 and rates is not None and rates.any():  # at rest nothing was proved
+                self._read += 1
+            if not back:
+                self._before = here
         self._size, self._way = max(min(size, FAR_TICK), SIZE_FADES * self._size), way
         self._place, self._refused = there, 0
         return there
@@ -605,8 +615,8 @@ class PreparedAssembly:
 
     def _passed(self, there: Place, rates: Vector, size: float) -> bool:
         """Whether the mechanism may have passed a dead point since the last state, where the past
-        does not tell: straight back by its rates, the determinant vanishes within a tick, or within
-        longer where more than a tick may have gone by."""
+        does not tell: straight back by its rates, the determinant vanishes within the time that
+        has gone by, or may have."""
         last, before, t = self._place.determinant, self._before, there.t
         jumped = size > min(FAR_TICK, max(JUMPS_BY * self._size, JUMPS_FROM))
         if self._read > 1 and not (jumped and before is not None and last <= before.determinant):
@@ -618,7 +628,14 @@ class PreparedAssembly:
         mech, see, change = self.mech, self._see, there.determinant / last
         most = 1.0 + 1.0 / DEAD_POINT_TICKS
         at_once = not (self._read > 1 or self._refused) and 1.0 / most < change < most
-        back, passed = min(FIRST_TICK if at_once else FIRST_GAP, BACK_LONGEST / fast), False
+        gone_by, back, passed = t - self._place.t, FIRST_GAP, False
+        if min(gone_by, FIRST_GAP) * fast > BACK_LONGEST:
+            return True
+        if at_once:
+            back = FIRST_WAIT
+            if gone_by > 0.0:
+                back = min(max(FIRST_TICK, FIRST_SLOWED * gone_by), FIRST_GAP)
+        back = min(back, BACK_LONGEST / fast)
         for _ in range(BACK_TRIALS):
             q = pin.integrate(mech.model, there.q, -back * v)
             gone = see.factor(there.borders) / there.det if see.evaluate(q, t) else 0.0

@@ -300,10 +300,32 @@ def near_a_dead_point():
         (0.2, -0.1, 1e-3), (0.1, -0.05, 1e-3), (0.06, -0.04, 1e-3), (0.05, -0.1, 1e-2),
         (0.1, -0.1, 1e-3), (-0.3, 0.2, 4e-3), (0.3, 0.29, 1e-3), (0.3, 0.31, 1e-3),
         (0.05, 0.049, 1e-3), (0.9, 0.9, 1.0), (0.2, 0.15, 1e-3),
+        (0.3, -0.3, 2e-2), (-0.22, 0.22, 2e-2), (0.3, 0.31, 2e-2), (0.5, -0.5, 0.2),
     ):  # fmt: skip
         q, v = at(now, (now - before) / tick)
-        found.append((at(before, 0.0)[0], q, v, before * now < 0.0))
+        found.append((at(before, 0.0)[0], q, v, before * now < 0.0, tick))
     return mech, found
+
+
+def test_compiled_first_readings_are_those_of_python_where_the_time_is_told():
+    mech, cases = near_a_dead_point()
+    python = hc.PreparedAssembly(mech)
+    loop = hc.compile(mech, ["state"], flags=["-O0"]).loop()
+    at = [*mech.coordinate_names].index("slider")
+    taken = 0
+    for before, q, v, beyond, tick in cases:
+        for later in (0.5 * tick, tick, 0.04, 0.3):
+            for what in (python, loop):
+                what.reset(before, 5.0)
+            expected = answer(python.state, q[[at]], v[[at]], 5.0 + later)
+            found = answer(loop.state, q[[at]], v[[at]], 5.0 + later)
+            if isinstance(expected, str):
+                assert found == expected
+            else:
+                assert later < tick or not beyond
+                assert_same(found, expected, 30.0)
+                taken += not beyond
+    assert taken
 
 
 def test_first_readings_are_those_of_python_or_refused(tmp_path):
@@ -312,7 +334,7 @@ def test_first_readings_are_those_of_python_or_refused(tmp_path):
     exported, python = Exported(mech, tmp_path), hc.PreparedAssembly(mech)
     loop = hc.compile(mech, ["state"], flags=["-O0"]).loop()
     at = [*mech.coordinate_names].index("slider")
-    for before, q, v, beyond in cases:
+    for before, q, v, beyond, tick in cases:
         x, rates = q[[at]], v[[at]]
         for bad in range(2):
             for what in (python, loop):
@@ -323,9 +345,11 @@ def test_first_readings_are_those_of_python_or_refused(tmp_path):
                 answer(loop.state, [np.nan], rates)
                 assert exported.state([np.nan], rates)[0] == "NOT_FINITE"
             expected = answer(python.state, x, rates)
-            assert isinstance(expected, str) >= beyond
+            assert isinstance(expected, str) >= (beyond and tick <= 0.05)  # more is to be told
             status, *state = exported.state(x, rates)
-            if isinstance(expected, str):
+            if beyond and tick > 0.05:
+                assert (status == "LOST") == isinstance(expected, str)
+            elif isinstance(expected, str):
                 assert status == "LOST"
                 assert exported.c.memory.latched
                 assert answer(loop.state, x, rates) == expected

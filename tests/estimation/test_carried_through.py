@@ -81,16 +81,16 @@ def test_a_second_sensor_passes(name):
     assert not found.swaps
 
 
-def first_reading(oracle, here, seen, k, ahead, speed):
+def first_reading(oracle, here, seen, k, ahead, speed, told=False):
     """What becomes of the first reading after a reset, so many ticks ahead at so many times the
-    speed: without gravity that is a motion too."""
+    speed: without gravity that is a motion too. The time is told, or not."""
     mech = here.mech
     c, q, v = mech.column_scale, seen.q[k + ahead], speed * seen.v[k + ahead]
     rates = oracle.unit * (oracle.jacobian(q) @ (v / c))
     x = oracle.at(q)
     try:
         here.reset(seen.q[k])
-        found, _ = here.state(x, rates)
+        found, _ = here.state(x, rates, 1e-3 * ahead / speed if told else 0.0)
     except hc.HoloctlError:
         return "refused"
     apart = np.abs(pin.difference(mech.model, found, q) / c).max()
@@ -100,8 +100,8 @@ def first_reading(oracle, here, seen, k, ahead, speed):
 
 
 def check_first_readings(name, count):
-    """At 1 kHz, up to 40 times as fast, and up to 10 ms after the reset, around dead points; and
-    anywhere, where they are to be accepted."""
+    """At 1 kHz, up to 40 times as fast, and up to 50 ms after the reset, or 200 ms where `t` tells,
+    around dead points; and anywhere, where they are to be accepted."""
     mech, measured, _ = moving(name)
     seen = motions(name, count)
     oracle = Oracle(mech, measured, seen[0].q[0])
@@ -110,12 +110,15 @@ def check_first_readings(name, count):
     for m in seen:
         for dead in m.dead:
             for k in range(max(dead - 40, 0), dead + 2):
-                for ahead, speed in ((1, 1), (5, 5), (20, 20), (40, 40), (5, 1), (10, 1)):
+                for ahead, speed, told in (
+                    (1, 1, 0), (5, 5, 0), (20, 20, 0), (40, 40, 0), (5, 1, 0), (10, 1, 0),
+                    (20, 1, 0), (50, 1, 0), (20, 1, 1), (50, 1, 1), (40, 40, 1), (200, 1, 1),
+                ):  # fmt: skip
                     if k + ahead < len(m.q):
-                        near[first_reading(oracle, here, m, k, ahead, speed)] += 1
+                        near[first_reading(oracle, here, m, k, ahead, speed, told)] += 1
         for k in rng.integers(len(m.q) - 1, size=40):
             if m.gain[k] <= 10.0 * m.gain.min():
-                anywhere[first_reading(oracle, here, m, k, 1, 1)] += 1
+                anywhere[first_reading(oracle, here, m, k, 1, 1, told=True)] += 1
     print(f"{name}: near dead points {dict(near)}, elsewhere {dict(anywhere)}")
     assert near["refused"]
     assert not near["WRONG"]
@@ -151,10 +154,10 @@ class Crank:
         v = -a * np.sin(angle) * rate - b * np.sin(turn) * turning
         return np.array([angle, turn - angle, slid]), np.array([rate, turning - rate, v])
 
-    def read(self, angle, rate):
+    def read(self, angle, rate, t=0.0):
         """The angle of the crank that is found, and its rate."""
         q, v = self.at(angle, rate)
-        found, rates = self.sensors.state(q[2:], v[2:])
+        found, rates = self.sensors.state(q[2:], v[2:], t)
         return found[0], rates[0]
 
 
@@ -165,12 +168,33 @@ def test_a_first_reading_beyond_the_dead_point_is_refused(lengths):
     ways = [(0.2, -0.1), (0.1, -0.05), (0.06, -0.04), (0.05, -0.1), (0.1, -0.1)]
     ways += zip(rng.uniform(0.04, 0.4, 30), rng.uniform(-0.4, -0.04, 30), strict=True)
     for before, now in ways:
-        for side, tick in ((1.0, 1e-3), (-1.0, 4e-3), (1.0, 1e-2)):
+        for side, tick in ((1.0, 1e-3), (-1.0, 4e-3), (1.0, 1e-2), (-1.0, 2e-2), (1.0, 5e-2)):
             crank.sensors.reset(crank.at(side * before, 0.0)[0])
             with pytest.raises(hc.BranchError, match="dead point"):
                 crank.read(side * now, side * (now - before) / tick)
             with pytest.raises(hc.BranchError, match="reset"):  # also where it comes to rest there
                 crank.read(side * now, 0.0)
+
+
+def test_a_first_reading_is_refused_however_much_later_it_is_told_to_be():
+    """Between 0.05 and 0.25 s, over a dead point midway; also where its rate fell to two thirds."""
+    crank = Crank()
+    for tick in (0.06, 0.1, 0.2, 0.24):
+        for angle in (0.1, 0.3, 0.5):
+            crank.sensors.reset(crank.at(angle, 0.0)[0], 7.0)
+            with pytest.raises(hc.BranchError, match="dead point"):
+                crank.read(-angle, -2.0 * angle / tick / 1.5, 7.0 + tick)
+
+
+def test_positions_alone_are_no_past():
+    """Readings without rates, or at rest, prove nothing for those that follow."""
+    crank = Crank()
+    for rates in (None, [0.0]):
+        crank.sensors.reset(crank.at(0.1, 0.0)[0])
+        for _ in range(3):
+            crank.sensors.state(crank.at(0.1, 0.0)[0][2:], rates)
+        with pytest.raises(hc.BranchError, match="dead point"):
+            crank.read(-0.1, -10.0)
 
 
 def test_first_readings_on_this_side_are_taken():
@@ -182,7 +206,7 @@ def test_first_readings_on_this_side_are_taken():
             if now < 0.04 or 0.0 < now / max(rate, 1e-9) < 0.015:
                 continue
             crank.sensors.reset(crank.at(before, 0.0)[0])
-            found = crank.read(now, rate)
+            found = crank.read(now, rate, 1e-3)
             np.testing.assert_allclose(found, [now, rate], rtol=1e-8, atol=1e-8)
 
 
