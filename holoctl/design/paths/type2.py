@@ -97,7 +97,7 @@ def _prepared(mech: Mechanism, part: Partition) -> Callable[[Array], tuple[Vecto
         whole = rows if m else np.zeros((len(q), 1, nv))
         N = np.linalg.svd(whole)[2][:, part.rank :]
         E = N @ motors
-        sizes: Vector = np.linalg.svd(E, compute_uv=False)[:, rank - 1]
+        sizes = np.asarray(np.linalg.svd(E, compute_uv=False)[:, rank - 1], dtype=float)
         if not square:
             return sizes, np.zeros(len(q))
         turns = np.sign(np.linalg.det(N[:-1] @ np.swapaxes(N[1:], 1, 2)))
