@@ -32,8 +32,8 @@ def passed_names(bound: BoundLimits, positions: Vector, velocities: Vector) -> t
     found = []
     for what, x in (("position", positions), ("velocity", velocities)):
         lower, upper = getattr(bound, what)
-        past = np.flatnonzero((x < lower) | (x > upper)) if x.size else ()
-        found += [f"{bound.names[i]}.{what}" for i in past]
+        past = zip(bound.names, ((x < lower) | (x > upper)).tolist(), strict=True)
+        found += [f"{name}.{what}" for name, is_past in past if is_past]
     return tuple(found)
 
 

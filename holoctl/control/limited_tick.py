@@ -22,7 +22,7 @@ from holoctl.control.viability import safe_range
 from holoctl.dynamics.effort_response import EffortResponse, response_at
 from holoctl.dynamics.tick.inverse_tick import Behind
 from holoctl.dynamics.tick.own_workspace import laid_out_now
-from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
+from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics, at_once
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.limited_coordinates import (
     change_in_a_tick,
@@ -72,7 +72,7 @@ class LimitedTick:
     within: Callable[[Vector], bool] = field(init=False, repr=False)
     _allowed: Callable[[Vector], bool] = field(init=False, repr=False)
     _far: Callable[[Vector, Vector, Vector], bool] = field(init=False, repr=False)
-    _forward: PreparedForwardDynamics = field(init=False, repr=False)
+    _accelerate: Callable[[Vector, Vector, Vector, float], Vector] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         allowed = _allowed_at_any_rate(self.law.bound)
@@ -83,7 +83,7 @@ class LimitedTick:
         forward = PreparedForwardDynamics(self.law.mech, self.partition)
         if np.isfinite(self.law.bound.velocity).any():  # before the first tick that asks for it
             laid_out_now(forward._local, forward._laid_out)
-        object.__setattr__(self, "_forward", forward)
+        object.__setattr__(self, "_accelerate", at_once(forward))
 
     def limited(
         self, u: Vector, q: Vector, v: Vector, t: float, known: Vector | None,
@@ -147,8 +147,7 @@ class LimitedTick:
 
         def change(u: Vector) -> Vector:
             tau = mech.B @ u if known is None else mech.B @ u + known
-            forward = self._forward.acceleration
-            return change_in_a_tick(forward, mech, bound, q, v, tau, t, self.law.dt)
+            return change_in_a_tick(self._accelerate, mech, bound, q, v, tau, t, self.law.dt)
 
         if not bound.names:
             return Asked(u, v, _NONE, _NONE, _NONE, of_all, base, change)

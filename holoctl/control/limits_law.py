@@ -31,6 +31,7 @@ from holoctl.base.tolerances import (
     EFFORT_REGULAR,
     FARTHEST_ASKED,
     GIVEN_WAY,
+    NEAR_SPEED,
     UNMOVED,
     WIDE_OPEN,
 )
@@ -167,11 +168,12 @@ class LimitsLaw:
         LimitError
             With the policy "raise", past a limit.
         """
-        asked, bounds = asked._replace(response=cache(asked.response)), self.bounds(asked)
-        found = self._within(asked, bounds)
-        near = near_speed(self.bound, asked.velocities) if asked.velocities.size else None
+        bounds = self.bounds(asked)
+        near = near_speed(self._constants.near, asked.velocities)
         if near is None:
-            return found
+            return self._within(asked, bounds)
+        asked = asked._replace(response=cache(asked.response))
+        found = self._within(asked, bounds)
         change, (lower, upper, least, most) = asked.change(found.u), bounds
         least, most = narrowed(least, most, near, asked.velocities, change, self.dt)
         return self._within(asked, Bounds(lower, upper, least, most))
@@ -297,7 +299,7 @@ def _slower(asked: Asked, bounds: Bounds, response: tuple[Array, Array] | None) 
 
 
 class _Constants(NamedTuple):
-    """Of the program: S are the `effort_sizes`."""
+    """Of the program: S are the `effort_sizes`; `near` are the speeds of `near_speed`."""
 
     S: Vector
     per_S: Vector
@@ -309,6 +311,7 @@ class _Constants(NamedTuple):
     x_upper: Vector
     no_rows: tuple[Array, Vector, Vector]
     curved: bool
+    near: Array
 
 
 def effort_sizes(bound: BoundLimits) -> Vector:
@@ -328,6 +331,7 @@ def _constants(bound: BoundLimits) -> _Constants:
         S, 1.0 / S, np.outer(S, S), S * S, EFFORT_REGULAR * np.eye(S.size),
         Bounds(lower, upper, none, none), lower / S, upper / S,
         (np.zeros((0, S.size)), none, none), curved,
+        NEAR_SPEED * np.abs(bound.velocity),
     )  # fmt: skip
 
 

@@ -29,7 +29,6 @@ from holoctl.base.checks import Vector
 from holoctl.base.tolerances import (
     BRAKE_SHARE,
     LED_BACK_TICKS,
-    NEAR_SPEED,
     POSITION_MARGIN,
     TICKS_AHEAD,
     VELOCITY_MARGIN,
@@ -115,11 +114,11 @@ def acceleration_bounds(
     return lower, upper
 
 
-def near_speed(bound: BoundLimits, v: Vector) -> NDArray[np.bool_] | None:
-    """(2, n): whether coordinates are near their limits of velocity, the lower and the upper ones;
-    None where none is."""
-    near: NDArray[np.bool_] = v * [[-1.0], [1.0]] > NEAR_SPEED * np.abs(bound.velocity)
-    return near if near.any() else None
+def near_speed(near: Array, v: Vector) -> NDArray[np.bool_] | None:
+    """(2, n): whether coordinates are near their limits of velocity, the lower and the upper ones:
+    faster than `near` (2, n); None where none is."""
+    below, above = (v < -near[0]).tolist(), (v > near[1]).tolist()
+    return np.array([below, above]) if True in below or True in above else None
 
 
 def narrowed(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+import time
 
 import numpy as np
 import pinocchio as pin
@@ -14,19 +15,22 @@ from zoo import add_body, at, bar, vertical
 
 import holoctl as hc
 from holoctl.app.cli import main
+from holoctl.design.paths.type2 import type_2_along
 
 LIMITS = hc.Limits(effort=2.0)
 
 
-def five_bar(ground=0.2, arm=0.2, rod=0.2):
+def five_bar(ground=0.2, arm=0.2, rod=0.2, axes="x y", joint=pin.JointModelRZ):
     """Two driven arms and two rods, whose tip can pass the line through the elbows."""
     m = vertical(pin.Model())
     for name, x in (("left", -0.5 * ground), ("right", 0.5 * ground)):
-        add_body(m, 0, pin.JointModelRZ(), at(x), name, bar(arm, 0.3))
-        add_body(m, name, pin.JointModelRZ(), at(arm), f"{name}_rod", bar(rod, 0.3))
-    loop = hc.Closure(("left_rod", at(rod)), ("right_rod", at(rod)), name="loop", axes="x y")
+        add_body(m, 0, joint(), at(x), name, bar(arm, 0.3))
+        add_body(m, name, joint(), at(arm), f"{name}_rod", bar(rod, 0.3))
+    loop = hc.Closure(("left_rod", at(rod)), ("right_rod", at(rod)), name="loop", axes=axes)
     m.addFrame(pin.Frame("tip", m.getJointId("left_rod"), 0, at(rod), pin.FrameType.OP_FRAME))
-    start = [2.0, -1.0, 1.1, 1.0]
+    start = np.array([2.0, -1.0, 1.1, 1.0])
+    if m.nq != m.nv:
+        start = np.column_stack([np.cos(start), np.sin(start)]).ravel()
     return hc.Mechanism(m, [loop], ["left", "right"], reference=start, name="five_bar")
 
 
@@ -139,6 +143,37 @@ def test_a_path_on_one_side_tells_its_smallest_value(caplog):
         values.append(np.linalg.svd(N.T @ (unit / np.linalg.norm(unit, axis=0)))[1][-1])
     assert found.smallest_singular_value == pytest.approx(min(values), rel=1e-3)
     assert found.smallest_at == pytest.approx(found.duration, abs=1e-2 * found.duration)
+
+
+@pytest.mark.parametrize(
+    "mech", [five_bar(axes="x y z"), five_bar(joint=pin.JointModelRUBZ)], ids=["rows", "turns"]
+)
+def test_rows_that_repeat_others_and_joints_without_end_change_nothing(mech, caplog):
+    plain = crossing()
+    with caplog.at_level(logging.WARNING):
+        found = hc.retime(mech, across(), LIMITS)
+    assert "type-2" in caplog.text
+    there, here = (x.law.at(x.type_2_at[0])[0] for x in (plain, found))
+    assert here == pytest.approx(there, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["delta", "stewart"])
+def test_the_search_takes_a_small_share_of_retiming(name, monkeypatch):
+    mech, took = hc.load(hc.robot_file(name)), []
+
+    def timed(*given):
+        begin = time.process_time()
+        found = type_2_along(*given)
+        took.append(time.process_time() - begin)
+        return found
+
+    monkeypatch.setattr("holoctl.design.paths.trajectory.type_2_along", timed)
+    here, shares = mech.motor_positions(hc.assemble(mech)[0]), []
+    for _ in range(4):
+        begin = time.process_time()
+        hc.retime(mech, [here, here + 0.02], hc.Limits(effort=50.0, velocity=2.0))
+        shares.append(took[-1] / (time.process_time() - begin - took[-1]))
+    assert min(shares) < 1.0 / 3.0
 
 
 @pytest.mark.parametrize("name", ["stewart", "delta"])

@@ -12,6 +12,7 @@ Transactions on Robotics and Automation, 1990.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from scipy.optimize import brentq, minimize_scalar
 from holoctl.base.checks import Vector
 from holoctl.base.tolerances import TYPE_2
 from holoctl.design.paths.curve import Curve
+from holoctl.design.paths.rows import kept_rows
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -52,42 +54,29 @@ class Type2(NamedTuple):
 def type_2_along(mech: Mechanism, part: Partition, curve: Curve) -> Type2:
     """The smallest singular value along a curve: at its nodes and half-way, and where it may vanish
     beside these."""
-    rank, k = part.actuation_rank, mech.nv - part.rank
-    start, end = float(curve.x[0]), float(curve.x[-1])
-    if not rank:
-        return Type2(np.inf, start, ())
-    motors, rest = mech.column_scale[:, None] * mech.B * effort_scales(mech)[0], np.zeros(mech.nv)
+    span = float(curve.x[-1] - curve.x[0])
+    if not part.actuation_rank:
+        return Type2(np.inf, float(curve.x[0]), ())
+    look = _prepared(mech, part)
+    x, q = np.zeros(2 * curve.x.size - 1), np.zeros((2 * curve.x.size - 1, mech.nq))
+    x[::2], x[1::2] = curve.x, 0.5 * (curve.x[1:] + curve.x[:-1])
+    q[::2], q[1::2] = curve.q, curve.between()[0]
+    sizes, signs = look(q)
 
-    def basis(q: Array) -> Array:
-        """N' (..., k, nv)."""
-        rows = np.array([scaled_rows_at(mech, x, rest, 0.0).jacobian for x in q])
-        if not part.rank:
-            return np.broadcast_to(np.eye(mech.nv), (len(q), mech.nv, mech.nv))
-        found: Array = np.linalg.svd(rows)[2][:, part.rank :]
-        return found
+    def continued(s: float, i: int) -> float:
+        size, sign = look(np.array([q[i], curve.at(s).q]))
+        return float(size[1] * sign[0] * sign[1])
 
-    def least(N: Array) -> Vector:
-        return np.asarray(np.linalg.svd(N @ motors, compute_uv=False)[:, rank - 1], dtype=float)
-
-    x = np.sort(np.concatenate([curve.x, 0.5 * (curve.x[1:] + curve.x[:-1])]))
-    N = basis(np.array([curve.at(s).q for s in x.tolist()]))
-    sizes, places = least(N), list[float]()
-    if rank == k == mech.nu:
-        turns = np.linalg.det(N[:-1] @ np.swapaxes(N[1:], 1, 2))
-        signs = np.sign(np.linalg.det(N @ motors))
-
-        def continued(s: float, i: int) -> float:
-            here = basis(curve.at(s).q[None])[0]
-            return float(np.linalg.det(here @ motors) * np.sign(np.linalg.det(N[i] @ here.T)))
-
-        for i in np.flatnonzero(signs[1:] * signs[:-1] * np.sign(turns) < 0.0).tolist():
-            places.append(float(brentq(continued, x[i], x[i + 1], args=(i,))))
+    places = [
+        float(brentq(continued, x[i], x[i + 1], args=(i,)))
+        for i in np.flatnonzero(signs[1:] * signs[:-1] < 0.0).tolist()
+    ]
     known = [(float(sizes.min()), float(x[np.argmin(sizes)])), *((0.0, place) for place in places)]
-    for i in _may_vanish(sizes):
+    for i, vanishes in _minima(sizes):
         low, high = float(x[max(i - 1, 0)]), float(x[min(i + 1, x.size - 1)])
         found: Any = minimize_scalar(
-            lambda s: float(least(basis(curve.at(s).q[None]))[0]), bounds=(low, high),
-            method="bounded", options={"xatol": 1e-9 * (end - start)},
+            lambda s: float(look(curve.at(s).q[None])[0][0]), bounds=(low, high),
+            method="bounded", options={"xatol": 1e-9 * span if vanishes else 1e-3 * (high - low)},
         )  # fmt: skip
         known.append((float(found.fun), float(found.x)))
         if found.fun < TYPE_2 and not any(low <= place <= high for place in places):
@@ -96,11 +85,45 @@ def type_2_along(mech: Mechanism, part: Partition, curve: Curve) -> Type2:
     return Type2(smallest, at, tuple(sorted(places)))
 
 
-def _may_vanish(sizes: Vector) -> list[int]:
+def _prepared(mech: Mechanism, part: Partition) -> Callable[[Array], tuple[Vector, Vector]]:
+    """A function of configurations (n, nq), neighbours along a curve: the smallest singular values
+    of E, and the signs of det E, continued from the first one on; 0 where E is not square."""
+    rank, m, k, nv = part.actuation_rank, mech.row_scale.size, mech.nv - part.rank, mech.nv
+    motors, rest = mech.column_scale[:, None] * mech.B * effort_scales(mech)[0], np.zeros(nv)
+    square, kept = rank == k == mech.nu, kept_rows(mech, part.rows)
+
+    def by_bases(q: Array) -> tuple[Vector, Vector]:
+        rows = np.array([scaled_rows_at(mech, x, rest, 0.0).jacobian for x in q])
+        whole = rows if m else np.zeros((len(q), 1, nv))
+        N = np.linalg.svd(whole)[2][:, part.rank :]
+        E = N @ motors
+        sizes = np.asarray(np.linalg.svd(E, compute_uv=False)[:, rank - 1], dtype=float)
+        if not square:
+            return sizes, np.zeros(len(q))
+        turns = np.sign(np.linalg.det(N[:-1] @ np.swapaxes(N[1:], 1, 2)))
+        return sizes, np.sign(np.linalg.det(E)) * np.cumprod(np.append(1.0, turns))
+
+    def by_motors(q: Array) -> tuple[Vector, Vector]:
+        """K X = [0; I] with K = [G; B']: X = N E'^-1, and det K = 0 where det E is."""
+        K = np.empty((len(q), nv, nv))
+        K[:, part.rank :] = motors.T
+        for i, x in enumerate(q):
+            K[i, : part.rank] = kept.at(x)[0]
+        try:
+            X = np.linalg.solve(K, np.broadcast_to(np.eye(nv)[:, part.rank :], (len(q), nv, k)))
+        except np.linalg.LinAlgError:  # exactly at a singularity
+            return by_bases(q)
+        largest = np.linalg.eigvalsh(np.swapaxes(X, 1, 2) @ X)[:, -1]
+        return 1.0 / np.sqrt(largest), np.linalg.slogdet(K)[0]
+
+    return by_motors if square and m == part.rank else by_bases  # all rows count everywhere
+
+
+def _minima(sizes: Vector) -> list[tuple[int, bool]]:
     """The smallest, and local minima that may come to zero beside the place where they are looked
-    at: by what they change to the next places."""
+    at, by what they change to the next places; and whether they may."""
     before, after = np.append(np.inf, sizes[:-1]), np.append(sizes[1:], np.inf)
     change = np.maximum(*(np.where(np.isfinite(y), y - sizes, 0.0) for y in (before, after)))
-    minima = (sizes <= before) & (sizes <= after) & (sizes <= change)
-    minima[np.argmin(sizes)] = True
-    return [int(i) for i in np.flatnonzero(minima)]
+    vanish = (sizes <= before) & (sizes <= after) & (sizes <= change)
+    which = np.union1d(np.flatnonzero(vanish), np.argmin(sizes))
+    return [(int(i), bool(vanish[i])) for i in which]
