@@ -86,13 +86,7 @@ def shown(value: Any) -> str:
 
 def as_given(name: str, value: Any, size: int, meaning: str = "") -> Vector:
     """`shaped` for a control tick: a float vector is taken as it is, at next to no cost."""
-    if (
-        type(value) is np.ndarray
-        and value.shape == (size,)
-        and (
-            value.dtype is _FLOAT or _is_float(value.dtype)  # most often one call less
-        )
-    ):
+    if type(value) is np.ndarray and value.shape == (size,) and _is_float(value.dtype):
         return value
     return shaped(name, value, size, meaning)
 
