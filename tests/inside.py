@@ -8,10 +8,14 @@ import numpy as np
 
 import holoctl as hc
 from holoctl.app import animate as film
+from holoctl.base.tolerances import INVERSE_DOUBT
 from holoctl.dynamics.tick import forward_tick, inverse_tick
+from holoctl.dynamics.tick.bordered import Here, numeric_constraints, numeric_tree
 from holoctl.dynamics.tick.general_path import general_acceleration, general_efforts
 from holoctl.io import urdf
+from holoctl.projector.split import split_rows
 from holoctl.simulation import motion
+from holoctl.tree.live_motion import live_motion
 
 
 def general_path(prepared, *state):
@@ -177,3 +181,27 @@ class Hand:
 def frame_of_film(run, mech, view, shown):
     """Corners of what a film of these instants shows."""
     return film._reached(run, mech, view, shown)
+
+
+def laws_in_numbers(prepared):
+    """A function (q, v, t) that gives the constraints and the tree of a tick, factored there; None
+    where the fast path does not serve."""
+    mech, part = prepared.mech, prepared.partition
+    live = live_motion(mech.model, mech.model.createData())
+    if live is None or inverse_tick.why_general(mech, part, live):
+        return None
+    motors, independent = inverse_tick._motor_coordinates(mech, part), part.independent
+    if motors is not None:
+        independent = np.concatenate([motors, np.setdiff1d(independent, motors)])
+    split = split_rows(mech, part, independent, live, INVERSE_DOUBT, prepared.limits)
+    here, options = Here(), (prepared.weights, prepared.inconsistent)
+    K = numeric_constraints(mech, part, split, here, motors is not None, *options)
+    tree = numeric_tree(mech, split.data, live, here)
+
+    def at(q, v, t):
+        assert split.constrain(q, v, t)
+        assert K.factor is None or K.factor()
+        here.at(q, v, t, None)
+        return K, tree
+
+    return at

@@ -186,30 +186,32 @@ def _tick(
     def tick(
         q: Vector, v: Vector, target: Any, t: float, efforts: Vector | None, rates: Vector | None
     ) -> Vector | None:
+        nonlocal a, at, pushed
         if not constrain(q, v, t) or (factor is not None and not factor()):
             return None
         if aimed is None or target is None or type(target) is np.ndarray:
             return efforts_here(q, v, target, t, efforts, rates)
         here.at(q, v, t, efforts)
         found = aimed(q, v, t, target)
-        return None if found is None else answer(*found)
+        if found is None:
+            return None
+        pushed = found.push
+        u, a, at = inverse(K, tree, *found)
+        return None if here.doubtful else u
 
     def efforts_here(
         q: Vector, v: Vector, target: Vector | None, t: float, efforts: Vector | None,
         rates: Vector | None,
     ) -> Vector | None:  # fmt: skip
+        nonlocal a, at, pushed
         here.at(q, v, t, efforts)
         if target is not None:
-            return answer(of_motors(target), None if rates is None else of_rates(rates), None)
-        if undriven is not None:
+            c, pushed = of_motors(target), None
+            u, a, at = inverse(K, tree, c, None if rates is None else of_rates(rates), None)
+        elif undriven is None:
+            u = holding(K, tree)
+        else:
             return None  # what rest leaves unbalanced takes the general path's least squares
-        u: Vector = holding(K, tree)
-        return None if here.doubtful else u
-
-    def answer(c: Vector, rates: Vector | None, push: Vector | None) -> Vector | None:
-        nonlocal a, at, pushed
-        pushed = push
-        u, a, at = inverse(K, tree, c, rates, push)
         return None if here.doubtful else u
 
     def acceleration(q: Vector, v: Vector, t: float) -> Vector | None:
