@@ -159,8 +159,8 @@ def results(
 
 
 _ORDER = [
-    "unit", "rnea + crba", "inverse", "controller", "compiled", "forward, certified",
-    "constraintDynamics", "lcaba", "dense KKT", "Drake by hand", "Drake textbook",
+    "unit", "rnea + crba", "inverse", "controller", "virtual machine", "compiled",
+    "forward, certified", "constraintDynamics", "lcaba", "dense KKT", "Drake by hand", "Drake textbook",
     "MuJoCo mj_inverse",
 ]  # fmt: skip
 

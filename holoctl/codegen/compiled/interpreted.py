@@ -182,7 +182,8 @@ def _machine_of(own: threading.local, name: str, function: Any) -> _Machine:
 
 
 def interpreted(function: Any, law: Law, placed: Any = None) -> Interpreted:
-    """A law for the virtual machine: dense, and what stands in it twice computed once."""
+    """A law for the virtual machine: dense, matrices row by row as in C, and what stands in it twice
+    computed once."""
     return Interpreted(law, _prepared(function), None if placed is None else _prepared(placed))
 
 
@@ -191,5 +192,5 @@ def _prepared(function: Any) -> Any:
     inputs: Sequence[Any] = [
         ca.SX.sym(function.name_in(i), function.numel_in(i)) for i in range(function.n_in())
     ]
-    outputs = [ca.densify(x) for x in function.call(list(inputs), True, False)]
+    outputs = [ca.densify(x.T) for x in function.call(list(inputs), True, False)]
     return ca.Function(function.name(), list(inputs), outputs, {"cse": True})
