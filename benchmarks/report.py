@@ -160,8 +160,8 @@ def results(
 
 _ORDER = [
     "unit", "rnea + crba", "inverse", "controller", "virtual machine", "compiled",
-    "forward, certified", "constraintDynamics", "lcaba", "dense KKT", "Drake by hand", "Drake textbook",
-    "MuJoCo mj_inverse",
+    "forward, certified", "constraintDynamics", "lcaba", "dense KKT", "Drake by hand",
+    "Drake textbook", "MuJoCo mj_inverse",
 ]  # fmt: skip
 
 

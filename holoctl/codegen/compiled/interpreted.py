@@ -182,8 +182,7 @@ def _machine_of(own: threading.local, name: str, function: Any) -> _Machine:
 
 
 def interpreted(function: Any, law: Law, placed: Any = None) -> Interpreted:
-    """A law for the virtual machine: dense, matrices row by row as in C, and what stands in it twice
-    computed once."""
+    """A law for the virtual machine: dense, matrices row by row as in C, common terms once."""
     return Interpreted(law, _prepared(function), None if placed is None else _prepared(placed))
 
 
