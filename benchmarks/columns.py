@@ -160,13 +160,20 @@ def holoctl_columns(case: Case) -> list[Column]:
     ]
 
 
-def compiled_torque(case: Case) -> Column:
-    """The same in machine code, where CasADi and a compiler are there."""
+def compiled_columns(case: Case) -> list[Column]:
+    """The same by CasADi's virtual machine and in machine code, where these are there."""
+    names = {"virtual machine": "vm", "compiled": "c"}
     if importlib.util.find_spec("casadi") is None:
-        return Column("compiled", print, missing="no CasADi")
-    fast = hc.compile(case.mech, ["inverse_dynamics"], partition=case.part)
-    torque, out = fast.inverse_dynamics, np.zeros(case.mech.nu)
-    return Column("compiled", lambda s: torque(s.q, s.v, s.target, out=out), lambda s: s.u)
+        return [Column(name, print, missing="no CasADi") for name in names]
+    out = np.zeros(case.mech.nu)
+
+    def column(name: str, machine: str) -> Column:
+        wanted = ["inverse_dynamics"]
+        fast = hc.compile(case.mech, wanted, partition=case.part, machine=machine)
+        torque = fast.inverse_dynamics
+        return Column(name, lambda s: torque(s.q, s.v, s.target, out=out), lambda s: s.u)
+
+    return [column(name, machine) for name, machine in names.items()]
 
 
 def prepared_torque(case: Case) -> Callable[[State], Array]:
@@ -340,7 +347,7 @@ def own_columns(case: Case) -> list[Column]:
     return [
         *pinocchio_columns(case),
         *holoctl_columns(case),
-        compiled_torque(case),
+        *compiled_columns(case),
         constraint_dynamics(case),
         lcaba(case),
         dense_kkt(case),

@@ -159,9 +159,9 @@ def results(
 
 
 _ORDER = [
-    "unit", "rnea + crba", "inverse", "controller", "compiled", "forward, certified",
-    "constraintDynamics", "lcaba", "dense KKT", "Drake by hand", "Drake textbook",
-    "MuJoCo mj_inverse",
+    "unit", "rnea + crba", "inverse", "controller", "virtual machine", "compiled",
+    "forward, certified", "constraintDynamics", "lcaba", "dense KKT", "Drake by hand",
+    "Drake textbook", "MuJoCo mj_inverse",
 ]  # fmt: skip
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, overload
 
-from holoctl.base.checks import name_list, quiet
+from holoctl.base.checks import name_list, one_of, quiet
+from holoctl.base.errors import InputError
 from holoctl.codegen.casadi_extra import casadi_module
 from holoctl.codegen.compiled.compiled import Compiled, from_subject
 from holoctl.codegen.compiled.compiled_tasks import CompiledTasks, compiled_tasks
-from holoctl.codegen.compiled.functions import wanted_functions
-from holoctl.codegen.law_options import subject_of
+from holoctl.codegen.compiled.functions import MACHINES, wanted_functions
+from holoctl.codegen.law_options import Subject, subject_of
 from holoctl.codegen.task_subject import check_own_options
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.task_space.impedance import Impedance
@@ -39,6 +40,7 @@ def compile(
     velocity_limit: float | NotGiven | None = NOT_GIVEN,
     flags: Iterable[str] = (),
     measured: Iterable[str] | None = None,
+    machine: str = "c",
 ) -> Compiled: ...
 
 
@@ -64,12 +66,14 @@ def compile(
     velocity_limit: float | NotGiven | None = NOT_GIVEN,
     flags: Iterable[str] = (),
     measured: Iterable[str] | None = None,
+    machine: str = "c",
 ) -> Compiled | CompiledTasks:
-    """Compile a mechanism or a controller with the machine's C compiler.
+    """Compile a mechanism or a controller, with the machine's C compiler or for CasADi's virtual
+    machine.
 
-    Needs CasADi (the extra ``holoctl[codegen]``), a C compiler and the headers of Python, all
-    for building only. What is compiled is kept in the user's cache folder (or the one that
-    ``HOLOCTL_CACHE`` names), so that the compiler runs once for a mechanism.
+    Needs CasADi (the extra ``holoctl[codegen]``), and for ``machine="c"`` a C compiler and the
+    headers of Python, all for building only. What is compiled is kept in the user's cache folder
+    (or the one that ``HOLOCTL_CACHE`` names), so that the compiler runs once for a mechanism.
 
     Parameters
     ----------
@@ -100,6 +104,11 @@ def compile(
     measured : iterable of str, optional
         What `Compiled.state` and `Compiled.torque_from_motors` take, as in `PreparedAssembly`.
         Default: what the `assembly` of a controller measures, else the motors.
+    machine : str, optional
+        ``"c"``, or ``"vm"``: CasADi's virtual machine, which needs no compiler and is there in a
+        fraction of a second. It takes several times as long as C, and as a rule less than half of
+        the tick in Python, with the same guard. It has no closed state from what is measured, and
+        no torque of laws with limits or of tasks.
 
     Returns
     -------
@@ -111,7 +120,7 @@ def compile(
         Without CasADi, a compiler or Python.h; for unknown functions; for joints, constraints and
         forces that have no expressions, or wrong ones, by name; where the motors drive fewer
         motions than there are motors and motions; for a controller with integral action; for a
-        law of tasks other than above.
+        law of tasks other than above; for what ``machine="vm"`` has not.
     NotActuatedError
         If torques are asked of a mechanism that has no motors or no motion.
     SingularityError
@@ -131,7 +140,10 @@ def compile(
     ...                  hc.inverse_dynamics(mech, q, v, [0.0, 0.0]).u))
     True
     """
+    one_of("machine", machine, MACHINES)
     if isinstance(what, (TaskSpaceControl, Impedance)):
+        if machine == "vm":
+            raise InputError("machine='vm' has no laws of tasks; machine='c' has")
         options = {
             "partition": partition is None, "weights": weights is None,
             "inconsistent": inconsistent is NOT_GIVEN, "closure_limit": closure_limit is NOT_GIVEN,
@@ -147,4 +159,16 @@ def compile(
     more = tuple(name_list("flags", flags))
     casadi_module()
     sensors = None if measured is None else tuple(name_list("measured", measured))
-    return from_subject(subject, wanted, more, sensors)
+    if machine == "vm":
+        _check_virtual(subject, wanted)
+    return from_subject(subject, wanted, more, sensors, machine)
+
+
+def _check_virtual(subject: Subject, wanted: tuple[str, ...]) -> None:
+    """Raise `InputError` for what the virtual machine has not."""
+    if "state" in wanted:
+        raise InputError("machine='vm' does not find the closed state; machine='c' does")
+    if "torque" in wanted and subject.keeping is not None:
+        raise InputError(
+            f"{subject.mech.name}: machine='vm' has no torque within limits; machine='c' has"
+        )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, as_given, finite, flag, instant, quiet, stored, vector
-from holoctl.base.errors import SingularityError
+from holoctl.base.errors import InputError, SingularityError
 from holoctl.codegen.compiled.batch import Given, answers, certified
 from holoctl.codegen.compiled.certificates import forward_certificate, inverse_certificate
 from holoctl.codegen.compiled.extension_source import Law
@@ -86,6 +86,8 @@ class Compiled:
     measured : tuple of str or None
         What `state` and `torque_from_motors` take; None for what the controller says, or the
         motors.
+    machine : str
+        ``"c"``, or ``"vm"`` for CasADi's virtual machine.
     """
 
     mech: Mechanism
@@ -97,6 +99,7 @@ class Compiled:
     limits: StateLimits
     flags: tuple[str, ...]
     measured: tuple[str, ...] | None
+    machine: str
     _laws: dict[str, tuple[Any, Law]] = field(repr=False)
     _inverse: PreparedInverseDynamics | None = field(init=False, repr=False)
     _forward: PreparedForwardDynamics = field(init=False, repr=False)
@@ -137,7 +140,8 @@ class Compiled:
         return f"<Compiled {self.mech.name!r}: {', '.join(self.functions)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return from_subject, (self._subject(), self.functions, self.flags, self.measured)
+        given = self.functions, self.flags, self.measured, self.machine
+        return from_subject, (self._subject(), *given)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         return self  # it does not change; what is mutable counts
@@ -374,12 +378,18 @@ class Compiled:
         Raises
         ------
         InputError
-            Where what is measured does not tell how the mechanism moves, and as `compile`.
+            Where what is measured does not tell how the mechanism moves, on the virtual machine,
+            and as `compile`.
         AssemblyError, BranchError
             As `PreparedAssembly`.
         HoloctlError
             If the compiler fails.
         """
+        if self.machine == "vm":
+            raise InputError(
+                f"{self.mech.name}: the virtual machine does not find the closed state; take "
+                "controller.loop() in Python, or machine='c'"
+            )
         with self._lock:
             if not self._sensing:
                 self._sensing.append(sensing_code(self._assembly(), self.flags))
@@ -620,7 +630,9 @@ class Compiled:
         with self._lock:
             if name not in self._certified:
                 E = symbolic(self.mech, self.partition)
-                self._certified[name] = certified_code(E, self._subject(), name, self.flags)
+                self._certified[name] = certified_code(
+                    E, self._subject(), name, self.flags, self.machine
+                )
             return self._certified[name]
 
     def _subject(self) -> Subject:
@@ -710,13 +722,14 @@ def from_subject(
     functions: tuple[str, ...],
     flags: tuple[str, ...],
     measured: tuple[str, ...] | None,
+    machine: str,
 ) -> Compiled:
     """Build what was asked for, now or when a pickle is read."""
     E = symbolic(subject.mech, subject.partition)
-    laws = machine_code(E, subject, functions, flags)
+    laws = machine_code(E, subject, functions, flags, machine)
     found = Compiled(
         subject.mech, E.partition, subject.controller, functions, subject.weights,
-        subject.inconsistent, subject.limits, flags, measured, laws,
+        subject.inconsistent, subject.limits, flags, measured, machine, laws,
     )  # fmt: skip
     if "state" in functions:
         found.loop()

@@ -13,6 +13,7 @@ from holoctl.base.errors import InputError
 from holoctl.codegen.c_source import c_function
 from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.extension_source import Law, extension_source
+from holoctl.codegen.compiled.interpreted import Interpreted, interpreted
 from holoctl.codegen.compiled.limited_source import limited_source
 from holoctl.codegen.curves import curves_together
 from holoctl.codegen.expressions import Expressions
@@ -28,7 +29,7 @@ from holoctl.codegen.laws.terms import terms_function
 from holoctl.codegen.laws.torque import torque_function
 from holoctl.rows.closure_limits import StateLimits
 
-__all__ = ["certified_code", "machine_code", "wanted_functions"]
+__all__ = ["MACHINES", "certified_code", "machine_code", "wanted_functions"]
 
 FUNCTIONS = (
     "inverse_dynamics", "forward_dynamics", "terms", "torque",
@@ -55,8 +56,12 @@ def wanted_functions(functions: Any, subject: Subject) -> tuple[str, ...]:
     return wanted
 
 
+MACHINES = ("c", "vm")
+"""What evaluates the functions: machine code by a C compiler, or CasADi's virtual machine."""
+
+
 def machine_code(
-    E: Expressions, subject: Subject, wanted: tuple[str, ...], flags: tuple[str, ...]
+    E: Expressions, subject: Subject, wanted: tuple[str, ...], flags: tuple[str, ...], machine: str
 ) -> dict[str, tuple[Any, Law]]:
     """Extension module and law of each function that there are expressions for.
 
@@ -64,6 +69,8 @@ def machine_code(
     """
     with_rows = "forward_dynamics" in wanted and E.mech.row_scale.size
     functions = _functions(E, subject, (*wanted, "rows") if with_rows else wanted)
+    if machine == "vm":
+        return {f.name(): (_interpreted(E, f, _law_of(f)), _law_of(f)) for f in functions}
     sources = [curves_together(c_function(f)) for f in functions]
     laws = [_law_of(f) for f in functions]
     if subject.keeping is not None and "torque" in wanted:
@@ -89,8 +96,13 @@ def machine_code(
     return {law.name: (module, law) for module, law in zip(modules, laws, strict=True)}
 
 
+def _interpreted(E: Expressions, function: Any, law: Law) -> Interpreted:
+    placed = placed_function(E) if law.name == "forward_dynamics" else None
+    return interpreted(function, law, placed)
+
+
 def certified_code(
-    E: Expressions, subject: Subject, name: str, flags: tuple[str, ...]
+    E: Expressions, subject: Subject, name: str, flags: tuple[str, ...], machine: str
 ) -> tuple[Any, Law]:
     """Extension module and law of inverse or forward dynamics with their certificate."""
     if name == "inverse_dynamics":
@@ -98,6 +110,8 @@ def certified_code(
     else:
         f = certified_forward(E)
     law = replace(_law_of(f), tables=2)
+    if machine == "vm":
+        return interpreted(f, law), law
     return built(partial(extension_source, curves_together(c_function(f)), law), flags), law
 
 

@@ -1,0 +1,195 @@
+"""A law by CasADi's virtual machine: what the extension module of a law has, without a compiler.
+
+`Interpreted` stands where extension_source.py has C: the same functions, of the same arguments,
+with the same guard. It takes several times as long as C, and a fraction of the tick in Python.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector, finite
+from holoctl.base.virtual_machine import virtual_machine
+from holoctl.codegen.casadi_extra import casadi_module
+from holoctl.codegen.compiled.extension_source import Law
+from holoctl.dynamics.tick.own_workspace import in_own_workspace
+
+__all__ = ["Interpreted", "interpreted"]
+
+Array = NDArray[np.float64]
+
+
+class _Machine:
+    """A function of one thread: ``run(*inputs, t)`` fills `results`, parts of `flat`."""
+
+    def __init__(self, function: Any) -> None:
+        sizes = [function.numel_out(i) for i in range(function.n_out())]
+        self.flat = np.zeros(sum(sizes))
+        self.results = np.split(self.flat, np.cumsum(sizes)[:-1])
+        self.doubt = self.results[-1]
+        self.run = virtual_machine(function, self.results)
+
+    def good(self) -> bool:
+        """Whether the guard is content with what was found."""
+        return bool(self.doubt[0] < 1.0) and finite(self.flat)
+
+
+@dataclass(frozen=True, eq=False)
+class Interpreted:
+    """A law, and where it gives accelerations what places states beside one (laws/placed.py).
+
+    Each thread has arrays of its own; while they are in use the law cannot be called again there.
+    """
+
+    law: Law
+    function: Any
+    placed: Any = None
+    _own: threading.local = field(init=False, repr=False, default_factory=threading.local)
+
+    def raw(self, *given: Any) -> None:
+        """raw(in..., t, out...): fills arrays, judges nothing."""
+        count = len(self.law.inputs) + 1
+
+        def fill(machine: _Machine, *inputs: Any) -> bool:
+            machine.run(*inputs)
+            for place, x in zip(given[count:], machine.results, strict=True):
+                place.reshape(-1)[:] = x
+            return True
+
+        self._in_own(fill, *given[:count])
+
+    def bind(self, unusual: Callable[..., Any], doubtful: Callable[..., Any]) -> Callable[..., Any]:
+        """The tick, law(in..., [t], out=): what is no array of the right shape goes to the first
+        function, any doubt to the second."""
+        shapes, double = [(size,) for _, size in self.law.inputs], np.dtype(float)
+        n, size, own = len(shapes), (self.law.outputs[0][1],), threading.local()
+
+        def prepared() -> Callable[..., Vector | None]:
+            machine = _Machine(self.function)
+            run, good, first = machine.run, machine.good, machine.results[0]
+
+            def answer(*inputs: Any) -> Vector | None:
+                run(*inputs)
+                return first.copy() if good() else None
+
+            return answer
+
+        def tick(*given: Any, **names: Any) -> Any:
+            out = names.get("out") if names else None
+            if not n <= len(given) <= n + 1 or (names and names.keys() != {"out"}):
+                return unusual(*given, **names)
+            for x, shape in zip(given, shapes, strict=False):
+                if type(x) is not np.ndarray or x.shape != shape or x.dtype is not double:
+                    return unusual(*given, **names)
+            if out is not None and not (
+                type(out) is np.ndarray and out.shape == size and out.dtype is double
+                and out.flags.carray
+            ):  # fmt: skip
+                return unusual(*given, **names)
+            if len(given) == n:
+                found = in_own_workspace(own, prepared, *given, 0.0)
+            elif type(given[n]) is float and math.isfinite(given[n]):
+                found = in_own_workspace(own, prepared, *given)
+            else:
+                return unusual(*given, **names)
+            if found is None:
+                return doubtful(*given, **names)
+            if out is None:
+                return found
+            out[:] = found
+            return out
+
+        return tick
+
+    def batch(self, *given: Any) -> None:
+        """batch(in..., t, out..., flags, next, piece, count): many states, by one thread."""
+        n, tables = len(self.law.inputs), self.law.tables
+        *arrays, flags, taken, _, count = given
+        inputs, t, outputs = arrays[:n], arrays[n], arrays[n + 1 : n + 1 + tables]
+
+        def each(machine: _Machine) -> bool:
+            for k in range(count):
+                machine.run(*(x[k] for x in inputs), t)
+                flags[k] = not machine.good()
+                for table, x in zip(outputs, machine.results, strict=False):
+                    table[k] = x
+            return True
+
+        with _BATCH:
+            if taken[0] < count:
+                taken[0] = count
+                self._in_own(each)
+
+    def step(
+        self, q: Vector, v: Vector, tau: Vector, t: float, h: float, A: Array, B: Vector,
+        C: Vector, first: Vector | None, x: Vector, last: Vector, K: Array,
+    ) -> bool:  # fmt: skip
+        """The stages of an explicit step with efforts held, as steps.py has it."""
+        nv, n = v.size, B.size
+        start = np.concatenate([np.zeros(nv), v])
+
+        def slope(machine: _Machine, x: Vector, t: float, found: Vector) -> bool:
+            place = _machine_of(self._own, "placed", self.placed)
+            place.run(q, x)
+            machine.run(place.results[0], x[nv:], tau, t)
+            found[:nv], found[nv:] = place.results[1], machine.results[0]
+            return machine.good() and place.good()
+
+        def stages(machine: _Machine) -> bool:
+            last[:] = start
+            if first is not None:
+                K[0] = first
+            elif not slope(machine, last, t, K[0]):
+                return False
+            for i in range(1, n + 1):
+                here, weights = (last, A[i]) if i < n else (x, B)
+                here[:] = start + h * weights[:i].dot(K[:i])
+                if not slope(machine, here, t + C[i] * h if i < n else t + h, K[i]):
+                    return False
+            return True
+
+        return bool(finite(tau) and self._in_own(stages))
+
+    def _in_own(self, work: Callable[..., Any], *given: Any) -> Any:
+        """``work(machine, *given)`` with the machine of this thread."""
+        return in_own_workspace(self._own, self._laid_out, work, *given)
+
+    def _laid_out(self) -> Callable[..., Any]:
+        machine = _machine_of(self._own, "machine", self.function)
+
+        def run(work: Callable[..., Any], *given: Any) -> Any:
+            return work(machine, *given)
+
+        return run
+
+
+_BATCH = threading.Lock()
+
+
+def _machine_of(own: threading.local, name: str, function: Any) -> _Machine:
+    found: _Machine | None = getattr(own, name, None)
+    if found is None:
+        found = _Machine(function)
+        setattr(own, name, found)
+    return found
+
+
+def interpreted(function: Any, law: Law, placed: Any = None) -> Interpreted:
+    """A law for the virtual machine: dense, matrices row by row as in C, common terms once."""
+    return Interpreted(law, _prepared(function), None if placed is None else _prepared(placed))
+
+
+def _prepared(function: Any) -> Any:
+    ca = casadi_module()
+    inputs: Sequence[Any] = [
+        ca.SX.sym(function.name_in(i), function.numel_in(i)) for i in range(function.n_in())
+    ]
+    outputs = [ca.densify(x.T) for x in function.call(list(inputs), True, False)]
+    return ca.Function(function.name(), list(inputs), outputs, {"cse": True})
