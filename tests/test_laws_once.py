@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from inside import laws_in_numbers
 from support import closed_states, few, mechanism, shared_partition
@@ -164,6 +165,21 @@ def test_the_laws_over_expressions_are_the_formulas_with_gamma(prepared):
         for what in ("H", "Y", "gamma"):
             shaped[what] = shaped[what].reshape(found[what].shape)
         assert_as_the_oracle(shaped, asked)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1e5, 1e9, 1e13])
+def test_where_an_inertia_has_lost_its_digits_the_response_is_doubtful(ratio):
+    """Sliders on each other, the middle one heavy: a force on the first moves that alone."""
+    model = pin.Model()
+    for i, mass in enumerate((1.0, ratio, 1.0)):
+        j = model.addJoint(i, pin.JointModelPX(), pin.SE3.Identity(), f"slider_{i}")
+        body = pin.Inertia(mass, np.zeros(3), 0.01 * mass * np.eye(3))
+        model.appendBodyToJoint(j, body, pin.SE3.Identity())
+    mech = hc.Mechanism(model, actuated=["slider_0", "slider_1", "slider_2"])
+    K, tree = laws_in_numbers(hc.PreparedInverseDynamics(mech))(np.zeros(3), np.zeros(3), 0.0)
+    H, _ = response(K, tree)
+    assert tree.here.doubtful or H[0, 0] == pytest.approx(1.0, abs=1e-9)
+    assert tree.here.doubtful == (ratio > 1e8)
 
 
 BAD = {
