@@ -58,6 +58,11 @@ def workspace(prepared):
     return getattr(prepared._local, "tick", None)
 
 
+def was_fast(prepared):
+    """Whether the fast path gave the last answer in this thread."""
+    return prepared._local.fast
+
+
 def sparse_path(prepared):
     """Of the forward dynamics, the part of the fast path that goes through Pinocchio."""
     tick = forward_tick.sparse_tick(prepared.mech, prepared.partition)
