@@ -224,7 +224,7 @@ def file_path(name: str, value: Any) -> Path:
             return Path(value)
     except TypeError:
         pass
-    raise InputError(f"{name} must be a path; got {shown(value)!r}")
+    raise InputError(f"{name} must be a path; got {shown(value) or repr('')}")
 
 
 def name_list(argument: str, names: Any) -> list[Any]:

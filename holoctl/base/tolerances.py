@@ -367,6 +367,10 @@ straight back: the third where the determinant changed by more than a third, so 
 else the second where nobody tells the time; else so many times what has gone by, for rates may have
 fallen meanwhile, but no less than the first and no more than the third."""
 
+SAME_READING = 1e-12  # -
+"""A first reading this close to that of the state that was told, at the same t, is that state: what
+comes after it has a past."""
+
 TURNED_BACK = 0.25
 """A determinant that falls below this share of itself straight back vanishes on the way: two
 factors of it may do so at once."""

@@ -35,6 +35,7 @@ from holoctl.base.tolerances import (
     NEAR_TICK,
     NEARLY_SETTLED,
     PREDICTED_STEP,
+    SAME_READING,
     SENSORS_AGREE,
     SETTLED_TICK,
     SHORTEST_SUBSTEP,
@@ -120,6 +121,7 @@ class _Driver:
     way_back: str = number(WAY_BACK)
     first_tick: str = number(FIRST_TICK)
     first_wait: str = number(FIRST_WAIT)
+    same_reading: str = number(SAME_READING)
     first_slowed: str = number(FIRST_SLOWED)
     first_gap: str = number(FIRST_GAP)
     turned_back: str = number(TURNED_BACK)
