@@ -160,6 +160,16 @@ class Odd:
         raise RuntimeError("not as an array")
 
 
+class Mute:
+    """What cannot be shown."""
+
+    def __repr__(self):
+        raise RuntimeError("not as text")
+
+
+DIGITS = 10**5000  # Python refuses to write so many
+
+
 HOSTILE = {
     "0-d": np.array(1.0), "0-d object": np.array(None), "ragged": [[1, 2], [3]],
     "bools": np.array([True, False]), "nan": np.nan, "inf": np.inf, "largest": 1e308,
@@ -172,6 +182,10 @@ HOSTILE = {
     "records": np.zeros(2, dtype=[("a", float)]), "date": np.datetime64("2020"), "set": {1, 2},
     "masked": np.ma.masked_all(3), "infs": np.full(3, np.inf), "large": np.full(3, 1e308),
     "small": np.array([1e-320]), "range": range(3), "names": ["a", "b"],
+    "digits": DIGITS, "list of digits": [DIGITS], "of digits": {"crank": DIGITS},
+    "digits by": {DIGITS: 1.0}, "pair of digits": (DIGITS, DIGITS), "mute": Mute(),
+    "array of digits": np.array([DIGITS, None]), "list of mute": [Mute()],
+    "of mute": {"crank": Mute()},
 }  # fmt: skip
 """Values that no argument has in mind; a generator is made anew for each."""
 

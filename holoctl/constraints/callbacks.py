@@ -14,7 +14,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, numbers, whole
+from holoctl.base.checks import Vector, numbers, quoted, whole
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import (
     DIFFERENCE_BESIDE,
@@ -37,7 +37,7 @@ def check_callables(owner: str, needed: Mapping[str, Any], others: Mapping[str, 
     """Raise `InputError` for what is not callable; `others` may be None."""
     for what, given in [*needed.items(), *others.items()]:
         if not callable(given) and (what in needed or given is not None):
-            raise InputError(f"{owner}: {what} must be a function; got {given!r}")
+            raise InputError(f"{owner}: {what} must be a function; got {quoted(given)}")
 
 
 def scale_of(owner: str, given: Any, rows: Any) -> float | tuple[float, ...]:
