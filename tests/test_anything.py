@@ -200,6 +200,9 @@ def given_by_name(s):
     way = hc.Trajectory.through(mech, [crank, crank + 0.2], [0.0, 0.5])
     task, limits = hc.FrameTask("rocker", "x"), hc.Limits(effort={"crank": 50.0})
     observer = hc.MomentumObserver(mech, 50.0, part)
+    watching = hc.MomentumObserver(mech, 50.0, part, dt=1e-3)
+    for _ in range(3):
+        watching.update(q, v, s.one)
     rates, regulator = hc.RateFilter(300.0, 1e-3), hc.lqr(lin, 1.0, 1.0)
     goal = {"q_ref": crank, "v_ref": s.one, "a_ref": s.one}
     seen = {"q_motors": crank, "v_motors": s.one}
@@ -282,6 +285,10 @@ def given_by_name(s):
         "TaskSpaceControl": (hc.TaskSpaceControl, {"mech": mech, "tasks": [task], "kp": 1.0,
                                                    "kd": 1.0, "posture": None} | at),
         "MomentumObserver": (hc.MomentumObserver, {"mech": mech, "gain": 50.0, "dt": 1e-3} | at),
+        "track": (s.ctl.track, {"reference": way.reference}),
+        "wrench": (watching.wrench, {"frame": "rocker", "axes": "x"}),
+        "closed state": (hc.PreparedAssembly(mech, start=q).state,
+                         {"q_measured": crank, "v_measured": s.one, "out": None}),
         "update": (observer.update, {"q": q, "v": v, "u": s.one, "dt": None, "efforts": None}),
         "PreparedAssembly": (hc.PreparedAssembly, {"mech": mech, "measured": None, "start": q}),
         "torque": (s.ctl.torque, {"q": q, "v": v, "t": 0.0, "out": None} | goal | loads),
@@ -307,8 +314,8 @@ BY_NAME = [
     "Closure", "Rod", "Contact", "Coupling", "Custom", "JointFriction", "JointSpring", "Spring",
     "FrameTask", "PostureTask", "CustomTask", "Limits", "scaled", "Sensors", "Mechanism",
     "RateFilter", "rate", "ComputedTorque", "Impedance", "TaskSpaceControl", "MomentumObserver",
-    "update", "PreparedAssembly", "torque", "from motors", "acceleration", "holding", "regulator",
-    "save", "read", "motor_positions", "with_model", "add_body",
+    "track", "wrench", "closed state", "update", "PreparedAssembly", "torque", "from motors",
+    "acceleration", "holding", "regulator", "save", "read", "motor_positions", "with_model", "add_body",
 ]  # fmt: skip
 
 

@@ -49,10 +49,10 @@ def scale_of(owner: str, given: Any, rows: Any) -> float | tuple[float, ...]:
         hint = f" (did you mean rows={scale.size}?)" if too_many else ""
         raise InputError(
             f"{owner}: scale must be a number above zero, or one for each row, and there are "
-            f"rows={rows}; got {given!r}{hint}"
+            f"rows={rows}; got {quoted(given)}{hint}"
         )
     if not np.isfinite(scale).all():
-        raise InputError(f"{owner}: scale must be finite; got {given!r}")
+        raise InputError(f"{owner}: scale must be finite; got {quoted(given)}")
     return tuple(scale.tolist()) if scale.ndim else float(scale)
 
 

@@ -98,7 +98,7 @@ def _unit(owner: str, what: str, given: Any) -> list[float]:
     d = vector(f"{owner}: {what}", given, 3, "a direction in world axes")
     size = float(np.linalg.norm(d))
     if size < 1e-12:
-        raise InputError(f"{owner}: {what} must have a direction; got {given!r}")
+        raise InputError(f"{owner}: {what} must have a direction; got {quoted(given)}")
     unit: list[float] = (d / size).tolist()
     return unit
 

@@ -282,7 +282,7 @@ def checked_parked(parked: Any) -> tuple[tuple[int, Constraint], ...]:
         raise
     except (TypeError, ValueError):
         raise InputError(
-            f"Mechanism: parked must be a list of (place, constraint); got {parked!r}"
+            f"Mechanism: parked must be a list of (place, constraint); got {quoted(parked)}"
         ) from None
     checked_constraints([c for _, c in pairs])
     return tuple(sorted(pairs, key=lambda pair: pair[0]))
@@ -294,11 +294,11 @@ def unique_names(constraints: Sequence[Constraint | Force]) -> tuple[str, ...]:
     for c in constraints:
         kind = "constraint" if hasattr(c, "t_stab") else "force"
         if c.name is not None and (not isinstance(c.name, str) or not c.name):
-            raise InputError(f"Mechanism: the name of a {kind} must be text; got {c.name!r}")
+            raise InputError(f"Mechanism: the name of a {kind} must be text; got {quoted(c.name)}")
         if not isinstance(c.default_name, str) or c.name not in (None, c.default_name):
             raise InputError(
                 f"Mechanism: default_name of a {kind} must be its name, or text where it has "
-                f"none; got {c.default_name!r} for {c.name!r}"
+                f"none; got {quoted(c.default_name)} for {quoted(c.name)}"
             )
         t_stab = getattr(c, "t_stab", None)
         if t_stab is not None and t_stab is not False:

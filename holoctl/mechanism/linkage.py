@@ -27,7 +27,6 @@ from holoctl.base.checks import (
     numbers,
     one_of,
     quiet,
-    quoted,
     shown,
     vector,
 )
@@ -426,7 +425,7 @@ def _motors(owner: str, joints: Iterable[Joint], actuated: Any) -> dict[str, Joi
 def _text(what: str, given: Any) -> str:
     if isinstance(given, str) and given:
         return given
-    raise InputError(f"{what} must be a text that is not empty; got {quoted(shown(given))}")
+    raise InputError(f"{what} must be a text that is not empty; got {shown(given)!r}")
 
 
 def _placement(what: str, given: Any) -> pin.SE3:

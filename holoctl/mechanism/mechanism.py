@@ -18,7 +18,6 @@ from holoctl.base.checks import (
     made_again,
     name_list,
     quiet,
-    quoted,
     read_only,
     shown,
     vector,
@@ -198,7 +197,7 @@ class Mechanism:
         model = checked_model(self.model)
         put("model", model)
         if not isinstance(self.name, str):
-            raise InputError(f"Mechanism: name must be text; got {quoted(shown(self.name))}")
+            raise InputError(f"Mechanism: name must be text; got {shown(self.name)!r}")
         put("name", self.name or model.name or "mechanism")
         put("tolerance", checked_tolerance(self.tolerance, "Mechanism"))
         put("nq", int(model.nq))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from holoctl.base.checks import name_list, number, numbers, positive, quoted, shown
+from holoctl.base.checks import name_list, number, numbers, positive, shown
 from holoctl.base.errors import InputError
 
 __all__ = ["WHOLE_STATE", "Sensors"]
@@ -104,7 +104,7 @@ def _noise(given: Any) -> tuple[Any, Any]:
     if len(two) != 2:
         raise InputError(
             "noise must be two standard deviations, of positions and of rates; got "
-            f"{quoted(shown(given))}"
+            f"{shown(given)!r}"
         )
     positions, rates = (_row("noise", x, "not below") for x in two)
     return positions, rates
