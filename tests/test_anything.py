@@ -286,7 +286,7 @@ def given_by_name(s):
                                                    "kd": 1.0, "posture": None} | at),
         "MomentumObserver": (hc.MomentumObserver, {"mech": mech, "gain": 50.0, "dt": 1e-3} | at),
         "track": (s.ctl.track, {"reference": way.reference}),
-        "wrench": (watching.wrench, {"frame": "rocker", "axes": "x"}),
+        "wrench": (watching.wrench, {"frame": "crank", "axes": "rz"}),
         "closed state": (hc.PreparedAssembly(mech, start=q).state,
                          {"q_measured": crank, "v_measured": s.one, "out": None}),
         "update": (observer.update, {"q": q, "v": v, "u": s.one, "dt": None, "efforts": None}),
@@ -315,7 +315,8 @@ BY_NAME = [
     "FrameTask", "PostureTask", "CustomTask", "Limits", "scaled", "Sensors", "Mechanism",
     "RateFilter", "rate", "ComputedTorque", "Impedance", "TaskSpaceControl", "MomentumObserver",
     "track", "wrench", "closed state", "update", "PreparedAssembly", "torque", "from motors",
-    "acceleration", "holding", "regulator", "save", "read", "motor_positions", "with_model", "add_body",
+    "acceleration", "holding", "regulator", "save", "read", "motor_positions",
+    "with_model", "add_body",
 ]  # fmt: skip
 
 
