@@ -160,6 +160,16 @@ class Odd:
         raise RuntimeError("not as an array")
 
 
+class Mute:
+    """What cannot be shown."""
+
+    def __repr__(self):
+        raise RuntimeError("not as text")
+
+
+DIGITS = 10**5000  # Python refuses to write so many
+
+
 HOSTILE = {
     "0-d": np.array(1.0), "0-d object": np.array(None), "ragged": [[1, 2], [3]],
     "bools": np.array([True, False]), "nan": np.nan, "inf": np.inf, "largest": 1e308,
@@ -172,6 +182,10 @@ HOSTILE = {
     "records": np.zeros(2, dtype=[("a", float)]), "date": np.datetime64("2020"), "set": {1, 2},
     "masked": np.ma.masked_all(3), "infs": np.full(3, np.inf), "large": np.full(3, 1e308),
     "small": np.array([1e-320]), "range": range(3), "names": ["a", "b"],
+    "digits": DIGITS, "list of digits": [DIGITS], "of digits": {"crank": DIGITS},
+    "digits by": {DIGITS: 1.0}, "pair of digits": (DIGITS, DIGITS), "mute": Mute(),
+    "array of digits": np.array([DIGITS, None]), "list of mute": [Mute()],
+    "of mute": {"crank": Mute()},
 }  # fmt: skip
 """Values that no argument has in mind; a generator is made anew for each."""
 
@@ -186,6 +200,9 @@ def given_by_name(s):
     way = hc.Trajectory.through(mech, [crank, crank + 0.2], [0.0, 0.5])
     task, limits = hc.FrameTask("rocker", "x"), hc.Limits(effort={"crank": 50.0})
     observer = hc.MomentumObserver(mech, 50.0, part)
+    watching = hc.MomentumObserver(mech, 50.0, part, dt=1e-3)
+    for _ in range(3):
+        watching.update(q, v, s.one)
     rates, regulator = hc.RateFilter(300.0, 1e-3), hc.lqr(lin, 1.0, 1.0)
     goal = {"q_ref": crank, "v_ref": s.one, "a_ref": s.one}
     seen = {"q_motors": crank, "v_motors": s.one}
@@ -268,6 +285,10 @@ def given_by_name(s):
         "TaskSpaceControl": (hc.TaskSpaceControl, {"mech": mech, "tasks": [task], "kp": 1.0,
                                                    "kd": 1.0, "posture": None} | at),
         "MomentumObserver": (hc.MomentumObserver, {"mech": mech, "gain": 50.0, "dt": 1e-3} | at),
+        "track": (s.ctl.track, {"reference": way.reference}),
+        "wrench": (watching.wrench, {"frame": "crank", "axes": "rz"}),
+        "closed state": (hc.PreparedAssembly(mech, start=q).state,
+                         {"q_measured": crank, "v_measured": s.one, "out": None}),
         "update": (observer.update, {"q": q, "v": v, "u": s.one, "dt": None, "efforts": None}),
         "PreparedAssembly": (hc.PreparedAssembly, {"mech": mech, "measured": None, "start": q}),
         "torque": (s.ctl.torque, {"q": q, "v": v, "t": 0.0, "out": None} | goal | loads),
@@ -293,8 +314,9 @@ BY_NAME = [
     "Closure", "Rod", "Contact", "Coupling", "Custom", "JointFriction", "JointSpring", "Spring",
     "FrameTask", "PostureTask", "CustomTask", "Limits", "scaled", "Sensors", "Mechanism",
     "RateFilter", "rate", "ComputedTorque", "Impedance", "TaskSpaceControl", "MomentumObserver",
-    "update", "PreparedAssembly", "torque", "from motors", "acceleration", "holding", "regulator",
-    "save", "read", "motor_positions", "with_model", "add_body",
+    "track", "wrench", "closed state", "update", "PreparedAssembly", "torque", "from motors",
+    "acceleration", "holding", "regulator", "save", "read", "motor_positions",
+    "with_model", "add_body",
 ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.app.skeleton import Skeleton, normal_of_plane
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, quoted, shown
 from holoctl.base.errors import InputError
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frames import LETTERS
@@ -87,7 +87,8 @@ def view_of(
         letters = tuple(plane) if isinstance(plane, str) else ()
         if len(letters) != 2 or letters[0] == letters[1] or not set(letters) <= set(LETTERS):
             raise InputError(
-                f"plane must be two axes of the world, to the right and up, as 'xz'; got {plane!r}"
+                f"plane must be two axes of the world, to the right and up, as 'xz'; got "
+                f"{quoted(plane)}"
             )
         if in_space:
             raise InputError(f"plane={plane!r} needs flat axes; those given have projection='3d'")
@@ -205,7 +206,7 @@ def check_axes(ax: Any) -> None:
         raise InputError(f"ax must be axes of matplotlib; got {type(ax).__name__}")
     kind = getattr(ax, "name", "")
     if kind not in ("rectilinear", "3d"):
-        raise InputError(f"ax must be flat axes, or such with projection='3d'; got {kind!r}")
+        raise InputError(f"ax must be flat axes, or such with projection='3d'; got {quoted(kind)}")
     for letter in LETTERS[: 3 if kind == "3d" else 2]:
         if (scale := getattr(ax, f"get_{letter}scale")()) != "linear":
             raise InputError(
@@ -230,5 +231,5 @@ def check_color(color: Any) -> None:
 
     if not isinstance(color, str) or not is_color_like(color):
         raise InputError(
-            f"color must be a color of matplotlib, as 'tab:blue' or '0.8'; got {str(color)[:60]!r}"
+            f"color must be a color of matplotlib, as 'tab:blue' or '0.8'; got {shown(color)!r}"
         )

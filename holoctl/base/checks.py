@@ -33,8 +33,10 @@ __all__ = [
     "number",
     "numbers",
     "one_of",
+    "plain_name",
     "positive",
     "quiet",
+    "quoted",
     "read_only",
     "shaped",
     "shown",
@@ -81,6 +83,19 @@ def shown(value: Any) -> str:
     try:
         return str(value)[:60]
     except Exception:  # of somebody else's __str__, and of whole numbers of thousands of digits
+        return f"a value of type {type(value).__name__}"
+
+
+def plain_name(given: Any) -> str:
+    """A name, which is text, as it is; what is none, as it is `shown`, for whoever refuses it."""
+    return given if isinstance(given, str) else shown(given)
+
+
+def quoted(value: Any) -> str:
+    """A value as Python writes it, for a message: of whatever kind it is."""
+    try:
+        return repr(value)
+    except Exception:  # as for `shown`
         return f"a value of type {type(value).__name__}"
 
 
@@ -244,7 +259,7 @@ def known_name(name: Any, valid: Sequence[str], what: str, owner: str) -> str:
     if isinstance(name, str) and name in valid:
         return name
     raise InputError(
-        f"{owner}: there is no {what} called {name!r}{suggestion(name, valid)}; "
+        f"{owner}: there is no {what} called {quoted(name)}{suggestion(name, valid)}; "
         f"valid names: {listing(valid)}"
     )
 
@@ -266,7 +281,7 @@ def listing(names: Sequence[str], most: int = 40) -> str:
     """Names for a message: all of them, or the first `most` and how many more there are."""
     if not names:
         return "none"
-    shown = ", ".join(repr(name) for name in names[:most])
+    shown = ", ".join(map(quoted, names[:most]))
     return shown + (f", ... ({len(names) - most} more)" if len(names) > most else "")
 
 
@@ -291,7 +306,16 @@ def freeze(value: Any) -> None:
 def unpickled(value: Any, state: dict[str, Any]) -> None:
     """`__setstate__` of a frozen value: a pickled array forgets that it is read-only."""
     vars(value).update(state)
-    freeze(value)
+    _lock(tuple(state.values()))
+
+
+def _lock(x: Any) -> None:
+    """Nobody can write to an array, or to one in a tuple, any more."""
+    if type(x) is np.ndarray:
+        read_only(x)
+    elif isinstance(x, tuple):
+        for part in x:
+            _lock(part)
 
 
 def made_again(cls: Callable[..., Any], given: dict[str, Any]) -> Any:

@@ -895,9 +895,9 @@ STIFF_STEPS = 15
 MOST_STEPS = 10_000
 """Evaluations of the dynamics within one tick before a run counts as gone wild."""
 
-HOPELESS = (1000, 30.0)  # a count; -
+HOPELESS = (1000, 30.0, 0.01)  # a count; -; -
 """It counts as that after so many already, where all of the tick would take as many times the most
-at the same pace."""
+at the same pace, and accelerations are not below this part of the largest within the tick."""
 
 MOST_PROCESSES = 1024
 """A sweep starts so many processes of its own at most: machines have fewer cores."""

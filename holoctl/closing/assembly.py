@@ -16,7 +16,17 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, flag, listing, number, positive, quiet, vector, whole
+from holoctl.base.checks import (
+    Vector,
+    flag,
+    listing,
+    number,
+    positive,
+    quiet,
+    quoted,
+    vector,
+    whole,
+)
 from holoctl.base.errors import AssemblyError, InputError, LimitError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
@@ -153,7 +163,9 @@ def _weights(mech: Mechanism, weights: Any) -> Vector:
     if isinstance(weights, Mapping):
         w = 1.0 / mech.column_scale**2
         for name, value in weights.items():
-            w[coordinate_indices(mech, [name], "weights")] = number(f"weights[{name!r}]", value)
+            w[coordinate_indices(mech, [name], "weights")] = number(
+                f"weights[{quoted(name)}]", value
+            )
     else:
         w = vector("weights", weights, mech.nv, "one weight a coordinate")
     if (w < 0.0).any():

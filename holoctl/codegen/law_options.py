@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from holoctl.base.checks import Vector, one_of
+from holoctl.base.checks import Vector, one_of, quoted
 from holoctl.base.errors import InputError
 from holoctl.control.computed_torque import ComputedTorque, state_limits_of
 from holoctl.control.limits_law import LimitsLaw
@@ -93,7 +93,7 @@ def subject_of(
         if inconsistent not in (NOT_GIVEN, "project"):
             raise InputError(
                 "a controller projects targets that contradict each other; beside it inconsistent "
-                f"must be 'project', or left out; got {inconsistent!r}"
+                f"must be 'project', or left out; got {quoted(inconsistent)}"
             )
         partition, weights, policy = controller.partition, controller.weights, "project"
     limits = state_limits_of(controller, closure_limit, velocity_limit)

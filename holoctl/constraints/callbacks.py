@@ -14,7 +14,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, numbers, whole
+from holoctl.base.checks import Vector, numbers, quoted, whole
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import (
     DIFFERENCE_BESIDE,
@@ -37,7 +37,7 @@ def check_callables(owner: str, needed: Mapping[str, Any], others: Mapping[str, 
     """Raise `InputError` for what is not callable; `others` may be None."""
     for what, given in [*needed.items(), *others.items()]:
         if not callable(given) and (what in needed or given is not None):
-            raise InputError(f"{owner}: {what} must be a function; got {given!r}")
+            raise InputError(f"{owner}: {what} must be a function; got {quoted(given)}")
 
 
 def scale_of(owner: str, given: Any, rows: Any) -> float | tuple[float, ...]:
@@ -49,10 +49,10 @@ def scale_of(owner: str, given: Any, rows: Any) -> float | tuple[float, ...]:
         hint = f" (did you mean rows={scale.size}?)" if too_many else ""
         raise InputError(
             f"{owner}: scale must be a number above zero, or one for each row, and there are "
-            f"rows={rows}; got {given!r}{hint}"
+            f"rows={rows}; got {quoted(given)}{hint}"
         )
     if not np.isfinite(scale).all():
-        raise InputError(f"{owner}: scale must be finite; got {given!r}")
+        raise InputError(f"{owner}: scale must be finite; got {quoted(given)}")
     return tuple(scale.tolist()) if scale.ndim else float(scale)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pinocchio as pin
 
-from holoctl.base.checks import Vector, listing, number, one_of, positive
+from holoctl.base.checks import Vector, listing, number, one_of, positive, quoted
 from holoctl.base.errors import InputError
 from holoctl.constraints.kinds import SCREW, Row, direction, linear, orientation, screw
 from holoctl.constraints.wrench import WrenchRows, wrench_rows
@@ -104,11 +104,11 @@ class Closure:
     def __post_init__(self) -> None:
         object.__setattr__(self, "a", own_frame(self.a))
         object.__setattr__(self, "b", own_frame(self.b))
-        owner = f"Closure {self.default_name!r}"
+        owner = f"Closure {quoted(self.default_name)}"
         if (self.joint is None) == (self.axes is None):
             raise InputError(
-                f"{owner}: give one of joint= and axes=; got joint={self.joint!r}, "
-                f"axes={self.axes!r}; joints: {listing(list(JOINTS))}; axes: any of "
+                f"{owner}: give one of joint= and axes=; got joint={quoted(self.joint)}, "
+                f"axes={quoted(self.axes)}; joints: {listing(list(JOINTS))}; axes: any of "
                 "'x y z rx ry rz'"
             )
         if self.joint is not None:
@@ -153,7 +153,7 @@ def check_pitch(owner: str, joint: str | None, pitch: Any) -> None:
     if (joint == "screw") != (pitch is not None):
         raise InputError(
             f"{owner}: a screw, and no other joint, has a pitch=, m/rad (lead over 2 pi); got "
-            f"{joint!r} with pitch={pitch!r}"
+            f"{quoted(joint)} with pitch={quoted(pitch)}"
         )
     if pitch is not None and abs(number(f"{owner}: pitch", pitch, "m/rad")) < 1e-100:
         raise InputError(f"{owner}: the pitch must not be zero; a revolute joint turns without it")
@@ -169,7 +169,7 @@ def _subset(axes: str, owner: str) -> tuple[Row, ...]:
     unknown = [word for word in words if word not in (*AXES, *_ONE_ANGLE)]
     if not words or unknown or len(set(words)) != len(words):
         raise InputError(
-            f"{owner}: axes must be one or more of 'x y z rx ry rz', each once; got {axes!r}"
+            f"{owner}: axes must be one or more of 'x y z rx ry rz', each once; got {quoted(axes)}"
         )
     angular = [word for word in words if word in _ONE_ANGLE]
     rows: list[Row] = []

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from holoctl.base.checks import Vector, entries, positive, quiet, vector
+from holoctl.base.checks import Vector, entries, positive, quiet, quoted, vector
 from holoctl.base.errors import InputError
 from holoctl.constraints.kinds import linear
 from holoctl.constraints.wrench import WrenchRows, wrench_rows
@@ -61,7 +61,7 @@ class Contact:
     @quiet
     def __post_init__(self) -> None:
         """Check what was given, once."""
-        owner = f"Contact {self.default_name!r}"
+        owner = f"Contact {quoted(self.default_name)}"
         object.__setattr__(self, "point", own_frame(self.point))
         object.__setattr__(self, "normal", tuple(_unit(owner, "normal", self.normal)))
         object.__setattr__(self, "tangents", _tangents(owner, self.normal, self.tangents))
@@ -98,7 +98,7 @@ def _unit(owner: str, what: str, given: Any) -> list[float]:
     d = vector(f"{owner}: {what}", given, 3, "a direction in world axes")
     size = float(np.linalg.norm(d))
     if size < 1e-12:
-        raise InputError(f"{owner}: {what} must have a direction; got {given!r}")
+        raise InputError(f"{owner}: {what} must have a direction; got {quoted(given)}")
     unit: list[float] = (d / size).tolist()
     return unit
 
@@ -115,7 +115,9 @@ def _tangents(owner: str, normal: Any, given: Any) -> tuple[tuple[float, ...], .
         return (tuple(t1.tolist()), tuple(np.cross(n, t1).tolist()))
     directions = entries(given)
     if directions is None:
-        raise InputError(f"{owner}: tangents must be True, False or directions; got {given!r}")
+        raise InputError(
+            f"{owner}: tangents must be True, False or directions; got {quoted(given)}"
+        )
     found = tuple(tuple(_unit(owner, "tangents", d)) for d in directions)
     if np.linalg.matrix_rank(np.array([normal, *found]), 1e-9) < 1 + len(found):
         raise InputError(

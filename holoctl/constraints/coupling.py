@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, known_name, made_again, number, positive, read_only
+from holoctl.base.checks import Vector, known_name, made_again, number, positive, quoted, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.contract import Evaluate, Place, Rows
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate
@@ -65,11 +65,11 @@ class Coupling:
         if not isinstance(self.coefficients, Mapping) or not self.coefficients:
             raise InputError(
                 "Coupling: coefficients must be a mapping of coordinate names to numbers, "
-                f"with one entry or more; got {self.coefficients!r}"
+                f"with one entry or more; got {quoted(self.coefficients)}"
             )
         object.__setattr__(self, "coefficients", MappingProxyType(dict(self.coefficients)))
         for name, c in self.coefficients.items():
-            if abs(number(f"Coupling: coefficient of {name!r}", c)) < 1e-100:
+            if abs(number(f"Coupling: coefficient of {quoted(name)}", c)) < 1e-100:
                 raise InputError(
                     f"Coupling: the coefficient of {name!r} is zero, or as good as; leave it out"
                 )

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, finite, flag, positive
+from holoctl.base.checks import Vector, finite, flag, positive, quoted
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import DIFFERENCE_STATES
 from holoctl.constraints.callbacks import Callbacks, check_callables, check_derivatives, scale_of
@@ -93,7 +93,7 @@ class Custom:
     casadi: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
-        owner = f"Custom {self.default_name!r}"
+        owner = f"Custom {quoted(self.default_name)}"
         given = {what: getattr(self, what) for what in ("jacobian", "drift", "rate_t", "casadi")}
         check_callables(owner, {"phi": self.phi}, given)
         scale = scale_of(owner, self.scale, self.rows)

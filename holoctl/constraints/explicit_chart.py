@@ -10,7 +10,16 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, known_name, listing, name_list, numbers, positive, vector
+from holoctl.base.checks import (
+    Vector,
+    known_name,
+    listing,
+    name_list,
+    numbers,
+    positive,
+    quoted,
+    vector,
+)
 from holoctl.base.errors import InconsistentError, InputError
 from holoctl.base.tolerances import (
     DIFFERENCE_BESIDE,
@@ -81,8 +90,10 @@ class GammaQ:
 
     def __post_init__(self) -> None:
         if not callable(self.gamma_q):
-            raise InputError(f"GammaQ: gamma_q must be a function; got {self.gamma_q!r}")
-        names = tuple(name_list(f"GammaQ {self.default_name!r}: independent", self.independent))
+            raise InputError(f"GammaQ: gamma_q must be a function; got {quoted(self.gamma_q)}")
+        names = tuple(
+            name_list(f"GammaQ {quoted(self.default_name)}: independent", self.independent)
+        )
         if not names or len(set(names)) != len(names):
             raise InputError(
                 f"GammaQ {self.default_name!r}: independent must name one coordinate or more, "

@@ -38,7 +38,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holoctl.base.checks import number, vector
+from holoctl.base.checks import number, quoted, vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import OPPOSITE_AXES, SHORTEST_NORMAL
 
@@ -171,13 +171,13 @@ class Row:
     def __post_init__(self) -> None:
         owner = f"row {self.label!r}"
         if not isinstance(self.label, str):
-            raise InputError(f"the label of a row must be text; got {self.label!r}")
+            raise InputError(f"the label of a row must be text; got {quoted(self.label)}")
         for what in ("a", "b"):
             x = vector(f"{owner}: {what}", getattr(self, what), 3, "axes of its frame")
             object.__setattr__(self, what, tuple(x.tolist()))
         object.__setattr__(self, "size", number(f"{owner}: size", self.size))
         if self.component not in (0, 1, 2):
-            raise InputError(f"{owner}: component must be 0, 1 or 2; got {self.component!r}")
+            raise InputError(f"{owner}: component must be 0, 1 or 2; got {quoted(self.component)}")
         if isinstance(self.kind, Along) and (wrong := _wrong(self.kind, self)):
             raise InputError(f"{owner}: {wrong}")
 

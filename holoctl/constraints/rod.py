@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from holoctl.base.checks import Vector, positive
+from holoctl.base.checks import Vector, positive, quoted
 from holoctl.base.errors import InputError
 from holoctl.constraints.kinds import rod
 from holoctl.constraints.wrench import WrenchRows, wrench_rows
@@ -53,7 +53,7 @@ class Rod:
         object.__setattr__(self, "a", own_frame(self.a))
         object.__setattr__(self, "b", own_frame(self.b))
         if self.length is not None:
-            positive(f"Rod {self.default_name!r}: length", self.length, "m")
+            positive(f"Rod {quoted(self.default_name)}: length", self.length, "m")
         if self.t_stab is not None:
             positive(f"Rod {self.default_name!r}: t_stab", self.t_stab, "s")
 

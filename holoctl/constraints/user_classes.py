@@ -13,7 +13,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, quoted
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import (
     DIFFERENCE_BESIDE,
@@ -91,7 +91,9 @@ def check_own(bound: Any, name: str, model: pin.Model, reference: Vector) -> Non
         )
     anchors = bound.anchors
     if not isinstance(anchors, tuple) or not all(isinstance(a, Frame) for a in anchors):
-        raise InputError(f"{owner}: anchors must be a tuple of frames, or (); got {anchors!r}")
+        raise InputError(
+            f"{owner}: anchors must be a tuple of frames, or (); got {quoted(anchors)}"
+        )
     looked_at, trouble = 0, ""
     for q, v, t, again in seeded_states(model, reference):
         found, why = rows_where_defined(bound, model, (q, v, t))
@@ -176,7 +178,7 @@ def _check_labels(owner: str, name: str, labels: Any) -> None:
     if not good or len(set(labels)) < len(labels):
         raise InputError(
             f"{owner}: labels must be a tuple of names, one for each row and all different, such "
-            f"as ({name + '.row'!r},); got {labels!r}"
+            f"as ({quoted(name + '.row')},); got {quoted(labels)}"
         )
 
 

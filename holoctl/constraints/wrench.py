@@ -24,7 +24,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, entries, read_only
+from holoctl.base.checks import Vector, entries, quoted, read_only
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import (
     BESIDE_A_POLE,
@@ -253,7 +253,7 @@ def wrench_rows(
             sorts = ", ".join(sort.__name__ for sort in EVALUATIONS)
             raise InputError(
                 f"constraint {name!r}: the kind of row {row.label!r} must be a value of one of "
-                f"{sorts}; got {row.kind!r}"
+                f"{sorts}; got {quoted(row.kind)}"
             )
         if isinstance(row.kind, Along) and row.kind.own_axes:
             raise InputError(

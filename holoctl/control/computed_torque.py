@@ -17,6 +17,7 @@ from holoctl.base.checks import (
     one_of,
     positive,
     quiet,
+    quoted,
     stored,
     vector,
 )
@@ -448,7 +449,7 @@ class Tracking:
                 f"controller must be a ComputedTorque; got {type(self.controller).__name__}"
             )
         if not callable(self.reference):
-            raise InputError(f"reference must be a function of time; got {self.reference!r}")
+            raise InputError(f"reference must be a function of time; got {quoted(self.reference)}")
         ki, dt, memory = self.controller.ki, self.controller.dt, self._memory
         if memory is None or memory.dt != dt or not np.array_equal(memory.ki, ki):
             object.__setattr__(self, "_memory", Memory(ki, dt))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from holoctl.base.checks import positive
+from holoctl.base.checks import positive, quoted
 from holoctl.base.errors import InputError
 from holoctl.base.one_thread import one_thread
 
@@ -160,7 +160,7 @@ def run_at_rate(
     the caller does.
     """
     if not callable(step):
-        raise InputError(f"step must be a function of the time t; got {step!r}")
+        raise InputError(f"step must be a function of the time t; got {quoted(step)}")
     rate = positive("rate", rate, "ticks per s")
     if not SLOWEST <= rate <= FASTEST:
         raise InputError(f"rate must be from {SLOWEST:g} to {FASTEST:g} ticks per s; got {rate:g}")

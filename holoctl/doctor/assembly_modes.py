@@ -22,6 +22,7 @@ from holoctl.base.checks import (
     number,
     quiet,
     read_only,
+    unpickled,
     vector,
     whole,
 )
@@ -66,6 +67,8 @@ class AssemblyMode:
     found: int
     distance: float
 
+    __setstate__ = unpickled
+
     def __repr__(self) -> str:
         return (
             f"<AssemblyMode: {self.kind}, {self.distance:.2g} from the reference, found "
@@ -108,6 +111,8 @@ class AssemblyModes:
     rows: tuple[str, ...]
     coordinates: tuple[str, ...]
     name: str
+
+    __setstate__ = unpickled
 
     def __len__(self) -> int:
         return len(self.modes)

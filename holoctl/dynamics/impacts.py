@@ -15,7 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, known_name, listing, number, one_of, quiet, vector
+from holoctl.base.checks import (
+    Vector,
+    counted,
+    known_name,
+    listing,
+    number,
+    one_of,
+    quiet,
+    quoted,
+    vector,
+)
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import IMPACT_CONSISTENT, SEPARATING, SINGULAR
@@ -200,7 +210,7 @@ def _wanted(
     ]
     wanted = np.zeros(m)
     for name, given in restitution.items():
-        e = number(f"restitution[{name!r}]", given)
+        e = number(f"restitution[{quoted(name)}]", given)
         if not 0.0 <= e <= 1.0:
             raise InputError(f"restitution[{name!r}] must be from 0 to 1; got {e}")
         normal = rows_of(mech, known_name(name, contacts, "contact", "restitution")).start

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from holoctl.base.checks import Vector, counted, known_name, listing
+from holoctl.base.checks import Vector, counted, known_name, listing, quoted, shown
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import Cholesky, PivotedQR, cholesky, pivoted_qr
 from holoctl.base.tolerances import UNTOLD_WRENCH, WRENCH_OF_TREE
@@ -84,11 +84,13 @@ def wrench_axes(axes: Any) -> tuple[str, ...]:
     elif isinstance(axes, (list, tuple)):
         names = list(axes)
     else:
-        raise InputError(f"axes must be words such as 'x y rz'; got {str(axes)[:60]!r}")
+        raise InputError(f"axes must be words such as 'x y rz'; got {shown(axes)!r}")
     for name in names:
         known_name(name, POSE_AXES, "axis", "axes")
     if not names or len(set(names)) < len(names):
-        raise InputError(f"axes must name some of {listing(POSE_AXES)}, each once; got {axes!r}")
+        raise InputError(
+            f"axes must name some of {listing(POSE_AXES)}, each once; got {quoted(axes)}"
+        )
     return tuple(names)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, read_only
+from holoctl.base.checks import Vector, quoted, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.joint_coordinates import Closures
 from holoctl.forces.coefficients import coefficient
@@ -60,7 +60,7 @@ class Counterbalance:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "frame", own_frame(self.frame))
-        owner = f"Counterbalance {self.default_name!r}: mass"
+        owner = f"Counterbalance {quoted(self.default_name)}: mass"
         object.__setattr__(self, "mass", coefficient(owner, self.mass))
 
     @property

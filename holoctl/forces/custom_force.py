@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, numbers
+from holoctl.base.checks import Vector, numbers, quoted
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import FIRST_DIFFERENCE
 from holoctl.constraints.joint_coordinates import Closures
@@ -66,11 +66,11 @@ class CustomForce:
     name: str | None = None
 
     def __post_init__(self) -> None:
-        owner = f"CustomForce {self.default_name!r}"
+        owner = f"CustomForce {quoted(self.default_name)}"
         for what in ("function", "casadi"):
             given = getattr(self, what)
             if not callable(given) and (what == "function" or given is not None):
-                raise InputError(f"{owner}: {what} must be a function; got {given!r}")
+                raise InputError(f"{owner}: {what} must be a function; got {quoted(given)}")
             if callable(given):
                 _check_order(f"{owner}: {what}", given)
 

@@ -19,7 +19,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, made_again, positive, read_only
+from holoctl.base.checks import Vector, made_again, positive, quoted, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.joint_coordinates import (
     Closures,
@@ -99,9 +99,9 @@ class JointFriction:
         if self.stribeck is not None:
             checks["stribeck"] = _peak_and_speed
         for what, check in checks.items():
-            owner, given = f"JointFriction {self.default_name!r}: {what}", getattr(self, what)
+            owner, given = f"JointFriction {quoted(self.default_name)}: {what}", getattr(self, what)
             if isinstance(given, Mapping):
-                kept = {n: check(f"{owner} of {n!r}", x) for n, x in given.items()}
+                kept = {n: check(f"{owner} of {quoted(n)}", x) for n, x in given.items()}
                 object.__setattr__(self, what, MappingProxyType(kept))
             else:
                 object.__setattr__(self, what, check(owner, given))
@@ -163,7 +163,7 @@ def _peak_and_speed(name: str, value: Any) -> tuple[float, float]:
     try:
         peak, speed = value
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be a pair (peak, speed); got {value!r}") from None
+        raise InputError(f"{name} must be a pair (peak, speed); got {quoted(value)}") from None
     return coefficient(f"{name}: peak", peak), positive(f"{name}: speed", speed)
 
 

@@ -19,7 +19,16 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.angles import wrapped
-from holoctl.base.checks import Vector, counted, number, numbers, read_only, vector
+from holoctl.base.checks import (
+    Vector,
+    counted,
+    number,
+    numbers,
+    plain_name,
+    quoted,
+    read_only,
+    vector,
+)
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import HALF_TURN, SMALL_TURN
 from holoctl.constraints.joint_coordinates import Closures, FramePair, Joint, joint_called
@@ -75,9 +84,11 @@ class JointSpring:
     name: str | None = None
 
     def __post_init__(self) -> None:
-        owner = f"JointSpring {self.default_name!r}"
+        owner = f"JointSpring {quoted(self.default_name)}"
         if not isinstance(self.joint, str):
-            raise InputError(f"{owner}: joint must be the name of a joint; got {self.joint!r}")
+            raise InputError(
+                f"{owner}: joint must be the name of a joint; got {quoted(self.joint)}"
+            )
         for what in ("stiffness", "damping"):
             object.__setattr__(self, what, coefficient(f"{owner}: {what}", getattr(self, what)))
         rest = numbers(f"{owner}: rest", self.rest)
@@ -89,7 +100,7 @@ class JointSpring:
     @property
     def default_name(self) -> str:
         """The name as given, or ``"spring on"`` and the joint."""
-        return self.name if self.name is not None else f"spring on {self.joint}"
+        return self.name if self.name is not None else f"spring on {plain_name(self.joint)}"
 
     @property
     def joints(self) -> tuple[str, ...]:

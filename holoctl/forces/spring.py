@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, flag, read_only
+from holoctl.base.checks import Vector, flag, quoted, read_only
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.tolerances import COINCIDENT
 from holoctl.constraints.joint_coordinates import Closures
@@ -74,7 +74,7 @@ class Spring:
     def __post_init__(self) -> None:
         for what in ("frame_a", "frame_b"):
             object.__setattr__(self, what, own_frame(getattr(self, what)))
-        owner = f"Spring {self.default_name!r}"
+        owner = f"Spring {quoted(self.default_name)}"
         for what in ("stiffness", "damping", "length"):
             object.__setattr__(self, what, coefficient(f"{owner}: {what}", getattr(self, what)))
         flag(f"{owner}: unilateral", self.unilateral)

@@ -74,7 +74,18 @@ _OTHERS = (
 )  # fmt: skip
 """Elements of <robot> that may name links and joints without tying them."""
 
-_TIES = ("loop", "constraint", "closure", "coupl", "mimic", "tendon", "spring", "bushing", "damper")
+_TIES = (
+    "loop",
+    "constraint",
+    "equality",
+    "closure",
+    "coupl",
+    "mimic",
+    "tendon",
+    "spring",
+    "bushing",
+    "damper",
+)
 _CYCLE = np.roll(np.eye(3), 1, axis=0)  # z to x, x to y, y to z
 
 
@@ -268,12 +279,16 @@ def _loop(element: Element, found: Dialects) -> None:
         why = f"the type {kind[:60]!r} is not known" if ends else "its words are not known"
         return _leave(element, found, why)
     links, poses, read = list[str](), list[pin.SE3](), {"axis", "ratio", "verbose", *ends[0]}
+    read |= {f"{tag}_{part}" for tag in ends[0] for part in ("origin", "axis")}
+    for attribute in element.attributes.keys() - {"name", "type"}:
+        _leave(element, found, f"its attribute {attribute!r}")
+    if why := _unclear(element, ends[0]):
+        return _leave(element, found, why)
     for tag in ends[0]:
         end = child_of(element, tag) or element
         links.append(end.attributes.get("link") or end.attributes.get("name", ""))
         origins = (child_of(element, f"{tag}_origin"), child_of(end, "origin"), end)
         poses.append(_pose(next(o for o in origins if o is not None)))
-        read |= {f"{tag}_origin", f"{tag}_axis"}
     for child in element.children:
         if child.tag not in read:
             _leave(child, found, f"in {element}")
@@ -285,6 +300,25 @@ def _loop(element: Element, found: Dialects) -> None:
     turned = (pose * pin.SE3(R, np.zeros(3)) for pose, R in zip(poses, axes, strict=True))
     _close(element, _JOINTS[kind], links, list(turned), found)
     return None
+
+
+def _unclear(element: Element, ends: tuple[str, ...]) -> str:
+    """Why it is not clear where a loop is: a word that is not known, a part that is there twice."""
+    there = list[str]()
+    for part in element.children:
+        own = {"link", "name", "xyz", "rpy"} if part.tag in ends else set[str]()
+        for one in (part, *(part.children if own else ())):
+            kind = one.tag.rpartition("_")[2]
+            known = {"origin": {"xyz", "rpy"}, "axis": {"xyz"}, "ratio": {"value"}}.get(kind, own)
+            if known and (others := one.attributes.keys() - known):
+                return f"{min(others)!r} of {one} is not known"
+            if one is not part and one.tag != "origin":
+                return f"{one} is not known there"
+        there.append(part.tag)
+        placed = own and part.attributes.keys() & {"xyz", "rpy"}
+        there += [f"{part.tag}_origin"] * (len(part.children if own else ()) + bool(placed))
+    twice = sorted({tag for tag in there if there.count(tag) > 1})
+    return f"it has more than one of {listing(twice)}" if twice else ""
 
 
 def _axes(element: Element, ends: tuple[str, ...], joint: str) -> tuple[Array, Array] | None:
@@ -333,14 +367,13 @@ def _coupling(element: Element, links: list[str], found: Dialects) -> None:
             way.append(above[link])
             link = urdf.joints[above[link]].parent
         ways.append(way)
-    ratio, given = 1.0, child_of(element, "ratio")
-    if given is not None:
-        value = decimals(given.attributes.get("value", ""), [1])
-        if value is None or abs(value[0]) > LARGEST:
-            raise given.error(f"{element}: the value of <ratio> must be a finite number")
-        ratio = value[0]
+    if (given := child_of(element, "ratio")) is None:
+        return _leave(element, found, "<ratio> is needed")
+    ratio = decimals(given.attributes.get("value", ""), [1])
+    if ratio is None or abs(ratio[0]) > LARGEST:
+        raise given.error(f"{element}: the value of <ratio> must be a finite number")
     coefficients: dict[str, float] = {}
-    for way, others, x in ((ways[1], ways[0], 1.0), (ways[0], ways[1], -ratio)):
+    for way, others, x in ((ways[1], ways[0], 1.0), (ways[0], ways[1], -ratio[0])):
         for joint in (name for name in way if name not in others):
             kind = urdf.joints[joint].values["type"]
             if joint in found.replaced or kind not in (*SINGLE, "fixed"):
@@ -363,8 +396,12 @@ def _drake(element: Element, found: Dialects) -> None:
     values = dict[str, Element]()
     for child in element.children:
         values[child.tag.removeprefix(f"{element.tag}_")] = child
-    if not {"body_A", "body_B", "p_AP", "p_BQ"} <= values.keys():
-        return _leave(element, found, "body_A, body_B, p_AP and p_BQ are needed")
+    needed = {"body_A", "body_B", "p_AP", "p_BQ"}
+    if element.tag != "drake:ball_constraint":
+        needed |= {"free_length", "stiffness", "damping"}
+    ours = all(e.attributes.keys() <= {"name", "value"} for e in (element, *element.children))
+    if values.keys() != needed or len(element.children) > len(needed) or not ours:
+        return _leave(element, found, f"it must have {listing(sorted(needed))}, each once")
     links = [values[end].attributes.get("name", "") for end in ("body_A", "body_B")]
     points = [_triple(values[p], "value", (np.inf,) * 3) for p in ("p_AP", "p_BQ")]
     poses = [pin.SE3(np.eye(3), point) for point in points]
@@ -428,12 +465,17 @@ def _turned(axis: Element, frame: pin.SE3) -> bool:
 def _about(gazebo: Element, found: Dialects) -> None:
     """What Gazebo is told of a link or joint: the spring of a joint, the weight of a link."""
     name, urdf = gazebo.attributes["reference"], found.urdf
+    for part in gazebo.children:
+        if part.tag in ("joint", "link", "model"):
+            _leave(part, found, f"in what Gazebo is told of {name!r}")
     if child_of(gazebo, "springStiffness"):
         kind = urdf.joints[name].values["type"] if name in urdf.joints else ""
         if kind not in SINGLE or name in found.replaced:
             return _leave(gazebo, found, "springStiffness of no joint with one coordinate")
         k, rest = (number(gazebo, f"spring{w}", 0.0) for w in ("Stiffness", "Reference"))
-        if k > 0.0:
+        if k < 0.0:
+            _leave(gazebo, found, f"springStiffness of joint {name!r} is negative")
+        elif k > 0.0:
             found.springs.append((JointSpring(name, k, rest), gazebo))
     link = urdf.links.get(name)
     heavy = link is not None and "inertial" in link.parts
@@ -457,7 +499,11 @@ def _other(element: Element, found: Dialects) -> None:
         return
     named = words & found.names
     adds = element.tag in ("link", "model", "include")  # of a <gazebo>
-    if adds or len(named) > 1 or any(tie in element.tag.lower() for tie in _TIES):
+    if (
+        adds
+        or len(named) > 1
+        or any(tie in one.tag.lower() for one in element.each() for tie in _TIES)
+    ):
         _leave(element, found, f"names {listing(sorted(named), 4)}" if named else "not known")
 
 

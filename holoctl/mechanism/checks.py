@@ -16,6 +16,7 @@ from holoctl.base.checks import (
     known_name,
     listing,
     name_list,
+    shown,
     stored,
     vector,
 )
@@ -106,7 +107,7 @@ def check_out(out: Any, mech: Mechanism) -> None:
         return
     raise InputError(
         f"out must be two arrays of their own, for q ({mech.nq},) and v ({mech.nv},); got "
-        f"{type(out).__name__} {str(out)[:60]!r}"
+        f"{type(out).__name__} {shown(out)!r}"
     )
 
 

@@ -21,6 +21,7 @@ from holoctl.base.checks import (
     number,
     numbers,
     positive,
+    quoted,
     whole,
 )
 from holoctl.base.errors import InputError
@@ -200,7 +201,7 @@ def checked_constraints(constraints: Any) -> tuple[Constraint, ...]:
         found = tuple(constraints)
     except TypeError:
         raise InputError(
-            f"Mechanism: constraints must be a list of constraints; got {constraints!r}"
+            f"Mechanism: constraints must be a list of constraints; got {quoted(constraints)}"
         ) from None
     for c in found:
         parts = ("bind", "name", "default_name", "t_stab")
@@ -208,8 +209,8 @@ def checked_constraints(constraints: Any) -> tuple[Constraint, ...]:
             several = isinstance(c, (list, tuple)) and all(hasattr(x, "bind") for x in c)
             hint = "; give them one by one, with_constraints(*these)" if several and c else ""
             raise InputError(
-                f"Mechanism: {c!r} is not a constraint{hint}; expected hc.Closure, Rod, Contact, "
-                "Coupling, Custom or GammaQ, or a class of your own that follows "
+                f"Mechanism: {quoted(c)} is not a constraint{hint}; expected hc.Closure, Rod, "
+                "Contact, Coupling, Custom or GammaQ, or a class of your own that follows "
                 "holoctl/constraints/contract.py"
             )
     return found
@@ -220,15 +221,18 @@ def checked_forces(forces: Any) -> tuple[Force, ...]:
     try:
         found = tuple(forces)
     except TypeError:
-        raise InputError(f"Mechanism: forces must be a list of forces; got {forces!r}") from None
+        raise InputError(
+            f"Mechanism: forces must be a list of forces; got {quoted(forces)}"
+        ) from None
     for f in found:
         if isinstance(f, type) or not all(hasattr(f, x) for x in ("bind", "name", "default_name")):
             raise InputError(
-                f"Mechanism: {f!r} is not a force; expected hc.JointFriction, JointSpring, Spring "
-                "or CustomForce, or a class of your own that follows holoctl/forces/contract.py"
+                f"Mechanism: {quoted(f)} is not a force; expected hc.JointFriction, JointSpring, "
+                "Spring or CustomForce, or a class of your own that follows "
+                "holoctl/forces/contract.py"
             )
         if hasattr(f, "t_stab"):
-            raise InputError(f"Mechanism: {f!r} is a constraint; give it among constraints=")
+            raise InputError(f"Mechanism: {quoted(f)} is a constraint; give it among constraints=")
     return found
 
 
@@ -278,7 +282,7 @@ def checked_parked(parked: Any) -> tuple[tuple[int, Constraint], ...]:
         raise
     except (TypeError, ValueError):
         raise InputError(
-            f"Mechanism: parked must be a list of (place, constraint); got {parked!r}"
+            f"Mechanism: parked must be a list of (place, constraint); got {quoted(parked)}"
         ) from None
     checked_constraints([c for _, c in pairs])
     return tuple(sorted(pairs, key=lambda pair: pair[0]))
@@ -290,11 +294,11 @@ def unique_names(constraints: Sequence[Constraint | Force]) -> tuple[str, ...]:
     for c in constraints:
         kind = "constraint" if hasattr(c, "t_stab") else "force"
         if c.name is not None and (not isinstance(c.name, str) or not c.name):
-            raise InputError(f"Mechanism: the name of a {kind} must be text; got {c.name!r}")
+            raise InputError(f"Mechanism: the name of a {kind} must be text; got {quoted(c.name)}")
         if not isinstance(c.default_name, str) or c.name not in (None, c.default_name):
             raise InputError(
                 f"Mechanism: default_name of a {kind} must be its name, or text where it has "
-                f"none; got {c.default_name!r} for {c.name!r}"
+                f"none; got {quoted(c.default_name)} for {quoted(c.name)}"
             )
         t_stab = getattr(c, "t_stab", None)
         if t_stab is not None and t_stab is not False:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import made_again, number
+from holoctl.base.checks import made_again, number, shown
 from holoctl.base.errors import InputError
 
 __all__ = ["KINDS", "RANGES", "Limits", "Pair", "checked_limits", "is_pair"]
@@ -319,4 +319,4 @@ def _bound(name: str, x: Any) -> float:
 
 
 def _shown(x: Any) -> str:
-    return repr(str(x)[:60]) if isinstance(x, str) else str(x)[:60]
+    return repr(shown(x)) if isinstance(x, str) else shown(x)

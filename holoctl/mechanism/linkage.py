@@ -27,6 +27,7 @@ from holoctl.base.checks import (
     numbers,
     one_of,
     quiet,
+    shown,
     vector,
 )
 from holoctl.base.errors import InputError
@@ -424,7 +425,7 @@ def _motors(owner: str, joints: Iterable[Joint], actuated: Any) -> dict[str, Joi
 def _text(what: str, given: Any) -> str:
     if isinstance(given, str) and given:
         return given
-    raise InputError(f"{what} must be a text that is not empty; got {str(given)[:60]!r}")
+    raise InputError(f"{what} must be a text that is not empty; got {shown(given)!r}")
 
 
 def _placement(what: str, given: Any) -> pin.SE3:

@@ -19,6 +19,7 @@ from holoctl.base.checks import (
     name_list,
     quiet,
     read_only,
+    shown,
     vector,
 )
 from holoctl.base.errors import InputError
@@ -196,7 +197,7 @@ class Mechanism:
         model = checked_model(self.model)
         put("model", model)
         if not isinstance(self.name, str):
-            raise InputError(f"Mechanism: name must be text; got {str(self.name)[:60]!r}")
+            raise InputError(f"Mechanism: name must be text; got {shown(self.name)!r}")
         put("name", self.name or model.name or "mechanism")
         put("tolerance", checked_tolerance(self.tolerance, "Mechanism"))
         put("nq", int(model.nq))

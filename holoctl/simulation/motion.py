@@ -59,6 +59,7 @@ __all__ = [
     "State",
     "Tally",
     "arrive",
+    "begin_tick",
     "begun",
     "check_effort",
     "judged",
@@ -203,6 +204,7 @@ class Motion:
     q0: Vector = field(default_factory=lambda: np.zeros(0))
     since: float = 0.0
     spent: int = 0
+    sharpest: float = 0.0
 
 
 def begun(
@@ -218,8 +220,13 @@ def begun(
         *_slopes(dynamics, tangent, tau, tally), usual, look, settings.tick, _method(settings),
         largest(scaled_rows_at(plant, q, v, t).error),
     )  # fmt: skip
-    motion.since, motion.spent = t, tally.evaluations
+    begin_tick(motion)
     return motion
+
+
+def begin_tick(motion: Motion) -> None:
+    """Count evaluations anew from here on."""
+    motion.since, motion.spent, motion.sharpest = motion.t, motion.tally.evaluations, 0.0
 
 
 def _method(settings: Settings) -> str:
@@ -360,7 +367,8 @@ def arrive(motion: Motion, t: float, landed: Landed, a: Vector, h: float) -> Non
     motion.t, motion.q, motion.v, motion.closure = t, q, v, largest(landed.rows.error)
     motion.nodes = [*motion.nodes[1 - PREDICTED_BY :], Node(t, v, a)]
     if t - motion.since > motion.settings.tick * (1.0 - 1e-9):
-        motion.since, motion.spent = t, motion.tally.evaluations
+        begin_tick(motion)
+    motion.sharpest = max(motion.sharpest, largest(a))
     motion.look = looked(plant, motion.part, motion.look, landed.rows.jacobian, q, v, a, t, h)
     motion.usual = max(motion.usual, motion.look.of_all.value)
     if motion.look.of_all.rate > 0.0:
@@ -385,8 +393,11 @@ def check_effort(motion: Motion) -> None:
         raise too_fast(motion)
     spent = motion.tally.evaluations - motion.spent
     share = (motion.t - motion.since) / motion.settings.tick
-    few, times = HOPELESS
-    if spent > MOST_STEPS or (spent > few and spent > times * MOST_STEPS * share):
+    few, times, dying = HOPELESS
+    slow = spent > few and spent > times * MOST_STEPS * share
+    # a stiff motion that dies away goes on in longer steps
+    goes_on = not motion.nodes or largest(motion.nodes[-1].a) > dying * motion.sharpest
+    if spent > MOST_STEPS or (slow and goes_on):
         raise too_fast(motion)
 
 

@@ -130,6 +130,7 @@ class Run:
     @classmethod
     def read(cls, path: str | Path) -> Run:
         """Read what `save` wrote."""
+        path = file_path("path", path)
         try:
             with np.load(path, allow_pickle=False) as data:
                 values: dict[str, Any] = {f.name: data[f.name] for f in fields(cls)}

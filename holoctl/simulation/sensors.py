@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from holoctl.base.checks import name_list, number, numbers, positive
+from holoctl.base.checks import name_list, number, numbers, positive, shown
 from holoctl.base.errors import InputError
 
 __all__ = ["WHOLE_STATE", "Sensors"]
@@ -91,7 +91,7 @@ def _names(given: Any) -> tuple[str, ...] | str | None:
     names = name_list("measured", given)
     wrong = [name for name in names if not isinstance(name, str)]
     if wrong or not names:
-        found = f"{str(wrong[0])[:60]!r} is no name" if wrong else "got none"
+        found = f"{shown(wrong[0])!r} is no name" if wrong else "got none"
         raise InputError(f"measured must name one joint or more; {found}")
     return tuple(str(name) for name in names)
 
@@ -104,7 +104,7 @@ def _noise(given: Any) -> tuple[Any, Any]:
     if len(two) != 2:
         raise InputError(
             "noise must be two standard deviations, of positions and of rates; got "
-            f"{str(given)[:60]!r}"
+            f"{shown(given)!r}"
         )
     positions, rates = (_row("noise", x, "not below") for x in two)
     return positions, rates

@@ -34,7 +34,14 @@ from holoctl.rows.tick.all_rows import scaled_rows_at
 from holoctl.simulation.asked import check_dynamics, checked_output, ticks_of, tolerance
 from holoctl.simulation.events import Event, Watched, checked_events
 from holoctl.simulation.given import Given, Load, check_controller, check_tick, target_of
-from holoctl.simulation.motion import Dynamics, Settings, Tally, check_effort, new_efforts
+from holoctl.simulation.motion import (
+    Dynamics,
+    Settings,
+    Tally,
+    begin_tick,
+    check_effort,
+    new_efforts,
+)
 from holoctl.simulation.motors import motors_of
 from holoctl.simulation.record import finished, record_for
 from holoctl.simulation.run import Run
@@ -291,7 +298,7 @@ def _ticked(travel: Travel, ticks: Vector) -> None:
                 keep_last(travel)
             break
         new_efforts(motion, travel.given.held(plant, travel.u))
-        motion.since, motion.spent = t, motion.tally.evaluations
+        begin_tick(motion)
         travel_to(travel, stop)
         if travel.ended:
             keep_last(travel)

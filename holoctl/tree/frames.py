@@ -10,7 +10,7 @@ from typing import Any
 
 import pinocchio as pin
 
-from holoctl.base.checks import listing, one_of, suggestion
+from holoctl.base.checks import listing, one_of, plain_name, quoted, suggestion
 from holoctl.base.errors import InputError
 from holoctl.tree.frozen_model import check_model, has_joint, plain
 from holoctl.tree.frozen_placement import FrozenPlacement
@@ -95,7 +95,7 @@ def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
     if not isinstance(frame, str):
         raise InputError(
             f"{owner}: a frame is the name of a joint, body or frame of the model, or "
-            f"(such a name, pin.SE3); got {frame!r}"
+            f"(such a name, pin.SE3); got {quoted(frame)}"
         )
     if has_joint(model, frame):
         return Frame(model.getJointId(frame), pin.SE3.Identity(), frame)
@@ -117,7 +117,7 @@ def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
 
 def default_pair_name(*frames: Any) -> str:
     """``a-b`` from the names of frames, or of the joints that they are placed in."""
-    return "-".join(str(f[0] if isinstance(f, tuple) and f else f) for f in frames)
+    return "-".join(plain_name(f[0] if isinstance(f, tuple) and f else f) for f in frames)
 
 
 def own_frame(frame: FrameLike) -> FrameLike:
@@ -145,7 +145,9 @@ def named_axes(owner: str, given: Any, valid: tuple[str, ...]) -> tuple[str, ...
     """
     axes = given.split() if isinstance(given, str) else given
     if not isinstance(axes, (tuple, list)) or not axes:
-        raise InputError(f"{owner}: axes must be any of {' '.join(valid)!r}; got {given!r}")
+        raise InputError(
+            f"{owner}: axes must be any of {quoted(' '.join(valid))}; got {quoted(given)}"
+        )
     for axis in axes:
         one_of(f"{owner}: axes", axis, valid)
     if len(set(axes)) < len(axes):

@@ -300,6 +300,7 @@ def test_without_a_yaml_file_the_loops_are_closed(robot, caplog):
 
 # ------------------------------------------------------------------------------ what is told
 
+FLAT = BALL.replace("\n", "")
 LEFT = {  # what stands in the file, and words of the warning; its first line is told
     "tendon": (
         '<drake:tendon_constraint><drake:tendon_constraint_joint name="a" a="2"/>'
@@ -325,6 +326,30 @@ LEFT = {  # what stands in the file, and words of the warning; its first line is
     ),
     "half a cross": (PROPOSED.format("universal", NODE, OTHER, PARENT), "needs an axis"),
     "one body": (LOOP.format("fixed", NODE, OTHER, "").replace("arm_b", "fore_a"), "one body"),
+    "quaternion": (LOOP.format("fixed", 'quat_xyzw="0 0 1 0"', OTHER, ""), "'quat_xyzw'"),
+    "axis elsewhere": (
+        LOOP.format("revolute", NODE, OTHER, "").replace("</pred", f"{ONE}</pred"), "<axis>",
+    ),
+    "axis twice": (LOOP.format("revolute", NODE, OTHER, ONE + ONE), "more than one of 'axis'"),
+    "two places": (
+        LOOP_JOINT.format("fixed", NODE, OTHER, "").replace("/><link2", '><origin/></link1><link2'),
+        "more than one of 'link1_origin'",
+    ),
+    "no ratio": (
+        '<coupling name="c"><predecessor link="arm_b"/><successor link="tip_a"/></coupling>',
+        "<ratio> is needed",
+    ),
+    "ball, switched off": (FLAT.replace("straint>", 'straint enabled="0">', 1), "each once"),
+    "ball in a frame": (FLAT.replace("value=", 'frame="base" value=', 1), "each once"),
+    "SDF joint of a link": (
+        '<gazebo reference="arm_a"><joint name="j" type="fixed"/></gazebo>', "<joint> 'j'",
+    ),
+    "spring that pushes": (
+        '<gazebo reference="a"><springStiffness>-1</springStiffness></gazebo>', "is negative",
+    ),
+    "MuJoCo": (
+        '<mujoco><equality><joint joint1="a"/></equality></mujoco>', "<mujoco>",
+    ),
     "plugin": (
         '<gazebo><plugin name="p" filename="libmimic_joint.so"><joint>a</joint>'
         "<mimicJoint>b</mimicJoint></plugin></gazebo>", "<plugin> 'p'",
@@ -359,6 +384,9 @@ def test_what_a_loop_has_besides_is_told(robot, caplog):
     text = with_element(LOOP.format("revolute", NODE, OTHER, ONE + '<limit lower="1"/>'))
     assert robot(text, SHEET, losses=True).constraint_names == ("l",)
     assert "<limit>" in caplog.records[0].getMessage()
+    text = with_element(LOOP.format("fixed", NODE, OTHER, "").replace(' type="', ' on="no" type="'))
+    assert robot(text, SHEET, losses=True).constraint_names == ("l",)
+    assert "attribute 'on'" in caplog.records[-1].getMessage()
 
 
 HARMLESS = (

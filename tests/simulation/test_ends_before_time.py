@@ -287,3 +287,19 @@ def test_targets_of_motors_are_named_too():
         "the target of the motors 'motor_left', 'motor_right'",
     )  # fmt: skip
     assert error.run.evaluations < 5000
+
+
+@pytest.mark.parametrize("tick", [0.01, 0.1, 1.0])
+def test_a_stiff_motion_that_dies_away_at_the_beginning_of_a_tick_is_followed(tick):
+    """A spring of 1e5 / tick rad/s with as much damping, in a tick that its motion is over in."""
+    stiffness = 0.1 * (1e5 / tick) ** 2
+    spring = hc.JointSpring("crank", stiffness, 0.0, 2.0 * stiffness * tick / 1e5)
+    arms = hc.Linkage("arms")
+    for parent, child, joint in (("universe", "arm", "crank"), ("arm", "fore", "elbow")):
+        arms.add_body(child, mass=1.0, com=(0.15, 0.0, 0.0), inertia=0.01 * np.eye(3))
+        place = pin.SE3(np.eye(3), np.array([0.3 * (child == "fore"), 0.0, 0.0]))
+        arms.add_joint(joint, "revolute", parent, child, place)
+    mech = arms.mechanism(forces=[spring])
+    q = np.array([1e-3, 0.1])
+    run = hc.simulate(mech, lambda t, q, v: np.zeros(0), q, 0.0 * q, tick, rate=1.0 / tick)
+    assert abs(run.q[-1, 0]) < 1e-6

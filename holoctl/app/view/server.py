@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from holoctl.base.checks import whole
+from holoctl.base.checks import quoted, whole
 from holoctl.base.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def start_server(host: Any = HOST, port: Any = PORT, name: str = "") -> viser.Vi
     import viser
 
     if not isinstance(host, str) or not host:
-        raise InputError(f"host must be an address, such as {HOST!r}; got {host!r}")
+        raise InputError(f"host must be an address, such as {quoted(HOST)}; got {quoted(host)}")
     port = whole("port", port, 0)
     if port > LAST_PORT:
         raise InputError(f"port must be at most {LAST_PORT}; got {port}")

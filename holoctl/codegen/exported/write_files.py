@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from holoctl.base.checks import quoted
 from holoctl.base.errors import HoloctlError, InputError
 
 __all__ = [
@@ -29,7 +30,7 @@ def identifier(name: str) -> str:
         If nothing is left of it.
     """
     if not isinstance(name, str):
-        raise InputError(f"name must be a string; got {name!r}")
+        raise InputError(f"name must be a string; got {quoted(name)}")
     found = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     if not found:
         raise InputError(f"name: nothing of {name!r} can stand in a C identifier; give name=")

@@ -23,7 +23,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, known_name, listing, suggestion, vector
+from holoctl.base.checks import Vector, known_name, listing, shown, suggestion, vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import HALF_TURN_LEFT
 from holoctl.control.tasks.contract import BoundTask
@@ -220,7 +220,7 @@ def rates_of(targets: Targets, given: Any, name: str) -> Vector | None:
     else:
         raise InputError(
             f"{name} must be a mapping of the same frames to numbers along their axes, or a list "
-            f"with an entry for each of the {len(each)} poses; got {str(given)[:60]!r}"
+            f"with an entry for each of the {len(each)} poses; got {shown(given)!r}"
         )
     for i, x in entries:
         if x is None:

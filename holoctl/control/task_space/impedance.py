@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from holoctl.base.checks import quiet
+from holoctl.base.checks import quiet, quoted
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.control.task_space import methods
@@ -121,7 +121,7 @@ class Impedance:
         stiffness = gain_of("stiffness", self.stiffness, rows)
         inertia = None if self.inertia is None else gain_of("inertia", self.inertia, rows, True)
         if isinstance(self.damping, str) and self.damping != "critical":
-            raise InputError(f"damping must be numbers or 'critical'; got {self.damping!r}")
+            raise InputError(f"damping must be numbers or 'critical'; got {quoted(self.damping)}")
         damping = None
         if not isinstance(self.damping, str):
             damping = gain_of("damping", self.damping, rows)

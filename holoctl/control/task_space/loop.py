@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import Vector, quiet
+from holoctl.base.checks import Vector, quiet, quoted
 from holoctl.base.errors import InputError
 from holoctl.control.limited_tick import Limiting
 from holoctl.control.task_space.controller import TaskController
@@ -209,7 +209,7 @@ class TaskTracking:
                 f"{type(self.controller).__name__}"
             )
         if not callable(self.reference):
-            raise InputError(f"reference must be a function of time; got {self.reference!r}")
+            raise InputError(f"reference must be a function of time; got {quoted(self.reference)}")
 
     @quiet
     def __call__(self, t: float, q: Vector, v: Vector) -> Vector:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from holoctl.base.checks import numbers, quiet
+from holoctl.base.checks import numbers, quiet, quoted
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import CLOSURE_LIMIT, MOST_UNEQUAL, VELOCITY_LIMIT
 from holoctl.control.task_space import methods
@@ -164,10 +164,11 @@ def _weights(given: Any, count: int) -> tuple[float, ...] | None:
     x = numbers("task_weights", given, "one for each task")
     if x.shape != (count,) or not (x > 0.0).all() or not (x < float("inf")).all():
         raise InputError(
-            f"task_weights must be {count} numbers above zero, one for each task; got {given!r}"
+            f"task_weights must be {count} numbers above zero, one for each task; got "
+            f"{quoted(given)}"
         )
     if x.max() > MOST_UNEQUAL * x.min():
         raise InputError(
-            f"task_weights may differ by a factor of {MOST_UNEQUAL:.0e}; got {given!r}"
+            f"task_weights may differ by a factor of {MOST_UNEQUAL:.0e}; got {quoted(given)}"
         )
     return tuple(x.tolist())

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import Vector, finite, numbers, read_only
+from holoctl.base.checks import Vector, finite, numbers, quoted, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.callbacks import Callbacks, check_callables, check_derivatives, scale_of
 from holoctl.constraints.wrench import WrenchRows
@@ -80,7 +80,7 @@ class CustomTask:
         others = {"jacobian": self.jacobian, "drift": self.drift}
         check_callables(owner, {"function": self.function}, others)
         if self.name is not None and not (isinstance(self.name, str) and self.name):
-            raise InputError(f"CustomTask: name must be a word; got {self.name!r}")
+            raise InputError(f"CustomTask: name must be a word; got {quoted(self.name)}")
         object.__setattr__(self, "scale", scale_of(owner, self.scale, self.rows))
 
     @property
@@ -90,7 +90,7 @@ class CustomTask:
 
     @property
     def _owner(self) -> str:
-        return f"CustomTask {self.default_name!r}"
+        return f"CustomTask {quoted(self.default_name)}"
 
     def bind(self, mech: Mechanism) -> BoundCustomTask:
         """The task on a mechanism, whose reference the callbacks are tried at.

@@ -18,7 +18,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, finite, flag, numbers, read_only
+from holoctl.base.checks import Vector, finite, flag, numbers, quoted, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.kinds import Along, Row
 from holoctl.constraints.wrench import WrenchRows, rows_between
@@ -146,7 +146,7 @@ def _reach(mech: Mechanism, one: Frame, two: Frame) -> float:
 
 
 def _owner(frame: FrameLike) -> str:
-    return f"FrameTask {frame[0] if isinstance(frame, tuple) else frame!r}"
+    return f"FrameTask {quoted(frame[0] if isinstance(frame, tuple) else frame)}"
 
 
 def _row(axis: str, local: bool) -> Row:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import numbers, read_only
+from holoctl.base.checks import numbers, read_only, shown
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import GAIN_SYMMETRIC
 
@@ -25,7 +25,7 @@ def gains_of(name: str, given: Any, rows: list[int]) -> tuple[Array, ...]:
     if not isinstance(given, (list, tuple, np.ndarray)) or len(given) != len(rows):
         raise InputError(
             f"{name} of {len(rows)} tasks must be a number, or a sequence of {len(rows)}, one gain "
-            f"for each; got {str(given)[:60]!r}"
+            f"for each; got {shown(given)!r}"
         )
     return tuple(
         gain_of(f"{name}[{i}]", one, n) for i, (one, n) in enumerate(zip(given, rows, strict=True))

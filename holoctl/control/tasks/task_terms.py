@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, quiet
+from holoctl.base.checks import Vector, counted, quiet, shown
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import Cholesky, cholesky, orthonormal_columns, singular_values
 from holoctl.base.tolerances import TASK_SINGULAR
@@ -122,7 +122,7 @@ def bound_to(mech: Any, task: Any) -> BoundTask:
     if isinstance(task, type) or not callable(bind):
         raise InputError(
             "a task is a FrameTask, PostureTask, CenterOfMassTask or CustomTask, or has their "
-            f"method bind(mech); got {str(task)[:60]!r}"
+            f"method bind(mech); got {shown(task)!r}"
         )
     bound: BoundTask = bind(mech)
     return bound

@@ -16,7 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import known_name, listing, name_list, number, numbers, positive, quiet
+from holoctl.base.checks import (
+    known_name,
+    listing,
+    name_list,
+    number,
+    numbers,
+    positive,
+    quiet,
+    quoted,
+)
 from holoctl.base.errors import InconsistentError, InputError, NotActuatedError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import COUPLED, WEIGHT_NEGATIVE, WEIGHT_SYMMETRIC
@@ -178,7 +187,7 @@ def weight_matrix(name: str, given: Any, names: Sequence[str], what: str) -> Arr
         x = np.zeros(n)
         for key, value in given.items():
             x[list(names).index(known_name(key, names, what, name))] = number(
-                f"{name}[{key!r}]", value
+                f"{name}[{quoted(key)}]", value
             )
     else:
         x = numbers(name, given)

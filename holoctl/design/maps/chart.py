@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing, name_list, numbers, read_only
+from holoctl.base.checks import Vector, listing, name_list, numbers, plain_name, read_only
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import UNSEEN_MOTION
@@ -201,7 +201,7 @@ def chart_of(
         For what is no grid, unknown names, and where it does not determine the motion.
     """
     if isinstance(grid, Mapping):
-        task, names, values = None, [str(name) for name in grid], list(grid.values())
+        task, names, values = None, [plain_name(name) for name in grid], list(grid.values())
     elif isinstance(grid, (tuple, list)) and grid and hasattr(grid[0], "bind"):
         task, values = grid[0], list(grid[1:])
         bound = bound_to(mech, task)

@@ -21,7 +21,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, read_only
+from holoctl.base.checks import Vector, read_only, unpickled
 from holoctl.design.paths.group import brackets, moved_by, seen_from
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -57,6 +57,8 @@ class Curve:
     q: Array
     c: Array
     _nodes: list[float] = field(init=False, repr=False)
+
+    __setstate__ = unpickled
 
     def __post_init__(self) -> None:
         for array in (self.x, self.q, self.c):
@@ -149,6 +151,8 @@ class MotorCurve:
     first: Vector
     last: Vector
     rest: Vector
+
+    __setstate__ = unpickled
 
     def at(self, i: int, h: float) -> tuple[Vector, Vector, Vector]:
         """Positions and derivatives a step h behind node i."""

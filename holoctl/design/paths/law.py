@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, freeze, unpickled
 
 __all__ = ["Law", "Sampled"]
 
@@ -29,7 +29,10 @@ class Law:
     xdd: Vector
     _t: list[float] = field(init=False, repr=False)
 
+    __setstate__ = unpickled
+
     def __post_init__(self) -> None:
+        freeze(self)
         object.__setattr__(self, "_t", self.t.tolist())
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, numbers
+from holoctl.base.checks import Vector, numbers, quoted
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import CLOSED, CURVE_CLOSED, NODE_SLIPS, THROUGH_NODES
 from holoctl.closing.assembly import assemble
@@ -36,7 +36,9 @@ def nodes_through(
     owner = f"{mech.name}: points"
     points, t = way_points(mech, points, owner), numbers("times", times)
     if t.shape != (points.shape[0],) or not np.isfinite(t).all():
-        raise InputError(f"times must be one for each of {points.shape[0]} points; got {times!r}")
+        raise InputError(
+            f"times must be one for each of {points.shape[0]} points; got {quoted(times)}"
+        )
     if t[0] != 0.0 or not (np.diff(t) > 0.0).all():
         raise InputError(f"times must ascend from 0; got {t.tolist()}")
     begin = at_first(start_of(mech, start, part), points[0], start is not None)

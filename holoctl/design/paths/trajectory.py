@@ -21,6 +21,7 @@ from holoctl.base.checks import (
     numbers,
     positive,
     quiet,
+    quoted,
     read_only,
     unpickled,
 )
@@ -136,7 +137,7 @@ class Trajectory:
         check_mechanism(mech)
         n = np.shape(self.t)[0] if np.ndim(self.t) == 1 else 0
         if n < 2:
-            raise InputError(f"Trajectory: t must be two times or more; got {self.t!r}")
+            raise InputError(f"Trajectory: t must be two times or more; got {quoted(self.t)}")
         sizes = {"t": (n,), "q": (n, mech.nq), "v": (n, mech.nv), "a": (n, mech.nv)}
         for name, shape in {**sizes, "u": (n, mech.nu)}.items():
             object.__setattr__(self, name, _table(name, getattr(self, name), shape))
