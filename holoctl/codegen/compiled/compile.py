@@ -106,9 +106,9 @@ def compile(
         Default: what the `assembly` of a controller measures, else the motors.
     machine : str, optional
         ``"c"``, or ``"vm"``: CasADi's virtual machine, which needs no compiler and is there in a
-        fraction of a second. It takes several times as long as C, and as a rule less than half of
-        the tick in Python, with the same guard. It has no closed state from what is measured, and
-        no torque of laws with limits or of tasks.
+        fraction of the time. It is slower than C, and as a rule faster than the tick in Python, with
+        the same guard. It has no closed state from what is measured, and no torque of laws with
+        limits or of tasks.
 
     Returns
     -------

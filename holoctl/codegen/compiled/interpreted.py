@@ -1,7 +1,7 @@
 """A law by CasADi's virtual machine: what the extension module of a law has, without a compiler.
 
 `Interpreted` stands where extension_source.py has C: the same functions, of the same arguments,
-with the same guard. It takes several times as long as C, and a fraction of the tick in Python.
+with the same guard. It is slower than C, and as a rule faster than the tick in Python.
 """
 
 from __future__ import annotations
