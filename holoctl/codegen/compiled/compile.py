@@ -106,7 +106,7 @@ def compile(
         Default: what the `assembly` of a controller measures, else the motors.
     machine : str, optional
         ``"c"``, or ``"vm"``: CasADi's virtual machine, which needs no compiler and is there in a
-        fraction of the time. It is slower than C, and as a rule faster than the tick in Python, with
+        fraction of the time. It is slower than C, as a rule faster than the tick in Python, and has
         the same guard. It has no closed state from what is measured, and no torque of laws with
         limits or of tasks.
 
