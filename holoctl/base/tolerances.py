@@ -367,9 +367,9 @@ straight back: the third where the determinant changed by more than a third, so 
 else the second where nobody tells the time; else so many times what has gone by, for rates may have
 fallen meanwhile, but no less than the first and no more than the third."""
 
-SAME_READING = 1e-12  # -
-"""A first reading this close to that of the state that was told, at the same t, is that state: what
-comes after it has a past."""
+NO_MOTION = 1e3  # 1/s
+"""Rates of sensors of this size, scaled, are those of no mechanism: they are not asked where they
+come from."""
 
 TURNED_BACK = 0.25
 """A determinant that falls below this share of itself straight back vanishes on the way: two

@@ -34,8 +34,8 @@ from holoctl.base.tolerances import (
     LEFT_OPEN,
     NEAR_TICK,
     NEARLY_SETTLED,
+    NO_MOTION,
     PREDICTED_STEP,
-    SAME_READING,
     SENSORS_AGREE,
     SETTLED_TICK,
     SHORTEST_SUBSTEP,
@@ -121,7 +121,7 @@ class _Driver:
     way_back: str = number(WAY_BACK)
     first_tick: str = number(FIRST_TICK)
     first_wait: str = number(FIRST_WAIT)
-    same_reading: str = number(SAME_READING)
+    no_motion: str = number(NO_MOTION)
     first_slowed: str = number(FIRST_SLOWED)
     first_gap: str = number(FIRST_GAP)
     turned_back: str = number(TURNED_BACK)

@@ -54,8 +54,8 @@ from holoctl.base.tolerances import (
     JUMPS_FROM,
     LEFT_OPEN,
     NEAR_TICK,
+    NO_MOTION,
     ROWS_BETTER,
-    SAME_READING,
     SENSORS_AGREE,
     SIZE_FADES,
     TURNED_BACK,
@@ -575,8 +575,7 @@ class PreparedAssembly:
             if self._left_open() and self._with_other_rows():
                 return self._one_call(x, rates, t, most)
             self._check_redundant(there, x)
-        same = size <= SAME_READING and t == here.t  # nothing has gone by since it was told
-        doubtful = (self._read < 2 and not same) or size > JUMPS_FROM  # else the past tells
+        doubtful = self._read < 2 or size > JUMPS_FROM  # else the past tells
         if doubtful and rates is not None and self._passed(there, rates, size):
             if self._with_other_rows():
                 return self._one_call(x, rates, t, most)
@@ -591,7 +590,7 @@ class PreparedAssembly:
             self._read, self._before = 0, None
         else:
             if self._read < 2 and rates is not None and rates.any():  # at rest nothing was proved
-                self._read = 2 if same else self._read + 1
+                self._read += 1
             if not back:
                 self._before = here
         self._size, self._way = max(min(size, FAR_TICK), SIZE_FADES * self._size), way
@@ -622,6 +621,8 @@ class PreparedAssembly:
         last, before, t = self._place.determinant, self._before, there.t
         jumped = size > min(FAR_TICK, max(JUMPS_BY * self._size, JUMPS_FROM))
         if self._read > 1 and not (jumped and before is not None and last <= before.determinant):
+            return False
+        if not largest(rates * self._per_unit) < NO_MOTION:
             return False
         v = self._velocity(there, rates)
         fast = largest(v / self.mech.column_scale)

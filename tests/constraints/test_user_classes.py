@@ -563,7 +563,9 @@ def test_what_a_function_returns_is_nobody_elses(example):
         q = np.zeros(mech.nq)
         T = hc.terms(mech, q, np.zeros(mech.nv))
         before = T.jacobian.copy()
-        T.jacobian[:] = 7.0
+        with pytest.raises(ValueError, match="read-only"):
+            T.jacobian[:] = 7.0
+        mech.bound[0].rows(T.kinematics).jacobian[:] = 7.0  # what a function itself returns
         np.testing.assert_array_equal(hc.terms(mech, q, np.zeros(mech.nv)).jacobian, before)
 
 

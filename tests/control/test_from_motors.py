@@ -19,6 +19,11 @@ def moving(assembly, count=25):
         u = np.concatenate([np.zeros(7), u[6:]])
     w = np.cos(np.arange(x.size))
     m = assembly.readings.columns.size
+    if x.size == m:  # slow in all coordinates: else a first reading may come from a dead point
+        mech, columns = assembly.mech, assembly.readings.columns
+        gamma = hc.project(mech, assembly.q, np.zeros(mech.nv)).gamma
+        v = gamma @ np.linalg.lstsq(gamma[columns], u * w, rcond=None)[0]
+        w = w / max(1.0, np.abs(v / mech.column_scale).max())
     rates = (u * w)[-m:] if x.size == m else np.concatenate([np.zeros(6), (u * w)[7:]])
     for k in range(count):
         yield x + 1e-3 * k * u * w, rates
