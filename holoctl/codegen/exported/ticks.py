@@ -41,7 +41,7 @@ def golden_ticks(assembly: PreparedAssembly, timed: bool) -> Ticks:
     while True:
         try:
             return _walk(assembly.fresh(), timed, size)
-        except HoloctlError:  # by shorter steps, for a dead point is close
+        except HoloctlError:  # by shorter steps and slower, for a dead point is close
             size = 0.5 * size
             if size < SHORTEST_STEP:
                 raise
@@ -55,7 +55,7 @@ def _walk(own: PreparedAssembly, timed: bool, size: float) -> Ticks:
         long = float(np.abs(along / mech.column_scale).max(initial=0.0))
         x = sensors.at(pin.integrate(mech.model, own.q, size / max(long, 1.0) * along))
         direction, t = 0.8 * direction + 0.6 * rng.normal(size=m), 1e-3 * k * timed
-        rates = direction * sensors.unit
+        rates = (size / LONGEST_STEP) * direction * sensors.unit
         q, along = own.state(x, rates, t)
         rows.append((x, rates, t, q, along))
     measured_q, measured_v, times, *states = (np.array(x) for x in zip(*rows, strict=True))
