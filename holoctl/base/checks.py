@@ -298,9 +298,10 @@ def read_only(x: NDArray[_T]) -> NDArray[_T]:
 
 def freeze(value: Any) -> None:
     """Arrays of a frozen value become views that nobody can write to: later calls read them."""
-    for name, x in list(vars(value).items()):
+    own = vars(value)
+    for name, x in own.items():
         if type(x) is np.ndarray and x.flags.writeable:
-            object.__setattr__(value, name, read_only(x[...]))
+            own[name] = read_only(x[...])
 
 
 def unpickled(value: Any, state: dict[str, Any]) -> None:

@@ -9,7 +9,8 @@ Derivations: docs/derivations.md, "Explicit charts" and "Stabilisation".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from copy import copy
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -95,7 +96,7 @@ class Terms:
     stiffness: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", replace(self.rows))
+        object.__setattr__(self, "rows", copy(self.rows))
         for value in (self.rows, self.kinematics, self):
             freeze(value)
 
