@@ -1,6 +1,7 @@
 """Compile the controller of a five-bar, compare it with Python, and compute a whole table."""
 
 import importlib.util
+import logging
 import sys
 import time
 
@@ -11,6 +12,9 @@ import holoctl as hc
 if importlib.util.find_spec("casadi") is None:
     print("this example needs CasADi: pip install 'holoctl[codegen]'")
     sys.exit()
+
+# Where Python answers for compiled code, a warning says so, once.
+logging.basicConfig(stream=sys.stdout, format="warning: %(message)s")
 
 mech = hc.load(hc.robot_file("five_bar"))
 ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
