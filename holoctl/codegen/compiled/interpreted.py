@@ -52,6 +52,7 @@ class Interpreted:
     function: Any
     placed: Any = None
     _own: threading.local = field(init=False, repr=False, default_factory=threading.local)
+    _lock: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
 
     def raw(self, *given: Any) -> None:
         """raw(in..., t, out...): fills arrays, judges nothing."""
@@ -63,6 +64,7 @@ class Interpreted:
                 place.reshape(-1)[:] = x
             return True
 
+        given[-1].reshape(-1)[:] = np.inf  # in doubt until it is filled
         self._in_own(fill, *given[:count])
 
     def bind(self, unusual: Callable[..., Any], doubtful: Callable[..., Any]) -> Callable[..., Any]:
@@ -122,9 +124,9 @@ class Interpreted:
                     table[k] = x
             return True
 
-        with _BATCH:
+        with self._lock:
             if taken[0] < count:
-                taken[0] = count
+                taken[0], flags[:] = count, True  # in doubt until they are filled
                 self._in_own(each)
 
     def step(
@@ -168,9 +170,6 @@ class Interpreted:
             return work(machine, *given)
 
         return run
-
-
-_BATCH = threading.Lock()
 
 
 def _machine_of(own: threading.local, name: str, function: Any) -> _Machine:

@@ -169,13 +169,8 @@ def _tick(
     here = Here()
     K = numeric_constraints(mech, part, split, here, own, weights, inconsistent)
     tree = numeric_tree(mech, split.data, motion, here)
-    constrain, factor, of_motors, of_rates, undriven = (
-        split.constrain,
-        K.factor,
-        K.of_motors,
-        K.of_rates,
-        K.undriven,
-    )
+    constrain, factor, undriven = split.constrain, K.factor, K.undriven
+    of_motors, of_rates = K.of_motors, K.of_rates
     aimed, a, at, pushed = None, None, None, None
     if aim is not None:
         ground = Ground(split, motion, K, tree)
