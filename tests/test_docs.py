@@ -175,11 +175,11 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "on ways from {} at most down to {}.",
      ("tolerances.BACK_LONGEST", "tolerances.BACK_SHORTEST")),
     (DERIVATIONS, "Where it falls below {} of itself, since", "tolerances.TURNED_BACK"),
-    (DERIVATIONS, "T is {} s where the determinant changed by more than a third since the last "
-     "state, so that it was no tick; else {} s where the time is not told; else {} times what has "
-     "gone by, between {} s and",
-     ("tolerances.FIRST_GAP", "tolerances.FIRST_WAIT", "tolerances.FIRST_SLOWED",
-      "tolerances.FIRST_TICK")),
+    (DERIVATIONS, "T is {} times what has gone by, of which {} s count; no less than {} s, nor "
+     "than {} s where the determinant changed by more than a third since the last state, so that "
+     "it was no tick. Where the time is not told it is {} s, or {} s.",
+     ("tolerances.FIRST_SLOWED", "tolerances.FIRST_GAP", "tolerances.FIRST_TICK",
+      "tolerances.FIRST_GAP", "tolerances.FIRST_WAIT", "tolerances.FIRST_GAP")),
     (DECISIONS, "a dead point that is less than {} s back the object", "tolerances.FIRST_WAIT"),
     (DECISIONS, "twice that and at least {} s count", "tolerances.FIRST_TICK"),
     (DERIVATIONS, "that is more than {} times the largest one before, which fades by {} from call "
@@ -476,9 +476,14 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     ("docs/design.md", "or with fewer than {} intervals", "tolerances.RETIME_CHECKED"),
     ("docs/doctor.md", "of `hc.load`, where it is {} unless", "tolerances.GEOMETRY_OF_FILES"),
     (REALTIME, "is stricter with a state ({}), for", "tolerances.TOLERANCES[closure]"),
-    (REALTIME, "between them, but at least within {} s; where `t` does not tell, within {} s; "
-     "where the reading is farther from the `reset` than one tick goes, within {} s.",
-     ("tolerances.FIRST_TICK", "tolerances.FIRST_WAIT", "tolerances.FIRST_GAP")),
+    (REALTIME, "between them ({} s of it), but at least within {} s; where `t` does not tell, "
+     "within {} s; where the reading is farther from the `reset` than one tick goes, within {} s",
+     ("tolerances.FIRST_GAP", "tolerances.FIRST_TICK", "tolerances.FIRST_WAIT",
+      "tolerances.FIRST_GAP")),
+    (REALTIME, "where `t` goes back by more than {} s there", "tolerances.FIRST_TICK"),
+    (REALTIME, "After {} s without a reading", "tolerances.FIRST_GAP"),
+    (DECISIONS, "Time that goes back by more than {} s is another", "tolerances.FIRST_TICK"),
+    (DECISIONS, "A gap of more than {} s is no tick", "tolerances.FIRST_GAP"),
     (REALTIME, "may have moved by more than {} rad", "tolerances.BACK_LONGEST"),
     (REALTIME, "The error comes up to {} calls before",
      "tolerances.DEAD_POINT_TICKS"),

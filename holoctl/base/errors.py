@@ -97,8 +97,9 @@ class BranchError(HoloctlError):
     why : str
         ``"jump"``: too far from the last state for one call; ``"dead point"``: the mechanism is
         close to a configuration from where it may go on in several ways; ``"gain"``: noise would
-        be amplified too much; ``"lost"``: one of the last two was said before; ``"rows"``: rows
-        that were left out as redundant would open.
+        be amplified too much; ``"time"``: the time went back, as where another run begins;
+        ``"lost"``: one of the last three was said before; ``"rows"``: rows that were left out as
+        redundant would open.
     """
 
     def __init__(self, message: str, *, why: str = "") -> None:

@@ -363,9 +363,11 @@ DEAD_POINT_TICKS = 3.0
 
 FIRST_TICK, FIRST_WAIT, FIRST_GAP, FIRST_SLOWED = 0.01, 0.05, 0.25, 2.0  # s; s; s; -
 """Where the past does not tell, rates must not lead away from a dead point that is so near,
-straight back: the third where the determinant changed by more than a third, so that it was no tick;
-else the second where nobody tells the time; else so many times what has gone by, for rates may have
-fallen meanwhile, but no less than the first and no more than the third."""
+straight back: within the fourth times what has gone by, for rates may have fallen meanwhile, which
+counts up to the third; no less than the first, nor than the third where the determinant changed by
+more than a third, so that it was no tick. Where nobody tells the time, within the second, or the
+third. Behind more than the third the past tells nothing; back by more than the first is another
+run."""
 
 NO_MOTION = 1e3  # 1/s
 """Rates of sensors of this size, scaled, are those of no mechanism: they are not asked where they

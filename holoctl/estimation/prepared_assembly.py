@@ -288,8 +288,8 @@ class PreparedAssembly:
         and a dead point that was passed while ticks were missing is not seen.
 
         After an error the last state stays, and the next call goes on from there. After a
-        `BranchError` at a dead point, or for noise, every call raises it until `reset`: from
-        then on nothing proves the branch.
+        `BranchError` at a dead point, for noise, or where `t` went back, every call raises it
+        until `reset`: from then on nothing proves the branch.
 
         Parameters
         ----------
@@ -315,7 +315,8 @@ class PreparedAssembly:
         BranchError
             Where the sensors moved too far for one call; where within three calls of this kind the
             mechanism may be at a dead point; where it may have passed one before a first reading,
-            by its rates; where noise would be amplified by more than 100.
+            by its rates; where noise would be amplified by more than 100; where `t` is earlier
+            than that of the last state, by more than 0.01 s.
         AssemblyError
             Where on this branch no closed state reads this.
         InconsistentError
@@ -331,6 +332,12 @@ class PreparedAssembly:
     def state_in_place(self, q_measured: Any, v_measured: Any, t: float) -> tuple[Vector, Vector]:
         """`state`, for callers that do not write to what they get."""
         x, rates, t = self._checked(q_measured, v_measured, t)
+        if not self._latched and t < self._place.t - FIRST_TICK:
+            self._lose(
+                f"{self.mech.name}: t went back, from {self._place.t:g} to {t:g} s, so this is "
+                "another run than that of the last state (a call that leaves t out has t = 0)",
+                "time",
+            )
         place = self._followed(x, rates, t, FACTORED_TICK)
         return place.q, self._velocity(place, rates)
 
@@ -408,7 +415,7 @@ class PreparedAssembly:
 
         The first two readings with rates after this are refused where they lead away from a dead
         point that the mechanism may have passed since, straight back: within 2 (t - t of `reset`),
-        at least 0.01 s and at most 0.25 s; within 0.05 s where `t` does not tell. Assumed, for no
+        at least 0.01 s and at most 0.5 s; within 0.05 s where `t` does not tell. Assumed, for no
         sensor tells: it was here at that time, or within 0.05 s; its rates have not fallen by more
         than half since; no coordinate has moved by more than 2 (scaled), which is an error where
         `t` tells it. Readings without rates prove nothing.
@@ -557,6 +564,8 @@ class PreparedAssembly:
     def _one_call(self, x: Vector, rates: Vector | None, t: float, most: int) -> Place:
         see, here, tally = self._see, self._place, Tally(most)
         self._tally, self._missed = tally, ()
+        if t - here.t > FIRST_GAP:  # the past tells nothing of now
+            self._before, self._read = None, 0
         way = see.difference(here.q, x, here.cut)
         size = largest(way if self._alike else way * self._per_unit)
         if here.drift is not None:
@@ -634,10 +643,11 @@ class PreparedAssembly:
         gone_by, back, passed = t - self._place.t, FIRST_GAP, False
         if min(gone_by, FIRST_GAP) * fast > BACK_LONGEST:
             return True
-        if at_once:
+        least = FIRST_TICK if at_once else FIRST_GAP
+        if gone_by > 0.0:
+            back = max(least, FIRST_SLOWED * min(gone_by, FIRST_GAP))
+        elif at_once:
             back = FIRST_WAIT
-            if gone_by > 0.0:
-                back = min(max(FIRST_TICK, FIRST_SLOWED * gone_by), FIRST_GAP)
         back = min(back, BACK_LONGEST / fast)
         for _ in range(BACK_TRIALS):
             q = pin.integrate(mech.model, there.q, -back * v)

@@ -328,6 +328,49 @@ def test_compiled_first_readings_are_those_of_python_where_the_time_is_told():
     assert taken
 
 
+def test_compiled_loops_refuse_another_run_and_ask_again_after_a_gap_as_python():
+    mech, cases = near_a_dead_point()
+    python = hc.PreparedAssembly(mech)
+    loop = hc.compile(mech, ["state"], flags=["-O0"]).loop()
+    at, said = [*mech.coordinate_names].index("slider"), set[str]()
+    for before, q, v, _, _ in cases:
+        for t in (0.0, 0.09, 5.0995, 5.3, 5.4, 9.0):
+            for what in (python, loop):
+                what.reset(before, 5.0)
+            for k in range(1, 101):
+                for what in (python, loop):
+                    what.state(before[[at]], v[[at]] * (k < 3) * 1e-9, 5.0 + 1e-3 * k)
+            expected = answer(python.state, q[[at]], v[[at]], t)
+            found = answer(loop.state, q[[at]], v[[at]], t)
+            if isinstance(expected, str):
+                assert found == expected
+                said.add(expected.split(": ", 2)[2][:11])
+                expected = answer(python.state, before[[at]], 0.0 * v[[at]], 5.1)
+                found = answer(loop.state, before[[at]], 0.0 * v[[at]], 5.1)
+            if isinstance(expected, str):
+                assert found == expected
+            else:
+                assert_same(found, expected, 30.0)
+    assert "t went back" in said
+    assert len(said) > 1
+
+
+def test_exported_code_that_takes_the_time_refuses_another_run(tmp_path):
+    mech, _ = case("timed")
+    exported, python = Exported(mech, tmp_path), hc.PreparedAssembly(mech)
+    x, rest = python.readings.at(python.q), np.zeros(python.readings.columns.size)
+    for t in (0.01, 0.02, 0.03, 0.025):  # a clock may be a little off
+        expected = answer(python.state, x, rest, t)
+        assert exported.state(x, rest, t)[0] == "OK"
+    assert not isinstance(expected, str)
+    assert "t went back, from 0.025 to 0 s" in answer(python.state, x, rest, 0.0)
+    for t in (0.0, 0.04):
+        assert exported.state(x, rest, t)[0] == "LOST"
+        assert exported.c.memory.latched
+    assert exported.begin(exported.c.memory.q[:], 0.025) == "OK"
+    assert exported.state(x, rest, 0.03)[0] == "OK"
+
+
 def test_first_readings_are_those_of_python_or_refused(tmp_path):
     """Exported, compiled, and in Python alike; what is not a number counts as a tick."""
     mech, cases = near_a_dead_point()

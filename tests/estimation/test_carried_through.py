@@ -219,6 +219,39 @@ def test_a_second_reading_beyond_the_dead_point_is_refused():
         crank.read(-0.09, -190.0)
 
 
+def test_another_run_is_refused_until_reset():
+    """Its time begins anew: what the first run proved does not hold on the other side."""
+    crank = Crank()
+    crank.sensors.reset(crank.at(0.45, 0.0)[0])
+    for k in range(20):
+        crank.read(0.45, 0.0, 0.1 + 1e-3 * k)
+    crank.sensors.state(crank.at(0.45, 0.0)[0][2:], None, 0.115)  # a clock may be a little off
+    for rate in (-5.0, 5.0, 0.0):
+        with pytest.raises(hc.BranchError, match=r"t went back, from 0.115 to 0 s") as told:
+            crank.read(-0.45, rate)
+        assert told.value.why == "time"
+        with pytest.raises(hc.BranchError, match="t went back"):
+            crank.read(0.45, 0.0, 0.116)
+        crank.sensors.reset(crank.at(-0.45, 0.0)[0], -1e-3)
+        assert crank.read(-0.45, rate)[0] == pytest.approx(-0.45)
+        crank.sensors.reset(crank.at(0.45, 0.0)[0])
+        crank.read(0.45, 0.0, 0.115)
+
+
+def test_after_a_gap_the_rates_are_asked_again():
+    """Behind 0.3 s without readings the past tells no more than before a first reading."""
+    crank = Crank()
+    for now, rate in ((0.3, 0.0), (-0.1, -2.0), (0.25, -0.2)):
+        crank.sensors.reset(crank.at(0.3, 0.0)[0])
+        for k in range(3):
+            crank.read(0.3 + 1e-4 * k, 0.1, 1e-3 * (k + 1))
+        if now < 0.0:
+            with pytest.raises(hc.BranchError, match="dead point"):
+                crank.read(now, rate, 0.303)
+        else:
+            assert crank.read(now, rate, 0.8)[0] == pytest.approx(now)
+
+
 @pytest.mark.parametrize("missing", [np.nan, np.inf, "no calls"])
 def test_a_dead_point_behind_missing_ticks_is_not_passed(missing):
     """From 0.5 rad at 10 rad/s, 120 ms later: readings that are no numbers are ticks as well."""
