@@ -66,6 +66,7 @@ class NumericConstraints:
     basis: Callable[[], Array]
     actuation: Callable[[], Array]
     undriven: Callable[[], Array] | None
+    rows: Callable[[tuple[Array, Array]], tuple[Array, Vector, float]]
     keeps: Callable[[Vector], None] | None
 
 
@@ -188,6 +189,13 @@ def numeric_constraints(
         N[dependent] = X
         return N
 
+    def rows(J: tuple[Array, Array]) -> tuple[Array, Vector, float]:
+        """Of dependent and independent columns; J_c takes the place of the latter. Rows that move
+        where c is zero bring no rate, see `velocity`."""
+        dep, ind = J
+        solve(dep.T, 1)  # G_dep' Z = J_dep'
+        return np.subtract(ind, dep.dot(G_ind), ind), dep.dot(right), 0.0
+
     def keeps(a: Vector) -> None:
         if kept_by is not None and not kept_by(here.v, a):
             here.doubtful = True
@@ -202,7 +210,7 @@ def numeric_constraints(
     )  # fmt: skip
     return NumericConstraints(
         motors.factor, motors.of_motors, motors.of_rates, motion, velocity, along, motors.share,
-        basis, actuation, motors.undriven, None if kept_by is None else keeps,
+        basis, actuation, motors.undriven, rows, None if kept_by is None else keeps,
     )  # fmt: skip
 
 
