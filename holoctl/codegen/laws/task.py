@@ -29,11 +29,12 @@ from holoctl.codegen.laws.motor_constraints import (
     SymbolicTree,
     motor_constraints,
 )
-from holoctl.codegen.laws.task_rows import TaskRows, reference_size, task_rows
+from holoctl.codegen.laws.task_rows import reference_size, task_rows
 from holoctl.codegen.laws.torque import errors_function
 from holoctl.codegen.matrices import column, dense, scalars, total
 from holoctl.codegen.task_subject import TaskSubject
 from holoctl.control.task_space.law import gains, matrix
+from holoctl.control.tasks.contract import TaskExpression
 from holoctl.laws.inverse import inverse
 from holoctl.laws.task import task_motion
 
@@ -172,7 +173,7 @@ class SymbolicTask:
 
 
 def _symbolic_task(
-    E: Expressions, subject: TaskSubject, K: SymbolicConstraints, rows: TaskRows
+    E: Expressions, subject: TaskSubject, K: SymbolicConstraints, rows: TaskExpression
 ) -> SymbolicTask:
     ca, law, scale = casadi_module(), subject.law, subject.law.usual[0].scale
     m, per_unit, doubt, lost = scale.size, 1.0 / K.unit, list[SX](), list[SX]()
