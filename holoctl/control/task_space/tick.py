@@ -90,7 +90,7 @@ def _numeric_task(
     stiffness, damping = gains(law)
     posture, unit, error_of = law.posture, np.eye(rows), tick.error
     lu = in_place_lu(J[1].T if rows == k else np.zeros((0, 0)), scale * columns.min())
-    squares, by_row, alike = columns**2, scale[:, None], bool((scale == scale[0]).all())
+    squares, by_row = columns**2, scale[:, None]
     per_c, most = 1.0 / mech.column_scale[:, None], BESIDE_DAMPED / TASK_DAMPED**2
     posv, potrf, potrs = lapack.dposv, lapack.dpotrf, lapack.dpotrs
 
@@ -113,12 +113,10 @@ def _numeric_task(
 
     def solver(J: Array, A: Array) -> Product:
         factors, info = potrf(A)
-        pivots, sizes = factors.diagonal(), A.diagonal()
-        pivots = pivots * pivots
-        if not alike:
-            pivots, sizes = pivots * scale * scale, sizes * scale * scale
-        good = not info and sizes.max() < TASK_DOUBT**2 * pivots.min()
-        if not (good and pivots_are_large(J * by_row, squares, 1.0 / TASK_DOUBT)):
+        pivots = factors.diagonal()
+        lost = A.diagonal() / (pivots * pivots)
+        good = not info and lost.dot(lost) < TASK_DOUBT**4
+        if not (good and pivots_are_large(J * by_row, squares)):
             here.doubtful = True
 
         def solve_A(b: Vector) -> Vector:
@@ -161,8 +159,9 @@ def _product(gain: Array) -> Product:
     return gain.__mul__ if gain.ndim == 1 else gain.dot
 
 
-def pivots_are_large(J_y: Array, squares: Vector, least: float) -> bool:
-    """Whether the pivots of rows along the coordinates, with the squares of their units, are larger
-    than this: masses do not matter then."""
-    factors, info = lapack.dpotrf((J_y * squares).dot(J_y.T))
-    return not info and bool(factors.diagonal().min() > least)
+def pivots_are_large(J: Array, squares: Vector) -> bool:
+    """Whether the inverse pivots of scaled rows along the coordinates, with the squares of their
+    units, have a norm of less than `TASK_DOUBT`: masses do not matter then."""
+    factors, info = lapack.dpotrf((J * squares).dot(J.T))
+    inverses = 1.0 / factors.diagonal()
+    return not info and bool(inverses.dot(inverses) < TASK_DOUBT**2)

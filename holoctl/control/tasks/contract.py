@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import pinocchio as pin
-from numpy import float64, zeros
+from numpy import dtype, float64, ndarray, zeros
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, as_given, read_only
@@ -52,6 +52,7 @@ __all__ = [
 ]
 
 Array = NDArray[float64]
+_FLOAT = dtype(float64)
 
 
 class TaskMotion(NamedTuple):
@@ -240,6 +241,10 @@ def wanted_of(task: BoundTask, reference: Any) -> Wanted:
             f"{len(reference)} (a value of several numbers is a list or an array)"
         )
     value, rate, acceleration = reference
+    if type(rate) is ndarray and type(acceleration) is ndarray:  # as a loop gives them
+        alike = rate.dtype is _FLOAT and acceleration.dtype is _FLOAT
+        if alike and rate.shape == acceleration.shape == (rows,):
+            return Wanted(task.wanted(value), rate, acceleration)
     if isinstance(rate, pin.Motion) or isinstance(acceleration, pin.Motion):
         raise InputError(
             "rate and acceleration of a reference have an entry for each row of the task, in the "

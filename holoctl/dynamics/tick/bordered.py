@@ -94,7 +94,7 @@ def numeric_tree(mech: Mechanism, data: pin.Data, motion: LiveMotion, here: Here
     model, rest = mech.model, np.zeros(mech.nv)
     friction, others = all_in_a_tick(mech.bound_forces, model, motion)
     rnea, crba, potrf, potrs = pin.rnea, pin.crba, lapack.dpotrf, lapack.dpotrs
-    most = INVERSE_DOUBT**2
+    most = INVERSE_DOUBT**4
 
     def needed(a: Vector, at: Vector | None) -> Vector:
         q, v, t = here.q, here.v, here.t
@@ -122,7 +122,8 @@ def numeric_tree(mech: Mechanism, data: pin.Data, motion: LiveMotion, here: Here
     def cholesky(W: Array) -> Callable[[Array], Array]:
         factor, info = potrf(W)
         pivots = factor.diagonal()
-        if info or not (W.diagonal() / (pivots * pivots)).max(initial=0.0) < most:
+        lost = W.diagonal() / (pivots * pivots)
+        if info or not lost.dot(lost) < most:
             here.doubtful = True
 
         def solve(b: Array) -> Array:
