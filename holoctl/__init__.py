@@ -82,6 +82,14 @@ if TYPE_CHECKING:
     )
     from holoctl.control.task_space.task_space_control import TaskSpaceControl
     from holoctl.control.tasks.center_of_mass_task import CenterOfMassTask
+    from holoctl.control.tasks.contract import (
+        BoundTask,
+        FrameMotion,
+        Task,
+        TaskExpression,
+        TaskMotion,
+        TaskTick,
+    )
     from holoctl.control.tasks.custom_task import CustomTask
     from holoctl.control.tasks.frame_task import FrameTask
     from holoctl.control.tasks.posture_task import PostureTask
@@ -190,6 +198,9 @@ _HOMES = {
     "control.task_space.loop": ["SensedTaskTracking", "TaskLoop", "TaskReport", "TaskTracking"],
     "control.task_space.task_space_control": ["TaskSpaceControl"],
     "control.tasks.center_of_mass_task": ["CenterOfMassTask"],
+    "control.tasks.contract": [
+        "BoundTask", "FrameMotion", "Task", "TaskExpression", "TaskMotion", "TaskTick",
+    ],
     "control.tasks.custom_task": ["CustomTask"],
     "control.tasks.frame_task": ["FrameTask"],
     "control.tasks.posture_task": ["PostureTask"],

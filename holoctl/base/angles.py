@@ -7,10 +7,23 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["wrapped"]
+__all__ = ["position_error", "wrapped"]
 
 
 def wrapped(angle: Any, remainder: Callable[[Any, float], Any] = np.remainder) -> Any:
     """An angle the shorter way round, in [-pi, pi): the error of what turns without end. Of an
     array, or of an expression, which brings its own `remainder`."""
     return remainder(angle + np.pi, 2.0 * np.pi) - np.pi
+
+
+def position_error(q: Any, at: int, turning: bool, wanted: Any) -> Any:
+    """As an expression: from the position at a place in q to the one that is wanted; wrapped to
+    half a turn where it turns without end, and q has cosine and sine."""
+    import casadi as ca
+
+    def remainder(x: Any, y: float) -> Any:
+        return x - y * ca.floor(x / y)
+
+    if turning:
+        return wrapped(wanted - ca.atan2(q[at + 1], q[at]), remainder)
+    return wanted - q[at]

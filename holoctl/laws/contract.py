@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["Constraints", "Tree", "times"]
+__all__ = ["Constraints", "Task", "Tree", "times"]
 
 
 def times(A: Any, x: Any) -> Any:
@@ -78,6 +78,12 @@ class Constraints(Protocol):
         ...
 
     @property
+    def rows(self) -> Callable[[Any], tuple[Any, Any, Any]]:
+        """Of rows J, as the machine keeps them: J_c = ``J gamma`` (m, k), and the ``J a`` and
+        ``J v`` (m,) of ``c = 0``. It may overwrite J."""
+        ...
+
+    @property
     def keeps(self) -> Callable[[Any], None] | None:
         """Judges whether an acceleration keeps the redundant rows too; None where there are none,
         or nobody is to judge."""
@@ -121,4 +127,74 @@ class Tree(Protocol):
     def steps(self) -> int:
         """How often motions are corrected by W: twice where its guard allows so small pivots that
         one step leaves too much over."""
+        ...
+
+
+class Task(Protocol):
+    """One task at a state, ``xd = J v`` and ``xdd = J a - right``, with its gains."""
+
+    @property
+    def jacobian(self) -> Any:
+        """J, as `Constraints.rows` takes it."""
+        ...
+
+    @property
+    def right(self) -> Any:
+        """``-Jd v`` (m,)."""
+        ...
+
+    @property
+    def rate(self) -> Any:
+        """``J v`` (m,)."""
+        ...
+
+    @property
+    def error(self) -> Callable[[Any], Any]:
+        """e (m,), from here to the value of a reference."""
+        ...
+
+    @property
+    def stiffness(self) -> Callable[[Any], Any]:
+        """``K e``: forces where `natural`, else accelerations."""
+        ...
+
+    @property
+    def damping(self) -> Callable[[Any], Any] | None:
+        """``D ed`` likewise; None for the critical damping of the natural inertia."""
+        ...
+
+    @property
+    def critical(self) -> Callable[[Any, Any], Any]:
+        """``D ed`` with damping ratio one, of the mobility A."""
+        ...
+
+    @property
+    def natural(self) -> bool:
+        """Whether stiffness and damping make forces, which the natural inertia feels."""
+        ...
+
+    @property
+    def per_inertia(self) -> Callable[[Any], Any] | None:
+        """``Ld^-1 f`` of a wanted inertia; None without."""
+        ...
+
+    @property
+    def posture(self) -> Callable[[], Any]:
+        """Accelerations of the motors (nu,) for motions that the task leaves free."""
+        ...
+
+    @property
+    def square(self) -> Callable[[Any], tuple[Callable[[Any], Any], Callable[[Any], Any]]] | None:
+        """The functions b -> J_c^-1 b and x -> J_c^-T x of a square J_c, which it may overwrite;
+        None where there are fewer rows than motions, or A is damped."""
+        ...
+
+    @property
+    def damped(self) -> Callable[[Any, Any], Any] | None:
+        """A of J_c and A, damped where the task is nearly singular; None where it never is."""
+        ...
+
+    @property
+    def solver(self) -> Callable[[Any, Any], Callable[[Any], Any]]:
+        """The function b -> A^-1 b of J_c and A."""
         ...

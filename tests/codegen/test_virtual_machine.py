@@ -168,5 +168,11 @@ def test_what_it_has_not_is_refused_by_name():
     with pytest.raises(hc.InputError, match="limits"):
         hc.compile(limited, machine="vm")
     tip = hc.FrameTask(mech.model.frames[-1].name, axes=["x", "z"])
-    with pytest.raises(hc.InputError, match="tasks"):
-        hc.compile(hc.TaskSpaceControl(mech, tip, 100.0, 20.0), machine="vm")
+    task = hc.TaskSpaceControl(mech, tip, 100.0, 20.0)
+    with pytest.raises(hc.InputError, match="closed state"):
+        hc.compile(task, ["torque", "state"], machine="vm")
+    with pytest.raises(hc.InputError, match=r"controller.loop\(\)"):
+        hc.compile(task, machine="vm").loop()
+    limited = hc.TaskSpaceControl(mech, tip, 100.0, 20.0, limits=hc.Limits(effort=5.0))
+    with pytest.raises(hc.InputError, match="limits"):
+        hc.compile(limited, machine="vm")

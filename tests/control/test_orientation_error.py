@@ -125,7 +125,10 @@ def test_close_to_half_a_turn_it_is_exact_still():
 
 def test_quaternions_are_those_of_pinocchio():
     for D in [*rotations(), np.eye(3), np.diag([1.0, -1.0, -1.0])]:
-        w, x, y, z = quaternion(D.ravel().tolist())
+        found = quaternion(D.ravel().tolist())
+        size = np.linalg.norm(found)
+        assert 2.0 - 1e-14 <= size <= 4.0 + 1e-14
+        w, x, y, z = np.array(found) / size
         assert w >= 0.0
         R = pin.Quaternion(w, x, y, z).toRotationMatrix()
         np.testing.assert_allclose(R, D, atol=1e-14)

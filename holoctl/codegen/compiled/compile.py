@@ -14,7 +14,7 @@ from holoctl.base.checks import name_list, one_of, quiet
 from holoctl.base.errors import InputError
 from holoctl.codegen.casadi_extra import casadi_module
 from holoctl.codegen.compiled.compiled import Compiled, from_subject
-from holoctl.codegen.compiled.compiled_tasks import CompiledTasks, compiled_tasks
+from holoctl.codegen.compiled.compiled_tasks import NO_STATE, CompiledTasks, compiled_tasks
 from holoctl.codegen.compiled.functions import MACHINES, wanted_functions
 from holoctl.codegen.law_options import Subject, subject_of
 from holoctl.codegen.task_subject import check_own_options
@@ -51,6 +51,7 @@ def compile(
     *,
     flags: Iterable[str] = (),
     measured: Iterable[str] | None = None,
+    machine: str = "c",
 ) -> CompiledTasks: ...
 
 
@@ -80,8 +81,9 @@ def compile(
     what : Mechanism, ComputedTorque, TaskSpaceControl or Impedance
         A controller brings its partition, weights and limits, and projects targets. Where it has
         ``limits=``, ``torque`` keeps them; the inverse dynamics are those of the mechanism. Of a
-        law of tasks, ``"torque"`` and ``"state"`` can be compiled: of one task that is no
-        `CustomTask`, with no more rows than motions, all of these driven, and without ``limits=``.
+        law of tasks, ``"torque"`` and ``"state"`` can be compiled: of one task that has an
+        expression (a `CustomTask` has none), with no more rows than motions, all of these driven,
+        and without ``limits=``.
     functions : iterable of str, optional
         Of ``"inverse_dynamics"``, ``"forward_dynamics"``, ``"terms"``, ``"torque"`` (of a
         controller), ``"inverse_dynamics_derivatives"``, ``"forward_dynamics_derivatives"``,
@@ -108,7 +110,7 @@ def compile(
         ``"c"``, or ``"vm"``: CasADi's virtual machine, which needs no compiler and is there in a
         fraction of the time. It is slower than C, as a rule faster than the tick in Python, and has
         the same guard. It has no closed state from what is measured, and no torque of laws with
-        limits or of tasks.
+        limits.
 
     Returns
     -------
@@ -142,8 +144,6 @@ def compile(
     """
     one_of("machine", machine, MACHINES)
     if isinstance(what, (TaskSpaceControl, Impedance)):
-        if machine == "vm":
-            raise InputError("machine='vm' has no laws of tasks; machine='c' has")
         options = {
             "partition": partition is None, "weights": weights is None,
             "inconsistent": inconsistent is NOT_GIVEN, "closure_limit": closure_limit is NOT_GIVEN,
@@ -153,7 +153,7 @@ def compile(
         casadi_module()
         more = tuple(name_list("flags", flags))
         sensors = None if measured is None else tuple(name_list("measured", measured))
-        return compiled_tasks(what, functions, more, sensors)
+        return compiled_tasks(what, functions, more, sensors, machine)
     subject = subject_of(what, partition, weights, inconsistent, closure_limit, velocity_limit)
     wanted = wanted_functions(functions, subject)
     more = tuple(name_list("flags", flags))
@@ -167,7 +167,7 @@ def compile(
 def _check_virtual(subject: Subject, wanted: tuple[str, ...]) -> None:
     """Raise `InputError` for what the virtual machine has not."""
     if "state" in wanted:
-        raise InputError("machine='vm' does not find the closed state; machine='c' does")
+        raise InputError(NO_STATE)
     if "torque" in wanted and subject.keeping is not None:
         raise InputError(
             f"{subject.mech.name}: machine='vm' has no torque within limits; machine='c' has"

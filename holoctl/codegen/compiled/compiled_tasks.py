@@ -1,4 +1,4 @@
-"""`CompiledTasks`: a law of one task in machine code, with the Python path behind it."""
+"""`CompiledTasks`: a law of one task compiled, with the Python path behind it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Vector, as_given, finite, instant, name_list, one_of, quiet, stored
+from holoctl.base.errors import InputError
 from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.extension_source import Law
 from holoctl.codegen.compiled.fallbacks import Fallbacks
+from holoctl.codegen.compiled.interpreted import interpreted
 from holoctl.codegen.compiled.sensing import CompiledLoop, SensingCode, not_compiled, sensing_code
 from holoctl.codegen.compiled.task_source import task_source
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.borders import assembly_with
 from holoctl.codegen.laws.task import task_function
-from holoctl.codegen.laws.task_rows import of_a_pose, reference_value
+from holoctl.codegen.laws.task_rows import reference_pose, reference_value
 from holoctl.codegen.shared_steps import source
 from holoctl.codegen.task_subject import TaskSubject, task_subject_of
 from holoctl.control.task_space.impedance import Impedance
@@ -30,11 +32,13 @@ from holoctl.mechanism.mechanism import Mechanism
 __all__ = ["CompiledTaskLoop", "CompiledTasks", "compiled_tasks"]
 
 FUNCTIONS = ("torque", "state")
+NO_STATE = "machine='vm' does not find the closed state; machine='c' does"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CompiledTasks:
-    """What `compile` returns for a `TaskSpaceControl` or `Impedance`: its torque in machine code.
+    """What `compile` returns for a `TaskSpaceControl` or `Impedance`: its torque in machine code,
+    or by CasADi's virtual machine.
 
     References are those of the controller: poses (`pin.SE3`) and contiguous arrays of float64, or
     tuples of these, go straight into C. Where the guard is in doubt (near singular tasks and
@@ -52,12 +56,15 @@ class CompiledTasks:
     flags : tuple of str
     measured : tuple of str or None
         What `torque_from_motors` takes; None for what the controller says, or the motors.
+    machine : str
+        ``"c"``, or ``"vm"``: CasADi's virtual machine, which has `torque` alone.
     """
 
     controller: TaskSpaceControl | Impedance
     functions: tuple[str, ...]
     flags: tuple[str, ...]
     measured: tuple[str, ...] | None
+    machine: str
     _code: tuple[Any, Law] = field(repr=False)
     _fallbacks: Fallbacks = field(init=False, repr=False)
     _lock: threading.Lock = field(init=False, repr=False)
@@ -72,16 +79,18 @@ class CompiledTasks:
         put("_lock", threading.Lock())
         put("_sensing", [])
         put("_own", threading.local())
-        # The C function stands before the method of the same name, and calls it where needed.
-        module, _ = self._code
-        usual = type(self).torque.__get__(self)
-        put("torque", module.bind(usual, self._torque_in_python, pin.SE3))
+        if self.machine == "c":
+            # The C function stands before the method of the same name, and calls it where needed.
+            module, _ = self._code
+            usual = type(self).torque.__get__(self)
+            put("torque", module.bind(usual, self._torque_in_python, pin.SE3))
 
     def __repr__(self) -> str:
         return f"<CompiledTasks {self.mech.name!r}: {', '.join(self.functions)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return compiled_tasks, (self.controller, self.functions, self.flags, self.measured)
+        given = self.controller, self.functions, self.flags, self.measured, self.machine
+        return compiled_tasks, given
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledTasks:
         return self  # it does not change; what is mutable counts
@@ -152,8 +161,13 @@ class CompiledTasks:
         Raises
         ------
         InputError, AssemblyError, BranchError, HoloctlError
-            As `Compiled.loop`.
+            As `Compiled.loop`; an `InputError` with ``machine="vm"``, which has none.
         """
+        if self.machine == "vm":
+            raise InputError(
+                f"{self.mech.name}: the virtual machine does not find the closed state; take "
+                "controller.loop() in Python, or machine='c'"
+            )
         with self._lock:
             if not self._sensing:
                 own = self.controller._own
@@ -273,6 +287,7 @@ def compiled_tasks(
     functions: Any,
     flags: tuple[str, ...],
     measured: tuple[str, ...] | None,
+    machine: str = "c",
 ) -> CompiledTasks:
     """Build what was asked for, now or when a pickle is read.
 
@@ -280,7 +295,7 @@ def compiled_tasks(
     ------
     InputError
         For another function than ``"torque"`` and ``"state"``; for what cannot be compiled, by
-        name.
+        name; for ``"state"`` of ``machine="vm"``.
     """
     subject = task_subject_of(controller, "compiled")
     wanted = ("torque",) if functions is None else tuple(name_list("functions", functions))
@@ -288,18 +303,23 @@ def compiled_tasks(
         one_of("functions of a law of tasks", name, FUNCTIONS)
     if "torque" not in wanted:
         raise not_compiled("torque", "hc.compile(controller)")
-    found = CompiledTasks(controller, wanted, flags, measured, _machine_code(subject, flags))
+    if machine == "vm" and "state" in wanted:
+        raise InputError(NO_STATE)
+    code = _machine_code(subject, flags, machine)
+    found = CompiledTasks(controller, wanted, flags, measured, machine, code)
     if "state" in wanted:
         found.loop()
     return found
 
 
-def _machine_code(subject: TaskSubject, flags: tuple[str, ...]) -> tuple[Any, Law]:
-    """Extension module and law of the torque."""
+def _machine_code(subject: TaskSubject, flags: tuple[str, ...], machine: str) -> tuple[Any, Law]:
+    """Extension module, or what has its functions, and law of the torque."""
     E = symbolic(subject.mech, subject.partition)
     function = task_function(E, subject)
     inputs = tuple((function.name_in(i), function.numel_in(i)) for i in range(5))
     law = Law("torque", inputs, (("u", subject.mech.nu), ("doubt", 1)))
+    if machine == "vm":
+        return interpreted(function, law), law
     kernel = source([function])
-    along, turns = of_a_pose(subject.task)
+    along, turns = reference_pose(subject.task)
     return built(partial(task_source, kernel, law, along, turns), flags), law

@@ -19,7 +19,7 @@ from holoctl.codegen.laws.closed_state import ClosedState, closed_state
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
 from holoctl.codegen.laws.limited import Limited, as_it_moves, caused_by, change_function, limited
 from holoctl.codegen.laws.measures import broken_rows, measures
-from holoctl.codegen.laws.task import NAMES, asked_of, task_torque
+from holoctl.codegen.laws.task import NAMES, asked_of, task_efforts
 from holoctl.codegen.laws.torque import at_reference, errors_function
 from holoctl.codegen.matrices import dense, total
 from holoctl.codegen.task_subject import TaskSubject
@@ -171,7 +171,7 @@ def exported_laws(
 def _task(E: Expressions, subject: TaskSubject, t: list[SX]) -> Any:
     """The function ``task``."""
     asked, off = asked_of(subject), measures(E)
-    found = task_torque(E, subject, asked)
+    found = task_efforts(E, subject, asked)
     kept, redundant, size = broken_rows(E, found.a)
     outputs = [
         found.u, found.doubt, _dense(off.errors), _dense(off.rates), off.speed,

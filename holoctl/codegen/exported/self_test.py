@@ -10,7 +10,7 @@ from holoctl.codegen.exported.states import States
 from holoctl.codegen.exported.ticks import Ticks
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.task import NAMES
-from holoctl.codegen.laws.task_rows import of_a_pose
+from holoctl.codegen.laws.task_rows import reference_pose
 
 __all__ = ["self_test"]
 
@@ -138,7 +138,7 @@ def _refused(E: Expressions, laws: Laws, states: States, shared: Shared) -> str:
             "  c.kp[0] = HUGE_VAL;",
             f'  check(tick(&c, &x, u) == {U}_OVERFLOW && finite_u(u), "OVERFLOW");',
         ]
-    if laws.task is not None and of_a_pose(laws.task.subject.task)[1]:
+    if laws.task is not None and reference_pose(laws.task.subject.task)[1]:
         lines += [
             "  x = good_input(0);",
             "  start(&c);",

@@ -6,7 +6,7 @@ from holoctl.base.tolerances import NOT_A_ROTATION
 from holoctl.codegen.c_text import comment, filled, number
 from holoctl.codegen.exported.contexts import Rotation, Shared, TaskDeclaration, TaskTorque
 from holoctl.codegen.exported.laws import TaskExport
-from holoctl.codegen.laws.task_rows import of_a_pose, reference_size
+from holoctl.codegen.laws.task_rows import reference_pose, reference_size
 
 __all__ = ["task_declaration", "task_torque"]
 
@@ -28,7 +28,7 @@ def task_declaration(task: TaskExport, shared: Shared) -> str:
 def _value(task: TaskExport) -> str:
     """Lines of documentation of the value."""
     bound = task.subject.task
-    along, turns = of_a_pose(bound)
+    along, turns = reference_pose(bound)
     count = reference_size(bound)
     if turns:
         return (
@@ -46,7 +46,7 @@ def _value(task: TaskExport) -> str:
 def task_torque(task: TaskExport, timed: bool, shared: Shared, noise: str) -> str:
     """The function for its torque."""
     bound = task.subject.task
-    _, turns = of_a_pose(bound)
+    _, turns = reference_pose(bound)
     rotation = filled("rotation.c", None, Rotation(number(NOT_A_ROTATION))) if turns else ""
     check = f"  if (!is_rotation(value + 3)) return refuse(c, {shared.U}_NOT_NORMALISED, u);\n"
     own = TaskTorque(

@@ -20,7 +20,7 @@ from holoctl.base.tolerances import LEAST_PIVOT
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.elimination import Elimination, eliminate, pivot_order
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.matrices import column, dense, scalars
+from holoctl.codegen.matrices import column, dense, scalars, total
 from holoctl.codegen.stabilised import stabilised_drift
 from holoctl.projector.partition import most_condition
 
@@ -64,6 +64,15 @@ class Bordered:
         """x with ``[G' C] (y; x) = w``."""
         return column(self.elimination.solve_transposed(scalars(w))[len(self.right) :])
 
+    def rows(self, J: SX) -> tuple[SX, SX, SX]:
+        """J_c, and the J a and J v of ``c = 0``: each row gives ``K' (y; x) = J_i'``."""
+        r, width = len(self.right), J.shape[1]
+        solved = [self.elimination.solve_transposed([row[i] for i in range(width)])
+                  for row in casadi_module().vertsplit(J)]  # fmt: skip
+        known = (self.right, self.moving)
+        Ja, Jv = (column(_dot(row, x) for row in solved) for x in known)
+        return dense([dict(enumerate(row[r:])) for row in solved], width - r), Ja, Jv
+
     def basis(self, count: int) -> SX:
         """The motions that the last `count` rows of C' alone measure, a column each."""
         ca = casadi_module()
@@ -73,6 +82,11 @@ class Bordered:
             unit = [ca.SX(float(i == k)) for i in range(n)]
             columns.append(ca.sparsify(column(self.elimination.solve(unit))))
         return ca.horzcat(ca.SX(n, 0), *columns)
+
+
+def _dot(y: list[SX], x: list[SX]) -> SX:
+    """Of as many entries as the shorter one has."""
+    return total(a * b for a, b in zip(y, x, strict=False))
 
 
 def bordered(E: Expressions, C: Array, unit: Array) -> Bordered:

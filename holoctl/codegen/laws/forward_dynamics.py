@@ -5,16 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from holoctl.base.tolerances import REDUCED
-from holoctl.codegen.casadi_extra import SX, casadi_module
-from holoctl.codegen.elimination import Factors, factored
+from holoctl.codegen.casadi_extra import casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.motor_constraints import SymbolicTree, free_constraints
 from holoctl.codegen.matrices import total
-from holoctl.codegen.tree_dynamics import mass_matrix
 from holoctl.laws.response import forward
 
-__all__ = ["forward_function", "reduced_inertia"]
+__all__ = ["forward_function"]
 
 
 def forward_function(E: Expressions) -> Any:
@@ -27,8 +24,3 @@ def forward_function(E: Expressions) -> Any:
         "forward_dynamics", [E.q, E.v, tau, E.t], [a, total(doubt)],
         ["q", "v", "tau", "t"], ["a", "doubt"],
     )  # fmt: skip
-
-
-def reduced_inertia(E: Expressions, N: SX) -> Factors:
-    """``N' M N``, factored."""
-    return factored(N.T @ (mass_matrix(E.tree) @ N), REDUCED)

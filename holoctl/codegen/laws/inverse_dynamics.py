@@ -3,27 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.errors import InputError
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_extra import casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.measures import redundant_doubt, state_doubt
-from holoctl.codegen.laws.motor_constraints import (
-    SymbolicConstraints,
-    SymbolicTree,
-    motor_constraints,
-)
+from holoctl.codegen.laws.motor_constraints import SymbolicTree, motor_constraints
 from holoctl.codegen.matrices import total
 from holoctl.laws.inverse import holding, inverse
 from holoctl.rows.closure_limits import StateLimits
 
-__all__ = ["Aim", "Aimed", "aimed_dynamics", "holding_function", "inverse_function"]
+__all__ = ["holding_function", "inverse_function"]
 
 Array = NDArray[np.float64]
 
@@ -82,47 +76,3 @@ def holding_function(E: Expressions, weights: Array | None = None) -> Any:
     u, doubt = holding(K, tree), total([*E.doubt, *K.doubt, *tree.doubt])
     u, doubt = ca.substitute([u, doubt], [E.v], [ca.SX.zeros(E.mech.nv)])
     return ca.Function("holding", [E.q, E.t], [u, doubt], ["q", "t"], ["u", "doubt"])
-
-
-@dataclass(frozen=True, eq=False)
-class Aimed:
-    """What a law of motions asks for.
-
-    Attributes
-    ----------
-    motion : (k, 1) expression
-        c.
-    rates : (k, 1) expression or None
-        The same of the velocity that friction is taken at; None: v.
-    push : (k, 1) expression or None
-        Efforts along the motions that the motors are to do the work of besides.
-    doubt : list
-    """
-
-    motion: SX
-    rates: SX | None
-    push: SX | None
-    doubt: list[SX]
-
-
-Aim = Callable[[SymbolicConstraints], Aimed]
-"""A law that asks for a motion, in the place of a target of the motors."""
-
-
-def aimed_dynamics(E: Expressions, weights: Array | None, aim: Aim) -> tuple[SX, SX, SX]:
-    """u, a and doubt of the motion that a law aims at; where no motion is passive.
-
-    Raises
-    ------
-    NotActuatedError, InputError
-        As `inverse_function`; also where some motion is passive.
-    """
-    if E.partition.actuation_rank < E.partition.independent.size:
-        raise InputError(
-            f"{E.mech.name}: some of its motions are passive, and the motion that a task asks for "
-            "then cannot be compiled; the controller itself takes it"
-        )
-    K, tree = motor_constraints(E, weights, "project"), SymbolicTree(E)
-    aimed = aim(K)
-    u, a, _ = inverse(K, tree, aimed.motion, aimed.rates, aimed.push)
-    return u, a, total([*E.doubt, *K.doubt, *tree.doubt, *aimed.doubt])

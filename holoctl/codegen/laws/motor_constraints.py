@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +70,11 @@ class SymbolicConstraints:
     undriven: Callable[[], SX] | None
     keeps: None = None
 
+    @property
+    def rows(self) -> Callable[[SX], tuple[SX, SX, SX]]:
+        """J_c, and what is known of rows J."""
+        return self.bordered.rows
+
 
 @dataclass(frozen=True, eq=False)
 class SymbolicTree:
@@ -124,13 +130,16 @@ def free_constraints(E: Expressions) -> SymbolicConstraints:
     unit = 1.0 / E.mech.column_scale[free]
     K = bordered(E, selection(E.mech.nv, free), unit)
 
+    @cache
+    def basis() -> SX:
+        return K.basis(free.size)
+
     def nobody(_: SX) -> SX:
         raise NotActuatedError(f"{E.mech.name}: motors were not laid out")
 
     return SymbolicConstraints(
         K, unit, list(K.doubt), nobody, nobody, K.motion, K.velocity, K.along, nobody,
-        lambda: K.basis(free.size), lambda: K.basis(free.size).T @ casadi_module().SX(E.mech.B),
-        None,
+        basis, lambda: basis().T @ casadi_module().SX(E.mech.B), None,
     )  # fmt: skip
 
 
@@ -175,7 +184,7 @@ def _driven(
 
     return SymbolicConstraints(
         K, border.unit, list(K.doubt), padded, padded, K.motion, K.velocity, K.along,
-        lambda x: x[:nu], lambda: K.basis(k), lambda: ca.SX(np.eye(k)[:, :nu]),
+        lambda x: x[:nu], cache(lambda: K.basis(k)), lambda: ca.SX(np.eye(k)[:, :nu]),
         (lambda: K.basis(passive)) if passive else None,
     )  # fmt: skip
 

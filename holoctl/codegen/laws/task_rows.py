@@ -1,313 +1,175 @@
-"""Tasks as expressions: rows J, Jd v and J v, and the error that a reference leaves.
-
-Rows of a frame are seen from a body above both frames (codegen/relative_motion.py), with U the
-velocity of p2 seen from body 1, D the acceleration likewise, and e_i the axes of frame 1, or of
-frame 2 where the task is local:
-
-    along i    e_i . U                           D . e_i + (dw x e_i) . U, the latter if local
-    about i    e_i . dw                          e_i . (dalpha - omega1 x dw)
-
-The errors are those of control/tasks, which are the oracle in the tests.
-"""
+"""Tasks as expressions: what a bound task offers, shown the frames of a tree, and compared with it
+where it is somebody's own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import NOT_A_ROTATION
+from holoctl.base.tolerances import DIFFERENCE_TIMES, EXPRESSIONS_AGREE, PHI_AGREES
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.position_error import position_error
-from holoctl.codegen.matrices import scalars
+from holoctl.codegen.matrices import column, dense, scalars, total
 from holoctl.codegen.relative_motion import (
-    Pair,
     Seen,
     moved,
     pair_between,
+    placed,
     point_motion,
     see,
     turns,
 )
-from holoctl.codegen.tree import constant
-from holoctl.control.tasks.center_of_mass_task import BoundCenterOfMassTask
-from holoctl.control.tasks.contract import BoundTask
-from holoctl.control.tasks.frame_task import BoundFrameTask, Pose
-from holoctl.control.tasks.posture_task import BoundPostureTask
-from holoctl.tree.frames import LETTERS
-from holoctl.tree.frozen_model import plain
+from holoctl.codegen.tree import Tree
+from holoctl.constraints.contract import offered
+from holoctl.constraints.expressed import derivatives
+from holoctl.constraints.user_classes import of_library
+from holoctl.control.tasks.contract import BoundTask, FrameMotion, Show, TaskExpression
+from holoctl.tree.frames import Frame
+from holoctl.tree.kinematics import kinematics
 
-__all__ = ["TaskRows", "of_a_pose", "opaque", "reference_size", "reference_value", "task_rows"]
+__all__ = ["check_expressed", "reference_pose", "reference_size", "reference_value", "task_rows"]
 
 Vector = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class TaskRows:
-    """A task as expressions.
+def check_expressed(task: BoundTask) -> None:
+    """Raise `InputError` for a task that has no expression, by name."""
+    why: str = getattr(task, "opaque", "")
+    if not why and offered(task, "expression", "at") is None:
+        why = f"a {type(task).__name__.removeprefix('Bound')} has no expressions"
+    if why:
+        raise InputError(
+            f"task {', '.join(task.labels)} cannot be compiled: {why}; FrameTask, PostureTask and "
+            "CenterOfMassTask have"
+        )
 
-    Attributes
-    ----------
-    jacobian : (rows,) list of dict
-        Coordinate to entry of J; what is not there is zero.
-    drift, rate, error : (rows,) lists
-        ``Jd v``, ``J v`` and e.
-    doubt : list
-        Each is below one where the reference is one.
-    """
 
-    jacobian: list[dict[int, SX]]
-    drift: list[SX]
-    rate: list[SX]
-    error: list[SX]
-    doubt: list[SX]
+def reference_pose(task: BoundTask) -> tuple[tuple[int, ...], bool]:
+    """What of a pose is read: coordinates of its position, in the order of the value, and whether
+    its rotation follows."""
+    found: tuple[tuple[int, ...], bool] = getattr(task, "pose", ((), False))
+    return found
 
 
 def reference_size(task: BoundTask) -> int:
-    """Of the value that a reference gives: positions, or of a pose its position and, row by row,
-    its rotation.
-
-    Raises
-    ------
-    InputError
-        For a task that has no expressions, by name.
-    """
-    if isinstance(task, BoundFrameTask):
-        if task.of_poses:
-            return 12
-        return 3 if task.local else len(task.axes)
-    if isinstance(task, (BoundPostureTask, BoundCenterOfMassTask)):
-        return len(task.labels)
-    raise InputError(opaque(task))
-
-
-def opaque(task: BoundTask) -> str:
-    """That a task has no expressions, by name."""
-    kind = type(task).__name__.removeprefix("Bound")
-    why = getattr(task, "opaque", "") or f"a {kind} has no expressions"
-    return (
-        f"task {', '.join(task.labels)} cannot be compiled: {why}; FrameTask, PostureTask and "
-        "CenterOfMassTask have"
-    )
+    """How many numbers the value of a reference has in code."""
+    along, turning = reference_pose(task)
+    return len(along) + 9 * turning if along or turning else task.scale.size
 
 
 def reference_value(task: BoundTask, wanted: Any) -> Vector:
     """The value of a reference that the task has checked, as the code takes it."""
-    if not isinstance(wanted, Pose):
-        return np.array(wanted, dtype=float)
-    if not isinstance(task, BoundFrameTask) or wanted.rotation is None:
-        return np.array(wanted.position, dtype=float)
-    position = np.zeros(3)
-    position[slice(None) if task.local else _places(task)] = wanted.position
-    return np.concatenate([position, np.asarray(wanted.rotation, dtype=float).ravel()])
+    numbers = getattr(task, "numbers", None)
+    return np.array(wanted if numbers is None else numbers(wanted), dtype=float)
 
 
-def of_a_pose(task: BoundTask) -> tuple[tuple[int, ...], bool]:
-    """What of a pose is read: coordinates of its position, in the order of the value, and whether
-    its rotation follows."""
-    if not isinstance(task, BoundFrameTask):
-        return (), False
-    if task.local or task.of_poses:
-        return (0, 1, 2), task.of_poses
-    return tuple(_places(task)), False
+def task_rows(E: Expressions, task: BoundTask, value: SX) -> TaskExpression:
+    """The rows of a task, in its order; `value` is that of a reference.
 
-
-def task_rows(E: Expressions, task: BoundTask, value: SX) -> TaskRows:
-    """The rows of a task, in its order; `value` is that of a reference."""
-    given = scalars(value)
-    if isinstance(task, BoundFrameTask):
-        return _of_a_frame(E, task, given)
-    if isinstance(task, BoundPostureTask):
-        return _of_positions(E, task, given)
-    if isinstance(task, BoundCenterOfMassTask):
-        return _of_all_mass(E, task, given)
-    raise InputError(opaque(task))
-
-
-def _of_positions(E: Expressions, task: BoundPostureTask, value: list[SX]) -> TaskRows:
-    ca, columns = casadi_module(), np.argmax(task.jacobian, axis=1).tolist()
-    error = [
-        position_error(E.q, int(at), i in task.places.turning, value[i])
-        for i, at in enumerate(task.places.where)
-    ]
-    rows = [{k: ca.SX(1.0)} for k in columns]
-    return TaskRows(rows, [ca.SX(0.0)] * len(rows), [E.v[k] for k in columns], error, [])
-
-
-def _of_all_mass(E: Expressions, task: BoundCenterOfMassTask, value: list[SX]) -> TaskRows:
-    """The mean of the centres of mass of all bodies, by their masses."""
-    ca, model = casadi_module(), plain(E.mech.model)
-    zero, seen = ca.SX.zeros(3), dict[tuple[int, int], Seen]()
-    center, velocity, acceleration = zero, zero, zero
-    columns: dict[int, SX] = {}
-    bodies = [j for j in range(1, model.njoints) if model.inertias[j].mass > 0.0]
-    whole = sum(model.inertias[j].mass for j in bodies)
-    for j in bodies:
-        s, part = see(E.tree, (0, 0), E.tree.of_joint[j], E.v, seen), model.inertias[j].mass / whole
-        p = s.o + s.R @ constant(model.inertias[j].lever)
-        v, a = point_motion(s, p)
-        center, velocity = center + part * p, velocity + part * v
-        acceleration = acceleration + part * a
-        for c, angular, linear, origin in s.columns:
-            columns[c] = columns.get(c, zero) + part * (linear + ca.cross(angular, p - origin))
-    along = [LETTERS.index(axis) for axis in task.axes]
-    rows = [{c: x[i] for c, x in columns.items() if not x[i].is_zero()} for i in along]
-    error = [x - center[i] for x, i in zip(value, along, strict=True)]
-    return TaskRows(rows, [acceleration[i] for i in along], [velocity[i] for i in along], error, [])
-
-
-# -------------------------------------------------------------------------------- frames
-
-
-def _of_a_frame(E: Expressions, task: BoundFrameTask, value: list[SX]) -> TaskRows:
-    ca = casadi_module()
-    pair = pair_between(E.tree, task.table.frames1[0], task.table.frames2[0], E.v, {})
-    rows, drift, rate = list[dict[int, SX]](), list[SX](), list[SX]()
-    axes = pair.R2 if task.local else pair.R1
-    motion = _relative(pair)
-    dw, dalpha = motion.angular
-    for axis in task.axes:
-        n = axes[:, LETTERS.index(axis[-1])]
-        if axis in LETTERS:
-            U, D = motion.linear
-            columns = moved(pair, pair.p2, pair.p2)
-            more = ca.dot(ca.cross(dw, n), U) if task.local else 0.0
-            rate.append(ca.dot(n, U))
-            drift.append(ca.dot(n, D) + more)
-        else:
-            columns = turns(pair)
-            rate.append(ca.dot(n, dw))
-            drift.append(ca.dot(n, dalpha))
-        entries = ((c, ca.dot(n, g)) for c, g in columns)
-        rows.append({c: x for c, x in entries if not x.is_zero()})
-    error, doubt = _pose_error(task, pair, value)
-    return TaskRows(rows, drift, rate, error, doubt)
-
-
-@dataclass(frozen=True, eq=False)
-class _Relative:
-    """Frame 2 seen from frame 1: rates and accelerations, along the axes of `Pair`."""
-
-    linear: tuple[SX, SX]
-    angular: tuple[SX, SX]
-
-
-def _relative(pair: Pair) -> _Relative:
-    ca = casadi_module()
-    v1, a1 = point_motion(pair.one, pair.p2)
-    v2, a2 = point_motion(pair.two, pair.p2)
-    w1, U, dw = pair.one.omega, v2 - v1, pair.two.omega - pair.one.omega
-    D = a2 - a1 - 2.0 * ca.cross(w1, U)
-    return _Relative((U, D), (dw, pair.two.alpha - pair.one.alpha - ca.cross(w1, dw)))
-
-
-def _places(task: BoundFrameTask) -> list[int]:
-    """Axes of positions, in the order of the task."""
-    return [LETTERS.index(axis) for axis in task.axes if axis in LETTERS]
-
-
-def _pose_error(task: BoundFrameTask, pair: Pair, value: list[SX]) -> tuple[list[SX], list[SX]]:
-    ca = casadi_module()
-    along = _places(task)
-    about = [LETTERS.index(axis[1]) for axis in task.axes if axis not in LETTERS]
-    seen = pair.R1.T @ (pair.p2 - pair.p1)
-    whole = task.local or task.of_poses
-    wanted = ca.vertcat(*value[:3]) if whole else None
-    away = list[SX]()
-    if wanted is None:
-        away = [x - seen[i] for x, i in zip(value, along, strict=True)]
-    elif task.local:
-        own = (pair.R2.T @ pair.R1) @ (wanted - seen)
-        away = [own[i] for i in along]
-    else:
-        away = [wanted[i] - seen[i] for i in along]
-    turned, doubt = list[SX](), list[SX]()
-    if about:
-        R_ref = ca.vertcat(*(ca.horzcat(*value[i : i + 3]) for i in (3, 6, 9)))
-        doubt = _no_rotation(R_ref)
-        RT = pair.R2.T @ pair.R1
-        D = RT @ R_ref if task.local else R_ref @ RT
-        turned = _turned_by(about, task.local)(D)
-    linear, angular = iter(away), iter(turned)
-    return [next(linear if axis in LETTERS else angular) for axis in task.axes], doubt
-
-
-def _no_rotation(R: SX) -> list[SX]:
-    """As `check_rotation`."""
-    ca = casadi_module()
-    off = [ca.sumsqr(R) - 3.0, ca.dot(R[0, :].T, ca.cross(R[1, :].T, R[2, :].T)) - 1.0]
-    return [(x / NOT_A_ROTATION) ** 2 for x in off]
-
-
-def _turned_by(axes: list[int], local: bool) -> Callable[[SX], list[SX]]:
-    """As control/tasks/orientation_error.py; the length of the quaternion cancels out."""
-    ca = casadi_module()
-    if len(axes) == 3:
-
-        def of_all(D: SX) -> list[SX]:
-            w, *x = _quaternion(D)
-            e = _rotation_vector(w, x)
-            return [e[i] for i in axes]
-
-        return of_all
-    if len(axes) == 1:
-
-        def twist(D: SX) -> list[SX]:
-            found = _quaternion(D)
-            return [2.0 * ca.atan2(found[1 + axes[0]], found[0])]
-
-        return twist
-    (k,) = {0, 1, 2} - set(axes)
-    side = 1.0 if local else -1.0
-
-    def swing(D: SX) -> list[SX]:
-        w, *x = _quaternion(D)
-        n = ca.sqrt(w * w + x[k] * x[k])
-        c = ca.if_else(n > 0.0, w / n, 1.0)
-        s = ca.if_else(n > 0.0, x[k] / n, 0.0)
-        i, j = (k + 1) % 3, (k + 2) % 3
-        y = [ca.SX(0.0)] * 3
-        y[i] = c * x[i] - side * s * x[j]
-        y[j] = c * x[j] + side * s * x[i]
-        e = _rotation_vector(n, y)
-        return [e[i] for i in axes]
-
-    return swing
-
-
-def _rotation_vector(w: SX, x: list[SX]) -> list[SX]:
-    ca = casadi_module()
-    n = ca.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
-    per = ca.if_else(n > 0.0, 2.0 * ca.atan2(n, w) / n, 0.0)
-    return [per * x[0], per * x[1], per * x[2]]
-
-
-def _quaternion(R: SX) -> list[SX]:
-    """Along (w, x, y, z) of a rotation matrix, w >= 0, of a length from 1 to 2.
-
-    The rows of 4 q q' are all along q; that of an entry which is large enough is taken.
+    Raises
+    ------
+    InputError
+        For a task that has no expression, or another one than itself, by name.
     """
-    ca = casadi_module()
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = ([R[i, j] for j in range(3)] for i in range(3))
-    trace = xx + yy + zz
-    turn, across = [zy - yz, xz - zx, yx - xy], [yz + zy, xz + zx, xy + yx]
-    rows = [
-        [1.0 + trace, *turn],
-        [turn[0], 1.0 + xx - yy - zz, across[2], across[1]],
-        [turn[1], across[2], 1.0 + yy - xx - zz, across[0]],
-        [turn[2], across[1], across[0], 1.0 + zz - xx - yy],
-    ]
-    along_x, along_y = ca.logic_and(xx >= yy, xx >= zz), yy >= zz
-    found = [
-        ca.if_else(
-            trace > 0.0, first, ca.if_else(along_x, second, ca.if_else(along_y, third, fourth))
+    check_expressed(task)
+    ca, mech, rows = casadi_module(), E.mech, task.scale.size
+    owner = f"{mech.name}: expression of task {', '.join(task.labels)}"
+    try:
+        found: Any = task.expression(E.q, E.v, E.t, _shown(E.tree, E.v), value)  # type: ignore[attr-defined]
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{owner} raised {type(error).__name__}: {error}") from error
+    if type(found) is ca.SX and found.shape == (rows, 1):
+        rate, J, drift = derivatives(mech.model, found, E.q, E.v, E.t)
+        entries = [{k: J[i, k] for k in range(mech.nv) if not J[i, k].is_zero()}
+                   for i in range(rows)]  # fmt: skip
+        e = scalars(ca.densify(value - found))
+        drifts, rates = (scalars(ca.densify(x)) for x in (drift, rate))
+        found = TaskExpression(entries, drifts, rates, e, [])
+    if type(found) is not TaskExpression or {len(x) for x in found[:4]} != {rows}:
+        given = found.shape if type(found) is ca.SX else type(found).__name__
+        raise InputError(
+            f"{owner} must return a casadi.SX of shape ({rows}, 1), or a TaskExpression of {rows} "
+            f"rows; got {given}"
         )
-        for first, second, third, fourth in zip(*rows, strict=True)
-    ]
-    sign = ca.if_else(found[0] >= 0.0, 1.0, -1.0)
-    return [sign * x for x in found]
+    if not of_library(task):
+        _compare(E, task, owner, value, found)
+    return found
+
+
+def _shown(tree: Tree, v: SX) -> Show:
+    """What shows frames to a task, of one tree."""
+    ca, steps, from_world = casadi_module(), dict[tuple[int, int], Seen](), dict[Any, Seen]()
+
+    def show(a: Frame | None, b: Frame) -> FrameMotion:
+        if a is None:
+            s, zero = see(tree, (0, 0), tree.of_joint[b.joint], v, from_world), ca.SX.zeros(3)
+            R, p = placed(s, b)
+            moves = tuple((c, u + ca.cross(w, p - o)) for c, w, u, o in s.columns)
+            turning = tuple((c, w) for c, w, _, _ in s.columns)
+            angular = s.omega, s.alpha
+            return FrameMotion(
+                ca.SX.eye(3), zero, R, p, point_motion(s, p), angular, moves, turning
+            )
+        pair = pair_between(tree, a, b, v, steps)
+        (v1, a1), (v2, a2) = (point_motion(s, pair.p2) for s in (pair.one, pair.two))
+        w1, U, dw = pair.one.omega, v2 - v1, pair.two.omega - pair.one.omega
+        D = a2 - a1 - 2.0 * ca.cross(w1, U)
+        dalpha = pair.two.alpha - pair.one.alpha - ca.cross(w1, dw)
+        moves = tuple(moved(pair, pair.p2, pair.p2))
+        return FrameMotion(
+            pair.R1, pair.p1, pair.R2, pair.p2, (U, D), (dw, dalpha), moves, tuple(turns(pair))
+        )
+
+    return show
+
+
+def _compare(E: Expressions, task: BoundTask, owner: str, value: SX, found: TaskExpression) -> None:
+    """Raise `InputError` where an expression is not its task, on the manifold and beside it."""
+    ca, mech, rng = casadi_module(), E.mech, np.random.default_rng(0)
+    parts = [dense(found.jacobian, mech.nv), *(column(x) for x in found[1:4]), total(found.doubt)]
+    inputs = [E.q, E.v, value, E.t]
+    known = {x.name() for x in ca.symvar(ca.veccat(*inputs))}
+    if free := {x.name() for x in ca.symvar(ca.veccat(*parts))} - known:
+        raise InputError(f"{owner} depends on more than its arguments: {', '.join(sorted(free))}")
+    function = ca.Function("task", inputs, [ca.densify(x) for x in parts])
+    data, times, compared = mech.model.createData(), cycle(DIFFERENCE_TIMES), 0
+    why = "not finite, or in doubt"
+    for sample in E.samples:
+        t = next(times)
+        q, other = (pin.integrate(mech.model, sample, 0.1 * rng.normal(size=mech.nv)) for _ in "01")
+        v = rng.normal(size=mech.nv)
+        try:
+            motion = task.at(kinematics(mech.model, data, q, v, t))
+            there = task.at(kinematics(mech.model, data, other, v, t)).value
+            wanted = task.wanted(there)
+            e = task.error(motion.value, wanted)
+        except Exception as error:  # tasks need not be defined everywhere, and say so as they like
+            why = f"{type(error).__name__}: {error}"
+            continue
+        J = np.asarray(motion.jacobian)
+        expected = (J, np.asarray(motion.drift), J @ v, np.asarray(e))
+        *here, doubt = (np.array(x) for x in function(q, v, reference_value(task, wanted), t))
+        if not (all(np.isfinite(x).all() for x in expected) and doubt.item() < 1.0):
+            continue
+        compared += 1
+        for what, x, y in zip(("J", "drift", "rate", "error"), here, expected, strict=True):
+            away, size = np.abs(x.reshape(y.shape) - y).max(), np.abs(y).max()
+            same = PHI_AGREES if what == "error" else EXPRESSIONS_AGREE
+            if not away <= same * (1.0 + size):
+                raise InputError(
+                    f"{owner} is not the task: its {what} is off by {away:.2g} where that of the "
+                    f"task is {size:.4g} at most, at q = {q.round(4).tolist()}, "
+                    f"v = {v.round(4).tolist()}, t = {t:g}"
+                )
+    if not compared:
+        raise InputError(
+            f"{owner} could not be compared with the task: at none of the configurations that the "
+            f"law is laid out for both are defined ({why}); give the Mechanism another reference="
+        )

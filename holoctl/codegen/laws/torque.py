@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from holoctl.base.angles import position_error
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
 from holoctl.codegen.laws.measures import state_doubt
-from holoctl.codegen.laws.position_error import position_error
 from holoctl.codegen.matrices import column, scalars
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.mechanism.mechanism import Mechanism

@@ -38,7 +38,7 @@ from holoctl.control.task_space.law import (
     prioritised_damped,
 )
 from holoctl.control.task_space.levels_tick import lay_out_levels
-from holoctl.control.task_space.tick import factors_of, lay_out_task
+from holoctl.control.task_space.tick import lay_out_task
 from holoctl.control.tasks.contract import TaskMotion
 from holoctl.control.tasks.nearness import damping_of
 from holoctl.dynamics.actuation import Actuation, effort_scales
@@ -73,7 +73,7 @@ class TaskAim:
         task = self.law.tasks[0]
         if len(self.law.tasks) > 1 or task.rows is None:
             return None
-        return Beside(task.rows, factors_of(task))
+        return Beside(task.rows, np.ones(task.scale.size))
 
     def lay_out(self, mech: Mechanism, ground: Ground) -> AimTick | None:
         """In a tick as far as tasks have one; else the general path serves."""

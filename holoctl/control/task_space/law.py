@@ -55,6 +55,7 @@ __all__ = [
     "TaskNotes",
     "check_regular",
     "critical_damping",
+    "gains",
     "matrix",
     "mobility_size",
     "null_space",
@@ -180,6 +181,15 @@ class TaskLaw:
     def command(self, i: int, e: Vector, ed: Vector, damping: Array) -> Vector:
         """``D ed + K e``: a force where the law is that of an impedance, else an acceleration."""
         return times(damping, ed) + times(self.stiffness[i], e)
+
+
+def gains(law: TaskLaw) -> tuple[Array, Array | None]:
+    """Stiffness and damping of the first task, over the wanted inertia where there is one."""
+    stiffness, damping = law.stiffness[0], law.damping[0]
+    if law.inertia is None or damping is None:
+        return stiffness, damping
+    per_inertia = cholesky(law.inertia)
+    return per_inertia.solve(matrix(stiffness)), per_inertia.solve(matrix(damping))
 
 
 # ------------------------------------------------------------------------------ many tasks

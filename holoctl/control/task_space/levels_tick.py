@@ -57,7 +57,7 @@ def lay_out_levels(
     of_tasks = list(zip(ticks, slices, law.stiffness, law.damping, strict=True))
     motors = np.ascontiguousarray(mech.B.T)
     command = np.zeros(rows)
-    squares, least = mech.column_scale[independent] ** 2, 1.0 / TASK_DOUBT
+    squares = mech.column_scale[independent] ** 2
 
     def aim(q: Vector, v: Vector, t: float, asked: Asked) -> Aimed | None:
         if asked.outside is not None:
@@ -90,9 +90,9 @@ def lay_out_levels(
 
         def regular(own: slice, wide: bool) -> bool:
             if wide:
-                return pivots_are_large(relative[own], squares, least)
+                return pivots_are_large(relative[own], squares)
             moved = np.vecdot(relative[own] * squares, relative[own])  # else it may be rounding
-            return bool(moved.max() > least**2)
+            return bool(moved.max() * TASK_DOUBT**2 > 1.0)
 
         J_z = lapack.dtrtrs(L, scaled.T, lower=1)[0].T
         z = _by_priority(J_z, needed * by_row, levels, at_posture, regular)

@@ -21,11 +21,17 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, finite, numbers, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.wrench import WrenchRows
-from holoctl.control.tasks.contract import TaskMotion, TaskTick, mechanism_size
+from holoctl.control.tasks.contract import (
+    Show,
+    TaskExpression,
+    TaskMotion,
+    TaskTick,
+    mechanism_size,
+)
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.tick.fast_rows import MoreRows
-from holoctl.tree.frames import LETTERS, named_axes
+from holoctl.tree.frames import LETTERS, Frame, named_axes
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion
@@ -147,6 +153,27 @@ class BoundCenterOfMassTask:
         """Position less position."""
         e: Vector = wanted - value
         return e
+
+    def expression(self, q: Any, v: Any, t: Any, show: Show, value: Any) -> TaskExpression:
+        """The mean of the centres of mass of all bodies, by their masses."""
+        import casadi as ca
+
+        model, zero = plain(self.mech.model), ca.SX.zeros(3)
+        center, velocity, acceleration, columns = zero, zero, zero, dict[int, Any]()
+        bodies = [j for j in range(1, model.njoints) if model.inertias[j].mass > 0.0]
+        whole = sum(model.inertias[j].mass for j in bodies)
+        for j in bodies:
+            lever, part = model.inertias[j].lever, model.inertias[j].mass / whole
+            seen = show(None, Frame(j, pin.SE3(np.eye(3), lever), model.names[j]))
+            center, velocity = center + part * seen.p2, velocity + part * seen.linear[0]
+            acceleration = acceleration + part * seen.linear[1]
+            for c, x in seen.moves:
+                columns[c] = columns.get(c, zero) + part * x
+        which = self._along.tolist()
+        rows = [{c: x[i] for c, x in columns.items() if not x[i].is_zero()} for i in which]
+        error = [value[k] - center[i] for k, i in enumerate(which)]
+        drift, rate = [acceleration[i] for i in which], [velocity[i] for i in which]
+        return TaskExpression(rows, drift, rate, error, [])
 
     def tick(self, motion: LiveMotion, beside: MoreRows | None) -> TaskTick:
         """From the motions of the bodies, by a few products."""

@@ -11,6 +11,9 @@ How to write your own, as a description that meets a mechanism, and what it make
    checks what a reference gives as value (``rows`` rates and accelerations go with it).
 4. Its ``tick(motion, beside)`` is for the rate of a loop: see `TaskTick`; where it gives None, a
    controller takes the general path. ``rows`` is None but for rates of one body seen from another.
+5. Offer an ``expression``, or leave it: with one, `hc.compile` and `hc.export_c` take the task;
+   without, they refuse it by its name. What is offered is compared with ``at`` and ``error``, and
+   refused where it differs. See `BoundTask`.
 
 Nothing else knows it. `frame_task.py` shows all of it, `posture_task.py` the least.
 """
@@ -22,7 +25,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import pinocchio as pin
-from numpy import float64, zeros
+from numpy import dtype, float64, ndarray, zeros
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, as_given, read_only
@@ -31,12 +34,16 @@ from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.scales import sizes
 from holoctl.rows.tick.fast_rows import MoreRows
+from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion
 
 __all__ = [
     "BoundTask",
+    "FrameMotion",
+    "Show",
     "Task",
+    "TaskExpression",
     "TaskMotion",
     "TaskTick",
     "Wanted",
@@ -45,6 +52,7 @@ __all__ = [
 ]
 
 Array = NDArray[float64]
+_FLOAT = dtype(float64)
 
 
 class TaskMotion(NamedTuple):
@@ -101,6 +109,56 @@ class TaskTick(NamedTuple):
     error: Callable[[Vector, Any], Vector]
 
 
+class FrameMotion(NamedTuple):
+    """Frame 2 seen from frame 1, as expressions, all in the axes of one body; accelerations are
+    those of joints that do not accelerate.
+
+    Attributes
+    ----------
+    R1, p1, R2, p2 : (3, 3) and (3, 1) `casadi.SX`
+        Axes and origins of the frames.
+    linear : tuple of two (3, 1) `casadi.SX`
+        Velocity and acceleration of the origin of frame 2 against the body of frame 1.
+    angular : tuple of two (3, 1) `casadi.SX`
+        Angular velocity and acceleration likewise.
+    moves, turns : tuples of (int, `casadi.SX`)
+        Coordinate, and the linear and angular velocity at its unit rate; what is not there is zero.
+    """
+
+    R1: Any
+    p1: Any
+    R2: Any
+    p2: Any
+    linear: tuple[Any, Any]
+    angular: tuple[Any, Any]
+    moves: tuple[tuple[int, Any], ...]
+    turns: tuple[tuple[int, Any], ...]
+
+
+Show = Callable[[Frame | None, Frame], FrameMotion]
+"""show(a, b): how frame b moves against frame a; where a is None against the world, in its axes."""
+
+
+class TaskExpression(NamedTuple):
+    """A task as expressions, scalar ones of `casadi.SX`.
+
+    Attributes
+    ----------
+    jacobian : (rows,) list of dict
+        Coordinate to entry of J; what is not there is zero.
+    drift, rate, error : (rows,) lists
+        ``Jd v``, ``J v`` and e.
+    doubt : list
+        Each is below one where the reference is one.
+    """
+
+    jacobian: list[dict[int, Any]]
+    drift: list[Any]
+    rate: list[Any]
+    error: list[Any]
+    doubt: list[Any]
+
+
 class BoundTask(Protocol):
     """A task of one mechanism.
 
@@ -112,16 +170,39 @@ class BoundTask(Protocol):
         What makes rows pure numbers: 1 / size of the mechanism for lengths, 1 for angles.
     rows : WrenchRows or None
         Where its rates are rows between two bodies, these.
+
+    Notes
+    -----
+    It may also have
+
+    ``expression(q, v, t, show, value)`` : q (nq, 1), v (nv, 1), t symbols, show a `Show`
+        The value as a `casadi.SX` column of its rows: derivatives are taken of it, and its error is
+        value less value. Or a `TaskExpression`, which says all of it; `value` are then the symbols
+        of what a reference gives.
+    ``numbers(wanted) -> (n,) array``
+        What of a reference that was checked machine code takes; without it, that is the reference
+        itself, a number for each row.
+    ``pose`` : tuple (coordinates, turns)
+        Where a reference may be a `pin.SE3`: which coordinates of its position stand in these
+        numbers, as a tuple, and whether its rotation follows, row by row.
+    ``opaque`` : str
+        Why there is no `expression`, for those who ask.
     """
 
     @property
-    def labels(self) -> tuple[str, ...]: ...
+    def labels(self) -> tuple[str, ...]:
+        """A name for each row."""
+        ...
 
     @property
-    def scale(self) -> Vector: ...
+    def scale(self) -> Vector:
+        """What makes rows pure numbers (rows,)."""
+        ...
 
     @property
-    def rows(self) -> WrenchRows | None: ...
+    def rows(self) -> WrenchRows | None:
+        """Its rates, where they are rows between two bodies."""
+        ...
 
     def at(self, kin: Kinematics) -> TaskMotion:
         """The task at a state."""
@@ -160,6 +241,10 @@ def wanted_of(task: BoundTask, reference: Any) -> Wanted:
             f"{len(reference)} (a value of several numbers is a list or an array)"
         )
     value, rate, acceleration = reference
+    if type(rate) is ndarray and type(acceleration) is ndarray:  # as a loop gives them
+        alike = rate.dtype is _FLOAT and acceleration.dtype is _FLOAT
+        if alike and rate.shape == acceleration.shape == (rows,):
+            return Wanted(task.wanted(value), rate, acceleration)
     if isinstance(rate, pin.Motion) or isinstance(acceleration, pin.Motion):
         raise InputError(
             "rate and acceleration of a reference have an entry for each row of the task, in the "

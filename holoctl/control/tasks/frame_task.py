@@ -20,10 +20,23 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, finite, flag, numbers, quoted, read_only
 from holoctl.base.errors import InputError
+from holoctl.base.tolerances import NOT_A_ROTATION
 from holoctl.constraints.kinds import Along, Row
 from holoctl.constraints.wrench import WrenchRows, rows_between
-from holoctl.control.tasks.contract import TaskMotion, TaskTick, mechanism_size
-from holoctl.control.tasks.orientation_error import check_rotation, turned_by
+from holoctl.control.tasks.contract import (
+    FrameMotion,
+    Show,
+    TaskExpression,
+    TaskMotion,
+    TaskTick,
+    mechanism_size,
+)
+from holoctl.control.tasks.orientation_error import (
+    Operators,
+    check_rotation,
+    rotation_off,
+    turned_by,
+)
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.tick.along_vector import along
@@ -271,6 +284,79 @@ class BoundFrameTask:
     def rows(self) -> WrenchRows:
         """Its rates."""
         return self.table
+
+    @property
+    def pose(self) -> tuple[tuple[int, ...], bool]:
+        """What of a pose is read."""
+        if self.local or self.of_poses:
+            return (0, 1, 2), self.of_poses
+        return tuple(self._along.tolist()), False
+
+    def numbers(self, wanted: Pose) -> Vector:
+        """A position, and where axes turn a whole one and its rotation, row by row."""
+        if wanted.rotation is None:
+            return np.array(wanted.position, dtype=float)
+        position = np.zeros(3)
+        position[slice(None) if self.local else self._along] = wanted.position
+        return np.concatenate([position, np.asarray(wanted.rotation, dtype=float).ravel()])
+
+    def expression(self, q: Any, v: Any, t: Any, show: Show, value: Any) -> TaskExpression:
+        """With U the velocity of frame 2 seen from body 1 and D its acceleration, dw and dalpha
+        the angular ones, and e_i the axes of frame 1, or of frame 2 where the task is local,
+
+            along i    e_i . U         D . e_i + (dw x e_i) . U, the latter if local
+            about i    e_i . dw        e_i . dalpha
+        """
+        import casadi as ca
+
+        motion = show(self.table.frames1[0], self.table.frames2[0])
+        rows, drift, rate = list[dict[int, Any]](), list[Any](), list[Any]()
+        axes, (U, D), (dw, dalpha) = (
+            motion.R2 if self.local else motion.R1, motion.linear, motion.angular,
+        )  # fmt: skip
+        for axis in self.axes:
+            n = axes[:, LETTERS.index(axis[-1])]
+            if axis in LETTERS:
+                rate.append(ca.dot(n, U))
+                drift.append(ca.dot(n, D) + (ca.dot(ca.cross(dw, n), U) if self.local else 0.0))
+            else:
+                rate.append(ca.dot(n, dw))
+                drift.append(ca.dot(n, dalpha))
+            columns = motion.moves if axis in LETTERS else motion.turns
+            entries = ((c, ca.dot(n, g)) for c, g in columns)
+            rows.append({c: x for c, x in entries if not x.is_zero()})
+        error, doubt = self._error_of(motion, [value[i] for i in range(value.numel())])
+        return TaskExpression(rows, drift, rate, error, doubt)
+
+    def _error_of(self, motion: FrameMotion, value: list[Any]) -> tuple[list[Any], list[Any]]:
+        """e as expressions, and doubt of a reference that is no rotation."""
+        import casadi as ca
+
+        seen, along = motion.R1.T @ (motion.p2 - motion.p1), self._along.tolist()
+        if self.local:
+            own = (motion.R2.T @ motion.R1) @ (ca.vertcat(*value[:3]) - seen)
+            away = [own[i] for i in along]
+        elif self.of_poses:
+            away = [value[i] - seen[i] for i in along]
+        else:
+            away = [x - seen[i] for x, i in zip(value, along, strict=True)]
+        if not self.of_poses:
+            return away, []
+        RT, R = (
+            motion.R2.T @ motion.R1,
+            ca.vertcat(*(ca.horzcat(*value[i : i + 3]) for i in (3, 6, 9))),
+        )
+        D = RT @ R if self.local else R @ RT
+        about = [LETTERS.index(axis[1]) for axis in self.axes if axis not in LETTERS]
+        do = Operators(
+            ca.atan2, ca.sqrt,
+            lambda c, f, g: [ca.if_else(c, x, y) for x, y in zip(f(), g(), strict=True)],
+            lambda a, b, other: ca.if_else(b > 0.0, a / b, other),
+        )  # fmt: skip
+        turned = turned_by(about, self.local, do)([D[i, j] for i in range(3) for j in range(3)])
+        both = [*away, *turned]
+        e = both if self._places is None else [both[i] for i in self._places.tolist()]
+        return e, [(x / NOT_A_ROTATION) ** 2 for x in rotation_off(value[3:])]
 
     def tick(self, motion: LiveMotion, beside: MoreRows | None) -> TaskTick:
         """The rows laid out as those of constraints are, and the pose by one product; errors of

@@ -10,94 +10,137 @@ From R to R_ref the frame turns by ``D = R_ref R'`` in fixed axes, or by ``D = R
 
 so that two axes bring the third one in line, whatever the angle about it. Towards a reference at
 rest de/dt is minus the rates about the axes where e is small; about one axis where the whole turn
-is small. At half a turn e jumps to the other side: there are two ways back.
+is small. At half a turn e jumps to the other side: there are two ways back. The length of the
+quaternion cancels out. Numbers and expressions go through the same lines, by `Operators`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import atan2, hypot, sqrt
+from math import atan2, sqrt
+from typing import Any, NamedTuple
 
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import NOT_A_ROTATION
 
-__all__ = ["check_rotation", "quaternion", "turned_by"]
+__all__ = ["Operators", "check_rotation", "quaternion", "rotation_off", "turned_by"]
 
-Numbers = Sequence[float]
+Numbers = Sequence[Any]
+"""Floats, or expressions."""
 
 
-def turned_by(axes: Sequence[int], local: bool) -> Callable[[Numbers], list[float]]:
+class Operators(NamedTuple):
+    """What floats and expressions do in ways of their own.
+
+    Attributes
+    ----------
+    atan2, sqrt : functions
+    choose : function (condition, f, g)
+        The list that f() gives where the condition holds, else that of g().
+    ratio : function (a, b, otherwise)
+        a / b, or where b is not above zero `otherwise`.
+    """
+
+    atan2: Callable[[Any, Any], Any]
+    sqrt: Callable[[Any], Any]
+    choose: Callable[[Any, Callable[[], Any], Callable[[], Any]], Any]
+    ratio: Callable[[Any, Any, float], Any]
+
+
+FLOATS = Operators(
+    atan2, sqrt, lambda c, f, g: f() if c else g(), lambda a, b, other: a / b if b > 0.0 else other
+)
+
+
+def turned_by(
+    axes: Sequence[int], local: bool, do: Operators = FLOATS
+) -> Callable[[Numbers], list[Any]]:
     """A function of D, nine numbers row by row, that gives e about these axes, in their order."""
-    if len(axes) == 3:
-        order = list(axes)
+    order = list(axes)
+    if len(order) == 3:
 
-        def of_all(D: Numbers) -> list[float]:
-            w, *x = quaternion(D)
-            e = _rotation_vector(w, x)
+        def of_all(D: Numbers) -> list[Any]:
+            w, *x = quaternion(D, do)
+            e = _rotation_vector(w, x, do)
             return [e[i] for i in order]
 
         return of_all
-    if len(axes) == 1:
-        i = axes[0]
+    if len(order) == 1:
 
-        def twist(D: Numbers) -> list[float]:
-            found = quaternion(D)
-            return [2.0 * atan2(found[1 + i], found[0])]
+        def twist(D: Numbers) -> list[Any]:
+            found = quaternion(D, do)
+            return [2.0 * do.atan2(found[1 + order[0]], found[0])]
 
         return twist
-    (k,) = {0, 1, 2} - set(axes)
-    side, order = (1.0 if local else -1.0), list(axes)
+    (k,) = {0, 1, 2} - set(order)
+    side = 1.0 if local else -1.0
 
-    def swing(D: Numbers) -> list[float]:
-        w, *x = quaternion(D)
-        n = hypot(w, x[k])
-        c, s = (w / n, x[k] / n) if n > 0.0 else (1.0, 0.0)
+    def swing(D: Numbers) -> list[Any]:
+        w, *x = quaternion(D, do)
+        n = do.sqrt(w * w + x[k] * x[k])
+        c, s = do.ratio(w, n, 1.0), do.ratio(x[k], n, 0.0)
         i, j = (k + 1) % 3, (k + 2) % 3
-        y = [0.0, 0.0, 0.0]  # c x - w s e_k - s (x cross e_k); the other way round: s (x cross e_k)
+        y: list[Any] = [
+            0.0
+        ] * 3  # c x - w s e_k - s (x cross e_k); the other way round: s (x cross e_k)
         y[i] = c * x[i] - side * s * x[j]
         y[j] = c * x[j] + side * s * x[i]
-        e = _rotation_vector(n, y)
+        e = _rotation_vector(n, y, do)
         return [e[i] for i in order]
 
     return swing
 
 
-def _rotation_vector(w: float, x: Numbers) -> list[float]:
-    n = sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
-    per = 2.0 * atan2(n, w) / n if n > 0.0 else 0.0
+def _rotation_vector(w: Any, x: Numbers, do: Operators) -> list[Any]:
+    n = do.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
+    per = do.ratio(2.0 * do.atan2(n, w), n, 0.0)
     return [per * x[0], per * x[1], per * x[2]]
 
 
-def quaternion(R: Numbers) -> tuple[float, float, float, float]:
-    """(w, x, y, z) of a rotation matrix, nine numbers row by row, w >= 0."""
-    xx, xy, xz, yx, yy, yz, zx, zy, zz = R
-    if (trace := xx + yy + zz) > 0.0:
-        s = 2.0 * sqrt(1.0 + trace)
-        w, x, y, z = 0.25 * s, (zy - yz) / s, (xz - zx) / s, (yx - xy) / s
-    elif xx >= yy and xx >= zz:
-        s = 2.0 * sqrt(1.0 + xx - yy - zz)
-        w, x, y, z = (zy - yz) / s, 0.25 * s, (xy + yx) / s, (xz + zx) / s
-    elif yy >= zz:
-        s = 2.0 * sqrt(1.0 + yy - xx - zz)
-        w, x, y, z = (xz - zx) / s, (xy + yx) / s, 0.25 * s, (yz + zy) / s
-    else:
-        s = 2.0 * sqrt(1.0 + zz - xx - yy)
-        w, x, y, z = (yx - xy) / s, (xz + zx) / s, (yz + zy) / s, 0.25 * s
-    return (w, x, y, z) if w >= 0.0 else (-w, -x, -y, -z)
+def quaternion(R: Numbers, do: Operators = FLOATS) -> list[Any]:
+    """Along (w, x, y, z) of a rotation matrix, nine numbers row by row: w >= 0, length 2 to 4.
 
-
-def check_rotation(R: Numbers) -> None:
-    """Raise `InputError` for nine numbers that are no rotation.
-
-    With singular values s: sum s^2 = 3 and product s = 1 are so together only where all are one.
+    The rows of 4 q q' are all along q; that of an entry which is large enough is taken.
     """
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = R
+    trace, choose = xx + yy + zz, do.choose
+    x, y, z = zy - yz, xz - zx, yx - xy
+
+    def of_y() -> list[Any]:
+        return [y, xy + yx, 1.0 + yy - xx - zz, yz + zy]
+
+    def of_z() -> list[Any]:
+        return [z, xz + zx, yz + zy, 1.0 + zz - xx - yy]
+
+    found = choose(
+        trace > 0.0,
+        lambda: [1.0 + trace, x, y, z],
+        lambda: choose(
+            (xx >= yy) * (xx >= zz),
+            lambda: [x, 1.0 + xx - yy - zz, xy + yx, xz + zx],
+            lambda: choose(yy >= zz, of_y, of_z),
+        ),
+    )
+    (sign,) = choose(found[0] >= 0.0, lambda: [1.0], lambda: [-1.0])
+    return [sign * a for a in found]
+
+
+def rotation_off(R: Numbers) -> tuple[Any, Any]:
+    """How far nine numbers are from a rotation. With singular values s: sum s^2 = 3 and product
+    s = 1 are so together only where all are one."""
     xx, xy, xz, yx, yy, yz, zx, zy, zz = R
     squares = sum([x * x for x in R])
     volume = xx * (yy * zz - yz * zy) - xy * (yx * zz - yz * zx) + xz * (yx * zy - yy * zx)
-    if not (abs(squares - 3.0) < NOT_A_ROTATION and abs(volume - 1.0) < NOT_A_ROTATION):
+    return squares - 3.0, volume - 1.0
+
+
+def check_rotation(R: Numbers) -> None:
+    """Raise `InputError` for nine numbers that are no rotation."""
+    squares, volume = rotation_off(R)
+    if not (abs(squares) < NOT_A_ROTATION and abs(volume) < NOT_A_ROTATION):
         raise InputError(
-            f"the rotation of a pose must be one: finite, of determinant 1 (got {volume:.6g}, off "
-            f"by {volume - 1.0:.2g}) and with columns at right angles (squares sum to "
-            f"{squares:.6g} instead of 3, off by {squares - 3.0:.2g}); "
+            f"the rotation of a pose must be one: finite, of determinant 1 (got "
+            f"{1.0 + volume:.6g}, off by {volume:.2g}) and with columns at right angles (squares "
+            f"sum to {squares + 3.0:.6g} instead of 3, off by {squares:.2g}); "
             "pin.Quaternion(R).normalized() makes one"
         )

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.angles import wrapped
+from holoctl.base.angles import position_error, wrapped
 from holoctl.base.checks import Vector, finite, name_list, numbers, read_only
 from holoctl.base.errors import InputError
-from holoctl.control.tasks.contract import TaskMotion, TaskTick
+from holoctl.control.tasks.contract import Show, TaskExpression, TaskMotion, TaskTick
 from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import MotorPlaces, motor_places, position_reader
@@ -148,6 +148,18 @@ class BoundPostureTask:
         return e
 
     rows: None = None
+
+    def expression(self, q: Any, v: Any, t: Any, show: Show, value: Any) -> TaskExpression:
+        """Rows that select; positions as `error` has them."""
+        import casadi as ca
+
+        columns, places = np.argmax(self.jacobian, axis=1).tolist(), self.places
+        error = [
+            position_error(q, int(at), i in places.turning, value[i])
+            for i, at in enumerate(places.where)
+        ]
+        rows = [{k: ca.SX(1.0)} for k in columns]
+        return TaskExpression(rows, [ca.SX(0.0)] * len(rows), [v[k] for k in columns], error, [])
 
     def tick(self, motion: LiveMotion, beside: MoreRows | None) -> TaskTick:
         """Nothing is to be evaluated."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.dynamics.actuation import Actuation
 from holoctl.dynamics.tick.bordered import NumericConstraints, NumericTree
+from holoctl.laws.task import TaskResult
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import Projection
 from holoctl.projector.split import Split
@@ -75,7 +76,7 @@ class Ground(NamedTuple):
         return found
 
 
-AimTick = Callable[[Vector, Vector, float, Any], Aimed | None]
+AimTick = Callable[[Vector, Vector, float, Any], Aimed | TaskResult | None]
 """aim(q, v, t, asked) -> what is aimed at, or None where the general path is to decide."""
 
 

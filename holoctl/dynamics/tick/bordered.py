@@ -66,6 +66,7 @@ class NumericConstraints:
     basis: Callable[[], Array]
     actuation: Callable[[], Array]
     undriven: Callable[[], Array] | None
+    rows: Callable[[tuple[Array, Array]], tuple[Array, Vector, float]]
     keeps: Callable[[Vector], None] | None
 
 
@@ -93,7 +94,7 @@ def numeric_tree(mech: Mechanism, data: pin.Data, motion: LiveMotion, here: Here
     model, rest = mech.model, np.zeros(mech.nv)
     friction, others = all_in_a_tick(mech.bound_forces, model, motion)
     rnea, crba, potrf, potrs = pin.rnea, pin.crba, lapack.dpotrf, lapack.dpotrs
-    most = INVERSE_DOUBT**2
+    most = INVERSE_DOUBT**4
 
     def needed(a: Vector, at: Vector | None) -> Vector:
         q, v, t = here.q, here.v, here.t
@@ -121,7 +122,8 @@ def numeric_tree(mech: Mechanism, data: pin.Data, motion: LiveMotion, here: Here
     def cholesky(W: Array) -> Callable[[Array], Array]:
         factor, info = potrf(W)
         pivots = factor.diagonal()
-        if info or not (W.diagonal() / (pivots * pivots)).max(initial=0.0) < most:
+        lost = W.diagonal() / (pivots * pivots)
+        if info or not lost.dot(lost) < most:
             here.doubtful = True
 
         def solve(b: Array) -> Array:
@@ -188,6 +190,13 @@ def numeric_constraints(
         N[dependent] = X
         return N
 
+    def rows(J: tuple[Array, Array]) -> tuple[Array, Vector, float]:
+        """Of dependent and independent columns; J_c takes the place of the latter. Rows that move
+        where c is zero bring no rate, see `velocity`."""
+        dep, ind = J
+        solve(dep.T, 1)  # G_dep' Z = J_dep'
+        return np.subtract(ind, dep.dot(G_ind), ind), dep.dot(right), 0.0
+
     def keeps(a: Vector) -> None:
         if kept_by is not None and not kept_by(here.v, a):
             here.doubtful = True
@@ -202,7 +211,7 @@ def numeric_constraints(
     )  # fmt: skip
     return NumericConstraints(
         motors.factor, motors.of_motors, motors.of_rates, motion, velocity, along, motors.share,
-        basis, actuation, motors.undriven, None if kept_by is None else keeps,
+        basis, actuation, motors.undriven, rows, None if kept_by is None else keeps,
     )  # fmt: skip
 
 

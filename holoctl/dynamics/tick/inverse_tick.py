@@ -171,7 +171,8 @@ def _tick(
     tree = numeric_tree(mech, split.data, motion, here)
     constrain, factor, undriven = split.constrain, K.factor, K.undriven
     of_motors, of_rates = K.of_motors, K.of_rates
-    aimed, a, at, pushed = None, None, None, None
+    aimed, a, at = None, None, None
+    pushed: Vector | None = None
     if aim is not None:
         ground = Ground(split, motion, K, tree)
         aimed = None if undriven is not None else aim.lay_out(mech, ground)
@@ -188,10 +189,11 @@ def _tick(
             return efforts_here(q, v, target, t, efforts, rates)
         here.at(q, v, t, efforts)
         found = aimed(q, v, t, target)
-        if found is None:
+        if found is None or here.doubtful:
             return None
         pushed = found.push
-        u, a, at = inverse(K, tree, *found)
+        u: Vector
+        u, a, at = inverse(K, tree, found.motion, found.rates, pushed)
         return None if here.doubtful else u
 
     def efforts_here(
