@@ -14,7 +14,7 @@ from typing import Any
 
 from holoctl.laws.contract import Constraints, Tree, times
 
-__all__ = ["forward", "mobility", "response"]
+__all__ = ["forward", "mobility", "response", "worth"]
 
 
 def mobility(K: Constraints, tree: Tree) -> tuple[Any, Callable[[Any], Any]]:
@@ -45,3 +45,10 @@ def response(K: Constraints, tree: Tree) -> tuple[Any, Any]:
     A = K.actuation()
     moved = per_inertia(A)
     return times(A.T, moved), times(N, moved)
+
+
+def worth(K: Constraints, tree: Tree) -> Any:
+    """H (nu, nu) alone."""
+    _, per_inertia = mobility(K, tree)
+    A = K.actuation()
+    return times(A.T, per_inertia(A))

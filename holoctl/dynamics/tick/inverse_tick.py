@@ -25,7 +25,7 @@ from holoctl.dynamics.tick.bordered import Here, numeric_constraints, numeric_tr
 from holoctl.estimation.readings import Readings
 from holoctl.estimation.seen_motion import Seeing
 from holoctl.laws.inverse import holding, inverse
-from holoctl.laws.response import mobility, response
+from holoctl.laws.response import mobility, response, worth
 from holoctl.mechanism.coupled_motors import coupled_motors
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, most_condition
@@ -222,8 +222,8 @@ def _tick(
         found = response(K, tree)
         return None if here.doubtful else found
 
-    def worth(q: Vector) -> Array | None:
-        found = all_response(q)
-        return None if found is None else found[0]
+    def worth_here(q: Vector) -> Array | None:
+        found: Array = worth(K, tree)
+        return None if here.doubtful else found
 
-    return LaidOut(tick, Behind(efforts_here, acceleration, all_response, worth))
+    return LaidOut(tick, Behind(efforts_here, acceleration, all_response, worth_here))
