@@ -32,8 +32,10 @@ def passed_names(bound: BoundLimits, positions: Vector, velocities: Vector) -> t
     found = []
     for what, x in (("position", positions), ("velocity", velocities)):
         lower, upper = getattr(bound, what)
-        past = zip(bound.names, ((x < lower) | (x > upper)).tolist(), strict=True)
-        found += [f"{name}.{what}" for name, is_past in past if is_past]
+        past = ((x < lower) | (x > upper)).tolist()
+        if True in past:
+            names = zip(bound.names, past, strict=True)
+            found += [f"{name}.{what}" for name, is_past in names if is_past]
     return tuple(found)
 
 

@@ -28,6 +28,7 @@ from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, ver
 from holoctl.dynamics.effort_response import effort_response
 from holoctl.dynamics.inverse import asked_acceleration, checked_target, driven_acceleration
 from holoctl.dynamics.tick.general_path import general_acceleration
+from holoctl.laws.limits import caused
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.limited_coordinates import change_in_a_tick, coordinates_at
@@ -61,27 +62,23 @@ def _limited(
         w = inverse_tree_dynamics(mech, P.q, P.v, a) - known
         return preferred + act.efforts(w - B @ preferred)
 
-    def change(u: Vector) -> Vector:
+    def change(u: Vector, a: Vector) -> Vector:
         forward, tau = partial(general_acceleration, mech, P.partition), B @ u + known - T.F
-        return change_in_a_tick(forward, mech, law.bound, P.q, P.v, tau, T.t, law.dt)
+        return change_in_a_tick(forward, mech, law.bound, P.q, P.v, a, tau, T.t, law.dt)
+
+    def base() -> Vector:
+        return efforts(driven_acceleration(P, act, np.zeros(mech.nu), known, "project"))
 
     here = coordinates_at(mech, law.bound, P.q, P.v, T.t, T.kinematics)
     response = effort_response(P, act, known)
     u_cmd = efforts(a_cmd)
-    asked = Asked(
-        u=u_cmd,
-        v=P.v,
-        positions=here.positions,
-        velocities=here.velocities,
-        accelerations=here.accelerations(response.Y @ u_cmd + response.a0),
-        response=lambda: (response.H, here.J @ response.Y),
-        base=lambda: efforts(driven_acceleration(P, act, np.zeros(mech.nu), known, "project")),
-        change=change,
-    )
+    a = caused(response.a0, response.Y, u_cmd, 0.0)
+    joints = here if law.bound.names else None
+    asked = Asked(u_cmd, P.v, a, joints, lambda: response[:2], base, change)
     found = law.outcome(asked)
     u, a = found.u, a_cmd
     if found.scale != 1.0:
-        a = response.Y @ u + response.a0
+        a = caused(response.a0, response.Y, u, 0.0)
     w = inverse_tree_dynamics(mech, P.q, P.v, a) - known
     lam, _ = multipliers(T, P.partition, w - B @ u)
     certificate = certify(T, P.partition, a, B @ u + known, lam, act.condition)

@@ -679,7 +679,8 @@ def test_a_tick_on_is_what_the_mechanism_does():
     bound = bound_limits(mech, hc.Limits(velocity={"left_rod": 5.0, "right_rod": 5.0}))
     u = np.array([2.0, -1.5])
     forward = hc.PreparedForwardDynamics(mech).acceleration
-    found = change_in_a_tick(forward, mech, bound, q, v, mech.B @ u, 0.0, dt)
+    tau = mech.B @ u
+    found = change_in_a_tick(forward, mech, bound, q, v, forward(q, v, tau, 0.0), tau, 0.0, dt)
     run = hc.simulate(mech, lambda t, q, v: u, q, v, dt, rtol=1e-11, atol=1e-13)
     ends = [forward(*x, mech.B @ u) for x in ((q, v), (run.q[-1], run.v[-1]))]
     assert found == pytest.approx((ends[1] - ends[0])[[1, 3]], rel=2e-2)

@@ -25,7 +25,7 @@ from holoctl.dynamics.tick.bordered import Here, numeric_constraints, numeric_tr
 from holoctl.estimation.readings import Readings
 from holoctl.estimation.seen_motion import Seeing
 from holoctl.laws.inverse import holding, inverse
-from holoctl.laws.response import mobility, response, worth
+from holoctl.laws.response import mobility, response
 from holoctl.mechanism.coupled_motors import coupled_motors
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, most_condition
@@ -219,11 +219,11 @@ def _tick(
         return None if here.doubtful else found
 
     def all_response(q: Vector) -> tuple[Array, Array] | None:
-        found = response(K, tree)
-        return None if here.doubtful else found
+        H, N, moved = response(K, tree)
+        return None if here.doubtful else (H, N.dot(moved))
 
-    def worth_here(q: Vector) -> Array | None:
-        found: Array = worth(K, tree)
-        return None if here.doubtful else found
+    def worth(q: Vector) -> Array | None:
+        H: Array = response(K, tree)[0]
+        return None if here.doubtful else H
 
-    return LaidOut(tick, Behind(efforts_here, acceleration, all_response, worth_here))
+    return LaidOut(tick, Behind(efforts_here, acceleration, all_response, worth))
