@@ -31,11 +31,8 @@ def passed_names(bound: BoundLimits, positions: Vector, velocities: Vector) -> t
     """``name.position`` and ``name.velocity`` of the limits that are passed at this state."""
     found = []
     for what, x in (("position", positions), ("velocity", velocities)):
-        lower, upper = getattr(bound, what)
-        past = ((x < lower) | (x > upper)).tolist()
-        if True in past:
-            names = zip(bound.names, past, strict=True)
-            found += [f"{name}.{what}" for name, is_past in names if is_past]
+        limits = zip(bound.names, x.tolist(), *getattr(bound, what).tolist(), strict=True)
+        found += [f"{name}.{what}" for name, at, low, high in limits if at < low or at > high]
     return tuple(found)
 
 

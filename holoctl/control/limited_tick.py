@@ -142,9 +142,14 @@ class LimitedTick:
         def in_general() -> EffortResponse:
             return response_at(mech, self.partition, q, v, t, known)
 
+        known_response: tuple[Array, Array] | None = None
+
         def of_all() -> tuple[Array, Array]:
-            found = None if behind is None else behind.response(q)
-            return in_general()[:2] if found is None else found
+            nonlocal known_response
+            if known_response is None:
+                found = None if behind is None else behind.response(q)
+                known_response = in_general()[:2] if found is None else found
+            return known_response
 
         def change(u: Vector, a: Vector) -> Vector:
             tau = mech.B @ u if known is None else mech.B @ u + known

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -67,7 +66,7 @@ class Asked(NamedTuple):
         Those that are limited; None where none is.
     response : function () -> (H, Y)
         (nu, nu) and (nv, nu): what efforts are worth, and what they do; only the first where no
-        joint is limited.
+        joint is limited. It may be asked twice.
     base : function () -> u
         The efforts of the motion that leaves the rates of the motors as they are.
     change : function (u, a) -> (n,) array
@@ -177,14 +176,13 @@ class LimitsLaw:
             With the policy "raise", past a limit.
         """
         bounds, fast, (_, v), a = self.bounds(asked), self._constants.fast, asked.here, asked.a
-        if a is None or not ((v < -fast[0]) | (v > fast[1])).any():
-            return self._within(asked, bounds)
-        asked = asked._replace(response=cache(asked.response))
         found = self._within(asked, bounds)
+        if a is None or True not in ((v < -fast[0]) | (v > fast[1])).tolist():
+            return found
         if found.scale != 1.0:
             a = caused(a, asked.response()[1], found.u, asked.u)
         least, most = narrowed(*bounds[2:], fast, v, asked.change(found.u, a), self.dt)
-        return self._within(asked, bounds._replace(least=least, most=most))
+        return self._within(asked, Bounds(*bounds[:2], least, most))
 
     def _within(self, asked: Asked, bounds: Bounds) -> Outcome:
         """Efforts within these bounds."""

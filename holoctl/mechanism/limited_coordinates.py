@@ -15,7 +15,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, read_only
 from holoctl.base.errors import HoloctlError
 from holoctl.base.tolerances import WITHIN_LIMIT
 from holoctl.laws.limits import a_tick_on
@@ -71,7 +71,9 @@ class Coordinates(NamedTuple):
 
 def coordinates_of_tree(bound: BoundLimits, q: Vector, v: Vector) -> tuple[Vector, Vector]:
     """Positions and velocities of those that are of the tree."""
-    return np.where(bound.places < 0, 0.0, q[bound.places]), v[bound.columns]
+    x = q.take(bound.places)
+    x[bound.places < 0] = 0.0
+    return x, v.take(bound.columns)
 
 
 def coordinates_at(
@@ -80,9 +82,9 @@ def coordinates_at(
 ) -> Coordinates:  # fmt: skip
     """All of them; `kin`, of this state, is computed where it is not given and needed."""
     x, rates = coordinates_of_tree(bound, q, v)
-    J, bias = mech.per_thread("identity", lambda: np.eye(mech.nv))[bound.columns], np.zeros(x.size)
     if not bound.cut:
-        return Coordinates(x, rates, J, bias, bound.columns)
+        return Coordinates(x, rates, *_selected(mech, bound), bound.columns)
+    J, bias = _selected(mech, bound)
     if kin is None:
         kin = kinematics(mech.model, workspace(mech), q, v, t)
     motions = [(joint.at(kin), joint.bias(kin), i) for joint, i in bound.cut]
@@ -94,6 +96,16 @@ def coordinates_at(
         np.concatenate([bias, [b[i] for _, b, i in motions]]),
         None,
     )
+
+
+def _selected(mech: Mechanism, bound: BoundLimits) -> tuple[Array, Vector]:
+    """J and bias of the coordinates of the tree."""
+    known: dict[bytes, tuple[Array, Vector]] = mech.per_thread("limited coordinates", dict)
+    key = bound.columns.tobytes()
+    if key not in known:
+        columns = bound.columns
+        known[key] = read_only(np.eye(mech.nv)[columns]), read_only(np.zeros(columns.size))
+    return known[key]
 
 
 def change_in_a_tick(

@@ -26,9 +26,15 @@ POLICIES = ("nearest", "scale")
 QUICK = ("five_bar", "floating_leg", "five_motors")
 
 
+KEPT = "policy", "dt", "metric", "preload", "solver"
+
+
 def limited(s, limits, **options):
+    """Limits with options of `WithinLimits`, and of the inverse dynamics."""
+    own = {name: options.pop(name) for name in KEPT if name in options}
     options = {"partition": s.part, "inconsistent": "project"} | options
-    return hc.limited_inverse_dynamics(s.mech, s.q, s.v, s.target, limits, **options)
+    within = hc.WithinLimits(limits, **own) if own else limits
+    return hc.limited_inverse_dynamics(s.mech, s.q, s.v, s.target, within, **options)
 
 
 def box(s, limits):
@@ -280,7 +286,7 @@ def test_near_a_singular_posture_efforts_stay_small():
     assert np.abs(asked.u).max() > 1e3
     for policy in POLICIES:
         found = hc.limited_inverse_dynamics(
-            mech, q, v, [1e6, -1e6], limits, partition=part, policy=policy
+            mech, q, v, [1e6, -1e6], hc.WithinLimits(limits, policy), partition=part
         )
         assert np.abs(found.u).max() <= 5.0
         assert found.certificate.ok
