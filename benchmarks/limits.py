@@ -183,7 +183,13 @@ def check(t: Task, ways: dict[str, Way]) -> None:
     mech, part = t.case.mech, t.case.part
     for q, v, target in t.states:
         reference = hc.limited_inverse_dynamics(
-            mech, q, v, target, t.near, partition=part, inconsistent="project", solver="cvxpy"
+            mech,
+            q,
+            v,
+            target,
+            hc.WithinLimits(t.near, solver="cvxpy"),
+            partition=part,
+            inconsistent="project",
         )
         if reference.saturated != (mech.actuator_names[t.motor],):
             raise RuntimeError(f"{t.case.name}: {reference.saturated} limit, not one motor")

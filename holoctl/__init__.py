@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from holoctl.control.computed_torque import ComputedTorque, SensedTracking, Tracking
     from holoctl.control.limited_inverse_dynamics import (
         LimitedInverseDynamics,
+        WithinLimits,
         limited_inverse_dynamics,
     )
     from holoctl.control.loop import Loop
@@ -192,7 +193,9 @@ _HOMES = {
     "constraints.wrench": ["wrench_rows"],
     "control.computed_torque": ["ComputedTorque", "SensedTracking", "Tracking"],
     "control.reach.inverse_kinematics": ["inverse_kinematics"],
-    "control.limited_inverse_dynamics": ["LimitedInverseDynamics", "limited_inverse_dynamics"],
+    "control.limited_inverse_dynamics": [
+        "LimitedInverseDynamics", "WithinLimits", "limited_inverse_dynamics",
+    ],
     "control.loop": ["Loop"],
     "control.task_space.impedance": ["Impedance"],
     "control.task_space.loop": ["SensedTaskTracking", "TaskLoop", "TaskReport", "TaskTracking"],

@@ -229,8 +229,9 @@ def given_by_name(s):
                              | {"target": s.one, "coordinates": "actuated", "weights": None}),
         "relaxed": (hc.inverse_dynamics_relaxed, state | at | {"target": s.one, "stiffness": None}),
         "joint_motion": (hc.joint_motion, state | {"name": "crank"}),
-        "limited": (hc.limited_inverse_dynamics, state | at
-                    | {"target": s.one, "limits": limits, "policy": "nearest", "metric": None}),
+        "limited": (hc.limited_inverse_dynamics, state
+                    | {"target": s.one, "limits": limits, "partition": s.part}),
+        "WithinLimits": (hc.WithinLimits, {"limits": limits, "policy": "nearest", "dt": 1e-3}),
         "linearize": (hc.linearize, {"mech": mech, "q": eq.q, "u": eq.u, "outputs": None,
                                      "along": "fixed"} | at),
         "lqr": (hc.lqr, {"lin": lin, "Q": 1.0, "R": 1.0, "dt": None, "ignore": ()}),
@@ -312,7 +313,8 @@ BY_NAME = [
     "lqr in ticks", "discretized", "lqr_along", "motor_map", "partition", "project", "power",
     "resolve_frame", "renumbered", "sweep", "task_terms", "terms", "through", "sampled", "state",
     "Closure", "Rod", "Contact", "Coupling", "Custom", "JointFriction", "JointSpring", "Spring",
-    "FrameTask", "PostureTask", "CustomTask", "Limits", "scaled", "Sensors", "Mechanism",
+    "FrameTask", "PostureTask", "CustomTask", "Limits", "WithinLimits", "scaled", "Sensors",
+    "Mechanism",
     "RateFilter", "rate", "ComputedTorque", "Impedance", "TaskSpaceControl", "MomentumObserver",
     "track", "wrench", "closed state", "update", "PreparedAssembly", "torque", "from motors",
     "acceleration", "holding", "regulator", "save", "read", "motor_positions",

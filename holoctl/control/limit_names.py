@@ -31,9 +31,8 @@ def passed_names(bound: BoundLimits, positions: Vector, velocities: Vector) -> t
     """``name.position`` and ``name.velocity`` of the limits that are passed at this state."""
     found = []
     for what, x in (("position", positions), ("velocity", velocities)):
-        lower, upper = getattr(bound, what)
-        past = zip(bound.names, ((x < lower) | (x > upper)).tolist(), strict=True)
-        found += [f"{name}.{what}" for name, is_past in past if is_past]
+        limits = zip(bound.names, x.tolist(), *getattr(bound, what).tolist(), strict=True)
+        found += [f"{name}.{what}" for name, at, low, high in limits if at < low or at > high]
     return tuple(found)
 
 

@@ -28,6 +28,7 @@ from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, ver
 from holoctl.dynamics.effort_response import effort_response
 from holoctl.dynamics.inverse import asked_acceleration, checked_target, driven_acceleration
 from holoctl.dynamics.tick.general_path import general_acceleration
+from holoctl.laws.limits import caused
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.limited_coordinates import change_in_a_tick, coordinates_at
@@ -38,10 +39,8 @@ from holoctl.projector.arguments import Given, given_projection
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition, check_motors
 from holoctl.projector.projection import Projection
-from holoctl.rows.stabilisation import TimeConstants
-from holoctl.rows.terms import Terms
 
-__all__ = ["SOLVERS", "LimitedInverseDynamics", "checked_metric", "limited_inverse_dynamics"]
+__all__ = ["SOLVERS", "LimitedInverseDynamics", "WithinLimits", "limited_inverse_dynamics"]
 
 SOLVERS = ("daqp", "cvxpy")
 LEAST = "least"
@@ -61,27 +60,23 @@ def _limited(
         w = inverse_tree_dynamics(mech, P.q, P.v, a) - known
         return preferred + act.efforts(w - B @ preferred)
 
-    def change(u: Vector) -> Vector:
+    def change(u: Vector, a: Vector) -> Vector:
         forward, tau = partial(general_acceleration, mech, P.partition), B @ u + known - T.F
-        return change_in_a_tick(forward, mech, law.bound, P.q, P.v, tau, T.t, law.dt)
+        return change_in_a_tick(forward, mech, law.bound, P.q, P.v, a, tau, T.t, law.dt)
+
+    def base() -> Vector:
+        return efforts(driven_acceleration(P, act, np.zeros(mech.nu), known, "project"))
 
     here = coordinates_at(mech, law.bound, P.q, P.v, T.t, T.kinematics)
     response = effort_response(P, act, known)
     u_cmd = efforts(a_cmd)
-    asked = Asked(
-        u=u_cmd,
-        v=P.v,
-        positions=here.positions,
-        velocities=here.velocities,
-        accelerations=here.accelerations(response.Y @ u_cmd + response.a0),
-        response=lambda: (response.H, here.J @ response.Y),
-        base=lambda: efforts(driven_acceleration(P, act, np.zeros(mech.nu), known, "project")),
-        change=change,
-    )
+    a = caused(response.a0, response.Y, u_cmd, 0.0)
+    joints = here if law.bound.names else None
+    asked = Asked(u_cmd, P.v, a, joints, lambda: response[:2], base, change)
     found = law.outcome(asked)
     u, a = found.u, a_cmd
     if found.scale != 1.0:
-        a = response.Y @ u + response.a0
+        a = caused(response.a0, response.Y, u, 0.0)
     w = inverse_tree_dynamics(mech, P.q, P.v, a) - known
     lam, _ = multipliers(T, P.partition, w - B @ u)
     certificate = certify(T, P.partition, a, B @ u + known, lam, act.condition)
@@ -135,29 +130,67 @@ class LimitedInverseDynamics:
         return self
 
 
+@dataclass(frozen=True, eq=False)
+class WithinLimits:
+    """Limits, and what becomes of what is past them.
+
+    Parameters
+    ----------
+    limits : Limits
+    policy : str, optional
+        ``"nearest"``, ``"scale"`` or ``"raise"``: see `limited_inverse_dynamics`.
+    dt : float, optional
+        The tick over which the efforts will be held, s.
+    metric : (nu,) or (nu, nu) array_like, optional
+        What a change of efforts costs, instead of Gauss's metric: ``du' metric du``, symmetric and
+        positive definite, or its diagonal. ``1 / limit**2`` is as good as clipping.
+    preload : (nu,) array_like or "least", optional
+        Of redundant motors, the efforts that are wanted where the motion leaves a choice, N m or N;
+        ``"least"``: as small as their limits allow, as the tension of cables. Default: the efforts
+        of least norm.
+    solver : str, optional
+        ``"daqp"``, or ``"cvxpy"``: the same program as it reads, by Clarabel; slow.
+
+    Raises
+    ------
+    InputError
+        For an unknown policy or solver, a tick that is not above zero.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> within = hc.WithinLimits(hc.Limits(effort=5.0), policy="scale", dt=2e-3)
+    """
+
+    limits: Limits
+    policy: str = "nearest"
+    dt: float = 1e-3
+    metric: Any = None
+    preload: Any = None
+    solver: str = "daqp"
+
+    def __post_init__(self) -> None:
+        """Check what needs no mechanism."""
+        one_of("policy", self.policy, LIMIT_POLICIES)
+        one_of("solver", self.solver, SOLVERS)
+        object.__setattr__(self, "dt", positive("dt", self.dt, "s"))
+
+
 @quiet
 def limited_inverse_dynamics(
     mech: Mechanism,
     q: Any,
     v: Any,
     target: Any,
-    limits: Limits,
+    limits: Limits | WithinLimits,
     *,
-    policy: str = "nearest",
-    metric: Any = None,
-    preload: Any = None,
-    dt: float = 1e-3,
-    solver: str = "daqp",
     f_ext: Any = None,
     efforts: Any = None,
     coordinates: str = "actuated",
     inconsistent: str = "raise",
     weights: Any = None,
-    t: float = 0.0,
-    t_stab: TimeConstants = None,
     partition: Partition | None = None,
     projection: Projection | None = None,
-    terms: Terms | None = None,
 ) -> LimitedInverseDynamics:
     """The motor efforts for a target acceleration, as far as limits allow.
 
@@ -182,21 +215,11 @@ def limited_inverse_dynamics(
     v : (nv,) array_like
     target : (nu,), (k,) or (nv,) array_like
         As in `inverse_dynamics`.
-    limits : Limits
-    policy : str, optional
-    metric : (nu,) or (nu, nu) array_like, optional
-        What a change of efforts costs, instead of Gauss's metric: ``du' metric du``, symmetric and
-        positive definite, or its diagonal. ``1 / limit**2`` is as good as clipping.
-    preload : (nu,) array_like or "least", optional
-        Of redundant motors, the efforts that are wanted where the motion leaves a choice, N m or N;
-        ``"least"``: as small as their limits allow, as the tension of cables. Default: the efforts
-        of least norm.
-    dt : float, optional
-        The tick over which the efforts will be held, s.
-    solver : str, optional
-        ``"daqp"``, or ``"cvxpy"``: the same program as it reads, by Clarabel; slow.
-    f_ext, efforts, coordinates, inconsistent, weights, t, t_stab, partition, projection, terms
-        As in `inverse_dynamics`.
+    limits : Limits or WithinLimits
+        Limits alone: by the policy "nearest", for a tick of 1 ms.
+    f_ext, efforts, coordinates, inconsistent, weights, partition, projection
+        As in `inverse_dynamics`. Another time, or another stabilisation, is that of a projection,
+        ``hc.project(mech, q, v, t=..., t_stab=...)``.
 
     Returns
     -------
@@ -230,15 +253,15 @@ def limited_inverse_dynamics(
     """
     check_mechanism(mech)
     target = checked_target(mech, target, coordinates, inconsistent)
-    one_of("policy", policy, LIMIT_POLICIES)
-    one_of("solver", solver, SOLVERS)
-    bound = bound_limits(mech, limits)
+    within = limits if isinstance(limits, WithinLimits) else WithinLimits(limits)
+    bound, preload = bound_limits(mech, within.limits), within.preload
     law = LimitsLaw(
-        mech, bound, brakes_of(mech, bound), policy, checked_metric(mech, metric),
-        positive("dt", dt, "s"), by_daqp if solver == "daqp" else by_cvxpy(),
+        mech, bound, brakes_of(mech, bound), within.policy, _checked_metric(mech, within.metric),
+        within.dt, by_daqp if within.solver == "daqp" else by_cvxpy(),
     )  # fmt: skip
     preferred = _preferred(mech, bound, preload)
-    P = given_projection(Given(mech, q, v, t, t_stab, partition, projection, terms))
+    t = projection.terms.t if isinstance(projection, Projection) else 0.0
+    P = given_projection(Given(mech, q, v, t, None, partition, projection))
     check_motors(mech, P.partition)
     if preload is not None and P.partition.actuation_rank == mech.nu:
         raise InputError(
@@ -251,7 +274,7 @@ def limited_inverse_dynamics(
     return _limited(P, act, law, a, known, preferred)
 
 
-def checked_metric(mech: Mechanism, metric: Any) -> Any:
+def _checked_metric(mech: Mechanism, metric: Any) -> Any:
     """A metric of efforts as a matrix, or None.
 
     Raises

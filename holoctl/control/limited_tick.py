@@ -23,6 +23,7 @@ from holoctl.dynamics.effort_response import EffortResponse, response_at
 from holoctl.dynamics.tick.inverse_tick import Behind
 from holoctl.dynamics.tick.own_workspace import laid_out_now
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics, at_once
+from holoctl.laws.limits import caused
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.limited_coordinates import (
     change_in_a_tick,
@@ -81,7 +82,7 @@ class LimitedTick:
         object.__setattr__(self, "_allowed", allowed)
         object.__setattr__(self, "_far", _far_from_limits(self.law))
         forward = PreparedForwardDynamics(self.law.mech, self.partition)
-        if np.isfinite(self.law.bound.velocity).any():  # before the first tick that asks for it
+        if self.law.fast:  # before the first tick that asks for it
             laid_out_now(forward._local, forward._laid_out)
         object.__setattr__(self, "_accelerate", at_once(forward))
 
@@ -108,9 +109,9 @@ class LimitedTick:
                     return nearest.outcome.u, nearest
         asked = self._asked(u, a, q, v, t, known, behind, base)
         found = law.outcome(asked)
-        limiting = Limiting(law, asked.positions, asked.velocities, found)
+        limiting = Limiting(law, *asked.here, found)
         if found.scale == 1.0:  # unchanged; but a limit may be passed all the same
-            passed = passed_names(law.bound, asked.positions, asked.velocities)
+            passed = passed_names(law.bound, *asked.here)
             return u, limiting if passed else None
         return found.u, limiting
 
@@ -128,7 +129,7 @@ class LimitedTick:
             return None
         H, Y = response
         found = law.nearest_in_box(u, H)
-        if not self._far(q, v, a + Y.dot(found.u - u)):
+        if not self._far(q, v, caused(a, Y, found.u, u)):
             return None
         return Limiting(law, *coordinates_of_tree(law.bound, q, v), found)
 
@@ -141,27 +142,26 @@ class LimitedTick:
         def in_general() -> EffortResponse:
             return response_at(mech, self.partition, q, v, t, known)
 
-        def of_all() -> tuple[Array, Array]:
-            found = None if behind is None else behind.response(q)
-            return in_general()[:2] if found is None else found
+        known_response: tuple[Array, Array] | None = None
 
-        def change(u: Vector) -> Vector:
+        def of_all() -> tuple[Array, Array]:
+            nonlocal known_response
+            if known_response is None:
+                found = None if behind is None else behind.response(q)
+                known_response = in_general()[:2] if found is None else found
+            return known_response
+
+        def change(u: Vector, a: Vector) -> Vector:
             tau = mech.B @ u if known is None else mech.B @ u + known
-            return change_in_a_tick(self._accelerate, mech, bound, q, v, tau, t, self.law.dt)
+            return change_in_a_tick(self._accelerate, mech, bound, q, v, a, tau, t, self.law.dt)
 
         if not bound.names:
-            return Asked(u, v, _NONE, _NONE, _NONE, of_all, base, change)
-        here = coordinates_at(mech, bound, q, v, t)
+            return Asked(u, v, None, None, of_all, base, change)
         if a is None:
             response = in_general()
-            a = response.Y @ u + response.a0
-
-        def of_limited() -> tuple[Array, Array]:
-            H, Y = of_all()
-            return H, here.J.dot(Y)
-
-        a_here = here.accelerations(a)
-        return Asked(u, v, here.positions, here.velocities, a_here, of_limited, base, change)
+            a = caused(response.a0, response.Y, u, 0.0)
+        at = coordinates_at(mech, bound, q, v, t)
+        return Asked(u, v, a.copy(), at, of_all, base, change)  # base moves what is behind the tick
 
 
 _NONE = np.zeros(0)

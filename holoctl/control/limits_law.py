@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -39,8 +38,10 @@ from holoctl.control.effort_bounds import effort_bounds
 from holoctl.control.limit_names import joint_limit_names, limit_names, passed_names
 from holoctl.control.nearest_efforts import Program, Solver, by_daqp
 from holoctl.control.scaled_efforts import largest_scale
-from holoctl.control.viability import acceleration_bounds, narrowed, near_speed
+from holoctl.control.viability import acceleration_bounds, narrowed
+from holoctl.laws.limits import caused
 from holoctl.mechanism.bound_limits import BoundLimits
+from holoctl.mechanism.limited_coordinates import Coordinates
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["LIMIT_POLICIES", "Asked", "LimitsLaw", "Outcome", "effort_sizes"]
@@ -49,6 +50,7 @@ Array = NDArray[np.float64]
 
 LIMIT_POLICIES = ("nearest", "scale", "raise")
 LAST_BEFORE_ONE = float(np.nextafter(1.0, 0.0))
+_NONE = np.zeros(0)
 
 
 class Asked(NamedTuple):
@@ -58,25 +60,32 @@ class Asked(NamedTuple):
     ----------
     u : (nu,) array
     v : (nv,) array
-    positions, velocities, accelerations : (n,) arrays
-        Of the coordinates that are limited; the last where u acts.
+    a : (nv,) array or None
+        What u causes; None where no joint is limited.
+    at : Coordinates or None
+        Those that are limited; None where none is.
     response : function () -> (H, Y)
-        (nu, nu) and (n, nu): what efforts are worth, and what they do to these coordinates; only
-        the first where n is 0.
+        (nu, nu) and (nv, nu): what efforts are worth, and what they do; only the first where no
+        joint is limited. It may be asked twice.
     base : function () -> u
         The efforts of the motion that leaves the rates of the motors as they are.
-    change : function (u) -> (n,) array
-        By how much the accelerations change within a tick where these efforts are held.
+    change : function (u, a) -> (n,) array
+        By how much the accelerations of limited coordinates change within a tick where these
+        efforts are held, which cause a (nv,).
     """
 
     u: Vector
     v: Vector
-    positions: Vector
-    velocities: Vector
-    accelerations: Vector
+    a: Vector | None
+    at: Coordinates | None
     response: Callable[[], tuple[Array, Array]]
     base: Callable[[], Vector]
-    change: Callable[[Vector], Vector]
+    change: Callable[[Vector, Vector], Vector]
+
+    @property
+    def here(self) -> tuple[Vector, Vector]:
+        """Positions and velocities of limited coordinates, each (n,)."""
+        return (_NONE, _NONE) if self.at is None else self.at[:2]
 
 
 class Bounds(NamedTuple):
@@ -152,10 +161,8 @@ class LimitsLaw:
         lower, upper, least, most = self._constants.box
         if self._constants.curved:
             lower, upper = effort_bounds(self.bound, self.mech.B.T.dot(asked.v))
-        if asked.accelerations.size:
-            least, most = acceleration_bounds(
-                self.bound, self.brakes, asked.positions, asked.velocities, self.dt
-            )
+        if asked.at is not None:
+            least, most = acceleration_bounds(self.bound, self.brakes, *asked.here, self.dt)
         return Bounds(lower, upper, least, most)
 
     def outcome(self, asked: Asked) -> Outcome:
@@ -168,25 +175,26 @@ class LimitsLaw:
         LimitError
             With the policy "raise", past a limit.
         """
-        bounds = self.bounds(asked)
-        near = near_speed(self._constants.near, asked.velocities)
-        if near is None:
-            return self._within(asked, bounds)
-        asked = asked._replace(response=cache(asked.response))
+        bounds, fast, (_, v), a = self.bounds(asked), self._constants.fast, asked.here, asked.a
         found = self._within(asked, bounds)
-        change, (lower, upper, least, most) = asked.change(found.u), bounds
-        least, most = narrowed(least, most, near, asked.velocities, change, self.dt)
-        return self._within(asked, Bounds(lower, upper, least, most))
+        if a is None or True not in ((v < -fast[0]) | (v > fast[1])).tolist():
+            return found
+        if found.scale != 1.0:
+            a = caused(a, asked.response()[1], found.u, asked.u)
+        least, most = narrowed(*bounds[2:], fast, v, asked.change(found.u, a), self.dt)
+        return self._within(asked, Bounds(*bounds[:2], least, most))
 
     def _within(self, asked: Asked, bounds: Bounds) -> Outcome:
         """Efforts within these bounds."""
-        u, a = asked.u, asked.accelerations
+        u, a = asked.u, _NONE
+        if asked.at is not None and asked.a is not None:
+            a = asked.at.accelerations(asked.a)
         lower, upper, least, most = bounds
         if _is_within(u, lower, upper) and _is_within(a, least, most):
             return Outcome(u, 1.0, np.zeros(u.size + a.size), np.zeros(a.size))
         if self.policy == "raise":
             past = _past(u, lower, upper), _past(a, least, most)
-            names = self.names(asked.positions, asked.velocities, np.concatenate(past))
+            names = self.names(*asked.here, np.concatenate(past))
             raise LimitError(
                 f"{self.mech.name}: what is asked for is past {listing(names)}; ask for less, or "
                 "take the policy 'nearest' or 'scale'",
@@ -195,12 +203,17 @@ class LimitsLaw:
         response = None
         if self.policy == "scale":
             if a.size:
-                response = asked.response()
-            found = _slower(asked, bounds, response)
+                response = self._response(asked)
+            found = _slower(asked, a, bounds, response)
             if found is not None:
                 return found
-        H, Y = response or asked.response()
+        H, Y = response or self._response(asked)
         return self._nearest(u, a, bounds, H, Y)
+
+    def _response(self, asked: Asked) -> tuple[Array, Array]:
+        """H, and what efforts do to the limited coordinates."""
+        H, Y = asked.response()
+        return H, Y if asked.at is None else asked.at.moved(Y)
 
     def nearest_in_box(self, u: Vector, H: Array) -> Outcome:
         """`outcome` of efforts that are past limits which are the same at all speeds, as if nothing
@@ -211,6 +224,11 @@ class LimitsLaw:
             return found
         none = np.zeros(n)
         return Outcome(found.u, found.scale, np.concatenate([found.multipliers, none]), none)
+
+    @property
+    def fast(self) -> bool:
+        """Whether some velocity is limited."""
+        return bool(np.isfinite(self.bound.velocity).any())
 
     @property
     def curved(self) -> bool:
@@ -253,7 +271,7 @@ class LimitsLaw:
         x = np.minimum(np.maximum(k.S * found.x, lower), upper)
         given_way = y_upper
         if a.size:
-            reached = a + Y.dot(x - u)
+            reached = caused(a, Y, x, u)
             missed = reached - np.minimum(np.maximum(reached, least), most)
             size = 1.0 + np.minimum(np.abs(a), np.abs(reached))
             given_way = np.where(np.abs(missed) > GIVEN_WAY * size, missed, 0.0)
@@ -274,13 +292,14 @@ class LimitsLaw:
         return tuple(dict.fromkeys(gave_way + passed_names(self.bound, positions, velocities)))
 
 
-def _slower(asked: Asked, bounds: Bounds, response: tuple[Array, Array] | None) -> Outcome | None:
+def _slower(
+    asked: Asked, a: Vector, bounds: Bounds, response: tuple[Array, Array] | None
+) -> Outcome | None:
     """Along what was asked for, as far as all is within its bounds; None where nothing is."""
     lower, upper, least, most = bounds
     base, here = asked.base(), asked.u
     if response is not None:
-        a = asked.accelerations
-        base = np.concatenate([base, a + response[1].dot(base - here)])
+        base = np.concatenate([base, caused(a, response[1], base, here)])
         here = np.concatenate([here, a])
         lower, upper = np.concatenate([lower, least]), np.concatenate([upper, most])
     s, which = largest_scale(base, here, lower, upper)
@@ -295,11 +314,12 @@ def _slower(asked: Asked, bounds: Bounds, response: tuple[Array, Array] | None) 
         nu = asked.u.size
         x, lower, upper = x[:nu], lower[:nu], upper[:nu]
     u = np.minimum(np.maximum(x, lower), upper)
-    return Outcome(u, s, acts, np.zeros(asked.accelerations.size))
+    return Outcome(u, s, acts, np.zeros(a.size))
 
 
 class _Constants(NamedTuple):
-    """Of the program: S are the `effort_sizes`; `near` are the speeds of `near_speed`."""
+    """Of the program: S are the `effort_sizes`; `fast` are the speeds of
+    `narrowed`."""
 
     S: Vector
     per_S: Vector
@@ -311,7 +331,7 @@ class _Constants(NamedTuple):
     x_upper: Vector
     no_rows: tuple[Array, Vector, Vector]
     curved: bool
-    near: Array
+    fast: Array
 
 
 def effort_sizes(bound: BoundLimits) -> Vector:

@@ -1,21 +1,7 @@
-"""Bounds of accelerations that keep positions and velocities within their limits: viability.
+"""Bounds of the accelerations of limited coordinates, in numbers: laws/limits.py.
 
-From now on the acceleration is constant for a time dt. On the upper side, with room = q_max - q:
-
-    a <= (v_max - v) / dt                                          the velocity after it
-    a <= 2 (room - dt v) / dt^2                                    the position after it, where v
-                                                                   does not turn within dt; else
-    a <= min(-v^2 / (2 room), -v / dt)                             where it turns
-    a <= max(-v / dt, (sqrt(b^2 - 4 dt^2 x) - b) / (2 dt^2))       afterwards it can still stop
-         b = dt (2 v + brake dt),  x = v^2 - 2 brake (room - dt v),  brake <= -v_min / dt
-
-and the lower side is its mirror. brake is how hard the coordinate can be braked. dt is longer than
-a tick, brake less than all of it, and there are margins, for in a tick the acceleration of a closed
-chain varies. What is beyond a limit is led back gently. Near a limit of velocity the bounds hold at
-the end of the tick too, where the acceleration under the same efforts is another one (`narrowed`).
-
-References: A. Del Prete, Joint position and velocity bounds in discrete-time acceleration/torque
-control of robot arms, IEEE Robotics and Automation Letters (2018); docs/derivations.md, "Limits".
+Near a limit of velocity the bounds hold at the end of the tick too, where the acceleration under
+the same efforts is another one (`narrowed`).
 """
 
 from __future__ import annotations
@@ -26,18 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import (
-    BRAKE_SHARE,
-    LED_BACK_TICKS,
-    POSITION_MARGIN,
-    TICKS_AHEAD,
-    VELOCITY_MARGIN,
-)
+from holoctl.base.tolerances import BRAKE_SHARE, POSITION_MARGIN, TICKS_AHEAD, VELOCITY_MARGIN
+from holoctl.laws.limits import Operations, at_both_ends, by_position, by_velocity, led_back
 from holoctl.mechanism.bound_limits import BoundLimits
 
-__all__ = ["acceleration_bounds", "most_acceleration", "narrowed", "near_speed", "safe_range"]
+__all__ = ["acceleration_bounds", "most_acceleration", "narrowed", "safe_range"]
 
 Array = NDArray[np.float64]
+
+_FLOATS = Operations(
+    min, max, lambda x, y: x and y, sqrt, lambda holds, one, two: one() if holds else two()
+)
 
 
 def most_acceleration(
@@ -58,27 +43,15 @@ def most_acceleration(
     unit : float
         What the margins are multiplied with: 1 for an angle, a length in m for a length.
     """
-    dt, back = TICKS_AHEAD * tick, LED_BACK_TICKS * tick
-    left, margin = v_max - v, unit * VELOCITY_MARGIN
-    most = left / dt if left >= 0.0 else left / back
-    most -= margin / dt
+    most: float = by_velocity(_FLOATS, v, v_max, unit, tick)
     if room == inf:
         return most
-    margin = unit * POSITION_MARGIN
-    if room < 0.0:  # back as a critically damped spring pulls, but not further away, nor faster
-        room = max(room, 2.0 * back * BRAKE_SHARE * v_min)
-        by_position = (room / back - 2.0 * v) / back - 2.0 * margin / (dt * dt)
-        return min(most, by_position, -v / dt) if v > 0.0 else min(most, by_position)
-    room -= margin
-    by_position = 2.0 * (room - dt * v) / (dt * dt)
-    if v > 0.0 and room > 0.0 and by_position <= -v / dt:
-        by_position = min(-v / dt, -v * v / (2.0 * room))
-    usable = min(BRAKE_SHARE * brake, -v_min / dt)  # more would turn it too fast
-    b, x = dt * (2.0 * v + usable * dt), v * v - 2.0 * usable * (room - dt * v)
-    square, by_stopping = b * b - 4.0 * dt * dt * x, -v / dt
-    if square >= 0.0:
-        by_stopping = max(by_stopping, (sqrt(square) - b) / (2.0 * dt * dt))
-    return min(most, by_position, by_stopping)
+    there: float
+    if room < 0.0:
+        there = led_back(_FLOATS, room, v, v_min, unit, tick)
+    else:
+        there = by_position(_FLOATS, room, v, v_min, brake, unit, tick)
+    return min(most, there)
 
 
 def acceleration_bounds(
@@ -114,35 +87,32 @@ def acceleration_bounds(
     return lower, upper
 
 
-def near_speed(near: Array, v: Vector) -> NDArray[np.bool_] | None:
-    """(2, n): whether coordinates are near their limits of velocity, the lower and the upper ones:
-    faster than `near` (2, n); None where none is."""
-    below, above = (v < -near[0]).tolist(), (v > near[1]).tolist()
-    return np.array([below, above]) if True in below or True in above else None
-
-
 def narrowed(
-    least: Vector, most: Vector, near: NDArray[np.bool_], v: Vector, change: Vector, tick: float
+    least: Vector, most: Vector, fast: Array, v: Vector, change: Vector, tick: float
 ) -> tuple[Vector, Vector]:
-    """Bounds of accelerations that hold at the end of the tick too, for coordinates that are `near`
-    their limits of velocity: never more than what stops them, nor past the other bound.
+    """Bounds of accelerations that hold at the end of the tick too, for coordinates near their
+    limits of velocity.
 
     Parameters
     ----------
     least, most : (n,) arrays
         `acceleration_bounds`.
-    near : (2, n) array
-        `near_speed`.
+    fast : (2, n) array
+        Coordinates are near where they are faster than this, downwards and upwards.
     v, change : (n,) arrays
         Velocities, and by how much accelerations change within the tick under held efforts.
     tick : float
         s.
     """
-    stop, below, above = -v / (TICKS_AHEAD * tick), near[0], near[1]
-    upper = np.maximum(most - np.maximum(change, 0.0), np.minimum(most, stop))
-    lower = np.minimum(least - np.minimum(change, 0.0), np.maximum(least, stop))
-    upper, lower = np.maximum(upper, least), np.minimum(lower, most)
-    return np.where(below, lower, least), np.where(above, upper, most)
+    lower, upper = least.copy(), most.copy()
+    table = zip(least.tolist(), most.tolist(), v.tolist(), change.tolist(), *fast.tolist(),
+                strict=True)  # fmt: skip
+    for i, (low, high, rate, more, down, up) in enumerate(table):
+        if rate > up:
+            upper[i] = at_both_ends(_FLOATS, low, high, rate, more, tick)
+        if rate < -down:
+            lower[i] = -at_both_ends(_FLOATS, -high, -low, -rate, -more, tick)
+    return lower, upper
 
 
 def safe_range(bound: BoundLimits, brakes: Array, tick: float) -> Array | None:

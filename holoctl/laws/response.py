@@ -39,9 +39,9 @@ def forward(K: Constraints, tree: Tree, start: Any, steps: int) -> Callable[[Any
     return motion
 
 
-def response(K: Constraints, tree: Tree) -> tuple[Any, Any]:
-    """H (nu, nu) and Y (nv, nu)."""
+def response(K: Constraints, tree: Tree) -> tuple[Any, Any, Any]:
+    """H (nu, nu); and gamma (nv, k) and W^-1 A (k, nu), whose product is Y."""
     N, per_inertia = mobility(K, tree)
     A = K.actuation()
     moved = per_inertia(A)
-    return times(A.T, moved), times(N, moved)
+    return times(A.T, moved), N, moved

@@ -2,8 +2,8 @@
 
 rate = J v        d rate / dt = J a + bias
 
-Held efforts do not hold an acceleration: a tick on, at q (+) (dt v + dt^2 a / 2) and v + dt a, they
-cause another one. `change_in_a_tick` is the difference.
+Held efforts do not hold an acceleration: a tick on they cause another one (laws/limits.py).
+`change_in_a_tick` is the difference.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, read_only
 from holoctl.base.errors import HoloctlError
 from holoctl.base.tolerances import WITHIN_LIMIT
+from holoctl.laws.limits import a_tick_on
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.limits_of import limits_of
@@ -45,22 +46,34 @@ class Coordinates(NamedTuple):
         rad or m, rad/s or m/s; a position without a number of its own, which has no limit, is 0.
     J : (n, nv) array
     bias : (n,) array
+    columns : int array or None
+        J selects these; None where it does more.
     """
 
     positions: Vector
     velocities: Vector
     J: Array
     bias: Vector
+    columns: NDArray[np.intp] | None
 
     def accelerations(self, a: Vector) -> Vector:
         """d rate / dt where the mechanism accelerates by a."""
+        if self.columns is not None:
+            return a[self.columns]
         found: Vector = self.J.dot(a) + self.bias
+        return found
+
+    def moved(self, Y: Array) -> Array:
+        """``J Y``."""
+        found: Array = self.J.dot(Y) if self.columns is None else Y[self.columns]
         return found
 
 
 def coordinates_of_tree(bound: BoundLimits, q: Vector, v: Vector) -> tuple[Vector, Vector]:
     """Positions and velocities of those that are of the tree."""
-    return np.where(bound.places < 0, 0.0, q[bound.places]), v[bound.columns]
+    x = q.take(bound.places)
+    x[bound.places < 0] = 0.0
+    return x, v.take(bound.columns)
 
 
 def coordinates_at(
@@ -69,9 +82,9 @@ def coordinates_at(
 ) -> Coordinates:  # fmt: skip
     """All of them; `kin`, of this state, is computed where it is not given and needed."""
     x, rates = coordinates_of_tree(bound, q, v)
-    J, bias = np.eye(mech.nv)[bound.columns], np.zeros(bound.columns.size)
     if not bound.cut:
-        return Coordinates(x, rates, J, bias)
+        return Coordinates(x, rates, *_selected(mech, bound), bound.columns)
+    J, bias = _selected(mech, bound)
     if kin is None:
         kin = kinematics(mech.model, workspace(mech), q, v, t)
     motions = [(joint.at(kin), joint.bias(kin), i) for joint, i in bound.cut]
@@ -81,30 +94,42 @@ def coordinates_at(
         np.concatenate([rates, [m.rate[i] for m, _, i in motions]]),
         np.vstack([J, [m.jacobian[i] for m, _, i in motions]]),
         np.concatenate([bias, [b[i] for _, b, i in motions]]),
+        None,
     )
+
+
+def _selected(mech: Mechanism, bound: BoundLimits) -> tuple[Array, Vector]:
+    """J and bias of the coordinates of the tree."""
+    known: dict[bytes, tuple[Array, Vector]] = mech.per_thread("limited coordinates", dict)
+    key = bound.columns.tobytes()
+    if key not in known:
+        columns = bound.columns
+        known[key] = read_only(np.eye(mech.nv)[columns]), read_only(np.zeros(columns.size))
+    return known[key]
 
 
 def change_in_a_tick(
     accelerate: Callable[[Vector, Vector, Vector, float], Vector],
-    mech: Mechanism, bound: BoundLimits, q: Vector, v: Vector, tau: Vector, t: float, dt: float,
+    mech: Mechanism, bound: BoundLimits, q: Vector, v: Vector, a: Vector, tau: Vector, t: float,
+    dt: float,
 ) -> Vector:  # fmt: skip
     """By how much the accelerations of the limited coordinates change within a tick dt, s, where
-    the efforts tau (nv,) on all coordinates are held, (n,).
+    the efforts tau (nv,) on all coordinates are held, (n,); at first they cause a.
 
     `accelerate` are the forward dynamics (q, v, tau, t) -> a. Zero where the mechanism would
     come to a singular state within the tick, or out of reach: it is not known then.
     """
+    step, late = a_tick_on(v, a, dt)
     try:
-        a = accelerate(q, v, tau, t)
-        there = pin.integrate(mech.model, q, dt * v + (0.5 * dt * dt) * a)
-        then = accelerate(there, v + dt * a, tau, t + dt)
+        there = pin.integrate(mech.model, q, step)
+        then = accelerate(there, late, tau, t + dt)
     except HoloctlError:
         return np.zeros(len(bound.names))
     if not bound.cut:
         found: Vector = (then - a)[bound.columns]
         return found
-    late = coordinates_at(mech, bound, there, v + dt * a, t + dt).accelerations(then)
-    return late - coordinates_at(mech, bound, q, v, t).accelerations(a)
+    at_end = coordinates_at(mech, bound, there, late, t + dt).accelerations(then)
+    return at_end - coordinates_at(mech, bound, q, v, t).accelerations(a)
 
 
 class Beyond(NamedTuple):

@@ -94,7 +94,9 @@ def test_inverse_dynamics_of_a_mechanism_within_limits(bar, tmp_path):
             q, v = angle(rng), rng.normal(size=1)
             target = 20.0 * rng.normal(size=1)
             status, u = c.call("inverse_dynamics", q, v, target)
-            expected = hc.limited_inverse_dynamics(mech, q, v, target, limits, policy=policy)
+            expected = hc.limited_inverse_dynamics(
+                mech, q, v, target, hc.WithinLimits(limits, policy)
+            )
             seen.add(status)
             assert abs(u[0]) <= 25.0
             np.testing.assert_allclose(u, expected.u, rtol=0.0, atol=1e-7)

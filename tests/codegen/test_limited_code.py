@@ -272,7 +272,11 @@ def test_exported_gravity_and_inverse_dynamics(policy, tmp_path):
         target = 50.0 * rng.normal(size=ctl.mech.nu)
         status, u = exported.call("inverse_dynamics", *tick[:2], target)
         found = hc.limited_inverse_dynamics(
-            ctl.mech, *tick[:2], target, ctl.limits, policy=policy, partition=ctl.partition
+            ctl.mech,
+            *tick[:2],
+            target,
+            hc.WithinLimits(ctl.limits, policy),
+            partition=ctl.partition,
         )
         assert (status == "OK") == (found.scale == 1.0)
         assert agrees(u, found.u)

@@ -26,9 +26,15 @@ POLICIES = ("nearest", "scale")
 QUICK = ("five_bar", "floating_leg", "five_motors")
 
 
+KEPT = "policy", "dt", "metric", "preload", "solver"
+
+
 def limited(s, limits, **options):
+    """Limits with options of `WithinLimits`, and of the inverse dynamics."""
+    own = {name: options.pop(name) for name in KEPT if name in options}
     options = {"partition": s.part, "inconsistent": "project"} | options
-    return hc.limited_inverse_dynamics(s.mech, s.q, s.v, s.target, limits, **options)
+    within = hc.WithinLimits(limits, **own) if own else limits
+    return hc.limited_inverse_dynamics(s.mech, s.q, s.v, s.target, within, **options)
 
 
 def box(s, limits):
@@ -280,7 +286,7 @@ def test_near_a_singular_posture_efforts_stay_small():
     assert np.abs(asked.u).max() > 1e3
     for policy in POLICIES:
         found = hc.limited_inverse_dynamics(
-            mech, q, v, [1e6, -1e6], limits, partition=part, policy=policy
+            mech, q, v, [1e6, -1e6], hc.WithinLimits(limits, policy), partition=part
         )
         assert np.abs(found.u).max() <= 5.0
         assert found.certificate.ok
@@ -679,7 +685,8 @@ def test_a_tick_on_is_what_the_mechanism_does():
     bound = bound_limits(mech, hc.Limits(velocity={"left_rod": 5.0, "right_rod": 5.0}))
     u = np.array([2.0, -1.5])
     forward = hc.PreparedForwardDynamics(mech).acceleration
-    found = change_in_a_tick(forward, mech, bound, q, v, mech.B @ u, 0.0, dt)
+    tau = mech.B @ u
+    found = change_in_a_tick(forward, mech, bound, q, v, forward(q, v, tau, 0.0), tau, 0.0, dt)
     run = hc.simulate(mech, lambda t, q, v: u, q, v, dt, rtol=1e-11, atol=1e-13)
     ends = [forward(*x, mech.B @ u) for x in ((q, v), (run.q[-1], run.v[-1]))]
     assert found == pytest.approx((ends[1] - ends[0])[[1, 3]], rel=2e-2)

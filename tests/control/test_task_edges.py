@@ -149,7 +149,7 @@ def test_limits_know_what_pushes_an_impedance(policy):
         u = free.torque(q, v, here + 0.02, f_ext=push)
         a = hc.forward_dynamics(mech, q, v, mech.B @ u, f_ext=push, partition=part).a
         expected = hc.limited_inverse_dynamics(
-            mech, q, v, mech.B.T @ a, limits, policy=policy, f_ext=push, partition=part
+            mech, q, v, mech.B.T @ a, hc.WithinLimits(limits, policy), f_ext=push, partition=part
         ).u
         ctl = hc.Impedance(
             mech, task, 900.0, 90.0, inertia, partition=part, limits=limits, policy=policy

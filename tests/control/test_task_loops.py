@@ -170,7 +170,13 @@ def test_efforts_keep_their_limits_and_these_are_named(name, kind, policy):
             assert mech.actuator_names[i] in " ".join(follow.last.saturated)
             assert follow.last.scale != 1.0
             oracle = hc.limited_inverse_dynamics(
-                mech, q, v, target, limits, policy=policy, partition=part, inconsistent="project"
+                mech,
+                q,
+                v,
+                target,
+                hc.WithinLimits(limits, policy),
+                partition=part,
+                inconsistent="project",
             )
             assert relative(limited, oracle.u) < 1e-6
             wide = KINDS[kind](mech, task, partition=part, limits=hc.Limits(effort=1e9))

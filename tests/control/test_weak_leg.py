@@ -65,7 +65,7 @@ def test_the_acceleration_of_the_tilt_is_a_third_or_nothing(most, up):
     assert (clipped != asked).sum() == 1
     turning = {"clipped": hc.forward_dynamics(mech, q, rest, mech.B @ clipped).a[-3:]}
     for policy in ("nearest", "scale"):
-        found = hc.limited_inverse_dynamics(mech, q, rest, target, limits, policy=policy)
+        found = hc.limited_inverse_dynamics(mech, q, rest, target, hc.WithinLimits(limits, policy))
         assert found.saturated == (WEAK,)
         turning[policy] = found.a[-3:]
     size = {how: np.linalg.norm(a) for how, a in turning.items()}

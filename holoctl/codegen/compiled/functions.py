@@ -22,7 +22,7 @@ from holoctl.codegen.laws.certified import certified_forward, certified_inverse
 from holoctl.codegen.laws.derivatives import derivatives
 from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
-from holoctl.codegen.laws.limited import change_function, limited_torque
+from holoctl.codegen.laws.limited import limited_torque
 from holoctl.codegen.laws.placed import placed_function
 from holoctl.codegen.laws.rows import rows_function
 from holoctl.codegen.laws.terms import terms_function
@@ -76,9 +76,7 @@ def machine_code(
     if subject.keeping is not None and "torque" in wanted:
         found = limited_torque(E, subject, subject.keeping)
         if found is not None:
-            source, law = limited_source(
-                found, change_function(E, subject.keeping), subject.keeping
-            )
+            source, law = limited_source(found, subject.keeping)
             sources.append(curves_together(source))
             laws.append(law)
     if "forward_dynamics" in wanted:

@@ -55,7 +55,7 @@ class Shared:
         For how many calls HOLD holds; a number of C.
     usual_call : str
         A call of the function that most will use, as a statement.
-    t_parameter, t_given, t_at, t_refused, t_contract : str
+    t_parameter, t_given, t_refused, t_contract : str
         Where there is a time: its parameter, argument, check, and line of documentation.
     state : str
         Arguments: q, and t where there is a time.
@@ -91,7 +91,6 @@ class Shared:
     usual_call: str
     t_parameter: str
     t_given: str
-    t_at: str
     t_refused: str
     t_contract: str
     state: str
@@ -308,11 +307,15 @@ class Solve:
 
 @dataclass(frozen=True)
 class LimitedSolve:
-    """``solve_limited.c``: the same within limits; `passed` numbers pass from stage to stage."""
+    """``solve_limited.c``: the same within limits; `passed` numbers pass from stage to stage, the
+    others are those of ``limits_c.Calls``."""
 
     law_arguments: str
     noise: str
     passed: int
+    given: str
+    declared: str
+    moved: str
 
 
 @dataclass(frozen=True)
@@ -345,10 +348,13 @@ class GravityTorque:
 
 @dataclass(frozen=True)
 class LimitedGravityTorque:
-    """``torque_gravity_limited.c``: the same within limits; `passed` as in `LimitedSolve`."""
+    """``torque_gravity_limited.c``: the same within limits; the rest as in `LimitedSolve`."""
 
     hold_arguments: str
     passed: int
+    given: str
+    declared: str
+    moved: str
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,6 @@ def shared_context(
         usual_call=f"{P}_{function}(&c, {calls}, {'t, ' if timed else ''}u);",
         t_parameter="double t, " if timed else "",
         t_given="t, " if timed else "",
-        t_at="&t" if timed else "0",
         t_refused=" || !isfinite(t)" if timed else "",
         t_contract="\n *   t            time, s" if timed else "",
         state="q, t" if timed else "q",
@@ -241,7 +240,6 @@ def _source(
         if laws.limits
         else [laws.errors, laws.law, laws.hold, laws.matrix]
     )
-    functions += [] if laws.change is None else [laws.change]
     functions += [] if laws.task is None else [laws.task.function]
     functions = [f for f in functions if f is not None]
     if laws.closed_state is not None:
@@ -251,7 +249,11 @@ def _source(
     noise = _NOISE if rounded else f"c->closure + c->velocity / {shared.earlier}"
     solve = filled("solve.c", shared, Solve(arguments, noise))
     if laws.limits:
-        solve = filled("solve_limited.c", shared, LimitedSolve(arguments, noise, limits.passed))
+        solve = filled(
+            "solve_limited.c",
+            shared,
+            LimitedSolve(arguments, noise, limits.passed, **vars(limits.calls("law", arguments))),
+        )
     torque = "" if controller is None else _torque(controller, timed, shared, limits)
     if laws.task is not None:
         torque = task_torque(laws.task, timed, shared, noise)
@@ -308,7 +310,9 @@ def _torque(controller: ComputedTorque, timed: bool, shared: Shared, limits: Lim
         return filled("torque_full.c", shared)
     if limits.limits:
         arguments = "q, v, command, &t" if timed else "q, v, command"
-        own = LimitedGravityTorque(arguments, limits.passed_by_hold)
+        own = LimitedGravityTorque(
+            arguments, limits.passed_by_hold, **vars(limits.calls("hold", arguments))
+        )
         return filled("torque_gravity_limited.c", shared, own)
     arguments = "q, v, &t" if timed else "q, v"
     return filled("torque_gravity.c", shared, GravityTorque(arguments))

@@ -17,7 +17,7 @@ from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.borders import Sensing
 from holoctl.codegen.laws.closed_state import ClosedState, closed_state
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
-from holoctl.codegen.laws.limited import Limited, as_it_moves, caused_by, change_function, limited
+from holoctl.codegen.laws.limited import Limited, as_it_moves, caused_by, limited
 from holoctl.codegen.laws.measures import broken_rows, measures
 from holoctl.codegen.laws.task import NAMES, asked_of, task_efforts
 from holoctl.codegen.laws.torque import at_reference, errors_function
@@ -76,8 +76,6 @@ class Laws:
         With limits, what stands in the places of `law` and `hold`: the same, with what limits need
         for u. The efforts of holding are then those with a ``command`` added, which is the third
         input.
-    change : ``change_in_a_tick(q, v, u, t) -> change, doubt``
-        Of the coordinates that limits are for; None where no velocity is limited.
     task : TaskExport or None
         The torque of a law of one task; there is no controller then.
     """
@@ -93,7 +91,6 @@ class Laws:
     limits: LimitsLaw | None
     limited_law: Limited | None
     limited_hold: Limited | None
-    change: Any
     task: TaskExport | None
 
     @property
@@ -163,7 +160,6 @@ def exported_laws(
         limits,
         limited_law,
         limited_hold,
-        None if limits is None else change_function(E, limits),
         None if of_task is None else TaskExport(of_task, _task(E, of_task, t)),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from holoctl.codegen.c_source import c_stages
 from holoctl.codegen.c_text import array, comment
 from holoctl.codegen.exported.contexts import Shared
 from holoctl.codegen.exported.laws import Laws
-from holoctl.codegen.limits_c import limited_c, limits_c, stages_of
+from holoctl.codegen.limits_c import Calls, calls, limited_c, limits_c, stages_of
 from holoctl.control.effort_bounds import least_efforts
 from holoctl.control.limits_law import LimitsLaw
 
@@ -37,6 +38,8 @@ class LimitTexts:
         The laws in stages, straight-line code.
     passed, passed_by_hold : int
         How many numbers pass from stage to stage of `law`, and of `hold`.
+    calls : function (name, arguments) -> Calls
+        How the driver of a law is called.
     limits : str
         What is known of them, and what keeps them.
     held, zero, set_limits : str
@@ -46,6 +49,7 @@ class LimitTexts:
     laws: tuple[str, ...] = ()
     passed: int = 0
     passed_by_hold: int = 0
+    calls: Callable[[str, str], Calls] = lambda name, arguments: Calls("", "", "")
     limits: str = ""
     held: str = ""
     zero: str = ""
@@ -57,16 +61,17 @@ def limit_texts(laws: Laws, qualifier: str, symbols: Any) -> LimitTexts:
     law, stages, drivers = laws.limits, {}, list[str]()
     if law is None:
         return LimitTexts()
-    for name, found in (("law", laws.limited_law), ("hold", laws.limited_hold)):
-        if found is not None:
-            table = stages_of(law, name, found.first)
-            stages[name] = c_stages(found.function, table, qualifier, symbols)
-            drivers.append(limited_c(law, name))
+    staged = {"law": laws.limited_law, "hold": laws.limited_hold}
+    known = {name: found for name, found in staged.items() if found is not None}
+    for name, found in known.items():
+        stages[name] = c_stages(found.function, stages_of(found, law, name), qualifier, symbols)
+        drivers.append(limited_c(found, law, name, stages[name].size, "found"))
     return LimitTexts(
         tuple(x.source for x in stages.values()),
         stages["law"].size,
         stages["hold"].size if "hold" in stages else 0,
-        limits_c(law, 0) + "".join(drivers),
+        lambda name, arguments: calls(known[name], law.mech.nv, arguments),
+        limits_c(law) + "".join(drivers),
         "  c->scale = HUGE_VAL;\n  keep_within(c->rates, u); /* the last ones that are known */\n",
         "  {\n    const double rest[NU] = {0.0};\n    keep_within(rest, u);\n  }\n",
         "  c->scale = HUGE_VAL;\n  for (int i = 0; i < NU; i++) c->rates[i] = 0.0;\n",

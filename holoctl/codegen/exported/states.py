@@ -24,6 +24,7 @@ from holoctl.codegen.exported.task_states import task_state
 from holoctl.codegen.expressions import Expressions
 from holoctl.control.limited_inverse_dynamics import (
     LimitedInverseDynamics,
+    WithinLimits,
     limited_inverse_dynamics,
 )
 from holoctl.control.limits_law import LimitsLaw
@@ -32,6 +33,7 @@ from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.forces.together import change_by_velocity
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
+from holoctl.projector.projection import project
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.tree.kinematics import kinematics
 
@@ -141,8 +143,9 @@ def _within(
 ) -> LimitedInverseDynamics:  # fmt: skip
     """Inverse dynamics within limits."""
     return limited_inverse_dynamics(
-        law.mech, q, v, target, law.bound.limits, policy=law.policy, dt=law.dt,
-        inconsistent="project", weights=weights, t=t, partition=part,
+        law.mech, q, v, target, WithinLimits(law.bound.limits, law.policy, law.dt),
+        inconsistent="project", weights=weights,
+        projection=project(law.mech, q, v, t=t, partition=part),
     )  # fmt: skip
 
 

@@ -4,13 +4,15 @@
     base       the same of the motion that leaves the rates of the motors as they are
     x, x_rate  positions and velocities of these coordinates
     motor_rates of the motors, B' v
+    a          of all coordinates, where velocities are limited
     H, Y       what efforts are worth, what they do: H = A' W^-1 A, a = a0 + Y u
+    gamma, per_effort
+               gamma and W^-1 A, whose product is Y of all coordinates, where velocities are limited
 
-    change     by how much a changes within a tick under held efforts
-
-with W = gamma' M gamma and A = gamma' B. `asked` is needed at every tick, `change` near limits
-of velocity, the others where it is past a limit. The oracles are control/limits_law.py,
-mechanism/limited_coordinates.py and dynamics/effort_response.py.
+with W = gamma' M gamma and A = gamma' B. `asked` is needed at every tick, the others where it is
+past a limit, or near one of velocity: then the law is asked for a tick later too, at a state that
+`tick_on` gives. The oracles are control/limits_law.py, mechanism/limited_coordinates.py and
+dynamics/effort_response.py.
 """
 
 from __future__ import annotations
@@ -19,12 +21,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
-from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import (
     holding_function,
     inverse_function,
@@ -36,6 +35,15 @@ from holoctl.codegen.laws.readings import JointReading, joint_readings
 from holoctl.codegen.laws.torque import at_reference, given_to
 from holoctl.codegen.matrices import column, total
 from holoctl.control.limits_law import LimitsLaw
+from holoctl.laws.limits import (
+    Operations,
+    a_tick_on,
+    at_both_ends,
+    by_position,
+    by_velocity,
+    caused,
+    led_back,
+)
 from holoctl.laws.response import forward
 from holoctl.laws.response import response as responding
 from holoctl.mechanism.bound_limits import BoundLimits
@@ -43,8 +51,8 @@ from holoctl.mechanism.bound_limits import BoundLimits
 __all__ = [
     "Limited",
     "as_it_moves",
+    "bounding_functions",
     "caused_by",
-    "change_function",
     "limited",
     "limited_torque",
 ]
@@ -57,14 +65,21 @@ class Limited:
     Attributes
     ----------
     function : casadi.Function
-        Its last outputs are ``asked, x, x_rate, motor_rates`` and, where the policy has a use for
-        them, ``base`` and ``H, Y, response_doubt``.
-    first : tuple of str
-        The outputs that are needed at every tick.
+        Its last outputs are ``asked, x, x_rate, motor_rates`` and, where velocities are limited,
+        ``a``; then, where there is a use for them, ``base`` and ``H, Y, gamma, per_effort,
+        response_doubt``.
+    first, response : tuples of str
+        The outputs that are needed at every tick, and those of the response to efforts, if any.
+    ahead : tuple of casadi.Function
+        Where velocities are limited: ``tick_on(q, v, asked, a, gamma, per_effort, u) ->
+        late_q, late_v, turned``, and ``caused(asked, Y, u) -> a`` of limited coordinates;
+        matrices by rows.
     """
 
     function: Any
     first: tuple[str, ...]
+    response: tuple[str, ...]
+    ahead: tuple[Any, ...]
 
 
 def limited_torque(E: Expressions, subject: Subject, law: LimitsLaw) -> Limited | None:
@@ -120,14 +135,19 @@ def limited(
         **more, "asked": both(*asked), "x": at.x, "x_rate": at.x_rate,
         "motor_rates": ca.densify(ca.SX(E.mech.B.T) @ E.v),
     }  # fmt: skip
+    if law.fast:
+        first["a"] = ca.densify(asked[1])
     found = dict(first)
     if law.policy == "scale":
         found["base"] = both(*base)
-    if law.policy != "raise":
-        found["H"], found["Y"], found["response_doubt"] = response(E, at)
+    responding = {}
+    if law.policy != "raise" or law.fast:
+        responding = response(E, at, law.fast)
+    found |= responding
     inputs, names = given
     function = ca.Function(name, inputs, list(found.values()), names, list(found))
-    return Limited(function, tuple(first))
+    ahead = _ahead(E, law, name) if law.fast else ()
+    return Limited(function, tuple(first), tuple(responding), ahead)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,33 +191,54 @@ def limited_coordinates(E: Expressions, bound: BoundLimits) -> LimitedCoordinate
     )  # fmt: skip
 
 
-def response(E: Expressions, at: LimitedCoordinates) -> tuple[SX, SX, SX]:
-    """H (nu, nu), Y (n, nu) and doubt."""
+def response(E: Expressions, at: LimitedCoordinates, all_too: bool) -> dict[str, SX]:
+    """H (nu, nu), Y (n, nu), those of all coordinates if they are wanted, and doubt."""
     ca, K, tree = casadi_module(), motor_constraints(E), SymbolicTree(E)
-    H, Y = responding(K, tree)
-    return ca.densify(H), ca.densify(at.J @ Y), total([*K.bordered.doubt, *tree.doubt])
+    H, gamma, per_effort = responding(K, tree)
+    found = {"H": H, "Y": (at.J @ gamma) @ per_effort}
+    if all_too:
+        found |= {"gamma": gamma, "per_effort": per_effort}
+    found["response_doubt"] = total([*K.bordered.doubt, *tree.doubt])
+    return {name: ca.densify(x) for name, x in found.items()}
 
 
-def change_function(E: Expressions, law: LimitsLaw) -> Any:
-    """``change_in_a_tick(q, v, u, t) -> change, doubt``, as mechanism/limited_coordinates.py has
-    it; None where no velocity is limited."""
-    if not np.isfinite(law.bound.velocity).any():
-        return None
-    ca, at, dt = casadi_module(), limited_coordinates(E, law.bound), law.dt
-    forward, u = forward_function(E), ca.SX.sym("u", E.mech.nu)
-    tau = ca.SX(E.mech.B) @ u
-    a, doubt = forward.call([E.q, E.v, tau, E.t], True, False)
-    step, v = dt * E.v + (0.5 * dt * dt) * a, E.v + dt * a
-    q, _, turned = placed_function(E).call([E.q, ca.vertcat(step, E.v)], True, False)
-    then, doubt_then = forward.call([q, v, tau, E.t + dt], True, False)
-    rates = ca.Function("rates", [E.q, E.v, E.t], [at.J, at.bias])
-    J, bias = rates.call([q, v, E.t + dt], True, False)
-    change = J @ then + bias - at.accelerations(a)
-    return ca.Function(
-        "change_in_a_tick", [E.q, E.v, u, E.t],
-        [ca.densify(change), total([doubt, turned, doubt_then])],
-        ["q", "v", "u", "t"], ["change", "doubt"],
+def _ahead(E: Expressions, law: LimitsLaw, name: str) -> tuple[Any, Any]:
+    """`Limited.ahead`."""
+    ca, mech, n, k = casadi_module(), E.mech, len(law.bound.names), E.partition.independent.size
+    asked, u = ca.SX.sym("asked", mech.nu + n), ca.SX.sym("u", mech.nu)
+    a, gamma = ca.SX.sym("a", mech.nv), ca.SX.sym("gamma", k, mech.nv)
+    per_effort = ca.SX.sym("per_effort", mech.nu, k)
+    nothing = ca.SX.zeros(k)
+    moved = caused(nothing, per_effort.T, u, asked[: mech.nu])
+    step, late_v = a_tick_on(E.v, caused(a, gamma.T, moved, nothing), law.dt)
+    late_q, _, turned = placed_function(E).call([E.q, ca.vertcat(step, E.v)], True, False)
+    tick_on = ca.Function(
+        f"{name}_tick_on", [E.q, E.v, asked, a, gamma, per_effort, u], [late_q, late_v, turned],
+        ["q", "v", "asked", "a", "gamma", "per_effort", "u"], ["late_q", "late_v", "turned"],
     )  # fmt: skip
+    Y = ca.SX.sym("Y", mech.nu, n)
+    reached = caused(asked[mech.nu :], Y.T, u, asked[: mech.nu])
+    of_limited = ca.Function(f"{name}_caused", [asked, Y, u], [reached], ["asked", "Y", "u"], ["a"])
+    return tick_on, of_limited
+
+
+def bounding_functions(tick: float) -> list[Any]:
+    """The bounds of laws/limits.py as functions of scalars: ``by_velocity``, ``led_back``,
+    ``by_position`` and ``at_both_ends``."""
+    ca = casadi_module()
+    n = Operations(ca.fmin, ca.fmax, ca.logic_and, ca.sqrt, lambda c, x, y: ca.if_else(c, x(), y()))
+
+    def function(law: Callable[..., SX], names: str) -> Any:
+        symbols = [ca.SX.sym(name) for name in names.split()]
+        found = law(n, *symbols, tick)
+        return ca.Function(law.__name__, symbols, [found], names.split(), ["most_allowed"])
+
+    return [
+        function(by_velocity, "v v_max size"),
+        function(led_back, "room v v_min size"),
+        function(by_position, "room v v_min brake size"),
+        function(at_both_ends, "least most v change"),
+    ]
 
 
 def as_it_moves(

@@ -16,6 +16,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from holoctl.base.checks import one_of
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.linalg import pivoted_qr
 from holoctl.base.tolerances import REDUCED
@@ -25,9 +26,10 @@ from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.bordered import Bordered, bordered, selection
 from holoctl.codegen.matrices import column, columns, scalars
 from holoctl.codegen.tree_dynamics import mass_matrix
-from holoctl.dynamics.actuation import effort_scales, target_consistent
+from holoctl.dynamics.actuation import effort_scales, effort_weights, target_consistent
+from holoctl.dynamics.inverse import POLICIES
 from holoctl.dynamics.tick.inverse_tick import coupled
-from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
+from holoctl.projector.partition import check_motors
 from holoctl.projector.projection import projected
 
 __all__ = [
@@ -156,8 +158,10 @@ def motor_constraints(
         If the motors drive fewer motions than there are motors and motions.
     """
     mech, part = E.mech, E.partition
-    # the same checks, in the same words
-    prepared = PreparedInverseDynamics(mech, part, weights, inconsistent)
+    one_of("inconsistent", inconsistent, POLICIES)
+    if mech.nu == 0:
+        raise NotActuatedError(f"{mech.name} has no motors, so there are no torques")
+    check_motors(mech, part)
     rho, k, nu = part.actuation_rank, part.independent.size, mech.nu
     if k == 0 or rho == 0:
         raise NotActuatedError(f"{mech.name}: the motors drive none of its {k} motions")
@@ -170,12 +174,13 @@ def motor_constraints(
         )
     border = motor_border(E)
     K = bordered(E, border.C, border.unit)
-    return (_shared if border.redundant else _driven)(E, K, border, prepared)
+    weights = effort_weights(mech, weights)
+    if border.redundant:
+        return _shared(E, K, border, weights, inconsistent)
+    return _driven(E, K, border)
 
 
-def _driven(
-    E: Expressions, K: Bordered, border: MotorBorder, prepared: PreparedInverseDynamics
-) -> SymbolicConstraints:
+def _driven(E: Expressions, K: Bordered, border: MotorBorder) -> SymbolicConstraints:
     """As many motors as motions, or fewer: they stand first in c."""
     ca, nu, k, passive = casadi_module(), E.mech.nu, border.unit.size, border.passive.size
 
@@ -190,10 +195,10 @@ def _driven(
 
 
 def _shared(
-    E: Expressions, K: Bordered, border: MotorBorder, prepared: PreparedInverseDynamics
+    E: Expressions, K: Bordered, border: MotorBorder, weights: Array | None, inconsistent: str
 ) -> SymbolicConstraints:
     """More motors than motions: the nearest motion, and the efforts of least norm."""
-    ca, mech, weights = casadi_module(), E.mech, prepared.weights
+    ca, mech = casadi_module(), E.mech
     k, unit = border.unit.size, ca.SX(1.0 / border.unit)
     u_scale, cost = effort_scales(mech, weights)
     N, none, doubt = K.basis(k), ca.SX.zeros(k), list(K.doubt)
@@ -210,7 +215,7 @@ def _shared(
 
     def of_motors(target: SX) -> SX:
         c, left = nearest(ca.SX(u_scale) * (target - BT @ bias))
-        if prepared.inconsistent == "raise":
+        if inconsistent == "raise":
             consistent = target_consistent(E.partition.tolerance)
             doubt.extend((x / (0.1 * consistent)) ** 2 for x in left)
         return c

@@ -221,11 +221,11 @@ def _tick(
         return None if here.doubtful else found
 
     def all_response(q: Vector) -> tuple[Array, Array] | None:
-        found = response(K, tree)
-        return None if here.doubtful else found
+        H, N, moved = response(K, tree)
+        return None if here.doubtful else (H, N.dot(moved))
 
     def worth(q: Vector) -> Array | None:
-        found = all_response(q)
-        return None if found is None else found[0]
+        H: Array = response(K, tree)[0]
+        return None if here.doubtful else H
 
     return LaidOut(tick, Behind(efforts_here, acceleration, all_response, worth))
