@@ -5,6 +5,7 @@ error phi(q, t)    rate G v + phi_t    G    drift: d2/dt2 phi at a = 0
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,26 +19,92 @@ from holoctl.constraints.kinds import Composed
 from holoctl.constraints.user_classes import checked_rows, of_library
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.tick.layout import layout
 from holoctl.tree.kinematics import Kinematics, kinematics
+from holoctl.tree.live_motion import live_motion
 
-__all__ = ["by_constraint", "constraint_rows", "may_depend_on_time", "rows_of", "rows_that_open"]
+Array = NDArray[np.float64]
+
+__all__ = [
+    "by_constraint",
+    "constraint_rows",
+    "may_depend_on_time",
+    "rows_at",
+    "rows_of",
+    "rows_that_open",
+]
 
 
 def constraint_rows(
-    mech: Mechanism, q: Vector, v: Vector, t: float = 0.0, kin: Kinematics | None = None
+    mech: Mechanism, q: Vector, v: Vector, t: float = 0.0
 ) -> tuple[Kinematics, Rows]:
     """Kinematics and all constraint rows at (q, v), rows in the order of the constraints."""
-    if kin is None:
-        kin = kinematics(mech.model, workspace(mech), q, v, t)
-    if len(mech.blocks) == 1:
-        return kin, checked_rows(mech.blocks[0].rows, mech.blocks[0].rows.rows(kin), mech.nv)
-    m = len(mech.row_scale)
-    error, rate, drift, G = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros((m, mech.nv))
-    for block, where in mech.blocks:
-        r = checked_rows(block, block.rows(kin), mech.nv)
-        error[where], rate[where], drift[where] = r.error, r.rate, r.drift
-        G[where] = r.jacobian
-    return kin, Rows(error, rate, G, drift)
+    return kinematics(mech.model, workspace(mech), q, v, t), rows_at(mech, q, v, t)
+
+
+def rows_at(
+    mech: Mechanism, q: Vector, v: Vector, t: float = 0.0, *, in_a_tick: bool = False
+) -> Rows:
+    """All constraint rows at (q, v), in the order of the constraints; not to be written to.
+
+    Those between bodies are laid out once for each thread; those by somebody's own functions are
+    asked for as they are defined, or `in_a_tick` by the ticks that they offer. Where this has no
+    answer, as at half a turn of an orientation and at numbers that are not finite, each constraint
+    is asked.
+    """
+    if in_a_tick and mech.chart is None:
+        return mech.per_thread("rows in a tick", lambda: _laid_out(mech, oracle=False))(q, v, t)
+    return mech.per_thread("rows", lambda: _laid_out(mech, oracle=True))(q, v, t)
+
+
+def _laid_out(mech: Mechanism, *, oracle: bool) -> Callable[[Vector, Vector, float], Rows]:
+    model, m, nv = mech.model, mech.row_scale.size, mech.nv
+    data, rest = model.createData(), np.zeros(nv)
+    motion = live_motion(model, data)
+
+    def one_by_one(q: Vector, v: Vector, t: float) -> Rows:
+        kin = kinematics(model, data, q, v, t)
+        found, G, W = np.zeros((3, m)), np.zeros((m, nv)), None
+        for block, where in mech.blocks:
+            r = checked_rows(block, block.rows(kin), nv)
+            found[:, where], G[where] = (r.rate, r.error, r.drift), r.jacobian
+            W = r.wrenches if len(mech.blocks) == 1 else None
+        return _frozen(found, G, W)
+
+    if motion is None or m == 0:
+        return one_by_one
+    unscaled, every = np.ones(m), np.arange(m)
+    parts, order, WJ, S = layout(
+        mech, motion, every, unscaled, StateLimits(1.0, 1.0), oracle=oracle
+    )
+    in_order = np.array_equal(order, every)
+    place = np.argsort(order)
+    wrenches = [part.wrenches for part in parts if part.wrenches is not None]
+
+    def evaluate(q: Vector, v: Vector, t: float) -> Rows:
+        pin.computeForwardKinematicsDerivatives(model, data, q, v, rest)
+        if not sum([part.evaluate(q, v, t) for part in parts]) < np.inf:
+            return one_by_one(q, v, t)
+        found, G, W = np.zeros((3, m)), WJ * S, None
+        np.concatenate([part.off for part in parts], 1, out=found[:2])
+        np.negative(np.concatenate([part.right for part in parts]), found[2])
+        if len(wrenches) == len(parts):
+            W = np.concatenate([of_part() for of_part in wrenches])
+        if not in_order:
+            found, G = found.take(place, 1), G.take(place, 0)
+            W = None if W is None else W.take(place, 0)
+        return _frozen(found, G, W)
+
+    return evaluate
+
+
+def _frozen(found: Array, jacobian: Array, wrenches: Array | None) -> Rows:
+    """Of rates, errors and drifts (3, m)."""
+    rates, errors, drifts = read_only(found)
+    if wrenches is not None:
+        read_only(wrenches)
+    return Rows(errors, rates, read_only(jacobian), drifts, wrenches)
 
 
 def rows_that_open(mech: Mechanism) -> NDArray[np.bool_]:
