@@ -14,8 +14,9 @@ from holoctl.estimation.readings import Readings
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import StateLimits
-from holoctl.rows.evaluate import rows_at, rows_that_open
+from holoctl.rows.evaluate import rows_at
 from holoctl.rows.tick.fast_rows import FastRows, fast_rows
+from holoctl.rows.tick.opening_rows import rows_that_open
 from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import LiveMotion, live_motion
 

@@ -6,16 +6,14 @@ error phi(q, t)    rate G v + phi_t    G    drift: d2/dt2 phi at a = 0
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, known_name, read_only, shaped
-from holoctl.base.tolerances import ALWAYS_CLOSED, RANDOM_CONFIGURATIONS
 from holoctl.constraints.contract import Rows
-from holoctl.constraints.kinds import Composed
 from holoctl.constraints.user_classes import checked_rows, of_library
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism, workspace
@@ -27,13 +25,30 @@ from holoctl.tree.live_motion import live_motion
 Array = NDArray[np.float64]
 
 __all__ = [
+    "ScaledRows",
     "by_constraint",
     "constraint_rows",
     "may_depend_on_time",
     "rows_at",
     "rows_of",
-    "rows_that_open",
+    "scaled_rows_at",
 ]
+
+
+class ScaledRows(NamedTuple):
+    """All m rows at a state, in scaled rows and coordinates.
+
+    Attributes
+    ----------
+    jacobian : (m, nv) array
+        ``Dr G Dc``; a new array.
+    error, rate : (m,) arrays
+        ``Dr phi`` and ``Dr (G v + phi_t)``.
+    """
+
+    jacobian: Array
+    error: Vector
+    rate: Vector
 
 
 def constraint_rows(
@@ -107,31 +122,10 @@ def _frozen(found: Array, jacobian: Array, wrenches: Array | None) -> Rows:
     return Rows(errors, rates, read_only(jacobian), drifts, wrenches)
 
 
-def rows_that_open(mech: Mechanism) -> NDArray[np.bool_]:
-    """Which of the m rows can be off at all; the others are zero whatever the configuration.
-
-    Such as the rows of a hinge that keep a planar loop in its plane. Rows between bodies are
-    analytic functions of q: one that vanishes at several random q does so everywhere. Kinds of
-    somebody's own need not be. Looked at once; not to be written to.
-    """
-    return mech.per_thread("rows_that_open", lambda: read_only(_opening(mech)))
-
-
-def _opening(mech: Mechanism) -> NDArray[np.bool_]:
-    opens = np.ones(mech.row_scale.size, dtype=bool)
-    tables = [(block.table, block.where) for block in mech.blocks if block.table is not None]
-    if not tables:
-        return opens
-    rng, (table, where) = np.random.default_rng(0), tables[0]
-    may_dwell = [isinstance(kind, Composed) and not kind.analytic for kind in table.kinds]
-    largest, data = np.zeros(where.size), mech.model.createData()
-    for _ in range(RANDOM_CONFIGURATIONS):
-        step = rng.normal(size=mech.nv) * mech.column_scale
-        q = pin.integrate(mech.model, pin.neutral(mech.model), step)
-        error = table.rows(kinematics(mech.model, data, q, np.zeros(mech.nv), 0.0)).error
-        largest = np.maximum(largest, np.abs(mech.row_scale[where] * error))
-    opens[where] = (largest > ALWAYS_CLOSED) | np.array(may_dwell)
-    return opens
+def scaled_rows_at(mech: Mechanism, q: Vector, v: Vector, t: float) -> ScaledRows:
+    """All rows at a state whose shapes are right; not finite where the state is out of range."""
+    r, rows = mech.row_scale, rows_at(mech, q, v, t, in_a_tick=True)
+    return ScaledRows(rows.jacobian * mech.scale, r * rows.error, r * rows.rate)
 
 
 def may_depend_on_time(mech: Mechanism) -> bool:

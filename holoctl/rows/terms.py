@@ -93,6 +93,7 @@ class Terms:
     stiffness: float = 1.0
 
     def __post_init__(self) -> None:
+        freeze(self.rows)
         freeze(self)
 
     def __reduce__(self) -> tuple[Any, ...]:  # a pickled array forgets that it is read-only

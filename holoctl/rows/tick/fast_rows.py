@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.closure_limits import StateLimits, allowed_acceleration, least_acceleration
-from holoctl.rows.evaluate import rows_that_open
 from holoctl.rows.tick.layout import Beside, layout
+from holoctl.rows.tick.opening_rows import rows_that_open
 from holoctl.rows.tick.part import Part, per_limit
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
