@@ -130,10 +130,14 @@ def scaled_rows_at(mech: Mechanism, q: Vector, v: Vector, t: float) -> ScaledRow
 
 def may_depend_on_time(mech: Mechanism) -> bool:
     """Whether some row may: those of the library do not, but for `Custom` that says so."""
-    return any(
-        getattr(getattr(b, "description", None), "time", False) or not of_library(b)
-        for b in mech.bound
-    )
+
+    def found() -> bool:
+        return any(
+            getattr(getattr(b, "description", None), "time", False) or not of_library(b)
+            for b in mech.bound
+        )
+
+    return mech.per_thread("may depend on time", found)
 
 
 def rows_of(mech: Mechanism, name: Any) -> slice:

@@ -34,7 +34,7 @@ from holoctl.forces.contract import Efforts
 from holoctl.forces.together import all_efforts, change_by_velocity
 from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.mechanism import Mechanism, workspace
-from holoctl.mechanism.open_tree import inertia, nonlinear_efforts
+from holoctl.mechanism.open_tree import external_efforts, inertia, nonlinear_efforts
 from holoctl.rows.evaluate import rows_at, rows_of
 from holoctl.rows.stabilisation import (
     TimeConstants,
@@ -124,11 +124,16 @@ class Terms:
     @cached_property
     def applied(self) -> Efforts:
         """What springs, friction and other forces of the mechanism do here; see `Efforts`."""
+        mech = self.mechanism
+        if not mech.forces:
+            return mech.per_thread(
+                "no efforts", lambda: Efforts(*read_only(np.zeros((3, mech.nv))))
+            )
         with np.errstate(all="ignore"):
-            found = all_efforts(self.mechanism.bound_forces, self.kinematics)
-        if self.mechanism.forces and not np.isfinite(found.total).all():
+            found = all_efforts(mech.bound_forces, self.kinematics)
+        if not np.isfinite(found.total).all():
             raise InputError(
-                f"{self.mechanism.name}: efforts of {listing(self.mechanism.force_names)} are not "
+                f"{mech.name}: efforts of {listing(mech.force_names)} are not "
                 "finite at this state; q, v or t is out of range"
             )
         return found
@@ -136,7 +141,12 @@ class Terms:
     @cached_property
     def F(self) -> Vector:
         """(nv,) efforts of all forces of the mechanism, N m or N: zero where it has none."""
-        return self.applied.total
+        return self.applied.total if self.mechanism.forces else self.applied.springs
+
+    def known_efforts(self, f_ext: Any, efforts: Any = None) -> Vector:
+        """(nv,) ``J' f``, efforts on the coordinates, and F; see `external_efforts`."""
+        kin = None if f_ext is None else self.kinematics
+        return external_efforts(self.mechanism, kin, f_ext, efforts) + self.F
 
     @cached_property
     def F_v(self) -> Array:
