@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 
 import holoctl as hc
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 
 
 def along_motion(mech, count=300, step=0.03, seed=0) -> Iterator[tuple]:

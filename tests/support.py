@@ -17,7 +17,8 @@ from zoo import ZOO
 
 import holoctl as hc
 import holoctl.rows.tick.fast_rows
-from holoctl.rows.evaluate import constraint_rows
+from holoctl.constraints.contract import Rows
+from holoctl.tree.kinematics import kinematics
 
 EPS = np.finfo(float).eps
 
@@ -179,7 +180,13 @@ def feasible_target(P, rng=None):
 
 
 def rows(mech, q, v, t=0.0):
-    return constraint_rows(mech, q, v, t)[1]
+    """All rows as each constraint defines them, by itself: the oracle of how they are evaluated."""
+    kin = kinematics(mech.model, mech.model.createData(), q, v, t)
+    found = [(bound.rows(kin)) for bound in mech.bound]
+    return Rows(
+        *(np.concatenate([getattr(r, of)[...] for r in found])
+          for of in ("error", "rate", "jacobian", "drift"))
+    )  # fmt: skip
 
 
 def difference(f, h):

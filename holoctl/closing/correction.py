@@ -23,7 +23,7 @@ from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import in_range, largest, row_qr
 from holoctl.base.tolerances import CORRECTED, CORRECTIONS, SINGULAR, TIGHT, UNIT
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.tick.all_rows import ScaledRows, scaled_rows_at
+from holoctl.rows.evaluate import ScaledRows, scaled_rows_at
 
 __all__ = ["Correction", "Trust", "corrected_by", "put_back"]
 

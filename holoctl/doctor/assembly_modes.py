@@ -35,7 +35,7 @@ from holoctl.doctor.mode_search import Search, free_coordinates, held, search
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import placed
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = ["AssemblyMode", "AssemblyModes", "assembly_modes"]
 

@@ -42,7 +42,7 @@ from holoctl.doctor.mode_walk import Stop, Walker, driven, held_still
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import placed
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = ["JoinedModes", "joined_modes"]
 

@@ -40,7 +40,7 @@ from holoctl.doctor.actuation import motor_rows
 from holoctl.doctor.mode_search import Closed, Search, allowed, tried
 from holoctl.doctor.rolled import Joints, apart, joints_at, may_roll, rolled
 from holoctl.mechanism.mechanism import Mechanism, workspace
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import kinematics
 

@@ -25,7 +25,7 @@ from holoctl.closing.rank import rank_within
 from holoctl.closing.settled import settled
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.tree.frozen_model import plain
 
 __all__ = [

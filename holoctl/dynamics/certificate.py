@@ -223,14 +223,15 @@ def certify(
     redundant = 0.0
     if left.size:
         redundant = max(worst(error, left), worst(rate, left), worst(missing, left) / T.stiffness)
-    applied = T.applied
-    sizes = np.abs(w - h) + np.abs(h) + np.abs(applied.springs) + np.abs(applied.losses)
+    stored, sizes = T.applied.springs, np.abs(w - h) + np.abs(h)
+    if mech.forces:
+        sizes += np.abs(stored) + np.abs(T.applied.losses)
     return Certificate(
         closure,
         velocity,
         acceleration=worst(missing, closing),
         dynamics=off_dynamics(T, w, efforts, constraint),
-        power=_power_balance(T, a, efforts - applied.springs + constraint, sizes),
+        power=_power_balance(T, a, efforts - stored + constraint, sizes),
         condition=condition,
         rank=part.rank,
         redundant=redundant,
@@ -255,9 +256,9 @@ def _of_acceleration(T: Terms, a: Vector) -> Vector:
 def off_dynamics(T: Terms, w: Vector, efforts: Vector, constraint: Vector) -> float:
     """`dynamics` of a certificate: what is left of ``w = M a + h``, over the size of its terms."""
     c, h = T.mechanism.column_scale, T.h  # M a and h may cancel, as in free fall: sizes apart
-    terms = (w - h, h, efforts, constraint)
-    size = sum(largest(c * x) for x in terms) + WEIGHT_SHARE * weight(T.mechanism)
-    return _ratio(largest(c * (w - efforts - constraint)), size)
+    terms = c * np.array([w - h, h, efforts, constraint, w - efforts - constraint])
+    *sizes, off = np.abs(terms).max(axis=1, initial=0.0).tolist()
+    return _ratio(off, sum(sizes) + WEIGHT_SHARE * weight(T.mechanism))
 
 
 def weight(mech: Mechanism) -> float:
@@ -303,6 +304,8 @@ _AHEAD = np.array([-147.0, 360.0, -450.0, 400.0, -225.0, 72.0, -10.0]) / 60.0
 
 def _along(T: Terms, times: Vector) -> list[Vector]:
     """Configurations at some times along the motion."""
+    if T.mechanism.nq == T.mechanism.nv:  # all coordinates add up
+        return list(T.q + times[:, None] * T.v)
     return [pin.integrate(T.mechanism.model, T.q, move) for move in times[:, None] * T.v]
 
 

@@ -28,7 +28,6 @@ from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import (
     articulated_body_solver,
-    external_efforts,
     inverse_tree_dynamics,
     sparse_solver,
 )
@@ -168,11 +167,11 @@ def forward_dynamics(
     if method == "projection":
         P = given_projection(given)
         T, part = P.terms, P.partition
-        efforts = tau + external_efforts(mech, T.kinematics, f_ext) + T.F
+        efforts = tau + T.known_efforts(f_ext)
         a, condition = accelerate(P, efforts)
     else:
         T, part = given_terms(given)
-        efforts = tau + external_efforts(mech, T.kinematics, f_ext) + T.F
+        efforts = tau + T.known_efforts(f_ext)
         a, condition = _solved(T, part, efforts, method)
     w = inverse_tree_dynamics(mech, T.q, T.v, a)
     lam, unique = multipliers(T, part, w - efforts)

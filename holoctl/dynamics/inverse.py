@@ -29,7 +29,7 @@ from holoctl.dynamics.actuation import Actuation, actuation, effort_weights, tar
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
+from holoctl.mechanism.open_tree import inverse_tree_dynamics
 from holoctl.projector.arguments import Given, given_projection
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition, check_motors
@@ -250,7 +250,7 @@ def inverse_dynamics(
     P = given_projection(Given(mech, q, v, t, t_stab, partition, projection, terms))
     check_motors(mech, P.partition)
     act = actuation(P, effort_weights(mech, weights))
-    known = external_efforts(mech, P.terms.kinematics, f_ext, efforts) + P.terms.F
+    known = P.terms.known_efforts(f_ext, efforts)
     a = asked_acceleration(P, act, target, known, coordinates, inconsistent)
     return _delivered(P, act, a, known)
 

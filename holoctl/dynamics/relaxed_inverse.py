@@ -24,7 +24,7 @@ from holoctl.dynamics.inverse import InverseDynamics
 from holoctl.dynamics.reference.saddle_point import direct
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
+from holoctl.mechanism.open_tree import inverse_tree_dynamics
 from holoctl.projector.arguments import Given, given_terms
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition
@@ -100,7 +100,7 @@ def inverse_dynamics_relaxed(
     target = vector("target", target, mech.nu, "accelerations of the motors, B' a")
     T, part = given_terms(Given(mech, q, v, t, t_stab, partition, terms=terms))
     W = _stiffness(mech, T, stiffness)
-    known = external_efforts(mech, T.kinematics, f_ext, efforts) + T.F
+    known = T.known_efforts(f_ext, efforts)
     B, c = mech.B, mech.column_scale
     G, k = scaled_rows(T, part.rows)
     wanted = W @ target + B.T @ (T.h - T.F)

@@ -79,7 +79,7 @@ from holoctl.mechanism.checks import check_configuration, check_mechanism, check
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
 from holoctl.projector.repartition import decided_anew, independence, repartitioned
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.rows.tick.other_rows import check_ticks
 
 __all__ = ["AssemblyReport", "PreparedAssembly", "Remembered"]

@@ -14,8 +14,9 @@ from holoctl.estimation.readings import Readings
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import StateLimits
-from holoctl.rows.evaluate import constraint_rows, rows_that_open
+from holoctl.rows.evaluate import rows_at
 from holoctl.rows.tick.fast_rows import FastRows, fast_rows
+from holoctl.rows.tick.opening_rows import rows_that_open
 from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
@@ -110,7 +111,7 @@ def _in_general(
 
     def evaluate(q: Vector, t: float) -> bool:
         kin = kinematics(mech.model, workspace(mech), q, rest, t)
-        _, rows = constraint_rows(mech, q, rest, t, kin)
+        rows = rows_at(mech, q, rest, t)
         G = r[kept, None] * rows.jacobian[kept]
         G_unseen[:], G_seen[:] = G[:, unseen], G[:, seen]
         off[0], off[1] = (r * rows.rate)[order], (r * rows.error)[order]

@@ -65,7 +65,8 @@ def check_range(mech: Mechanism, q: Vector, v: Vector, names: tuple[str, str] = 
     for name, x, at, most, unit in (
         (names[0], q, in_q, FARTHEST, "m"), (names[1], v, in_v, FASTEST, "m/s"),
     ):  # fmt: skip
-        if not at.size:
+        near = x.take(at)  # as one number each, which costs less
+        if near.dot(near) <= most * most:
             continue
         beyond = at[(np.abs(x[at]) > most) & np.isfinite(x[at])]
         if beyond.size:

@@ -109,17 +109,18 @@ def energy(mech: Mechanism, q: Vector, v: Vector) -> tuple[float, float]:
 
 def energies(mech: Mechanism, q: Sequence[Vector], v: Array) -> tuple[Vector, Vector]:
     """`energy` at n states: q[i], and v (n, nv)."""
-    armature, found = plain(mech.model).armature, []
+    found = []
 
-    def without_rotors() -> tuple[pin.Model, pin.Data]:
+    def without_rotors() -> tuple[pin.Model, pin.Data, Vector]:
+        armature = plain(mech.model).armature.copy()
         if not armature.any():
-            return plain(mech.model), workspace(mech)
+            return plain(mech.model), workspace(mech), armature
         model = mech.model.copy()
         model.armature = np.zeros(mech.nv)
-        return model, model.createData()
+        return model, model.createData(), armature
 
     # Pinocchio counts the rotors of some kinds of joints, and leaves out those of others
-    model, data = mech.per_thread("rotorless", without_rotors)
+    model, data, armature = mech.per_thread("rotorless", without_rotors)
     for q_i, v_i in zip(q, v, strict=True):
         pin.computeMechanicalEnergy(model, data, q_i, v_i)
         found.append((data.kinetic_energy, data.potential_energy))
@@ -127,14 +128,16 @@ def energies(mech: Mechanism, q: Sequence[Vector], v: Array) -> tuple[Vector, Ve
     return kinetic + 0.5 * (v * v).dot(armature), potential
 
 
-def external_efforts(mech: Mechanism, kin: Kinematics, f_ext: Any, efforts: Any = None) -> Vector:
+def external_efforts(
+    mech: Mechanism, kin: Kinematics | None, f_ext: Any, efforts: Any = None
+) -> Vector:
     """``J^T f``, shape (nv,), of external forces; and other known efforts on the coordinates.
 
     Parameters
     ----------
     mech : Mechanism
-    kin : Kinematics
-        At the state where the forces act.
+    kin : Kinematics or None
+        At the state where the forces act; not needed where there is no `f_ext`.
     f_ext : mapping, pin.StdVec_Force or None
         A frame name to a pair (force in N, moment in N m) of three numbers each, or to the 6
         numbers in a row, in world axes at the origin of the frame, or to a `pin.Force` so
@@ -151,7 +154,7 @@ def external_efforts(mech: Mechanism, kin: Kinematics, f_ext: Any, efforts: Any 
     known = np.zeros(mech.nv)
     if efforts is not None:
         known += vector("efforts", efforts, mech.nv, "efforts on the coordinates")
-    if f_ext is None:
+    if f_ext is None or kin is None:
         return known
     if isinstance(f_ext, Mapping):
         for name, given in f_ext.items():

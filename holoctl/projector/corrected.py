@@ -31,7 +31,7 @@ from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, nearest_partition
 from holoctl.projector.repartition import decided_anew, independence
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = ["corrected"]
 

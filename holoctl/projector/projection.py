@@ -41,6 +41,7 @@ from holoctl.closing.rank import scaled_size
 from holoctl.constraints.contract import Rows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_determined, coordinates, shared_partition
+from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.rows.stabilisation import TimeConstants
 from holoctl.rows.terms import Terms, scaled_rows, shared_terms, terms_at
 from holoctl.tree.kinematics import Kinematics
@@ -63,15 +64,18 @@ def projection_of(T: Terms, part: Partition, method: str = "auto") -> Projection
     G, right = scaled_rows(T, part.rows)  # G' = Dr G Dc, right = -Dr (drift + stabilisation)
     if mech.chart is not None:
         right = right - G @ (T.pull / c)  # what the chart adds stands in the bias as it is
-    phi_t = mech.row_scale * (T.rows.rate - T.rows.jacobian.dot(T.v))
-    x = _basis(mech, G, np.array([right, -phi_t[part.rows]]).T, part, method)
+    targets = [right]
+    if T.mechanism.chart is not None or may_depend_on_time(mech):
+        phi_t = mech.row_scale * (T.rows.rate - T.rows.jacobian.dot(T.v))
+        targets.append(-phi_t[part.rows])
+    x = _basis(mech, G, np.array(targets).T, part, method)
     # back from scaled coordinates: v = Dc v', and y keeps the units of its coordinates
     y_scale = c[x.independent] if x.independent.size else np.ones(x.gamma.shape[1])
-    bias, v_t = c * x.particular.T
+    bias, *moved = c * x.particular.T
     return Projection(
         gamma=c[:, None] * x.gamma / y_scale,
         bias=bias + T.pull,
-        v_t=v_t,
+        v_t=moved[0] if moved else np.zeros(mech.nv),
         independent=x.independent,
         dependent=x.dependent,
         scale=y_scale,
@@ -117,18 +121,18 @@ def _basis(mech: Mechanism, G: Array, target: Array, part: Partition, method: st
 def _with_coordinates(
     X: Array, independent: Indices, dependent: Indices, condition: float, method: str
 ) -> _Basis:
-    """x_dep = X [x_ind; 1] for both targets: gamma and particular stack [I 0; X] in joint order."""
+    """x_dep = X [x_ind; 1] for each target: gamma and particular stack [I 0; X] in joint order."""
     k = independent.size
-    x = np.zeros((k + dependent.size, k + 2))
-    x[independent] = _identity(k)
+    x = np.zeros((k + dependent.size, X.shape[1]))
+    x[independent] = _identity(k, X.shape[1])
     x[dependent] = X
     return _Basis(x[:, :k], x[:, k:], independent, dependent, condition, method)
 
 
 @lru_cache(maxsize=100)
-def _identity(k: int) -> Array:
-    """[I 0], (k, k + 2)."""
-    return read_only(np.eye(k, k + 2))
+def _identity(k: int, n: int) -> Array:
+    """[I 0], (k, n)."""
+    return read_only(np.eye(k, n))
 
 
 def _orthonormal(mech: Mechanism, G: Array, target: Array, part: Partition) -> _Basis:

@@ -37,7 +37,7 @@ from holoctl.closing.kept_rows import independence as least_independence
 from holoctl.closing.rank import scaled_size
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, preferred_dependents
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = ["Independence", "decided_anew", "independence", "repartitioned"]
 

@@ -12,7 +12,7 @@ from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
 from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = ["ConstraintErrors", "constraint_errors"]
 

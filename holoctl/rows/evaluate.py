@@ -5,74 +5,139 @@ error phi(q, t)    rate G v + phi_t    G    drift: d2/dt2 phi at a = 0
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, known_name, read_only, shaped
-from holoctl.base.tolerances import ALWAYS_CLOSED, RANDOM_CONFIGURATIONS
 from holoctl.constraints.contract import Rows
-from holoctl.constraints.kinds import Composed
 from holoctl.constraints.user_classes import checked_rows, of_library
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.tick.layout import layout
 from holoctl.tree.kinematics import Kinematics, kinematics
+from holoctl.tree.live_motion import live_motion
 
-__all__ = ["by_constraint", "constraint_rows", "may_depend_on_time", "rows_of", "rows_that_open"]
+Array = NDArray[np.float64]
+
+__all__ = [
+    "ScaledRows",
+    "by_constraint",
+    "constraint_rows",
+    "may_depend_on_time",
+    "rows_at",
+    "rows_of",
+    "scaled_rows_at",
+]
+
+
+class ScaledRows(NamedTuple):
+    """All m rows at a state, in scaled rows and coordinates.
+
+    Attributes
+    ----------
+    jacobian : (m, nv) array
+        ``Dr G Dc``; a new array.
+    error, rate : (m,) arrays
+        ``Dr phi`` and ``Dr (G v + phi_t)``.
+    """
+
+    jacobian: Array
+    error: Vector
+    rate: Vector
 
 
 def constraint_rows(
-    mech: Mechanism, q: Vector, v: Vector, t: float = 0.0, kin: Kinematics | None = None
+    mech: Mechanism, q: Vector, v: Vector, t: float = 0.0
 ) -> tuple[Kinematics, Rows]:
     """Kinematics and all constraint rows at (q, v), rows in the order of the constraints."""
-    if kin is None:
-        kin = kinematics(mech.model, workspace(mech), q, v, t)
-    if len(mech.blocks) == 1:
-        return kin, checked_rows(mech.blocks[0].rows, mech.blocks[0].rows.rows(kin), mech.nv)
-    m = len(mech.row_scale)
-    error, rate, drift, G = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros((m, mech.nv))
-    for block, where in mech.blocks:
-        r = checked_rows(block, block.rows(kin), mech.nv)
-        error[where], rate[where], drift[where] = r.error, r.rate, r.drift
-        G[where] = r.jacobian
-    return kin, Rows(error, rate, G, drift)
+    return kinematics(mech.model, workspace(mech), q, v, t), rows_at(mech, q, v, t)
 
 
-def rows_that_open(mech: Mechanism) -> NDArray[np.bool_]:
-    """Which of the m rows can be off at all; the others are zero whatever the configuration.
+def rows_at(
+    mech: Mechanism, q: Vector, v: Vector, t: float = 0.0, *, in_a_tick: bool = False
+) -> Rows:
+    """All constraint rows at (q, v), in the order of the constraints; not to be written to.
 
-    Such as the rows of a hinge that keep a planar loop in its plane. Rows between bodies are
-    analytic functions of q: one that vanishes at several random q does so everywhere. Kinds of
-    somebody's own need not be. Looked at once; not to be written to.
+    Those between bodies are laid out once for each thread; those by somebody's own functions are
+    asked for as they are defined, or `in_a_tick` by the ticks that they offer. Where this has no
+    answer, as at half a turn of an orientation and at numbers that are not finite, each constraint
+    is asked.
     """
-    return mech.per_thread("rows_that_open", lambda: read_only(_opening(mech)))
+    if in_a_tick and mech.chart is None:
+        return mech.per_thread("rows in a tick", lambda: _laid_out(mech, oracle=False))(q, v, t)
+    return mech.per_thread("rows", lambda: _laid_out(mech, oracle=True))(q, v, t)
 
 
-def _opening(mech: Mechanism) -> NDArray[np.bool_]:
-    opens = np.ones(mech.row_scale.size, dtype=bool)
-    tables = [(block.table, block.where) for block in mech.blocks if block.table is not None]
-    if not tables:
-        return opens
-    rng, (table, where) = np.random.default_rng(0), tables[0]
-    may_dwell = [isinstance(kind, Composed) and not kind.analytic for kind in table.kinds]
-    largest, data = np.zeros(where.size), mech.model.createData()
-    for _ in range(RANDOM_CONFIGURATIONS):
-        step = rng.normal(size=mech.nv) * mech.column_scale
-        q = pin.integrate(mech.model, pin.neutral(mech.model), step)
-        error = table.rows(kinematics(mech.model, data, q, np.zeros(mech.nv), 0.0)).error
-        largest = np.maximum(largest, np.abs(mech.row_scale[where] * error))
-    opens[where] = (largest > ALWAYS_CLOSED) | np.array(may_dwell)
-    return opens
+def _laid_out(mech: Mechanism, *, oracle: bool) -> Callable[[Vector, Vector, float], Rows]:
+    model, m, nv = mech.model, mech.row_scale.size, mech.nv
+    data, rest = model.createData(), np.zeros(nv)
+    motion = live_motion(model, data)
+
+    def one_by_one(q: Vector, v: Vector, t: float) -> Rows:
+        kin = kinematics(model, data, q, v, t)
+        found, G, W = np.zeros((3, m)), np.zeros((m, nv)), None
+        for block, where in mech.blocks:
+            r = checked_rows(block, block.rows(kin), nv)
+            found[:, where], G[where] = (r.rate, r.error, r.drift), r.jacobian
+            W = r.wrenches if len(mech.blocks) == 1 else None
+        return _frozen(found, G, W)
+
+    if motion is None or m == 0:
+        return one_by_one
+    unscaled, every = np.ones(m), np.arange(m)
+    parts, order, WJ, S = layout(
+        mech, motion, every, unscaled, StateLimits(1.0, 1.0), oracle=oracle
+    )
+    in_order = np.array_equal(order, every)
+    place = np.argsort(order)
+    wrenches = [part.wrenches for part in parts if part.wrenches is not None]
+
+    def evaluate(q: Vector, v: Vector, t: float) -> Rows:
+        pin.computeForwardKinematicsDerivatives(model, data, q, v, rest)
+        if not sum([part.evaluate(q, v, t) for part in parts]) < np.inf:
+            return one_by_one(q, v, t)
+        found, G, W = np.zeros((3, m)), WJ * S, None
+        np.concatenate([part.off for part in parts], 1, out=found[:2])
+        np.negative(np.concatenate([part.right for part in parts]), found[2])
+        if len(wrenches) == len(parts):
+            W = np.concatenate([of_part() for of_part in wrenches])
+        if not in_order:
+            found, G = found.take(place, 1), G.take(place, 0)
+            W = None if W is None else W.take(place, 0)
+        return _frozen(found, G, W)
+
+    return evaluate
+
+
+def _frozen(found: Array, jacobian: Array, wrenches: Array | None) -> Rows:
+    """Of rates, errors and drifts (3, m)."""
+    rates, errors, drifts = read_only(found)
+    if wrenches is not None:
+        read_only(wrenches)
+    return Rows(errors, rates, read_only(jacobian), drifts, wrenches)
+
+
+def scaled_rows_at(mech: Mechanism, q: Vector, v: Vector, t: float) -> ScaledRows:
+    """All rows at a state whose shapes are right; not finite where the state is out of range."""
+    r, rows = mech.row_scale, rows_at(mech, q, v, t, in_a_tick=True)
+    return ScaledRows(rows.jacobian * mech.scale, r * rows.error, r * rows.rate)
 
 
 def may_depend_on_time(mech: Mechanism) -> bool:
     """Whether some row may: those of the library do not, but for `Custom` that says so."""
-    return any(
-        getattr(getattr(b, "description", None), "time", False) or not of_library(b)
-        for b in mech.bound
-    )
+
+    def found() -> bool:
+        return any(
+            getattr(getattr(b, "description", None), "time", False) or not of_library(b)
+            for b in mech.bound
+        )
+
+    return mech.per_thread("may depend on time", found)
 
 
 def rows_of(mech: Mechanism, name: Any) -> slice:

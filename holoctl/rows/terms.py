@@ -9,7 +9,6 @@ Derivations: docs/derivations.md, "Explicit charts" and "Stabilisation".
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -34,9 +33,9 @@ from holoctl.constraints.contract import Rows
 from holoctl.forces.contract import Efforts
 from holoctl.forces.together import all_efforts, change_by_velocity
 from holoctl.mechanism.checks import check_state
-from holoctl.mechanism.mechanism import Mechanism
-from holoctl.mechanism.open_tree import inertia, nonlinear_efforts
-from holoctl.rows.evaluate import constraint_rows, rows_of
+from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.mechanism.open_tree import external_efforts, inertia, nonlinear_efforts
+from holoctl.rows.evaluate import rows_at, rows_of
 from holoctl.rows.stabilisation import (
     TimeConstants,
     check_time_constants,
@@ -45,7 +44,7 @@ from holoctl.rows.stabilisation import (
     time_constant,
     time_constants,
 )
-from holoctl.tree.kinematics import Kinematics
+from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = [
     "Terms",
@@ -63,7 +62,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What `terms` returns; M, h, F, factors are computed when first asked for, and kept.
+    """What `terms` returns; M, h, F and others are computed when first asked for, and kept.
 
     Attributes
     ----------
@@ -79,7 +78,6 @@ class Terms:
     stiffness : float
         How much larger than errors and rates the accelerations are that stabilisation asks for, and
         1 more.
-    kinematics : Kinematics
     given : ((nq,) array, (nv,) array)
         The state as it was given.
     """
@@ -91,17 +89,21 @@ class Terms:
     rows: Rows
     stabilisation: Vector
     pull: Vector
-    kinematics: Kinematics
     given: tuple[Vector, Vector]
     stiffness: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", copy(self.rows))
-        for value in (self.rows, self.kinematics, self):
-            freeze(value)
+        freeze(self.rows)
+        freeze(self)
 
     def __reduce__(self) -> tuple[Any, ...]:  # a pickled array forgets that it is read-only
         return made_again, (Terms, {f.name: getattr(self, f.name) for f in fields(self)})
+
+    @cached_property
+    def kinematics(self) -> Kinematics:
+        """Placements, bias accelerations and Jacobian of the tree."""
+        mech = self.mechanism
+        return kinematics(mech.model, workspace(mech), self.q, self.v, self.t)
 
     @cached_property
     def M(self) -> Array:
@@ -122,11 +124,16 @@ class Terms:
     @cached_property
     def applied(self) -> Efforts:
         """What springs, friction and other forces of the mechanism do here; see `Efforts`."""
+        mech = self.mechanism
+        if not mech.forces:
+            return mech.per_thread(
+                "no efforts", lambda: Efforts(*read_only(np.zeros((3, mech.nv))))
+            )
         with np.errstate(all="ignore"):
-            found = all_efforts(self.mechanism.bound_forces, self.kinematics)
-        if self.mechanism.forces and not np.isfinite(found.total).all():
+            found = all_efforts(mech.bound_forces, self.kinematics)
+        if not np.isfinite(found.total).all():
             raise InputError(
-                f"{self.mechanism.name}: efforts of {listing(self.mechanism.force_names)} are not "
+                f"{mech.name}: efforts of {listing(mech.force_names)} are not "
                 "finite at this state; q, v or t is out of range"
             )
         return found
@@ -134,7 +141,12 @@ class Terms:
     @cached_property
     def F(self) -> Vector:
         """(nv,) efforts of all forces of the mechanism, N m or N: zero where it has none."""
-        return self.applied.total
+        return self.applied.total if self.mechanism.forces else self.applied.springs
+
+    def known_efforts(self, f_ext: Any, efforts: Any = None) -> Vector:
+        """(nv,) ``J' f``, efforts on the coordinates, and F; see `external_efforts`."""
+        kin = None if f_ext is None else self.kinematics
+        return external_efforts(self.mechanism, kin, f_ext, efforts) + self.F
 
     @cached_property
     def F_v(self) -> Array:
@@ -248,11 +260,11 @@ def terms_at(
     """`terms` without the checks: for callers that have made them."""
     given = q, v
     q, v, pull = _charted(mech, q, v, t_stab)
-    kin, rows = constraint_rows(mech, q, v, t)
+    rows = rows_at(mech, q, v, t)
     term, stiff = _stabilised(mech, rows, t_stab)
     if mech.chart is not None:
         term = term - rows.jacobian @ pull
-    return Terms(mech, q, v, t, rows, term, pull, kin, given, stiff)
+    return Terms(mech, q, v, t, rows, term, pull, given, stiff)
 
 
 def check_finite(T: Terms) -> None:

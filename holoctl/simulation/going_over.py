@@ -25,7 +25,7 @@ from holoctl.base.tolerances import (
     STOPS_SHORT,
 )
 from holoctl.closing.correction import put_back
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation.motion import Landed, Motion, Piece, arrive, slope_here, state_of
 from holoctl.simulation.passage import Node, Passage, over, predicted
 from holoctl.simulation.watch import first_look

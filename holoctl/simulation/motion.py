@@ -36,7 +36,7 @@ from holoctl.codegen.compiled.steps import Step
 from holoctl.constraints.contract import constraint_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
-from holoctl.rows.tick.all_rows import ScaledRows, scaled_rows_at
+from holoctl.rows.evaluate import ScaledRows, scaled_rows_at
 from holoctl.simulation.explicit_steps import (
     Acceleration,
     Coefficients,

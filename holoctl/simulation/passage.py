@@ -42,7 +42,7 @@ from holoctl.base.tolerances import (
 from holoctl.closing.correction import put_back
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation.explicit_steps import Slope
 from holoctl.simulation.watch import Look, Pairs, singular_pairs
 

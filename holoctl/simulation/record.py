@@ -18,7 +18,7 @@ from holoctl.forces.together import stored_energy
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import energies
 from holoctl.projector.partition import Partition
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation.motion import Motion, Piece, State, Tally, largest_jump
 from holoctl.simulation.run import KINDS, Run, versions
 from holoctl.tree.kinematics import kinematics

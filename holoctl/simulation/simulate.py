@@ -30,7 +30,7 @@ from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation.asked import check_dynamics, checked_output, ticks_of, tolerance
 from holoctl.simulation.events import Event, Watched, checked_events
 from holoctl.simulation.given import Given, Load, check_controller, check_tick, target_of

@@ -24,7 +24,7 @@ from holoctl.closing.correction import put_back
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
 from holoctl.projector.repartition import repartitioned
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation.events import Hit, Stretch, Watched, first_event, value_of
 from holoctl.simulation.given import Given, tell_time
 from holoctl.simulation.motion import (

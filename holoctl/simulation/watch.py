@@ -33,7 +33,7 @@ from holoctl.closing.nearby_configurations import nearby_configurations
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import Independence, decided_anew, independence
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = [
     "Course",

@@ -17,7 +17,7 @@ from holoctl.codegen.compiled import extension
 from holoctl.codegen.compiled.steps import rows_of, step_of
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.placed import placed_function
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation import simulate as driver
 from holoctl.simulation.explicit_steps import (
     DOP853,

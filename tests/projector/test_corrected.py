@@ -16,8 +16,7 @@ import holoctl as hc
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import CORRECTIONS
 from holoctl.closing.correction import put_back
-from holoctl.rows.evaluate import constraint_rows
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import constraint_rows, scaled_rows_at
 
 
 def beside(mech, q, size, seed=0):

@@ -18,7 +18,7 @@ import holoctl as hc
 from holoctl.base.tolerances import MOTORS_AGAIN, PREFERENCE, ROWS_WORN, SPLIT_LIMIT
 from holoctl.projector.partition import check_partition
 from holoctl.projector.repartition import decided_anew, independence, repartitioned
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 
 WEAR = ["bennett", "line_symmetric_bricard", "kaleidocycle_6", "trihedral_bricard", "wohlhart",
         "locomotive_2", "bennett_chain_3", "tripteron"]  # fmt: skip

@@ -26,8 +26,11 @@ from zoo import ZOO
 import holoctl as hc
 import holoctl.rows.tick.fast_rows
 from holoctl.base.tolerances import HALF_TURN
+from holoctl.constraints.wrench import WrenchRows
 from holoctl.dynamics.tick import inverse_tick as module
+from holoctl.rows.evaluate import rows_at
 from holoctl.rows.tick.fast_rows import fast_rows
+from holoctl.tree.kinematics import kinematics
 from holoctl.tree.live_motion import live_motion
 
 
@@ -56,6 +59,40 @@ def test_rows_are_those_of_the_constraints(name):
         assert fast.entries[-1] == 0.0
         largest = max(largest, np.abs(right).max())
     assert largest > 0.1 or name in ("sine_gear",)
+
+
+@pytest.mark.parametrize("name", few(ZOO))
+def test_all_rows_are_those_of_the_constraints_anywhere(name):
+    """As terms have them: on and off the manifold, at rest, and where a tick has no answer."""
+    mech, rng = mechanism(name), np.random.default_rng(3)
+    near = [*closed_states(name, 20)[:4], *open_states(name, 20)[:6]]
+    far = [(pin.integrate(mech.model, mech.reference, 2.5 * rng.normal(size=mech.nv)),
+            3.0 * rng.normal(size=mech.nv)) for _ in range(10)]  # fmt: skip
+    for q, v in [*near, *far, *((q, 0.0 * v) for q, v in [*near, *far])]:
+        t = rng.uniform()
+        found, expected = rows_at(mech, q, v, t), rows(mech, q, v, t)
+        for of in ("error", "rate", "jacobian", "drift"):
+            x, y = getattr(found, of), getattr(expected, of)
+            tol = 1e-12 * (1.0 + np.abs(y).max())
+            assert_rows_close(mech, x, y, tol, (q, v), what=of)
+            assert not x.flags.writeable
+        assert not found.jacobian[expected.jacobian == 0.0].any()
+        if all(type(bound) is WrenchRows for bound in mech.bound):
+            kin = kinematics(mech.model, mech.model.createData(), q, v, t)
+            W = np.concatenate([bound.rows(kin).wrenches for bound in mech.bound])
+            assert_rows_close(mech, found.wrenches, W, 1e-12, (q, v), what="wrenches")
+
+
+def test_rows_do_not_change_behind_the_caller():
+    mech = mechanism("five_bar")
+    states = closed_states("five_bar", 2)
+    (q, v), (q2, v2) = states[0], states[1]
+    T = hc.terms(mech, q, v)
+    kept = [x.copy() for x in (T.error, T.rate, T.jacobian, T.drift, T.rows.wrenches)]
+    J = T.kinematics.J.copy()
+    hc.terms(mech, q2, v2)
+    now = [T.error, T.rate, T.jacobian, T.drift, T.rows.wrenches, T.kinematics.J]
+    assert all((x == y).all() for x, y in zip([*kept, J], now, strict=True))
 
 
 def test_orientation_rows_have_no_answer_at_half_a_turn():

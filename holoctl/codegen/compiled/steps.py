@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.codegen.compiled.compiled import Compiled
-from holoctl.rows.tick.all_rows import ScaledRows, scaled_rows_at
+from holoctl.rows.evaluate import ScaledRows, scaled_rows_at
 
 __all__ = ["Step", "rows_of", "step_of"]
 

@@ -23,12 +23,12 @@ from holoctl.base.linalg import largest, null_space_by_svd
 from holoctl.base.tolerances import BALANCE_ROUNDED, BALANCE_STEP, WEIGHT_SHARE
 from holoctl.doctor.actuation import motor_rows
 from holoctl.forces.together import all_efforts
-from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import inertia, nonlinear_efforts
 from holoctl.projector.partition import Partition
-from holoctl.rows.evaluate import constraint_rows
+from holoctl.rows.evaluate import rows_at
 from holoctl.tree.frozen_model import plain
-from holoctl.tree.kinematics import Kinematics
+from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = ["Balance"]
 
@@ -67,8 +67,8 @@ class Balance:
 
     def rows(self, kin: Kinematics) -> Array:
         """(rank, nv): the kept rows of G, scaled."""
-        _, found = constraint_rows(self.mech, kin.q, kin.v, kin.t, kin)
-        scaled: Array = (found.jacobian * self.mech.scale)[self.part.rows]
+        G = rows_at(self.mech, kin.q, kin.v, kin.t).jacobian
+        scaled: Array = (G * self.mech.scale)[self.part.rows]
         return scaled
 
     def motions(self, kin: Kinematics, *, driven: bool) -> Array:
@@ -101,7 +101,8 @@ class Balance:
 
     def at(self, q: Vector) -> Kinematics:
         """The kinematics at rest."""
-        return constraint_rows(self.mech, q, np.zeros(self.mech.nv), self.t)[0]
+        mech = self.mech
+        return kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), self.t)
 
     def off(self, kin: Kinematics) -> float:
         """The largest of r, each entry as a share of what acts on it; rounding is nothing."""

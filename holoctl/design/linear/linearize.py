@@ -32,8 +32,7 @@ from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition
 from holoctl.projector.partition import partition as decided
-from holoctl.rows.evaluate import constraint_rows
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import constraint_rows, scaled_rows_at
 
 __all__ = ["linearize"]
 

@@ -36,7 +36,7 @@ from holoctl.design.paths.rows import Drive, Factored, KeptRows, Wanted, factore
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import decided_anew
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = [
     "Node",

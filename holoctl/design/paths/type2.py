@@ -26,7 +26,7 @@ from holoctl.design.paths.rows import kept_rows
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
-from holoctl.rows.tick.all_rows import scaled_rows_at
+from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = ["Type2", "type_2_along"]
 

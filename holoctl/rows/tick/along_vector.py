@@ -96,11 +96,11 @@ def along(
     if unjudged is not None:
         return Part(evaluate, right, off, None, told)
     if not judged:
-        return Part(evaluate, right, off)
+        return Part(evaluate, right, off, wrenches=lambda: W)
     _, per_closure = per_limit(limits)
     constants = per_closure * products[-1] if any_rod else None
     own = _placing(at, work, part["n_s_d"], off[1], per_closure, constants)
-    return Part(evaluate, right, off, lambda: own(affine, WJ, J))
+    return Part(evaluate, right, off, lambda: own(affine, WJ, J), wrenches=lambda: W)
 
 
 def _placing(

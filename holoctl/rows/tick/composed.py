@@ -37,6 +37,7 @@ def composed(
     unscaled = along(parts, np.arange(count), np.ones(count), motion, WJ_x, StateLimits(1.0, 1.0))
     per_velocity, per_closure = per_limit(limits)
     xdots, xs = unscaled.off
+    gradients = [np.zeros(0)] * i.size
     atan2, floor = math.atan2, math.floor
 
     def evaluate(q: Vector, v: Vector, t: float) -> float:
@@ -47,7 +48,7 @@ def composed(
             try:
                 if not kind.doubt(x) < 1.0:
                     return np.nan
-                f_x = scale[k] * np.array(kind.gradient(x, size))
+                f_x = gradients[k] = scale[k] * np.array(kind.gradient(x, size))
             except ZeroDivisionError:
                 return np.nan
             WJ[k] = f_x.dot(WJ_x[at])
@@ -56,4 +57,9 @@ def composed(
             off[1, k] = per_closure * scale[k] * kind.value(x, size, atan2, floor)
         return float(flat_off.dot(flat_off))
 
-    return Part(evaluate, right, off)
+    def wrenches() -> Array:
+        of_parts = unscaled.wrenches() if unscaled.wrenches else np.zeros((count, 6))
+        found = [f.dot(of_parts[at]) for f, (_, _, at) in zip(gradients, wanted, strict=True)]
+        return np.array(found)
+
+    return Part(evaluate, right, off, wrenches=wrenches)

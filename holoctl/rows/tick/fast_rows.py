@@ -32,16 +32,10 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.constraints.contract import BoundRows
-from holoctl.constraints.kinds import Along, Composed, Orientation
-from holoctl.constraints.wrench import WrenchRows, stacked
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.closure_limits import StateLimits, allowed_acceleration, least_acceleration
-from holoctl.rows.evaluate import rows_that_open
-from holoctl.rows.tick.along_vector import along
-from holoctl.rows.tick.composed import composed
-from holoctl.rows.tick.orientation import turning
-from holoctl.rows.tick.other_rows import Given, given
+from holoctl.rows.tick.layout import Beside, layout
+from holoctl.rows.tick.opening_rows import rows_that_open
 from holoctl.rows.tick.part import Part, per_limit
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
@@ -49,11 +43,6 @@ __all__ = ["Beside", "FastRows", "MoreRows", "fast_rows", "judged_rows", "why_no
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-_LayOut = Callable[[WrenchRows, Indices, Vector, LiveMotion, Array, StateLimits | None], Part]
-
-LAYOUTS: dict[type, _LayOut] = {Along: along, Orientation: turning, Composed: composed}
-"""How rows between two bodies are laid out, sort by sort. Others are asked for their `rows`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,20 +84,6 @@ class FastRows:
     live: bool
     placed: Callable[[Vector], None] | None
     more: MoreRows | None = None
-
-
-class Beside(NamedTuple):
-    """Rows along vectors that are to be evaluated with those of constraints.
-
-    Attributes
-    ----------
-    table : WrenchRows
-    scale : (m,) array
-        Their factors in G.
-    """
-
-    table: WrenchRows
-    scale: Vector
 
 
 class MoreRows(NamedTuple):
@@ -171,25 +146,8 @@ def fast_rows(
     """
     model, data, nv, r = mech.model, motion.data, mech.nv, rows.size
     judged = rows if limits is None else judged_rows(mech, rows)
-    groups, others = _groups(mech, judged)
-    own_scale = np.zeros(0) if more is None else more.scale
-    extra, scale = own_scale.size, np.concatenate([mech.row_scale[judged], own_scale])
-    if more is not None:
-        groups = _with_more(groups, more.table, judged.size)
-    places = [*(g.here for g in others), *(g.here for g in groups)]
-    order = np.concatenate([np.zeros(0, dtype=np.intp), *places])
-    WJ, S = np.zeros((order.size, nv)), np.ones((order.size, nv))
-    parts: list[Part] = []
-    stop = sum(g.here.size for g in others)
-    if others:
-        asked = [Given(g.block, g.which, scale[g.here]) for g in others]
-        parts.append(given(mech, motion, asked, WJ[:stop], limits))
-    for table, here, which, lay_out in groups:
-        at, stop = slice(stop, stop + here.size), stop + here.size
-        S[at] = table.S[table.pair[which]]
-        arguments = table, which, scale[here], motion, WJ[at], limits
-        last = more is not None and stop == order.size
-        parts.append(along(*arguments, own_scale) if last else lay_out(*arguments))
+    parts, order, WJ, S = layout(mech, motion, judged, mech.row_scale[judged], limits, more)
+    extra = 0 if more is None else more.scale.size
 
     row_in_WJ = np.argsort(order)  # the rows stand in WJ kind by kind
     position = np.where(wanted < 0, 0, row_in_WJ[wanted // nv] * nv + wanted % nv)
@@ -255,61 +213,11 @@ def judged_rows(mech: Mechanism, rows: Indices) -> Indices:
     return np.concatenate([rows, _redundant(mech, rows)])
 
 
-def _with_more(groups: list[_Group], more: WrenchRows, count: int) -> list[_Group]:
-    """With rows that are not those of constraints last, in one table with rows along vectors."""
-    beside = [g for g in groups if g.lay_out is along]
-    which, here = np.arange(len(more.labels)), count + np.arange(len(more.labels))
-    rest = [g for g in groups if g.lay_out is not along]
-    if not beside:
-        return [*rest, _Group(more, here, which, along)]
-    own = beside[-1]
-    table = stacked([own.table, more])
-    both = np.concatenate([own.which, len(own.table.labels) + which])
-    last = _Group(table, np.concatenate([own.here, here]), both, along)
-    return [*rest, *beside[:-1], last]
-
-
 def _redundant(mech: Mechanism, rows: Indices) -> Indices:
     """The other rows, but for those that are zero always, whatever the configuration."""
     others = rows_that_open(mech).copy()
     others[rows] = False
     return np.flatnonzero(others)
-
-
-class _Group(NamedTuple):
-    """Rows of one sort in the table of rows between bodies; `here` are their places among all."""
-
-    table: WrenchRows
-    here: Indices
-    which: Indices
-    lay_out: _LayOut
-
-
-class _Other(NamedTuple):
-    """Rows of a block that no layout is known for."""
-
-    block: BoundRows
-    here: Indices
-    which: Indices
-
-
-def _groups(mech: Mechanism, rows: Indices) -> tuple[list[_Group], list[_Other]]:
-    """The rows by what they are laid out as."""
-    groups, others = list[_Group](), list[_Other]()
-    for block in mech.blocks:
-        here = np.flatnonzero(np.isin(rows, block.where))
-        which = np.searchsorted(block.where, rows[here])
-        if block.table is None:
-            others += [_Other(block.rows, here, which)] if here.size else []
-            continue
-        sorts = [type(block.table.kinds[i]) for i in which.tolist()]
-        for sort in dict.fromkeys(sorts):
-            own = np.array([one is sort for one in sorts])
-            if sort in LAYOUTS:
-                groups.append(_Group(block.table, here[own], which[own], LAYOUTS[sort]))
-            else:
-                others.append(_Other(block.table, here[own], which[own]))
-    return groups, others
 
 
 def _judges(

@@ -109,7 +109,10 @@ def turning(
         W.dot(J, WJ)
         return float(flat_off.dot(flat_off))
 
-    return Part(evaluate, right, off, None if limits is None else place)
+    def wrenches() -> Array:
+        return np.hstack([np.zeros((m, 3)), W])
+
+    return Part(evaluate, right, off, None if limits is None else place, wrenches=wrenches)
 
 
 def _axes(table: WrenchRows, pairs: Indices, bodies: int) -> Array:

@@ -6,7 +6,7 @@ which takes the kinematics once more. See constraints/contract.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,16 +49,19 @@ def given(
     blocks: Sequence[Given],
     WJ: Array,
     limits: StateLimits | None,
+    oracle: bool = False,
 ) -> Part:
-    """Lay out rows one block after the other."""
+    """Lay out rows one block after the other. As an oracle, rows by somebody's own functions are
+    asked for as they are defined: their ticks may be other functions."""
+    ticks = [_tick(b.block, oracle) for b in blocks]
     counts = [len(b.block.labels) for b in blocks]
     starts = np.cumsum([0, *counts])
     rates_errors, drift = np.zeros((2, starts[-1])), np.zeros(starts[-1])
     G, fills, asked = np.zeros((starts[-1], mech.nv)), list[Evaluate](), []
-    for (block, _, _), start, count in zip(blocks, starts, counts, strict=False):
+    for (block, _, _), tick, start, count in zip(blocks, ticks, starts, counts, strict=False):
         at = slice(start, start + count)
         rows = Rows(rates_errors[1, at], rates_errors[0, at], G[at], drift[at])
-        if tick := offered(block, "tick"):
+        if tick:
             fills.append(tick(motion, rows))
         else:
             asked.append((block, rows))
@@ -66,7 +69,8 @@ def given(
     scale = np.concatenate([b.scale for b in blocks])
     factors, column = np.outer(per_limit(limits), scale), scale[:, None]
     right, off = np.zeros(which.size), np.zeros((2, which.size))
-    flat_off, moving = off.reshape(-1), not all(_is_linear(b.block) for b in blocks)
+    flat_off, linear = off.reshape(-1), all(_is_linear(b.block) for b in blocks)
+    moving = bool(asked) or not linear
 
     def scaled() -> None:
         G.take(which, 0, WJ, "clip")
@@ -93,6 +97,12 @@ def given(
         return float(flat_off.dot(flat_off))
 
     return Part(evaluate, right, off)
+
+
+def _tick(block: BoundRows, oracle: bool) -> Callable[..., Evaluate] | None:
+    if oracle and not (of_library(block) and _is_linear(block)):
+        return None
+    return offered(block, "tick")
 
 
 def _is_linear(block: BoundRows) -> bool:

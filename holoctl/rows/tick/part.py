@@ -23,7 +23,8 @@ class Part(NamedTuple):
     `evaluate` fills them and the part's rows of WJ. It returns the sum of the squares of `off`,
     or what is not a number where it cannot evaluate. `place`, where there is one, fills the errors
     and WJ alone, from placements and J. `told`, where there are such, are rates and errors of the
-    last rows, which are not judged: not scaled, and zero in `off`.
+    last rows, which are not judged: not scaled, and zero in `off`. `wrenches` (m, 6), where all
+    rows are such, gives what was multiplied with J, scaled; it may change with the next evaluation.
     """
 
     evaluate: Callable[[Vector, Vector, float], float]
@@ -31,6 +32,7 @@ class Part(NamedTuple):
     off: Array
     place: Callable[[], None] | None = None
     told: Array | None = None
+    wrenches: Callable[[], Array] | None = None
 
 
 def per_limit(limits: StateLimits | None) -> tuple[float, float]:

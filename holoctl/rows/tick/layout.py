@@ -1,0 +1,160 @@
+"""All rows of some kind at once: which file lays them out, and where they stand in the result.
+
+In: rows of a mechanism by their indices, and the motion of the bodies where Pinocchio keeps it.
+Out: `Part`s, one for each sort of row, that fill one matrix W J and one vector each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import Vector
+from holoctl.constraints.contract import BoundRows
+from holoctl.constraints.kinds import Along, Composed, Orientation
+from holoctl.constraints.wrench import WrenchRows, stacked
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.tick.along_vector import along
+from holoctl.rows.tick.composed import composed
+from holoctl.rows.tick.orientation import turning
+from holoctl.rows.tick.other_rows import Given, given
+from holoctl.rows.tick.part import Part
+from holoctl.tree.live_motion import LiveMotion
+
+__all__ = ["Beside", "Layout", "layout"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+_LayOut = Callable[[WrenchRows, Indices, Vector, LiveMotion, Array, StateLimits | None], Part]
+
+LAYOUTS: dict[type, _LayOut] = {Along: along, Orientation: turning, Composed: composed}
+"""How rows between two bodies are laid out, sort by sort. Others are asked for their `rows`."""
+
+
+class Layout(NamedTuple):
+    """Rows laid out for one thread.
+
+    Attributes
+    ----------
+    parts : list of Part
+        One for each sort of row, to be evaluated in this order.
+    order : (n,) int array
+        Which of the rows asked for stands where: the rows of a part stand together.
+    WJ, S : (n, nv) arrays
+        In this order; ``G = WJ * S``. The first is filled by the parts, the second is constant.
+    """
+
+    parts: list[Part]
+    order: Indices
+    WJ: Array
+    S: Array
+
+
+class Beside(NamedTuple):
+    """Rows along vectors that are to be evaluated with those of constraints.
+
+    Attributes
+    ----------
+    table : WrenchRows
+    scale : (m,) array
+        Their factors in G.
+    """
+
+    table: WrenchRows
+    scale: Vector
+
+
+def layout(
+    mech: Mechanism,
+    motion: LiveMotion,
+    rows: Indices,
+    scale: Vector,
+    limits: StateLimits | None,
+    more: Beside | None = None,
+    oracle: bool = False,
+) -> Layout:
+    """Lay out rows of a mechanism, with a factor for each; rows `more` stand last.
+
+    Parameters
+    ----------
+    limits : StateLimits or None
+        What rates and errors are counted by; None where nobody asks for them.
+    oracle : bool, optional
+        Whether rows by somebody's own functions and classes are asked for as they are defined,
+        whatever tick they offer.
+    """
+    groups, others = _groups(mech, rows)
+    own_scale = np.zeros(0) if more is None else more.scale
+    if more is not None:
+        groups = _with_more(groups, more.table, rows.size)
+        scale = np.concatenate([scale, own_scale])
+    places = [*(g.here for g in others), *(g.here for g in groups)]
+    order = np.concatenate([np.zeros(0, dtype=np.intp), *places])
+    WJ, S = np.zeros((order.size, mech.nv)), np.ones((order.size, mech.nv))
+    parts: list[Part] = []
+    stop = sum(g.here.size for g in others)
+    if others:
+        asked = [Given(g.block, g.which, scale[g.here]) for g in others]
+        parts.append(given(mech, motion, asked, WJ[:stop], limits, oracle))
+    for table, here, which, lay_out in groups:
+        at, stop = slice(stop, stop + here.size), stop + here.size
+        S[at] = table.S[table.pair[which]]
+        arguments = table, which, scale[here], motion, WJ[at], limits
+        last = more is not None and stop == order.size
+        parts.append(along(*arguments, own_scale) if last else lay_out(*arguments))
+    return Layout(parts, order, WJ, S)
+
+
+def _with_more(groups: list[_Group], more: WrenchRows, count: int) -> list[_Group]:
+    """With rows that are not those of constraints last, in one table with rows along vectors."""
+    beside = [g for g in groups if g.lay_out is along]
+    which, here = np.arange(len(more.labels)), count + np.arange(len(more.labels))
+    rest = [g for g in groups if g.lay_out is not along]
+    if not beside:
+        return [*rest, _Group(more, here, which, along)]
+    own = beside[-1]
+    table = stacked([own.table, more])
+    both = np.concatenate([own.which, len(own.table.labels) + which])
+    last = _Group(table, np.concatenate([own.here, here]), both, along)
+    return [*rest, *beside[:-1], last]
+
+
+class _Group(NamedTuple):
+    """Rows of one sort in the table of rows between bodies; `here` are their places among all."""
+
+    table: WrenchRows
+    here: Indices
+    which: Indices
+    lay_out: _LayOut
+
+
+class _Other(NamedTuple):
+    """Rows of a block that no layout is known for."""
+
+    block: BoundRows
+    here: Indices
+    which: Indices
+
+
+def _groups(mech: Mechanism, rows: Indices) -> tuple[list[_Group], list[_Other]]:
+    """The rows by what they are laid out as."""
+    groups, others = list[_Group](), list[_Other]()
+    for block in mech.blocks:
+        here = np.flatnonzero(np.isin(rows, block.where))
+        which = np.searchsorted(block.where, rows[here])
+        if block.table is None:
+            others += [_Other(block.rows, here, which)] if here.size else []
+            continue
+        sorts = [type(block.table.kinds[i]) for i in which.tolist()]
+        for sort in dict.fromkeys(sorts):
+            own = np.array([one is sort for one in sorts])
+            if sort in LAYOUTS:
+                groups.append(_Group(block.table, here[own], which[own], LAYOUTS[sort]))
+            else:
+                others.append(_Other(block.table, here[own], which[own]))
+    return groups, others
