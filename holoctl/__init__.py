@@ -52,8 +52,7 @@ if TYPE_CHECKING:
     from holoctl.closing.snapped import Snapped, snapped
     from holoctl.codegen.compiled.compile import compile
     from holoctl.codegen.compiled.compiled import Compiled
-    from holoctl.codegen.compiled.compiled_tasks import CompiledTaskLoop, CompiledTasks
-    from holoctl.codegen.compiled.sensing import CompiledLoop
+    from holoctl.codegen.compiled.compiled_tasks import CompiledTasks
     from holoctl.codegen.exported.export import export_c
     from holoctl.constraints import kinds
     from holoctl.constraints.closure import Closure
@@ -65,22 +64,17 @@ if TYPE_CHECKING:
     from holoctl.constraints.joint_coordinates import JointMotion
     from holoctl.constraints.rod import Rod
     from holoctl.constraints.wrench import wrench_rows
-    from holoctl.control.computed_torque import ComputedTorque, SensedTracking, Tracking
+    from holoctl.control.computed_torque import ComputedTorque
     from holoctl.control.limited_inverse_dynamics import (
         LimitedInverseDynamics,
         WithinLimits,
         limited_inverse_dynamics,
     )
-    from holoctl.control.loop import Loop
+    from holoctl.control.loop import Loop, Tracking
     from holoctl.control.reach.inverse_kinematics import inverse_kinematics
     from holoctl.control.realtime import LoopStatistics, realtime, run_at_rate
     from holoctl.control.task_space.impedance import Impedance
-    from holoctl.control.task_space.loop import (
-        SensedTaskTracking,
-        TaskLoop,
-        TaskReport,
-        TaskTracking,
-    )
+    from holoctl.control.task_space.loop import TaskReport
     from holoctl.control.task_space.task_space_control import TaskSpaceControl
     from holoctl.control.tasks.center_of_mass_task import CenterOfMassTask
     from holoctl.control.tasks.contract import (
@@ -172,8 +166,7 @@ _HOMES = {
     "dynamics.certificate": ["Certificate"],
     "codegen.compiled.compile": ["compile"],
     "codegen.compiled.compiled": ["Compiled"],
-    "codegen.compiled.compiled_tasks": ["CompiledTaskLoop", "CompiledTasks"],
-    "codegen.compiled.sensing": ["CompiledLoop"],
+    "codegen.compiled.compiled_tasks": ["CompiledTasks"],
     "codegen.exported.export": ["export_c"],
     "constraints.closure": ["Closure"],
     "constraints.contact": ["Contact"],
@@ -191,14 +184,14 @@ _HOMES = {
     "forces.spring": ["Spring"],
     "dynamics.energy": ["Energy", "Power", "energy", "power"],
     "constraints.wrench": ["wrench_rows"],
-    "control.computed_torque": ["ComputedTorque", "SensedTracking", "Tracking"],
+    "control.computed_torque": ["ComputedTorque"],
     "control.reach.inverse_kinematics": ["inverse_kinematics"],
     "control.limited_inverse_dynamics": [
         "LimitedInverseDynamics", "WithinLimits", "limited_inverse_dynamics",
     ],
-    "control.loop": ["Loop"],
+    "control.loop": ["Loop", "Tracking"],
     "control.task_space.impedance": ["Impedance"],
-    "control.task_space.loop": ["SensedTaskTracking", "TaskLoop", "TaskReport", "TaskTracking"],
+    "control.task_space.loop": ["TaskReport"],
     "control.task_space.task_space_control": ["TaskSpaceControl"],
     "control.tasks.center_of_mass_task": ["CenterOfMassTask"],
     "control.tasks.contract": [
@@ -264,6 +257,10 @@ _HOMES = {
     "tree.numbering": ["renumbered"],
 }  # fmt: skip
 _MODULES = {"kinds"}
+_FORMER = {
+    "CompiledLoop": "Loop", "CompiledTaskLoop": "Loop", "TaskLoop": "Loop",
+    "TaskTracking": "Tracking",
+}  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [*sorted(_HOME_OF), "__version__"]  # noqa: PLE0604
@@ -278,6 +275,8 @@ def __getattr__(name: str) -> Any:
     elif name in _HOME_OF:
         home = importlib.import_module(f"holoctl.{_HOME_OF[name]}")
         value = home if name in _MODULES else getattr(home, name)
+    elif name in _FORMER:
+        return __getattr__(_FORMER[name])
     else:
         raise AttributeError(f"module 'holoctl' has no attribute {name!r}")
     globals()[name] = value

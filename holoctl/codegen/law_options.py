@@ -80,11 +80,6 @@ def subject_of(
     check_mechanism(mech, "what")
     if inconsistent is not NOT_GIVEN:
         one_of("inconsistent", inconsistent, POLICIES)
-    if controller is not None and controller.ki.any():
-        raise InputError(
-            f"{mech.name}: the integral action ki of a controller is no part of code that is made "
-            "of it; take ki=0 for that"
-        )
     if controller is None:
         policy = "raise" if inconsistent is NOT_GIVEN else inconsistent
     else:

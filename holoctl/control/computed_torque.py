@@ -13,23 +13,33 @@ import numpy as np
 from holoctl.base.checks import (
     Vector,
     as_given,
+    instant,
     numbers,
     one_of,
     positive,
     quiet,
-    quoted,
     stored,
     vector,
 )
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
-from holoctl.control.commanded import LoopReport, Memory, commanded, report_of
+from holoctl.control.commanded import Memory, commanded, report_of
 from holoctl.control.limited_tick import LimitedTick
 from holoctl.control.limits_law import LIMIT_POLICIES
 from holoctl.control.limits_made import limits_law_of
-from holoctl.control.loop import Loop, assembly_of
-from holoctl.control.reference_law import FRICTION_AT, ReferenceLaw, check_finite
+from holoctl.control.loop import (
+    Loop,
+    LoopFunctions,
+    Tracking,
+    assembly_of,
+    handed_over,
+    loop_of,
+    loop_of_thread,
+)
+from holoctl.control.reference_law import FRICTION_AT, Efforts, ReferenceLaw, check_finite
+from holoctl.dynamics.tick.inverse_tick import Behind
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, answer, behind, sensed
+from holoctl.dynamics.tick.sensed import SensedDynamics
 from holoctl.estimation.given_assembly import check_assembly
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
@@ -39,10 +49,7 @@ from holoctl.mechanism.open_tree import known_efforts
 from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import NOT_GIVEN, NotGiven, StateLimits, state_limits
 
-__all__ = [
-    "ComputedTorque", "Controller", "Reference", "SensedTracking", "Tracking",
-    "state_limits_of",
-]  # fmt: skip
+__all__ = ["ComputedTorque", "Controller", "Reference", "check_memory", "state_limits_of"]
 
 Controller = Callable[[float, Vector, Vector], Vector]
 """controller(t, q, v) -> u, shape (nu,)."""
@@ -187,7 +194,6 @@ class ComputedTorque:
             self.policy, self.ki, self.dt,
         )  # fmt: skip
 
-    @quiet
     def torque(
         self,
         q: Any,
@@ -244,48 +250,70 @@ class ComputedTorque:
         LimitError
             With the policy "raise", past one of `limits`.
         """
-        if self.ki.any():
-            raise InputError(
-                "the integral action ki remembers from tick to tick, which torque does not: take a "
-                "loop, ctl.loop(), or what ctl.track(reference) makes"
-            )
-        return self._torque(None, q, v, q_ref, v_ref, a_ref, t, f_ext, efforts, out)
+        check_memory(self.ki)
+        outside: dict[str, Any] = {"f_ext": f_ext, "efforts": efforts}
+        return self._at_state(None, q, v, q_ref, v_ref, a_ref, t, **outside, out=out)
 
-    def _torque(
-        self, memory: Memory | None, q: Any, v: Any, q_ref: Any, v_ref: Any, a_ref: Any, t: float,
-        f_ext: Any, efforts: Any, out: Vector | None,
+    @quiet
+    def _at_state(
+        self, memory: Memory | None, q: Any, v: Any, q_ref: Any, v_ref: Any, a_ref: Any,
+        t: float = 0.0, *, f_ext: Any = None, efforts: Any = None, out: Vector | None = None,
     ) -> Vector:  # fmt: skip
         """`torque`, by a loop that remembers."""
-        mech = self.mech
+        mech, prepared = self.mech, self._prepared
         v_ref, a_ref = as_given("v_ref", v_ref, mech.nu), as_given("a_ref", a_ref, mech.nu)
         try:
             q, v, t = state_in_a_tick(mech, q, v, t)
             known = None
             if f_ext is not None or efforts is not None:
                 known = known_efforts(mech, q, v, t, f_ext, efforts)
-            prepared = self._prepared
 
-            def efforts(
+            def of_target(
                 q: Vector, v: Vector, target: Vector | None, t: float, out: Vector | None,
                 rates: Vector | None,
             ) -> Vector:  # fmt: skip
                 return answer(prepared, q, v, target, t, known, out, rates)
 
-            limited, integral = self._limited, None if memory is None else memory.integral
-            if limited is None and integral is None:
-                return self._law.torque(efforts, q, v, q_ref, v_ref, a_ref, t, out)
-            given = q, v, t, known, q_ref, v_ref, a_ref
             after = partial(behind, prepared)
-            u, found = commanded(self._law, limited, efforts, after, *given, integral)
-            u = u if out is None else stored("out", out, u)
-            if memory is not None:  # nothing can go wrong any more
-                memory.last = found
-                if integral is not None:
-                    memory.integrate(self._law.error_of(q, q_ref))
-            return u
+            wanted = q_ref, v_ref, a_ref
+            return self._commanded(memory, of_target, after, q, v, t, known, *wanted, out)
         except InputError:
             check_finite(q=q, v=v, q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
             raise
+
+    @quiet
+    def _at_estimate(
+        self, found: SensedDynamics, memory: Memory, q_motors: Any, v_motors: Any, q_ref: Any,
+        v_ref: Any, a_ref: Any, t: float = 0.0, *, out: Vector | None = None,
+    ) -> Vector:  # fmt: skip
+        """`torque` where only some joints are measured."""
+        nu, t = self.mech.nu, instant(t)
+        v_ref, a_ref = as_given("v_ref", v_ref, nu), as_given("a_ref", a_ref, nu)
+        q, v = found.state(q_motors, v_motors, t)
+        try:
+            of_target, after, wanted = found.efforts, found.behind, (q_ref, v_ref, a_ref)
+            return self._commanded(memory, of_target, after, q, v, t, None, *wanted, out)
+        except InputError:
+            check_finite(q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
+            raise
+
+    def _commanded(
+        self, memory: Memory | None, efforts: Efforts, after: Callable[[], Behind | None],
+        q: Vector, v: Vector, t: float, known: Vector | None, q_ref: Any, v_ref: Vector,
+        a_ref: Vector, out: Vector | None,
+    ) -> Vector:  # fmt: skip
+        """The efforts of the law with its integral, within limits."""
+        limited, integral = self._limited, None if memory is None else memory.integral
+        if limited is None and integral is None:
+            return self._law.torque(efforts, q, v, q_ref, v_ref, a_ref, t, out)
+        given = q, v, t, known, q_ref, v_ref, a_ref, integral
+        u, found = commanded(self._law, limited, efforts, after, *given)
+        u = u if out is None else stored("out", out, u)
+        if memory is not None:  # nothing can go wrong any more
+            memory.last = found
+            if integral is not None:
+                memory.integrate(self._law.error_of(q, q_ref))
+        return u
 
     def loop(self) -> Loop:
         """A loop of this controller that remembers where the mechanism is: one for each thread.
@@ -298,7 +326,7 @@ class ComputedTorque:
         AssemblyError, BranchError
             As `PreparedAssembly`.
         """
-        return self._loop(assembly_of(self.mech, self.partition, self.assembly))
+        return loop_of(self)
 
     def torque_from_motors(
         self,
@@ -328,16 +356,8 @@ class ComputedTorque:
         InputError, SingularityError, InconsistentError, BranchError, AssemblyError, LimitError
             As there, and as `loop`.
         """
-        loop = self._own_loop()
+        loop = loop_of_thread(self, self._local)
         return loop.torque_from_motors(q_motors, v_motors, q_ref, v_ref, a_ref, t, out=out)
-
-    def _own_loop(self) -> Loop:
-        """The loop of this thread."""
-        try:
-            loop: Loop = self._local.loop
-        except AttributeError:
-            loop = self._local.loop = self.loop()
-        return loop
 
     def reset(self, q: Any, t: float = 0.0) -> None:
         """`Loop.reset` of the loop of this thread: tell where the mechanism is.
@@ -354,12 +374,16 @@ class ComputedTorque:
         InputError, InconsistentError, BranchError, SingularityError
             As `PreparedAssembly.reset`, and as `loop`.
         """
-        self._own_loop().reset(q, t)
+        loop_of_thread(self, self._local).reset(q, t)
 
-    def track_from_motors(self, reference: Reference) -> SensedTracking:
+    def track(self, reference: Reference) -> Tracking:
+        """A controller(t, q, v) -> u that follows reference(t) -> (q_ref, v_ref, a_ref)."""
+        return Tracking(self, reference)
+
+    def track_from_motors(self, reference: Reference) -> Tracking:
         """A controller(t, q_motors, v_motors) -> u that follows reference(t) -> (q_ref, v_ref,
         a_ref), with a loop of its own."""
-        return SensedTracking(self, reference)
+        return Tracking(self, reference, self.loop())
 
     def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> ComputedTorque:
         """This controller, or where its partition is no longer good one with other rows or
@@ -388,144 +412,27 @@ class ComputedTorque:
             return self
         other = replace(self, partition=prepared.partition)
         object.__setattr__(other, "_prepared", prepared)  # which is laid out
-        if (loop := getattr(self._local, "loop", None)) is not None:
-            other._local.loop = other._loop(loop.assembly, loop._memory)
+        handed_over(self._local, other, other._local)
         return other
 
-    def _loop(self, assembly: PreparedAssembly, memory: Memory | None = None) -> Loop:
-        remembered = Memory(self.ki, self.dt) if memory is None else memory
-        behind_it = sensed(self._prepared, assembly)
-        return Loop(
-            self._law, self._limited, behind_it, remembered, partial(self._given, remembered)
+    def _loop_functions(self, memory: Memory | None = None) -> LoopFunctions:
+        """What loops and trackings need."""
+        ki, dt = self.ki, self.dt
+        if memory is None or memory.dt != dt or not np.array_equal(memory.ki, ki):
+            memory = Memory(ki, dt)
+        prepared, given = self._prepared, (self.mech, self.partition, self.assembly)
+        return LoopFunctions(
+            memory=memory,
+            torque=partial(self._at_state, memory),
+            behind=lambda found: partial(self._at_estimate, sensed(prepared, found), memory),
+            estimator=lambda before: assembly_of(*given, before),
+            report=partial(report_of, memory),
+            spread=_wanted,
         )
 
-    def _given(
-        self, memory: Memory, q: Any, v: Any, q_ref: Any, v_ref: Any, a_ref: Any, t: float = 0.0,
-        *, f_ext: Any = None, efforts: Any = None, out: Vector | None = None,
-    ) -> Vector:  # fmt: skip
-        """`torque` of a loop, where the whole state is given."""
-        return self._torque(memory, q, v, q_ref, v_ref, a_ref, t, f_ext, efforts, out)
 
-    def track(self, reference: Reference) -> Tracking:
-        """A controller(t, q, v) -> u that follows reference(t) -> (q_ref, v_ref, a_ref)."""
-        return Tracking(self, reference)
-
-
-@dataclass(frozen=True, eq=False)
-class Tracking:
-    """A controller(t, q, v) -> u that follows a reference: `ComputedTorque.track` makes one.
-
-    It remembers the integral of its controller, and what limited the last call.
-
-    Parameters
-    ----------
-    controller : ComputedTorque
-    reference : function
-        ``reference(t)``: (q_ref, v_ref, a_ref) as `ComputedTorque.torque` takes them.
-
-    Raises
-    ------
-    InputError
-        For what is no controller, or no function.
-
-    Examples
-    --------
-    >>> import numpy as np, holoctl as hc
-    >>> mech = hc.load(hc.robot_file("five_bar"))
-    >>> q, v = hc.assemble(mech)
-    >>> home, rest = mech.motor_positions(q), np.zeros(2)
-    >>> hold = hc.ComputedTorque(mech, kp=400.0, kd=40.0).track(lambda t: (home, rest, rest))
-    >>> hold = hold.repartitioned(q, v)
-    >>> u = hold(0.0, q, v)
-    """
-
-    controller: ComputedTorque
-    reference: Reference
-    _memory: Memory = None  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.controller, ComputedTorque):
-            raise InputError(
-                f"controller must be a ComputedTorque; got {type(self.controller).__name__}"
-            )
-        if not callable(self.reference):
-            raise InputError(f"reference must be a function of time; got {quoted(self.reference)}")
-        ki, dt, memory = self.controller.ki, self.controller.dt, self._memory
-        if memory is None or memory.dt != dt or not np.array_equal(memory.ki, ki):
-            object.__setattr__(self, "_memory", Memory(ki, dt))
-
-    def __call__(self, t: float, q: Vector, v: Vector) -> Vector:
-        """The motor efforts u at the time t, s, in the state (q, v)."""
-        return self.controller._given(self._memory, q, v, *_wanted(self.reference, t), t=t)
-
-    @property
-    def last(self) -> LoopReport:
-        """What the last call was like."""
-        return report_of(self._memory, None)
-
-    def reset(self) -> None:
-        """Begin anew: the integral is zero, as before another run."""
-        self._memory.clear()
-
-    def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> Tracking:
-        """This one, or one of the same reference with `ComputedTorque.repartitioned`."""
-        controller = self.controller.repartitioned(q, v, t)
-        return self if controller is self.controller else replace(self, controller=controller)
-
-
-@dataclass(frozen=True, eq=False)
-class SensedTracking:
-    """A controller(t, q_motors, v_motors) -> u that follows a reference, where only the motors, or
-    what ``controller.assembly`` says, are measured: `ComputedTorque.track_from_motors` makes one.
-
-    It remembers where the mechanism is, in a loop of its own.
-
-    Parameters
-    ----------
-    controller : ComputedTorque
-    reference : function
-        ``reference(t)``: (q_ref, v_ref, a_ref) as `ComputedTorque.torque` takes them.
-    loop : Loop, optional
-        Default: a new one of the controller.
-
-    Raises
-    ------
-    InputError
-        For what is no controller, or no function; and as `ComputedTorque.loop`.
-    """
-
-    controller: ComputedTorque
-    reference: Reference
-    loop: Loop = None  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        Tracking(self.controller, self.reference)  # the same checks
-        if self.loop is None:
-            object.__setattr__(self, "loop", self.controller.loop())
-
-    @property
-    def last(self) -> LoopReport:
-        """`Loop.last`."""
-        return self.loop.last
-
-    def __call__(self, t: float, q_motors: Vector, v_motors: Vector) -> Vector:
-        """The motor efforts u at the time t, s, where the sensors read this."""
-        return self.loop.torque_from_motors(q_motors, v_motors, *_wanted(self.reference, t), t=t)
-
-    def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> SensedTracking:
-        """This one, or one of the same reference with `ComputedTorque.repartitioned`, which goes on
-        from where this one is. For the state (q, v) it takes its own."""
-        here = self.loop.assembly.q
-        controller = self.controller.repartitioned(here, np.zeros(self.controller.mech.nv), t)
-        if controller is self.controller:
-            return self
-        loop = controller._loop(self.loop.assembly, self.loop._memory)
-        return replace(self, controller=controller, loop=loop)
-
-
-def _wanted(reference: Reference, t: float) -> tuple[Any, Any, Any]:
-    """What the reference gives, which must be three."""
-    wanted = reference(t)
+def _wanted(wanted: Any) -> tuple[Any, Any, Any]:
+    """What a reference gives, which must be three."""
     if not isinstance(wanted, (tuple, list)) or len(wanted) != 3:
         raise InputError(
             "reference(t) must return (q_ref, v_ref, a_ref); got "
@@ -551,6 +458,15 @@ def state_limits_of(
             "hc.ComputedTorque"
         )
     return StateLimits(controller.closure_limit, controller.velocity_limit)
+
+
+def check_memory(ki: Vector) -> None:
+    """Raise `InputError` where a torque without a memory is asked for an integral."""
+    if ki.any():
+        raise InputError(
+            "the integral action ki remembers from tick to tick, which torque does not: take a "
+            "loop, ctl.loop(), or what ctl.track(reference) makes"
+        )
 
 
 def check_integral(mech: Mechanism, part: Partition, ki: Vector) -> None:

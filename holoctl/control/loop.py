@@ -1,36 +1,87 @@
-"""A loop that knows its motors only: it remembers where the mechanism is, and gives the torque."""
+"""A loop remembers where its mechanism is, a tracking follows a reference: one of each, for every
+controller, in Python or compiled.
+
+Of a controller they need what its `_loop_functions` give. The closed state is found by an
+estimator: a `PreparedAssembly`, or the same in machine code.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from types import BuiltinFunctionType
+from typing import Any, NamedTuple, Protocol
 
-from holoctl.base.checks import Vector, as_given, instant, quiet, stored
+import numpy as np
+
+from holoctl.base.checks import Vector, quoted
 from holoctl.base.errors import InputError
-from holoctl.control.commanded import LoopReport, Memory, commanded, report_of
-from holoctl.control.limited_tick import LimitedTick
-from holoctl.control.reference_law import ReferenceLaw, check_finite
-from holoctl.dynamics.tick.sensed import Sensed
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
-__all__ = ["Loop", "assembly_of"]
+__all__ = [
+    "Controlled", "Loop", "LoopFunctions", "Tracking", "assembly_of", "handed_over",
+    "in_python", "loop_of", "loop_of_thread",
+]  # fmt: skip
+
+
+class LoopFunctions(NamedTuple):
+    """What a controller brings to a loop or a tracking.
+
+    Attributes
+    ----------
+    memory : Memory, or TaskNotes of a law of tasks
+        What the functions remember from tick to tick; ``clear()`` begins anew.
+    torque : function (q, v, *reference, t, *, out, ...) -> u
+        Where the whole state is given.
+    behind : function (estimator) -> function (q_motors, v_motors, *reference, t, *, out, ...) -> u
+        Where an estimator finds it.
+    estimator : function (estimator or None) -> estimator
+        A new one; or one that goes on from where another one is.
+    report : function (AssemblyReport or None) -> LoopReport or TaskReport
+        What the last tick was like.
+    spread : function (reference(t)) -> tuple
+        What a reference gives, as the arguments of `torque`.
+    """
+
+    memory: Any
+    torque: Callable[..., Vector]
+    behind: Callable[[Any], Callable[..., Vector]]
+    estimator: Callable[[Any], Any]
+    report: Callable[[Any], Any]
+    spread: Callable[[Any], tuple[Any, ...]]
+
+
+class Controlled(Protocol):
+    """What a loop takes: a `ComputedTorque`, a law of tasks, or what `compile` makes of one."""
+
+    @property
+    def mech(self) -> Mechanism:
+        """The mechanism."""
+        ...
+
+    def _loop_functions(self, memory: Any = None) -> LoopFunctions:
+        """Its functions, with a new memory or with a given one."""
+        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Loop:
-    """One loop of a `ComputedTorque`, whose motors, or what its `assembly` says, are measured.
+    """One loop of a controller, whose motors, or what its `assembly` says, are measured.
 
-    It belongs to one thread: ``ctl.loop()`` makes one for each.
+    It belongs to one thread: ``ctl.loop()`` makes one for each, of a `ComputedTorque`, a
+    `TaskSpaceControl` or an `Impedance`, and of what `compile` makes of one.
 
     Attributes
     ----------
+    controller : ComputedTorque, TaskSpaceControl, Impedance, Compiled or CompiledTasks
     measured : tuple of str
         The order of what is measured.
     assembly : PreparedAssembly
-        How the state is found; it remembers the last one.
+        How the state is found; it remembers the last one. Of a compiled loop: the same in Python,
+        where it is now.
 
     Raises
     ------
@@ -46,11 +97,22 @@ class Loop:
     >>> u = loop.torque_from_motors(q_motors, [0.0, 0.0], q_motors, [0.0, 0.0], [0.0, 0.0])
     """
 
-    _law: ReferenceLaw
-    _limited: LimitedTick | None
-    _sensed: Sensed
-    _memory: Memory
-    _torque: Callable[..., Vector]
+    controller: Any
+    _estimator: Any
+    _memory: Any = None
+    _functions: LoopFunctions = field(init=False)
+    _from_motors: Callable[..., Vector] = field(init=False)
+
+    def __post_init__(self) -> None:
+        functions = self.controller._loop_functions(self._memory)
+        from_motors, state = functions.behind(self._estimator), self._estimator.state
+        found = {"_functions": functions, "_memory": functions.memory, "_from_motors": from_motors}
+        # Functions in C stand before the methods of the same name.
+        for name, function in (("torque_from_motors", from_motors), ("state", state)):
+            if isinstance(function, BuiltinFunctionType):
+                found[name] = function
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise InputError(
@@ -59,56 +121,53 @@ class Loop:
         )
 
     def __repr__(self) -> str:
-        return f"<Loop of {self._law.mech.name}: {self.assembly!r}>"
+        return f"<Loop of {self.controller.mech.name}: {self._estimator!r}>"
 
     @property
     def assembly(self) -> PreparedAssembly:
         """How the state is found."""
-        return self._sensed.assembly
+        return _prepared(self._estimator)
 
     @property
     def measured(self) -> tuple[str, ...]:
         """The order of what is measured."""
-        return self.assembly.measured
+        measured: tuple[str, ...] = self._estimator.measured
+        return measured
 
     @property
-    def last(self) -> LoopReport:
-        """What the last tick was like: what limited it, and what it took to find the state."""
-        return report_of(self._memory, self.assembly.last)
+    def last(self) -> Any:
+        """What the last tick was like, a `LoopReport` or a `TaskReport`: what limited it, and what
+        it took to find the state. Machine code does not tell: an `InputError`."""
+        return self._functions.report(self.assembly.last)
 
     def state(
-        self, q_measured: Any, v_measured: Any = None, t: float = 0.0
+        self,
+        q_measured: Any,
+        v_measured: Any = None,
+        t: float = 0.0,
+        *,
+        out: tuple[Vector, Vector] | None = None,
     ) -> tuple[Vector, Vector]:
         """`PreparedAssembly.state`, remembered by this loop."""
-        return self.assembly.state(q_measured, v_measured, t)
+        q, v = self._estimator.state(q_measured, v_measured, t, out=out)
+        return q, v
 
     def reset(self, q: Any, t: float = 0.0) -> None:
         """`PreparedAssembly.reset`: tell where the mechanism is. An integral begins anew."""
-        self.assembly.reset(q, t)
+        self._estimator.reset(q, t)
         self._memory.clear()
 
     def resynchronise(self, q_measured: Any, t: float = 0.0) -> None:
         """`PreparedAssembly.resynchronise`: go where the sensors read this, however far."""
-        self.assembly.resynchronise(q_measured, t)
+        self._estimator.resynchronise(q_measured, t)
 
-    def torque(
-        self, q: Any, v: Any, q_ref: Any, v_ref: Any, a_ref: Any, *more: Any, **by_name: Any
-    ) -> Vector:
-        """`ComputedTorque.torque`, where the whole state is known: of it nothing is remembered, but
+    def torque(self, q: Any, v: Any, *reference: Any, **more: Any) -> Vector:
+        """``controller.torque``, where the whole state is known: of it nothing is remembered, but
         the integral goes on."""
-        return self._torque(q, v, q_ref, v_ref, a_ref, *more, **by_name)
+        return self._functions.torque(q, v, *reference, **more)
 
-    @quiet
     def torque_from_motors(
-        self,
-        q_motors: Any,
-        v_motors: Any,
-        q_ref: Any,
-        v_ref: Any,
-        a_ref: Any,
-        t: float = 0.0,
-        *,
-        out: Vector | None = None,
+        self, q_motors: Any, v_motors: Any, *reference: Any, **more: Any
     ) -> Vector:
         """The closed state from what is measured, and the motor efforts there, in one tick.
 
@@ -118,12 +177,12 @@ class Loop:
         ----------
         q_motors, v_motors : array_like
             Positions and rates in the order of `measured`; rad or m, rad/s or m/s.
-        q_ref, v_ref, a_ref : array_like
-            As in `ComputedTorque.torque`.
-        t : float, optional
-            Time, s.
-        out : (nu,) array, optional
-            Takes the result; left as it is where an error is raised.
+        *reference
+            As ``controller.torque`` takes it, with the time t, s, behind it: ``q_ref, v_ref, a_ref,
+            t=0.0``, or of a law of tasks ``reference, t=0.0``.
+        **more
+            ``out=``, a (nu,) array, takes the result, and is left as it is where an error is
+            raised. Of a law of tasks in Python, ``f_ext=`` are external forces that are measured.
 
         Returns
         -------
@@ -133,40 +192,158 @@ class Loop:
         Raises
         ------
         InputError, SingularityError, InconsistentError, LimitError
-            As `ComputedTorque.torque`.
+            As ``controller.torque``.
         BranchError, AssemblyError
             As `PreparedAssembly.state`.
         """
-        nu, t = self._law.mech.nu, instant(t)
-        v_ref, a_ref = as_given("v_ref", v_ref, nu), as_given("a_ref", a_ref, nu)
-        q, v = self._sensed.state(q_motors, v_motors, t)
-        try:
-            sensed, limited, memory = self._sensed, self._limited, self._memory
-            integral = memory.integral
-            if limited is None and integral is None:
-                return self._law.torque(sensed.efforts, q, v, q_ref, v_ref, a_ref, t, out)
-            given = q, v, t, None, q_ref, v_ref, a_ref, integral
-            u, found = commanded(self._law, limited, sensed.efforts, sensed.behind, *given)
-            u = u if out is None else stored("out", out, u)
-            memory.last = found  # nothing can go wrong any more
-            if integral is not None:
-                memory.integrate(self._law.error_of(q, q_ref))
-            return u
-        except InputError:
-            check_finite(q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
-            raise
+        return self._from_motors(q_motors, v_motors, *reference, **more)
+
+
+@dataclass(frozen=True, eq=False)
+class Tracking:
+    """A controller(t, q, v) -> u that follows a reference: ``ctl.track(reference)`` makes one, of
+    every controller and of what `compile` makes of it. ``ctl.track_from_motors(reference)`` makes a
+    controller(t, q_motors, v_motors) -> u of what its `loop` measures.
+
+    It remembers the integral of its controller, and what limited the last call.
+
+    Parameters
+    ----------
+    controller : ComputedTorque, TaskSpaceControl, Impedance, Compiled or CompiledTasks
+    reference : function
+        ``reference(t)``: (q_ref, v_ref, a_ref) as `ComputedTorque.torque` takes them, or of a law
+        of tasks what its ``torque`` takes as reference.
+    loop : Loop, optional
+        Of this controller, where only what it measures is known. Default: the whole state is.
+
+    Raises
+    ------
+    InputError
+        For what is no controller, no function, or no loop of this controller.
+
+    Examples
+    --------
+    >>> import numpy as np, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> home, rest = mech.motor_positions(q), np.zeros(2)
+    >>> hold = hc.ComputedTorque(mech, kp=400.0, kd=40.0).track(lambda t: (home, rest, rest))
+    >>> hold = hold.repartitioned(q, v)
+    >>> u = hold(0.0, q, v)
+    """
+
+    controller: Any
+    reference: Callable[[float], Any]
+    loop: Loop | None = None
+    _memory: Any = field(default=None, repr=False)
+    _functions: LoopFunctions = field(init=False, repr=False)
+    _torque: Callable[..., Vector] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        controller, loop = self.controller, self.loop
+        if not hasattr(type(controller), "_loop_functions") or isinstance(controller, type):
+            raise InputError(
+                "controller must be a ComputedTorque, a TaskSpaceControl, an Impedance, or what "
+                f"hc.compile makes of one; got {type(controller).__name__}"
+            )
+        if not callable(self.reference):
+            raise InputError(f"reference must be a function of time; got {quoted(self.reference)}")
+        if loop is not None and (not isinstance(loop, Loop) or loop.controller is not controller):
+            raise InputError(
+                "loop must be a Loop of the controller, as controller.loop() makes one; got "
+                f"{type(loop).__name__}"
+            )
+        functions = controller._loop_functions(self._memory) if loop is None else loop._functions
+        torque = functions.torque if loop is None else loop.torque_from_motors
+        for name, value in (
+            ("_functions", functions), ("_memory", functions.memory), ("_torque", torque),
+        ):  # fmt: skip
+            object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tracking, (self.controller, self.reference, self.loop, self._memory)
+
+    def __call__(self, t: float, q: Vector, v: Vector) -> Vector:
+        """The motor efforts u at the time t, s, in the state (q, v), or where the sensors read
+        this."""
+        return self._torque(q, v, *self._functions.spread(self.reference(t)), t)
+
+    @property
+    def last(self) -> Any:
+        """What the last call was like: a `LoopReport`, or of a law of tasks a `TaskReport`."""
+        return self._functions.report(None) if self.loop is None else self.loop.last
+
+    def reset(self) -> None:
+        """Begin anew: the integral is zero, as before another run. A loop stays where it is; see
+        `Loop.reset`."""
+        self._memory.clear()
+
+    def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> Tracking:
+        """This one, or one of the same reference with ``controller.repartitioned``, which goes on
+        from where this one is. With a loop, for the state (q, v) it takes its own."""
+        loop = self.loop
+        if loop is not None:
+            q, v = loop._estimator.q, np.zeros(self.controller.mech.nv)
+        controller = self.controller.repartitioned(q, v, t)
+        if controller is self.controller:
+            return self
+        return replace(
+            self, controller=controller, loop=None if loop is None else _going_on(loop, controller)
+        )
+
+
+def loop_of(controller: Controlled) -> Loop:
+    """A new loop."""
+    return Loop(controller, controller._loop_functions().estimator(None))
+
+
+def loop_of_thread(controller: Controlled, local: threading.local) -> Loop:
+    """The loop of this thread, which the first call makes."""
+    try:
+        loop: Loop = local.loop
+    except AttributeError:
+        loop = local.loop = loop_of(controller)
+    return loop
+
+
+def handed_over(local: threading.local, other: Controlled, others: threading.local) -> None:
+    """The loop of this thread, if there is one, goes on with another controller."""
+    if (loop := getattr(local, "loop", None)) is not None:
+        others.loop = _going_on(loop, other)
+
+
+def _going_on(loop: Loop, controller: Controlled) -> Loop:
+    """A loop of another controller that goes on from where one is."""
+    estimator = controller._loop_functions().estimator(loop._estimator)
+    return Loop(controller, estimator, loop._memory)
+
+
+def _prepared(estimator: Any) -> PreparedAssembly:
+    """In Python, where it is now."""
+    if isinstance(estimator, PreparedAssembly):
+        return estimator
+    found: PreparedAssembly = estimator.in_python()
+    return found
+
+
+def in_python(controller: Any) -> Any:
+    """The controller behind a compiled one, or itself."""
+    return getattr(controller, "controller", controller)
 
 
 def assembly_of(
-    mech: Mechanism, part: Partition, given: PreparedAssembly | None
+    mech: Mechanism, part: Partition, given: PreparedAssembly | None, before: Any
 ) -> PreparedAssembly:
-    """How a new loop finds the state: in the given way, or by the motors.
+    """How a loop in Python finds the state: from where it was before; else in the given way, or by
+    the motors.
 
     Raises
     ------
     InputError
         For a general actuation matrix.
     """
+    if before is not None:
+        return _prepared(before)
     if not mech.actuated:
         raise InputError(
             f"{mech.name}: its motors act by an actuation matrix, so they have no positions to "

@@ -15,15 +15,11 @@ import numpy as np
 from holoctl.base.checks import Vector, listing, vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import SAME_TICK
-from holoctl.control.computed_torque import (
-    ComputedTorque,
-    Controller,
-    SensedTracking,
-    Tracking,
-)
-from holoctl.control.loop import Loop
+from holoctl.codegen.compiled.compiled import Compiled
+from holoctl.codegen.compiled.compiled_tasks import CompiledTasks
+from holoctl.control.computed_torque import ComputedTorque, Controller
+from holoctl.control.loop import Loop, Tracking, in_python
 from holoctl.control.task_space.impedance import Impedance
-from holoctl.control.task_space.loop import SensedTaskTracking, TaskLoop, TaskTracking
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
 from holoctl.design.feedback.state_feedback import Feedback, StateFeedback
 from holoctl.mechanism.mechanism import Mechanism
@@ -31,14 +27,14 @@ from holoctl.mechanism.open_tree import known_efforts
 from holoctl.simulation.motion import Efforts
 from holoctl.simulation.motors import Motors
 
-__all__ = ["Given", "Load", "check_controller", "check_tick", "target_of", "tell_time"]
+__all__ = ["Inputs", "Load", "check_controller", "check_tick", "target_of", "tell_time"]
 
 Load = Callable[[float, Vector, Vector], Any]
 """load(t, q, v): forces from outside, or efforts on the coordinates."""
 
 
 @dataclass(frozen=True)
-class Given:
+class Inputs:
     """What a caller gave, and the settings under which it runs."""
 
     controller: Controller | None
@@ -59,7 +55,7 @@ class Given:
             tell_time(error, t)
             raise
 
-    def repartitioned(self, q: Vector, v: Vector, t: float) -> Given:
+    def repartitioned(self, q: Vector, v: Vector, t: float) -> Inputs:
         """With the controller that goes on from here, if it says that it can."""
         anew = getattr(self.controller, "repartitioned", None)
         if anew is None:
@@ -131,16 +127,14 @@ def tell_time(error: Exception, t: float) -> None:
 
 def target_of(controller: Any) -> str:
     """What a controller of the library follows, in words; empty for one of somebody else."""
-    if isinstance(controller, (TaskTracking, SensedTaskTracking)):
-        law = controller.controller
-        tasks = (law.task,) if isinstance(law, Impedance) else law.tasks
-        named = [
-            f"{type(x).__name__} {getattr(x, 'frame', '')!r}".removesuffix(" ''") for x in tasks
-        ]
-        return f"of {' and '.join(named)}"
-    if isinstance(controller, (Tracking, SensedTracking)):
-        return f"of the motors {listing(controller.controller.mech.actuator_names, 6)}"
-    return ""
+    if not isinstance(controller, Tracking):
+        return ""
+    law = in_python(controller.controller)
+    if isinstance(law, ComputedTorque):
+        return f"of the motors {listing(law.mech.actuator_names, 6)}"
+    tasks = (law.task,) if isinstance(law, Impedance) else law.tasks
+    named = [f"{type(x).__name__} {getattr(x, 'frame', '')!r}".removesuffix(" ''") for x in tasks]
+    return f"of {' and '.join(named)}"
 
 
 def check_tick(controller: Any, rate: float, hold: bool) -> None:
@@ -154,10 +148,10 @@ def check_tick(controller: Any, rate: float, hold: bool) -> None:
                 f"or rate={1.0 / dt:g}"
             )
         return
-    of_motors = isinstance(controller, (Tracking, SensedTracking))
-    if not of_motors and not isinstance(controller, (TaskTracking, SensedTaskTracking)):
+    if not isinstance(controller, Tracking):
         return
-    law = controller.controller
+    law = in_python(controller.controller)
+    of_motors = isinstance(law, ComputedTorque)
     integrates = of_motors and bool(law.ki.any())
     if integrates and not hold:
         raise InputError(
@@ -175,6 +169,9 @@ def check_tick(controller: Any, rate: float, hold: bool) -> None:
         )
 
 
+_LAWS = (ComputedTorque, TaskSpaceControl, Impedance, Compiled, CompiledTasks)
+
+
 def check_controller(controller: Any, name: str = "controller") -> None:
     """Raise `InputError` for what is no function; `name` says where it comes from."""
     of = getattr(controller, "__self__", None)
@@ -182,18 +179,19 @@ def check_controller(controller: Any, name: str = "controller") -> None:
         raise InputError(
             f"{name} must be a function (t, q, v) -> u; of a StateFeedback law.controller() is one"
         )
-    laws, loops = (ComputedTorque, TaskSpaceControl, Impedance), (Loop, TaskLoop)
-    its_own = isinstance(of, (*laws, *loops)) and hasattr(type(of), controller.__name__)
+    name_of = getattr(controller, "__name__", "")
+    its_own = isinstance(of, (*_LAWS, Loop)) and hasattr(type(of), name_of)
     if not callable(controller) or its_own:
         given = of if its_own else controller
-        from_motors = isinstance(given, loops) or (its_own and "motors" in controller.__name__)
+        from_motors = isinstance(given, Loop) or (its_own and "motors" in name_of)
         hint = ""
         if from_motors:
             hint = "; ctl.track_from_motors(reference) makes one of what is measured"
-        elif isinstance(given, laws):
+        elif isinstance(given, _LAWS):
             hint = "; ctl.track(reference) makes one"
         if hint:
-            of_motors = isinstance(given, (ComputedTorque, Loop))
+            law = in_python(getattr(given, "controller", given))
+            of_motors = not isinstance(law, (TaskSpaceControl, Impedance))
             what = "(q_ref, v_ref, a_ref)" if of_motors else "what torque takes as reference"
             hint += f", with reference(t) -> {what}"
         what = (

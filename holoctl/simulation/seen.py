@@ -15,8 +15,7 @@ from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import TICK_ROUNDED
 from holoctl.constraints.joint_coordinates import TreeJoint
-from holoctl.control.computed_torque import SensedTracking, Tracking
-from holoctl.control.task_space.loop import SensedTaskTracking, TaskTracking
+from holoctl.control.loop import Tracking
 from holoctl.estimation.rate_filter import RateFilter
 from holoctl.estimation.readings import Readings, readings
 from holoctl.mechanism.mechanism import Mechanism
@@ -339,13 +338,15 @@ def _steps(view: View, counts: float | tuple[float, ...]) -> Vector:
 
 def _check_controller(controller: Any, names: tuple[str, ...] | None) -> None:
     """Raise `InputError` for one that is made for something else than what it is shown."""
-    if isinstance(controller, (Tracking, TaskTracking)) and names is not None:
+    if not isinstance(controller, Tracking):
+        return
+    if controller.loop is None:
+        if names is None:
+            return
         raise InputError(
             f"the controller follows by the whole state, and the sensors read {listing(names)}; "
             'ctl.track_from_motors(reference) goes by these, hc.Sensors("all") reads all'
         )
-    if not isinstance(controller, (SensedTracking, SensedTaskTracking)):
-        return
     measured = controller.loop.measured
     if names is None:
         raise InputError(

@@ -33,7 +33,7 @@ from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation.asked import check_dynamics, checked_output, ticks_of, tolerance
 from holoctl.simulation.events import Event, Watched, checked_events
-from holoctl.simulation.given import Given, Load, check_controller, check_tick, target_of
+from holoctl.simulation.given import Inputs, Load, check_controller, check_tick, target_of
 from holoctl.simulation.motion import (
     Dynamics,
     Settings,
@@ -230,7 +230,7 @@ def simulate(
     settings = Settings(
         make, method, rtol, atol, cross, 1.0 / rate, held, duration, longest, target
     )
-    theirs = Given(controller, f_ext, efforts, dict(np.geterr()), motors)
+    theirs = Inputs(controller, f_ext, efforts, dict(np.geterr()), motors)
     tally = Tally()
     with np.errstate(all="ignore"):
         at = decided(plant, q, v, 0.0)

@@ -26,7 +26,7 @@ from holoctl.projector.partition import Partition, partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation.events import Hit, Stretch, Watched, first_event, value_of
-from holoctl.simulation.given import Given, tell_time
+from holoctl.simulation.given import Inputs, tell_time
 from holoctl.simulation.motion import (
     Efforts,
     Motion,
@@ -70,7 +70,7 @@ class Travel:
     motion: Motion
     events: tuple[Watched, ...]
     record: Record
-    given: Given
+    given: Inputs
     held: bool
     u: Vector
     fresh: bool = True

@@ -80,8 +80,8 @@ def test_what_is_no_function_of_time_and_state_is_refused(robot, kind):
     for junk, words in (
         (ctl, (kind, *by_state)),
         (ctl.torque, (f"{kind}.torque", *by_state)),
-        (ctl.loop(), ("TaskLoop", *by_motors)),
-        (ctl.loop().torque_from_motors, ("TaskLoop.torque_from_motors", *by_motors)),
+        (ctl.loop(), ("a Loop", *by_motors)),
+        (ctl.loop().torque_from_motors, ("Loop.torque_from_motors", *by_motors)),
         (ctl.torque_from_motors, (f"{kind}.torque_from_motors", *by_motors)),
         (ctl.track, (f"{kind}.track",)),
     ):

@@ -11,23 +11,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, as_given, finite, flag, instant, quiet, stored, vector
-from holoctl.base.errors import InputError, SingularityError
+from holoctl.base.errors import SingularityError
 from holoctl.codegen.compiled.batch import Given, answers, certified
 from holoctl.codegen.compiled.certificates import forward_certificate, inverse_certificate
 from holoctl.codegen.compiled.extension_source import Law
 from holoctl.codegen.compiled.fallbacks import Fallbacks
 from holoctl.codegen.compiled.functions import certified_code, machine_code
+from holoctl.codegen.compiled.loop_functions import (
+    estimated,
+    integrating,
+    loop_functions,
+    of_states,
+)
 from holoctl.codegen.compiled.sensing import (
-    CompiledLoop,
-    SensingCode,
-    TorqueCode,
+    CompiledEstimator,
+    SensingOnce,
+    check_machine,
     not_compiled,
     sensing_code,
 )
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.borders import assembly_with
-from holoctl.control.computed_torque import ComputedTorque
+from holoctl.control.commanded import Memory
+from holoctl.control.computed_torque import ComputedTorque, Reference, check_memory
+from holoctl.control.loop import (
+    Loop,
+    LoopFunctions,
+    Tracking,
+    handed_over,
+    loop_of,
+    loop_of_thread,
+)
 from holoctl.dynamics.batch_certificate import BatchCertificate
 from holoctl.dynamics.certificate import Certificate
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
@@ -105,9 +120,10 @@ class Compiled:
     _forward: PreparedForwardDynamics = field(init=False, repr=False)
     _fallbacks: Fallbacks = field(init=False, repr=False)
     _lock: threading.Lock = field(init=False, repr=False)
-    _sensing: list[SensingCode] = field(init=False, repr=False)
+    _sensing: SensingOnce = field(init=False, repr=False)
     _certified: dict[str, tuple[Any, Law]] = field(init=False, repr=False)
-    _own: threading.local = field(init=False, repr=False)
+    _local: threading.local = field(init=False, repr=False)
+    _tick: Callable[..., Vector] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
@@ -121,20 +137,24 @@ class Compiled:
         put("_forward", PreparedForwardDynamics(self.mech, self.partition))
         put("_fallbacks", Fallbacks(self.mech.name))
         put("_lock", threading.Lock())
-        put("_sensing", [])
+        put("_sensing", SensingOnce(lambda: sensing_code(self._assembly(), self.flags)))
         put("_certified", {})
-        put("_own", threading.local())
+        put("_local", threading.local())
         # The C functions stand before the methods of the same name, and call them where needed.
-        doubtful = {
-            "inverse_dynamics": self._inverse_in_python,
-            "forward_dynamics": self._forward_in_python,
-            "torque": self._torque_in_python,
+        names = {
+            "inverse_dynamics": ("inverse_dynamics", self._inverse_in_python),
+            "forward_dynamics": ("forward_dynamics", self._forward_in_python),
+            "torque": ("_torque", self._torque_in_python),
         }
-        for name, otherwise in doubtful.items():
+        for name, (usual, otherwise) in names.items():
             if name in self._laws:
                 module, _ = self._laws[name]
-                unusual = getattr(type(self), name).__get__(self)
-                put(name, module.bind(unusual, otherwise))
+                found = module.bind(getattr(type(self), usual).__get__(self), otherwise)
+                put(name if name == usual else "_tick", found)
+        if "torque" not in self._laws:
+            put("_tick", self._torque)
+        elif self.controller is not None and not self.controller.ki.any():
+            put("torque", self._tick)
 
     def __repr__(self) -> str:
         return f"<Compiled {self.mech.name!r}: {', '.join(self.functions)}>"
@@ -256,10 +276,17 @@ class Compiled:
         InputError, SingularityError, InconsistentError
             As `ComputedTorque.torque`.
         """
-        if self.controller is None or "torque" not in self.functions:
-            raise not_compiled("torque", "hc.compile(controller)")
+        check_memory(self._law_of_torque().ki)
+        return self._torque(q, v, q_ref, v_ref, a_ref, t, out=out)
+
+    def _torque(
+        self, q: Any, v: Any, q_ref: Any, v_ref: Any, a_ref: Any, t: float = 0.0, *,
+        out: Vector | None = None,
+    ) -> Vector:  # fmt: skip
+        """Without the integral."""
+        controller = self._law_of_torque()
         if "torque" not in self._laws or np.shape(q_ref) != (self.mech.nu,):
-            return self.controller.torque(q, v, q_ref, v_ref, a_ref, t, out=out)
+            return controller._at_state(None, q, v, q_ref, v_ref, a_ref, t, out=out)
         found = self._answer("torque", (q, v, q_ref, v_ref, a_ref), t)
         if found is None:
             return self._torque_in_python(q, v, q_ref, v_ref, a_ref, t, out=out)
@@ -365,7 +392,7 @@ class Compiled:
             q, v, target, t, lambda: self.inverse_dynamics(q, v, target, t)
         )
 
-    def loop(self) -> CompiledLoop:
+    def loop(self) -> Loop:
         """A loop that knows only what is measured, and remembers where the mechanism is: one for
         each thread.
 
@@ -373,7 +400,7 @@ class Compiled:
 
         Returns
         -------
-        CompiledLoop
+        Loop
 
         Raises
         ------
@@ -385,19 +412,80 @@ class Compiled:
         HoloctlError
             If the compiler fails.
         """
-        if self.machine == "vm":
-            raise InputError(
-                f"{self.mech.name}: the virtual machine does not find the closed state; take "
-                "controller.loop() in Python, or machine='c'"
-            )
-        with self._lock:
-            if not self._sensing:
-                self._sensing.append(sensing_code(self._assembly(), self.flags))
-        torque = None
-        if self.controller is not None and "torque" in self._laws:
-            module, _ = self._laws["torque"]
-            torque = TorqueCode(module.pointer(), self.torque, self._torque_in_python)
-        return CompiledLoop(self._sensing[0], torque, self._fell_back)
+        return loop_of(self)
+
+    def track(self, reference: Reference) -> Tracking:
+        """A controller(t, q, v) -> u that follows a reference, as `ComputedTorque.track` makes one:
+        with the same limits and integral, in machine code.
+
+        Where kept rows get dependent, or coordinates determine the others no longer, the controller
+        in Python goes on, for machine code is made for one partition. Python also answers where an
+        integral meets a limit; with an integral and limits of joints, at every tick.
+
+        Parameters
+        ----------
+        reference : function
+            ``reference(t)`` -> (q_ref, v_ref, a_ref).
+
+        Returns
+        -------
+        Tracking
+
+        Raises
+        ------
+        InputError
+            Where no torque was compiled, or for what is no function.
+        """
+        self._law_of_torque()
+        return Tracking(self, reference)
+
+    def track_from_motors(self, reference: Reference) -> Tracking:
+        """A controller(t, q_motors, v_motors) -> u that follows a reference, with a loop of its
+        own.
+
+        Parameters
+        ----------
+        reference : function
+            ``reference(t)`` -> (q_ref, v_ref, a_ref).
+
+        Returns
+        -------
+        Tracking
+
+        Raises
+        ------
+        InputError, AssemblyError, BranchError, HoloctlError
+            As `track` and `loop`.
+        """
+        self._law_of_torque()
+        return Tracking(self, reference, self.loop())
+
+    def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> Compiled | ComputedTorque:
+        """This one; or where its partition is no longer good its controller, in Python, with
+        another one: see `ComputedTorque.repartitioned`. What `compile` makes of that is quick
+        again.
+
+        Parameters
+        ----------
+        q, v, t
+            State, as in `torque`.
+
+        Returns
+        -------
+        Compiled or ComputedTorque
+            Itself where nothing is to be changed.
+
+        Raises
+        ------
+        InputError
+            For wrong shapes, and where no torque was compiled.
+        """
+        controller = self._law_of_torque()
+        other = controller.repartitioned(q, v, t)
+        if other is controller:
+            return self
+        handed_over(self._local, other, other._local)
+        return other
 
     def state(
         self,
@@ -423,9 +511,8 @@ class Compiled:
         InputError, BranchError, AssemblyError, InconsistentError
             As there, and as `loop`.
         """
-        if out is None:
-            return self._of_thread().state(q_measured, v_measured, t)
-        return self._of_thread().state(q_measured, v_measured, t, out=out)
+        more = {} if out is None else {"out": out}
+        return loop_of_thread(self, self._local).state(q_measured, v_measured, t, **more)
 
     def torque_from_motors(
         self,
@@ -456,7 +543,7 @@ class Compiled:
         InputError, SingularityError, InconsistentError, BranchError, AssemblyError
             As there, and as `loop`.
         """
-        loop = self._of_thread()
+        loop = loop_of_thread(self, self._local)
         return loop.torque_from_motors(q_motors, v_motors, q_ref, v_ref, a_ref, t, out=out)
 
     def reset(self, q: Any, t: float = 0.0) -> None:
@@ -472,7 +559,7 @@ class Compiled:
         InputError, InconsistentError, BranchError
             As there, and as `loop`.
         """
-        self._of_thread().reset(q, t)
+        loop_of_thread(self, self._local).reset(q, t)
 
     @overload
     def inverse_dynamics_batch(
@@ -596,12 +683,35 @@ class Compiled:
 
     # ---------------------------------------------------------------------------- behind them
 
-    def _of_thread(self) -> CompiledLoop:
-        try:
-            loop: CompiledLoop = self._own.loop
-        except AttributeError:
-            loop = self._own.loop = self.loop()
-        return loop
+    def _law_of_torque(self) -> ComputedTorque:
+        """The controller whose torque was compiled."""
+        if self.controller is None or "torque" not in self.functions:
+            raise not_compiled("torque", "hc.compile(controller)")
+        return self.controller
+
+    def _loop_functions(self, memory: Memory | None = None) -> LoopFunctions:
+        """What loops and trackings need."""
+        if self.controller is None or "torque" not in self.functions:
+            return of_states(self._estimator)
+        controller, tick = self.controller, self._tick
+        python, integral = controller._loop_functions(memory), bool(controller.ki.any())
+        if integral:
+            tick = integrating(controller, python, tick)
+
+        def at_once(found: CompiledEstimator) -> Callable[..., Vector]:
+            usual = estimated(found, tick, 3)
+            if integral or "torque" not in self._laws:
+                return usual
+            module, _ = self._laws["torque"]
+            return found.with_torque(module.pointer(), usual, tick, self._torque_in_python)
+
+        silent = controller.limits is not None and not integral
+        return loop_functions(python, tick, self._estimator, silent, at_once)
+
+    def _estimator(self) -> CompiledEstimator:
+        """A new one, for one loop."""
+        check_machine(self.machine, self.mech)
+        return CompiledEstimator(self._sensing(), self._fell_back)
 
     def _assembly(self) -> PreparedAssembly:
         """Of what is measured, with the rows of the partition."""
@@ -713,7 +823,7 @@ class Compiled:
         self._fell_back("torque")
         if self.controller is None:
             raise not_compiled("torque", "hc.compile(controller)")
-        return self.controller.torque(q, v, q_ref, v_ref, a_ref, t, out=out)
+        return self.controller._at_state(None, q, v, q_ref, v_ref, a_ref, t, out=out)
 
 
 @quiet
@@ -732,5 +842,5 @@ def from_subject(
         subject.inconsistent, subject.limits, flags, measured, machine, laws,
     )  # fmt: skip
     if "state" in functions:
-        found.loop()
+        found._sensing()
     return found

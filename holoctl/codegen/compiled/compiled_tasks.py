@@ -16,7 +16,14 @@ from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.extension_source import Law
 from holoctl.codegen.compiled.fallbacks import Fallbacks
 from holoctl.codegen.compiled.interpreted import interpreted
-from holoctl.codegen.compiled.sensing import CompiledLoop, SensingCode, not_compiled, sensing_code
+from holoctl.codegen.compiled.loop_functions import estimated, loop_functions
+from holoctl.codegen.compiled.sensing import (
+    CompiledEstimator,
+    SensingOnce,
+    check_machine,
+    not_compiled,
+    sensing_code,
+)
 from holoctl.codegen.compiled.task_source import task_source
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.borders import assembly_with
@@ -24,12 +31,22 @@ from holoctl.codegen.laws.task import task_function
 from holoctl.codegen.laws.task_rows import reference_pose, reference_value
 from holoctl.codegen.shared_steps import source
 from holoctl.codegen.task_subject import TaskSubject, task_subject_of
+from holoctl.control.loop import (
+    Loop,
+    LoopFunctions,
+    Tracking,
+    handed_over,
+    loop_of,
+    loop_of_thread,
+)
 from holoctl.control.task_space.impedance import Impedance
+from holoctl.control.task_space.law import TaskNotes
+from holoctl.control.task_space.loop import TaskReference
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
-from holoctl.dynamics.tick.sensed import check_rates
+from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["CompiledTaskLoop", "CompiledTasks", "compiled_tasks"]
+__all__ = ["CompiledTasks", "compiled_tasks"]
 
 FUNCTIONS = ("torque", "state")
 NO_STATE = "machine='vm' does not find the closed state; machine='c' does"
@@ -67,18 +84,16 @@ class CompiledTasks:
     machine: str
     _code: tuple[Any, Law] = field(repr=False)
     _fallbacks: Fallbacks = field(init=False, repr=False)
-    _lock: threading.Lock = field(init=False, repr=False)
-    _sensing: list[SensingCode] = field(init=False, repr=False)
-    _own: threading.local = field(init=False, repr=False)
+    _sensing: SensingOnce = field(init=False, repr=False)
+    _local: threading.local = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
         put("_fallbacks", Fallbacks(self.mech.name))
-        put("_lock", threading.Lock())
-        put("_sensing", [])
-        put("_own", threading.local())
+        put("_sensing", SensingOnce(lambda: sensing_code(self._assembly(), self.flags)))
+        put("_local", threading.local())
         if self.machine == "c":
             # The C function stands before the method of the same name, and calls it where needed.
             module, _ = self._code
@@ -148,7 +163,7 @@ class CompiledTasks:
         found: Vector = controller.torque(q, v, reference, t, out=out)
         return found
 
-    def loop(self) -> CompiledTaskLoop:
+    def loop(self) -> Loop:
         """A loop that knows only what is measured, and remembers where the mechanism is: one for
         each thread.
 
@@ -156,25 +171,82 @@ class CompiledTasks:
 
         Returns
         -------
-        CompiledTaskLoop
+        Loop
 
         Raises
         ------
         InputError, AssemblyError, BranchError, HoloctlError
             As `Compiled.loop`; an `InputError` with ``machine="vm"``, which has none.
         """
-        if self.machine == "vm":
-            raise InputError(
-                f"{self.mech.name}: the virtual machine does not find the closed state; take "
-                "controller.loop() in Python, or machine='c'"
-            )
-        with self._lock:
-            if not self._sensing:
-                own = self.controller._own
-                part, given = own.prepared.partition, own.assembly
-                assembly = assembly_with(self.mech, part, self.measured, given)
-                self._sensing.append(sensing_code(assembly, self.flags))
-        return CompiledTaskLoop(self, CompiledLoop(self._sensing[0], None, self._fallbacks.note))
+        return loop_of(self)
+
+    def track(self, reference: TaskReference) -> Tracking:
+        """A controller(t, q, v) -> u that follows reference(t), as ``controller.track`` makes one,
+        in machine code; see `Compiled.track`.
+
+        Parameters
+        ----------
+        reference : function
+            ``reference(t)``: as `torque` takes it.
+
+        Returns
+        -------
+        Tracking
+
+        Raises
+        ------
+        InputError
+            For what is no function.
+        """
+        return Tracking(self, reference)
+
+    def track_from_motors(self, reference: TaskReference) -> Tracking:
+        """A controller(t, q_motors, v_motors) -> u that follows reference(t), with a loop of its
+        own.
+
+        Parameters
+        ----------
+        reference : function
+            ``reference(t)``: as `torque` takes it.
+
+        Returns
+        -------
+        Tracking
+
+        Raises
+        ------
+        InputError, AssemblyError, BranchError, HoloctlError
+            As `track` and `loop`.
+        """
+        return Tracking(self, reference, self.loop())
+
+    def repartitioned(
+        self, q: Any, v: Any, t: float = 0.0
+    ) -> CompiledTasks | TaskSpaceControl | Impedance:
+        """This one; or where its partition is no longer good its controller, in Python, with
+        another one: see `Compiled.repartitioned`.
+
+        Parameters
+        ----------
+        q, v, t
+            State, as in `torque`.
+
+        Returns
+        -------
+        CompiledTasks, TaskSpaceControl or Impedance
+            Itself where nothing is to be changed.
+
+        Raises
+        ------
+        InputError
+            For wrong shapes.
+        """
+        controller: Any = self.controller
+        other: TaskSpaceControl | Impedance = controller.repartitioned(q, v, t)
+        if other is controller:
+            return self
+        handed_over(self._local, other, other._own.local)
+        return other
 
     def torque_from_motors(
         self, q_motors: Any, v_motors: Any, reference: Any, t: float = 0.0, *,
@@ -186,7 +258,7 @@ class CompiledTasks:
         Parameters
         ----------
         q_motors, v_motors, reference, t, out
-            As in `TaskLoop.torque_from_motors`.
+            As in `Loop.torque_from_motors`.
 
         Returns
         -------
@@ -198,7 +270,7 @@ class CompiledTasks:
         InputError, SingularityError, InconsistentError, BranchError, AssemblyError
             As there, and as `loop`.
         """
-        loop = self._of_thread()
+        loop = loop_of_thread(self, self._local)
         return loop.torque_from_motors(q_motors, v_motors, reference, t, out=out)
 
     def reset(self, q: Any, t: float = 0.0) -> None:
@@ -214,71 +286,26 @@ class CompiledTasks:
         InputError, InconsistentError, BranchError
             As there, and as `loop`.
         """
-        self._of_thread().state_of.reset(q, t)
+        loop_of_thread(self, self._local).reset(q, t)
 
-    def _of_thread(self) -> CompiledTaskLoop:
-        try:
-            loop: CompiledTaskLoop = self._own.loop
-        except AttributeError:
-            loop = self._own.loop = self.loop()
-        return loop
+    def _assembly(self) -> PreparedAssembly:
+        """Of what is measured, with the rows of the partition."""
+        own = self.controller._own
+        return assembly_with(self.mech, own.prepared.partition, self.measured, own.assembly)
 
+    def _loop_functions(self, memory: TaskNotes | None = None) -> LoopFunctions:
+        """What loops and trackings need."""
+        controller: Any = self.controller
+        python: LoopFunctions = controller._loop_functions(memory)
+        return loop_functions(
+            python, self.torque, self._estimator, controller._own.law.damped,
+            lambda found: estimated(found, self.torque, 1),
+        )  # fmt: skip
 
-@dataclass(frozen=True, eq=False, repr=False)
-class CompiledTaskLoop:
-    """One loop of a `CompiledTasks` that knows only what is measured; it remembers the last state.
-
-    It belongs to one thread: `CompiledTasks.loop` makes one for each.
-
-    Attributes
-    ----------
-    compiled : CompiledTasks
-    state_of : CompiledLoop
-        How the state is found: its ``measured``, ``state``, ``reset`` and ``resynchronise``.
-
-    Raises
-    ------
-    None
-        `CompiledTasks.loop` says what it raises.
-    """
-
-    compiled: CompiledTasks
-    state_of: CompiledLoop
-
-    def __repr__(self) -> str:
-        return f"<CompiledTaskLoop of {self.state_of!r}>"
-
-    @property
-    def measured(self) -> tuple[str, ...]:
-        """The order of what is measured."""
-        return self.state_of.measured
-
-    def torque_from_motors(
-        self, q_motors: Any, v_motors: Any, reference: Any, t: float = 0.0, *,
-        out: Vector | None = None,
-    ) -> Vector:  # fmt: skip
-        """The closed state from what is measured, and the motor efforts there, in one tick.
-
-        Where the state is found and the torque is not, the state is remembered all the same.
-
-        Parameters
-        ----------
-        q_motors, v_motors, reference, t, out
-            As in `TaskLoop.torque_from_motors`.
-
-        Returns
-        -------
-        u : (nu,) array
-            N m or N: `out`, or a new array.
-
-        Raises
-        ------
-        InputError, SingularityError, InconsistentError, BranchError, AssemblyError
-            As there.
-        """
-        check_rates(v_motors)
-        q, v = self.state_of.state(q_motors, v_motors, t)
-        return self.compiled.torque(q, v, reference, t, out=out)
+    def _estimator(self) -> CompiledEstimator:
+        """A new one, for one loop."""
+        check_machine(self.machine, self.mech)
+        return CompiledEstimator(self._sensing(), self._fallbacks.note)
 
 
 @quiet
@@ -308,7 +335,7 @@ def compiled_tasks(
     code = _machine_code(subject, flags, machine)
     found = CompiledTasks(controller, wanted, flags, measured, machine, code)
     if "state" in wanted:
-        found.loop()
+        found._sensing()
     return found
 
 

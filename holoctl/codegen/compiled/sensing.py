@@ -1,4 +1,4 @@
-"""Loops that find the closed state from what is measured in machine code, with Python behind them.
+"""The closed state from what is measured in machine code, with Python behind it.
 
 Memories go to and fro: where C refuses, a `PreparedAssembly` goes on from the memory of C, or says
 why there is no state; what it finds is handed back. Where it keeps other rows than the machine code
@@ -7,6 +7,7 @@ was made for, or is lost, it answers alone until `reset`.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,13 +24,20 @@ from holoctl.codegen.compiled.sensing_source import sensing_source
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.borders import sensing_of
 from holoctl.codegen.laws.closed_state import ClosedState, closed_state
-from holoctl.dynamics.tick.sensed import check_rates
 from holoctl.estimation.following import placed_at
 from holoctl.estimation.prepared_assembly import PreparedAssembly, Remembered
 from holoctl.estimation.seen_motion import Borders
 from holoctl.mechanism.checks import check_out
+from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["CompiledLoop", "SensingCode", "TorqueCode", "not_compiled", "sensing_code"]
+__all__ = [
+    "CompiledEstimator",
+    "SensingCode",
+    "SensingOnce",
+    "check_machine",
+    "not_compiled",
+    "sensing_code",
+]
 
 Array = NDArray[np.float64]
 
@@ -54,23 +62,13 @@ class SensingCode:
     assembly: PreparedAssembly
 
 
-@dataclass(frozen=True, eq=False)
-class TorqueCode:
-    """What gives the torque at a state.
-
-    Attributes
-    ----------
-    pointer : capsule
-        The law in machine code.
-    torque : function
-        `Compiled.torque`.
-    in_python : function
-        The same where the guard is in doubt.
-    """
-
-    pointer: Any
-    torque: Callable[..., Vector]
-    in_python: Callable[..., Vector]
+def check_machine(machine: str, mech: Mechanism) -> None:
+    """Raise `InputError` for the virtual machine, which has nothing that finds the state."""
+    if machine == "vm":
+        raise InputError(
+            f"{mech.name}: the virtual machine does not find the closed state; take "
+            "controller.loop() in Python, or machine='c'"
+        )
 
 
 def sensing_code(assembly: PreparedAssembly, flags: tuple[str, ...]) -> SensingCode:
@@ -93,25 +91,24 @@ def sensing_code(assembly: PreparedAssembly, flags: tuple[str, ...]) -> SensingC
     return SensingCode(module, law, memory, assembly)
 
 
+class SensingOnce:
+    """That machine code, made when it is first asked for, which several threads may do."""
+
+    def __init__(self, make: Callable[[], SensingCode]) -> None:
+        self._make, self._lock, self._code = make, threading.Lock(), list[SensingCode]()
+
+    def __call__(self) -> SensingCode:
+        with self._lock:
+            if not self._code:
+                self._code.append(self._make())
+            return self._code[0]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class CompiledLoop:
-    """One loop of a `Compiled` that knows only what is measured; it remembers the last state.
-
-    It belongs to one thread: `Compiled.loop` makes one for each.
-
-    Attributes
-    ----------
-    measured : tuple of str
-        The order of what is measured.
-
-    Raises
-    ------
-    None
-        `Compiled.loop` says what it raises.
-    """
+class CompiledEstimator:
+    """A `PreparedAssembly` in machine code: for one loop, whose last state it remembers."""
 
     _code: SensingCode
-    _torque: TorqueCode | None
     _fell_back: Callable[[str], None]
     _assembly: PreparedAssembly = field(init=False)
     _memory: NDArray[Any] = field(init=False)
@@ -129,24 +126,59 @@ class CompiledLoop:
         put("_given", [])
         put("_memory", np.zeros(1, dtype=self._code.memory))
         self._begin(assembly.q, 0.0)
-        # The C functions stand before the methods of the same name, and call them where needed.
+        # The C function stands before the method of the same name, and calls it where needed.
         usual = type(self).state.__get__(self)
         put("_tick", module.bind(self._memory, usual, self._state_in_python))
         put("state", self._tick)
-        if (torque := self._torque) is not None:
-            usual = type(self).torque_from_motors.__get__(self)
-            put("torque_from_motors", module.bind_torque(
-                self._memory, usual, self._torque_from_state_in_python, torque.pointer,
-                torque.in_python,
-            ))  # fmt: skip
 
     def __repr__(self) -> str:
-        return f"<CompiledLoop of {self._assembly!r}>"
+        return f"compiled {self._assembly!r}"
 
     @property
     def measured(self) -> tuple[str, ...]:
         """The order of what is measured."""
         return self._assembly.measured
+
+    @property
+    def q(self) -> Vector:
+        """A copy of the last configuration."""
+        if self._in_python:
+            return self._assembly.q
+        q: Vector = self._memory["q"][0].copy()
+        return q
+
+    def in_python(self) -> PreparedAssembly:
+        """The assembly behind it, where the mechanism is now."""
+        if not self._in_python:
+            self._give()
+        return self._assembly
+
+    def with_torque(
+        self, pointer: Any, usual: Callable[..., Vector], torque: Callable[..., Vector],
+        torque_in_python: Callable[..., Vector],
+    ) -> Callable[..., Vector]:  # fmt: skip
+        """State and torque in one call.
+
+        Parameters
+        ----------
+        pointer : capsule
+            The law in machine code.
+        usual : function (q_motors, v_motors, *references, t, *, out) -> u
+            Of what C does not take.
+        torque, torque_in_python : functions (q, v, *references, t, *, out) -> u
+            `Compiled.torque`, and the same where its guard is in doubt.
+        """
+
+        def doubtful(
+            q_motors: Any, v_motors: Any, *references: Any, out: Vector | None = None
+        ) -> Vector:
+            q, v = self._state_in_python(q_motors, v_motors, *references[3:])
+            return torque(q, v, *references, out=out)
+
+        tick: Callable[..., Vector] = self._code.module.bind_torque(
+            self._memory, usual, doubtful, pointer, torque_in_python
+        )
+        return tick
 
     @quiet
     def state(
@@ -185,43 +217,6 @@ class CompiledLoop:
         if out is None:
             return q, v
         return stored("out[0]", out[0], q), stored("out[1]", out[1], v)
-
-    @quiet
-    def torque_from_motors(
-        self,
-        q_motors: Any,
-        v_motors: Any,
-        q_ref: Any,
-        v_ref: Any,
-        a_ref: Any,
-        t: float = 0.0,
-        *,
-        out: Vector | None = None,
-    ) -> Vector:
-        """The closed state from what is measured, and the motor efforts there, in one tick.
-
-        Parameters
-        ----------
-        q_motors, v_motors, q_ref, v_ref, a_ref, t, out
-            As in `Loop.torque_from_motors`.
-
-        Returns
-        -------
-        u : (nu,) array
-            N m or N: `out`, or a new array.
-
-        Raises
-        ------
-        InputError, SingularityError, InconsistentError, BranchError, AssemblyError
-            As there; and an `InputError` where no torque was compiled.
-        """
-        if self._torque is None:
-            raise not_compiled("torque", "hc.compile(controller)")
-        check_rates(v_motors)
-        nu = self._assembly.mech.nu
-        v_ref, a_ref = as_given("v_ref", v_ref, nu), as_given("a_ref", a_ref, nu)
-        q, v = self.state(q_motors, v_motors, t)
-        return self._torque.torque(q, v, q_ref, v_ref, a_ref, instant(t), out=out)
 
     @quiet
     def reset(self, q: Any, t: float = 0.0) -> None:
@@ -274,14 +269,6 @@ class CompiledLoop:
             lambda: self._assembly.state(q_measured, v_measured, t)
         )
         return found
-
-    def _torque_from_state_in_python(
-        self, q_motors: Any, v_motors: Any, *references: Any, out: Vector | None = None
-    ) -> Vector:
-        if self._torque is None:
-            raise not_compiled("torque", "hc.compile(controller)")
-        q, v = self._state_in_python(q_motors, v_motors, *references[3:])
-        return self._torque.torque(q, v, *references, out=out)
 
     def _asked(self, what: Callable[[], Any]) -> Any:
         """What the assembly answers from the memory of C, which then goes on from there."""

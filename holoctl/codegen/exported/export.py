@@ -159,6 +159,11 @@ def export_c(
         part, own = of_task.partition, of_task.limits
         subject = Subject(of_task.mech, None, part, of_task.weights, "project", own)
     else:
+        if isinstance(what, ComputedTorque) and what.ki.any():
+            raise InputError(
+                f"{what.mech.name}: the integral action ki of a controller is no part of code that "
+                "is exported; take ki=0 for that"
+            )
         subject = subject_of(what, partition, weights, NOT_GIVEN, closure_limit, velocity_limit)
     mech, weights, off = subject.mech, subject.weights, subject.limits
     law = _keeping(what, subject, limits, policy, dt)

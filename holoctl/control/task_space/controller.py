@@ -33,7 +33,7 @@ from holoctl.dynamics.tick.prepared_inverse import (
     behind,
     has_tick,
 )
-from holoctl.dynamics.tick.sensed import Sensed
+from holoctl.dynamics.tick.sensed import SensedDynamics
 from holoctl.estimation.given_assembly import check_assembly
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
@@ -132,8 +132,8 @@ class TaskController:
             raise
 
     def at_estimate(
-        self, found: Sensed, q_motors: Any, v_motors: Any, reference: Any, t: Any, f_ext: Any,
-        out: Vector | None, notes: TaskNotes,
+        self, found: SensedDynamics, q_motors: Any, v_motors: Any, reference: Any, t: Any,
+        f_ext: Any, out: Vector | None, notes: TaskNotes,
     ) -> Vector:  # fmt: skip
         """The torque where only some joints are measured."""
         t = instant(t)

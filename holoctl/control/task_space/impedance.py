@@ -159,6 +159,7 @@ class Impedance:
     torque = methods.torque
     torque_from_motors = methods.torque_from_motors
     loop = methods.loop
+    _loop_functions = methods.loop_functions
     reset = methods.reset
     track = methods.track
     track_from_motors = methods.track_from_motors

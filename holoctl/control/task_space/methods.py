@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from holoctl.base.checks import Vector, quiet
-from holoctl.control.loop import assembly_of
+from holoctl.control.loop import (
+    Loop,
+    LoopFunctions,
+    Tracking,
+    assembly_of,
+    handed_over,
+    loop_of,
+    loop_of_thread,
+)
 from holoctl.control.task_space.controller import TaskController
 from holoctl.control.task_space.law import TaskNotes
-from holoctl.control.task_space.loop import (
-    SensedTaskTracking,
-    TaskLoop,
-    TaskReference,
-    TaskTracking,
-)
+from holoctl.control.task_space.loop import TaskReference, report_of
 from holoctl.dynamics.tick.prepared_inverse import sensed
+from holoctl.dynamics.tick.sensed import SensedDynamics
+from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = [
-    "general", "loop", "repartitioned", "reset", "torque", "torque_from_motors", "track",
-    "track_from_motors",
+    "general", "loop", "loop_functions", "repartitioned", "reset", "torque", "torque_from_motors",
+    "track", "track_from_motors",
 ]  # fmt: skip
 
 
@@ -27,6 +33,13 @@ class _Controller(Protocol):
     """`TaskSpaceControl` or `Impedance`."""
 
     _own: TaskController
+
+    @property
+    def mech(self) -> Mechanism:
+        """The mechanism."""
+        ...
+
+    def _loop_functions(self, memory: Any = None) -> LoopFunctions: ...
 
 
 _C = TypeVar("_C", bound=_Controller)
@@ -84,7 +97,7 @@ def torque(
     return self._own.at_state(q, v, reference, t, f_ext, efforts, out, TaskNotes())
 
 
-def loop(self: _Controller) -> TaskLoop:
+def loop(self: _Controller) -> Loop:
     """A loop of this controller that remembers where the mechanism is: one for each thread.
 
     Raises
@@ -92,17 +105,44 @@ def loop(self: _Controller) -> TaskLoop:
     InputError, AssemblyError, BranchError
         As `ComputedTorque.loop`.
     """
-    own = self._own
-    found = assembly_of(own.mech, own.prepared.partition, own.assembly)
-    return TaskLoop(own, sensed(own.prepared, found))
+    return loop_of(self)
+
+
+def loop_functions(self: _Controller, memory: TaskNotes | None = None) -> LoopFunctions:
+    """What loops and trackings need."""
+    own, notes = self._own, TaskNotes() if memory is None else memory
+    given = own.mech, own.prepared.partition, own.assembly
+    return LoopFunctions(
+        memory=notes,
+        torque=partial(_at_state, own, notes),
+        behind=lambda found: partial(_at_estimate, own, notes, sensed(own.prepared, found)),
+        estimator=lambda before: assembly_of(*given, before),
+        report=partial(report_of, notes),
+        spread=lambda wanted: (wanted,),
+    )
 
 
 @quiet
+def _at_state(
+    own: TaskController, notes: TaskNotes, q: Any, v: Any, reference: Any, t: float = 0.0, *,
+    f_ext: Any = None, efforts: Any = None, out: Vector | None = None,
+) -> Vector:  # fmt: skip
+    return own.at_state(q, v, reference, t, f_ext, efforts, out, notes)
+
+
+@quiet
+def _at_estimate(
+    own: TaskController, notes: TaskNotes, found: SensedDynamics, q_motors: Any, v_motors: Any,
+    reference: Any, t: float = 0.0, *, f_ext: Any = None, out: Vector | None = None,
+) -> Vector:  # fmt: skip
+    return own.at_estimate(found, q_motors, v_motors, reference, t, f_ext, out, notes)
+
+
 def torque_from_motors(
     self: _Controller, q_motors: Any, v_motors: Any, reference: Any, t: float = 0.0, *,
     f_ext: Any = None, out: Vector | None = None,
 ) -> Vector:  # fmt: skip
-    """`TaskLoop.torque_from_motors` of the loop of this thread, which the first call makes.
+    """`Loop.torque_from_motors` of the loop of this thread, which the first call makes.
 
     Parameters
     ----------
@@ -119,22 +159,12 @@ def torque_from_motors(
     InputError, SingularityError, InconsistentError, BranchError, AssemblyError, LimitError
         As there, and as `loop`.
     """
-    loop_of = _own_loop(self)
-    return loop_of.torque_from_motors(q_motors, v_motors, reference, t, f_ext=f_ext, out=out)
-
-
-def _own_loop(self: _Controller) -> TaskLoop:
-    """The loop of this thread."""
-    local = self._own.local
-    try:
-        found: TaskLoop = local.loop
-    except AttributeError:
-        found = local.loop = loop(self)
-    return found
+    own_loop = loop_of_thread(self, self._own.local)
+    return own_loop.torque_from_motors(q_motors, v_motors, reference, t, f_ext=f_ext, out=out)
 
 
 def reset(self: _Controller, q: Any, t: float = 0.0) -> None:
-    """`TaskLoop.reset` of the loop of this thread: tell where the mechanism is.
+    """`Loop.reset` of the loop of this thread: tell where the mechanism is.
 
     Parameters
     ----------
@@ -148,7 +178,7 @@ def reset(self: _Controller, q: Any, t: float = 0.0) -> None:
     InputError, InconsistentError, BranchError, SingularityError
         As `PreparedAssembly.reset`, and as `loop`.
     """
-    _own_loop(self).reset(q, t)
+    loop_of_thread(self, self._own.local).reset(q, t)
 
 
 @quiet
@@ -179,17 +209,16 @@ def repartitioned(self: _C, q: Any, v: Any, t: float = 0.0) -> _C:
     other: _C = replace(given, partition=prepared.partition)
     renewed = replace(other._own, prepared=prepared)  # which is laid out
     object.__setattr__(other, "_own", renewed)
-    if (found := getattr(own.local, "loop", None)) is not None:
-        renewed.local.loop = TaskLoop(renewed, sensed(prepared, found.assembly), found._notes)
+    handed_over(own.local, other, renewed.local)
     return other
 
 
-def track(self: _Controller, reference: TaskReference) -> TaskTracking:
+def track(self: _Controller, reference: TaskReference) -> Tracking:
     """A controller(t, q, v) -> u that follows reference(t)."""
-    return TaskTracking(self, reference)
+    return Tracking(self, reference)
 
 
-def track_from_motors(self: _Controller, reference: TaskReference) -> SensedTaskTracking:
+def track_from_motors(self: _Controller, reference: TaskReference) -> Tracking:
     """A controller(t, q_motors, v_motors) -> u that follows reference(t), with a loop of its
     own."""
-    return SensedTaskTracking(self, reference)
+    return Tracking(self, reference, loop(self))

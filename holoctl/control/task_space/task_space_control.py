@@ -152,6 +152,7 @@ class TaskSpaceControl:
     torque = methods.torque
     torque_from_motors = methods.torque_from_motors
     loop = methods.loop
+    _loop_functions = methods.loop_functions
     reset = methods.reset
     track = methods.track
     track_from_motors = methods.track_from_motors

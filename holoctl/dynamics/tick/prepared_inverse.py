@@ -42,7 +42,7 @@ from holoctl.dynamics.tick.inverse_tick import (
     why_general,
 )
 from holoctl.dynamics.tick.own_workspace import in_own_workspace, laid_out_now
-from holoctl.dynamics.tick.sensed import Sensed
+from holoctl.dynamics.tick.sensed import SensedDynamics
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.estimation.seen_motion import Seeing
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
@@ -272,9 +272,9 @@ class PreparedInverseDynamics:
         """
         self._own_loop().assembly.reset(q, t)
 
-    def _own_loop(self) -> Sensed:
+    def _own_loop(self) -> SensedDynamics:
         try:
-            loop: Sensed = self._local.sensed
+            loop: SensedDynamics = self._local.sensed
         except AttributeError:
             loop = self._local.sensed = sensed(
                 self, PreparedAssembly(self.mech, partition=self.partition)
@@ -389,7 +389,7 @@ def behind(prepared: PreparedInverseDynamics) -> Behind | None:
     return found
 
 
-def sensed(prepared: PreparedInverseDynamics, assembly: PreparedAssembly) -> Sensed:
+def sensed(prepared: PreparedInverseDynamics, assembly: PreparedAssembly) -> SensedDynamics:
     """An estimate with these inverse dynamics behind it, for one loop."""
     mech, part = prepared.mech, prepared.partition
 
@@ -404,4 +404,4 @@ def sensed(prepared: PreparedInverseDynamics, assembly: PreparedAssembly) -> Sen
     ) -> Vector:
         return answer(prepared, q, v, target, t, known, None, rates)
 
-    return Sensed(assembly, shared, otherwise, lambda: behind(prepared))
+    return SensedDynamics(assembly, shared, otherwise, lambda: behind(prepared))

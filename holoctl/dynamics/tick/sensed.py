@@ -12,7 +12,7 @@ from holoctl.dynamics.tick.inverse_tick import Behind, LaidOut
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.estimation.seen_motion import Seeing
 
-__all__ = ["Answer", "Sensed", "check_rates"]
+__all__ = ["Answer", "SensedDynamics", "check_rates"]
 
 Answer = Callable[[Vector, Vector, Any, float, Vector | None, Vector | None], Vector]
 """answer(q, v, target, t, rates, known) -> u, at any state."""
@@ -28,7 +28,7 @@ def check_rates(v_motors: Any) -> None:
 
 
 @dataclass(eq=False)
-class Sensed:
+class SensedDynamics:
     """An estimate and the inverse dynamics behind it, for one loop.
 
     Where the motors are what is measured, and what is independent, the rows that the estimate

@@ -1,0 +1,151 @@
+"""What a compiled controller brings to loops and trackings: its tick in machine code, and beside it
+the controller in Python, which has the same memory.
+
+Machine code does not tell what limited a tick, or damped it. So who asks a tracking for that is
+answered by Python, at the state of the last call; and an integral goes on in machine code where
+nothing limits, else in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from holoctl.base.checks import Vector, as_given, quiet, stored
+from holoctl.base.errors import InputError
+from holoctl.codegen.compiled.sensing import CompiledEstimator, not_compiled
+from holoctl.control.commanded import Memory
+from holoctl.control.computed_torque import ComputedTorque
+from holoctl.control.effort_bounds import effort_bounds_at_any_rate
+from holoctl.control.limited_tick import LimitedTick
+from holoctl.control.loop import LoopFunctions
+from holoctl.dynamics.tick.sensed import check_rates
+
+__all__ = ["estimated", "integrating", "loop_functions", "of_states"]
+
+Tick = Callable[..., Vector]
+
+INSIDE = 1e-9
+"""Of a limit: a motor that is nearer to it counts as limited, and Python answers."""
+
+
+def loop_functions(
+    python: LoopFunctions, tick: Tick, estimator: Callable[[], CompiledEstimator], silent: bool,
+    at_once: Callable[[CompiledEstimator], Tick],
+) -> LoopFunctions:  # fmt: skip
+    """Those of a compiled controller.
+
+    Parameters
+    ----------
+    python : LoopFunctions
+        Of the controller in Python.
+    tick : function
+        The compiled torque, or what remembers around it.
+    estimator : function () -> CompiledEstimator
+        Makes a new one.
+    silent : bool
+        Whether a tick may be limited or damped without telling.
+    at_once : function (estimator) -> function
+        State and torque in one call.
+    """
+    told: list[tuple[Any, ...]] = []
+    unknown = False
+
+    def torque(q: Any, v: Any, *reference: Any, **more: Any) -> Vector:
+        u = tick(q, v, *reference, **more)
+        more.pop("out", None)
+        told[:] = [(tuple(map(_kept, (q, v, *reference))), more)]
+        return u
+
+    def behind(found: CompiledEstimator) -> Tick:
+        nonlocal unknown
+        unknown = silent
+        return at_once(found)
+
+    def report(assembly: Any) -> Any:
+        if unknown:
+            raise InputError(
+                "machine code does not tell what limits or damps a tick of a loop; a loop of the "
+                "controller in Python does, and what track(reference) makes"
+            )
+        for given, more in told:
+            python.torque(*given, **more)
+        told.clear()
+        return python.report(assembly)
+
+    return python._replace(
+        torque=torque if silent else tick, behind=behind, estimator=lambda _: estimator(),
+        report=report,
+    )  # fmt: skip
+
+
+def _kept(x: Any) -> Any:
+    """A copy, for what may be written to."""
+    return x.copy() if type(x) is np.ndarray else x if type(x) is float else deepcopy(x)
+
+
+def of_states(estimator: Callable[[], CompiledEstimator]) -> LoopFunctions:
+    """Where no torque was compiled: a loop finds states."""
+
+    def torque(*_: Any, **__: Any) -> Any:
+        raise not_compiled("torque", "hc.compile(controller)")
+
+    nothing = Memory(np.zeros(0), 1.0)
+    return LoopFunctions(nothing, torque, lambda _: torque, lambda _: estimator(), torque, torque)
+
+
+def estimated(estimator: CompiledEstimator, tick: Tick, count: int) -> Tick:
+    """State and torque one after the other, of so many references."""
+
+    @quiet
+    def from_motors(
+        q_motors: Any, v_motors: Any, *reference: Any, out: Vector | None = None, **more: Any
+    ) -> Vector:
+        check_rates(v_motors)
+        t = reference[count] if len(reference) > count else more.get("t", 0.0)
+        q, v = estimator.state(q_motors, v_motors, t)
+        return tick(q, v, *reference, out=out, **more)
+
+    return from_motors
+
+
+def integrating(controller: ComputedTorque, python: LoopFunctions, tick: Tick) -> Tick:
+    """The tick with the integral of its memory: in machine code where nothing limits, else in
+    Python."""
+    mech, law, memory = controller.mech, controller._law, python.memory
+    limited = controller._limited
+    full, nu = controller.compensation == "full", mech.nu
+    inside = _inside(limited)
+    if limited is not None and (limited.law.bound.names or not full):
+        return python.torque
+
+    @quiet
+    def torque(
+        q: Any, v: Any, q_ref: Any, v_ref: Any, a_ref: Any, t: float = 0.0, *,
+        out: Vector | None = None,
+    ) -> Vector:  # fmt: skip
+        given, integral = as_given("a_ref", a_ref, nu), memory.integral
+        u = tick(q, v, q_ref, v_ref, given + integral if full else given, t)
+        if not inside(u):
+            return python.torque(q, v, q_ref, v_ref, a_ref, t, out=out)
+        if not full:
+            u += integral
+        u = u if out is None else stored("out", out, u)
+        memory.last = None
+        memory.integrate(law.error_of(as_given("q", q, mech.nq), q_ref))
+        return u
+
+    return torque
+
+
+def _inside(limited: LimitedTick | None) -> Callable[[Vector], bool]:
+    """A function (u) that says whether no limit of a motor acts there, to rounding."""
+    if limited is None:
+        return lambda u: True
+    lower, upper = effort_bounds_at_any_rate(limited.law.bound)
+    lower[np.isfinite(lower)] += INSIDE * np.abs(lower[np.isfinite(lower)])
+    upper[np.isfinite(upper)] -= INSIDE * np.abs(upper[np.isfinite(upper)])
+    return lambda u: bool(((lower < u) & (u < upper)).all())
