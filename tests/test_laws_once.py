@@ -16,6 +16,7 @@ from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.effort_response import effort_response
 from holoctl.dynamics.inverse import driven_acceleration
 from holoctl.dynamics.tick.general_path import general_efforts
+from holoctl.laws.contract import times
 from holoctl.laws.inverse import holding, inverse
 from holoctl.laws.response import forward, mobility, response
 
@@ -92,7 +93,8 @@ def by_the_laws(K, tree, given, driven, none, copied):
     found = {"u": u, "a": copied(a)}
     found["u at rates"] = inverse(K, tree, K.of_motors(target), K.of_rates(rates), None)[0]
     found["forward"] = forward(K, tree, none, 2)(tau)
-    found["H"], found["Y"] = response(K, tree)
+    found["H"], N, moved = response(K, tree)
+    found["Y"] = times(N, moved)
     N, _ = mobility(K, tree)
     found["gamma"] = copied(N)
     if driven:
@@ -177,7 +179,7 @@ def test_where_an_inertia_has_lost_its_digits_the_response_is_doubtful(ratio):
         model.appendBodyToJoint(j, body, pin.SE3.Identity())
     mech = hc.Mechanism(model, actuated=["slider_0", "slider_1", "slider_2"])
     K, tree = laws_in_numbers(hc.PreparedInverseDynamics(mech))(np.zeros(3), np.zeros(3), 0.0)
-    H, _ = response(K, tree)
+    H, *_ = response(K, tree)
     assert tree.here.doubtful or H[0, 0] == pytest.approx(1.0, abs=1e-9)
     assert tree.here.doubtful == (ratio > 1e8)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.errors import InconsistentError, SingularityError
-from holoctl.base.linalg import lu, pivoted_qr
+from holoctl.base.linalg import lu, one_norm, pivoted_qr
 from holoctl.base.tolerances import SINGULAR
 from holoctl.closing.rank import scaled_size
 from holoctl.closing.samples import Sample, Samples
@@ -76,5 +76,9 @@ def _dependent(mech: Mechanism, at: Sample, t: float, best: NDArray[np.intp]) ->
 
 
 def _condition(kept: Array, columns: NDArray[np.intp]) -> float:
-    condition = lu(kept[:, columns], scaled_size(kept)).condition
-    return condition if condition <= SINGULAR else float("inf")
+    """In the 1-norm, exactly: an estimate may hang on the sign of a rounding error."""
+    size = scaled_size(kept)
+    factors = lu(kept[:, columns], size)
+    if not factors.condition <= SINGULAR:
+        return float("inf")
+    return max(factors.condition, size * one_norm(factors.solve(np.eye(columns.size))))
