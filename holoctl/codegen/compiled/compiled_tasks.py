@@ -15,7 +15,7 @@ from holoctl.base.errors import InputError
 from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.extension_source import Law
 from holoctl.codegen.compiled.fallbacks import Fallbacks
-from holoctl.codegen.compiled.interpreted import interpreted
+from holoctl.codegen.compiled.interpreted import Interpreted, interpreted
 from holoctl.codegen.compiled.sensing import CompiledLoop, SensingCode, not_compiled, sensing_code
 from holoctl.codegen.compiled.task_source import task_source
 from holoctl.codegen.expressions import symbolic
@@ -24,6 +24,7 @@ from holoctl.codegen.laws.task import task_function
 from holoctl.codegen.laws.task_rows import reference_pose, reference_value
 from holoctl.codegen.shared_steps import source
 from holoctl.codegen.task_subject import TaskSubject, task_subject_of
+from holoctl.control.task_space.controller import TaskController
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
 from holoctl.dynamics.tick.sensed import check_rates
@@ -79,11 +80,13 @@ class CompiledTasks:
         put("_lock", threading.Lock())
         put("_sensing", [])
         put("_own", threading.local())
+        # The tick stands before the method of the same name, and calls it where needed.
+        module, _ = self._code
+        usual = type(self).torque.__get__(self)
         if self.machine == "c":
-            # The C function stands before the method of the same name, and calls it where needed.
-            module, _ = self._code
-            usual = type(self).torque.__get__(self)
             put("torque", module.bind(usual, self._torque_in_python, pin.SE3))
+        else:
+            put("torque", _virtual(module, self.controller._own, usual))
 
     def __repr__(self) -> str:
         return f"<CompiledTasks {self.mech.name!r}: {', '.join(self.functions)}>"
@@ -222,6 +225,24 @@ class CompiledTasks:
         except AttributeError:
             loop = self._own.loop = self.loop()
         return loop
+
+
+def _virtual(law: Interpreted, own: TaskController, usual: Any) -> Any:
+    """The tick of the virtual machine: `usual` has what is no array, and any doubt."""
+
+    def nothing(*_: Any, **__: Any) -> None:
+        return None
+
+    tick, (task,) = law.bind(nothing, nothing), own.law.tasks
+
+    @quiet
+    def torque(q: Any, v: Any, reference: Any, t: Any = 0.0, *, out: Any = None) -> Any:
+        (wanted,) = own.wanted(reference)
+        value = reference_value(task, wanted.value)
+        found = tick(q, v, value, wanted.rate, wanted.acceleration, t, out=out)
+        return usual(q, v, reference, t, out=out) if found is None else found
+
+    return torque
 
 
 @dataclass(frozen=True, eq=False, repr=False)
