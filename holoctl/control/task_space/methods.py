@@ -8,7 +8,6 @@ from typing import Any, Protocol, TypeVar
 from holoctl.base.checks import Vector, quiet
 from holoctl.control.loop import assembly_of
 from holoctl.control.task_space.controller import TaskController
-from holoctl.control.task_space.law import TaskNotes
 from holoctl.control.task_space.loop import (
     SensedTaskTracking,
     TaskLoop,
@@ -81,7 +80,7 @@ def torque(
     LimitError
         With the policy "raise", past one of `limits`.
     """
-    return self._own.at_state(q, v, reference, t, f_ext, efforts, out, TaskNotes())
+    return self._own.at_state(q, v, reference, t, f_ext, efforts, out)
 
 
 def loop(self: _Controller) -> TaskLoop:
