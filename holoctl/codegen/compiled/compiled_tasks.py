@@ -24,6 +24,7 @@ from holoctl.codegen.laws.task import task_function
 from holoctl.codegen.laws.task_rows import reference_pose, reference_value
 from holoctl.codegen.shared_steps import source
 from holoctl.codegen.task_subject import TaskSubject, task_subject_of
+from holoctl.constraints.user_classes import of_library
 from holoctl.control.task_space.controller import TaskController
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
@@ -42,10 +43,10 @@ class CompiledTasks:
     or by CasADi's virtual machine.
 
     References are those of the controller: poses (`pin.SE3`) and contiguous arrays of float64, or
-    tuples of these, go straight into C. Where the guard is in doubt (near singular tasks and
-    states, states that are open or slide, references that are no rotations or not finite) the
-    Python path answers, or raises its error; `fallbacks` counts how often, and the first time is
-    logged as a warning.
+    tuples of these, go straight into C, but for a task of one's own, which is asked to read them.
+    Where the guard is in doubt (near singular tasks and states, states that are open or slide,
+    references that are no rotations or not finite) the Python path answers, or raises its error;
+    `fallbacks` counts how often, and the first time is logged as a warning.
 
     It may be shared between threads, copied and pickled; a pickle builds anew, or finds the cache.
 
@@ -83,10 +84,10 @@ class CompiledTasks:
         # The tick stands before the method of the same name, and calls it where needed.
         module, _ = self._code
         usual = type(self).torque.__get__(self)
-        if self.machine == "c":
-            put("torque", module.bind(usual, self._torque_in_python, pin.SE3))
-        else:
+        if self.machine == "vm":
             put("torque", _virtual(module, self.controller._own, usual))
+        elif of_library(self.controller._own.law.tasks[0]):  # others may read references otherwise
+            put("torque", module.bind(usual, self._torque_in_python, pin.SE3))
 
     def __repr__(self) -> str:
         return f"<CompiledTasks {self.mech.name!r}: {', '.join(self.functions)}>"
