@@ -9,7 +9,7 @@ from holoctl.base.checks import Vector, listing, numbers
 from holoctl.base.errors import InputError
 from holoctl.control.task_space.controller import TaskController
 from holoctl.control.task_space.impedance import Impedance
-from holoctl.control.task_space.law import TaskLaw, TaskNotes
+from holoctl.control.task_space.law import TaskLaw
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.mechanism.checks import check_configuration
@@ -85,7 +85,7 @@ class TaskSubject:
 
     def torque(self, q: Any, v: Any, reference: Any, t: Any, out: Vector | None = None) -> Vector:
         """That of the controller."""
-        return self.own.at_state(q, v, reference, t, None, None, out, TaskNotes())
+        return self.own.at_state(q, v, reference, t, None, None, out)
 
     @property
     def held(self) -> Vector | None:

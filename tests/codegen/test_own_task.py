@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+import shutil
 from functools import cache
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from exported import STRICT, Exported, compilers, run
 from expressed import ca
@@ -191,6 +193,75 @@ def test_exported_it_is_the_law_of_the_controller(tmp_path):
     sources = [x for x in c.paths if x.suffix == ".c"]
     run(compilers()[0], *STRICT, "-O1", *sources, "-o", tmp_path / "test", "-lm")
     assert "all is well" in run(tmp_path / "test")
+
+
+@dataclasses.dataclass(frozen=True)
+class Pose:
+    """A frame's position along z x and its rotation, from a pose; a number is a height in mm, at
+    rest in the middle."""
+
+    frame: str
+
+    def bind(self, mech):
+        return BoundPose(hc.FrameTask(self.frame, "x z rx ry rz").bind(mech))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class BoundPose:
+    own: Any
+    pose = (2, 0), True
+    rows = None
+
+    def __getattr__(self, name):
+        return getattr(self.own, name)
+
+    def wanted(self, value):
+        if isinstance(value, float):
+            value = pin.SE3(np.eye(3), np.array([0.0, 0.0, 1e-3 * value]))
+        return self.own.wanted(value)
+
+    def at(self, kin):
+        return self.own.at(kin)
+
+    def tick(self, motion, beside):
+        return self.own.tick(motion, None)
+
+    def numbers(self, wanted):
+        x, z = wanted.position
+        return np.array([z, x, *wanted.rotation.ravel()])
+
+    def expression(self, q, v, t, show, value):
+        x = [value[i] for i in range(11)]
+        given = ca.vertcat(x[1], 0.0, x[0], *x[2:])
+        return self.own.expression(q, v, t, show, given)
+
+
+def test_a_task_reads_references_as_it_likes(tmp_path):
+    mech, rng = robot("stewart"), np.random.default_rng(8)
+    controller = hc.TaskSpaceControl(mech, Pose("platform"), 400.0, 40.0)
+    machines = [hc.compile(controller, machine="vm")]
+    if shutil.which("cc"):
+        machines.append(hc.compile(controller))
+    for q, v in states(mech, 3, rng):
+        for reference in (310.0, (310.0, rng.normal(size=5), rng.normal(size=5))):
+            u = controller.torque(q, v, reference)
+            for fast in machines:
+                assert relative(fast.torque(q, v, reference), u) < 1e-9
+    assert not any(fast.fallbacks for fast in machines)
+
+
+def test_a_pose_of_fewer_coordinates_is_checked_in_c_too(tmp_path):
+    mech, rng = robot("stewart"), np.random.default_rng(8)
+    controller = hc.TaskSpaceControl(mech, Pose("platform"), 400.0, 40.0)
+    c = Exported(controller, tmp_path / "law")
+    q, v = states(mech, 1, rng)[0]
+    zero = np.zeros(5)
+    value = np.array([0.31, 0.0, *np.eye(3).ravel()])
+    status, u = c.call("torque", q, v, value, zero, zero)
+    assert status == "OK"
+    assert relative(u, controller.torque(q, v, 310.0)) < 1e-9
+    value[2] = 1.001
+    assert c.call("torque", q, v, value, zero, zero)[0] == "NOT_NORMALISED"
 
 
 # --------------------------------------------------------------------------------- refused

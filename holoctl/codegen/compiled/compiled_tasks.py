@@ -15,7 +15,7 @@ from holoctl.base.errors import InputError
 from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.extension_source import Law
 from holoctl.codegen.compiled.fallbacks import Fallbacks
-from holoctl.codegen.compiled.interpreted import interpreted
+from holoctl.codegen.compiled.interpreted import Interpreted, interpreted
 from holoctl.codegen.compiled.loop_functions import estimated, loop_functions
 from holoctl.codegen.compiled.sensing import (
     CompiledEstimator,
@@ -31,6 +31,7 @@ from holoctl.codegen.laws.task import task_function
 from holoctl.codegen.laws.task_rows import reference_pose, reference_value
 from holoctl.codegen.shared_steps import source
 from holoctl.codegen.task_subject import TaskSubject, task_subject_of
+from holoctl.constraints.user_classes import of_library
 from holoctl.control.loop import (
     Loop,
     LoopFunctions,
@@ -39,6 +40,7 @@ from holoctl.control.loop import (
     loop_of,
     loop_of_thread,
 )
+from holoctl.control.task_space.controller import TaskController
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.law import TaskNotes
 from holoctl.control.task_space.loop import TaskReference
@@ -58,10 +60,10 @@ class CompiledTasks:
     or by CasADi's virtual machine.
 
     References are those of the controller: poses (`pin.SE3`) and contiguous arrays of float64, or
-    tuples of these, go straight into C. Where the guard is in doubt (near singular tasks and
-    states, states that are open or slide, references that are no rotations or not finite) the
-    Python path answers, or raises its error; `fallbacks` counts how often, and the first time is
-    logged as a warning.
+    tuples of these, go straight into C, but for a task of one's own, which is asked to read them.
+    Where the guard is in doubt (near singular tasks and states, states that are open or slide,
+    references that are no rotations or not finite) the Python path answers, or raises its error;
+    `fallbacks` counts how often, and the first time is logged as a warning.
 
     It may be shared between threads, copied and pickled; a pickle builds anew, or finds the cache.
 
@@ -94,10 +96,12 @@ class CompiledTasks:
         put("_fallbacks", Fallbacks(self.mech.name))
         put("_sensing", SensingOnce(lambda: sensing_code(self._assembly(), self.flags)))
         put("_local", threading.local())
-        if self.machine == "c":
-            # The C function stands before the method of the same name, and calls it where needed.
-            module, _ = self._code
-            usual = type(self).torque.__get__(self)
+        # The tick stands before the method of the same name, and calls it where needed.
+        module, _ = self._code
+        usual = type(self).torque.__get__(self)
+        if self.machine == "vm":
+            put("torque", _virtual(module, self.controller._own, usual))
+        elif of_library(self.controller._own.law.tasks[0]):  # others may read references otherwise
             put("torque", module.bind(usual, self._torque_in_python, pin.SE3))
 
     def __repr__(self) -> str:
@@ -306,6 +310,24 @@ class CompiledTasks:
         """A new one, for one loop."""
         check_machine(self.machine, self.mech)
         return CompiledEstimator(self._sensing(), self._fallbacks.note)
+
+
+def _virtual(law: Interpreted, own: TaskController, usual: Any) -> Any:
+    """The tick of the virtual machine: `usual` has what is no array, and any doubt."""
+
+    def nothing(*_: Any, **__: Any) -> None:
+        return None
+
+    tick, (task,) = law.bind(nothing, nothing), own.law.tasks
+
+    @quiet
+    def torque(q: Any, v: Any, reference: Any, t: Any = 0.0, *, out: Any = None) -> Any:
+        (wanted,) = own.wanted(reference)
+        value = reference_value(task, wanted.value)
+        found = tick(q, v, value, wanted.rate, wanted.acceleration, t, out=out)
+        return usual(q, v, reference, t, out=out) if found is None else found
+
+    return torque
 
 
 @quiet

@@ -132,7 +132,9 @@ def exported_laws(
         holding += state
     A = _matrix(E)
     forces = [x for x in (E.forces.friction, E.forces.others) if x is not None]
-    timed = any(bool(ca.depends_on(ca.vec(x), E.t)) for x in [*outputs, *holding, *forces, A])
+    asked, of_a_task = ([], []) if of_task is None else _task(E, of_task)
+    everything = [*outputs, *holding, *forces, A, *of_a_task]
+    timed = any(bool(ca.depends_on(ca.vec(x), E.t)) for x in everything)
     t, label = ([E.t], ["t"]) if timed else ([], [])
     results = ["u", "doubt", "closed", "moved", "speed", "kept", "size", "missed"]
     names = ["q", "v", "target", *named, *label]
@@ -160,23 +162,25 @@ def exported_laws(
         limits,
         limited_law,
         limited_hold,
-        None if of_task is None else TaskExport(of_task, _task(E, of_task, t)),
+        None if of_task is None else TaskExport(of_task, _task_function(E, asked, of_a_task, t)),
     )
 
 
-def _task(E: Expressions, subject: TaskSubject, t: list[SX]) -> Any:
-    """The function ``task``."""
+def _task(E: Expressions, subject: TaskSubject) -> tuple[list[SX], list[SX]]:
+    """The symbols of a reference, and the outputs of the function ``task``."""
     asked, off = asked_of(subject), measures(E)
     found = task_efforts(E, subject, asked)
     kept, redundant, size = broken_rows(E, found.a)
-    outputs = [
+    return asked.inputs, [
         found.u, found.doubt, _dense(off.errors), _dense(off.rates), off.speed,
         _dense([*kept, *redundant]), size, _dense(found.missed), found.singular,
     ]  # fmt: skip
+
+
+def _task_function(E: Expressions, asked: list[SX], outputs: list[SX], t: list[SX]) -> Any:
     results = ["u", "doubt", "closed", "moved", "speed", "kept", "size", "missed", "singular"]
     names = ["q", "v", *NAMES, *(["t"] if t else [])]
-    inputs = [E.q, E.v, *asked.inputs, *t]
-    return casadi_module().Function("task", inputs, outputs, names, results)
+    return casadi_module().Function("task", [E.q, E.v, *asked, *t], outputs, names, results)
 
 
 def _limited_hold(

@@ -138,11 +138,12 @@ def _refused(E: Expressions, laws: Laws, states: States, shared: Shared) -> str:
             "  c.kp[0] = HUGE_VAL;",
             f'  check(tick(&c, &x, u) == {U}_OVERFLOW && finite_u(u), "OVERFLOW");',
         ]
-    if laws.task is not None and reference_pose(laws.task.subject.task)[1]:
+    along, turns = ((), False) if laws.task is None else reference_pose(laws.task.subject.task)
+    if turns:
         lines += [
             "  x = good_input(0);",
             "  start(&c);",
-            "  x.first[4] += 1e-3;",
+            f"  x.first[{len(along) + 1}] += 1e-3;",
             f'  check(tick(&c, &x, u) == {U}_NOT_NORMALISED && finite_u(u), "no rotation");',
         ]
     if states.open is not None:

@@ -30,25 +30,27 @@ def _value(task: TaskExport) -> str:
     bound = task.subject.task
     along, turns = reference_pose(bound)
     count = reference_size(bound)
+    letters = " ".join("xyz"[i] for i in along)
     if turns:
         return (
-            f" *   value[{count}]                     the pose to follow: position x y z, m, then "
-            "the rotation matrix\n"
+            f" *   value[{count}]                     the pose to follow: position {letters}, m, "
+            "then the rotation matrix\n"
             " *                                 row by row; one that is none is NOT_NORMALISED"
         )
     if along:
-        what = f"position {' '.join('xyz'[i] for i in along)} to follow, m"
+        what = f"position {letters} to follow, m"
     else:
-        what = "positions to follow, in the order of the rows; rad or m"
+        what = "what is to be followed, in the order of the rows; positions in rad or m"
     return f" *   value[{count}]                      {what}"
 
 
 def task_torque(task: TaskExport, timed: bool, shared: Shared, noise: str) -> str:
     """The function for its torque."""
     bound = task.subject.task
-    _, turns = reference_pose(bound)
+    along, turns = reference_pose(bound)
     rotation = filled("rotation.c", None, Rotation(number(NOT_A_ROTATION))) if turns else ""
-    check = f"  if (!is_rotation(value + 3)) return refuse(c, {shared.U}_NOT_NORMALISED, u);\n"
+    test = f"!is_rotation(value + {len(along)})"
+    check = f"  if ({test}) return refuse(c, {shared.U}_NOT_NORMALISED, u);\n"
     own = TaskTorque(
         bound.scale.size, reference_size(bound), rotation, check if turns else "",
         ", &t" if timed else "", noise,

@@ -155,7 +155,13 @@ def _compare(E: Expressions, task: BoundTask, owner: str, value: SX, found: Task
             continue
         J = np.asarray(motion.jacobian)
         expected = (J, np.asarray(motion.drift), J @ v, np.asarray(e))
-        *here, doubt = (np.array(x) for x in function(q, v, reference_value(task, wanted), t))
+        numbers = reference_value(task, wanted)
+        if numbers.shape != (value.numel(),):
+            raise InputError(
+                f"{owner}: its reference must be {value.numel()} numbers, as its pose= says or one "
+                f"for each row; got shape {numbers.shape}"
+            )
+        *here, doubt = (np.array(x) for x in function(q, v, numbers, t))
         if not (all(np.isfinite(x).all() for x in expected) and doubt.item() < 1.0):
             continue
         compared += 1

@@ -107,7 +107,7 @@ class TaskController:
 
     def at_state(
         self, q: Any, v: Any, reference: Any, t: Any, f_ext: Any, efforts: Any, out: Vector | None,
-        notes: TaskNotes,
+        notes: TaskNotes | None = None,
     ) -> Vector:  # fmt: skip
         """The torque where the whole state is given."""
         mech, prepared = self.mech, self.prepared
@@ -169,7 +169,7 @@ class TaskController:
     def _commanded(
         self, efforts: Callable[..., Vector], after: Callable[[], Behind | None], q: Vector,
         v: Vector, wanted: tuple[Any, ...], outside: Vector | None, t: float, known: Vector | None,
-        out: Vector | None, notes: TaskNotes,
+        out: Vector | None, notes: TaskNotes | None,
     ) -> Vector:  # fmt: skip
         """The efforts of the law, within limits."""
         told = TaskNotes()
@@ -179,7 +179,8 @@ class TaskController:
             rest, rates = np.zeros(self.mech.nu), None if told.rates is None else told.rates()
             u, found = within_limits(u, limited, efforts, after(), q, v, t, known, rest, rates)
         u = u if out is None else stored("out", out, u)
-        notes.damping, notes.limiting = told.damping, found  # nothing can go wrong any more
+        if notes is not None:  # nothing can go wrong any more
+            notes.damping, notes.limiting = told.damping, found
         return u
 
 

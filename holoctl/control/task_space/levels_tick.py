@@ -42,9 +42,8 @@ def lay_out_levels(
     ticks = [tick for tick in here if tick is not None]
     if len(ticks) < len(here):
         return None
-    split, of_motors, inertia = ground.split, ground.K.of_motors, ground.inertia
-    dependent, independent, solve = split.dependent, split.independent, split.solve
-    G_ind, right, posture = split.G_ind, split.right, law.posture
+    K, inertia, posture = ground.K, ground.inertia, law.posture
+    dependent, independent = ground.split.dependent, ground.split.independent
     sizes = [task.scale.size for task in law.tasks]
     stops = np.cumsum([0, *sizes]).tolist()
     slices = [slice(a, b) for a, b in pairwise(stops)]
@@ -72,16 +71,14 @@ def lay_out_levels(
             if at_reference:
                 needed[own, 1] = wanted.rate
         push = None
-        ZT = J.take(dependent, 1)
-        solve(ZT.T, 1)  # G_dep' Z = J_dep'
-        J_y = J.take(independent, 1) - ZT.dot(G_ind)
-        needed[:, 0] -= ZT.dot(right)
+        J_y, Ja, _ = K.rows((J.take(dependent, 1), J.take(independent, 1)))
+        needed[:, 0] -= Ja
         if law.natural:
             push = command.dot(J_y)
         else:
             needed[:, 0] += command
         L, info = lapack.dpotrf(inertia(), 1, 1)
-        held = of_motors(posture.acceleration(q, motors.dot(v)))
+        held = K.of_motors(posture.acceleration(q, motors.dot(v)))
         if info:
             return None
         at_posture = np.zeros((k, needed.shape[1]))

@@ -94,7 +94,7 @@ def torque(
     LimitError
         With the policy "raise", past one of `limits`.
     """
-    return self._own.at_state(q, v, reference, t, f_ext, efforts, out, TaskNotes())
+    return self._own.at_state(q, v, reference, t, f_ext, efforts, out)
 
 
 def loop(self: _Controller) -> Loop:

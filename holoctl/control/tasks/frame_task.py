@@ -238,7 +238,7 @@ class BoundFrameTask:
             position, R = value.translation, None
             if self._turned is not None:
                 R = value.rotation
-                check_rotation(R.ravel().tolist())
+                check_rotation(R.T.ravel().tolist())  # transposed it is one as well
             if not (self.local or self._all_along):
                 position = position.take(self._along)
         elif self.of_poses:
@@ -342,17 +342,25 @@ class BoundFrameTask:
             away = [x - seen[i] for x, i in zip(value, along, strict=True)]
         if not self.of_poses:
             return away, []
-        RT, R = (
-            motion.R2.T @ motion.R1,
-            ca.vertcat(*(ca.horzcat(*value[i : i + 3]) for i in (3, 6, 9))),
-        )
+        R = ca.vertcat(*(ca.horzcat(*value[i : i + 3]) for i in (3, 6, 9)))
+        RT = motion.R2.T @ motion.R1
         D = RT @ R if self.local else R @ RT
         about = [LETTERS.index(axis[1]) for axis in self.axes if axis not in LETTERS]
-        do = Operators(
-            ca.atan2, ca.sqrt,
-            lambda c, f, g: [ca.if_else(c, x, y) for x, y in zip(f(), g(), strict=True)],
-            lambda a, b, other: ca.if_else(b > 0.0, a / b, other),
-        )  # fmt: skip
+
+        def first(conditions: Any, functions: Any, x: Any) -> list[Any]:
+            found: list[Any] = functions[-1](x)
+            for c, function in zip(reversed(conditions), reversed(functions[:-1]), strict=True):
+                found = [ca.if_else(c, a, b) for a, b in zip(function(x), found, strict=True)]
+            return found
+
+        def upright(x: list[Any]) -> list[Any]:
+            sign = ca.if_else(x[0] >= 0.0, 1.0, -1.0)
+            return [sign * a for a in x]
+
+        def ratio(a: Any, b: Any, otherwise: float) -> Any:
+            return ca.if_else(b > 0.0, a / b, otherwise)
+
+        do = Operators(ca.atan2, ca.sqrt, first, upright, ratio)
         turned = turned_by(about, self.local, do)([D[i, j] for i in range(3) for j in range(3)])
         both = [*away, *turned]
         e = both if self._places is None else [both[i] for i in self._places.tolist()]

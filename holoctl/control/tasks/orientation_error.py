@@ -35,21 +35,35 @@ class Operators(NamedTuple):
     Attributes
     ----------
     atan2, sqrt : functions
-    choose : function (condition, f, g)
-        The list that f() gives where the condition holds, else that of g().
+    first : function (conditions, functions, x)
+        What the function gives for x whose condition is the first that holds; the last function has
+        none.
+    upright : function (x)
+        The list x, its signs turned over where the first entry is below zero.
     ratio : function (a, b, otherwise)
         a / b, or where b is not above zero `otherwise`.
     """
 
     atan2: Callable[[Any, Any], Any]
     sqrt: Callable[[Any], Any]
-    choose: Callable[[Any, Callable[[], Any], Callable[[], Any]], Any]
+    first: Callable[[Numbers, Sequence[Callable[[Numbers], list[Any]]], Numbers], list[Any]]
+    upright: Callable[[list[Any]], list[Any]]
     ratio: Callable[[Any, Any, float], Any]
 
 
+def _first(
+    conditions: Numbers, functions: Sequence[Callable[[Numbers], list[Any]]], x: Numbers
+) -> list[Any]:
+    if conditions[0]:
+        return functions[0](x)
+    return _first(conditions[1:], functions[1:], x) if len(functions) > 2 else functions[1](x)
+
+
 FLOATS = Operators(
-    atan2, sqrt, lambda c, f, g: f() if c else g(), lambda a, b, other: a / b if b > 0.0 else other
-)
+    atan2, sqrt, _first,
+    lambda x: x if x[0] >= 0.0 else [-a for a in x],
+    lambda a, b, otherwise: a / b if b > 0.0 else otherwise,
+)  # fmt: skip
 
 
 def turned_by(
@@ -102,27 +116,29 @@ def quaternion(R: Numbers, do: Operators = FLOATS) -> list[Any]:
 
     The rows of 4 q q' are all along q; that of an entry which is large enough is taken.
     """
+    xx, yy, zz = R[0], R[4], R[8]
+    large = xx + yy + zz > 0.0, (xx >= yy) * (xx >= zz), yy >= zz
+    return do.upright(do.first(large, (_of_w, _of_x, _of_y, _of_z), R))
+
+
+def _of_w(R: Numbers) -> list[Any]:
     xx, xy, xz, yx, yy, yz, zx, zy, zz = R
-    trace, choose = xx + yy + zz, do.choose
-    x, y, z = zy - yz, xz - zx, yx - xy
+    return [1.0 + (xx + yy + zz), zy - yz, xz - zx, yx - xy]
 
-    def of_y() -> list[Any]:
-        return [y, xy + yx, 1.0 + yy - xx - zz, yz + zy]
 
-    def of_z() -> list[Any]:
-        return [z, xz + zx, yz + zy, 1.0 + zz - xx - yy]
+def _of_x(R: Numbers) -> list[Any]:
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = R
+    return [zy - yz, 1.0 + xx - yy - zz, xy + yx, xz + zx]
 
-    found = choose(
-        trace > 0.0,
-        lambda: [1.0 + trace, x, y, z],
-        lambda: choose(
-            (xx >= yy) * (xx >= zz),
-            lambda: [x, 1.0 + xx - yy - zz, xy + yx, xz + zx],
-            lambda: choose(yy >= zz, of_y, of_z),
-        ),
-    )
-    (sign,) = choose(found[0] >= 0.0, lambda: [1.0], lambda: [-1.0])
-    return [sign * a for a in found]
+
+def _of_y(R: Numbers) -> list[Any]:
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = R
+    return [xz - zx, xy + yx, 1.0 + yy - xx - zz, yz + zy]
+
+
+def _of_z(R: Numbers) -> list[Any]:
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = R
+    return [yx - xy, xz + zx, yz + zy, 1.0 + zz - xx - yy]
 
 
 def rotation_off(R: Numbers) -> tuple[Any, Any]:
