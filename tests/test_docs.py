@@ -444,7 +444,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (LIMITS, "Beyond {} of a limit of velocity they", "tolerances.NEAR_SPEED"),
     (DERIVATIONS, "a limit of velocity, beyond {} of it,", "tolerances.NEAR_SPEED"),
     ("docs/embedded.md", "Beyond {} of a limit of velocity a tick", "tolerances.NEAR_SPEED"),
-    (LIMITS, "Beyond {} of a limit of velocity two", "tolerances.NEAR_SPEED"),
+    (LIMITS, "Beyond {} of a limit of velocity forward dynamics", "tolerances.NEAR_SPEED"),
     ("docs/design.md", "by a minimum below {}. Paths of", "tolerances.TYPE_2"),
     (LIMITS, "is led back over some {} ticks", "tolerances.LED_BACK_TICKS"),
     (DERIVATIONS, "a task is singular where it is above {}. With", "tolerances.TASK_SINGULAR"),
