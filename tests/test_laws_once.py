@@ -12,11 +12,13 @@ from support import closed_states, few, mechanism, shared_partition
 from zoo import ZOO
 
 import holoctl as hc
+from holoctl.codegen.laws.limited import bounding_functions
+from holoctl.control.viability import FLOATS
 from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.effort_response import effort_response
 from holoctl.dynamics.inverse import driven_acceleration
 from holoctl.dynamics.tick.general_path import general_efforts
-from holoctl.laws.contract import times
+from holoctl.laws import limits
 from holoctl.laws.inverse import holding, inverse
 from holoctl.laws.response import forward, mobility, response
 
@@ -93,8 +95,8 @@ def by_the_laws(K, tree, given, driven, none, copied):
     found = {"u": u, "a": copied(a)}
     found["u at rates"] = inverse(K, tree, K.of_motors(target), K.of_rates(rates), None)[0]
     found["forward"] = forward(K, tree, none, 2)(tau)
-    found["H"], N, moved = response(K, tree)
-    found["Y"] = times(N, moved)
+    found["H"], gamma, per_effort = response(K, tree)
+    found["Y"] = gamma @ per_effort
     N, _ = mobility(K, tree)
     found["gamma"] = copied(N)
     if driven:
@@ -182,6 +184,30 @@ def test_where_an_inertia_has_lost_its_digits_the_response_is_doubtful(ratio):
     H, *_ = response(K, tree)
     assert tree.here.doubtful or H[0, 0] == pytest.approx(1.0, abs=1e-9)
     assert tree.here.doubtful == (ratio > 1e8)
+
+
+@pytest.mark.parametrize("dt", [2.5e-4, 4e-3])
+def test_bounds_of_limits_are_the_same_as_expressions(dt):
+    """Every bound of one coordinate, within its limits, beyond them, and where it just turns."""
+    rng, words = (
+        np.random.default_rng(5),
+        ("room", "v", "v_min", "v_max", "brake", "size", "change"),
+    )
+    for function in bounding_functions(dt):
+        law = getattr(limits, function.name())
+        names = [function.name_in(i) for i in range(function.n_in())]
+        for k in range(400):
+            given = dict(
+                zip(words, rng.normal(size=7) * rng.choice([1e-4, 1.0, 30.0]), strict=True)
+            )
+            given |= {"v_min": -abs(given["v_min"]), "v_max": abs(given["v_max"]), "size": 0.3}
+            given |= {"brake": abs(given["brake"]), "least": given["v"] - 2.0, "most": given["v"]}
+            given["room"] = abs(given["room"]) * (-1.0 if function.name() == "led_back" else 1.0)
+            if k % 4 == 0:
+                given |= {"v_min": -np.inf, "v_max": np.inf}
+            values = [float(given[x]) for x in names]
+            found, expected = float(function(*values)), law(FLOATS, *values, dt)
+            assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
 BAD = {

@@ -22,7 +22,7 @@ from holoctl.base.tolerances import (
 )
 from holoctl.codegen.c_source import c_function
 from holoctl.codegen.c_text import array, filled, number
-from holoctl.codegen.laws.limited import Limited, bounding_functions
+from holoctl.codegen.laws.limited import LimitedLaw, bounding_functions
 from holoctl.control.limits_law import LimitsLaw, effort_sizes
 
 __all__ = ["Calls", "calls", "limited_c", "limits_c", "nearest_c", "stages_of"]
@@ -56,7 +56,7 @@ class _Limits:
 
 
 @dataclass(frozen=True)
-class _Stage:
+class _OfLaw:
     """What may be tried past a limit; `name` is that of the law."""
 
     name: str
@@ -134,14 +134,16 @@ def nearest_c(nu: int, n: int) -> str:
 def limits_c(law: LimitsLaw) -> str:
     """What is known of the limits, and the functions that need no law."""
     scaling = filled("largest_scale.c") if law.policy == "scale" else ""
-    *braking, at_both_ends = (c_function(f) for f in bounding_functions(law.dt))
+    *braking, at_both_ends = (
+        c_function(f, qualifier="static inline") for f in bounding_functions(law.dt)
+    )
     nearest = nearest_c(law.mech.nu, len(law.bound.names))
     limits = filled("limits.c", own=_Limits(_arrays(law), "".join(braking)))
     narrowed = at_both_ends + filled("narrowed.c", own=_Narrowed()) if law.fast else ""
     return nearest + limits + scaling + narrowed
 
 
-def stages_of(found: Limited, law: LimitsLaw, name: str) -> list[tuple[str, list[str]]]:
+def stages_of(found: LimitedLaw, law: LimitsLaw, name: str) -> list[tuple[str, list[str]]]:
     """The stages of a law, as `c_stages` takes them: at every tick these outputs, then what the
     policy needs."""
     stages = [(f"{name}_asked", list(found.first))]
@@ -152,21 +154,21 @@ def stages_of(found: Limited, law: LimitsLaw, name: str) -> list[tuple[str, list
     return stages
 
 
-def calls(found: Limited, nv: int, arguments: str) -> Calls:
+def calls(found: LimitedLaw, nv: int, arguments: str) -> Calls:
     """How ``<name>_limited`` is called by one who gave the law these arguments."""
     if not found.ahead:
         return Calls("", "", "")
     return Calls(f"{arguments}, a, ", f", a[{nv}]", ", a")
 
 
-def limited_c(found: Limited, law: LimitsLaw, name: str, shared: int, doubtful: str) -> str:
+def limited_c(found: LimitedLaw, law: LimitsLaw, name: str, shared: int, doubtful: str) -> str:
     """``<name>_limited``, around the stages of the law, which share so many numbers.
 
     `doubtful` is what becomes of a tick where what held efforts cause is in doubt: ``NO_WAY`` gives
     it up, ``found`` goes on without.
     """
     tried = {"scale": ["scale", "nearest"], "nearest": ["nearest"], "raise": []}[law.policy]
-    texts = [filled(f"limited_{x}.c", own=_Stage(name)) for x in tried]
+    texts = [filled(f"limited_{x}.c", own=_OfLaw(name)) for x in tried]
     f, fast, scaled = found.function, bool(found.ahead), law.policy == "scale"
     inputs = [f.name_in(i) for i in range(f.n_in())]
     given = "".join(f"const double *{x}, " for x in [*inputs, "a"]) if fast else ""
@@ -176,7 +178,7 @@ def limited_c(found: Limited, law: LimitsLaw, name: str, shared: int, doubtful: 
         told = {x: y.format(nv=law.mech.nv, k=k) for x, y in told.items()}
         keep = f"  {name}_efforts here;\n  here.known = 0;\n"
         if scaled:
-            told |= _BASE | {"first": filled("rest.c", own=_Stage(name))}
+            told |= _BASE | {"first": filled("rest.c", own=_OfLaw(name))}
             told["before"] = f"  {name}_rest(w, here);\n"
             keep += "  here.based = 0;\n"
         before = filled("respond.c", own=_Respond(name, **told))
@@ -208,7 +210,7 @@ _AGAIN = """\
 """
 
 
-def _change(found: Limited, law: LimitsLaw, name: str, given: str, shared: int) -> _Change:
+def _change(found: LimitedLaw, law: LimitsLaw, name: str, given: str, shared: int) -> _Change:
     """The same law a tick later: its outputs but for doubt, of no use there, have arrays of their
     own."""
     f, mech = found.function, law.mech

@@ -20,7 +20,7 @@ from holoctl.base.linalg import cholesky, largest
 from holoctl.base.tolerances import SINGULAR
 from holoctl.control.brakes import brakes_of
 from holoctl.control.effort_bounds import least_efforts
-from holoctl.control.limits_law import LIMIT_POLICIES, Asked, LimitsLaw
+from holoctl.control.limits_law import LIMIT_POLICIES, LimitRequest, LimitsLaw
 from holoctl.control.nearest_by_cvxpy import by_cvxpy
 from holoctl.control.nearest_efforts import by_daqp
 from holoctl.dynamics.actuation import Actuation, actuation, effort_weights
@@ -72,7 +72,7 @@ def _limited(
     u_cmd = efforts(a_cmd)
     a = caused(response.a0, response.Y, u_cmd, 0.0)
     joints = here if law.bound.names else None
-    asked = Asked(u_cmd, P.v, a, joints, lambda: response[:2], base, change)
+    asked = LimitRequest(u_cmd, P.v, a, joints, lambda: response[:2], base, change)
     found = law.outcome(asked)
     u, a = found.u, a_cmd
     if found.scale != 1.0:

@@ -17,7 +17,7 @@ from holoctl.base.checks import Vector
 from holoctl.base.tolerances import ALMOST_ONE, FAR_SIDE
 from holoctl.control.effort_bounds import effort_bounds_at_any_rate
 from holoctl.control.limit_names import passed_names
-from holoctl.control.limits_law import Asked, LimitsLaw, Outcome
+from holoctl.control.limits_law import LimitRequest, LimitsLaw, Outcome
 from holoctl.control.viability import safe_range
 from holoctl.dynamics.effort_response import EffortResponse, response_at
 from holoctl.dynamics.tick.inverse_tick import Behind
@@ -136,7 +136,7 @@ class LimitedTick:
     def _asked(
         self, u: Vector, a: Vector | None, q: Vector, v: Vector, t: float, known: Vector | None,
         behind: Behind | None, base: Callable[[], Vector],
-    ) -> Asked:  # fmt: skip
+    ) -> LimitRequest:  # fmt: skip
         mech, bound = self.law.mech, self.law.bound
 
         def in_general() -> EffortResponse:
@@ -156,12 +156,14 @@ class LimitedTick:
             return change_in_a_tick(self._accelerate, mech, bound, q, v, a, tau, t, self.law.dt)
 
         if not bound.names:
-            return Asked(u, v, None, None, of_all, base, change)
+            return LimitRequest(u, v, None, None, of_all, base, change)
         if a is None:
             response = in_general()
             a = caused(response.a0, response.Y, u, 0.0)
         at = coordinates_at(mech, bound, q, v, t)
-        return Asked(u, v, a.copy(), at, of_all, base, change)  # base moves what is behind the tick
+        return LimitRequest(
+            u, v, a.copy(), at, of_all, base, change
+        )  # base moves what is behind the tick
 
 
 _NONE = np.zeros(0)

@@ -39,12 +39,11 @@ from holoctl.control.limit_names import joint_limit_names, limit_names, passed_n
 from holoctl.control.nearest_efforts import Program, Solver, by_daqp
 from holoctl.control.scaled_efforts import largest_scale
 from holoctl.control.viability import acceleration_bounds, narrowed
-from holoctl.laws.limits import caused
+from holoctl.laws.limits import LimitedCoordinates, caused
 from holoctl.mechanism.bound_limits import BoundLimits
-from holoctl.mechanism.limited_coordinates import Coordinates
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["LIMIT_POLICIES", "Asked", "LimitsLaw", "Outcome", "effort_sizes"]
+__all__ = ["LIMIT_POLICIES", "LimitRequest", "LimitsLaw", "Outcome", "effort_sizes"]
 
 Array = NDArray[np.float64]
 
@@ -53,7 +52,7 @@ LAST_BEFORE_ONE = float(np.nextafter(1.0, 0.0))
 _NONE = np.zeros(0)
 
 
-class Asked(NamedTuple):
+class LimitRequest(NamedTuple):
     """What was asked for at a state, and what may be asked about it.
 
     Attributes
@@ -62,7 +61,7 @@ class Asked(NamedTuple):
     v : (nv,) array
     a : (nv,) array or None
         What u causes; None where no joint is limited.
-    at : Coordinates or None
+    at : LimitedCoordinates or None
         Those that are limited; None where none is.
     response : function () -> (H, Y)
         (nu, nu) and (nv, nu): what efforts are worth, and what they do; only the first where no
@@ -77,7 +76,7 @@ class Asked(NamedTuple):
     u: Vector
     v: Vector
     a: Vector | None
-    at: Coordinates | None
+    at: LimitedCoordinates | None
     response: Callable[[], tuple[Array, Array]]
     base: Callable[[], Vector]
     change: Callable[[Vector, Vector], Vector]
@@ -156,7 +155,7 @@ class LimitsLaw:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_constants", _constants(self.bound))
 
-    def bounds(self, asked: Asked) -> Bounds:
+    def bounds(self, asked: LimitRequest) -> Bounds:
         """At the present positions and rates."""
         lower, upper, least, most = self._constants.box
         if self._constants.curved:
@@ -165,7 +164,7 @@ class LimitsLaw:
             least, most = acceleration_bounds(self.bound, self.brakes, *asked.here, self.dt)
         return Bounds(lower, upper, least, most)
 
-    def outcome(self, asked: Asked) -> Outcome:
+    def outcome(self, asked: LimitRequest) -> Outcome:
         """Efforts within limits; near a limit of velocity also at the end of the tick.
 
         Raises
@@ -184,7 +183,7 @@ class LimitsLaw:
         least, most = narrowed(*bounds[2:], fast, v, asked.change(found.u, a), self.dt)
         return self._within(asked, Bounds(*bounds[:2], least, most))
 
-    def _within(self, asked: Asked, bounds: Bounds) -> Outcome:
+    def _within(self, asked: LimitRequest, bounds: Bounds) -> Outcome:
         """Efforts within these bounds."""
         u, a = asked.u, _NONE
         if asked.at is not None and asked.a is not None:
@@ -210,7 +209,7 @@ class LimitsLaw:
         H, Y = response or self._response(asked)
         return self._nearest(u, a, bounds, H, Y)
 
-    def _response(self, asked: Asked) -> tuple[Array, Array]:
+    def _response(self, asked: LimitRequest) -> tuple[Array, Array]:
         """H, and what efforts do to the limited coordinates."""
         H, Y = asked.response()
         return H, Y if asked.at is None else asked.at.moved(Y)
@@ -293,7 +292,7 @@ class LimitsLaw:
 
 
 def _slower(
-    asked: Asked, a: Vector, bounds: Bounds, response: tuple[Array, Array] | None
+    asked: LimitRequest, a: Vector, bounds: Bounds, response: tuple[Array, Array] | None
 ) -> Outcome | None:
     """Along what was asked for, as far as all is within its bounds; None where nothing is."""
     lower, upper, least, most = bounds

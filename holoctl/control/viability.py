@@ -16,11 +16,11 @@ from holoctl.base.tolerances import BRAKE_SHARE, POSITION_MARGIN, TICKS_AHEAD, V
 from holoctl.laws.limits import Operations, at_both_ends, by_position, by_velocity, led_back
 from holoctl.mechanism.bound_limits import BoundLimits
 
-__all__ = ["acceleration_bounds", "most_acceleration", "narrowed", "safe_range"]
+__all__ = ["FLOATS", "acceleration_bounds", "most_acceleration", "narrowed", "safe_range"]
 
 Array = NDArray[np.float64]
 
-_FLOATS = Operations(
+FLOATS = Operations(
     min, max, lambda x, y: x and y, sqrt, lambda holds, one, two: one() if holds else two()
 )
 
@@ -43,14 +43,14 @@ def most_acceleration(
     unit : float
         What the margins are multiplied with: 1 for an angle, a length in m for a length.
     """
-    most: float = by_velocity(_FLOATS, v, v_max, unit, tick)
+    most: float = by_velocity(FLOATS, v, v_max, unit, tick)
     if room == inf:
         return most
     there: float
     if room < 0.0:
-        there = led_back(_FLOATS, room, v, v_min, unit, tick)
+        there = led_back(FLOATS, room, v, v_min, unit, tick)
     else:
-        there = by_position(_FLOATS, room, v, v_min, brake, unit, tick)
+        there = by_position(FLOATS, room, v, v_min, brake, unit, tick)
     return min(most, there)
 
 
@@ -109,9 +109,9 @@ def narrowed(
                 strict=True)  # fmt: skip
     for i, (low, high, rate, more, down, up) in enumerate(table):
         if rate > up:
-            upper[i] = at_both_ends(_FLOATS, low, high, rate, more, tick)
+            upper[i] = at_both_ends(FLOATS, low, high, rate, more, tick)
         if rate < -down:
-            lower[i] = -at_both_ends(_FLOATS, -high, -low, -rate, -more, tick)
+            lower[i] = -at_both_ends(FLOATS, -high, -low, -rate, -more, tick)
     return lower, upper
 
 

@@ -43,6 +43,7 @@ from holoctl.base.tolerances import (
 from holoctl.laws.contract import times
 
 __all__ = [
+    "LimitedCoordinates",
     "Operations",
     "a_tick_on",
     "at_both_ends",
@@ -74,6 +75,35 @@ class Operations(NamedTuple):
     choose: Callable[[Any, Callable[[], Any], Callable[[], Any]], Any]
 
 
+class LimitedCoordinates(NamedTuple):
+    """The n coordinates of `BoundLimits` at a state, those of the tree, then those of cut joints.
+
+    Attributes
+    ----------
+    positions, velocities : (n,)
+        rad or m, rad/s or m/s; a position without a number of its own, which has no limit, is 0.
+    J : (n, nv)
+    bias : (n,)
+        ``d velocities / dt = J a + bias``
+    columns : int array or None
+        J selects these; None where it does more.
+    """
+
+    positions: Any
+    velocities: Any
+    J: Any
+    bias: Any
+    columns: Any = None
+
+    def accelerations(self, a: Any) -> Any:
+        """d velocities / dt where the mechanism accelerates by a."""
+        return times(self.J, a) + self.bias if self.columns is None else a[self.columns]
+
+    def moved(self, Y: Any) -> Any:
+        """``J Y``."""
+        return times(self.J, Y) if self.columns is None else Y[self.columns]
+
+
 # ------------------------------------------------------------------------------- within a tick
 
 
@@ -101,8 +131,8 @@ def by_velocity(n: Operations, v: Any, v_max: Any, size: Any, tick: float) -> An
     `size` is what margins are multiplied with: 1 for an angle, a length in m for a length.
     """
     dt, back, left = TICKS_AHEAD * tick, LED_BACK_TICKS * tick, v_max - v
-    most = n.choose(left >= 0.0, lambda: left / dt, lambda: left / back)
-    return most - size * VELOCITY_MARGIN / dt
+    most = n.most(left / dt, left / back)  # back takes longer: the second where left is below zero
+    return most - size * (VELOCITY_MARGIN / dt)
 
 
 def by_position(

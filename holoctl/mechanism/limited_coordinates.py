@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, read_only
 from holoctl.base.errors import HoloctlError
 from holoctl.base.tolerances import WITHIN_LIMIT
-from holoctl.laws.limits import a_tick_on
+from holoctl.laws.limits import LimitedCoordinates, a_tick_on
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.limits_of import limits_of
@@ -27,7 +27,6 @@ from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = [
     "Beyond",
-    "Coordinates",
     "beyond_limits",
     "change_in_a_tick",
     "coordinates_at",
@@ -35,38 +34,6 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-
-
-class Coordinates(NamedTuple):
-    """The n coordinates of `BoundLimits` at a state.
-
-    Attributes
-    ----------
-    positions, velocities : (n,) arrays
-        rad or m, rad/s or m/s; a position without a number of its own, which has no limit, is 0.
-    J : (n, nv) array
-    bias : (n,) array
-    columns : int array or None
-        J selects these; None where it does more.
-    """
-
-    positions: Vector
-    velocities: Vector
-    J: Array
-    bias: Vector
-    columns: NDArray[np.intp] | None
-
-    def accelerations(self, a: Vector) -> Vector:
-        """d rate / dt where the mechanism accelerates by a."""
-        if self.columns is not None:
-            return a[self.columns]
-        found: Vector = self.J.dot(a) + self.bias
-        return found
-
-    def moved(self, Y: Array) -> Array:
-        """``J Y``."""
-        found: Array = self.J.dot(Y) if self.columns is None else Y[self.columns]
-        return found
 
 
 def coordinates_of_tree(bound: BoundLimits, q: Vector, v: Vector) -> tuple[Vector, Vector]:
@@ -79,17 +46,17 @@ def coordinates_of_tree(bound: BoundLimits, q: Vector, v: Vector) -> tuple[Vecto
 def coordinates_at(
     mech: Mechanism, bound: BoundLimits, q: Vector, v: Vector, t: float,
     kin: Kinematics | None = None,
-) -> Coordinates:  # fmt: skip
+) -> LimitedCoordinates:  # fmt: skip
     """All of them; `kin`, of this state, is computed where it is not given and needed."""
     x, rates = coordinates_of_tree(bound, q, v)
     if not bound.cut:
-        return Coordinates(x, rates, *_selected(mech, bound), bound.columns)
+        return LimitedCoordinates(x, rates, *_selected(mech, bound), bound.columns)
     J, bias = _selected(mech, bound)
     if kin is None:
         kin = kinematics(mech.model, workspace(mech), q, v, t)
     motions = [(joint.at(kin), joint.bias(kin), i) for joint, i in bound.cut]
     here = [m.value[i] if m.value.size == m.rate.size else 0.0 for m, _, i in motions]
-    return Coordinates(
+    return LimitedCoordinates(
         np.concatenate([x, here]),
         np.concatenate([rates, [m.rate[i] for m, _, i in motions]]),
         np.vstack([J, [m.jacobian[i] for m, _, i in motions]]),
@@ -125,11 +92,13 @@ def change_in_a_tick(
         then = accelerate(there, late, tau, t + dt)
     except HoloctlError:
         return np.zeros(len(bound.names))
+    found: Vector
     if not bound.cut:
-        found: Vector = (then - a)[bound.columns]
+        found = (then - a)[bound.columns]
         return found
-    at_end = coordinates_at(mech, bound, there, late, t + dt).accelerations(then)
-    return at_end - coordinates_at(mech, bound, q, v, t).accelerations(a)
+    found = coordinates_at(mech, bound, there, late, t + dt).accelerations(then)
+    found -= coordinates_at(mech, bound, q, v, t).accelerations(a)
+    return found
 
 
 class Beyond(NamedTuple):

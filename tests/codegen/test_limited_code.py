@@ -142,6 +142,29 @@ def test_near_a_limit_of_velocity_bounds_hold_at_the_end_of_the_tick(policy, mon
     assert fast.fallbacks <= 4
 
 
+FAST = {
+    "gravity": ("five_bar", {"compensation": "gravity"}),
+    "friction at the reference": ("five_bar", {"friction_at": "reference"}),
+    "passive motions": ("floating_leg", {}),
+}
+
+
+@pytest.mark.parametrize("case", few([*FAST], ["friction at the reference"]))
+@pytest.mark.parametrize("policy", few(POLICIES, ["scale"]))
+def test_near_a_limit_of_velocity_every_law_is_asked_a_tick_later(case, policy):
+    name, options = FAST[case]
+    mech, dt = robot(name), 4e-3
+    if case.startswith("friction"):
+        mech = mech.with_forces([hc.JointFriction(0.3, {"motor_left": 0.2})])
+    named = mech.coordinate_names[-1] if case == "passive motions" else mech.coordinate_names[1]
+    limits = hc.Limits(effort=20.0, velocity={named: 0.5})
+    ctl = hc.ComputedTorque(mech, 400.0, 40.0, limits=limits, policy=policy, dt=dt, **options)
+    fast = hc.compile(ctl, ["torque"], flags=["-O0"])
+    for tick in ticks(mech, 25):
+        assert agrees(fast.torque(*tick), ctl.torque(*tick))
+    assert fast.fallbacks <= 3
+
+
 def test_what_is_within_limits_is_unchanged():
     mech = robot("five_bar")
     wide = hc.Limits(effort=1e4, velocity=1e3, acceleration=1e6)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from holoctl.codegen.c_source import c_stages
 from holoctl.codegen.c_text import filled
 from holoctl.codegen.compiled.extension_source import Law
-from holoctl.codegen.laws.limited import Limited
+from holoctl.codegen.laws.limited import LimitedLaw
 from holoctl.codegen.limits_c import calls, limited_c, limits_c, stages_of
 from holoctl.control.limits_law import LimitsLaw
 
@@ -27,7 +27,7 @@ class _Torque:
     moved: str
 
 
-def limited_source(found: Limited, law: LimitsLaw) -> tuple[str, Law]:
+def limited_source(found: LimitedLaw, law: LimitsLaw) -> tuple[str, Law]:
     """The C function ``torque``, and what the wrapper needs to know of it."""
     name, f, nu = found.function.name(), found.function, law.mech.nu
     stages = c_stages(f, stages_of(found, law, name))

@@ -17,7 +17,7 @@ from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.borders import Sensing
 from holoctl.codegen.laws.closed_state import ClosedState, closed_state
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
-from holoctl.codegen.laws.limited import Limited, as_it_moves, caused_by, limited
+from holoctl.codegen.laws.limited import LimitedLaw, as_it_moves, caused_by, limited
 from holoctl.codegen.laws.measures import broken_rows, measures
 from holoctl.codegen.laws.task import NAMES, asked_of, task_efforts
 from holoctl.codegen.laws.torque import at_reference, errors_function
@@ -72,7 +72,7 @@ class Laws:
         From what is measured; None without that.
     limits : LimitsLaw or None
         Of the controller; None without.
-    limited_law, limited_hold : Limited or None
+    limited_law, limited_hold : LimitedLaw or None
         With limits, what stands in the places of `law` and `hold`: the same, with what limits need
         for u. The efforts of holding are then those with a ``command`` added, which is the third
         input.
@@ -89,8 +89,8 @@ class Laws:
     at_reference: bool
     closed_state: ClosedState | None
     limits: LimitsLaw | None
-    limited_law: Limited | None
-    limited_hold: Limited | None
+    limited_law: LimitedLaw | None
+    limited_hold: LimitedLaw | None
     task: TaskExport | None
 
     @property
@@ -185,7 +185,7 @@ def _task_function(E: Expressions, asked: list[SX], outputs: list[SX], t: list[S
 
 def _limited_hold(
     E: Expressions, limits: LimitsLaw, holding: dict[str, SX], t: list[SX]
-) -> Limited:
+) -> LimitedLaw:
     """The efforts of holding with a command."""
     command = casadi_module().SX.sym("command", E.mech.nu)
     held, own = holding["u"], {x: y for x, y in holding.items() if x != "u"}

@@ -36,6 +36,7 @@ from holoctl.codegen.laws.torque import at_reference, given_to
 from holoctl.codegen.matrices import column, total
 from holoctl.control.limits_law import LimitsLaw
 from holoctl.laws.limits import (
+    LimitedCoordinates,
     Operations,
     a_tick_on,
     at_both_ends,
@@ -49,7 +50,7 @@ from holoctl.laws.response import response as responding
 from holoctl.mechanism.bound_limits import BoundLimits
 
 __all__ = [
-    "Limited",
+    "LimitedLaw",
     "as_it_moves",
     "bounding_functions",
     "caused_by",
@@ -59,7 +60,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Limited:
+class LimitedLaw:
     """A law with limits.
 
     Attributes
@@ -82,7 +83,7 @@ class Limited:
     ahead: tuple[Any, ...]
 
 
-def limited_torque(E: Expressions, subject: Subject, law: LimitsLaw) -> Limited | None:
+def limited_torque(E: Expressions, subject: Subject, law: LimitsLaw) -> LimitedLaw | None:
     """``torque(q, v, q_ref, v_ref, a_ref, t) -> doubt, ...``; None where `torque_function` is.
 
     Raises
@@ -121,7 +122,7 @@ def limited(
     more: dict[str, SX],
     asked: tuple[SX, SX],
     base: tuple[SX, SX],
-) -> Limited:
+) -> LimitedLaw:
     """A law of these inputs, with outputs of its own in front of those for the limits.
 
     `asked` and `base` are efforts and the acceleration of the coordinates.
@@ -132,7 +133,7 @@ def limited(
         return ca.densify(ca.vertcat(efforts, at.accelerations(a)))
 
     first = {
-        **more, "asked": both(*asked), "x": at.x, "x_rate": at.x_rate,
+        **more, "asked": both(*asked), "x": at.positions, "x_rate": at.velocities,
         "motor_rates": ca.densify(ca.SX(E.mech.B.T) @ E.v),
     }  # fmt: skip
     if law.fast:
@@ -147,30 +148,7 @@ def limited(
     inputs, names = given
     function = ca.Function(name, inputs, list(found.values()), names, list(found))
     ahead = _ahead(E, law, name) if law.fast else ()
-    return Limited(function, tuple(first), tuple(responding), ahead)
-
-
-@dataclass(frozen=True, eq=False)
-class LimitedCoordinates:
-    """The n coordinates of `BoundLimits`.
-
-    Attributes
-    ----------
-    x, x_rate : (n, 1) expressions
-        A position without a number of its own, which has no limit, is 0.
-    J : (n, nv) expression
-    bias : (n, 1) expression
-        ``d x_rate / dt = J a + bias``
-    """
-
-    x: SX
-    x_rate: SX
-    J: SX
-    bias: SX
-
-    def accelerations(self, a: SX) -> SX:
-        """d x_rate / dt where the mechanism accelerates by a."""
-        return self.J @ a + self.bias
+    return LimitedLaw(function, tuple(first), tuple(responding), ahead)
 
 
 def limited_coordinates(E: Expressions, bound: BoundLimits) -> LimitedCoordinates:
@@ -195,7 +173,7 @@ def response(E: Expressions, at: LimitedCoordinates, all_too: bool) -> dict[str,
     """H (nu, nu), Y (n, nu), those of all coordinates if they are wanted, and doubt."""
     ca, K, tree = casadi_module(), motor_constraints(E), SymbolicTree(E)
     H, gamma, per_effort = responding(K, tree)
-    found = {"H": H, "Y": (at.J @ gamma) @ per_effort}
+    found = {"H": H, "Y": at.moved(gamma) @ per_effort}
     if all_too:
         found |= {"gamma": gamma, "per_effort": per_effort}
     found["response_doubt"] = total([*K.bordered.doubt, *tree.doubt])
@@ -203,7 +181,7 @@ def response(E: Expressions, at: LimitedCoordinates, all_too: bool) -> dict[str,
 
 
 def _ahead(E: Expressions, law: LimitsLaw, name: str) -> tuple[Any, Any]:
-    """`Limited.ahead`."""
+    """`LimitedLaw.ahead`."""
     ca, mech, n, k = casadi_module(), E.mech, len(law.bound.names), E.partition.independent.size
     asked, u = ca.SX.sym("asked", mech.nu + n), ca.SX.sym("u", mech.nu)
     a, gamma = ca.SX.sym("a", mech.nv), ca.SX.sym("gamma", k, mech.nv)
