@@ -175,7 +175,7 @@ def forward_dynamics(
         a, condition = _solved(T, part, efforts, method)
     w = inverse_tree_dynamics(mech, T.q, T.v, a)
     lam, unique = multipliers(T, part, w - efforts)
-    certificate = certify(T, part, a, efforts, lam, condition)
+    certificate = certify(T, part, a, efforts, lam, condition, w)
     return ForwardDynamics(a, lam, unique, certificate)
 
 

@@ -56,12 +56,14 @@ POLICIES = ("raise", "project")
 def _delivered(P: Projection, act: Actuation, a: Vector, efforts: Vector) -> InverseDynamics:
     """What motors and constraints deliver at the acceleration a, under ``efforts = J' f + F``."""
     mech, T = P.mechanism, P.terms
-    w = inverse_tree_dynamics(mech, P.q, P.v, a) - efforts  # w = M a + h - J' f - F
+    needed = inverse_tree_dynamics(mech, P.q, P.v, a)  # M a + h
+    w = needed - efforts  # w = M a + h - J' f - F
     u = act.efforts(w)  # gamma' B u = gamma' w
-    force = w - mech.B @ u
+    driven = mech.B.dot(u)
+    force = w - driven
     lam, unique = multipliers(T, P.partition, force)  # G' lambda = w - B u
-    certificate = certify(T, P.partition, a, mech.B @ u + efforts, lam, act.condition)
-    return InverseDynamics(u, a, lam, unique, P.gamma.T @ force, certificate)
+    certificate = certify(T, P.partition, a, driven + efforts, lam, act.condition, needed)
+    return InverseDynamics(u, a, lam, unique, force.dot(P.gamma), certificate)
 
 
 def driven_acceleration(
