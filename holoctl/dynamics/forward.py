@@ -24,7 +24,7 @@ from holoctl.constraints.contact import Contact
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
 from holoctl.dynamics.reference.pinocchio_constraints import direct_by_anchors, proximal
 from holoctl.dynamics.reference.saddle_point import direct, null_space, range_space
-from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.checks import check_class
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import (
     articulated_body_solver,
@@ -160,7 +160,7 @@ def forward_dynamics(
     R. Featherstone, Rigid Body Dynamics Algorithms, section 3.2, and the documentation of
     spatial_v2 on gamma_q; docs/derivations.md, "Forward dynamics".
     """
-    check_mechanism(mech)
+    check_class(mech)
     one_of("method", method, METHODS)
     tau = vector("tau", tau, mech.nv, "efforts on the coordinates; mech.B @ u for motors")
     given = Given(mech, q, v, t, t_stab, partition, projection, terms)

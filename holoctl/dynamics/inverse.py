@@ -27,7 +27,7 @@ from holoctl.base.linalg import cholesky, largest, least_squares
 from holoctl.base.tolerances import SINGULAR
 from holoctl.dynamics.actuation import Actuation, actuation, effort_weights, target_consistent
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
-from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.checks import check_class
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
 from holoctl.projector.arguments import Given, given_projection
@@ -247,7 +247,7 @@ def inverse_dynamics(
     ----------
     docs/derivations.md, "Inverse dynamics".
     """
-    check_mechanism(mech)
+    check_class(mech)
     target = checked_target(mech, target, coordinates, inconsistent)
     P = given_projection(Given(mech, q, v, t, t_stab, partition, projection, terms))
     check_motors(mech, P.partition)
