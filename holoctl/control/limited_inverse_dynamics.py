@@ -34,7 +34,7 @@ from holoctl.mechanism.limited_coordinates import change_in_a_tick, coordinates_
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
-from holoctl.projector.arguments import Given, given_projection
+from holoctl.projector.arguments import shared_projection
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition, check_motors
 from holoctl.projector.projection import Projection
@@ -238,7 +238,7 @@ def limited_inverse_dynamics(
         positive("dt", dt, "s"), by_daqp if solver == "daqp" else by_cvxpy(),
     )  # fmt: skip
     preferred = _preferred(mech, bound, preload)
-    P = given_projection(Given(mech, q, v, t, t_stab, partition, projection, terms))
+    P = shared_projection(mech, q, v, t, t_stab, partition, projection, terms)
     check_motors(mech, P.partition)
     if preload is not None and P.partition.actuation_rank == mech.nu:
         raise InputError(

@@ -31,7 +31,7 @@ from holoctl.mechanism.open_tree import (
     inverse_tree_dynamics,
     sparse_solver,
 )
-from holoctl.projector.arguments import Given, given_projection, given_terms
+from holoctl.projector.arguments import shared_projection, shared_state
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import Projection
@@ -163,14 +163,13 @@ def forward_dynamics(
     check_class(mech)
     one_of("method", method, METHODS)
     tau = vector("tau", tau, mech.nv, "efforts on the coordinates; mech.B @ u for motors")
-    given = Given(mech, q, v, t, t_stab, partition, projection, terms)
     if method == "projection":
-        P = given_projection(given)
+        P = shared_projection(mech, q, v, t, t_stab, partition, projection, terms)
         T, part = P.terms, P.partition
         efforts = tau + T.known_efforts(f_ext)
         a, condition = accelerate(P, efforts)
     else:
-        T, part = given_terms(given)
+        T, part = shared_state(mech, q, v, t, t_stab, partition, projection, terms)
         efforts = tau + T.known_efforts(f_ext)
         a, condition = _solved(T, part, efforts, method)
     w = inverse_tree_dynamics(mech, T.q, T.v, a)

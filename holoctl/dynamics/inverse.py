@@ -30,7 +30,7 @@ from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, ver
 from holoctl.mechanism.checks import check_class
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
-from holoctl.projector.arguments import Given, given_projection
+from holoctl.projector.arguments import shared_projection
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition, check_motors
 from holoctl.projector.projection import Projection
@@ -249,7 +249,7 @@ def inverse_dynamics(
     """
     check_class(mech)
     target = checked_target(mech, target, coordinates, inconsistent)
-    P = given_projection(Given(mech, q, v, t, t_stab, partition, projection, terms))
+    P = shared_projection(mech, q, v, t, t_stab, partition, projection, terms)
     check_motors(mech, P.partition)
     act = actuation(P, effort_weights(mech, weights))
     known = P.terms.known_efforts(f_ext, efforts)
