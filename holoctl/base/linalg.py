@@ -178,7 +178,7 @@ class PivotedQR(NamedTuple):
         rcond, _ = lapack.dtrcon(self.factors[: self.rank, : self.rank])
         if rcond <= 0.0:
             return float("inf")
-        own = one_norm(self.r1)
+        own = _norm_of_triangle("1", self.factors[: self.rank, : self.rank])
         return max(own, self.size) / (own * float(rcond))
 
     def solve_r1(self, b: Array, transposed: bool = False) -> Array:
@@ -243,7 +243,7 @@ class RowQR(NamedTuple):
         rcond = float(lapack.dtrcon(self.r)[0])
         if not rcond > 0.0:
             return float("inf")
-        own = one_norm(np.where(_upper(self.r.shape[0]), self.r, 0.0))
+        own = _norm_of_triangle("1", self.r)
         return max(own, size) / (own * rcond)
 
 
@@ -284,6 +284,7 @@ def one_norm(a: Array) -> float:
 
 
 _norm: Callable[[str, Array], float] = lapack.dlange  # type: ignore[assignment]  # as LAPACK has it
+_norm_of_triangle: Callable[[str, Array], float] = lapack.dlantr
 
 
 def in_range(a: Array) -> Array:

@@ -50,7 +50,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, unpickled
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import Kinematics
 
@@ -90,6 +90,8 @@ class Rows:
     jacobian: Array
     drift: Vector
     wrenches: Array | None = None
+
+    __setstate__ = unpickled
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ from holoctl.mechanism.limited_coordinates import change_in_a_tick, coordinates_
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import external_efforts, inverse_tree_dynamics
-from holoctl.projector.arguments import Given, given_projection
+from holoctl.projector.arguments import shared_projection
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition, check_motors
 from holoctl.projector.projection import Projection
@@ -261,7 +261,7 @@ def limited_inverse_dynamics(
     )  # fmt: skip
     preferred = _preferred(mech, bound, preload)
     t = projection.terms.t if isinstance(projection, Projection) else 0.0
-    P = given_projection(Given(mech, q, v, t, None, partition, projection))
+    P = shared_projection(mech, q, v, t, None, partition, projection, None)
     check_motors(mech, P.partition)
     if preload is not None and P.partition.actuation_rank == mech.nu:
         raise InputError(

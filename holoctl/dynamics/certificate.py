@@ -195,7 +195,13 @@ def raise_if_bad(certificate: Certificate) -> None:
 
 
 def certify(
-    T: Terms, part: Partition, a: Vector, efforts: Vector, multipliers: Vector, condition: float
+    T: Terms,
+    part: Partition,
+    a: Vector,
+    efforts: Vector,
+    multipliers: Vector,
+    condition: float,
+    w: Vector | None = None,
 ) -> Certificate:
     """Measure a solution.
 
@@ -208,6 +214,7 @@ def certify(
     efforts : (nv,) B u + J^T f + F
     multipliers : (m,) lambda
     condition : condition number of the matrix that was solved with
+    w : (nv,) M a + h, where it is known
     """
     mech, h = T.mechanism, T.h
     constraint = T.rows.jacobian.T.dot(multipliers)
@@ -216,7 +223,7 @@ def certify(
         closing = part.rows
         # rows that repeat others nearly act as those do: what the kept rows can give of the efforts
         constraint = constraint_effort(T, part, constraint)
-    w = inverse_tree_dynamics(mech, T.q, T.v, a)
+    w = inverse_tree_dynamics(mech, T.q, T.v, a) if w is None else w
     error, rate = of_state(T)
     missing = _of_acceleration(T, a)
     closure, velocity = with_chart(T, worst(error, closing), worst(rate, closing))
@@ -284,12 +291,14 @@ def _power_balance(T: Terms, a: Vector, efforts: Vector, sizes: Vector) -> float
         h = min(h, max(ENERGY_MOVED * speed / rise, ENERGY_SHORTEST * h))
     there = _along(T, h * _TIMES)
     kinetic, potential = energies(mech, there, v + h * _TIMES[:, None] * a)
-    stored = _stored(T, there)
-    noise = 1e-9 * largest(kinetic + np.abs(potential) + np.abs(stored)) / h
-    size = float((sizes + np.abs(efforts)).dot(np.abs(v))) + noise
+    stored, large = _stored(T, there), kinetic + np.abs(potential)
+    stores = bool(stored.any())
+    if stores:
+        large = large + np.abs(stored)
+    size = float((sizes + np.abs(efforts)).dot(np.abs(v))) + 1e-9 * largest(large) / h
     springless = float(_SIXTH_ORDER.dot(kinetic + potential)) / h - float(efforts.dot(v))
     off = abs(springless + float(_SIXTH_ORDER.dot(stored)) / h)
-    if stored.any() and not off <= TOLERANCES["power"] * size:
+    if stores and not off <= TOLERANCES["power"] * size:
         off = min(off, *(abs(springless + rate) for rate in _stored_on_one_side(T, h)))
     return _ratio(off, size)
 

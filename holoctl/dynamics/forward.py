@@ -24,14 +24,14 @@ from holoctl.constraints.contact import Contact
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
 from holoctl.dynamics.reference.pinocchio_constraints import direct_by_anchors, proximal
 from holoctl.dynamics.reference.saddle_point import direct, null_space, range_space
-from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.checks import check_class
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import (
     articulated_body_solver,
     inverse_tree_dynamics,
     sparse_solver,
 )
-from holoctl.projector.arguments import Given, given_projection, given_terms
+from holoctl.projector.arguments import shared_projection, shared_state
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import Projection
@@ -160,22 +160,21 @@ def forward_dynamics(
     R. Featherstone, Rigid Body Dynamics Algorithms, section 3.2, and the documentation of
     spatial_v2 on gamma_q; docs/derivations.md, "Forward dynamics".
     """
-    check_mechanism(mech)
+    check_class(mech)
     one_of("method", method, METHODS)
     tau = vector("tau", tau, mech.nv, "efforts on the coordinates; mech.B @ u for motors")
-    given = Given(mech, q, v, t, t_stab, partition, projection, terms)
     if method == "projection":
-        P = given_projection(given)
+        P = shared_projection(mech, q, v, t, t_stab, partition, projection, terms)
         T, part = P.terms, P.partition
         efforts = tau + T.known_efforts(f_ext)
         a, condition = accelerate(P, efforts)
     else:
-        T, part = given_terms(given)
+        T, part = shared_state(mech, q, v, t, t_stab, partition, projection, terms)
         efforts = tau + T.known_efforts(f_ext)
         a, condition = _solved(T, part, efforts, method)
     w = inverse_tree_dynamics(mech, T.q, T.v, a)
     lam, unique = multipliers(T, part, w - efforts)
-    certificate = certify(T, part, a, efforts, lam, condition)
+    certificate = certify(T, part, a, efforts, lam, condition, w)
     return ForwardDynamics(a, lam, unique, certificate)
 
 

@@ -34,7 +34,7 @@ from holoctl.dynamics.reference.saddle_point import direct, null_space, range_sp
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import sparse_solver
-from holoctl.projector.arguments import Given, given_terms
+from holoctl.projector.arguments import shared_state
 from holoctl.projector.multipliers import constraint_effort, multipliers
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import rows_of
@@ -166,7 +166,7 @@ def impulse(
     """
     check_mechanism(mech)
     one_of("method", method, METHODS)
-    T, part = given_terms(Given(mech, q, v, t, partition=partition, terms=terms))
+    T, part = shared_state(mech, q, v, t, partition=partition, terms=terms)
     before = T.given[1]  # an explicit chart has taken the impact out of T.v
     phi_t = T.rows.rate - T.rows.jacobian @ T.v
     wanted = _wanted(mech, T.rows.jacobian @ before + phi_t, v_plus, restitution)

@@ -27,10 +27,10 @@ from holoctl.base.linalg import cholesky, largest, least_squares
 from holoctl.base.tolerances import SINGULAR
 from holoctl.dynamics.actuation import Actuation, actuation, effort_weights, target_consistent
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
-from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.checks import check_class
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
-from holoctl.projector.arguments import Given, given_projection
+from holoctl.projector.arguments import shared_projection
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition, check_motors
 from holoctl.projector.projection import Projection
@@ -56,12 +56,14 @@ POLICIES = ("raise", "project")
 def _delivered(P: Projection, act: Actuation, a: Vector, efforts: Vector) -> InverseDynamics:
     """What motors and constraints deliver at the acceleration a, under ``efforts = J' f + F``."""
     mech, T = P.mechanism, P.terms
-    w = inverse_tree_dynamics(mech, P.q, P.v, a) - efforts  # w = M a + h - J' f - F
+    needed = inverse_tree_dynamics(mech, P.q, P.v, a)  # M a + h
+    w = needed - efforts  # w = M a + h - J' f - F
     u = act.efforts(w)  # gamma' B u = gamma' w
-    force = w - mech.B @ u
+    driven = mech.B.dot(u)
+    force = w - driven
     lam, unique = multipliers(T, P.partition, force)  # G' lambda = w - B u
-    certificate = certify(T, P.partition, a, mech.B @ u + efforts, lam, act.condition)
-    return InverseDynamics(u, a, lam, unique, P.gamma.T @ force, certificate)
+    certificate = certify(T, P.partition, a, driven + efforts, lam, act.condition, needed)
+    return InverseDynamics(u, a, lam, unique, force.dot(P.gamma), certificate)
 
 
 def driven_acceleration(
@@ -245,9 +247,9 @@ def inverse_dynamics(
     ----------
     docs/derivations.md, "Inverse dynamics".
     """
-    check_mechanism(mech)
+    check_class(mech)
     target = checked_target(mech, target, coordinates, inconsistent)
-    P = given_projection(Given(mech, q, v, t, t_stab, partition, projection, terms))
+    P = shared_projection(mech, q, v, t, t_stab, partition, projection, terms)
     check_motors(mech, P.partition)
     act = actuation(P, effort_weights(mech, weights))
     known = P.terms.known_efforts(f_ext, efforts)

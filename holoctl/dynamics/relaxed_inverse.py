@@ -25,7 +25,7 @@ from holoctl.dynamics.reference.saddle_point import direct
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
-from holoctl.projector.arguments import Given, given_terms
+from holoctl.projector.arguments import shared_state
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import project
@@ -98,7 +98,7 @@ def inverse_dynamics_relaxed(
     if mech.nu == 0:
         raise NotActuatedError(f"{mech.name} has no motors, so there are no torques to compute")
     target = vector("target", target, mech.nu, "accelerations of the motors, B' a")
-    T, part = given_terms(Given(mech, q, v, t, t_stab, partition, terms=terms))
+    T, part = shared_state(mech, q, v, t, t_stab, partition, terms=terms)
     W = _stiffness(mech, T, stiffness)
     known = T.known_efforts(f_ext, efforts)
     B, c = mech.B, mech.column_scale

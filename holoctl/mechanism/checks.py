@@ -28,6 +28,7 @@ from holoctl.tree.configurations import checked_configuration
 from holoctl.tree.frozen_model import check_unchanged, has_joint
 
 __all__ = [
+    "check_class",
     "check_configuration",
     "check_mechanism",
     "check_out",
@@ -39,11 +40,16 @@ __all__ = [
 
 
 def check_mechanism(mech: Any, what: str = "mech") -> None:
-    """Raise `InputError` for what is no Mechanism."""
+    """Raise `InputError` for what is no Mechanism, and for one whose model was changed."""
+    check_class(mech, what)
+    check_unchanged(mech.model, mech.name)
+
+
+def check_class(mech: Any, what: str = "mech") -> None:
+    """Raise `InputError` for what is no Mechanism; `check_state` looks at its model."""
     if not isinstance(mech, Mechanism):
         hint = "; hc.Mechanism(model, ...) makes one" if isinstance(mech, pin.Model) else ""
         raise InputError(f"{what} must be a Mechanism; got {type(mech).__name__}{hint}")
-    check_unchanged(mech.model, mech.name)
 
 
 def check_state(

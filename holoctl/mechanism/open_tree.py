@@ -111,10 +111,10 @@ def energies(mech: Mechanism, q: Sequence[Vector], v: Array) -> tuple[Vector, Ve
     """`energy` at n states: q[i], and v (n, nv)."""
     found = []
 
-    def without_rotors() -> tuple[pin.Model, pin.Data, Vector]:
+    def without_rotors() -> tuple[pin.Model, pin.Data, Vector | None]:
         armature = plain(mech.model).armature.copy()
         if not armature.any():
-            return plain(mech.model), workspace(mech), armature
+            return plain(mech.model), workspace(mech), None
         model = mech.model.copy()
         model.armature = np.zeros(mech.nv)
         return model, model.createData(), armature
@@ -125,7 +125,9 @@ def energies(mech: Mechanism, q: Sequence[Vector], v: Array) -> tuple[Vector, Ve
         pin.computeMechanicalEnergy(model, data, q_i, v_i)
         found.append((data.kinetic_energy, data.potential_energy))
     kinetic, potential = np.array(found).T
-    return kinetic + 0.5 * (v * v).dot(armature), potential
+    if armature is not None:
+        kinetic += 0.5 * (v * v).dot(armature)
+    return kinetic, potential
 
 
 def external_efforts(

@@ -1,68 +1,71 @@
-"""What a law is called with: a state, and what was decided or computed there before.
+"""What laws share at a state: a projection, or terms and a partition, given or made anew.
 
-Laws take many arguments that only mean something together; here they become one value, and are
-checked or made anew once.
+Each is checked against the state that the caller gives with it.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from holoctl.base.errors import InputError
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_determined, shared_partition
-from holoctl.projector.projection import Projection, finite_projection, projection_of
+from holoctl.projector.projection import Projection, project
 from holoctl.rows.stabilisation import TimeConstants
 from holoctl.rows.terms import Terms, check_same_state, shared_terms
 
-__all__ = ["Given", "given_projection", "given_terms"]
+__all__ = ["shared_projection", "shared_state"]
 
 
-class Given(NamedTuple):
-    """A state as a caller gives it, unchecked, and what there is to share.
+def shared_state(
+    mech: Mechanism,
+    q: Any,
+    v: Any,
+    t: Any,
+    t_stab: TimeConstants = None,
+    partition: Partition | None = None,
+    projection: Projection | None = None,
+    terms: Terms | None = None,
+) -> tuple[Terms, Partition]:
+    """Terms and partition, for a law that needs no basis."""
+    if projection is not None:
+        P = shared_projection(mech, q, v, t, t_stab, partition, projection, terms)
+        return P.terms, P.partition
+    T = shared_terms(terms, mech, q, v, t, t_stab)
+    part = shared_partition(partition, T)
+    check_determined(T, part)
+    return T, part
 
-    Attributes
+
+def shared_projection(
+    mech: Mechanism,
+    q: Any,
+    v: Any,
+    t: Any,
+    t_stab: TimeConstants = None,
+    partition: Partition | None = None,
+    projection: Projection | None = None,
+    terms: Terms | None = None,
+) -> Projection:
+    """The projection that was given, checked, or a new one.
+
+    Parameters
     ----------
     mech, q, v, t
-        The state.
+        The state as a caller gives it, unchecked.
     t_stab : float, False or mapping of str to float or False, optional
     partition : Partition, optional
         None: decided at the closed configuration nearest to q.
     projection : Projection, optional
     terms : Terms, optional
     """
-
-    mech: Mechanism
-    q: Any
-    v: Any
-    t: Any = 0.0
-    t_stab: TimeConstants = None
-    partition: Partition | None = None
-    projection: Projection | None = None
-    terms: Terms | None = None
-
-
-def given_terms(x: Given) -> tuple[Terms, Partition]:
-    """Terms and partition, for a law that needs no basis."""
-    if x.projection is not None:
-        P = given_projection(x)
-        return P.terms, P.partition
-    T = shared_terms(x.terms, x.mech, x.q, x.v, x.t, x.t_stab)
-    part = shared_partition(x.partition, T)
-    check_determined(T, part)
-    return T, part
-
-
-def given_projection(x: Given) -> Projection:
-    """The projection: the one that was given, checked, or a new one."""
-    P = x.projection
-    if P is None:
-        return finite_projection(projection_of(*given_terms(x)))
-    if not isinstance(P, Projection) or P.mechanism is not x.mech:
+    if projection is None:
+        return project(mech, q, v, partition=partition, t_stab=t_stab, t=t, terms=terms)
+    if not isinstance(projection, Projection) or projection.mechanism is not mech:
         raise InputError("projection must be a Projection of this very mechanism")
-    if x.partition is not None or x.t_stab is not None or x.terms is not None:
+    if partition is not None or t_stab is not None or terms is not None:
         raise InputError(
             "give partition=, t_stab= and terms= to project, not along with projection="
         )
-    check_same_state(P.terms, "projection was", x.q, x.v, x.t)
-    return P
+    check_same_state(projection.terms, "projection was", q, v, t)
+    return projection

@@ -72,10 +72,13 @@ def projection_of(T: Terms, part: Partition, method: str = "auto") -> Projection
     # back from scaled coordinates: v = Dc v', and y keeps the units of its coordinates
     y_scale = c[x.independent] if x.independent.size else np.ones(x.gamma.shape[1])
     bias, *moved = c * x.particular.T
+    if mech.chart is not None:
+        bias = bias + T.pull
+    v_t = moved[0] if moved else np.zeros(mech.nv)
     return Projection(
-        gamma=c[:, None] * x.gamma / y_scale,
-        bias=bias + T.pull,
-        v_t=moved[0] if moved else np.zeros(mech.nv),
+        gamma=read_only(c[:, None] * x.gamma / y_scale),
+        bias=read_only(bias),
+        v_t=read_only(v_t),
         independent=x.independent,
         dependent=x.dependent,
         scale=y_scale,

@@ -96,12 +96,21 @@ def _laid_out(mech: Mechanism, *, oracle: bool) -> Callable[[Vector, Vector, flo
     in_order = np.array_equal(order, every)
     place = np.argsort(order)
     wrenches = [part.wrenches for part in parts if part.wrenches is not None]
+    evaluators, first = [part.evaluate for part in parts], parts[0]
+    alone = len(parts) == 1 and in_order
 
     def evaluate(q: Vector, v: Vector, t: float) -> Rows:
         pin.computeForwardKinematicsDerivatives(model, data, q, v, rest)
-        if not sum([part.evaluate(q, v, t) for part in parts]) < np.inf:
+        off = 0.0
+        for part in evaluators:
+            off += part(q, v, t)
+        if not off < np.inf:
             return one_by_one(q, v, t)
-        found, G, W = np.zeros((3, m)), WJ * S, None
+        found, G, W = np.empty((3, m)), WJ * S, None
+        if alone:
+            found[:2] = first.off
+            np.negative(first.right, found[2])
+            return _frozen(found, G, wrenches[0]().copy("K") if wrenches else None)
         np.concatenate([part.off for part in parts], 1, out=found[:2])
         np.negative(np.concatenate([part.right for part in parts]), found[2])
         if len(wrenches) == len(parts):

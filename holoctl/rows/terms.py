@@ -93,7 +93,6 @@ class Terms:
     stiffness: float = 1.0
 
     def __post_init__(self) -> None:
-        freeze(self.rows)
         freeze(self)
 
     def __reduce__(self) -> tuple[Any, ...]:  # a pickled array forgets that it is read-only
@@ -168,8 +167,12 @@ class Terms:
         """``G'[rows]^T P = Q [R1; 0]`` of scaled rows that are independent; kept likewise."""
         key = rows.tobytes()
         if key not in self._factors:
-            self._factors[key] = pivoted_qr(self.scaled.take(rows, 0).T, rows.size)
+            self._factors[key] = pivoted_qr(self.scaled_of(rows).T, rows.size)
         return self._factors[key]
+
+    def scaled_of(self, rows: Indices) -> Array:
+        """Some rows, in ascending order, of `scaled`."""
+        return self.scaled if rows.size == len(self.scaled) else self.scaled.take(rows, 0)
 
     @cached_property
     def _factors(self) -> dict[bytes, PivotedQR]:
@@ -308,7 +311,7 @@ def check_same_state(T: Terms, what: str, q: Any, v: Any, t: Any) -> None:
 def scaled_rows(T: Terms, keep: NDArray[np.intp]) -> tuple[Array, Vector]:
     """``Dr G Dc`` and ``-Dr (drift + stabilisation)`` of the rows `keep`."""
     right = -T.mechanism.row_scale * (T.rows.drift + T.stabilisation)
-    return T.scaled.take(keep, axis=0), right[keep]
+    return T.scaled_of(keep), right[keep]
 
 
 def _charted(

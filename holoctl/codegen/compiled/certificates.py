@@ -63,4 +63,4 @@ def _measured(
 ) -> Certificate:
     w = inverse_tree_dynamics(T.mechanism, T.q, T.v, a)
     reactions, _ = multipliers(T, part, w - efforts)
-    return certify(T, part, a, efforts, reactions, condition)
+    return certify(T, part, a, efforts, reactions, condition, w)
