@@ -236,7 +236,7 @@ def simulation(name: str, seconds: float) -> dict[str, NDArray[np.float64]]:
         while time.perf_counter() < end or len(found["prepared"]) < 3:
             for way, (control, dynamics) in ways.items():
                 start = time.perf_counter()
-                run = hc.simulate(mech, control, q, v, DURATION, dynamics=dynamics)
+                run = hc.simulate(mech, control, q, v, DURATION, plant=dynamics)
                 found[way].append(DURATION / (time.perf_counter() - start))
                 ends.append(run.q[-1])
         if not np.ptp(ends, axis=0).max() < AGREEMENT:

@@ -74,7 +74,15 @@ encoders = hc.Sensors(counts=2**17)  # of the motors, all that is measured
 drawn = {}
 for name, law in laws.items():
     law.loop.reset(q0)  # where the robot stands
-    run = hc.simulate(mech, law, q0, np.zeros(mech.nv), DURATION, sensors=encoders, rtol=1e-7)
+    run = hc.simulate(
+        mech,
+        law,
+        q0,
+        np.zeros(mech.nv),
+        DURATION,
+        sensors=encoders,
+        integrator=hc.Integrator(rtol=1e-7),
+    )
     drawn[name] = np.array([tool_position(q) for q in run.q])
     wanted = np.array([figure_at(phase(t)[0])[0] for t in run.t])
     away = drawn[name] - wanted

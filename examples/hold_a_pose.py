@@ -44,7 +44,15 @@ def heavy(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
 laws = {"natural inertia": natural.track(lambda t: home), "inertia 8 kg": heavy}
 runs, moved = {}, {}
 for name, law in laws.items():
-    run = hc.simulate(mech, law, q0, v0, duration=1.2, f_ext=lambda t, q, v: push(t), rtol=1e-7)
+    run = hc.simulate(
+        mech,
+        law,
+        q0,
+        v0,
+        duration=1.2,
+        plant=hc.Plant(f_ext=lambda t, q, v: push(t)),
+        integrator=hc.Integrator(rtol=1e-7),
+    )
     moved[name] = run.q[:, -7] - q0[-7]  # x of the platform
     runs[name] = run
 

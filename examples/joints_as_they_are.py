@@ -42,9 +42,16 @@ controllers = {
 }
 for name, controller in controllers.items():
     run = hc.simulate(
-        ideal, controller.track(reference), q, 0 * v, 1.0, plant=plant, rate=500.0,
-        sensors=hc.Sensors("all", noise=(1e-6, 0.02)), rtol=1e-6, atol=1e-8,
-    )  # fmt: skip
+        ideal,
+        controller.track(reference),
+        q,
+        0 * v,
+        1.0,
+        plant=plant,
+        rate=500.0,
+        sensors=hc.Sensors("all", noise=(1e-6, 0.02)),
+        integrator=hc.Integrator(rtol=1e-6, atol=1e-8),
+    )
     wanted = np.array([reference(t)[0] for t in run.t])
     off = np.array([plant.motor_positions(x) for x in run.q]) - wanted
     chatter = np.abs(np.diff(run.u, axis=0)).mean()

@@ -58,11 +58,15 @@ def push(t: float, q: np.ndarray, v: np.ndarray) -> dict:
 
 
 run = hc.simulate(
-    flying, lambda t, q, v: now.law.torque(q, v, rest, t), q0, v0, 2.6, f_ext=push, rtol=1e-7,
-    events=hc.Event(
-        lambda t, q, v: sole_at(q).translation[2] - floor, direction=-1, reaction=land
-    ),
-)  # fmt: skip
+    flying,
+    lambda t, q, v: now.law.torque(q, v, rest, t),
+    q0,
+    v0,
+    2.6,
+    plant=hc.Plant(f_ext=push),
+    integrator=hc.Integrator(rtol=1e-7),
+    events=hc.Event(lambda t, q, v: sole_at(q).translation[2] - floor, direction=-1, reaction=land),
+)
 
 # What the ground gives, and by how much the leg is shorter, at every fourth tick.
 standing, part = now.plant, hc.partition(now.plant, run.q[-1])

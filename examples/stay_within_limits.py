@@ -53,7 +53,15 @@ kinds = {
 }
 runs, tilts = {}, {}
 for kind, ctl in kinds.items():
-    run = hc.simulate(mech, ctl.track(reference), q0, v0, duration=1.0, limits=limits, rtol=1e-7)
+    run = hc.simulate(
+        mech,
+        ctl.track(reference),
+        q0,
+        v0,
+        duration=1.0,
+        plant=hc.Plant(limits=limits),
+        integrator=hc.Integrator(rtol=1e-7),
+    )
     half_turn = np.linalg.norm(run.q[:, -4:-1], axis=1)  # of the platform's quaternion
     runs[kind], tilts[kind] = run, np.degrees(2 * np.arcsin(half_turn))
     late = height(run.t[-1]) - (run.q[-1, -5] - q0[-5])

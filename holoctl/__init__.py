@@ -143,6 +143,7 @@ if TYPE_CHECKING:
     from holoctl.rows.reactions import ConstraintWrench, constraint_wrenches
     from holoctl.rows.terms import Terms, terms
     from holoctl.simulation.events import Event
+    from holoctl.simulation.plant import Integrator, Plant
     from holoctl.simulation.run import Run
     from holoctl.simulation.sensors import Sensors
     from holoctl.simulation.simulate import simulate
@@ -247,6 +248,7 @@ _HOMES = {
     "rows.evaluate": ["by_constraint"],
     "rows.reactions": ["ConstraintWrench", "constraint_wrenches"],
     "simulation.events": ["Event"],
+    "simulation.plant": ["Integrator", "Plant"],
     "simulation.run": ["Run"],
     "simulation.sensors": ["Sensors"],
     "simulation.simulate": ["simulate"],

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support import together
 from zoo import closed_chain, floating_leg, four_bar, standing_leg
 
 import holoctl as hc
@@ -102,7 +103,7 @@ def relaxed(s, **changes):
 def simulated(s, **changes):
     """A short run of the four-bar without torque."""
     arguments = {"duration": 0.002, **changes}
-    return hc.simulate(s.mech, lambda t, q, v: np.zeros(1), s.q, s.v, **arguments)
+    return hc.simulate(s.mech, lambda t, q, v: np.zeros(1), s.q, s.v, **together(**arguments))
 
 
 def closing(s, *frames):

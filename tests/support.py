@@ -22,6 +22,19 @@ from holoctl.tree.kinematics import kinematics
 
 EPS = np.finfo(float).eps
 
+
+def together(**options):
+    """Options of `simulate`, named one by one: those of a plant and of an integrator as such."""
+    plant = {x: options.pop(x) for x in ("dynamics", "limits", "f_ext", "efforts") if x in options}
+    how = ("method", "rtol", "atol", "at_singular", "hold")
+    integrator = {x: options.pop(x) for x in how if x in options}
+    if plant:
+        options["plant"] = hc.Plant(options.get("plant"), **plant)
+    if integrator:
+        options["integrator"] = hc.Integrator(**integrator)
+    return options
+
+
 SHORT = (
     "four_bar", "five_bar", "floating_leg", "geared_slider", "hung_plate", "standing_leg",
     "sine_gear", "timed_arm", "sine_chart", "three_motors", "screw_chain", "slotted_arms",

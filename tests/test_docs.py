@@ -396,7 +396,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      lambda: (100.0 * (of("realtime.RESOLUTION") - 1.0), 1e6 * of("realtime.SHORTEST"),
               of("realtime.LONGEST"))),
     (DECISIONS, "`rtol` {}, `atol` {};",
-     lambda: tuple(default(hc.simulate, x) for x in ("rtol", "atol"))),
+     lambda: tuple(default(hc.Integrator, x) for x in ("rtol", "atol"))),
     (DECISIONS, "The start may be off by {} (scaled)", "tolerances.CLOSED"),
     (DECISIONS, "More than {} evaluations of the dynamics", "tolerances.MOST_STEPS"),
     (DECISIONS, "The correction takes at most {} steps, to {}, or to {} where",

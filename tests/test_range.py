@@ -127,7 +127,7 @@ def test_the_settings_of_numpy_are_left_as_they_were():
     with np.errstate(over="raise"):
         hc.inverse_dynamics(mech, q, v, [1.0], partition=part)
         hc.simulate(mech, controller, q, v, 2e-3)
-        hc.simulate(mech, controller, q, v, 1e-3, hold=False)
+        hc.simulate(mech, controller, q, v, 1e-3, integrator=hc.Integrator(hold=False))
         assert np.geterr()["over"] == "raise"
     assert set(seen) == {"raise"}  # the controller is the caller's
 

@@ -247,7 +247,13 @@ def slider(reading: Reading, times: Array) -> Array:
     """Of holoctl's run, m."""
     mech, q, v = make_spatial(reading)
     found = hc.simulate(
-        mech, None, q, v, times[-1], output=np.union1d(0.0, times), rtol=RTOL, atol=ATOL
+        mech,
+        None,
+        q,
+        v,
+        times[-1],
+        output=np.union1d(0.0, times),
+        integrator=hc.Integrator(rtol=RTOL, atol=ATOL),
     )
     at = np.searchsorted(found.t, times - 1e-9)
     place = mech.model.idx_qs[mech.model.getJointId("slide")]

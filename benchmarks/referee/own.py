@@ -16,12 +16,16 @@ def simulated(problem: Problem, **more: Any) -> tuple[hc.Mechanism, hc.Run, floa
     simulate = hc.simulate  # imported here, not while the clock runs
     mech, q, v = problem.make()
     options: dict[str, Any] = {"rtol": RTOL, "atol": ATOL, **problem.options, **more}
+    how = ("method", "rtol", "atol", "at_singular")
+    integrator = hc.Integrator(**{x: options.pop(x) for x in how if x in options})
     times = problem.times
     options.setdefault("output", times if times[0] == 0.0 else np.append(0.0, times))
     if problem.effort:
         effort = mech.B @ np.array(problem.effort)
-        options["efforts"] = lambda t, q, v: effort
-    run, seconds = timed(lambda: simulate(mech, None, q, v, times[-1], **options))
+        options["plant"] = hc.Plant(efforts=lambda t, q, v: effort)
+    run, seconds = timed(
+        lambda: simulate(mech, None, q, v, times[-1], integrator=integrator, **options)
+    )
     return mech, run, seconds
 
 

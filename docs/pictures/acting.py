@@ -89,7 +89,15 @@ def crossing() -> Figure:
     mech = hc.Mechanism(model, [closure], ["crank"], name="parallelogram")
     q0, v0 = hc.assemble(mech, [0.9, -0.9, 0.9], v_guess=[-1, 1, -1])
     often = np.linspace(0.0, 2.0, 201)
-    run = hc.simulate(mech, None, q0, v0, duration=2.0, at_singular="cross", output=often)
+    run = hc.simulate(
+        mech,
+        None,
+        q0,
+        v0,
+        duration=2.0,
+        integrator=hc.Integrator(at_singular="cross"),
+        output=often,
+    )
     fig, (ax, bx) = figure(7.0, 2.7, 1, 2)
     for i, name in enumerate(("crank", "coupler", "rocker")):
         ax.plot(run.t, run.q[:, i], label=name, linestyle=":" if name == "rocker" else "-")

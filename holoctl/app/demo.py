@@ -28,6 +28,7 @@ from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.io.load import load, robot_file
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.simulation.plant import Integrator, Plant
 from holoctl.simulation.run import Run
 from holoctl.simulation.sensors import Sensors
 from holoctl.simulation.simulate import simulate
@@ -188,9 +189,17 @@ def demo(
     for label, plant, hold, sensors in plants:
         law = from_motors.track_from_motors if sensors else ctl.track
         run = simulate(
-            mech, law(reference), q0, v0, duration,
-            plant=plant, rate=rate, hold=hold, sensors=sensors, progress=progress,
-        )  # fmt: skip
+            mech,
+            law(reference),
+            q0,
+            v0,
+            duration,
+            plant=plant,
+            rate=rate,
+            integrator=Integrator(hold=hold),
+            sensors=sensors,
+            progress=progress,
+        )
         scenarios.append(scenario(mech, drawing, figure_at, label, run))
     transient = min(1.0, duration / 2)
     most = too_little(mech, scenarios[0].run, transient)
@@ -198,7 +207,7 @@ def demo(
     limited = ComputedTorque(mech, KP, KD, limits=limits, dt=1.0 / rate)
     run = simulate(
         mech, limited.track(reference), q0, v0, duration,
-        rate=rate, limits=limits, progress=progress,
+        rate=rate, plant=Plant(limits=limits), progress=progress,
     )  # fmt: skip
     unit = " or ".join(sorted(set(motor_units(mech))))
     label = f"motors up to {most:.3g} {unit}, {rate:g} Hz"

@@ -177,10 +177,10 @@ class Loop:
         ----------
         q_motors, v_motors : array_like
             Positions and rates in the order of `measured`; rad or m, rad/s or m/s.
-        *reference
+        reference
             As ``controller.torque`` takes it, with the time t, s, behind it: ``q_ref, v_ref, a_ref,
             t=0.0``, or of a law of tasks ``reference, t=0.0``.
-        **more
+        more
             ``out=``, a (nu,) array, takes the result, and is left as it is where an error is
             raised. Of a law of tasks in Python, ``f_ext=`` are external forces that are measured.
 

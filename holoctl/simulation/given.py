@@ -26,11 +26,9 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
 from holoctl.simulation.motion import Efforts
 from holoctl.simulation.motors import Motors
+from holoctl.simulation.plant import Load
 
-__all__ = ["Inputs", "Load", "check_controller", "check_tick", "target_of", "tell_time"]
-
-Load = Callable[[float, Vector, Vector], Any]
-"""load(t, q, v): forces from outside, or efforts on the coordinates."""
+__all__ = ["Inputs", "check_controller", "check_tick", "target_of", "tell_time"]
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,7 @@ class Seen:
 
 def seen_by(
     controller: Any, sensors: Any, mech: Mechanism, plant: Mechanism, ticks: Sequence[float],
-    rate: float, seed: int,
+    rate: float,
 ) -> Seen | None:  # fmt: skip
     """What a controller sees, from the start on; None for the state as it is.
 
@@ -227,9 +227,19 @@ def seen_by(
     delay = sensors.delay if sensors.delay * rate > TICK_ROUNDED else 0.0
     coming = _coming(ticks, delay, rate)
     return Seen(
-        sensors, names, view, (positions, rates), step, rate, delay, np.random.default_rng(seed),
-        coming, next(coming, np.inf), deque(), rate_filter,
-    )  # fmt: skip
+        sensors,
+        names,
+        view,
+        (positions, rates),
+        step,
+        rate,
+        delay,
+        np.random.default_rng(sensors.seed),
+        coming,
+        next(coming, np.inf),
+        deque(),
+        rate_filter,
+    )
 
 
 # ------------------------------------------------------------------------------------ instants

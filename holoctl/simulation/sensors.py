@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from holoctl.base.checks import name_list, number, numbers, positive, shown
+from holoctl.base.checks import name_list, number, numbers, positive, shown, whole
 from holoctl.base.errors import InputError
 
 __all__ = ["WHOLE_STATE", "Sensors"]
@@ -45,6 +45,8 @@ class Sensors:
         positions that are read, at the rate of the simulation. It starts with the rates at the
         start. What has no position for each coordinate keeps its rates, and their noise. Default:
         rates are measured.
+    seed : int, optional
+        Of the noise, at least 0.
 
     Raises
     ------
@@ -65,6 +67,7 @@ class Sensors:
     counts: Any = None
     delay: float = 0.0
     rate_bandwidth: float | None = None
+    seed: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -79,6 +82,7 @@ class Sensors:
         if self.rate_bandwidth is not None:
             bandwidth = positive("rate_bandwidth", self.rate_bandwidth, "rad/s")
             put(self, "rate_bandwidth", bandwidth)
+        put(self, "seed", whole("seed", self.seed, 0))
 
 
 def _names(given: Any) -> tuple[str, ...] | str | None:

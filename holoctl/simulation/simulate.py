@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import Vector, flag, one_of, positive, whole
+from holoctl.base.checks import Vector, flag, positive
 from holoctl.base.errors import InputError
 from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
@@ -26,14 +26,13 @@ from holoctl.dynamics.tick.prepared_forward import (
     with_other_efforts,
 )
 from holoctl.mechanism.checks import check_mechanism, check_state
-from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import scaled_rows_at
-from holoctl.simulation.asked import check_dynamics, checked_output, ticks_of, tolerance
+from holoctl.simulation.asked import check_dynamics, checked_output, ticks_of
 from holoctl.simulation.events import Event, Watched, checked_events
-from holoctl.simulation.given import Inputs, Load, check_controller, check_tick, target_of
+from holoctl.simulation.given import Inputs, check_controller, check_tick, target_of
 from holoctl.simulation.motion import (
     Dynamics,
     Settings,
@@ -43,11 +42,11 @@ from holoctl.simulation.motion import (
     new_efforts,
 )
 from holoctl.simulation.motors import motors_of
+from holoctl.simulation.plant import Integrator, Plant, integrator_of, plant_of
 from holoctl.simulation.record import finished, record_for
 from holoctl.simulation.run import Run
 from holoctl.simulation.seen import seen_by
 from holoctl.simulation.sensors import Sensors
-from holoctl.simulation.stepping import METHODS
 from holoctl.simulation.travel import (
     Decided,
     Travel,
@@ -61,8 +60,6 @@ from holoctl.simulation.travel import (
 
 __all__ = ["simulate"]
 
-AT_SINGULAR = ("raise", "cross")
-
 
 def simulate(
     mech: Mechanism,
@@ -71,21 +68,12 @@ def simulate(
     v0: Any,
     duration: float,
     *,
-    method: str = "auto",
-    at_singular: str = "raise",
+    plant: Mechanism | Compiled | Plant | None = None,
+    rate: float = 1000.0,
+    sensors: Sensors | None = None,
     events: Sequence[Event] | Event = (),
     output: Any = None,
-    plant: Mechanism | None = None,
-    dynamics: Compiled | None = None,
-    rate: float = 1000.0,
-    hold: bool = True,
-    sensors: Sensors | None = None,
-    limits: Limits | None = None,
-    seed: int = 0,
-    rtol: float = 1e-9,
-    atol: float = 1e-11,
-    f_ext: Load | None = None,
-    efforts: Load | None = None,
+    integrator: Integrator | None = None,
     progress: bool = False,
 ) -> Run:
     """Simulate a mechanism, alone or under a controller.
@@ -111,47 +99,25 @@ def simulate(
         Start, on the manifold: see `assemble`.
     duration : float
         s. Where it is not a multiple of the tick, the last tick is shorter.
-    method : str, optional
-        ``"DOP853"`` or ``"RK45"`` (explicit), ``"LSODA"``, ``"Radau"`` or ``"BDF"`` (for stiff
-        forces; scipy's). ``"auto"``: DOP853, or RK45 with one step for each tick; where forces
-        turn out to be stiff, LSODA or Radau from there on.
-    at_singular : str, optional
-        At a configuration where the constraints lose rank and paths branch: ``"raise"`` stops
-        before it, ``"cross"`` follows the smooth path over it and records the instant.
+    plant : Mechanism, Compiled or Plant, optional
+        What is simulated, with the same coordinates and motors as `mech`: a mechanism, compiled
+        forward dynamics of one, or a `Plant`, which has limits of motors and loads from outside
+        too. Default: `mech`.
+    rate : float, optional
+        Ticks per second. Where something may depend on time (loads, a continuous controller,
+        functions of a `Custom` or `CustomForce`), no step is longer than ten of them: what acts
+        for less may be missed.
+    sensors : Sensors, optional
+        What the controller is shown at a tick: which joints, with what noise, how late. Default:
+        the exact state. Not with a continuous controller.
     events : Event or sequence of Event, optional
         What ends the run, or changes plant and velocity, on the way.
     output : (n,) array_like, optional
         Instants to record, ascending, from 0 to `duration`. Default: the ticks of `rate`, the end
         included.
-    plant : Mechanism, optional
-        What is simulated, with the same coordinates and motors as `mech`.
-    dynamics : Compiled, optional
-        Compiled forward dynamics of the plant, to be quicker: whole steps, where efforts are held,
-        and the rows that are looked at after them, are machine code too.
-    rate : float, optional
-        Ticks per second. Where something may depend on time (loads, a continuous controller,
-        functions of a `Custom` or `CustomForce`), no step is longer than ten of them: what acts
-        for less may be missed.
-    hold : bool, optional
-        False: evaluate the controller continuously, as an ideal analog controller.
-    sensors : Sensors, optional
-        What the controller is shown at a tick: which joints, with what noise, how late. Default:
-        the exact state. Not with a continuous controller.
-    limits : Limits, optional
-        Of the motors of the plant: what a controller asks for is clipped to `effort`, and to
-        `speed_torque` at the rates that the motors have at each instant. Positions, velocities and
-        accelerations of joints are not limited: a plant has no end stops. Default: none;
-        ``hc.limits_of(plant)`` are those of its description.
-    seed : int, optional
-        Seed of the noise of the sensors.
-    rtol, atol : float, optional
-        Tolerances of a step: of rates relative and absolute, of positions per rad, or per size of
-        the mechanism.
-    f_ext : callable, optional
-        ``f_ext(t, q, v)``: external forces on the plant at any instant, as `inverse_dynamics`
-        takes them. The controller is not told.
-    efforts : callable, optional
-        ``efforts(t, q, v)``: (nv,) efforts on the coordinates of the plant, N m or N, likewise.
+    integrator : Integrator, optional
+        Method and tolerances of the steps, what is done at a singular configuration, and whether
+        the controller is held between ticks. Default: ``Integrator()``.
     progress : bool, optional
         Show a progress bar (needs tqdm).
 
@@ -163,9 +129,9 @@ def simulate(
     Raises
     ------
     InputError
-        For wrong shapes, words or numbers, a plant, `dynamics`, `sensors` or `limits` that do not
-        match, more than ten million instants, a controller, a load or an event that returns the
-        wrong shape or numbers that are not finite.
+        For wrong shapes, words or numbers, a `plant` or `sensors` that do not match, more than ten
+        million instants, a controller, a load or an event that returns the wrong shape or numbers
+        that are not finite.
     InconsistentError
         If the start is not on the manifold, the motion gets too fast to integrate, or leaves the
         constraints; or, where the geometry is rounded, opens a row that was left out beyond its
@@ -184,8 +150,8 @@ def simulate(
     docs/derivations.md, "Simulation".
     """
     check_mechanism(mech)
-    plant = mech if plant is None else plant
-    check_mechanism(plant, "plant")
+    plant, simulated = plant_of(plant, mech)
+    dynamics, limits = simulated.dynamics, simulated.limits
     check_plant(mech, plant, "plant")
     if controller is not None:
         check_controller(controller)
@@ -196,12 +162,8 @@ def simulate(
             f"duration and rate make {duration * rate:.3g} ticks; a run has at most "
             f"{MOST_TICKS:.0e}, all of them recorded"
         )
-    one_of("method", method, METHODS)
-    one_of("at_singular", at_singular, AT_SINGULAR)
-    watched = checked_events(events)
-    rtol, atol = tolerance("rtol", rtol), tolerance("atol", atol)
-    seed = whole("seed", seed, 0)
-    hold, progress = flag("hold", hold), flag("progress", progress)
+    by = integrator_of(integrator)
+    watched, progress, hold = checked_events(events), flag("progress", progress), by.hold
     check_tick(controller, rate, hold)
     if sensors is not None and (controller is None or not hold):
         raise InputError(
@@ -210,27 +172,21 @@ def simulate(
     if limits is not None and controller is None:
         raise InputError("limits are of what a controller asks for, so they need one")
     motors = None if limits is None else motors_of(plant, limits)
-    for name, given in (("f_ext", f_ext), ("efforts", efforts)):
-        if given is not None and not callable(given):
-            raise InputError(
-                f"{name} must be a function (t, q, v); got {type(given).__name__}; a constant load "
-                "is lambda t, q, v: load"
-            )
     if dynamics is not None:
         check_dynamics(dynamics, plant)
     ticks = ticks_of(duration, rate)
     instants = ticks if output is None else checked_output(output, duration)
     held = controller is not None and hold
-    seen = seen_by(controller, sensors, mech, plant, ticks.tolist(), rate, seed)
-    make = _dynamics_by(dynamics)
-    timed = f_ext is not None or efforts is not None or (controller is not None and not hold)
-    longest = TIMED_TICKS / rate if timed or _may_depend_on_time(plant) else np.inf
-    cross = at_singular == "cross"
-    target = target_of(controller)
+    seen = seen_by(controller, sensors, mech, plant, ticks.tolist(), rate)
+    seed = 0 if sensors is None else sensors.seed
+    loaded = simulated.f_ext is not None or simulated.efforts is not None
+    timed = loaded or (controller is not None and not hold) or _may_depend_on_time(plant)
     settings = Settings(
-        make, method, rtol, atol, cross, 1.0 / rate, held, duration, longest, target
-    )
-    theirs = Inputs(controller, f_ext, efforts, dict(np.geterr()), motors)
+        dynamics=_dynamics_by(dynamics), method=by.method, rtol=by.rtol, atol=by.atol,
+        cross=by.at_singular == "cross", tick=1.0 / rate, ticks=held, end=duration,
+        longest=TIMED_TICKS / rate if timed else np.inf, target=target_of(controller),
+    )  # fmt: skip
+    theirs = Inputs(controller, simulated.f_ext, simulated.efforts, dict(np.geterr()), motors)
     tally = Tally()
     with np.errstate(all="ignore"):
         at = decided(plant, q, v, 0.0)

@@ -58,7 +58,7 @@ def _advanced(motion: Motion, stop: float) -> Piece:
         raise SingularityError(
             f"{motion.plant.name}: the motion runs into a singular configuration at t = "
             f"{motion.ahead:.9g} s, where the constraints lose rank and paths branch; "
-            'at_singular="cross" follows the smooth one'
+            'hc.Integrator(at_singular="cross") follows the smooth one'
         )
     near = time_to_singular(motion)
     if near and not motion.missed:

@@ -21,7 +21,7 @@ SAME, SENSED = 1e-12, 1e-11
 """Relative; where states are found by two machines, these differ by rounding times the gains."""
 
 DURATION = 0.06
-ROBOTS = few(["five_bar", "four_bar", "delta", "stewart", "leg"], ["five_bar"])
+ROBOTS, BOTH = ("four_bar", "delta", "stewart", "leg"), ("plain", "integral, nearest")
 
 KINDS = {
     "plain": {},
@@ -68,7 +68,7 @@ def run_of(follow, start, told, dynamics):
         return u
 
     plant = follow.controller.mech
-    return hc.simulate(plant, controller, *start, DURATION, dynamics=dynamics)
+    return hc.simulate(plant, controller, *start, DURATION, plant=dynamics)
 
 
 def assert_same_run(found, expected, same=SAME):
@@ -85,8 +85,10 @@ def assert_same_reports(found, expected):
         assert np.allclose(integral, wanted, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [*(("five_bar", kind) for kind in KINDS), *((name, kind) for kind in BOTH for name in ROBOTS)],
+)
 def test_a_run_is_that_of_the_controller_in_python(name, kind):
     ctl, start, reference = made(name, kind)
     fast = hc.compile(ctl, ["forward_dynamics", "torque"])
@@ -108,11 +110,15 @@ def test_a_run_from_the_motors_is_that_of_the_controller_in_python(kind):
     fast = hc.compile(ctl, ["forward_dynamics", "torque", "state"])
     runs = [
         hc.simulate(
-            ctl.mech, law.track_from_motors(reference), *start, DURATION, dynamics=fast,
+            ctl.mech,
+            law.track_from_motors(reference),
+            *start,
+            DURATION,
+            plant=fast,
             sensors=hc.Sensors(),
         )
         for law in (fast, ctl)
-    ]  # fmt: skip
+    ]
     assert_same_run(*runs)
 
 
@@ -198,18 +204,13 @@ def test_a_loop_of_a_thread_goes_on_in_python():
     ctl = hc.ComputedTorque(mech, 100.0, 20.0)
     fast, home = hc.compile(ctl, ["torque"]), mech.motor_positions(q)
     zero = np.zeros(1)
-    for k in range(60):
-        fast.torque_from_motors(home + 0.02 * k, zero, home, zero, zero)
-    other = fast
-    for k in range(60, 320):
+    sensors, rest, other = hc.PreparedAssembly(mech), np.zeros(mech.nv), fast
+    for k in range(320):
         x = home + 0.02 * k
         u = other.torque_from_motors(x, zero, home, zero, zero)
-        there = other._local.loop.assembly.q
-        assert mech.motor_positions(there) == pytest.approx(x, abs=1e-6)
-        assert u == pytest.approx(ctl.torque(there, np.zeros(mech.nv), home, zero, zero), rel=1e-7)
-        other, ctl = other.repartitioned(there, np.zeros(mech.nv)), ctl.repartitioned(
-            there, np.zeros(mech.nv)
-        )  # fmt: skip
+        there, _ = sensors.state(x, zero)
+        assert u == pytest.approx(ctl.torque(there, rest, home, zero, zero), rel=1e-7)
+        other, ctl = other.repartitioned(there, rest), ctl.repartitioned(there, rest)
     assert isinstance(other, hc.ComputedTorque)
 
 
@@ -229,7 +230,7 @@ def test_tasks_are_followed_as_in_python(at_singular):
     ):
         fast, model = hc.compile(ctl), hc.compile(mech, ["forward_dynamics"])
         follow, other = fast.track(reference), ctl.track(reference)
-        given = {"dynamics": model}
+        given = {"plant": model}
         assert_same_run(*(hc.simulate(mech, x, q, v, 0.05, **given) for x in (follow, other)))
         assert follow.last.damping == pytest.approx(other.last.damping, abs=1e-12)
         given["sensors"] = hc.Sensors()
@@ -286,7 +287,11 @@ def test_what_cannot_follow_says_so():
     refused(
         lambda: hc.simulate(ctl.mech, follow, *start, 0.01, rate=500.0), hc.InputError, "dt=0.002"
     )
-    refused(lambda: hc.simulate(ctl.mech, follow, *start, 0.01, hold=False), hc.InputError, "ki")
+    refused(
+        lambda: hc.simulate(ctl.mech, follow, *start, 0.01, integrator=hc.Integrator(hold=False)),
+        hc.InputError,
+        "ki",
+    )
     refused(
         lambda: hc.simulate(ctl.mech, follow, *start, 0.01, sensors=hc.Sensors()),
         hc.InputError, "track_from_motors",

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from expressed import EXPRESSED, case, compiled, states
-from support import closed_states, few, mechanism, relative
+from support import closed_states, few, mechanism, relative, together
 
 import holoctl as hc
 from holoctl.codegen.compiled import extension
@@ -37,7 +37,7 @@ def simulated(name, **more):
     mech, _ = case(name)
     q, v = states(name, "closed", 1)[0]
     u = efforts(mech)
-    return hc.simulate(mech, lambda t, q, v: u * np.cos(20.0 * t), q, v, 0.02, **more)
+    return hc.simulate(mech, lambda t, q, v: u * np.cos(20.0 * t), q, v, 0.02, **together(**more))
 
 
 QUICK = (
@@ -221,7 +221,9 @@ def test_other_efforts_on_the_way_are_seen_by_the_next_step():
         return push[round(t * 1000.0) % 2]
 
     run = hc.simulate(mech, controller, q, v, 0.01)
-    slow = hc.simulate(mech, controller, q, v, 0.01, efforts=lambda t, q, v: np.zeros(mech.nv))
+    slow = hc.simulate(
+        mech, controller, q, v, 0.01, plant=hc.Plant(efforts=lambda t, q, v: np.zeros(mech.nv))
+    )
     assert np.abs(run.q - slow.q).max() < 1e-13
     assert run.evaluations < slow.evaluations
 
@@ -238,7 +240,7 @@ def test_it_pickles_and_copies():
     twin = pickle.loads(pickle.dumps(f))
     q, v = closed_states("four_bar")[0]
     again = hc.simulate(
-        twin.mech, lambda t, q, v: efforts(twin.mech) * np.cos(20.0 * t), q, v, 0.02, dynamics=twin
+        twin.mech, lambda t, q, v: efforts(twin.mech) * np.cos(20.0 * t), q, v, 0.02, plant=twin
     )
     q, v = states("four_bar", "closed", 1)[0]
     assert (again.q == run.q).all()

@@ -122,7 +122,15 @@ def test_a_batch_with_certificates_is_that_of_c():
 def test_a_simulation_by_it_is_that_of_c():
     mech, q, v = five_bar()
     runs = [
-        hc.simulate(mech, None, q, v, 0.2, method="RK45", dynamics=hc.compile(mech, machine=m))
+        hc.simulate(
+            mech,
+            None,
+            q,
+            v,
+            0.2,
+            integrator=hc.Integrator(method="RK45"),
+            plant=hc.compile(mech, machine=m),
+        )
         for m in ("c", "vm")
     ]
     assert np.abs(runs[0].q - runs[1].q).max() < 1e-9

@@ -117,7 +117,7 @@ def test_a_tick_that_is_not_the_controllers_is_refused():
     with pytest.raises(hc.InputError, match=r"dt=0\.005"):
         hc.simulate(mech, follow, q, v, 0.1, rate=200.0)
     with pytest.raises(hc.InputError, match="hold"):
-        hc.simulate(mech, follow, q, v, 0.1, hold=False)
+        hc.simulate(mech, follow, q, v, 0.1, integrator=hc.Integrator(hold=False))
     first = mech.coordinate_names[0]
     limits = hc.Limits(velocity={first: 5.0})
     other = hc.ComputedTorque(mech, 100.0, 20.0, limits=limits).track(lambda t: (home, rest, rest))

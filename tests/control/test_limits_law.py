@@ -519,7 +519,7 @@ def test_joints_are_limited_under_the_friction_that_acts(joint):
         s, c = np.sin(w * t), np.cos(w * t)
         return home + way * s, w * way * c, -w * w * way * s
 
-    run = hc.simulate(mech, ctl.track(reference), q, v, 1.0, rtol=1e-7)
+    run = hc.simulate(mech, ctl.track(reference), q, v, 1.0, integrator=hc.Integrator(rtol=1e-7))
     farthest = np.abs(run.q[:, i] - q[i]).max()
     assert 0.199 < farthest < 0.2 + 2e-4  # friction that changes its side within a tick
 
@@ -636,7 +636,16 @@ def run_fast(seed, dt, policy="nearest"):
 
     n = round(0.5 / dt)
     often = np.arange(4 * n + 1) * (0.25 * dt)
-    run = hc.simulate(mech, controller, q, v, n * dt, rate=1.0 / dt, output=often, rtol=1e-8)
+    run = hc.simulate(
+        mech,
+        controller,
+        q,
+        v,
+        n * dt,
+        rate=1.0 / dt,
+        output=often,
+        integrator=hc.Integrator(rtol=1e-8),
+    )
     return np.abs(run.v[:, [1, 3]]).max(axis=1) / most - 1.0, run.t, told
 
 
@@ -687,6 +696,8 @@ def test_a_tick_on_is_what_the_mechanism_does():
     forward = hc.PreparedForwardDynamics(mech).acceleration
     tau = mech.B @ u
     found = change_in_a_tick(forward, mech, bound, q, v, forward(q, v, tau, 0.0), tau, 0.0, dt)
-    run = hc.simulate(mech, lambda t, q, v: u, q, v, dt, rtol=1e-11, atol=1e-13)
+    run = hc.simulate(
+        mech, lambda t, q, v: u, q, v, dt, integrator=hc.Integrator(rtol=1e-11, atol=1e-13)
+    )
     ends = [forward(*x, mech.B @ u) for x in ((q, v), (run.q[-1], run.v[-1]))]
     assert found == pytest.approx((ends[1] - ends[0])[[1, 3]], rel=2e-2)

@@ -86,7 +86,16 @@ def test_a_motion_tilts_a_third_or_hardly_at_all(most, period):
     for how, law in laws.items():
         follow = law.track(up_and_down(lengths, 0.05, period))
         rest = np.zeros(mech.nv)
-        run = hc.simulate(mech, follow, q, rest, 1.0, limits=limits, rate=RATE, rtol=1e-7)
+        run = hc.simulate(
+            mech,
+            follow,
+            q,
+            rest,
+            1.0,
+            plant=hc.Plant(limits=limits),
+            rate=RATE,
+            integrator=hc.Integrator(rtol=1e-7),
+        )
         worst[how] = tilts(mech, run).max()
         at_limit = run.u[:, mech.actuated.index(WEAK)]
         assert at_limit.max() == most

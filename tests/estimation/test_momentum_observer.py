@@ -87,9 +87,15 @@ def controlled(name, frame, force, amplitude, begin=0.05, duration=0.11):
         return before
 
     hc.simulate(
-        mech, controller, q, np.zeros(mech.nv), duration, rate=RATE, f_ext=load, rtol=1e-11,
-        atol=1e-13,
-    )  # fmt: skip
+        mech,
+        controller,
+        q,
+        np.zeros(mech.nv),
+        duration,
+        rate=RATE,
+        plant=hc.Plant(f_ext=load),
+        integrator=hc.Integrator(rtol=1e-11, atol=1e-13),
+    )
     return observer, told
 
 
@@ -201,9 +207,16 @@ def motion(name, duration=0.12, fine=8000, held=125, seed=0):
 
     out = np.arange(round(duration * fine) + 1) / fine
     run = hc.simulate(
-        mech, lambda t, q, v: u(t), q, v, duration, rate=held, output=out,
-        efforts=lambda t, q, v: load(t), rtol=1e-12, atol=1e-14,
-    )  # fmt: skip
+        mech,
+        lambda t, q, v: u(t),
+        q,
+        v,
+        duration,
+        rate=held,
+        output=out,
+        plant=hc.Plant(efforts=lambda t, q, v: load(t)),
+        integrator=hc.Integrator(rtol=1e-12, atol=1e-14),
+    )
     return run.t, run.q, run.v, u, load
 
 
@@ -315,7 +328,14 @@ def test_friction_and_springs_that_are_known_do_not_appear():
     plain = mechanism("five_bar")
     mech = plain.with_forces(forces)
     q, v = hc.assemble(mech, None, [0.8, 0.3, -0.9, 0.4])
-    run = hc.simulate(mech, lambda t, q, v: np.zeros(2), q, v, 0.1, rtol=1e-11, atol=1e-13)
+    run = hc.simulate(
+        mech,
+        lambda t, q, v: np.zeros(2),
+        q,
+        v,
+        0.1,
+        integrator=hc.Integrator(rtol=1e-11, atol=1e-13),
+    )
     knows, does_not = (hc.MomentumObserver(m, 1e4) for m in (mech, plain))
     for observer in (knows, does_not):
         observer.reset(run.q[0], run.v[0])
@@ -344,8 +364,16 @@ def test_known_forces_are_taken_at_both_ends_of_the_tick():
     mech = robot("five_bar")
     q, v = hc.assemble(mech, None, [1.0, 0.5, -1.0, 0.4])
     load = {"tip": (np.array([3.0, 0.0, 5.0]), np.zeros(3))}
-    run = hc.simulate(mech, lambda t, q, v: np.zeros(2), q, v, 0.1, rate=200.0,
-                      f_ext=lambda t, q, v: load, rtol=1e-11, atol=1e-13)  # fmt: skip
+    run = hc.simulate(
+        mech,
+        lambda t, q, v: np.zeros(2),
+        q,
+        v,
+        0.1,
+        rate=200.0,
+        plant=hc.Plant(f_ext=lambda t, q, v: load),
+        integrator=hc.Integrator(rtol=1e-11, atol=1e-13),
+    )
     told = []
     for known in (load, None):
         observer = hc.MomentumObserver(mech, 1e4, dt=5e-3)
@@ -496,9 +524,15 @@ def test_past_a_dead_point_of_its_coordinates():
     are taken; and then as right as one that had these all the time."""
     mech = slider_crank("crank")
     q, v = hc.assemble(mech, [0.5, -0.7, 0.6], [12.0, 0.0, 0.0], locked=["crank"])
-    run = hc.simulate(mech, lambda t, q, v: np.array([np.cos(40.0 * t)]), q, v, 0.5,
-                      efforts=lambda t, q, v: np.array([0.3, 0.0, 2.0]),
-                      rtol=1e-11, atol=1e-13)  # fmt: skip
+    run = hc.simulate(
+        mech,
+        lambda t, q, v: np.array([np.cos(40.0 * t)]),
+        q,
+        v,
+        0.5,
+        plant=hc.Plant(efforts=lambda t, q, v: np.array([0.3, 0.0, 2.0])),
+        integrator=hc.Integrator(rtol=1e-11, atol=1e-13),
+    )
     u = np.cos(40.0 * run.t)[:, None]
     by_slider = hc.partition(mech, run.q[0], independent=["slider"])
     always = hc.MomentumObserver(mech, GAIN, hc.partition(mech, run.q[0], independent=["crank"]))

@@ -29,9 +29,14 @@ def acceleration(mech, q, v):
 
 def moved(mech, q0, v0, duration):
     run = hc.simulate(
-        mech, lambda t, q, v: np.zeros(mech.nu), q0, v0, duration, rate=100.0, rtol=1e-11,
-        atol=1e-13,
-    )  # fmt: skip
+        mech,
+        lambda t, q, v: np.zeros(mech.nu),
+        q0,
+        v0,
+        duration,
+        rate=100.0,
+        integrator=hc.Integrator(rtol=1e-11, atol=1e-13),
+    )
     return run.t, run.q, run.v
 
 

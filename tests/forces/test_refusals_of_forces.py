@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
+from support import together
 from zoo import at, five_bar, four_bar, held_foot
 
 import holoctl as hc
@@ -210,7 +211,7 @@ def test_loads_of_a_simulation(argument):
         return np.zeros(1)
 
     def run(load):
-        return hc.simulate(mech, quiet, [0.6], [0.0], 0.01, **{argument: load})
+        return hc.simulate(mech, quiet, [0.6], [0.0], 0.01, **together(**{argument: load}))
 
     with pytest.raises(hc.InputError, match=rf"{argument} must be a function \(t, q, v\)"):
         run(np.zeros(1))

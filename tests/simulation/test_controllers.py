@@ -26,8 +26,13 @@ def test_what_a_controller_must_not_return(s, junk, hold):
     def controller(t, q, v):
         return np.zeros(1) if t < 0.003 else RETURNS[junk]
 
-    e = refused(lambda: hc.simulate(s.mech, controller, s.q, s.v, 0.01, hold=hold), hc.InputError,
-                "controller")  # fmt: skip
+    e = refused(
+        lambda: hc.simulate(
+            s.mech, controller, s.q, s.v, 0.01, integrator=hc.Integrator(hold=hold)
+        ),
+        hc.InputError,
+        "controller",
+    )
     (note,) = e.__notes__
     assert "four_bar" in note
     assert "t = 0.003 s" in note or not hold
@@ -56,7 +61,7 @@ def test_a_controller_that_writes_into_its_arguments_moves_nothing(s, hold):
             q[:], v[:] = 7.0, 7.0
         return np.zeros(1)
 
-    run = hc.simulate(s.mech, vandal, s.q, s.v, 0.003, hold=hold)
+    run = hc.simulate(s.mech, vandal, s.q, s.v, 0.003, integrator=hc.Integrator(hold=hold))
     assert np.array_equal(run.q, simulated(s, duration=0.003, hold=hold).q)
 
 

@@ -12,7 +12,7 @@ import pinocchio as pin
 import pytest
 import zoo
 from refusals import refused, simulated
-from support import closed_states, mechanism
+from support import closed_states, mechanism, together
 
 import holoctl as hc
 
@@ -35,7 +35,9 @@ WAYS = {
 def ran(way, f, duration=0.05, **options):
     q, v = closed_states("four_bar")[0]
     options = {"controller": None, **WAYS[way](f), **options}
-    return hc.simulate(mechanism("four_bar"), options.pop("controller"), q, v, duration, **options)
+    return hc.simulate(
+        mechanism("four_bar"), options.pop("controller"), q, v, duration, **together(**options)
+    )
 
 
 def late(error):
@@ -162,12 +164,19 @@ def test_dynamics_that_do_not_match(s, compiled):
     mech = mechanism("four_bar")
     q, v = closed_states("four_bar")[0]
     for junk in (5, "compiled", hc.PreparedForwardDynamics(mech), lambda q, v, tau: v):
-        refused(lambda junk=junk: hc.simulate(mech, None, q, v, 0.01, dynamics=junk), hc.InputError,
-                "dynamics", "forward_dynamics")  # fmt: skip
-    refused(lambda: hc.simulate(copy.deepcopy(mech), None, q, v, 0.01, dynamics=compiled),
+        plant = hc.Plant(dynamics=junk)
+        refused(lambda plant=plant: hc.simulate(mech, None, q, v, 0.01, plant=plant),
+                hc.InputError, "dynamics", "forward_dynamics")  # fmt: skip
+    for junk in (5, "compiled", hc.PreparedForwardDynamics(mech), lambda q, v, tau: v):
+        refused(lambda junk=junk: hc.simulate(mech, None, q, v, 0.01, plant=junk),
+                hc.InputError, "plant must be a Mechanism")  # fmt: skip
+        refused(lambda junk=junk: hc.simulate(mech, None, q, v, 0.01, integrator=junk),
+                hc.InputError, "hc.Integrator")  # fmt: skip
+    plant = hc.Plant(copy.deepcopy(mech), compiled)
+    refused(lambda: hc.simulate(mech, None, q, v, 0.01, plant=plant),
             hc.InputError, "dynamics", "four_bar")  # fmt: skip
     inverse = hc.compile(mech, ["inverse_dynamics"], flags=["-O0"])
-    refused(lambda: hc.simulate(mech, None, q, v, 0.01, dynamics=inverse), hc.InputError,
+    refused(lambda: hc.simulate(mech, None, q, v, 0.01, plant=inverse), hc.InputError,
             "inverse_dynamics", "forward_dynamics")  # fmt: skip
 
 
@@ -175,16 +184,14 @@ def test_compiled_dynamics_serve_until_something_changes(compiled):
     mech = mechanism("four_bar")
     q, v = closed_states("four_bar")[0]
     plain = hc.simulate(mech, None, q, v, 0.3)
-    assert hc.simulate(mech, None, q, v, 0.3, dynamics=compiled).q == pytest.approx(
-        plain.q, abs=1e-9
-    )
+    assert hc.simulate(mech, None, q, v, 0.3, plant=compiled).q == pytest.approx(plain.q, abs=1e-9)
     other = hc.compile(
         mech, ["forward_dynamics"], partition=hc.partition(mech, q, independent=["rocker"])
     )
-    assert hc.simulate(mech, None, q, v, 0.3, dynamics=other).q == pytest.approx(plain.q, abs=1e-9)
+    assert hc.simulate(mech, None, q, v, 0.3, plant=other).q == pytest.approx(plain.q, abs=1e-9)
     heavy = dataclasses.replace(mech, actuated=mech.actuated)
     event = hc.Event(lambda t, q, v: t - 0.1234, reaction=lambda t, q, v: (heavy, v))
-    run = hc.simulate(mech, None, q, v, 0.3, dynamics=compiled, events=event)
+    run = hc.simulate(mech, None, q, v, 0.3, plant=compiled, events=event)
     assert run.q == pytest.approx(plain.q, abs=1e-8)
 
 
@@ -195,7 +202,7 @@ def test_every_field_comes_back_from_a_file(tmp_path):
     mech = mechanism("four_bar")
     q, v = closed_states("four_bar")[0]
     run = hc.simulate(
-        mech, lambda t, q, v: [0.1], q, v, 0.05, seed=7, sensors=hc.Sensors("all", (1e-6, 1e-6)),
+        mech, lambda t, q, v: [0.1], q, v, 0.05, sensors=hc.Sensors("all", (1e-6, 1e-6), seed=7),
         events=[hc.Event(lambda t, q, v: t - 0.01), hc.Event(lambda t, q, v: t - 0.04, 0, True)],
     )  # fmt: skip
     assert run.ended == "event 1"

@@ -60,9 +60,15 @@ def closes(mech, duration, rate, load=None):
     motors = mech.motor_positions(q0)
     ctl = hc.ComputedTorque(mech, 100.0, 20.0)
     run = hc.simulate(
-        mech, ctl.track(reference(motors)), q0, v0, duration, rate=rate, rtol=1e-11, atol=1e-13,
-        efforts=load,
-    )  # fmt: skip
+        mech,
+        ctl.track(reference(motors)),
+        q0,
+        v0,
+        duration,
+        rate=rate,
+        integrator=hc.Integrator(rtol=1e-11, atol=1e-13),
+        plant=hc.Plant(efforts=load),
+    )
     motors, losses, external, stored = book(mech, run, load)
     size = abs(motors) + losses + abs(external)
     assert losses > 0.1 * size
@@ -108,8 +114,8 @@ def test_forces_on_frames_are_efforts_on_coordinates():
     def quiet(t, q, v):
         return np.zeros(2)
 
-    one = hc.simulate(mech, quiet, q, v, 0.2, f_ext=f_ext)
-    two = hc.simulate(mech, quiet, q, v, 0.2, efforts=efforts)
+    one = hc.simulate(mech, quiet, q, v, 0.2, plant=hc.Plant(f_ext=f_ext))
+    two = hc.simulate(mech, quiet, q, v, 0.2, plant=hc.Plant(efforts=efforts))
     none = hc.simulate(mech, quiet, q, v, 0.2)
     assert np.abs(one.q - two.q).max() < 1e-8
     assert np.abs(one.q - none.q).max() > 1e-3
@@ -174,4 +180,12 @@ def test_friction_that_is_too_stiff_is_named():
     q, v = hc.assemble(mech, v_guess=[0.1, 0.0, 0.0, 0.0])
     mech = mech.with_forces([hc.JointFriction(coulomb=1.0, transition=1e-6)])
     with pytest.raises(hc.InconsistentError, match=r"forces stiff \('friction'\), such as"):
-        hc.simulate(mech, lambda t, q, v: [0, 0], q, v, 0.02, rate=100.0, rtol=1e-6, atol=1e-8)
+        hc.simulate(
+            mech,
+            lambda t, q, v: [0, 0],
+            q,
+            v,
+            0.02,
+            rate=100.0,
+            integrator=hc.Integrator(rtol=1e-6, atol=1e-8),
+        )

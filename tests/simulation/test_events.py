@@ -8,7 +8,7 @@ from hoppers import G, ball, bounces, of_bounces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
-from support import closed_states, few, mechanism
+from support import closed_states, few, mechanism, together
 from zoo import slider_crank
 
 import holoctl as hc
@@ -18,7 +18,7 @@ BALL = ball()
 
 
 def dropped(events, duration, height=1.0, **options):
-    return hc.simulate(BALL, None, [height], [0.0], duration, events=events, **options)
+    return hc.simulate(BALL, None, [height], [0.0], duration, events=events, **together(**options))
 
 
 @pytest.mark.parametrize("rate", [1000.0, 3.0])
@@ -124,7 +124,7 @@ def test_events_happen_once_however_rough_the_run(method, rtol):
 
     event = hc.Event(lambda t, q, v: q[0] - 0.5, reaction=reaction)
     options = {"method": method, "rtol": rtol, "atol": 1e-2 * rtol}
-    run = hc.simulate(mech, None, q, v, 0.6, events=event, **options)
+    run = hc.simulate(mech, None, q, v, 0.6, events=event, **together(**options))
     fine = hc.simulate(mech, None, q, v, 0.6, events=event)
     assert len(run.events) == len(fine.events) >= 1
     assert np.abs(np.array(seen) - 0.5).max() < 1e-9
@@ -150,11 +150,13 @@ def test_events_on_the_way_over_a_singular_configuration():
     """A crank with equal bars passes its dead point; the event is there, and beside it."""
     mech = slider_crank("slider", (0.3, 0.3), (1.2, -2.4, 0.3))
     q, v = hc.assemble(mech, v_guess=[2.0, -4.0, 0.0])
-    plain = hc.simulate(mech, None, q, v, 0.6, at_singular="cross")
+    plain = hc.simulate(mech, None, q, v, 0.6, integrator=hc.Integrator(at_singular="cross"))
     assert len(plain.crossings) >= 1
     for off in (-0.03, -1e-4, 0.0, 1e-9, 1e-4, 0.03):
         event = hc.Event(lambda t, q, v, off=off: q[0] - 0.5 * np.pi - off)
-        run = hc.simulate(mech, None, q, v, 0.6, at_singular="cross", events=event)
+        run = hc.simulate(
+            mech, None, q, v, 0.6, integrator=hc.Integrator(at_singular="cross"), events=event
+        )
         assert len(run.events) == 1
         assert len(run.crossings) == len(plain.crossings)
         assert run.crossings == pytest.approx(plain.crossings, abs=1e-5)
@@ -183,7 +185,9 @@ def test_events_are_those_that_a_fine_record_shows(offset, slope, direction, hel
         return np.sin(2.0 * q[0] + slope * t) - offset
 
     options = {"events": hc.Event(g, direction), "output": np.linspace(0.0, 0.3, 601)}
-    run = hc.simulate(mech, (lambda t, q, v: [0.0]) if held else None, q, v, 0.3, **options)
+    run = hc.simulate(
+        mech, (lambda t, q, v: [0.0]) if held else None, q, v, 0.3, **together(**options)
+    )
     values = np.array([g(*state) for state in zip(run.t, run.q, run.v, strict=True)])
     before, after = values[:-1], values[1:]
     rises, falls = (before <= 0.0) & (after > 0.0), (before >= 0.0) & (after < 0.0)
@@ -201,7 +205,9 @@ def test_a_run_may_end_before_it_comes_to_a_singular_configuration(at_singular):
     q, v = hc.assemble(mech, v_guess=[2.0, -4.0, 0.0])
     for off in (0.1, 0.01, 1e-3, 1e-5):
         event = hc.Event(lambda t, q, v, off=off: q[0] - 0.5 * np.pi + off, terminal=True)
-        run = hc.simulate(mech, None, q, v, 0.6, at_singular=at_singular, events=event)
+        run = hc.simulate(
+            mech, None, q, v, 0.6, integrator=hc.Integrator(at_singular=at_singular), events=event
+        )
         assert run.ended == "event 0"
         assert run.q[-1, 0] == pytest.approx(0.5 * np.pi - off, abs=1e-9)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hoppers import BODY, FOOT, hopper, hops, of_hops
+from support import together
 
 import holoctl as hc
 
@@ -15,7 +16,7 @@ def hopped(h, height, duration, controller=None, **options):
     q = h.standing.reference.copy()
     q[h.up] += height
     v = np.zeros(h.flying.nv)
-    return hc.simulate(h.flying, controller, q, v, duration, events=hops(h), **options)
+    return hc.simulate(h.flying, controller, q, v, duration, events=hops(h), **together(**options))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,13 @@ def test_a_foot_that_stands_does_not_land():
     assert len(run.events) == 0
     for method in ("LSODA", "Radau"):  # they keep to the ground less exactly
         run = hc.simulate(
-            h.standing, None, q, v, 1.0, events=events, method=method, rtol=1e-5, atol=1e-7
+            h.standing,
+            None,
+            q,
+            v,
+            1.0,
+            events=events,
+            integrator=hc.Integrator(method=method, rtol=1e-5, atol=1e-7),
         )
         assert len(run.events) == 0
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pinocchio as pin
 import pytest
-from support import closed_states, few, mechanism
+from support import closed_states, few, mechanism, together
 from zoo import at, five_bar
 
 import holoctl as hc
@@ -19,7 +19,7 @@ NAMES = ("four_bar", "sine_chart", "timed_arm", "floating_leg", "hung_plate", "b
 
 def both(mech, q, v, duration, method, controller=None, **options):
     runs = [
-        hc.simulate(mech, controller, q, v, duration, method=m, **options)
+        hc.simulate(mech, controller, q, v, duration, **together(method=m, **options))
         for m in ("DOP853", method)
     ]
     return [
@@ -84,7 +84,15 @@ def test_a_body_that_spins_fast_keeps_its_momentum(joint, method):
     mech, inertia = spinning(joint)
     q = pin.neutral(mech.model)
     v = np.concatenate([np.zeros(mech.nv - 3), [0.1, 60.0, 0.1]])
-    run = hc.simulate(mech, None, q, v, 0.4, method=method, output=np.linspace(0.0, 0.4, 9))
+    run = hc.simulate(
+        mech,
+        None,
+        q,
+        v,
+        0.4,
+        integrator=hc.Integrator(method=method),
+        output=np.linspace(0.0, 0.4, 9),
+    )
     momenta = [
         pin.Quaternion(q[-4:]).toRotationMatrix() @ inertia.inertia @ v[-3:]
         for q, v in zip(run.q, run.v, strict=True)
@@ -122,12 +130,14 @@ def test_stiff_forces_take_few_steps(method):
     mech = five_bar("revolute").with_forces([FRICTION])
     q, v = hc.assemble(mech)
     options = {"rtol": 1e-7, "atol": 1e-9}
-    run = hc.simulate(mech, None, q, v, 0.1, method=method, **options)
-    exact = hc.simulate(mech, None, q, v, 0.1, method="Radau", rtol=1e-10, atol=1e-12)
+    run = hc.simulate(mech, None, q, v, 0.1, **together(method=method, **options))
+    exact = hc.simulate(
+        mech, None, q, v, 0.1, integrator=hc.Integrator(method="Radau", rtol=1e-10, atol=1e-12)
+    )
     assert run.steps < 300
     assert run.q == pytest.approx(exact.q, abs=1e-6)
     assert run.closure.max() < 1e-11
-    free = hc.simulate(five_bar("revolute"), None, q, v, 0.1, **options)
+    free = hc.simulate(five_bar("revolute"), None, q, v, 0.1, **together(**options))
     assert np.abs(free.q[-1] - run.q[-1]).max() > 1e-2
 
 
@@ -137,7 +147,7 @@ def test_stiff_forces_under_ticks(rate):
     q, v = hc.assemble(mech)
     options = {"rtol": 1e-7, "atol": 1e-9, "rate": rate}
     auto, radau = (
-        hc.simulate(mech, lambda t, q, v: [1.0, -1.0], q, v, 0.05, method=m, **options)
+        hc.simulate(mech, lambda t, q, v: [1.0, -1.0], q, v, 0.05, **together(method=m, **options))
         for m in ("auto", "Radau")
     )
     assert auto.q == pytest.approx(radau.q, abs=1e-7)
@@ -148,6 +158,6 @@ def test_what_is_too_stiff_for_a_method_is_told():
     mech = five_bar("revolute").with_forces([FRICTION])
     q, v = hc.assemble(mech)
     with pytest.raises(hc.InconsistentError, match="too fast to integrate") as caught:
-        hc.simulate(mech, None, q, v, 0.1, method="DOP853", rate=20.0)
+        hc.simulate(mech, None, q, v, 0.1, integrator=hc.Integrator(method="DOP853"), rate=20.0)
     assert 0.0 < caught.value.time < 0.05
     assert caught.value.run.closure.max() < 1e-11

@@ -26,7 +26,7 @@ from passages import (
     singular_angles,
 )  # fmt: skip
 from scipy.optimize import brentq
-from support import difference, few
+from support import difference, few, together
 
 import holoctl as hc
 
@@ -135,7 +135,9 @@ def simulated(p, motion, **options):
     """A run on the instants of the comparison, and the states that the reference has there."""
     times = np.linspace(0.0, motion.duration, 21)
     states = [motion.state(t) for t in times]
-    run = hc.simulate(p.mech, None, *states[0], motion.duration, output=times, **options)
+    run = hc.simulate(
+        p.mech, None, *states[0], motion.duration, output=times, **together(**options)
+    )
     return run, states
 
 
@@ -321,7 +323,12 @@ def test_no_wrong_motion_comes_of_a_partition_that_gets_bad_on_the_way(name, dec
             rows_decided_by(patch, never if decide is never else half_way)
             try:
                 run = hc.simulate(
-                    p.mech, None, *motion.state(0.0), 0.8, output=times, at_singular="cross"
+                    p.mech,
+                    None,
+                    *motion.state(0.0),
+                    0.8,
+                    output=times,
+                    integrator=hc.Integrator(at_singular="cross"),
                 )
             except (hc.SingularityError, hc.InconsistentError) as caught:
                 run, ended = caught.run, True

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 from refusals import refused
+from support import together
 
 import holoctl as hc
 
@@ -26,7 +27,7 @@ def waves(t, q=None, v=None):
 
 def simulated(controller, limits=None, duration=0.3, **options):
     mech, q, v = robot()
-    return hc.simulate(mech, controller, q, v, duration, limits=limits, **options)
+    return hc.simulate(mech, controller, q, v, duration, **together(limits=limits, **options))
 
 
 def can_give(mech, run):
@@ -98,7 +99,12 @@ def test_limits_are_those_of_the_plant():
         body.mass *= 3.0
     heavy = dataclasses.replace(mech, model=model)
     run = hc.simulate(
-        mech, waves, q, v, 0.3, plant=heavy, limits=hc.Limits(effort={mech.actuated[1]: 0.5})
+        mech,
+        waves,
+        q,
+        v,
+        0.3,
+        plant=hc.Plant(heavy, limits=hc.Limits(effort={mech.actuated[1]: 0.5})),
     )
     assert np.abs(run.u[:, 1]).max() == 0.5
     assert np.abs(run.u[:, 0]).max() > 5.0
@@ -113,7 +119,9 @@ def test_after_an_event_they_are_the_same():
     mech, q, v = robot()
     lighter = dataclasses.replace(mech, name="lighter")
     turns = hc.Event(lambda t, q, v: t - 0.1, reaction=lambda t, q, v: (lighter, v))
-    run = hc.simulate(mech, waves, q, v, 0.3, limits=hc.Limits(effort=2.0), events=[turns])
+    run = hc.simulate(
+        mech, waves, q, v, 0.3, plant=hc.Plant(limits=hc.Limits(effort=2.0)), events=[turns]
+    )
     assert len(run.events) == 1
     assert np.abs(run.u[run.t > 0.1]).max() == 2.0
 

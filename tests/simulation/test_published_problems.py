@@ -180,9 +180,15 @@ def test_an_hour_of_a_regular_four_bar():
     pytest.importorskip("casadi")
     mech, q, v = four_bar.REGULAR.make()
     run = hc.simulate(
-        mech, None, q, v, 3600.0, output=np.arange(3601.0), rtol=1e-11, atol=1e-13,
-        dynamics=hc.compile(mech, ["forward_dynamics"]),
-    )  # fmt: skip
+        mech,
+        None,
+        q,
+        v,
+        3600.0,
+        output=np.arange(3601.0),
+        integrator=hc.Integrator(rtol=1e-11, atol=1e-13),
+        plant=hc.compile(mech, ["forward_dynamics"]),
+    )
     assert run.closure.max() < 1e-10
     assert closure(mech, run.q, run.v) < 1e-10
     assert book(four_bar.REGULAR, mech, run) < 1e-8

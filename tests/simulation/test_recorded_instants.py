@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
-from support import closed_states, mechanism
+from support import closed_states, mechanism, together
 
 import holoctl as hc
 
@@ -22,7 +22,7 @@ def ran(duration, kind="alone", **options):
     mech = mechanism("four_bar")
     q, v = closed_states("four_bar")[0]
     options = {**KINDS[kind], **options}
-    return hc.simulate(mech, options.pop("controller"), q, v, duration, **options)
+    return hc.simulate(mech, options.pop("controller"), q, v, duration, **together(**options))
 
 
 @pytest.mark.parametrize("kind", KINDS)

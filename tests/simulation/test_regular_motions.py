@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from overconstrained import drawn, meant
 from scipy.integrate import solve_ivp
-from support import closed_states, mechanism
+from support import closed_states, mechanism, together
 from zoo import four_bar, tip_height
 
 import holoctl as hc
@@ -50,7 +50,16 @@ def step_for(width):
 def test_a_load_that_acts_late_and_for_short_is_not_jumped_over(method):
     mech, q, v = at_rest()
     load = bump(0.02)
-    run = hc.simulate(mech, None, q, v, 2.0, method=method, efforts=load, output=[2.0], rtol=1e-7)
+    run = hc.simulate(
+        mech,
+        None,
+        q,
+        v,
+        2.0,
+        integrator=hc.Integrator(method=method, rtol=1e-7),
+        plant=hc.Plant(efforts=load),
+        output=[2.0],
+    )
     expected = integrated(mech, q, v, load, [0.0, 1.2, 1.4, 2.0])
     assert np.abs(expected[3:]).max() > 0.1
     assert np.append(run.q[-1], run.v[-1]) == pytest.approx(expected, abs=1e-5)
@@ -60,7 +69,7 @@ def test_a_load_that_acts_late_and_for_short_is_not_jumped_over(method):
 def test_nor_is_one_that_sets_in_at_once(width):
     mech, q, v = at_rest()
     load = step_for(width)
-    run = hc.simulate(mech, None, q, v, 2.0, efforts=load, output=[2.0])
+    run = hc.simulate(mech, None, q, v, 2.0, plant=hc.Plant(efforts=load), output=[2.0])
     expected = integrated(mech, q, v, load, [0.0, 1.3, 1.3 + width, 2.0])
     assert np.append(run.q[-1], run.v[-1]) == pytest.approx(expected, abs=1e-6)
 
@@ -72,7 +81,9 @@ def late(q, v, t):
 def test_nor_a_continuous_controller_or_a_force_of_its_own():
     mech, q, v = at_rest()
     expected = integrated(mech, q, v, bump(0.02), [0.0, 1.2, 1.4, 2.0])
-    analog = hc.simulate(mech, lambda t, q, v: late(q, v, t)[:1], q, v, 2.0, hold=False)
+    analog = hc.simulate(
+        mech, lambda t, q, v: late(q, v, t)[:1], q, v, 2.0, integrator=hc.Integrator(hold=False)
+    )
     own = hc.simulate(mech.with_forces([hc.CustomForce(late)]), None, q, v, 2.0, output=[2.0])
     for run in (analog, own):
         assert np.append(run.q[-1], run.v[-1]) == pytest.approx(expected, abs=1e-6)
@@ -88,7 +99,9 @@ def test_nor_a_constraint_that_moves_for_short():
     bench = hc.Custom(lifted, time=True, scale=1.0, name="bench")
     mech = hc.Mechanism(model, [bench], ["a", "b"], reference=[1.0, -0.8, 0.4])
     q, _ = hc.assemble(mech)
-    run = hc.simulate(mech, None, q, np.zeros(3), 2.0, rtol=1e-6, output=[1.3, 2.0])
+    run = hc.simulate(
+        mech, None, q, np.zeros(3), 2.0, integrator=hc.Integrator(rtol=1e-6), output=[1.3, 2.0]
+    )
     assert run.closure.max() < 1e-9
     assert tip_height(run.q[0], 0.0)[0] == pytest.approx(0.1, abs=1e-9)
 
@@ -114,7 +127,7 @@ def test_methods_of_many_steps_are_accurate_at_coarse_tolerances(name, method, r
     mech = mechanism(name)
     q, v = closed_states(name)[0]
     fine, coarse = (
-        hc.simulate(mech, None, q, v, 0.3, output=[0.3], **options)
+        hc.simulate(mech, None, q, v, 0.3, output=[0.3], **together(**options))
         for options in ({}, {"method": method, "rtol": rtol, "atol": 1e-2 * rtol})
     )
     assert coarse.steps < 1000

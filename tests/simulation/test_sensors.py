@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from refusals import refused
-from support import closed_states, mechanism
+from support import closed_states, mechanism, together
 from zoo import add_body, at, bar, feet, lump
 
 import holoctl as hc
@@ -77,13 +77,13 @@ def start(name):
     return closed_states(name)[0]
 
 
-def watched(name, sensors, duration=0.1, push=0.0, **options):
+def watched(name, sensors, duration=0.1, push=0.0, seed=0, **options):
     """A run, and what its controller was shown."""
     mech = robot(name)
     controller = Watching(mech.nu, push)
-    given = {"rate": RATE, **options}
-    run = hc.simulate(mech, controller, *start(name), duration, sensors=sensors, **given)
-    return run, controller
+    given = together(**{"rate": RATE, **options})
+    given["sensors"] = sensors if sensors is None else dataclasses.replace(sensors, seed=seed)
+    return hc.simulate(mech, controller, *start(name), duration, **given), controller
 
 
 MEASURED = {
@@ -384,9 +384,16 @@ def test_a_delay_within_a_tick_shows_the_state_there(delay, method):
     then = np.maximum(instants - delay / RATE, 0.0)
     controller = Watching(2, 0.2)
     run = hc.simulate(
-        mech, controller, q, v, 0.1, rate=RATE, sensors=sensors, method=method,
+        mech,
+        controller,
+        q,
+        v,
+        0.1,
+        rate=RATE,
+        sensors=sensors,
+        integrator=hc.Integrator(method=method),
         output=np.unique([*then, *instants]),
-    )  # fmt: skip
+    )
     at_ = np.searchsorted(run.t, then)
     np.testing.assert_allclose(controller.x, run.q[at_][:, [0, 2]], atol=1e-12)
     np.testing.assert_allclose(controller.rates, run.v[at_][:, [0, 2]], atol=1e-11)
@@ -425,7 +432,15 @@ def test_a_loop_bears_a_delay_up_to_its_phase_margin(share, grows):
         return inertia * (wn**2 * (0.0 - x) - 2.0 * d * wn * rate)
 
     sensors = hc.Sensors(delay=share * margin - 0.5e-3)
-    run = hc.simulate(mech, loop, [0.1], [0.0], 3.0, sensors=sensors, rtol=1e-6, atol=1e-8)
+    run = hc.simulate(
+        mech,
+        loop,
+        [0.1],
+        [0.0],
+        3.0,
+        sensors=sensors,
+        integrator=hc.Integrator(rtol=1e-6, atol=1e-8),
+    )
     first, last = (np.abs(run.q[part]).max() for part in (slice(500, 1000), slice(-500, None)))
     assert (last > 2.0 * first) if grows else (last < 0.5 * first)
 
@@ -547,6 +562,7 @@ def test_a_controller_is_told_what_it_is_made_for():
     whole, own = ctl.track(lambda t: home), ctl.track_from_motors(lambda t: home)
 
     def refuses(controller, sensors, *words, **options):
+        options = together(**options)
         refused(
             lambda: hc.simulate(mech, controller, q, v, 0.01, sensors=sensors, **options),
             hc.InputError, *words,

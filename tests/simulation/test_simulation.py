@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pinocchio as pin
 import pytest
-from support import assert_rows_close, closed_states, few, mechanism, rows
+from support import assert_rows_close, closed_states, few, mechanism, rows, together
 from zoo import ZOO
 
 import holoctl as hc
@@ -47,7 +47,9 @@ def test_effort_is_held_between_ticks_and_sampled_at_them():
     assert run.u[:, 0] == pytest.approx(np.sin(run.t))
     assert run.t.shape == (11,)
     assert run.q.shape == (11, 3)
-    continuous = hc.simulate(mech, controller, q, v, 0.1, rate=100.0, hold=False)
+    continuous = hc.simulate(
+        mech, controller, q, v, 0.1, rate=100.0, integrator=hc.Integrator(hold=False)
+    )
     assert np.abs(continuous.q[-1] - run.q[-1]).max() > 1e-8
 
 
@@ -67,8 +69,8 @@ def test_runs_repeat_and_noise_depends_on_the_seed(tmp_path):
     ctl = hc.ComputedTorque(mech, 100.0, 20.0)
     q, v = hc.assemble(mech)
     hold = ctl.track(lambda t: ([1.2], [0.0], [0.0]))
-    noisy = hc.Sensors("all", noise=(1e-4, 1e-3))
-    runs = [hc.simulate(mech, hold, q, v, 0.05, sensors=noisy, seed=seed) for seed in (1, 1, 2)]
+    noisy = [hc.Sensors("all", noise=(1e-4, 1e-3), seed=seed) for seed in (1, 1, 2)]
+    runs = [hc.simulate(mech, hold, q, v, 0.05, sensors=sensors) for sensors in noisy]
     assert (runs[0].u == runs[1].u).all()
     assert np.abs(runs[0].u - runs[2].u).max() > 1e-3
     path = runs[0].save(tmp_path / "deeper" / "run")
@@ -147,7 +149,7 @@ def test_what_is_neither_true_nor_false_is_refused(given):
     q, v = hc.assemble(mech)
     for what in ("hold", "progress"):
         with pytest.raises(hc.InputError, match=f"{what} must be True or False"):
-            hc.simulate(mech, lambda t, q, v: np.zeros(2), q, v, 0.01, **{what: given})
+            hc.simulate(mech, lambda t, q, v: np.zeros(2), q, v, 0.01, **together(**{what: given}))
     with pytest.raises(hc.InputError, match="free_flyer must be True or False"):
         hc.load(hc.robot_file("leg"), free_flyer=given)
 
@@ -217,7 +219,7 @@ def test_efforts_at_an_error_are_those_that_act_or_not_told():
         return np.ones(1)
 
     with pytest.raises(RuntimeError) as error:
-        hc.simulate(mech, fails_later, q, v, 0.05, hold=False)
+        hc.simulate(mech, fails_later, q, v, 0.05, integrator=hc.Integrator(hold=False))
     u = error.value.run.u  # type: ignore[attr-defined]
     assert u.size
     assert np.all((u == 1.0) | np.isnan(u))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from refusals import refused
+from support import together
 
 import holoctl as hc
 
@@ -57,6 +58,7 @@ def test_a_controller_is_told_what_it_is_made_for(robot, kind):
     whole, own = ctl.track(lambda t: home), ctl.track_from_motors(lambda t: home)
 
     def refuses(controller, sensors, *words, **options):
+        options = together(**options)
         refused(
             lambda: hc.simulate(mech, controller, q, v, 0.01, sensors=sensors, **options),
             hc.InputError, *words,
@@ -102,7 +104,7 @@ def test_a_tick_that_is_not_the_controllers_is_refused(robot, kind):
     assert hc.simulate(mech, other, q, v, 0.01, rate=200.0).ended == ""
     free = LAWS[kind](mech, partition=part).track(lambda t: home)
     assert hc.simulate(mech, free, q, v, 0.02, rate=200.0).ended == ""
-    assert hc.simulate(mech, free, q, v, 0.01, hold=False).ended == ""
+    assert hc.simulate(mech, free, q, v, 0.01, integrator=hc.Integrator(hold=False)).ended == ""
 
 
 @pytest.mark.parametrize("kind", LAWS)

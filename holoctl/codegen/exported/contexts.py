@@ -15,7 +15,7 @@ __all__ = [
     "KeptNoise",
     "LimitedGravityTorque",
     "LimitedSolve",
-    "Plant",
+    "PlantFile",
     "PlantHeader",
     "Readme",
     "Rotation",
@@ -358,7 +358,7 @@ class LimitedGravityTorque:
 
 
 @dataclass(frozen=True)
-class Plant:
+class PlantFile:
     """``plant.c``: the exact plant, for trials.
 
     Attributes

@@ -23,7 +23,7 @@ from holoctl.codegen.exported.contexts import (
     KeptNoise,
     LimitedGravityTorque,
     LimitedSolve,
-    Plant,
+    PlantFile,
     PlantHeader,
     Readme,
     Shared,
@@ -363,7 +363,7 @@ def _symbols(E: Expressions, weights: Array | None) -> Any:
 
 def _plant_files(E: Expressions, timed: bool, shared: Shared, symbols: Any) -> dict[str, str]:
     parts = "".join(f"  normalise(q + {p[0]}, {len(p)});\n" for p in E.tree.unit_parts)
-    plant = Plant(
+    plant = PlantFile(
         laws=source(plant_functions(E, timed), LAW, symbols),
         norm=filled("plant_normalise.c") if parts else "",
         parts=parts or "  (void)q;\n",
