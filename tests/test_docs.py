@@ -484,7 +484,12 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (REALTIME, "After {} s without a reading", "tolerances.FIRST_GAP"),
     (DECISIONS, "Time that goes back by more than {} s is another", "tolerances.FIRST_TICK"),
     (DECISIONS, "A gap of more than {} s is no tick", "tolerances.FIRST_GAP"),
-    (REALTIME, "may have moved by more than {} rad", "tolerances.BACK_LONGEST"),
+    (REALTIME, "tell a way of more than {} (scaled) for that time, or for {} s without `t`, and "
+     "change on it by more than {} over",
+     ("tolerances.FIRST_WAY", "tolerances.FIRST_WAIT", "tolerances.FIRST_TURN")),
+    (DERIVATIONS, "tell a way of more than {} for the time that is told, or for {} s, and those "
+     "found at its beginning differ by more than {} over",
+     ("tolerances.FIRST_WAY", "tolerances.FIRST_WAIT", "tolerances.FIRST_TURN")),
     (REALTIME, "The error comes up to {} calls before",
      "tolerances.DEAD_POINT_TICKS"),
     ("docs/embedded.md", "the farther the sensors moved, and at most {}.",

@@ -369,9 +369,10 @@ more than a third, so that it was no tick. Where nobody tells the time, within t
 third. Behind more than the third the past tells nothing; back by more than the first is another
 run."""
 
-NO_MOTION = 1e3  # 1/s
-"""Rates of sensors of this size, scaled, are those of no mechanism: they are not asked where they
-come from."""
+FIRST_WAY, FIRST_TURN = 0.5, 0.1  # scaled
+"""Where the rates of a first reading tell a longer way than the first for the time since, they
+change by no more than the second over this time on that way: else it is not straight, and tells
+nothing."""
 
 TURNED_BACK = 0.25
 """A determinant that falls below this share of itself straight back vanishes on the way: two

@@ -27,14 +27,15 @@ from holoctl.base.tolerances import (
     FIRST_GAP,
     FIRST_SLOWED,
     FIRST_TICK,
+    FIRST_TURN,
     FIRST_WAIT,
+    FIRST_WAY,
     GAIN_LIMIT,
     JUMPS_BY,
     JUMPS_FROM,
     LEFT_OPEN,
     NEAR_TICK,
     NEARLY_SETTLED,
-    NO_MOTION,
     PREDICTED_STEP,
     SENSORS_AGREE,
     SETTLED_TICK,
@@ -121,10 +122,11 @@ class _Driver:
     way_back: str = number(WAY_BACK)
     first_tick: str = number(FIRST_TICK)
     first_wait: str = number(FIRST_WAIT)
-    no_motion: str = number(NO_MOTION)
     first_slowed: str = number(FIRST_SLOWED)
     first_gap: str = number(FIRST_GAP)
     turned_back: str = number(TURNED_BACK)
+    first_way: str = number(FIRST_WAY)
+    first_turn: str = number(FIRST_TURN)
     back_longest: str = number(BACK_LONGEST)
     back_shortest: str = number(BACK_SHORTEST)
     back_trials: int = BACK_TRIALS

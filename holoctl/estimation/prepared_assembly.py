@@ -47,14 +47,15 @@ from holoctl.base.tolerances import (
     FIRST_GAP,
     FIRST_SLOWED,
     FIRST_TICK,
+    FIRST_TURN,
     FIRST_WAIT,
+    FIRST_WAY,
     GAIN_DOUBT,
     GAIN_LIMIT,
     JUMPS_BY,
     JUMPS_FROM,
     LEFT_OPEN,
     NEAR_TICK,
-    NO_MOTION,
     ROWS_BETTER,
     SENSORS_AGREE,
     SIZE_FADES,
@@ -417,8 +418,8 @@ class PreparedAssembly:
         point that the mechanism may have passed since, straight back: within 2 (t - t of `reset`),
         at least 0.01 s and at most 0.5 s; within 0.05 s where `t` does not tell. Assumed, for no
         sensor tells: it was here at that time, or within 0.05 s; its rates have not fallen by more
-        than half since; no coordinate has moved by more than 2 (scaled), which is an error where
-        `t` tells it. Readings without rates prove nothing.
+        than half since. Where these tell a way of
+        more than 0.5 (scaled) for that time, or for 0.05 s, they must hardly change on it. Readings without rates prove nothing.
 
         Parameters
         ----------
@@ -631,17 +632,16 @@ class PreparedAssembly:
         jumped = size > min(FAR_TICK, max(JUMPS_BY * self._size, JUMPS_FROM))
         if self._read > 1 and not (jumped and before is not None and last <= before.determinant):
             return False
-        if not largest(rates * self._per_unit) < NO_MOTION:
-            return False
         v = self._velocity(there, rates)
         fast = largest(v / self.mech.column_scale)
-        if not fast:
+        if not 0.0 < fast < np.inf:
             return False
         mech, see, change = self.mech, self._see, there.determinant / last
         most = 1.0 + 1.0 / DEAD_POINT_TICKS
         at_once = not (self._read > 1 or self._refused) and 1.0 / most < change < most
         gone_by, back, passed = t - self._place.t, FIRST_GAP, False
-        if min(gone_by, FIRST_GAP) * fast > BACK_LONGEST:
+        waited = min(gone_by, FIRST_GAP) if gone_by > 0.0 or self._read > 1 else FIRST_WAIT
+        if waited * fast > FIRST_WAY and not self._straight(there, rates, v, waited):
             return True
         least = FIRST_TICK if at_once else FIRST_GAP
         if gone_by > 0.0:
@@ -659,6 +659,17 @@ class PreparedAssembly:
         see.evaluate(there.q, t)
         see.factor(there.borders)
         return passed
+
+    def _straight(self, there: Place, rates: Vector, v: Vector, waited: float) -> bool:
+        """Whether the rates of the coordinates hardly change on the way that they have gone."""
+        mech, see = self.mech, self._see
+        q, change = pin.integrate(mech.model, there.q, -waited * v), np.inf
+        if see.evaluate(q, there.t) and see.factor(there.borders):
+            before = self._velocity(there._replace(gamma=see.gamma(), drift=see.drift()), rates)
+            change = largest((before - v) / mech.column_scale)
+        see.evaluate(there.q, there.t)
+        see.factor(there.borders)
+        return waited * change <= FIRST_TURN
 
     def _check_redundant(self, there: Place, x: Vector) -> None:
         """Raise an error where rows left out, or sensors, contradict the others."""
