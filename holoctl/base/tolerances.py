@@ -446,7 +446,8 @@ TASKS_REMEMBERED = 100
 
 TASK_DOUBT, BESIDE_DAMPED = 1e3, 0.9
 """Tasks in a tick: the general path takes over where the scaled inverse of the Jacobian, or in code
-and for fewer rows than motions its inverse pivots, have a larger norm; and where damping is asked for, already at this share of where it begins."""
+and for fewer rows than motions its inverse pivots, have a larger norm; and where damping is asked
+for, already at this share of where it begins."""
 
 TASK_LOST = 1e-12
 """Directions of a task count as moved by so much at least, squared, where its damping is found."""
