@@ -18,7 +18,7 @@ from scipy.linalg import lapack
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import cholesky
 from holoctl.base.tolerances import BESIDE_DAMPED, TASK_DAMPED, TASK_DOUBT
-from holoctl.control.task_space.law import Asked, TaskLaw, critical_damping, gains
+from holoctl.control.task_space.law import TaskLaw, TaskRequest, critical_damping, gains
 from holoctl.control.tasks.contract import TaskTick
 from holoctl.dynamics.tick.aim import AimTick, Ground
 from holoctl.laws.task import TaskResult, task_motion
@@ -31,8 +31,8 @@ Product = Callable[[Vector], Vector]
 
 
 class NumericTask(NamedTuple):
-    """`laws.contract.Task` in numbers, of one thread; the Jacobian is its dependent and independent
-    columns."""
+    """`laws.contract.TaskOperators` in numbers, of one thread; the Jacobian is its dependent and
+    independent columns."""
 
     jacobian: tuple[Array, Array]
     right: Vector
@@ -66,7 +66,7 @@ def lay_out_task(
         dep, ind, rate = more.dep, more.ind, more.rows.rates
     task = _numeric_task(mech, law, ground, found, (dep, ind), rate)
 
-    def aim(q: Vector, v: Vector, t: float, asked: Asked) -> TaskResult:
+    def aim(q: Vector, v: Vector, t: float, asked: TaskRequest) -> TaskResult:
         if more is None:
             evaluate(q, v, t)
             J.dot(v, rate)
