@@ -448,8 +448,9 @@ TASKS_REMEMBERED = 100
 """For so many tasks a mechanism remembers what is usual."""
 
 TASK_DOUBT, BESIDE_DAMPED = 1e3, 0.9
-"""Tasks in a tick: the general path takes over where the inverse scaled pivots of the Jacobian have
-a larger norm; and where damping is asked for, already at this share of where it begins."""
+"""Tasks in a tick: the general path takes over where the scaled inverse of the Jacobian, or in code
+and for fewer rows than motions its inverse pivots, have a larger norm; and where damping is asked
+for, already at this share of where it begins."""
 
 TASK_LOST = 1e-12
 """Directions of a task count as moved by so much at least, squared, where its damping is found."""

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["Constraints", "Task", "Tree", "times"]
+__all__ = ["Constraints", "TaskOperators", "Tree", "times"]
 
 
 def times(A: Any, x: Any) -> Any:
@@ -130,7 +130,7 @@ class Tree(Protocol):
         ...
 
 
-class Task(Protocol):
+class TaskOperators(Protocol):
     """One task at a state, ``xd = J v`` and ``xdd = J a - right``, with its gains."""
 
     @property

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from holoctl.laws.contract import Constraints, Task, Tree, times
+from holoctl.laws.contract import Constraints, TaskOperators, Tree, times
 from holoctl.laws.response import mobility
 
 __all__ = ["TaskResult", "task_motion"]
@@ -53,7 +53,7 @@ class TaskResult(NamedTuple):
 
 
 def task_motion(
-    K: Constraints, tree: Tree, task: Task, wanted: Any, outside: Any, at_reference: bool
+    K: Constraints, tree: Tree, task: TaskOperators, wanted: Any, outside: Any, at_reference: bool
 ) -> TaskResult:
     """The motion for a reference `wanted`: value, rate and acceleration. The task feels the efforts
     `outside` (nv,), if there are any; with `at_reference` friction is that of the reference."""

@@ -7,7 +7,14 @@ import pinocchio as pin
 import pytest
 from refusals import refused
 from support import closed_states, few, mechanism, relative, rows, shared_partition
-from task_mechanisms import acceleration_of, of, partition_of, reference_near, states_of
+from task_mechanisms import (
+    WithoutTick,
+    acceleration_of,
+    of,
+    partition_of,
+    reference_near,
+    states_of,
+)
 
 import holoctl as hc
 
@@ -228,3 +235,40 @@ def test_a_mechanism_without_inertia_somewhere_is_refused():
     mech = given.with_model(m)
     ctl = hc.Impedance(mech, TASK, 100.0, "critical", partition=hc.partition(mech, bent(0.5)))
     refused(lambda: ctl.torque(bent(0.5), np.zeros(4), WANTED), hc.SingularityError, "inertia")
+
+
+def arm(n):
+    """Bars of a metre in a plane, each on the one before it."""
+    model, joint = pin.Model(), 0
+    for i in range(n):
+        down = np.array([0.0, 0.0, -1.0 if i else 0.0])
+        joint = model.addJoint(joint, pin.JointModelRY(), pin.SE3(np.eye(3), down), f"j{i}")
+        body = pin.Inertia(1.0, np.array([0.0, 0.0, -0.5]), 0.1 * np.eye(3))
+        model.appendBodyToJoint(joint, body, pin.SE3.Identity())
+    tip = pin.SE3(np.eye(3), np.array([0.1, 0.0, -1.0]))
+    model.addFrame(pin.Frame("tip", joint, tip, pin.FrameType.OP_FRAME))
+    return hc.Mechanism(
+        model, actuated=[f"j{i}" for i in range(n)], reference=0.3 + 0.2 * np.arange(n)
+    )
+
+
+def test_a_tick_answers_nothing_that_is_refused():
+    """Close to a stretched arm pivots share what is small: each looks good enough alone."""
+    mech, rng, told = arm(3), np.random.default_rng(1), []
+    task = hc.FrameTask("tip", "x z ry")
+    laws = [hc.TaskSpaceControl(mech, t, 40.0, 4.0) for t in (task, WithoutTick(task))]
+    for _ in range(100):
+        bent_by = 10.0 ** rng.uniform(-7, 0) * rng.normal(size=3)
+        q, v = np.r_[rng.normal(), np.pi * rng.integers(0, 2, 2)] + bent_by, rng.normal(size=3)
+        value, rate, acceleration = reference_near(mech, q, v, task)
+        found = []
+        for controller in laws:
+            try:
+                found.append(controller.torque(q, v, (value, rate, acceleration)))
+            except hc.SingularityError:
+                found.append(None)
+        assert (found[0] is None) == (found[1] is None), q.tolist()
+        told.append(found[0] is None)
+        if found[0] is not None:
+            assert relative(*found) < 1e-7
+    assert 20 < sum(told) < 80

@@ -145,7 +145,7 @@ def task_function(E: Expressions, subject: TaskSubject) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class SymbolicTask:
-    """`laws.contract.Task` as expressions.
+    """`laws.contract.TaskOperators` as expressions.
 
     Attributes
     ----------

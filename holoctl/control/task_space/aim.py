@@ -28,9 +28,9 @@ from holoctl.base.linalg import (
 )
 from holoctl.base.tolerances import SINGULAR
 from holoctl.control.task_space.law import (
-    Asked,
     Level,
     TaskLaw,
+    TaskRequest,
     check_regular,
     critical_damping,
     mobility_size,
@@ -84,7 +84,7 @@ class TaskAim:
             return lay_out_levels(mech, self.law, ground, self.at_reference)
         return lay_out_task(mech, self.law, ground, self.at_reference)
 
-    def at(self, P: Projection, act: Actuation, asked: Asked, known: Vector) -> Aimed:
+    def at(self, P: Projection, act: Actuation, asked: TaskRequest, known: Vector) -> Aimed:
         """Accelerations and rates of the motors, and what they push with besides."""
         mech, law = P.mechanism, self.law
         outside = asked.outside if law.natural else None  # felt, and not to be compensated

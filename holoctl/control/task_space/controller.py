@@ -22,8 +22,8 @@ from holoctl.control.limits_law import LIMIT_POLICIES
 from holoctl.control.limits_made import limits_law_of
 from holoctl.control.reference_law import FRICTION_AT, check_finite, position_error
 from holoctl.control.task_space.aim import TaskAim
-from holoctl.control.task_space.law import Asked, Posture, TaskLaw, TaskNotes
-from holoctl.control.tasks.contract import Wanted, wanted_of
+from holoctl.control.task_space.law import HeldPosture, TaskLaw, TaskNotes, TaskRequest
+from holoctl.control.tasks.contract import WantedMotion, wanted_of
 from holoctl.control.tasks.nearness import usual
 from holoctl.dynamics.tick.inverse_tick import Behind, why_general
 from holoctl.dynamics.tick.prepared_inverse import (
@@ -173,7 +173,7 @@ class TaskController:
     ) -> Vector:  # fmt: skip
         """The efforts of the law, within limits."""
         told = TaskNotes()
-        u, found = efforts(q, v, Asked(wanted, outside, told), t, None, None), None
+        u, found = efforts(q, v, TaskRequest(wanted, outside, told), t, None, None), None
         limited = self.limited
         if limited is not None and not limited.within(u):
             rest, rates = np.zeros(self.mech.nu), None if told.rates is None else told.rates()
@@ -184,7 +184,7 @@ class TaskController:
         return u
 
 
-def _check_finite(wanted: Sequence[Wanted]) -> None:
+def _check_finite(wanted: Sequence[WantedMotion]) -> None:
     """Name what of references is not finite."""
     for i, one in enumerate(wanted):
         of = f" of task {i}" if len(wanted) > 1 else ""
@@ -256,13 +256,13 @@ def task_controller(
     return TaskController(law, prepared, limited, options.assembly, feels)
 
 
-def posture_of(mech: Mechanism, positions: Any, kp: Any, kd: Any) -> Posture:
+def posture_of(mech: Mechanism, positions: Any, kp: Any, kd: Any) -> HeldPosture:
     """What is done with the motions that no task needs."""
     kp, kd = number("posture_kp", kp, "1/s^2"), number("posture_kd", kd, "1/s")
     if kp < 0.0 or kd < 0.0:
         raise InputError(f"posture_kp and posture_kd must not be negative; got {kp:g}, {kd:g}")
     if positions is None:
-        return Posture(None, None, kp, kd)
+        return HeldPosture(None, None, kp, kd)
     error_of, held = position_error(mech), numbers("posture", positions).copy()
     if held.shape not in ((mech.nu,), (mech.nq,)):
         raise InputError(
@@ -273,7 +273,7 @@ def posture_of(mech: Mechanism, positions: Any, kp: Any, kd: Any) -> Posture:
         raise InputError("posture must be finite")
     error_of(mech.reference, held)  # the other checks
     held.setflags(write=False)
-    return Posture(held, lambda q: error_of(q, held), kp, kd)
+    return HeldPosture(held, lambda q: error_of(q, held), kp, kd)
 
 
 def _tell_of_rows(mech: Mechanism, law: TaskLaw, motions: int) -> None:

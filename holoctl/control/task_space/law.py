@@ -44,15 +44,15 @@ from holoctl.base.linalg import (
 )
 from holoctl.base.tolerances import TASK_SINGULAR
 from holoctl.control.limited_tick import Limiting
-from holoctl.control.tasks.contract import BoundTask, Wanted
+from holoctl.control.tasks.contract import BoundTask, WantedMotion
 from holoctl.control.tasks.nearness import Usual, condition_of, damping_of
 
 __all__ = [
-    "Asked",
+    "HeldPosture",
     "Level",
-    "Posture",
     "TaskLaw",
     "TaskNotes",
+    "TaskRequest",
     "check_regular",
     "critical_damping",
     "gains",
@@ -90,12 +90,12 @@ class TaskNotes:
         self.damping, self.limiting, self.rates = 0.0, None, None
 
 
-class Asked(NamedTuple):
+class TaskRequest(NamedTuple):
     """What a tick of a task law is given besides the state.
 
     Attributes
     ----------
-    wanted : tuple of Wanted
+    wanted : tuple of WantedMotion
         One for each task.
     outside : (nv,) array or None
         Efforts from outside that an impedance is to feel.
@@ -103,7 +103,7 @@ class Asked(NamedTuple):
         Written into.
     """
 
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[WantedMotion, ...]
     outside: Vector | None
     told: TaskNotes
 
@@ -120,7 +120,7 @@ def matrix(gain: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Posture:
+class HeldPosture:
     """What is done with motions that no task needs: the motors are held, or only braked.
 
     Attributes
@@ -159,7 +159,7 @@ class TaskLaw:
         That is wanted, of an impedance.
     natural : bool
         Whether stiffness and damping make forces, which the natural inertia feels.
-    posture : Posture
+    posture : HeldPosture
     weights : tuple of float or None
         Of the tasks, where they share one level; None: by priority.
     damped : bool
@@ -173,7 +173,7 @@ class TaskLaw:
     damping: tuple[Array | None, ...]
     inertia: Array | None
     natural: bool
-    posture: Posture
+    posture: HeldPosture
     weights: tuple[float, ...] | None
     damped: bool
     usual: tuple[Usual, ...] = ()

@@ -21,7 +21,7 @@ from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector
 from holoctl.base.tolerances import TASK_DOUBT
-from holoctl.control.task_space.law import Asked, TaskLaw, null_space, times
+from holoctl.control.task_space.law import TaskLaw, TaskRequest, null_space, times
 from holoctl.control.task_space.tick import pivots_are_large
 from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
 from holoctl.mechanism.mechanism import Mechanism
@@ -58,7 +58,7 @@ def lay_out_levels(
     command = np.zeros(rows)
     squares = mech.column_scale[independent] ** 2
 
-    def aim(q: Vector, v: Vector, t: float, asked: Asked) -> Aimed | None:
+    def aim(q: Vector, v: Vector, t: float, asked: TaskRequest) -> Aimed | None:
         if asked.outside is not None:
             return None
         for wanted, (tick, own, stiffness, damping) in zip(asked.wanted, of_tasks, strict=True):

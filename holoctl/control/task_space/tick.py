@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector
-from holoctl.base.linalg import cholesky, in_place_lu, solved
+from holoctl.base.linalg import cholesky
 from holoctl.base.tolerances import BESIDE_DAMPED, TASK_DAMPED, TASK_DOUBT
-from holoctl.control.task_space.law import Asked, TaskLaw, critical_damping, gains
+from holoctl.control.task_space.law import TaskLaw, TaskRequest, critical_damping, gains
 from holoctl.control.tasks.contract import TaskTick
 from holoctl.dynamics.tick.aim import AimTick, Ground
 from holoctl.laws.task import TaskResult, task_motion
@@ -31,8 +31,8 @@ Product = Callable[[Vector], Vector]
 
 
 class NumericTask(NamedTuple):
-    """`laws.contract.Task` in numbers, of one thread; the Jacobian is its dependent and independent
-    columns."""
+    """`laws.contract.TaskOperators` in numbers, of one thread; the Jacobian is its dependent and
+    independent columns."""
 
     jacobian: tuple[Array, Array]
     right: Vector
@@ -66,7 +66,7 @@ def lay_out_task(
         dep, ind, rate = more.dep, more.ind, more.rows.rates
     task = _numeric_task(mech, law, ground, found, (dep, ind), rate)
 
-    def aim(q: Vector, v: Vector, t: float, asked: Asked) -> TaskResult:
+    def aim(q: Vector, v: Vector, t: float, asked: TaskRequest) -> TaskResult:
         if more is None:
             evaluate(q, v, t)
             J.dot(v, rate)
@@ -89,26 +89,38 @@ def _numeric_task(
     rows, k = J[1].shape
     stiffness, damping = gains(law)
     posture, unit, error_of = law.posture, np.eye(rows), tick.error
-    lu = in_place_lu(J[1].T if rows == k else np.zeros((0, 0)), scale * columns.min())
+    J_T, order = J[1].T, np.zeros(rows, dtype=np.int32)
+    per_unit, inverse = np.diag(1.0 / (scale * columns.min())), np.zeros((rows, rows), order="F")
+    entries = inverse.reshape(-1, order="F")
     squares, by_row = columns**2, scale[:, None]
     per_c, most = 1.0 / mech.column_scale[:, None], BESIDE_DAMPED / TASK_DAMPED**2
     posv, potrf, potrs = lapack.dposv, lapack.dpotrf, lapack.dpotrs
+    getrf, getrs = lapack.dgetrf, lapack.dgetrs
 
     def solve(b: Vector) -> Vector:
-        lu.solve(b, 1)
+        getrs(J_T, order, b, 1, 1)
         return b
 
     def transposed(x: Vector) -> Vector:
-        lu.solve(x, 0)
+        getrs(J_T, order, x, 0, 1)
         return x
 
     def square(J: Array) -> tuple[Product, Product]:
-        if not lu.factor() < TASK_DOUBT**2:
+        """In doubt by the norm of the scaled inverse: pivots may share what is small."""
+        nonlocal order
+        _, order, info = getrf(J_T, 1)
+        inverse[:] = per_unit
+        getrs(J_T, order, inverse, 1, 1)
+        if info or not entries.dot(entries) < TASK_DOUBT**2:
             here.doubtful = True
         return solve, transposed
 
     def critical(A: Array, ed: Vector) -> Vector:
-        found: Vector = critical_damping(law.stiffness[0], solved(A, unit)).dot(ed)
+        _, inertia, info = posv(A, unit)
+        if info:
+            here.doubtful = True
+            return ed
+        found: Vector = critical_damping(law.stiffness[0], inertia).dot(ed)
         return found
 
     def solver(J: Array, A: Array) -> Product:
