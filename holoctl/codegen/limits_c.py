@@ -18,6 +18,7 @@ from holoctl.base.tolerances import (
     FARTHEST_ASKED,
     NEAR_SPEED,
     OFF_A_BOUND,
+    OTHER_MOTION,
     SOFT_ROWS,
     UNMOVED,
 )
@@ -65,7 +66,7 @@ def limits_c(law: LimitsLaw) -> str:
     if law.policy == "scale":
         texts.append(filled("largest_scale.c"))
     if law.fast:
-        near = SimpleNamespace(near_speed=number(NEAR_SPEED))
+        near = SimpleNamespace(near_speed=number(NEAR_SPEED), other=number(OTHER_MOTION / law.dt))
         texts += [at_both_ends, filled("narrowed.c", own=near)]
     return "".join(texts)
 
@@ -123,8 +124,9 @@ def limited_c(found: LimitedLaw, law: LimitsLaw, name: str, shared: int, doubtfu
             into=", ".join("&late_doubt" if x == "doubt" else f"late_{x}" for x in found.first),
         )  # fmt: skip
         before += "".join(c_function(x) for x in found.ahead) + filled("change.c", own=own)
-        keep += "  int again = 0;\n"
-        twice = "  for (;;) { /* near a limit of velocity twice */\n"
+        arrays = ("rise", "fall", "least", "most", "now", "before", "change")
+        keep += f"  double {', '.join(f'{x}[LIMITED]' for x in arrays)};\n  int again = 0;\n"
+        twice = "  for (;;) { /* near a limit of velocity up to three times */\n"
         again = _AGAIN.format(name=name, given=", ".join([*inputs, "a"]), doubtful=doubtful)
     otherwise = "".join(filled(f"limited_{x}.c", own=of_law) for x in tried)
     own = SimpleNamespace(
@@ -134,12 +136,21 @@ def limited_c(found: LimitedLaw, law: LimitsLaw, name: str, shared: int, doubtfu
 
 
 _AGAIN = """\
-    if (again || found == NO_WAY || !near_speed(x_rate)) return found;
-    double change[LIMITED];
+    if (again == 2 || found == NO_WAY || (!again && !near_speed(x_rate))) return found;
     {name}_respond(w, &here);
-    if (!{name}_change({given}, asked, &here, u, change)) return {doubtful};
-    narrow(x_rate, change, lower + NU, upper + NU);
-    again = 1;
+    {name}_caused(asked, here.Y, u, now);
+    if (again && !other_motion(now, before)) return found;
+    if (!{name}_change({given}, asked, &here, u, now, change)) return {doubtful};
+    if (!again) acceleration_bounds(x, x_rate, least, most);
+    for (int j = 0; j < LIMITED; j++) {{
+      rise[j] = !again || change[j] > rise[j] ? change[j] : rise[j];
+      fall[j] = !again || change[j] < fall[j] ? change[j] : fall[j];
+      before[j] = now[j];
+      lower[NU + j] = least[j];
+      upper[NU + j] = most[j];
+    }}
+    narrow(x_rate, rise, fall, lower + NU, upper + NU);
+    again++;
 """
 
 
