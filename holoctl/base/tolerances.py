@@ -935,6 +935,10 @@ NEAR_SPEED = 0.9
 """Beyond this share of its limit of velocity, the bounds of a coordinate's acceleration hold at the
 end of the tick too."""
 
+OTHER_MOTION = 0.01
+"""Where limits at the end of the tick change the rate that a coordinate has there by more than this
+share of its limit of velocity, the end of the tick is another one: it is looked at once more."""
+
 LED_BACK_TICKS = 20.0
 """What is beyond a limit is led back with a time constant of so many ticks."""
 

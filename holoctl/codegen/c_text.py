@@ -31,7 +31,7 @@ def filled(name: str, shared: Any = None, own: Any = None) -> str:
     Parameters
     ----------
     name : str
-    shared, own : dataclass, optional
+    shared, own : frozen value or types.SimpleNamespace, optional
         Their fields are what the names of the template stand for: what several templates share,
         and what is of this one alone.
 

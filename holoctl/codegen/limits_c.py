@@ -7,6 +7,7 @@ libraries and behind `hc.compile`. They need NU and HOLOCTL_DIVIDES in front of 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from holoctl.base.tolerances import (
     FARTHEST_ASKED,
     NEAR_SPEED,
     OFF_A_BOUND,
+    OTHER_MOTION,
     SOFT_ROWS,
     UNMOVED,
 )
@@ -31,90 +33,6 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class _Nearest:
-    """``nearest.c``: sizes and tolerances of the C, by their names there."""
-
-    limited: int
-    bounds: int
-    room: int
-    square: int
-    rows_of_Y: int
-    rho: str = number(SOFT_ROWS)
-    farthest: str = number(FARTHEST_ASKED)
-    off: str = number(OFF_A_BOUND)
-    dependent: str = number(DEPENDENT_BOUND)
-
-
-@dataclass(frozen=True)
-class _Limits:
-    """``limits.c``: likewise; `arrays` are the limits, `braking` the laws of their bounds."""
-
-    arrays: str
-    braking: str
-    regular: str = number(EFFORT_REGULAR)
-    unmoved: str = number(UNMOVED)
-
-
-@dataclass(frozen=True)
-class _OfLaw:
-    """What may be tried past a limit; `name` is that of the law."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class _Respond:
-    """``respond.c``: whether all coordinates are told of, too, and the base of "scale", whose stage
-    comes `before`; `first` is a function for it."""
-
-    name: str
-    all_of: str = ""
-    all: str = ""
-    into: str = ""
-    base_of: str = ""
-    base: str = ""
-    based: str = ""
-    first: str = ""
-    before: str = ""
-
-
-@dataclass(frozen=True)
-class _Limited:
-    """``limited.c``; `given` are parameters, `otherwise` statements for what is past a limit, with
-    what they `keep`; `twice` and `again` are around them near a limit of velocity."""
-
-    name: str
-    given: str
-    keep: str
-    otherwise: str
-    twice: str
-    again: str
-
-
-@dataclass(frozen=True)
-class _Change:
-    """``change.c``: the law once more; `outputs` are arrays for it, `at` and `into` arguments."""
-
-    name: str
-    given: str
-    shared: int
-    nq: int
-    nv: int
-    late_t: str
-    late_based: str
-    outputs: str
-    at: str
-    into: str
-
-
-@dataclass(frozen=True)
-class _Narrowed:
-    """``narrowed.c``."""
-
-    near_speed: str = number(NEAR_SPEED)
-
-
-@dataclass(frozen=True)
 class Calls:
     """How the driver of a law is called: arguments that it is `given`; and where velocities are
     limited, the acceleration as it is `declared`, and as another output of the law (`moved`)."""
@@ -126,21 +44,31 @@ class Calls:
 
 def nearest_c(nu: int, n: int) -> str:
     """What finds the nearest point, of `nu` numbers, within their bounds and those of n rows."""
-    bounds = nu + n
-    room = max(bounds, 2)
-    return filled("nearest.c", own=_Nearest(n, bounds, room, room * room, max(n, 1)))
+    room = max(nu + n, 2)
+    own = SimpleNamespace(
+        limited=n, bounds=nu + n, room=room, square=room * room, rows_of_Y=max(n, 1),
+        rho=number(SOFT_ROWS), farthest=number(FARTHEST_ASKED), off=number(OFF_A_BOUND),
+        dependent=number(DEPENDENT_BOUND),
+    )  # fmt: skip
+    return filled("nearest.c", own=own)
 
 
 def limits_c(law: LimitsLaw) -> str:
     """What is known of the limits, and the functions that need no law."""
-    scaling = filled("largest_scale.c") if law.policy == "scale" else ""
     *braking, at_both_ends = (
         c_function(f, qualifier="static inline") for f in bounding_functions(law.dt)
     )
-    nearest = nearest_c(law.mech.nu, len(law.bound.names))
-    limits = filled("limits.c", own=_Limits(_arrays(law), "".join(braking)))
-    narrowed = at_both_ends + filled("narrowed.c", own=_Narrowed()) if law.fast else ""
-    return nearest + limits + scaling + narrowed
+    own = SimpleNamespace(
+        arrays=_arrays(law), braking="".join(braking), regular=number(EFFORT_REGULAR),
+        unmoved=number(UNMOVED),
+    )  # fmt: skip
+    texts = [nearest_c(law.mech.nu, len(law.bound.names)), filled("limits.c", own=own)]
+    if law.policy == "scale":
+        texts.append(filled("largest_scale.c"))
+    if law.fast:
+        near = SimpleNamespace(near_speed=number(NEAR_SPEED), other=number(OTHER_MOTION / law.dt))
+        texts += [at_both_ends, filled("narrowed.c", own=near)]
+    return "".join(texts)
 
 
 def stages_of(found: LimitedLaw, law: LimitsLaw, name: str) -> list[tuple[str, list[str]]]:
@@ -167,65 +95,63 @@ def limited_c(found: LimitedLaw, law: LimitsLaw, name: str, shared: int, doubtfu
     `doubtful` is what becomes of a tick where what held efforts cause is in doubt: ``NO_WAY`` gives
     it up, ``found`` goes on without.
     """
+    of_law, f, scaled = SimpleNamespace(name=name), found.function, law.policy == "scale"
     tried = {"scale": ["scale", "nearest"], "nearest": ["nearest"], "raise": []}[law.policy]
-    texts = [filled(f"limited_{x}.c", own=_OfLaw(name)) for x in tried]
-    f, fast, scaled = found.function, bool(found.ahead), law.policy == "scale"
-    inputs = [f.name_in(i) for i in range(f.n_in())]
-    given = "".join(f"const double *{x}, " for x in [*inputs, "a"]) if fast else ""
-    keep = before = ""
+    size = {f.name_out(i): max(f.numel_out(i), 1) for i in range(f.n_out())}
+    inputs, before, keep = [f.name_in(i) for i in range(f.n_in())], "", ""
+    given, twice, again = "", "  {\n", "    return found;\n"
     if found.response:
-        told, k = (_OF_ALL, f.size2_out("gamma")) if fast else ({}, 0)
-        told = {x: y.format(nv=law.mech.nv, k=k) for x, y in told.items()}
-        keep = f"  {name}_efforts here;\n  here.known = 0;\n"
-        if scaled:
-            told |= _BASE | {"first": filled("rest.c", own=_OfLaw(name))}
-            told["before"] = f"  {name}_rest(w, here);\n"
-            keep += "  here.based = 0;\n"
-        before = filled("respond.c", own=_Respond(name, **told))
-    twice, again = "  {\n", "    return found;\n"
-    if fast:
-        change = _change(found, law, name, given, shared)
-        before += "".join(c_function(x) for x in found.ahead) + filled("change.c", own=change)
-        keep += "  int again = 0;\n"
-        twice = "  for (;;) { /* near a limit of velocity twice */\n"
+        matrices = found.response[:-1]
+        own = SimpleNamespace(
+            name=name, arrays="".join(f"{x}[{size[x]}], " for x in matrices),
+            into="".join(f"here->{x}, " for x in matrices),
+            base="base[ROOM], " if scaled else "", based="based, " if scaled else "",
+            rest=filled("rest.c", own=of_law) if scaled else "",
+            first=f"  {name}_rest(w, here);\n" if scaled else "",
+        )  # fmt: skip
+        before = filled("respond.c", own=own)
+        keep = f"  {name}_efforts here;\n  here.{'based = here.' if scaled else ''}known = 0;\n"
+    if found.ahead:
+        given = "".join(f"const double *{x}, " for x in [*inputs, "a"])
+        late = {"q": "late_q", "v": "late_v", "t": "late_t"}
+        others = [x for x in found.first if x not in ("asked", "doubt")]
+        own = SimpleNamespace(
+            name=name, given=given, shared=shared, nq=law.mech.nq, nv=law.mech.nv,
+            late_t=f", late_t[1] = {{t[0] + {number(law.dt)}}}" if "t" in inputs else "",
+            late_based="late.based = " if scaled else "",
+            outputs=", ".join(["late_doubt", *(f"late_{x}[{size[x]}]" for x in others)]),
+            at=", ".join(late.get(x, x) for x in inputs),
+            into=", ".join("&late_doubt" if x == "doubt" else f"late_{x}" for x in found.first),
+        )  # fmt: skip
+        before += "".join(c_function(x) for x in found.ahead) + filled("change.c", own=own)
+        arrays = ("rise", "fall", "least", "most", "now", "before", "change")
+        keep += f"  double {', '.join(f'{x}[LIMITED]' for x in arrays)};\n  int again = 0;\n"
+        twice = "  for (;;) { /* near a limit of velocity up to three times */\n"
         again = _AGAIN.format(name=name, given=", ".join([*inputs, "a"]), doubtful=doubtful)
-    return before + filled(
-        "limited.c", own=_Limited(name, given, keep, "".join(texts), twice, again)
+    otherwise = "".join(filled(f"limited_{x}.c", own=of_law) for x in tried)
+    own = SimpleNamespace(
+        name=name, given=given, keep=keep, otherwise=otherwise, twice=twice, again=again
     )
+    return before + filled("limited.c", own=own)
 
 
-_OF_ALL = {
-    "all_of": ", those of all",
-    "all": "gamma[{nv} * {k}], per_effort[{k} * NU], ",
-    "into": "here->gamma, here->per_effort, ",
-}
-_BASE = {"base_of": ", the base of scaling", "base": "base[ROOM], ", "based": "based, "}
 _AGAIN = """\
-    if (again || found == NO_WAY || !near_speed(x_rate)) return found;
-    double change[LIMITED];
+    if (again == 2 || found == NO_WAY || (!again && !near_speed(x_rate))) return found;
     {name}_respond(w, &here);
-    if (!{name}_change({given}, asked, &here, u, change)) return {doubtful};
-    narrow(x_rate, change, lower + NU, upper + NU);
-    again = 1;
+    {name}_caused(asked, here.Y, u, now);
+    if (again && !other_motion(now, before)) return found;
+    if (!{name}_change({given}, asked, &here, u, now, change)) return {doubtful};
+    if (!again) acceleration_bounds(x, x_rate, least, most);
+    for (int j = 0; j < LIMITED; j++) {{
+      rise[j] = !again || change[j] > rise[j] ? change[j] : rise[j];
+      fall[j] = !again || change[j] < fall[j] ? change[j] : fall[j];
+      before[j] = now[j];
+      lower[NU + j] = least[j];
+      upper[NU + j] = most[j];
+    }}
+    narrow(x_rate, rise, fall, lower + NU, upper + NU);
+    again++;
 """
-
-
-def _change(found: LimitedLaw, law: LimitsLaw, name: str, given: str, shared: int) -> _Change:
-    """The same law a tick later: its outputs but for doubt, of no use there, have arrays of their
-    own."""
-    f, mech = found.function, law.mech
-    inputs = [f.name_in(i) for i in range(f.n_in())]
-    size = {f.name_out(i): f.numel_out(i) for i in range(f.n_out())}
-    others = [x for x in found.first if x not in ("asked", "doubt")]
-    late = {"q": "late_q", "v": "late_v", "t": "late_t"}
-    return _Change(
-        name, given, shared, mech.nq, mech.nv,
-        f", late_t[1] = {{t[0] + {number(law.dt)}}}" if "t" in inputs else "",
-        "late.based = " if law.policy == "scale" else "",
-        ", ".join(["late_doubt", *(f"late_{x}[{max(size[x], 1)}]" for x in others)]),
-        ", ".join(late.get(x, x) for x in inputs),
-        ", ".join("&late_doubt" if x == "doubt" else f"late_{x}" for x in found.first),
-    )  # fmt: skip
 
 
 def _arrays(law: LimitsLaw) -> str:

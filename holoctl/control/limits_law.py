@@ -31,6 +31,7 @@ from holoctl.base.tolerances import (
     FARTHEST_ASKED,
     GIVEN_WAY,
     NEAR_SPEED,
+    OTHER_MOTION,
     UNMOVED,
     WIDE_OPEN,
 )
@@ -50,6 +51,7 @@ Array = NDArray[np.float64]
 LIMIT_POLICIES = ("nearest", "scale", "raise")
 LAST_BEFORE_ONE = float(np.nextafter(1.0, 0.0))
 _NONE = np.zeros(0)
+_LOOKS = 2  # at the end of a tick
 
 
 class LimitRequest(NamedTuple):
@@ -153,7 +155,7 @@ class LimitsLaw:
     _constants: _Constants = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_constants", _constants(self.bound))
+        object.__setattr__(self, "_constants", _constants(self.bound, self.dt))
 
     def bounds(self, asked: LimitRequest) -> Bounds:
         """At the present positions and rates."""
@@ -174,14 +176,24 @@ class LimitsLaw:
         LimitError
             With the policy "raise", past a limit.
         """
-        bounds, fast, (_, v), a = self.bounds(asked), self._constants.fast, asked.here, asked.a
+        bounds, fast, (_, v) = self.bounds(asked), self._constants.fast, asked.here
+        a, at = asked.a, asked.at
         found = self._within(asked, bounds)
-        if a is None or True not in ((v < -fast[0]) | (v > fast[1])).tolist():
+        if a is None or at is None or True not in ((v < -fast[0]) | (v > fast[1])).tolist():
             return found
-        if found.scale != 1.0:
-            a = caused(a, asked.response()[1], found.u, asked.u)
-        least, most = narrowed(*bounds[2:], fast, v, asked.change(found.u, a), self.dt)
-        return self._within(asked, Bounds(*bounds[:2], least, most))
+        rise, fall, before = np.full(v.size, -np.inf), np.full(v.size, np.inf), None
+        for _ in range(_LOOKS):
+            moved = a
+            if found.scale != 1.0:
+                moved = caused(a, asked.response()[1], found.u, asked.u)
+            here = at.accelerations(moved)
+            if before is not None and (np.abs(here - before) <= self._constants.other).all():
+                break
+            change, before = asked.change(found.u, moved), here
+            rise, fall = np.maximum(rise, change), np.minimum(fall, change)
+            least, most = narrowed(*bounds[2:], fast, v, rise, fall, self.dt)
+            found = self._within(asked, Bounds(*bounds[:2], least, most))
+        return found
 
     def _within(self, asked: LimitRequest, bounds: Bounds) -> Outcome:
         """Efforts within these bounds."""
@@ -318,7 +330,7 @@ def _slower(
 
 class _Constants(NamedTuple):
     """Of the program: S are the `effort_sizes`; `fast` are the speeds of
-    `narrowed`."""
+    `narrowed`, `other` accelerations that make the end of a tick another one."""
 
     S: Vector
     per_S: Vector
@@ -331,6 +343,7 @@ class _Constants(NamedTuple):
     no_rows: tuple[Array, Vector, Vector]
     curved: bool
     fast: Array
+    other: Vector
 
 
 def effort_sizes(bound: BoundLimits) -> Vector:
@@ -342,7 +355,7 @@ def effort_sizes(bound: BoundLimits) -> Vector:
     return np.where(known, largest, strongest if strongest > 0.0 else 1.0)
 
 
-def _constants(bound: BoundLimits) -> _Constants:
+def _constants(bound: BoundLimits, dt: float) -> _Constants:
     lower, upper = bound.effort
     S, none = effort_sizes(bound), np.zeros(0)
     curved = any(curve is not None for curve in bound.curves)
@@ -350,7 +363,7 @@ def _constants(bound: BoundLimits) -> _Constants:
         S, 1.0 / S, np.outer(S, S), S * S, EFFORT_REGULAR * np.eye(S.size),
         Bounds(lower, upper, none, none), lower / S, upper / S,
         (np.zeros((0, S.size)), none, none), curved,
-        NEAR_SPEED * np.abs(bound.velocity),
+        NEAR_SPEED * np.abs(bound.velocity), OTHER_MOTION / dt * np.abs(bound.velocity).min(axis=0),
     )  # fmt: skip
 
 

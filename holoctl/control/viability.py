@@ -88,7 +88,7 @@ def acceleration_bounds(
 
 
 def narrowed(
-    least: Vector, most: Vector, fast: Array, v: Vector, change: Vector, tick: float
+    least: Vector, most: Vector, fast: Array, v: Vector, rise: Vector, fall: Vector, tick: float
 ) -> tuple[Vector, Vector]:
     """Bounds of accelerations that hold at the end of the tick too, for coordinates near their
     limits of velocity.
@@ -99,19 +99,20 @@ def narrowed(
         `acceleration_bounds`.
     fast : (2, n) array
         Coordinates are near where they are faster than this, downwards and upwards.
-    v, change : (n,) arrays
-        Velocities, and by how much accelerations change within the tick under held efforts.
+    v, rise, fall : (n,) arrays
+        Velocities, and by how much accelerations change at most, and at least, within the tick
+        under held efforts.
     tick : float
         s.
     """
     lower, upper = least.copy(), most.copy()
-    table = zip(least.tolist(), most.tolist(), v.tolist(), change.tolist(), *fast.tolist(),
-                strict=True)  # fmt: skip
-    for i, (low, high, rate, more, down, up) in enumerate(table):
+    given = least, most, v, rise, fall, *fast
+    table = zip(*(x.tolist() for x in given), strict=True)
+    for i, (low, high, rate, more, less, down, up) in enumerate(table):
         if rate > up:
             upper[i] = at_both_ends(FLOATS, low, high, rate, more, tick)
         if rate < -down:
-            lower[i] = -at_both_ends(FLOATS, -high, -low, -rate, -more, tick)
+            lower[i] = -at_both_ends(FLOATS, -high, -low, -rate, -less, tick)
     return lower, upper
 
 

@@ -687,6 +687,26 @@ def test_a_limit_that_is_passed_is_told_also_where_nothing_more_is_to_be_done():
         assert told.softened == ("motor_left.velocity",)
 
 
+def test_a_motion_that_limits_turn_is_looked_at_once_more():
+    """Where the bounds at the end of a tick lead to another motion, its end is another one too."""
+    mech, dt = short_five_bar(3), 4e-3
+    q = hc.assemble(mech, [2.1228, -1.0749, 1.2289, 1.6174])[0]
+    home, amp = mech.motor_positions(q), np.array([0.58437, 0.62883])
+    w, phase = np.array([10.44052, 11.68030]), np.array([3.81290, 4.28563])
+    most = {"left": 4.48401, "left_rod": 4.18937, "right": 4.15247}
+    limits = hc.Limits(effort=13.13724, velocity=most)
+
+    def reference(t):
+        at_t = home + amp * (np.sin(w * t + phase) - np.sin(phase))
+        return at_t, amp * w * np.cos(w * t + phase), -amp * w * w * np.sin(w * t + phase)
+
+    ctl = hc.ComputedTorque(mech, 4000.0, 120.0, limits=limits, policy="scale", dt=dt)
+    run = hc.simulate(mech, ctl.track(reference), q, np.zeros(4), 0.5, rate=1.0 / dt, rtol=1e-8)
+    share = np.abs(run.v[:, :3]).max(axis=0) / list(most.values())
+    assert 0.99 < share[0] < 1.0
+    assert share.max() < 1.0
+
+
 def test_a_tick_on_is_what_the_mechanism_does():
     """By how much accelerations change within a tick, against the same motion integrated."""
     mech, dt = short_five_bar(12), 1e-3

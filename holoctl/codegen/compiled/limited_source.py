@@ -5,7 +5,7 @@ Where no way was found, or the policy is to raise, it is in doubt: Python answer
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 from holoctl.codegen.c_source import c_stages
 from holoctl.codegen.c_text import filled
@@ -17,16 +17,6 @@ from holoctl.control.limits_law import LimitsLaw
 __all__ = ["limited_source"]
 
 
-@dataclass(frozen=True)
-class _Torque:
-    """``limited_torque.c``; `shared` is the size of what the stages share, the rest `Calls`."""
-
-    shared: int
-    given: str
-    declared: str
-    moved: str
-
-
 def limited_source(found: LimitedLaw, law: LimitsLaw) -> tuple[str, Law]:
     """The C function ``torque``, and what the wrapper needs to know of it."""
     name, f, nu = found.function.name(), found.function, law.mech.nu
@@ -35,7 +25,7 @@ def limited_source(found: LimitedLaw, law: LimitsLaw) -> tuple[str, Law]:
     parts = [
         filled("divides.c"), f"enum {{ NU = {nu} }};\n", stages.source, limits_c(law),
         limited_c(found, law, name, stages.size, "NO_WAY"),
-        filled("limited_torque.c", own=_Torque(stages.size, **vars(called))),
+        filled("limited_torque.c", own=SimpleNamespace(shared=stages.size, **vars(called))),
     ]  # fmt: skip
     inputs = tuple((f.name_in(i), f.numel_in(i)) for i in range(f.n_in() - 1))  # t is the last
     return "".join(parts), Law(name, inputs, (("u", nu), ("doubt", 1)), tick=True)
