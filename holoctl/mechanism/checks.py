@@ -21,6 +21,7 @@ from holoctl.base.checks import (
     vector,
 )
 from holoctl.base.errors import InputError
+from holoctl.base.linalg import largest
 from holoctl.base.tolerances import FARTHEST, FASTEST
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.configurations import checked_configuration
@@ -71,8 +72,7 @@ def check_range(mech: Mechanism, q: Vector, v: Vector, names: tuple[str, str] = 
     for name, x, at, most, unit in (
         (names[0], q, in_q, FARTHEST, "m"), (names[1], v, in_v, FASTEST, "m/s"),
     ):  # fmt: skip
-        near = x.take(at)  # as one number each, which costs less
-        if near.dot(near) <= most * most:
+        if largest(x.take(at)) <= most:
             continue
         beyond = at[(np.abs(x[at]) > most) & np.isfinite(x[at])]
         if beyond.size:
