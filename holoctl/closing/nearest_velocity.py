@@ -16,7 +16,7 @@ from holoctl.base.linalg import in_range, largest, least_squares, null_space_by_
 from holoctl.base.tolerances import ALLOWANCE
 from holoctl.closing.newton import Problem
 from holoctl.closing.rank import manifold_rank
-from holoctl.rows.evaluate import constraint_rows
+from holoctl.rows.evaluate import rows_at
 
 __all__ = ["nearest_velocity"]
 
@@ -26,7 +26,7 @@ def nearest_velocity(p: Problem, q: Vector, v0: Vector) -> Vector:
     mech, metric = p.mech, p.metric
     which = slice(None) if p.rows is None else p.rows
     r = mech.row_scale[which]
-    _, rows = constraint_rows(mech, q, v0, p.t)
+    rows = rows_at(mech, q, v0, p.t)
     error, rate = r * rows.error[which], r * rows.rate[which]
     if not rate.any() and p.rows is None:
         return v0.copy()
@@ -37,7 +37,7 @@ def nearest_velocity(p: Problem, q: Vector, v0: Vector) -> Vector:
     step += Z @ least_squares(w[:, None] * Z, -w * step, rcond=1e-12)
     v = v0.copy()
     v[p.free] += metric * step
-    left = mech.row_scale * constraint_rows(mech, q, v, p.t)[1].rate
+    left = mech.row_scale * rows_at(mech, q, v, p.t).rate
     allowed, names = np.full(left.size, 1e-9 * (1.0 + largest(rate))), mech.row_names
     if p.rows is not None:  # the others slide, as far as the geometry is meant
         others = np.setdiff1d(np.arange(left.size), p.rows)

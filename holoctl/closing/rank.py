@@ -18,7 +18,7 @@ from holoctl.base.checks import Vector
 from holoctl.base.linalg import one_norm, pivoted_qr, singular_values
 from holoctl.base.tolerances import RANK, RANK_OPEN, UNIT
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.evaluate import constraint_rows
+from holoctl.rows.evaluate import rows_at
 
 __all__ = [
     "first_independent",
@@ -59,7 +59,7 @@ def scaled_jacobian(
     mech: Mechanism, q: Vector, t: float, rows: NDArray[np.intp] | None = None
 ) -> tuple[Array, Vector]:
     """G in scaled rows and scaled coordinates, and the scaled error, at q."""
-    _, found = constraint_rows(mech, q, np.zeros(mech.nv), t)
+    found = rows_at(mech, q, np.zeros(mech.nv), t)
     r = mech.row_scale
     G, error = r[:, None] * found.jacobian * mech.column_scale, r * found.error
     return (G, error) if rows is None else (G[rows], error[rows])

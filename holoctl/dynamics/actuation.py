@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, listing, read_only, vector
 from holoctl.base.errors import InputError, NotActuatedError, SingularityError
-from holoctl.base.linalg import PivotedQR, pivoted_qr
+from holoctl.base.linalg import PivotedQR, orthonormal_columns, pivoted_qr
 from holoctl.base.tolerances import ACTUATION_SINGULAR, MOST_UNEQUAL, TARGET_CONSISTENT, UNIT
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import Projection
@@ -99,9 +99,8 @@ def actuation(P: Projection, weights: Vector | None = None) -> Actuation:
             f"{P.k} motions"
         )
     u_scale, cost = effort_scales(mech, weights)
-    # what the factors of the kept rows leave over is gamma made orthonormal, in scaled coordinates
-    kept = P.terms.factored(P.partition.rows)
-    basis = mech.column_scale[:, None] * kept.q[:, P.rank :]
+    c = mech.column_scale[:, None]
+    basis = c * orthonormal_columns(P.gamma * P.scale / c)
     factors = pivoted_qr(basis.T.dot(mech.B) * u_scale, rho, size=UNIT)
     condition = factors.condition
     if condition > ACTUATION_SINGULAR:

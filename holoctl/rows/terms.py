@@ -144,6 +144,8 @@ class Terms:
 
     def known_efforts(self, f_ext: Any, efforts: Any = None) -> Vector:
         """(nv,) ``J' f``, efforts on the coordinates, and F; see `external_efforts`."""
+        if f_ext is None and efforts is None:
+            return self.F
         kin = None if f_ext is None else self.kinematics
         return external_efforts(self.mechanism, kin, f_ext, efforts) + self.F
 

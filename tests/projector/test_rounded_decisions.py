@@ -25,14 +25,15 @@ def evaluations(monkeypatch, call):
     """How often all rows were evaluated."""
     count = 0
     with monkeypatch.context() as patch:
-        for module in (newton, rank):
+        for module, name in ((newton, "constraint_rows"), (rank, "rows_at")):
+            evaluated = getattr(module, name)
 
-            def counted(*arguments, rows=module.constraint_rows):
+            def counted(*arguments, rows=evaluated):
                 nonlocal count
                 count += 1
                 return rows(*arguments)
 
-            patch.setattr(module, "constraint_rows", counted)
+            patch.setattr(module, name, counted)
         call()
     return count
 

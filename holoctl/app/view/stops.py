@@ -22,7 +22,7 @@ from holoctl.design.paths.following import System
 from holoctl.doctor.examination import mobility
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.projector.partition import Partition
-from holoctl.rows.evaluate import constraint_rows
+from holoctl.rows.evaluate import rows_at
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["locked", "named", "row_open", "stopped"]
@@ -64,7 +64,7 @@ def _are(n: int) -> str:
 
 def row_open(mech: Mechanism, q: Vector, part: Partition) -> str:
     """Which of the rows that were left out would open."""
-    error = np.abs(mech.row_scale * constraint_rows(mech, q, np.zeros(mech.nv), 0.0)[1].error)
+    error = np.abs(mech.row_scale * rows_at(mech, q, np.zeros(mech.nv), 0.0).error)
     error[part.rows] = 0.0
     worst = int(np.argmax(error))
     return (

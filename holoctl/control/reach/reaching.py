@@ -47,8 +47,9 @@ from holoctl.base.tolerances import (
 from holoctl.closing.newton import Problem, newton
 from holoctl.closing.rank import manifold_rank
 from holoctl.closing.settled import distance
+from holoctl.mechanism.mechanism import workspace
 from holoctl.rows.evaluate import constraint_rows
-from holoctl.tree.kinematics import Kinematics
+from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = ["Fences", "Way", "closed_within", "kinematics_at", "least", "no_fences"]
 
@@ -216,7 +217,7 @@ def closed_within(p: Problem, fences: Fences, q: Vector) -> Vector | None:
 
 def kinematics_at(p: Problem, q: Vector) -> Kinematics:
     """The kinematics at q, at the time of the problem."""
-    return constraint_rows(p.mech, q, np.zeros(p.mech.nv), p.t)[0]
+    return kinematics(p.mech.model, workspace(p.mech), q, np.zeros(p.mech.nv), p.t)
 
 
 def _together(first: Rows, second: Rows) -> Rows:

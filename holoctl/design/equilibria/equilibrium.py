@@ -51,7 +51,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_motors, check_partition
 from holoctl.projector.partition import partition as decided
 from holoctl.projector.projection import projected
-from holoctl.rows.evaluate import constraint_rows
+from holoctl.rows.evaluate import rows_at
 
 __all__ = ["Equilibrium", "equilibrium"]
 
@@ -248,7 +248,7 @@ def _check_rest(mech: Mechanism, q: Vector, t: float) -> None:
     """Raise `InconsistentError` where constraints move by themselves."""
     if mech.row_scale.size == 0:
         return
-    _, rows = constraint_rows(mech, q, np.zeros(mech.nv), t)
+    rows = rows_at(mech, q, np.zeros(mech.nv), t)
     for x, what, unit in ((rows.rate, "moves", "1/s"), (rows.drift, "accelerates", "1/s^2")):
         off = np.abs(mech.row_scale * x)
         if not largest(off) <= MOVES_BY_ITSELF:

@@ -39,8 +39,9 @@ from holoctl.base.tolerances import (
 )
 from holoctl.design.feedback.sampled_loop import damping_left, largest_bandwidth, late
 from holoctl.design.linear.model import Linearization
+from holoctl.mechanism.mechanism import workspace
 from holoctl.mechanism.open_tree import inertia
-from holoctl.rows.evaluate import constraint_rows
+from holoctl.tree.kinematics import kinematics
 
 __all__ = ["Gains", "gains_for", "law_of", "sampled_model"]
 
@@ -283,7 +284,7 @@ def _by_friction(lin: Linearization) -> Array:
     forces = [force for force in mech.bound_forces if force.friction]
     if not forces:
         return np.zeros((gamma.shape[1],) * 2)
-    kin, _ = constraint_rows(mech, lin.q, lin.v, lin.t)
+    kin = kinematics(mech.model, workspace(mech), lin.q, lin.v, lin.t)
     F_v = sum((force.by_velocity(kin) for force in forces), np.zeros((mech.nv, mech.nv)))
     M = inertia(mech, lin.q)
     return np.asarray(np.linalg.solve(gamma.T @ M @ gamma, gamma.T @ F_v @ gamma), dtype=float)

@@ -32,7 +32,7 @@ from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition
 from holoctl.projector.partition import partition as decided
-from holoctl.rows.evaluate import constraint_rows, scaled_rows_at
+from holoctl.rows.evaluate import rows_at, scaled_rows_at
 
 __all__ = ["linearize"]
 
@@ -218,7 +218,7 @@ def _rows_at(mech: Mechanism, code: Compiled | None, q: Vector, t: float) -> Row
         return by_terms
 
     def in_general(v: Vector) -> tuple[NDArray[np.float64], Vector]:
-        _, rows = constraint_rows(mech, q, v, t)
+        rows = rows_at(mech, q, v, t)
         return rows.jacobian, rows.drift
 
     return in_general

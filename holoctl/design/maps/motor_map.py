@@ -31,9 +31,9 @@ from holoctl.mechanism.bound_limits import applicable
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.limits import Limits, checked_limits
 from holoctl.mechanism.limits_of import limits_of
-from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.projector.partition import partition
-from holoctl.rows.evaluate import constraint_rows
+from holoctl.tree.kinematics import kinematics
 
 __all__ = ["motor_map"]
 
@@ -124,7 +124,7 @@ def motor_map(
     guess = mech.reference if start is None else check_configuration(mech, start, "start")
     q = assemble(mech, guess, t=t)[0]
     part = partition(mech, q, t=t)
-    kin, _ = constraint_rows(mech, q, np.zeros(mech.nv), t)
+    kin = kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), t)
     chart, axes = chart_of(mech, part, q, grid, hold, kin)
     own = chart.task if task is None else task
     bound = None if own is None else bound_to(mech, own)

@@ -23,7 +23,7 @@ from holoctl.base.linalg import LU, largest
 from holoctl.base.tolerances import UNLIMITED
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.closure_limits import StateLimits
-from holoctl.rows.evaluate import constraint_rows
+from holoctl.rows.evaluate import rows_at
 from holoctl.rows.tick.fast_rows import fast_rows, why_not
 from holoctl.tree.live_motion import live_motion
 
@@ -149,13 +149,13 @@ def _laid_out(mech: Mechanism, rows: Indices) -> KeptRows:
     c, r, nv, rest = mech.column_scale, mech.row_scale, mech.nv, np.zeros(mech.nv)
 
     def in_general(q: Vector) -> tuple[Array, Vector, float]:
-        _, found = constraint_rows(mech, q, rest, 0.0)
+        found = rows_at(mech, q, rest, 0.0)
         errors = r * found.error
         worst = largest(errors)
         return found.jacobian[rows] * mech.scale[rows], errors[rows], worst
 
     def drift_in_general(q: Vector, v: Vector) -> Vector:
-        found: Vector = -(r * constraint_rows(mech, q, v, 0.0)[1].drift)[rows]
+        found: Vector = -(r * rows_at(mech, q, v, 0.0).drift)[rows]
         return found
 
     if not rows.size or why_not(mech):

@@ -28,7 +28,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inertia
 from holoctl.projector.partition import Partition, most_condition
 from holoctl.rows.anchors import anchored, anchors, motion_of_rows
-from holoctl.rows.evaluate import constraint_rows
+from holoctl.rows.evaluate import rows_at
 from holoctl.rows.tick.fast_rows import fast_rows, why_not
 from holoctl.tree.live_motion import live_motion
 
@@ -168,7 +168,7 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
     diagonal = np.diag(inertia(mech, mech.reference))
     least = 1e-9 * float(diagonal.max()) or 1.0
     scale = 1.0 / np.sqrt(np.maximum(diagonal, least))
-    _, there = constraint_rows(mech, mech.reference, np.zeros(n))
+    there = rows_at(mech, mech.reference, np.zeros(n))
     size = np.abs(mech.row_scale[:, None] * there.jacobian * scale)[part.rows].max(axis=1)
     size = np.maximum(size, 1e-3 * size.max(initial=0.0) + 1e-300)  # a row that vanishes there
     unit = np.concatenate([scale, 1.0 / size])
