@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, as_given, finite, flag, instant, quiet, stored, vector
 from holoctl.base.errors import InputError, SingularityError
-from holoctl.codegen.compiled.batch import Given, answers, certified
+from holoctl.codegen.compiled.batch import BatchInputs, answers, certified
 from holoctl.codegen.compiled.certificates import forward_certificate, inverse_certificate
 from holoctl.codegen.compiled.extension_source import Law
 from holoctl.codegen.compiled.fallbacks import Fallbacks
@@ -623,7 +623,9 @@ class Compiled:
         HoloctlError
             If the compiler fails.
         """
-        given = Given((Q, V, T), ("Q", "V", "T"), "inverse dynamics", t, out, workers, progress)
+        given = BatchInputs(
+            (Q, V, T), ("Q", "V", "T"), "inverse dynamics", t, out, workers, progress
+        )
         way = self._inverse_in_python, self._inverse_certified_in_python
         return self._batch("inverse_dynamics", given, certificate, *way)
 
@@ -676,7 +678,9 @@ class Compiled:
         HoloctlError
             If the compiler fails.
         """
-        given = Given((Q, V, TAU), ("Q", "V", "TAU"), "forward dynamics", t, out, workers, progress)
+        given = BatchInputs(
+            (Q, V, TAU), ("Q", "V", "TAU"), "forward dynamics", t, out, workers, progress
+        )
         way = self._forward_in_python, self._forward_certified_in_python
         return self._batch("forward_dynamics", given, certificate, *way)
 
@@ -727,7 +731,7 @@ class Compiled:
         return self._laws[name]
 
     def _batch(
-        self, name: str, given: Given, certificate: bool, in_python: Callable[..., Vector],
+        self, name: str, given: BatchInputs, certificate: bool, in_python: Callable[..., Vector],
         certified_in_python: Callable[..., tuple[Vector, Certificate]],
     ) -> Array | tuple[Array, BatchCertificate]:  # fmt: skip
         module, law = self._law(name)
