@@ -124,7 +124,8 @@ class Loop:
     def last(self) -> Any:
         """What the last tick was like, a `LoopReport` or a `TaskReport`: what limited it, and what
         it took to find the state. Machine code does not tell: an `InputError`."""
-        return self._functions.report(self.assembly.last)
+        found = self._estimator
+        return self._functions.report(found.last if isinstance(found, PreparedAssembly) else None)
 
     def state(
         self,

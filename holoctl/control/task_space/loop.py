@@ -27,7 +27,7 @@ class TaskReport:
     damping : float
         Of a singular task, relative to its mobility; 0 away from there.
     assembly : AssemblyReport or None
-        What it took to find the state; None where it is given.
+        What it took to find the state; None where it is given, or found by machine code.
     """
 
     saturated: tuple[str, ...]
