@@ -111,7 +111,7 @@ class LoopReport:
     integral : (nu,) array
         What the integral action adds to the command.
     assembly : AssemblyReport or None
-        What it took to find the state; None where it is given.
+        What it took to find the state; None where it is given, or found by machine code.
     """
 
     saturated: tuple[str, ...]

@@ -28,13 +28,14 @@ from holoctl.control.limited_tick import LimitedTick
 from holoctl.control.limits_law import LIMIT_POLICIES
 from holoctl.control.limits_made import limits_law_of
 from holoctl.control.loop import (
-    Loop,
     LoopFunctions,
-    Tracking,
     assembly_of,
     handed_over,
-    loop_of,
     loop_of_thread,
+    new_loop,
+    reset,
+    track,
+    track_from_motors,
 )
 from holoctl.control.reference_law import FRICTION_AT, Efforts, ReferenceLaw, check_finite
 from holoctl.dynamics.tick.inverse_tick import Behind
@@ -315,19 +316,6 @@ class ComputedTorque:
                 memory.integrate(self._law.error_of(q, q_ref))
         return u
 
-    def loop(self) -> Loop:
-        """A loop of this controller that remembers where the mechanism is: one for each thread.
-
-        Raises
-        ------
-        InputError
-            For a general actuation matrix, whose motors have no positions; where the motors do not
-            tell how the mechanism moves, and no `assembly` says what else is measured.
-        AssemblyError, BranchError
-            As `PreparedAssembly`.
-        """
-        return loop_of(self)
-
     def torque_from_motors(
         self,
         q_motors: Any,
@@ -356,34 +344,13 @@ class ComputedTorque:
         InputError, SingularityError, InconsistentError, BranchError, AssemblyError, LimitError
             As there, and as `loop`.
         """
-        loop = loop_of_thread(self, self._local)
+        loop = loop_of_thread(self)
         return loop.torque_from_motors(q_motors, v_motors, q_ref, v_ref, a_ref, t, out=out)
 
-    def reset(self, q: Any, t: float = 0.0) -> None:
-        """`Loop.reset` of the loop of this thread: tell where the mechanism is.
-
-        Parameters
-        ----------
-        q : (nq,) array_like
-            A closed configuration.
-        t : float, optional
-            Time, s.
-
-        Raises
-        ------
-        InputError, InconsistentError, BranchError, SingularityError
-            As `PreparedAssembly.reset`, and as `loop`.
-        """
-        loop_of_thread(self, self._local).reset(q, t)
-
-    def track(self, reference: Reference) -> Tracking:
-        """A controller(t, q, v) -> u that follows reference(t) -> (q_ref, v_ref, a_ref)."""
-        return Tracking(self, reference)
-
-    def track_from_motors(self, reference: Reference) -> Tracking:
-        """A controller(t, q_motors, v_motors) -> u that follows reference(t) -> (q_ref, v_ref,
-        a_ref), with a loop of its own."""
-        return Tracking(self, reference, self.loop())
+    loop = new_loop
+    track = track
+    track_from_motors = track_from_motors
+    reset = reset
 
     def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> ComputedTorque:
         """This controller, or where its partition is no longer good one with other rows or
@@ -412,7 +379,7 @@ class ComputedTorque:
             return self
         other = replace(self, partition=prepared.partition)
         object.__setattr__(other, "_prepared", prepared)  # which is laid out
-        handed_over(self._local, other, other._local)
+        handed_over(self, other)
         return other
 
     def _loop_functions(self, memory: Memory | None = None) -> LoopFunctions:

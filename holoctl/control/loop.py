@@ -7,11 +7,10 @@ estimator: a `PreparedAssembly`, or the same in machine code.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import BuiltinFunctionType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +21,8 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
 __all__ = [
-    "Controlled", "Loop", "LoopFunctions", "Tracking", "assembly_of", "handed_over",
-    "in_python", "loop_of", "loop_of_thread",
+    "Loop", "LoopFunctions", "Tracking", "assembly_of", "handed_over", "in_python",
+    "loop_of_thread", "new_loop", "reset", "track", "track_from_motors",
 ]  # fmt: skip
 
 
@@ -34,8 +33,8 @@ class LoopFunctions(NamedTuple):
     ----------
     memory : Memory, or TaskNotes of a law of tasks
         What the functions remember from tick to tick; ``clear()`` begins anew.
-    torque : function (q, v, *reference, t, *, out, ...) -> u
-        Where the whole state is given.
+    torque : function (q, v, *reference, t, *, out, ...) -> u, or None
+        Where the whole state is given; None where it was not compiled.
     behind : function (estimator) -> function (q_motors, v_motors, *reference, t, *, out, ...) -> u
         Where an estimator finds it.
     estimator : function (estimator or None) -> estimator
@@ -47,24 +46,11 @@ class LoopFunctions(NamedTuple):
     """
 
     memory: Any
-    torque: Callable[..., Vector]
+    torque: Callable[..., Vector] | None
     behind: Callable[[Any], Callable[..., Vector]]
     estimator: Callable[[Any], Any]
     report: Callable[[Any], Any]
     spread: Callable[[Any], tuple[Any, ...]]
-
-
-class Controlled(Protocol):
-    """What a loop takes: a `ComputedTorque`, a law of tasks, or what `compile` makes of one."""
-
-    @property
-    def mech(self) -> Mechanism:
-        """The mechanism."""
-        ...
-
-    def _loop_functions(self, memory: Any = None) -> LoopFunctions:
-        """Its functions, with a new memory or with a given one."""
-        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,7 +124,8 @@ class Loop:
     def last(self) -> Any:
         """What the last tick was like, a `LoopReport` or a `TaskReport`: what limited it, and what
         it took to find the state. Machine code does not tell: an `InputError`."""
-        return self._functions.report(self.assembly.last)
+        found = self._estimator
+        return self._functions.report(found.last if isinstance(found, PreparedAssembly) else None)
 
     def state(
         self,
@@ -164,7 +151,8 @@ class Loop:
     def torque(self, q: Any, v: Any, *reference: Any, **more: Any) -> Vector:
         """``controller.torque``, where the whole state is known: of it nothing is remembered, but
         the integral goes on."""
-        return self._functions.torque(q, v, *reference, **more)
+        functions = self._functions
+        return (functions.torque or self._from_motors)(q, v, *reference, **more)
 
     def torque_from_motors(
         self, q_motors: Any, v_motors: Any, *reference: Any, **more: Any
@@ -254,6 +242,8 @@ class Tracking:
                 f"{type(loop).__name__}"
             )
         functions = controller._loop_functions(self._memory) if loop is None else loop._functions
+        if functions.torque is None:
+            raise InputError("torque was not compiled; hc.compile(controller) does it")
         torque = functions.torque if loop is None else loop.torque_from_motors
         for name, value in (
             ("_functions", functions), ("_memory", functions.memory), ("_torque", torque),
@@ -292,27 +282,110 @@ class Tracking:
         )
 
 
-def loop_of(controller: Controlled) -> Loop:
-    """A new loop."""
-    return Loop(controller, controller._loop_functions().estimator(None))
+def new_loop(self: Any) -> Loop:
+    """A loop of this controller that remembers where the mechanism is: one for each thread.
+
+    Where the controller is compiled, the first one compiles what finds the state, unless
+    ``"state"`` was asked for.
+
+    Returns
+    -------
+    Loop
+
+    Raises
+    ------
+    InputError
+        For a general actuation matrix, whose motors have no positions; where the motors do not
+        tell how the mechanism moves, and no `assembly` says what else is measured; on the virtual
+        machine.
+    AssemblyError, BranchError
+        As `PreparedAssembly`.
+    HoloctlError
+        If a compiler fails.
+    """
+    return Loop(self, self._loop_functions().estimator(None))
 
 
-def loop_of_thread(controller: Controlled, local: threading.local) -> Loop:
+def track(self: Any, reference: Callable[[float], Any]) -> Tracking:
+    """A controller(t, q, v) -> u that follows a reference.
+
+    Machine code has the same limits and integral. It is made for one partition: where kept rows
+    get dependent, or coordinates determine the others no longer, its controller in Python goes on.
+    Python also answers where an integral meets a limit; with an integral and limits of joints, at
+    every tick.
+
+    Parameters
+    ----------
+    reference : function
+        ``reference(t)``: (q_ref, v_ref, a_ref), or of a law of tasks what `torque` takes.
+
+    Returns
+    -------
+    Tracking
+
+    Raises
+    ------
+    InputError
+        For what is no function, and where no torque was compiled.
+    """
+    return Tracking(self, reference)
+
+
+def track_from_motors(self: Any, reference: Callable[[float], Any]) -> Tracking:
+    """A controller(t, q_motors, v_motors) -> u that follows a reference, with a loop of its own.
+
+    Parameters
+    ----------
+    reference : function
+        As `track` takes it.
+
+    Returns
+    -------
+    Tracking
+
+    Raises
+    ------
+    InputError, AssemblyError, BranchError, HoloctlError
+        As `track` and `loop`.
+    """
+    return Tracking(self, reference, new_loop(self))
+
+
+def reset(self: Any, q: Any, t: float = 0.0) -> None:
+    """`Loop.reset` of the loop of this thread: tell where the mechanism is.
+
+    Parameters
+    ----------
+    q : (nq,) array_like
+        A closed configuration.
+    t : float, optional
+        Time, s.
+
+    Raises
+    ------
+    InputError, InconsistentError, BranchError, SingularityError
+        As `PreparedAssembly.reset`, and as `loop`.
+    """
+    loop_of_thread(self).reset(q, t)
+
+
+def loop_of_thread(controller: Any) -> Loop:
     """The loop of this thread, which the first call makes."""
+    local = controller._local
     try:
         loop: Loop = local.loop
     except AttributeError:
-        loop = local.loop = loop_of(controller)
+        loop = local.loop = new_loop(controller)
     return loop
 
 
-def handed_over(local: threading.local, other: Controlled, others: threading.local) -> None:
+def handed_over(controller: Any, other: Any) -> None:
     """The loop of this thread, if there is one, goes on with another controller."""
-    if (loop := getattr(local, "loop", None)) is not None:
-        others.loop = _going_on(loop, other)
+    if (loop := getattr(controller._local, "loop", None)) is not None:
+        other._local.loop = _going_on(loop, other)
 
 
-def _going_on(loop: Loop, controller: Controlled) -> Loop:
+def _going_on(loop: Loop, controller: Any) -> Loop:
     """A loop of another controller that goes on from where one is."""
     estimator = controller._loop_functions().estimator(loop._estimator)
     return Loop(controller, estimator, loop._memory)

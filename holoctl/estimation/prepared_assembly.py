@@ -418,8 +418,8 @@ class PreparedAssembly:
         point that the mechanism may have passed since, straight back: within 2 (t - t of `reset`),
         at least 0.01 s and at most 0.5 s; within 0.05 s where `t` does not tell. Assumed, for no
         sensor tells: it was here at that time, or within 0.05 s; its rates have not fallen by more
-        than half since. Where these tell a way of
-        more than 0.5 (scaled) for that time, or for 0.05 s, they must hardly change on it. Readings without rates prove nothing.
+        than half since. Where these tell a way of more than 0.5 (scaled) for that time, or for
+        0.05 s, they must hardly change on it. Readings without rates prove nothing.
 
         Parameters
         ----------

@@ -25,7 +25,7 @@ from holoctl.design.feedback.state_feedback import Feedback, StateFeedback
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
 from holoctl.simulation.motion import Efforts
-from holoctl.simulation.motors import Motors
+from holoctl.simulation.motors import PlantMotors
 from holoctl.simulation.plant import Load
 
 __all__ = ["Inputs", "check_controller", "check_tick", "target_of", "tell_time"]
@@ -39,7 +39,7 @@ class Inputs:
     f_ext: Load | None
     efforts: Load | None
     theirs: dict[str, Any]
-    motors: Motors | None = None
+    motors: PlantMotors | None = None
 
     def command(self, plant: Mechanism, t: float, q: Vector, v: Vector) -> Vector:
         """u of the controller."""
@@ -98,9 +98,9 @@ class Inputs:
         if callable(given):
             at_speed = given
             if loads is None:
-                return lambda t, q, v: plant.B @ at_speed(v)
-            return lambda t, q, v: plant.B @ at_speed(v) + loads(t, q, v)
-        tau = plant.B @ given
+                return lambda t, q, v: plant.B.dot(at_speed(v))
+            return lambda t, q, v: plant.B.dot(at_speed(v)) + loads(t, q, v)
+        tau: Vector = plant.B.dot(given)
         return tau if loads is None else lambda t, q, v: tau + loads(t, q, v)
 
     def continuous(self, plant: Mechanism) -> Efforts:

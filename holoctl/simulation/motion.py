@@ -50,14 +50,14 @@ from holoctl.simulation.passage import Node
 from holoctl.simulation.watch import Look, better_rows, first_look, looked, turned_over
 
 __all__ = [
-    "Dynamics",
     "Efforts",
     "Landed",
     "Motion",
     "Piece",
+    "PlantDynamics",
+    "RunTally",
     "Settings",
     "State",
-    "Tally",
     "arrive",
     "begin_tick",
     "begun",
@@ -79,7 +79,7 @@ Efforts = Vector | Callable[[float, Vector, Vector], Vector]
 
 
 @dataclass(frozen=True, eq=False)
-class Dynamics:
+class PlantDynamics:
     """Forward dynamics of a partition, and what it can do in one call.
 
     Attributes
@@ -125,7 +125,7 @@ class Piece(NamedTuple):
 
 
 @dataclass
-class Tally:
+class RunTally:
     """What a run took, and what happened on the way."""
 
     steps: int = 0
@@ -140,7 +140,7 @@ class Settings:
 
     Attributes
     ----------
-    dynamics : function (mech, partition) -> Dynamics
+    dynamics : function (mech, partition) -> PlantDynamics
         Makes the forward dynamics of a partition.
     method : str
         One of `METHODS`.
@@ -158,7 +158,7 @@ class Settings:
         What the controller follows, in words; empty where that is not known.
     """
 
-    dynamics: Callable[[Mechanism, Partition], Dynamics]
+    dynamics: Callable[[Mechanism, Partition], PlantDynamics]
     method: str
     rtol: float
     atol: float
@@ -177,12 +177,12 @@ class Motion:
     plant: Mechanism
     part: Partition
     settings: Settings
-    tally: Tally
+    tally: RunTally
     t: float
     q: Vector
     v: Vector
     tau: Efforts
-    dynamics: Dynamics
+    dynamics: PlantDynamics
     in_tangent_space: Callable[[Acceleration], Slope]
     slope: Slope
     stages: Stages
@@ -191,6 +191,7 @@ class Motion:
     h: float
     method: str
     closure: float
+    scale: Callable[[Vector, Vector], Vector]
     first: Vector | None = None
     evaluated: int = -1
     nodes: list[Node] = field(default_factory=list)
@@ -208,7 +209,7 @@ class Motion:
 
 
 def begun(
-    plant: Mechanism, part: Partition, usual: float, settings: Settings, tally: Tally,
+    plant: Mechanism, part: Partition, usual: float, settings: Settings, tally: RunTally,
     state: tuple[float, Vector, Vector], tau: Efforts,
 ) -> Motion:  # fmt: skip
     """A motion from a state on the constraints."""
@@ -218,10 +219,25 @@ def begun(
     motion = Motion(
         plant, part, settings, tally, t, q, v, tau, dynamics, tangent,
         *_slopes(dynamics, tangent, tau, tally), usual, look, settings.tick, _method(settings),
-        largest(scaled_rows_at(plant, q, v, t).error),
+        largest(scaled_rows_at(plant, q, v, t).error), _scale(plant, settings),
     )  # fmt: skip
     begin_tick(motion)
     return motion
+
+
+def _scale(plant: Mechanism, settings: Settings) -> Callable[[Vector, Vector], Vector]:
+    """What errors are counted by: angles by one, rates by themselves."""
+    nv, rtol, atol = plant.nv, settings.rtol, settings.atol
+    positions = (atol + rtol) * plant.column_scale
+
+    def scale(x0: Vector, x: Vector) -> Vector:
+        sizes = np.maximum(np.abs(x0), np.abs(x))
+        np.multiply(sizes, rtol, sizes)
+        np.add(sizes, atol, sizes)
+        sizes[:nv] = positions
+        return sizes
+
+    return scale
 
 
 def begin_tick(motion: Motion) -> None:
@@ -250,7 +266,7 @@ def new_efforts(motion: Motion, tau: Efforts) -> None:
 
 
 def _slopes(
-    dynamics: Dynamics, tangent: Callable[[Acceleration], Slope], tau: Efforts, tally: Tally
+    dynamics: PlantDynamics, tangent: Callable[[Acceleration], Slope], tau: Efforts, tally: RunTally
 ) -> tuple[Slope, Stages]:
     """The slope under these efforts, and the stages of a step; evaluations are counted."""
     acceleration = dynamics.acceleration
@@ -280,7 +296,7 @@ def _first_with(motion: Motion, tau: Efforts) -> Vector | None:
     return None if a is None else np.concatenate([motion.first[: a.size], a])
 
 
-def _at_once(step: Step, tau: Vector, one_by_one: Stages, tally: Tally) -> Stages:
+def _at_once(step: Step, tau: Vector, one_by_one: Stages, tally: RunTally) -> Stages:
     """All stages in one call, with efforts held; one by one where that has doubts."""
 
     def stages(

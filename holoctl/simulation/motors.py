@@ -18,13 +18,13 @@ from holoctl.control.effort_bounds import effort_bounds, effort_bounds_at_any_ra
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Motors", "motors_of"]
+__all__ = ["PlantMotors", "motors_of"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Motors:
+class PlantMotors:
     """The motors of a plant.
 
     Attributes
@@ -56,7 +56,7 @@ class Motors:
         return lambda v: self.given(plant, u, v)
 
 
-def motors_of(plant: Mechanism, limits: Any) -> Motors:
+def motors_of(plant: Mechanism, limits: Any) -> PlantMotors:
     """The motors of a plant with these limits.
 
     Raises
@@ -70,4 +70,4 @@ def motors_of(plant: Mechanism, limits: Any) -> Motors:
             f"{plant.name}: limits of a simulation are those of motors, by effort= or "
             f"speed_torque=, for a plant has no end stops; got {limits}"
         )
-    return Motors(bound, any(curve is not None for curve in bound.curves))
+    return PlantMotors(bound, any(curve is not None for curve in bound.curves))

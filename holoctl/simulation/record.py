@@ -19,7 +19,7 @@ from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import energies
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import scaled_rows_at
-from holoctl.simulation.motion import Motion, Piece, State, Tally, largest_jump
+from holoctl.simulation.motion import Motion, Piece, RunTally, State, largest_jump
 from holoctl.simulation.run import KINDS, Run, versions
 from holoctl.tree.kinematics import kinematics
 
@@ -104,7 +104,7 @@ def closed(motion: Motion, part: Partition, state: State) -> State:
     return State(t, q, v, off)
 
 
-def finished(record: Record, tally: Tally, ended: str, seed: int) -> Run:
+def finished(record: Record, tally: RunTally, ended: str, seed: int) -> Run:
     """The run so far."""
     n = record.count
     stored = [np.zeros(n) for _ in KINDS]

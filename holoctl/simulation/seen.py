@@ -25,14 +25,14 @@ from holoctl.simulation.sensors import WHOLE_STATE, Sensors
 from holoctl.tree.coordinates import translational
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["Seen", "seen_by"]
+__all__ = ["SimulatedSensors", "seen_by"]
 
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class SensorModel:
     """What sensors see of a plant.
 
     Attributes
@@ -94,14 +94,14 @@ class View:
 
 
 @dataclass
-class Seen:
+class SimulatedSensors:
     """What the controller of a run sees; it remembers what is read later.
 
     Attributes
     ----------
     names : tuple of str or None
         What is measured; None for the whole state.
-    view : View
+    view : SensorModel
         Of the plant that was seen last.
     step : (k,) array
         To what positions are rounded; 0 where they are not.
@@ -113,7 +113,7 @@ class Seen:
 
     sensors: Sensors
     names: tuple[str, ...] | None
-    view: View
+    view: SensorModel
     noise: tuple[Vector, Vector]
     step: Vector
     rate: float
@@ -183,7 +183,7 @@ class Seen:
 def seen_by(
     controller: Any, sensors: Any, mech: Mechanism, plant: Mechanism, ticks: Sequence[float],
     rate: float,
-) -> Seen | None:  # fmt: skip
+) -> SimulatedSensors | None:  # fmt: skip
     """What a controller sees, from the start on; None for the state as it is.
 
     Raises
@@ -226,7 +226,7 @@ def seen_by(
     step = np.zeros(k) if sensors.counts is None else _steps(view, sensors.counts)
     delay = sensors.delay if sensors.delay * rate > TICK_ROUNDED else 0.0
     coming = _coming(ticks, delay, rate)
-    return Seen(
+    return SimulatedSensors(
         sensors,
         names,
         view,
@@ -263,11 +263,11 @@ def _coming(ticks: Sequence[float], delay: float, rate: float) -> Iterator[float
 # --------------------------------------------------------------------------------------- views
 
 
-def _view(plant: Mechanism, names: tuple[str, ...] | None) -> View:
+def _view(plant: Mechanism, names: tuple[str, ...] | None) -> SensorModel:
     return _of_state(plant) if names is None else _of_joints(plant, readings(plant, names))
 
 
-def _same_view(plant: Mechanism, names: tuple[str, ...] | None, before: View) -> View:
+def _same_view(plant: Mechanism, names: tuple[str, ...] | None, before: SensorModel) -> SensorModel:
     """The same of another plant."""
     view = _view(plant, names)
     if view.labels != before.labels:
@@ -278,7 +278,7 @@ def _same_view(plant: Mechanism, names: tuple[str, ...] | None, before: View) ->
     return view
 
 
-def _of_state(plant: Mechanism) -> View:
+def _of_state(plant: Mechanism) -> SensorModel:
     model = plain(plant.model)
     single, places, cosine = list[int](), list[int](), list[bool]()
     for j in range(1, model.njoints):
@@ -288,13 +288,13 @@ def _of_state(plant: Mechanism) -> View:
             places += range(iq, iq + nv)
             cosine += [nq != nv] * nv
     lengths, turns = translational(model)[single], np.array(cosine, dtype=bool)
-    return View(
+    return SensorModel(
         plant, None, plant.coordinate_names, np.array(single, dtype=np.intp),
         np.array(places, dtype=np.intp), turns, lengths, turns,
     )  # fmt: skip
 
 
-def _of_joints(plant: Mechanism, sensors: Readings) -> View:
+def _of_joints(plant: Mechanism, sensors: Readings) -> SensorModel:
     lengths = translational(plain(plant.model))
     single, places, linear = list[int](), list[int](), list[bool]()
     number = rate = 0
@@ -312,7 +312,7 @@ def _of_joints(plant: Mechanism, sensors: Readings) -> View:
             linear += of_joint
         number, rate = number + size, rate + count
     which = np.array(single, dtype=np.intp)
-    return View(
+    return SensorModel(
         plant, sensors, sensors.labels, which, np.array(places, dtype=np.intp),
         np.zeros(which.size, dtype=bool), np.array(linear, dtype=bool), sensors.turns[which],
     )  # fmt: skip
@@ -328,7 +328,7 @@ def _spread(name: str, given: float | tuple[float, ...], m: int) -> Vector:
     return np.broadcast_to(x, (m,)).copy()
 
 
-def _steps(view: View, counts: float | tuple[float, ...]) -> Vector:
+def _steps(view: SensorModel, counts: float | tuple[float, ...]) -> Vector:
     """To what single positions are rounded; 0 where they are not."""
     all_counts = _spread("counts", counts, len(view.labels))
     rest = np.ones(all_counts.size, dtype=bool)

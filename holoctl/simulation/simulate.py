@@ -34,9 +34,9 @@ from holoctl.simulation.asked import check_dynamics, checked_output, ticks_of
 from holoctl.simulation.events import Event, Watched, checked_events
 from holoctl.simulation.given import Inputs, check_controller, check_tick, target_of
 from holoctl.simulation.motion import (
-    Dynamics,
+    PlantDynamics,
+    RunTally,
     Settings,
-    Tally,
     begin_tick,
     check_effort,
     new_efforts,
@@ -187,7 +187,7 @@ def simulate(
         longest=TIMED_TICKS / rate if timed else np.inf, target=target_of(controller),
     )  # fmt: skip
     theirs = Inputs(controller, simulated.f_ext, simulated.efforts, dict(np.geterr()), motors)
-    tally = Tally()
+    tally = RunTally()
     with np.errstate(all="ignore"):
         at = decided(plant, q, v, 0.0)
         if dynamics is not None and _serves(dynamics.partition, at, q, v):
@@ -272,13 +272,13 @@ def _may_depend_on_time(plant: Mechanism) -> bool:
     return forces or any(bool(getattr(c, "time", False)) for c in plant.constraints)
 
 
-def _dynamics_by(compiled: Compiled | None) -> Callable[[Mechanism, Partition], Dynamics]:
+def _dynamics_by(compiled: Compiled | None) -> Callable[[Mechanism, Partition], PlantDynamics]:
     if compiled is None:
         return _prepared
     rows, step = rows_of(compiled), step_of(compiled)
-    serves = Dynamics(compiled.forward_dynamics, rows, step=step)
+    serves = PlantDynamics(compiled.forward_dynamics, rows, step=step)
 
-    def dynamics(mech: Mechanism, part: Partition) -> Dynamics:
+    def dynamics(mech: Mechanism, part: Partition) -> PlantDynamics:
         if mech is not compiled.mech:
             return _prepared(mech, part)
         return serves if part is compiled.partition else replace(_prepared(mech, part), rows=rows)
@@ -286,7 +286,7 @@ def _dynamics_by(compiled: Compiled | None) -> Callable[[Mechanism, Partition], 
     return dynamics
 
 
-def _prepared(mech: Mechanism, part: Partition) -> Dynamics:
+def _prepared(mech: Mechanism, part: Partition) -> PlantDynamics:
     prepared = PreparedForwardDynamics(mech, part)
     rows = partial(scaled_rows_at, mech)
-    return Dynamics(at_once(prepared), rows, partial(with_other_efforts, prepared))
+    return PlantDynamics(at_once(prepared), rows, partial(with_other_efforts, prepared))

@@ -89,15 +89,15 @@ def _explicit(motion: Motion, method: Coefficients, stop: float, longest: float)
     plant, t, q, v, nv = motion.plant, motion.t, motion.q, motion.v, motion.plant.nv
     h, shortest = min(motion.h, longest), SHORTEST_STEP * max(1.0, abs(t))
     failure: Exception | None = None
-    scale = _scale(motion)
     while True:
         last = t + h * (1.0 + 1e-9) >= stop
         h = stop - t if last else h
         if not h > shortest and not last:
             raise failure or too_fast(motion)
-        check_effort(motion)
+        if motion.tally.evaluations != motion.spent or not motion.settings.ticks:
+            check_effort(motion)  # else it was, at the tick
         try:
-            trial = tried(motion.stages, method, t, q, v, motion.first, h, scale)
+            trial = tried(motion.stages, method, t, q, v, motion.first, h, motion.scale)
         except HoloctlError as error:
             if hasattr(error, "time"):  # of the caller's own functions
                 raise
@@ -124,21 +124,6 @@ def _explicit(motion: Motion, method: Coefficients, stop: float, longest: float)
     start, part, rhs = state_of(motion), motion.part, motion.slope
     arrive(motion, end, landed, slope[nv:], h)
     return Piece(start, state_of(motion), _within(plant.model, method, trial, rhs), part)
-
-
-def _scale(motion: Motion) -> Callable[[Vector, Vector], Vector]:
-    """What errors are counted by: angles by one, rates by themselves."""
-    nv, rtol, atol = motion.plant.nv, motion.settings.rtol, motion.settings.atol
-    positions = (atol + rtol) * motion.plant.column_scale
-
-    def scale(x0: Vector, x: Vector) -> Vector:
-        sizes = np.maximum(np.abs(x0), np.abs(x))
-        np.multiply(sizes, rtol, sizes)
-        np.add(sizes, atol, sizes)
-        sizes[:nv] = positions
-        return sizes
-
-    return scale
 
 
 def _within(

@@ -31,14 +31,14 @@ from holoctl.simulation.motion import (
     Efforts,
     Motion,
     Piece,
+    RunTally,
     Settings,
     State,
-    Tally,
     begun,
     state_of,
 )
 from holoctl.simulation.record import Command, Record, closed, keep, keep_piece
-from holoctl.simulation.seen import Seen
+from holoctl.simulation.seen import SimulatedSensors
 from holoctl.simulation.stepping import advanced
 from holoctl.simulation.watch import usual_independence
 
@@ -76,7 +76,7 @@ class Travel:
     fresh: bool = True
     known: dict[int, Decided] = field(default_factory=dict)
     ended: str = ""
-    seen: Seen | None = None
+    seen: SimulatedSensors | None = None
 
     def command(self, t: float, q: Vector, v: Vector) -> Vector:
         """The motor efforts that act in a state: those of the tick, or of a continuous
@@ -114,7 +114,7 @@ def decided(plant: Mechanism, q: Vector, v: Vector, t: float) -> Decided:
 
 
 def started(
-    at: Decided, settings: Settings, tally: Tally, t: float, q: Vector, v: Vector, tau: Efforts
+    at: Decided, settings: Settings, tally: RunTally, t: float, q: Vector, v: Vector, tau: Efforts
 ) -> Motion:
     """A motion from there."""
     plant, part = at.plant, at.partition

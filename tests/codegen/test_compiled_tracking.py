@@ -253,6 +253,8 @@ def test_what_limits_a_compiled_loop_is_not_told():
     loop = hc.compile(free, ["torque", "state"]).loop()
     loop.torque_from_motors(x, np.zeros(2), x, np.zeros(2), np.zeros(2))
     assert loop.last.saturated == ()
+    assert loop.last.assembly is None
+    assert free.loop().last.assembly is not None
 
 
 def test_what_is_asked_is_kept_as_it_was():
@@ -268,6 +270,12 @@ def test_what_is_asked_is_kept_as_it_was():
     assert expected
     wanted[0][:], given[1][:] = ctl.mech.motor_positions(q), 0.0
     assert follow.last.saturated == expected
+
+
+def test_former_names_of_loops_and_trackings_stay():
+    for name in ("TaskLoop", "CompiledLoop", "CompiledTaskLoop"):
+        assert getattr(hc, name) is hc.Loop
+    assert hc.TaskTracking is hc.Tracking
 
 
 def test_what_cannot_follow_says_so():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import sys
 
 import numpy as np
@@ -62,6 +63,20 @@ def test_the_work_of_the_motors_is_the_energy_gained():
     gained = sum(energy(mech, run.q[-1], run.v[-1])) - sum(energy(mech, run.q[0], run.v[0]))
     assert abs(work) > 1e-2
     assert gained == pytest.approx(work, rel=1e-7)
+
+
+def test_a_call_has_few_parameters_and_a_plant_has_many_forms():
+    assert len(inspect.signature(hc.simulate).parameters) <= 12
+    mech = mechanism("four_bar")
+    q, v = hc.assemble(mech)
+    fast = hc.compile(mech, ["forward_dynamics"], flags=["-O0"])
+    given = (None, mech, hc.Plant(), hc.Plant(mech), fast, hc.Plant(mech, fast))
+    runs = [hc.simulate(mech, lambda t, q, v: [0.1], q, v, 0.05, plant=plant) for plant in given]
+    for run in runs:
+        assert np.abs(run.q - runs[0].q).max() < 1e-12
+    pushed = hc.Plant(f_ext=lambda t, q, v: {"crank": [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]})
+    other = hc.simulate(mech, lambda t, q, v: [0.1], q, v, 0.05, plant=pushed)
+    assert np.abs(other.q - runs[0].q).max() > 1e-6
 
 
 def test_runs_repeat_and_noise_depends_on_the_seed(tmp_path):

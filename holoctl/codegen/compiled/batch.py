@@ -18,7 +18,7 @@ from holoctl.codegen.compiled.extension_source import Law
 from holoctl.dynamics.batch_certificate import BatchCertificate, certificates, measures_of
 from holoctl.dynamics.certificate import Certificate
 
-__all__ = ["Given", "answers", "certified"]
+__all__ = ["BatchInputs", "answers", "certified"]
 
 Array = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ PIECE = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class BatchInputs:
     """What a batch is asked for: states, what to do there, and how.
 
     Attributes
@@ -55,7 +55,7 @@ class Given:
 
 
 def answers(
-    module: Any, law: Law, given: Given, otherwise: Callable[..., Sequence[Vector]]
+    module: Any, law: Law, given: BatchInputs, otherwise: Callable[..., Sequence[Vector]]
 ) -> list[Array]:
     """The first outputs of a law, as many as it has tables, a row for each state.
 
@@ -91,7 +91,7 @@ def answers(
 
 
 def certified(
-    module: Any, law: Law, given: Given, otherwise: Callable[..., tuple[Vector, Certificate]],
+    module: Any, law: Law, given: BatchInputs, otherwise: Callable[..., tuple[Vector, Certificate]],
     tolerance: float,
 ) -> tuple[Array, BatchCertificate]:  # fmt: skip
     """The same of a law whose second output is its certificate: apart from the first.
@@ -108,7 +108,7 @@ def certified(
 
 
 def _in_pieces(
-    module: Any, inputs: Sequence[Array], t: float, found: Sequence[Array], given: Given
+    module: Any, inputs: Sequence[Array], t: float, found: Sequence[Array], given: BatchInputs
 ) -> NDArray[np.uint8]:
     """Fill what is to be found; where the guard is in doubt."""
     N = len(inputs[0])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, as_given, finite, flag, instant, quiet, stored, vector
 from holoctl.base.errors import SingularityError
-from holoctl.codegen.compiled.batch import Given, answers, certified
+from holoctl.codegen.compiled.batch import BatchInputs, answers, certified
 from holoctl.codegen.compiled.certificates import forward_certificate, inverse_certificate
 from holoctl.codegen.compiled.extension_source import Law
 from holoctl.codegen.compiled.fallbacks import Fallbacks
@@ -34,14 +34,15 @@ from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.borders import assembly_with
 from holoctl.control.commanded import Memory
-from holoctl.control.computed_torque import ComputedTorque, Reference, check_memory
+from holoctl.control.computed_torque import ComputedTorque, check_memory
 from holoctl.control.loop import (
-    Loop,
     LoopFunctions,
-    Tracking,
     handed_over,
-    loop_of,
     loop_of_thread,
+    new_loop,
+    reset,
+    track,
+    track_from_motors,
 )
 from holoctl.dynamics.batch_certificate import BatchCertificate
 from holoctl.dynamics.certificate import Certificate
@@ -392,74 +393,6 @@ class Compiled:
             q, v, target, t, lambda: self.inverse_dynamics(q, v, target, t)
         )
 
-    def loop(self) -> Loop:
-        """A loop that knows only what is measured, and remembers where the mechanism is: one for
-        each thread.
-
-        The first one compiles what finds the state, unless ``"state"`` was asked for.
-
-        Returns
-        -------
-        Loop
-
-        Raises
-        ------
-        InputError
-            Where what is measured does not tell how the mechanism moves, on the virtual machine,
-            and as `compile`.
-        AssemblyError, BranchError
-            As `PreparedAssembly`.
-        HoloctlError
-            If the compiler fails.
-        """
-        return loop_of(self)
-
-    def track(self, reference: Reference) -> Tracking:
-        """A controller(t, q, v) -> u that follows a reference, as `ComputedTorque.track` makes one:
-        with the same limits and integral, in machine code.
-
-        Where kept rows get dependent, or coordinates determine the others no longer, the controller
-        in Python goes on, for machine code is made for one partition. Python also answers where an
-        integral meets a limit; with an integral and limits of joints, at every tick.
-
-        Parameters
-        ----------
-        reference : function
-            ``reference(t)`` -> (q_ref, v_ref, a_ref).
-
-        Returns
-        -------
-        Tracking
-
-        Raises
-        ------
-        InputError
-            Where no torque was compiled, or for what is no function.
-        """
-        self._law_of_torque()
-        return Tracking(self, reference)
-
-    def track_from_motors(self, reference: Reference) -> Tracking:
-        """A controller(t, q_motors, v_motors) -> u that follows a reference, with a loop of its
-        own.
-
-        Parameters
-        ----------
-        reference : function
-            ``reference(t)`` -> (q_ref, v_ref, a_ref).
-
-        Returns
-        -------
-        Tracking
-
-        Raises
-        ------
-        InputError, AssemblyError, BranchError, HoloctlError
-            As `track` and `loop`.
-        """
-        self._law_of_torque()
-        return Tracking(self, reference, self.loop())
-
     def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> Compiled | ComputedTorque:
         """This one; or where its partition is no longer good its controller, in Python, with
         another one: see `ComputedTorque.repartitioned`. What `compile` makes of that is quick
@@ -484,7 +417,7 @@ class Compiled:
         other = controller.repartitioned(q, v, t)
         if other is controller:
             return self
-        handed_over(self._local, other, other._local)
+        handed_over(self, other)
         return other
 
     def state(
@@ -512,7 +445,7 @@ class Compiled:
             As there, and as `loop`.
         """
         more = {} if out is None else {"out": out}
-        return loop_of_thread(self, self._local).state(q_measured, v_measured, t, **more)
+        return loop_of_thread(self).state(q_measured, v_measured, t, **more)
 
     def torque_from_motors(
         self,
@@ -543,23 +476,13 @@ class Compiled:
         InputError, SingularityError, InconsistentError, BranchError, AssemblyError
             As there, and as `loop`.
         """
-        loop = loop_of_thread(self, self._local)
+        loop = loop_of_thread(self)
         return loop.torque_from_motors(q_motors, v_motors, q_ref, v_ref, a_ref, t, out=out)
 
-    def reset(self, q: Any, t: float = 0.0) -> None:
-        """Tell the loop of this thread where the mechanism is.
-
-        Parameters
-        ----------
-        q, t
-            As in `PreparedAssembly.reset`.
-
-        Raises
-        ------
-        InputError, InconsistentError, BranchError
-            As there, and as `loop`.
-        """
-        loop_of_thread(self, self._local).reset(q, t)
+    loop = new_loop
+    track = track
+    track_from_motors = track_from_motors
+    reset = reset
 
     @overload
     def inverse_dynamics_batch(
@@ -624,7 +547,9 @@ class Compiled:
         HoloctlError
             If the compiler fails.
         """
-        given = Given((Q, V, T), ("Q", "V", "T"), "inverse dynamics", t, out, workers, progress)
+        given = BatchInputs(
+            (Q, V, T), ("Q", "V", "T"), "inverse dynamics", t, out, workers, progress
+        )
         way = self._inverse_in_python, self._inverse_certified_in_python
         return self._batch("inverse_dynamics", given, certificate, *way)
 
@@ -677,7 +602,9 @@ class Compiled:
         HoloctlError
             If the compiler fails.
         """
-        given = Given((Q, V, TAU), ("Q", "V", "TAU"), "forward dynamics", t, out, workers, progress)
+        given = BatchInputs(
+            (Q, V, TAU), ("Q", "V", "TAU"), "forward dynamics", t, out, workers, progress
+        )
         way = self._forward_in_python, self._forward_certified_in_python
         return self._batch("forward_dynamics", given, certificate, *way)
 
@@ -724,7 +651,7 @@ class Compiled:
         return self._laws[name]
 
     def _batch(
-        self, name: str, given: Given, certificate: bool, in_python: Callable[..., Vector],
+        self, name: str, given: BatchInputs, certificate: bool, in_python: Callable[..., Vector],
         certified_in_python: Callable[..., tuple[Vector, Certificate]],
     ) -> Array | tuple[Array, BatchCertificate]:  # fmt: skip
         module, law = self._law(name)

@@ -33,17 +33,17 @@ from holoctl.codegen.shared_steps import source
 from holoctl.codegen.task_subject import TaskSubject, task_subject_of
 from holoctl.constraints.user_classes import of_library
 from holoctl.control.loop import (
-    Loop,
     LoopFunctions,
-    Tracking,
     handed_over,
-    loop_of,
     loop_of_thread,
+    new_loop,
+    reset,
+    track,
+    track_from_motors,
 )
 from holoctl.control.task_space.controller import TaskController
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.law import TaskNotes
-from holoctl.control.task_space.loop import TaskReference
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
 from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.mechanism.mechanism import Mechanism
@@ -167,63 +167,6 @@ class CompiledTasks:
         found: Vector = controller.torque(q, v, reference, t, out=out)
         return found
 
-    def loop(self) -> Loop:
-        """A loop that knows only what is measured, and remembers where the mechanism is: one for
-        each thread.
-
-        The first one compiles what finds the state, unless ``"state"`` was asked for.
-
-        Returns
-        -------
-        Loop
-
-        Raises
-        ------
-        InputError, AssemblyError, BranchError, HoloctlError
-            As `Compiled.loop`; an `InputError` with ``machine="vm"``, which has none.
-        """
-        return loop_of(self)
-
-    def track(self, reference: TaskReference) -> Tracking:
-        """A controller(t, q, v) -> u that follows reference(t), as ``controller.track`` makes one,
-        in machine code; see `Compiled.track`.
-
-        Parameters
-        ----------
-        reference : function
-            ``reference(t)``: as `torque` takes it.
-
-        Returns
-        -------
-        Tracking
-
-        Raises
-        ------
-        InputError
-            For what is no function.
-        """
-        return Tracking(self, reference)
-
-    def track_from_motors(self, reference: TaskReference) -> Tracking:
-        """A controller(t, q_motors, v_motors) -> u that follows reference(t), with a loop of its
-        own.
-
-        Parameters
-        ----------
-        reference : function
-            ``reference(t)``: as `torque` takes it.
-
-        Returns
-        -------
-        Tracking
-
-        Raises
-        ------
-        InputError, AssemblyError, BranchError, HoloctlError
-            As `track` and `loop`.
-        """
-        return Tracking(self, reference, self.loop())
-
     def repartitioned(
         self, q: Any, v: Any, t: float = 0.0
     ) -> CompiledTasks | TaskSpaceControl | Impedance:
@@ -249,7 +192,7 @@ class CompiledTasks:
         other: TaskSpaceControl | Impedance = controller.repartitioned(q, v, t)
         if other is controller:
             return self
-        handed_over(self._local, other, other._own.local)
+        handed_over(self, other)
         return other
 
     def torque_from_motors(
@@ -274,23 +217,13 @@ class CompiledTasks:
         InputError, SingularityError, InconsistentError, BranchError, AssemblyError
             As there, and as `loop`.
         """
-        loop = loop_of_thread(self, self._local)
+        loop = loop_of_thread(self)
         return loop.torque_from_motors(q_motors, v_motors, reference, t, out=out)
 
-    def reset(self, q: Any, t: float = 0.0) -> None:
-        """Tell the loop of this thread where the mechanism is.
-
-        Parameters
-        ----------
-        q, t
-            As in `PreparedAssembly.reset`.
-
-        Raises
-        ------
-        InputError, InconsistentError, BranchError
-            As there, and as `loop`.
-        """
-        loop_of_thread(self, self._local).reset(q, t)
+    loop = new_loop
+    track = track
+    track_from_motors = track_from_motors
+    reset = reset
 
     def _assembly(self) -> PreparedAssembly:
         """Of what is measured, with the rows of the partition."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -52,6 +52,7 @@ def loop_functions(
         State and torque in one call.
     """
     told: list[tuple[Any, ...]] = []
+    answer: Any = python.torque
     unknown = False
 
     def torque(q: Any, v: Any, *reference: Any, **more: Any) -> Vector:
@@ -72,7 +73,7 @@ def loop_functions(
                 "controller in Python does, and what track(reference) makes"
             )
         for given, more in told:
-            python.torque(*given, **more)
+            answer(*given, **more)
         told.clear()
         return python.report(assembly)
 
@@ -94,7 +95,7 @@ def of_states(estimator: Callable[[], CompiledEstimator]) -> LoopFunctions:
         raise not_compiled("torque", "hc.compile(controller)")
 
     nothing = Memory(np.zeros(0), 1.0)
-    return LoopFunctions(nothing, torque, lambda _: torque, lambda _: estimator(), torque, torque)
+    return LoopFunctions(nothing, None, lambda _: torque, lambda _: estimator(), torque, torque)
 
 
 def estimated(estimator: CompiledEstimator, tick: Tick, count: int) -> Tick:
@@ -118,9 +119,9 @@ def integrating(controller: ComputedTorque, python: LoopFunctions, tick: Tick) -
     mech, law, memory = controller.mech, controller._law, python.memory
     limited = controller._limited
     full, nu = controller.compensation == "full", mech.nu
-    inside = _inside(limited)
+    inside, answer = _inside(limited), cast(Tick, python.torque)
     if limited is not None and (limited.law.bound.names or not full):
-        return python.torque
+        return answer
 
     @quiet
     def torque(
@@ -130,7 +131,7 @@ def integrating(controller: ComputedTorque, python: LoopFunctions, tick: Tick) -
         given, integral = as_given("a_ref", a_ref, nu), memory.integral
         u = tick(q, v, q_ref, v_ref, given + integral if full else given, t)
         if not inside(u):
-            return python.torque(q, v, q_ref, v_ref, a_ref, t, out=out)
+            return answer(q, v, q_ref, v_ref, a_ref, t, out=out)
         if not full:
             u += integral
         u = u if out is None else stored("out", out, u)

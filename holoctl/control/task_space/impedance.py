@@ -15,6 +15,7 @@ from typing import Any
 from holoctl.base.checks import quiet, quoted
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
+from holoctl.control.loop import new_loop, reset, track, track_from_motors
 from holoctl.control.task_space import methods
 from holoctl.control.task_space.controller import (
     TaskController,
@@ -158,9 +159,10 @@ class Impedance:
     general = property(methods.general)
     torque = methods.torque
     torque_from_motors = methods.torque_from_motors
-    loop = methods.loop
+    _local = property(methods.local)
     _loop_functions = methods.loop_functions
-    reset = methods.reset
-    track = methods.track
-    track_from_motors = methods.track_from_motors
+    loop = new_loop
+    reset = reset
+    track = track
+    track_from_motors = track_from_motors
     repartitioned = methods.repartitioned

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from holoctl.control.limited_tick import Limiting
 from holoctl.control.task_space.law import TaskNotes
 from holoctl.estimation.prepared_assembly import AssemblyReport
 
-__all__ = ["TaskReference", "TaskReport", "report_of"]
+__all__ = ["TaskReport", "report_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +27,7 @@ class TaskReport:
     damping : float
         Of a singular task, relative to its mobility; 0 away from there.
     assembly : AssemblyReport or None
-        What it took to find the state; None where it is given.
+        What it took to find the state; None where it is given, or found by machine code.
     """
 
     saturated: tuple[str, ...]
@@ -45,7 +43,3 @@ def report_of(notes: TaskNotes, assembly: AssemblyReport | None) -> TaskReport:
     if found is None:
         return TaskReport((), (), 1.0, notes.damping, assembly)
     return TaskReport(found.saturated, found.softened, found.outcome.scale, notes.damping, assembly)
-
-
-TaskReference = Callable[[float], Any]
-"""reference(t): what `torque` takes as reference."""

@@ -2,44 +2,31 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from holoctl.base.checks import Vector, quiet
 from holoctl.control.loop import (
-    Loop,
     LoopFunctions,
-    Tracking,
     assembly_of,
     handed_over,
-    loop_of,
     loop_of_thread,
 )
 from holoctl.control.task_space.controller import TaskController
 from holoctl.control.task_space.law import TaskNotes
-from holoctl.control.task_space.loop import TaskReference, report_of
+from holoctl.control.task_space.loop import report_of
 from holoctl.dynamics.tick.prepared_inverse import sensed
 from holoctl.dynamics.tick.sensed import SensedDynamics
-from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = [
-    "general", "loop", "loop_functions", "repartitioned", "reset", "torque", "torque_from_motors",
-    "track", "track_from_motors",
-]  # fmt: skip
+__all__ = ["general", "local", "loop_functions", "repartitioned", "torque", "torque_from_motors"]
 
 
 class _Controller(Protocol):
     """`TaskSpaceControl` or `Impedance`."""
 
     _own: TaskController
-
-    @property
-    def mech(self) -> Mechanism:
-        """The mechanism."""
-        ...
-
-    def _loop_functions(self, memory: Any = None) -> LoopFunctions: ...
 
 
 _C = TypeVar("_C", bound=_Controller)
@@ -97,15 +84,9 @@ def torque(
     return self._own.at_state(q, v, reference, t, f_ext, efforts, out)
 
 
-def loop(self: _Controller) -> Loop:
-    """A loop of this controller that remembers where the mechanism is: one for each thread.
-
-    Raises
-    ------
-    InputError, AssemblyError, BranchError
-        As `ComputedTorque.loop`.
-    """
-    return loop_of(self)
+def local(self: _Controller) -> threading.local:
+    """The loop of each thread."""
+    return self._own.local
 
 
 def loop_functions(self: _Controller, memory: TaskNotes | None = None) -> LoopFunctions:
@@ -159,26 +140,8 @@ def torque_from_motors(
     InputError, SingularityError, InconsistentError, BranchError, AssemblyError, LimitError
         As there, and as `loop`.
     """
-    own_loop = loop_of_thread(self, self._own.local)
+    own_loop = loop_of_thread(self)
     return own_loop.torque_from_motors(q_motors, v_motors, reference, t, f_ext=f_ext, out=out)
-
-
-def reset(self: _Controller, q: Any, t: float = 0.0) -> None:
-    """`Loop.reset` of the loop of this thread: tell where the mechanism is.
-
-    Parameters
-    ----------
-    q : (nq,) array_like
-        A closed configuration.
-    t : float, optional
-        Time, s.
-
-    Raises
-    ------
-    InputError, InconsistentError, BranchError, SingularityError
-        As `PreparedAssembly.reset`, and as `loop`.
-    """
-    loop_of_thread(self, self._own.local).reset(q, t)
 
 
 @quiet
@@ -209,16 +172,5 @@ def repartitioned(self: _C, q: Any, v: Any, t: float = 0.0) -> _C:
     other: _C = replace(given, partition=prepared.partition)
     renewed = replace(other._own, prepared=prepared)  # which is laid out
     object.__setattr__(other, "_own", renewed)
-    handed_over(own.local, other, renewed.local)
+    handed_over(self, other)
     return other
-
-
-def track(self: _Controller, reference: TaskReference) -> Tracking:
-    """A controller(t, q, v) -> u that follows reference(t)."""
-    return Tracking(self, reference)
-
-
-def track_from_motors(self: _Controller, reference: TaskReference) -> Tracking:
-    """A controller(t, q_motors, v_motors) -> u that follows reference(t), with a loop of its
-    own."""
-    return Tracking(self, reference, loop(self))
