@@ -701,7 +701,15 @@ def test_a_motion_that_limits_turn_is_looked_at_once_more():
         return at_t, amp * w * np.cos(w * t + phase), -amp * w * w * np.sin(w * t + phase)
 
     ctl = hc.ComputedTorque(mech, 4000.0, 120.0, limits=limits, policy="scale", dt=dt)
-    run = hc.simulate(mech, ctl.track(reference), q, np.zeros(4), 0.5, rate=1.0 / dt, rtol=1e-8)
+    run = hc.simulate(
+        mech,
+        ctl.track(reference),
+        q,
+        np.zeros(4),
+        0.5,
+        rate=1.0 / dt,
+        integrator=hc.Integrator(rtol=1e-8),
+    )
     share = np.abs(run.v[:, :3]).max(axis=0) / list(most.values())
     assert 0.99 < share[0] < 1.0
     assert share.max() < 1.0
