@@ -61,7 +61,7 @@ STATES = 41
 
 
 @dataclass(frozen=True)
-class Drawing:
+class DrawnFigure:
     """What a robot draws: a figure in a plane of two world axes, lengths in m.
 
     `hold` are the axes of the tip that the reference fixes; they leave the robot no freedom.
@@ -77,9 +77,9 @@ class Drawing:
 
 
 DEMOS = {
-    "five_bar": Drawing("tip", (0, 2), (0, 0, 0.40), radius=0.07, hold="x z", start=0.03),
-    "delta": Drawing("tip", (0, 1), (0, 0, -0.36), radius=0.08, hold="x y z", start=0.03),
-    "stewart": Drawing(
+    "five_bar": DrawnFigure("tip", (0, 2), (0, 0, 0.40), radius=0.07, hold="x z", start=0.03),
+    "delta": DrawnFigure("tip", (0, 1), (0, 0, -0.36), radius=0.08, hold="x y z", start=0.03),
+    "stewart": DrawnFigure(
         "tip", (0, 1), (0, 0, 0.32), radius=0.05, hold="x y z rx ry rz", start=0.005
     ),
 }
@@ -109,7 +109,7 @@ class Demo:
     scenarios: tuple[Scenario, ...]
     certificates: tuple[Certificate, ...]
     transient: float
-    drawing: Drawing
+    drawing: DrawnFigure
 
     def table(self) -> str:
         """Tracking errors, tick times and the worst certificate numbers, as text."""
@@ -225,7 +225,7 @@ def demo(
 class clover:
     """Point of a three-leaved figure at time t, run through once, at rest at both ends."""
 
-    def __init__(self, drawing: Drawing, duration: float) -> None:
+    def __init__(self, drawing: DrawnFigure, duration: float) -> None:
         self.drawing, self.duration = drawing, duration
 
     def __call__(self, t: float) -> Vector:
@@ -238,7 +238,7 @@ class clover:
 
 
 def motion(
-    mech: Mechanism, drawing: Drawing, figure_at: clover, duration: float
+    mech: Mechanism, drawing: DrawnFigure, figure_at: clover, duration: float
 ) -> tuple[Reference, Vector]:
     """Motor positions, rates and accelerations that draw the figure, and the first configuration.
 
@@ -266,7 +266,7 @@ def motion(
     return reference, start
 
 
-def reach(mech: Mechanism, drawing: Drawing, point: Vector, guess: Vector) -> Vector:
+def reach(mech: Mechanism, drawing: DrawnFigure, point: Vector, guess: Vector) -> Vector:
     """The configuration near `guess` with the tip at `point`, along the axes that are held."""
     place = ("universe", pin.SE3(np.eye(3), point))
     hold = Closure(place, drawing.tip, axes=drawing.hold, name="hold tip")
@@ -300,7 +300,12 @@ def too_little(mech: Mechanism, run: Run, transient: float) -> float:
 
 
 def scenario(
-    mech: Mechanism, drawing: Drawing, figure_at: clover, label: str, run: Run, most: float = np.inf
+    mech: Mechanism,
+    drawing: DrawnFigure,
+    figure_at: clover,
+    label: str,
+    run: Run,
+    most: float = np.inf,
 ) -> Scenario:
     """A run, and where its tip was."""
     tip = np.array([tip_position(mech, drawing, q) for q in run.q])
@@ -308,7 +313,7 @@ def scenario(
     return Scenario(label, run, tip, np.linalg.norm(tip - wanted, axis=1), most)
 
 
-def tip_position(mech: Mechanism, drawing: Drawing, q: Vector) -> Vector:
+def tip_position(mech: Mechanism, drawing: DrawnFigure, q: Vector) -> Vector:
     """Where the tip is, m."""
     data = mech.model.createData()
     pin.framesForwardKinematics(mech.model, data, q)

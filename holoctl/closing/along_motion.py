@@ -31,13 +31,13 @@ from holoctl.base.tolerances import (
 from holoctl.closing.newton import Problem
 from holoctl.closing.settled import settled
 
-__all__ = ["Along", "along_motion"]
+__all__ = ["MotionPath", "along_motion"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Along:
+class MotionPath:
     """Configurations along the motions.
 
     Attributes
@@ -60,7 +60,7 @@ class _Place:
     Z: Array  # motions, scaled coordinates
 
 
-def along_motion(p: Problem, q: Vector, tau: float, unknowns: int, seed: int) -> Along:
+def along_motion(p: Problem, q: Vector, tau: float, unknowns: int, seed: int) -> MotionPath:
     """Configurations on random paths from q; q alone where nothing moves.
 
     Parameters
@@ -81,7 +81,7 @@ def along_motion(p: Problem, q: Vector, tau: float, unknowns: int, seed: int) ->
     dof = start.Z.shape[1]
     count = FEWEST_ALONG + unknowns * ALONG_UNKNOWN // max(1, p.mech.row_scale.size - start.rank)
     if dof == 0:
-        return Along((start.q,), start.rank)
+        return MotionPath((start.q,), start.rank)
     paths = 1 if dof == 1 else min(dof + 1, MOST_PATHS)
     most: list[Vector] = []
     for step in PATH_STEPS:
@@ -93,7 +93,7 @@ def along_motion(p: Problem, q: Vector, tau: float, unknowns: int, seed: int) ->
         most = max(most, found, key=len)
         if len(most) > FEWEST_PATHS_END * count:
             break
-    return Along(tuple(most), start.rank)
+    return MotionPath(tuple(most), start.rank)
 
 
 def _start(p: Problem, q: Vector, tau: float, rng: np.random.Generator) -> _Place:

@@ -16,7 +16,13 @@ from holoctl.base.checks import Vector
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import FEW_STEPS, LOOKED_AT, ROUNDED
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
-from holoctl.closing.walking import Neighbourhood, Place, around, followed, neighbourhood
+from holoctl.closing.walking import (
+    ContinuationPlace,
+    Neighbourhood,
+    around,
+    followed,
+    neighbourhood,
+)
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Sample", "Samples", "goes_on", "sample", "samples", "still", "tangent"]
@@ -142,7 +148,7 @@ def samples(mech: Mechanism, q: Vector, t: float, tolerance: float = 0.0) -> Sam
     )  # fmt: skip
 
 
-def _spread(places: list[Place]) -> list[Place]:
+def _spread(places: list[ContinuationPlace]) -> list[ContinuationPlace]:
     """In an order in which each is in a direction as different as can be from those before."""
     if len(places) < 3:
         return places

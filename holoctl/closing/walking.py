@@ -40,7 +40,7 @@ from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.scales import sizes
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["Neighbourhood", "Place", "around", "followed", "neighbourhood"]
+__all__ = ["ContinuationPlace", "Neighbourhood", "around", "followed", "neighbourhood"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -74,7 +74,7 @@ class Neighbourhood:
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class ContinuationPlace:
     """x(y), what is left open there, f (p,), and its slope by y (p, k)."""
 
     x: Vector
@@ -115,7 +115,7 @@ def _reach(mech: Mechanism) -> float:
     return 1.0 + far / sizes(mech.model, mech.reference, (), workspace(mech))[0]
 
 
-def place(n: Neighbourhood, y: Vector, slope: bool = True) -> Place | None:
+def place(n: Neighbourhood, y: Vector, slope: bool = True) -> ContinuationPlace | None:
     """x(y), by Newton's method on the rows that act at q; None where they do not close."""
     model, columns = n.mech.model, n.mech.column_scale
     w, last = np.zeros(n.V1.shape[1]), np.inf
@@ -136,12 +136,12 @@ def place(n: Neighbourhood, y: Vector, slope: bool = True) -> Place | None:
     if size > OPEN_STILL:
         return None
     if not slope or not n.U2.shape[1]:
-        return Place(x, y, n.U2.T @ error, np.zeros((n.U2.shape[1], n.dof)))
+        return ContinuationPlace(x, y, n.U2.T @ error, np.zeros((n.U2.shape[1], n.dof)))
     follows = least_squares(A, n.U1.T @ G @ n.Z) if w.size else np.zeros((0, n.dof))
-    return Place(x, y, n.U2.T @ error, n.U2.T @ G @ (n.Z - n.V1 @ follows))
+    return ContinuationPlace(x, y, n.U2.T @ error, n.U2.T @ G @ (n.Z - n.V1 @ follows))
 
 
-def followed(n: Neighbourhood, y: Vector, held: Vector | None = None) -> Place | None:
+def followed(n: Neighbourhood, y: Vector, held: Vector | None = None) -> ContinuationPlace | None:
     """The closed configuration next to y: f = 0 by Newton's method; None where it stays open.
 
     It may be q again, and is no farther from y than q is: what is farther is not beside q. With
@@ -168,14 +168,14 @@ def followed(n: Neighbourhood, y: Vector, held: Vector | None = None) -> Place |
     return at if at is not None and _closed(n, at, ALLOWANCE) else None
 
 
-def _closed(n: Neighbourhood, at: Place, times: float = 1.0) -> bool:
+def _closed(n: Neighbourhood, at: ContinuationPlace, times: float = 1.0) -> bool:
     weak = n.weak * float(np.linalg.norm(at.y))
     return largest(at.f) <= times * (n.rounding + weak)
 
 
 def around(
     n: Neighbourhood, count: int = 6, seed: int = 0, reach: float = WALK_REACH
-) -> list[Place]:
+) -> list[ContinuationPlace]:
     """Closed configurations around q, on every path through it that was found.
 
     Random ways, forwards and back, that are closed again. Where none of them went along some
@@ -187,7 +187,7 @@ def around(
         return []
     rng = np.random.default_rng(seed)
     ways = reach * np.clip(rng.normal(size=(count, k)), -2.0, 2.0)
-    found, left = list[Place](), list[Vector]()
+    found, left = list[ContinuationPlace](), list[Vector]()
     both = np.concatenate([ways, -ways])
     for way in both:
         at = followed(n, way)
@@ -204,7 +204,7 @@ def around(
     return found
 
 
-def _went(at: Place, way: Vector) -> bool:
+def _went(at: ContinuationPlace, way: Vector) -> bool:
     return float(np.linalg.norm(at.y)) > 0.1 * float(np.linalg.norm(way))
 
 

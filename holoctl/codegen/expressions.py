@@ -15,7 +15,7 @@ from holoctl.closing.assembly import assemble
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.forces import SymbolicForces, check_forces, symbolic_forces
 from holoctl.codegen.rows import SymbolicRows, check_expressions, check_rows, symbolic_rows
-from holoctl.codegen.tree import Tree, symbolic_tree
+from holoctl.codegen.tree import TreeSteps, symbolic_tree
 from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
@@ -38,7 +38,7 @@ class Expressions:
     partition : Partition
         Which rows count, decided once.
     q, v, t : (nq, 1), (nv, 1), (1, 1) symbols
-    tree : Tree
+    tree : TreeSteps
     rows : SymbolicRows
         The kept rows; along other axes of the same span where that is cheaper.
     every : SymbolicRows
@@ -58,7 +58,7 @@ class Expressions:
     q: SX
     v: SX
     t: SX
-    tree: Tree
+    tree: TreeSteps
     rows: SymbolicRows
     every: SymbolicRows
     open: Indices

@@ -21,7 +21,7 @@ from holoctl.base.tolerances import DIFFERENCE_TIMES, FORCES_AGREE
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.matrices import total
 from holoctl.codegen.relative_motion import Seen, moved, pair_between, turns
-from holoctl.codegen.tree import Tree
+from holoctl.codegen.tree import TreeSteps
 from holoctl.constraints.contract import offered
 from holoctl.constraints.user_classes import of_library
 from holoctl.forces.contract import Between, BoundForce, RelativeMotion
@@ -90,13 +90,15 @@ def check_forces(mech: Mechanism) -> None:
             raise InputError(f"{mech.name}: force {name!r} cannot be compiled: {why}")
 
 
-def symbolic_forces(mech: Mechanism, tree: Tree, v: SX, t: SX, samples: Array) -> SymbolicForces:
+def symbolic_forces(
+    mech: Mechanism, tree: TreeSteps, v: SX, t: SX, samples: Array
+) -> SymbolicForces:
     """The forces of a mechanism; see `check_forces`.
 
     Parameters
     ----------
     mech : Mechanism
-    tree : Tree
+    tree : TreeSteps
     v, t : (nv, 1) symbols, symbol
     samples : (s, nq) array
         Configurations near which expressions of one's own are compared with the forces.
@@ -121,7 +123,7 @@ def symbolic_forces(mech: Mechanism, tree: Tree, v: SX, t: SX, samples: Array) -
     return SymbolicForces(friction, doubts[0], others, doubts[1])
 
 
-def _between(tree: Tree, v: SX) -> Between:
+def _between(tree: TreeSteps, v: SX) -> Between:
     """What shows frames to the forces, of one tree."""
     steps: dict[tuple[int, int], Seen] = {}
 

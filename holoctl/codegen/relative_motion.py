@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holoctl.codegen.casadi_extra import SX, casadi_module
-from holoctl.codegen.tree import Tree, constant
+from holoctl.codegen.tree import TreeSteps, constant
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.tree.frames import Frame
 
@@ -54,13 +54,13 @@ class Pair:
 
 
 def pair_of(
-    tree: Tree, bound: WrenchRows, pair: int, v: SX, seen: dict[tuple[int, int], Seen]
+    tree: TreeSteps, bound: WrenchRows, pair: int, v: SX, seen: dict[tuple[int, int], Seen]
 ) -> Pair:
     return pair_between(tree, bound.frames1[pair], bound.frames2[pair], v, seen)
 
 
 def pair_between(
-    tree: Tree, frame1: Frame, frame2: Frame, v: SX, seen: dict[tuple[int, int], Seen]
+    tree: TreeSteps, frame1: Frame, frame2: Frame, v: SX, seen: dict[tuple[int, int], Seen]
 ) -> Pair:
     """Two frames, and how their bodies move; `seen` keeps what several pairs of one tree share."""
     step1, step2 = tree.of_joint[frame1.joint], tree.of_joint[frame2.joint]
@@ -79,7 +79,7 @@ def placed(s: Seen, frame: Frame) -> tuple[SX, SX]:
     return s.R @ constant(X.rotation), s.o + s.R @ constant(X.translation)
 
 
-def _root(tree: Tree, base: int, *chains: list[int]) -> int:
+def _root(tree: TreeSteps, base: int, *chains: list[int]) -> int:
     """The step from whose axes all is seen: the nearest that carries both frames, or a free body
     or ball just above it. In their axes the motions of such a joint are constant, and so are the
     pivots of rows across it, whatever way the body is turned."""
@@ -95,7 +95,7 @@ def mirrored(pair: Pair) -> Pair:
     return Pair(pair.two, pair.one, pair.R2, pair.R1, pair.p2, pair.p1)
 
 
-def _ancestors(tree: Tree, step: int) -> list[int]:
+def _ancestors(tree: TreeSteps, step: int) -> list[int]:
     """The step, what it stands on, and so on down to the world."""
     found = [step]
     while found[-1]:
@@ -104,7 +104,7 @@ def _ancestors(tree: Tree, step: int) -> list[int]:
 
 
 def see(
-    tree: Tree, start: tuple[int, int], i: int, v: SX, seen: dict[tuple[int, int], Seen]
+    tree: TreeSteps, start: tuple[int, int], i: int, v: SX, seen: dict[tuple[int, int], Seen]
 ) -> Seen:
     """Step i seen from the step ``start = (root, base)``; all at zero acceleration of the
     coordinates. The root is the base, or stands on it."""
@@ -144,7 +144,7 @@ def see(
     return seen[root, i]
 
 
-def _from_above(tree: Tree, i: int, v: SX) -> Seen:
+def _from_above(tree: TreeSteps, i: int, v: SX) -> Seen:
     """What step i stands on, seen from it: it moves the other way. The motions of the step's
     joint are constant in its own axes, so that they have no acceleration of their own there."""
     ca, s = casadi_module(), tree.steps[i]

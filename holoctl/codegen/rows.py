@@ -42,7 +42,7 @@ from holoctl.codegen.relative_motion import (
     see,
     turns,
 )
-from holoctl.codegen.tree import Tree, constant
+from holoctl.codegen.tree import TreeSteps, constant
 from holoctl.constraints.contract import BoundRows, constraint_of, offered
 from holoctl.constraints.custom import BoundCustom
 from holoctl.constraints.expressed import check_same_rows, derivatives, rows_at, rows_function
@@ -103,14 +103,14 @@ def _opaque(bound: BoundRows) -> str:
 
 
 def symbolic_rows(
-    mech: Mechanism, tree: Tree, v: SX, t: SX, rows: Indices, same_space: bool = False
+    mech: Mechanism, tree: TreeSteps, v: SX, t: SX, rows: Indices, same_space: bool = False
 ) -> SymbolicRows:
     """Some rows of a mechanism, in the order wanted; see `check_rows`.
 
     Parameters
     ----------
     mech : Mechanism
-    tree : Tree
+    tree : TreeSteps
     v, t : (nv, 1) symbols, symbol
     rows : (r,) int array
     same_space : bool
@@ -136,13 +136,13 @@ def symbolic_rows(
     return found
 
 
-def check_expressions(mech: Mechanism, tree: Tree, t: SX, samples: Array) -> None:
+def check_expressions(mech: Mechanism, tree: TreeSteps, t: SX, samples: Array) -> None:
     """Raise `InputError` where an expression that a constraint offers is not its phi, by name.
 
     Parameters
     ----------
     mech : Mechanism
-    tree : Tree
+    tree : TreeSteps
     t : symbol
     samples : (s, nq) array
         Configurations: it is compared beside each, where phi is not zero.
@@ -169,7 +169,7 @@ def check_expressions(mech: Mechanism, tree: Tree, t: SX, samples: Array) -> Non
                 check_same_rows(owner, rows_at(function, x, speed, when), given)
 
 
-def _phi(mech: Mechanism, bound: BoundRows, tree: Tree, t: SX) -> SX:
+def _phi(mech: Mechanism, bound: BoundRows, tree: TreeSteps, t: SX) -> SX:
     """The errors of a constraint that offers an expression, checked."""
     ca = casadi_module()
     expression, m = offered(bound, "expression"), len(bound.labels)
@@ -372,7 +372,7 @@ def _constant_span(axes: NDArray[np.float64], directions: list[SX], R1: SX) -> l
 
 def _differentiated(
     found: SymbolicRows, mech: Mechanism, bound: BoundRows, here: list[tuple[int, int]],
-    tree: Tree, v: SX, t: SX,
+    tree: TreeSteps, v: SX, t: SX,
 ) -> None:  # fmt: skip
     """phi as an expression, differentiated along v and t."""
     phi = _phi(mech, bound, tree, t)

@@ -27,7 +27,7 @@ from holoctl.tree.tangent import of_quaternion
 __all__ = [
     "Column",
     "Step",
-    "Tree",
+    "TreeSteps",
     "constant",
     "symbolic_tree",
 ]
@@ -70,7 +70,7 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class TreeSteps:
     """The steps of a model, parents before children.
 
     Attributes
@@ -106,7 +106,7 @@ class Tree:
 _NO_BODY = (0.0, np.zeros(3), np.zeros((3, 3)))
 
 
-def symbolic_tree(model: pin.Model, q: SX) -> Tree:
+def symbolic_tree(model: pin.Model, q: SX) -> TreeSteps:
     """The steps of `model` at the symbols `q`.
 
     Raises
@@ -132,7 +132,7 @@ def symbolic_tree(model: pin.Model, q: SX) -> Tree:
             if piece.unit:
                 unit_parts.append(tuple(piece.entries[piece.unit]))
         of_joint.append(at)
-    return Tree(
+    return TreeSteps(
         tuple(steps), tuple(of_joint), q, np.array(model.gravity.linear, dtype=float),
         np.array(model.armature, dtype=float), tuple(unit_parts),
     )  # fmt: skip

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.codegen.casadi_extra import SX, casadi_module
-from holoctl.codegen.tree import Step, Tree, constant
+from holoctl.codegen.tree import Step, TreeSteps, constant
 
 __all__ = ["mass_matrix", "tree_efforts"]
 
 Array = NDArray[np.float64]
 
 
-def tree_efforts(tree: Tree, v: SX, a: SX, gravity: bool = True) -> SX:
+def tree_efforts(tree: TreeSteps, v: SX, a: SX, gravity: bool = True) -> SX:
     """``M a + h`` (nv, 1), by the recursive Newton-Euler algorithm in the axes of the bodies.
 
     With U = skew(alpha) + skew(omega)^2, a point at r moves with acceleration ``a0 + U r``, so
@@ -66,7 +66,7 @@ def tree_efforts(tree: Tree, v: SX, a: SX, gravity: bool = True) -> SX:
     return efforts
 
 
-def mass_matrix(tree: Tree) -> SX:
+def mass_matrix(tree: TreeSteps) -> SX:
     """M (nv, nv), by the composite-rigid-body algorithm; entries that are always zero are not
     stored."""
     ca = casadi_module()
@@ -97,7 +97,7 @@ def mass_matrix(tree: Tree) -> SX:
     return M
 
 
-def _fill_column(M: SX, tree: Tree, i: int, k: int, f: SX, m: SX) -> None:
+def _fill_column(M: SX, tree: TreeSteps, i: int, k: int, f: SX, m: SX) -> None:
     """Row and column k of M from the force that unit acceleration of k takes at step i."""
     ca = casadi_module()
     while i:

@@ -12,13 +12,13 @@ from holoctl.base.linalg import singular_values
 from holoctl.closing.samples import Sample, still
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Actuation", "actuation", "motor_rows", "verdict"]
+__all__ = ["ActuationReport", "actuation", "motor_rows", "verdict"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Actuation:
+class ActuationReport:
     """The motors on the admissible motions at one configuration.
 
     Attributes
@@ -35,13 +35,13 @@ class Actuation:
     undriven: Array
 
 
-def actuation(mech: Mechanism, at: Sample, gamma: Array) -> Actuation:
+def actuation(mech: Mechanism, at: Sample, gamma: Array) -> ActuationReport:
     """``gamma' B`` at one configuration, for motions gamma in scaled coordinates."""
     motors = motor_rows(mech)
     A = motors @ gamma  # (nu, k)
     rank, undriven = still(at, motors, gamma)
     values = singular_values(A)
-    return Actuation(rank, values, undriven)
+    return ActuationReport(rank, values, undriven)
 
 
 def motor_rows(mech: Mechanism) -> Array:

@@ -38,7 +38,7 @@ from holoctl.doctor.assembly_modes import AssemblyModes
 from holoctl.doctor.leg_signs import sign_of_legs, that_roll
 from holoctl.doctor.mode_compare import Comparison, Group, comparison, group_of
 from holoctl.doctor.mode_search import Closed, allowed, free_coordinates, held, starts
-from holoctl.doctor.mode_walk import Stop, Walker, driven, held_still
+from holoctl.doctor.mode_walk import ModeStop, Walker, driven, held_still
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import placed
@@ -289,7 +289,7 @@ class _Tree:
         self._ys, self._places = [walker.start.y], [place]
         self.compared = dict[int, Group]()
 
-    def add(self, stop: Stop, parent: int, place: Vector) -> int:
+    def add(self, stop: ModeStop, parent: int, place: Vector) -> int:
         self.stops.append(stop)
         self.parents.append(parent)
         self._ys.append(stop.y)

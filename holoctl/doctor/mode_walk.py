@@ -28,13 +28,13 @@ from holoctl.estimation.sight import checked_sight, first_borders
 from holoctl.projector.partition import partition
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["Stop", "Walker", "driven", "held_still"]
+__all__ = ["ModeStop", "Walker", "driven", "held_still"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
-class Stop(NamedTuple):
+class ModeStop(NamedTuple):
     """A closed configuration on a way.
 
     Attributes
@@ -55,7 +55,7 @@ class Walker:
 
     Attributes
     ----------
-    start : Stop
+    start : ModeStop
         The mode.
     columns : (n,) int array
         The coordinates that motors drive.
@@ -74,7 +74,7 @@ class Walker:
         self.columns = driven(p)
         self.turning = ~np.isin(self.columns, mech.lengths[1])
         borders = first_borders(here, weights, self._see.known)
-        self.start = Stop(q, np.zeros(self.columns.size), borders)
+        self.start = ModeStop(q, np.zeros(self.columns.size), borders)
 
     def left(self, y: Vector, target: Vector) -> Vector:
         """From y to the target, the shorter way round."""
@@ -82,20 +82,20 @@ class Walker:
         return np.where(self.turning, wrapped(way), way)
 
     def walk(
-        self, start: Stop, way: Vector, step: float, most: int
-    ) -> tuple[list[Stop], int, bool]:
+        self, start: ModeStop, way: Vector, step: float, most: int
+    ) -> tuple[list[ModeStop], int, bool]:
         """Along a straight way of the motors, in steps of this length, scaled.
 
         Returns
         -------
-        stops : list of Stop
+        stops : list of ModeStop
             Those after `start`.
         taken : int
             Steps that were tried.
         there : bool
             Whether the last stop is at the end of the way.
         """
-        see, c, stops = self._see, self.p.mech.column_scale, list[Stop]()
+        see, c, stops = self._see, self.p.mech.column_scale, list[ModeStop]()
         place, y, end = placed_at(see, start.q, self.p.t, start.borders), start.y, start.y + way
         taken, d = 0, np.zeros(self.p.mech.nv)
         while self._far(end - y):
@@ -113,7 +113,7 @@ class Walker:
             if largest(moved / c) > 2.0 * step or off > OFF_WAY * share * largest(d / c):
                 return stops, taken, False
             place, y = there, y + moved[self.columns]
-            stops.append(Stop(place.q, y, place.borders))
+            stops.append(ModeStop(place.q, y, place.borders))
         return stops, taken, True
 
     def _far(self, way: Vector) -> bool:
@@ -128,7 +128,7 @@ class Walker:
             return there
         return there if largest(self.p.scaled_rows(there.q)[0]) <= allowed(mech) else None
 
-    def followed(self, ways: Iterable[Vector], step: float) -> list[Stop] | None:
+    def followed(self, ways: Iterable[Vector], step: float) -> list[ModeStop] | None:
         """All stops from the mode along some ways, one after the other; None where one ends."""
         stops = [self.start]
         for way in ways:

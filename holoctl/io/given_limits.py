@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holoctl.base.errors import InputError
-from holoctl.io.limits import Place
+from holoctl.io.limits import FilePlace
 from holoctl.io.xml import blamed_on
 from holoctl.mechanism.bound_limits import bound_limits, coordinates_called
 from holoctl.mechanism.limits import KINDS, RANGES, Limits
@@ -25,14 +25,14 @@ class GivenLimits:
 
     Attributes
     ----------
-    place : Place or None
+    place : FilePlace or None
         Where it stands; None where a file says nothing.
-    given : list of (str, str or None, value, Place)
+    given : list of (str, str or None, value, FilePlace)
         Which of `Limits`; of what, or of every motor (None); how large; where.
     """
 
-    place: Place | None = None
-    given: list[tuple[str, str | None, Any, Place]] = field(default_factory=list)
+    place: FilePlace | None = None
+    given: list[tuple[str, str | None, Any, FilePlace]] = field(default_factory=list)
 
 
 def with_limits(mech: Mechanism, of_robot: GivenLimits, of_sheet: GivenLimits) -> Mechanism:

@@ -33,7 +33,7 @@ __all__ = [
     "MOST_REPLICATES",
     "MOST_SHEET_BYTES",
     "MOST_VALUES",
-    "Place",
+    "FilePlace",
     "check_count",
     "check_size",
     "content",
@@ -97,7 +97,7 @@ DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 """A decimal number; for every text it is decided in one pass."""
 
 
-class Place(Protocol):
+class FilePlace(Protocol):
     """Something in a file that may be at fault: errors name the file, the element, the line."""
 
     def error(self, message: str) -> LoadError:
@@ -105,13 +105,13 @@ class Place(Protocol):
         ...
 
 
-def check_count(place: Place, count: int, most: int, what: str) -> None:
+def check_count(place: FilePlace, count: int, most: int, what: str) -> None:
     """Refuse what there is too much of, and name the limit."""
     if count > most:
         raise place.error(f"more than {most} {what} are not read")
 
 
-def check_size(place: Place, coordinates: int) -> None:
+def check_size(place: FilePlace, coordinates: int) -> None:
     """Refuse a robot whose workspace would not fit into memory."""
     if coordinates > MOST_COORDINATES:
         raise place.error(

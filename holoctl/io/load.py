@@ -12,7 +12,7 @@ from holoctl.constraints.closure import Closure
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.io.given_limits import with_limits
-from holoctl.io.limits import MOST_BYTES, MOST_SHEET_BYTES, Place, check_size, content
+from holoctl.io.limits import MOST_BYTES, MOST_SHEET_BYTES, FilePlace, check_size, content
 from holoctl.io.losses import with_forces, with_losses
 from holoctl.io.mjcf import read_mjcf
 from holoctl.io.sdf import read_sdf
@@ -379,9 +379,9 @@ def _from_urdf(
     return with_moves(with_limits(mech, limits_of_cut(mech, dialects.drawing), sheet.limits), sheet)
 
 
-def _mimics(urdf: Urdf, sheet: Sheet) -> list[tuple[Constraint, Place]]:
+def _mimics(urdf: Urdf, sheet: Sheet) -> list[tuple[Constraint, FilePlace]]:
     """q[joint] = multiplier q[master] + offset, for every mimic joint of the URDF."""
-    found: list[tuple[Constraint, Place]] = []
+    found: list[tuple[Constraint, FilePlace]] = []
     for name, joint in urdf.joints.items():
         if "mimic" not in joint.parts or joint.values["type"] == "fixed":
             continue

@@ -16,7 +16,7 @@ from holoctl.forces.contract import Force
 from holoctl.forces.joint_friction import JointFriction
 from holoctl.forces.joint_spring import JointSpring
 from holoctl.forces.spring import Spring
-from holoctl.io.limits import Place
+from holoctl.io.limits import FilePlace
 from holoctl.io.xml import blamed_on
 from holoctl.mechanism.description import bound_force, closures_among
 from holoctl.mechanism.mechanism import Mechanism
@@ -33,21 +33,21 @@ class Losses:
     Attributes
     ----------
     file : str
-    place : Place
+    place : FilePlace
         Where the friction stands, for errors.
     viscous, coulomb : dict of str to float
         By joint; what is zero is not in it.
-    springs : list of (JointSpring or Spring, Place)
+    springs : list of (JointSpring or Spring, FilePlace)
         Each with its name.
     left_out : dict of str to str
         What no force here stands for, and why.
     """
 
     file: str
-    place: Place
+    place: FilePlace
     viscous: dict[str, float] = field(default_factory=dict)
     coulomb: dict[str, float] = field(default_factory=dict)
-    springs: list[tuple[JointSpring | Spring, Place]] = field(default_factory=list)
+    springs: list[tuple[JointSpring | Spring, FilePlace]] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
 
     def add(self, kind: str, joint: str, x: float) -> None:
@@ -56,7 +56,7 @@ class Losses:
             of: dict[str, float] = getattr(self, kind)
             of[joint] = of.get(joint, 0.0) + x
 
-    def forces(self, taken: Collection[str]) -> Iterator[tuple[Force, Place]]:
+    def forces(self, taken: Collection[str]) -> Iterator[tuple[Force, FilePlace]]:
         """The forces; where a name is `taken`, it has a number behind it."""
         used = set(taken)
         if self.viscous or self.coulomb:
@@ -91,7 +91,7 @@ def with_losses(mech: Mechanism, losses: Losses, read: bool) -> Mechanism:
     return with_forces(mech, forces)
 
 
-def with_forces(mech: Mechanism, forces: list[tuple[Force, Place]]) -> Mechanism:
+def with_forces(mech: Mechanism, forces: list[tuple[Force, FilePlace]]) -> Mechanism:
     """The mechanism with more forces; what is wrong with one is told with its line."""
     if not forces:
         return mech

@@ -29,7 +29,7 @@ from holoctl.io.limits import (
     check_count,
 )
 from holoctl.io.losses import with_losses
-from holoctl.io.mjcf_compiled import Compiled
+from holoctl.io.mjcf_compiled import CompiledFile
 from holoctl.io.mjcf_elements import Defaults, Item, compiler_of, sections, unit
 from holoctl.io.mjcf_equalities import equalities
 from holoctl.io.mjcf_forces import losses_of
@@ -38,7 +38,7 @@ from holoctl.io.mjcf_limits import limits_of_motors
 from holoctl.io.mjcf_motors import motors_of
 from holoctl.io.mjcf_replicate import write_copies_out
 from holoctl.io.mjcf_tendons import by_name, limits_told, tendons_of
-from holoctl.io.mjcf_tree import Tree
+from holoctl.io.mjcf_tree import MjcfTree
 from holoctl.io.mjcf_words import check_words
 from holoctl.io.xml import Element, blamed_on, check_root, parsed
 from holoctl.mechanism.mechanism import Mechanism
@@ -87,8 +87,8 @@ def read_mjcf(
     root, defaults = elements_of(text, file, folder, include_root)
     gravity, enabled = _options(root, defaults)
     bodies = 1 + sum(element.tag == "body" for element in root.each())
-    compiled = Compiled(None if folder is None else folder / Path(file).name, bodies)
-    tree = Tree(root, defaults, free_flyer, compiled)
+    compiled = CompiledFile(None if folder is None else folder / Path(file).name, bodies)
+    tree = MjcfTree(root, defaults, free_flyer, compiled)
     tree.model.gravity.linear = gravity
     tree.build()
     tendons = tendons_of(root, tree)
@@ -161,7 +161,7 @@ def _options(root: Element, defaults: Defaults) -> tuple[Vector, bool]:
     return np.zeros(3) if off else np.array(gravity), enabled and solved
 
 
-def _reference(root: Element, tree: Tree) -> Vector:
+def _reference(root: Element, tree: MjcfTree) -> Vector:
     """The key called "home", or the first with a qpos, or the drawing."""
     keys = [tree.defaults.plain(element) for element in sections(root, "keyframe")]
     given = [item for item in keys if "qpos" in item]
@@ -170,7 +170,7 @@ def _reference(root: Element, tree: Tree) -> Vector:
     return (named or [q for _, q in found] or [tree.home])[0]
 
 
-def _from_qpos(item: Item, tree: Tree) -> Vector:
+def _from_qpos(item: Item, tree: MjcfTree) -> Vector:
     """A configuration from MuJoCo's qpos: its order of quaternions, and ref taken off."""
     q = np.array(item.numbers("qpos", (0.0,) * tree.model.nq))
     for joint in tree.joints.values():
@@ -183,7 +183,7 @@ def _from_qpos(item: Item, tree: Tree) -> Vector:
     return q
 
 
-def _warn(tree: Tree, left_out: Mapping[str, str], limits: list[str]) -> None:
+def _warn(tree: MjcfTree, left_out: Mapping[str, str], limits: list[str]) -> None:
     """One record for each thing that MuJoCo would add, and the equation of motion does not."""
     if left_out:
         some = [f"{name!r} ({why})" for name, why in left_out.items()]

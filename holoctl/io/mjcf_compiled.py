@@ -16,11 +16,11 @@ import pinocchio as pin
 from holoctl.io.mjcf_elements import Item
 from holoctl.io.rotations import quaternion
 
-__all__ = ["Compiled"]
+__all__ = ["CompiledFile"]
 
 
 @dataclass
-class Compiled:
+class CompiledFile:
     """The file as MuJoCo compiles it, which it does when the first body is asked for."""
 
     file: Path | None

@@ -12,7 +12,7 @@ from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.io.mjcf_elements import Item, named, quaternion, sections
 from holoctl.io.mjcf_tendons import Tendon
-from holoctl.io.mjcf_tree import SINGLE, WORLD, Tree
+from holoctl.io.mjcf_tree import SINGLE, WORLD, MjcfTree
 from holoctl.io.xml import Element, blamed_on
 
 __all__ = ["Row", "equalities"]
@@ -21,7 +21,7 @@ Row = tuple[Constraint, Element, bool]
 """A constraint, its element, and whether it is active."""
 
 
-def equalities(root: Element, tree: Tree, tendons: Mapping[str, Tendon]) -> list[Row]:
+def equalities(root: Element, tree: MjcfTree, tendons: Mapping[str, Tendon]) -> list[Row]:
     """A `Closure` or `Coupling` for each equality, checked against the model."""
     data = tree.model.createData()
     pin.forwardKinematics(tree.model, data, tree.home)
@@ -56,7 +56,7 @@ def _label(item: Item, ends: Sequence[str], names: dict[str, int]) -> str:
     return _label(item, (*ends, str(names[label])), names)
 
 
-def _closure(item: Item, tree: Tree, data: pin.Data, names: dict[str, int]) -> Closure | None:
+def _closure(item: Item, tree: MjcfTree, data: pin.Data, names: dict[str, int]) -> Closure | None:
     """A connect (three rows) or a weld (six) between two bodies or two sites.
 
     None, which is noted in the tree, if both are parts of one body: it cannot hold anything.
@@ -107,7 +107,7 @@ def _relative(item: Item, drawn: pin.SE3) -> pin.SE3:
     return pin.SE3(quaternion(item, "relpose", given[3:]), given[:3])
 
 
-def _joint_equality(item: Item, tree: Tree, names: dict[str, int]) -> Coupling:
+def _joint_equality(item: Item, tree: MjcfTree, names: dict[str, int]) -> Coupling:
     """``q1 = a0 + a1 q2``, both counted from where the joints stand in the drawing."""
     ends = ["joint1", "joint2"][: 2 if "joint2" in item else 1]
     found = [_single(item, end, tree) for end in ends]
@@ -153,7 +153,7 @@ def _line(
     return Coupling(coefficients, offset=a0, name=_label(item, found, names))
 
 
-def _single(item: Item, attribute: str, tree: Tree) -> str:
+def _single(item: Item, attribute: str, tree: MjcfTree) -> str:
     """The name of a hinge or slide."""
     name = named(item, attribute, tree.joints, "joint")
     if tree.joints[name].type not in SINGLE:

@@ -17,7 +17,7 @@ from holoctl.io.losses import Losses
 from holoctl.io.mjcf_elements import Item, named, sections
 from holoctl.io.mjcf_motors import target_of
 from holoctl.io.mjcf_tendons import Tendon, by_name
-from holoctl.io.mjcf_tree import SINGLE, Joint, Tree
+from holoctl.io.mjcf_tree import SINGLE, MjcfJoint, MjcfTree
 from holoctl.io.xml import Element
 from holoctl.tree.frames import FrameLike
 
@@ -27,7 +27,7 @@ _POLYNOMIAL = "a polynomial"
 _NEGATIVE = "negative"
 
 
-def losses_of(root: Element, tree: Tree, tendons: Sequence[Tendon]) -> Losses:
+def losses_of(root: Element, tree: MjcfTree, tendons: Sequence[Tendon]) -> Losses:
     """What joints, tendons and actuators say of friction and springs.
 
     Parameters
@@ -55,7 +55,7 @@ def losses_of(root: Element, tree: Tree, tendons: Sequence[Tendon]) -> Losses:
     return found
 
 
-def _switched_on(root: Element, tree: Tree) -> tuple[bool, bool, bool]:
+def _switched_on(root: Element, tree: MjcfTree) -> tuple[bool, bool, bool]:
     """Whether springs, dampers and dry friction act, as the flags say; the last of each counts."""
     words = ("enable", "disable")
     flags = ("passive", "constraint", "spring", "damper", "frictionloss")
@@ -81,7 +81,7 @@ def _linear(item: Item, attribute: str, what: str, found: Losses) -> float:
 
 
 def _joint(
-    name: str, joint: Joint, found: Losses, springs: bool, dampers: bool, friction: bool
+    name: str, joint: MjcfJoint, found: Losses, springs: bool, dampers: bool, friction: bool
 ) -> None:
     item, shown = joint.item, repr(name)
     if item.element.tag == "freejoint":
@@ -101,7 +101,7 @@ def _joint(
         found.add("coulomb", name, loss)
 
 
-def _joint_spring(name: str, joint: Joint, found: Losses) -> None:
+def _joint_spring(name: str, joint: MjcfJoint, found: Losses) -> None:
     stiffness = _linear(joint.item, "stiffness", repr(name), found)
     if not stiffness:
         return
@@ -120,7 +120,7 @@ def _joint_spring(name: str, joint: Joint, found: Losses) -> None:
 def _tendon(
     tendon: Tendon,
     i: int,
-    tree: Tree,
+    tree: MjcfTree,
     found: Losses,
     acting: tuple[bool, bool, bool],
     at_rest: list[pin.Data],
@@ -171,13 +171,13 @@ def _not_straight(item: Item, tendon: Tendon) -> str:
     return "" if tags == ["site"] * 2 else f"it goes through {len(tags)} sites, and not through two"
 
 
-def _sites(item: Item, tree: Tree) -> list[str]:
+def _sites(item: Item, tree: MjcfTree) -> list[str]:
     parts = [tree.defaults.plain(child) for child in item.element.children]
     return [named(part, "site", tree.sites, "site") for part in parts]
 
 
 def _resting(
-    item: Item, ends: Sequence[tuple[int, pin.SE3]], tree: Tree, at_rest: list[pin.Data]
+    item: Item, ends: Sequence[tuple[int, pin.SE3]], tree: MjcfTree, at_rest: list[pin.Data]
 ) -> tuple[float, float]:
     """Between which lengths it has no force; MuJoCo's default is where the springs rest."""
     given = item.numbers("springlength", (-1.0, -1.0), least=1)
@@ -196,7 +196,7 @@ def _resting(
     return max(least, 0.0), most
 
 
-def _drawn_at_rest(tree: Tree) -> pin.Data:
+def _drawn_at_rest(tree: MjcfTree) -> pin.Data:
     """Where everything is with all joints at their springref."""
     q = tree.home.copy()
     for joint in tree.joints.values():
@@ -207,14 +207,14 @@ def _drawn_at_rest(tree: Tree) -> pin.Data:
     return data
 
 
-def _frame(tree: Tree, joint: int, at: pin.SE3) -> FrameLike:
+def _frame(tree: MjcfTree, joint: int, at: pin.SE3) -> FrameLike:
     return (tree.model.names[joint], at)
 
 
 # -------------------------------------------------------------------------------- actuators
 
 
-def _actuator(item: Item, i: int, tree: Tree, tendons: Sequence[Tendon], found: Losses) -> None:
+def _actuator(item: Item, i: int, tree: MjcfTree, tendons: Sequence[Tendon], found: Losses) -> None:
     """The damping of an actuator, seen through its gear."""
     what = item.text("name") or f"<{item.element.tag}> {i}"
     for word in ("lugre", "cogging"):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.io.limits import LARGEST
-from holoctl.io.mjcf_compiled import Compiled
+from holoctl.io.mjcf_compiled import CompiledFile
 from holoctl.io.mjcf_elements import Compiler, Item
 from holoctl.io.rotations import z_to
 from holoctl.tree.inertia import rigid_body
@@ -42,7 +42,7 @@ def lump_of(
     inertials: Sequence[tuple[Item, pin.SE3]],
     geoms: Sequence[tuple[Item, pin.SE3]],
     index: int,
-    compiled: Compiled,
+    compiled: CompiledFile,
 ) -> Lump:
     """The inertia of a body in its own frame.
 

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from holoctl.base.checks import listing
 from holoctl.base.tolerances import LARGEST_LIMIT
 from holoctl.io.given_limits import GivenLimits
-from holoctl.io.limits import Place
+from holoctl.io.limits import FilePlace
 from holoctl.io.mjcf_elements import Item
 from holoctl.io.mjcf_tendons import Tendon
-from holoctl.io.mjcf_tree import Tree, ascending, limited
+from holoctl.io.mjcf_tree import MjcfTree, ascending, limited
 from holoctl.io.xml import Element
 
 __all__ = [
@@ -53,7 +53,7 @@ def range_of(item: Item, clamped: bool) -> Range:
     return common(force, (least, most), item)
 
 
-def common(one: Range, other: Range, place: Place) -> Range:
+def common(one: Range, other: Range, place: FilePlace) -> Range:
     """What two ranges have in common.
 
     Raises
@@ -109,7 +109,7 @@ def _gain(item: Item) -> float:
     return item.numbers("gainprm", _GAIN, least=1)[0] if proportional else 0.0
 
 
-def switched_off(root: Element, tree: Tree) -> bool:
+def switched_off(root: Element, tree: MjcfTree) -> bool:
     """Whether the file says that controls are not kept to their ranges."""
     off = "enable"
     for option in root.children:
@@ -119,7 +119,11 @@ def switched_off(root: Element, tree: Tree) -> bool:
 
 
 def limits_of_motors(
-    root: Element, tree: Tree, names: list[str], B: Array | None, ranges: list[tuple[Range, Place]]
+    root: Element,
+    tree: MjcfTree,
+    names: list[str],
+    B: Array | None,
+    ranges: list[tuple[Range, FilePlace]],
 ) -> GivenLimits:
     """The limits of the motors; a warning for bounds of joints that no single motor keeps."""
     found = GivenLimits(root)
@@ -131,7 +135,7 @@ def limits_of_motors(
     return found
 
 
-def _warn_of_shared(root: Element, tree: Tree, B: Array) -> None:
+def _warn_of_shared(root: Element, tree: MjcfTree, B: Array) -> None:
     shared = list[str]()
     for name, joint in tree.joints.items():
         if joint.item.element.tag == "body" or not limited(joint.item, *_ACTUATORS):

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.io.limits import Place
+from holoctl.io.limits import FilePlace
 from holoctl.io.mjcf_elements import Item, named, sections
 from holoctl.io.mjcf_limits import Range, added, common, range_of, range_on_tendon, switched_off
 from holoctl.io.mjcf_tendons import Tendon, add_rotor
-from holoctl.io.mjcf_tree import SINGLE, Joint, Tree
+from holoctl.io.mjcf_tree import SINGLE, MjcfJoint, MjcfTree
 from holoctl.io.mjcf_words import NO_MOTORS
 from holoctl.io.xml import Element
 
@@ -33,11 +33,11 @@ class Motors:
     names: list[str]
     B: Array | None
     left_out: dict[str, str]
-    ranges: list[tuple[Range, Place]]
+    ranges: list[tuple[Range, FilePlace]]
 
 
 def motors_of(
-    root: Element, tree: Tree, tendons: Mapping[str, Tendon], skip: bool = False
+    root: Element, tree: MjcfTree, tendons: Mapping[str, Tendon], skip: bool = False
 ) -> Motors:
     """The motors in the order of the file.
 
@@ -54,7 +54,7 @@ def motors_of(
         For what is no motor on joints, unless it is left out; for mistakes in any case.
     """
     columns: dict[tuple[str, str], Vector] = {}
-    ranges: dict[tuple[str, str], tuple[Range, Place]] = {}
+    ranges: dict[tuple[str, str], tuple[Range, FilePlace]] = {}
     on_tendons: dict[tuple[str, str], tuple[Tendon, float]] = {}
     clamped = not switched_off(root, tree)
     left_out: dict[str, str] = {}
@@ -91,7 +91,7 @@ def motors_of(
     return Motors([], np.column_stack(list(columns.values())), left_out, list(ranges.values()))
 
 
-def target_of(item: Item, tree: Tree, tendons: Mapping[str, Tendon]) -> tuple[str, str]:
+def target_of(item: Item, tree: MjcfTree, tendons: Mapping[str, Tendon]) -> tuple[str, str]:
     """What an actuator acts on: a kind of transmission, and a name."""
     given = [n for n in _TRANSMISSIONS if n in item]
     others = [n for n in _OF_OTHERS if n in item]
@@ -112,7 +112,7 @@ def _column(
     item: Item,
     key: tuple[str, str],
     gear: Vector,
-    tree: Tree,
+    tree: MjcfTree,
     tendons: Mapping[str, Tendon],
 ) -> tuple[Vector, str]:
     """The efforts of a unit force on all coordinates; or why there is no such column."""
@@ -146,7 +146,7 @@ def _add_rotor(
     item: Item,
     key: tuple[str, str],
     gear: Vector,
-    tree: Tree,
+    tree: MjcfTree,
     tendons: Mapping[str, Tendon],
     rotor: float,
 ) -> None:
@@ -155,7 +155,7 @@ def _add_rotor(
     if kind == "tendon":
         add_rotor(item, tendons[name], rotor * gear[0] ** 2, tree)
         return
-    joint: Joint | None = tree.joints.get(name) if kind.startswith("joint") else None
+    joint: MjcfJoint | None = tree.joints.get(name) if kind.startswith("joint") else None
     if joint is None or joint.type not in SINGLE:
         what = f"{joint.type} joint" if joint else kind
         raise item.error(f"armature of a motor on a {what} is not read; give it to the joint")

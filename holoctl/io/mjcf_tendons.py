@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from holoctl.io.limits import MOST_CONSTRAINTS, check_count
 from holoctl.io.mjcf_elements import Item, named, sections
-from holoctl.io.mjcf_tree import SINGLE, Tree, ascending, limited
+from holoctl.io.mjcf_tree import SINGLE, MjcfTree, ascending, limited
 from holoctl.io.xml import Element
 
 __all__ = ["Tendon", "add_rotor", "by_name", "limits_told", "tendons_of"]
@@ -21,7 +21,7 @@ class Tendon:
     coefficients: Mapping[str, float] | None
 
 
-def tendons_of(root: Element, tree: Tree) -> list[Tendon]:
+def tendons_of(root: Element, tree: MjcfTree) -> list[Tendon]:
     """All tendons, in the order of the file.
 
     Tendons only pull where an actuator or a spring does. A rotor on a tendon is an inertia, which
@@ -63,7 +63,7 @@ def limits_told(tendons: Sequence[Tendon]) -> list[str]:
     return found
 
 
-def _coefficients(item: Item, tree: Tree) -> dict[str, float]:
+def _coefficients(item: Item, tree: MjcfTree) -> dict[str, float]:
     """Length over position, by joint; joints without any effect are left out."""
     found: dict[str, float] = {}
     for child in item.element.children:
@@ -81,7 +81,7 @@ def _coefficients(item: Item, tree: Tree) -> dict[str, float]:
     return {name: coefficient for name, coefficient in found.items() if coefficient}
 
 
-def add_rotor(item: Item, tendon: Tendon, rotor: float, tree: Tree) -> None:
+def add_rotor(item: Item, tendon: Tendon, rotor: float, tree: MjcfTree) -> None:
     """The inertia of a rotor that turns as a tendon gets longer."""
     if not rotor:
         return

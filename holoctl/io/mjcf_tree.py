@@ -12,14 +12,14 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector
 from holoctl.io.limits import FREE, check_size
-from holoctl.io.mjcf_compiled import Compiled
+from holoctl.io.mjcf_compiled import CompiledFile
 from holoctl.io.mjcf_elements import Defaults, Item, flattened, unit
 from holoctl.io.mjcf_inertia import Lump, lump_of, scaled_to_total
 from holoctl.io.rotations import z_to
 from holoctl.io.xml import Element
 from holoctl.tree.coordinates import coordinate_names
 
-__all__ = ["SINGLE", "WORLD", "Joint", "Part", "Tree", "ascending", "limited"]
+__all__ = ["SINGLE", "WORLD", "MjcfJoint", "MjcfTree", "Part", "ascending", "limited"]
 
 WORLD = "world"  # MuJoCo's name for what Pinocchio calls universe
 _GROUND = "universe"
@@ -48,7 +48,7 @@ class _Body:
 
 
 @dataclass(frozen=True)
-class Joint:
+class MjcfJoint:
     """A joint of the file: its index in the model, its type and the value where it is zero.
 
     `rest` is where its spring has no effort, counted from there.
@@ -62,7 +62,7 @@ class Joint:
 
 
 @dataclass
-class Tree:
+class MjcfTree:
     """The model while it is built, and where bodies, sites and joints of the file are in it.
 
     `geoms` are those of each body, each with the frame that it stands in and its default class.
@@ -72,11 +72,11 @@ class Tree:
     root: Element
     defaults: Defaults
     free_flyer: bool
-    compiled: Compiled | None
+    compiled: CompiledFile | None
     model: pin.Model = field(default_factory=pin.Model)
     bodies: dict[str, Placed] = field(default_factory=dict)
     sites: dict[str, Placed] = field(default_factory=dict)
-    joints: dict[str, Joint] = field(default_factory=dict)
+    joints: dict[str, MjcfJoint] = field(default_factory=dict)
     geoms: dict[str, list[Part]] = field(default_factory=dict)
     lumps: list[tuple[int, pin.SE3, Lump]] = field(default_factory=list)
     lifted: list[str] = field(default_factory=list)
@@ -280,7 +280,7 @@ class Tree:
             raise item.error("armature of a free joint is not read; MuJoCo advises <freejoint>")
         self.model.armature[new.idx_v : new.idx_v + n] = rotor
         rest = item.number("springref", 0.0) * _unit(item, kind) - ref if kind in SINGLE else 0.0
-        self.joints[label] = Joint(index, kind, ref, item, rest)
+        self.joints[label] = MjcfJoint(index, kind, ref, item, rest)
         self.q0.append(np.array(new.nq * [0.0]) if n == 1 else np.array([0.0, 0.0, 0.0, 1.0]))
         return int(index)
 

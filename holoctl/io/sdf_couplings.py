@@ -7,7 +7,7 @@ import math
 from holoctl.base.checks import suggestion
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
-from holoctl.io.limits import Place
+from holoctl.io.limits import FilePlace
 from holoctl.io.sdf_elements import TYPES, child_of, number, word
 from holoctl.io.sdf_frames import Drawing
 from holoctl.io.xml import Element, blamed_on
@@ -15,9 +15,9 @@ from holoctl.io.xml import Element, blamed_on
 __all__ = ["couplings"]
 
 
-def couplings(model: Drawing) -> list[tuple[Constraint, Place]]:
+def couplings(model: Drawing) -> list[tuple[Constraint, FilePlace]]:
     """A `Coupling` for each gearbox and each mimic joint."""
-    found: list[tuple[Constraint, Place]] = []
+    found: list[tuple[Constraint, FilePlace]] = []
     for name, joint in model.joints.items():
         with blamed_on(joint):
             if joint.attributes.get("type") == "gearbox":

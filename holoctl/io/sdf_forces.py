@@ -8,7 +8,7 @@ import pinocchio as pin
 from holoctl.forces.contract import Force
 from holoctl.forces.counterbalance import Counterbalance
 from holoctl.forces.joint_spring import JointSpring
-from holoctl.io.limits import Place
+from holoctl.io.limits import FilePlace
 from holoctl.io.losses import Losses
 from holoctl.io.sdf_elements import TYPES, child_of, number
 from holoctl.io.sdf_frames import Drawing
@@ -18,7 +18,7 @@ from holoctl.io.xml import Element
 __all__ = ["counterbalances", "losses_of"]
 
 
-def counterbalances(model: Drawing, plain: pin.Model) -> list[tuple[Force, Place]]:
+def counterbalances(model: Drawing, plain: pin.Model) -> list[tuple[Force, FilePlace]]:
     """What carries the links that have mass and no gravity, and can move."""
     return [
         (Counterbalance((name, pin.SE3(np.eye(3), com)), mass), model.links[name])

@@ -29,7 +29,16 @@ from holoctl.io.xml import Element, blamed_on, check_root, decimals, parsed
 from holoctl.tree.frames import AXES
 from holoctl.tree.inertia import about_one_axis, check_mass, check_moments, parallel
 
-__all__ = ["FLAT", "SINGLE", "Part", "Urdf", "losses_of", "model_of", "origin_of", "read_urdf"]
+__all__ = [
+    "FLAT",
+    "SINGLE",
+    "Urdf",
+    "UrdfElement",
+    "losses_of",
+    "model_of",
+    "origin_of",
+    "read_urdf",
+]
 
 Array = NDArray[np.float64]
 log = logging.getLogger(__name__)
@@ -80,7 +89,7 @@ _TYPES = (*SINGLE, "fixed", "floating", "planar")
 
 
 @dataclass(frozen=True)
-class Part:
+class UrdfElement:
     """A checked element: attributes as texts, numbers or triples, and the elements in it.
 
     `owner` is the name of the link or joint that it belongs to.
@@ -91,18 +100,19 @@ class Part:
     line: int
     owner: str
     values: dict[str, Any]
-    parts: dict[str, Part]
+    parts: dict[str, UrdfElement]
 
     def error(self, message: str) -> LoadError:
         """An error at this place in the file."""
         return LoadError(message, file=self.file, key=self.owner, line=self.line)
 
-    def changed(self, values: dict[str, Any], **parts: dict[str, Any]) -> Part:
+    def changed(self, values: dict[str, Any], **parts: dict[str, Any]) -> UrdfElement:
         """A copy with other attributes, and with other attributes of the elements in it."""
         changed = {
-            tag: Part(tag, self.file, self.line, self.owner, new, {}) for tag, new in parts.items()
+            tag: UrdfElement(tag, self.file, self.line, self.owner, new, {})
+            for tag, new in parts.items()
         }
-        return Part(
+        return UrdfElement(
             self.tag, self.file, self.line, self.owner, self.values | values, self.parts | changed
         )
 
@@ -125,9 +135,9 @@ class Urdf:
     elements of the file.
     """
 
-    robot: Part
-    links: dict[str, Part]
-    joints: dict[str, Part]
+    robot: UrdfElement
+    links: dict[str, UrdfElement]
+    joints: dict[str, UrdfElement]
     root: Element
 
 
@@ -204,7 +214,7 @@ def _warn_of_attributes(root: Element, file: str) -> None:
             )  # fmt: skip
 
 
-def _warn_of_mimics(joints: Mapping[str, Part], file: str) -> None:
+def _warn_of_mimics(joints: Mapping[str, UrdfElement], file: str) -> None:
     """A fixed joint has no position: one that mimics is left fixed, one mimicked stands at zero."""
     for name, joint in joints.items():
         if "mimic" not in joint.parts:
@@ -233,9 +243,9 @@ def _names_rotor(word: str) -> bool:
 # --------------------------------------------------------------------------------- elements
 
 
-def _named(root: Element, tag: str, file: str) -> dict[str, Part]:
+def _named(root: Element, tag: str, file: str) -> dict[str, UrdfElement]:
     """All links, or all joints, by name."""
-    found: dict[str, Part] = {}
+    found: dict[str, UrdfElement] = {}
     for element in root.children:
         if element.tag.startswith("xacro:"):
             raise LoadError(
@@ -257,10 +267,10 @@ def _named(root: Element, tag: str, file: str) -> dict[str, Part]:
     return found
 
 
-def _checked(element: Element, file: str, owner: str) -> Part:
+def _checked(element: Element, file: str, owner: str) -> UrdfElement:
     """An element with all that it may and must hold."""
     tag = element.tag
-    part = Part(tag, file, element.line, owner, {}, {})
+    part = UrdfElement(tag, file, element.line, owner, {}, {})
     what = f"<{tag}> of {owner!r}"
     for wanted, kind in _ATTRIBUTES[tag].items():
         name, required = wanted.rstrip("!"), wanted.endswith("!")
@@ -286,7 +296,7 @@ def _checked(element: Element, file: str, owner: str) -> Part:
     return part
 
 
-def _check_for_slips(element: Element, part: Part, what: str) -> None:
+def _check_for_slips(element: Element, part: UrdfElement, what: str) -> None:
     """Refuse what looks misspelt: ignored, it would change the robot."""
     known = [name.rstrip("!") for name in _CHILDREN.get(element.tag, ())]
     for child in element.children:
@@ -315,7 +325,7 @@ def _value(text: str, kind: str) -> Any:
     return numbers if kind == _VECTOR else numbers[0]
 
 
-def _check_inertial(link: Part) -> None:
+def _check_inertial(link: UrdfElement) -> None:
     """Refuse a mass or an inertia that no body has; all zero, it is no body, and allowed."""
     if "inertial" not in link.parts:
         return
@@ -328,7 +338,7 @@ def _check_inertial(link: Part) -> None:
             check_moments(f"link {link.owner!r}: inertia", moments)
 
 
-def _moments(inertia: Part) -> Array:
+def _moments(inertia: UrdfElement) -> Array:
     """The moments of inertia and products of a link, (3, 3)."""
     xx, xy, xz, yy, yz, zz = (
         inertia.values[f"i{of}"] for of in ("xx", "xy", "xz", "yy", "yz", "zz")
@@ -339,7 +349,7 @@ def _moments(inertia: Part) -> Array:
 # ----------------------------------------------------------------------------- joints, tree
 
 
-def _check_joint(name: str, joint: Part, links: Mapping[str, Part]) -> None:
+def _check_joint(name: str, joint: UrdfElement, links: Mapping[str, UrdfElement]) -> None:
     kind, here = joint.values["type"], f"joint {name!r}"
     if name == "universe":
         raise joint.error(f"{here}: this name stands for the world; choose another")
@@ -372,7 +382,7 @@ def _check_joint(name: str, joint: Part, links: Mapping[str, Part]) -> None:
         )
 
 
-def _check_limit(here: str, limit: Part, turns: bool, backwards: bool) -> None:
+def _check_limit(here: str, limit: UrdfElement, turns: bool, backwards: bool) -> None:
     for name in ("effort", "velocity"):
         if limit.values[name] < 0.0:
             raise limit.error(
@@ -390,7 +400,7 @@ def _check_limit(here: str, limit: Part, turns: bool, backwards: bool) -> None:
         raise limit.error(f"{here}: lower {lower:g} is above upper {upper:g}")
 
 
-def _check_mimic(name: str, joint: Part, joints: Mapping[str, Part]) -> None:
+def _check_mimic(name: str, joint: UrdfElement, joints: Mapping[str, UrdfElement]) -> None:
     if "mimic" not in joint.parts:
         return
     mimic, kind = joint.parts["mimic"], joint.values["type"]
@@ -406,9 +416,9 @@ def _check_mimic(name: str, joint: Part, joints: Mapping[str, Part]) -> None:
         )
 
 
-def _check_tree(links: Mapping[str, Part], joints: Mapping[str, Part]) -> None:
+def _check_tree(links: Mapping[str, UrdfElement], joints: Mapping[str, UrdfElement]) -> None:
     """Every link but one is the child of one joint, and all hang together."""
-    above: dict[str, Part] = {}
+    above: dict[str, UrdfElement] = {}
     below: dict[str, list[str]] = {name: [] for name in links}
     for name, joint in joints.items():
         if joint.child in above:
@@ -439,7 +449,7 @@ def _check_tree(links: Mapping[str, Part], joints: Mapping[str, Part]) -> None:
         )
 
 
-def origin_of(part: Part) -> pin.SE3:
+def origin_of(part: UrdfElement) -> pin.SE3:
     """The pose that ``<origin>`` gives a joint, or the inertia of a link."""
     values = part.parts["origin"].values if "origin" in part.parts else {}
     none = (0.0, 0.0, 0.0)
@@ -517,7 +527,7 @@ def model_of(
     return _with_balls(model, balls) if balls else model
 
 
-def _completed(urdf: Urdf, replaced: Mapping[str, str], free_flyer: bool) -> Iterator[Part]:
+def _completed(urdf: Urdf, replaced: Mapping[str, str], free_flyer: bool) -> Iterator[UrdfElement]:
     """The links; moments that are left out are those of a flat body, where no motion feels them."""
     above, found = {joint.child: joint for joint in urdf.joints.values()}, list[str]()
     for name, link in urdf.links.items():
@@ -542,12 +552,12 @@ def _completed(urdf: Urdf, replaced: Mapping[str, str], free_flyer: bool) -> Ite
         full = {f"i{a}{a}": x for a, x in zip("xyz", np.diag(flat[1]).tolist(), strict=True)}
         inertia = inertial.parts["inertia"].values | full
         parts = {**link.parts, "inertial": inertial.changed({}, inertia=inertia)}
-        yield Part(link.tag, link.file, link.line, name, link.values, parts)
+        yield UrdfElement(link.tag, link.file, link.line, name, link.values, parts)
     if found:
         log.warning(FLAT, urdf.robot.file, listing(found))
 
 
-def _keeps(joint: Part, kind: str, axis: Vector) -> bool:
+def _keeps(joint: UrdfElement, kind: str, axis: Vector) -> bool:
     """Whether a joint turns its child about an axis, in axes of the child, or not at all."""
     if kind not in ("revolute", "continuous", "planar"):
         return kind in ("fixed", "prismatic")
@@ -556,8 +566,8 @@ def _keeps(joint: Part, kind: str, axis: Vector) -> bool:
 
 
 def _rewritten(
-    urdf: Urdf, name: str, joint: Part, replacement: str | None, counts: bool
-) -> Iterator[Part]:
+    urdf: Urdf, name: str, joint: UrdfElement, replacement: str | None, counts: bool
+) -> Iterator[UrdfElement]:
     """The joints and links that stand for a joint in the document for Pinocchio."""
     given = joint.parts["limit"].values if "limit" in joint.parts else {}
     most = sys.float_info.max
@@ -573,7 +583,7 @@ def _rewritten(
             if taken in urdf.links or taken in urdf.joints:
                 raise joint.error(f"the universal joint {name!r} needs the name {taken!r} itself")
         for link in links:
-            yield Part("link", joint.file, joint.line, name, {"name": link}, {})
+            yield UrdfElement("link", joint.file, joint.line, name, {"name": link}, {})
         a, b = ({"xyz": AXES[axis]} for axis in replacement)
         first: dict[str, Any] = {"name": names[0], "type": "revolute"}
         yield joint.changed(first, child={"link": links[0]}, axis=a, limit=limit)
@@ -618,7 +628,7 @@ _EFFORT_AND_VELOCITY = (
 _LOSSES = ("lowerDryFrictionLimit", "upperDryFrictionLimit", "damping")
 
 
-def _xml(part: Part) -> ElementTree.Element:
+def _xml(part: UrdfElement) -> ElementTree.Element:
     """A part in the words of URDF; what is empty is left out, and so is mimic."""
     element = ElementTree.Element(part.tag, {n: _words(v) for n, v in part.values.items()})
     for child in part.parts.values():

@@ -27,7 +27,7 @@ from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.forces.joint_spring import JointSpring
 from holoctl.forces.spring import Spring
-from holoctl.io.limits import LARGEST, MOST_CONSTRAINTS, Place, check_count
+from holoctl.io.limits import LARGEST, MOST_CONSTRAINTS, FilePlace, check_count
 from holoctl.io.losses import Losses
 from holoctl.io.rotations import z_to
 from holoctl.io.sdf_elements import (
@@ -50,7 +50,7 @@ from holoctl.tree.frames import FrameLike, resolve_frame
 __all__ = ["Dialects", "read_dialects"]
 
 Array = NDArray[np.float64]
-Ties = list[tuple[Constraint, Place]]
+Ties = list[tuple[Constraint, FilePlace]]
 log = logging.getLogger(__name__)
 
 _ENDS = {
@@ -103,8 +103,8 @@ class Dialects:
         The joint that each link hangs on.
     names : frozenset of str
         Of links, joints and frames, and the world.
-    loops, couplings : list of (Constraint, Place)
-    springs : list of (JointSpring or Spring, Place)
+    loops, couplings : list of (Constraint, FilePlace)
+    springs : list of (JointSpring or Spring, FilePlace)
     left : list of str
         What is not read, and would change the motion.
     """
@@ -117,7 +117,7 @@ class Dialects:
     names: frozenset[str]
     loops: Ties = field(default_factory=list)
     couplings: Ties = field(default_factory=list)
-    springs: list[tuple[JointSpring | Spring, Place]] = field(default_factory=list)
+    springs: list[tuple[JointSpring | Spring, FilePlace]] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
 
     def beside(self, closures: Ties, model: pin.Model) -> Ties:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from holoctl.base.errors import InputError, LoadError
-from holoctl.io.limits import DECIMAL, MOST_ATTRIBUTES, MOST_ELEMENTS, Place
+from holoctl.io.limits import DECIMAL, MOST_ATTRIBUTES, MOST_ELEMENTS, FilePlace
 
 __all__ = ["DEEPEST", "Element", "blamed_on", "check_root", "decimals", "parsed"]
 
@@ -21,7 +21,7 @@ DEEPEST = 400
 
 
 @contextmanager
-def blamed_on(place: Place) -> Iterator[None]:
+def blamed_on(place: FilePlace) -> Iterator[None]:
     """Raise an `InputError` as a `LoadError` at a place in a file."""
     try:
         yield

@@ -13,14 +13,14 @@ from holoctl.forces.contract import Force
 from holoctl.forces.joint_friction import JointFriction
 from holoctl.forces.joint_spring import JointSpring
 from holoctl.forces.spring import Spring
-from holoctl.io.limits import Place
+from holoctl.io.limits import FilePlace
 from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry
 
 __all__ = ["forces_of"]
 
 
-def forces_of(entries: list[Entry]) -> list[tuple[Force, Place]]:
+def forces_of(entries: list[Entry]) -> list[tuple[Force, FilePlace]]:
     """The forces that the list `entries` describes; names of the model are not looked up yet.
 
     Raises
@@ -28,7 +28,7 @@ def forces_of(entries: list[Entry]) -> list[tuple[Force, Place]]:
     LoadError
         With the line, for words and values that are not understood, and names that stand twice.
     """
-    found: list[tuple[Force, Place]] = []
+    found: list[tuple[Force, FilePlace]] = []
     names: set[str] = set()
     for entry in entries:
         force = _force(entry)

@@ -18,7 +18,7 @@ from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.forces.contract import Force
 from holoctl.io.given_limits import GivenLimits
-from holoctl.io.limits import MOST_CONSTRAINTS, Place, check_count
+from holoctl.io.limits import MOST_CONSTRAINTS, FilePlace, check_count
 from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry
 from holoctl.io.yaml_forces import forces_of
@@ -58,16 +58,16 @@ log = logging.getLogger(__name__)
 class Sheet:
     """What the YAML file says; names of the model are not looked up yet."""
 
-    closures: list[tuple[Constraint, Place]] = field(default_factory=list)
-    couplings: list[tuple[Constraint, Place]] = field(default_factory=list)
+    closures: list[tuple[Constraint, FilePlace]] = field(default_factory=list)
+    couplings: list[tuple[Constraint, FilePlace]] = field(default_factory=list)
     motors: list[Entry] = field(default_factory=list)
     replaced: dict[str, str] = field(default_factory=dict)
     reference: dict[str, Entry] = field(default_factory=dict)
     cut: list[Entry] = field(default_factory=list)
     name: str = ""
     tolerance: float = GEOMETRY_OF_FILES
-    moves: list[tuple[Move, Place]] = field(default_factory=list)
-    forces: list[tuple[Force, Place]] = field(default_factory=list)
+    moves: list[tuple[Move, FilePlace]] = field(default_factory=list)
+    forces: list[tuple[Force, FilePlace]] = field(default_factory=list)
     rotors: dict[str, Entry] = field(default_factory=dict)
     ratios: dict[str, Entry] = field(default_factory=dict)
     limits: GivenLimits = field(default_factory=GivenLimits)
@@ -117,9 +117,9 @@ def read_sheet(document: Entry, joints: Collection[str] | None) -> Sheet:
     )
 
 
-def moves_of(entry: Entry) -> list[tuple[Move, Place]]:
+def moves_of(entry: Entry) -> list[tuple[Move, FilePlace]]:
     """What the key `moved` says."""
-    found: list[tuple[Move, Place]] = []
+    found: list[tuple[Move, FilePlace]] = []
     for name, numbers in entry.fields().items():
         x = numbers.numbers()
         if len(x) != 6:
@@ -161,14 +161,14 @@ def _aligned(keys: Mapping[str, Entry], key: str, other: str) -> list[Entry]:
     return items
 
 
-def _closures(keys: Mapping[str, Entry]) -> list[tuple[Constraint, Place]]:
+def _closures(keys: Mapping[str, Entry]) -> list[tuple[Constraint, FilePlace]]:
     pairs = _items(keys, "closed_loop")
     _check_pairs(pairs)
     kinds = _aligned(keys, "type", "closed_loop")
     names: list[str | None] = [None] * len(pairs)
     if "closure_names" in keys:
         names = [entry.text() for entry in _aligned(keys, "closure_names", "closed_loop")]
-    found: list[tuple[Constraint, Place]] = []
+    found: list[tuple[Constraint, FilePlace]] = []
     for pair, kind, name in zip(pairs, kinds, names, strict=True):
         frames = [frame.text() for frame in pair.items()]
         if len(frames) != 2:
@@ -218,7 +218,7 @@ def _pitch(text: str) -> float | None:
         ) from None
 
 
-def _coupling(entry: Entry) -> tuple[Constraint, Place]:
+def _coupling(entry: Entry) -> tuple[Constraint, FilePlace]:
     fields = entry.fields(("coefficients", "offset", "name"))
     if "coefficients" not in fields:
         raise entry.error("couplings: the key 'coefficients' is missing")
@@ -251,7 +251,9 @@ def _replaced(keys: Mapping[str, Entry], joints: Collection[str]) -> dict[str, s
     return found
 
 
-def check_constraints(constraints: Sequence[tuple[Constraint, Place]], model: pin.Model) -> None:
+def check_constraints(
+    constraints: Sequence[tuple[Constraint, FilePlace]], model: pin.Model
+) -> None:
     """What `Mechanism` would refuse, with its line."""
     names: set[str] = set()
     for constraint, place in constraints:

@@ -26,14 +26,14 @@ from holoctl.base.tolerances import (
 )
 from holoctl.closing.correction import put_back
 from holoctl.rows.evaluate import scaled_rows_at
-from holoctl.simulation.motion import Landed, Motion, Piece, arrive, slope_here, state_of
-from holoctl.simulation.passage import Node, Passage, over, predicted
+from holoctl.simulation.motion import Landed, Piece, PlantMotion, arrive, slope_here, state_of
+from holoctl.simulation.passage import AcceptedState, Passage, over, predicted
 from holoctl.simulation.watch import first_look
 
 __all__ = ["step_over", "time_to_singular"]
 
 
-def time_to_singular(motion: Motion) -> float:
+def time_to_singular(motion: PlantMotion) -> float:
     """How far from a singular configuration in time, s: ahead, or behind with a minus; 0 where
     none is near."""
     s = motion.look.of_all
@@ -42,7 +42,7 @@ def time_to_singular(motion: Motion) -> float:
     return s.zero if s.rate < 0.0 and np.isfinite(s.zero) else -s.value / abs(s.rate)
 
 
-def step_over(motion: Motion, stop: float, near: float) -> Piece | None:
+def step_over(motion: PlantMotion, stop: float, near: float) -> Piece | None:
     """A step over what is ahead, or away from what is just behind; None: a usual one serves."""
     plant, look = motion.plant, motion.look
     at_it = look.of_all.value < LOST * motion.usual
@@ -77,13 +77,13 @@ def step_over(motion: Motion, stop: float, near: float) -> Piece | None:
     return None
 
 
-def _here(motion: Motion, at_it: bool) -> Node:
+def _here(motion: PlantMotion, at_it: bool) -> AcceptedState:
     nv = motion.plant.nv
     a = np.zeros(nv) if at_it else slope_here(motion)[nv:]
-    return Node(motion.t, motion.v, a)
+    return AcceptedState(motion.t, motion.v, a)
 
 
-def _passed(motion: Motion, found: Passage, stop: float) -> Piece:
+def _passed(motion: PlantMotion, found: Passage, stop: float) -> Piece:
     plant, start = motion.plant, motion.t
     end = min(stop, found.stop)
     ahead = np.isfinite(found.instant) and found.instant <= end

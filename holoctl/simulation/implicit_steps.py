@@ -16,8 +16,8 @@ from holoctl.base.linalg import largest
 from holoctl.base.tolerances import COARSEST_STEPS, PUT_IMPLICIT, SHORTEST_STEP
 from holoctl.simulation.motion import (
     Landed,
-    Motion,
     Piece,
+    PlantMotion,
     arrive,
     check_effort,
     judged,
@@ -30,7 +30,7 @@ from holoctl.simulation.slope_derivative import slope_derivative
 __all__ = ["implicit_step"]
 
 
-def implicit_step(motion: Motion, stop: float, longest: float) -> Piece:
+def implicit_step(motion: PlantMotion, stop: float, longest: float) -> Piece:
     """A step of scipy's solvers; they start anew where the state was put back, or efforts
     changed."""
     plant, nv, start = motion.plant, motion.plant.nv, motion.t
@@ -75,7 +75,7 @@ def implicit_step(motion: Motion, stop: float, longest: float) -> Piece:
     return Piece(before, state_of(motion), at, part)
 
 
-def _solver(motion: Motion, stop: float, longest: float) -> Any:
+def _solver(motion: PlantMotion, stop: float, longest: float) -> Any:
     from scipy import integrate
 
     q0, slope, settings, c = motion.q, motion.slope, motion.settings, motion.plant.column_scale
@@ -90,6 +90,6 @@ def _solver(motion: Motion, stop: float, longest: float) -> Any:
     )  # fmt: skip
 
 
-def _put_from(motion: Motion) -> float:
+def _put_from(motion: PlantMotion) -> float:
     """Implicit steps go on from where they are: each correction costs a new start."""
     return max(1.0, min(PUT_IMPLICIT[0] * motion.settings.rtol, PUT_IMPLICIT[1]))

@@ -46,15 +46,15 @@ from holoctl.simulation.explicit_steps import (
     from_rest,
     in_tangent_space,
 )
-from holoctl.simulation.passage import Node
+from holoctl.simulation.passage import AcceptedState
 from holoctl.simulation.watch import Look, better_rows, first_look, looked, turned_over
 
 __all__ = [
     "Efforts",
     "Landed",
-    "Motion",
     "Piece",
     "PlantDynamics",
+    "PlantMotion",
     "RunTally",
     "Settings",
     "State",
@@ -171,7 +171,7 @@ class Settings:
 
 
 @dataclass
-class Motion:
+class PlantMotion:
     """The state of a plant on its way, and what its next step needs."""
 
     plant: Mechanism
@@ -194,7 +194,7 @@ class Motion:
     scale: Callable[[Vector, Vector], Vector]
     first: Vector | None = None
     evaluated: int = -1
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[AcceptedState] = field(default_factory=list)
     guess: Callable[[float], tuple[Vector, Vector]] | None = None
     missed: bool = False
     ahead: float | None = None
@@ -211,12 +211,12 @@ class Motion:
 def begun(
     plant: Mechanism, part: Partition, usual: float, settings: Settings, tally: RunTally,
     state: tuple[float, Vector, Vector], tau: Efforts,
-) -> Motion:  # fmt: skip
+) -> PlantMotion:  # fmt: skip
     """A motion from a state on the constraints."""
     t, q, v = state
     look = first_look(plant, part, q, v, None, t)
     dynamics, tangent = settings.dynamics(plant, part), in_tangent_space(plant)
-    motion = Motion(
+    motion = PlantMotion(
         plant, part, settings, tally, t, q, v, tau, dynamics, tangent,
         *_slopes(dynamics, tangent, tau, tally), usual, look, settings.tick, _method(settings),
         largest(scaled_rows_at(plant, q, v, t).error), _scale(plant, settings),
@@ -240,7 +240,7 @@ def _scale(plant: Mechanism, settings: Settings) -> Callable[[Vector, Vector], V
     return scale
 
 
-def begin_tick(motion: Motion) -> None:
+def begin_tick(motion: PlantMotion) -> None:
     """Count evaluations anew from here on."""
     motion.since, motion.spent, motion.sharpest = motion.t, motion.tally.evaluations, 0.0
 
@@ -251,12 +251,12 @@ def _method(settings: Settings) -> str:
     return "RK45" if settings.ticks else "DOP853"
 
 
-def state_of(motion: Motion) -> State:
+def state_of(motion: PlantMotion) -> State:
     """Where it is."""
     return State(motion.t, motion.q, motion.v, motion.closure)
 
 
-def new_efforts(motion: Motion, tau: Efforts) -> None:
+def new_efforts(motion: PlantMotion, tau: Efforts) -> None:
     """Other efforts from here on: accelerations so far say nothing of those to come."""
     motion.first = _first_with(motion, tau)
     motion.tau, motion.solver, motion.nodes = tau, None, []
@@ -287,7 +287,7 @@ def _slopes(
     return slope, stages
 
 
-def _first_with(motion: Motion, tau: Efforts) -> Vector | None:
+def _first_with(motion: PlantMotion, tau: Efforts) -> Vector | None:
     """The slope where the motion is with other efforts, if the last evaluation was there."""
     again, evaluated = motion.dynamics.again, motion.evaluated == motion.tally.evaluations
     if again is None or not evaluated or motion.first is None or callable(tau):
@@ -312,14 +312,14 @@ def _at_once(step: Step, tau: Vector, one_by_one: Stages, tally: RunTally) -> St
     return stages
 
 
-def slope_here(motion: Motion) -> Vector:
+def slope_here(motion: PlantMotion) -> Vector:
     """The slope where the motion is; kept for its next step."""
     if motion.first is None:
         motion.first = slope_at(motion, motion.t, motion.q, motion.v)
     return motion.first
 
 
-def slope_at(motion: Motion, t: float, q: Vector, v: Vector) -> Vector:
+def slope_at(motion: PlantMotion, t: float, q: Vector, v: Vector) -> Vector:
     """The slope at a state."""
     return motion.slope(t, q, from_rest(v), np.empty(2 * v.size))
 
@@ -337,7 +337,7 @@ class Landed(NamedTuple):
 
 
 def judged(
-    motion: Motion, q0: Vector, x: Vector, end: float, put: float = 1.0
+    motion: PlantMotion, q0: Vector, x: Vector, end: float, put: float = 1.0
 ) -> Landed | SingularityError | InconsistentError:
     """The state that x = (d, v) from q0 leads to, put back on the constraints where it is off by
     more than `put` times what is usual; or why it is none."""
@@ -370,18 +370,18 @@ def judged(
     return Landed(q, v_back, rows, True) if largest(rows.error) <= allowed else _left(motion, rows)
 
 
-def largest_jump(motion: Motion) -> float:
+def largest_jump(motion: PlantMotion) -> float:
     """By how much putting a state back may change its velocity, relative."""
     jump = min(JUMPS[0] * motion.settings.rtol + JUMPS[1], MOST_JUMP)
     near = motion.look.of_all.value < NEAR_SINGULAR * motion.usual
     return jump * JUMPS_NEAR if near else jump
 
 
-def arrive(motion: Motion, t: float, landed: Landed, a: Vector, h: float) -> None:
+def arrive(motion: PlantMotion, t: float, landed: Landed, a: Vector, h: float) -> None:
     """Take an accepted state; look at its rows, and decide them anew if need be."""
     plant, q, v = motion.plant, landed.q, landed.v
     motion.t, motion.q, motion.v, motion.closure = t, q, v, largest(landed.rows.error)
-    motion.nodes = [*motion.nodes[1 - PREDICTED_BY :], Node(t, v, a)]
+    motion.nodes = [*motion.nodes[1 - PREDICTED_BY :], AcceptedState(t, v, a)]
     if t - motion.since > motion.settings.tick * (1.0 - 1e-9):
         begin_tick(motion)
     motion.sharpest = max(motion.sharpest, largest(a))
@@ -402,7 +402,7 @@ def arrive(motion: Motion, t: float, landed: Landed, a: Vector, h: float) -> Non
 # ------------------------------------------------------------------------------------ errors
 
 
-def check_effort(motion: Motion) -> None:
+def check_effort(motion: PlantMotion) -> None:
     """Raise where a motion asks for too many evaluations within one tick, or would at this pace;
     and where it is so fast that no law takes it."""
     if largest(motion.v[motion.plant.lengths[1]]) > FASTEST:
@@ -417,7 +417,7 @@ def check_effort(motion: Motion) -> None:
         raise too_fast(motion)
 
 
-def lost(motion: Motion) -> SingularityError:
+def lost(motion: PlantMotion) -> SingularityError:
     """The error of a motion at a singular configuration, or too near by one."""
     s = motion.look.of_all.value
     return SingularityError(
@@ -428,7 +428,7 @@ def lost(motion: Motion) -> SingularityError:
     )
 
 
-def _left(motion: Motion, rows: ScaledRows) -> InconsistentError:
+def _left(motion: PlantMotion, rows: ScaledRows) -> InconsistentError:
     plant, part = motion.plant, motion.part
     off = np.abs(rows.error)
     worst = int(np.argmax(off))
@@ -446,7 +446,7 @@ def _left(motion: Motion, rows: ScaledRows) -> InconsistentError:
     )
 
 
-def too_fast(motion: Motion) -> InconsistentError:
+def too_fast(motion: PlantMotion) -> InconsistentError:
     """The error of a motion that asks for too many steps, with what may be the cause."""
     plant = motion.plant
     cause = "are the gains too high for the rate, or is the loop unstable?"
@@ -479,7 +479,7 @@ def too_fast(motion: Motion) -> InconsistentError:
     )
 
 
-def _what_holds(motion: Motion, tau: Vector) -> str:
+def _what_holds(motion: PlantMotion, tau: Vector) -> str:
     """The constraint that bears most of the efforts; a base that floats, where nothing holds it."""
     plant, found = motion.plant, "what its motors can give"
     if plant.model.joints[1].shortname() == "JointModelFreeFlyer":

@@ -44,14 +44,14 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation.explicit_steps import Slope
-from holoctl.simulation.watch import Look, Pairs, singular_pairs
+from holoctl.simulation.watch import Look, SingularPairs, singular_pairs
 
-__all__ = ["Node", "Passage", "over", "predicted"]
+__all__ = ["AcceptedState", "Passage", "over", "predicted"]
 
 Array = NDArray[np.float64]
 
 
-class Node(NamedTuple):
+class AcceptedState(NamedTuple):
     """An accepted state: its time, velocity and acceleration."""
 
     t: float
@@ -133,7 +133,7 @@ def over(
     return Passage(stop, at, rates, t + instant * h, opened, largest(off))
 
 
-def predicted(nodes: Sequence[Node]) -> Callable[[float], tuple[Vector, Vector]]:
+def predicted(nodes: Sequence[AcceptedState]) -> Callable[[float], tuple[Vector, Vector]]:
     """v and a at times soon after the last node: a polynomial through the last of them."""
     nodes = nodes[-PREDICTED_BY:]
     last = nodes[-1]
@@ -287,7 +287,7 @@ def _instant(
 
 
 def _signed(
-    mech: Mechanism, p: _Polynomial, q: Vector, t: float, pairs: Pairs
+    mech: Mechanism, p: _Polynomial, q: Vector, t: float, pairs: SingularPairs
 ) -> Callable[[float], float]:
     u, w = pairs.U[:, -1], pairs.W[:, -1]
     return lambda theta: float(u.dot(_jacobian(mech, p, q, t, theta)).dot(w))

@@ -19,7 +19,7 @@ from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import energies
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import scaled_rows_at
-from holoctl.simulation.motion import Motion, Piece, RunTally, State, largest_jump
+from holoctl.simulation.motion import Piece, PlantMotion, RunTally, State, largest_jump
 from holoctl.simulation.run import KINDS, Run, versions
 from holoctl.tree.kinematics import kinematics
 
@@ -63,7 +63,7 @@ def record_for(plant: Mechanism, instants: Vector, sensors: str = "") -> Record:
     )  # fmt: skip
 
 
-def keep(record: Record, motion: Motion, state: State, command: Command) -> None:
+def keep(record: Record, motion: PlantMotion, state: State, command: Command) -> None:
     """Keep a state at the next instant, with the efforts that act there."""
     i = record.count
     if state.closure > RECORDED:
@@ -76,7 +76,7 @@ def keep(record: Record, motion: Motion, state: State, command: Command) -> None
         record.bar.update()
 
 
-def keep_piece(record: Record, motion: Motion, piece: Piece, command: Command) -> None:
+def keep_piece(record: Record, motion: PlantMotion, piece: Piece, command: Command) -> None:
     """Keep the states of a piece at all instants that are asked for, but for its end."""
     while record.next < piece.stop.t:
         t = record.next
@@ -87,7 +87,7 @@ def keep_piece(record: Record, motion: Motion, piece: Piece, command: Command) -
         keep(record, motion, state, command)
 
 
-def closed(motion: Motion, part: Partition, state: State) -> State:
+def closed(motion: PlantMotion, part: Partition, state: State) -> State:
     """The state put back on its constraints, if it is off by what matters and can be."""
     plant, (t, q, v, _) = motion.plant, state
     rows = scaled_rows_at(plant, q, v, t)

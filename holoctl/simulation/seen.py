@@ -19,7 +19,7 @@ from holoctl.control.loop import Tracking
 from holoctl.estimation.rate_filter import RateFilter
 from holoctl.estimation.readings import Readings, readings
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.simulation.motion import Motion, Piece, State
+from holoctl.simulation.motion import Piece, PlantMotion, State
 from holoctl.simulation.record import closed
 from holoctl.simulation.sensors import WHOLE_STATE, Sensors
 from holoctl.tree.coordinates import translational
@@ -126,7 +126,7 @@ class SimulatedSensors:
     last: float = -1.0
     start: tuple[Mechanism, Vector, Vector] | None = None
 
-    def keep(self, motion: Motion, piece: Piece) -> None:
+    def keep(self, motion: PlantMotion, piece: Piece) -> None:
         """Keep the states of a piece that are read later, but for its end."""
         while self.next < piece.stop.t:
             state = piece.start
@@ -135,7 +135,7 @@ class SimulatedSensors:
             self.kept.append((motion.plant, state.q, state.v))
             self.next = next(self.coming, np.inf)
 
-    def at_tick(self, motion: Motion, t: float) -> tuple[Vector, Vector]:
+    def at_tick(self, motion: PlantMotion, t: float) -> tuple[Vector, Vector]:
         """Positions and rates, as they are read at a tick."""
         now = motion.plant, motion.q, motion.v
         if self.start is None:

@@ -19,7 +19,7 @@ from holoctl.base.checks import Vector
 from holoctl.base.tolerances import SLOPE_STEP
 from holoctl.forces.together import change_by_velocity
 from holoctl.mechanism.mechanism import workspace
-from holoctl.simulation.motion import Motion
+from holoctl.simulation.motion import PlantMotion
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["slope_derivative"]
@@ -27,7 +27,7 @@ __all__ = ["slope_derivative"]
 Array = NDArray[np.float64]
 
 
-def slope_derivative(motion: Motion) -> Callable[[float, Vector], Array]:
+def slope_derivative(motion: PlantMotion) -> Callable[[float, Vector], Array]:
     """A function (t, x) of states in the tangent space of where the motion is."""
     plant, q0, tau, acceleration = motion.plant, motion.q, motion.tau, motion.dynamics.acceleration
     model, nv, tally = plant.model, plant.nv, motion.tally

@@ -26,8 +26,8 @@ from holoctl.simulation.going_over import step_over, time_to_singular
 from holoctl.simulation.implicit_steps import implicit_step
 from holoctl.simulation.motion import (
     Landed,
-    Motion,
     Piece,
+    PlantMotion,
     arrive,
     check_effort,
     judged,
@@ -43,7 +43,7 @@ IMPLICIT = ("LSODA", "Radau", "BDF")
 METHODS = ("auto", *EXPLICIT, *IMPLICIT)
 
 
-def advanced(motion: Motion, stop: float) -> Piece:
+def advanced(motion: PlantMotion, stop: float) -> Piece:
     """One accepted step, at the most to `stop`; the motion is then at its end."""
     try:
         return _advanced(motion, stop)
@@ -53,7 +53,7 @@ def advanced(motion: Motion, stop: float) -> Piece:
         raise too_fast(motion) from error
 
 
-def _advanced(motion: Motion, stop: float) -> Piece:
+def _advanced(motion: PlantMotion, stop: float) -> Piece:
     if motion.ahead is not None:
         raise SingularityError(
             f"{motion.plant.name}: the motion runs into a singular configuration at t = "
@@ -85,7 +85,7 @@ def _advanced(motion: Motion, stop: float) -> Piece:
     return _explicit(motion, explicit, stop, longest)
 
 
-def _explicit(motion: Motion, method: Coefficients, stop: float, longest: float) -> Piece:
+def _explicit(motion: PlantMotion, method: Coefficients, stop: float, longest: float) -> Piece:
     plant, t, q, v, nv = motion.plant, motion.t, motion.q, motion.v, motion.plant.nv
     h, shortest = min(motion.h, longest), SHORTEST_STEP * max(1.0, abs(t))
     failure: Exception | None = None
@@ -140,7 +140,7 @@ def _within(
     return within
 
 
-def _count_stiffness(motion: Motion, method: Coefficients, trial: Trial) -> None:
+def _count_stiffness(motion: PlantMotion, method: Coefficients, trial: Trial) -> None:
     """How fast slopes change between the last two stages, which are at the same time."""
     change = trial.x - trial.last_stage
     size = float(change.dot(change))

@@ -29,8 +29,8 @@ from holoctl.simulation.events import Hit, Stretch, Watched, first_event, value_
 from holoctl.simulation.given import Inputs, tell_time
 from holoctl.simulation.motion import (
     Efforts,
-    Motion,
     Piece,
+    PlantMotion,
     RunTally,
     Settings,
     State,
@@ -67,7 +67,7 @@ class Decided:
 class Travel:
     """A run on its way; u is what its motors are told."""
 
-    motion: Motion
+    motion: PlantMotion
     events: tuple[Watched, ...]
     record: Record
     given: Inputs
@@ -115,7 +115,7 @@ def decided(plant: Mechanism, q: Vector, v: Vector, t: float) -> Decided:
 
 def started(
     at: Decided, settings: Settings, tally: RunTally, t: float, q: Vector, v: Vector, tau: Efforts
-) -> Motion:
+) -> PlantMotion:
     """A motion from there."""
     plant, part = at.plant, at.partition
     _check_start(plant, q, v, t, max(CLOSED, part.tolerance))  # only where it is rounded
@@ -243,7 +243,7 @@ def _happens(travel: Travel, t: float, hit: Hit) -> None:
     travel.fresh = True
 
 
-def _up_to(travel: Travel, before: Motion, hit: Hit) -> list[Piece]:
+def _up_to(travel: Travel, before: PlantMotion, hit: Hit) -> list[Piece]:
     """The motion goes to an event from before the step that it was found in.
 
     The step that ends there differs from the longer one by its error, and the event moves by that.
@@ -266,7 +266,7 @@ def _up_to(travel: Travel, before: Motion, hit: Hit) -> list[Piece]:
     return pieces
 
 
-def _put_back(motion: Motion) -> None:
+def _put_back(motion: PlantMotion) -> None:
     """Where an event happens the state is closed, so that what goes on from there is the same."""
     here = state_of(motion)
     state = closed(motion, motion.part, here)
@@ -275,7 +275,7 @@ def _put_back(motion: Motion) -> None:
         motion.first, motion.solver = None, None
 
 
-def _go_back(travel: Travel, before: Motion) -> None:
+def _go_back(travel: Travel, before: PlantMotion) -> None:
     """To before a step that went too far."""
     for told in (travel.motion.tally.crossings, travel.motion.tally.repartitions):
         while told and told[-1] > before.t:

@@ -38,7 +38,7 @@ from holoctl.rows.evaluate import scaled_rows_at
 __all__ = [
     "Course",
     "Look",
-    "Pairs",
+    "SingularPairs",
     "better_rows",
     "first_look",
     "looked",
@@ -67,7 +67,7 @@ class Course(NamedTuple):
         return 2.0 * self.value / falls if falls > 0.0 else float("inf")
 
 
-class Pairs(NamedTuple):
+class SingularPairs(NamedTuple):
     """Singular vectors and values that count, ``G' = U s W'``."""
 
     U: Array
@@ -85,7 +85,7 @@ class Look(NamedTuple):
         without rates where no zero is near.
     seen, last : (m, nv) arrays
         The scaled Jacobian where s and k were taken, and at the last state.
-    pairs : Pairs or None
+    pairs : SingularPairs or None
         Those of the last state, where a zero may be near.
     """
 
@@ -93,7 +93,7 @@ class Look(NamedTuple):
     of_kept: Course
     seen: Array
     last: Array
-    pairs: Pairs | None = None
+    pairs: SingularPairs | None = None
 
     @property
     def close(self) -> bool:
@@ -101,10 +101,10 @@ class Look(NamedTuple):
         return self.pairs is not None
 
 
-def singular_pairs(G: Array, rank: int) -> Pairs:
+def singular_pairs(G: Array, rank: int) -> SingularPairs:
     """Of a scaled Jacobian."""
     U, s, Wt = np.linalg.svd(in_range(G), full_matrices=False)
-    return Pairs(U[:, :rank], s[:rank], Wt[:rank].T)
+    return SingularPairs(U[:, :rank], s[:rank], Wt[:rank].T)
 
 
 def turned_over(look: Look, part: Partition, G: Array) -> bool:

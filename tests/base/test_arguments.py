@@ -198,7 +198,7 @@ NUMBERS = {
     "Sensors: rate_bandwidth": lambda s, x: hc.Sensors(rate_bandwidth=x),
     "RateFilter: bandwidth": lambda s, x: hc.RateFilter(x, 1e-3),
     "RateFilter: dt": lambda s, x: hc.RateFilter(100.0, x),
-    "simulate: seed": lambda s, x: simulated(s, seed=x),
+    "Sensors: seed": lambda s, x: hc.Sensors(seed=x),
     "simulate: rtol": lambda s, x: simulated(s, rtol=x),
     "simulate: atol": lambda s, x: simulated(s, atol=x),
     "ComputedTorque: kp": lambda s, x: hc.ComputedTorque(s.mech, x, 1.0, partition=s.part),
@@ -258,7 +258,7 @@ def test_zero_is_refused_where_it_makes_no_sense(s, call):
 NOT_NEGATIVE = [
     *(c for c in POSITIVE if "coefficient" not in c), "assemble: restarts", "assemble: seed",
     "assemble: weights['crank']", "impulse: restitution['heel']", "Sensors: noise pair",
-    "Sensors: delay", "simulate: seed", "simulate: rtol", "simulate: atol", "ComputedTorque: kp",
+    "Sensors: delay", "Sensors: seed", "simulate: rtol", "simulate: atol", "ComputedTorque: kp",
     "ComputedTorque: kd",
 ]  # fmt: skip
 

@@ -257,13 +257,13 @@ def test_a_dead_point_behind_missing_ticks_is_not_passed(missing):
     """From 0.5 rad at 10 rad/s, 120 ms later: readings that are no numbers are ticks as well."""
     crank = Crank()
     crank.sensors.reset(crank.at(0.53, 0.0)[0])
-    for angle in (0.52, 0.51, 0.5):
-        crank.read(angle, -10.0)
+    for k, angle in enumerate((0.52, 0.51, 0.5)):
+        crank.read(angle, -10.0, 1e-3 * (k + 1))
     for _ in range(0 if missing == "no calls" else 119):
         with pytest.raises(hc.InputError):
             crank.sensors.state([missing], [0.0])
     with pytest.raises(hc.BranchError, match="dead point"):
-        crank.read(-0.7, -10.0)
+        crank.read(-0.7, -10.0, 0.123)
 
 
 def test_without_rates_the_branch_is_that_of_the_straight_way():

@@ -30,7 +30,7 @@ from holoctl.io.limits import DECIMAL
 from holoctl.io.mjcf import elements_of
 from holoctl.io.mjcf_elements import Defaults, Item, named, sections
 from holoctl.io.mjcf_inertia import PRIMITIVES, placed
-from holoctl.io.mjcf_tree import WORLD, Part, Tree
+from holoctl.io.mjcf_tree import WORLD, MjcfTree, Part
 from holoctl.io.xml import Element, blamed_on
 
 __all__ = ["drawn_in_mjcf"]
@@ -53,7 +53,7 @@ def drawn_in_mjcf(
         For what is no MJCF that can be loaded.
     """
     root, defaults = elements_of(text, file, folder, include_root)
-    tree = Tree(root, defaults, free_flyer=False, compiled=None)
+    tree = MjcfTree(root, defaults, free_flyer=False, compiled=None)
     tree.build()
     assets = _assets_of(root, defaults, folder)
     for body, parts in tree.geoms.items():

@@ -34,13 +34,13 @@ from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
 
-__all__ = ["Motion", "motions", "played"]
+__all__ = ["ShownMotion", "motions", "played"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class ShownMotion:
     """One motion of a mechanism at a configuration.
 
     Attributes
@@ -78,7 +78,9 @@ class _Found(NamedTuple):
 
 
 @quiet
-def motions(mech: Mechanism, q: Vector, report: MobilityReport | None = None) -> tuple[Motion, ...]:
+def motions(
+    mech: Mechanism, q: Vector, report: MobilityReport | None = None
+) -> tuple[ShownMotion, ...]:
     """As many motions as the mechanism has at a closed configuration.
 
     First those that motors lead, the others at rest as far as they can be; then those that no motor
@@ -186,20 +188,20 @@ def _moved(mech: Mechanism, t: Vector, first: int) -> str:
     return named(names, 2) if names else repr(mech.coordinate_names[first])
 
 
-def _motion(mech: Mechanism, one: _Found, why: str) -> Motion:
+def _motion(mech: Mechanism, one: _Found, why: str) -> ShownMotion:
     v = one.t * mech.column_scale
     if one.motor >= 0:
         v /= float(mech.B[:, one.motor] @ v)
     else:
         v /= v[int(np.argmax(np.abs(one.t)))]
-    return Motion(one.words + why, read_only(v), one.idle, one.motor, not why)
+    return ShownMotion(one.words + why, read_only(v), one.idle, one.motor, not why)
 
 
 # --------------------------------------------------------------------------------------- played
 
 
 @quiet
-def played(mech: Mechanism, q: Vector, motion: Motion, frames: int = 120) -> Array:
+def played(mech: Mechanism, q: Vector, motion: ShownMotion, frames: int = 120) -> Array:
     """Closed configurations along a motion, a loop that begins and ends at q.
 
     To and fro by 0.3 (rad, or of the size of the loop, of what moves most; rotors do not count), or
@@ -211,7 +213,7 @@ def played(mech: Mechanism, q: Vector, motion: Motion, frames: int = 120) -> Arr
     mech : Mechanism
     q : (nq,) array_like
         Closed; where `motions` found the motion, or elsewhere: what goes on of it there is played.
-    motion : Motion
+    motion : ShownMotion
     frames : int
         About so many.
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holoctl.app.view import panel
-from holoctl.app.view.motions import Motion, motions, played
+from holoctl.app.view.motions import ShownMotion, motions, played
 from holoctl.app.view.posture import Posture, dragged, moved, opened, sliders
 from holoctl.app.view.scene import LAYERS, SHOWN, Scene
 from holoctl.base.checks import Vector
@@ -82,7 +82,7 @@ class Page:
         self._values = list[float]()  # of sliders, as this page has set them
         self._examined: Vector | None = None
         self._moved_at, self._fresh, self._report = -np.inf, True, ""
-        self._found, self._buttons = tuple[Motion, ...](), list[Any]()
+        self._found, self._buttons = tuple[ShownMotion, ...](), list[Any]()
         self._recorded = recorded
         self._lock = threading.RLock()
         self._ended = threading.Event()
@@ -254,7 +254,7 @@ class Page:
                 at, t = self.posture, self._t
                 if self._moves() or self._is_examined():
                     continue
-            found, told = tuple[Motion, ...](), ""
+            found, told = tuple[ShownMotion, ...](), ""
             try:
                 report = mobility(at.mech, at.q, t=t)
                 told = str(report)
@@ -283,7 +283,7 @@ class Page:
             self._doctor.content = panel.doctor(self._report, fresh)
             self._fresh = fresh
 
-    def _offer(self, found: tuple[Motion, ...]) -> None:
+    def _offer(self, found: tuple[ShownMotion, ...]) -> None:
         """A button for each motion; those that are there stay, if they are called alike."""
         alike = [m.words for m in found] == [m.words for m in self._found]
         self._found = found
@@ -299,7 +299,7 @@ class Page:
             if not found:
                 self._buttons = [gui.add_html(panel.words("Nothing moves.", "holoctl-motions"))]
 
-    def _play(self, motion: Motion, _: Any) -> None:
+    def _play(self, motion: ShownMotion, _: Any) -> None:
         with self._lock:
             if self._ended.is_set():
                 return
@@ -426,7 +426,7 @@ class Page:
             self._held.content = panel.held(posture)
 
 
-def _why(motion: Motion) -> str:
+def _why(motion: ShownMotion) -> str:
     """Why nothing moves."""
     if motion.finite:
         return "a limit of a joint, or a dead point, is on both sides."

@@ -8,7 +8,7 @@ from html import escape
 
 from holoctl.app.view import panel
 from holoctl.app.view.geometry import Geometry
-from holoctl.app.view.motions import Motion, motions, played
+from holoctl.app.view.motions import ShownMotion, motions, played
 from holoctl.app.view.posture import Posture
 from holoctl.app.view.recorded import Recorded, frames
 from holoctl.app.view.scene import Scene
@@ -77,7 +77,7 @@ def _run(recorded: Recorded) -> Iterator[tuple[Vector, float]]:
         yield q, 1.0 / rate
 
 
-def _motions(posture: Posture, shown: Sequence[Motion]) -> Iterator[tuple[Vector, float]]:
+def _motions(posture: Posture, shown: Sequence[ShownMotion]) -> Iterator[tuple[Vector, float]]:
     for motion in shown:
         for q in played(posture.mech, posture.q, motion):
             yield q, 1.0 / RATE
@@ -85,7 +85,10 @@ def _motions(posture: Posture, shown: Sequence[Motion]) -> Iterator[tuple[Vector
 
 
 def _panel(
-    posture: Posture, shown: Sequence[Motion], left_out: Sequence[str], recorded: Recorded | None
+    posture: Posture,
+    shown: Sequence[ShownMotion],
+    left_out: Sequence[str],
+    recorded: Recorded | None,
 ) -> str:
     mech, q = posture.mech, posture.q
     if recorded is None:

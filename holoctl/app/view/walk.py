@@ -36,7 +36,7 @@ from holoctl.base.tolerances import (
     LIMIT_MET,
     LIMIT_OVER,
 )
-from holoctl.design.paths.following import Node, Path, System, as_far, node_at
+from holoctl.design.paths.following import Path, PathNode, System, as_far, node_at
 from holoctl.design.paths.rows import Wanted
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.limited_coordinates import coordinates_at
@@ -126,7 +126,7 @@ class _Way(NamedTuple):
     system: System
     held: Indices
     path: Path
-    begin: Node
+    begin: PathNode
 
 
 def _step(
@@ -175,7 +175,7 @@ def _way(mech: Mechanism, here: Spot, system: System, held: Indices, sign: float
     return None if begin is None else _Way(system, held, path, begin)
 
 
-def _turned_back(mech: Mechanism, system: System, there: Node, motor: int, sign: float) -> bool:
+def _turned_back(mech: Mechanism, system: System, there: PathNode, motor: int, sign: float) -> bool:
     """Whether a dead point was passed: the motion that a motor leads there is the way back.
 
     The determinant tells of other motors. Of one on a ball joint it does not: its rates are not
@@ -201,7 +201,9 @@ def _by_the_middle(
     return _way(mech, here, system, held, sign) or way
 
 
-def _followed(system: System, path: Path, begin: Node, length: float) -> tuple[System, Node]:
+def _followed(
+    system: System, path: Path, begin: PathNode, length: float
+) -> tuple[System, PathNode]:
     """As far as it goes; right beside a dead point in shorter steps, if they lead away from it."""
     last, there = as_far(system, path, begin, length, DRAG_SHORTEST)
     if there.s > 0.0:
@@ -213,7 +215,7 @@ def _followed(system: System, path: Path, begin: Node, length: float) -> tuple[S
 
 
 def _arrived(
-    mech: Mechanism, here: Spot, system: System, there: Node, held: Indices, t: Vector
+    mech: Mechanism, here: Spot, system: System, there: PathNode, held: Indices, t: Vector
 ) -> Spot:
     if mech.nu:
         moved = pin.difference(mech.model, here.q, there.q)
@@ -247,8 +249,8 @@ def _met(mech: Mechanism, bound: BoundLimits, q: Vector, which: int, upper: bool
 
 
 def _at_a_limit(
-    mech: Mechanism, begin: Node, there: Node, at: Callable[[float], Node]
-) -> tuple[Node, str] | None:
+    mech: Mechanism, begin: PathNode, there: PathNode, at: Callable[[float], PathNode]
+) -> tuple[PathNode, str] | None:
     """The last node within the limits of joints, and which one it is at; None where all hold.
 
     What was outside may come back, and goes no farther out.
@@ -259,7 +261,7 @@ def _at_a_limit(
     start = _positions(mech, bound, begin.q)
     low, high = np.minimum(bound.position[0], start), np.maximum(bound.position[1], start)
 
-    def beyond(node: Node) -> Vector:
+    def beyond(node: PathNode) -> Vector:
         x = _positions(mech, bound, node.q)
         found: Vector = np.maximum(x - high, low - x)
         return found

@@ -26,7 +26,7 @@ from holoctl.estimation.sight import sight
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
-__all__ = ["Borders", "Sensing", "assembly_with", "borders_at", "sensing_of"]
+__all__ = ["BorderExpressions", "Sensing", "assembly_with", "borders_at", "sensing_of"]
 
 Array = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ class Sensing:
 
 
 @dataclass(frozen=True, eq=False)
-class Borders:
+class BorderExpressions:
     """A and N at a configuration, by rates in their own units.
 
     Attributes
@@ -80,7 +80,7 @@ def assembly_with(
 
 def borders_at(
     mech: Mechanism, part: Partition, sensing: Sensing, places: Sequence[Array]
-) -> list[Borders]:
+) -> list[BorderExpressions]:
     """The borders at the start, then those at each of these configurations."""
     sensors, c, u = sensing.sensors, mech.column_scale, sensing.sensors.unit
     here = sight(mech, part, sensors, sensing.start, 0.0)
@@ -88,7 +88,7 @@ def borders_at(
     weighed = u.size > b
     N = _apart(mech, part, sensing, here.unseen, places) if i else np.zeros((mech.nv, 0))
     A = (here.jacobian @ here.seen).T * sensing.weights if weighed else np.zeros((0, u.size))
-    found = [Borders(A / u, N / c[:, None])]
+    found = [BorderExpressions(A / u, N / c[:, None])]
     fits = A if weighed else np.eye(b)
     for q in places:
         G, _ = scaled_jacobian(mech, q, 0.0, part.rows)
@@ -101,7 +101,9 @@ def borders_at(
         Z = np.where(np.abs(X[:, b:]) > 1e-12, X[:, b:], 0.0)
         Gamma = orthonormal_columns(np.asfortranarray(X[:, :b]))
         A_here = (S @ Gamma).T * sensing.weights if weighed else A
-        found.append(Borders(A_here / u, (orthonormal_columns(Z) if i else Z) / c[:, None]))
+        found.append(
+            BorderExpressions(A_here / u, (orthonormal_columns(Z) if i else Z) / c[:, None])
+        )
     return found
 
 

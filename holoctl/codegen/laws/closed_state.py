@@ -23,7 +23,7 @@ from holoctl.base.tolerances import LEAST_PIVOT
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.elimination import Elimination, eliminate, pivot_order
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.borders import Borders, Sensing, borders_at
+from holoctl.codegen.laws.borders import BorderExpressions, Sensing, borders_at
 from holoctl.codegen.laws.placed import placed_function
 from holoctl.codegen.laws.readings import difference_function, reverse_function, sensor_rows
 from holoctl.codegen.matrices import column, dense, scalars, total
@@ -42,7 +42,7 @@ class ClosedState:
     Attributes
     ----------
     sensing : Sensing
-    first : Borders
+    first : BorderExpressions
         Where it starts.
     seen, idle : int
         How many motions the sensors see, and how many move nothing else and are held.
@@ -67,7 +67,7 @@ class ClosedState:
     """
 
     sensing: Sensing
-    first: Borders
+    first: BorderExpressions
     seen: int
     idle: int
     known: bool

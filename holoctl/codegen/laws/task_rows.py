@@ -24,7 +24,7 @@ from holoctl.codegen.relative_motion import (
     see,
     turns,
 )
-from holoctl.codegen.tree import Tree
+from holoctl.codegen.tree import TreeSteps
 from holoctl.constraints.contract import offered
 from holoctl.constraints.expressed import derivatives
 from holoctl.constraints.user_classes import of_library
@@ -103,7 +103,7 @@ def task_rows(E: Expressions, task: BoundTask, value: SX) -> TaskExpression:
     return found
 
 
-def _shown(tree: Tree, v: SX) -> Show:
+def _shown(tree: TreeSteps, v: SX) -> Show:
     """What shows frames to a task, of one tree."""
     ca, steps, from_world = casadi_module(), dict[tuple[int, int], Seen](), dict[Any, Seen]()
 

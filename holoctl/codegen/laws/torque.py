@@ -22,7 +22,7 @@ from holoctl.codegen.matrices import column, scalars
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Given", "at_reference", "errors_function", "given_to", "torque_function"]
+__all__ = ["TickInputs", "at_reference", "errors_function", "given_to", "torque_function"]
 
 
 def torque_function(E: Expressions, subject: Subject) -> Any:
@@ -53,7 +53,7 @@ def torque_function(E: Expressions, subject: Subject) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class TickInputs:
     """What a tick of a controller takes, and what it makes of it: ``kd (v_ref - B' v) + kp e``.
 
     Attributes
@@ -75,7 +75,7 @@ class Given:
         return [E.q, E.v, self.command + self.a_ref, *rates, E.t]
 
 
-def given_to(E: Expressions, controller: ComputedTorque) -> Given | None:
+def given_to(E: Expressions, controller: ComputedTorque) -> TickInputs | None:
     """The symbols of a tick; None where `errors_function` gives none."""
     ca, mech, errors = casadi_module(), E.mech, errors_function(E.mech)
     if errors is None:
@@ -87,7 +87,7 @@ def given_to(E: Expressions, controller: ComputedTorque) -> Given | None:
     feedback = zip(gains, scalars(e), scalars(rate), strict=True)
     command = column(kp * x + kd * y for (kp, kd), x, y in feedback)
     inputs = [E.q, E.v, q_ref, v_ref, a_ref, E.t]
-    return Given(inputs, ["q", "v", *names, "t"], v_ref, a_ref, command)
+    return TickInputs(inputs, ["q", "v", *names, "t"], v_ref, a_ref, command)
 
 
 def at_reference(E: Expressions, controller: ComputedTorque) -> bool:

@@ -30,7 +30,7 @@ from holoctl.base.errors import InconsistentError, InputError, NotActuatedError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import COUPLED, WEIGHT_NEGATIVE, WEIGHT_SYMMETRIC
 from holoctl.design.feedback.reachable_modes import check_moved, check_seen, state_units
-from holoctl.design.feedback.riccati import Ticks, continuous, discrete, held
+from holoctl.design.feedback.riccati import TickModel, continuous, discrete, held
 from holoctl.design.feedback.state_feedback import StateFeedback
 from holoctl.design.linear.model import Linearization
 
@@ -118,7 +118,7 @@ def lqr(
     A, B = lin.A * (unit / unit[:, None]), lin.B / unit[:, None] * effort
     Q, R = unit[:, None] * Q * unit, effort[:, None] * R * effort
     if lin.dt is not None:
-        found = discrete(Ticks(A, B, Q, R, np.zeros_like(B)))
+        found = discrete(TickModel(A, B, Q, R, np.zeros_like(B)))
     elif tick is not None:
         ticks = held(A, B, Q, R, tick)
         found = discrete(ticks)

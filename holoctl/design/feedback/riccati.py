@@ -23,12 +23,12 @@ from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import in_range, largest, one_norm
 from holoctl.base.tolerances import FIRST_DOUBLING, POLISHED, RICCATI_HOLDS
 
-__all__ = ["Regulator", "Ticks", "backward", "continuous", "discrete", "held"]
+__all__ = ["Regulator", "TickModel", "backward", "continuous", "discrete", "held"]
 
 Array = NDArray[np.float64]
 
 
-class Ticks(NamedTuple):
+class TickModel(NamedTuple):
     """``x+ = A x + B u`` from tick to tick, and what it costs."""
 
     A: Array
@@ -45,7 +45,7 @@ class Regulator(NamedTuple):
     P: Array
 
 
-def held(A: Array, B: Array, Q: Array, R: Array, dt: float) -> Ticks:
+def held(A: Array, B: Array, Q: Array, R: Array, dt: float) -> TickModel:
     """A model in continuous time and its cost, from tick to tick: u is held in between."""
     (n, m), whole = B.shape, np.zeros((A.shape[0] + B.shape[1],) * 2)
     whole[:n] = np.hstack([A, B])
@@ -67,7 +67,7 @@ def held(A: Array, B: Array, Q: Array, R: Array, dt: float) -> Ticks:
         W = W + S.T @ W @ S
         S = S @ S
     W = 0.5 * (W + W.T)
-    return Ticks(S[:n, :n], S[:n, n:], W[:n, :n], W[n:, n:], W[:n, n:])
+    return TickModel(S[:n, :n], S[:n, n:], W[:n, :n], W[n:, n:], W[:n, n:])
 
 
 def continuous(A: Array, B: Array, Q: Array, R: Array) -> Regulator:
@@ -99,7 +99,7 @@ def _left(A: Array, B: Array, Q: Array, R: Array, P: Array) -> tuple[Array, Arra
     return K, 0.5 * (left + left.T), max(map(largest, terms))
 
 
-def discrete(ticks: Ticks) -> Regulator:
+def discrete(ticks: TickModel) -> Regulator:
     """The regulator of a model in ticks.
 
     Raises
@@ -120,7 +120,7 @@ def discrete(ticks: Ticks) -> Regulator:
     return found
 
 
-def backward(ticks: Ticks, P: Array) -> Regulator:
+def backward(ticks: TickModel, P: Array) -> Regulator:
     """The regulator of one tick, after which the cost is ``x' P x``. P stays symmetric and
     at least zero, whatever is rounded."""
     A, B, Q, R, N = ticks

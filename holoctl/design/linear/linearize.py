@@ -26,7 +26,7 @@ from holoctl.closing.correction import put_back
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.design.linear.minimal_coordinates import RowsAt, minimal_coordinates
 from holoctl.design.linear.model import Linearization
-from holoctl.design.linear.outputs import Point, outputs_of
+from holoctl.design.linear.outputs import OperatingPoint, outputs_of
 from holoctl.design.linear.plant_derivatives import by_code, by_differences
 from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism
@@ -69,7 +69,7 @@ def _linear_model(
             f"{mech.name}: a coordinate is called as the rate of another one is, {twice}: states "
             "need different names; call it otherwise"
         )
-    labels, C, D = outputs_of(mech, states, outputs, Point(q, v, u, t, part, at))
+    labels, C, D = outputs_of(mech, states, outputs, OperatingPoint(q, v, u, t, part, at))
     return Linearization(
         A, B, C, D, rate, states, mech.actuator_names, labels, q, v, u, mech, part, at.gamma, t,
         along,

@@ -35,12 +35,12 @@ from holoctl.projector.projection import projected
 from holoctl.rows.evaluate import rows_of
 from holoctl.tree.kinematics import kinematics
 
-__all__ = ["Point", "outputs_of"]
+__all__ = ["OperatingPoint", "outputs_of"]
 
 Array = NDArray[np.float64]
 
 
-class Point(NamedTuple):
+class OperatingPoint(NamedTuple):
     """Where a mechanism is linearised.
 
     Attributes
@@ -66,7 +66,7 @@ class _Rows(NamedTuple):
 
 
 def outputs_of(
-    mech: Mechanism, states: Sequence[str], wanted: Any, at: Point
+    mech: Mechanism, states: Sequence[str], wanted: Any, at: OperatingPoint
 ) -> tuple[tuple[str, ...], Array, Array]:
     """Names, C and D.
 
@@ -88,7 +88,7 @@ def outputs_of(
     return tuple(names), np.vstack([p.C for p in parts]), np.vstack([p.D for p in parts])
 
 
-def _rows(mech: Mechanism, wanted: Any, at: Point) -> _Rows:
+def _rows(mech: Mechanism, wanted: Any, at: OperatingPoint) -> _Rows:
     if not isinstance(wanted, str):
         return _of_task(mech, wanted, at)
     wanted = str(wanted)
@@ -105,7 +105,7 @@ def _rows(mech: Mechanism, wanted: Any, at: Point) -> _Rows:
     return next(iter(found.values()))()
 
 
-def _meanings(mech: Mechanism, wanted: str, at: Point) -> dict[str, Callable[[], _Rows]]:
+def _meanings(mech: Mechanism, wanted: str, at: OperatingPoint) -> dict[str, Callable[[], _Rows]]:
     """What a name can be taken for: in words, and how its rows are found."""
     BT, change = np.ascontiguousarray(mech.B.T), at.coordinates.change
     found: dict[str, Callable[[], _Rows]] = {}
@@ -155,12 +155,12 @@ def _joint(mech: Mechanism, name: str) -> Joint:
     return joint
 
 
-def _of_joint(mech: Mechanism, name: str, at: Point) -> _Rows:
+def _of_joint(mech: Mechanism, name: str, at: OperatingPoint) -> _Rows:
     J = _joint(mech, name).at(_kinematics(mech, at, at.q, at.v)).jacobian
     return _positions(_numbered(name, J), J, at)
 
 
-def _of_joint_rate(mech: Mechanism, name: str, at: Point) -> _Rows:
+def _of_joint_rate(mech: Mechanism, name: str, at: OperatingPoint) -> _Rows:
     joint = _joint(mech, name)
     J = joint.at(_kinematics(mech, at, at.q, at.v)).jacobian
     by_y = [_change_of_rate(mech, joint, at, j) for j in range(at.coordinates.gamma.shape[1])]
@@ -171,7 +171,7 @@ def _numbered(name: str, J: Array) -> list[str]:
     return [name] if len(J) == 1 else [f"{name}[{i}]" for i in range(len(J))]
 
 
-def _of_task(mech: Mechanism, wanted: Any, at: Point) -> _Rows:
+def _of_task(mech: Mechanism, wanted: Any, at: OperatingPoint) -> _Rows:
     bind = getattr(wanted, "bind", None)
     if bind is None:
         raise InputError(
@@ -183,24 +183,24 @@ def _of_task(mech: Mechanism, wanted: Any, at: Point) -> _Rows:
     return _positions(list(task.labels), motion.jacobian, at)
 
 
-def _positions(names: list[str], J: Array, at: Point) -> _Rows:
+def _positions(names: list[str], J: Array, at: OperatingPoint) -> _Rows:
     gamma = at.coordinates.gamma
     return _Rows(names, np.hstack([J @ gamma, np.zeros((len(J), gamma.shape[1]))]), _none(J, at))
 
 
-def _rates(names: list[str], J: Array, by_y: Array, at: Point) -> _Rows:
+def _rates(names: list[str], J: Array, by_y: Array, at: OperatingPoint) -> _Rows:
     return _Rows(names, np.hstack([by_y, J @ at.coordinates.gamma]), _none(J, at))
 
 
-def _none(J: Array, at: Point) -> Array:
+def _none(J: Array, at: OperatingPoint) -> Array:
     return np.zeros((len(J), at.u.size))
 
 
-def _kinematics(mech: Mechanism, at: Point, q: Vector, v: Vector) -> Any:
+def _kinematics(mech: Mechanism, at: OperatingPoint, q: Vector, v: Vector) -> Any:
     return kinematics(mech.model, workspace(mech), q, v, at.t)
 
 
-def _change_of_rate(mech: Mechanism, joint: Joint, at: Point, j: int) -> Vector:
+def _change_of_rate(mech: Mechanism, joint: Joint, at: OperatingPoint, j: int) -> Vector:
     """The derivative of a rate J v by y_j, at the same yd."""
     x, xd = at.coordinates.gamma[:, j], at.coordinates.change[:, j]
 
@@ -220,7 +220,7 @@ def _differenced(
     return derivative(lambda h: f(unit * h), steps, what, floor) / unit
 
 
-def _forces(mech: Mechanism, name: str, at: Point) -> _Rows:
+def _forces(mech: Mechanism, name: str, at: OperatingPoint) -> _Rows:
     """The multipliers of a constraint, or of one row: what it gives, N or N m."""
     if name in mech.constraint_names:
         where = rows_of(mech, name)

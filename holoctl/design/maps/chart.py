@@ -33,7 +33,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.tree.kinematics import Kinematics
 
-__all__ = ["Chart", "GridAxis", "GridRow", "Rows", "chart_of", "lengths_of"]
+__all__ = ["GridAxis", "GridRow", "MapChart", "Rows", "chart_of", "lengths_of"]
 
 Array = NDArray[np.float64]
 Rows = Callable[[Kinematics], tuple[Vector, Array]]
@@ -66,7 +66,7 @@ class GridRow(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Chart:
+class MapChart:
     """Which numbers, of which mechanism; what is bound to it is made where it is asked for, once in
     each process.
 
@@ -89,7 +89,7 @@ class Chart:
     held: tuple[str, ...]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Chart, (self.mech, self.start, self.task, self.rows, self.held)
+        return MapChart, (self.mech, self.start, self.task, self.rows, self.held)
 
     @cached_property
     def bound(self) -> BoundTask | None:
@@ -192,7 +192,7 @@ def _of_sensors(sensors: Readings, wanted: Vector, base: str) -> Rows:
 
 def chart_of(
     mech: Mechanism, part: Partition, start: Vector, grid: Any, hold: Any, kin: Kinematics
-) -> tuple[Chart, tuple[GridAxis, ...]]:
+) -> tuple[MapChart, tuple[GridAxis, ...]]:
     """The chart and the axes of a grid as a caller gives it, checked at the start.
 
     Raises
@@ -237,7 +237,7 @@ def chart_of(
     if not found:
         raise InputError("motor_map: no axis of the grid has values: give an array for one or more")
     given_held = () if hold is None else tuple(name_list("motor_map: hold", hold))
-    chart = Chart(mech, start, task, tuple(rows), given_held)
+    chart = MapChart(mech, start, task, tuple(rows), given_held)
     if task is None and chart.sensors is not None and chart.sensors.turns.size:
         _check_single(chart)
     if task is None and hold is None:
@@ -248,7 +248,7 @@ def chart_of(
     )  # fmt: skip
 
 
-def _unit(chart: Chart, name: str) -> str:
+def _unit(chart: MapChart, name: str) -> str:
     if chart.bound is not None:
         row = list(chart.bound.labels).index(name)
         return "m" if lengths_of(chart.bound)[row] else "rad"
@@ -257,7 +257,7 @@ def _unit(chart: Chart, name: str) -> str:
     return "m" if linear else "rad"
 
 
-def _check_single(chart: Chart) -> None:
+def _check_single(chart: MapChart) -> None:
     sensors = chart.sensors
     labels = () if sensors is None else sensors.labels
     for row in chart.rows:
@@ -268,7 +268,7 @@ def _check_single(chart: Chart) -> None:
             )
 
 
-def _seen(chart: Chart, part: Partition, kin: Kinematics) -> tuple[Array, Array]:
+def _seen(chart: MapChart, part: Partition, kin: Kinematics) -> tuple[Array, Array]:
     """An orthonormal basis of the motions at the start, scaled, and the rows of the chart."""
     mech = chart.mech
     G, _ = scaled_jacobian(mech, kin.q, kin.t, part.rows)
@@ -277,7 +277,7 @@ def _seen(chart: Chart, part: Partition, kin: Kinematics) -> tuple[Array, Array]
     return null_space_by_svd(G, part.rank)[3], D
 
 
-def _with_held(chart: Chart, part: Partition, kin: Kinematics) -> Chart:
+def _with_held(chart: MapChart, part: Partition, kin: Kinematics) -> MapChart:
     """The chart with as many motors held, or else other coordinates, as see more motions."""
     mech = chart.mech
     T, D = _seen(chart, part, kin)
@@ -300,7 +300,7 @@ def _with_held(chart: Chart, part: Partition, kin: Kinematics) -> Chart:
     return chart
 
 
-def _check_determined(chart: Chart, part: Partition, kin: Kinematics) -> None:
+def _check_determined(chart: MapChart, part: Partition, kin: Kinematics) -> None:
     """Raise `InputError` where rows repeat each other, or leave a motion that is not idle."""
     mech = chart.mech
     T, D = _seen(chart, part, kin)

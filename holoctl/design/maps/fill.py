@@ -20,7 +20,7 @@ from typing import Any
 from holoctl.base.checks import Vector
 from holoctl.base.tolerances import MAP_PAIRS
 from holoctl.design.maps.numbers import Point
-from holoctl.design.maps.worker import Index, Line, One, Pairs, Worker
+from holoctl.design.maps.worker import Index, Line, NeighbourPairs, One, Worker
 
 __all__ = ["Filled", "filled"]
 
@@ -184,7 +184,9 @@ def _compare(found: Filled, run: Run) -> None:
         if one < other and other in there
         if (one, other) not in found.told and (other, one) not in found.told
     ]
-    items = [Pairs(tuple(pairs[i : i + MAP_PAIRS])) for i in range(0, len(pairs), MAP_PAIRS)]
+    items = [
+        NeighbourPairs(tuple(pairs[i : i + MAP_PAIRS])) for i in range(0, len(pairs), MAP_PAIRS)
+    ]
     for item, said in zip(items, run(items), strict=True):
         lost = isinstance(said, Exception)
         for pair, words in zip(

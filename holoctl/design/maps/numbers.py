@@ -30,8 +30,8 @@ from holoctl.base.tolerances import ACTUATION_SINGULAR, WITHIN_LIMIT
 from holoctl.control.effort_bounds import effort_bounds
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.control.tasks.task_terms import bound_to
-from holoctl.design.maps.chart import Chart, lengths_of
-from holoctl.design.maps.walk import Spot
+from holoctl.design.maps.chart import MapChart, lengths_of
+from holoctl.design.maps.walk import PartitionedSpot
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
@@ -50,7 +50,7 @@ class Asked:
 
     Attributes
     ----------
-    chart : Chart
+    chart : MapChart
     what : tuple of str
     limits : Limits or None
     task : Task or None
@@ -58,7 +58,7 @@ class Asked:
     t : float
     """
 
-    chart: Chart
+    chart: MapChart
     what: tuple[str, ...]
     limits: Limits | None
     task: Any
@@ -133,7 +133,7 @@ class Point(NamedTuple):
     side: int
 
 
-def point_at(asked: Asked, spot: Spot, D: Array) -> Point:
+def point_at(asked: Asked, spot: PartitionedSpot, D: Array) -> Point:
     """What is asked for at a spot; D (rows, nv) are the rows of the chart there, by scaled steps.
 
     What cannot be told there is nan, and a remark.

@@ -38,19 +38,19 @@ from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import constraint_rows
 
-__all__ = ["Spot", "Stop", "reached"]
+__all__ = ["PartitionedSpot", "WayEnd", "reached"]
 
 Array = NDArray[np.float64]
 
 
-class Spot(NamedTuple):
+class PartitionedSpot(NamedTuple):
     """A closed configuration, and a partition that is good there."""
 
     q: Vector
     part: Partition
 
 
-class Stop(NamedTuple):
+class WayEnd(NamedTuple):
     """Where a way ended: at a share of it, and why, in words."""
 
     share: float
@@ -70,7 +70,9 @@ class _Place(NamedTuple):
         return np.concatenate([-self.error, goal - self.r, np.zeros(borders)])
 
 
-def reached(mech: Mechanism, t: float, start: Spot, left: Rows) -> Spot | Stop:
+def reached(
+    mech: Mechanism, t: float, start: PartitionedSpot, left: Rows
+) -> PartitionedSpot | WayEnd:
     """The spot where r vanishes, by the straight way; or where that ends."""
     q, part = start
     here, gone, length, count = _place(mech, t, q, part, left), 0.0, 1.0, 0
@@ -85,15 +87,15 @@ def reached(mech: Mechanism, t: float, start: Spot, left: Rows) -> Spot | Stop:
             why, length = there, 0.5 * min(length, rest)
             continue
         if there.open > max(LEFT_OPEN, part.tolerance):
-            return Stop(gone, "rows left out as redundant open there")
+            return WayEnd(gone, "rows left out as redundant open there")
         part = repartitioned(mech, part, there.q, np.zeros(mech.nv), t)
         if share == 1.0:
-            return Spot(there.q, part)
+            return PartitionedSpot(there.q, part)
         here, gone, length = _place(mech, t, there.q, part, left), gone + length, 2.0 * length
         N, det = _borders(here, mech.nv)
     if count >= MAP_EVALUATIONS:
-        return Stop(gone, "it took too many steps: give a start, or a grid, that is nearer")
-    return Stop(gone, _WHY.get(why, why))
+        return WayEnd(gone, "it took too many steps: give a start, or a grid, that is nearer")
+    return WayEnd(gone, _WHY.get(why, why))
 
 
 _WHY = {

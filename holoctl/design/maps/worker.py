@@ -17,12 +17,12 @@ from holoctl.base.linalg import largest, least_squares
 from holoctl.base.tolerances import MAP_ALIKE, MAP_SAME, MAP_STARTS
 from holoctl.design.maps.chart import GridAxis
 from holoctl.design.maps.numbers import Asked, Point, point_at
-from holoctl.design.maps.walk import Spot, Stop, reached
+from holoctl.design.maps.walk import PartitionedSpot, WayEnd, reached
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import constraint_rows
 
-__all__ = ["Index", "Line", "One", "Pairs", "Worker"]
+__all__ = ["Index", "Line", "NeighbourPairs", "One", "Worker"]
 
 Index = tuple[int, ...]
 
@@ -45,7 +45,7 @@ class One(NamedTuple):
     starts: tuple[Vector, ...]
 
 
-class Pairs(NamedTuple):
+class NeighbourPairs(NamedTuple):
     """Neighbours that may be on different branches: of each both indices and configurations."""
 
     pairs: tuple[tuple[Index, Vector, Index, Vector], ...]
@@ -66,10 +66,12 @@ class Worker:
             return self._one(item)
         return [self._apart(*pair) for pair in item.pairs]
 
-    def spot(self, q: Vector) -> Spot:
+    def spot(self, q: Vector) -> PartitionedSpot:
         """A configuration with a partition that is good there."""
         mech = self.asked.chart.mech
-        return Spot(q, repartitioned(mech, self.part, q, np.zeros(mech.nv), self.asked.t))
+        return PartitionedSpot(
+            q, repartitioned(mech, self.part, q, np.zeros(mech.nv), self.asked.t)
+        )
 
     def _line(self, line: Line) -> list[tuple[Index, Index, Point | str]]:
         """Where each step began, where to, and what is there."""
@@ -99,18 +101,18 @@ class Worker:
                 break
         return found
 
-    def step(self, here: Spot, index: Index) -> Spot | str:
+    def step(self, here: PartitionedSpot, index: Index) -> PartitionedSpot | str:
         """The spot of a point, from a neighbour; or why not."""
         chart = self.asked.chart
         try:
             found = reached(chart.mech, self.asked.t, here, chart.at(self._values(index)))
         except HoloctlError as error:
             return str(error)
-        if isinstance(found, Stop):
+        if isinstance(found, WayEnd):
             return f"out of reach: {found.share:.0%} of the way there {found.why}"
         return found
 
-    def point(self, spot: Spot, index: Index) -> Point:
+    def point(self, spot: PartitionedSpot, index: Index) -> Point:
         """What is to be told of a spot."""
         chart = self.asked.chart
         kin, _ = constraint_rows(chart.mech, spot.q, np.zeros(chart.mech.nv), self.asked.t)

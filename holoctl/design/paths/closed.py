@@ -26,8 +26,8 @@ from holoctl.base.tolerances import (
 )
 from holoctl.design.paths.curve import Curve, curve_through
 from holoctl.design.paths.following import (
-    Node,
     Path,
+    PathNode,
     System,
     filled_at,
     followed,
@@ -36,7 +36,7 @@ from holoctl.design.paths.following import (
     node_at,
     with_rows_of,
 )
-from holoctl.design.paths.given import Given
+from holoctl.design.paths.given import CheckedPath
 from holoctl.design.paths.grid import apart, every_second
 
 __all__ = [
@@ -85,7 +85,7 @@ class ClosedPath:
         return ClosedPath(self.system, self.path, *tables)
 
 
-def closed_path(given: Given, grid: Vector, still: bool = False) -> ClosedPath:
+def closed_path(given: CheckedPath, grid: Vector, still: bool = False) -> ClosedPath:
     """The nodes of a path at a grid; whether it may stand still.
 
     Raises
@@ -150,7 +150,7 @@ def _merged(one: ClosedPath, two: ClosedPath) -> ClosedPath:
     return ClosedPath(one.system, one.path, *(np.concatenate(x)[order] for x in pairs))
 
 
-def _gain(system: System, node: Node) -> float:
+def _gain(system: System, node: PathNode) -> float:
     """The most that a coordinate moves by what is driven, scaled."""
     scaled = node.gamma / system.mech.column_scale[:, None] / system.drive.scale
     return float(np.abs(scaled).max(initial=0.0))
@@ -175,7 +175,7 @@ def with_nodes(path: ClosedPath, more: Vector) -> ClosedPath:
     return _merged(path, _table(system, path.path, nodes))
 
 
-def _from_before(path: ClosedPath, i: int, s: float) -> Node:
+def _from_before(path: ClosedPath, i: int, s: float) -> PathNode:
     """The node at s, followed from node i: for where the polynomials lead too far off."""
     begin = node_at(path.system, path.path, path.q[i], float(path.s[i]))
     if begin is None:
@@ -258,7 +258,7 @@ def closed_curve(path: ClosedPath) -> tuple[Curve, ClosedPath]:
         path = with_nodes(path, (path.s[:-1] + 0.5 * length)[wide])
 
 
-def _table(system: System, path: Path, nodes: list[Node]) -> ClosedPath:
+def _table(system: System, path: Path, nodes: list[PathNode]) -> ClosedPath:
     s = np.array([node.s for node in nodes])
     tables = (np.array([x[i] for x in nodes]) for i in (1, 2, 3, 6))
     return ClosedPath(system, path, s, *tables)
@@ -279,7 +279,7 @@ def _check_moves(path: ClosedPath) -> None:
         )
 
 
-def _check_points(path: ClosedPath, given: Given) -> None:
+def _check_points(path: ClosedPath, given: CheckedPath) -> None:
     """Raise `InputError` where way-points are not on the path of the closed mechanism."""
     mech = path.system.mech
     for s, point in given.points:

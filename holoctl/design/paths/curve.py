@@ -25,12 +25,12 @@ from holoctl.base.checks import Vector, read_only, unpickled
 from holoctl.design.paths.group import brackets, moved_by, seen_from
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Curve", "Motion", "MotorCurve", "curve_through", "motor_curve", "polynomial"]
+__all__ = ["Curve", "CurveMotion", "MotorCurve", "curve_through", "motor_curve", "polynomial"]
 
 Array = NDArray[np.float64]
 
 
-class Motion(NamedTuple):
+class CurveMotion(NamedTuple):
     """q, and its first and second derivative as a velocity and an acceleration, (nv,)."""
 
     q: Vector
@@ -70,19 +70,19 @@ class Curve:
         i = min(max(bisect_right(self._nodes, x) - 1, 0), len(self._nodes) - 2)
         return i, x - self._nodes[i]
 
-    def at(self, x: float) -> Motion:
+    def at(self, x: float) -> CurveMotion:
         """q, q', q'' at x."""
         i, h = self.place(x)
         return self.within(i, h)
 
-    def within(self, i: int, h: float) -> Motion:
+    def within(self, i: int, h: float) -> CurveMotion:
         """The same a step h behind node i."""
         w, d, dd = polynomial(self.c[i], h)
         if self.mech.nq == self.mech.nv:
-            return Motion(self.q[i] + w, d, dd)
+            return CurveMotion(self.q[i] + w, d, dd)
         model = self.mech.model
         there: Vector = pin.normalize(model, pin.integrate(model, self.q[i], w))
-        return Motion(there, *moved_by(brackets(self.mech), w, d, dd))
+        return CurveMotion(there, *moved_by(brackets(self.mech), w, d, dd))
 
     def between(self, share: float = 0.5) -> tuple[Array, Array, Array]:
         """q (n - 1, nq), q' and q'' (n - 1, nv) between the nodes, at a share of the way."""

@@ -32,14 +32,14 @@ from holoctl.base.tolerances import (
     PREDICTED_STEP,
     SETTLED_TICK,
 )
-from holoctl.design.paths.rows import Drive, Factored, KeptRows, Wanted, factored, kept_rows
+from holoctl.design.paths.rows import Drive, Factored, PartitionRows, Wanted, factored, kept_rows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import decided_anew
 from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = [
-    "Node",
+    "PathNode",
     "System",
     "as_far",
     "filled_at",
@@ -66,7 +66,7 @@ class System:
     ----------
     mech : Mechanism
     part : Partition
-    rows : KeptRows
+    rows : PartitionRows
     drive : Drive
     idle : (nv, i) array
         N, scaled, orthonormal.
@@ -74,7 +74,7 @@ class System:
 
     mech: Mechanism
     part: Partition
-    rows: KeptRows
+    rows: PartitionRows
     drive: Drive
     idle: Array
     _work: tuple[Array, Array, Array, Array] = field(init=False, repr=False)
@@ -106,7 +106,7 @@ class System:
         return found
 
 
-class Node(NamedTuple):
+class PathNode(NamedTuple):
     """A closed configuration of a path.
 
     Attributes
@@ -139,7 +139,7 @@ def system_of(mech: Mechanism, part: Partition, drive: Drive, idle: Array) -> Sy
     return System(mech, part, kept_rows(mech, part.rows), drive, idle)
 
 
-def followed(system: System, path: Path, start: Node, grid: Iterable[float]) -> list[Node]:
+def followed(system: System, path: Path, start: PathNode, grid: Iterable[float]) -> list[PathNode]:
     """The nodes at each s of an ascending grid, from a node that is at the first.
 
     Raises
@@ -157,7 +157,7 @@ def followed(system: System, path: Path, start: Node, grid: Iterable[float]) -> 
     return nodes
 
 
-def node_at(system: System, path: Path, q: Vector, s: float) -> Node | None:
+def node_at(system: System, path: Path, q: Vector, s: float) -> PathNode | None:
     """The node at s by Newton's method from a configuration close to it, if there is one."""
     found = _corrected(system, path, q, s, None)
     if found is None and system.part.rank:
@@ -172,8 +172,8 @@ def moved(mech: Mechanism, q: Vector, step: Vector) -> Vector:
 
 
 def as_far(
-    system: System, path: Path, here: Node, goal: float, shortest: float
-) -> tuple[System, Node]:
+    system: System, path: Path, here: PathNode, goal: float, shortest: float
+) -> tuple[System, PathNode]:
     """On to a goal in steps as long as they may be, with other rows where these wear: the last node
     that is proved to be on this branch, which is short of the goal where steps get shorter than
     the shortest one."""
@@ -222,7 +222,7 @@ def with_rows_of(system: System, q: Vector) -> System:
     return replace(system, part=part, rows=kept_rows(mech, part.rows))
 
 
-def _with_other_rows(system: System, path: Path, here: Node) -> tuple[System, Node] | None:
+def _with_other_rows(system: System, path: Path, here: PathNode) -> tuple[System, PathNode] | None:
     if not system.part.rank:
         return None
     other = with_rows_of(system, here.q)
@@ -230,7 +230,7 @@ def _with_other_rows(system: System, path: Path, here: Node) -> tuple[System, No
     return None if there is None else (other, there)
 
 
-def _lost(system: System, here: Node) -> BranchError:
+def _lost(system: System, here: PathNode) -> BranchError:
     mech, c = system.mech, system.mech.column_scale
     rates = np.abs(here.d1 / c)
     names, fast = [mech.coordinate_names[i] for i in np.argsort(-rates)[:3]], float(rates.max())
@@ -242,7 +242,7 @@ def _lost(system: System, here: Node) -> BranchError:
     )
 
 
-def _stepped(system: System, path: Path, here: Node, s: float) -> Node | None:
+def _stepped(system: System, path: Path, here: PathNode, s: float) -> PathNode | None:
     """The node at s, a step ahead; None where that is not proved to be on this branch."""
     h = s - here.s
     step = h * (here.d1 + h * (0.5 * here.d2 + h * (here.d3 / 6.0 + (h / 24.0) * here.d4)))
@@ -257,8 +257,8 @@ def _stepped(system: System, path: Path, here: Node, s: float) -> Node | None:
 
 
 def _corrected(
-    system: System, path: Path, q: Vector, s: float, before: Node | None
-) -> Node | None:  # fmt: skip
+    system: System, path: Path, q: Vector, s: float, before: PathNode | None
+) -> PathNode | None:  # fmt: skip
     mech, c, wanted, last = system.mech, system.mech.column_scale, path(s), 0.0
     while True:
         K, rhs, worst = system.filled(q, wanted.value)
@@ -286,7 +286,7 @@ def _corrected(
     return _node(system, s, q, wanted, found, worst)
 
 
-def _like(found: Factored, before: Node | None) -> bool:
+def _like(found: Factored, before: PathNode | None) -> bool:
     """Whether a determinant is of the same sign as before, and about as large."""
     if before is None:
         return True
@@ -296,7 +296,7 @@ def _like(found: Factored, before: Node | None) -> bool:
 
 def _node(
     system: System, s: float, q: Vector, wanted: Wanted, K: Factored, worst: float
-) -> Node:  # fmt: skip
+) -> PathNode:  # fmt: skip
     """With the derivatives of q by s, exact on the closed manifold."""
     drive, r, n = system.drive, system.part.rank, system.mech.nv
     p, gamma, rest, right = drive.scale.size, system.gamma(K), np.zeros(n), np.zeros(n)
@@ -304,4 +304,4 @@ def _node(
     right[:r] = system.rows.right(q, d1)
     right[r : r + p] = drive.scale * (wanted.acceleration - drive.drift(q, d1))
     d2 = system.mech.column_scale * K.lu.solve(right)
-    return Node(s, q, d1, d2, rest, rest, gamma, worst, K)
+    return PathNode(s, q, d1, d2, rest, rest, gamma, worst, K)

@@ -24,14 +24,14 @@ from holoctl.design.paths.task import is_task_path, task_path
 from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Given", "given_path", "motor_values", "reached", "way_points"]
+__all__ = ["CheckedPath", "given_path", "motor_values", "reached", "way_points"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class CheckedPath:
     """A path that was checked.
 
     Attributes
@@ -56,7 +56,7 @@ class Given:
 # ---------------------------------------------------------------------------------- what is given
 
 
-def given_path(start: Start, path: Any, has_start: bool) -> Given:
+def given_path(start: Start, path: Any, has_start: bool) -> CheckedPath:
     """A path of `retime`, checked.
 
     Raises
@@ -69,7 +69,7 @@ def given_path(start: Start, path: Any, has_start: bool) -> Given:
     if is_task_path(path):
         count = start.mech.nv - start.part.rank - start.idle.shape[1]
         task, along, knots, q = task_path(start.mech, path, start.q, count, owner)
-        return Given(system_of(start.mech, start.part, task, start.idle), along, knots, q)
+        return CheckedPath(system_of(start.mech, start.part, task, start.idle), along, knots, q)
     if callable(path):
         return _of_function(start, path, owner)
     points = way_points(start.mech, path, owner)
@@ -80,7 +80,7 @@ def given_path(start: Start, path: Any, has_start: bool) -> Given:
     system = system_of(start.mech, start.part, drive, start.idle)
     q = reached(system, start.q, values[0], owner)
     both = tuple((float(x), point) for x, point in zip(s, points, strict=True))
-    return Given(system, through_points(s, values), s, q, both)
+    return CheckedPath(system, through_points(s, values), s, q, both)
 
 
 def way_points(mech: Mechanism, path: Any, owner: str) -> Array:
@@ -114,7 +114,7 @@ def motor_values(mech: Mechanism, drive: Coordinates, points: Array) -> Array:
     return values
 
 
-def _of_function(start: Start, path: Callable[[float], Any], owner: str) -> Given:
+def _of_function(start: Start, path: Callable[[float], Any], owner: str) -> CheckedPath:
     mech = start.mech
     first = path(0.0)
     sizes = (mech.nu, mech.nq) if mech.actuated else (mech.nq,)
@@ -143,7 +143,7 @@ def _of_function(start: Start, path: Callable[[float], Any], owner: str) -> Give
     q = reached(system, start.q, along(0.0).value, owner)
     checks = [0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0]
     points = tuple((s, numbers(owner, path(s)[0] if whole else path(s))) for s in checks)
-    return Given(system, along, np.array(checks), q, points)
+    return CheckedPath(system, along, np.array(checks), q, points)
 
 
 def _unwrapped(value: Callable[[float], Vector], drive: Coordinates, owner: str) -> Path:

@@ -10,11 +10,11 @@ import numpy as np
 
 from holoctl.base.checks import Vector, freeze, unpickled
 
-__all__ = ["Law", "Sampled"]
+__all__ = ["Sampled", "TimeLaw"]
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class TimeLaw:
     """How far along a curve: ``x = x_i + xd_i T + xdd_i T^2 / 2``, T = t - t_i.
 
     Attributes

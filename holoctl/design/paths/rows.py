@@ -27,7 +27,7 @@ from holoctl.rows.evaluate import rows_at
 from holoctl.rows.tick.fast_rows import fast_rows, why_not
 from holoctl.tree.live_motion import live_motion
 
-__all__ = ["Coordinates", "Drive", "Factored", "KeptRows", "Wanted", "factored", "kept_rows"]
+__all__ = ["Coordinates", "Drive", "Factored", "PartitionRows", "Wanted", "factored", "kept_rows"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -123,7 +123,7 @@ class Coordinates:
 
 
 @dataclass(frozen=True, eq=False)
-class KeptRows:
+class PartitionRows:
     """The rows of a partition, for one thread.
 
     Attributes
@@ -139,13 +139,15 @@ class KeptRows:
     right: Callable[[Vector, Vector], Vector]
 
 
-def kept_rows(mech: Mechanism, rows: Indices) -> KeptRows:
+def kept_rows(mech: Mechanism, rows: Indices) -> PartitionRows:
     """The rows laid out as in a tick, or evaluated as usual where they cannot be."""
-    found: KeptRows = mech.per_thread(f"path rows {rows.tolist()}", lambda: _laid_out(mech, rows))
+    found: PartitionRows = mech.per_thread(
+        f"path rows {rows.tolist()}", lambda: _laid_out(mech, rows)
+    )
     return found
 
 
-def _laid_out(mech: Mechanism, rows: Indices) -> KeptRows:
+def _laid_out(mech: Mechanism, rows: Indices) -> PartitionRows:
     c, r, nv, rest = mech.column_scale, mech.row_scale, mech.nv, np.zeros(mech.nv)
 
     def in_general(q: Vector) -> tuple[Array, Vector, float]:
@@ -159,10 +161,10 @@ def _laid_out(mech: Mechanism, rows: Indices) -> KeptRows:
         return found
 
     if not rows.size or why_not(mech):
-        return KeptRows(in_general, drift_in_general)
+        return PartitionRows(in_general, drift_in_general)
     motion = live_motion(mech.model, mech.model.createData())
     if motion is None:  # pragma: no cover - why_not says so
-        return KeptRows(in_general, drift_in_general)
+        return PartitionRows(in_general, drift_in_general)
     wanted = np.arange(rows.size * nv).reshape(rows.size, nv)
     fast = fast_rows(mech, motion, rows, wanted, StateLimits(None, None))
     entries, right, off, placed = fast.entries, fast.right, fast.off, fast.placed
@@ -181,7 +183,7 @@ def _laid_out(mech: Mechanism, rows: Indices) -> KeptRows:
             return drift_in_general(q, v)
         return right.copy()
 
-    return KeptRows(in_a_tick, drift)
+    return PartitionRows(in_a_tick, drift)
 
 
 # ------------------------------------------------------------------------------ the square system

@@ -15,7 +15,7 @@ from holoctl.design.paths.closed import closed_curve, closed_path
 from holoctl.design.paths.curve import Curve, curve_through
 from holoctl.design.paths.dynamics import dynamics_along, speed_forces
 from holoctl.design.paths.following import system_of
-from holoctl.design.paths.given import Given, motor_values, reached, way_points
+from holoctl.design.paths.given import CheckedPath, motor_values, reached, way_points
 from holoctl.design.paths.grid import grid_of
 from holoctl.design.paths.rows import Wanted, kept_rows
 from holoctl.design.paths.shares import shared_efforts
@@ -47,7 +47,7 @@ def nodes_through(
     system = system_of(mech, begin.part, drive, begin.idle)
     q = reached(system, begin.q, values[0], owner)
     both = tuple((float(x), point) for x, point in zip(t, points, strict=True))
-    given = Given(system, at_rest_spline(t, values), t, q, both)
+    given = CheckedPath(system, at_rest_spline(t, values), t, q, both)
     nodes = closed_path(given, grid_of(t, THROUGH_NODES * (t.size - 1)), still=True)
     curve, _ = closed_curve(nodes)
     one, none = np.ones(nodes.s.size), np.zeros(nodes.s.size)
@@ -103,4 +103,4 @@ def curve_of_nodes(
         there = curve.at(x)
         return Wanted(drive.at(there.q), drive.D @ there.v, drive.D @ there.a)
 
-    return closed_curve(closed_path(Given(system, along, t, q[0]), t, still=True))[0], part
+    return closed_curve(closed_path(CheckedPath(system, along, t, q[0]), t, still=True))[0], part

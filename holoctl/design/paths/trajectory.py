@@ -26,8 +26,8 @@ from holoctl.base.checks import (
     unpickled,
 )
 from holoctl.base.errors import InputError
-from holoctl.design.paths.curve import Curve, Motion, MotorCurve, motor_curve
-from holoctl.design.paths.law import Law, Sampled
+from holoctl.design.paths.curve import Curve, CurveMotion, MotorCurve, motor_curve
+from holoctl.design.paths.law import Sampled, TimeLaw
 from holoctl.design.paths.times import curve_of_nodes, nodes_through
 from holoctl.design.paths.type2 import type_2_along
 from holoctl.mechanism.checks import check_mechanism
@@ -69,7 +69,7 @@ class Trajectory:
         Where it leads along, closed everywhere. Default: polynomials of degree five through the
         nodes; between them the coordinates that motors drive are those of the polynomials, and the
         others follow.
-    law : Law, optional
+    law : TimeLaw, optional
         How far along the curve at a time. Default: the curve is by time.
 
     Attributes
@@ -122,7 +122,7 @@ class Trajectory:
     active: tuple[tuple[str, ...], ...] = ()
     excess: float = 0.0
     curve: Curve = field(default=None, repr=False)  # type: ignore[assignment]
-    law: Law = field(default=None, repr=False)  # type: ignore[assignment]
+    law: TimeLaw = field(default=None, repr=False)  # type: ignore[assignment]
     smallest_singular_value: float = field(init=False)
     smallest_at: float = field(init=False)
     type_2_at: tuple[float, ...] = field(init=False)
@@ -149,7 +149,7 @@ class Trajectory:
             object.__setattr__(self, "partition", part)
         if self.law is None:
             one, none = np.ones(n), np.zeros(n - 1)
-            object.__setattr__(self, "law", Law(self.t, self.t, one, none))
+            object.__setattr__(self, "law", TimeLaw(self.t, self.t, one, none))
         if self.law.end != self.duration:
             raise InputError(
                 f"Trajectory: law ends at {self.law.end:g} s, and t at {self.duration:g} s; leave "
@@ -191,7 +191,7 @@ class Trajectory:
                 shares[name] = shares.get(name, 0.0) + dt / self.duration
         return shares
 
-    def state(self, t: float) -> Motion:
+    def state(self, t: float) -> CurveMotion:
         """q (nq,), v (nv,), a (nv,) at a time; at rest outside the trajectory.
 
         Parameters
@@ -201,7 +201,7 @@ class Trajectory:
 
         Returns
         -------
-        Motion
+        CurveMotion
             A tuple (q, v, a).
 
         Raises
@@ -212,10 +212,10 @@ class Trajectory:
         t = number("t", t, "time, s")
         if not 0.0 <= t <= self.duration:
             rest = np.zeros(self.mech.nv)
-            return Motion(self.q[0 if t < 0.0 else -1].copy(), rest, rest.copy())
+            return CurveMotion(self.q[0 if t < 0.0 else -1].copy(), rest, rest.copy())
         x, xd, xdd = self.law.at(t)
         q, d, dd = self.curve.at(x)
-        return Motion(q, d * xd, dd * (xd * xd) + d * xdd)
+        return CurveMotion(q, d * xd, dd * (xd * xd) + d * xdd)
 
     def reference(self, t: float, dt: float = 0.0) -> tuple[Vector, Vector, Vector]:
         """What a controller is to follow at a time, as `ComputedTorque.torque` takes it.

@@ -39,7 +39,7 @@ def by_toppra(rows: IntervalRows) -> Vector | None:
     h = rows.h
     s = np.concatenate([[0.0], np.cumsum(h)])
 
-    class Given(LinearConstraint):  # type: ignore[misc]
+    class ToppraRows(LinearConstraint):  # type: ignore[misc]
         """Rows of the intervals, as toppra takes them: a u + b x + c <= 0, x at the start."""
 
         def __init__(self) -> None:
@@ -57,7 +57,7 @@ def by_toppra(rows: IntervalRows) -> Vector | None:
             return a, b, c, F, g, None, np.stack([np.zeros_like(most), most], axis=1)
 
     line = toppra.SplineInterpolator([0.0, s[-1]], [[0.0], [1.0]])
-    found = TOPPRA([Given()], line, gridpoints=s, solver_wrapper="seidel")
+    found = TOPPRA([ToppraRows()], line, gridpoints=s, solver_wrapper="seidel")
     result = found.compute_parameterization(0.0, 0.0, return_data=True)
     rates = result[1]
     if rates is None or not np.isfinite(rates).all():

@@ -15,12 +15,12 @@ from scipy.sparse import coo_array
 
 from holoctl.base.errors import LimitError
 from holoctl.design.paths.dynamics import Dynamics
-from holoctl.design.retiming.rows import Rows
+from holoctl.design.retiming.rows import RetimingRows
 
 __all__ = ["infeasible"]
 
 
-def infeasible(dyn: Dynamics, rows: Rows) -> LimitError:
+def infeasible(dyn: Dynamics, rows: RetimingRows) -> LimitError:
     """The error to be raised where the fastest way was not found."""
     mech, s = dyn.path.system.mech, dyn.path.s
     n, m = rows.c.shape

@@ -12,11 +12,11 @@ from holoctl.base.tolerances import RETIME_ACTIVE
 from holoctl.design.paths.closed import ClosedPath
 from holoctl.design.paths.curve import Curve
 from holoctl.design.paths.dynamics import Dynamics, dynamics_along, speed_forces
-from holoctl.design.paths.law import Law
+from holoctl.design.paths.law import TimeLaw
 from holoctl.design.paths.shares import shared_efforts
 from holoctl.design.paths.trajectory import Trajectory
 from holoctl.design.retiming.rows import limited_along
-from holoctl.design.retiming.solve import Profile, Task, at_both_ends, rows_at
+from holoctl.design.retiming.solve import Profile, RetimingProblem, at_both_ends, rows_at
 from holoctl.design.retiming.speeds import effort_range
 
 __all__ = ["Checked", "checked", "trajectory_of"]
@@ -41,7 +41,9 @@ class Checked(NamedTuple):
     over: Vector
 
 
-def checked(task: Task, profile: Profile, curve: Curve, places: dict[float, ClosedPath]) -> Checked:
+def checked(
+    task: RetimingProblem, profile: Profile, curve: Curve, places: dict[float, ClosedPath]
+) -> Checked:
     """A solution, checked between its nodes: at shares of the way from each to the next."""
     over = np.full(profile.sdd.size, -np.inf)
     for share, place in places.items():
@@ -51,7 +53,7 @@ def checked(task: Task, profile: Profile, curve: Curve, places: dict[float, Clos
     return Checked(profile, curve, over)
 
 
-def _over(task: Task, dyn: Dynamics, sdd: Vector, b: Vector) -> Array:
+def _over(task: RetimingProblem, dyn: Dynamics, sdd: Vector, b: Vector) -> Array:
     """By which share each row is exceeded (n, m + 1); the last is that of velocities."""
     sd = np.sqrt(b)
     rows = rows_at(task, dyn, sd)
@@ -61,12 +63,12 @@ def _over(task: Task, dyn: Dynamics, sdd: Vector, b: Vector) -> Array:
     return np.column_stack([over, fast])
 
 
-def trajectory_of(task: Task, found: Checked) -> Trajectory:
+def trajectory_of(task: RetimingProblem, found: Checked) -> Trajectory:
     """The trajectory of a solution."""
     profile, path = found.profile, found.profile.path
     b, sdd, sd = profile.b, profile.sdd, np.sqrt(profile.b)
     t = np.concatenate([[0.0], np.cumsum(2.0 * np.diff(path.s) / (sd[1:] + sd[:-1]))])
-    law = Law(t, path.s, sd, sdd)
+    law = TimeLaw(t, path.s, sd, sdd)
     from_node = np.append(sdd, sdd[-1])
     v = path.d1 * sd[:, None]
     a = path.d2 * b[:, None] + path.d1 * from_node[:, None]
@@ -79,7 +81,7 @@ def trajectory_of(task: Task, found: Checked) -> Trajectory:
     )  # fmt: skip
 
 
-def _active(task: Task, profile: Profile) -> tuple[tuple[str, ...], ...]:
+def _active(task: RetimingProblem, profile: Profile) -> tuple[tuple[str, ...], ...]:
     """What is at its limit in each interval, at one of its ends."""
     dyn, sd = profile.dyn, np.sqrt(profile.b)
     rows = rows_at(task, dyn, sd)
@@ -95,7 +97,7 @@ def _active(task: Task, profile: Profile) -> tuple[tuple[str, ...], ...]:
     return tuple(found)
 
 
-def _fast(task: Task, dyn: Dynamics, sd: Vector) -> Array:
+def _fast(task: RetimingProblem, dyn: Dynamics, sd: Vector) -> Array:
     """Rates over their limits (n, l)."""
     _, rates, _ = limited_along(dyn.path, task.bound)
     lower, upper = task.bound.velocity

@@ -35,7 +35,7 @@ from holoctl.design.paths.trajectory import Trajectory
 from holoctl.design.retiming.payload import with_payload
 from holoctl.design.retiming.result import Checked, checked, trajectory_of
 from holoctl.design.retiming.rows import limited_along
-from holoctl.design.retiming.solve import Task, fastest
+from holoctl.design.retiming.solve import RetimingProblem, fastest
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.limits import checked_limits
@@ -157,11 +157,11 @@ def retime(
     if mech.bound_forces:  # friction changes fast at rest, and its side where a joint turns back
         nodes = with_nodes(nodes, near_ends(nodes.s))
         nodes = with_nodes(nodes, turning_points(nodes))
-    task = Task(bound, f_ext, method)
+    task = RetimingProblem(bound, f_ext, method)
     return trajectory_of(task, _refined(task, nodes, whole_range))
 
 
-def _refined(task: Task, nodes: ClosedPath, whole_range: BoundLimits) -> Checked:
+def _refined(task: RetimingProblem, nodes: ClosedPath, whole_range: BoundLimits) -> Checked:
     """The fastest way, with as many nodes as it takes, and at last tighter limits where more nodes
     do not help; the best that was found, where in the end there is none."""
     best: Checked | None = None

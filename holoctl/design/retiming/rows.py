@@ -29,12 +29,12 @@ from holoctl.design.retiming.speeds import Box, effort_boxes
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.limited_coordinates import coordinates_at
 
-__all__ = ["Rows", "effort_rows", "joined", "joint_rows", "limited_along", "no_rows"]
+__all__ = ["RetimingRows", "effort_rows", "joined", "joint_rows", "limited_along", "no_rows"]
 
 Array = NDArray[np.float64]
 
 
-class Rows(NamedTuple):
+class RetimingRows(NamedTuple):
     """See the head of this module: n nodes, m rows.
 
     Attributes
@@ -56,16 +56,16 @@ class Rows(NamedTuple):
     names: tuple[str, ...]
 
 
-def joined(one: Rows, two: Rows) -> Rows:
+def joined(one: RetimingRows, two: RetimingRows) -> RetimingRows:
     """The rows of both."""
     a, b, z, c, size = (np.hstack([x, y]) for x, y in zip(one[:5], two[:5], strict=True))
-    return Rows(a, b, z, c, size, np.minimum(one.most, two.most), one.names + two.names)
+    return RetimingRows(a, b, z, c, size, np.minimum(one.most, two.most), one.names + two.names)
 
 
-def no_rows(n: int) -> Rows:
+def no_rows(n: int) -> RetimingRows:
     """None at all."""
     none = np.zeros((n, 0))
-    return Rows(none, none, none, none, none, np.full(n, np.inf), ())
+    return RetimingRows(none, none, none, none, none, np.full(n, np.inf), ())
 
 
 # ----------------------------------------------------------------------------------------- efforts
@@ -89,7 +89,7 @@ def friction_near(dyn: Dynamics, sd: Vector, step: float = 1e-4) -> Friction:
     return Friction(0.5 * (low + high) - slope * size[:, None], slope)
 
 
-def effort_rows(dyn: Dynamics, bound: BoundLimits, sd: Vector) -> Rows:
+def effort_rows(dyn: Dynamics, bound: BoundLimits, sd: Vector) -> RetimingRows:
     """The rows of efforts near the speeds sd, exact there."""
     n, p, nu = dyn.A.shape
     friction = friction_near(dyn, sd)
@@ -111,7 +111,7 @@ def effort_rows(dyn: Dynamics, bound: BoundLimits, sd: Vector) -> Rows:
             a, b, c = (np.where(use, side * x / size, 0.0) for x in rates)
             c = np.where(use, c - (side * at + most) / size, -1.0)
             z = np.where(use, (falls - side * slope) / size, 0.0)
-            found_rows = joined(found_rows, Rows(a, b, z, c, size, found_rows.most, labels))
+            found_rows = joined(found_rows, RetimingRows(a, b, z, c, size, found_rows.most, labels))
     return found_rows
 
 
@@ -173,7 +173,7 @@ def limited_along(path: ClosedPath, bound: BoundLimits) -> tuple[Array, Array, A
     return found, rates, bias
 
 
-def joint_rows(path: ClosedPath, bound: BoundLimits) -> Rows:
+def joint_rows(path: ClosedPath, bound: BoundLimits) -> RetimingRows:
     """The rows of accelerations, and the most that rates of joints leave to sd^2."""
     n = path.s.size
     none = no_rows(n)
@@ -192,6 +192,6 @@ def joint_rows(path: ClosedPath, bound: BoundLimits) -> Rows:
         zeros = np.zeros((n, k.size))
         size, names = zeros + limits[k], tuple(f"{bound.names[i]}.acceleration" for i in k)
         a, b = side * rates[:, k] / size, side * bias[:, k] / size
-        rows = Rows(a, b, zeros, zeros - 1.0, size, most, names)
+        rows = RetimingRows(a, b, zeros, zeros - 1.0, size, most, names)
         parts = joined(parts, rows)
     return parts

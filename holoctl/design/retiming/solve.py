@@ -30,16 +30,16 @@ from holoctl.design.paths.dynamics import Dynamics, dynamics_along
 from holoctl.design.retiming.by_cvxpy import IntervalRows, by_cvxpy
 from holoctl.design.retiming.by_toppra import by_toppra
 from holoctl.design.retiming.infeasible import infeasible
-from holoctl.design.retiming.rows import Rows, effort_rows, joined, joint_rows
+from holoctl.design.retiming.rows import RetimingRows, effort_rows, joined, joint_rows
 from holoctl.mechanism.bound_limits import BoundLimits
 
-__all__ = ["Profile", "Task", "at_both_ends", "fastest", "rows_at"]
+__all__ = ["Profile", "RetimingProblem", "at_both_ends", "fastest", "rows_at"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class RetimingProblem:
     """What is asked for.
 
     Attributes
@@ -79,7 +79,7 @@ class Profile(NamedTuple):
         return self.dyn.path
 
 
-def fastest(task: Task, path: ClosedPath) -> Profile:
+def fastest(task: RetimingProblem, path: ClosedPath) -> Profile:
     """The fastest way along the nodes of a path.
 
     Raises
@@ -99,13 +99,13 @@ def fastest(task: Task, path: ClosedPath) -> Profile:
     return Profile(dyn, b, np.diff(b) / (2.0 * np.diff(path.s)))
 
 
-def _at_once(task: Task, dyn: Dynamics, of_joints: Rows) -> Vector | None:
+def _at_once(task: RetimingProblem, dyn: Dynamics, of_joints: RetimingRows) -> Vector | None:
     """b, where nothing changes with the speed."""
     rest = np.zeros(dyn.path.s.size)
     return _solved(task, rows_at(task, dyn, rest, of_joints), np.diff(dyn.path.s), rest)
 
 
-def _in_rounds(task: Task, dyn: Dynamics, of_joints: Rows) -> Vector | None:
+def _in_rounds(task: RetimingProblem, dyn: Dynamics, of_joints: RetimingRows) -> Vector | None:
     """b, near slow motion at first and then near what was found."""
     n, h = dyn.path.s.size, np.diff(dyn.path.s)
     sd, best, last = np.zeros(n), None, np.inf
@@ -128,12 +128,12 @@ def _in_rounds(task: Task, dyn: Dynamics, of_joints: Rows) -> Vector | None:
     return best
 
 
-def _over(rows: Rows, b: Vector, h: Vector) -> float:
+def _over(rows: RetimingRows, b: Vector, h: Vector) -> float:
     """By which share rows are exceeded at the nodes."""
     return max(float(x.max()) for x in at_both_ends(rows, b, np.diff(b) / (2.0 * h)))
 
 
-def at_both_ends(rows: Rows, b: Vector, sdd: Vector) -> tuple[Array, Array]:
+def at_both_ends(rows: RetimingRows, b: Vector, sdd: Vector) -> tuple[Array, Array]:
     """What the rows are at both ends of each interval, (n - 1, m) each; above zero is too much."""
     steady = rows.b * b[:, None] + rows.z * np.sqrt(b)[:, None] + rows.c
     rise = sdd[:, None]
@@ -145,13 +145,15 @@ def _duration_of(b: Vector, h: Vector) -> float:
     return float((2.0 * h / (root[1:] + root[:-1])).sum())
 
 
-def rows_at(task: Task, dyn: Dynamics, sd: Vector, of_joints: Rows | None = None) -> Rows:
+def rows_at(
+    task: RetimingProblem, dyn: Dynamics, sd: Vector, of_joints: RetimingRows | None = None
+) -> RetimingRows:
     """All rows, exact at the speeds sd, and linear in these nearby."""
     joints = joint_rows(dyn.path, task.bound) if of_joints is None else of_joints
     return joined(effort_rows(dyn, task.bound, sd), joints)
 
 
-def _usual(rows: Rows, h: Vector) -> float:
+def _usual(rows: RetimingRows, h: Vector) -> float:
     """A squared speed that is usual: what limits leave at many nodes, or what is reached half-way
     with what accelerates from rest, whichever is less."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -164,7 +166,7 @@ def _usual(rows: Rows, h: Vector) -> float:
     return usual if np.isfinite(usual) and usual > 0.0 else 1.0
 
 
-def _solved(task: Task, rows: Rows, h: Vector, sd: Vector) -> Vector | None:
+def _solved(task: RetimingProblem, rows: RetimingRows, h: Vector, sd: Vector) -> Vector | None:
     """b, or None where there is none; rows are linear near sd."""
     size = _usual(rows, h)
     root = np.sqrt(size)

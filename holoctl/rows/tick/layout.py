@@ -21,7 +21,7 @@ from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.along_vector import along
 from holoctl.rows.tick.composed import composed
 from holoctl.rows.tick.orientation import turning
-from holoctl.rows.tick.other_rows import Given, given
+from holoctl.rows.tick.other_rows import BlockRows, given
 from holoctl.rows.tick.part import Part
 from holoctl.tree.live_motion import LiveMotion
 
@@ -99,7 +99,7 @@ def layout(
     parts: list[Part] = []
     stop = sum(g.here.size for g in others)
     if others:
-        asked = [Given(g.block, g.which, scale[g.here]) for g in others]
+        asked = [BlockRows(g.block, g.which, scale[g.here]) for g in others]
         parts.append(given(mech, motion, asked, WJ[:stop], limits, oracle))
     for table, here, which, lay_out in groups:
         at, stop = slice(stop, stop + here.size), stop + here.size

@@ -29,13 +29,13 @@ from holoctl.rows.tick.part import Part, per_limit
 from holoctl.tree.kinematics import kinematics
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
-__all__ = ["Given", "check_ticks", "given"]
+__all__ = ["BlockRows", "check_ticks", "given"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
-class Given(NamedTuple):
+class BlockRows(NamedTuple):
     """Rows of one block: which of them, and their scales."""
 
     block: BoundRows
@@ -46,7 +46,7 @@ class Given(NamedTuple):
 def given(
     mech: Mechanism,
     motion: LiveMotion,
-    blocks: Sequence[Given],
+    blocks: Sequence[BlockRows],
     WJ: Array,
     limits: StateLimits | None,
     oracle: bool = False,
