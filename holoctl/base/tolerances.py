@@ -932,8 +932,9 @@ POSITION_MARGIN, VELOCITY_MARGIN = 2e-6, 1e-3  # rad, rad/s
 lengths."""
 
 NEAR_SPEED = 0.9
-"""Beyond this share of its limit of velocity, the bounds of a coordinate's acceleration hold at the
-end of the tick too."""
+"""Beyond this share of its limit of velocity, now or `TICKS_AHEAD` ticks later with the
+acceleration that efforts cause, the bounds of a coordinate's acceleration hold at the end of the
+tick too."""
 
 OTHER_MOTION = 0.01
 """Where limits at the end of the tick change the rate that a coordinate has there by more than this

@@ -20,6 +20,7 @@ from holoctl.base.tolerances import (
     OFF_A_BOUND,
     OTHER_MOTION,
     SOFT_ROWS,
+    TICKS_AHEAD,
     UNMOVED,
 )
 from holoctl.codegen.c_source import c_function
@@ -66,7 +67,10 @@ def limits_c(law: LimitsLaw) -> str:
     if law.policy == "scale":
         texts.append(filled("largest_scale.c"))
     if law.fast:
-        near = SimpleNamespace(near_speed=number(NEAR_SPEED), other=number(OTHER_MOTION / law.dt))
+        near = SimpleNamespace(
+            near_speed=number(NEAR_SPEED), ahead=number(TICKS_AHEAD * law.dt),
+            other=number(OTHER_MOTION / law.dt),
+        )  # fmt: skip
         texts += [at_both_ends, filled("narrowed.c", own=near)]
     return "".join(texts)
 
@@ -125,9 +129,12 @@ def limited_c(found: LimitedLaw, law: LimitsLaw, name: str, shared: int, doubtfu
         )  # fmt: skip
         before += "".join(c_function(x) for x in found.ahead) + filled("change.c", own=own)
         arrays = ("rise", "fall", "least", "most", "now", "before", "change")
-        keep += f"  double {', '.join(f'{x}[LIMITED]' for x in arrays)};\n  int again = 0;\n"
+        keep += f"  double {', '.join(f'{x}[LIMITED]' for x in arrays)};\n"
+        keep += "  int near[2][LIMITED] = {{0}}, again = 0;\n"
         twice = "  for (;;) { /* near a limit of velocity up to three times */\n"
-        again = _AGAIN.format(name=name, given=", ".join([*inputs, "a"]), doubtful=doubtful)
+        of_scaled = _OF_SCALED if scaled else ""
+        options = {"given": ", ".join([*inputs, "a"]), "doubtful": doubtful, "of_scaled": of_scaled}
+        again = _AGAIN.format(name=name, **options)
     otherwise = "".join(filled(f"limited_{x}.c", own=of_law) for x in tried)
     own = SimpleNamespace(
         name=name, given=given, keep=keep, otherwise=otherwise, twice=twice, again=again
@@ -136,10 +143,11 @@ def limited_c(found: LimitedLaw, law: LimitsLaw, name: str, shared: int, doubtfu
 
 
 _AGAIN = """\
-    if (again == 2 || found == NO_WAY || (!again && !near_speed(x_rate))) return found;
+    if (again == 2 || found == NO_WAY) return found;
+    for (int j = 0; j < LIMITED; j++) now[j] = asked[NU + j];
+{of_scaled}    if (found == NEAREST) {name}_caused(asked, here.Y, u, now);
+    if (!near_speed(x_rate, now, near) || (again && !other_motion(now, before))) return found;
     {name}_respond(w, &here);
-    {name}_caused(asked, here.Y, u, now);
-    if (again && !other_motion(now, before)) return found;
     if (!{name}_change({given}, asked, &here, u, now, change)) return {doubtful};
     if (!again) acceleration_bounds(x, x_rate, least, most);
     for (int j = 0; j < LIMITED; j++) {{
@@ -149,8 +157,14 @@ _AGAIN = """\
       lower[NU + j] = least[j];
       upper[NU + j] = most[j];
     }}
-    narrow(x_rate, rise, fall, lower + NU, upper + NU);
+    narrow(near, x_rate, rise, fall, lower + NU, upper + NU);
     again++;
+"""
+
+_OF_SCALED = """\
+    if (found == SCALED)
+      for (int j = 0; j < LIMITED; j++)
+        now[j] = here.base[NU + j] + *scale * (now[j] - here.base[NU + j]);
 """
 
 

@@ -32,6 +32,7 @@ from holoctl.base.tolerances import (
     GIVEN_WAY,
     NEAR_SPEED,
     OTHER_MOTION,
+    TICKS_AHEAD,
     UNMOVED,
     WIDE_OPEN,
 )
@@ -167,7 +168,8 @@ class LimitsLaw:
         return Bounds(lower, upper, least, most)
 
     def outcome(self, asked: LimitRequest) -> Outcome:
-        """Efforts within limits; near a limit of velocity also at the end of the tick.
+        """Efforts within limits; near a limit of velocity, or where they lead there, also at the
+        end of the tick.
 
         Raises
         ------
@@ -176,22 +178,27 @@ class LimitsLaw:
         LimitError
             With the policy "raise", past a limit.
         """
-        bounds, fast, (_, v) = self.bounds(asked), self._constants.fast, asked.here
+        bounds, k, (_, v) = self.bounds(asked), self._constants, asked.here
         a, at = asked.a, asked.at
         found = self._within(asked, bounds)
-        if a is None or at is None or True not in ((v < -fast[0]) | (v > fast[1])).tolist():
+        if a is None or at is None or not k.fast:
             return found
-        rise, fall, before = np.full(v.size, -np.inf), np.full(v.size, np.inf), None
+        rise, fall, before = k.none_yet
+        near = k.side * v > k.near
         for _ in range(_LOOKS):
             moved = a
             if found.scale != 1.0:
                 moved = caused(a, asked.response()[1], found.u, asked.u)
             here = at.accelerations(moved)
-            if before is not None and (np.abs(here - before) <= self._constants.other).all():
+            near |= k.side * (v + k.ahead * here) > k.near
+            if before is None:
+                if True not in near.ravel().tolist():
+                    break
+            elif (np.abs(here - before) <= k.other).all():
                 break
             change, before = asked.change(found.u, moved), here
             rise, fall = np.maximum(rise, change), np.minimum(fall, change)
-            least, most = narrowed(*bounds[2:], fast, v, rise, fall, self.dt)
+            least, most = narrowed(*bounds[2:], near, v, rise, fall, self.dt)
             found = self._within(asked, Bounds(*bounds[:2], least, most))
         return found
 
@@ -239,7 +246,7 @@ class LimitsLaw:
     @property
     def fast(self) -> bool:
         """Whether some velocity is limited."""
-        return bool(np.isfinite(self.bound.velocity).any())
+        return self._constants.fast
 
     @property
     def curved(self) -> bool:
@@ -329,8 +336,9 @@ def _slower(
 
 
 class _Constants(NamedTuple):
-    """Of the program: S are the `effort_sizes`; `fast` are the speeds of
-    `narrowed`, `other` accelerations that make the end of a tick another one."""
+    """Of the program: S are the `effort_sizes`. Beyond the speeds `near`, to the `side` -1 or 1,
+    now or a time `ahead`, coordinates are near a limit of velocity; `other` are accelerations that
+    make the end of a tick another one."""
 
     S: Vector
     per_S: Vector
@@ -342,8 +350,12 @@ class _Constants(NamedTuple):
     x_upper: Vector
     no_rows: tuple[Array, Vector, Vector]
     curved: bool
-    fast: Array
+    fast: bool
+    side: Array
+    near: Array
+    ahead: float
     other: Vector
+    none_yet: tuple[Vector, Vector, Vector | None]
 
 
 def effort_sizes(bound: BoundLimits) -> Vector:
@@ -363,7 +375,10 @@ def _constants(bound: BoundLimits, dt: float) -> _Constants:
         S, 1.0 / S, np.outer(S, S), S * S, EFFORT_REGULAR * np.eye(S.size),
         Bounds(lower, upper, none, none), lower / S, upper / S,
         (np.zeros((0, S.size)), none, none), curved,
-        NEAR_SPEED * np.abs(bound.velocity), OTHER_MOTION / dt * np.abs(bound.velocity).min(axis=0),
+        bool(np.isfinite(bound.velocity).any()), np.array([[-1.0], [1.0]]),
+        NEAR_SPEED * np.abs(bound.velocity), TICKS_AHEAD * dt,
+        OTHER_MOTION / dt * np.abs(bound.velocity).min(axis=0),
+        (np.full(len(bound.names), -np.inf), np.full(len(bound.names), np.inf), None),
     )  # fmt: skip
 
 

@@ -12,13 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import BRAKE_SHARE, POSITION_MARGIN, TICKS_AHEAD, VELOCITY_MARGIN
+from holoctl.base.tolerances import (
+    BRAKE_SHARE,
+    NEAR_SPEED,
+    POSITION_MARGIN,
+    TICKS_AHEAD,
+    VELOCITY_MARGIN,
+)
 from holoctl.laws.limits import Operations, at_both_ends, by_position, by_velocity, led_back
 from holoctl.mechanism.bound_limits import BoundLimits
 
 __all__ = ["FLOATS", "acceleration_bounds", "most_acceleration", "narrowed", "safe_range"]
 
 Array = NDArray[np.float64]
+Sides = NDArray[np.bool_]
 
 FLOATS = Operations(
     min, max, lambda x, y: x and y, sqrt, lambda holds, one, two: one() if holds else two()
@@ -88,7 +95,7 @@ def acceleration_bounds(
 
 
 def narrowed(
-    least: Vector, most: Vector, fast: Array, v: Vector, rise: Vector, fall: Vector, tick: float
+    least: Vector, most: Vector, near: Sides, v: Vector, rise: Vector, fall: Vector, tick: float
 ) -> tuple[Vector, Vector]:
     """Bounds of accelerations that hold at the end of the tick too, for coordinates near their
     limits of velocity.
@@ -97,8 +104,8 @@ def narrowed(
     ----------
     least, most : (n,) arrays
         `acceleration_bounds`.
-    fast : (2, n) array
-        Coordinates are near where they are faster than this, downwards and upwards.
+    near : (2, n) array of bool
+        Which coordinates are near, downwards and upwards.
     v, rise, fall : (n,) arrays
         Velocities, and by how much accelerations change at most, and at least, within the tick
         under held efforts.
@@ -106,19 +113,20 @@ def narrowed(
         s.
     """
     lower, upper = least.copy(), most.copy()
-    given = least, most, v, rise, fall, *fast
+    given = least, most, v, rise, fall, *near
     table = zip(*(x.tolist() for x in given), strict=True)
     for i, (low, high, rate, more, less, down, up) in enumerate(table):
-        if rate > up:
+        if up:
             upper[i] = at_both_ends(FLOATS, low, high, rate, more, tick)
-        if rate < -down:
+        if down:
             lower[i] = -at_both_ends(FLOATS, -high, -low, -rate, -less, tick)
     return lower, upper
 
 
 def safe_range(bound: BoundLimits, brakes: Array, tick: float) -> Array | None:
     """(2, 3 n): ranges of positions, velocities and accelerations of the limited coordinates, in
-    this order, that are within all bounds in any combination; None where there are none such.
+    this order, that are within all bounds in any combination, and not near a limit of velocity;
+    None where there are none such.
 
     Slow enough, a coordinate may be anywhere but where it has to brake:
 
@@ -135,7 +143,8 @@ def safe_range(bound: BoundLimits, brakes: Array, tick: float) -> Array | None:
     v[some] = np.minimum(v, 0.1 * brake)[some]  # a tenth of a second to brake
     v[both] = np.minimum(v, np.sqrt(0.5 * brake * np.where(both, half, 1.0)))[both]
     brake[quick] = np.minimum(brake, fastest / dt)[quick]
-    a[quick] = np.minimum(a, (fastest - np.where(quick, v, 0.0)) / dt)[quick]
+    near = np.minimum(fastest, NEAR_SPEED * np.abs(bound.velocity).min(axis=0))
+    a[quick] = np.minimum(a, (near - np.where(quick, v, 0.0)) / dt)[quick]
     if not (v > 0.0).all() or not (a > 0.0).all():
         return None
     reach = np.zeros(half.size)

@@ -142,6 +142,32 @@ def test_near_a_limit_of_velocity_bounds_hold_at_the_end_of_the_tick(policy, mon
     assert fast.fallbacks <= 4
 
 
+@pytest.mark.parametrize("policy", few(POLICIES, ["scale"]))
+def test_what_leads_near_a_limit_of_velocity_is_looked_at_too(policy, monkeypatch, tmp_path):
+    """In machine code and in exported C as in Python: elbows that are slow before the tick."""
+    mech = robot("five_bar")
+    limits, dt = hc.Limits(effort=70.0, velocity={"elbow_left": 1.0, "elbow_right": 1.0}), 5e-3
+    options = {"limits": limits, "policy": policy, "dt": dt}
+    ctl = hc.ComputedTorque(mech, 2e4, 141.0, **options)
+    with monkeypatch.context() as without:
+        without.setattr("holoctl.control.limits_law.TICKS_AHEAD", 0.0)
+        plain = hc.ComputedTorque(robot("five_bar"), 2e4, 141.0, **options)
+        plain.torque(*next(iter(ticks(mech, 1))))  # its limits are prepared by now
+    fast, exported = hc.compile(ctl, ["torque"], flags=["-O0"]), Exported(ctl, tmp_path)
+    passive, changed = [mech.coordinate_names.index(joint) for joint in limits.velocity], 0
+    for q, v, *wanted in ticks(mech, 40):
+        slow = v * min(1.0, 0.7 / np.abs(v[passive]).max())
+        tick = (q, slow, wanted[0], mech.motor_rates(slow), 20.0 * wanted[2])
+        u = ctl.torque(*tick)
+        assert agrees(fast.torque(*tick), u)
+        status, found = exported.call("torque", *tick)
+        assert status in ("OK", "LIMITED")
+        assert agrees(found, u)
+        changed += not agrees(plain.torque(*tick), u)
+    assert changed >= 5
+    assert fast.fallbacks <= 4
+
+
 FAST = {
     "gravity": ("five_bar", {"compensation": "gravity"}),
     "friction at the reference": ("five_bar", {"friction_at": "reference"}),

@@ -715,6 +715,36 @@ def test_a_motion_that_limits_turn_is_looked_at_once_more():
     assert share.max() < 1.0
 
 
+JERKED = {  # limits, effort, jump of the reference, ticks; before the tick the joint is at
+    "0.74": ({"knee": 1.27, "push_rod": 5.4}, 25.0, [-0.776, -0.598, 0.141, 0.724], 3),
+    "0.46": ({"knee": 5.14, "push_rod": 6.01}, 22.9, [0.489, 1.477, -0.279, 1.467], 7),
+}
+
+
+@pytest.mark.parametrize("name", JERKED)
+def test_a_limit_is_kept_by_a_joint_that_is_slow_before_the_tick(name):
+    """A leg jerked from rest: within one tick held efforts drive it from there past its limit."""
+    (most, effort, jump, n), dt = JERKED[name], 4e-3
+    mech, rest = hc.load(hc.robot_file("leg")), np.zeros(4)
+    q, v = hc.assemble(mech)
+    wanted = mech.motor_positions(q) + jump, rest, rest
+    limits = hc.Limits(effort=effort, velocity=most)
+    follow = hc.ComputedTorque(mech, 2e4, 141.0, limits=limits, dt=dt).track(lambda t: wanted)
+    told = []
+
+    def controller(t, q, v):
+        u = follow(t, q, v)
+        told.extend(follow.last.softened)
+        return u
+
+    often, exact = np.arange(4 * n + 1) * (0.25 * dt), hc.Integrator(rtol=1e-8)
+    run = hc.simulate(mech, controller, q, v, n * dt, rate=1 / dt, output=often, integrator=exact)
+    columns = [mech.coordinate_names.index(joint) for joint in most]
+    share = np.abs(run.v[:, columns]) / list(most.values())
+    assert 0.8 < share.max() < 0.9
+    assert told == []
+
+
 def test_a_tick_on_is_what_the_mechanism_does():
     """By how much accelerations change within a tick, against the same motion integrated."""
     mech, dt = short_five_bar(12), 1e-3

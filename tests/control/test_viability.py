@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from zoo import four_bar
 
 import holoctl as hc
-from holoctl.base.tolerances import LED_BACK_TICKS, POSITION_MARGIN, VELOCITY_MARGIN
+from holoctl.base.tolerances import (
+    LED_BACK_TICKS,
+    NEAR_SPEED,
+    POSITION_MARGIN,
+    TICKS_AHEAD,
+    VELOCITY_MARGIN,
+)
 from holoctl.control.viability import acceleration_bounds, most_acceleration, safe_range
 from holoctl.mechanism.bound_limits import bound_limits
 
@@ -138,7 +144,7 @@ def test_the_mirror_gives_the_mirror():
 
 
 def test_safe_ranges_are_safe():
-    """Whatever is within them is within all bounds."""
+    """Whatever is within them is within all bounds, and not near a limit of velocity."""
     rng, looked_at = np.random.default_rng(2), 0
     for _ in range(60):
         wide, fast, hard = rng.uniform(0.1, 3.0), rng.uniform(0.2, 8.0), 10.0 ** rng.uniform(0, 3)
@@ -152,6 +158,8 @@ def test_safe_ranges_are_safe():
             x, v, a = corner.tolist()
             least, most = least_and_most(bound, brakes, x, v, dt)
             assert least * (1.0 + 1e-9) <= a <= most * (1.0 + 1e-9)
+            for late in (v, v + TICKS_AHEAD * dt * a):
+                assert abs(late) <= NEAR_SPEED * fast * (1.0 + 1e-9)
         looked_at += 1
     assert looked_at >= 20
 
