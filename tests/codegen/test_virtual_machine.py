@@ -79,8 +79,8 @@ def test_what_is_not_finite_is_refused_where_nothing_depends_on_it():
     law = hc.PreparedInverseDynamics(mech, part, inconsistent="project")
     vm, target = virtual("floating_leg"), np.ones(mech.nu)
     assert np.isfinite(vm.inverse_dynamics(*states("floating_leg", "closed", 1)[0], target)).all()
-    for q, v in states("floating_leg", "closed", 3):
-        q = np.r_[np.nan, q[1:]]
+    for closed, v in states("floating_leg", "closed", 3):
+        q = np.r_[np.nan, closed[1:]]
         for torque in (law.torque, vm.inverse_dynamics):
             with pytest.raises(hc.InputError, match="finite"):
                 torque(q, v, target)
