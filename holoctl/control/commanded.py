@@ -65,12 +65,15 @@ class Memory:
         ``ki`` times the integral of e; None without.
     last : Limiting or None
         What limited the last tick.
+    untold : tuple or None
+        The last tick of machine code, which has not told what limited it.
     """
 
     ki: Vector
     dt: float
     integral: Vector | None = field(init=False)
     last: Limiting | None = field(init=False, default=None)
+    untold: tuple[Any, ...] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.clear()
@@ -78,7 +81,7 @@ class Memory:
     def clear(self) -> None:
         """Begin anew."""
         self.integral = np.zeros(self.ki.size) if self.ki.any() else None
-        self.last = None
+        self.last = self.untold = None
 
     def integrate(self, e: Vector) -> None:
         """Go on by a tick with this error, but for what limits."""

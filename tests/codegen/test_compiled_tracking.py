@@ -12,6 +12,7 @@ import pytest
 from expressed import ca
 from refusals import refused
 from support import few
+from test_task_code import on_the_way
 
 import holoctl as hc
 
@@ -270,6 +271,33 @@ def test_what_is_asked_is_kept_as_it_was():
     assert expected
     wanted[0][:], given[1][:] = ctl.mech.motor_positions(q), 0.0
     assert follow.last.saturated == expected
+
+
+def test_what_was_asked_is_forgotten_by_a_reset_and_copied_with_the_memory():
+    ctl, (q, v), _ = made("five_bar", "plain")
+    ctl = dataclasses.replace(ctl, limits=hc.Limits(effort=4.0))
+    home, rest = ctl.mech.motor_positions(q), np.zeros(2)
+    fast = hc.compile(ctl, ["torque"])
+    damped = hc.TaskSpaceControl(
+        ctl.mech, hc.FrameTask("tip_right", "x z"), 400.0, 40.0, at_singular="damp"
+    )
+    stretched = on_the_way()[-1][1]
+    for controller in (ctl, fast):
+        follow = controller.track(lambda t: (home + 1.0 - t, rest, rest))
+        follow(0.0, q, v)
+        again = copy.deepcopy(follow)
+        follow.reset()
+        assert follow.last.saturated == ()
+        assert again.last.saturated
+        again(1.0, q, v)
+        assert copy.copy(again).last.saturated == ()
+    for controller in (damped, hc.compile(damped)):
+        follow = controller.track(lambda t: [0.1, 0.5])
+        follow(0.0, stretched, np.zeros(4))
+        follow.reset()
+        assert follow.last.damping == 0.0
+        follow(0.0, stretched, np.zeros(4))
+        assert follow.last.damping > 0.0
 
 
 def test_former_names_of_loops_and_trackings_stay():

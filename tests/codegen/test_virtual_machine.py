@@ -66,6 +66,28 @@ def test_the_torque_of_a_controller_is_that_of_python():
             assert fast.fallbacks == 0
 
 
+def test_what_is_not_finite_is_refused_where_nothing_depends_on_it():
+    """Gravity compensation has no part of a_ref, nor dynamics of where a floating base is."""
+    mech, q, v = five_bar()
+    ctl = hc.ComputedTorque(mech, kp=100.0, kd=20.0, compensation="gravity")
+    fast, rest = hc.compile(ctl, machine="vm"), np.zeros(2)
+    for value in (np.nan, np.inf, 1e300):
+        for torque in (ctl.torque, fast.torque):
+            with pytest.raises(hc.InputError, match="finite"):
+                torque(q, v, mech.motor_positions(q), rest, np.array([0.0, value]))
+    mech, part = case("floating_leg")
+    law = hc.PreparedInverseDynamics(mech, part, inconsistent="project")
+    vm, target = virtual("floating_leg"), np.ones(mech.nu)
+    assert np.isfinite(vm.inverse_dynamics(*states("floating_leg", "closed", 1)[0], target)).all()
+    for closed, v in states("floating_leg", "closed", 3):
+        q = np.r_[np.nan, closed[1:]]
+        for torque in (law.torque, vm.inverse_dynamics):
+            with pytest.raises(hc.InputError, match="finite"):
+                torque(q, v, target)
+        with pytest.raises(hc.InputError, match="finite"):
+            vm.inverse_dynamics_batch(np.array([q]), np.array([v]), np.array([target]))
+
+
 def test_what_is_unusual_is_taken_as_c_takes_it():
     mech, q, v = five_bar()
     vm, target = hc.compile(mech, machine="vm"), np.array([1.0, 2.0])

@@ -36,9 +36,10 @@ class _Machine:
         self.doubt = self.results[-1]
         self.run = virtual_machine(function, self.results)
 
-    def good(self) -> bool:
-        """Whether the guard is content with what was found."""
-        return bool(self.doubt[0] < 1.0) and finite(self.flat)
+    def good(self, *given: Vector) -> bool:
+        """Whether the guard is content with what was found, and all numbers are finite: a function
+        need not depend on each that it was given."""
+        return bool(self.doubt[0] < 1.0) and finite(self.flat) and all(map(finite, given))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,7 @@ class Interpreted:
 
             def answer(*inputs: Any) -> Vector | None:
                 run(*inputs)
-                return first.copy() if good() else None
+                return first.copy() if good(*inputs[:n]) else None
 
             return answer
 
@@ -118,8 +119,9 @@ class Interpreted:
 
         def each(machine: _Machine) -> bool:
             for k in range(count):
-                machine.run(*(x[k] for x in inputs), t)
-                flags[k] = not machine.good()
+                here = [x[k] for x in inputs]
+                machine.run(*here, t)
+                flags[k] = not machine.good(*here)
                 for table, x in zip(outputs, machine.results, strict=False):
                     table[k] = x
             return True

@@ -51,14 +51,13 @@ def loop_functions(
     at_once : function (estimator) -> function
         State and torque in one call.
     """
-    told: list[tuple[Any, ...]] = []
-    answer: Any = python.torque
+    memory, answer = python.memory, cast(Tick, python.torque)
     unknown = False
 
     def torque(q: Any, v: Any, *reference: Any, **more: Any) -> Vector:
         u = tick(q, v, *reference, **more)
         more.pop("out", None)
-        told[:] = [(tuple(map(_kept, (q, v, *reference))), more)]
+        memory.untold = tuple(map(_kept, (q, v, *reference))), more
         return u
 
     def behind(found: CompiledEstimator) -> Tick:
@@ -72,9 +71,10 @@ def loop_functions(
                 "machine code does not tell what limits or damps a tick of a loop; a loop of the "
                 "controller in Python does, and what track(reference) makes"
             )
-        for given, more in told:
+        if memory.untold is not None:
+            given, more = memory.untold
             answer(*given, **more)
-        told.clear()
+            memory.untold = None
         return python.report(assembly)
 
     return python._replace(

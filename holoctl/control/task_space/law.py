@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,15 +79,18 @@ class TaskNotes:
         What limited it.
     rates : function () -> (nu,) array, or None
         Rates of the motors that friction was taken at, if not as measured.
+    untold : tuple or None
+        The last tick of machine code, which has told nothing of this.
     """
 
     damping: float = 0.0
     limiting: Limiting | None = None
     rates: Callable[[], Vector] | None = None
+    untold: tuple[Any, ...] | None = None
 
     def clear(self) -> None:
         """As before the first tick."""
-        self.damping, self.limiting, self.rates = 0.0, None, None
+        self.damping, self.limiting, self.rates, self.untold = 0.0, None, None, None
 
 
 class TaskRequest(NamedTuple):
