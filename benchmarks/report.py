@@ -33,7 +33,7 @@ NOTES = """\
 - Many states at once: *loop*, `PreparedInverseDynamics.torque` called state by state; the others,
   `inverse_dynamics_batch` with `workers=1` and `2`, all in turn; medians.
 - Simulation: `hc.simulate(mech, controller, q, v, 0.5)`, all that it begins and ends with included;
-  *prepared*: with `ComputedTorque.track`; *compiled dynamics*: with `dynamics=`; *and controller*:
+  *prepared*: with `ComputedTorque.track`; *compiled dynamics*: with `plant=`; *and controller*:
   with the compiled torque too. In turn; medians. The ends agree, or nothing is written.
 - *forward, certified*: `hc.forward_dynamics(mech, q, v, B u, partition=part)`, the general path:
   arguments checked, multipliers and certificate computed. It is not made for a control loop.

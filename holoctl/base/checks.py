@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ __all__ = [
     "file_path",
     "finite",
     "flag",
+    "formerly",
     "freeze",
     "instant",
     "known_name",
@@ -49,11 +51,28 @@ __all__ = [
 
 Vector = NDArray[np.float64]
 _T = TypeVar("_T", bound=np.generic)
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 quiet = np.errstate(all="ignore")
 """Decorator of functions that users call. Numbers that leave the range of floats on the way are
 judged by what comes out, in the library's own words: numpy neither warns of them nor raises its
 FloatingPointError, whatever the caller has set."""
+
+
+def formerly(**now: str) -> Callable[[_F], _F]:
+    """Decorator of functions that users call: an `InputError` for keywords that they had before
+    tells what is to be written now."""
+
+    def decorate(function: _F) -> _F:
+        @functools.wraps(function)
+        def checked(*args: Any, **options: Any) -> Any:
+            for name in options.keys() & now.keys():
+                raise InputError(f"{function.__name__} has no {name}= any more: {now[name]}")
+            return function(*args, **options)
+
+        return cast("_F", checked)
+
+    return decorate
 
 
 def vector(name: str, value: Any, size: int, meaning: str = "") -> Vector:

@@ -14,7 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import Vector, counted, listing, numbers, one_of, positive, quiet, vector
+from holoctl.base.checks import (
+    Vector,
+    counted,
+    formerly,
+    listing,
+    numbers,
+    one_of,
+    positive,
+    quiet,
+    vector,
+)
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import cholesky, largest
 from holoctl.base.tolerances import SINGULAR
@@ -177,6 +187,13 @@ class WithinLimits:
 
 
 @quiet
+@formerly(
+    **{
+        name: f"hc.WithinLimits(limits, {name}=...) in the place of limits"
+        for name in ("policy", "metric", "preload", "dt", "solver")
+    },
+    **{name: f"projection=hc.project(mech, q, v, {name}=...)" for name in ("t", "t_stab", "terms")},
+)
 def limited_inverse_dynamics(
     mech: Mechanism,
     q: Any,

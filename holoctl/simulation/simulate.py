@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import Vector, flag, positive
+from holoctl.base.checks import Vector, flag, formerly, positive
 from holoctl.base.errors import InputError
 from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
@@ -61,6 +61,14 @@ from holoctl.simulation.travel import (
 __all__ = ["simulate"]
 
 
+@formerly(
+    **{name: f"plant=hc.Plant({name}=...)" for name in ("dynamics", "limits", "f_ext", "efforts")},
+    **{
+        name: f"integrator=hc.Integrator({name}=...)"
+        for name in ("method", "rtol", "atol", "at_singular", "hold")
+    },
+    seed="sensors=hc.Sensors(seed=...)",
+)
 def simulate(
     mech: Mechanism,
     controller: Controller | None,

@@ -277,3 +277,21 @@ def test_counts_must_be_whole_numbers(s, call):
 def test_an_array_of_one_number_is_no_number(s):
     """float() of it is deprecated by numpy."""
     refused(lambda: hc.project(s.mech, s.q, s.v, t=np.array([0.5])), hc.InputError, "t")
+
+
+@pytest.mark.parametrize(
+    ("keyword", "now"),
+    [
+        ("rtol", r"integrator=hc.Integrator\(rtol="),
+        ("limits", r"plant=hc.Plant\(limits="),
+        ("seed", r"sensors=hc.Sensors\(seed="),
+        ("policy", r"hc.WithinLimits\(limits, policy="),
+        ("t", r"projection=hc.project\(mech, q, v, t="),
+    ],
+)
+def test_a_keyword_of_before_says_what_is_written_now(keyword, now):
+    law = hc.limited_inverse_dynamics if keyword in ("policy", "t") else hc.simulate
+    with pytest.raises(hc.InputError, match=rf"{law.__name__} has no {keyword}= any more: {now}"):
+        law(None, None, None, None, None, **{keyword: 1.0})
+    with pytest.raises(TypeError, match="polcy"):
+        law(None, None, None, None, None, polcy=1.0)
