@@ -68,10 +68,10 @@ def test_from_motors_it_is_the_torque_of_the_closed_state(name, kind, general):
     base = np.zeros(assembly.readings.unit.size - mech.nu)
     assert base.size == 0, "no robot here floats"
     for k in range(8):
-        measured = x + 1e-3 * k * rates
-        state = assembly.state(measured, rates)
-        u = loop.torque_from_motors(measured, rates, reference)
-        assert relative(u, ctl.torque(*state, reference)) < 1e-9
+        measured, t = x + 1e-3 * k * rates, 1e-3 * (k + 1)
+        state = assembly.state(measured, rates, t)
+        u = loop.torque_from_motors(measured, rates, reference, t)
+        assert relative(u, ctl.torque(*state, reference, t)) < 1e-9
         np.testing.assert_array_equal(loop.assembly.q, assembly.q)
     assert loop.last.assembly is not None
     assert loop.last.damping == 0.0
