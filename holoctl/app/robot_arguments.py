@@ -13,7 +13,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector, known_name, number
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import GEOMETRY_OF_FILES, TYPED_FARTHEST
+from holoctl.base.tolerances import GEOMETRY_OF_FILES
 from holoctl.closing.assembly import assemble
 from holoctl.io.limits import DECIMAL
 from holoctl.io.load import load, main_file, robot_file, robot_names
@@ -34,6 +34,10 @@ __all__ = [
     "typed_number",
     "typed_whole",
 ]
+
+TYPED_FARTHEST = 1e6  # rad, m
+"""Positions of joints beyond this, rad or m, are taken for slips of the keyboard."""
+
 
 log = logging.getLogger(__name__)
 

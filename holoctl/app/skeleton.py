@@ -15,7 +15,7 @@ from holoctl.app.body_lines import body_lines, fastened
 from holoctl.app.rounded import most_open
 from holoctl.base.checks import Vector, counted, listing
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import DRAWN_LENGTH, IN_A_PLANE
+from holoctl.base.tolerances import DRAWN_LENGTH
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.constraint_errors import constraint_errors
@@ -24,6 +24,11 @@ from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = ["Skeleton", "is_rod", "normal_of_plane", "skeleton"]
+
+IN_A_PLANE = 1e-9
+"""Axes of a planar mechanism are parallel to within this, or the tolerance of its geometry, and its
+slides across them."""
+
 
 Array = NDArray[np.float64]
 _Line = tuple[Vector, Vector]

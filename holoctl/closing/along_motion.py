@@ -17,21 +17,27 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import in_range
-from holoctl.base.tolerances import (
-    ALONG_UNKNOWN,
-    FEWEST_ALONG,
-    FEWEST_PATHS_END,
-    LOOKED_AROUND,
-    MOST_PATHS,
-    PATH_STEPS,
-    PATH_WEAKENS,
-    REACHED,
-    WELL_ABOVE,
-)
+from holoctl.base.tolerances import LOOKED_AROUND, PATH_WEAKENS, REACHED, WELL_ABOVE
 from holoctl.closing.newton import Problem
 from holoctl.closing.settled import settled
 
 __all__ = ["MotionPath", "along_motion"]
+
+PATH_STEPS = (0.3, 0.1, 0.03)  # scaled
+"""Largest entry of a step (rad, or sizes of the loop) on paths along a motion; shorter where paths
+end early."""
+
+FEWEST_PATHS_END = 0.5
+"""Paths that give less than this part of the configurations asked for are tried again."""
+
+MOST_PATHS = 6
+"""Directions in which paths go, both ways: one where there is one motion, else one more than
+motions, up to this."""
+
+FEWEST_ALONG, ALONG_UNKNOWN = 30, 2
+"""Configurations along the motion at which rows are to close, at least, and besides so many
+equations for each unknown."""
+
 
 Array = NDArray[np.float64]
 

@@ -29,13 +29,7 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import AssemblyError, InputError, LimitError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import (
-    CLOSURE_LIMIT,
-    LATENT_REACH,
-    MEANT_STARTS,
-    SAME_LEAST,
-    SAME_LEASTS,
-)
+from holoctl.base.tolerances import CLOSURE_LIMIT, LATENT_REACH, SAME_LEAST, SAME_LEASTS
 from holoctl.closing.compromise import compromise
 from holoctl.closing.kept_rows import closed_as_meant, kept_rows
 from holoctl.closing.nearest_configuration import nearest_configuration
@@ -53,6 +47,10 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["assemble"]
+
+MEANT_STARTS = 6
+"""Random starts from which rounded geometry is looked for."""
+
 
 log = logging.getLogger(__name__)
 

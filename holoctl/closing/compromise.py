@@ -17,11 +17,19 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import least_squares
-from holoctl.base.tolerances import COMPROMISE, COMPROMISE_STEPS, LONGEST_STEP, SHORT_STEP
+from holoctl.base.tolerances import LONGEST_STEP
 from holoctl.closing.newton import Problem, residual
 from holoctl.constraints.wrench import WrenchRows
 
 __all__ = ["compromise"]
+
+COMPROMISE, COMPROMISE_STEPS = 10.0, 20  # a weight; a count
+"""Where closing starts, the squared error (scaled) weighs this much of the squared distance from
+the guess; steps on the way there."""
+
+SHORT_STEP = 0.05  # scaled
+"""A step this short is left to Newton's method on the rows."""
+
 
 Array = NDArray[np.float64]
 

@@ -20,17 +20,13 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, pivoted_qr, singular_values
 from holoctl.base.tolerances import (
-    CLEARLY_BETTER,
     CLOSED_ALREADY,
-    CLOSES_IN,
-    FARTHER,
     LATENT_REACH,
     LATENT_ROOT,
     LOOKED_AROUND,
     RANK,
     REACHED,
     ROUNDED,
-    WANDERED,
 )
 from holoctl.closing.nearest_configuration import nearest_configuration
 from holoctl.closing.newton import Problem, everywhere, newton
@@ -39,6 +35,17 @@ from holoctl.closing.settled import distance, settled
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["KeptRows", "as_meant", "closed_as_meant", "independence", "kept_rows"]
+
+WANDERED, CLOSES_IN = 1e-6, 10  # scaled; a count
+"""Exact geometry closes this near to where its rows are met best, in no more steps of Newton's
+method than these."""
+
+FARTHER = (0.3, 0.6)  # scaled
+"""From there it goes on by such steps, to choose rows that are good on a long way."""
+
+CLEARLY_BETTER = 2.0
+"""Rows that are closed where one is are kept unless others are this many times more independent."""
+
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -21,19 +21,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, least_squares
-from holoctl.base.tolerances import (
-    AT_LEAST_ERROR,
-    EASIER,
-    FALLING,
-    HARDER,
-    LIGHTEST,
-    LONGEST_STEP,
-    RANK,
-    ROUNDING,
-    STALL_OPEN,
-    STALLED,
-    STALLS,
-)
+from holoctl.base.tolerances import EASIER, HARDER, LONGEST_STEP, RANK, ROUNDING
 from holoctl.closing.polarity import cosine_rows
 from holoctl.constraints.contract import Rows
 from holoctl.constraints.wrench import WrenchRows
@@ -42,6 +30,21 @@ from holoctl.rows.evaluate import constraint_rows
 from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["Problem", "at_rest", "damped_step", "everywhere", "newton", "residual"]
+
+FALLING = 0.25
+"""Past the tolerance closing goes on while the squared error falls to this much of it."""
+
+STALLED, STALLS = 1e-4, 8  # a share; a count
+"""A step in vain lowers the squared error by less than this share; closing may give up after so
+many in a row."""
+
+AT_LEAST_ERROR, STALL_OPEN = 1e-2, 1e-3  # scaled
+"""It gives up where the slope of the error is below this, and the error above that: no step
+closes it from there."""
+
+LIGHTEST = 1e-6
+"""Weights below this share of the largest count as it, in the metric of steps."""
+
 
 Array = NDArray[np.float64]
 

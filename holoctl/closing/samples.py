@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import null_space_by_svd
-from holoctl.base.tolerances import FEW_STEPS, LOOKED_AT, ROUNDED
+from holoctl.base.tolerances import ROUNDED
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
 from holoctl.closing.walking import (
     ContinuationPlace,
@@ -26,6 +26,13 @@ from holoctl.closing.walking import (
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Sample", "Samples", "goes_on", "sample", "samples", "still", "tangent"]
+
+FEW_STEPS = 12
+"""Of many directions so many random mixtures are followed, where few of them lead back."""
+
+LOOKED_AT = 3
+"""So many reachable configurations are looked at closely, beside the one asked about."""
+
 
 Array = NDArray[np.float64]
 

@@ -17,19 +17,23 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import in_range, largest
-from holoctl.base.tolerances import (
-    CUT_ERRORS,
-    FALLS_NO_MORE,
-    FALLS_UNSEEN,
-    FARTHEST_SLIDE,
-    LARGEST_CUT,
-    LONGEST_STEP,
-    ROUNDING,
-)
+from holoctl.base.tolerances import LONGEST_STEP, ROUNDING
 from holoctl.closing.newton import Problem
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["distance", "settled"]
+
+CUT_ERRORS, LARGEST_CUT = 10.0, 1e-2
+"""Where rows contradict each other a little: directions with singular values below so many times
+the error do not move, nor do those below the second number at most."""
+
+FARTHEST_SLIDE = 0.5  # scaled
+"""What acts weakly moves a mechanism no farther than this for its rows to be rounded only."""
+
+FALLS_NO_MORE, FALLS_UNSEEN = 0.9, 1e-8
+"""An error that falls to no less than the first part of it has stalled; what a step may take off at
+most, as a part of it, to be nothing: the square of that is rounding."""
+
 
 Array = NDArray[np.float64]
 

@@ -19,20 +19,11 @@ from holoctl.base.checks import Vector, quiet, whole
 from holoctl.base.errors import AssemblyError, InputError
 from holoctl.base.linalg import in_range, largest
 from holoctl.base.tolerances import (
-    BARELY_MOVED,
     CLOSED_ALREADY,
-    FEWEST_ON_PATHS,
-    FRESH,
     GEOMETRY_OF_FILES,
     LATENT_REACH,
-    MOST_STEPS_ASTRAY,
     ROUNDED,
     ROUNDING,
-    SNAP_ASTRAY,
-    SNAP_CUT,
-    SNAP_ROUNDS,
-    SNAP_STEPS,
-    SNAPPED,
 )
 from holoctl.closing.along_motion import along_motion
 from holoctl.closing.assembly import assemble
@@ -47,6 +38,31 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.moves import Move, moved
 
 __all__ = ["Snapped", "snapped"]
+
+FEWEST_ON_PATHS = 6
+"""With fewer configurations nothing is known of the motion."""
+
+FRESH = 1000
+"""Added to a seed for configurations that were not used."""
+
+SNAP_CUT = (1e3, 1e-9)  # a ratio; scaled
+"""Directions of moves count whose singular value is above so many times what is open, and above the
+second number: below, it is what slopes miss by being taken at geometry that is not exact yet."""
+
+SNAP_ASTRAY = 10.0
+"""What is open after a step may be so many times what it was before one of the last three, and
+moves as many times the tolerance: where conditions are quadratic, it rises before it falls."""
+
+SNAP_STEPS, MOST_STEPS_ASTRAY, SNAP_ROUNDS = 60, 8, 3
+"""Steps at most, those in turn that may fail to help, and how often more configurations are
+taken."""
+
+SNAPPED = 1e-14  # scaled
+"""Geometry is exact where no row is open by more."""
+
+BARELY_MOVED = 1e-15  # scaled
+"""A smaller move is none."""
+
 
 Array = NDArray[np.float64]
 

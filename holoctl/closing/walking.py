@@ -22,25 +22,34 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, least_squares, null_space_by_svd, singular_values
-from holoctl.base.tolerances import (
-    ALLOWANCE,
-    LATENT_ROOT,
-    MOTION_REACH,
-    OPEN_STILL,
-    ROUNDING,
-    WALK_FLAT,
-    WALK_MIXTURES,
-    WALK_REACH,
-    WALK_ROUNDING,
-    WALK_STEPS,
-    WALK_STRONG_STEPS,
-)
+from holoctl.base.tolerances import ALLOWANCE, LATENT_ROOT, ROUNDING
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.scales import sizes
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["ContinuationPlace", "Neighbourhood", "around", "followed", "neighbourhood"]
+
+WALK_MIXTURES = 9
+"""So many random mixtures of directions that no step went are tried, with their length held."""
+
+MOTION_REACH = 0.01  # scaled
+"""Scaled length of the steps that tell whether a motion goes on."""
+
+WALK_REACH = 0.1  # scaled
+"""Scaled length, for each direction, of steps to other configurations: a term of fourth order is
+then 1e-4."""
+
+OPEN_STILL = 1e-9  # scaled
+"""A configuration that is open by more was not closed by a walk of the doctor."""
+
+WALK_ROUNDING = 1e-14  # scaled
+"""What is left open by less is rounding, on a walk of the doctor near the origin."""
+
+WALK_STRONG_STEPS, WALK_STEPS, WALK_FLAT = 20, 60, 1e-3  # counts; -
+"""Newton steps of a walk: for the rows that act where it starts, and for the others; slopes of
+these below this share of the largest ask for no step."""
+
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

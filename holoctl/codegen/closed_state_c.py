@@ -35,7 +35,6 @@ from holoctl.base.tolerances import (
     JUMPS_FROM,
     LEFT_OPEN,
     NEAR_TICK,
-    NEARLY_SETTLED,
     PREDICTED_STEP,
     SENSORS_AGREE,
     SETTLED_TICK,
@@ -50,6 +49,9 @@ from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.closed_state import ClosedState
 
 __all__ = ["driver", "laws_of", "memory", "memory_type"]
+
+NEARLY_SETTLED = 2e-7  # scaled
+"""After a correction of this size compiled code takes the rows for closed, and looks."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.tolerances import GROWTH, LEAST_PIVOT, PIVOT_THRESHOLD
+from holoctl.base.tolerances import LEAST_PIVOT
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.matrices import total
 
@@ -33,6 +33,13 @@ __all__ = [
     "pivot_order",
     "upper_solve",
 ]
+
+GROWTH = 50.0
+"""A scaled multiplier of this size puts the result in doubt."""
+
+PIVOT_THRESHOLD = 0.15
+"""A pivot is acceptable if it is this large, compared with the entries below it."""
+
 
 Array = NDArray[np.float64]
 

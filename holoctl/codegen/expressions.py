@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import read_only
 from holoctl.base.errors import AssemblyError
-from holoctl.base.tolerances import PIVOT_SAMPLES, UNIT_NORM
 from holoctl.closing.assembly import assemble
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.forces import SymbolicForces, check_forces, symbolic_forces
@@ -23,6 +22,13 @@ from holoctl.projector.partition import Partition, check_partition, partition
 from holoctl.rows.tick.opening_rows import rows_that_open
 
 __all__ = ["Expressions", "symbolic"]
+
+UNIT_NORM = 5e11
+"""One over how far the square of a norm may be from one: what Pinocchio takes as normalised."""
+
+PIVOT_SAMPLES = 8
+"""Pivots are chosen at so many closed configurations near the reference, besides it."""
+
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -17,7 +17,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import DIFFERENCE_TIMES, FORCES_AGREE
+from holoctl.base.tolerances import DIFFERENCE_TIMES
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.matrices import total
 from holoctl.codegen.relative_motion import Seen, moved, pair_between, turns
@@ -32,6 +32,10 @@ from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["SymbolicForces", "check_forces", "symbolic_forces"]
+
+FORCES_AGREE = 1e-9
+"""An expression that a force offers may differ from its efforts by this much of 1 + the largest."""
+
 
 Array = NDArray[np.float64]
 

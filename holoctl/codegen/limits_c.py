@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.tolerances import (
-    DEPENDENT_BOUND,
     EFFORT_REGULAR,
     FARTHEST_ASKED,
     NEAR_SPEED,
-    OFF_A_BOUND,
     OTHER_MOTION,
     SOFT_ROWS,
     TICKS_AHEAD,
@@ -29,6 +27,13 @@ from holoctl.codegen.laws.limited import LimitedLaw, bounding_functions
 from holoctl.control.limits_law import LimitsLaw, effort_sizes
 
 __all__ = ["Calls", "calls", "limited_c", "limits_c", "nearest_c", "stages_of"]
+
+OFF_A_BOUND = 1e-14
+"""In machine code, by so much of the largest number of the program it may miss a bound, scaled."""
+
+DEPENDENT_BOUND = 1e-20
+"""In machine code, a bound depends on others where they leave less than this of its square."""
+
 
 Array = NDArray[np.float64]
 

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import DERIVATIVES_AGREE
 
 __all__ = ["Difference", "difference", "worst"]
+
+DERIVATIVES_AGREE = 1e-4
+"""Derivatives given and differenced may differ by this much of their size."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,6 @@ from holoctl.base.tolerances import (
     DIFFERENCE_REACHES,
     DIFFERENCE_STATES,
     DIFFERENCE_STEP,
-    IDEMPOTENT,
 )
 from holoctl.constraints.contract import Chart, Rows
 from holoctl.constraints.differences import Difference, difference, worst
@@ -36,6 +35,10 @@ from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["BoundGammaQ", "GammaCallback", "GammaQ", "call_gamma_q"]
+
+IDEMPOTENT = 1e-8  # rad, m
+"""A corrected state may move by this much (rad, m) when it is corrected again."""
+
 
 Array = NDArray[np.float64]
 

@@ -40,7 +40,6 @@ from typing import Any
 
 from holoctl.base.checks import number, quoted, vector
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import OPPOSITE_AXES, SHORTEST_NORMAL
 
 __all__ = [
     "DIRECTION",
@@ -61,6 +60,12 @@ __all__ = [
     "screw",
     "slot",
 ]
+
+OPPOSITE_AXES = 0.2
+"""A screw has no angle to be trusted where 1 + z1 . z2 of its axes is smaller."""
+
+SHORTEST_NORMAL = 1e-12
+"""A shorter vector of a row has no direction."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from holoctl.base.tolerances import (
     DIFFERENCE_STATES,
     DIFFERENCE_STEP,
     DIFFERENCE_TIMES,
-    LINEAR_IN_V,
 )
 from holoctl.constraints.contract import BoundRows, Rows, constraint_of
 from holoctl.constraints.differences import difference, worst
@@ -41,6 +40,10 @@ __all__ = [
     "rows_where_defined",
     "seeded_states",
 ]
+
+LINEAR_IN_V = 1e-7
+"""By so much a rate may miss being the Jacobian times v and what it is at rest."""
+
 
 Array = NDArray[np.float64]
 State = tuple[Vector, Vector, float]

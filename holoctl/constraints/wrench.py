@@ -26,12 +26,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, entries, quoted, read_only
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import (
-    BESIDE_A_POLE,
-    COMPOSED_REACHES,
-    DIFFERENCE_PARTS,
-    DIFFERENCE_STEP,
-)
+from holoctl.base.tolerances import DIFFERENCE_PARTS, DIFFERENCE_STEP
 from holoctl.constraints.contract import Rows
 from holoctl.constraints.differences import difference, worst
 from holoctl.constraints.kinds import Along, Composed, Kind, Orientation, Row
@@ -50,6 +45,13 @@ __all__ = [
     "stacked",
     "wrench_rows",
 ]
+
+COMPOSED_REACHES = (3.0, 2.0, 1.0, 0.5, 0.5, 0.2, 0.2, 0.05)  # m, or cosines
+"""Sizes of the parts of a composed row at which its derivatives are compared."""
+
+BESIDE_A_POLE = 1e-9
+"""Where a function of rows divides by zero, it is evaluated this far beside."""
+
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

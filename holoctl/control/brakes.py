@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import LEAST_PART, NO_SHARE, RANK
+from holoctl.base.tolerances import RANK
 from holoctl.closing.assembly import assemble
 from holoctl.control.effort_bounds import least_efforts
 from holoctl.dynamics.actuation import actuation
@@ -30,6 +30,14 @@ from holoctl.projector.partition import partition
 from holoctl.projector.projection import projected
 
 __all__ = ["brakes_of"]
+
+LEAST_PART = 1e-2
+"""Coordinates that have less than this part of their braking at once are not known to be braked."""
+
+NO_SHARE = 1e-12
+"""A motor without a limit brakes no coordinate that an effort of it moves by less than this share
+of what the same effort of another one does."""
+
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import ALMOST_ONE, FAR_SIDE
 from holoctl.control.effort_bounds import effort_bounds_at_any_rate
 from holoctl.control.limit_names import passed_names
 from holoctl.control.limits_law import LimitRequest, LimitsLaw, Outcome
@@ -33,6 +32,13 @@ from holoctl.mechanism.limited_coordinates import (
 from holoctl.projector.partition import Partition
 
 __all__ = ["LimitedTick", "Limiting"]
+
+FAR_SIDE = 1e4  # rad, m, rad/s, m/s, rad/s^2, m/s^2
+"""How wide a range that is open on one side is looked at before it is looked at closely."""
+
+ALMOST_ONE = 1.0 - 1e-12
+"""What is below this share of its limit is within it, whatever was rounded."""
+
 
 Array = NDArray[np.float64]
 

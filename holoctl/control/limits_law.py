@@ -26,15 +26,12 @@ from scipy.linalg import lapack
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InputError, LimitError
 from holoctl.base.tolerances import (
-    ACTIVE_LIMIT,
     EFFORT_REGULAR,
     FARTHEST_ASKED,
-    GIVEN_WAY,
     NEAR_SPEED,
     OTHER_MOTION,
     TICKS_AHEAD,
     UNMOVED,
-    WIDE_OPEN,
 )
 from holoctl.control.effort_bounds import effort_bounds
 from holoctl.control.limit_names import joint_limit_names, limit_names, passed_names
@@ -46,6 +43,17 @@ from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["LIMIT_POLICIES", "LimitRequest", "LimitsLaw", "Outcome", "effort_sizes"]
+
+ACTIVE_LIMIT = 1e-14
+"""A limit counts as acting where its multiplier is above this share of the largest: where motors
+are redundant, multipliers are as small as what their efforts are worth of their own."""
+
+GIVEN_WAY = 1e-6
+"""A limit of a joint counts as given way where the acceleration is past its bound by this share."""
+
+WIDE_OPEN = 1e7  # N m, N
+"""Limits of efforts from here on are as good as none: they are no unit to count efforts in."""
+
 
 Array = NDArray[np.float64]
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from holoctl.base.checks import listing
 from holoctl.base.errors import HoloctlError
-from holoctl.base.tolerances import HELD_STILL
 from holoctl.closing.assembly import assemble
 from holoctl.control.brakes import brakes_of
 from holoctl.control.limited_inverse_dynamics import limited_inverse_dynamics
@@ -20,6 +19,10 @@ from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["limits_law_of"]
+
+HELD_STILL = 1e-4  # rad/s^2, m/s^2
+"""Limits exclude holding still where they leave more than this acceleration."""
+
 
 log = logging.getLogger(__name__)
 

@@ -10,10 +10,16 @@ from typing import Any
 import numpy as np
 
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import ACTIVE_FOR_REFERENCE, CLARABEL_GAPS, SOFT_ROWS
+from holoctl.base.tolerances import SOFT_ROWS
 from holoctl.control.nearest_efforts import Nearest, Program, Solver, checked
 
 __all__ = ["by_cvxpy"]
+
+ACTIVE_FOR_REFERENCE = 1e-9  # scaled
+"""Multipliers that the reference, Clarabel, leaves below this are zero."""
+
+CLARABEL_GAPS = (1e-13, 1e-11, 1e-9)
+"""What the reference, Clarabel, is asked for, gap and feasibility: the first that it attains."""
 
 
 def by_cvxpy(solver: str | None = None, **options: Any) -> Solver:

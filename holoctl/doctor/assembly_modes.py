@@ -27,7 +27,6 @@ from holoctl.base.checks import (
     whole,
 )
 from holoctl.base.errors import AssemblyError, InputError
-from holoctl.base.tolerances import MODE_ORDER
 from holoctl.closing.settled import distance
 from holoctl.constraints.contract import constraint_of
 from holoctl.doctor.mode_compare import grouped, nearest_idle, signs
@@ -38,6 +37,9 @@ from holoctl.mechanism.motors import placed
 from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = ["AssemblyMode", "AssemblyModes", "assembly_modes"]
+
+MODE_ORDER = 6
+"""Digits of distances by which modes are put in order, before coordinates are compared."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,15 +14,6 @@ import numpy as np
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import AssemblyError
-from holoctl.base.tolerances import (
-    CONTRADICTION_SHARE,
-    RESTART_CALLS,
-    RESTART_DESCENTS,
-    RESTART_STEPS,
-    RESTART_WORK,
-    RESTARTS,
-    STATIONARY,
-)
 from holoctl.closing.assembly import assemble
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.constraints.coupling import Coupling
@@ -30,6 +21,23 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import rows_of
 
 __all__ = ["Closing", "closing"]
+
+RESTARTS, RESTART_STEPS = (4, 20), 60
+"""What does not close from the configuration given is closed from so many starts around it, with so
+many Newton steps each."""
+
+RESTART_DESCENTS = 5
+"""The best of them is followed down so many times, until no motion reduces its error."""
+
+RESTART_WORK, RESTART_CALLS = 5000.0, 5e5
+"""All starts together take about so many steps of a small mechanism; the calls of a step cost as
+much as so many products in it."""
+
+CONTRADICTION_SHARE = 1e-3
+"""Rows count as part of a contradiction from this share of the largest error on."""
+
+STATIONARY = 1e-4
+"""Largest ``|G' phi| / |phi|`` (scaled) at which no motion reduces the error."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,6 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.tolerances import SPECIAL
 from holoctl.closing.samples import Sample, Samples
 from holoctl.constraints.contract import constraint_of
 from holoctl.constraints.wrench import WrenchRows
@@ -26,6 +25,10 @@ from holoctl.rows.evaluate import rows_of
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["Counts", "counts"]
+
+SPECIAL = 1e-7
+"""Axes of a loop are parallel, or meet, where they are off by less: loops have names by that."""
+
 
 Array = NDArray[np.float64]
 

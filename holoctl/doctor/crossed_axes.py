@@ -14,13 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import CROSSED_HINGES, PARALLEL_HINGES
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["CrossedAxis", "crossed_axes"]
+
+PARALLEL_HINGES = 1e-4
+"""Sine of the angle below which hinges of a loop are parallel: files write a right angle as
+1.5708, which is off by 3.7e-6, at every joint of a chain."""
+
+CROSSED_HINGES = 0.02
+"""Sine of the angle from which an axis was not meant to be parallel: less is rounding."""
+
 
 Array = NDArray[np.float64]
 

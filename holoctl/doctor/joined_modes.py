@@ -20,17 +20,7 @@ from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.linalg import largest
 from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
-from holoctl.base.tolerances import (
-    NO_ROW,
-    PATH_MEET,
-    PATH_MET,
-    PATH_OVERHEAD,
-    PATH_RUN,
-    PATH_SEARCH,
-    PATH_SLIDE,
-    PATH_STEP,
-    PATH_TURN,
-)
+from holoctl.base.tolerances import PATH_MEET, PATH_MET, PATH_RUN, PATH_SEARCH, PATH_STEP
 from holoctl.closing.newton import Problem
 from holoctl.constraints.coupling import BoundCoupling
 from holoctl.constraints.wrench import WrenchRows
@@ -45,6 +35,17 @@ from holoctl.mechanism.motors import placed
 from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = ["JoinedModes", "joined_modes"]
+
+PATH_OVERHEAD = 5
+"""As so many steps a direction counts that is blocked at once."""
+
+PATH_TURN, PATH_SLIDE = 3.14, 2.0  # rad; of the size of the mechanism
+"""How far from the modes motors are sent, at most."""
+
+NO_ROW = 1e-11  # scaled
+"""A row whose Jacobian is smaller at configurations anywhere holds nothing: planar loops have
+such."""
+
 
 Array = NDArray[np.float64]
 

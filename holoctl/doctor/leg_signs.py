@@ -20,13 +20,17 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import singular_values
-from holoctl.base.tolerances import MOST_HUNG, ON_A_LINE
 from holoctl.closing.bodies import Bodies, bodies_at
 from holoctl.closing.samples import sample
 from holoctl.doctor.rolled import Joints, joints_at, may_roll
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["sign_of_legs", "that_roll"]
+
+MOST_HUNG, ON_A_LINE = 10, 1e-3  # a count; of the size of the mechanism
+"""Signs of modes are told apart from those of legs that roll where so many bodies hang on points at
+most, and none but legs on points of one line."""
+
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

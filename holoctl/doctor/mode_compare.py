@@ -20,15 +20,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import NotActuatedError
 from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr, singular_values
-from holoctl.base.tolerances import (
-    IDLE_SHARE,
-    MODE_CLOSED,
-    MODE_GOES_ON,
-    MODE_SINGULAR,
-    NEARER_BY,
-    RANK_OPEN,
-    SAME_MODE,
-)
+from holoctl.base.tolerances import MODE_CLOSED, RANK_OPEN
 from holoctl.closing.bodies import bodies_at
 from holoctl.closing.idle.motions import idle_motions
 from holoctl.closing.nearest_configuration import nearest_configuration
@@ -56,6 +48,25 @@ __all__ = [
     "nearest_idle",
     "signs",
 ]
+
+MODE_SINGULAR = 1e-6  # scaled
+"""An assembly mode is singular where the least singular value that counts is smaller, or smaller
+than the tolerance of rounded geometry."""
+
+SAME_MODE = (0.1, 1e-5)  # a share; scaled
+"""Modes are the same where all bodies that count are nearer than this share of the least singular
+value, near which there is no other, or than the second number, to which singular ones are found."""
+
+MODE_GOES_ON = 0.1  # scaled
+"""Steps with motors held tell motions that no motor drives from a singular mode."""
+
+IDLE_SHARE = 1e-3
+"""Motions and coordinates of them that have a smaller share are not counted, where motors are
+held."""
+
+NEARER_BY = 1e-6
+"""Of the same mode, a configuration counts as nearer to the reference if it is by this share."""
+
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

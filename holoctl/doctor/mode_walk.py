@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from holoctl.base.angles import wrapped
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import OFF_WAY, PATH_FACTORED, PATH_LONGEST, PATH_MET, ROUNDING
+from holoctl.base.tolerances import PATH_FACTORED, PATH_MET, ROUNDING
 from holoctl.closing.newton import Problem
 from holoctl.doctor.mode_search import allowed
 from holoctl.estimation.following import Place, Tally, following, placed_at
@@ -29,6 +29,13 @@ from holoctl.projector.partition import partition
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["ModeStop", "Walker", "driven", "held_still"]
+
+PATH_LONGEST = 10_000
+"""Steps of a straight part of a path."""
+
+OFF_WAY = 0.5
+"""Share of a step by which motors may miss it, where they are more than motions."""
+
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -9,11 +9,14 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.linalg import pivoted_qr
-from holoctl.base.tolerances import GRAVITY_WORKS
 from holoctl.closing.bodies import Bodies
 from holoctl.mechanism.open_tree import nonlinear_efforts
 
 __all__ = ["Motion", "described"]
+
+GRAVITY_WORKS = 1e-6
+"""Gravity works on a motion by more than this share of the weight of all times its size."""
+
 
 Array = NDArray[np.float64]
 

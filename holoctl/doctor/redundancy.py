@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import LEAST_INDEPENDENCE, NEEDED_REACH, REPEATS, VIOLATED, WEAK_ROWS
+from holoctl.base.tolerances import LEAST_INDEPENDENCE
 from holoctl.closing.kept_rows import KeptRows, independence
 from holoctl.closing.rank import first_independent, scaled_jacobian
 from holoctl.closing.samples import Sample, Samples
@@ -25,6 +25,17 @@ from holoctl.closing.walking import around, neighbourhood
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Redundancy", "RowGroup", "redundancy"]
+
+REPEATS = 1e-6  # scaled
+"""A row follows from another with a coefficient larger than this (scaled)."""
+
+WEAK_ROWS = 5e-3
+"""Combinations of rows with a smaller singular value hardly act."""
+
+VIOLATED, NEEDED_REACH = 1e-11, 0.03  # scaled
+"""A row left out was needed where its scaled error grows beyond the first number, after steps of
+the second for each direction."""
+
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -14,13 +14,17 @@ import numpy as np
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import singular_values
-from holoctl.base.tolerances import CLOSURE_LIMIT, COARSE_CUT, FAR, LARGEST_WANTED, ROUNDING_MARGIN
+from holoctl.base.tolerances import CLOSURE_LIMIT, FAR
 from holoctl.closing.kept_rows import kept_rows
 from holoctl.closing.newton import everywhere
 from holoctl.closing.settled import distance, settled
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Rounding", "wanted"]
+
+COARSE_CUT, ROUNDING_MARGIN, LARGEST_WANTED = 3e-3, 30.0, 5e-3  # scaled; -; scaled
+"""Where a mechanism does not close or move, it is looked at once more with this tolerance; one that
+serves is so many times what its rows are off, and at most the last."""
 
 
 @dataclass(frozen=True)

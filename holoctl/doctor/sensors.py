@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import pivoted_qr
-from holoctl.base.tolerances import UNSEEN_MOTION, WORTH_A_SENSOR
+from holoctl.base.tolerances import UNSEEN_MOTION
 from holoctl.closing.bodies import bodies_at
 from holoctl.closing.idle.basis import idle_basis
 from holoctl.closing.rank import rank_within
@@ -31,6 +31,10 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["SensorReport", "sensors", "sensors_asked"]
+
+WORTH_A_SENSOR = 0.9
+"""One more sensor helps where the noise gain with it is at most so much of that without."""
+
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

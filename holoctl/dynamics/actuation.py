@@ -17,11 +17,15 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing, read_only, vector
 from holoctl.base.errors import InputError, NotActuatedError, SingularityError
 from holoctl.base.linalg import PivotedQR, orthonormal_columns, pivoted_qr
-from holoctl.base.tolerances import ACTUATION_SINGULAR, MOST_UNEQUAL, TARGET_CONSISTENT, UNIT
+from holoctl.base.tolerances import ACTUATION_SINGULAR, MOST_UNEQUAL, UNIT
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import Projection
 
 __all__ = ["Actuation", "actuation", "effort_scales", "effort_weights", "target_consistent"]
+
+TARGET_CONSISTENT = 1e-6
+"""A target may miss what the constraints allow by this much, relative to its size."""
+
 
 Array = NDArray[np.float64]
 

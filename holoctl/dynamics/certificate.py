@@ -24,15 +24,7 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
 from holoctl.base.html_table import Part, html_table
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import (
-    ENERGY_LONGEST,
-    ENERGY_MOVED,
-    ENERGY_SHORTEST,
-    KINK_PARTS,
-    STANDING,
-    TOLERANCES,
-    WEIGHT_SHARE,
-)
+from holoctl.base.tolerances import TOLERANCES, WEIGHT_SHARE
 from holoctl.forces.together import stored_energy
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import energies, inverse_tree_dynamics
@@ -53,6 +45,17 @@ __all__ = [
     "verdict",
     "weight",
 ]
+
+ENERGY_MOVED, ENERGY_LONGEST, ENERGY_SHORTEST = 1e-2, 1e-2, 1e-2  # scaled; s; -
+"""Energy is differenced over a step that moves the mechanism by this much (scaled) and its
+velocity by this share, s at the most; the velocity shortens it by this factor at the most."""
+
+KINK_PARTS = (0.5, 0.05, 0.005)
+"""Where that step may lie across a kink of a spring, such as a rope that gets taut, its energy is
+differenced on either side, by these parts of the step."""
+
+STANDING = 1e-9  # 1/s
+"""Below this scaled speed, 1/s, a mechanism counts as standing still."""
 
 
 Indices = NDArray[np.intp]

@@ -28,7 +28,7 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import IMPACT_CONSISTENT, SEPARATING, SINGULAR
+from holoctl.base.tolerances import SINGULAR
 from holoctl.constraints.contact import Contact
 from holoctl.dynamics.reference.saddle_point import direct, null_space, range_space
 from holoctl.mechanism.checks import check_mechanism
@@ -41,6 +41,13 @@ from holoctl.rows.evaluate import rows_of
 from holoctl.rows.terms import Terms
 
 __all__ = ["Impact", "impulse"]
+
+SEPARATING = 1e-9
+"""Contacts that open faster than this, relative to 1 + the fastest row, do not hit."""
+
+IMPACT_CONSISTENT = 1e-8
+"""Rows that were left out as redundant may miss v_plus by this much, relative to its size."""
+
 
 METHODS = ("direct", "range_space", "null_space")
 

@@ -17,7 +17,7 @@ import numpy as np
 from holoctl.base.checks import numbers, quiet, vector
 from holoctl.base.errors import InputError, NotActuatedError, SingularityError
 from holoctl.base.linalg import orthonormal_columns, pivoted_qr
-from holoctl.base.tolerances import FULL_PIVOT, SINGULAR, UNIT
+from holoctl.base.tolerances import SINGULAR, UNIT
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.dynamics.certificate import certify
 from holoctl.dynamics.inverse import InverseDynamics
@@ -33,6 +33,9 @@ from holoctl.rows.stabilisation import TimeConstants
 from holoctl.rows.terms import Terms, scaled_rows
 
 __all__ = ["inverse_dynamics_relaxed", "is_fully_actuated"]
+
+FULL_PIVOT = 1e-8
+"""Whether the motors determine the motion: pivots of the scaled N' B below this count as zero."""
 
 
 @quiet

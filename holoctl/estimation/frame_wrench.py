@@ -24,7 +24,6 @@ from scipy.linalg import blas
 from holoctl.base.checks import Vector, counted, known_name, listing, quoted, shown
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import Cholesky, PivotedQR, cholesky, pivoted_qr
-from holoctl.base.tolerances import UNTOLD_WRENCH, WRENCH_OF_TREE
 from holoctl.estimation.reduced_motion import ReducedMotion
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.coordinates import support
@@ -32,6 +31,14 @@ from holoctl.tree.frames import POSE_AXES, Frame, FrameLike, resolve_frame
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["FrameWrench", "frame_wrench", "wrench_axes"]
+
+UNTOLD_WRENCH = 1e-4
+"""Where the motions move a frame in some direction by less than this part of what they do in
+others, in the metric of their inertia, they do not tell what acts along it."""
+
+WRENCH_OF_TREE = 1e-3
+"""What they do in others counts as this share at least of what the tree alone would do."""
+
 
 Array = NDArray[np.float64]
 

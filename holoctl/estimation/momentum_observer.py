@@ -40,7 +40,7 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import CLOSURE_LIMIT, STEP_MISSED, TURNED_TICK, VELOCITY_LIMIT
+from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.estimation.frame_wrench import FrameWrench, frame_wrench, wrench_axes
 from holoctl.estimation.given_assembly import check_assembly
@@ -59,6 +59,14 @@ from holoctl.tree.frames import FrameLike
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["MomentumObserver"]
+
+STEP_MISSED = 0.1  # scaled
+"""Between two ticks of an observer a coordinate may move by so much more, or less, than its rates
+at both say."""
+
+TURNED_TICK = 0.25
+"""And gamma changes by at most this part of itself, scaled: near a dead point of its coordinates
+means of two ticks tell nothing."""
 
 
 class _Gap(NamedTuple):

@@ -36,9 +36,12 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import SLOWEST_RATE_FILTER
 
 __all__ = ["RateFilter"]
+
+SLOWEST_RATE_FILTER = 1e-6
+"""The bandwidth of a filter of rates, times its tick, is at least so much."""
+
 
 HALF_POWER = sqrt(sqrt(2.0) - 1.0)
 """Where p^2 / (s + p)^2 has half its power, as a share of p."""

@@ -30,7 +30,7 @@ from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, orthonormal_columns
-from holoctl.base.tolerances import FEW_PIVOTS, MOST_SWAPS, UNLIMITED
+from holoctl.base.tolerances import UNLIMITED
 from holoctl.estimation.readings import Readings
 from holoctl.estimation.seen_rows import SeenRows, seen_rows
 from holoctl.mechanism.mechanism import Mechanism
@@ -38,6 +38,11 @@ from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import may_depend_on_time
 
 __all__ = ["Borders", "Seeing", "lay_out"]
+
+FEW_PIVOTS, MOST_SWAPS = 50, 1000  # counts
+"""The product of so many pivots is within the range of floats; of so many orders of pivots it is
+remembered which are even."""
+
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

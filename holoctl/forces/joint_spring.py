@@ -30,7 +30,7 @@ from holoctl.base.checks import (
     vector,
 )
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import HALF_TURN, SMALL_TURN
+from holoctl.base.tolerances import HALF_TURN
 from holoctl.constraints.joint_coordinates import Closures, FramePair, Joint, joint_called
 from holoctl.forces.coefficients import coefficient
 from holoctl.forces.contract import Between, Efforts, Tick, column
@@ -41,6 +41,10 @@ from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["BoundJointSpring", "JointSpring"]
+
+SMALL_TURN = 1e-8
+"""Square of the sine of half an angle below which its rotation vector is by a series."""
+
 
 Array = NDArray[np.float64]
 

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, flag, quoted, read_only
 from holoctl.base.errors import InputError, SingularityError
-from holoctl.base.tolerances import COINCIDENT
 from holoctl.constraints.joint_coordinates import Closures
 from holoctl.forces.coefficients import coefficient
 from holoctl.forces.contract import Between, Efforts, Tick, column
@@ -29,6 +28,10 @@ from holoctl.tree.kinematics import Kinematics, place
 from holoctl.tree.live_motion import LiveMotion, add_vector
 
 __all__ = ["BoundSpring", "Spring"]
+
+COINCIDENT = 1e-6
+"""Ends of a spring nearer than this share of its length have no direction between them."""
+
 
 Array = NDArray[np.float64]
 

@@ -17,7 +17,6 @@ from holoctl.base.tolerances import (
     DIFFERENCE_PARTS,
     DIFFERENCE_STATES,
     DIFFERENCE_STEP,
-    NO_LOSS,
     TICK_AGREES,
 )
 from holoctl.constraints.contract import offered
@@ -28,6 +27,10 @@ from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import live_motion
 
 __all__ = ["check_own_force", "checked_efforts"]
+
+NO_LOSS = 1e-9
+"""Losses of a force of one's own may give so much power, as a share of the sizes of its terms."""
+
 
 _PARTS = ("springs", "losses", "external")
 

@@ -33,13 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from holoctl.base.tolerances import (
-    BRAKE_SHARE,
-    LED_BACK_TICKS,
-    POSITION_MARGIN,
-    TICKS_AHEAD,
-    VELOCITY_MARGIN,
-)
+from holoctl.base.tolerances import BRAKE_SHARE, POSITION_MARGIN, TICKS_AHEAD, VELOCITY_MARGIN
 from holoctl.laws.contract import times
 
 __all__ = [
@@ -53,6 +47,9 @@ __all__ = [
     "led_back",
     "stop",
 ]
+
+LED_BACK_TICKS = 20.0
+"""What is beyond a limit is led back with a time constant of so many ticks."""
 
 
 class Operations(NamedTuple):

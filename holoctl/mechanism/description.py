@@ -25,7 +25,7 @@ from holoctl.base.checks import (
     whole,
 )
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import CLOSURE_LIMIT, FINEST_TOLERANCE
+from holoctl.base.tolerances import CLOSURE_LIMIT
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.contract import BoundRows, Constraint
 from holoctl.constraints.joint_coordinates import Closures, part_names
@@ -56,6 +56,10 @@ __all__ = [
     "unique_names",
     "unique_rows",
 ]
+
+FINEST_TOLERANCE = 1e-12  # scaled
+"""Geometry cannot be meant more exactly, but for exactly."""
+
 
 Array = NDArray[np.float64]
 

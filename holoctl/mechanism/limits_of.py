@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import FARTHEST_LIMIT, LARGEST_LIMIT
+from holoctl.base.tolerances import LARGEST_LIMIT
 from holoctl.mechanism.bound_limits import applicable
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.limits import Limits, Pair
@@ -11,6 +11,11 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["limits_of"]
+
+FARTHEST_LIMIT = 1e6  # rad, m
+"""A limit of a position in a model that is as far is none: readers bound joints without limits so,
+for random configurations to be drawn."""
+
 
 _INF = float("inf")
 

@@ -17,15 +17,7 @@ import numpy as np
 from holoctl.base.checks import Vector, quiet
 from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import (
-    CLOSED,
-    CONTRACTS,
-    DOUBTFUL_ROWS,
-    LARGEST_CORRECTION,
-    LEAST_INDEPENDENCE,
-    TIGHT,
-    TOLERANCES,
-)
+from holoctl.base.tolerances import CLOSED, LEAST_INDEPENDENCE, TIGHT, TOLERANCES
 from holoctl.closing.correction import Correction, Trust, corrected_by
 from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.mechanism import Mechanism
@@ -34,6 +26,14 @@ from holoctl.projector.repartition import decided_anew, independence
 from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = ["corrected"]
+
+CONTRACTS, LARGEST_CORRECTION = 0.25, 0.1  # a ratio; scaled
+"""Each step of a user's correction is at most this part of the one before, else nobody knows where
+they lead (it follows from Kantorovich's h <= 1/2); the first one may be so long."""
+
+DOUBTFUL_ROWS = 1e3
+"""Condition number of kept rows from which on a correction asks whether others are better."""
+
 
 TRUST = Trust(TOLERANCES["condition"], LARGEST_CORRECTION, CONTRACTS)
 """What is followed of a user's state: steps that shrink as Newton's do near a solution."""

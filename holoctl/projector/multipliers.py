@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import orthonormal_columns
-from holoctl.base.tolerances import UNIQUE
 from holoctl.projector.partition import Partition
 from holoctl.rows.terms import Terms
 
 __all__ = ["constraint_effort", "multipliers"]
+
+UNIQUE = 1e-9
+"""A multiplier is unique if its leverage misses one by no more than this."""
 
 
 def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArray[np.bool_]]:

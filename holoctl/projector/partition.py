@@ -25,13 +25,10 @@ from holoctl.base.linalg import largest, lu, pivoted_qr, singular_values
 from holoctl.base.tolerances import (
     CLOSED,
     CLOSED_ALREADY,
-    EARLIER,
-    PREFERENCE,
     ROUNDED,
     SINGULAR,
     SPLIT_LIMIT,
     UNCERTAIN,
-    UNDETERMINED,
     UNIT,
 )
 from holoctl.closing.assembly import assemble
@@ -56,6 +53,18 @@ __all__ = [
     "preferred_dependents",
     "shared_partition",
 ]
+
+EARLIER = 1e-9
+"""By so much, times its place, a coordinate counts less than those before it: so ties have an
+order."""
+
+PREFERENCE = 1e3
+"""Actuated coordinates are chosen as independent unless this many times worse conditioned."""
+
+UNDETERMINED = 0.05
+"""Where geometry is off by e, a motion is told while e condition^2 of the kept rows is less, their
+condition number as pivots tell it."""
+
 
 log = logging.getLogger(__name__)
 

@@ -22,15 +22,11 @@ from holoctl.base.checks import Vector
 from holoctl.base.linalg import lu, pivoted_qr, singular_values
 from holoctl.base.tolerances import (
     LOOKED_AROUND,
-    MOTORS_AGAIN,
     REACHED,
     ROWS_BETTER,
     ROWS_WORN,
     ROWS_WORN_ROUNDED,
-    SPLIT_BETTER,
     SPLIT_LIMIT,
-    SPLIT_LOOKED_AT,
-    SPLIT_WORN,
     WELL_ABOVE,
 )
 from holoctl.closing.kept_rows import independence as least_independence
@@ -40,6 +36,19 @@ from holoctl.projector.partition import Partition, preferred_dependents
 from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = ["Independence", "decided_anew", "independence", "repartitioned"]
+
+SPLIT_LOOKED_AT = 2.0
+"""On the way, rows and coordinates are looked at where the condition number of the split is so many
+times what it was where they were decided."""
+
+SPLIT_WORN = (1e2, 1e3)
+"""Rows are looked at above the first of these in any case; coordinates above it only, and above the
+second in any case: ticks leave a split at `PASSIVE_DOUBT` or `INVERSE_DOUBT`."""
+
+SPLIT_BETTER, MOTORS_AGAIN = 5.0, 20.0
+"""Other coordinates are taken on the way where their split is conditioned so many times better; all
+motors are independent again, by `PREFERENCE`, where it is at most the second number times worse."""
+
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

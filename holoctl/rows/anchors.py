@@ -33,7 +33,6 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import ANCHOR_AT_REST, ANCHOR_DOUBT, ANCHOR_HALF_TURN, ANCHOR_WHOLE
 from holoctl.constraints.kinds import LINEAR, ORIENTATION
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
@@ -50,6 +49,21 @@ __all__ = [
     "is_weld",
     "motion_of_rows",
 ]
+
+ANCHOR_WHOLE = 1e-6
+"""Six rows count as an anchor where the least singular value of the scaled T is larger, at the
+reference."""
+
+ANCHOR_HALF_TURN = 2.9  # rad
+"""A weld that is open by a larger angle is left to others: there our rows know no axis."""
+
+ANCHOR_DOUBT = 1e4
+"""Six other rows of an anchor are left to others where a pivot of the scaled T is smaller than
+one over this."""
+
+ANCHOR_AT_REST = 1e-9  # m/s, rad/s
+"""Twists of an anchor up to this are rounding: their squares are nothing beside a."""
+
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, one_of, quiet, vector
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import WRENCHES_AGREE
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism, workspace
@@ -20,6 +19,10 @@ from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = ["ConstraintWrench", "constraint_wrenches"]
+
+WRENCHES_AGREE = 1e-9
+"""Wrenches of rows may miss their Jacobian by this much of 1 + its largest entry."""
+
 
 Array = NDArray[np.float64]
 

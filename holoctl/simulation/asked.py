@@ -8,11 +8,18 @@ import numpy as np
 
 from holoctl.base.checks import Vector, numbers, positive
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import COARSEST, FINEST, LAST_TICK, MOST_TICKS, ROUNDED_INSTANT
+from holoctl.base.tolerances import MOST_TICKS
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["check_dynamics", "checked_output", "ticks_of", "tolerance"]
+
+FINEST, COARSEST = 1e-14, 1e-2
+"""Tolerances of a simulation are between these."""
+
+LAST_TICK, ROUNDED_INSTANT = 1e-9, 1e-12  # a share of a tick; of the duration
+"""A last tick that is shorter is no tick; an instant to record that is no farther from the end is
+the end."""
 
 
 def tolerance(name: str, value: Any) -> float:

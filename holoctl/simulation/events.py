@@ -13,14 +13,7 @@ from scipy.optimize import brentq
 
 from holoctl.base.checks import Vector, flag, number
 from holoctl.base.errors import InconsistentError, InputError
-from holoctl.base.tolerances import (
-    EVENT_HALVES,
-    EVENT_LEFT,
-    EVENT_LOOKS,
-    EVENT_SHORT,
-    EVENT_STOPPED,
-    EVENT_TIME,
-)
+from holoctl.base.tolerances import EVENT_LOOKS, EVENT_SHORT, EVENT_TIME
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = [
@@ -34,6 +27,19 @@ __all__ = [
     "first_event",
     "value_of",
 ]
+
+EVENT_HALVES = 30
+"""Where a motion starts, or something has happened, they are also looked at where the step is
+halved so many times."""
+
+EVENT_LEFT = 1e-9
+"""A function of an event that is below this counts as zero where a motion starts, and after the
+event, until it was larger."""
+
+EVENT_STOPPED = 1e-3
+"""An event whose function goes on by less than this part of its rate was stopped by its
+reaction."""
+
 
 EventFunction = Callable[[float, Vector, Vector], Any]
 """function(t, q, v): a number that is zero at the event."""

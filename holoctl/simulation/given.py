@@ -14,7 +14,6 @@ import numpy as np
 
 from holoctl.base.checks import Vector, listing, vector
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import SAME_TICK
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.codegen.compiled.compiled_tasks import CompiledTasks
 from holoctl.control.computed_torque import ComputedTorque, Controller
@@ -29,6 +28,9 @@ from holoctl.simulation.motors import PlantMotors
 from holoctl.simulation.plant import Load
 
 __all__ = ["Inputs", "check_controller", "check_tick", "target_of", "tell_time"]
+
+SAME_TICK = 1e-6
+"""By this share the tick of a controller may differ from that of a simulation."""
 
 
 @dataclass(frozen=True)

@@ -10,20 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import (
-    ALIKE,
-    CLOSEST,
-    FAR_TICKS,
-    LENGTHS,
-    LOST,
-    MISSED,
-    NEAR_SINGULAR,
-    NEXT_TO,
-    PASSED,
-    PASSES,
-    SOON,
-    STOPS_SHORT,
-)
+from holoctl.base.tolerances import CLOSEST, LOST, NEAR_SINGULAR
 from holoctl.closing.correction import put_back
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation.motion import Landed, Piece, PlantMotion, arrive, slope_here, state_of
@@ -31,6 +18,33 @@ from holoctl.simulation.passage import AcceptedState, Passage, over, predicted
 from holoctl.simulation.watch import first_look
 
 __all__ = ["step_over", "time_to_singular"]
+
+PASSED, MISSED = 1e-10, 1e-8  # scaled
+"""A motion passes a singular configuration where no row opens by more than the first; where one
+opens by more than the second it misses it. In between it cannot be told."""
+
+PASSES = (10.0, 1e-10)  # -; scaled
+"""The step over it may be off by so many times rtol, or by the second number."""
+
+FAR_TICKS = 3.0
+"""Under a controller a singular configuration is stepped over where it is nearer than so many
+ticks."""
+
+NEXT_TO, LENGTHS = 0.2, (0.5, 0.2, 0.1)  # shares
+"""Where the motion is next to it, by this share of the time in which s gets usual, the step over it
+is longer: by these shares, one after the other."""
+
+ALIKE = 2.0
+"""Rows that open along a step by the same, within this factor, when looked at from nearer, tell
+that the motion misses it."""
+
+SOON = 1e-3
+"""A singular configuration beyond the end of a run is stepped over only where s is below this share
+of what is usual."""
+
+STOPS_SHORT = 1e-6
+"""A motion that is not to go over a singular configuration ends before it by this share of the step
+over it."""
 
 
 def time_to_singular(motion: PlantMotion) -> float:

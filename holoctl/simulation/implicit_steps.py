@@ -13,7 +13,7 @@ import pinocchio as pin
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import COARSEST_STEPS, PUT_IMPLICIT, SHORTEST_STEP
+from holoctl.base.tolerances import SHORTEST_STEP
 from holoctl.simulation.motion import (
     Landed,
     Piece,
@@ -28,6 +28,14 @@ from holoctl.simulation.motion import (
 from holoctl.simulation.slope_derivative import slope_derivative
 
 __all__ = ["implicit_step"]
+
+PUT_IMPLICIT = (1e13, 1e5)
+"""Implicit methods are put back where they are off by so many times rtol times `PUT_BACK`, or by
+the second number times it: each time they start anew."""
+
+COARSEST_STEPS = 1e-8
+"""LSODA and BDF have tolerances of this at the most: with coarser ones each of their steps is put
+back, so that they start anew, and errors add up."""
 
 
 def implicit_step(motion: PlantMotion, stop: float, longest: float) -> Piece:

@@ -18,19 +18,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import largest, least_squares
-from holoctl.base.tolerances import (
-    CLOSEST,
-    FASTEST,
-    HOPELESS,
-    JUMPS,
-    JUMPS_NEAR,
-    MOST_JUMP,
-    MOST_STEPS,
-    NEAR_SINGULAR,
-    OFF,
-    PREDICTED_BY,
-    PUT_BACK,
-)
+from holoctl.base.tolerances import CLOSEST, FASTEST, NEAR_SINGULAR, PREDICTED_BY
 from holoctl.closing.correction import put_back
 from holoctl.codegen.compiled.steps import Step
 from holoctl.constraints.contract import constraint_of
@@ -71,6 +59,27 @@ __all__ = [
     "state_of",
     "too_fast",
 ]
+
+JUMPS, JUMPS_NEAR = (1e5, 1e-6), 1e-2
+"""Putting a state back may change its velocity by so many times rtol and this, relative; close to a
+singular configuration, where another path is near, by that times the last."""
+
+MOST_JUMP = 0.1
+"""But never by more than this."""
+
+OFF = 1e-6  # scaled
+"""A state that is open by more is no result."""
+
+PUT_BACK = (1e-12, 1e-12)  # scaled
+"""States are put back where they are open, or slide, by more."""
+
+MOST_STEPS = 10_000
+"""Evaluations of the dynamics within one tick before a run counts as gone wild."""
+
+HOPELESS = (1000, 30.0, 0.01)  # a count; -; -
+"""It counts as that after so many already, where all of the tick would take as many times the most
+at the same pace, and accelerations are not below this part of the largest within the tick."""
+
 
 Array = NDArray[np.float64]
 

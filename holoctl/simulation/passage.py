@@ -28,17 +28,7 @@ from scipy.optimize import brentq
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import largest, singular_values
-from holoctl.base.tolerances import (
-    BESIDE,
-    CLOSEST,
-    FEWER_NODES,
-    NODES,
-    NODES_APART,
-    PICARD,
-    PICARD_STEPS,
-    PREDICTED_BY,
-    REFINED_INSTANTS,
-)
+from holoctl.base.tolerances import CLOSEST, PREDICTED_BY
 from holoctl.closing.correction import put_back
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -47,6 +37,19 @@ from holoctl.simulation.explicit_steps import Slope
 from holoctl.simulation.watch import Look, SingularPairs, singular_pairs
 
 __all__ = ["AcceptedState", "Passage", "over", "predicted"]
+
+NODES, FEWER_NODES, NODES_APART = (8, 9, 10, 5, 4), (6, 7, 3), 0.0375  # counts; a share
+"""Nodes of the step over a singular configuration, and of the one it is compared with: the first
+of these counts with which they stay away from it by this share of the step."""
+
+PICARD, PICARD_STEPS = 1e-13, 40  # scaled; a count
+"""Its iteration ends where x changes by less, or falls no more near the root of it; and has so many
+steps."""
+
+BESIDE, REFINED_INSTANTS = 0.02, 4  # a share; a count
+"""The instant of a singular configuration is found with singular vectors of a state beside it, by
+this share of the step; so many times."""
+
 
 Array = NDArray[np.float64]
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import RECORDED
 from holoctl.closing.correction import put_back
 from holoctl.forces.together import stored_energy
 from holoctl.mechanism.mechanism import Mechanism, workspace
@@ -24,6 +23,10 @@ from holoctl.simulation.run import KINDS, Run, versions
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["Record", "closed", "finished", "keep", "keep_piece", "record_for"]
+
+RECORDED = 1e-12  # scaled
+"""States between the ends of a step are put back where they are off by more."""
+
 
 Array = NDArray[np.float64]
 

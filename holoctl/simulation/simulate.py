@@ -16,7 +16,7 @@ from holoctl.base.checks import Vector, flag, formerly, positive
 from holoctl.base.errors import InputError
 from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
-from holoctl.base.tolerances import MOST_TICKS, TIMED_TICKS
+from holoctl.base.tolerances import MOST_TICKS
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.codegen.compiled.steps import rows_of, step_of
 from holoctl.control.computed_torque import Controller
@@ -59,6 +59,9 @@ from holoctl.simulation.travel import (
 )
 
 __all__ = ["simulate"]
+
+TIMED_TICKS = 10.0
+"""Where what acts depends on time, no step is longer than so many ticks, not to jump over it."""
 
 
 @formerly(

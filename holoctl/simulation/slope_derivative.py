@@ -16,13 +16,16 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import SLOPE_STEP
 from holoctl.forces.together import change_by_velocity
 from holoctl.mechanism.mechanism import workspace
 from holoctl.simulation.motion import PlantMotion
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["slope_derivative"]
+
+SLOPE_STEP = 1e-7  # scaled
+"""Accelerations are differenced by positions over this, for implicit methods."""
+
 
 Array = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError, InputError, SingularityError
-from holoctl.base.tolerances import LOST, NEAR_SINGULAR, SHORTEST_STEP, STIFF_STEPS
+from holoctl.base.tolerances import LOST, NEAR_SINGULAR, SHORTEST_STEP
 from holoctl.simulation.explicit_steps import (
     DOP853,
     DORMAND_PRINCE,
@@ -37,6 +37,10 @@ from holoctl.simulation.motion import (
 )
 
 __all__ = ["METHODS", "advanced"]
+
+STIFF_STEPS = 15
+"""Where so many steps were shortened by stability, forces are stiff."""
+
 
 EXPLICIT = {"DOP853": DOP853, "RK45": DORMAND_PRINCE}
 IMPLICIT = ("LSODA", "Radau", "BDF")

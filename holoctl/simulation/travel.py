@@ -10,16 +10,7 @@ import numpy as np
 from holoctl.base.checks import Vector, vector
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import (
-    AS_CLOSED,
-    CLOSED,
-    CLOSEST,
-    EVENT_AGAIN,
-    EVENT_SHORT,
-    EVENT_TIME,
-    MOST_EVENTS,
-    STARTS,
-)
+from holoctl.base.tolerances import CLOSED, CLOSEST, EVENT_SHORT, EVENT_TIME
 from holoctl.closing.correction import put_back
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
@@ -52,6 +43,16 @@ __all__ = [
     "started",
     "travel_to",
 ]
+
+AS_CLOSED, STARTS = 4e-16, 2e-6  # scaled
+"""A start that is off by no more than the first stays as it is: next to a singular configuration,
+to put it back would turn its velocity. By more than the second, relative, nothing may."""
+
+EVENT_AGAIN = 5
+"""How often at most the step to an event is taken again, to end at its instant."""
+
+MOST_EVENTS = 1000
+"""So many events within one tick, and a run counts as gone wild."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,17 +18,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import in_range, largest
-from holoctl.base.tolerances import (
-    LOOK_AGAIN,
-    LOOK_STEP,
-    MOST_TURNED,
-    NEARBY_LOOKS,
-    ROWS_BETTER,
-    ROWS_WORN,
-    ROWS_WORN_ROUNDED,
-    STEPS_AHEAD,
-    TURNED_OVER,
-)
+from holoctl.base.tolerances import ROWS_BETTER, ROWS_WORN, ROWS_WORN_ROUNDED
 from holoctl.closing.nearby_configurations import nearby_configurations
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -46,6 +36,21 @@ __all__ = [
     "turned_over",
     "usual_independence",
 ]
+
+LOOK_AGAIN, STEPS_AHEAD = 0.1, 5.0
+"""Singular values are taken anew where the scaled rows may have changed them by this share; and
+where so many steps like the last could make one vanish, with their rates."""
+
+TURNED_OVER, MOST_TURNED = 0.5, 24  # -; a count
+"""A singular value that is larger than what the scaled rows change by, over this, does not go
+through zero; so many of the smallest are asked whether they did."""
+
+LOOK_STEP = 1e-4  # scaled
+"""Rates of singular values are differences over this (scaled) to either side."""
+
+NEARBY_LOOKS = 2
+"""What is usual for the independence of rows is asked along so many directions, both ways."""
+
 
 Array = NDArray[np.float64]
 

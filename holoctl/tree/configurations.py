@@ -9,10 +9,12 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector, vector
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import SINGLE_PRECISION
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["checked_configuration"]
+
+SINGLE_PRECISION = 1e-6
+"""Norms that miss one by this much are mended: quaternions in single precision."""
 
 
 def checked_configuration(model: pin.Model, given: Any, name: str) -> Vector:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import MOVED_INERTIA, SIX_DIGITS
+from holoctl.base.tolerances import SIX_DIGITS
 
 __all__ = [
     "about_one_axis",
@@ -18,6 +18,11 @@ __all__ = [
     "parallel",
     "rigid_body",
 ]
+
+MOVED_INERTIA = 1e-13
+"""Rounding of an inertia that was moved to the centre of mass, as a share of mass times lever^2:
+a point then has moments that are not quite zero, and may be below."""
+
 
 Array = NDArray[np.float64]
 

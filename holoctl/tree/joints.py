@@ -9,9 +9,11 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import UNIT_AXIS
 
 __all__ = ["check_joint", "check_placement"]
+
+UNIT_AXIS = 1e-9
+"""Norms of axes, and cosines of right angles, may be off by so much."""
 
 
 def check_placement(what: str, placement: pin.SE3) -> None:

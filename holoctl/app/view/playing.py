@@ -14,12 +14,20 @@ from holoctl.app.view.leading import least_motion, motions_at, motor_rows, rotor
 from holoctl.app.view.walk import Spot, walked
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import PLAYED_ANGLE, PLAYED_BACK, PLAYED_SHARE, UNSEEN_MOTION
+from holoctl.base.tolerances import UNSEEN_MOTION
 from holoctl.closing.bodies import Bodies
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["once_round", "to_and_fro"]
+
+PLAYED_ANGLE, PLAYED_SHARE = 0.3, 0.95  # scaled; a share
+"""A motion is played so far both ways, or this part of the way to where it stops."""
+
+PLAYED_BACK = 0.02  # scaled
+"""An idle spin is back at its start, after a whole turn, within this; it is played to and fro where
+it is not."""
+
 
 Array = NDArray[np.float64]
 

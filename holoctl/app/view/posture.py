@@ -18,7 +18,6 @@ from holoctl.app.view.walk import Spot, limits_bound, walked
 from holoctl.base.checks import Vector, number, quiet, read_only, whole
 from holoctl.base.errors import AssemblyError, HoloctlError, InputError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import ROTOR_MOVES, SLIDER_SLIDE, SLIDER_TURNS
 from holoctl.closing.assembly import assemble
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.dynamics.certificate import limit
@@ -28,6 +27,14 @@ from holoctl.projector.partition import Partition, partition
 from holoctl.projector.repartition import repartitioned
 
 __all__ = ["Posture", "Slider", "dragged", "moved", "opened", "sliders"]
+
+SLIDER_TURNS, SLIDER_SLIDE = 12.6, 0.3  # rad; of the size of the loop
+"""Limits that are farther apart are none for a slider, which then goes half a turn both ways; and a
+slide goes as far as the second both ways."""
+
+ROTOR_MOVES = 1e-6
+"""The slider of a rotor goes as far as if it moved something else by this part at least."""
+
 
 Array = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, counted
 from holoctl.base.linalg import singular_values
-from holoctl.base.tolerances import DRAG_LOCKED, IN_LINE, LED_SHARE, LED_UNSEEN
+from holoctl.base.tolerances import DRAG_LOCKED, LED_SHARE
 from holoctl.closing.bodies import Bodies
 from holoctl.design.paths.following import System
 from holoctl.doctor.examination import mobility
@@ -26,6 +26,13 @@ from holoctl.rows.evaluate import rows_at
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["locked", "named", "row_open", "stopped"]
+
+LED_UNSEEN = 0.05
+"""A drag stopped at a dead point where the smallest singular value of what leads it is less."""
+
+IN_LINE = 0.03
+"""Axes of two bars count as parallel, and their turns as pure, up to this."""
+
 
 Array = NDArray[np.float64]
 

@@ -25,17 +25,7 @@ from holoctl.app.view.leading import (
 from holoctl.app.view.stops import locked, row_open, stopped
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import (
-    DRAG_AT_REST,
-    DRAG_GAIN,
-    DRAG_LEAST,
-    DRAG_LONGEST,
-    DRAG_SHORTEST,
-    DRAG_STEP,
-    LEFT_OPEN,
-    LIMIT_MET,
-    LIMIT_OVER,
-)
+from holoctl.base.tolerances import DRAG_AT_REST, LEFT_OPEN
 from holoctl.design.paths.following import Path, PathNode, System, as_far, node_at
 from holoctl.design.paths.rows import Wanted
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
@@ -45,6 +35,23 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
 __all__ = ["Spot", "limits_bound", "walked"]
+
+DRAG_STEP, DRAG_LONGEST = 0.1, 0.5  # scaled
+"""A drag goes in steps in which nothing is expected to go farther than the first; a motor itself,
+as a rotor does that moves all else slowly, may go as far as the second."""
+
+DRAG_SHORTEST, DRAG_LEAST = 1e-5, 1e-10  # scaled
+"""Where a step of the first length does not count, a drag stops: so far before a dead point. Steps
+that lead away from one may be as short as the second."""
+
+DRAG_GAIN = 1e4
+"""Where a motor moves some coordinate by so many times what it moves itself, scaled, and by more on
+the way, a drag stops."""
+
+LIMIT_MET, LIMIT_OVER = 1e-7, 1e-10  # rad, m
+"""A drag that stops at a limit of a joint stops so close to it, on the inside; over it by less than
+the second is at it."""
+
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import least_squares
-from holoctl.base.tolerances import MOST_FREE
 
 __all__ = ["can_hold", "held_points"]
+
+MOST_FREE = 4
+"""A joint that holds a point of an axis allows three turns about it and a slide along it."""
+
 
 Array = NDArray[np.float64]
 

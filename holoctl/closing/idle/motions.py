@@ -15,12 +15,16 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import null_space_by_svd
-from holoctl.base.tolerances import IDLE_NEW, IDLE_RANK
+from holoctl.base.tolerances import IDLE_NEW
 from holoctl.closing.bodies import Bodies
 from holoctl.closing.idle.tied_bodies import TiedBodies
 from holoctl.closing.samples import Sample, goes_on
 
 __all__ = ["Idle", "idle_motions", "independent_spins"]
+
+IDLE_RANK = 1e-7  # scaled
+"""Smaller singular values of the rows on a few bodies, all others at rest, do not hold them."""
+
 
 Array = NDArray[np.float64]
 

@@ -13,12 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import HELD_APART, MASS_OF_PARTS
 from holoctl.closing.bodies import Bodies, Edge
 from holoctl.closing.idle.axes import can_hold, held_points
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["Arm", "Spin", "TiedBodies"]
+
+HELD_APART = 1e-4  # of the size of the mechanism
+"""Points that are nearer to each other do not hold an axis: it may tilt about them."""
+
+MASS_OF_PARTS = 1e-6
+"""Between the hinges of a ball, bodies of less of the mass of the one that spins are its parts;
+heavier ones are links, and so are all where it has none."""
+
 
 Array = NDArray[np.float64]
 Arm = Sequence[tuple[Array, int, bool]]

@@ -17,7 +17,7 @@ import numpy as np
 
 from holoctl.base.checks import file_path, one_of, positive, quiet, whole
 from holoctl.base.errors import BranchError, InputError
-from holoctl.base.tolerances import HOLD_LIMIT, LARGEST_REFERENCE
+from holoctl.base.tolerances import HOLD_LIMIT
 from holoctl.codegen.exported.files import library_files, shared_context
 from holoctl.codegen.exported.laws import exported_laws
 from holoctl.codegen.exported.left_out import left_out
@@ -40,6 +40,11 @@ from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import NOT_GIVEN, NotGiven
 
 __all__ = ["export_c"]
+
+LARGEST_REFERENCE = 1e6  # rad, m
+"""Of the reference configuration, in rad and m: the states of the self-test, drawn around it,
+then have ten digits left."""
+
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.tolerances import ALLOWANCE, PIVOT_LIMIT, SELF_TEST_STATES
+from holoctl.base.tolerances import ALLOWANCE, SELF_TEST_STATES
 from holoctl.codegen.c_text import array, comment, filled, number
 from holoctl.codegen.casadi_extra import casadi_module
 from holoctl.codegen.closed_state_c import laws_of
@@ -60,6 +60,11 @@ from holoctl.control.computed_torque import ComputedTorque
 from holoctl.rows.closure_limits import StateLimits
 
 __all__ = ["library_files", "shared_context"]
+
+PIVOT_LIMIT = 0.02
+"""With a smaller pivot, whatever their order, a state in doubt counts as singular: one over the
+multiplier that is in doubt."""
+
 
 Array = NDArray[np.float64]
 

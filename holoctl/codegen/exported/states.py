@@ -11,13 +11,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.errors import AssemblyError, HoloctlError, InconsistentError, SingularityError
-from holoctl.base.tolerances import (
-    CLOSURE_LIMIT,
-    LIMITED_AGREE,
-    SELF_TEST_NEAR,
-    SELF_TEST_STATES,
-    VELOCITY_LIMIT,
-)
+from holoctl.base.tolerances import CLOSURE_LIMIT, SELF_TEST_STATES, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.codegen.exported.laws import Laws
 from holoctl.codegen.exported.task_states import task_state
@@ -38,6 +32,13 @@ from holoctl.rows.closure_limits import StateLimits
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["States", "golden_states"]
+
+SELF_TEST_NEAR = 16
+"""So many of them are near the manifold, not on it."""
+
+LIMITED_AGREE = 1e-11
+"""Efforts within limits in C are those of Python to this share of the largest one."""
+
 
 Array = NDArray[np.float64]
 

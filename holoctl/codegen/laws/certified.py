@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.tolerances import NO_SIZE, REDUCED, WEIGHT_SHARE
+from holoctl.base.tolerances import REDUCED, WEIGHT_SHARE
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.elimination import factored, least_squares
 from holoctl.codegen.expressions import Expressions
@@ -40,6 +40,11 @@ from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.stabilisation import stiffness
 
 __all__ = ["certified_forward", "certified_inverse"]
+
+NO_SIZE = 1e-300
+"""What is not finite puts a certificate in doubt: squares count by so much, which finite ones do
+not feel; and sizes that would be zero are taken for this."""
+
 
 Array = NDArray[np.float64]
 

@@ -15,11 +15,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.tolerances import JACOBI_LEFT, JACOBI_STAYS
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.matrices import total
 
 __all__ = ["critically_damped"]
+
+JACOBI_LEFT, JACOBI_STAYS = 1e-12, 1e-18
+"""Rotations that make a matrix diagonal are enough where the rest is the first share of its trace;
+an entry of the second share is left as it is."""
+
 
 SWEEPS = (0, 0, 1, 4, 5, 6, 6)
 """For so many rows."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from holoctl.base.tolerances import DERIVED
 from holoctl.codegen.casadi_extra import casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.tree.tangent import tangent
 
 __all__ = ["derivatives"]
+
+DERIVED = 3.0
+"""Derivatives are in doubt at pivots so many times larger than their function."""
 
 
 def derivatives(E: Expressions, function: Any) -> Any:

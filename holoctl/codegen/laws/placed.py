@@ -17,7 +17,6 @@ from __future__ import annotations
 from math import factorial
 from typing import Any
 
-from holoctl.base.tolerances import FARTHEST_TURN, TURN_TERMS
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import total
@@ -25,6 +24,10 @@ from holoctl.tree.frozen_model import plain
 from holoctl.tree.tangent import of_quaternion
 
 __all__ = ["placed_function", "placed_joint", "turn_and_shift"]
+
+FARTHEST_TURN, TURN_TERMS = 2.0, 12  # rad; a count
+"""A compiled step turns a body by no more, and has so many terms in the series of a rotation: exact
+to rounding that far."""
 
 
 def placed_function(E: Expressions) -> Any:

@@ -21,13 +21,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, counted, number, positive, quiet, whole
 from holoctl.base.errors import AssemblyError, InconsistentError
 from holoctl.base.linalg import in_range, largest, null_space_by_svd
-from holoctl.base.tolerances import (
-    REACH_CLOSED,
-    REACH_DECIDED,
-    REACH_STALLED,
-    REACH_WORST,
-    WITHIN_LIMIT,
-)
+from holoctl.base.tolerances import REACH_CLOSED, REACH_STALLED, WITHIN_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.closing.kept_rows import as_meant
 from holoctl.closing.nearest_velocity import nearest_velocity
@@ -53,6 +47,13 @@ from holoctl.rows.evaluate import constraint_rows
 from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["inverse_kinematics"]
+
+REACH_DECIDED = 3
+"""So many times which rows decide the motion is decided anew where a way ends."""
+
+REACH_WORST = 1e-9  # scaled
+"""Rates and accelerations may miss what is asked for by this share of 1 + the largest."""
+
 
 Array = NDArray[np.float64]
 

@@ -30,18 +30,10 @@ from holoctl.base.tolerances import (
     DAQP_FEASIBLE,
     EASIER,
     HARDER,
-    REACH_AT_REST,
     REACH_BENT,
     REACH_CLOSED,
-    REACH_DAMPED,
-    REACH_GAINS,
     REACH_KICK,
     REACH_SADDLE,
-    REACH_SHORT,
-    REACH_SLOW,
-    REACH_STEP,
-    REACH_STEPS,
-    REACHED_POSE,
     WITHIN_LIMIT,
 )
 from holoctl.closing.newton import Problem, newton
@@ -52,6 +44,24 @@ from holoctl.rows.evaluate import constraint_rows
 from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = ["Fences", "Way", "closed_within", "kinematics_at", "least", "no_fences"]
+
+REACH_STEP, REACH_STEPS = 0.3, 300  # scaled; a count
+"""Longest step on the way to a pose, and steps."""
+
+REACHED_POSE = 1e-11  # scaled
+"""The way ends where so little is left of it; Newton's method does the rest."""
+
+REACH_SLOW, REACH_AT_REST = 0.5, 1e-9  # a share; scaled
+"""A step that leaves more than this share of what is left asks for second derivatives; one that is
+shorter than the last leads nowhere."""
+
+REACH_GAINS, REACH_SHORT = 1e-12, 1e-4  # a share; scaled
+"""Steps that lower the squares by less than the first share are in vain, unless they are shorter
+than the second: then rounding hides what they gain."""
+
+REACH_DAMPED = (1e-3, 1e-12)  # shares
+"""Damping of the steps, of the largest second derivative times what is left: at first, at least."""
+
 
 Array = NDArray[np.float64]
 Rows = Callable[[Kinematics], tuple[Vector, Array]]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import AssemblyError, HoloctlError, LimitError
 from holoctl.base.linalg import largest, null_space_by_svd, singular_values
-from holoctl.base.tolerances import REACH_CLOSED, REACH_KICK, REACH_WEAK, WITHIN_LIMIT
+from holoctl.base.tolerances import REACH_CLOSED, REACH_KICK, WITHIN_LIMIT
 from holoctl.closing.newton import Problem, newton
 from holoctl.closing.rank import manifold_rank
 from holoctl.control.reach.reaching import Fences, Way, kinematics_at
@@ -22,6 +22,10 @@ from holoctl.control.reach.targets import Target, Targets
 from holoctl.rows.evaluate import constraint_rows
 
 __all__ = ["Short", "refusal"]
+
+REACH_WEAK = 1e-3  # scaled
+"""Combinations of rows that motions move by less count as not moved, where the way ended."""
+
 
 Array = NDArray[np.float64]
 

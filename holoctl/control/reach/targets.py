@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, known_name, listing, shown, suggestion, vector
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import HALF_TURN_LEFT
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.control.tasks.frame_task import BoundFrameTask, FrameTask
 from holoctl.mechanism.mechanism import Mechanism
@@ -33,6 +32,11 @@ from holoctl.tree.joints import check_placement
 from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["Target", "Targets", "rates_of", "targets_of"]
+
+HALF_TURN_LEFT = 1e-7
+"""A frame counts as turned by half a turn, so that any axis leads back, where the sine that is left
+is smaller; and as not turned at all, where the cosine is one."""
+
 
 Array = NDArray[np.float64]
 

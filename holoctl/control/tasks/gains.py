@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import numbers, read_only, shown
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import GAIN_SYMMETRIC
 
 __all__ = ["gain_of", "gains_of"]
+
+GAIN_SYMMETRIC = 1e-9
+"""By how much of its size a gain may miss symmetry, or have an eigenvalue below zero."""
+
 
 Array = NDArray[np.float64]
 

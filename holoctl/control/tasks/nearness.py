@@ -23,15 +23,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import cholesky, orthonormal_columns
-from holoctl.base.tolerances import (
-    SINGULAR,
-    TASK_DAMPED,
-    TASK_HELD,
-    TASK_LOST,
-    TASK_NEAR,
-    TASK_NONE,
-    TASKS_REMEMBERED,
-)
+from holoctl.base.tolerances import SINGULAR, TASK_DAMPED, TASK_LOST
 from holoctl.closing.assembly import assemble
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.mechanism.mechanism import Mechanism
@@ -39,6 +31,18 @@ from holoctl.projector.partition import Partition
 from holoctl.projector.projection import projected
 
 __all__ = ["Usual", "condition_of", "damping_of", "usual"]
+
+TASK_NEAR, TASK_HELD = (4, 0.3), 1e-7  # a count and a scaled step; a share
+"""The usual size of a row of a task is the largest at the reference, and at so many configurations
+so far from there; closures hold it still where it is less than this share of what the tree would
+move."""
+
+TASK_NONE = 1e-12  # scaled
+"""A task whose rows are all shorter than this, along coordinates of the tree, is moved by none."""
+
+TASKS_REMEMBERED = 100
+"""For so many tasks a mechanism remembers what is usual."""
+
 
 Array = NDArray[np.float64]
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, null_space_by_svd
-from holoctl.base.tolerances import BALANCE_ROUNDED, BALANCE_STEP, WEIGHT_SHARE
+from holoctl.base.tolerances import WEIGHT_SHARE
 from holoctl.doctor.actuation import motor_rows
 from holoctl.forces.together import all_efforts
 from holoctl.mechanism.mechanism import Mechanism, workspace
@@ -31,6 +31,13 @@ from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = ["Balance"]
+
+BALANCE_ROUNDED = 4.0
+"""What is out of balance by so many roundings of the largest effort, times coordinates, is not."""
+
+BALANCE_STEP = 1e-5  # scaled
+"""Step of the differences by which the way to an equilibrium is found."""
+
 
 Array = NDArray[np.float64]
 

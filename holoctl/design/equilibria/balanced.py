@@ -18,13 +18,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import (
-    BALANCED,
-    BALANCED_NEARLY,
-    REACH_STALLED,
-    SAME_LEAST,
-    UNBALANCED_ENDS,
-)
+from holoctl.base.tolerances import BALANCED, BALANCED_NEARLY, REACH_STALLED, SAME_LEAST
 from holoctl.closing.newton import Problem, everywhere
 from holoctl.closing.settled import distance
 from holoctl.control.reach.reaching import closed_within, least, no_fences
@@ -34,6 +28,10 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["balanced"]
+
+UNBALANCED_ENDS = 3
+"""Where so many starts end where the same least is out of balance, no more are made."""
+
 
 Array = NDArray[np.float64]
 

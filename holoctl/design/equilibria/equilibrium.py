@@ -35,11 +35,7 @@ from holoctl.base.errors import (
     NotActuatedError,
 )
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import (
-    BALANCED_NEARLY,
-    CLOSED,
-    MOVES_BY_ITSELF,
-)
+from holoctl.base.tolerances import BALANCED_NEARLY, CLOSED
 from holoctl.closing.assembly import assemble
 from holoctl.closing.newton import everywhere
 from holoctl.design.equilibria.balance import Balance
@@ -54,6 +50,9 @@ from holoctl.projector.projection import projected
 from holoctl.rows.evaluate import rows_at
 
 __all__ = ["Equilibrium", "equilibrium"]
+
+MOVES_BY_ITSELF = 1e-9  # 1/s, 1/s^2, scaled
+"""Constraints that impose a faster rate or acceleration at rest allow no rest."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,15 +19,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.linalg import largest, least_squares, pivoted_qr
-from holoctl.base.tolerances import (
-    RANK,
-    STIFFNESS_KINK,
-    STIFFNESS_NONE,
-    STIFFNESS_STEP,
-    STIFFNESS_SYMMETRIC,
-    TAKES_PART,
-    WEIGHT_SHARE,
-)
+from holoctl.base.tolerances import RANK, TAKES_PART, WEIGHT_SHARE
 from holoctl.design.equilibria.balance import Balance
 from holoctl.doctor.actuation import motor_rows
 from holoctl.mechanism.mechanism import Mechanism
@@ -35,6 +27,18 @@ from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.tree.coordinates import support
 
 __all__ = ["Standing", "falls", "pulled_motions", "standing"]
+
+STIFFNESS_STEP = 1e-4  # scaled
+"""Step of the differences of what pulls back, at an equilibrium."""
+
+STIFFNESS_NONE, STIFFNESS_SYMMETRIC = 1e-6, 1e-5
+"""A motion is pulled back, or falls, by more than the first share of the largest stiffness, or of
+the weight on a lever; stiffness that misses symmetry by the second has no energy."""
+
+STIFFNESS_KINK = 1e-5
+"""Stiffness that jumps by more than this share of what acts, from one side to the other, is none:
+a rope gets taut there."""
+
 
 Array = NDArray[np.float64]
 Pull = Callable[[Vector], Vector]

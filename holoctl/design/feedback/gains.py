@@ -29,14 +29,7 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InputError, LimitError, NotActuatedError
 from holoctl.base.linalg import in_range, least_squares
-from holoctl.base.tolerances import (
-    DELAY_TICKS,
-    HARDLY_LATE,
-    LARGEST_OF_LOOP,
-    LOOP_UNSTABLE,
-    MOST_TICKS_LATE,
-    TAKES_PART,
-)
+from holoctl.base.tolerances import TAKES_PART
 from holoctl.design.feedback.sampled_loop import damping_left, largest_bandwidth, late
 from holoctl.design.linear.model import Linearization
 from holoctl.mechanism.mechanism import workspace
@@ -44,6 +37,21 @@ from holoctl.mechanism.open_tree import inertia
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["Gains", "gains_for", "law_of", "sampled_model"]
+
+DELAY_TICKS, HARDLY_LATE = 40, 1e-3
+"""A loop on a model that is late and has no ticks is looked at with so many for the delay; where
+the delay times its fastest pole is less than the second, as if it were not late."""
+
+LARGEST_OF_LOOP = 1e50
+"""Bandwidth, damping, rate and delay of a loop are at most this, in SI units, and at least one over
+it: their powers are floats."""
+
+MOST_TICKS_LATE = 200
+"""A loop may be late by so many ticks."""
+
+LOOP_UNSTABLE = 1e-6
+"""A pole of the loop on a model this far outside of the unit circle grows; nearer ones drift."""
+
 
 Array = NDArray[np.float64]
 

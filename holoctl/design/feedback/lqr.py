@@ -28,13 +28,19 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InconsistentError, InputError, NotActuatedError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import COUPLED, WEIGHT_NEGATIVE, WEIGHT_SYMMETRIC
 from holoctl.design.feedback.reachable_modes import check_moved, check_seen, state_units
 from holoctl.design.feedback.riccati import TickModel, continuous, discrete, held
 from holoctl.design.feedback.state_feedback import StateFeedback
 from holoctl.design.linear.model import Linearization
 
 __all__ = ["checked_weights", "lqr"]
+
+WEIGHT_NEGATIVE, WEIGHT_SYMMETRIC = 1e-10, 1e-10
+"""By how much of the largest entry weights may be below zero, or not symmetric."""
+
+COUPLED = 1e-7
+"""States that are left out of a regulator may act on the others by this share of the largest."""
+
 
 Array = NDArray[np.float64]
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, positive, quiet, vector, whole
 from holoctl.base.errors import InconsistentError, InputError, NotActuatedError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import AT_END, FOLLOWS_DYNAMICS, MODEL_EVERY, MOST_MODELS, MOST_TICKS
+from holoctl.base.tolerances import MOST_TICKS
 from holoctl.closing.settled import distance
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.design.feedback.lqr import checked_weights, weight_matrix
@@ -36,6 +36,17 @@ from holoctl.projector.partition import Partition, check_partition
 from holoctl.projector.partition import partition as decided
 
 __all__ = ["lqr_along"]
+
+MODEL_EVERY, MOST_MODELS = 0.01, 101  # s; a count
+"""Along a motion linear models are made so often, and so many at most, unless told otherwise."""
+
+AT_END = 1e-6  # 1/s, scaled
+"""Where a motion ends, it rests: no faster than this, times 1 + its mean speed."""
+
+FOLLOWS_DYNAMICS = 1e-4
+"""A trajectory is a motion of its mechanism where the accelerations that its efforts cause miss its
+own by this share of 1 + the largest."""
+
 
 Array = NDArray[np.float64]
 

@@ -15,10 +15,19 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.linalg import in_range, largest
-from holoctl.base.tolerances import MOVED_BY_MOTORS, NOT_MOVING, SEEN_BY_WEIGHTS, TAKES_PART
+from holoctl.base.tolerances import TAKES_PART
 from holoctl.design.linear.model import Linearization
 
 __all__ = ["check_moved", "check_seen", "state_units"]
+
+NOT_MOVING = 1e-5
+"""Regulators: an eigenvalue this near the border, 1/s or a share of the largest, may lie on it."""
+
+MOVED_BY_MOTORS, SEEN_BY_WEIGHTS = 1e-7, 1e-7  # scaled
+"""A mode is moved by the motors where ``[A - lambda, B]`` has no smaller singular value, and seen
+by the weights where ``[A - lambda; Q^1/2]`` has none; columns of B, and the largest entry of Q^1/2,
+are 1."""
+
 
 Array = NDArray[np.float64]
 

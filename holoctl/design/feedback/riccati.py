@@ -21,9 +21,19 @@ from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov, solve_
 
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import in_range, largest, one_norm
-from holoctl.base.tolerances import FIRST_DOUBLING, POLISHED, RICCATI_HOLDS
 
 __all__ = ["Regulator", "TickModel", "backward", "continuous", "discrete", "held"]
+
+FIRST_DOUBLING = 0.25
+"""Norm of the first step of a model whose cost over a tick is found by doubling: there thirteen
+terms of the series are exact."""
+
+RICCATI_HOLDS = 1e-6
+"""The Riccati equation may miss by this share of its largest term."""
+
+POLISHED = 2  # a count
+"""Steps that a solution of the Riccati equation gets to its last digits."""
+
 
 Array = NDArray[np.float64]
 

@@ -26,19 +26,30 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.tolerances import (
-    BARELY_DAMPED,
-    DECAYS_FASTER,
-    DELAY_NODES,
-    LOOP_ANGLES,
-    NEAR_ONE,
-    POLE_STEPS,
-    POLES_EXACT,
-    SLOW_LOOP,
-    TICK_ROUNDED,
-)
+from holoctl.base.tolerances import TICK_ROUNDED
 
 __all__ = ["Late", "damping_left", "largest_bandwidth", "late", "loop_exponents"]
+
+LOOP_ANGLES = (400, 64)  # counts
+"""Where a pole of a sampled loop crosses the unit circle is looked for at so many angles, and at so
+many more for each tick that it is late."""
+
+BARELY_DAMPED = 1e-6
+"""With a damping ratio up to this a loop is unstable so early that a tick is half of it a delay."""
+
+NEAR_ONE, POLE_STEPS, POLES_EXACT = 0.1, 50, 1e-14  # -; a count; relative
+"""Poles of a sampled loop this near to z = 1 are made exact by so many steps of Newton's method at
+most, until they change by no more."""
+
+DECAYS_FASTER = 2.0
+"""Poles that decay faster than those asked for by this factor do not count in the damping left."""
+
+DELAY_NODES = 30
+"""Nodes along the history of a loop that is late and has no ticks."""
+
+SLOW_LOOP = 0.1
+"""Poles that turn or decay by less than this while the loop is late begin as if it were not."""
+
 
 Complex = NDArray[np.complex128]
 Array = NDArray[np.float64]

@@ -20,16 +20,22 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import (
-    BESIDE_KINK,
-    BESIDE_VALUE,
-    KINK,
-    KINK_STEP,
-    NOT_SMOOTH,
-    SMOOTH_ENOUGH,
-)
 
 __all__ = ["check_kink", "derivative"]
+
+SMOOTH_ENOUGH, NOT_SMOOTH = 1e-8, 1e-6
+"""Differences of fourth and sixth order that agree to the first, relative, are good; where none
+agree to the second there is no derivative, and half the jump of the slope counts as such."""
+
+BESIDE_VALUE = 1e-5
+"""Derivatives below this share of the value count as so much: it is rounded, and they are not
+known better."""
+
+KINK_STEP, KINK, BESIDE_KINK = 1e-7, 1e-4, 1e-2  # scaled; relative, both
+"""Where derivatives are exact, slopes on both sides of the point are compared with them by steps of
+the first length, and may differ by the second; those below the third share of the value count as
+so much."""
+
 
 Array = NDArray[np.float64]
 Function = Callable[[float], Vector]

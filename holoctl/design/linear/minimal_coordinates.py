@@ -20,13 +20,17 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import largest, lu
-from holoctl.base.tolerances import SINGULAR, SLIDES_AGAINST
+from holoctl.base.tolerances import SINGULAR
 from holoctl.closing.rank import scaled_size
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.tree.lie_bracket import adjoint_velocity
 
 __all__ = ["MinimalCoordinates", "RowsAt", "minimal_coordinates"]
+
+SLIDES_AGAINST = 1e-5  # scaled
+"""Motions of a partition that open rows by more, of all there are, are none of this mechanism."""
+
 
 Array = NDArray[np.float64]
 

@@ -20,7 +20,6 @@ from holoctl.base.checks import Vector, counted, made_again, positive, quiet, re
 from holoctl.base.errors import InputError
 from holoctl.base.html_table import Part, html_table, named
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import AT_EQUILIBRIUM, LOST_IN_A_TICK, NEXT_TO_EQUILIBRIUM
 from holoctl.design.linear.modes import Mode, modes_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -29,6 +28,16 @@ if TYPE_CHECKING:
     import control
 
 __all__ = ["Linearization"]
+
+AT_EQUILIBRIUM = 1e-6  # rad/s, m/s, rad/s^2, m/s^2
+"""A point whose own rate is no larger is at an equilibrium."""
+
+NEXT_TO_EQUILIBRIUM = 1e-8  # scaled
+"""So is one that has an equilibrium this near: stiff springs turn rounding into accelerations."""
+
+LOST_IN_A_TICK = 1e-9
+"""Of a model in long ticks, the share of the largest rate that rounding may leave of the others."""
+
 
 Array = NDArray[np.float64]
 

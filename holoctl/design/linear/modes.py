@@ -14,16 +14,25 @@ from numpy.typing import NDArray
 from scipy.linalg import eig
 
 from holoctl.base.checks import Vector, listing, made_again, quiet, read_only
-from holoctl.base.tolerances import (
-    CRITICAL,
-    LEAST_SPEED,
-    NOT_DAMPED,
-    OF_MODEL,
-    ROUNDED_STEP,
-    TAKES_PART,
-)
+from holoctl.base.tolerances import NOT_DAMPED, TAKES_PART
 
 __all__ = ["Mode", "modes_of"]
+
+OF_MODEL = 1e-9
+"""How well accelerations of a linear model are taken to be known, as a share of the largest by the
+same state (at least 1): eigenvalues that this may move to zero are said to be zero."""
+
+ROUNDED_STEP = 1e-15
+"""What entries of a model in discrete time are rounded to, as a share of themselves or of 1."""
+
+CRITICAL = 1e-3
+"""A pair of eigenvalues may be one that is there twice where its imaginary part is this small, as
+a share: rounding makes pairs of such."""
+
+LEAST_SPEED = 1e-12  # rad/s
+"""Eigenvalues are compared at such a speed where they are slower, and products of eigenvectors
+that are less count as this."""
+
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]

@@ -18,11 +18,14 @@ from itertools import product
 from typing import Any
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import MAP_PAIRS
 from holoctl.design.maps.numbers import Point
 from holoctl.design.maps.worker import Index, Line, NeighbourPairs, One, Worker
 
 __all__ = ["Filled", "filled"]
+
+MAP_PAIRS = 50  # a count
+"""Pairs that are compared in one item."""
+
 
 Run = Callable[[Sequence[Any]], list[Any]]
 """Calls a `Worker` for each of some items; what fails is its error."""

@@ -27,7 +27,6 @@ from holoctl.base.tolerances import (
     DETERMINANT_CHANGE,
     FIRST_CORRECTION,
     LEFT_OPEN,
-    MAP_EVALUATIONS,
     PREDICTED_STEP,
     SETTLED_TICK,
     SHORTEST_SUBSTEP,
@@ -39,6 +38,10 @@ from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import constraint_rows
 
 __all__ = ["PartitionedSpot", "WayEnd", "reached"]
+
+MAP_EVALUATIONS = 400  # a count
+"""Evaluations that a way to a neighbour may take."""
+
 
 Array = NDArray[np.float64]
 

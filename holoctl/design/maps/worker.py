@@ -14,7 +14,6 @@ import pinocchio as pin
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import largest, least_squares
-from holoctl.base.tolerances import MAP_ALIKE, MAP_SAME, MAP_STARTS
 from holoctl.design.maps.chart import GridAxis
 from holoctl.design.maps.numbers import Asked, Point, point_at
 from holoctl.design.maps.walk import PartitionedSpot, WayEnd, reached
@@ -23,6 +22,14 @@ from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import constraint_rows
 
 __all__ = ["Index", "Line", "NeighbourPairs", "One", "Worker"]
+
+MAP_STARTS = 20  # a count
+"""So many points of a grid are tried as the first one, the nearest to the start first."""
+
+MAP_ALIKE, MAP_SAME = 0.3, 1e-6  # a share; scaled
+"""Neighbours are on one branch where the way between them is that of the slope to within the first;
+and configurations are the same to within the second."""
+
 
 Index = tuple[int, ...]
 

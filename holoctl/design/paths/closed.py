@@ -11,19 +11,7 @@ from scipy.optimize import brentq
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import BranchError, InputError
-from holoctl.base.tolerances import (
-    CURVE_APART,
-    CURVE_CLOSED,
-    CURVE_RATES,
-    CURVE_SHORTEST,
-    PATH_GAIN,
-    PATH_HALVED,
-    PATH_MEETS,
-    PATH_STALLED,
-    PATH_STILL,
-    SETTLED_TICK,
-    TURNS_APART,
-)
+from holoctl.base.tolerances import CURVE_CLOSED, PATH_STALLED, SETTLED_TICK
 from holoctl.design.paths.curve import Curve, curve_through
 from holoctl.design.paths.following import (
     Path,
@@ -47,6 +35,36 @@ __all__ = [
     "turning_points",
     "with_nodes",
 ]
+
+PATH_HALVED = 1e-5  # scaled
+"""Half-way between two nodes of a path Newton's method starts from what is open by less."""
+
+CURVE_RATES = 1e-6  # scaled
+"""Half-way between its nodes the rates of a trajectory, times the interval, are as wanted to within
+this: whole turns that were missed show here, not in angles."""
+
+CURVE_APART = 1e-4
+"""Nodes that are given to a trajectory count where they are not nearer to each other than this
+share of it: its accelerations are known to the rounding of configurations over the distance
+squared."""
+
+CURVE_SHORTEST = 1e-7
+"""Nodes of a trajectory are never nearer to each other than this share of it."""
+
+PATH_MEETS = 1e-6  # scaled
+"""By how much a way-point may miss the path of the closed mechanism: motors, or joints, that
+contradict the others."""
+
+PATH_STILL = 1e-7
+"""A path stands still where its derivative is below this share of the largest."""
+
+PATH_GAIN = 1e8
+"""At a dead point what is driven moves some coordinate by more than this, scaled."""
+
+TURNS_APART = 0.02
+"""Where a joint turns back on a path there is a node, unless one is nearer than this share of their
+distance."""
+
 
 Array = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import NotActuatedError, SingularityError
-from holoctl.base.tolerances import ACTUATION_SINGULAR, IDLE_BALANCED
+from holoctl.base.tolerances import ACTUATION_SINGULAR
 from holoctl.design.paths.closed import ClosedPath
 from holoctl.forces.together import all_efforts
 from holoctl.mechanism.mechanism import Mechanism, workspace
@@ -29,6 +29,11 @@ from holoctl.mechanism.open_tree import external_efforts
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["Dynamics", "dynamics_along", "speed_forces"]
+
+IDLE_BALANCED = 1e-3
+"""Bodies that spin freely are held still on a path, where efforts about their axes, which nothing
+gives, are below this share of the others: so little do they matter to the motors."""
+
 
 Array = NDArray[np.float64]
 

@@ -27,7 +27,6 @@ from holoctl.base.tolerances import (
     CONTRACTION,
     DETERMINANT_CHANGE,
     FIRST_CORRECTION,
-    PATH_SHORTEST,
     PATH_STALLED,
     PREDICTED_STEP,
     SETTLED_TICK,
@@ -50,6 +49,10 @@ __all__ = [
     "system_of",
     "with_rows_of",
 ]
+
+PATH_SHORTEST = 1e-4
+"""Where a step of this share of the way to the next point of a path does not count, it ends."""
+
 
 Array = NDArray[np.float64]
 

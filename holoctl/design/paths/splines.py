@@ -18,11 +18,15 @@ from scipy.interpolate import CubicSpline, make_interp_spline
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import PATH_SAMPLED, PATH_SAMPLES, PATH_SMOOTH
 from holoctl.design.paths.curve import polynomial
 from holoctl.design.paths.rows import Wanted
 
 __all__ = ["Numbers", "at_rest_spline", "chord_lengths", "sampled", "through_points"]
+
+PATH_SAMPLES, PATH_SAMPLED, PATH_SMOOTH = (200, 3200), 1e-9, 1e-6  # counts; scaled
+"""Samples of a function that is a path, at first and at most: until between them it is off by no
+more than the second; at most it may be off by the third."""
+
 
 Array = NDArray[np.float64]
 

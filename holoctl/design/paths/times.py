@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, numbers, quoted
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import CLOSED, CURVE_CLOSED, NODE_SLIPS, THROUGH_NODES
+from holoctl.base.tolerances import CLOSED, CURVE_CLOSED
 from holoctl.closing.assembly import assemble
 from holoctl.design.paths.closed import closed_curve, closed_path
 from holoctl.design.paths.curve import Curve, curve_through
@@ -25,6 +25,13 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
 
 __all__ = ["curve_of_nodes", "nodes_through"]
+
+NODE_SLIPS = 1e-5  # scaled, 1/s, or of the fastest rate
+"""By so much velocities of nodes that are given may contradict the constraints."""
+
+THROUGH_NODES = 50
+"""A trajectory through way-points in time has so many nodes between two of them."""
+
 
 Array = NDArray[np.float64]
 

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import TYPE_2
 from holoctl.design.paths.curve import Curve
 from holoctl.design.paths.rows import kept_rows
 from holoctl.dynamics.actuation import effort_scales
@@ -29,6 +28,11 @@ from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = ["Type2", "type_2_along"]
+
+TYPE_2 = 1e-3
+"""A trajectory goes through a type-2 singularity where the smallest singular value of gamma' B
+along it, scaled, is below this."""
+
 
 Array = NDArray[np.float64]
 

@@ -22,9 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import RETIME_CAP, RETIME_GAPS
+from holoctl.base.tolerances import RETIME_CAP
 
 __all__ = ["IntervalRows", "by_cvxpy"]
+
+RETIME_GAPS = (1e-9, 1e-7)
+"""What Clarabel is asked for on the fastest way, gap and feasibility: the first it attains."""
+
 
 Array = NDArray[np.float64]
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import RETIME_ACTIVE
 from holoctl.design.paths.closed import ClosedPath
 from holoctl.design.paths.curve import Curve
 from holoctl.design.paths.dynamics import Dynamics, dynamics_along, speed_forces
@@ -20,6 +19,10 @@ from holoctl.design.retiming.solve import Profile, RetimingProblem, at_both_ends
 from holoctl.design.retiming.speeds import effort_range
 
 __all__ = ["Checked", "checked", "trajectory_of"]
+
+RETIME_ACTIVE = 2e-3
+"""What is within this share of its limit is at it."""
+
 
 Array = NDArray[np.float64]
 

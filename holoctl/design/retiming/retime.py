@@ -18,7 +18,7 @@ import numpy as np
 
 from holoctl.base.checks import number, one_of, quiet, whole
 from holoctl.base.errors import InputError, LimitError
-from holoctl.base.tolerances import RETIME_CHECKED, RETIME_OVER, RETIME_REFINED, RETIME_TIGHTENED
+from holoctl.base.tolerances import RETIME_OVER, RETIME_REFINED, RETIME_TIGHTENED
 from holoctl.design.paths.closed import (
     ClosedPath,
     between,
@@ -44,6 +44,10 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
 __all__ = ["retime"]
+
+RETIME_CHECKED = 100  # a count
+"""At so many places between its nodes a trajectory is looked at, at least."""
+
 
 log = logging.getLogger(__name__)
 

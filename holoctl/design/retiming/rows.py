@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import MOST_FACETS, SAME_COLUMN
 from holoctl.design.paths.closed import ClosedPath
 from holoctl.design.paths.dynamics import Dynamics, speed_forces
 from holoctl.design.retiming.speeds import Box, effort_boxes
@@ -30,6 +29,11 @@ from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.limited_coordinates import coordinates_at
 
 __all__ = ["RetimingRows", "effort_rows", "joined", "joint_rows", "limited_along", "no_rows"]
+
+MOST_FACETS, SAME_COLUMN = 1000, 1e-9  # a count; a share
+"""What more motors than motions can do together has at most twice so many facets; motions that
+efforts move by less than the share count as not moved by them."""
+
 
 Array = NDArray[np.float64]
 

@@ -18,13 +18,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import (
-    RETIME_CAP,
-    RETIME_OVER,
-    RETIME_ROUNDS,
-    RETIME_SETTLED,
-    RETIME_SLOW,
-)
+from holoctl.base.tolerances import RETIME_CAP, RETIME_OVER
 from holoctl.design.paths.closed import ClosedPath
 from holoctl.design.paths.dynamics import Dynamics, dynamics_along
 from holoctl.design.retiming.by_cvxpy import IntervalRows, by_cvxpy
@@ -34,6 +28,15 @@ from holoctl.design.retiming.rows import RetimingRows, effort_rows, joined, join
 from holoctl.mechanism.bound_limits import BoundLimits
 
 __all__ = ["Profile", "RetimingProblem", "at_both_ends", "fastest", "rows_at"]
+
+RETIME_ROUNDS, RETIME_SETTLED = 12, 1e-3  # a count; a share
+"""So often forces that change with the speed are linearised anew at most, until the duration
+changes by less than the share."""
+
+RETIME_SLOW = 0.2
+"""The slow motion from which forces that change with the speed are linearised at first: a share of
+the speed that limits leave where nothing accelerates."""
+
 
 Array = NDArray[np.float64]
 

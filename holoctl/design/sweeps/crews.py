@@ -10,13 +10,15 @@ from typing import Any
 from holoctl.base.checks import whole
 from holoctl.base.cores import cores
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import MOST_PROCESSES
 from holoctl.design.sweeps.executor import Hired
 from holoctl.design.sweeps.processes import Processes
 from holoctl.design.sweeps.shares import Crew
 from holoctl.design.sweeps.work import said
 
 __all__ = ["crew_of"]
+
+MOST_PROCESSES = 1024
+"""A sweep starts so many processes of its own at most: machines have fewer cores."""
 
 
 def crew_of(owner: str, function: Any, executor: Any, count: int) -> Crew | None:

@@ -19,11 +19,14 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import SWEEP_GOODBYE, SWEEP_PATIENCE
+from holoctl.base.tolerances import SWEEP_PATIENCE
 from holoctl.design.sweeps.shares import Share
 from holoctl.design.sweeps.work import Done, Lost, said, serve
 
 __all__ = ["Processes"]
+
+SWEEP_GOODBYE = 5.0  # s
+"""A worker that is sent home and does not go in this time is killed."""
 
 
 @dataclass(eq=False)

@@ -13,16 +13,18 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from holoctl.base.errors import InputError, SweepError
-from holoctl.base.tolerances import (
-    SWEEP_CUT,
-    SWEEP_GROWTH,
-    SWEEP_LEAST,
-    SWEEP_SHARE,
-    SWEEP_SHARES_LEFT,
-)
+from holoctl.base.tolerances import SWEEP_SHARE
 from holoctl.design.sweeps.work import Done, Lost
 
 __all__ = ["Crew", "Share", "at_work", "dealt_out"]
+
+SWEEP_LEAST, SWEEP_SHARES_LEFT = 2e-3, 2  # s; a count
+"""Towards the end a worker gets of what is left as much as makes so many shares for each, but not
+less than takes the first."""
+
+SWEEP_GROWTH, SWEEP_CUT = 8, 8  # counts
+"""A share has at most so many times the items of the longest that was done; one that was lost is
+cut into so many."""
 
 
 class Share(NamedTuple):

@@ -15,21 +15,26 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InconsistentError, InputError
 from holoctl.base.linalg import cholesky, largest, lu
-from holoctl.base.tolerances import (
-    ANCHOR_BLIND,
-    PROXIMAL_ACCURACY,
-    PROXIMAL_CLOSED,
-    PROXIMAL_ITERATIONS,
-    PROXIMAL_MU,
-    REFINED,
-    REFINEMENTS,
-)
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.anchors import Anchor, Anchored, anchored, anchors, is_point, is_weld
 from holoctl.rows.terms import Terms
 
 __all__ = ["direct_by_anchors", "proximal", "rigid_constraints"]
+
+PROXIMAL_MU, PROXIMAL_ITERATIONS, PROXIMAL_ACCURACY = 1e-10, 30, 1e-13
+"""Of Pinocchio's constrained dynamics: regularisation, most iterations, and the accuracy at
+which they end."""
+
+PROXIMAL_CLOSED = 1e-6  # scaled
+"""The proximal method takes states up to this scaled error."""
+
+REFINEMENTS, REFINED = 3, 1e-13
+"""Of the sparse factorisation: steps of refinement at most, and to what its rows and its
+equations of motion then hold, each relative to the largest of their terms."""
+
+ANCHOR_BLIND = 1e6
+"""Condition number from which on rows of ours do not tell those of an anchor."""
 
 
 def proximal(T: Terms, efforts: Vector) -> tuple[Vector, float]:

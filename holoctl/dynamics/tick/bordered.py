@@ -22,7 +22,7 @@ from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import in_place_lu
-from holoctl.base.tolerances import INVERSE_DOUBT, UNEQUAL_PIVOTS
+from holoctl.base.tolerances import INVERSE_DOUBT
 from holoctl.dynamics.actuation import effort_scales, target_consistent
 from holoctl.forces.together import all_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
@@ -32,6 +32,10 @@ from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["Here", "NumericConstraints", "NumericTree", "numeric_constraints", "numeric_tree"]
+
+UNEQUAL_PIVOTS = 1e8
+"""By so much the pivots of weighted motors may differ in a tick."""
+
 
 Array = NDArray[np.float64]
 

@@ -22,7 +22,6 @@ from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector, as_given, finite, quiet, vector
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import FORWARD_DOUBT, HEAVY
 from holoctl.forces.together import all_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inertia
@@ -33,6 +32,14 @@ from holoctl.rows.tick.fast_rows import fast_rows, why_not
 from holoctl.tree.live_motion import live_motion
 
 __all__ = ["Response", "Tick", "lay_out", "sparse_tick"]
+
+HEAVY = 1e3
+"""Forward dynamics in a tick: the general path takes over where the inertias, scaled by those at
+the reference, are larger: the pivots then have no common measure."""
+
+FORWARD_DOUBT = 1e6
+"""There too: the general path takes over where a scaled pivot is smaller than one over this."""
+
 
 Response = Callable[[Any], Vector]
 """a(tau): the acceleration at one state, for any efforts."""

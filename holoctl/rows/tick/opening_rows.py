@@ -7,12 +7,15 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import read_only
-from holoctl.base.tolerances import ALWAYS_CLOSED, RANDOM_CONFIGURATIONS
+from holoctl.base.tolerances import RANDOM_CONFIGURATIONS
 from holoctl.constraints.kinds import Composed
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["rows_that_open"]
+
+ALWAYS_CLOSED = 1e-11  # scaled
+"""A row between bodies whose scaled error is below this at random configurations is zero always."""
 
 
 def rows_that_open(mech: Mechanism) -> NDArray[np.bool_]:
