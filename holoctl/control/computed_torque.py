@@ -149,6 +149,7 @@ class ComputedTorque:
     policy: str = "nearest"
     ki: Any = 0.0
     dt: float = 1e-3
+    _remembers: bool = field(init=False, repr=False)
     _limited: LimitedTick | None = field(init=False, repr=False)
     _prepared: PreparedInverseDynamics = field(init=False, repr=False)
     _law: ReferenceLaw = field(init=False, repr=False)
@@ -171,6 +172,7 @@ class ComputedTorque:
         put("kp", _gains("kp", self.kp, mech.nu))
         put("kd", _gains("kd", self.kd, mech.nu))
         put("ki", _gains("ki", self.ki, mech.nu))
+        put("_remembers", bool(self.ki.any()))
         put("dt", positive("dt", self.dt, "s"))
         prepared = PreparedInverseDynamics(
             mech, self.partition, self.weights, "project", self.closure_limit, self.velocity_limit
@@ -251,9 +253,10 @@ class ComputedTorque:
         LimitError
             With the policy "raise", past one of `limits`.
         """
-        check_memory(self.ki)
-        outside: dict[str, Any] = {"f_ext": f_ext, "efforts": efforts}
-        return self._at_state(None, q, v, q_ref, v_ref, a_ref, t, **outside, out=out)
+        if self._remembers:
+            check_memory(self.ki)
+        given = None, q, v, q_ref, v_ref, a_ref, t
+        return self._at_state(*given, f_ext=f_ext, efforts=efforts, out=out)
 
     @quiet
     def _at_state(
@@ -275,8 +278,9 @@ class ComputedTorque:
             ) -> Vector:  # fmt: skip
                 return answer(prepared, q, v, target, t, known, out, rates)
 
-            after = partial(behind, prepared)
-            wanted = q_ref, v_ref, a_ref
+            if self._limited is None and not self._remembers:
+                return self._law.torque(of_target, q, v, q_ref, v_ref, a_ref, t, out)
+            after, wanted = partial(behind, prepared), (q_ref, v_ref, a_ref)
             return self._commanded(memory, of_target, after, q, v, t, known, *wanted, out)
         except InputError:
             check_finite(q=q, v=v, q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
