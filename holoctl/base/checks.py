@@ -28,6 +28,7 @@ __all__ = [
     "formerly",
     "freeze",
     "instant",
+    "is_float",
     "known_name",
     "listing",
     "made_again",
@@ -120,7 +121,7 @@ def quoted(value: Any) -> str:
 
 def as_given(name: str, value: Any, size: int, meaning: str = "") -> Vector:
     """`shaped` for a control tick: a float vector is taken as it is, at next to no cost."""
-    if type(value) is np.ndarray and value.shape == (size,) and _is_float(value.dtype):
+    if type(value) is np.ndarray and value.shape == (size,) and is_float(value.dtype):
         return value
     return shaped(name, value, size, meaning)
 
@@ -135,7 +136,7 @@ def finite(x: Vector) -> bool:
 
 def stored(name: str, place: Any, x: Vector) -> Vector:
     """`place`, an array of the caller's, with the numbers of x in it; or an `InputError`."""
-    if type(place) is not np.ndarray or place.shape != x.shape or not _is_float(place.dtype):
+    if type(place) is not np.ndarray or place.shape != x.shape or not is_float(place.dtype):
         kind = f"{place.dtype} {place.shape}" if isinstance(place, np.ndarray) else ""
         raise InputError(
             f"{name} must be an array of {x.size} floats, shape {x.shape}; got "
@@ -150,7 +151,7 @@ def stored(name: str, place: Any, x: Vector) -> Vector:
 _FLOAT, _INF, _DOT = np.dtype(float), float("inf"), blas.ddot
 
 
-def _is_float(dtype: np.dtype[Any]) -> bool:
+def is_float(dtype: np.dtype[Any]) -> bool:
     """Whether it is that of floats; after a pickle it may be an equal one, not the same."""
     return dtype is _FLOAT or dtype == _FLOAT
 

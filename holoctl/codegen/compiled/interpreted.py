@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, finite
+from holoctl.base.checks import Vector, finite, is_float
 from holoctl.base.virtual_machine import virtual_machine
 from holoctl.codegen.casadi_extra import casadi_module
 from holoctl.codegen.compiled.extension_source import Law
@@ -71,7 +71,7 @@ class Interpreted:
     def bind(self, unusual: Callable[..., Any], doubtful: Callable[..., Any]) -> Callable[..., Any]:
         """The tick, law(in..., [t], out=): what is no array of the right shape goes to the first
         function, any doubt to the second."""
-        shapes, double = [(size,) for _, size in self.law.inputs], np.dtype(float)
+        shapes = [(size,) for _, size in self.law.inputs]
         n, size, own = len(shapes), (self.law.outputs[0][1],), threading.local()
 
         def prepared() -> Callable[..., Vector | None]:
@@ -89,10 +89,10 @@ class Interpreted:
             if not n <= len(given) <= n + 1 or (names and names.keys() != {"out"}):
                 return unusual(*given, **names)
             for x, shape in zip(given, shapes, strict=False):
-                if type(x) is not np.ndarray or x.shape != shape or x.dtype is not double:
+                if type(x) is not np.ndarray or x.shape != shape or not is_float(x.dtype):
                     return unusual(*given, **names)
             if out is not None and not (
-                type(out) is np.ndarray and out.shape == size and out.dtype is double
+                type(out) is np.ndarray and out.shape == size and is_float(out.dtype)
                 and out.flags.carray
             ):  # fmt: skip
                 return unusual(*given, **names)
